@@ -7,6 +7,7 @@ libconvert_sources := \
     libconvert/convert.c libconvert/embed_sources.c libconvert/file_identity.c libconvert/options_check.c \
     libconvert/public_structs.c libconvert/reading.c libconvert/reading_group.c \
     libconvert/report.c libconvert/result.c libconvert/source_rules.c libconvert/source_search.c \
+    libconvert/format/common_format.c libconvert/format/gecko_format.c libconvert/format/processed_format.c \
     libconvert/merge/merge.c libconvert/merge/merge_meta.c libconvert/merge/merge_rows.c \
     libconvert/merge/merge_tables.c libconvert/merge/merge_tasks.c libconvert/merge/merge_timeline.c \
     libconvert/profile/categories.c libconvert/profile/counter.c libconvert/profile/launchers.c \

@@ -31,4 +31,4 @@ readers_sources := \
 readers_sources += recorder/unwind/unwind_cfi.c recorder/unwind/unwind_program.c
 
 # JSON, which only the program reads: the library does without yajl.
-json_reader_sources := readers/json/document.c
+json_reader_sources := readers/json/column_view.c readers/json/document.c

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "libconvert/format/common_format.h"
+
 /* ---- The client's default display, by category and name. ---- */
 
 struct default_display {
@@ -187,21 +189,13 @@ void counter_json_plain_identity(struct json *json, const struct counter *counte
 }
 
 void counter_json_display(struct json *json, const struct counter *counter) {
-    static const char *const graphs[COUNTER_GRAPH_COUNT] = {
-        [COUNTER_ACCUMULATED] = "line-accumulated",
-        [COUNTER_RATE] = "line-rate",
-    };
     const char *marker_location = default_display_of(counter)->marker_location;
     json_key(json, "display");
     json_object_begin(json);
-    json_key_string(json, "graphType", graphs[counter->graph]);
+    json_key_string(json, "graphType", counter_graph_names[counter->graph]);
     json_key_value_text(json, "unit", counter->unit);
-    json_key_string(json, "color", graph_color_name(counter->color));
-    json_key(json, "markerSchemaLocation");
-    if (marker_location)
-        json_string(json, marker_location);
-    else
-        json_null(json);
+    json_key_string(json, "color", graph_color_names[counter->color]);
+    json_key_string_or_null(json, "markerSchemaLocation", marker_location);
     json_key_int(json, "sortWeight", counter->sort_weight);
     json_key_value_text(json, "label", counter_label(counter));
     json_key(json, "tooltipRows");

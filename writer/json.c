@@ -349,7 +349,10 @@ void json_ms_or_null(struct json *json, int64_t ns, bool is_known) {
 }
 
 void json_bool(struct json *json, bool value) { write_literal(json, value ? TEXT("true") : TEXT("false")); }
-void json_null(struct json *json) { write_literal(json, TEXT("null")); }
+void json_null(struct json *json) {
+    char *out = json_reserve(json, 4);
+    if (out) json_commit(json, json_put_null(out));
+}
 
 /* ---- Fragments. ---- */
 

@@ -130,12 +130,16 @@ static inline void json_key_null(struct json *json, const char *key) {
 }
 
 /* Writes null if there is no text or it is empty. */
-static inline void json_key_string_or_null(struct json *json, const char *key, const char *value) {
-    json_key(json, key);
+static inline void json_string_or_null(struct json *json, const char *value) {
     if (value && *value)
         json_string(json, value);
     else
         json_null(json);
+}
+
+static inline void json_key_string_or_null(struct json *json, const char *key, const char *value) {
+    json_key(json, key);
+    json_string_or_null(json, value);
 }
 
 static inline void json_key_ms(struct json *json, const char *key, int64_t ns) {

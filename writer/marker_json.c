@@ -3,7 +3,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "cells.h"
 #include "json_put.h"
+#include "libconvert/format/common_format.h"
 #include "meta_json.h"
 #include "thread_json.h"
 
@@ -30,9 +32,7 @@ static void write_display(struct json *json, uint32_t display) {
 void marker_json_schema_head(struct json *json, const struct marker_schema *schema) {
     json_key_value_text(json, "name", schema->name);
     write_display(json, schema->display);
-    meta_json_text_if_known(json, "chartLabel", schema->chart_label);
-    meta_json_text_if_known(json, "tooltipLabel", schema->tooltip_label);
-    meta_json_text_if_known(json, "tableLabel", schema->table_label);
+    members_write(json, &common_schema_shape, schema);
 }
 
 static bool is_wide_number(enum marker_format format, bool has_wide_values) {
@@ -100,15 +100,10 @@ static bool can_be_drawn(const struct marker_schema *schema, const struct marker
 }
 
 static void write_graph(struct json *json, const struct marker_graph *graph) {
-    static const char *const types[MARKER_GRAPH_TYPE_COUNT] = {
-        [MARKER_GRAPH_BAR] = "bar",
-        [MARKER_GRAPH_LINE] = "line",
-        [MARKER_GRAPH_LINE_FILLED] = "line-filled",
-    };
     json_object_begin(json);
     json_key_value_text(json, "key", graph->key);
-    json_key_string(json, "type", types[graph->type]);
-    json_key_string(json, "color", graph_color_name(graph->color));
+    json_key_string(json, "type", marker_graph_names[graph->type]);
+    json_key_string(json, "color", graph_color_names[graph->color]);
     json_object_end(json);
 }
 

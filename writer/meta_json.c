@@ -1,5 +1,8 @@
 #include "meta_json.h"
 
+#include "cells.h"
+#include "libconvert/format/common_format.h"
+
 /* Writes the parts of a text between commas. */
 static void write_list(struct json *json, const char *key, struct text list) {
     json_key(json, key);
@@ -30,17 +33,7 @@ static void write_configuration(struct json *json, const struct profile_meta *me
 
 void meta_json_product_and_machine(struct json *json, const struct profile_meta *meta) {
     json_key_value_text(json, "product", meta->product);
-    meta_json_text_if_known(json, "misc", meta->version);
-    meta_json_text_if_known(json, "appBuildID", meta->build_id);
-    meta_json_text_if_known(json, "sourceURL", meta->source_url);
-    json_key_int(json, "stackwalk", meta->has_stacks);
-    meta_json_text_if_known(json, "CPUName", meta->cpu_name);
-    meta_json_text_if_known(json, "oscpu", meta->os_cpu);
-    meta_json_text_if_known(json, "platform", meta->platform);
-    meta_json_text_if_known(json, "abi", meta->abi);
-    meta_json_text_if_known(json, "device", meta->device);
-    if (meta->logical_cpu_count) json_key_int(json, "logicalCPUs", meta->logical_cpu_count);
-    if (meta->physical_cpu_count) json_key_int(json, "physicalCPUs", meta->physical_cpu_count);
+    members_write(json, &common_meta_shape, meta);
     write_configuration(json, meta);
 }
 

@@ -1,9 +1,5 @@
 #include "overhead_json.h"
 
-enum { US_DIGITS_OF_NS = 3 };
-
-void overhead_json_us(struct json *json, int64_t ns) { json_decimal(json, decimal_make(ns, US_DIGITS_OF_NS)); }
-
 struct spread {
     int64_t min_ns;
     int64_t max_ns;
@@ -25,8 +21,9 @@ static int64_t mean_ns(const struct spread *spread) {
 static int64_t bounded(__int128 ns) { return ns > INT64_MAX ? INT64_MAX : (int64_t)ns; }
 
 static void write_us(struct json *json, const char *key, int64_t ns) {
+    enum { US_DIGITS_OF_NS = 3 };
     json_key(json, key);
-    overhead_json_us(json, ns);
+    json_decimal(json, decimal_make(ns, US_DIGITS_OF_NS));
 }
 
 /* The statistics of tools/profiler/core/ProfileBuffer.cpp. This recorder does no cleaning, so those are 0. */

@@ -1,7 +1,8 @@
 writer_sources := \
+    writer/cells.c \
     writer/chunk_list.c writer/counter_json.c writer/emitters.c writer/gzip_writer.c writer/json.c writer/log_json.c \
     writer/marker_json.c writer/meta_json.c writer/numbering.c writer/overhead_json.c writer/parallel_rows.c writer/sink.c \
-    writer/table_of_columns.c writer/table_of_rows.c writer/thread_json.c \
+    writer/table_of_rows.c writer/thread_json.c \
     writer/gecko/gecko.c writer/gecko/gecko_location.c writer/gecko/gecko_losses.c writer/gecko/gecko_process.c \
     writer/gecko/gecko_tables.c writer/gecko/gecko_thread.c writer/gecko/gecko_weights.c \
     writer/processed/processed.c writer/processed/processed_counters.c writer/processed/processed_tables.c \

@@ -1,11 +1,21 @@
 #include "table_of_rows.h"
 
-void table_of_rows_begin(struct json *json, const char *key, const char *const columns[], size_t column_count) {
+static bool is_written(const struct member *column, const char *omitted) {
+    if (column->cell == CELL_NONE) return false;
+    return !omitted || column->name[0] != omitted[0] || strcmp(column->name, omitted) != 0;
+}
+
+void table_of_rows_begin(struct json *json, const char *key, const struct shape *shape, const char *omitted) {
+    int64_t number = 0;
     json_key(json, key);
     json_object_begin(json);
     json_key(json, "schema");
     json_object_begin(json);
-    for (size_t i = 0; i < column_count; i++) json_key_int(json, columns[i], (int64_t)i);
+    for (size_t i = 0; i < shape->member_count; i++) {
+        if (!is_written(&shape->members[i], omitted)) continue;
+        json_plain_key(json, member_name(&shape->members[i]));
+        json_int(json, number++);
+    }
     json_object_end(json);
     json_key(json, "data");
     json_array_begin(json);
@@ -14,4 +24,11 @@ void table_of_rows_begin(struct json *json, const char *key, const char *const c
 void table_of_rows_end(struct json *json) {
     json_array_end(json);
     json_object_end(json);
+}
+
+void table_row_write(struct json *json, const struct shape *shape, const char *omitted, const void *row) {
+    json_array_begin(json);
+    for (size_t i = 0; i < shape->member_count; i++)
+        if (is_written(&shape->members[i], omitted)) cell_write(json, &shape->members[i], row);
+    json_array_end(json);
 }

@@ -3,13 +3,14 @@
 #ifndef GECKO_TABLE_OF_ROWS_H
 #define GECKO_TABLE_OF_ROWS_H
 
-#include "json.h"
+#include "cells.h"
 
-/* Begins the table as the value of `key`. */
-void table_of_rows_begin(struct json *json, const char *key, const char *const columns[], size_t column_count);
-#define TABLE_OF_ROWS_BEGIN(json, key, columns) \
-    table_of_rows_begin(json, key, columns, sizeof(columns) / sizeof *(columns))
-
+/* Begins the table as the value of `key`. Its columns are those of the shape that the profile has a value for, without
+ * the one called `omitted` (NULL: none). */
+void table_of_rows_begin(struct json *json, const char *key, const struct shape *shape, const char *omitted);
 void table_of_rows_end(struct json *json);
+
+/* Writes a row of a table all of whose columns are cells of the row. */
+void table_row_write(struct json *json, const struct shape *shape, const char *omitted, const void *row);
 
 #endif

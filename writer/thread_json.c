@@ -1,5 +1,8 @@
 #include "thread_json.h"
 
+#include "cells.h"
+#include "libconvert/format/common_format.h"
+
 enum { EXACT_DIGITS_MAX = 15 };
 
 void thread_json_id(struct json *json, struct text id) {
@@ -48,11 +51,8 @@ void thread_json_paused_ranges(struct json *json, const struct profile *profile,
     json_key(json, "pausedRanges");
     json_array_begin(json);
     for (size_t i = first; i < first + count; i++) {
-        const struct paused_range *range = column_at(&profile->paused_ranges, i);
         json_object_begin(json);
-        thread_json_key_time(json, "startTime", range->start_ns);
-        thread_json_key_time(json, "endTime", range->end_ns);
-        json_key_string(json, "reason", "profiler-paused");
+        members_write(json, &paused_range_shape, column_at(&profile->paused_ranges, i));
         json_object_end(json);
     }
     json_array_end(json);

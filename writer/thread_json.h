@@ -25,11 +25,6 @@ static inline void thread_json_cpu_delta(struct json *json, struct decimal delta
     json_decimal(json, is_known ? delta : (struct decimal){0});
 }
 
-/* Writes the CPU time of a sample; TIME_NONE means unknown. */
-static inline void thread_json_cpu_ns(struct json *json, int64_t cpu_ns) {
-    json_int_or_null(json, cpu_ns, cpu_ns != TIME_NONE);
-}
-
 /* Writes a memory address without its top bit, which no address of a process has. */
 static inline void thread_json_address(struct json *json, uint64_t address) {
     json_int(json, (int64_t)(address & INT64_MAX));
@@ -44,11 +39,6 @@ static inline void thread_json_key_start(struct json *json, const char *key, int
 static inline void thread_json_key_time(struct json *json, const char *key, int64_t time_ns) {
     json_key(json, key);
     json_ms_or_null(json, time_ns, time_ns != TIME_NONE);
-}
-
-/* Writes a line or column, which count from 1, or null if it is 0, which means unknown. */
-static inline void thread_json_line_or_column(struct json *json, uint32_t line_or_column) {
-    json_int_or_null(json, line_or_column, line_or_column != 0);
 }
 
 #endif

@@ -4,10 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "check_common.h"
 #include "check_gecko.h"
 #include "check_markers.h"
 #include "check_processed.h"
 #include "gzip_trailing_data.h"
+#include "libconvert/format/gecko_format.h"
+#include "libconvert/format/processed_format.h"
 
 /* Part of the work that reading a large profile takes; checking takes the rest. */
 static const double READ_END = 0.70;
@@ -54,13 +57,15 @@ void profile_identity_write(struct profile_identity identity, char title[PROFILE
         snprintf(title, PROFILE_TITLE_BYTES, "%s v%.10g", names[identity.kind], identity.version);
 }
 
-/* ---- Rules. ---- */
+/* ---- Comparison with the format. ---- */
 
 /* Rows that exist without a table in the profile: six resource types and, in a profile without categories, the eight
  * that Firefox uses then. */
 static void count_what_is_given(struct check *check) {
     enum { DEFAULT_CATEGORY_COUNT = 8, RESOURCE_TYPE_COUNT = 6 };
     const struct node *meta = check_member(check, check->root, "meta");
+    check->table_names[TABLE_RESOURCE_TYPES] = "the resource types";
+    check->table_names[TABLE_CATEGORIES] = "meta.categories";
     check->is_known[TABLE_RESOURCE_TYPES] = true;
     check->row_counts[TABLE_RESOURCE_TYPES] = RESOURCE_TYPE_COUNT;
     check->is_known[TABLE_CATEGORIES] = !check_member(check, meta, "categories");
@@ -79,17 +84,19 @@ static void learn_schemas(struct check *check) {
     }
 }
 
-static void check_with(struct document *document, struct violations *violations, const struct shape *shape,
-                       bool is_gecko) {
+static void check_with(struct document *document, struct violations *violations, bool is_gecko) {
     struct check check = {
         .document = document, .violations = violations, .root = profile_root(document), .is_gecko = is_gecko};
+    shape_check *const *own = is_gecko ? check_gecko_shapes : check_processed_shapes;
+    for (size_t i = 0; i < SHAPE_COUNT; i++) check.checks[i] = own[i] ? own[i] : check_common_shapes[i];
     strings_init(&check.schema_names, document->failure);
     column_init(&check.schemas, sizeof(struct marker_schema_view), document->failure);
     count_what_is_given(&check);
     learn_schemas(&check);
     struct node_path profile_path = node_path_member(&root_path, "profile");
     if (!failure_is_set(document->failure))
-        check_shape(&check, shape, check.root, check.root == &document->root ? &root_path : &profile_path);
+        check_shape(&check, is_gecko ? &gecko_profile : &processed_profile, check.root,
+                    check.root == &document->root ? &root_path : &profile_path);
     column_fini(&check.schemas);
     strings_fini(&check.schema_names);
 }
@@ -136,9 +143,9 @@ void check_document(struct document *document, struct violations *violations) {
     else if (identity.kind == PROFILE_GECKO && identity.version != GECKO_VERSION)
         refuse_version(violations, identity, GECKO_VERSION);
     else if (identity.kind == PROFILE_PROCESSED)
-        check_with(document, violations, &check_processed_profile, false);
+        check_with(document, violations, false);
     else
-        check_with(document, violations, &check_gecko_profile, true);
+        check_with(document, violations, true);
 }
 
 /* ---- Files. ---- */

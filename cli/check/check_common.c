@@ -3,17 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
-/* ---- Rules. ---- */
-
-static const char *const category_colors[] = {"transparent", "purple",   "green", "orange",  "yellow",
-                                              "lightblue",   "blue",     "brown", "magenta", "red",
-                                              "lightred",    "darkgrey", "grey",  NULL};
-static const char *const time_units[] = {"ms", "bytes", NULL};
-static const char *const delay_units[] = {"ms", NULL};
-static const char *const cpu_units[] = {"ns", "\xc2\xb5s", "variable CPU cycles", NULL};
-static const char *const pause_reasons[] = {"profiler-paused", "collecting", NULL};
-
-const struct rule text_items = ITEMS(TYPE_TEXT);
+#include "check_markers.h"
 
 static void check_category(struct check *check, const struct node *category, const struct node_path *path) {
     const struct node *subcategories = check_member(check, category, "subcategories");
@@ -26,49 +16,6 @@ static void check_category(struct check *check, const struct node *category, con
                       node_show(&subcategories->nodes[0], shown));
 }
 
-static const struct rule category_rules[] = {
-    RULE("name", TYPE_TEXT, IS_KEY),
-    RULE("color", TYPE_CHOICE, IS_LENIENT, .choices = category_colors),
-    RULE("subcategories", TYPE_LIST, IS_NOT_EMPTY, .items = &text_items),
-};
-static const struct shape category_shape = SHAPE(category_rules, .check = check_category);
-const struct rule category_items = ITEMS(TYPE_OBJECT, .shape = &category_shape);
-
-static const struct rule sample_units_rules[] = {
-    RULE("time", TYPE_CHOICE, 0, .choices = time_units),
-    RULE("eventDelay", TYPE_CHOICE, 0, .choices = delay_units),
-    RULE("threadCPUDelta", TYPE_CHOICE, 0, .choices = cpu_units),
-};
-const struct shape sample_units_shape = SHAPE(sample_units_rules);
-
-static const struct rule configuration_rules[] = {
-    RULE("threads", TYPE_LIST, 0, .items = &text_items),
-    RULE("features", TYPE_LIST, 0, .items = &text_items),
-    RULE("capacity", TYPE_NUMBER, 0),
-};
-const struct shape configuration_shape = SHAPE(configuration_rules);
-
-static const struct rule extension_columns[] = {
-    RULE("baseURL", TYPE_ANY, 0),
-    RULE("id", TYPE_ANY, 0),
-    RULE("name", TYPE_ANY, 0),
-};
-const struct shape extension_table = SHAPE(extension_columns);
-
-static const struct rule page_rules[] = {
-    RULE("tabID", TYPE_NUMBER, 0),
-    RULE("innerWindowID", TYPE_NUMBER, IS_KEY),
-    RULE("url", TYPE_TEXT, 0),
-    RULE("embedderInnerWindowID", TYPE_NUMBER, 0),
-};
-static const struct shape page_shape = SHAPE(page_rules);
-const struct rule page_items = ITEMS(TYPE_OBJECT, .shape = &page_shape);
-
-static const struct rule paused_range_rules[] = {
-    RULE("startTime", TYPE_NUMBER, IS_NULLABLE),
-    RULE("endTime", TYPE_NUMBER, IS_NULLABLE),
-    RULE("reason", TYPE_CHOICE, 0, .choices = pause_reasons),
-};
 static void check_paused_range(struct check *check, const struct node *range, const struct node_path *path) {
     const struct node *start = check_member(check, range, "startTime"), *end = check_member(check, range, "endTime");
     struct node_path end_path = node_path_member(path, "endTime");
@@ -77,9 +24,6 @@ static void check_paused_range(struct check *check, const struct node *range, co
         check_error(check, RULE_BROKEN_ORDER, &end_path, "%s: it must not end before its start at %s",
                     node_show(end, shown), node_show(start, start_shown));
 }
-static const struct shape paused_range_shape = SHAPE(paused_range_rules, .check = check_paused_range);
-const struct rule paused_range_items = ITEMS(TYPE_OBJECT, .shape = &paused_range_shape);
-
 /* ---- Meta. ---- */
 
 static void check_profiling_times(struct check *check, const struct node *meta, const struct node_path *path) {
@@ -107,7 +51,7 @@ static void check_categories(struct check *check, const struct node *categories,
                   "no category is grey: the viewer uses the grey one as the default");
 }
 
-void check_meta(struct check *check, const struct node *meta, const struct node_path *path) {
+static void check_meta(struct check *check, const struct node *meta, const struct node_path *path) {
     struct node_path categories_path = node_path_member(path, "categories");
     check_profiling_times(check, meta, path);
     check_categories(check, check_member(check, meta, "categories"), &categories_path);
@@ -216,3 +160,16 @@ void check_rates(struct check *check, const struct node *samples, const struct n
                         "equals the time of the previous sample: the rate between them is infinite");
     }
 }
+
+/* ---- All. ---- */
+
+shape_check *const check_common_shapes[SHAPE_COUNT] = {
+    [SHAPE_CATEGORY] = check_category,
+    [SHAPE_PAUSED_RANGE] = check_paused_range,
+    [SHAPE_META] = check_meta,
+    [SHAPE_LIB] = check_lib,
+    [SHAPE_FRAMES] = check_subcategories,
+    [SHAPE_MARKERS] = check_markers,
+    [SHAPE_SCHEMA] = check_schema,
+    [SHAPE_FIELD] = check_field,
+};

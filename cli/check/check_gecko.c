@@ -1,4 +1,3 @@
-/* The Gecko format, version 36, which Firefox writes. Tables consist of rows, and each thread has its own tables. */
 #include "check_gecko.h"
 
 #include <stdlib.h>
@@ -7,169 +6,14 @@
 #include "check_common.h"
 #include "check_markers.h"
 #include "libconvert/base/id_column.h"
+#include "libconvert/format/gecko_format.h"
 
-/* ---- Threads. ---- */
-
-static void check_stacks(struct check *check, const struct node *table, const struct node_path *path);
-static void check_samples(struct check *check, const struct node *table, const struct node_path *path);
-static void check_thread(struct check *check, const struct node *thread, const struct node_path *path);
-
-static const struct rule frame_columns[] = {
-    INDEX("location", TABLE_STRINGS, IS_KEY),
-    RULE("relevantForJS", TYPE_BOOL, IS_KEY),
-    RULE("line", TYPE_INTEGER, IS_KEY | IS_NULLABLE, .range = RANGE_NOT_NEGATIVE),
-    RULE("column", TYPE_INTEGER, IS_KEY | IS_OPTIONAL | IS_NULLABLE, .range = RANGE_NOT_NEGATIVE),
-    RULE("innerWindowID", TYPE_INTEGER, IS_KEY | IS_OPTIONAL | IS_NULLABLE, .range = RANGE_NOT_NEGATIVE),
-    INDEX("implementation", TABLE_STRINGS, IS_KEY | IS_OPTIONAL | IS_NULLABLE),
-    INDEX("category", TABLE_CATEGORIES, IS_KEY | IS_NULLABLE),
-    RULE("subcategory", TYPE_INTEGER, IS_KEY | IS_NULLABLE, .range = RANGE_NOT_NEGATIVE),
-};
-static const struct shape frame_table = SHAPE(frame_columns, .check = check_subcategories, .row_noun = "frame");
-
-static const struct rule stack_columns[] = {
-    INDEX("prefix", TABLE_STACKS, IS_KEY | IS_NULLABLE),
-    INDEX("frame", TABLE_FRAMES, IS_KEY),
-};
-static const struct shape stack_table = SHAPE(stack_columns, .check = check_stacks, .row_noun = "stack");
-
-static const struct rule sample_columns[] = {
-    INDEX("stack", TABLE_STACKS, IS_NULLABLE),
-    RULE("time", TYPE_NUMBER, IS_ASCENDING),
-    RULE("eventDelay", TYPE_NUMBER, IS_OPTIONAL | IS_NULLABLE),
-    RULE("responsiveness", TYPE_NUMBER, IS_OPTIONAL | IS_NULLABLE),
-    RULE("threadCPUDelta", TYPE_NUMBER, IS_OPTIONAL | IS_NULLABLE, .range = RANGE_NOT_NEGATIVE),
-    RULE("argumentValues", TYPE_NUMBER, IS_OPTIONAL | IS_NULLABLE),
-};
-static const struct shape sample_table = SHAPE(sample_columns, .check = check_samples);
-
-static const struct rule thread_rules[] = {
-    RULE("name", TYPE_TEXT, 0),
-    RULE("pid", TYPE_TID, 0),
-    RULE("tid", TYPE_TID, 0),
-    RULE("processType", TYPE_TEXT, 0),
-    RULE("processName", TYPE_TEXT, IS_OPTIONAL),
-    RULE("registerTime", TYPE_NUMBER, 0),
-    RULE("unregisterTime", TYPE_NUMBER, IS_NULLABLE),
-    RULE("isMainThread", TYPE_ANY, IS_UNREAD),
-    RULE("showMarkersInTimeline", TYPE_ANY, IS_UNREAD),
-    RULE("stringTable", TYPE_LIST, IS_UNIQUE, .table = TABLE_STRINGS, .items = &text_items),
-    RULE("frameTable", TYPE_ROWS, 0, .table = TABLE_FRAMES, .shape = &frame_table),
-    RULE("stackTable", TYPE_ROWS, 0, .table = TABLE_STACKS, .shape = &stack_table),
-    RULE("samples", TYPE_ROWS, 0, .shape = &sample_table),
-    RULE("markers", TYPE_ROWS, 0, .shape = &check_gecko_markers),
-};
-static const struct shape thread_shape = SHAPE(thread_rules, .check = check_thread);
-static const struct rule thread_items = ITEMS(TYPE_OBJECT, .shape = &thread_shape);
-
-/* ---- Processes. ---- */
-
-static void check_gecko_lib(struct check *check, const struct node *lib, const struct node_path *path);
-static void check_counter(struct check *check, const struct node *counter, const struct node_path *path);
-static void check_process(struct check *check, const struct node *process, const struct node_path *path);
-static void check_child(struct check *check, const struct node *process, const struct node_path *path);
-static void check_profile(struct check *check, const struct node *root, const struct node_path *path);
-
-static const struct rule lib_rules[] = {
-    COMMON_LIB_RULES(IS_OPTIONAL),
-    RULE("start", TYPE_INTEGER, 0, .range = RANGE_NOT_NEGATIVE),
-    RULE("end", TYPE_INTEGER, 0, .range = RANGE_NOT_NEGATIVE),
-    RULE("offset", TYPE_INTEGER, 0, .range = RANGE_NOT_NEGATIVE),
-};
-static const struct shape lib_shape = SHAPE(lib_rules, .check = check_gecko_lib);
-static const struct rule lib_items = ITEMS(TYPE_OBJECT, .shape = &lib_shape);
-
-static const struct rule source_columns[] = {
-    RULE("id", TYPE_TEXT, 0),
-    RULE("filename", TYPE_TEXT, 0),
-    RULE("startLine", TYPE_INTEGER, IS_OPTIONAL, .range = RANGE_ONE_BASED),
-    RULE("startColumn", TYPE_INTEGER, IS_OPTIONAL, .range = RANGE_ONE_BASED),
-    RULE("sourceMapURL", TYPE_TEXT, IS_OPTIONAL | IS_NULLABLE),
-};
-static const struct shape source_table = SHAPE(source_columns);
-
-static const struct rule counter_sample_columns[] = {
-    RULE("time", TYPE_NUMBER, IS_ASCENDING),
-    RULE("count", TYPE_NUMBER, 0),
-    RULE("number", TYPE_NUMBER, IS_OPTIONAL),
-};
-static const struct shape counter_sample_table = SHAPE(counter_sample_columns);
-
-static const struct rule counter_rules[] = {
-    RULE("name", TYPE_TEXT, 0),           RULE("category", TYPE_TEXT, 0),
-    RULE("description", TYPE_TEXT, 0),    RULE("samples", TYPE_ROWS, 0, .shape = &counter_sample_table),
-    RULE("display", TYPE_ANY, IS_UNREAD),
-};
-static const struct shape counter_shape = SHAPE(counter_rules, .check = check_counter);
-static const struct rule counter_items = ITEMS(TYPE_OBJECT, .shape = &counter_shape);
-
-static const struct rule overhead_columns[] = {
-    RULE("time", TYPE_NUMBER, 0),     RULE("locking", TYPE_NUMBER, 0), RULE("expiredMarkerCleaning", TYPE_NUMBER, 0),
-    RULE("counters", TYPE_NUMBER, 0), RULE("threads", TYPE_NUMBER, 0),
-};
-static const struct shape overhead_table = SHAPE(overhead_columns);
-static const struct rule overhead_rules[] = {RULE("samples", TYPE_ROWS, 0, .shape = &overhead_table)};
-static const struct shape overhead_shape = SHAPE(overhead_rules);
-
-static const struct rule schema_items = ITEMS(TYPE_OBJECT, .shape = &check_gecko_schema);
-
-/* Members of both parent and child processes. */
-#define PROCESS_RULES                                                                             \
-    RULE("libs", TYPE_LIST, 0, .items = &lib_items),                                              \
-        RULE("sources", TYPE_ROWS, 0, .table = TABLE_SOURCES, .shape = &source_table),            \
-        RULE("threads", TYPE_LIST, 0, .items = &thread_items),                                    \
-        RULE("pages", TYPE_LIST, IS_OPTIONAL | IS_NULLABLE | IS_UNIQUE, .items = &page_items),    \
-        RULE("pausedRanges", TYPE_LIST, IS_OPTIONAL | IS_NULLABLE, .items = &paused_range_items), \
-        RULE("counters", TYPE_LIST, IS_OPTIONAL | IS_NULLABLE, .items = &counter_items),          \
-        RULE("profilerOverhead", TYPE_OBJECT, IS_OPTIONAL | IS_NULLABLE, .shape = &overhead_shape)
-
-static const struct rule child_meta_rules[] = {
-    RULE("startTime", TYPE_NUMBER, 0),
-    RULE("shutdownTime", TYPE_NUMBER, IS_OPTIONAL | IS_NULLABLE),
-    RULE("markerSchema", TYPE_LIST, 0, .items = &schema_items),
-};
-static const struct shape child_meta_shape = SHAPE(child_meta_rules);
-static const struct rule child_rules[] = {
-    RULE("meta", TYPE_OBJECT, 0, .shape = &child_meta_shape),
-    PROCESS_RULES,
-    RULE("processes", TYPE_LIST, IS_OPTIONAL | IS_NULLABLE),
-};
-static const struct shape child_shape = SHAPE(child_rules, .check = check_child);
-static const struct rule child_items = ITEMS(TYPE_OBJECT, .shape = &child_shape);
-
-static const struct rule meta_rules[] = {
-    COMMON_META_RULES,
-    RULE("version", TYPE_NUMBER, 0),
-    RULE("product", TYPE_TEXT, IS_OPTIONAL),
-    RULE("presymbolicated", TYPE_BOOL, IS_OPTIONAL),
-    RULE("shutdownTime", TYPE_NUMBER, IS_OPTIONAL | IS_NULLABLE),
-    RULE("markerSchema", TYPE_LIST, 0, .items = &schema_items),
-    RULE("extensions", TYPE_ROWS, IS_OPTIONAL | IS_NULLABLE, .shape = &extension_table),
-    RULE("importedFrom", TYPE_ANY, IS_UNREAD),
-    RULE("symbolicated", TYPE_ANY, IS_UNREAD),
-    RULE("symbolicationNotSupported", TYPE_ANY, IS_UNREAD),
-    RULE("usesOnlyOneStackType", TYPE_ANY, IS_UNREAD),
-    RULE("sourceCodeIsNotOnSearchfox", TYPE_ANY, IS_UNREAD),
-    RULE("keepProfileThreadOrder", TYPE_ANY, IS_UNREAD),
-    RULE("extra", TYPE_ANY, IS_UNREAD),
-    RULE("initialVisibleThreads", TYPE_ANY, IS_UNREAD),
-    RULE("initialSelectedThreads", TYPE_ANY, IS_UNREAD),
-    RULE("arguments", TYPE_ANY, IS_UNREAD),
-    RULE("mainMemory", TYPE_ANY, IS_UNREAD),
-    RULE("fileName", TYPE_ANY, IS_UNREAD),
-    RULE("fileSize", TYPE_ANY, IS_UNREAD),
-    RULE("endTime", TYPE_ANY, IS_UNREAD),
-    RULE("gramsOfCO2ePerKWh", TYPE_ANY, IS_UNREAD),
-};
-static const struct shape meta_shape = SHAPE(meta_rules, .check = check_meta);
-
-static const struct rule profile_rules[] = {
-    RULE("meta", TYPE_OBJECT, 0, .shape = &meta_shape),
-    PROCESS_RULES,
-    RULE("processes", TYPE_LIST, 0, .items = &child_items),
-};
-const struct shape check_gecko_profile = SHAPE(profile_rules, .check = check_profile);
-
-/* ---- Rules that involve several values. ---- */
+static void check_backtrace_rows(struct check *check, const struct node *table, const struct node_path *path) {
+    const struct node *data = check_member(check, table, "data");
+    struct node_path data_path = node_path_member(path, "data");
+    if (node_is(data, NODE_LIST) && data->count > 1)
+        check_warning(check, RULE_BROKEN_LENGTH, &data_path, "has %u rows: only the first one is read", data->count);
+}
 
 static void check_stacks(struct check *check, const struct node *table, const struct node_path *path) {
     struct column_view prefixes = check_column(check, table, "prefix");
@@ -406,3 +250,10 @@ static void check_profile(struct check *check, const struct node *root, const st
     }
     if (!has_threads) check_error(check, RULE_BROKEN_LENGTH, &threads_path, "no process has a thread");
 }
+
+shape_check *const check_gecko_shapes[SHAPE_COUNT] = {
+    [SHAPE_LIB] = check_gecko_lib,       [SHAPE_STACKS] = check_stacks,
+    [SHAPE_SAMPLES] = check_samples,     [SHAPE_BACKTRACE] = check_backtrace_rows,
+    [SHAPE_THREAD] = check_thread,       [SHAPE_COUNTER] = check_counter,
+    [SHAPE_CHILD_PROCESS] = check_child, [SHAPE_PROFILE] = check_profile,
+};

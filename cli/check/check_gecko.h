@@ -1,11 +1,10 @@
-/* The rules of Gecko profiles, version 36. */
+/* Checks of Gecko profiles. */
 #ifndef GECKO_CHECK_GECKO_H
 #define GECKO_CHECK_GECKO_H
 
 #include "check_rules.h"
 
-enum { GECKO_VERSION = 36 };
-
-extern const struct shape check_gecko_profile;
+/* By enum shape_id. */
+extern shape_check *const check_gecko_shapes[SHAPE_COUNT];
 
 #endif

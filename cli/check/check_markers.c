@@ -5,6 +5,9 @@
 #include <string.h>
 
 #include "libconvert/base/memory.h"
+#include "libconvert/format/common_format.h"
+#include "libconvert/format/gecko_format.h"
+#include "libconvert/format/processed_format.h"
 #include "libconvert/profile/reserved_types.h"
 
 /* ---- Formats of fields. ---- */
@@ -199,23 +202,13 @@ void check_format(struct check *check, const struct node *field, const struct no
 
 /* ---- Schemas. ---- */
 
-const char *const marker_locations[] = {"marker-chart",     "marker-table", "timeline-overview",
-                                        "timeline-memory",  "timeline-ipc", "timeline-fileio",
-                                        "timeline-network", "stack-chart",  NULL};
-const char *const graph_colors[] = {"blue",   "green", "grey", "ink",    "magenta", "orange",
-                                    "purple", "red",   "teal", "yellow", NULL};
-static const char *const graph_types[] = {"bar", "line", "line-filled", NULL};
-
 static bool is_static_field(const struct check *check, const struct node *field) {
     return check_member(check, field, "value") && !check_member(check, field, "key");
 }
 
-static const struct rule static_field_rules[] = {RULE("label", TYPE_ANY, 0), RULE("value", TYPE_TEXT, 0)};
-static const struct shape static_field_shape = SHAPE(static_field_rules);
-
 /* Checks one field. In Gecko profiles, a field may be static: it then has a label and a value instead of a key and a
  * format. */
-static void check_field(struct check *check, const struct node *field, const struct node_path *path) {
+void check_field(struct check *check, const struct node *field, const struct node_path *path) {
     if (check->is_gecko && is_static_field(check, field)) {
         check_shape(check, &static_field_shape, field, path);
         return;
@@ -228,23 +221,6 @@ static void check_field(struct check *check, const struct node *field, const str
         check_error(check, RULE_BROKEN_PRESENCE, &key_path, "missing: it must be a string");
     check_format(check, field, path);
 }
-
-static const struct rule field_rules[] = {
-    RULE("key", TYPE_TEXT, IS_OPTIONAL | IS_KEY),
-    RULE("label", TYPE_TEXT, IS_OPTIONAL),
-    RULE("hidden", TYPE_BOOL, IS_OPTIONAL | IS_NULLABLE),
-};
-static const struct shape field_shape = SHAPE(field_rules, .check = check_field);
-static const struct rule field_items = ITEMS(TYPE_OBJECT, .shape = &field_shape);
-
-static const struct rule graph_rules[] = {
-    RULE("key", TYPE_TEXT, 0),
-    RULE("type", TYPE_CHOICE, 0, .choices = graph_types),
-    RULE("color", TYPE_CHOICE, IS_OPTIONAL, .choices = graph_colors),
-};
-static const struct shape graph_shape = SHAPE(graph_rules);
-static const struct rule graph_items = ITEMS(TYPE_OBJECT, .shape = &graph_shape);
-static const struct rule location_items = ITEMS(TYPE_CHOICE, .choices = marker_locations);
 
 static const struct node *fields_of(const struct check *check, const struct node *schema) {
     const struct node *fields = check_member(check, schema, check->is_gecko ? "data" : "fields");
@@ -310,7 +286,7 @@ static void check_label(struct check *check, const struct node *schema, const ch
     }
 }
 
-static void check_schema(struct check *check, const struct node *schema, const struct node_path *path) {
+void check_schema(struct check *check, const struct node *schema, const struct node_path *path) {
     static const char *const labels[] = {"chartLabel", "tooltipLabel", "tableLabel"};
     for (size_t i = 0; i < sizeof labels / sizeof *labels; i++) check_label(check, schema, labels[i], path);
     const char *other_name = check->is_gecko ? "fields" : "data";
@@ -325,22 +301,6 @@ static void check_schema(struct check *check, const struct node *schema, const s
         check_warning(check, RULE_BROKEN_SCHEMA, &color_path, "%s is not a field of the schema",
                       node_show(color_field, shown));
 }
-
-#define SCHEMA_RULES(fields_name)                                                        \
-    RULE("name", TYPE_TEXT, 0), RULE("display", TYPE_LIST, 0, .items = &location_items), \
-        RULE(fields_name, TYPE_LIST, IS_UNIQUE, .items = &field_items),                  \
-        RULE("tooltipLabel", TYPE_TEXT, IS_OPTIONAL | IS_NULLABLE),                      \
-        RULE("tableLabel", TYPE_TEXT, IS_OPTIONAL | IS_NULLABLE),                        \
-        RULE("chartLabel", TYPE_TEXT, IS_OPTIONAL | IS_NULLABLE),                        \
-        RULE("description", TYPE_TEXT, IS_OPTIONAL | IS_NULLABLE),                       \
-        RULE("colorField", TYPE_TEXT, IS_OPTIONAL | IS_NULLABLE),                        \
-        RULE("isStackBased", TYPE_BOOL, IS_OPTIONAL | IS_NULLABLE),                      \
-        RULE("graphs", TYPE_LIST, IS_OPTIONAL | IS_NULLABLE, .items = &graph_items),
-
-static const struct rule processed_schema_rules[] = {SCHEMA_RULES("fields")};
-static const struct rule gecko_schema_rules[] = {SCHEMA_RULES("data")};
-const struct shape check_processed_schema = SHAPE(processed_schema_rules, .check = check_schema);
-const struct shape check_gecko_schema = SHAPE(gecko_schema_rules, .check = check_schema);
 
 void check_markers_learn(struct check *check, const struct node *schemas, const struct node_path *path,
                          bool is_first_list) {
@@ -379,8 +339,8 @@ static const struct marker_schema_view *schema_of(struct check *check, const str
 /* ---- Payloads for which the front-end has code of its own. ---- */
 
 static const char *const collection_states[] = {"completed", "aborted", NULL};
-static const struct rule collection_rules[] = {RULE("status", TYPE_CHOICE, 0, .choices = collection_states)};
-static const struct shape collection_shape = SHAPE(collection_rules);
+static const struct member collection_members[] = {MEMBER("status", TYPE_CHOICE, 0, .choices = collection_states)};
+static const struct shape collection_shape = SHAPE(collection_members);
 
 static enum value_type reserved_value_type(const struct reserved_member *member) {
     switch (member->kinds) {
@@ -401,9 +361,9 @@ static enum value_type reserved_value_type(const struct reserved_member *member)
     }
 }
 
-static struct rule reserved_rule(const struct reserved_type *type, const struct reserved_member *member) {
+static struct member describe_reserved(const struct reserved_type *type, const struct reserved_member *member) {
     bool is_major = member->kinds == RESERVED_OTHER && text_equal(type->name, TEXT("GCMajor"));
-    return (struct rule){
+    return (struct member){
         .name = member->key,
         .type = reserved_value_type(member),
         .flags = (member->is_needed ? 0 : IS_OPTIONAL | IS_NULLABLE) | (type->is_lenient ? IS_LENIENT : 0),
@@ -454,8 +414,8 @@ static void check_reserved(struct check *check, const struct reserved_type *type
         return;
     }
     for (const struct reserved_member *member = type->members; member->key; member++) {
-        struct rule rule = reserved_rule(type, member);
-        const struct shape shape = {.rules = &rule, .rule_count = 1};
+        struct member described = describe_reserved(type, member);
+        const struct shape shape = {.members = &described, .member_count = 1};
         check_shape(check, &shape, payload, path);
     }
 }
@@ -472,19 +432,12 @@ static bool needs_no_schema(struct text type) {
 
 /* ---- Payloads. ---- */
 
-static const struct rule cause_rules[] = {
-    RULE("stack", TYPE_INDEX, IS_NULLABLE, .table = TABLE_STACKS),
-    RULE("time", TYPE_NUMBER, IS_OPTIONAL),
-    RULE("tid", TYPE_TID, IS_OPTIONAL),
-};
-static const struct shape cause_shape = SHAPE(cause_rules);
-
 static void check_processed_cause(struct check *check, const struct node *payload, const struct node_path *path) {
     const struct node *cause = check_member(check, payload, "cause"), *stack = check_member(check, payload, "stack");
     struct node_path cause_path = node_path_member(path, "cause"), stack_path = node_path_member(path, "stack");
     char shown[NODE_SHOWN_BYTES];
     if (node_is(cause, NODE_OBJECT))
-        check_shape(check, &cause_shape, cause, &cause_path);
+        check_shape(check, &processed_cause_shape, cause, &cause_path);
     else if (cause && !node_is(cause, NODE_NULL))
         check_error(check, RULE_BROKEN_TYPE, &cause_path, "%s must be an object", node_show(cause, shown));
     if (check_member(check, stack, "samples"))
@@ -493,22 +446,6 @@ static void check_processed_cause(struct check *check, const struct node *payloa
         check_warning(check, RULE_BROKEN_CONSISTENCY, &stack_path, "the front-end does not read it: use cause");
 }
 
-static const struct rule backtrace_columns[] = {
-    RULE("stack", TYPE_INDEX, IS_NULLABLE, .table = TABLE_STACKS),
-    RULE("time", TYPE_NUMBER, 0),
-    RULE("eventDelay", TYPE_ANY, IS_OPTIONAL),
-    RULE("responsiveness", TYPE_ANY, IS_OPTIONAL),
-};
-static void check_backtrace_rows(struct check *check, const struct node *table, const struct node_path *path) {
-    const struct node *data = check_member(check, table, "data");
-    struct node_path data_path = node_path_member(path, "data");
-    if (node_is(data, NODE_LIST) && data->count > 1)
-        check_warning(check, RULE_BROKEN_LENGTH, &data_path, "has %u rows: only the first one is read", data->count);
-}
-static const struct shape backtrace_table = SHAPE(backtrace_columns, .check = check_backtrace_rows);
-static const struct rule backtrace_rules[] = {RULE("samples", TYPE_ROWS, 0, .shape = &backtrace_table)};
-static const struct shape backtrace_shape = SHAPE(backtrace_rules);
-
 static void check_gecko_cause(struct check *check, const struct node *payload, const struct node_path *path) {
     const struct node *stack = check_member(check, payload, "stack");
     struct node_path cause_path = node_path_member(path, "cause"), stack_path = node_path_member(path, "stack");
@@ -516,7 +453,7 @@ static void check_gecko_cause(struct check *check, const struct node *payload, c
         check_error(check, RULE_BROKEN_CONSISTENCY, &cause_path, "is where processed profiles have stacks: use stack");
     const struct node *samples = check_member(check, stack, "samples");
     if (samples && !node_is(samples, NODE_NULL))
-        check_shape(check, &backtrace_shape, stack, &stack_path);
+        check_shape(check, &gecko_backtrace_shape, stack, &stack_path);
     else if (node_is(stack, NODE_NUMBER))
         check_warning(check, RULE_BROKEN_CONSISTENCY, &stack_path, "is not a stack: a stack has samples with data");
 }
@@ -769,27 +706,10 @@ static void check_row(struct check *check, const struct marker_columns *columns,
     check_payload(check, data, path);
 }
 
-static void check_markers(struct check *check, const struct node *table, const struct node_path *path) {
+void check_markers(struct check *check, const struct node *table, const struct node_path *path) {
     struct marker_columns columns;
     if (!find_columns(check, table, &columns)) return;
     for (size_t row = 0; row < columns.count && !failure_is_set(check->document->failure); row++)
         check_row(check, &columns, row, path);
     if (!failure_is_set(check->document->failure)) check_pairs(check, &columns, path);
 }
-
-static const struct rule payload_rules[] = {RULE("type", TYPE_ANY, IS_OPTIONAL)};
-static const struct shape payload_shape = SHAPE(payload_rules);
-
-/* The rule for "phase" allows any value, because check_markers checks phases together with times. */
-#define MARKER_COLUMNS                                                                                                 \
-    INDEX("name", TABLE_STRINGS, 0), RULE("startTime", TYPE_NUMBER, IS_NULLABLE),                                      \
-        RULE("endTime", TYPE_NUMBER, IS_NULLABLE), RULE("phase", TYPE_ANY, 0), INDEX("category", TABLE_CATEGORIES, 0), \
-        RULE("data", TYPE_OBJECT, IS_NULLABLE, .shape = &payload_shape)
-
-static const struct rule processed_columns[] = {
-    MARKER_COLUMNS,
-    RULE("threadId", TYPE_TID, IS_OPTIONAL | IS_NULLABLE),
-};
-static const struct rule gecko_columns[] = {MARKER_COLUMNS};
-const struct shape check_processed_markers = SHAPE(processed_columns, .check = check_markers);
-const struct shape check_gecko_markers = SHAPE(gecko_columns, .check = check_markers);

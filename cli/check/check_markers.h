@@ -11,8 +11,10 @@ struct marker_schema_view {
     bool has_table_label;
 };
 
-/* The rules of a schema. Processed and Gecko schemas have different names for the member with the fields. */
-extern const struct shape check_processed_schema, check_gecko_schema;
+/* Check a schema, one of its fields, and a table of markers: how times, phases and payloads relate. */
+void check_schema(struct check *check, const struct node *schema, const struct node_path *path);
+void check_field(struct check *check, const struct node *field, const struct node_path *path);
+void check_markers(struct check *check, const struct node *table, const struct node_path *path);
 
 /* Adds the schemas of the list to those against which payloads are checked. A schema whose name already exists is
  * ignored. It is a violation if the list repeats a name itself; is_first_list is false for lists of child processes,
@@ -20,16 +22,11 @@ extern const struct shape check_processed_schema, check_gecko_schema;
 void check_markers_learn(struct check *check, const struct node *schemas, const struct node_path *path,
                          bool is_first_list);
 
-/* The rules for tables of markers: their columns, and how times, phases and payloads relate. */
-extern const struct shape check_processed_markers, check_gecko_markers;
-
 /* Checks a value, of a payload or of meta.extra, against the format of its field. */
 void check_formatted(struct check *check, const struct node *format, const struct node *value,
                      const struct node_path *path);
 
 /* Checks the format of a field. */
 void check_format(struct check *check, const struct node *field, const struct node_path *path);
-
-extern const char *const marker_locations[], *const graph_colors[];
 
 #endif

@@ -1,4 +1,3 @@
-/* The processed format, version 70, which the viewer itself writes and reads. */
 #include "check_processed.h"
 
 #include <math.h>
@@ -7,242 +6,12 @@
 
 #include "check_common.h"
 #include "check_markers.h"
-
-/* ---- Tables shared by all threads. ---- */
-
-static void check_stacks(struct check *check, const struct node *table, const struct node_path *path);
-static void check_frames(struct check *check, const struct node *table, const struct node_path *path);
-
-static const struct rule stack_columns[] = {
-    INDEX("frame", TABLE_FRAMES, 0),
-    RULE("prefixOffset", TYPE_INTEGER, 0, .range = RANGE_NOT_NEGATIVE),
-};
-static const struct shape stack_table = SHAPE(stack_columns, .check = check_stacks);
-
-static const struct rule frame_columns[] = {
-    RULE("address", TYPE_INTEGER, IS_KEY, .range = RANGE_INT31_OR_NONE),
-    RULE("inlineDepth", TYPE_INTEGER, IS_KEY | MAY_BE_EMPTY, .range = RANGE_BYTE),
-    INDEX("category", TABLE_CATEGORIES, IS_KEY | IS_NULLABLE),
-    RULE("subcategory", TYPE_INTEGER, IS_KEY | IS_NULLABLE, .range = RANGE_NOT_NEGATIVE),
-    INDEX("func", TABLE_FUNCS, IS_KEY),
-    INDEX("lib", TABLE_LIBS, IS_KEY | HAS_NONE),
-    INDEX("nativeSymbol", TABLE_NATIVE_SYMBOLS, IS_KEY | IS_NULLABLE),
-    RULE("innerWindowID", TYPE_INTEGER, IS_KEY | IS_NULLABLE, .range = RANGE_NOT_NEGATIVE),
-    RULE("line", TYPE_INTEGER, IS_KEY | IS_NULLABLE, .range = RANGE_INT31),
-    RULE("column", TYPE_INTEGER, IS_KEY | IS_NULLABLE, .range = RANGE_UINT32),
-    INDEX("originalLocation", TABLE_SOURCE_LOCATIONS, IS_KEY | IS_NULLABLE),
-};
-static const struct shape frame_table = SHAPE(frame_columns, .check = check_frames, .row_noun = "frame");
-
-static const struct rule func_columns[] = {
-    INDEX("name", TABLE_STRINGS, IS_KEY),
-    RULE("isJS", TYPE_BOOL, IS_KEY),
-    RULE("relevantForJS", TYPE_BOOL, IS_KEY),
-    INDEX("resource", TABLE_RESOURCES, IS_KEY | HAS_NONE),
-    INDEX("source", TABLE_SOURCES, IS_KEY | IS_NULLABLE),
-    RULE("lineNumber", TYPE_INTEGER, IS_KEY | IS_NULLABLE, .range = RANGE_INT31),
-    RULE("columnNumber", TYPE_INTEGER, IS_KEY | IS_NULLABLE, .range = RANGE_UINT32),
-    INDEX("originalLocation", TABLE_SOURCE_LOCATIONS, IS_KEY | IS_NULLABLE),
-};
-static const struct shape func_table = SHAPE(func_columns, .row_noun = "function");
-
-static const struct rule resource_columns[] = {
-    INDEX("name", TABLE_STRINGS, IS_KEY),
-    INDEX("host", TABLE_STRINGS, IS_KEY | IS_NULLABLE),
-    INDEX("type", TABLE_RESOURCE_TYPES, IS_KEY),
-};
-static const struct shape resource_table = SHAPE(resource_columns, .row_noun = "resource");
-
-static const struct rule native_symbol_columns[] = {
-    INDEX("libIndex", TABLE_LIBS, IS_KEY),
-    RULE("address", TYPE_INTEGER, IS_KEY, .range = RANGE_UINT32),
-    INDEX("name", TABLE_STRINGS, IS_KEY),
-    RULE("functionSize", TYPE_INTEGER, IS_KEY | IS_NULLABLE, .range = RANGE_NOT_NEGATIVE),
-};
-static const struct shape native_symbol_table = SHAPE(native_symbol_columns, .row_noun = "symbol");
-
-static const struct rule source_columns[] = {
-    RULE("id", TYPE_TEXT, IS_KEY | IS_NULLABLE),
-    INDEX("filename", TABLE_STRINGS, IS_KEY),
-    RULE("startLine", TYPE_INTEGER, 0, .range = RANGE_ONE_BASED),
-    RULE("startColumn", TYPE_INTEGER, 0, .range = RANGE_ONE_BASED),
-    INDEX("sourceMapURL", TABLE_STRINGS, IS_NULLABLE),
-    RULE("content", TYPE_TEXT, IS_NULLABLE),
-};
-static const struct shape source_table = SHAPE(source_columns, .row_noun = "source");
-
-static const struct rule source_location_columns[] = {
-    INDEX("source", TABLE_SOURCES, 0),
-    RULE("line", TYPE_INTEGER, 0, .range = RANGE_NOT_NEGATIVE),
-    RULE("column", TYPE_INTEGER, 0, .range = RANGE_NOT_NEGATIVE),
-};
-static const struct shape source_location_table = SHAPE(source_location_columns);
-
-static const struct rule shared_rules[] = {
-    RULE("stackTable", TYPE_COLUMNS, 0, .table = TABLE_STACKS, .shape = &stack_table),
-    RULE("frameTable", TYPE_COLUMNS, 0, .table = TABLE_FRAMES, .shape = &frame_table),
-    RULE("funcTable", TYPE_COLUMNS, 0, .table = TABLE_FUNCS, .shape = &func_table),
-    RULE("resourceTable", TYPE_COLUMNS, 0, .table = TABLE_RESOURCES, .shape = &resource_table),
-    RULE("nativeSymbols", TYPE_COLUMNS, 0, .table = TABLE_NATIVE_SYMBOLS, .shape = &native_symbol_table),
-    RULE("sources", TYPE_COLUMNS, 0, .table = TABLE_SOURCES, .shape = &source_table),
-    RULE("sourceLocationTable", TYPE_COLUMNS, 0, .table = TABLE_SOURCE_LOCATIONS, .shape = &source_location_table),
-    RULE("stringArray", TYPE_LIST, IS_UNIQUE, .table = TABLE_STRINGS, .items = &text_items),
-};
-static const struct shape shared_shape = SHAPE(shared_rules);
-
-/* ---- Threads. ---- */
-
-static void check_sample_times(struct check *check, const struct node *table, const struct node_path *path);
-static void check_thread_samples(struct check *check, const struct node *table, const struct node_path *path);
-static void check_allocations(struct check *check, const struct node *table, const struct node_path *path);
-static void check_counter(struct check *check, const struct node *counter, const struct node_path *path);
-static void check_owner(struct check *check, const struct node *owned, const struct node_path *path);
-
-static const char *const weight_types[] = {"samples", "tracing-ms", "bytes", NULL};
-static const char *const allocation_weight_types[] = {"bytes", NULL};
-
-#define TIME_COLUMNS RULE("time", TYPE_NUMBER, IS_OPTIONAL | IS_ASCENDING), RULE("timeDeltas", TYPE_NUMBER, IS_OPTIONAL)
-
-static const struct rule sample_columns[] = {
-    INDEX("stack", TABLE_STACKS, IS_NULLABLE),
-    TIME_COLUMNS,
-    RULE("weight", TYPE_NUMBER, IS_NULLABLE_WHOLE),
-    RULE("weightType", TYPE_CHOICE, IS_MEMBER, .choices = weight_types),
-    RULE("threadCPUDelta", TYPE_NUMBER, IS_OPTIONAL | IS_NULLABLE, .range = RANGE_NOT_NEGATIVE),
-    RULE("eventDelay", TYPE_NUMBER, IS_OPTIONAL | IS_NULLABLE | MAY_BE_EMPTY),
-    RULE("responsiveness", TYPE_NUMBER, IS_OPTIONAL | IS_NULLABLE | MAY_BE_EMPTY),
-    RULE("argumentValues", TYPE_NUMBER, IS_OPTIONAL | IS_NULLABLE | MAY_BE_EMPTY),
-    RULE("threadId", TYPE_TID, IS_OPTIONAL),
-};
-static const struct shape sample_table = SHAPE(sample_columns, .check = check_thread_samples);
-
-#define ALLOCATION_COLUMNS                                                              \
-    RULE("time", TYPE_NUMBER, IS_ASCENDING), RULE("weight", TYPE_NUMBER, 0),            \
-        RULE("weightType", TYPE_CHOICE, IS_MEMBER, .choices = allocation_weight_types), \
-        INDEX("stack", TABLE_STACKS, IS_NULLABLE)
-
-static const struct rule native_allocation_columns[] = {
-    ALLOCATION_COLUMNS,
-    RULE("memoryAddress", TYPE_NUMBER, IS_OPTIONAL),
-    RULE("threadId", TYPE_NUMBER, IS_OPTIONAL),
-    RULE("argumentValues", TYPE_NUMBER, IS_OPTIONAL | IS_NULLABLE),
-};
-static const struct shape native_allocation_table = SHAPE(native_allocation_columns, .check = check_allocations);
-
-static const struct rule js_allocation_columns[] = {
-    ALLOCATION_COLUMNS,
-    RULE("className", TYPE_TEXT, 0),
-    RULE("typeName", TYPE_TEXT, 0),
-    RULE("coarseType", TYPE_TEXT, 0),
-    RULE("inNursery", TYPE_BOOL, 0),
-};
-static const struct shape js_allocation_table = SHAPE(js_allocation_columns, .check = check_allocations);
-
-static const struct rule window_items = ITEMS(TYPE_INTEGER);
-
-static const struct rule thread_rules[] = {
-    RULE("name", TYPE_TEXT, 0),
-    RULE("pid", TYPE_TEXT, IS_KEY),
-    RULE("tid", TYPE_TID, IS_KEY | IS_LENIENT),
-    RULE("isMainThread", TYPE_BOOL, 0),
-    RULE("processType", TYPE_TEXT, IS_LENIENT),
-    RULE("processName", TYPE_TEXT, IS_OPTIONAL),
-    RULE("eTLD+1", TYPE_TEXT, IS_OPTIONAL),
-    RULE("registerTime", TYPE_NUMBER, 0),
-    RULE("unregisterTime", TYPE_NUMBER, IS_NULLABLE),
-    RULE("processStartupTime", TYPE_NUMBER, 0),
-    RULE("processShutdownTime", TYPE_NUMBER, IS_NULLABLE),
-    RULE("pausedRanges", TYPE_LIST, 0, .items = &paused_range_items),
-    RULE("showMarkersInTimeline", TYPE_BOOL, IS_OPTIONAL),
-    RULE("isPrivateBrowsing", TYPE_BOOL, IS_OPTIONAL),
-    RULE("isJsTracer", TYPE_BOOL, IS_OPTIONAL),
-    RULE("usedInnerWindowIDs", TYPE_LIST, IS_OPTIONAL | IS_NULLABLE, .items = &window_items),
-    RULE("samples", TYPE_COLUMNS, 0, .shape = &sample_table),
-    RULE("jsAllocations", TYPE_COLUMNS, IS_OPTIONAL | IS_NULLABLE, .shape = &js_allocation_table),
-    RULE("nativeAllocations", TYPE_COLUMNS, IS_OPTIONAL | IS_NULLABLE, .shape = &native_allocation_table),
-    RULE("markers", TYPE_COLUMNS, 0, .shape = &check_processed_markers),
-};
-static const struct shape thread_shape = SHAPE(thread_rules);
-
-/* ---- Counters and overhead. ---- */
-
-static const char *const graph_types[] = {"line-accumulated", "line-rate", NULL};
-static const char *const row_types[] = {"value", "separator", NULL};
-static const char *const row_sources[] = {"count",          "rate",
-                                          "cpu-ratio",      "accumulated",
-                                          "count-range",    "selection-total",
-                                          "selection-rate", "committed-range-total",
-                                          "sample-number",  NULL};
-static const char *const row_units[] = {"bytes", "bytes-per-second", "percent", "number", NULL};
-static const char *const row_emissions[] = {"per-byte", "per-watthour", NULL};
-static const char *const row_scales[] = {"power", "energy", NULL};
-
-static const struct rule row_format_rules[] = {
-    RULE("unit", TYPE_CHOICE, 0, .choices = row_units),
-    RULE("co2", TYPE_CHOICE, IS_OPTIONAL, .choices = row_emissions),
-    RULE("scale", TYPE_CHOICE, IS_OPTIONAL, .choices = row_scales),
-};
-static const struct shape row_format_shape = SHAPE(row_format_rules);
-
-static const struct rule value_row_rules[] = {
-    RULE("source", TYPE_CHOICE, 0, .choices = row_sources),
-    RULE("label", TYPE_TEXT, 0),
-    RULE("format", TYPE_OBJECT, 0, .shape = &row_format_shape),
-};
-static const struct shape value_row_shape = SHAPE(value_row_rules);
+#include "libconvert/format/processed_format.h"
 
 static void check_tooltip_row(struct check *check, const struct node *row, const struct node_path *path) {
-    if (node_is_text(check_member(check, row, "type"), TEXT("value"))) check_shape(check, &value_row_shape, row, path);
+    if (node_is_text(check_member(check, row, "type"), TEXT("value")))
+        check_shape(check, &processed_value_row_shape, row, path);
 }
-static const struct rule tooltip_row_rules[] = {RULE("type", TYPE_CHOICE, 0, .choices = row_types)};
-static const struct shape tooltip_row_shape = SHAPE(tooltip_row_rules, .check = check_tooltip_row);
-static const struct rule tooltip_row_items = ITEMS(TYPE_OBJECT, .shape = &tooltip_row_shape);
-
-static const struct rule display_rules[] = {
-    RULE("graphType", TYPE_CHOICE, 0, .choices = graph_types),
-    RULE("unit", TYPE_TEXT, 0),
-    RULE("color", TYPE_CHOICE, 0, .choices = graph_colors),
-    RULE("markerSchemaLocation", TYPE_CHOICE, IS_NULLABLE, .choices = marker_locations),
-    RULE("sortWeight", TYPE_NUMBER, 0),
-    RULE("label", TYPE_TEXT, 0),
-    RULE("tooltipRows", TYPE_LIST, 0, .items = &tooltip_row_items),
-};
-static const struct shape display_shape = SHAPE(display_rules);
-
-static const struct rule counter_sample_columns[] = {
-    TIME_COLUMNS,
-    RULE("count", TYPE_NUMBER, 0),
-    RULE("number", TYPE_NUMBER, IS_OPTIONAL),
-};
-static const struct shape counter_sample_table = SHAPE(counter_sample_columns, .check = check_sample_times);
-
-static const struct rule counter_rules[] = {
-    RULE("name", TYPE_TEXT, 0),
-    RULE("category", TYPE_TEXT, 0),
-    RULE("description", TYPE_TEXT, 0),
-    RULE("pid", TYPE_TEXT, 0),
-    INDEX("mainThreadIndex", TABLE_THREADS, 0),
-    RULE("samples", TYPE_COLUMNS, 0, .shape = &counter_sample_table),
-    RULE("display", TYPE_OBJECT, 0, .shape = &display_shape),
-};
-static const struct shape counter_shape = SHAPE(counter_rules, .check = check_counter);
-static const struct rule counter_items = ITEMS(TYPE_OBJECT, .shape = &counter_shape);
-
-static const struct rule overhead_columns[] = {
-    RULE("time", TYPE_NUMBER, 0),    RULE("counters", TYPE_NUMBER, 0), RULE("expiredMarkerCleaning", TYPE_NUMBER, 0),
-    RULE("locking", TYPE_NUMBER, 0), RULE("threads", TYPE_NUMBER, 0),
-};
-static const struct shape overhead_table = SHAPE(overhead_columns);
-
-static const struct rule overhead_rules[] = {
-    RULE("pid", TYPE_TEXT, 0),
-    INDEX("mainThreadIndex", TABLE_THREADS, 0),
-    RULE("samples", TYPE_COLUMNS, 0, .shape = &overhead_table),
-};
-static const struct shape overhead_shape = SHAPE(overhead_rules, .check = check_owner);
-static const struct rule overhead_items = ITEMS(TYPE_OBJECT, .shape = &overhead_shape);
-
-/* ---- Meta, libraries, and the whole profile. ---- */
 
 static void check_extra_entry(struct check *check, const struct node *entry, const struct node_path *path) {
     const struct node *format = check_member(check, entry, "format"), *value = check_member(check, entry, "value");
@@ -256,64 +25,6 @@ static void check_extra_entry(struct check *check, const struct node *entry, con
     }
     if (value) check_formatted(check, format, value, &value_path);
 }
-static const struct rule extra_entry_rules[] = {RULE("label", TYPE_TEXT, 0), RULE("value", TYPE_ANY, 0)};
-static const struct shape extra_entry_shape = SHAPE(extra_entry_rules, .check = check_extra_entry);
-static const struct rule extra_entry_items = ITEMS(TYPE_OBJECT, .shape = &extra_entry_shape);
-static const struct rule extra_rules[] = {
-    RULE("label", TYPE_TEXT, 0),
-    RULE("entries", TYPE_LIST, 0, .items = &extra_entry_items),
-};
-static const struct shape extra_shape = SHAPE(extra_rules);
-static const struct rule extra_items = ITEMS(TYPE_OBJECT, .shape = &extra_shape);
-
-static const struct rule schema_items = ITEMS(TYPE_OBJECT, .shape = &check_processed_schema);
-static const struct rule thread_index_items = ITEMS(TYPE_INDEX, .table = TABLE_THREADS);
-
-static const struct rule meta_rules[] = {
-    COMMON_META_RULES,
-    RULE("version", TYPE_NUMBER, 0),
-    RULE("product", TYPE_TEXT, 0),
-    RULE("markerSchema", TYPE_LIST, 0, .items = &schema_items),
-    RULE("arguments", TYPE_TEXT, IS_OPTIONAL | IS_NULLABLE),
-    RULE("importedFrom", TYPE_TEXT, IS_OPTIONAL | IS_NULLABLE),
-    RULE("fileName", TYPE_TEXT, IS_OPTIONAL | IS_NULLABLE),
-    RULE("fileSize", TYPE_NUMBER, IS_OPTIONAL | IS_NULLABLE),
-    RULE("endTime", TYPE_NUMBER, IS_OPTIONAL | IS_NULLABLE),
-    RULE("mainMemory", TYPE_NUMBER, IS_OPTIONAL | IS_NULLABLE),
-    RULE("gramsOfCO2ePerKWh", TYPE_NUMBER, IS_OPTIONAL | IS_NULLABLE),
-    RULE("symbolicated", TYPE_BOOL, IS_OPTIONAL | IS_NULLABLE),
-    RULE("symbolicationNotSupported", TYPE_BOOL, IS_OPTIONAL | IS_NULLABLE),
-    RULE("usesOnlyOneStackType", TYPE_BOOL, IS_OPTIONAL | IS_NULLABLE),
-    RULE("sourceCodeIsNotOnSearchfox", TYPE_BOOL, IS_OPTIONAL | IS_NULLABLE),
-    RULE("keepProfileThreadOrder", TYPE_BOOL, IS_OPTIONAL | IS_NULLABLE),
-    RULE("initialVisibleThreads", TYPE_LIST, IS_OPTIONAL | IS_NULLABLE | IS_NOT_EMPTY, .items = &thread_index_items),
-    RULE("initialSelectedThreads", TYPE_LIST, IS_OPTIONAL | IS_NULLABLE | IS_NOT_EMPTY, .items = &thread_index_items),
-    RULE("extensions", TYPE_COLUMNS, IS_OPTIONAL | IS_NULLABLE, .shape = &extension_table),
-    RULE("extra", TYPE_LIST, IS_OPTIONAL | IS_NULLABLE, .items = &extra_items),
-};
-static const struct shape meta_shape = SHAPE(meta_rules, .check = check_meta);
-
-static const struct rule lib_rules[] = {COMMON_LIB_RULES(0)};
-static const struct shape lib_shape = SHAPE(lib_rules, .check = check_lib);
-static const struct rule lib_items = ITEMS(TYPE_OBJECT, .shape = &lib_shape);
-static const struct rule thread_items = ITEMS(TYPE_OBJECT, .shape = &thread_shape);
-
-static void check_profile(struct check *check, const struct node *root, const struct node_path *path);
-
-static const struct rule profile_rules[] = {
-    RULE("meta", TYPE_OBJECT, 0, .shape = &meta_shape),
-    RULE("libs", TYPE_LIST, IS_UNIQUE, .table = TABLE_LIBS, .items = &lib_items),
-    RULE("shared", TYPE_OBJECT, 0, .shape = &shared_shape),
-    RULE("threads", TYPE_LIST, IS_NOT_EMPTY | IS_UNIQUE, .table = TABLE_THREADS, .items = &thread_items),
-    RULE("pages", TYPE_LIST, IS_OPTIONAL | IS_NULLABLE | IS_UNIQUE, .items = &page_items),
-    RULE("counters", TYPE_LIST, IS_OPTIONAL | IS_NULLABLE, .items = &counter_items),
-    RULE("profilerOverhead", TYPE_LIST, IS_OPTIONAL | IS_NULLABLE, .items = &overhead_items),
-    RULE("profilingLog", TYPE_OBJECT, IS_OPTIONAL | IS_NULLABLE),
-    RULE("profileGatheringLog", TYPE_OBJECT, IS_OPTIONAL | IS_NULLABLE),
-};
-const struct shape check_processed_profile = SHAPE(profile_rules, .check = check_profile);
-
-/* ---- Rules that involve several values. ---- */
 
 static bool is_number(const struct node *node) { return node_is(node, NODE_NUMBER); }
 
@@ -648,3 +359,13 @@ static void check_profile(struct check *check, const struct node *root, const st
     check_default_category(check, threads, path);
     check_selection(check, threads, path);
 }
+
+/* ---- All. ---- */
+
+shape_check *const check_processed_shapes[SHAPE_COUNT] = {
+    [SHAPE_STACKS] = check_stacks,           [SHAPE_FRAMES] = check_frames,
+    [SHAPE_SAMPLES] = check_thread_samples,  [SHAPE_ALLOCATIONS] = check_allocations,
+    [SHAPE_COUNTER] = check_counter,         [SHAPE_COUNTER_SAMPLES] = check_sample_times,
+    [SHAPE_TOOLTIP_ROW] = check_tooltip_row, [SHAPE_OVERHEAD] = check_owner,
+    [SHAPE_EXTRA_ENTRY] = check_extra_entry, [SHAPE_PROFILE] = check_profile,
+};

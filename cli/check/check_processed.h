@@ -1,11 +1,10 @@
-/* The rules of processed profiles, version 70. */
+/* Checks of processed profiles. */
 #ifndef GECKO_CHECK_PROCESSED_H
 #define GECKO_CHECK_PROCESSED_H
 
 #include "check_rules.h"
 
-enum { PROCESSED_VERSION = 70 };
-
-extern const struct shape check_processed_profile;
+/* By enum shape_id. */
+extern shape_check *const check_processed_shapes[SHAPE_COUNT];
 
 #endif

@@ -24,14 +24,14 @@ void check_warning(struct check *check, enum violation_rule rule, const struct n
     va_end(arguments);
 }
 
-static void violate(struct check *check, const struct rule *rule, enum violation_rule broken,
+static void violate(struct check *check, const struct member *member, enum violation_rule broken,
                     const struct node_path *path, const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-static void violate(struct check *check, const struct rule *rule, enum violation_rule broken,
+static void violate(struct check *check, const struct member *member, enum violation_rule broken,
                     const struct node_path *path, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    enum violation_severity severity = rule->flags & IS_LENIENT ? VIOLATION_WARNING : VIOLATION_ERROR;
+    enum violation_severity severity = member->flags & IS_LENIENT ? VIOLATION_WARNING : VIOLATION_ERROR;
     violations_add_list(check->violations, severity, broken, path, format, arguments);
     va_end(arguments);
 }
@@ -62,33 +62,6 @@ const char *node_show(const struct node *node, char shown[NODE_SHOWN_BYTES]) {
 
 /* ---- Columns. ---- */
 
-static struct column_view column_of_rows(const struct check *check, const struct node *table, const char *name) {
-    struct column_view none = {.name = name};
-    const struct node *number = check_member(check, check_member(check, table, "schema"), name);
-    const struct node *data = check_member(check, table, "data");
-    if (!node_is_index(number, UINT32_MAX) || !node_is(data, NODE_LIST)) return none;
-    return (struct column_view){.table = table,
-                                .list = data,
-                                .name = name,
-                                .number = (size_t)number->number,
-                                .is_of_rows = true,
-                                .count = data->count};
-}
-
-struct column_view check_column(const struct check *check, const struct node *table, const char *name) {
-    if (check_member(check, table, "schema")) return column_of_rows(check, table, name);
-    const struct node *list = check_member(check, table, name);
-    if (!node_is(list, NODE_LIST)) return (struct column_view){.name = name};
-    return (struct column_view){.table = table, .list = list, .name = name, .count = list->count};
-}
-
-const struct node *column_view_at(const struct column_view *view, size_t row) {
-    static const struct node null = {.kind = NODE_NULL};
-    const struct node *node = &view->list->nodes[row];
-    if (!view->is_of_rows) return node;
-    return node_is(node, NODE_LIST) && view->number < node->count ? &node->nodes[view->number] : &null;
-}
-
 const struct node_path *column_view_path(const struct column_view *view, size_t row, const struct node_path *table,
                                          struct node_path chain[3]) {
     chain[0] = node_path_member(table, view->is_of_rows ? "data" : view->name);
@@ -100,14 +73,15 @@ const struct node_path *column_view_path(const struct column_view *view, size_t 
 
 /* ---- Counting rows, before checking. ---- */
 
-static bool count_rows(const struct check *check, const struct rule *rule, const struct node *node, uint64_t *count) {
+static bool count_rows(const struct check *check, const struct member *member, const struct node *node,
+                       uint64_t *count) {
     const struct node *length = check_member(check, node, "length");
     const struct node *data = check_member(check, node, "data");
-    if (rule->type == TYPE_LIST && node_is(node, NODE_LIST))
+    if (member->type == TYPE_LIST && node_is(node, NODE_LIST))
         *count = node->count;
-    else if (rule->type == TYPE_ROWS && node_is(data, NODE_LIST))
+    else if (member->type == TYPE_ROWS && node_is(data, NODE_LIST))
         *count = data->count;
-    else if (rule->type == TYPE_COLUMNS && node_is_index(length, UINT32_MAX))
+    else if (member->type == TYPE_COLUMNS && node_is_index(length, UINT32_MAX))
         *count = (uint64_t)length->number;
     else
         return false;
@@ -117,35 +91,18 @@ static bool count_rows(const struct check *check, const struct rule *rule, const
 /* Counts the rows of tables in the object and in objects within it, but not those in lists: these are counted when the
  * elements are checked. */
 static void count_tables(struct check *check, const struct shape *shape, const struct node *object) {
-    for (size_t i = 0; i < shape->rule_count; i++) {
-        const struct rule *rule = &shape->rules[i];
-        const struct node *node = check_member(check, object, rule->name);
-        if (rule->type == TYPE_OBJECT && node && rule->shape) count_tables(check, rule->shape, node);
-        if (rule->table == TABLE_NONE || rule->type == TYPE_INDEX || rule->type == TYPE_TEXT_OR_INDEX) continue;
-        check->is_known[rule->table] = count_rows(check, rule, node, &check->row_counts[rule->table]);
-        if (rule->table == TABLE_STRINGS) check->texts = node;
+    for (size_t i = 0; i < shape_member_count(shape); i++) {
+        const struct member *member = shape_member(shape, i);
+        const struct node *node = check_member(check, object, member->name);
+        if (member->type == TYPE_OBJECT && node && member->shape) count_tables(check, member->shape, node);
+        if (member->table == TABLE_NONE || member->type == TYPE_INDEX || member->type == TYPE_TEXT_OR_INDEX) continue;
+        if (!check->table_names[member->table]) check->table_names[member->table] = member->name;
+        check->is_known[member->table] = count_rows(check, member, node, &check->row_counts[member->table]);
+        if (member->table == TABLE_STRINGS) check->texts = node;
     }
 }
 
 /* ---- Single values. ---- */
-
-static const char *table_name(const struct check *check, enum check_table table) {
-    static const char *const names[TABLE_COUNT] = {
-        [TABLE_STRINGS] = "stringArray",
-        [TABLE_STACKS] = "stackTable",
-        [TABLE_FRAMES] = "frameTable",
-        [TABLE_FUNCS] = "funcTable",
-        [TABLE_RESOURCES] = "resourceTable",
-        [TABLE_RESOURCE_TYPES] = "the resource types",
-        [TABLE_NATIVE_SYMBOLS] = "nativeSymbols",
-        [TABLE_SOURCES] = "sources",
-        [TABLE_SOURCE_LOCATIONS] = "sourceLocationTable",
-        [TABLE_LIBS] = "libs",
-        [TABLE_CATEGORIES] = "meta.categories",
-        [TABLE_THREADS] = "threads",
-    };
-    return table == TABLE_STRINGS && check->is_gecko ? "stringTable" : names[table];
-}
 
 struct range {
     double min;
@@ -165,43 +122,43 @@ static const struct range ranges[RANGE_COUNT] = {
     [RANGE_FLAG] = {0, 1, "0 or 1"},
 };
 
-static void check_range(struct check *check, const struct rule *rule, const struct node *node,
+static void check_range(struct check *check, const struct member *member, const struct node *node,
                         const struct node_path *path) {
-    const struct range *range = &ranges[rule->range];
+    const struct range *range = &ranges[member->range];
     if (node->number >= range->min && node->number <= range->max) return;
     char shown[NODE_SHOWN_BYTES];
-    violate(check, rule, RULE_BROKEN_VALUE, path, "%s must be %s", node_show(node, shown), range->description);
+    violate(check, member, RULE_BROKEN_VALUE, path, "%s must be %s", node_show(node, shown), range->description);
 }
 
-static void check_index(struct check *check, const struct rule *rule, const struct node *node,
+static void check_index(struct check *check, const struct member *member, const struct node *node,
                         const struct node_path *path) {
-    if (node->number == -1 && rule->flags & HAS_NONE) return;
-    bool is_known = check->is_known[rule->table];
-    uint64_t count = is_known ? check->row_counts[rule->table] : UINT64_MAX;
+    if (node->number == -1 && member->flags & HAS_NONE) return;
+    bool is_known = check->is_known[member->table];
+    uint64_t count = is_known ? check->row_counts[member->table] : UINT64_MAX;
     if (node_is_index(node, count)) return;
     char shown[NODE_SHOWN_BYTES];
     if (is_known)
-        violate(check, rule, RULE_BROKEN_INDEX, path, "%s is not an index of %s (length %llu)", node_show(node, shown),
-                table_name(check, rule->table), (unsigned long long)count);
+        violate(check, member, RULE_BROKEN_INDEX, path, "%s is not an index of %s (length %llu)",
+                node_show(node, shown), check->table_names[member->table], (unsigned long long)count);
     else
-        violate(check, rule, RULE_BROKEN_INDEX, path, "%s is not an index of %s", node_show(node, shown),
-                table_name(check, rule->table));
+        violate(check, member, RULE_BROKEN_INDEX, path, "%s is not an index of %s", node_show(node, shown),
+                check->table_names[member->table]);
 }
 
-static void check_choice(struct check *check, const struct rule *rule, const struct node *node,
+static void check_choice(struct check *check, const struct member *member, const struct node *node,
                          const struct node_path *path) {
     char shown[NODE_SHOWN_BYTES], allowed[256] = "";
     size_t used_bytes = 0;
-    for (size_t i = 0; rule->choices[i]; i++) {
-        if (node_is_text(node, text_of(rule->choices[i]))) return;
+    for (size_t i = 0; member->choices[i]; i++) {
+        if (node_is_text(node, text_of(member->choices[i]))) return;
         if (used_bytes < sizeof allowed)
             used_bytes += (size_t)snprintf(allowed + used_bytes, sizeof allowed - used_bytes, "%s%s", i ? ", " : "",
-                                           rule->choices[i]);
+                                           member->choices[i]);
     }
-    violate(check, rule, RULE_BROKEN_VALUE, path, "%s must be one of: %s", node_show(node, shown), allowed);
+    violate(check, member, RULE_BROKEN_VALUE, path, "%s must be one of: %s", node_show(node, shown), allowed);
 }
 
-static const char *type_name(const struct rule *rule) {
+static const char *type_name(const struct member *member) {
     static const char *const names[] = {
         [TYPE_ANY] = "anything",
         [TYPE_BOOL] = "true or false",
@@ -217,11 +174,11 @@ static const char *type_name(const struct rule *rule) {
         [TYPE_COLUMNS] = "a table (an object with a length and arrays)",
         [TYPE_ROWS] = "a table (an object with schema and data)",
     };
-    return names[rule->type];
+    return names[member->type];
 }
 
-static bool has_type(const struct rule *rule, const struct node *node) {
-    switch (rule->type) {
+static bool has_type(const struct member *member, const struct node *node) {
+    switch (member->type) {
         case TYPE_ANY:
             return true;
         case TYPE_BOOL:
@@ -249,17 +206,17 @@ static bool has_type(const struct rule *rule, const struct node *node) {
     return node_is(node, NODE_OBJECT);
 }
 
-static bool check_type(struct check *check, const struct rule *rule, const struct node *node,
+static bool check_type(struct check *check, const struct member *member, const struct node *node,
                        const struct node_path *path) {
-    bool is_allowed_null = node_is(node, NODE_NULL) && rule->flags & IS_NULLABLE;
-    if (is_allowed_null || has_type(rule, node)) return !is_allowed_null;
+    bool is_allowed_null = node_is(node, NODE_NULL) && member->flags & IS_NULLABLE;
+    if (is_allowed_null || has_type(member, node)) return !is_allowed_null;
     char shown[NODE_SHOWN_BYTES];
-    violate(check, rule, RULE_BROKEN_TYPE, path, "%s must be %s%s", node_show(node, shown), type_name(rule),
-            rule->flags & IS_NULLABLE ? " or null" : "");
+    violate(check, member, RULE_BROKEN_TYPE, path, "%s must be %s%s", node_show(node, shown), type_name(member),
+            member->flags & IS_NULLABLE ? " or null" : "");
     return false;
 }
 
-static void check_value(struct check *check, const struct rule *rule, const struct node *node,
+static void check_value(struct check *check, const struct member *member, const struct node *node,
                         const struct node_path *path);
 
 /* ---- Rows that must be unique. ---- */
@@ -303,10 +260,11 @@ static void check_unique_rows(struct check *check, const struct shape *shape, co
                               const struct node_path *path) {
     struct column_view columns[KEY_COLUMNS_MAX];
     size_t column_count = 0, row_count = SIZE_MAX;
-    for (size_t i = 0; i < shape->rule_count && column_count < KEY_COLUMNS_MAX; i++) {
-        if (!(shape->rules[i].flags & IS_KEY)) continue;
-        struct column_view column = check_column(check, table, shape->rules[i].name);
-        if (!column.table && shape->rules[i].flags & IS_OPTIONAL) continue;
+    for (size_t i = 0; i < shape_member_count(shape) && column_count < KEY_COLUMNS_MAX; i++) {
+        const struct member *member = shape_member(shape, i);
+        if (!(member->flags & IS_KEY)) continue;
+        struct column_view column = check_column(check, table, member->name);
+        if (!column.table && member->flags & IS_OPTIONAL) continue;
         if (!column.table) return;
         if (column.count < row_count) row_count = column.count;
         columns[column_count++] = column;
@@ -328,7 +286,7 @@ static void check_unique_rows(struct check *check, const struct shape *shape, co
 
 /* Sets the key to the values that must differ between elements: the element itself, or its members with IS_KEY. Returns
  * false if one of them is missing or invalid. */
-static bool element_key(struct check *check, const struct rule *items, const struct node *node, struct keys *keys,
+static bool element_key(struct check *check, const struct member *items, const struct node *node, struct keys *keys,
                         uint64_t key[KEY_COLUMNS_MAX]) {
     size_t key_count = 0;
     if (node->kind == NODE_LIST) return false;
@@ -336,30 +294,31 @@ static bool element_key(struct check *check, const struct rule *items, const str
         key[key_count++] = key_of(&keys->texts, node);
         return keys->column_count == key_count;
     }
-    for (size_t i = 0; items->shape && i < items->shape->rule_count; i++) {
-        const struct rule *rule = &items->shape->rules[i];
-        const struct node *member = rule->flags & IS_KEY ? check_member(check, node, rule->name) : NULL;
-        if (member && key_count < KEY_COLUMNS_MAX) key[key_count++] = key_of(&keys->texts, member);
+    for (size_t i = 0; items->shape && i < shape_member_count(items->shape); i++) {
+        const struct member *member = shape_member(items->shape, i);
+        const struct node *value = member->flags & IS_KEY ? check_member(check, node, member->name) : NULL;
+        if (value && key_count < KEY_COLUMNS_MAX) key[key_count++] = key_of(&keys->texts, value);
     }
     return keys->column_count == key_count;
 }
 
 static size_t count_keys(const struct shape *shape) {
     size_t count = 0;
-    for (size_t i = 0; shape && i < shape->rule_count; i++) count += (shape->rules[i].flags & IS_KEY) != 0;
+    for (size_t i = 0; shape && i < shape_member_count(shape); i++)
+        count += (shape_member(shape, i)->flags & IS_KEY) != 0;
     return count;
 }
 
 /* Checks that the elements of a list differ: texts and numbers as such, objects in their members with IS_KEY. */
-static void check_unique_elements(struct check *check, const struct rule *rule, const struct node *list,
+static void check_unique_elements(struct check *check, const struct member *member, const struct node *list,
                                   const struct node_path *path) {
-    size_t key_count = count_keys(rule->items->shape);
+    size_t key_count = count_keys(member->items->shape);
     struct keys keys;
     keys_init(&keys, key_count ? key_count : 1, check->document->failure);
     for (size_t i = 0; i < list->count && !failure_is_set(check->document->failure); i++) {
         const struct node *node = &list->nodes[i];
         uint64_t key[KEY_COLUMNS_MAX];
-        if (!element_key(check, rule->items, node, &keys, key) || keys_add(&keys, key)) continue;
+        if (!element_key(check, member->items, node, &keys, key) || keys_add(&keys, key)) continue;
         struct node_path element = node_path_element(path, i);
         char shown[NODE_SHOWN_BYTES];
         check_warning(check, RULE_BROKEN_UNIQUENESS, &element, "%s also occurs earlier in the list",
@@ -374,86 +333,86 @@ static bool is_less(const struct node *node, const struct node *before) {
     return node_is(node, NODE_NUMBER) && node_is(before, NODE_NUMBER) && node->number < before->number;
 }
 
-static void check_order(struct check *check, const struct rule *rule, const struct node *node,
+static void check_order(struct check *check, const struct member *member, const struct node *node,
                         const struct node *before, const struct node_path *path) {
-    if (!(rule->flags & IS_ASCENDING) || !before || !is_less(node, before)) return;
+    if (!(member->flags & IS_ASCENDING) || !before || !is_less(node, before)) return;
     char shown[NODE_SHOWN_BYTES], shown_before[NODE_SHOWN_BYTES];
-    violate(check, rule, RULE_BROKEN_ORDER, path, "%s comes after %s: values must not decrease", node_show(node, shown),
-            node_show(before, shown_before));
+    violate(check, member, RULE_BROKEN_ORDER, path, "%s comes after %s: values must not decrease",
+            node_show(node, shown), node_show(before, shown_before));
 }
 
-static void check_list(struct check *check, const struct rule *rule, const struct node *list,
+static void check_list(struct check *check, const struct member *member, const struct node *list,
                        const struct node_path *path) {
-    if (rule->flags & IS_NOT_EMPTY && list->count == 0)
-        violate(check, rule, RULE_BROKEN_LENGTH, path, "the array is empty: it must have at least one element");
-    if (rule->flags & IS_UNIQUE) check_unique_elements(check, rule, list, path);
-    for (size_t i = 0; rule->items && i < list->count && !failure_is_set(check->document->failure); i++) {
+    if (member->flags & IS_NOT_EMPTY && list->count == 0)
+        violate(check, member, RULE_BROKEN_LENGTH, path, "the array is empty: it must have at least one element");
+    if (member->flags & IS_UNIQUE) check_unique_elements(check, member, list, path);
+    for (size_t i = 0; member->items && i < list->count && !failure_is_set(check->document->failure); i++) {
         struct node_path element = node_path_element(path, i);
         const struct node *node = &list->nodes[i];
-        if (rule->items->shape && rule->items->type == TYPE_OBJECT) count_tables(check, rule->items->shape, node);
-        check_value(check, rule->items, node, &element);
+        if (member->items->shape && member->items->type == TYPE_OBJECT) count_tables(check, member->items->shape, node);
+        check_value(check, member->items, node, &element);
     }
 }
 
-/* Checks each value of the column against the rule. */
-static void check_column_values(struct check *check, const struct rule *rule, const struct column_view *view,
+/* Checks each value of the column against its description. */
+static void check_column_values(struct check *check, const struct member *member, const struct column_view *view,
                                 const struct node_path *table) {
     const struct node *before = NULL;
     for (size_t row = 0; row < view->count && !failure_is_set(check->document->failure); row++) {
         struct node_path chain[3];
         const struct node *node = column_view_at(view, row);
         const struct node_path *path = column_view_path(view, row, table, chain);
-        check_value(check, rule, node, path);
-        check_order(check, rule, node, before, path);
+        check_value(check, member, node, path);
+        check_order(check, member, node, before, path);
         before = node;
     }
 }
 
-static void check_missing(struct check *check, const struct rule *rule, const struct node_path *path) {
-    if (rule->flags & (IS_OPTIONAL | IS_UNREAD)) return;
-    violate(check, rule, RULE_BROKEN_PRESENCE, path, "missing: it must be %s", type_name(rule));
+static void check_missing(struct check *check, const struct member *member, const struct node_path *path) {
+    if (member->flags & (IS_OPTIONAL | IS_UNREAD)) return;
+    violate(check, member, RULE_BROKEN_PRESENCE, path, "missing: it must be %s", type_name(member));
 }
 
-static void check_length(struct check *check, const struct rule *rule, const struct node *list, uint64_t length,
+static void check_length(struct check *check, const struct member *member, const struct node *list, uint64_t length,
                          const struct node_path *path) {
     if (list->count == length) return;
     static const char format[] = "the column has %u values, but the table has length %llu";
-    if (rule->flags & MAY_BE_EMPTY && list->count == 0)
+    if (member->flags & MAY_BE_EMPTY && list->count == 0)
         check_warning(check, RULE_BROKEN_LENGTH, path, format, list->count, (unsigned long long)length);
     else
-        violate(check, rule, RULE_BROKEN_LENGTH, path, format, list->count, (unsigned long long)length);
+        violate(check, member, RULE_BROKEN_LENGTH, path, format, list->count, (unsigned long long)length);
 }
 
-static void check_list_column(struct check *check, const struct rule *rule, const struct node *table, bool has_length,
-                              uint64_t length, const struct node_path *table_path) {
-    struct node_path path = node_path_member(table_path, rule->name);
-    const struct node *list = check_member(check, table, rule->name);
+static void check_list_column(struct check *check, const struct member *member, const struct node *table,
+                              bool has_length, uint64_t length, const struct node_path *table_path) {
+    struct node_path path = node_path_member(table_path, member->name);
+    const struct node *list = check_member(check, table, member->name);
     char shown[NODE_SHOWN_BYTES];
     if (!list) {
-        if (!(rule->flags & IS_OPTIONAL))
-            violate(check, rule, RULE_BROKEN_PRESENCE, &path, "missing: it must be a column");
+        if (!(member->flags & IS_OPTIONAL))
+            violate(check, member, RULE_BROKEN_PRESENCE, &path, "missing: it must be a column");
         return;
     }
-    if (node_is(list, NODE_NULL) && rule->flags & IS_NULLABLE_WHOLE) return;
+    if (node_is(list, NODE_NULL) && member->flags & IS_NULLABLE_WHOLE) return;
     if (!node_is(list, NODE_LIST)) {
-        violate(check, rule, RULE_BROKEN_TYPE, &path, "%s must be a column (an array)", node_show(list, shown));
+        violate(check, member, RULE_BROKEN_TYPE, &path, "%s must be a column (an array)", node_show(list, shown));
         return;
     }
-    if (has_length) check_length(check, rule, list, length, &path);
-    struct column_view view = check_column(check, table, rule->name);
-    check_column_values(check, rule, &view, table_path);
+    if (has_length) check_length(check, member, list, length, &path);
+    struct column_view view = check_column(check, table, member->name);
+    check_column_values(check, member, &view, table_path);
 }
 
-static void check_member_by_rule(struct check *check, const struct rule *rule, const struct node *object,
-                                 const struct node_path *object_path) {
-    struct node_path path = node_path_member(object_path, rule->name);
-    const struct node *node = check_member(check, object, rule->name);
+static void check_described(struct check *check, const struct member *member, const struct node *object,
+                            const struct node_path *object_path) {
+    struct node_path path = node_path_member(object_path, member->name);
+    const struct node *node = check_member(check, object, member->name);
     if (!node)
-        check_missing(check, rule, &path);
-    else if (rule->flags & IS_UNREAD)
+        check_missing(check, member, &path);
+    else if (member->flags & IS_UNREAD)
         check_warning(check, RULE_BROKEN_PRESENCE, &path, "the front-end does not read it");
     else
-        check_value(check, rule, node, &path);
+        check_value(check, member, node, &path);
 }
 
 static void check_columns(struct check *check, const struct shape *shape, const struct node *table,
@@ -464,20 +423,20 @@ static void check_columns(struct check *check, const struct shape *shape, const 
     char shown[NODE_SHOWN_BYTES];
     if (!has_length)
         check_error(check, RULE_BROKEN_LENGTH, &length_path, "%s must be the number of rows", node_show(length, shown));
-    for (size_t i = 0; i < shape->rule_count; i++) {
-        const struct rule *rule = &shape->rules[i];
-        if (rule->flags & IS_MEMBER)
-            check_member_by_rule(check, rule, table, path);
+    for (size_t i = 0; i < shape_member_count(shape); i++) {
+        const struct member *member = shape_member(shape, i);
+        if (member->flags & IS_MEMBER)
+            check_described(check, member, table, path);
         else
-            check_list_column(check, rule, table, has_length, has_length ? (uint64_t)length->number : 0, path);
+            check_list_column(check, member, table, has_length, has_length ? (uint64_t)length->number : 0, path);
     }
 }
 
 /* ---- Tables of rows. ---- */
 
-static const struct rule *find_rule(const struct shape *shape, struct text name) {
-    for (size_t i = 0; i < shape->rule_count; i++)
-        if (text_equal(text_of(shape->rules[i].name), name)) return &shape->rules[i];
+static const struct member *find_member(const struct shape *shape, struct text name) {
+    for (size_t i = 0; i < shape_member_count(shape); i++)
+        if (text_equal(member_name(shape_member(shape, i)), name)) return shape_member(shape, i);
     return NULL;
 }
 
@@ -501,7 +460,7 @@ static size_t check_row_schema(struct check *check, const struct shape *shape, c
         size_t at = (size_t)number->number;
         if (taken >> at & 1)
             check_error(check, RULE_BROKEN_UNIQUENESS, &column, "%zu is also the number of another column", at);
-        if (!find_rule(shape, name))
+        if (!find_member(shape, name))
             check_warning(check, RULE_BROKEN_PRESENCE, &column, "the front-end does not read it");
         taken |= (uint64_t)1 << at;
         if (at >= width) width = at + 1;
@@ -533,54 +492,70 @@ static void check_rows(struct check *check, const struct shape *shape, const str
     if (!node_is(schema, NODE_OBJECT) || !node_is(data, NODE_LIST)) return;
     size_t width = check_row_schema(check, shape, schema, &schema_path);
     if (width || !schema->count) check_row_widths(check, data, width, &data_path);
-    for (size_t i = 0; i < shape->rule_count; i++) {
-        const struct rule *rule = &shape->rules[i];
-        struct node_path column_path = node_path_member(&schema_path, rule->name);
-        struct column_view view = check_column(check, table, rule->name);
+    for (size_t i = 0; i < shape_member_count(shape); i++) {
+        const struct member *member = shape_member(shape, i);
+        struct node_path column_path = node_path_member(&schema_path, member->name);
+        struct column_view view = check_column(check, table, member->name);
         if (view.table)
-            check_column_values(check, rule, &view, path);
-        else if (!check_member(check, schema, rule->name) && !(rule->flags & IS_OPTIONAL))
-            violate(check, rule, RULE_BROKEN_PRESENCE, &column_path, "missing: it must be a column");
+            check_column_values(check, member, &view, path);
+        else if (!check_member(check, schema, member->name) && !(member->flags & IS_OPTIONAL))
+            violate(check, member, RULE_BROKEN_PRESENCE, &column_path, "missing: it must be a column");
     }
 }
 
 /* ---- The interpreter. ---- */
 
-static void check_object(struct check *check, const struct shape *shape, const struct node *node,
+/* Reports members that only the other format has. */
+static void check_unread(struct check *check, const struct shape *shape, const struct node *node,
                          const struct node_path *path) {
-    for (size_t i = 0; i < shape->rule_count; i++) check_member_by_rule(check, &shape->rules[i], node, path);
+    for (size_t i = 0; shape->other && i < shape->other->member_count; i++) {
+        const struct member *member = &shape->other->members[i];
+        struct member unread = {.name = member->name, .flags = IS_UNREAD};
+        if (!find_member(shape, member_name(member))) check_described(check, &unread, node, path);
+    }
 }
 
-static void check_value(struct check *check, const struct rule *rule, const struct node *node,
+static void check_object(struct check *check, const struct shape *shape, const struct node *node,
+                         const struct node_path *path) {
+    for (size_t i = 0; i < shape_member_count(shape); i++) check_described(check, shape_member(shape, i), node, path);
+    check_unread(check, shape, node, path);
+}
+
+static void check_by_code(struct check *check, const struct shape *shape, const struct node *node,
+                          const struct node_path *path) {
+    if (check->checks[shape->id]) check->checks[shape->id](check, node, path);
+}
+
+static void check_value(struct check *check, const struct member *member, const struct node *node,
                         const struct node_path *path) {
-    if (!check_type(check, rule, node, path)) return;
-    switch (rule->type) {
+    if (!check_type(check, member, node, path)) return;
+    switch (member->type) {
         case TYPE_NUMBER:
         case TYPE_INTEGER:
-            check_range(check, rule, node, path);
+            check_range(check, member, node, path);
             return;
         case TYPE_INDEX:
-            check_index(check, rule, node, path);
+            check_index(check, member, node, path);
             return;
         case TYPE_TEXT_OR_INDEX:
-            if (node_is(node, NODE_NUMBER)) check_index(check, rule, node, path);
+            if (node_is(node, NODE_NUMBER)) check_index(check, member, node, path);
             return;
         case TYPE_CHOICE:
-            check_choice(check, rule, node, path);
+            check_choice(check, member, node, path);
             return;
         case TYPE_LIST:
-            check_list(check, rule, node, path);
+            check_list(check, member, node, path);
             return;
         case TYPE_OBJECT:
-            if (rule->shape) check_object(check, rule->shape, node, path);
+            if (member->shape) check_object(check, member->shape, node, path);
             break;
         case TYPE_COLUMNS:
-            check_columns(check, rule->shape, node, path);
-            check_unique_rows(check, rule->shape, node, path);
+            check_columns(check, member->shape, node, path);
+            check_unique_rows(check, member->shape, node, path);
             break;
         case TYPE_ROWS:
-            check_rows(check, rule->shape, node, path);
-            check_unique_rows(check, rule->shape, node, path);
+            check_rows(check, member->shape, node, path);
+            check_unique_rows(check, member->shape, node, path);
             break;
         case TYPE_ANY:
         case TYPE_BOOL:
@@ -588,12 +563,12 @@ static void check_value(struct check *check, const struct rule *rule, const stru
         case TYPE_TID:
             return;
     }
-    if (rule->shape && rule->shape->check) rule->shape->check(check, node, path);
+    if (member->shape) check_by_code(check, member->shape, node, path);
 }
 
 void check_shape(struct check *check, const struct shape *shape, const struct node *node,
                  const struct node_path *path) {
     count_tables(check, shape, node);
     check_object(check, shape, node, path);
-    if (shape->check) shape->check(check, node, path);
+    check_by_code(check, shape, node, path);
 }

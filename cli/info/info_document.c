@@ -7,6 +7,7 @@
 
 #include "cli/check/check.h"
 #include "libconvert/base/memory.h"
+#include "readers/json/column_view.h"
 
 /* The document being read, the info being filled, and totals so far. */
 struct collector {
@@ -45,14 +46,7 @@ static struct text id_text(struct info *info, const struct node *node) {
     return info_text(info, text_of(number));
 }
 
-/* ---- Tables: columns in processed profiles, rows in Gecko ones. ---- */
-
-/* A column of a table. If the table has no such column, all its values are null. */
-struct values {
-    const struct node *list;
-    size_t number; /* position in a row */
-    bool is_of_rows;
-};
+/* ---- Tables. ---- */
 
 static size_t count_rows(const struct collector *collector, const struct node *table) {
     const struct node *data = member(collector, table, "data"), *length = member(collector, table, "length");
@@ -60,22 +54,8 @@ static size_t count_rows(const struct collector *collector, const struct node *t
     return length ? (size_t)length->number : 0;
 }
 
-static struct values column(const struct collector *collector, const struct node *table, const char *name) {
-    const struct node *number = member(collector, member(collector, table, "schema"), name);
-    if (!collector->is_gecko) {
-        const struct node *list = member(collector, table, name);
-        return (struct values){.list = node_is(list, NODE_LIST) ? list : NULL};
-    }
-    if (!number) return (struct values){0};
-    return (struct values){member(collector, table, "data"), (size_t)number->number, true};
-}
-
-static const struct node *value_at(const struct values *values, size_t row) {
-    static const struct node null = {.kind = NODE_NULL};
-    if (!values->list || row >= values->list->count) return &null;
-    const struct node *node = &values->list->nodes[row];
-    if (!values->is_of_rows) return node;
-    return values->number < node->count ? &node->nodes[values->number] : &null;
+static struct column_view column(const struct collector *collector, const struct node *table, const char *name) {
+    return column_view_find(collector->document, table, name);
 }
 
 static uint32_t index_or_none(const struct node *node) {
@@ -91,22 +71,23 @@ static void extend_range(struct collector *collector, double time_ms) {
 
 /* `shift_ms` is added to all times: those of a Gecko child process begin at that process's zero. */
 static void collect_sample_times(struct collector *collector, const struct node *samples, double shift_ms) {
-    struct values times = column(collector, samples, "time"), deltas = column(collector, samples, "timeDeltas");
+    struct column_view times = column(collector, samples, "time"), deltas = column(collector, samples, "timeDeltas");
     size_t row_count = count_rows(collector, samples);
     double time_ms = 0;
     for (size_t row = 0; row < row_count; row++) {
-        time_ms = times.list ? number_or(value_at(&times, row), 0) : time_ms + number_or(value_at(&deltas, row), 0);
+        time_ms = times.table ? number_or(column_view_at(&times, row), 0)
+                              : time_ms + number_or(column_view_at(&deltas, row), 0);
         extend_range(collector, time_ms + shift_ms);
     }
 }
 
 static void collect_marker_times(struct collector *collector, const struct node *markers, size_t row, double shift_ms) {
     enum { HAS_START = 1 << 0 | 1 << 1 | 1 << 2, HAS_END = 1 << 1 | 1 << 3 };
-    struct values starts = column(collector, markers, "startTime"), ends = column(collector, markers, "endTime");
-    struct values phases = column(collector, markers, "phase");
-    unsigned phase = 1u << (unsigned)number_or(value_at(&phases, row), 0);
-    if (phase & HAS_START) extend_range(collector, number_or(value_at(&starts, row), 0) + shift_ms);
-    if (phase & HAS_END) extend_range(collector, number_or(value_at(&ends, row), 0) + shift_ms);
+    struct column_view starts = column(collector, markers, "startTime"), ends = column(collector, markers, "endTime");
+    struct column_view phases = column(collector, markers, "phase");
+    unsigned phase = 1u << (unsigned)number_or(column_view_at(&phases, row), 0);
+    if (phase & HAS_START) extend_range(collector, number_or(column_view_at(&starts, row), 0) + shift_ms);
+    if (phase & HAS_END) extend_range(collector, number_or(column_view_at(&ends, row), 0) + shift_ms);
 }
 
 /* ---- Functions. ---- */
@@ -147,20 +128,21 @@ static void collect_processed_functions(struct collector *collector) {
     const struct node *shared = member(collector, collector->root, "shared");
     const struct node *table = member(collector, shared, "funcTable"),
                       *strings = member(collector, shared, "stringArray");
-    struct values names = column(collector, table, "name"), resources = column(collector, table, "resource");
-    struct values sources = column(collector, table, "source");
-    struct values libraries = column(collector, member(collector, shared, "resourceTable"), "name");
-    struct values files = column(collector, member(collector, shared, "sources"), "filename");
+    struct column_view names = column(collector, table, "name"), resources = column(collector, table, "resource");
+    struct column_view sources = column(collector, table, "source");
+    struct column_view libraries = column(collector, member(collector, shared, "resourceTable"), "name");
+    struct column_view files = column(collector, member(collector, shared, "sources"), "filename");
     size_t row_count = count_rows(collector, table);
     for (size_t row = 0; row < row_count; row++) {
         struct info_function *function = add_function(collector->info);
         if (!function) return;
-        uint32_t resource = index_or_none(value_at(&resources, row)), source = index_or_none(value_at(&sources, row));
-        function->name = info_text(collector->info, string_at(strings, value_at(&names, row)));
+        uint32_t resource = index_or_none(column_view_at(&resources, row)),
+                 source = index_or_none(column_view_at(&sources, row));
+        function->name = info_text(collector->info, string_at(strings, column_view_at(&names, row)));
         if (resource != ID_NONE)
-            function->library = info_text(collector->info, string_at(strings, value_at(&libraries, resource)));
+            function->library = info_text(collector->info, string_at(strings, column_view_at(&libraries, resource)));
         if (source != ID_NONE)
-            function->file = info_text(collector->info, string_at(strings, value_at(&files, source)));
+            function->file = info_text(collector->info, string_at(strings, column_view_at(&files, source)));
     }
 }
 
@@ -234,30 +216,31 @@ static void find_idle(const struct collector *collector, struct stacks *stacks, 
 
 static void fill_processed_stacks(struct collector *collector, struct stacks *stacks) {
     const struct node *shared = member(collector, collector->root, "shared");
-    struct values frames = column(collector, member(collector, shared, "stackTable"), "frame");
-    struct values offsets = column(collector, member(collector, shared, "stackTable"), "prefixOffset");
-    struct values functions = column(collector, member(collector, shared, "frameTable"), "func");
-    struct values categories = column(collector, member(collector, shared, "frameTable"), "category");
+    struct column_view frames = column(collector, member(collector, shared, "stackTable"), "frame");
+    struct column_view offsets = column(collector, member(collector, shared, "stackTable"), "prefixOffset");
+    struct column_view functions = column(collector, member(collector, shared, "frameTable"), "func");
+    struct column_view categories = column(collector, member(collector, shared, "frameTable"), "category");
     for (uint32_t row = 0; row < stacks->count; row++) {
-        uint32_t offset = index_or_none(value_at(&offsets, row)), frame = index_or_none(value_at(&frames, row));
+        uint32_t offset = index_or_none(column_view_at(&offsets, row)),
+                 frame = index_or_none(column_view_at(&frames, row));
         stacks->nodes[row] =
-            (struct call_node){offset ? row - offset : ID_NONE, index_or_none(value_at(&functions, frame))};
-        find_idle(collector, stacks, row, value_at(&categories, frame));
+            (struct call_node){offset ? row - offset : ID_NONE, index_or_none(column_view_at(&functions, frame))};
+        find_idle(collector, stacks, row, column_view_at(&categories, frame));
     }
 }
 
 static void fill_gecko_stacks(struct collector *collector, const struct node *thread, struct stacks *stacks) {
     const struct node *strings = member(collector, thread, "stringTable");
-    struct values locations = column(collector, member(collector, thread, "frameTable"), "location");
-    struct values categories = column(collector, member(collector, thread, "frameTable"), "category");
-    struct values frames = column(collector, member(collector, thread, "stackTable"), "frame");
-    struct values prefixes = column(collector, member(collector, thread, "stackTable"), "prefix");
+    struct column_view locations = column(collector, member(collector, thread, "frameTable"), "location");
+    struct column_view categories = column(collector, member(collector, thread, "frameTable"), "category");
+    struct column_view frames = column(collector, member(collector, thread, "stackTable"), "frame");
+    struct column_view prefixes = column(collector, member(collector, thread, "stackTable"), "prefix");
     for (size_t row = 0; row < stacks->count && !failure_is_set(collector->info->failure); row++) {
-        uint32_t frame = index_or_none(value_at(&frames, row));
-        const struct node *location = value_at(&locations, frame);
-        stacks->nodes[row] = (struct call_node){index_or_none(value_at(&prefixes, row)),
+        uint32_t frame = index_or_none(column_view_at(&frames, row));
+        const struct node *location = column_view_at(&locations, frame);
+        stacks->nodes[row] = (struct call_node){index_or_none(column_view_at(&prefixes, row)),
                                                 function_of_location(collector, string_at(strings, location))};
-        find_idle(collector, stacks, (uint32_t)row, value_at(&categories, frame));
+        find_idle(collector, stacks, (uint32_t)row, column_view_at(&categories, frame));
     }
 }
 
@@ -272,15 +255,16 @@ static void count_cpu(struct collector *collector, struct stacks *stacks, uint32
 }
 
 static void count_samples(struct collector *collector, const struct node *samples, struct stacks *stacks) {
-    struct values stack_column = column(collector, samples, "stack"), weights = column(collector, samples, "weight");
-    struct values deltas = column(collector, samples, "threadCPUDelta");
+    struct column_view stack_column = column(collector, samples, "stack"),
+                       weights = column(collector, samples, "weight");
+    struct column_view deltas = column(collector, samples, "threadCPUDelta");
     size_t row_count = count_rows(collector, samples);
     if (!reserve_weights(collector)) return;
     for (size_t row = 0; row < row_count; row++) {
-        uint32_t stack = index_or_none(value_at(&stack_column, row));
+        uint32_t stack = index_or_none(column_view_at(&stack_column, row));
         /* The front-end ignores a weight column in a Gecko profile, and the processor time of a first sample. */
-        double weight = collector->is_gecko ? 1 : number_or(value_at(&weights, row), 1);
-        double cpu = row ? number_or(value_at(&deltas, row), 0) * collector->cpu_factor : 0;
+        double weight = collector->is_gecko ? 1 : number_or(column_view_at(&weights, row), 1);
+        double cpu = row ? number_or(column_view_at(&deltas, row), 0) * collector->cpu_factor : 0;
         info_count_sample(collector->info, weight, stack != ID_NONE);
         if (stack >= stacks->count) continue;
         stacks->self[stack] += weight;
@@ -294,10 +278,10 @@ static void count_samples(struct collector *collector, const struct node *sample
 
 static void count_markers(struct collector *collector, const struct node *markers, const struct node *strings,
                           double shift_ms) {
-    struct values names = column(collector, markers, "name");
+    struct column_view names = column(collector, markers, "name");
     size_t row_count = count_rows(collector, markers);
     for (size_t row = 0; row < row_count && !failure_is_set(collector->info->failure); row++) {
-        info_count_marker(collector->info, string_at(strings, value_at(&names, row)));
+        info_count_marker(collector->info, string_at(strings, column_view_at(&names, row)));
         collect_marker_times(collector, markers, row, shift_ms);
     }
 }
@@ -386,7 +370,7 @@ static void collect_counters(struct collector *collector, const struct node *pro
         const struct node *from = &counters->nodes[i], *samples = member(collector, from, "samples");
         struct info_counter *counter = info_add_counter(collector->info);
         if (!counter) return;
-        struct values changes = column(collector, samples, "count");
+        struct column_view changes = column(collector, samples, "count");
         counter->pid = counter_pid(collector, from, process);
         counter->name = info_text(collector->info, text_or_empty(member(collector, from, "name")));
         counter->category = info_text(collector->info, text_or_empty(member(collector, from, "category")));
@@ -394,7 +378,7 @@ static void collect_counters(struct collector *collector, const struct node *pro
             info_text(collector->info, text_or_empty(member(collector, member(collector, from, "display"), "unit")));
         counter->sample_count = count_rows(collector, samples);
         for (size_t row = 0; row < counter->sample_count; row++)
-            counter->change += number_or(value_at(&changes, row), 0);
+            counter->change += number_or(column_view_at(&changes, row), 0);
     }
 }
 

@@ -76,11 +76,8 @@ uint64_t marker_value_bits(struct decimal number) {
 
 bool marker_value_is_wide(struct decimal number) { return marker_value_bits(number) > UINT32_MAX; }
 
-const char *graph_color_name(enum graph_color color) {
-    static const char *const names[GRAPH_COLOR_COUNT] = {
-        [GRAPH_BLUE] = "blue",       [GRAPH_GREEN] = "green",   [GRAPH_GREY] = "grey",     [GRAPH_INK] = "ink",
-        [GRAPH_MAGENTA] = "magenta", [GRAPH_ORANGE] = "orange", [GRAPH_PURPLE] = "purple", [GRAPH_RED] = "red",
-        [GRAPH_TEAL] = "teal",       [GRAPH_YELLOW] = "yellow",
-    };
-    return names[color];
-}
+const char *const graph_color_names[GRAPH_COLOR_COUNT + 1] = {
+    [GRAPH_BLUE] = "blue",       [GRAPH_GREEN] = "green",   [GRAPH_GREY] = "grey",     [GRAPH_INK] = "ink",
+    [GRAPH_MAGENTA] = "magenta", [GRAPH_ORANGE] = "orange", [GRAPH_PURPLE] = "purple", [GRAPH_RED] = "red",
+    [GRAPH_TEAL] = "teal",       [GRAPH_YELLOW] = "yellow",
+};

@@ -169,7 +169,8 @@ enum graph_color {
     GRAPH_YELLOW,
     GRAPH_COLOR_COUNT
 };
-const char *graph_color_name(enum graph_color color);
+/* Their names in a profile, and NULL. */
+extern const char *const graph_color_names[GRAPH_COLOR_COUNT + 1];
 
 struct marker_graph {
     struct text key; /* key of a field with numbers */
@@ -192,7 +193,7 @@ struct marker_schema {
     struct text chart_label; /* a template: "{marker.name} - {marker.data.key}"; empty: the front-end's default */
     struct text tooltip_label;
     struct text table_label;
-    struct text color_field; /* the key of the MARKER_STRING field whose text is a graph_color_name; empty: none */
+    struct text color_field; /* the key of the MARKER_STRING field with the name of a graph_color; empty: none */
     uint32_t display;        /* bits of enum marker_display; 0: MARKER_DISPLAY_DEFAULT */
     bool is_stack_based;     /* intervals nest like calls */
     const struct marker_field *fields;
@@ -231,5 +232,9 @@ struct marker {
     uint8_t category;
 };
 _Static_assert(sizeof(struct marker) == 32, "a marker costs 32 bytes and its payload");
+
+static inline bool marker_has_end(const struct marker *marker) {
+    return marker->phase == MARKER_INTERVAL || marker->phase == MARKER_INTERVAL_END;
+}
 
 #endif

@@ -8,6 +8,7 @@ cd "$(dirname "$0")/../.." || exit 1
 folder_rules='
 libconvert/base
 libconvert/profile    libconvert/base
+libconvert/format     libconvert/base libconvert/profile
 libconvert/merge      libconvert/base libconvert/profile
 libconvert/symbols    libconvert/base libconvert/profile recorder/unwind
 readers/input         libconvert/base
@@ -20,13 +21,13 @@ readers/perf_script   libconvert/base libconvert/profile readers/input readers r
 readers/collapsed     libconvert/base libconvert/profile readers/input readers
 readers/unwind        libconvert/base libconvert/profile libconvert/symbols recorder/unwind
 readers/trace         libconvert/base libconvert/profile readers/input readers readers/code recorder
-writer                libconvert/base libconvert/profile
-writer/processed      libconvert/base libconvert/profile writer
-writer/gecko          libconvert/base libconvert/profile writer
+writer                libconvert/base libconvert/format libconvert/profile
+writer/processed      libconvert/base libconvert/format libconvert/profile writer
+writer/gecko          libconvert/base libconvert/format libconvert/profile writer
 libconvert            libconvert/base libconvert/merge libconvert/profile libconvert/symbols readers readers/input writer
 cli                   cli/batch libconvert libconvert/base readers/input writer
 cli/batch             cli libconvert libconvert/base readers readers/input readers/json writer
-cli/check             cli libconvert libconvert/base libconvert/profile readers/json writer
+cli/check             cli libconvert libconvert/base libconvert/format libconvert/profile readers/json writer
 cli/info              cli cli/check libconvert libconvert/base libconvert/profile readers readers/json writer
 cli/view              cli cli/check libconvert libconvert/base libconvert/profile libconvert/symbols readers readers/input readers/json writer
 recorder

@@ -6,14 +6,13 @@
 #include "gecko_tables.h"
 #include "gecko_thread.h"
 #include "gecko_weights.h"
+#include "libconvert/format/gecko_format.h"
 #include "writer/emitter.h"
 #include "writer/json.h"
 #include "writer/log_json.h"
 #include "writer/marker_json.h"
 #include "writer/meta_json.h"
 #include "writer/thread_json.h"
-
-enum { GECKO_PROFILE_VERSION = 36 };
 
 struct emission {
     const struct profile *profile;
@@ -50,7 +49,7 @@ static void write_marker_schema(struct json *json, const struct marker_schema *s
 
 /* Writes what every process has. Children have the root's start time; otherwise the client would shift their times. */
 static void write_short_meta(struct json *json, const struct profile *profile, const struct process *process) {
-    json_key_int(json, "version", GECKO_PROFILE_VERSION);
+    json_key_int(json, "version", GECKO_VERSION);
     json_key_int(json, "startTime", profile->meta.start_time_ms);
     thread_json_key_time(json, "shutdownTime", process ? process_shutdown_ns(process) : TIME_NONE);
 }

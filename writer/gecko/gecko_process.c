@@ -1,21 +1,15 @@
 #include "gecko_process.h"
 
+#include "libconvert/format/gecko_format.h"
 #include "writer/counter_json.h"
 #include "writer/overhead_json.h"
 #include "writer/table_of_rows.h"
 
 static void write_samples(struct json *json, const struct counter *counter) {
-    static const char *const columns[] = {"time", "count", "number"};
-    bool has_numbers = counter_has_numbers(counter);
-    table_of_rows_begin(json, "samples", columns, has_numbers ? 3 : 2);
-    for (size_t i = 0; i < counter->samples.count; i++) {
-        const struct counter_sample *sample = column_at(&counter->samples, i);
-        json_array_begin(json);
-        json_ms(json, sample->time_ns);
-        json_int(json, sample->change);
-        if (has_numbers) json_int(json, sample->number);
-        json_array_end(json);
-    }
+    const char *omitted = counter_has_numbers(counter) ? NULL : "number";
+    table_of_rows_begin(json, "samples", &gecko_counter_sample_table, omitted);
+    for (size_t i = 0; i < counter->samples.count; i++)
+        table_row_write(json, &gecko_counter_sample_table, omitted, column_at(&counter->samples, i));
     table_of_rows_end(json);
 }
 
@@ -29,12 +23,11 @@ static int64_t sum_of(int64_t a, int64_t b) {
  * distance, the highest level is written. */
 static void write_levels(struct json *json, const struct counter *counter, int64_t interval_ns) {
     enum { LEVELS_MAX = 10000 };
-    static const char *const columns[] = {"time", "count"};
     const struct counter_sample *sample = column_at(&counter->samples, 0);
     const struct counter_sample *last = column_at(&counter->samples, counter->samples.count - 1);
     int64_t step_ns = (last->time_ns - sample->time_ns) / LEVELS_MAX + 1, level = 0;
     if (step_ns < interval_ns) step_ns = interval_ns;
-    TABLE_OF_ROWS_BEGIN(json, "samples", columns);
+    table_of_rows_begin(json, "samples", &gecko_counter_sample_table, "number");
     size_t next = 0;
     for (int64_t time_ns = sample->time_ns; next < counter->samples.count; time_ns += step_ns) {
         int64_t highest = level;
@@ -44,10 +37,8 @@ static void write_levels(struct json *json, const struct counter *counter, int64
             level = sum_of(level, sample->change);
             if (level > highest) highest = level;
         }
-        json_array_begin(json);
-        json_ms(json, time_ns);
-        json_int(json, highest);
-        json_array_end(json);
+        struct counter_sample level_sample = {.time_ns = time_ns, .change = highest};
+        table_row_write(json, &gecko_counter_sample_table, "number", &level_sample);
     }
     table_of_rows_end(json);
 }
@@ -79,25 +70,14 @@ void gecko_counters_write(struct json *json, const struct profile *profile, proc
     json_array_end(json);
 }
 
-/* Times are in microseconds here, unlike elsewhere in the format. */
-static void write_overhead(struct json *json, const struct overhead *overhead) {
-    json_array_begin(json);
-    overhead_json_us(json, overhead->time_ns);
-    overhead_json_us(json, overhead->locking_ns);
-    overhead_json_us(json, 0);
-    overhead_json_us(json, overhead->counters_ns);
-    overhead_json_us(json, overhead->threads_ns);
-    json_array_end(json);
-}
-
 void gecko_overhead_write(struct json *json, const struct profile *profile, process_id process) {
-    static const char *const columns[] = {"time", "locking", "expiredMarkerCleaning", "counters", "threads"};
     size_t count, first = profile_rows_of_process(&profile->overheads, process, &count);
     if (!count || !gecko_has_main_thread(profile, process)) return;
     json_key(json, "profilerOverhead");
     json_object_begin(json);
-    TABLE_OF_ROWS_BEGIN(json, "samples", columns);
-    for (size_t i = first; i < first + count; i++) write_overhead(json, column_at(&profile->overheads, i));
+    table_of_rows_begin(json, "samples", &gecko_overhead_table, NULL);
+    for (size_t i = first; i < first + count; i++)
+        table_row_write(json, &gecko_overhead_table, NULL, column_at(&profile->overheads, i));
     table_of_rows_end(json);
     overhead_json_statistics(json, profile, first, count);
     json_object_end(json);

@@ -4,6 +4,8 @@
 #include <stdio.h>
 
 #include "libconvert/base/memory.h"
+#include "libconvert/format/common_format.h"
+#include "libconvert/format/gecko_format.h"
 #include "writer/table_of_rows.h"
 #include "writer/thread_json.h"
 
@@ -39,8 +41,7 @@ static void write_stack_number(struct gecko_thread_writer *writer, struct json *
 }
 
 static void write_stack_table(struct gecko_thread_writer *writer, struct json *json) {
-    static const char *const columns[] = {"prefix", "frame"};
-    TABLE_OF_ROWS_BEGIN(json, "stackTable", columns);
+    table_of_rows_begin(json, "stackTable", &gecko_stack_table, NULL);
     for (uint32_t i = 0; i < numbering_count(&writer->stacks); i++) {
         const struct gecko_stack *stack = stack_at(writer, numbering_row(&writer->stacks, i));
         json_array_begin(json);
@@ -75,10 +76,7 @@ static void order_frames(struct gecko_thread_writer *writer) {
 }
 
 static void write_frame_table(struct gecko_thread_writer *writer, struct json *json) {
-    /* The client reads innerWindowID of every frame, so the column must exist. No row has a value for it. */
-    static const char *const columns[] = {"location", "relevantForJS", "category",     "subcategory",
-                                          "line",     "column",        "innerWindowID"};
-    TABLE_OF_ROWS_BEGIN(json, "frameTable", columns);
+    table_of_rows_begin(json, "frameTable", &gecko_frame_table, NULL);
     for (uint32_t i = 0; i < numbering_count(&writer->frames); i++) {
         const struct gecko_frame *frame = frame_at(writer, writer->frame_order[i]);
         json_array_begin(json);
@@ -87,7 +85,7 @@ static void write_frame_table(struct gecko_thread_writer *writer, struct json *j
         json_bool(json, frame->flags & GECKO_FRAME_IS_RELEVANT_FOR_JS);
         json_int_or_null(json, frame->category, has_category);
         json_int_or_null(json, frame->subcategory, has_category);
-        if (frame->line || frame->column) thread_json_line_or_column(json, frame->line);
+        if (frame->line || frame->column) json_int_or_null(json, frame->line, frame->line != 0);
         if (frame->column) json_int(json, frame->column);
         json_array_end(json);
     }
@@ -124,9 +122,8 @@ static void write_string_table(struct gecko_thread_writer *writer, struct json *
 }
 
 void gecko_sources_write(struct gecko_thread_writer *writer, struct json *json) {
-    static const char *const columns[] = {"id", "filename", "startLine", "startColumn", "sourceMapURL"};
     const struct profile *profile = writer->profile;
-    TABLE_OF_ROWS_BEGIN(json, "sources", columns);
+    table_of_rows_begin(json, "sources", &gecko_source_table, NULL);
     for (uint32_t i = 0; i < numbering_count(&writer->sources); i++) {
         source_id source = {numbering_row(&writer->sources, i)};
         /* The client treats sources with the same id as one, across processes. */
@@ -147,23 +144,17 @@ void gecko_sources_write(struct gecko_thread_writer *writer, struct json *json) 
 /* ---- Samples. ---- */
 
 static void write_samples(struct gecko_thread_writer *writer, const struct samples *samples, struct json *json) {
-    /* The client requires a column of event delays, even without values. */
-    static const char *const plain_columns[] = {"stack", "time", "eventDelay"};
-    static const char *const cpu_columns[] = {"stack", "time", "threadCPUDelta", "eventDelay"};
     const struct profile *profile = writer->profile;
     bool tells_cpu = !writer->has_cpu_deltas && gecko_tells_cpu(writer->weights, samples);
     bool has_cpu_column = writer->has_cpu_deltas || tells_cpu;
-    if (has_cpu_column)
-        TABLE_OF_ROWS_BEGIN(json, "samples", cpu_columns);
-    else
-        TABLE_OF_ROWS_BEGIN(json, "samples", plain_columns);
+    table_of_rows_begin(json, "samples", &gecko_sample_table, has_cpu_column ? NULL : "threadCPUDelta");
     /* If times were made up from the order of samples, they are made up again with one interval per repetition, so that
      * the time axis shows the weights. Real times stay: all repetitions have the time of their sample. */
     bool has_row_times = writer->weights->are_repeated && !profile->meta.has_times;
     int64_t rows_written = 0;
     for (uint32_t i = 0; i < samples_count(samples); i++) {
         const struct sample *sample = samples_at(samples, i);
-        int64_t delay_ns = samples_delay_ns(samples, i);
+        int64_t delay_ns = samples_delay_ns(samples, i), cpu_ns = samples_cpu_ns(samples, i);
         bool is_unused = i == 0 || profile_is_idle(writer->idle_stacks, sample->stack);
         uint32_t row_count = gecko_weights_row_count(writer->weights, sample->weight);
         for (uint32_t left = row_count; left > 0; left--, rows_written++) {
@@ -172,7 +163,7 @@ static void write_samples(struct gecko_thread_writer *writer, const struct sampl
             json_ms(json, has_row_times ? rows_written * profile->meta.interval_ns : sample->time_ns);
             if (writer->has_cpu_deltas)
                 thread_json_cpu_delta(json, profile_weight_decode(profile, sample->weight), is_unused);
-            if (tells_cpu) thread_json_cpu_ns(json, samples_cpu_ns(samples, i));
+            if (tells_cpu) json_int_or_null(json, cpu_ns, cpu_ns != TIME_NONE);
             if (delay_ns != TIME_NONE) json_ms(json, delay_ns);
             json_array_end(json);
         }
@@ -186,10 +177,6 @@ static bool marker_has_start(const struct marker *marker) {
     /* The client sorts an end time of 0 as if there were none, and a marker without any time makes the whole profile
      * fail. */
     return marker->phase != MARKER_INTERVAL_END || marker->end_ns == 0;
-}
-
-static bool marker_has_end(const struct marker *marker) {
-    return marker->phase == MARKER_INTERVAL || marker->phase == MARKER_INTERVAL_END;
 }
 
 /* Returns the time by which the client sorts markers, stably, before it pairs starts with ends. */
@@ -229,11 +216,10 @@ static void write_string_number(const struct marker_json *markers, struct json *
  * `thread` is the one in which the backtrace was taken. */
 static void write_backtrace(struct gecko_thread_writer *writer, const struct thread *thread, stack_id stack,
                             int64_t time_ns, struct json *json) {
-    static const char *const columns[] = {"stack", "time"};
     json_key(json, "stack");
     json_object_begin(json);
     thread_json_tid(json, thread);
-    TABLE_OF_ROWS_BEGIN(json, "samples", columns);
+    table_of_rows_begin(json, "samples", &gecko_backtrace_table, NULL);
     json_array_begin(json);
     write_stack_number(writer, json, stack);
     json_ms(json, time_ns);
@@ -285,8 +271,7 @@ static void write_allocation(struct gecko_thread_writer *writer, const struct th
 }
 
 static void write_markers(struct gecko_thread_writer *writer, const struct thread *thread, struct json *json) {
-    static const char *const columns[] = {"name", "startTime", "endTime", "phase", "category", "data"};
-    TABLE_OF_ROWS_BEGIN(json, "markers", columns);
+    table_of_rows_begin(json, "markers", &common_marker_table, NULL);
     for (size_t i = 0; i < thread->allocations.count; i++)
         write_allocation(writer, thread, column_at(&thread->allocations, i), json);
     struct marker_sort_key *keys = order_markers(&thread->markers, writer->profile->failure);

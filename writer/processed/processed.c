@@ -1,13 +1,14 @@
 /* Writes the processed format, version 70: what the front-end keeps in memory, as JSON. All threads share one set of
  * tables. */
 #include "libconvert/base/memory.h"
+#include "libconvert/format/gecko_format.h"
+#include "libconvert/format/processed_format.h"
 #include "processed_writer.h"
+#include "writer/cells.h"
 #include "writer/emitter.h"
 #include "writer/log_json.h"
 #include "writer/marker_json.h"
 #include "writer/meta_json.h"
-
-enum { GECKO_PROFILE_VERSION = 36, PROCESSED_PROFILE_VERSION = 70 };
 
 /* ---- meta. ---- */
 
@@ -42,9 +43,7 @@ static size_t write_extra_section(struct json *json, const struct column *extra,
     size_t i = from;
     for (; i < extra->count && text_equal(extra_at(extra, i)->section, section); i++) {
         json_object_begin(json);
-        json_key_value_text(json, "label", extra_at(extra, i)->label);
-        json_key_string(json, "format", "string");
-        json_key_value_text(json, "value", extra_at(extra, i)->value);
+        members_write(json, &processed_extra_entry_shape, extra_at(extra, i));
         json_object_end(json);
     }
     json_array_end(json);
@@ -84,8 +83,8 @@ static void write_meta(struct processed_writer *writer) {
     json_key_int(json, "startTime", meta->start_time_ms);
     meta_json_clock(json, profile);
     meta_json_range(json, profile);
-    json_key_int(json, "version", GECKO_PROFILE_VERSION);
-    json_key_int(json, "preprocessedProfileVersion", PROCESSED_PROFILE_VERSION);
+    json_key_int(json, "version", GECKO_VERSION);
+    json_key_int(json, "preprocessedProfileVersion", PROCESSED_VERSION);
     json_key_int(json, "processType", 0);
     meta_json_product_and_machine(json, meta);
     /* Without this, the viewer sends the names and ids of all libraries to a symbol server when it loads the
@@ -112,32 +111,11 @@ static void write_libs(struct json *json, const struct profile *profile) {
     json_key(json, "libs");
     json_array_begin(json);
     for (uint32_t i = 0; i < libs_count(&profile->libs); i++) {
-        const struct lib *lib = libs_at(&profile->libs, (lib_id){i});
         json_object_begin(json);
-        json_key_string(json, "arch", ""); /* unknown: traces do not have it */
-        json_key_value_text(json, "name", lib->name);
-        json_key_value_text(json, "path", lib->path);
-        json_key_value_text(json, "debugName", lib->debug_name);
-        json_key_value_text(json, "debugPath", lib->path);
-        json_key_value_text(json, "breakpadId", lib->breakpad_id);
-        json_key(json, "codeId");
-        if (lib->code_id.bytes_count)
-            json_text(json, lib->code_id);
-        else
-            json_null(json);
+        members_write(json, &processed_lib_shape, libs_at(&profile->libs, (lib_id){i}));
         json_object_end(json);
     }
     json_array_end(json);
-}
-
-/* ---- Columns. ---- */
-
-void processed_column_write(struct processed_writer *writer, const char *name, size_t row_count, rows_writer *write,
-                            const void *context) {
-    json_key(&writer->json, name);
-    json_array_begin(&writer->json);
-    parallel_rows_write(writer->parallel, &writer->json, row_count, PARALLEL_ROWS_PER_BLOCK, write, context);
-    json_array_end(&writer->json);
 }
 
 /* ---- The document. ---- */

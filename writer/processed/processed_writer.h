@@ -3,6 +3,7 @@
 #define GECKO_PROCESSED_WRITER_H
 
 #include "libconvert/base/progress.h"
+#include "libconvert/format/format.h"
 #include "libconvert/profile/profile.h"
 #include "writer/marker_json.h"
 #include "writer/parallel_rows.h"
@@ -26,9 +27,26 @@ static inline void processed_report_rows(struct processed_writer *writer, uint64
     progress_report(writer->progress, writer->done_rows, writer->total_rows);
 }
 
-/* Writes the rows as the column `name`. */
-void processed_column_write(struct processed_writer *writer, const char *name, size_t row_count, rows_writer *write,
-                            const void *context);
+/* What is written for a member of a table that the table's rows have no cell for: one of these at the most. If all are
+ * NULL, a column that may be null as a whole is null, and others are left out. */
+struct processed_part {
+    rows_writer *write;        /* writes the column */
+    const struct column *rows; /* have the cells */
+    const char *text;          /* the value of a member that is no column */
+};
+
+struct processed_table {
+    const char *name;
+    const struct shape *shape;
+    const struct column *rows;
+    size_t first; /* the rows to write */
+    size_t count;
+    const struct processed_part *parts; /* by enum part_number; NULL: the shape has none */
+    const void *context;                /* of the parts' writers, which count rows from 0 */
+};
+
+/* Writes the columns of the shape for which rows have cells, the parts, and the number of rows. */
+void processed_table_write(struct processed_writer *writer, const struct processed_table *table);
 
 /* Writes "shared", the tables of all threads. */
 void processed_shared_write(struct processed_writer *writer);

@@ -79,7 +79,7 @@ static void colors_have_names(void **state) {
                                         "orange", "purple", "red",  "teal", "yellow"};
     assert_int_equal(GRAPH_COLOR_COUNT, sizeof names / sizeof *names);
     for (enum graph_color color = 0; color < GRAPH_COLOR_COUNT; color++)
-        assert_string_equal(graph_color_name(color), names[color]);
+        assert_string_equal(graph_color_names[color], names[color]);
 }
 
 static void values_of_all_kinds_can_be_absent(void **state) {

@@ -1,0 +1,23 @@
+/* What processed and Gecko profiles have in common. */
+#ifndef GECKO_COMMON_FORMAT_H
+#define GECKO_COMMON_FORMAT_H
+
+#include "format.h"
+
+/* Members of meta, of libraries, and of the periods in which nothing was recorded. */
+extern const struct shape common_meta_shape, common_lib_shape, paused_range_shape;
+/* Members of a marker schema, and columns of a table of markers. */
+extern const struct shape common_schema_shape, common_marker_table;
+/* A field of a marker schema that is only a text, in Gecko profiles. */
+extern const struct shape static_field_shape;
+/* Columns of the table of extensions. */
+extern const struct shape extension_table;
+
+extern const struct member text_items, page_items, paused_range_items, field_items;
+
+/* Choices end with NULL. */
+extern const char *const counter_graph_names[]; /* by enum counter_graph */
+extern const char *const marker_graph_names[];  /* by enum marker_graph_type */
+extern const char *const marker_locations[];
+
+#endif

@@ -1,0 +1,32 @@
+/* The processed format, which the viewer itself writes and reads. Tables are objects of columns. */
+#ifndef GECKO_PROCESSED_FORMAT_H
+#define GECKO_PROCESSED_FORMAT_H
+
+#include "format.h"
+
+enum { PROCESSED_VERSION = 70 };
+
+/* Columns and members of tables whose values are not in the table's rows. */
+enum part_number {
+    PART_NONE,
+    PART_SOURCE_CONTENT,
+    PART_WEIGHT,
+    PART_WEIGHT_TYPE,
+    PART_CPU_DELTA,
+    PART_DELAY,
+    PART_ALLOCATION_THREAD,
+    PART_COUNTER_NUMBER,
+    PART_PAYLOAD,
+    PART_COUNT
+};
+
+extern const struct shape processed_profile, processed_meta, processed_lib_shape;
+/* The tables that all threads share. */
+extern const struct shape processed_shared;
+/* Tables of threads, counters and the recording overhead. */
+extern const struct shape processed_sample_table, processed_native_allocation_table, processed_marker_table,
+    processed_counter_sample_table, processed_overhead_table;
+/* The stack of a marker, in its payload; the row of a tooltip that shows a value; an entry of the information panel. */
+extern const struct shape processed_cause_shape, processed_value_row_shape, processed_extra_entry_shape;
+
+#endif

@@ -1,0 +1,21 @@
+/* Writes values of the profile's rows as the description of the format says: see libconvert/format/format.h. */
+#ifndef GECKO_CELLS_H
+#define GECKO_CELLS_H
+
+#include "json.h"
+#include "libconvert/base/column.h"
+#include "libconvert/format/format.h"
+
+/* Returns whether rows have a value for the member. Others are left to code. */
+static inline bool member_has_cell(const struct member *member) { return member->cell > CELL_CODE; }
+
+/* Writes the column's cells of the rows from `first` up to but not including `end`, each as a value. */
+void cells_write(struct json *json, const struct member *column, const struct column *rows, size_t first, size_t end);
+
+/* Writes the row's cell as a value. CELL_MS_DELTA and CELL_DISTANCE need other rows, so they are not allowed. */
+void cell_write(struct json *json, const struct member *member, const void *row);
+
+/* Writes the members of the object that the row has: keys and values, in the order of the description. */
+void members_write(struct json *json, const struct shape *shape, const void *row);
+
+#endif
