@@ -75,12 +75,11 @@ static void count_what_is_given(struct check *check) {
 static void learn_schemas(struct check *check) {
     const struct node *meta = check_member(check, check->root, "meta");
     const struct node *processes = check_member(check, check->root, "processes");
-    struct node_path meta_path = node_path_member(&root_path, "meta");
-    struct node_path schemas_path = node_path_member(&meta_path, "markerSchema");
-    check_markers_learn(check, check_member(check, meta, "markerSchema"), &schemas_path, true);
+    const struct node_path *path = AT_MEMBER(AT_MEMBER(&root_path, "meta"), "markerSchema");
+    check_markers_learn(check, check_member(check, meta, "markerSchema"), path, true);
     for (size_t i = 0; check->is_gecko && node_is(processes, NODE_LIST) && i < processes->count; i++) {
         const struct node *child_meta = check_member(check, &processes->nodes[i], "meta");
-        check_markers_learn(check, check_member(check, child_meta, "markerSchema"), &schemas_path, false);
+        check_markers_learn(check, check_member(check, child_meta, "markerSchema"), path, false);
     }
 }
 
@@ -93,25 +92,24 @@ static void check_with(struct document *document, struct violations *violations,
     column_init(&check.schemas, sizeof(struct marker_schema_view), document->failure);
     count_what_is_given(&check);
     learn_schemas(&check);
-    struct node_path profile_path = node_path_member(&root_path, "profile");
     if (!failure_is_set(document->failure))
         check_shape(&check, is_gecko ? &gecko_profile : &processed_profile, check.root,
-                    check.root == &document->root ? &root_path : &profile_path);
+                    check.root == &document->root ? &root_path : AT_MEMBER(&root_path, "profile"));
     column_fini(&check.schemas);
     strings_fini(&check.schema_names);
 }
 
 static void refuse_version(struct violations *violations, struct profile_identity identity, int known_version) {
-    struct node_path meta = node_path_member(&root_path, "meta");
     bool is_processed = identity.kind == PROFILE_PROCESSED;
-    struct node_path version = node_path_member(&meta, is_processed ? "preprocessedProfileVersion" : "version");
+    const struct node_path *version =
+        AT_MEMBER(AT_MEMBER(&root_path, "meta"), is_processed ? "preprocessedProfileVersion" : "version");
     char title[PROFILE_TITLE_BYTES];
     profile_identity_write(identity, title);
     if (isnan(identity.version))
-        violations_add(violations, VIOLATION_ERROR, RULE_BROKEN_VERSION, &version,
+        violations_add(violations, VIOLATION_ERROR, RULE_BROKEN_VERSION, version,
                        "must be present, and must be the number %d", known_version);
     else
-        violations_add(violations, VIOLATION_ERROR, RULE_BROKEN_VERSION, &version,
+        violations_add(violations, VIOLATION_ERROR, RULE_BROKEN_VERSION, version,
                        "this is %s, but only the rules of v%d are known: nothing else was checked (%s)", title,
                        known_version,
                        identity.version < known_version ? "the viewer upgrades older profiles when it loads them"

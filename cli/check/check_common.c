@@ -7,34 +7,28 @@
 
 static void check_category(struct check *check, const struct node *category, const struct node_path *path) {
     const struct node *subcategories = check_member(check, category, "subcategories");
-    struct node_path list = node_path_member(path, "subcategories");
-    struct node_path first = node_path_element(&list, 0);
-    char shown[NODE_SHOWN_BYTES];
     if (!node_is(subcategories, NODE_LIST) || !subcategories->count) return;
     if (!node_is_text(&subcategories->nodes[0], TEXT("Other")))
-        check_warning(check, RULE_BROKEN_VALUE, &first, "%s must be \"Other\"",
-                      node_show(&subcategories->nodes[0], shown));
+        check_warning(check, RULE_BROKEN_VALUE, AT_ELEMENT(AT_MEMBER(path, "subcategories"), 0), "%s must be \"Other\"",
+                      SHOWN(&subcategories->nodes[0]));
 }
 
 static void check_paused_range(struct check *check, const struct node *range, const struct node_path *path) {
     const struct node *start = check_member(check, range, "startTime"), *end = check_member(check, range, "endTime");
-    struct node_path end_path = node_path_member(path, "endTime");
-    char shown[NODE_SHOWN_BYTES], start_shown[NODE_SHOWN_BYTES];
     if (node_is(start, NODE_NUMBER) && node_is(end, NODE_NUMBER) && end->number < start->number)
-        check_error(check, RULE_BROKEN_ORDER, &end_path, "%s: it must not end before its start at %s",
-                    node_show(end, shown), node_show(start, start_shown));
+        check_error(check, RULE_BROKEN_ORDER, AT_MEMBER(path, "endTime"), "%s: it must not end before its start at %s",
+                    SHOWN(end), SHOWN(start));
 }
 /* ---- Meta. ---- */
 
 static void check_profiling_times(struct check *check, const struct node *meta, const struct node_path *path) {
     const struct node *start = check_member(check, meta, "profilingStartTime");
     const struct node *end = check_member(check, meta, "profilingEndTime");
-    struct node_path end_path = node_path_member(path, "profilingEndTime");
     if (!start != !end)
         check_error(check, RULE_BROKEN_CONSISTENCY, path,
                     "profilingStartTime and profilingEndTime must both be present, or neither");
     else if (node_is(start, NODE_NUMBER) && node_is(end, NODE_NUMBER) && end->number <= start->number)
-        check_error(check, RULE_BROKEN_ORDER, &end_path, "must be after profilingStartTime");
+        check_error(check, RULE_BROKEN_ORDER, AT_MEMBER(path, "profilingEndTime"), "must be after profilingStartTime");
 }
 
 static void check_categories(struct check *check, const struct node *categories, const struct node_path *path) {
@@ -52,9 +46,8 @@ static void check_categories(struct check *check, const struct node *categories,
 }
 
 static void check_meta(struct check *check, const struct node *meta, const struct node_path *path) {
-    struct node_path categories_path = node_path_member(path, "categories");
     check_profiling_times(check, meta, path);
-    check_categories(check, check_member(check, meta, "categories"), &categories_path);
+    check_categories(check, check_member(check, meta, "categories"), AT_MEMBER(path, "categories"));
 }
 
 /* ---- Libraries. ---- */
@@ -105,10 +98,11 @@ static void check_breakpad_id(struct check *check, struct text id, const struct 
 
 void check_lib(struct check *check, const struct node *lib, const struct node_path *path) {
     const struct node *id = check_member(check, lib, "breakpadId"), *name = check_member(check, lib, "debugName");
-    struct node_path id_path = node_path_member(path, "breakpadId"), name_path = node_path_member(path, "debugName");
     if (node_is(name, NODE_TEXT) && text_find(node_text(name), '/') < name->count)
-        check_warning(check, RULE_BROKEN_VALUE, &name_path, "must not contain a slash: it is one part of a key");
-    if (node_is(id, NODE_TEXT)) check_breakpad_id(check, node_text(id), check_member(check, lib, "codeId"), &id_path);
+        check_warning(check, RULE_BROKEN_VALUE, AT_MEMBER(path, "debugName"),
+                      "must not contain a slash: it is one part of a key");
+    if (node_is(id, NODE_TEXT))
+        check_breakpad_id(check, node_text(id), check_member(check, lib, "codeId"), AT_MEMBER(path, "breakpadId"));
 }
 
 /* ---- Frames. ---- */
@@ -129,16 +123,14 @@ void check_subcategories(struct check *check, const struct node *frames, const s
         const struct node *category = column_view_at(&categories, row);
         const struct node *subcategory = column_view_at(&subcategories, row);
         size_t count = count_subcategories(check, list, category);
-        struct node_path chain[3];
-        char shown[NODE_SHOWN_BYTES];
         if (!count || node_is_index(subcategory, count)) continue;
-        const struct node_path *at = column_view_path(&subcategories, row, path, chain);
+        const struct node_path *at = AT_CELL(&subcategories, row, path);
         if (node_is(subcategory, NODE_NULL))
             check_warning(check, RULE_BROKEN_INDEX, at, "null must be an index, because the frame has a category");
         else if (node_is_integer(subcategory) && subcategory->number >= 0)
             check_error(check, RULE_BROKEN_INDEX, at,
-                        "%s is not an index of the subcategories (length %zu) of category %.0f",
-                        node_show(subcategory, shown), count, category->number);
+                        "%s is not an index of the subcategories (length %zu) of category %.0f", SHOWN(subcategory),
+                        count, category->number);
     }
 }
 
@@ -154,9 +146,8 @@ void check_rates(struct check *check, const struct node *samples, const struct n
         const struct node *count = column_view_at(&counts, row);
         if (!node_is(time, NODE_NUMBER) || !node_is(before, NODE_NUMBER) || !node_is(count, NODE_NUMBER)) continue;
         bool is_same_time = view == &times ? time->number == before->number : time->number == 0;
-        struct node_path chain[3];
         if (is_same_time && count->number != 0)
-            check_error(check, RULE_BROKEN_ORDER, column_view_path(view, row, path, chain),
+            check_error(check, RULE_BROKEN_ORDER, AT_CELL(view, row, path),
                         "equals the time of the previous sample: the rate between them is infinite");
     }
 }

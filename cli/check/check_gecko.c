@@ -10,28 +10,25 @@
 
 static void check_backtrace_rows(struct check *check, const struct node *table, const struct node_path *path) {
     const struct node *data = check_member(check, table, "data");
-    struct node_path data_path = node_path_member(path, "data");
     if (node_is(data, NODE_LIST) && data->count > 1)
-        check_warning(check, RULE_BROKEN_LENGTH, &data_path, "has %u rows: only the first one is read", data->count);
+        check_warning(check, RULE_BROKEN_LENGTH, AT_MEMBER(path, "data"), "has %u rows: only the first one is read",
+                      data->count);
 }
 
 static void check_stacks(struct check *check, const struct node *table, const struct node_path *path) {
     struct column_view prefixes = check_column(check, table, "prefix");
     for (size_t row = 0; row < prefixes.count; row++) {
         const struct node *prefix = column_view_at(&prefixes, row);
-        struct node_path chain[3];
-        char shown[NODE_SHOWN_BYTES];
         if (node_is_integer(prefix) && prefix->number >= (double)row && prefix->number < (double)prefixes.count)
-            check_error(check, RULE_BROKEN_ORDER, column_view_path(&prefixes, row, path, chain),
-                        "%s: the caller must be an earlier row than %zu", node_show(prefix, shown), row);
+            check_error(check, RULE_BROKEN_ORDER, AT_CELL(&prefixes, row, path),
+                        "%s: the caller must be an earlier row than %zu", SHOWN(prefix), row);
     }
 }
 
 static void check_samples(struct check *check, const struct node *table, const struct node_path *path) {
-    struct node_path schema_path = node_path_member(path, "schema");
     const struct node *schema = check_member(check, table, "schema");
     if (!check_member(check, schema, "eventDelay") && !check_member(check, schema, "responsiveness"))
-        check_error(check, RULE_BROKEN_PRESENCE, &schema_path,
+        check_error(check, RULE_BROKEN_PRESENCE, AT_MEMBER(path, "schema"),
                     "must have a column eventDelay or responsiveness, whose values may be null: otherwise the profile "
                     "fails to load");
 }
@@ -83,7 +80,6 @@ static bool locations_seen(struct locations *locations, struct text text, bool i
 static void check_locations(struct check *check, const struct node *thread, const struct node_path *path) {
     const struct node *frames = check_member(check, thread, "frameTable");
     const struct node *texts = check_member(check, thread, "stringTable");
-    struct node_path frames_path = node_path_member(path, "frameTable");
     struct column_view locations = check_column(check, frames, "location");
     struct locations seen;
     if (!node_is(texts, NODE_LIST)) return;
@@ -94,18 +90,15 @@ static void check_locations(struct check *check, const struct node *thread, cons
             node_is_index(location, texts->count) ? &texts->nodes[(size_t)location->number] : NULL;
         if (!node_is(node, NODE_TEXT)) continue;
         struct text text = node_text(node);
-        struct node_path chain[3];
-        char shown[NODE_SHOWN_BYTES];
-        const struct node_path *at = column_view_path(&locations, row, &frames_path, chain);
+        const struct node_path *at = AT_CELL(&locations, row, AT_MEMBER(path, "frameTable"));
         if (text_starts_with(text, TEXT("0x")) && !is_address(text))
-            check_error(check, RULE_BROKEN_VALUE, at, "%s begins like an address, so it must be one",
-                        node_show(node, shown));
+            check_error(check, RULE_BROKEN_VALUE, at, "%s begins like an address, so it must be one", SHOWN(node));
         /* If a location is only a name, the front-end uses its function for all later locations with that name in a
          * library. */
         struct text name = name_in_library(text);
         if (name.bytes_count && locations_seen(&seen, name, false))
             check_warning(check, RULE_BROKEN_CONSISTENCY, at,
-                          "%s loses its library: an earlier frame has only the name", node_show(node, shown));
+                          "%s loses its library: an earlier frame has only the name", SHOWN(node));
         locations_seen(&seen, text, true);
     }
     locations_fini(&seen);
@@ -113,15 +106,13 @@ static void check_locations(struct check *check, const struct node *thread, cons
 
 static void check_native_allocations(struct check *check, const struct node *thread, const struct node_path *path) {
     struct column_view data = check_column(check, check_member(check, thread, "markers"), "data");
-    struct node_path markers_path = node_path_member(path, "markers");
     const struct node *first = NULL;
     for (size_t row = 0; row < data.count; row++) {
         const struct node *payload = column_view_at(&data, row);
-        struct node_path chain[3];
         if (!node_is_text(check_member(check, payload, "type"), TEXT("Native allocation"))) continue;
         if (!first) first = payload;
         if (check_member(check, first, "memoryAddress") && !check_member(check, payload, "memoryAddress"))
-            check_error(check, RULE_BROKEN_CONSISTENCY, column_view_path(&data, row, &markers_path, chain),
+            check_error(check, RULE_BROKEN_CONSISTENCY, AT_CELL(&data, row, AT_MEMBER(path, "markers")),
                         "must have a memoryAddress, as the first native allocation does");
     }
 }
@@ -133,20 +124,18 @@ static void check_thread(struct check *check, const struct node *thread, const s
 
 static void check_gecko_lib(struct check *check, const struct node *lib, const struct node_path *path) {
     const struct node *start = check_member(check, lib, "start"), *end = check_member(check, lib, "end");
-    struct node_path end_path = node_path_member(path, "end");
     check_lib(check, lib, path);
     if (node_is(start, NODE_NUMBER) && node_is(end, NODE_NUMBER) && end->number <= start->number)
-        check_error(check, RULE_BROKEN_ORDER, &end_path, "must be after the start");
+        check_error(check, RULE_BROKEN_ORDER, AT_MEMBER(path, "end"), "must be after the start");
 }
 
 static void check_counter(struct check *check, const struct node *counter, const struct node_path *path) {
     const struct node *samples = check_member(check, counter, "samples");
     const struct node *data = check_member(check, samples, "data");
-    struct node_path samples_path = node_path_member(path, "samples");
     if (node_is(data, NODE_LIST) && !data->count)
-        check_warning(check, RULE_BROKEN_LENGTH, &samples_path, "is empty: the counter is dropped");
+        check_warning(check, RULE_BROKEN_LENGTH, AT_MEMBER(path, "samples"), "is empty: the counter is dropped");
     if (!node_is_text(check_member(check, counter, "category"), TEXT("Memory")))
-        check_rates(check, samples, &samples_path);
+        check_rates(check, samples, AT_MEMBER(path, "samples"));
 }
 
 /* The front-end searches libraries by bisection, so they must be sorted by address. */
@@ -154,10 +143,8 @@ static void check_lib_order(struct check *check, const struct node *libs, const 
     for (size_t i = 1; node_is(libs, NODE_LIST) && i < libs->count; i++) {
         const struct node *start = check_member(check, &libs->nodes[i], "start");
         const struct node *end_before = check_member(check, &libs->nodes[i - 1], "end");
-        struct node_path element = node_path_element(path, i);
-        struct node_path start_path = node_path_member(&element, "start");
         if (node_is(start, NODE_NUMBER) && node_is(end_before, NODE_NUMBER) && start->number < end_before->number)
-            check_error(check, RULE_BROKEN_ORDER, &start_path,
+            check_error(check, RULE_BROKEN_ORDER, AT_MEMBER(AT_ELEMENT(path, i), "start"),
                         "is before the end of the previous library: libraries must be sorted and must not overlap");
     }
 }
@@ -172,11 +159,10 @@ static size_t count_main_threads(const struct check *check, const struct node *p
 
 static void check_process(struct check *check, const struct node *process, const struct node_path *path) {
     const struct node *counters = check_member(check, process, "counters");
-    struct node_path libs_path = node_path_member(path, "libs"), counters_path = node_path_member(path, "counters");
-    check_lib_order(check, check_member(check, process, "libs"), &libs_path);
+    check_lib_order(check, check_member(check, process, "libs"), AT_MEMBER(path, "libs"));
     bool has_threads = node_is(check_member(check, process, "threads"), NODE_LIST);
     if (node_is(counters, NODE_LIST) && counters->count && has_threads && !count_main_threads(check, process))
-        check_error(check, RULE_BROKEN_CONSISTENCY, &counters_path,
+        check_error(check, RULE_BROKEN_CONSISTENCY, AT_MEMBER(path, "counters"),
                     "are dropped: their process must have a thread named GeckoMain");
 }
 
@@ -213,42 +199,37 @@ static void check_child(struct check *check, const struct node *process, const s
     const struct node *version = check_member(check, meta, "version"),
                       *categories = check_member(check, meta, "categories");
     const struct node *children = check_member(check, process, "processes");
-    struct node_path meta_path = node_path_member(path, "meta"), children_path = node_path_member(path, "processes");
-    struct node_path version_path = node_path_member(&meta_path, "version");
-    struct node_path categories_path = node_path_member(&meta_path, "categories");
     check_process(check, process, path);
     if (version && (!node_is(version, NODE_NUMBER) || version->number != GECKO_VERSION))
-        check_error(check, RULE_BROKEN_VERSION, &version_path, "must be %d, as in the parent process", GECKO_VERSION);
+        check_error(check, RULE_BROKEN_VERSION, AT_MEMBER(AT_MEMBER(path, "meta"), "version"),
+                    "must be %d, as in the parent process", GECKO_VERSION);
     if (categories && !is_same_node(check->document, categories, check_member(check, parent_meta, "categories"), 0))
-        check_error(check, RULE_BROKEN_CONSISTENCY, &categories_path,
+        check_error(check, RULE_BROKEN_CONSISTENCY, AT_MEMBER(AT_MEMBER(path, "meta"), "categories"),
                     "differ from those of the parent process, which apply to all processes");
     if (node_is(children, NODE_LIST) && children->count)
-        check_error(check, RULE_BROKEN_CONSISTENCY, &children_path,
+        check_error(check, RULE_BROKEN_CONSISTENCY, AT_MEMBER(path, "processes"),
                     "are dropped: only the parent process may have any");
 }
 
 /* If a process has two main threads, the first one is missing from the timeline. */
 static void check_main_threads(struct check *check, const struct node *process, const struct node_path *path) {
-    struct node_path threads_path = node_path_member(path, "threads");
     if (count_main_threads(check, process) > 1)
-        check_warning(check, RULE_BROKEN_UNIQUENESS, &threads_path, "more than one thread is named GeckoMain");
+        check_warning(check, RULE_BROKEN_UNIQUENESS, AT_MEMBER(path, "threads"),
+                      "more than one thread is named GeckoMain");
 }
 
 static void check_profile(struct check *check, const struct node *root, const struct node_path *path) {
     const struct node *processes = check_member(check, root, "processes"),
                       *threads = check_member(check, root, "threads");
-    struct node_path processes_path = node_path_member(path, "processes"),
-                     threads_path = node_path_member(path, "threads");
     bool has_threads = node_is(threads, NODE_LIST) && threads->count;
     check_process(check, root, path);
     check_main_threads(check, root, path);
     for (size_t i = 0; node_is(processes, NODE_LIST) && i < processes->count; i++) {
         const struct node *child_threads = check_member(check, &processes->nodes[i], "threads");
-        struct node_path child_path = node_path_element(&processes_path, i);
         has_threads |= node_is(child_threads, NODE_LIST) && child_threads->count;
-        check_main_threads(check, &processes->nodes[i], &child_path);
+        check_main_threads(check, &processes->nodes[i], AT_ELEMENT(AT_MEMBER(path, "processes"), i));
     }
-    if (!has_threads) check_error(check, RULE_BROKEN_LENGTH, &threads_path, "no process has a thread");
+    if (!has_threads) check_error(check, RULE_BROKEN_LENGTH, AT_MEMBER(path, "threads"), "no process has a thread");
 }
 
 shape_check *const check_gecko_shapes[SHAPE_COUNT] = {

@@ -12,52 +12,10 @@
 
 /* ---- Formats of fields. ---- */
 
-enum format_kind {
-    FORMAT_TEXT,     /* must be a string; other values crash the viewer or show garbage */
-    FORMAT_ANY_TEXT, /* must be a string, but numbers are shown too */
-    FORMAT_STRING_INDEX,
-    FORMAT_NUMBER,
-    FORMAT_INTEGER,
-    FORMAT_HEXADECIMAL,
-    FORMAT_PERCENTAGE,
-    FORMAT_PID,
-    FORMAT_TID,
-    FORMAT_LIST,
-    FORMAT_KIND_COUNT
-};
-
-static const struct {
-    const char *name;
-    enum format_kind kind;
-} formats[] = {
-    {"string", FORMAT_ANY_TEXT},
-    {"url", FORMAT_TEXT},
-    {"file-path", FORMAT_TEXT},
-    {"sanitized-string", FORMAT_TEXT},
-    {"unique-string", FORMAT_STRING_INDEX},
-    {"flow-id", FORMAT_STRING_INDEX},
-    {"terminating-flow-id", FORMAT_STRING_INDEX},
-    {"duration", FORMAT_NUMBER},
-    {"time", FORMAT_NUMBER},
-    {"seconds", FORMAT_NUMBER},
-    {"milliseconds", FORMAT_NUMBER},
-    {"microseconds", FORMAT_NUMBER},
-    {"nanoseconds", FORMAT_NUMBER},
-    {"bytes", FORMAT_NUMBER},
-    {"decimal", FORMAT_NUMBER},
-    {"percentage", FORMAT_PERCENTAGE},
-    {"integer", FORMAT_INTEGER},
-    {"hexadecimal", FORMAT_HEXADECIMAL},
-    {"pid", FORMAT_PID},
-    {"tid", FORMAT_TID},
-    {"list", FORMAT_LIST},
-};
-
-/* Returns FORMAT_KIND_COUNT if there is no such format. */
-static enum format_kind format_kind(const struct node *format) {
-    for (size_t i = 0; node_is(format, NODE_TEXT) && i < sizeof formats / sizeof *formats; i++)
-        if (text_equal(node_text(format), text_of(formats[i].name))) return formats[i].kind;
-    return FORMAT_KIND_COUNT;
+enum marker_format check_format_of(const struct node *format) {
+    for (enum marker_format i = 0; node_is(format, NODE_TEXT) && i < MARKER_TABLE; i++)
+        if (text_equal(node_text(format), text_of(marker_format_name(i)))) return i;
+    return MARKER_FORMAT_COUNT;
 }
 
 static bool is_scalar(const struct node *node) { return node->kind != NODE_LIST && node->kind != NODE_OBJECT; }
@@ -95,33 +53,45 @@ static struct verdict judge_list(const struct node *value) {
     return good();
 }
 
-static struct verdict judge(const struct check *check, enum format_kind kind, const struct node *value) {
+static struct verdict judge(const struct check *check, enum marker_format format, const struct node *value) {
     bool is_text = node_is(value, NODE_TEXT);
-    switch (kind) {
-        case FORMAT_TEXT:
+    switch (format) {
+        case MARKER_URL:
+        case MARKER_FILE_PATH:
+        case MARKER_SANITIZED_STRING:
             return is_text ? good() : error("must be a string");
-        case FORMAT_ANY_TEXT:
+        case MARKER_STRING: /* the viewer shows numbers too */
             if (is_text) return good();
             return is_scalar(value) ? warning("should be a string") : error("must be a string");
-        case FORMAT_STRING_INDEX:
+        case MARKER_UNIQUE_STRING:
+        case MARKER_FLOW_ID:
+        case MARKER_TERMINATING_FLOW_ID:
             if (!check->is_known[TABLE_STRINGS] || node_is_index(value, check->row_counts[TABLE_STRINGS]))
                 return good();
             return error("must be an index of the string table");
-        case FORMAT_NUMBER:
+        case MARKER_DURATION:
+        case MARKER_TIME:
+        case MARKER_SECONDS:
+        case MARKER_MILLISECONDS:
+        case MARKER_MICROSECONDS:
+        case MARKER_NANOSECONDS:
+        case MARKER_BYTES:
+        case MARKER_DECIMAL:
             return is_finite_number(value) ? good() : error("must be a finite number");
-        case FORMAT_INTEGER:
+        case MARKER_INTEGER:
             return judge_integer(value);
-        case FORMAT_HEXADECIMAL:
+        case MARKER_HEXADECIMAL:
             return judge_hexadecimal(value);
-        case FORMAT_PERCENTAGE:
+        case MARKER_PERCENTAGE:
             return judge_percentage(value);
-        case FORMAT_PID:
+        case MARKER_PID:
             return is_text ? good() : warning("should be a string, as pids are");
-        case FORMAT_TID:
+        case MARKER_TID:
             return is_text || node_is_integer(value) ? good() : error("must be an integer or a string");
-        case FORMAT_LIST:
+        case MARKER_LIST:
             return judge_list(value);
-        case FORMAT_KIND_COUNT:
+        case MARKER_TABLE:
+        case MARKER_FORMAT_COUNT:
             break;
     }
     return good();
@@ -130,33 +100,28 @@ static struct verdict judge(const struct check *check, enum format_kind kind, co
 static void check_plain(struct check *check, const struct node *format, const struct node *value,
                         const struct node_path *path) {
     if (node_is(value, NODE_NULL)) return;
-    struct verdict verdict = judge(check, format_kind(format), value);
-    char shown[NODE_SHOWN_BYTES], format_shown[NODE_SHOWN_BYTES];
+    struct verdict verdict = judge(check, check_format_of(format), value);
     if (verdict.message)
         violations_add(check->violations, verdict.severity, RULE_BROKEN_SCHEMA, path, "%s, in the format %s, %s",
-                       node_show(value, shown), node_show(format, format_shown), verdict.message);
+                       SHOWN(value), SHOWN(format), verdict.message);
 }
 
 static void check_table_cells(struct check *check, const struct node *columns, const struct node *rows,
                               const struct node_path *path) {
     static const struct node string_format = {.kind = NODE_TEXT, .count = 6, .bytes = "string"};
-    char shown[NODE_SHOWN_BYTES];
     if (!node_is(rows, NODE_LIST)) {
-        check_error(check, RULE_BROKEN_SCHEMA, path, "%s, in the format table, must be an array of rows",
-                    node_show(rows, shown));
+        check_error(check, RULE_BROKEN_SCHEMA, path, "%s, in the format table, must be an array of rows", SHOWN(rows));
         return;
     }
     for (size_t i = 0; i < rows->count; i++) {
         const struct node *row = &rows->nodes[i];
-        struct node_path row_path = node_path_element(path, i);
         if (!node_is(row, NODE_LIST) || row->count != columns->count) {
-            check_error(check, RULE_BROKEN_SCHEMA, &row_path, "must be a row of %u cells", columns->count);
+            check_error(check, RULE_BROKEN_SCHEMA, AT_ELEMENT(path, i), "must be a row of %u cells", columns->count);
             continue;
         }
         for (size_t j = 0; j < row->count; j++) {
-            struct node_path cell = node_path_element(&row_path, j);
             const struct node *format = check_member(check, &columns->nodes[j], "type");
-            check_plain(check, format ? format : &string_format, &row->nodes[j], &cell);
+            check_plain(check, format ? format : &string_format, &row->nodes[j], AT_ELEMENT(AT_ELEMENT(path, i), j));
         }
     }
 }
@@ -173,31 +138,29 @@ void check_formatted(struct check *check, const struct node *format, const struc
 
 static void check_table_format(struct check *check, const struct node *format, const struct node_path *path) {
     const struct node *columns = check_member(check, format, "columns");
-    struct node_path columns_path = node_path_member(path, "columns");
     if (!node_is_text(check_member(check, format, "type"), TEXT("table")) || !node_is(columns, NODE_LIST)) {
         check_error(check, RULE_BROKEN_VALUE, path, "an object must be {\"type\": \"table\", \"columns\": […]}");
         return;
     }
     for (size_t i = 0; i < columns->count; i++) {
-        struct node_path column_path = node_path_element(&columns_path, i);
         const struct node *type = check_member(check, &columns->nodes[i], "type");
         const struct node *label = check_member(check, &columns->nodes[i], "label");
-        bool has_type = !type || format_kind(type) != FORMAT_KIND_COUNT;
+        bool has_type = !type || check_format_of(type) != MARKER_FORMAT_COUNT;
         if (!node_is(&columns->nodes[i], NODE_OBJECT) || !has_type || (label && !node_is(label, NODE_TEXT)))
-            check_error(check, RULE_BROKEN_VALUE, &column_path, "must be an object with a known type and a label");
+            check_error(check, RULE_BROKEN_VALUE, AT_ELEMENT(AT_MEMBER(path, "columns"), i),
+                        "must be an object with a known type and a label");
     }
 }
 
 void check_format(struct check *check, const struct node *field, const struct node_path *path) {
     const struct node *format = check_member(check, field, "format");
     struct node_path format_path = node_path_member(path, "format");
-    char shown[NODE_SHOWN_BYTES];
     if (!format)
         check_error(check, RULE_BROKEN_PRESENCE, &format_path, "missing: it must be a format");
     else if (node_is(format, NODE_OBJECT))
         check_table_format(check, format, &format_path);
-    else if (format_kind(format) == FORMAT_KIND_COUNT)
-        check_error(check, RULE_BROKEN_VALUE, &format_path, "%s is not a format of fields", node_show(format, shown));
+    else if (check_format_of(format) == MARKER_FORMAT_COUNT)
+        check_error(check, RULE_BROKEN_VALUE, &format_path, "%s is not a format of fields", SHOWN(format));
 }
 
 /* ---- Schemas. ---- */
@@ -213,12 +176,11 @@ void check_field(struct check *check, const struct node *field, const struct nod
         check_shape(check, &static_field_shape, field, path);
         return;
     }
-    struct node_path key_path = node_path_member(path, "key");
     if (is_static_field(check, field))
         check_error(check, RULE_BROKEN_SCHEMA, path,
                     "a field must have a key: use the schema's description for plain text");
     else if (!check_member(check, field, "key"))
-        check_error(check, RULE_BROKEN_PRESENCE, &key_path, "missing: it must be a string");
+        check_error(check, RULE_BROKEN_PRESENCE, AT_MEMBER(path, "key"), "missing: it must be a string");
     check_format(check, field, path);
 }
 
@@ -271,7 +233,6 @@ static bool is_label_part(struct text part) {
 static void check_label(struct check *check, const struct node *schema, const char *name,
                         const struct node_path *path) {
     const struct node *label = check_member(check, schema, name);
-    struct node_path label_path = node_path_member(path, name);
     if (!node_is(label, NODE_TEXT)) return;
     struct text rest = node_text(label);
     for (;;) {
@@ -280,7 +241,8 @@ static void check_label(struct check *check, const struct node *schema, const ch
         if (end == rest.bytes_count) return;
         struct text part = text_slice(rest, 1, end);
         if (!is_label_part(part))
-            check_error(check, RULE_BROKEN_SCHEMA, &label_path, "{%.*s} is not something that a label can show",
+            check_error(check, RULE_BROKEN_SCHEMA, AT_MEMBER(path, name),
+                        "{%.*s} is not something that a label can show",
                         (int)(part.bytes_count < 100 ? part.bytes_count : 100), part.bytes);
         rest = text_from(rest, end + 1);
     }
@@ -290,16 +252,13 @@ void check_schema(struct check *check, const struct node *schema, const struct n
     static const char *const labels[] = {"chartLabel", "tooltipLabel", "tableLabel"};
     for (size_t i = 0; i < sizeof labels / sizeof *labels; i++) check_label(check, schema, labels[i], path);
     const char *other_name = check->is_gecko ? "fields" : "data";
-    struct node_path other_path = node_path_member(path, other_name);
     if (check_member(check, schema, other_name))
-        check_error(check, RULE_BROKEN_SCHEMA, &other_path, "is the member for fields in %s profiles",
+        check_error(check, RULE_BROKEN_SCHEMA, AT_MEMBER(path, other_name), "is the member for fields in %s profiles",
                     check->is_gecko ? "processed" : "Gecko");
     const struct node *color_field = check_member(check, schema, "colorField");
-    struct node_path color_path = node_path_member(path, "colorField");
-    char shown[NODE_SHOWN_BYTES];
     if (node_is(color_field, NODE_TEXT) && !find_field(check, fields_of(check, schema), node_text(color_field)))
-        check_warning(check, RULE_BROKEN_SCHEMA, &color_path, "%s is not a field of the schema",
-                      node_show(color_field, shown));
+        check_warning(check, RULE_BROKEN_SCHEMA, AT_MEMBER(path, "colorField"), "%s is not a field of the schema",
+                      SHOWN(color_field));
 }
 
 void check_markers_learn(struct check *check, const struct node *schemas, const struct node_path *path,
@@ -310,13 +269,10 @@ void check_markers_learn(struct check *check, const struct node *schemas, const 
         if (!node_is(name, NODE_TEXT)) continue;
         string_id id = strings_intern(&check->schema_names, node_text(name));
         if (string_is_none(id)) return;
-        struct node_path element = node_path_element(path, i);
-        struct node_path name_path = node_path_member(&element, "name");
-        char shown[NODE_SHOWN_BYTES];
         if (id.index < check->schemas.count) {
             if (is_first_list)
-                check_error(check, RULE_BROKEN_UNIQUENESS, &name_path, "%s is also the name of an earlier schema",
-                            node_show(name, shown));
+                check_error(check, RULE_BROKEN_UNIQUENESS, AT_MEMBER(AT_ELEMENT(path, i), "name"),
+                            "%s is also the name of an earlier schema", SHOWN(name));
             continue;
         }
         struct marker_schema_view *view = column_push(&check->schemas);
@@ -404,8 +360,8 @@ static void check_bare(struct check *check, const struct node *payload, const st
 
 static void check_reserved(struct check *check, const struct reserved_type *type, const struct node *payload,
                            const struct node_path *path) {
-    struct node_path type_path = node_path_member(path, "type");
-    if (type->is_fatal) check_error(check, RULE_BROKEN_SCHEMA, &type_path, "is a name that makes the front-end fail");
+    if (type->is_fatal)
+        check_error(check, RULE_BROKEN_SCHEMA, AT_MEMBER(path, "type"), "is a name that makes the front-end fail");
     if (type->is_bare) check_bare(check, payload, path);
     if (!type->members) return;
     if (type->others) {
@@ -434,28 +390,29 @@ static bool needs_no_schema(struct text type) {
 
 static void check_processed_cause(struct check *check, const struct node *payload, const struct node_path *path) {
     const struct node *cause = check_member(check, payload, "cause"), *stack = check_member(check, payload, "stack");
-    struct node_path cause_path = node_path_member(path, "cause"), stack_path = node_path_member(path, "stack");
-    char shown[NODE_SHOWN_BYTES];
     if (node_is(cause, NODE_OBJECT))
-        check_shape(check, &processed_cause_shape, cause, &cause_path);
+        check_shape(check, &processed_cause_shape, cause, AT_MEMBER(path, "cause"));
     else if (cause && !node_is(cause, NODE_NULL))
-        check_error(check, RULE_BROKEN_TYPE, &cause_path, "%s must be an object", node_show(cause, shown));
+        check_error(check, RULE_BROKEN_TYPE, AT_MEMBER(path, "cause"), "%s must be an object", SHOWN(cause));
     if (check_member(check, stack, "samples"))
-        check_error(check, RULE_BROKEN_CONSISTENCY, &stack_path, "is where Gecko profiles have stacks: use cause");
+        check_error(check, RULE_BROKEN_CONSISTENCY, AT_MEMBER(path, "stack"),
+                    "is where Gecko profiles have stacks: use cause");
     else if (node_is(stack, NODE_NUMBER))
-        check_warning(check, RULE_BROKEN_CONSISTENCY, &stack_path, "the front-end does not read it: use cause");
+        check_warning(check, RULE_BROKEN_CONSISTENCY, AT_MEMBER(path, "stack"),
+                      "the front-end does not read it: use cause");
 }
 
 static void check_gecko_cause(struct check *check, const struct node *payload, const struct node_path *path) {
     const struct node *stack = check_member(check, payload, "stack");
-    struct node_path cause_path = node_path_member(path, "cause"), stack_path = node_path_member(path, "stack");
     if (check_member(check, payload, "cause"))
-        check_error(check, RULE_BROKEN_CONSISTENCY, &cause_path, "is where processed profiles have stacks: use stack");
+        check_error(check, RULE_BROKEN_CONSISTENCY, AT_MEMBER(path, "cause"),
+                    "is where processed profiles have stacks: use stack");
     const struct node *samples = check_member(check, stack, "samples");
     if (samples && !node_is(samples, NODE_NULL))
-        check_shape(check, &gecko_backtrace_shape, stack, &stack_path);
+        check_shape(check, &gecko_backtrace_shape, stack, AT_MEMBER(path, "stack"));
     else if (node_is(stack, NODE_NUMBER))
-        check_warning(check, RULE_BROKEN_CONSISTENCY, &stack_path, "is not a stack: a stack has samples with data");
+        check_warning(check, RULE_BROKEN_CONSISTENCY, AT_MEMBER(path, "stack"),
+                      "is not a stack: a stack has samples with data");
 }
 
 static bool is_graph_key(const struct check *check, const struct marker_schema_view *schema, struct text key) {
@@ -468,10 +425,9 @@ static void check_payload_member(struct check *check, const struct marker_schema
                                  const struct node *value, bool is_built_in, const struct node_path *path) {
     const struct node *field = find_field(check, schema->fields, key);
     bool is_graph = is_graph_key(check, schema, key);
-    char shown[NODE_SHOWN_BYTES];
     if (is_graph && !is_finite_number(value))
         check_error(check, RULE_BROKEN_SCHEMA, path, "%s: a graph shows it, so it must be a finite number",
-                    node_show(value, shown));
+                    SHOWN(value));
     else if (field)
         check_formatted(check, check_member(check, field, "format"), value, path);
     else if (!is_graph && !is_built_in && !is_common_key(key))
@@ -480,11 +436,9 @@ static void check_payload_member(struct check *check, const struct marker_schema
 
 static void check_payload(struct check *check, const struct node *payload, const struct node_path *path) {
     const struct node *type = check_member(check, payload, "type");
-    struct node_path type_path = node_path_member(path, "type");
-    char shown[NODE_SHOWN_BYTES];
     if (!node_is(type, NODE_TEXT) || !type->count) {
-        check_warning(check, RULE_BROKEN_SCHEMA, &type_path, "%s must be the name of a schema in the profile",
-                      node_show(type, shown));
+        check_warning(check, RULE_BROKEN_SCHEMA, AT_MEMBER(path, "type"),
+                      "%s must be the name of a schema in the profile", SHOWN(type));
         return;
     }
     const struct marker_schema_view *schema = schema_of(check, type);
@@ -494,8 +448,8 @@ static void check_payload(struct check *check, const struct node *payload, const
     if (reserved && !(reserved->is_label_enough && has_label)) check_reserved(check, reserved, payload, path);
     if (!schema) {
         if (!is_built_in)
-            check_warning(check, RULE_BROKEN_SCHEMA, &type_path, "%s is not the name of a schema: no field is shown",
-                          node_show(type, shown));
+            check_warning(check, RULE_BROKEN_SCHEMA, AT_MEMBER(path, "type"),
+                          "%s is not the name of a schema: no field is shown", SHOWN(type));
         return;
     }
     for (size_t i = 0; i < payload->count; i++) {
@@ -532,28 +486,24 @@ static void check_times(struct check *check, const struct marker_columns *column
                         const struct node_path *table) {
     const struct node *start = column_view_at(&columns->start, row), *end = column_view_at(&columns->end, row);
     const struct node *phase = column_view_at(&columns->phase, row);
-    struct node_path start_chain[3], end_chain[3], phase_chain[3];
-    const struct node_path *start_path = column_view_path(&columns->start, row, table, start_chain);
-    const struct node_path *end_path = column_view_path(&columns->end, row, table, end_chain);
-    char shown[NODE_SHOWN_BYTES], other_shown[NODE_SHOWN_BYTES];
     static const char *const names[] = {"an instant", "an interval", "the start of an interval",
                                         "the end of an interval"};
     if (!node_is_index(phase, PHASE_COUNT)) {
-        check_error(check, RULE_BROKEN_VALUE, column_view_path(&columns->phase, row, table, phase_chain),
-                    "%s must be a phase, 0 to 3", node_show(phase, shown));
+        check_error(check, RULE_BROKEN_VALUE, AT_CELL(&columns->phase, row, table), "%s must be a phase, 0 to 3",
+                    SHOWN(phase));
         return;
     }
     size_t number = (size_t)phase->number;
     if (number != PHASE_END && !is_finite_number(start))
-        check_error(check, RULE_BROKEN_CONSISTENCY, start_path, "%s: %s must have a start time",
-                    node_show(start, shown), names[number]);
+        check_error(check, RULE_BROKEN_CONSISTENCY, AT_CELL(&columns->start, row, table),
+                    "%s: %s must have a start time", SHOWN(start), names[number]);
     bool needs_end = number == PHASE_INTERVAL || number == PHASE_END;
     if (needs_end && !is_finite_number(end))
-        check_error(check, RULE_BROKEN_CONSISTENCY, end_path, "%s: %s must have an end time", node_show(end, shown),
-                    names[number]);
+        check_error(check, RULE_BROKEN_CONSISTENCY, AT_CELL(&columns->end, row, table), "%s: %s must have an end time",
+                    SHOWN(end), names[number]);
     if (number == PHASE_INTERVAL && is_finite_number(start) && is_finite_number(end) && end->number < start->number)
-        check_error(check, RULE_BROKEN_ORDER, end_path, "%s: it must not end before its start at %s",
-                    node_show(end, shown), node_show(start, other_shown));
+        check_error(check, RULE_BROKEN_ORDER, AT_CELL(&columns->end, row, table),
+                    "%s: it must not end before its start at %s", SHOWN(end), SHOWN(start));
 }
 
 /* ---- Pairs of start and end. ---- */
@@ -585,11 +535,9 @@ static bool is_name(const struct node *name, uint64_t name_count) { return node_
 
 static void report_pair(struct check *check, const struct marker_columns *columns, uint32_t end_row, uint32_t start_row,
                         const struct node_path *table, const char *relation) {
-    struct node_path chain[3];
-    char shown[NODE_SHOWN_BYTES], other_shown[NODE_SHOWN_BYTES];
-    check_error(check, RULE_BROKEN_ORDER, column_view_path(&columns->end, end_row, table, chain),
-                "the end at %s %s the start at %s (row %u)", node_show(column_view_at(&columns->end, end_row), shown),
-                relation, node_show(column_view_at(&columns->start, start_row), other_shown), start_row);
+    check_error(check, RULE_BROKEN_ORDER, AT_CELL(&columns->end, end_row, table),
+                "the end at %s %s the start at %s (row %u)", SHOWN(column_view_at(&columns->end, end_row)), relation,
+                SHOWN(column_view_at(&columns->start, start_row)), start_row);
 }
 
 static void pair_row(struct check *check, const struct marker_columns *columns, struct pairing *pairing, uint32_t row,
@@ -651,10 +599,9 @@ static void check_pairs(struct check *check, const struct marker_columns *column
 static void check_sortable(struct check *check, const struct marker_columns *columns, size_t row,
                            const struct node_path *table) {
     const struct node *start = column_view_at(&columns->start, row), *end = column_view_at(&columns->end, row);
-    struct node_path chain[3];
     bool has_end = node_is(end, NODE_NUMBER) && end->number != 0;
     if (!has_end && node_is(start, NODE_NULL))
-        check_error(check, RULE_BROKEN_CONSISTENCY, column_view_path(&columns->start, row, table, chain),
+        check_error(check, RULE_BROKEN_CONSISTENCY, AT_CELL(&columns->start, row, table),
                     "a marker must have a start, or an end other than 0: otherwise the profile fails to load");
 }
 
@@ -668,12 +615,9 @@ static void check_reserved_phase(struct check *check, const struct marker_column
     const struct node *phase = column_view_at(&columns->phase, row);
     if (!type || !type->phases || !node_is_index(phase, PHASE_COUNT) || type->phases & 1u << (unsigned)phase->number)
         return;
-    struct node_path chain[3];
-    char shown[NODE_SHOWN_BYTES];
     const char *message = type->phases & 1u << PHASE_START ? "must have a start" : "must be an interval";
-    check_error(check, RULE_BROKEN_CONSISTENCY, column_view_path(&columns->phase, row, table, chain),
-                "%s: markers of the type %.*s %s", node_show(phase, shown), (int)type->name.bytes_count,
-                type->name.bytes, message);
+    check_error(check, RULE_BROKEN_CONSISTENCY, AT_CELL(&columns->phase, row, table), "%s: markers of the type %.*s %s",
+                SHOWN(phase), (int)type->name.bytes_count, type->name.bytes, message);
 }
 
 static void check_name(struct check *check, const struct marker_columns *columns, size_t row,
@@ -682,10 +626,8 @@ static void check_name(struct check *check, const struct marker_columns *columns
     if (!node_is(check->texts, NODE_LIST) || !node_is_index(name, check->texts->count)) return;
     const struct node *text = &check->texts->nodes[(size_t)name->number];
     if (!node_is(text, NODE_TEXT) || !reserved_marker_name(node_text(text), type)) return;
-    struct node_path chain[3];
-    char shown[NODE_SHOWN_BYTES];
-    check_error(check, RULE_BROKEN_SCHEMA, column_view_path(&columns->name, row, table, chain),
-                "%s is a name that makes the front-end fail", node_show(text, shown));
+    check_error(check, RULE_BROKEN_SCHEMA, AT_CELL(&columns->name, row, table),
+                "%s is a name that makes the front-end fail", SHOWN(text));
 }
 
 static void check_row(struct check *check, const struct marker_columns *columns, size_t row,
@@ -697,8 +639,7 @@ static void check_row(struct check *check, const struct marker_columns *columns,
     if (check->is_gecko) check_sortable(check, columns, row, table);
     const struct node *data = column_view_at(&columns->data, row);
     if (!node_is(data, NODE_OBJECT)) return;
-    struct node_path chain[3];
-    const struct node_path *path = column_view_path(&columns->data, row, table, chain);
+    const struct node_path *path = AT_CELL(&columns->data, row, table);
     if (check->is_gecko)
         check_gecko_cause(check, data, path);
     else

@@ -3,6 +3,7 @@
 #define GECKO_CHECK_MARKERS_H
 
 #include "check_rules.h"
+#include "libconvert/profile/markers.h"
 
 /* The schema for one type of payloads. */
 struct marker_schema_view {
@@ -25,6 +26,9 @@ void check_markers_learn(struct check *check, const struct node *schemas, const 
 /* Checks a value, of a payload or of meta.extra, against the format of its field. */
 void check_formatted(struct check *check, const struct node *format, const struct node *value,
                      const struct node_path *path);
+
+/* Returns the format of that name; MARKER_FORMAT_COUNT if there is none. A table has no name, but columns. */
+enum marker_format check_format_of(const struct node *format);
 
 /* Checks the format of a field. */
 void check_format(struct check *check, const struct node *field, const struct node_path *path);

@@ -15,15 +15,12 @@ static void check_tooltip_row(struct check *check, const struct node *row, const
 
 static void check_extra_entry(struct check *check, const struct node *entry, const struct node_path *path) {
     const struct node *format = check_member(check, entry, "format"), *value = check_member(check, entry, "value");
-    static const char *const of_the_string_table[] = {"unique-string", "flow-id", "terminating-flow-id"};
-    struct node_path format_path = node_path_member(path, "format"), value_path = node_path_member(path, "value");
+    enum marker_format known = check_format_of(format);
     check_format(check, entry, path);
-    for (size_t i = 0; i < sizeof of_the_string_table / sizeof *of_the_string_table; i++) {
-        if (!node_is_text(format, text_of(of_the_string_table[i]))) continue;
-        check_error(check, RULE_BROKEN_VALUE, &format_path, "must not refer to the string table here");
-        return;
-    }
-    if (value) check_formatted(check, format, value, &value_path);
+    if (known < MARKER_FORMAT_COUNT && marker_format_kind(known) == VALUE_STRING)
+        check_error(check, RULE_BROKEN_VALUE, AT_MEMBER(path, "format"), "must not refer to the string table here");
+    else if (value)
+        check_formatted(check, format, value, AT_MEMBER(path, "value"));
 }
 
 static bool is_number(const struct node *node) { return node_is(node, NODE_NUMBER); }
@@ -52,9 +49,8 @@ static void check_inlined(struct check *check, const struct stack_columns *colum
                           const struct node_path *path) {
     const struct node *frame = frame_of(columns, row);
     double depth = frame ? number_or(column_view_at(&columns->depth, (size_t)frame->number), 0) : 0;
-    struct node_path chain[3];
-    const struct node_path *at = column_view_path(&columns->frame, row, path, chain);
     if (depth == 0) return;
+    const struct node_path *at = AT_CELL(&columns->frame, row, path);
     if (!offset) {
         check_warning(check, RULE_BROKEN_CONSISTENCY, at, "a root must not be an inlined frame (inlineDepth %g)",
                       depth);
@@ -84,9 +80,8 @@ static void check_unique_stacks(struct check *check, const struct stack_columns 
         /* 0: the stack has no caller */
         uint32_t key[2] = {offset->number > 0 ? row - (uint32_t)offset->number + 1 : 0, (uint32_t)frame->number};
         uint32_t count = row_table_count(&seen);
-        struct node_path chain[3];
         if (row_table_intern(&seen, key) < count)
-            check_warning(check, RULE_BROKEN_UNIQUENESS, column_view_path(&columns->frame, row, path, chain),
+            check_warning(check, RULE_BROKEN_UNIQUENESS, AT_CELL(&columns->frame, row, path),
                           "stack %u is the same as an earlier one", row);
     }
     row_table_fini(&seen);
@@ -109,14 +104,12 @@ static void check_stacks(struct check *check, const struct node *table, const st
     if (columns.frame.count > columns.offset.count) columns.frame.count = columns.offset.count;
     for (size_t row = 0; row < columns.frame.count && !failure_is_set(check->document->failure); row++) {
         const struct node *offset = column_view_at(&columns.offset, row);
-        struct node_path chain[3];
-        char shown[NODE_SHOWN_BYTES];
         if (node_is_index(offset, row + 1))
             check_inlined(check, &columns, row, (size_t)offset->number, path);
         else if (node_is_integer(offset) && offset->number > 0)
-            check_error(check, RULE_BROKEN_ORDER, column_view_path(&columns.offset, row, path, chain),
+            check_error(check, RULE_BROKEN_ORDER, AT_CELL(&columns.offset, row, path),
                         "%s: the caller must be an earlier row, so this must be at most %zu (0: no caller)",
-                        node_show(offset, shown), row);
+                        SHOWN(offset), row);
     }
     check_unique_stacks(check, &columns, path);
 }
@@ -126,9 +119,8 @@ static void check_frame_places(struct check *check, const struct node *table, co
     struct column_view addresses = check_column(check, table, "address"), libs = check_column(check, table, "lib");
     for (size_t row = 0; row < addresses.count && row < libs.count; row++) {
         const struct node *address = column_view_at(&addresses, row), *lib = column_view_at(&libs, row);
-        struct node_path chain[3];
         if (is_number(address) && is_number(lib) && (address->number == -1) != (lib->number == -1))
-            check_warning(check, RULE_BROKEN_CONSISTENCY, column_view_path(&addresses, row, path, chain),
+            check_warning(check, RULE_BROKEN_CONSISTENCY, AT_CELL(&addresses, row, path),
                           "address %.0f with lib %.0f: both must be -1, or neither", address->number, lib->number);
     }
 }
@@ -142,9 +134,8 @@ static void check_frame_symbols(struct check *check, const struct node *table, c
         const struct node *symbol = column_view_at(&frame_symbols, row), *lib = column_view_at(&libs, row);
         if (!node_is_index(symbol, symbol_libs.count)) continue;
         const struct node *symbol_lib = column_view_at(&symbol_libs, (size_t)symbol->number);
-        struct node_path chain[3];
         if (is_number(lib) && is_number(symbol_lib) && lib->number != symbol_lib->number)
-            check_warning(check, RULE_BROKEN_CONSISTENCY, column_view_path(&frame_symbols, row, path, chain),
+            check_warning(check, RULE_BROKEN_CONSISTENCY, AT_CELL(&frame_symbols, row, path),
                           "%.0f is a symbol of lib %.0f, but the frame is in lib %.0f", symbol->number,
                           symbol_lib->number, lib->number);
     }
@@ -165,20 +156,18 @@ static void check_sample_times(struct check *check, const struct node *table, co
         check_error(check, RULE_BROKEN_PRESENCE, path, "has neither time nor timeDeltas: it must have one of them");
     for (size_t row = 1; row < deltas.count; row++) {
         const struct node *delta = column_view_at(&deltas, row);
-        struct node_path chain[3];
-        char shown[NODE_SHOWN_BYTES];
         if (is_number(delta) && delta->number < 0)
-            check_error(check, RULE_BROKEN_ORDER, column_view_path(&deltas, row, path, chain),
-                        "%s: times must not decrease", node_show(delta, shown));
+            check_error(check, RULE_BROKEN_ORDER, AT_CELL(&deltas, row, path), "%s: times must not decrease",
+                        SHOWN(delta));
     }
 }
 
 static void check_thread_samples(struct check *check, const struct node *table, const struct node_path *path) {
     check_sample_times(check, table, path);
     const struct node *units = check_member(check, check_member(check, check->root, "meta"), "sampleUnits");
-    struct node_path cpu_path = node_path_member(path, "threadCPUDelta");
     if (check_member(check, table, "threadCPUDelta") && !node_is(units, NODE_OBJECT))
-        check_warning(check, RULE_BROKEN_CONSISTENCY, &cpu_path, "is not read without meta.sampleUnits");
+        check_warning(check, RULE_BROKEN_CONSISTENCY, AT_MEMBER(path, "threadCPUDelta"),
+                      "is not read without meta.sampleUnits");
 }
 
 static void check_allocations(struct check *check, const struct node *table, const struct node_path *path) {
@@ -199,28 +188,25 @@ static bool has_pid(const struct check *check, const struct node *thread, const 
 static void check_owner(struct check *check, const struct node *owned, const struct node_path *path) {
     const struct node *pid = check_member(check, owned, "pid"), *index = check_member(check, owned, "mainThreadIndex");
     const struct node *threads = check_member(check, check->root, "threads");
-    struct node_path pid_path = node_path_member(path, "pid"), index_path = node_path_member(path, "mainThreadIndex");
-    char shown[NODE_SHOWN_BYTES];
     if (!node_is(pid, NODE_TEXT) || !node_is(threads, NODE_LIST)) return;
     bool is_found = false;
     for (size_t i = 0; i < threads->count && !is_found; i++) is_found = has_pid(check, &threads->nodes[i], pid);
     if (!is_found)
-        check_warning(check, RULE_BROKEN_CONSISTENCY, &pid_path, "%s must be the pid of a thread",
-                      node_show(pid, shown));
+        check_warning(check, RULE_BROKEN_CONSISTENCY, AT_MEMBER(path, "pid"), "%s must be the pid of a thread",
+                      SHOWN(pid));
     else if (node_is_index(index, threads->count) && !has_pid(check, &threads->nodes[(size_t)index->number], pid))
-        check_warning(check, RULE_BROKEN_CONSISTENCY, &index_path, "must be the index of a thread with the pid %s",
-                      node_show(pid, shown));
+        check_warning(check, RULE_BROKEN_CONSISTENCY, AT_MEMBER(path, "mainThreadIndex"),
+                      "must be the index of a thread with the pid %s", SHOWN(pid));
 }
 
 static void check_counter(struct check *check, const struct node *counter, const struct node_path *path) {
     const struct node *samples = check_member(check, counter, "samples");
     const struct node *graph = check_member(check, check_member(check, counter, "display"), "graphType");
     const struct node *length = check_member(check, samples, "length");
-    struct node_path samples_path = node_path_member(path, "samples");
     check_owner(check, counter, path);
     if (is_number(length) && length->number == 0)
-        check_warning(check, RULE_BROKEN_LENGTH, &samples_path, "is empty: leave the counter out");
-    if (node_is_text(graph, TEXT("line-rate"))) check_rates(check, samples, &samples_path);
+        check_warning(check, RULE_BROKEN_LENGTH, AT_MEMBER(path, "samples"), "is empty: leave the counter out");
+    if (node_is_text(graph, TEXT("line-rate"))) check_rates(check, samples, AT_MEMBER(path, "samples"));
 }
 
 /* If a process has two main threads, the first one is missing from the timeline. */
@@ -229,15 +215,12 @@ static void check_main_threads(struct check *check, const struct node *threads, 
     strings_init(&pids, check->document->failure);
     for (size_t i = 0; i < threads->count; i++) {
         const struct node *pid = check_member(check, &threads->nodes[i], "pid");
-        struct node_path element = node_path_element(path, i);
-        struct node_path main_path = node_path_member(&element, "isMainThread");
-        char shown[NODE_SHOWN_BYTES];
         if (!node_is(check_member(check, &threads->nodes[i], "isMainThread"), NODE_TRUE) || !node_is(pid, NODE_TEXT))
             continue;
         uint32_t count = strings_count(&pids);
         if (strings_intern(&pids, node_text(pid)).index < count)
-            check_warning(check, RULE_BROKEN_UNIQUENESS, &main_path, "the process %s must have only one main thread",
-                          node_show(pid, shown));
+            check_warning(check, RULE_BROKEN_UNIQUENESS, AT_MEMBER(AT_ELEMENT(path, i), "isMainThread"),
+                          "the process %s must have only one main thread", SHOWN(pid));
     }
     strings_fini(&pids);
 }
@@ -278,13 +261,11 @@ static bool needs_default_category(const struct check *check, const struct node 
 
 static void check_default_category(struct check *check, const struct node *threads, const struct node_path *path) {
     const struct node *categories = check_member(check, check_member(check, check->root, "meta"), "categories");
-    struct node_path meta_path = node_path_member(path, "meta");
-    struct node_path categories_path = node_path_member(&meta_path, "categories");
     for (size_t i = 0; node_is(categories, NODE_LIST) && i < categories->count; i++)
         if (node_is_text(check_member(check, &categories->nodes[i], "color"), TEXT("grey"))) return;
     if (node_is(categories, NODE_LIST) && needs_default_category(check, threads))
         check_error(
-            check, RULE_BROKEN_CONSISTENCY, &categories_path,
+            check, RULE_BROKEN_CONSISTENCY, AT_MEMBER(AT_MEMBER(path, "meta"), "categories"),
             "no category is grey, but there are samples without a stack or roots without a category: one must be grey");
 }
 
@@ -334,10 +315,8 @@ static void check_selection(struct check *check, const struct node *threads, con
     const struct node *selected = check_member(check, meta, "initialSelectedThreads");
     const struct node *visible = check_member(check, meta, "initialVisibleThreads");
     bool has_list = node_is(visible, NODE_LIST) && visible->count;
-    struct node_path meta_path = node_path_member(path, "meta");
-    struct node_path selected_path = node_path_member(&meta_path, "initialSelectedThreads");
     for (size_t i = 0; node_is(selected, NODE_LIST) && i < selected->count; i++) {
-        struct node_path at = node_path_element(&selected_path, i);
+        struct node_path at = node_path_element(AT_MEMBER(AT_MEMBER(path, "meta"), "initialSelectedThreads"), i);
         if (!node_is_index(&selected->nodes[i], threads->count)) continue;
         size_t thread = (size_t)selected->nodes[i].number;
         if (has_list && !is_listed(check, threads, visible, thread))
@@ -352,10 +331,9 @@ static void check_selection(struct check *check, const struct node *threads, con
 
 static void check_profile(struct check *check, const struct node *root, const struct node_path *path) {
     const struct node *threads = check_member(check, root, "threads");
-    struct node_path threads_path = node_path_member(path, "threads");
     if (!node_is(threads, NODE_LIST) || !threads->count) return;
-    check_main_threads(check, threads, &threads_path);
-    check_content(check, threads, &threads_path);
+    check_main_threads(check, threads, AT_MEMBER(path, "threads"));
+    check_content(check, threads, AT_MEMBER(path, "threads"));
     check_default_category(check, threads, path);
     check_selection(check, threads, path);
 }

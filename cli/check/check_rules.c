@@ -126,8 +126,7 @@ static void check_range(struct check *check, const struct member *member, const 
                         const struct node_path *path) {
     const struct range *range = &ranges[member->range];
     if (node->number >= range->min && node->number <= range->max) return;
-    char shown[NODE_SHOWN_BYTES];
-    violate(check, member, RULE_BROKEN_VALUE, path, "%s must be %s", node_show(node, shown), range->description);
+    violate(check, member, RULE_BROKEN_VALUE, path, "%s must be %s", SHOWN(node), range->description);
 }
 
 static void check_index(struct check *check, const struct member *member, const struct node *node,
@@ -136,18 +135,17 @@ static void check_index(struct check *check, const struct member *member, const 
     bool is_known = check->is_known[member->table];
     uint64_t count = is_known ? check->row_counts[member->table] : UINT64_MAX;
     if (node_is_index(node, count)) return;
-    char shown[NODE_SHOWN_BYTES];
     if (is_known)
-        violate(check, member, RULE_BROKEN_INDEX, path, "%s is not an index of %s (length %llu)",
-                node_show(node, shown), check->table_names[member->table], (unsigned long long)count);
+        violate(check, member, RULE_BROKEN_INDEX, path, "%s is not an index of %s (length %llu)", SHOWN(node),
+                check->table_names[member->table], (unsigned long long)count);
     else
-        violate(check, member, RULE_BROKEN_INDEX, path, "%s is not an index of %s", node_show(node, shown),
+        violate(check, member, RULE_BROKEN_INDEX, path, "%s is not an index of %s", SHOWN(node),
                 check->table_names[member->table]);
 }
 
 static void check_choice(struct check *check, const struct member *member, const struct node *node,
                          const struct node_path *path) {
-    char shown[NODE_SHOWN_BYTES], allowed[256] = "";
+    char allowed[256] = "";
     size_t used_bytes = 0;
     for (size_t i = 0; member->choices[i]; i++) {
         if (node_is_text(node, text_of(member->choices[i]))) return;
@@ -155,7 +153,7 @@ static void check_choice(struct check *check, const struct member *member, const
             used_bytes += (size_t)snprintf(allowed + used_bytes, sizeof allowed - used_bytes, "%s%s", i ? ", " : "",
                                            member->choices[i]);
     }
-    violate(check, member, RULE_BROKEN_VALUE, path, "%s must be one of: %s", node_show(node, shown), allowed);
+    violate(check, member, RULE_BROKEN_VALUE, path, "%s must be one of: %s", SHOWN(node), allowed);
 }
 
 static const char *type_name(const struct member *member) {
@@ -210,8 +208,7 @@ static bool check_type(struct check *check, const struct member *member, const s
                        const struct node_path *path) {
     bool is_allowed_null = node_is(node, NODE_NULL) && member->flags & IS_NULLABLE;
     if (is_allowed_null || has_type(member, node)) return !is_allowed_null;
-    char shown[NODE_SHOWN_BYTES];
-    violate(check, member, RULE_BROKEN_TYPE, path, "%s must be %s%s", node_show(node, shown), type_name(member),
+    violate(check, member, RULE_BROKEN_TYPE, path, "%s must be %s%s", SHOWN(node), type_name(member),
             member->flags & IS_NULLABLE ? " or null" : "");
     return false;
 }
@@ -276,10 +273,9 @@ static void check_unique_rows(struct check *check, const struct shape *shape, co
         uint64_t key[KEY_COLUMNS_MAX];
         for (size_t i = 0; i < column_count; i++) key[i] = key_of(&keys.texts, column_view_at(&columns[i], row));
         if (keys_add(&keys, key)) continue;
-        struct node_path list = node_path_member(path, columns[0].is_of_rows ? "data" : columns[0].name);
-        struct node_path element = node_path_element(&list, row);
-        check_warning(check, RULE_BROKEN_UNIQUENESS, &element, "row %zu is the same %s as an earlier one", row,
-                      shape->row_noun ? shape->row_noun : "row");
+        check_warning(check, RULE_BROKEN_UNIQUENESS,
+                      AT_ELEMENT(AT_MEMBER(path, columns[0].is_of_rows ? "data" : columns[0].name), row),
+                      "row %zu is the same %s as an earlier one", row, shape->row_noun ? shape->row_noun : "row");
     }
     keys_fini(&keys);
 }
@@ -320,9 +316,8 @@ static void check_unique_elements(struct check *check, const struct member *memb
         uint64_t key[KEY_COLUMNS_MAX];
         if (!element_key(check, member->items, node, &keys, key) || keys_add(&keys, key)) continue;
         struct node_path element = node_path_element(path, i);
-        char shown[NODE_SHOWN_BYTES];
         check_warning(check, RULE_BROKEN_UNIQUENESS, &element, "%s also occurs earlier in the list",
-                      key_count ? "an element with the same identity" : node_show(node, shown));
+                      key_count ? "an element with the same identity" : SHOWN(node));
     }
     keys_fini(&keys);
 }
@@ -336,9 +331,8 @@ static bool is_less(const struct node *node, const struct node *before) {
 static void check_order(struct check *check, const struct member *member, const struct node *node,
                         const struct node *before, const struct node_path *path) {
     if (!(member->flags & IS_ASCENDING) || !before || !is_less(node, before)) return;
-    char shown[NODE_SHOWN_BYTES], shown_before[NODE_SHOWN_BYTES];
-    violate(check, member, RULE_BROKEN_ORDER, path, "%s comes after %s: values must not decrease",
-            node_show(node, shown), node_show(before, shown_before));
+    violate(check, member, RULE_BROKEN_ORDER, path, "%s comes after %s: values must not decrease", SHOWN(node),
+            SHOWN(before));
 }
 
 static void check_list(struct check *check, const struct member *member, const struct node *list,
@@ -347,10 +341,9 @@ static void check_list(struct check *check, const struct member *member, const s
         violate(check, member, RULE_BROKEN_LENGTH, path, "the array is empty: it must have at least one element");
     if (member->flags & IS_UNIQUE) check_unique_elements(check, member, list, path);
     for (size_t i = 0; member->items && i < list->count && !failure_is_set(check->document->failure); i++) {
-        struct node_path element = node_path_element(path, i);
         const struct node *node = &list->nodes[i];
         if (member->items->shape && member->items->type == TYPE_OBJECT) count_tables(check, member->items->shape, node);
-        check_value(check, member->items, node, &element);
+        check_value(check, member->items, node, AT_ELEMENT(path, i));
     }
 }
 
@@ -359,8 +352,8 @@ static void check_column_values(struct check *check, const struct member *member
                                 const struct node_path *table) {
     const struct node *before = NULL;
     for (size_t row = 0; row < view->count && !failure_is_set(check->document->failure); row++) {
-        struct node_path chain[3];
         const struct node *node = column_view_at(view, row);
+        struct node_path chain[3];
         const struct node_path *path = column_view_path(view, row, table, chain);
         check_value(check, member, node, path);
         check_order(check, member, node, before, path);
@@ -387,7 +380,6 @@ static void check_list_column(struct check *check, const struct member *member, 
                               bool has_length, uint64_t length, const struct node_path *table_path) {
     struct node_path path = node_path_member(table_path, member->name);
     const struct node *list = check_member(check, table, member->name);
-    char shown[NODE_SHOWN_BYTES];
     if (!list) {
         if (!(member->flags & IS_OPTIONAL))
             violate(check, member, RULE_BROKEN_PRESENCE, &path, "missing: it must be a column");
@@ -395,7 +387,7 @@ static void check_list_column(struct check *check, const struct member *member, 
     }
     if (node_is(list, NODE_NULL) && member->flags & IS_NULLABLE_WHOLE) return;
     if (!node_is(list, NODE_LIST)) {
-        violate(check, member, RULE_BROKEN_TYPE, &path, "%s must be a column (an array)", node_show(list, shown));
+        violate(check, member, RULE_BROKEN_TYPE, &path, "%s must be a column (an array)", SHOWN(list));
         return;
     }
     if (has_length) check_length(check, member, list, length, &path);
@@ -417,12 +409,11 @@ static void check_described(struct check *check, const struct member *member, co
 
 static void check_columns(struct check *check, const struct shape *shape, const struct node *table,
                           const struct node_path *path) {
-    struct node_path length_path = node_path_member(path, "length");
     const struct node *length = check_member(check, table, "length");
     bool has_length = node_is_index(length, UINT32_MAX);
-    char shown[NODE_SHOWN_BYTES];
     if (!has_length)
-        check_error(check, RULE_BROKEN_LENGTH, &length_path, "%s must be the number of rows", node_show(length, shown));
+        check_error(check, RULE_BROKEN_LENGTH, AT_MEMBER(path, "length"), "%s must be the number of rows",
+                    SHOWN(length));
     for (size_t i = 0; i < shape_member_count(shape); i++) {
         const struct member *member = shape_member(shape, i);
         if (member->flags & IS_MEMBER)
@@ -451,10 +442,8 @@ static size_t check_row_schema(struct check *check, const struct shape *shape, c
         struct text name;
         const struct node *number = document_member_at(check->document, schema, i, &name);
         struct node_path column = {.parent = path, .key = name};
-        char shown[NODE_SHOWN_BYTES];
         if (!node_is_index(number, SCHEMA_COLUMNS_MAX)) {
-            check_error(check, RULE_BROKEN_TYPE, &column, "%s must be the number of a column",
-                        node_show(number, shown));
+            check_error(check, RULE_BROKEN_TYPE, &column, "%s must be the number of a column", SHOWN(number));
             return 0;
         }
         size_t at = (size_t)number->number;
@@ -471,13 +460,11 @@ static size_t check_row_schema(struct check *check, const struct shape *shape, c
 static void check_row_widths(struct check *check, const struct node *data, size_t width, const struct node_path *path) {
     for (size_t row = 0; row < data->count && !failure_is_set(check->document->failure); row++) {
         const struct node *node = &data->nodes[row];
-        struct node_path row_path = node_path_element(path, row);
-        char shown[NODE_SHOWN_BYTES];
         if (!node_is(node, NODE_LIST))
-            check_error(check, RULE_BROKEN_TYPE, &row_path, "%s must be a row (an array)", node_show(node, shown));
+            check_error(check, RULE_BROKEN_TYPE, AT_ELEMENT(path, row), "%s must be a row (an array)", SHOWN(node));
         else if (node->count > width)
-            check_error(check, RULE_BROKEN_LENGTH, &row_path, "the row has %u values, but the schema has %zu columns",
-                        node->count, width);
+            check_error(check, RULE_BROKEN_LENGTH, AT_ELEMENT(path, row),
+                        "the row has %u values, but the schema has %zu columns", node->count, width);
     }
 }
 
@@ -494,12 +481,12 @@ static void check_rows(struct check *check, const struct shape *shape, const str
     if (width || !schema->count) check_row_widths(check, data, width, &data_path);
     for (size_t i = 0; i < shape_member_count(shape); i++) {
         const struct member *member = shape_member(shape, i);
-        struct node_path column_path = node_path_member(&schema_path, member->name);
         struct column_view view = check_column(check, table, member->name);
         if (view.table)
             check_column_values(check, member, &view, path);
         else if (!check_member(check, schema, member->name) && !(member->flags & IS_OPTIONAL))
-            violate(check, member, RULE_BROKEN_PRESENCE, &column_path, "missing: it must be a column");
+            violate(check, member, RULE_BROKEN_PRESENCE, AT_MEMBER(&schema_path, member->name),
+                    "missing: it must be a column");
     }
 }
 

@@ -44,16 +44,21 @@ static inline struct column_view check_column(const struct check *check, const s
     return column_view_find(check->document, table, name);
 }
 
-/* Returns the path of a value, which is valid as long as `chain`, the room for its last steps. `table` is the path of
- * the table. */
+/* ---- Paths and values in messages. What these macros make lives as long as the block. ---- */
+
+#define AT_MEMBER(parent_, key_)     (&(struct node_path){.parent = (parent_), .key = text_of(key_)})
+#define AT_ELEMENT(parent_, index_)  (&(struct node_path){.parent = (parent_), .index = (index_)})
+#define AT_CELL(view_, row_, table_) column_view_path(view_, row_, table_, (struct node_path[3]){0})
+#define SHOWN(node_)                 node_show(node_, (char[NODE_SHOWN_BYTES]){0})
+
+/* Returns the path of a value; `chain` is the room for its last steps. `table` is the path of the table. */
 const struct node_path *column_view_path(const struct column_view *view, size_t row, const struct node_path *table,
                                          struct node_path chain[3]);
 
-/* ---- Values in messages. ---- */
-
 enum { NODE_SHOWN_BYTES = 64 };
 
-/* Formats a node as "17", "\"text\"" or "a list", cut and terminated; NULL gives "nothing". Returns `shown`. */
+/* Formats a node as "17", "\"text\"" or "a list", cut and terminated; NULL gives "nothing". Returns `shown` or a
+ * constant. */
 const char *node_show(const struct node *node, char shown[NODE_SHOWN_BYTES]);
 
 #endif
