@@ -152,8 +152,7 @@ static const struct tooltip_row *tooltip_rows_of(const struct counter *counter) 
 }
 
 static void write_row_format(struct json *json, const struct tooltip_row *row) {
-    json_key(json, "format");
-    json_object_begin(json);
+    json_key_object_begin(json, "format");
     json_key_string(json, "unit", row->unit);
     if (row->co2) json_key_string(json, "co2", row->co2);
     if (row->scale) json_key_string(json, "scale", row->scale);
@@ -190,16 +189,14 @@ void counter_json_plain_identity(struct json *json, const struct counter *counte
 
 void counter_json_display(struct json *json, const struct counter *counter) {
     const char *marker_location = default_display_of(counter)->marker_location;
-    json_key(json, "display");
-    json_object_begin(json);
+    json_key_object_begin(json, "display");
     json_key_string(json, "graphType", counter_graph_names[counter->graph]);
     json_key_value_text(json, "unit", counter->unit);
     json_key_string(json, "color", graph_color_names[counter->color]);
     json_key_string_or_null(json, "markerSchemaLocation", marker_location);
     json_key_int(json, "sortWeight", counter->sort_weight);
     json_key_value_text(json, "label", counter_label(counter));
-    json_key(json, "tooltipRows");
-    json_array_begin(json);
+    json_key_array_begin(json, "tooltipRows");
     bool has_numbers = counter_has_numbers(counter);
     for (const struct tooltip_row *row = tooltip_rows_of(counter); row->source || row->label; row++)
         if (has_numbers || !row->source || strcmp(row->source, "sample-number") != 0)

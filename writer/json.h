@@ -99,6 +99,16 @@ void json_int_or_null(struct json *json, int64_t value, bool is_known);
 void json_ms_or_null(struct json *json, int64_t ns, bool is_known);
 
 /* Writers of key and value. They are inline so that the length of a literal key is known. */
+static inline void json_key_object_begin(struct json *json, const char *key) {
+    json_key(json, key);
+    json_object_begin(json);
+}
+
+static inline void json_key_array_begin(struct json *json, const char *key) {
+    json_key(json, key);
+    json_array_begin(json);
+}
+
 static inline void json_key_string(struct json *json, const char *key, const char *value) {
     json_key(json, key);
     json_string(json, value);

@@ -28,8 +28,7 @@ static void write_process(struct json *json, const struct column *log, size_t fr
         named_count++;
     }
     if (named_count < to - from) {
-        json_key(json, "lines");
-        json_array_begin(json);
+        json_key_array_begin(json, "lines");
         for (size_t i = from; i < to; i++)
             if (!is_named(line_at(log, i))) write_line(json, line_at(log, i));
         json_array_end(json);
@@ -39,8 +38,7 @@ static void write_process(struct json *json, const struct column *log, size_t fr
 
 static void write_log(struct json *json, const char *key, const struct profile *profile, const struct column *log) {
     if (!log->count) return;
-    json_key(json, key);
-    json_object_begin(json);
+    json_key_object_begin(json, key);
     for (size_t from = 0, count; from < log->count; from += count) {
         process_id process = line_at(log, from)->process;
         profile_rows_of_process(log, process, &count);

@@ -22,8 +22,7 @@ static void write_display(struct json *json, uint32_t display) {
         {MARKER_DISPLAY_STACK_CHART, "stack-chart"},    {MARKER_DISPLAY_NETWORK, "timeline-network"},
     };
     if (!display) display = MARKER_DISPLAY_DEFAULT;
-    json_key(json, "display");
-    json_array_begin(json);
+    json_key_array_begin(json, "display");
     for (size_t i = 0; i < sizeof displays / sizeof *displays; i++)
         if (display & displays[i].bit) json_string(json, displays[i].name);
     json_array_end(json);
@@ -52,8 +51,7 @@ static const char *column_format_name(const struct marker_field *field, enum mar
 static void write_table_format(struct json *json, const struct marker_field *field) {
     json_object_begin(json);
     json_key_string(json, "type", marker_format_name(MARKER_TABLE));
-    json_key(json, "columns");
-    json_array_begin(json);
+    json_key_array_begin(json, "columns");
     for (uint32_t i = 0; i < field->column_count; i++) {
         json_object_begin(json);
         json_key_string(json, "type", column_format_name(field, field->columns[i].format));
@@ -109,8 +107,7 @@ static void write_graph(struct json *json, const struct marker_graph *graph) {
 
 void marker_json_schema_tail(struct json *json, const struct marker_schema *schema) {
     if (schema->graph_count) {
-        json_key(json, "graphs");
-        json_array_begin(json);
+        json_key_array_begin(json, "graphs");
         for (uint32_t i = 0; i < schema->graph_count; i++)
             if (can_be_drawn(schema, &schema->graphs[i])) write_graph(json, &schema->graphs[i]);
         json_array_end(json);

@@ -5,8 +5,7 @@
 
 /* Writes the parts of a text between commas. */
 static void write_list(struct json *json, const char *key, struct text list) {
-    json_key(json, key);
-    json_array_begin(json);
+    json_key_array_begin(json, key);
     while (list.bytes_count) {
         size_t end = text_find(list, ',');
         if (end) json_text(json, text_slice(list, 0, end));
@@ -20,8 +19,7 @@ static void write_configuration(struct json *json, const struct profile_meta *me
     enum { ENTRY_BYTES = 8 };
     const struct profile_configuration *configuration = &meta->configuration;
     if (!configuration->is_known) return;
-    json_key(json, "configuration");
-    json_object_begin(json);
+    json_key_object_begin(json, "configuration");
     write_list(json, "threads", configuration->threads);
     write_list(json, "features", configuration->features);
     json_key_int(json, "capacity", (int64_t)(configuration->capacity_bytes / ENTRY_BYTES));
@@ -41,16 +39,14 @@ static void write_category(struct json *json, const struct category *category) {
     json_object_begin(json);
     json_key_value_text(json, "name", category->name);
     json_key_string(json, "color", category_color_name(category->color));
-    json_key(json, "subcategories");
-    json_array_begin(json);
+    json_key_array_begin(json, "subcategories");
     for (size_t i = 0; i < category->subcategories.count; i++) json_text(json, *category_subcategory_at(category, i));
     json_array_end(json);
     json_object_end(json);
 }
 
 void meta_json_categories(struct json *json, const struct categories *categories) {
-    json_key(json, "categories");
-    json_array_begin(json);
+    json_key_array_begin(json, "categories");
     for (size_t i = 0; i < categories->rows.count; i++) write_category(json, categories_at(categories, i));
     json_array_end(json);
 }
@@ -63,8 +59,7 @@ enum cpu_delta_unit meta_json_cpu_delta_unit(const struct profile *profile) {
 }
 
 void meta_json_sample_units(struct json *json, enum cpu_delta_unit unit) {
-    json_key(json, "sampleUnits");
-    json_object_begin(json);
+    json_key_object_begin(json, "sampleUnits");
     json_key_string(json, "time", "ms");
     json_key_string(json, "eventDelay", "ms");
     json_key_string(json, "threadCPUDelta", unit == CPU_DELTA_NS ? "ns" : "variable CPU cycles");

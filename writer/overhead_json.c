@@ -78,8 +78,7 @@ void overhead_json_statistics(struct json *json, const struct profile *profile, 
     struct spread spreads[SPREADS] = {0};
     measure(profile, first, count, spreads);
     int64_t profiled_ns = overhead_at(profile, first + count - 1)->time_ns - overhead_at(profile, first)->time_ns;
-    json_key(json, "statistics");
-    json_object_begin(json);
+    json_key_object_begin(json, "statistics");
     for (size_t i = 0; i < SPREADS; i++) {
         write_us(json, names[i].max, spreads[i].max_ns);
         write_us(json, names[i].mean, mean_ns(&spreads[i]));

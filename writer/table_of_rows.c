@@ -7,18 +7,15 @@ static bool is_written(const struct member *column, const char *omitted) {
 
 void table_of_rows_begin(struct json *json, const char *key, const struct shape *shape, const char *omitted) {
     int64_t number = 0;
-    json_key(json, key);
-    json_object_begin(json);
-    json_key(json, "schema");
-    json_object_begin(json);
+    json_key_object_begin(json, key);
+    json_key_object_begin(json, "schema");
     for (size_t i = 0; i < shape->member_count; i++) {
         if (!is_written(&shape->members[i], omitted)) continue;
         json_plain_key(json, member_name(&shape->members[i]));
         json_int(json, number++);
     }
     json_object_end(json);
-    json_key(json, "data");
-    json_array_begin(json);
+    json_key_array_begin(json, "data");
 }
 
 void table_of_rows_end(struct json *json) {

@@ -48,8 +48,7 @@ void thread_json_process_type(struct json *json, const struct profile *profile, 
 
 void thread_json_paused_ranges(struct json *json, const struct profile *profile, process_id process) {
     size_t count, first = profile_rows_of_process(&profile->paused_ranges, process, &count);
-    json_key(json, "pausedRanges");
-    json_array_begin(json);
+    json_key_array_begin(json, "pausedRanges");
     for (size_t i = first; i < first + count; i++) {
         json_object_begin(json);
         members_write(json, &paused_range_shape, column_at(&profile->paused_ranges, i));

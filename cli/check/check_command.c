@@ -110,12 +110,10 @@ static void write_kind(struct json *json, const struct violation_kind *kind) {
 static void write_violations(struct json *json, const struct violations *violations) {
     json_key_count(json, "errors", violations->counts[VIOLATION_ERROR]);
     json_key_count(json, "warnings", violations->counts[VIOLATION_WARNING]);
-    json_key(json, "kinds");
-    json_array_begin(json);
+    json_key_array_begin(json, "kinds");
     for (size_t i = 0; i < violations->kinds.count; i++) write_kind(json, kind_at(violations, i));
     json_array_end(json);
-    json_key(json, "offences");
-    json_array_begin(json);
+    json_key_array_begin(json, "offences");
     for (size_t i = 0; i < violations->kinds.count; i++)
         for (size_t j = 0; j < kind_at(violations, i)->shown_count; j++)
             write_violation(json, kind_at(violations, i), j);

@@ -20,8 +20,7 @@ static void write_number(struct json *json, const char *key, double value) {
 }
 
 static void write_counts(struct json *json, const struct info *info) {
-    json_key(json, "counts");
-    json_object_begin(json);
+    json_key_object_begin(json, "counts");
     json_key_count(json, "processes", info->processes.count);
     json_key_count(json, "threads", info->threads.count);
     json_key_count(json, "samples", info->sample_count);
@@ -52,8 +51,7 @@ static void write_thread(struct json *json, const struct info_thread *thread) {
 
 static void write_processes(struct json *json, const struct info *info) {
     size_t next_thread = 0;
-    json_key(json, "processes");
-    json_array_begin(json);
+    json_key_array_begin(json, "processes");
     for (size_t i = 0; i < info->processes.count; i++) {
         const struct info_process *process = column_at(&info->processes, i);
         json_object_begin(json);
@@ -61,8 +59,7 @@ static void write_processes(struct json *json, const struct info *info) {
         json_key_value_text(json, "name", process->name);
         json_key_count(json, "samples", process->sample_count);
         write_number(json, "weight", process->weight);
-        json_key(json, "threads");
-        json_array_begin(json);
+        json_key_array_begin(json, "threads");
         for (size_t end = next_thread + process->thread_count; next_thread < end; next_thread++)
             write_thread(json, column_at(&info->threads, next_thread));
         json_array_end(json);
@@ -72,8 +69,7 @@ static void write_processes(struct json *json, const struct info *info) {
 }
 
 static void write_counters(struct json *json, const struct info *info) {
-    json_key(json, "counters");
-    json_array_begin(json);
+    json_key_array_begin(json, "counters");
     for (size_t i = 0; i < info->counters.count; i++) {
         const struct info_counter *counter = column_at(&info->counters, i);
         json_object_begin(json);
@@ -120,8 +116,7 @@ static void write_top(struct json *json, const char *key, struct info *info, enu
     size_t count;
     uint32_t *rows = info_sort(info, order, &count);
     if (count > top_count) count = top_count;
-    json_key(json, key);
-    json_array_begin(json);
+    json_key_array_begin(json, key);
     for (size_t i = 0; i < count; i++) {
         if (order == INFO_MARKERS)
             write_marker(json, column_at(&info->markers, rows[i]));
@@ -135,8 +130,7 @@ static void write_top(struct json *json, const char *key, struct info *info, enu
 }
 
 static void write_facts(struct json *json, const struct info *info) {
-    json_key(json, "facts");
-    json_array_begin(json);
+    json_key_array_begin(json, "facts");
     for (size_t i = 0; i < info->facts.count; i++) {
         const struct info_fact *fact = column_at(&info->facts, i);
         json_object_begin(json);
@@ -149,8 +143,7 @@ static void write_facts(struct json *json, const struct info *info) {
 }
 
 static void write_events(struct json *json, const struct gecko_convert_result *result) {
-    json_key(json, "events");
-    json_array_begin(json);
+    json_key_array_begin(json, "events");
     for (size_t i = 0; result && i < result->entry_count; i++) {
         struct text event = info_event_of(&result->entries[i]);
         if (!event.bytes_count) continue;
@@ -171,13 +164,11 @@ static void write_contents(struct json *json, const struct info_subject *subject
     write_number(json, "intervalMs", info->has_times ? info->interval_ms : (double)NAN);
     json_key(json, "startTimeMs");
     json_int_or_null(json, info->start_time_ms, info->start_time_ms != 0);
-    json_key(json, "weight");
-    json_object_begin(json);
+    json_key_object_begin(json, "weight");
     write_text(json, "unit", info->weight_unit);
     write_number(json, "sum", info->weight);
     json_object_end(json);
-    json_key(json, "cpu");
-    json_object_begin(json);
+    json_key_object_begin(json, "cpu");
     write_text(json, "unit", info->cpu_unit);
     write_number(json, "sum", info->cpu_unit.bytes_count ? info->cpu : (double)NAN);
     json_object_end(json);

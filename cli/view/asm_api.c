@@ -77,12 +77,10 @@ static void write_code(struct native_library *library, const struct asked_code *
     native_write_hex(json, "startAddress", asked->start);
     native_write_hex(json, "size", code.bytes_count);
     json_key_string(json, "arch", disassembly_processor(machine));
-    json_key(json, "syntax");
-    json_array_begin(json);
+    json_key_array_begin(json, "syntax");
     json_string(json, disassembly_syntax(machine));
     json_array_end(json);
-    json_key(json, "instructions");
-    json_array_begin(json);
+    json_key_array_begin(json, "instructions");
     disassembly_run(machine, code, listing.base + asked->start, write_instruction, &listing);
     json_array_end(json);
 }

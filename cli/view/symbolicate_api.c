@@ -114,8 +114,7 @@ static void write_line(struct json *json, const struct native_call *call) {
 /* Writes the inlined functions at the place, the innermost one first. */
 static void write_inlines(struct json *json, const struct native_place *place) {
     if (place->call_count < 2) return;
-    json_key(json, "inlines");
-    json_array_begin(json);
+    json_key_array_begin(json, "inlines");
     for (size_t i = place->call_count; i-- > 1;) {
         const struct native_call *call = &place->calls[i];
         json_object_begin(json);
@@ -144,8 +143,7 @@ static void write_frame(const struct job *job, size_t number_in_stack, size_t nu
 }
 
 static void write_found_modules(struct job *job, struct json *json) {
-    json_key(json, "found_modules");
-    json_object_begin(json);
+    json_key_object_begin(json, "found_modules");
     for (size_t i = 0; i < job->modules->count; i++) {
         struct text name = node_text(&job->modules->nodes[i].nodes[0]),
                     id = node_text(&job->modules->nodes[i].nodes[1]);
@@ -164,8 +162,7 @@ static void write_job(struct job *job, struct json *json) {
     size_t number = 0;
     json_object_begin(json);
     write_found_modules(job, json);
-    json_key(json, "stacks");
-    json_array_begin(json);
+    json_key_array_begin(json, "stacks");
     for (size_t i = 0; i < job->stacks->count; i++) {
         json_array_begin(json);
         for (size_t j = 0; j < job->stacks->nodes[i].count; j++) write_frame(job, j, number++, json);
@@ -201,8 +198,7 @@ void symbolicate_api_write(const struct native_service *service, const struct do
         native_write_error(json, "the request has no list of jobs");
         return;
     }
-    json_key(json, "results");
-    json_array_begin(json);
+    json_key_array_begin(json, "results");
     for (size_t i = 0; i < jobs->count && !failure_is_set(failure); i++)
         answer_job(service, request, &jobs->nodes[i], json, failure);
     json_array_end(json);

@@ -26,8 +26,7 @@ struct emission {
 /* ---- meta. ---- */
 
 static void write_schema_fields(struct json *json, const struct marker_schema *schema) {
-    json_key(json, "data");
-    json_array_begin(json);
+    json_key_array_begin(json, "data");
     marker_json_schema_fields(json, schema);
     /* The client treats a field without a key as the description of the schema. */
     if (schema->description.bytes_count) {
@@ -58,8 +57,7 @@ static void write_root_meta(struct emission *emission, const struct process *pro
     const struct profile *profile = emission->profile;
     const struct profile_meta *meta = &profile->meta;
     struct json *json = &emission->json;
-    json_key(json, "meta");
-    json_object_begin(json);
+    json_key_object_begin(json, "meta");
     write_short_meta(json, profile, process);
     json_key_ms(json, "interval", meta->interval_ns);
     json_key_int(json, "processType", 0);
@@ -70,8 +68,7 @@ static void write_root_meta(struct emission *emission, const struct process *pro
      * profile. */
     json_key_bool(json, "presymbolicated", true);
     meta_json_categories(json, &profile->categories);
-    json_key(json, "markerSchema");
-    json_array_begin(json);
+    json_key_array_begin(json, "markerSchema");
     for (size_t i = 0; i < profile->marker_schemas.count; i++)
         write_marker_schema(json, column_at(&profile->marker_schemas, i));
     json_array_end(json);
@@ -85,11 +82,9 @@ static void write_root_meta(struct emission *emission, const struct process *pro
 /* Writes no schemas: the client merges those of all processes by name, and the root has them all. */
 static void write_child_meta(struct emission *emission, const struct process *process) {
     struct json *json = &emission->json;
-    json_key(json, "meta");
-    json_object_begin(json);
+    json_key_object_begin(json, "meta");
     write_short_meta(json, emission->profile, process);
-    json_key(json, "markerSchema");
-    json_array_begin(json);
+    json_key_array_begin(json, "markerSchema");
     json_array_end(json);
     json_object_end(json);
 }
@@ -97,8 +92,7 @@ static void write_child_meta(struct emission *emission, const struct process *pr
 /* ---- Processes. ---- */
 
 static void write_empty_array(struct json *json, const char *key) {
-    json_key(json, key);
-    json_array_begin(json);
+    json_key_array_begin(json, key);
     json_array_end(json);
 }
 
@@ -107,8 +101,7 @@ static void write_empty_array(struct json *json, const char *key) {
 static size_t write_threads(struct emission *emission, size_t position) {
     const struct profile *profile = emission->profile;
     size_t count = profile->thread_order.count;
-    json_key(&emission->json, "threads");
-    json_array_begin(&emission->json);
+    json_key_array_begin(&emission->json, "threads");
     while (position < count && !failure_is_set(profile->failure)) {
         gecko_thread_write(&emission->threads, profile_ordered_thread(profile, position), &emission->json);
         progress_report(emission->progress, ++position, count);
@@ -138,8 +131,7 @@ static size_t write_process_content(struct emission *emission, size_t position) 
 static void write_children(struct emission *emission, size_t position) {
     const struct profile *profile = emission->profile;
     struct json *json = &emission->json;
-    json_key(json, "processes");
-    json_array_begin(json);
+    json_key_array_begin(json, "processes");
     while (position < profile->thread_order.count && !failure_is_set(profile->failure)) {
         json_object_begin(json);
         write_child_meta(emission, profile_process_at(profile, profile_ordered_thread(profile, position)->process));

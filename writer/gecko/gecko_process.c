@@ -63,8 +63,7 @@ static void write_counter(struct json *json, const struct counter *counter, int6
 void gecko_counters_write(struct json *json, const struct profile *profile, process_id process) {
     size_t count, first = profile_rows_of_process(&profile->counters, process, &count);
     if (!count || !gecko_has_main_thread(profile, process)) return;
-    json_key(json, "counters");
-    json_array_begin(json);
+    json_key_array_begin(json, "counters");
     for (size_t i = first; i < first + count; i++)
         write_counter(json, column_at(&profile->counters, i), profile->meta.interval_ns);
     json_array_end(json);
@@ -73,8 +72,7 @@ void gecko_counters_write(struct json *json, const struct profile *profile, proc
 void gecko_overhead_write(struct json *json, const struct profile *profile, process_id process) {
     size_t count, first = profile_rows_of_process(&profile->overheads, process, &count);
     if (!count || !gecko_has_main_thread(profile, process)) return;
-    json_key(json, "profilerOverhead");
-    json_object_begin(json);
+    json_key_object_begin(json, "profilerOverhead");
     table_of_rows_begin(json, "samples", &gecko_overhead_table, NULL);
     for (size_t i = first; i < first + count; i++)
         table_row_write(json, &gecko_overhead_table, NULL, column_at(&profile->overheads, i));

@@ -108,8 +108,7 @@ static void write_with_source(struct gecko_thread_writer *writer, struct json *j
 }
 
 static void write_string_table(struct gecko_thread_writer *writer, struct json *json) {
-    json_key(json, "stringTable");
-    json_array_begin(json);
+    json_key_array_begin(json, "stringTable");
     for (uint32_t i = 0; i < numbering_count(&writer->strings); i++) {
         const struct gecko_string *string = row_table_at(&writer->tables->strings, numbering_row(&writer->strings, i));
         struct text text = strings_text(&writer->tables->texts, string->text);
@@ -216,8 +215,7 @@ static void write_string_number(const struct marker_json *markers, struct json *
  * `thread` is the one in which the backtrace was taken. */
 static void write_backtrace(struct gecko_thread_writer *writer, const struct thread *thread, stack_id stack,
                             int64_t time_ns, struct json *json) {
-    json_key(json, "stack");
-    json_object_begin(json);
+    json_key_object_begin(json, "stack");
     thread_json_tid(json, thread);
     table_of_rows_begin(json, "samples", &gecko_backtrace_table, NULL);
     json_array_begin(json);

@@ -16,8 +16,7 @@ static void write_marker_schema(struct json *json, const struct marker_schema *s
     json_object_begin(json);
     marker_json_schema_head(json, schema);
     meta_json_text_if_known(json, "description", schema->description);
-    json_key(json, "fields");
-    json_array_begin(json);
+    json_key_array_begin(json, "fields");
     marker_json_schema_fields(json, schema);
     json_array_end(json);
     marker_json_schema_tail(json, schema);
@@ -25,8 +24,7 @@ static void write_marker_schema(struct json *json, const struct marker_schema *s
 }
 
 static void write_marker_schemas(struct json *json, const struct column *schemas) {
-    json_key(json, "markerSchema");
-    json_array_begin(json);
+    json_key_array_begin(json, "markerSchema");
     for (size_t i = 0; i < schemas->count; i++) write_marker_schema(json, column_at(schemas, i));
     json_array_end(json);
 }
@@ -38,8 +36,7 @@ static size_t write_extra_section(struct json *json, const struct column *extra,
     struct text section = extra_at(extra, from)->section;
     json_object_begin(json);
     json_key_value_text(json, "label", section);
-    json_key(json, "entries");
-    json_array_begin(json);
+    json_key_array_begin(json, "entries");
     size_t i = from;
     for (; i < extra->count && text_equal(extra_at(extra, i)->section, section); i++) {
         json_object_begin(json);
@@ -53,8 +50,7 @@ static size_t write_extra_section(struct json *json, const struct column *extra,
 
 static void write_extra(struct json *json, const struct column *extra) {
     if (!extra->count) return;
-    json_key(json, "extra");
-    json_array_begin(json);
+    json_key_array_begin(json, "extra");
     for (size_t i = 0; i < extra->count;) i = write_extra_section(json, extra, i);
     json_array_end(json);
 }
@@ -77,8 +73,7 @@ static void write_meta(struct processed_writer *writer) {
     const struct profile *profile = writer->profile;
     const struct profile_meta *meta = &profile->meta;
     struct json *json = &writer->json;
-    json_key(json, "meta");
-    json_object_begin(json);
+    json_key_object_begin(json, "meta");
     json_key_ms(json, "interval", meta->interval_ns);
     json_key_int(json, "startTime", meta->start_time_ms);
     meta_json_clock(json, profile);
@@ -108,8 +103,7 @@ static void write_meta(struct processed_writer *writer) {
 /* ---- libs. ---- */
 
 static void write_libs(struct json *json, const struct profile *profile) {
-    json_key(json, "libs");
-    json_array_begin(json);
+    json_key_array_begin(json, "libs");
     for (uint32_t i = 0; i < libs_count(&profile->libs); i++) {
         json_object_begin(json);
         members_write(json, &processed_lib_shape, libs_at(&profile->libs, (lib_id){i}));
@@ -153,8 +147,7 @@ static void write_threads(struct processed_writer *writer) {
     enum { RUN_THREADS_MAX = 1024 /* between two reports of progress */ };
     const struct profile *profile = writer->profile;
     size_t count = profile->thread_order.count;
-    json_key(&writer->json, "threads");
-    json_array_begin(&writer->json);
+    json_key_array_begin(&writer->json, "threads");
     for (size_t i = 0; i < count && !failure_is_set(profile->failure);) {
         struct small_threads small = {{.profile = profile,
                                        .has_weights = writer->has_weights,

@@ -25,8 +25,7 @@ static void write_counter(struct processed_writer *writer, const struct counter 
 void processed_counters_write(struct processed_writer *writer) {
     const struct column *counters = &writer->profile->counters;
     if (!counters->count) return;
-    json_key(&writer->json, "counters");
-    json_array_begin(&writer->json);
+    json_key_array_begin(&writer->json, "counters");
     for (size_t i = 0; i < counters->count; i++) write_counter(writer, column_at(counters, i));
     json_array_end(&writer->json);
 }
@@ -55,8 +54,7 @@ static size_t write_overhead(struct processed_writer *writer, size_t first) {
 void processed_overheads_write(struct processed_writer *writer) {
     size_t count = writer->profile->overheads.count;
     if (!count) return;
-    json_key(&writer->json, "profilerOverhead");
-    json_array_begin(&writer->json);
+    json_key_array_begin(&writer->json, "profilerOverhead");
     for (size_t row = 0; row < count;) row += write_overhead(writer, row);
     json_array_end(&writer->json);
 }

@@ -64,8 +64,7 @@ void processed_table_write(struct processed_writer *writer, const struct process
     enum { COLUMNS_MAX = 16, ROWS_MIN = 1024 /* fewer take less time than it takes to wake a thread */ };
     struct table_column columns[COLUMNS_MAX];
     size_t column_count = (size_t)(add_columns(columns, table, table->shape) - columns);
-    json_key(&writer->json, table->name);
-    json_object_begin(&writer->json);
+    json_key_object_begin(&writer->json, table->name);
     /* The columns of a large table follow one another, because the payloads of millions of markers must not wait in
      * memory until the other columns are written. */
     if (table->count < ROWS_MIN || table->count >= PARALLEL_ROWS_MIN)
@@ -98,8 +97,7 @@ static void write_strings(struct json *json, const void *context, size_t first, 
 
 static void write_string_array(struct processed_writer *writer, const char *name) {
     uint32_t count = strings_count(&writer->profile->strings);
-    json_key(&writer->json, name);
-    json_array_begin(&writer->json);
+    json_key_array_begin(&writer->json, name);
     parallel_rows_write(writer->parallel, &writer->json, count, PARALLEL_ROWS_PER_BLOCK, write_strings,
                         writer->profile);
     json_array_end(&writer->json);
@@ -133,8 +131,7 @@ static void write_shared(struct processed_writer *writer, const struct member *m
 }
 
 void processed_shared_write(struct processed_writer *writer) {
-    json_key(&writer->json, "shared");
-    json_object_begin(&writer->json);
+    json_key_object_begin(&writer->json, "shared");
     for (size_t i = 0; i < processed_shared.member_count; i++) write_shared(writer, &processed_shared.members[i]);
     json_object_end(&writer->json);
 }

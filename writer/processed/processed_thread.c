@@ -120,8 +120,7 @@ static void write_cause(const struct marker_json *markers, struct json *json, co
     (void)thread;
     const struct profile *profile = markers->profile;
     const struct stack_origin *origin = profile_marker_origin(profile, marker);
-    json_key(json, "cause");
-    json_object_begin(json);
+    json_key_object_begin(json, "cause");
     json_key_int(json, "stack", marker->stack.index);
     if (origin) json_key_ms(json, "time", origin->time_ns);
     if (origin && !thread_is_none(origin->thread)) thread_json_tid(json, profile_thread_at(profile, origin->thread));

@@ -128,8 +128,7 @@ static int compare_places(const void *left, const void *right) {
 }
 
 static void write_places(struct json *json, const struct candidate *candidates, size_t count) {
-    json_key(json, "initialVisibleThreads");
-    json_array_begin(json);
+    json_key_array_begin(json, "initialVisibleThreads");
     for (size_t i = 0; i < count; i++)
         if (candidates[i].is_visible) json_int(json, candidates[i].place);
     json_array_end(json);
