@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "marker_label.h"
 #include "profile.h"
 #include "reserved_types.h"
 
@@ -88,6 +89,15 @@ static bool has_hexadecimal(const struct marker_schema *schema) {
     return is_any;
 }
 
+/* Leaves the label out if the front-end cannot show it. */
+static void drop_bad_label(struct profile *profile, struct text *label) {
+    struct text rest = *label, part;
+    if (!marker_label_find_fault(&rest, &part)) return;
+    *label = (struct text){0};
+    ledger_enter(&profile->ledger, LEDGER_VALUES, LEDGER_NOTED,
+                 TEXT("label of a marker type that the viewer cannot show (left out)"), 1, NULL);
+}
+
 /* Adds the schema under a name that no other schema has. */
 static uint16_t add_schema(struct profile *profile, struct marker_schema schema, struct text name) {
     struct column *schemas = &profile->marker_schemas;
@@ -98,6 +108,9 @@ static uint16_t add_schema(struct profile *profile, struct marker_schema schema,
     struct marker_schema *row = fields ? column_push(schemas) : NULL;
     if (!row) return MARKER_SCHEMA_NONE;
     schema.name = name;
+    drop_bad_label(profile, &schema.chart_label);
+    drop_bad_label(profile, &schema.tooltip_label);
+    drop_bad_label(profile, &schema.table_label);
     schema.fields = fields;
     schema.reserved = reserved_type_find(name);
     schema.twin = 0;

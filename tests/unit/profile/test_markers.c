@@ -359,6 +359,18 @@ static void nothing_is_added_behind_a_failure(void **state) {
     assert_int_equal(profile.payloads.values.count, 0);
 }
 
+static void labels_that_cannot_be_shown_are_left_out(void **state) {
+    struct marker_schema schema = {.name = TEXT("Labels"),
+                                   .chart_label = TEXT("{marker.foo}"),
+                                   .tooltip_label = TEXT("{marker.name}: {marker.data.a.b}"),
+                                   .table_label = TEXT("{ marker.data.a ? 'yes' : 'no' } in {marker.duration}")};
+    const struct marker_schema *added = column_at(&profile.marker_schemas, profile_marker_schema(&profile, &schema));
+    assert_text(added->chart_label, "");
+    assert_text(added->tooltip_label, "");
+    assert_text(added->table_label, "{ marker.data.a ? 'yes' : 'no' } in {marker.duration}");
+    assert_int_equal(ledger_sum(&profile.ledger, LEDGER_VALUES, LEDGER_NOTED), 2);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end_profile)
 
 int main(void) {
@@ -381,6 +393,7 @@ int main(void) {
         TEST(a_sorted_marker_keeps_its_values),
         TEST(memory_running_out_adds_no_marker),
         TEST(nothing_is_added_behind_a_failure),
+        TEST(labels_that_cannot_be_shown_are_left_out),
     };
     return cmocka_run_group_tests_name("markers", tests, NULL, NULL);
 }
