@@ -35,7 +35,8 @@ static inline char *put_distance(char *out, struct cells *cells, uint32_t index)
 
 /* Puts the cells of `count` rows that lie `stride` bytes apart, with a comma after each: at most JSON_MS_BYTES_MAX
  * bytes and the comma. There is a loop for each kind, because a profile has millions of cells. */
-static char *put_numbers(char *out, struct cells *cells, const char *row, size_t count, size_t stride) {
+static inline __attribute__((always_inline)) char *put_numbers(char *out, struct cells *cells, const char *row,
+                                                               size_t count, size_t stride) {
     const struct member *column = cells->column;
     const size_t offset = column->offset;
     const bool is_nullable = column->flags & IS_NULLABLE;
