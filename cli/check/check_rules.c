@@ -282,7 +282,7 @@ static void check_unique_rows(struct check *check, const struct shape *shape, co
 
 /* Sets the key to the values that must differ between elements: the element itself, or its members with IS_KEY. Returns
  * false if one of them is missing or invalid. */
-static bool element_key(struct check *check, const struct member *items, const struct node *node, struct keys *keys,
+static bool element_key(struct check *check, const struct shape *shape, const struct node *node, struct keys *keys,
                         uint64_t key[KEY_COLUMNS_MAX]) {
     size_t key_count = 0;
     if (node->kind == NODE_LIST) return false;
@@ -290,8 +290,8 @@ static bool element_key(struct check *check, const struct member *items, const s
         key[key_count++] = key_of(&keys->texts, node);
         return keys->column_count == key_count;
     }
-    for (size_t i = 0; items->shape && i < shape_member_count(items->shape); i++) {
-        const struct member *member = shape_member(items->shape, i);
+    for (size_t i = 0; shape && i < shape_member_count(shape); i++) {
+        const struct member *member = shape_member(shape, i);
         const struct node *value = member->flags & IS_KEY ? check_member(check, node, member->name) : NULL;
         if (value && key_count < KEY_COLUMNS_MAX) key[key_count++] = key_of(&keys->texts, value);
     }
@@ -308,13 +308,13 @@ static size_t count_keys(const struct shape *shape) {
 /* Checks that the elements of a list differ: texts and numbers as such, objects in their members with IS_KEY. */
 static void check_unique_elements(struct check *check, const struct member *member, const struct node *list,
                                   const struct node_path *path) {
-    size_t key_count = count_keys(member->items->shape);
+    size_t key_count = count_keys(member->shape);
     struct keys keys;
     keys_init(&keys, key_count ? key_count : 1, check->document->failure);
     for (size_t i = 0; i < list->count && !failure_is_set(check->document->failure); i++) {
         const struct node *node = &list->nodes[i];
         uint64_t key[KEY_COLUMNS_MAX];
-        if (!element_key(check, member->items, node, &keys, key) || keys_add(&keys, key)) continue;
+        if (!element_key(check, member->shape, node, &keys, key) || keys_add(&keys, key)) continue;
         struct node_path element = node_path_element(path, i);
         check_warning(check, RULE_BROKEN_UNIQUENESS, &element, "%s also occurs earlier in the list",
                       key_count ? "an element with the same identity" : SHOWN(node));
@@ -340,10 +340,12 @@ static void check_list(struct check *check, const struct member *member, const s
     if (member->flags & IS_NOT_EMPTY && list->count == 0)
         violate(check, member, RULE_BROKEN_LENGTH, path, "the array is empty: it must have at least one element");
     if (member->flags & IS_UNIQUE) check_unique_elements(check, member, list, path);
-    for (size_t i = 0; member->items && i < list->count && !failure_is_set(check->document->failure); i++) {
+    const struct member object = {.type = TYPE_OBJECT, .shape = member->shape};
+    const struct member *items = member->shape ? &object : member->items;
+    for (size_t i = 0; items && i < list->count && !failure_is_set(check->document->failure); i++) {
         const struct node *node = &list->nodes[i];
-        if (member->items->shape && member->items->type == TYPE_OBJECT) count_tables(check, member->items->shape, node);
-        check_value(check, member->items, node, AT_ELEMENT(path, i));
+        if (items->shape) count_tables(check, items->shape, node);
+        check_value(check, items, node, AT_ELEMENT(path, i));
     }
 }
 

@@ -17,7 +17,6 @@ static const struct member category_members[] = {
     MEMBER("subcategories", TYPE_LIST, IS_NOT_EMPTY, CODE, .items = &text_items),
 };
 static const struct shape category_shape = SHAPE(category_members, .id = SHAPE_CATEGORY);
-static const struct member category_items = ITEMS(TYPE_OBJECT, .shape = &category_shape);
 
 static const char *const time_units[] = {"ms", "bytes", NULL};
 static const char *const delay_units[] = {"ms", NULL};
@@ -50,7 +49,7 @@ static const struct member meta_members[] = {
     MEMBER("processType", TYPE_NUMBER, 0, CODE),
     MEMBER("profilingStartTime", TYPE_NUMBER, IS_OPTIONAL, CODE),
     MEMBER("profilingEndTime", TYPE_NUMBER, IS_OPTIONAL, CODE),
-    MEMBER("categories", TYPE_LIST, IS_LENIENT | IS_UNIQUE, CODE, .table = TABLE_CATEGORIES, .items = &category_items),
+    MEMBER("categories", TYPE_LIST, IS_LENIENT | IS_UNIQUE, CODE, .table = TABLE_CATEGORIES, .shape = &category_shape),
     MEMBER("sampleUnits", TYPE_OBJECT, MAY_LACK, CODE, .shape = &sample_units_shape),
     MEMBER("configuration", TYPE_OBJECT, MAY_LACK, CODE, .shape = &configuration_shape),
     MEMBER("misc", TYPE_TEXT, MAY_LACK, CELL(profile_meta, version)),
@@ -91,8 +90,7 @@ static const struct member page_members[] = {
     MEMBER("url", TYPE_TEXT, 0),
     MEMBER("embedderInnerWindowID", TYPE_NUMBER, 0),
 };
-static const struct shape page_shape = SHAPE(page_members);
-const struct member page_items = ITEMS(TYPE_OBJECT, .shape = &page_shape);
+const struct shape page_shape = SHAPE(page_members);
 
 static const char *const pause_reasons[] = {"profiler-paused", "collecting", NULL};
 static const struct member paused_range_members[] = {
@@ -101,7 +99,6 @@ static const struct member paused_range_members[] = {
     MEMBER("reason", TYPE_CHOICE, 0, CONSTANT("\"profiler-paused\""), .choices = pause_reasons),
 };
 const struct shape paused_range_shape = SHAPE(paused_range_members, .id = SHAPE_PAUSED_RANGE);
-const struct member paused_range_items = ITEMS(TYPE_OBJECT, .shape = &paused_range_shape);
 
 /* ---- Schemas of markers. ---- */
 
@@ -120,10 +117,9 @@ const struct shape static_field_shape = SHAPE(static_field_members);
 static const struct member field_members[] = {
     MEMBER("key", TYPE_TEXT, IS_OPTIONAL | IS_KEY, CODE),
     MEMBER("label", TYPE_TEXT, IS_OPTIONAL, CODE),
-    MEMBER("hidden", TYPE_BOOL, MAY_LACK, CODE, .since = 54),
+    MEMBER("hidden", TYPE_BOOL, MAY_LACK, CODE),
 };
-static const struct shape field_shape = SHAPE(field_members, .id = SHAPE_FIELD);
-const struct member field_items = ITEMS(TYPE_OBJECT, .shape = &field_shape);
+const struct shape field_shape = SHAPE(field_members, .id = SHAPE_FIELD);
 
 static const struct member graph_members[] = {
     MEMBER("key", TYPE_TEXT, 0, CODE),
@@ -131,7 +127,6 @@ static const struct member graph_members[] = {
     MEMBER("color", TYPE_CHOICE, IS_OPTIONAL, CODE, .choices = graph_color_names),
 };
 static const struct shape graph_shape = SHAPE(graph_members);
-static const struct member graph_items = ITEMS(TYPE_OBJECT, .shape = &graph_shape);
 static const struct member location_items = ITEMS(TYPE_CHOICE, .choices = marker_locations);
 
 static const struct member schema_members[] = {
@@ -143,7 +138,7 @@ static const struct member schema_members[] = {
     MEMBER("description", TYPE_TEXT, MAY_LACK, CODE),
     MEMBER("colorField", TYPE_TEXT, MAY_LACK, CODE),
     MEMBER("isStackBased", TYPE_BOOL, MAY_LACK, CODE),
-    MEMBER("graphs", TYPE_LIST, MAY_LACK, CODE, .items = &graph_items),
+    MEMBER("graphs", TYPE_LIST, MAY_LACK, CODE, .shape = &graph_shape),
 };
 const struct shape common_schema_shape = SHAPE(schema_members);
 

@@ -8,12 +8,11 @@
 extern const struct shape common_meta_shape, common_lib_shape, paused_range_shape;
 /* Members of a marker schema, and columns of a table of markers. */
 extern const struct shape common_schema_shape, common_marker_table;
-/* A field of a marker schema that is only a text, in Gecko profiles. */
-extern const struct shape static_field_shape;
-/* Columns of the table of extensions. */
-extern const struct shape extension_table;
+/* A field of a marker schema; one that is only a text, in Gecko profiles. */
+extern const struct shape field_shape, static_field_shape;
+extern const struct shape extension_table, page_shape;
 
-extern const struct member text_items, page_items, paused_range_items, field_items;
+extern const struct member text_items;
 
 /* Choices end with NULL. */
 extern const char *const counter_graph_names[]; /* by enum counter_graph */

@@ -39,7 +39,7 @@ enum value_type {
     TYPE_TID,           /* an integer or a text */
     TYPE_TEXT_OR_INDEX, /* a text, or a number as for TYPE_INDEX */
     TYPE_OBJECT,        /* described by `shape` */
-    TYPE_LIST,          /* its elements are described by `items` */
+    TYPE_LIST,          /* its elements are objects of `shape`, or as `items` says */
     TYPE_COLUMNS, /* {length, name: [value of row 0, …]}: members describe columns, except those with IS_MEMBER */
     TYPE_ROWS     /* {schema: {name: number}, data: [[value, …], …]}: members describe columns */
 };
@@ -154,7 +154,7 @@ struct shape {
 #define MEMBER(name_, type_, flags_, ...) \
     { .name = (name_), .name_bytes = sizeof(name_) - 1, .type = (type_), .flags = (flags_), __VA_ARGS__ }
 #define INDEX(name_, table_, flags_, ...) MEMBER(name_, TYPE_INDEX, flags_, .table = (table_), __VA_ARGS__)
-/* Describes all elements of a list. */
+/* Describes all elements of a list that are no objects. */
 #define ITEMS(type_, ...) \
     { .name = "", .type = (type_), __VA_ARGS__ }
 #define SHAPE(members_, ...) \

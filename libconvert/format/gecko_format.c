@@ -65,7 +65,6 @@ static const struct member thread_members[] = {
     MEMBER("markers", TYPE_ROWS, 0, CODE, .shape = &common_marker_table),
 };
 static const struct shape thread_shape = SHAPE(thread_members, .id = SHAPE_THREAD);
-static const struct member thread_items = ITEMS(TYPE_OBJECT, .shape = &thread_shape);
 
 /* ---- Processes. ---- */
 
@@ -76,7 +75,6 @@ static const struct member lib_members[] = {
     MEMBER("offset", TYPE_INTEGER, 0, .range = RANGE_NOT_NEGATIVE),
 };
 static const struct shape lib_shape = SHAPE(lib_members, .base = &common_lib_shape, .id = SHAPE_LIB);
-static const struct member lib_items = ITEMS(TYPE_OBJECT, .shape = &lib_shape);
 
 static const struct member source_columns[] = {
     MEMBER("id", TYPE_TEXT, 0, CODE, .since = 34),
@@ -102,7 +100,6 @@ static const struct member counter_members[] = {
     MEMBER("display", TYPE_ANY, IS_UNREAD),
 };
 static const struct shape counter_shape = SHAPE(counter_members, .id = SHAPE_COUNTER);
-static const struct member counter_items = ITEMS(TYPE_OBJECT, .shape = &counter_shape);
 
 /* Times are in microseconds here, unlike elsewhere in the format. */
 static const struct member overhead_columns[] = {
@@ -119,19 +116,18 @@ static const struct member overhead_members[] = {
 static const struct shape overhead_shape = SHAPE(overhead_members);
 
 static const struct member schema_members[] = {
-    MEMBER("data", TYPE_LIST, IS_UNIQUE, CODE, .items = &field_items),
+    MEMBER("data", TYPE_LIST, IS_UNIQUE, CODE, .shape = &field_shape),
 };
 static const struct shape schema_shape = SHAPE(schema_members, .base = &common_schema_shape, .id = SHAPE_SCHEMA);
-static const struct member schema_items = ITEMS(TYPE_OBJECT, .shape = &schema_shape);
 
 /* Members of both parent and child processes. */
 static const struct member process_members[] = {
-    MEMBER("libs", TYPE_LIST, 0, CODE, .items = &lib_items),
+    MEMBER("libs", TYPE_LIST, 0, CODE, .shape = &lib_shape),
     MEMBER("sources", TYPE_ROWS, 0, CODE, .table = TABLE_SOURCES, .shape = &gecko_source_table, .since = 32),
-    MEMBER("threads", TYPE_LIST, 0, CODE, .items = &thread_items),
-    MEMBER("pages", TYPE_LIST, MAY_LACK | IS_UNIQUE, .items = &page_items),
-    MEMBER("pausedRanges", TYPE_LIST, MAY_LACK, CODE, .items = &paused_range_items),
-    MEMBER("counters", TYPE_LIST, MAY_LACK, CODE, .items = &counter_items),
+    MEMBER("threads", TYPE_LIST, 0, CODE, .shape = &thread_shape),
+    MEMBER("pages", TYPE_LIST, MAY_LACK | IS_UNIQUE, .shape = &page_shape),
+    MEMBER("pausedRanges", TYPE_LIST, MAY_LACK, CODE, .shape = &paused_range_shape),
+    MEMBER("counters", TYPE_LIST, MAY_LACK, CODE, .shape = &counter_shape),
     MEMBER("profilerOverhead", TYPE_OBJECT, MAY_LACK, CODE, .shape = &overhead_shape),
 };
 static const struct shape process_shape = SHAPE(process_members);
@@ -139,7 +135,7 @@ static const struct shape process_shape = SHAPE(process_members);
 static const struct member child_meta_members[] = {
     MEMBER("startTime", TYPE_NUMBER, 0, CODE),
     MEMBER("shutdownTime", TYPE_NUMBER, MAY_LACK, CODE),
-    MEMBER("markerSchema", TYPE_LIST, 0, CODE, .items = &schema_items),
+    MEMBER("markerSchema", TYPE_LIST, 0, CODE, .shape = &schema_shape),
 };
 static const struct shape child_meta_shape = SHAPE(child_meta_members);
 static const struct member child_members[] = {
@@ -147,14 +143,13 @@ static const struct member child_members[] = {
     MEMBER("processes", TYPE_LIST, MAY_LACK, CODE),
 };
 static const struct shape child_shape = SHAPE(child_members, .base = &process_shape, .id = SHAPE_CHILD_PROCESS);
-static const struct member child_items = ITEMS(TYPE_OBJECT, .shape = &child_shape);
 
 static const struct member meta_members[] = {
     MEMBER("version", TYPE_NUMBER, 0, CODE),
     MEMBER("product", TYPE_TEXT, IS_OPTIONAL, CODE),
     MEMBER("presymbolicated", TYPE_BOOL, IS_OPTIONAL, CODE),
     MEMBER("shutdownTime", TYPE_NUMBER, MAY_LACK, CODE),
-    MEMBER("markerSchema", TYPE_LIST, 0, CODE, .items = &schema_items),
+    MEMBER("markerSchema", TYPE_LIST, 0, CODE, .shape = &schema_shape),
     MEMBER("extensions", TYPE_ROWS, MAY_LACK, .shape = &extension_table),
 };
 static const struct shape meta_shape =
@@ -162,6 +157,6 @@ static const struct shape meta_shape =
 
 static const struct member profile_members[] = {
     MEMBER("meta", TYPE_OBJECT, 0, CODE, .shape = &meta_shape),
-    MEMBER("processes", TYPE_LIST, 0, CODE, .items = &child_items),
+    MEMBER("processes", TYPE_LIST, 0, CODE, .shape = &child_shape),
 };
 const struct shape gecko_profile = SHAPE(profile_members, .base = &process_shape, .id = SHAPE_PROFILE);

@@ -155,7 +155,7 @@ static const struct member thread_members[] = {
     MEMBER("unregisterTime", TYPE_NUMBER, IS_NULLABLE, CODE),
     MEMBER("processStartupTime", TYPE_NUMBER, 0, CODE),
     MEMBER("processShutdownTime", TYPE_NUMBER, IS_NULLABLE, CODE),
-    MEMBER("pausedRanges", TYPE_LIST, 0, CODE, .items = &paused_range_items),
+    MEMBER("pausedRanges", TYPE_LIST, 0, CODE, .shape = &paused_range_shape),
     MEMBER("showMarkersInTimeline", TYPE_BOOL, IS_OPTIONAL, CODE),
     MEMBER("isPrivateBrowsing", TYPE_BOOL, IS_OPTIONAL),
     MEMBER("isJsTracer", TYPE_BOOL, IS_OPTIONAL),
@@ -195,7 +195,6 @@ const struct shape processed_value_row_shape = SHAPE(value_row_members);
 
 static const struct member tooltip_row_members[] = {MEMBER("type", TYPE_CHOICE, 0, CODE, .choices = row_types)};
 static const struct shape tooltip_row_shape = SHAPE(tooltip_row_members, .id = SHAPE_TOOLTIP_ROW);
-static const struct member tooltip_row_items = ITEMS(TYPE_OBJECT, .shape = &tooltip_row_shape);
 
 static const struct member display_members[] = {
     MEMBER("graphType", TYPE_CHOICE, 0, CODE, .choices = counter_graph_names),
@@ -204,7 +203,7 @@ static const struct member display_members[] = {
     MEMBER("markerSchemaLocation", TYPE_CHOICE, IS_NULLABLE, CODE, .choices = marker_locations),
     MEMBER("sortWeight", TYPE_NUMBER, 0, CODE),
     MEMBER("label", TYPE_TEXT, 0, CODE),
-    MEMBER("tooltipRows", TYPE_LIST, 0, CODE, .items = &tooltip_row_items, .since = 63),
+    MEMBER("tooltipRows", TYPE_LIST, 0, CODE, .shape = &tooltip_row_shape, .since = 63),
 };
 static const struct shape display_shape = SHAPE(display_members);
 
@@ -226,7 +225,6 @@ static const struct member counter_members[] = {
     MEMBER("display", TYPE_OBJECT, 0, CODE, .shape = &display_shape, .since = 62),
 };
 static const struct shape counter_shape = SHAPE(counter_members, .id = SHAPE_COUNTER);
-static const struct member counter_items = ITEMS(TYPE_OBJECT, .shape = &counter_shape);
 
 static const struct member overhead_columns[] = {
     MEMBER("time", TYPE_NUMBER, 0, CELL_AS(MS, overhead, time_ns)),
@@ -243,7 +241,6 @@ static const struct member overhead_members[] = {
     MEMBER("samples", TYPE_COLUMNS, 0, CODE, .shape = &processed_overhead_table),
 };
 static const struct shape overhead_shape = SHAPE(overhead_members, .id = SHAPE_OVERHEAD);
-static const struct member overhead_items = ITEMS(TYPE_OBJECT, .shape = &overhead_shape);
 
 /* ---- Meta, libraries, and the whole profile. ---- */
 
@@ -253,26 +250,23 @@ static const struct member extra_entry_members[] = {
     MEMBER("value", TYPE_ANY, 0, CELL(extra_entry, value)),
 };
 const struct shape processed_extra_entry_shape = SHAPE(extra_entry_members, .id = SHAPE_EXTRA_ENTRY);
-static const struct member extra_entry_items = ITEMS(TYPE_OBJECT, .shape = &processed_extra_entry_shape);
 
 static const struct member extra_members[] = {
     MEMBER("label", TYPE_TEXT, 0, CODE),
-    MEMBER("entries", TYPE_LIST, 0, CODE, .items = &extra_entry_items),
+    MEMBER("entries", TYPE_LIST, 0, CODE, .shape = &processed_extra_entry_shape),
 };
 static const struct shape extra_shape = SHAPE(extra_members);
-static const struct member extra_items = ITEMS(TYPE_OBJECT, .shape = &extra_shape);
 
 static const struct member schema_members[] = {
-    MEMBER("fields", TYPE_LIST, IS_UNIQUE, CODE, .items = &field_items, .since = 55),
+    MEMBER("fields", TYPE_LIST, IS_UNIQUE, CODE, .shape = &field_shape, .since = 55),
 };
 static const struct shape schema_shape = SHAPE(schema_members, .base = &common_schema_shape, .id = SHAPE_SCHEMA);
-static const struct member schema_items = ITEMS(TYPE_OBJECT, .shape = &schema_shape);
 static const struct member thread_index_items = ITEMS(TYPE_INDEX, .table = TABLE_THREADS);
 
 static const struct member meta_members[] = {
     MEMBER("version", TYPE_NUMBER, 0, CODE),
     MEMBER("product", TYPE_TEXT, 0, CODE),
-    MEMBER("markerSchema", TYPE_LIST, 0, CODE, .items = &schema_items),
+    MEMBER("markerSchema", TYPE_LIST, 0, CODE, .shape = &schema_shape),
     MEMBER("importedFrom", TYPE_TEXT, MAY_LACK, CODE),
     MEMBER("arguments", TYPE_TEXT, MAY_LACK, CODE),
     MEMBER("fileName", TYPE_TEXT, MAY_LACK),
@@ -288,7 +282,7 @@ static const struct member meta_members[] = {
     MEMBER("initialVisibleThreads", TYPE_LIST, MAY_LACK | IS_NOT_EMPTY, CODE, .items = &thread_index_items),
     MEMBER("initialSelectedThreads", TYPE_LIST, MAY_LACK | IS_NOT_EMPTY, .items = &thread_index_items),
     MEMBER("extensions", TYPE_COLUMNS, MAY_LACK, .shape = &extension_table),
-    MEMBER("extra", TYPE_LIST, MAY_LACK, CODE, .items = &extra_items),
+    MEMBER("extra", TYPE_LIST, MAY_LACK, CODE, .shape = &extra_shape),
 };
 const struct shape processed_meta = SHAPE(meta_members, .base = &common_meta_shape, .id = SHAPE_META);
 
@@ -296,17 +290,15 @@ static const struct member lib_members[] = {
     MEMBER("codeId", TYPE_TEXT, IS_LENIENT | IS_NULLABLE, CELL(lib, code_id)),
 };
 const struct shape processed_lib_shape = SHAPE(lib_members, .base = &common_lib_shape, .id = SHAPE_LIB);
-static const struct member lib_items = ITEMS(TYPE_OBJECT, .shape = &processed_lib_shape);
-static const struct member thread_items = ITEMS(TYPE_OBJECT, .shape = &thread_shape);
 
 static const struct member profile_members[] = {
     MEMBER("meta", TYPE_OBJECT, 0, CODE, .shape = &processed_meta),
-    MEMBER("libs", TYPE_LIST, IS_UNIQUE, CODE, .table = TABLE_LIBS, .items = &lib_items),
+    MEMBER("libs", TYPE_LIST, IS_UNIQUE, CODE, .table = TABLE_LIBS, .shape = &processed_lib_shape),
     MEMBER("shared", TYPE_OBJECT, 0, CODE, .shape = &processed_shared, .since = 56),
-    MEMBER("threads", TYPE_LIST, IS_NOT_EMPTY | IS_UNIQUE, CODE, .table = TABLE_THREADS, .items = &thread_items),
-    MEMBER("pages", TYPE_LIST, MAY_LACK | IS_UNIQUE, .items = &page_items),
-    MEMBER("counters", TYPE_LIST, MAY_LACK, CODE, .items = &counter_items),
-    MEMBER("profilerOverhead", TYPE_LIST, MAY_LACK, CODE, .items = &overhead_items),
+    MEMBER("threads", TYPE_LIST, IS_NOT_EMPTY | IS_UNIQUE, CODE, .table = TABLE_THREADS, .shape = &thread_shape),
+    MEMBER("pages", TYPE_LIST, MAY_LACK | IS_UNIQUE, .shape = &page_shape),
+    MEMBER("counters", TYPE_LIST, MAY_LACK, CODE, .shape = &counter_shape),
+    MEMBER("profilerOverhead", TYPE_LIST, MAY_LACK, CODE, .shape = &overhead_shape),
     MEMBER("profilingLog", TYPE_OBJECT, MAY_LACK, CODE),
     MEMBER("profileGatheringLog", TYPE_OBJECT, MAY_LACK, CODE),
 };
