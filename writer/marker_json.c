@@ -28,12 +28,6 @@ static void write_display(struct json *json, uint32_t display) {
     json_array_end(json);
 }
 
-void marker_json_schema_head(struct json *json, const struct marker_schema *schema) {
-    json_key_value_text(json, "name", schema->name);
-    write_display(json, schema->display);
-    members_write(json, &common_schema_shape, schema);
-}
-
 static bool is_wide_number(enum marker_format format, bool has_wide_values) {
     return has_wide_values && format == MARKER_HEXADECIMAL;
 }
@@ -62,7 +56,7 @@ static void write_table_format(struct json *json, const struct marker_field *fie
     json_object_end(json);
 }
 
-void marker_json_schema_fields(struct json *json, const struct marker_schema *schema) {
+static void write_fields(struct json *json, const struct marker_schema *schema) {
     for (uint32_t i = 0; i < schema->field_count; i++) {
         const struct marker_field *field = &schema->fields[i];
         json_object_begin(json);
@@ -105,15 +99,43 @@ static void write_graph(struct json *json, const struct marker_graph *graph) {
     json_object_end(json);
 }
 
-void marker_json_schema_tail(struct json *json, const struct marker_schema *schema) {
-    if (schema->graph_count) {
-        json_key_array_begin(json, "graphs");
-        for (uint32_t i = 0; i < schema->graph_count; i++)
-            if (can_be_drawn(schema, &schema->graphs[i])) write_graph(json, &schema->graphs[i]);
-        json_array_end(json);
-    }
+static void write_graphs(struct json *json, const struct marker_schema *schema) {
+    if (!schema->graph_count) return;
+    json_key_array_begin(json, "graphs");
+    for (uint32_t i = 0; i < schema->graph_count; i++)
+        if (can_be_drawn(schema, &schema->graphs[i])) write_graph(json, &schema->graphs[i]);
+    json_array_end(json);
+}
+
+/* The client treats a field without a key as the description of a schema that has no member for it. */
+static void write_described_field(struct json *json, struct text description) {
+    if (!description.bytes_count) return;
+    json_object_begin(json);
+    json_key_string(json, "label", "Description");
+    json_key_value_text(json, "value", description);
+    json_object_end(json);
+}
+
+static void write_schema(struct json *json, const struct marker_schema *schema, bool is_gecko) {
+    json_object_begin(json);
+    json_key_value_text(json, "name", schema->name);
+    write_display(json, schema->display);
+    members_write(json, &common_schema_shape, schema);
+    if (!is_gecko) meta_json_text_if_known(json, "description", schema->description);
+    json_key_array_begin(json, is_gecko ? "data" : "fields");
+    write_fields(json, schema);
+    if (is_gecko) write_described_field(json, schema->description);
+    json_array_end(json);
+    write_graphs(json, schema);
     meta_json_text_if_known(json, "colorField", schema->color_field);
     if (schema->is_stack_based) json_key_bool(json, "isStackBased", true);
+    json_object_end(json);
+}
+
+void marker_json_schemas(struct json *json, const struct column *schemas, bool is_gecko) {
+    json_key_array_begin(json, "markerSchema");
+    for (size_t i = 0; i < schemas->count; i++) write_schema(json, column_at(schemas, i), is_gecko);
+    json_array_end(json);
 }
 
 /* ---- Values. ---- */

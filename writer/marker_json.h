@@ -16,12 +16,8 @@ struct marker_json_format {
     void *context;
 };
 
-/* Writes the first keys of a schema into the object under construction: "name", "display", labels and so on. */
-void marker_json_schema_head(struct json *json, const struct marker_schema *schema);
-/* Writes the schema's fields as values of the array under construction. */
-void marker_json_schema_fields(struct json *json, const struct marker_schema *schema);
-/* Writes the keys of a schema that follow its fields: "graphs", "colorField", "isStackBased". */
-void marker_json_schema_tail(struct json *json, const struct marker_schema *schema);
+/* Writes "markerSchema". */
+void marker_json_schemas(struct json *json, const struct column *schemas, bool is_gecko);
 
 /* How payloads are written. What is the same in all payloads of a type is made once. */
 struct marker_json {

@@ -25,27 +25,6 @@ struct emission {
 
 /* ---- meta. ---- */
 
-static void write_schema_fields(struct json *json, const struct marker_schema *schema) {
-    json_key_array_begin(json, "data");
-    marker_json_schema_fields(json, schema);
-    /* The client treats a field without a key as the description of the schema. */
-    if (schema->description.bytes_count) {
-        json_object_begin(json);
-        json_key_string(json, "label", "Description");
-        json_key_value_text(json, "value", schema->description);
-        json_object_end(json);
-    }
-    json_array_end(json);
-}
-
-static void write_marker_schema(struct json *json, const struct marker_schema *schema) {
-    json_object_begin(json);
-    marker_json_schema_head(json, schema);
-    write_schema_fields(json, schema);
-    marker_json_schema_tail(json, schema);
-    json_object_end(json);
-}
-
 /* Writes what every process has. Children have the root's start time; otherwise the client would shift their times. */
 static void write_short_meta(struct json *json, const struct profile *profile, const struct process *process) {
     json_key_int(json, "version", GECKO_VERSION);
@@ -68,10 +47,7 @@ static void write_root_meta(struct emission *emission, const struct process *pro
      * profile. */
     json_key_bool(json, "presymbolicated", true);
     meta_json_categories(json, &profile->categories);
-    json_key_array_begin(json, "markerSchema");
-    for (size_t i = 0; i < profile->marker_schemas.count; i++)
-        write_marker_schema(json, column_at(&profile->marker_schemas, i));
-    json_array_end(json);
+    marker_json_schemas(json, &profile->marker_schemas, true);
     enum cpu_delta_unit cpu_delta_unit = meta_json_cpu_delta_unit(profile);
     bool has_cpu = emission->threads.has_cpu_deltas || !emission->weights.are_repeated;
     if (meta->cpu_delta_unit != CPU_DELTA_NONE) has_cpu = emission->threads.has_cpu_deltas;
@@ -79,22 +55,21 @@ static void write_root_meta(struct emission *emission, const struct process *pro
     json_object_end(json);
 }
 
+static void write_empty_array(struct json *json, const char *key) {
+    json_key_array_begin(json, key);
+    json_array_end(json);
+}
+
 /* Writes no schemas: the client merges those of all processes by name, and the root has them all. */
 static void write_child_meta(struct emission *emission, const struct process *process) {
     struct json *json = &emission->json;
     json_key_object_begin(json, "meta");
     write_short_meta(json, emission->profile, process);
-    json_key_array_begin(json, "markerSchema");
-    json_array_end(json);
+    write_empty_array(json, "markerSchema");
     json_object_end(json);
 }
 
 /* ---- Processes. ---- */
-
-static void write_empty_array(struct json *json, const char *key) {
-    json_key_array_begin(json, key);
-    json_array_end(json);
-}
 
 /* Writes the threads of one process, from `position` in the thread order on. Returns the position of the next
  * process. */

@@ -12,23 +12,6 @@
 
 /* ---- meta. ---- */
 
-static void write_marker_schema(struct json *json, const struct marker_schema *schema) {
-    json_object_begin(json);
-    marker_json_schema_head(json, schema);
-    meta_json_text_if_known(json, "description", schema->description);
-    json_key_array_begin(json, "fields");
-    marker_json_schema_fields(json, schema);
-    json_array_end(json);
-    marker_json_schema_tail(json, schema);
-    json_object_end(json);
-}
-
-static void write_marker_schemas(struct json *json, const struct column *schemas) {
-    json_key_array_begin(json, "markerSchema");
-    for (size_t i = 0; i < schemas->count; i++) write_marker_schema(json, column_at(schemas, i));
-    json_array_end(json);
-}
-
 static const struct extra_entry *extra_at(const struct column *extra, size_t i) { return column_at(extra, i); }
 
 /* Writes the entries of one section, which begin at row `from`. Returns the row after them. */
@@ -92,7 +75,7 @@ static void write_meta(struct processed_writer *writer) {
     meta_json_text_if_known(json, "arguments", meta->arguments);
     if (meta->main_memory_bytes) json_key_int(json, "mainMemory", (int64_t)meta->main_memory_bytes);
     meta_json_categories(json, &profile->categories);
-    write_marker_schemas(json, &profile->marker_schemas);
+    marker_json_schemas(json, &profile->marker_schemas, false);
     enum cpu_delta_unit cpu_delta_unit = meta_json_cpu_delta_unit(profile);
     if (cpu_delta_unit != CPU_DELTA_NONE) meta_json_sample_units(json, cpu_delta_unit);
     processed_visible_threads_write(writer);
