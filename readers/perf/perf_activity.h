@@ -3,6 +3,7 @@
 #ifndef GECKO_PERF_ACTIVITY_H
 #define GECKO_PERF_ACTIVITY_H
 
+#include "perf_record.h"
 #include "perf_tasks.h"
 
 enum perf_activity_kind {
@@ -11,13 +12,6 @@ enum perf_activity_kind {
     PERF_ACTIVITY_NAMESPACES,
     PERF_ACTIVITY_CGROUP,
     PERF_ACTIVITY_KIND_COUNT
-};
-
-enum { PERF_NAMESPACES_MAX = 8 };
-
-struct perf_namespace {
-    uint64_t device;
-    uint64_t inode;
 };
 
 /* The namespaces of a thread, one of each kind; zeros: unknown. */

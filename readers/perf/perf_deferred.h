@@ -3,29 +3,21 @@
 #ifndef GECKO_PERF_DEFERRED_H
 #define GECKO_PERF_DEFERRED_H
 
+#include "perf_record.h"
 #include "perf_tasks.h"
-
-/* A sample that waits for its user stack. Its stack in `series` is that of the kernel until then. */
-struct perf_deferred {
-    struct perf_deferred *next; /* next in the same task */
-    uint64_t cookie;
-    struct perf_series *series;
-    uint32_t sample; /* row in series->samples */
-    bool is_empty;   /* the sample has no kernel stack; the one in `series` stands in for the user stack */
-    struct position position;
-};
 
 /* Makes the last sample of the series wait. Returns false if too many samples wait already or memory ran out
  * (latched). */
 bool perf_deferred_add(struct perf_tasks *tasks, struct perf_task *task, struct perf_series *series, uint64_t cookie,
                        bool is_empty, struct position position);
 
-/* Returns the waiting samples of the task, oldest first, which wait no more. The caller frees each with memory_free. */
-struct perf_deferred *perf_deferred_take(struct perf_tasks *tasks, struct perf_task *task);
+/* Ends the waiting of the task's samples. Those with the cookie of the user stack get the stack `outer`, and before it
+ * what they have. The others are older: their user stack was lost. All stacks are rows of `stacks`. */
+void perf_deferred_join(struct perf_tasks *tasks, struct perf_task *task, const struct perf_record *user_stack,
+                        stack_id outer, struct stack_table *stacks, struct perf_tallies *tallies);
 
-static inline stack_id *perf_deferred_stack(const struct perf_deferred *deferred) {
-    return &samples_at(&deferred->series->samples, deferred->sample)->stack;
-}
+/* Counts the samples that wait for stacks that never came. */
+void perf_deferred_count(const struct perf_tasks *tasks, struct perf_tallies *tallies);
 
 /* Frees the waiting samples of all tasks. */
 void perf_deferred_free(struct perf_tasks *tasks);

@@ -14,68 +14,15 @@ void perf_events_fini(struct perf_events *events) {
     column_fini(&events->rows);
 }
 
-/* These letters are the modifiers in tools/perf/util/parse-events.l. */
-static bool is_modifier(struct text text) {
-    if (!text.bytes_count) return false;
-    for (size_t i = 0; i < text.bytes_count; i++)
-        if (!memchr("ukhpPGHISDWeRbX", text.bytes[i], 15)) return false;
-    return true;
-}
-
-struct text perf_event_base_name(struct text name) {
-    size_t colon = text_find_last(name, ':');
-    return is_modifier(text_from(name, colon == name.bytes_count ? colon : colon + 1)) ? text_slice(name, 0, colon)
-                                                                                       : name;
-}
-
-/* Recognises "subsystem:name". These have a colon too but are not tracepoints: "cpu/…/", an event with modifiers, and a
- * breakpoint ("mem:0x1000:rw"). */
-static bool is_tracepoint(struct text name) {
-    struct text base_name = perf_event_base_name(name);
-    if (text_starts_with(name, TEXT("mem:0x"))) return false;
-    return text_find(base_name, ':') < base_name.bytes_count && text_find(base_name, '/') == base_name.bytes_count;
-}
-
-static enum perf_event_unit unit_of(struct text name) {
-    static const struct {
-        struct text name;
-        enum perf_event_unit unit;
-    } units[] = {
-        {TEXT("cpu-clock"), PERF_EVENT_CLOCK_NS},      {TEXT("task-clock"), PERF_EVENT_CLOCK_NS},
-        {TEXT("cycles"), PERF_EVENT_CYCLES},           {TEXT("cpu-cycles"), PERF_EVENT_CYCLES},
-        {TEXT("cpu/cycles/"), PERF_EVENT_CYCLES},      {TEXT("cpu/cpu-cycles/"), PERF_EVENT_CYCLES},
-        {TEXT("cpu_core/cycles/"), PERF_EVENT_CYCLES}, {TEXT("cpu_atom/cycles/"), PERF_EVENT_CYCLES},
-    };
-    struct text base_name = perf_event_base_name(name);
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (text_equal(base_name, units[i].name)) return units[i].unit;
-    return PERF_EVENT_OTHER;
-}
-
-uint32_t perf_events_intern(struct perf_events *events, struct text name, struct position position) {
-    /* Most recordings have one event. */
-    if (events->rows.count == 1 && text_equal(perf_events_at(events, 0)->name, name)) return 0;
-    string_id id = strings_intern(&events->names, name);
-    if (string_is_none(id)) return ID_NONE;
-    if (id.index >= PERF_EVENTS_MAX) id.index = PERF_EVENTS_MAX;
-    if (id.index < events->rows.count) return id.index;
-    struct perf_event *event = column_push(&events->rows);
-    if (!event) return ID_NONE;
-    struct text stored = id.index < PERF_EVENTS_MAX ? strings_text(&events->names, id) : TEXT("beyond the first 4096");
-    *event = (struct perf_event){.name = stored,
-                                 .unit = unit_of(stored),
-                                 .is_tracepoint = is_tracepoint(stored),
-                                 .period_min = UINT64_MAX,
-                                 .first = position};
-    column_init(&event->last_times_ns, sizeof(int64_t), events->rows.failure);
-    return id.index;
-}
-
-uint32_t perf_events_add(struct perf_events *events, struct text name, bool is_tracepoint, struct position position) {
+uint32_t perf_events_add(struct perf_events *events, struct text name, const struct perf_event_description *description,
+                         struct position position) {
     uint32_t row = (uint32_t)events->rows.count;
     struct perf_event *event = column_push(&events->rows);
     if (!event) return ID_NONE;
-    *event = (struct perf_event){.is_tracepoint = is_tracepoint, .period_min = UINT64_MAX, .first = position};
+    *event = (struct perf_event){.is_tracepoint = description->is_tracepoint,
+                                 .tracepoint_id = description->tracepoint_id,
+                                 .period_min = UINT64_MAX,
+                                 .first = position};
     column_init(&event->last_times_ns, sizeof(int64_t), events->rows.failure);
     perf_events_set_name(events, row, name);
     return row;
@@ -85,7 +32,7 @@ void perf_events_set_name(struct perf_events *events, uint32_t row, struct text 
     if (!name.bytes_count) return;
     struct perf_event *event = perf_events_at(events, row);
     event->name = strings_copy(&events->names, name);
-    event->unit = unit_of(event->name);
+    event->unit = perf_role_unit(event->name);
 }
 
 /* ---- Whether periods are the times between samples. ---- */

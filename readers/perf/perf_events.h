@@ -1,16 +1,16 @@
-/* The events of a perf recording, and which of them makes the profile's samples. */
+/* The events of a perf recording, what is counted of each, and which of them makes the profile's samples. */
 #ifndef GECKO_PERF_EVENTS_H
 #define GECKO_PERF_EVENTS_H
 
 #include "libconvert/profile/profile.h"
-
-/* The units of an event's period that matter for weights and CPU time. */
-enum perf_event_unit { PERF_EVENT_OTHER, PERF_EVENT_CLOCK_NS, PERF_EVENT_CYCLES };
+#include "perf_record.h"
+#include "perf_roles.h"
 
 struct perf_event {
     struct text name; /* as printed, for instance "cpu-clock:ppp"; empty for lines without an event */
     enum perf_event_unit unit;
     bool is_tracepoint;
+    uint64_t tracepoint_id;
     bool has_period;
     uint64_t sample_count; /* number of samples with a stack */
     uint64_t period_sum;
@@ -23,9 +23,6 @@ struct perf_event {
     uint64_t fitting_gap_count; /* number of gaps that are not much longer than the period */
 };
 
-/* Bounds how many events the ledger names. All events after this many share one row, the last. */
-enum { PERF_EVENTS_MAX = 4096 };
-
 struct perf_events {
     struct strings names;
     struct column rows; /* struct perf_event */
@@ -34,12 +31,9 @@ struct perf_events {
 void perf_events_init(struct perf_events *events, struct failure *failure);
 void perf_events_fini(struct perf_events *events);
 
-/* Returns the row of the event, which it adds if the event is new; ID_NONE if memory ran out (latched). */
-uint32_t perf_events_intern(struct perf_events *events, struct text name, struct position position);
-
-/* Adds a row for an event whose name may change later. Fill a table with this function or with perf_events_intern, not
- * with both. Returns ID_NONE if memory ran out (latched). */
-uint32_t perf_events_add(struct perf_events *events, struct text name, bool is_tracepoint, struct position position);
+/* Adds an event. Returns its row; ID_NONE if memory ran out (latched). */
+uint32_t perf_events_add(struct perf_events *events, struct text name, const struct perf_event_description *description,
+                         struct position position);
 
 /* Names the event in that row. An empty name changes nothing. */
 void perf_events_set_name(struct perf_events *events, uint32_t row, struct text name);
@@ -47,10 +41,6 @@ void perf_events_set_name(struct perf_events *events, uint32_t row, struct text 
 static inline struct perf_event *perf_events_at(const struct perf_events *events, uint32_t row) {
     return column_at(&events->rows, row);
 }
-
-/* Returns the name without its modifiers, for instance "cpu-clock" for "cpu-clock:ppp". A tracepoint keeps its
- * colon. */
-struct text perf_event_base_name(struct text name);
 
 /* Counts the time since the event's last sample on that processor. A processor of -1 is not known: before_ns is then
  * the time of the last sample in the same thread (TIME_NONE: there was none). */

@@ -171,11 +171,3 @@ void perf_header_enter(struct perf_header *header, struct profile *profile, stru
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (text_equal(key, keys[i].key)) keys[i].read(header, profile, value);
 }
-
-void perf_header_read_line(struct perf_header *header, struct profile *profile, struct text line) {
-    struct text text = text_trim(text_from(line, 1));
-    const char *separator = memmem(text.bytes, text.bytes_count, ": ", 2);
-    if (!separator) return;
-    size_t colon = (size_t)(separator - text.bytes);
-    perf_header_enter(header, profile, text_trim(text_slice(text, 0, colon)), text_trim(text_from(text, colon + 1)));
-}

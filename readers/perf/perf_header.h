@@ -1,4 +1,4 @@
-/* The comments that perf script --header prints, such as "# hostname : vm". They become the profile's metadata. */
+/* Properties of a perf recording, such as its "hostname". They become the profile's metadata. */
 #ifndef GECKO_PERF_HEADER_H
 #define GECKO_PERF_HEADER_H
 
@@ -12,8 +12,5 @@ struct perf_header {
 /* Enters a property of the recording under the name that perf script prints ("hostname"). An empty key or value enters
  * nothing. */
 void perf_header_enter(struct perf_header *header, struct profile *profile, struct text key, struct text value);
-
-/* Reads one line that begins with '#'. Skips lines that are not "key : value". */
-void perf_header_read_line(struct perf_header *header, struct profile *profile, struct text line);
 
 #endif

@@ -1,19 +1,169 @@
 #include "perf_recording.h"
 
+#include "libconvert/base/memory.h"
 #include "perf_callers.h"
+#include "perf_deferred.h"
 #include "perf_programs.h"
+
+/* Distance between samples without a time. */
+static const int64_t MADE_UP_INTERVAL_NS = 1000000;
+
+/* A tracepoint without a stack. It is kept until the recording's end, when its event's name and its payload's format
+ * are known. */
+struct raw_tracepoint {
+    struct perf_occurrence occurrence;
+    struct text payload; /* in perf_recording.payloads */
+};
 
 void perf_recording_init(struct perf_recording *recording, struct profile *profile) {
     *recording = (struct perf_recording){.profile = profile, .tracepoint_schema = UINT16_MAX};
     perf_tasks_init(&recording->tasks, profile);
     perf_events_init(&recording->events, profile->failure);
     perf_activity_init(&recording->activity, profile);
+    perf_tracing_init(&recording->tracing, profile);
+    column_init(&recording->tracepoints, sizeof(struct raw_tracepoint), profile->failure);
+    arena_init(&recording->payloads, profile->failure);
 }
 
 void perf_recording_fini(struct perf_recording *recording) {
     perf_tasks_fini(&recording->tasks);
     perf_events_fini(&recording->events);
     perf_activity_fini(&recording->activity);
+    perf_tracing_fini(&recording->tracing);
+    column_fini(&recording->tracepoints);
+    arena_fini(&recording->payloads);
+}
+
+static struct perf_task *task_of(struct perf_recording *recording, const struct perf_record *record) {
+    return perf_tasks_find(&recording->tasks, record->machine, record->pid, record->tid);
+}
+
+static int64_t time_of(const struct perf_recording *recording, const struct perf_record *record) {
+    return record->time_ns == TIME_NONE ? recording->last_time_ns : record->time_ns;
+}
+
+/* Returns the time of a sample that has none. */
+static int64_t made_up_time(const struct perf_recording *recording) {
+    int64_t time_ns;
+    bool is_late = __builtin_add_overflow(recording->last_time_ns, MADE_UP_INTERVAL_NS, &time_ns);
+    return is_late ? INT64_MAX : time_ns;
+}
+
+/* ---- Tasks. ---- */
+
+static void use_comm(struct perf_recording *recording, const struct perf_record *record) {
+    struct perf_task *task = task_of(recording, record);
+    recording->tasks.has_records = true;
+    if (task && record->is_exec)
+        perf_programs_execute(&recording->tasks, task, record->name, time_of(recording, record));
+    else if (task)
+        perf_tasks_rename(&recording->tasks, task, record->name, time_of(recording, record));
+}
+
+/* The time of the sample, if it has none, is about to be made up. */
+static void use_name(struct perf_recording *recording, const struct perf_record *record) {
+    struct perf_task *task = task_of(recording, record);
+    int64_t time_ns = record->time_ns == TIME_NONE ? made_up_time(recording) : record->time_ns;
+    if (task) perf_programs_see_name(&recording->tasks, task, record->name, time_ns);
+}
+
+/* The recording does not have the start of a task that ran before it began. The kernel may report it again. */
+static void use_fork(struct perf_recording *recording, const struct perf_record *record) {
+    struct perf_tasks *tasks = &recording->tasks;
+    const struct perf_fork *fork = &record->fork;
+    const struct perf_task *parent = perf_tasks_find(tasks, record->machine, fork->parent_pid, fork->parent_tid);
+    if (fork->is_before) {
+        tasks->has_records = true;
+        perf_tasks_adopt(tasks, record->machine, record->pid, record->tid, parent);
+    } else {
+        perf_tasks_fork(tasks, record->machine, record->pid, record->tid, parent, time_of(recording, record));
+    }
+}
+
+static void use_exit(struct perf_recording *recording, const struct perf_record *record) {
+    /* In a perf.data without times, tasks end at its start. */
+    bool is_timeless = record->time_ns == TIME_NONE && !record->position.line;
+    int64_t time_ns = is_timeless ? 0 : time_of(recording, record);
+    perf_tasks_exit(&recording->tasks, record->machine, record->pid, record->tid, time_ns);
+}
+
+static void use_mapping(struct perf_recording *recording, const struct perf_record *record) {
+    if (record->pid != PERF_PID_KERNEL) task_of(recording, record);
+}
+
+static void use_namespaces(struct perf_recording *recording, const struct perf_record *record) {
+    const struct perf_namespace_list *list = &record->namespaces;
+    struct perf_task *task = task_of(recording, record);
+    if (task) perf_activity_set_namespaces(&recording->activity, task, list->kinds, list->count, record->time_ns);
+}
+
+static void use_cgroup(struct perf_recording *recording, const struct perf_record *record) {
+    perf_activity_name_cgroup(&recording->activity, record->cgroup, record->name);
+}
+
+static void use_throttle(struct perf_recording *recording, const struct perf_record *record) {
+    const struct perf_throttle_change *change = &record->throttle;
+    const struct perf_task *task = change->is_end ? NULL : task_of(recording, record);
+    if (change->is_end)
+        perf_activity_unthrottle(&recording->activity, change->stream, record->time_ns);
+    else if (task)
+        perf_activity_throttle(&recording->activity, task, change->stream,
+                               perf_events_at(&recording->events, change->event)->name, record->time_ns);
+}
+
+static void use_switch(struct perf_recording *recording, const struct perf_record *record) {
+    struct perf_task *task = perf_activity_has_switches(record->tid) ? task_of(recording, record) : NULL;
+    if (task && record->running.is_out)
+        perf_activity_switch_out(task, record->running.is_preempted, record->time_ns);
+    else if (task)
+        perf_activity_switch_in(&recording->activity, task, record->time_ns);
+}
+
+/* ---- The recording. ---- */
+
+static void use_header(struct perf_recording *recording, const struct perf_record *record) {
+    perf_header_enter(&recording->header, recording->profile, record->name, record->text);
+}
+
+static void use_event(struct perf_recording *recording, const struct perf_record *record) {
+    const struct perf_event_description *event = &record->event;
+    perf_events_add(&recording->events, record->name, event, record->position);
+    if (recording->header.frequency_hz <= 0) recording->header.frequency_hz = event->frequency_hz;
+    recording->profile->meta.is_clock_monotonic |= event->is_clock_monotonic;
+    recording->has_named_clock |= event->has_clock;
+}
+
+static void use_event_name(struct perf_recording *recording, const struct perf_record *record) {
+    perf_events_set_name(&recording->events, record->event.event, record->name);
+}
+
+static void use_formats(struct perf_recording *recording, const struct perf_record *record) {
+    bool is_good = perf_tracing_read(&recording->tracing, record->text);
+    perf_tally(&recording->tallies, TALLY_BAD_FEATURE, !is_good, record->position);
+}
+
+static void use_clock(struct perf_recording *recording, const struct perf_record *record) {
+    recording->profile->meta.epoch_offset_ns = (int64_t)(record->clock.wall_ns - record->clock.clock_ns);
+}
+
+static void use_ticks(struct perf_recording *recording, const struct perf_record *record) {
+    recording->profile->meta.tick_relation = (struct tick_relation){.is_known = record->ticks.multiplier,
+                                                                    .base_ns = record->ticks.base_ns,
+                                                                    .multiplier = record->ticks.multiplier,
+                                                                    .shift = record->ticks.shift};
+}
+
+static void use_loss(struct perf_recording *recording, const struct perf_record *record) {
+    uint64_t *counts = recording->lost_counts;
+    if (!counts[0] && !counts[1]) recording->first_lost = record->position;
+    counts[record->loss.is_of_samples] += record->loss.count;
+}
+
+static void use_count(struct perf_recording *recording, const struct perf_record *record) {
+    const struct perf_count *count = &record->count;
+    struct ledger *ledger = &recording->profile->ledger;
+    ledger_read(ledger, count->unit, count->count);
+    ledger_enter(ledger, count->unit, count->fate, record->name, count->count, &record->position);
 }
 
 /* ---- Samples. ---- */
@@ -35,8 +185,9 @@ static uint32_t encode_period(struct profile *profile, const struct perf_occurre
     return profile_weight_encode(profile, (struct decimal){.mantissa = period});
 }
 
-struct perf_series *perf_recording_add_sample(struct perf_recording *recording,
-                                              const struct perf_occurrence *occurrence, stack_id stack, bool *is_jump) {
+/* Returns the series, in which the sample is now the last one; NULL if memory ran out (latched). */
+static struct perf_series *add_sample(struct perf_recording *recording, const struct perf_occurrence *occurrence,
+                                      stack_id stack) {
     struct perf_task *task = occurrence->task;
     struct perf_series *series = perf_tasks_series(&recording->tasks, task, occurrence->event);
     if (!series) return NULL;
@@ -44,7 +195,8 @@ struct perf_series *perf_recording_add_sample(struct perf_recording *recording,
     int64_t before_ns = count ? samples_at(&series->samples, count - 1)->time_ns : TIME_NONE;
     samples_add(&series->samples, occurrence->time_ns, stack, encode_period(recording->profile, occurrence));
     count_period(perf_events_at(&recording->events, occurrence->event), occurrence, before_ns);
-    *is_jump = task->last_time_ns != TIME_NONE && occurrence->time_ns < task->last_time_ns;
+    bool is_jump = task->last_time_ns != TIME_NONE && occurrence->time_ns < task->last_time_ns;
+    perf_tally(&recording->tallies, TALLY_JUMP, is_jump, occurrence->position);
     task->last_time_ns = occurrence->time_ns;
     task->has_samples = true;
     return series;
@@ -62,8 +214,8 @@ static const struct marker_schema tracepoint_schema = {
     .field_count = sizeof tracepoint_fields / sizeof *tracepoint_fields,
 };
 
-void perf_recording_add_tracepoint(struct perf_recording *recording, const struct perf_occurrence *occurrence,
-                                   uint16_t schema, const union marker_value *values) {
+static void add_tracepoint(struct perf_recording *recording, const struct perf_occurrence *occurrence, uint16_t schema,
+                           const union marker_value *values) {
     struct profile *profile = recording->profile;
     struct text name = perf_events_at(&recording->events, occurrence->event)->name;
     struct marker marker = {
@@ -81,13 +233,132 @@ void perf_recording_add_tracepoint(struct perf_recording *recording, const struc
                  &occurrence->position);
 }
 
-void perf_recording_add_tracepoint_text(struct perf_recording *recording, const struct perf_occurrence *occurrence,
-                                        struct text fields) {
+static void add_tracepoint_text(struct perf_recording *recording, const struct perf_occurrence *occurrence,
+                                struct text fields) {
     struct profile *profile = recording->profile;
     if (recording->tracepoint_schema == UINT16_MAX)
         recording->tracepoint_schema = profile_marker_schema(profile, &tracepoint_schema);
     union marker_value value = {.string = profile_string(profile, fields)};
-    perf_recording_add_tracepoint(recording, occurrence, recording->tracepoint_schema, &value);
+    add_tracepoint(recording, occurrence, recording->tracepoint_schema, &value);
+}
+
+/* Returns the pid whose mappings apply to the task. The mappings of guests are not known. */
+static int64_t pid_of_maps(const struct perf_task *task) { return task->machine ? PID_UNKNOWN : task->pid; }
+
+static int64_t time_of_sample(struct perf_recording *recording, const struct perf_record *record) {
+    if (record->time_ns != TIME_NONE) {
+        recording->has_times = true;
+    } else {
+        perf_tally(&recording->tallies, TALLY_NO_TIME, 1, record->position);
+        recording->last_time_ns = made_up_time(recording);
+    }
+    return recording->last_time_ns;
+}
+
+static void add_tracepoint_of(struct perf_recording *recording, const struct perf_occurrence *occurrence,
+                              const struct perf_record *record) {
+    if (!record->sample.is_raw) {
+        add_tracepoint_text(recording, occurrence, record->text);
+        return;
+    }
+    struct raw_tracepoint *kept = column_push(&recording->tracepoints);
+    if (kept) *kept = (struct raw_tracepoint){*occurrence, arena_copy(&recording->payloads, record->text)};
+}
+
+/* Adds what a sample tells apart from the event. */
+static void begin_sample(struct perf_recording *recording, const struct perf_occurrence *occurrence,
+                         const struct perf_record *record) {
+    const struct perf_sample *sample = &record->sample;
+    struct perf_task *task = occurrence->task;
+    if (sample->cgroup) perf_activity_set_cgroup(&recording->activity, task, sample->cgroup, occurrence->time_ns);
+    perf_tally(&recording->tallies, TALLY_CPU, sample->processor >= 0, record->position);
+    recording->has_stacks |= sample->has_stack;
+    recording->last_stack = recording->code.add_stack(recording->code.context, record, pid_of_maps(task));
+}
+
+static void add_occurrence(struct perf_recording *recording, const struct perf_occurrence *occurrence,
+                           const struct perf_record *record) {
+    const struct perf_sample *sample = &record->sample;
+    struct perf_tallies *tallies = &recording->tallies;
+    bool is_tracepoint = perf_events_at(&recording->events, sample->event)->is_tracepoint;
+    stack_id stack = recording->last_stack;
+    if (is_tracepoint && !sample->has_stack) {
+        add_tracepoint_of(recording, occurrence, record);
+        return;
+    }
+    if (stack_is_none(stack) && !sample->cookie) {
+        enum perf_tally tally = record->position.line ? TALLY_LINE_WITHOUT_STACK : TALLY_NO_STACK;
+        perf_tally(tallies, tally, 1, record->position);
+        return;
+    }
+    perf_tally(tallies, TALLY_TRACEPOINT_FIELDS, is_tracepoint && record->text.bytes_count, record->position);
+    struct perf_series *series = add_sample(recording, occurrence, stack);
+    if (series && sample->cookie &&
+        !perf_deferred_add(&recording->tasks, occurrence->task, series, sample->cookie, sample->is_interrupted,
+                           record->position))
+        perf_tally(tallies, TALLY_NO_USER_STACK, 1, record->position);
+}
+
+static void use_sample(struct perf_recording *recording, const struct perf_record *record) {
+    const struct perf_sample *sample = &record->sample;
+    const struct perf_occurrence occurrence = {
+        .task = task_of(recording, record),
+        .event = sample->event,
+        .time_ns = sample->is_repeated ? time_of(recording, record) : time_of_sample(recording, record),
+        .processor = sample->processor,
+        .has_period = sample->has_period,
+        .period = sample->period,
+        .position = record->position};
+    if (!occurrence.task) return;
+    if (!sample->is_repeated) begin_sample(recording, &occurrence, record);
+    if (sample->event != ID_NONE) add_occurrence(recording, &occurrence, record);
+}
+
+static void use_user_stack(struct perf_recording *recording, const struct perf_record *record) {
+    struct perf_task *task = task_of(recording, record);
+    if (!task) return;
+    recording->has_times |= record->time_ns != TIME_NONE;
+    recording->has_stacks |= record->sample.has_stack;
+    stack_id outer = recording->code.add_stack(recording->code.context, record, pid_of_maps(task));
+    perf_deferred_join(&recording->tasks, task, record, outer, recording->code.stacks, &recording->tallies);
+}
+
+/* ---- All records. ---- */
+
+/* What becomes of a record besides what it means for code. */
+static void (*const uses[PERF_RECORD_TYPE_COUNT])(struct perf_recording *, const struct perf_record *) = {
+    [PERF_HEADER] = use_header,
+    [PERF_EVENT] = use_event,
+    [PERF_EVENT_NAME] = use_event_name,
+    [PERF_FORMATS] = use_formats,
+    [PERF_CLOCK] = use_clock,
+    [PERF_TICKS] = use_ticks,
+    [PERF_COMM] = use_comm,
+    [PERF_NAME] = use_name,
+    [PERF_FORK] = use_fork,
+    [PERF_EXIT] = use_exit,
+    [PERF_NAMESPACES] = use_namespaces,
+    [PERF_CGROUP] = use_cgroup,
+    [PERF_MAPPING] = use_mapping,
+    [PERF_SAMPLE] = use_sample,
+    [PERF_USER_STACK] = use_user_stack,
+    [PERF_SWITCH] = use_switch,
+    [PERF_THROTTLE] = use_throttle,
+    [PERF_LOSS] = use_loss,
+    [PERF_COUNT] = use_count,
+};
+
+static void take(void *context, const struct perf_record *record) {
+    struct perf_recording *recording = context;
+    /* After an allocation has failed, a table can lack rows that another table refers to. */
+    if (failure_is_set(recording->profile->failure)) return;
+    if (record->time_ns != TIME_NONE) recording->last_time_ns = record->time_ns;
+    if (uses[record->type]) uses[record->type](recording, record);
+    recording->code.use(recording->code.context, record);
+}
+
+struct perf_sink perf_recording_sink(struct perf_recording *recording) {
+    return (struct perf_sink){take, recording};
 }
 
 /* ---- The end. ---- */
@@ -125,8 +396,63 @@ static void describe_weights(struct profile *profile, const struct perf_event *e
                           : profile_text_format(profile, "its period, in %.*s", (int)unit.bytes_count, unit.bytes));
 }
 
-void perf_recording_finish(struct perf_recording *recording, uint32_t chosen, enum gecko_convert_weight weight) {
+/* LOST and LOST_SAMPLES records count the same losses. */
+static void count_losses(struct perf_recording *recording) {
+    uint64_t count = recording->lost_counts[true] ? recording->lost_counts[true] : recording->lost_counts[false];
+    perf_tally(&recording->tallies, TALLY_LOST_BY_PERF, count, recording->first_lost);
+}
+
+static void add_raw_tracepoints(struct perf_recording *recording) {
+    for (size_t i = 0; i < recording->tracepoints.count; i++) {
+        const struct raw_tracepoint *raw = column_at(&recording->tracepoints, i);
+        const struct perf_event *event = perf_events_at(&recording->events, raw->occurrence.event);
+        const union marker_value *values;
+        uint16_t schema = perf_tracing_decode(&recording->tracing, event->tracepoint_id, raw->payload, &values);
+        if (schema != MARKER_SCHEMA_NONE) {
+            add_tracepoint(recording, &raw->occurrence, schema, values);
+            continue;
+        }
+        add_tracepoint_text(recording, &raw->occurrence, TEXT(""));
+        perf_tally(&recording->tallies, TALLY_UNKNOWN_FORMAT, raw->payload.bytes_count > 0, raw->occurrence.position);
+    }
+}
+
+/* Replaces the stacks of the recording's code, which samples have so far, by the profile's. */
+static void finish_stacks(struct perf_recording *recording) {
+    stack_id *stacks = recording->code.finish(recording->code.context);
+    struct column *all = &recording->tasks.series;
+    for (size_t i = 0; stacks && !failure_is_set(recording->profile->failure) && i < all->count; i++) {
+        struct samples *samples = &((struct perf_series *)column_at(all, i))->samples;
+        for (uint32_t row = 0; row < samples_count(samples); row++) {
+            stack_id *stack = &samples_at(samples, row)->stack;
+            if (!stack_is_none(*stack)) *stack = stacks[stack->index];
+        }
+    }
+    memory_free(stacks);
+}
+
+static void set_meta(struct perf_recording *recording, const struct perf_event *event,
+                     enum gecko_convert_weight weight) {
     struct profile *profile = recording->profile;
+    profile->meta.interval_ns = interval_ns(recording, event);
+    set_weights(recording, event, weight);
+    if (event->name.bytes_count) profile_add_extra(profile, TEXT("perf"), TEXT("sampled event"), event->name);
+    describe_weights(profile, event);
+}
+
+void perf_recording_finish(struct perf_recording *recording, enum gecko_convert_weight weight) {
+    struct profile *profile = recording->profile;
+    uint32_t chosen = perf_events_choose(&recording->events);
+    const struct perf_event *event = chosen == ID_NONE ? NULL : perf_events_at(&recording->events, chosen);
+    count_losses(recording);
+    perf_deferred_count(&recording->tasks, &recording->tallies);
+    if (event && weight == GECKO_CONVERT_WEIGHT_PERIOD && !event->has_period)
+        perf_tally(&recording->tallies, TALLY_NO_PERIOD, event->sample_count, event->first);
+    finish_stacks(recording);
+    if (failure_is_set(profile->failure)) return;
+    add_raw_tracepoints(recording);
+    perf_tallies_enter(&recording->tallies, &profile->ledger);
+    perf_activity_finish(&recording->activity, &recording->tasks, recording->last_time_ns);
     perf_events_enter(&recording->events, chosen, profile);
     perf_tasks_finish(&recording->tasks, chosen);
     if (recording->has_libraries) perf_callers_drop(profile);
@@ -137,10 +463,6 @@ void perf_recording_finish(struct perf_recording *recording, uint32_t chosen, en
     profile->meta.has_file_offsets = true;
     profile->meta.has_stacks = recording->has_stacks;
     profile->meta.has_times = recording->has_times;
-    if (chosen == ID_NONE) return;
-    const struct perf_event *event = perf_events_at(&recording->events, chosen);
-    profile->meta.interval_ns = interval_ns(recording, event);
-    set_weights(recording, event, weight);
-    if (event->name.bytes_count) profile_add_extra(profile, TEXT("perf"), TEXT("sampled event"), event->name);
-    describe_weights(profile, event);
+    if (recording->has_named_clock) profile->meta.tick_relation = (struct tick_relation){.is_known = false};
+    if (event) set_meta(recording, event, weight);
 }

@@ -1,24 +1,50 @@
-/* The samples of perf, in whatever form they are read: each belongs to a task and an event, and one of the events makes
- * the profile's samples. */
+/* Gives the records of a perf recording their meaning, in whatever form it is read: each sample belongs to a task and
+ * an event, and one of the events makes the profile's samples. */
 #ifndef GECKO_PERF_RECORDING_H
 #define GECKO_PERF_RECORDING_H
 
 #include "perf_activity.h"
 #include "perf_events.h"
 #include "perf_header.h"
+#include "perf_record.h"
 #include "perf_tasks.h"
+#include "perf_tracing.h"
 #include "readers/reader.h"
+
+/* Gives stacks their meaning: stacks of lines (perf_stack.h), or of addresses. */
+struct perf_code {
+    void *context;
+    /* Uses any record but samples and user stacks. */
+    void (*use)(void *context, const struct perf_record *record);
+    /* Returns the stack of a sample or user stack in a process, a row of `stacks`; none if it has none, or if memory
+     * ran out (latched). */
+    stack_id (*add_stack)(void *context, const struct perf_record *record, int64_t pid);
+    /* Returns an array of the profile's stacks, by row of `stacks`; free it with memory_free. Called when all records
+     * have been used, but after a failure. NULL: the stacks are the profile's, or memory ran out (latched). */
+    stack_id *(*finish)(void *context);
+    struct stack_table *stacks;
+};
 
 struct perf_recording {
     struct profile *profile; /* borrowed */
+    struct perf_code code;
     struct perf_header header;
     struct perf_tasks tasks;
     struct perf_events events;
     struct perf_activity activity;
-    bool has_times;             /* some line or record had a time */
-    bool has_stacks;            /* samples have stacks, not only an address */
-    bool has_libraries;         /* it is known which addresses are in no library */
-    uint16_t tracepoint_schema; /* UINT16_MAX until there is a tracepoint */
+    struct perf_tallies tallies;
+    bool has_times;       /* some sample had a time */
+    bool has_stacks;      /* samples have stacks, not only an address */
+    bool has_libraries;   /* it is known which addresses are in no library */
+    bool has_named_clock; /* the clock is one that -k names, not perf's own */
+    stack_id last_stack;  /* of the sample before */
+    struct perf_tracing tracing;
+    struct column tracepoints;  /* struct raw_tracepoint */
+    struct arena payloads;      /* of raw tracepoints */
+    uint16_t tracepoint_schema; /* of tracepoints whose payload is text; UINT16_MAX until there is one */
+    int64_t last_time_ns;    /* time of the last record that has one, or time that was made up; 0 until there is one */
+    uint64_t lost_counts[2]; /* by LOST records; by LOST_SAMPLES records, which count the same losses */
+    struct position first_lost;
 };
 
 /* A sample without its stack. */
@@ -35,21 +61,11 @@ struct perf_occurrence {
 void perf_recording_init(struct perf_recording *recording, struct profile *profile);
 void perf_recording_fini(struct perf_recording *recording);
 
-/* Adds a sample. Returns its series, in which it is now the last sample, or NULL if memory ran out (latched). Sets
- * *is_jump if the sample is earlier than the previous one in its task. */
-struct perf_series *perf_recording_add_sample(struct perf_recording *recording,
-                                              const struct perf_occurrence *occurrence, stack_id stack, bool *is_jump);
+/* Returns where the recording takes its records from. Set the recording's code before the first record. */
+struct perf_sink perf_recording_sink(struct perf_recording *recording);
 
-/* Adds a tracepoint without a stack as a marker, with a schema and the values of its fields. */
-void perf_recording_add_tracepoint(struct perf_recording *recording, const struct perf_occurrence *occurrence,
-                                   uint16_t schema, const union marker_value *values);
-
-/* Adds a tracepoint whose payload is only known as text. */
-void perf_recording_add_tracepoint_text(struct perf_recording *recording, const struct perf_occurrence *occurrence,
-                                        struct text fields);
-
-/* Completes the profile: gives threads their samples of the event `chosen` (perf_events_choose; none for ID_NONE), sets
- * the metadata, and enters the samples of all events in the ledger. */
-void perf_recording_finish(struct perf_recording *recording, uint32_t chosen, enum gecko_convert_weight weight);
+/* Completes the profile: gives threads their samples of the event that has most of them, sets the metadata, and enters
+ * in the ledger what was counted. */
+void perf_recording_finish(struct perf_recording *recording, enum gecko_convert_weight weight);
 
 #endif

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "data_cursor.h"
+#include "readers/perf/perf_cursor.h"
 
 struct id_meaning {
     uint32_t attr;
@@ -32,24 +32,24 @@ enum { ATTR_BYTES_MIN = 64, ATTR_BYTES_KNOWN = 128 };
 bool data_attr_parse(struct text bytes, struct data_attr *attr) {
     char padded[ATTR_BYTES_KNOWN] = {0};
     if (bytes.bytes_count < ATTR_BYTES_MIN) return false;
-    uint32_t size_bytes = data_load_u32(bytes.bytes + 4);
+    uint32_t size_bytes = perf_load_u32(bytes.bytes + 4);
     if (!size_bytes) size_bytes = ATTR_BYTES_MIN;
     if (size_bytes < ATTR_BYTES_MIN || size_bytes > bytes.bytes_count) return false;
     memcpy(padded, bytes.bytes, size_bytes < sizeof padded ? size_bytes : sizeof padded);
-    uint64_t flags = data_load_u64(padded + 40);
+    uint64_t flags = perf_load_u64(padded + 40);
     *attr = (struct data_attr){
-        .type = data_load_u32(padded),
-        .config = data_load_u64(padded + 8),
-        .frequency_hz = flags & FLAG_FREQUENCY ? (double)data_load_u64(padded + 16) : 0,
-        .sample_type = data_load_u64(padded + 24),
-        .read_format = data_load_u64(padded + 32),
-        .branch_type = data_load_u64(padded + 72),
-        .registers_user = data_load_u64(padded + 80),
-        .registers_intr = data_load_u64(padded + 96),
-        .stack_user_bytes = data_load_u32(padded + 88),
+        .type = perf_load_u32(padded),
+        .config = perf_load_u64(padded + 8),
+        .frequency_hz = flags & FLAG_FREQUENCY ? (double)perf_load_u64(padded + 16) : 0,
+        .sample_type = perf_load_u64(padded + 24),
+        .read_format = perf_load_u64(padded + 32),
+        .branch_type = perf_load_u64(padded + 72),
+        .registers_user = perf_load_u64(padded + 80),
+        .registers_intr = perf_load_u64(padded + 96),
+        .stack_user_bytes = perf_load_u32(padded + 88),
         .has_trailers = flags & FLAG_SAMPLE_ID_ALL,
         .has_clock = flags & FLAG_USE_CLOCK,
-        .clock = (int32_t)data_load_u32(padded + 92),
+        .clock = (int32_t)perf_load_u32(padded + 92),
     };
     return true;
 }
@@ -143,7 +143,7 @@ const struct data_attr *data_attrs_of_record(struct data_attrs *attrs, struct te
     if (!place) return first;
     size_t bytes_needed = is_sample ? place + 8 : HEAD_BYTES + place;
     if (record.bytes_count < bytes_needed) return NULL;
-    uint64_t id = data_load_u64(is_sample ? record.bytes + place : record.bytes + record.bytes_count - place);
+    uint64_t id = perf_load_u64(is_sample ? record.bytes + place : record.bytes + record.bytes_count - place);
     /* Id 0: perf itself wrote the record, which belongs to no event. */
     if (!id) return first;
     struct known_id *known = &attrs->known[id % (sizeof attrs->known / sizeof *attrs->known)];

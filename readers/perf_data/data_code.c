@@ -78,7 +78,7 @@ void data_code_init(struct data_code *code, struct profile *profile) {
     stack_table_init(&code->stacks, failure);
     row_table_init(&code->listed_paths, sizeof(string_id), failure);
     column_init(&code->listed_ids, sizeof(string_id), failure);
-    add_space(code, PID_KERNEL);
+    add_space(code, PERF_PID_KERNEL);
 }
 
 void data_code_fini(struct data_code *code) {
@@ -180,7 +180,7 @@ static uint32_t *space_slot(struct data_code *code, int64_t pid) {
 }
 
 static uint32_t space_of(struct data_code *code, int64_t pid) {
-    if (pid == PID_KERNEL) return KERNEL_SPACE;
+    if (pid == PERF_PID_KERNEL) return KERNEL_SPACE;
     const uint32_t *slot = space_slot(code, pid);
     return slot ? *slot : ID_NONE;
 }
@@ -191,7 +191,7 @@ static void add_mapping(struct data_code *code, const struct data_mapping *mappi
     uint32_t space = space_of(code, mapping->pid);
     if (space == ID_NONE) return;
     /* The record of the kernel's text has an address in place of a file offset. */
-    uint64_t offset = mapping->pid == PID_KERNEL ? 0 : mapping->file_offset;
+    uint64_t offset = mapping->pid == PERF_PID_KERNEL ? 0 : mapping->file_offset;
     const struct code_mapping row = {.pid = space,
                                      .address = mapping->start,
                                      .size_bytes = mapping->size_bytes,
@@ -205,7 +205,7 @@ static void add_mapping(struct data_code *code, const struct data_mapping *mappi
 /* Remembers the symbol that the kernel's mapping names and the symbol's address. The mapping's name is for example
  * "[kernel.kallsyms]_text", and its file offset is the address of "_text". */
 static void learn_kernel(struct data_code *code, const struct data_mapping *mapping) {
-    if (mapping->pid != PID_KERNEL || !text_starts_with(mapping->path, kernel_name)) return;
+    if (mapping->pid != PERF_PID_KERNEL || !text_starts_with(mapping->path, kernel_name)) return;
     code->kernel_symbol = strings_copy(&code->texts, text_from(mapping->path, kernel_name.bytes_count));
     code->kernel_symbol_address = mapping->file_offset;
     code->kernel_start = mapping->start;
@@ -222,16 +222,16 @@ struct data_kernel_identity data_code_kernel(struct data_code *code) {
 
 void data_code_map(struct data_code *code, const struct data_mapping *mapping) {
     learn_kernel(code, mapping);
-    uint32_t file = intern_file(code, mapping->path, mapping->build_id, mapping->pid == PID_KERNEL);
+    uint32_t file = intern_file(code, mapping->path, mapping->build_id, mapping->pid == PERF_PID_KERNEL);
     if (file != ID_NONE) add_mapping(code, mapping, (uint64_t)file + 1);
 }
 
 void data_code_unmap_kernel(struct data_code *code, uint64_t start, uint64_t size_bytes) {
-    add_mapping(code, &(struct data_mapping){.pid = PID_KERNEL, .start = start, .size_bytes = size_bytes}, 0);
+    add_mapping(code, &(struct data_mapping){.pid = PERF_PID_KERNEL, .start = start, .size_bytes = size_bytes}, 0);
 }
 
 void data_code_fork(struct data_code *code, int64_t pid, int64_t parent_pid, bool is_new) {
-    if (pid == PID_KERNEL || parent_pid == PID_KERNEL || pid == parent_pid) return;
+    if (pid == PERF_PID_KERNEL || parent_pid == PERF_PID_KERNEL || pid == parent_pid) return;
     uint32_t parent = space_of(code, parent_pid);
     uint32_t *slot = space_slot(code, pid);
     if (parent == ID_NONE || !slot) return;
@@ -333,21 +333,6 @@ uint32_t data_code_row(struct data_code *code, uint32_t space, uint64_t address,
 uint32_t data_code_stack(struct data_code *code, uint32_t caller, uint32_t row) {
     if (row == ID_NONE) return caller;
     return stack_table_intern(&code->stacks, (stack_id){caller}, (frame_id){row}).index;
-}
-
-uint32_t data_code_call(struct data_code *code, uint32_t outer, uint32_t inner) {
-    stack_id stack = {outer};
-    struct column path; /* frame_id: code rows of the inner stack, innermost first */
-    column_init(&path, sizeof(frame_id), code->profile->failure);
-    for (stack_id at = {inner}; !stack_is_none(at); at = stack_table_at(&code->stacks, at.index)->prefix) {
-        frame_id *added = column_push(&path);
-        if (!added) break;
-        *added = stack_table_at(&code->stacks, at.index)->frame;
-    }
-    for (size_t i = path.count; i-- > 0;)
-        stack = stack_table_intern(&code->stacks, stack, *(const frame_id *)column_at(&path, i));
-    column_fini(&path);
-    return stack.index;
 }
 
 /* ---- Frames. ---- */

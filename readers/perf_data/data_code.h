@@ -11,18 +11,10 @@
 #include "libconvert/base/row_table.h"
 #include "readers/code/code_mappings.h"
 #include "readers/perf/perf_libraries.h"
-
-enum address_flag {
-    ADDRESS_IS_RETURN = 1, /* a return address: the call is just before it */
-    ADDRESS_IS_KERNEL = 2,
-    ADDRESS_IS_GUEST = 4,
-    ADDRESS_IS_CUT = 8 /* not an address: outer frames are missing, not copied or not found */
-};
-
-enum { PID_KERNEL = -1 };
+#include "readers/perf/perf_record.h"
 
 struct data_mapping {
-    int64_t pid; /* PID_KERNEL: a mapping of the kernel */
+    int64_t pid; /* PERF_PID_KERNEL: a mapping of the kernel */
     uint64_t start;
     uint64_t size_bytes;
     uint64_t file_offset;
@@ -102,16 +94,13 @@ uint32_t data_code_space(struct data_code *code, int64_t pid);
 /* Returns a number that changes whenever an address in the space, or of the kernel, may get another code row. */
 uint64_t data_code_moment(const struct data_code *code, uint32_t space);
 
-/* Returns the code row of an address in the space, or of the kernel. `flags` are of enum address_flag. Returns ID_NONE
- * if memory ran out (latched). */
+/* Returns the code row of an address in the space, or of the kernel. `flags` are of enum perf_place_flag. Returns
+ * ID_NONE if memory ran out (latched). */
 uint32_t data_code_row(struct data_code *code, uint32_t space, uint64_t address, uint32_t flags);
 
 /* Returns the stack row of a code row that the stack row `caller` called; ID_NONE: nothing did. Returns ID_NONE if
  * memory ran out (latched). */
 uint32_t data_code_stack(struct data_code *code, uint32_t caller, uint32_t row);
-
-/* Returns the stack row of the stack `inner`, which `outer` called. Each may be ID_NONE. */
-uint32_t data_code_call(struct data_code *code, uint32_t outer, uint32_t inner);
 
 /* Makes the profile's frames and stacks. Returns an array of stack ids, one per stack row; free it with memory_free.
  * Returns NULL if memory ran out (latched) or there are no stacks. */

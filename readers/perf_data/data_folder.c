@@ -30,17 +30,17 @@ static void close_part(struct data_stream *stream) {
     data_stream_fini(stream);
 }
 
-void data_folder_read(struct perf_data *data, struct input *input) {
+void data_folder_read(struct data_parser *parser, struct input *input) {
     size_t count = input_part_count(input);
     if (!count) return;
-    struct failure *failure = data->profile->failure;
+    struct failure *failure = parser->failure;
     struct data_stream *streams = memory_allocate_zeroed(failure, count, sizeof *streams);
     uint64_t start = input_offset(input), done_bytes, part_bytes;
     size_t open_count = 0;
     while (streams && open_count < count) {
         struct input *part = input_open_part(input, open_count);
         if (!part) break;
-        data_stream_init(&streams[open_count++], data, part, start, UINT64_MAX);
+        data_stream_init(&streams[open_count++], parser, part, start, UINT64_MAX);
         input_source_progress(part, &done_bytes, &part_bytes);
         start += part_bytes;
     }

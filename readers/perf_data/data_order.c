@@ -36,7 +36,7 @@ static struct data_record record_at(const struct data_order *order, const struct
     memcpy(&misc, bytes + 4, sizeof misc);
     memcpy(&size, bytes + 6, sizeof size);
     struct text text = {bytes, le16toh(size)};
-    return (struct data_record){.type = data_load_u32(bytes),
+    return (struct data_record){.type = perf_load_u32(bytes),
                                 .misc = le16toh(misc),
                                 .bytes = text,
                                 .payload = text_from(text, RECORD_HEAD_BYTES),

@@ -1,9 +1,8 @@
-/* Processes each kind of record. Layout: Linux include/uapi/linux/perf_event.h, tools/lib/perf/include/perf/event.h. */
+/* Parses each kind of record. Layout: Linux include/uapi/linux/perf_event.h, tools/lib/perf/include/perf/event.h. */
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "perf_data_internal.h"
-#include "readers/perf/perf_programs.h"
+#include "data_parser.h"
 
 /* Flags in misc. The same bit has different meanings in different types of records. */
 enum record_flag {
@@ -15,100 +14,107 @@ enum record_flag {
     MISC_SWITCH_PREEMPTED = 1 << 14
 };
 
-/* Processes a record's payload. Returns false if it is malformed. */
-typedef bool record_user(struct perf_data *data, const struct data_record *record, uint64_t time_ns);
+/* Parses a record's payload into *out, whose time and position are set, and emits it. Returns false if it is
+ * malformed. */
+typedef bool record_user(struct data_parser *parser, const struct data_record *record, struct perf_record *out);
 
 /* Limits times to 73 years, so that sums and differences of a few of them cannot overflow. */
 static int64_t trace_time(uint64_t time_ns) {
     static const int64_t TIME_MAX_NS = INT64_MAX / 4;
+    if (!time_ns) return TIME_NONE;
     return time_ns <= (uint64_t)TIME_MAX_NS ? (int64_t)time_ns : TIME_MAX_NS;
+}
+
+static void emit(struct data_parser *parser, struct perf_record *out, enum perf_record_type type) {
+    out->type = type;
+    perf_emit(parser->sink, out);
+}
+
+static void take_ids(struct perf_cursor *cursor, struct perf_record *out) {
+    out->pid = perf_cursor_s32(cursor);
+    out->tid = perf_cursor_s32(cursor);
 }
 
 /* ---- Tasks. ---- */
 
-static bool use_comm(struct perf_data *data, const struct data_record *record, uint64_t time_ns) {
-    struct data_cursor cursor = data_cursor_of(record->payload);
-    int32_t pid = data_cursor_s32(&cursor), tid = data_cursor_s32(&cursor);
-    if (cursor.is_bad) return false;
-    struct perf_task *task = perf_tasks_find(&data->recording.tasks, 0, pid, tid);
-    data->recording.tasks.has_records = true;
-    if (!task) return true;
-    if (record->misc & MISC_COMM_EXECUTED)
-        perf_programs_execute(&data->recording.tasks, task, data_cursor_name(&cursor), trace_time(time_ns));
-    else
-        perf_tasks_rename(&data->recording.tasks, task, data_cursor_name(&cursor), trace_time(time_ns));
-    return true;
-}
-
-struct task_record {
-    int32_t pid, parent_pid, tid, parent_tid;
-};
-
-static bool parse_task(const struct data_record *record, struct task_record *out) {
-    struct data_cursor cursor = data_cursor_of(record->payload);
-    out->pid = data_cursor_s32(&cursor);
-    out->parent_pid = data_cursor_s32(&cursor);
-    out->tid = data_cursor_s32(&cursor);
-    out->parent_tid = data_cursor_s32(&cursor);
+static bool use_comm(struct data_parser *parser, const struct data_record *record, struct perf_record *out) {
+    struct perf_cursor cursor = perf_cursor_of(record->payload);
+    take_ids(&cursor, out);
+    out->name = perf_cursor_name(&cursor);
+    out->is_exec = record->misc & MISC_COMM_EXECUTED;
+    if (!cursor.is_bad) emit(parser, out, PERF_COMM);
     return !cursor.is_bad;
 }
 
-static bool use_fork(struct perf_data *data, const struct data_record *record, uint64_t time_ns) {
-    struct task_record task;
-    if (!parse_task(record, &task)) return false;
-    struct perf_tasks *tasks = &data->recording.tasks;
-    bool is_synthesized = record->misc & MISC_FORK_SYNTHESIZED;
-    data_code_fork(&data->code, task.pid, task.parent_pid, is_synthesized);
-    const struct perf_task *parent = perf_tasks_find(tasks, 0, task.parent_pid, task.parent_tid);
-    /* The recording does not have the start of a task that ran before the recording began. */
-    if (is_synthesized || !time_ns) {
-        perf_tasks_adopt(tasks, 0, task.pid, task.tid, parent);
-        return true;
-    }
-    perf_tasks_fork(tasks, 0, task.pid, task.tid, parent, trace_time(time_ns));
+static bool parse_task(const struct data_record *record, struct perf_record *out) {
+    struct perf_cursor cursor = perf_cursor_of(record->payload);
+    out->pid = perf_cursor_s32(&cursor);
+    out->fork.parent_pid = perf_cursor_s32(&cursor);
+    out->tid = perf_cursor_s32(&cursor);
+    out->fork.parent_tid = perf_cursor_s32(&cursor);
+    return !cursor.is_bad;
+}
+
+static bool use_fork(struct data_parser *parser, const struct data_record *record, struct perf_record *out) {
+    if (!parse_task(record, out)) return false;
+    out->fork.is_synthesized = record->misc & MISC_FORK_SYNTHESIZED;
+    out->fork.is_before = out->fork.is_synthesized || out->time_ns == TIME_NONE;
+    emit(parser, out, PERF_FORK);
     return true;
 }
 
-static bool use_exit(struct perf_data *data, const struct data_record *record, uint64_t time_ns) {
-    struct task_record task;
-    if (!parse_task(record, &task)) return false;
-    perf_tasks_exit(&data->recording.tasks, 0, task.pid, task.tid, trace_time(time_ns));
+static bool use_exit(struct data_parser *parser, const struct data_record *record, struct perf_record *out) {
+    if (!parse_task(record, out)) return false;
+    emit(parser, out, PERF_EXIT);
     return true;
+}
+
+static bool use_namespaces(struct data_parser *parser, const struct data_record *record, struct perf_record *out) {
+    struct perf_cursor cursor = perf_cursor_of(record->payload);
+    struct perf_namespace kinds[PERF_NAMESPACES_MAX];
+    take_ids(&cursor, out);
+    uint64_t count = perf_cursor_u64(&cursor);
+    if (count > PERF_NAMESPACES_MAX) count = PERF_NAMESPACES_MAX;
+    for (uint64_t i = 0; i < count; i++) {
+        kinds[i].device = perf_cursor_u64(&cursor);
+        kinds[i].inode = perf_cursor_u64(&cursor);
+    }
+    out->namespaces = (struct perf_namespace_list){(uint32_t)count, kinds};
+    if (!cursor.is_bad) emit(parser, out, PERF_NAMESPACES);
+    return !cursor.is_bad;
+}
+
+static bool use_cgroup(struct data_parser *parser, const struct data_record *record, struct perf_record *out) {
+    struct perf_cursor cursor = perf_cursor_of(record->payload);
+    out->cgroup = perf_cursor_u64(&cursor);
+    out->name = perf_cursor_name(&cursor);
+    if (!cursor.is_bad) emit(parser, out, PERF_CGROUP);
+    return !cursor.is_bad;
 }
 
 /* ---- Mappings. ---- */
 
-static void add_mapping(struct perf_data *data, const struct data_record *record, const struct data_mapping *mapping,
-                        int32_t tid) {
-    bool is_kernel = data_record_mode(record) == MODE_KERNEL || mapping->pid == PID_KERNEL;
-    struct data_mapping placed = *mapping;
-    if (is_kernel) placed.pid = PID_KERNEL;
+static void emit_mapping(struct data_parser *parser, const struct data_record *record, struct perf_record *out) {
+    enum record_mode mode = data_record_mode(record);
+    if (mode == MODE_KERNEL) out->pid = PERF_PID_KERNEL;
     /* The kernel of a virtual machine's guest is not the kernel of the machine. */
-    if (data_record_mode(record) == MODE_GUEST_KERNEL || !placed.path.bytes_count) return;
-    data_code_map(&data->code, &placed);
-    if (is_kernel) return;
-    data_jit_offer(&data->jit, placed.pid, placed.path, data->profile->meta.is_clock_monotonic);
-    perf_tasks_find(&data->recording.tasks, 0, placed.pid, tid);
+    if (mode != MODE_GUEST_KERNEL && out->name.bytes_count) emit(parser, out, PERF_MAPPING);
 }
 
 /* Takes the fields that both kinds of records of mappings begin with. */
-static struct data_mapping take_mapping(struct data_cursor *cursor, int32_t *tid) {
-    struct data_mapping mapping = {.pid = data_cursor_s32(cursor)};
-    *tid = data_cursor_s32(cursor);
-    mapping.start = data_cursor_u64(cursor);
-    mapping.size_bytes = data_cursor_u64(cursor);
-    mapping.file_offset = data_cursor_u64(cursor);
-    return mapping;
+static void take_mapping(struct perf_cursor *cursor, struct perf_record *out) {
+    take_ids(cursor, out);
+    out->mapping.start = perf_cursor_u64(cursor);
+    out->mapping.size_bytes = perf_cursor_u64(cursor);
+    out->mapping.file_offset = perf_cursor_u64(cursor);
 }
 
-static bool use_mmap(struct perf_data *data, const struct data_record *record, uint64_t time_ns) {
-    (void)time_ns;
-    int32_t tid;
-    struct data_cursor cursor = data_cursor_of(record->payload);
-    struct data_mapping mapping = take_mapping(&cursor, &tid);
-    mapping.path = data_cursor_name(&cursor);
+static bool use_mmap(struct data_parser *parser, const struct data_record *record, struct perf_record *out) {
+    struct perf_cursor cursor = perf_cursor_of(record->payload);
+    take_mapping(&cursor, out);
+    out->name = perf_cursor_name(&cursor);
     if (cursor.is_bad) return false;
-    if (!(record->misc & MISC_MMAP_DATA)) add_mapping(data, record, &mapping, tid);
+    if (!(record->misc & MISC_MMAP_DATA)) emit_mapping(parser, record, out);
     return true;
 }
 
@@ -119,247 +125,211 @@ static struct text hex_of(struct text bytes, char *hex) {
     return (struct text){hex, 2 * bytes.bytes_count};
 }
 
-static bool use_mmap2(struct perf_data *data, const struct data_record *record, uint64_t time_ns) {
-    (void)time_ns;
-    int32_t tid;
-    struct data_cursor cursor = data_cursor_of(record->payload);
-    struct data_mapping mapping = take_mapping(&cursor, &tid);
-    struct text origin = data_cursor_bytes(&cursor, 4 + BUILD_ID_BYTES);
-    uint32_t protection = data_cursor_u32(&cursor);
-    data_cursor_u32(&cursor);
-    mapping.path = data_cursor_name(&cursor);
-    if (cursor.is_bad) return false;
+static bool use_mmap2(struct data_parser *parser, const struct data_record *record, struct perf_record *out) {
     char hex[2 * BUILD_ID_BYTES + 1];
+    struct perf_cursor cursor = perf_cursor_of(record->payload);
+    take_mapping(&cursor, out);
+    struct text origin = perf_cursor_bytes(&cursor, 4 + BUILD_ID_BYTES);
+    uint32_t protection = perf_cursor_u32(&cursor);
+    perf_cursor_u32(&cursor);
+    out->name = perf_cursor_name(&cursor);
+    if (cursor.is_bad) return false;
     if (record->misc & MISC_MMAP_BUILD_ID) {
         unsigned char size_bytes = (unsigned char)origin.bytes[0];
         size_t id_bytes = size_bytes < BUILD_ID_BYTES ? size_bytes : BUILD_ID_BYTES;
-        mapping.build_id = hex_of(text_slice(origin, 4, 4 + id_bytes), hex);
+        out->text = hex_of(text_slice(origin, 4, 4 + id_bytes), hex);
     }
     /* Mappings of data may replace mappings of code, but only code is ever looked up. perf inject --jit writes the mode
      * of its file in place of the protection. */
-    bool is_code = protection & PROTECTION_EXECUTE || protection > 0xff || mapping.pid == PID_KERNEL;
-    if (is_code && !(record->misc & MISC_MMAP_DATA)) add_mapping(data, record, &mapping, tid);
+    bool is_code = protection & PROTECTION_EXECUTE || protection > 0xff || out->pid == PERF_PID_KERNEL;
+    if (is_code && !(record->misc & MISC_MMAP_DATA)) emit_mapping(parser, record, out);
     return true;
 }
 
-/* Adds or removes code that the kernel generated, such as BPF programs and trampolines. */
-static bool use_ksymbol(struct perf_data *data, const struct data_record *record, uint64_t time_ns) {
-    (void)time_ns;
+/* Tells of code that the kernel generated, such as BPF programs and trampolines. */
+static bool use_ksymbol(struct data_parser *parser, const struct data_record *record, struct perf_record *out) {
     enum { IS_GONE = 1 };
-    struct data_cursor cursor = data_cursor_of(record->payload);
-    struct data_mapping mapping = {.pid = PID_KERNEL, .start = data_cursor_u64(&cursor)};
-    mapping.size_bytes = data_cursor_u32(&cursor);
-    data_cursor_u16(&cursor);
-    uint16_t flags = data_cursor_u16(&cursor);
-    mapping.path = data_cursor_name(&cursor);
+    struct perf_cursor cursor = perf_cursor_of(record->payload);
+    out->pid = PERF_PID_KERNEL;
+    out->mapping.start = perf_cursor_u64(&cursor);
+    out->mapping.size_bytes = perf_cursor_u32(&cursor);
+    perf_cursor_u16(&cursor);
+    uint16_t flags = perf_cursor_u16(&cursor);
+    out->name = perf_cursor_name(&cursor);
     if (cursor.is_bad) return false;
-    if (flags & IS_GONE)
-        data_code_unmap_kernel(&data->code, mapping.start, mapping.size_bytes);
-    else if (mapping.path.bytes_count)
-        data_code_map(&data->code, &mapping);
+    if (flags & IS_GONE || out->name.bytes_count) emit(parser, out, flags & IS_GONE ? PERF_UNMAPPING : PERF_MAPPING);
     return true;
 }
 
 /* ---- What threads do. ---- */
 
-/* Reads the record's trailer. Returns false if it does not name the thread. */
-static bool read_trailer(struct perf_data *data, const struct data_record *record, struct data_sample *ids) {
-    const struct data_attr *attr = data_attrs_of_record(&data->attrs, record->bytes, false);
-    return attr && attr->sample_type & SAMPLE_TID && data_sample_parse_trailer(record, attr, ids);
-}
-
-/* Processes both kinds of switches. The one of whole processors also has the other thread, whose own record follows. */
-static bool use_switch(struct perf_data *data, const struct data_record *record, uint64_t time_ns) {
+/* Takes the task from the record's trailer. Returns the event that the record belongs to, or NULL if it does not name
+ * the task. */
+static const struct data_attr *read_trailer(struct data_parser *parser, const struct data_record *record,
+                                            struct perf_record *out) {
     struct data_sample ids;
-    if (!time_ns || !read_trailer(data, record, &ids)) return false;
-    if (!perf_activity_has_switches(ids.tid)) return true;
-    struct perf_task *task = perf_tasks_find(&data->recording.tasks, 0, ids.pid, ids.tid);
-    if (!task) return true;
-    if (record->misc & MISC_SWITCH_OUT)
-        perf_activity_switch_out(task, record->misc & MISC_SWITCH_PREEMPTED, trace_time(time_ns));
-    else
-        perf_activity_switch_in(&data->recording.activity, task, trace_time(time_ns));
+    const struct data_attr *attr = data_attrs_of_record(&parser->attrs, record->bytes, false);
+    if (!attr || !(attr->sample_type & SAMPLE_TID) || !data_sample_parse_trailer(record, attr, &ids)) return NULL;
+    out->pid = ids.pid;
+    out->tid = ids.tid;
+    return attr;
+}
+
+/* Parses both kinds of switches. The one of whole processors also has the other thread, whose own record follows. */
+static bool use_switch(struct data_parser *parser, const struct data_record *record, struct perf_record *out) {
+    if (out->time_ns == TIME_NONE || !read_trailer(parser, record, out)) return false;
+    out->running.is_out = record->misc & MISC_SWITCH_OUT;
+    out->running.is_preempted = record->misc & MISC_SWITCH_PREEMPTED;
+    emit(parser, out, PERF_SWITCH);
     return true;
 }
 
-static bool use_deferred(struct perf_data *data, const struct data_record *record, uint64_t time_ns) {
-    (void)time_ns;
-    struct data_sample ids;
-    struct data_cursor cursor = data_cursor_of(record->payload);
-    uint64_t cookie = data_cursor_u64(&cursor);
-    struct text chain = data_cursor_words(&cursor, data_cursor_u64(&cursor));
-    if (cursor.is_bad || !read_trailer(data, record, &ids)) return false;
-    data_samples_join(data, record, ids.pid, ids.tid, cookie, chain);
+static bool use_deferred(struct data_parser *parser, const struct data_record *record, struct perf_record *out) {
+    struct perf_cursor cursor = perf_cursor_of(record->payload);
+    out->sample.cookie = perf_cursor_u64(&cursor);
+    struct text chain = perf_cursor_words(&cursor, perf_cursor_u64(&cursor));
+    if (cursor.is_bad || !read_trailer(parser, record, out)) return false;
+    data_samples_use_user_stack(parser, record, chain, out);
     return true;
 }
 
-/* Returns the stream that a record of throttling belongs to. */
-static bool parse_stream(const struct data_record *record, uint64_t *stream) {
-    struct data_cursor cursor = data_cursor_of(record->payload);
-    data_cursor_words(&cursor, 2);
-    *stream = data_cursor_u64(&cursor);
-    return !cursor.is_bad;
+/* Takes the stream that a record of throttling belongs to. */
+static bool parse_stream(const struct data_record *record, struct perf_record *out) {
+    struct perf_cursor cursor = perf_cursor_of(record->payload);
+    perf_cursor_words(&cursor, 2);
+    out->throttle.stream = perf_cursor_u64(&cursor);
+    return out->time_ns != TIME_NONE && !cursor.is_bad;
 }
 
-static bool use_throttle(struct perf_data *data, const struct data_record *record, uint64_t time_ns) {
-    struct data_sample ids;
-    uint64_t stream;
-    if (!time_ns || !read_trailer(data, record, &ids) || !parse_stream(record, &stream)) return false;
-    const struct perf_task *task = perf_tasks_find(&data->recording.tasks, 0, ids.pid, ids.tid);
-    struct text event = perf_events_at(&data->recording.events, ids.attr->event)->name;
-    if (task) perf_activity_throttle(&data->recording.activity, task, stream, event, trace_time(time_ns));
+static bool use_throttle(struct data_parser *parser, const struct data_record *record, struct perf_record *out) {
+    const struct data_attr *attr = read_trailer(parser, record, out);
+    if (!attr || !parse_stream(record, out)) return false;
+    out->throttle.event = attr->event;
+    emit(parser, out, PERF_THROTTLE);
     return true;
 }
 
-static bool use_unthrottle(struct perf_data *data, const struct data_record *record, uint64_t time_ns) {
-    uint64_t stream;
-    if (!time_ns || !parse_stream(record, &stream)) return false;
-    perf_activity_unthrottle(&data->recording.activity, stream, trace_time(time_ns));
-    return true;
-}
-
-static bool use_namespaces(struct perf_data *data, const struct data_record *record, uint64_t time_ns) {
-    struct data_cursor cursor = data_cursor_of(record->payload);
-    int32_t pid = data_cursor_s32(&cursor), tid = data_cursor_s32(&cursor);
-    uint64_t count = data_cursor_u64(&cursor);
-    if (count > PERF_NAMESPACES_MAX) count = PERF_NAMESPACES_MAX;
-    struct perf_namespace namespaces[PERF_NAMESPACES_MAX];
-    for (uint64_t i = 0; i < count; i++) {
-        namespaces[i].device = data_cursor_u64(&cursor);
-        namespaces[i].inode = data_cursor_u64(&cursor);
-    }
-    if (cursor.is_bad) return false;
-    struct perf_task *task = perf_tasks_find(&data->recording.tasks, 0, pid, tid);
-    /* perf itself wrote the records of the threads that were there before, without a time. */
-    if (task)
-        perf_activity_set_namespaces(&data->recording.activity, task, namespaces, (uint32_t)count,
-                                     time_ns ? trace_time(time_ns) : TIME_NONE);
-    return true;
-}
-
-static bool use_cgroup(struct perf_data *data, const struct data_record *record, uint64_t time_ns) {
-    (void)time_ns;
-    struct data_cursor cursor = data_cursor_of(record->payload);
-    uint64_t id = data_cursor_u64(&cursor);
-    if (cursor.is_bad) return false;
-    perf_activity_name_cgroup(&data->recording.activity, id, data_cursor_name(&cursor));
+static bool use_unthrottle(struct data_parser *parser, const struct data_record *record, struct perf_record *out) {
+    if (!parse_stream(record, out)) return false;
+    out->throttle.is_end = true;
+    emit(parser, out, PERF_THROTTLE);
     return true;
 }
 
 /* ---- Losses. ---- */
 
-static void note_lost(struct perf_data *data, const struct data_record *record) {
-    if (!data->lost_count && !data->lost_samples_count) data->first_lost = data_position(record->offset);
-}
-
-static bool use_lost(struct perf_data *data, const struct data_record *record, uint64_t time_ns) {
-    (void)time_ns;
-    struct data_cursor cursor = data_cursor_of(record->payload);
-    data_cursor_u64(&cursor);
-    note_lost(data, record);
-    data->lost_count += data_cursor_u64(&cursor);
+static bool use_lost(struct data_parser *parser, const struct data_record *record, struct perf_record *out) {
+    struct perf_cursor cursor = perf_cursor_of(record->payload);
+    perf_cursor_u64(&cursor);
+    out->loss.count = perf_cursor_u64(&cursor);
+    if (!cursor.is_bad) emit(parser, out, PERF_LOSS);
     return !cursor.is_bad;
 }
 
-static bool use_lost_samples(struct perf_data *data, const struct data_record *record, uint64_t time_ns) {
-    (void)time_ns;
-    struct data_cursor cursor = data_cursor_of(record->payload);
-    note_lost(data, record);
-    data->lost_samples_count += data_cursor_u64(&cursor);
+static bool use_lost_samples(struct data_parser *parser, const struct data_record *record, struct perf_record *out) {
+    struct perf_cursor cursor = perf_cursor_of(record->payload);
+    out->loss = (struct perf_loss){.count = perf_cursor_u64(&cursor), .is_of_samples = true};
+    if (!cursor.is_bad) emit(parser, out, PERF_LOSS);
     return !cursor.is_bad;
 }
 
 /* ---- perf's own records. ---- */
 
-/* Adds the event of an attribute under a default name, until its name is known. */
-static uint32_t add_event(struct perf_data *data, const struct data_attr *attr, uint64_t offset) {
-    char name[64];
-    data_attr_default_name(attr, name, sizeof name);
-    return perf_events_add(&data->recording.events, text_of(name), attr->type == ATTR_TRACEPOINT,
-                           data_position(offset));
-}
-
-uint32_t data_records_add_attr(struct perf_data *data, struct text bytes, uint64_t offset) {
+uint32_t data_records_add_attr(struct data_parser *parser, struct text bytes, uint64_t offset) {
+    enum { CLOCK_OF_BOOT = 1 }; /* CLOCK_MONOTONIC */
     struct data_attr attr;
+    char name[64];
     if (!data_attr_parse(bytes, &attr)) {
-        data_tally(data, DATA_BAD_ATTR, 1, offset);
+        data_tally(parser, TALLY_BAD_ATTR, 1, offset);
         return ID_NONE;
     }
-    attr.event = add_event(data, &attr, offset);
-    if (attr.event == ID_NONE) return ID_NONE;
-    struct perf_header *header = &data->recording.header;
-    if (attr.frequency_hz > 0 && header->frequency_hz <= 0) header->frequency_hz = attr.frequency_hz;
-    struct profile_meta *meta = &data->profile->meta;
-    enum { CLOCK_OF_BOOT = 1 }; /* CLOCK_MONOTONIC */
-    if (attr.has_clock && attr.clock == CLOCK_OF_BOOT) meta->is_clock_monotonic = true;
-    data->has_named_clock |= attr.has_clock;
-    return data_attrs_add(&data->attrs, &attr);
+    attr.event = (uint32_t)parser->attrs.rows.count;
+    uint32_t row = data_attrs_add(&parser->attrs, &attr);
+    if (row == ID_NONE) return ID_NONE;
+    /* The event has a default name until its own is known. */
+    data_attr_default_name(&attr, name, sizeof name);
+    struct perf_record out = {.time_ns = TIME_NONE,
+                              .position = data_position(offset),
+                              .name = text_of(name),
+                              .event = {.event = attr.event,
+                                        .is_tracepoint = attr.type == ATTR_TRACEPOINT,
+                                        .tracepoint_id = attr.config,
+                                        .frequency_hz = attr.frequency_hz,
+                                        .has_clock = attr.has_clock,
+                                        .is_clock_monotonic = attr.has_clock && attr.clock == CLOCK_OF_BOOT}};
+    emit(parser, &out, PERF_EVENT);
+    return row;
 }
 
-static bool use_header_attr(struct perf_data *data, const struct data_record *record, uint64_t time_ns) {
-    (void)time_ns;
+static bool use_header_attr(struct data_parser *parser, const struct data_record *record, struct perf_record *out) {
+    (void)out;
     if (record->payload.bytes_count < 8) return false;
-    uint32_t attr_bytes = data_load_u32(record->payload.bytes + 4);
-    uint32_t row = data_records_add_attr(data, record->payload, record->offset);
+    uint32_t attr_bytes = perf_load_u32(record->payload.bytes + 4);
+    uint32_t row = data_records_add_attr(parser, record->payload, record->offset);
     if (row == ID_NONE) return false;
     struct text ids = text_from(record->payload, attr_bytes);
-    for (size_t i = 0; i < ids.bytes_count / 8; i++) data_attrs_add_id(&data->attrs, data_word_at(ids, i), row);
+    for (size_t i = 0; i < ids.bytes_count / 8; i++) data_attrs_add_id(&parser->attrs, perf_word_at(ids, i), row);
     return true;
 }
 
-static bool use_event_update(struct perf_data *data, const struct data_record *record, uint64_t time_ns) {
-    (void)time_ns;
+void data_records_name_event(struct data_parser *parser, const struct data_attr *attr, struct text name) {
+    struct perf_record out = {.time_ns = TIME_NONE, .name = name, .event = {.event = attr->event}};
+    emit(parser, &out, PERF_EVENT_NAME);
+}
+
+static bool use_event_update(struct data_parser *parser, const struct data_record *record, struct perf_record *out) {
+    (void)out;
     enum { UPDATE_NAME = 2 };
-    struct data_cursor cursor = data_cursor_of(record->payload);
-    uint64_t kind = data_cursor_u64(&cursor), id = data_cursor_u64(&cursor);
+    struct perf_cursor cursor = perf_cursor_of(record->payload);
+    uint64_t kind = perf_cursor_u64(&cursor), id = perf_cursor_u64(&cursor);
     if (cursor.is_bad) return false;
-    const struct data_attr *attr = data_attrs_find(&data->attrs, id);
-    if (kind == UPDATE_NAME && attr)
-        perf_events_set_name(&data->recording.events, attr->event, data_cursor_name(&cursor));
+    const struct data_attr *attr = data_attrs_find(&parser->attrs, id);
+    if (kind == UPDATE_NAME && attr) data_records_name_event(parser, attr, perf_cursor_name(&cursor));
     return true;
 }
 
-/* Says how perf's own clock follows from the processor's counter. A recording with -k has another clock. */
-static bool use_time_conversion(struct perf_data *data, const struct data_record *record, uint64_t time_ns) {
-    (void)time_ns;
+static bool use_time_conversion(struct data_parser *parser, const struct data_record *record, struct perf_record *out) {
     enum { SHIFT_MAX = 63 };
-    struct data_cursor cursor = data_cursor_of(record->payload);
-    uint64_t shift = data_cursor_u64(&cursor), multiplier = data_cursor_u64(&cursor);
-    uint64_t zero_ns = data_cursor_u64(&cursor);
+    struct perf_cursor cursor = perf_cursor_of(record->payload);
+    uint64_t shift = perf_cursor_u64(&cursor), multiplier = perf_cursor_u64(&cursor);
+    uint64_t zero_ns = perf_cursor_u64(&cursor);
     if (cursor.is_bad || shift > SHIFT_MAX || multiplier > UINT32_MAX) return false;
-    data->profile->meta.tick_relation = (struct tick_relation){.is_known = multiplier != 0,
-                                                               .base_ns = (int64_t)zero_ns,
-                                                               .multiplier = (uint32_t)multiplier,
-                                                               .shift = (uint32_t)shift};
+    out->ticks = (struct perf_ticks){(int64_t)zero_ns, (uint32_t)multiplier, (uint32_t)shift};
+    emit(parser, out, PERF_TICKS);
     return true;
 }
 
-static bool use_build_id(struct perf_data *data, const struct data_record *record, uint64_t time_ns) {
-    (void)time_ns;
-    data_features_read_build_id(data, record->bytes);
+static bool use_build_id(struct data_parser *parser, const struct data_record *record, struct perf_record *out) {
+    (void)out;
+    data_features_read_build_id(parser, record->bytes);
     return true;
 }
 
-static bool use_header_feature(struct perf_data *data, const struct data_record *record, uint64_t time_ns) {
-    (void)time_ns;
-    struct data_cursor cursor = data_cursor_of(record->payload);
-    uint64_t bit = data_cursor_u64(&cursor);
+static bool use_header_feature(struct data_parser *parser, const struct data_record *record, struct perf_record *out) {
+    (void)out;
+    struct perf_cursor cursor = perf_cursor_of(record->payload);
+    uint64_t bit = perf_cursor_u64(&cursor);
     if (cursor.is_bad) return false;
-    data_features_read(data, bit, cursor.left, record->offset);
+    data_features_read(parser, bit, cursor.left, record->offset);
     return true;
 }
 
-static bool use_finished_round(struct perf_data *data, const struct data_record *record, uint64_t time_ns) {
+static bool use_finished_round(struct data_parser *parser, const struct data_record *record, struct perf_record *out) {
     (void)record;
-    (void)time_ns;
-    data_order_end_round(&data->order);
+    (void)out;
+    data_order_end_round(&parser->order);
+    return true;
+}
+
+static bool use_sample(struct data_parser *parser, const struct data_record *record, struct perf_record *out) {
+    data_samples_use(parser, record, out);
     return true;
 }
 
 /* ---- All records. ---- */
 
-/* The types of records. A record without `use` is ignored. is_lost: the record has data for which profiles have no
- * place. */
+/* The types of records. A record without `use` is ignored. Samples are counted by what becomes of them. is_lost: the
+ * record has data for which profiles have no place. */
 static const struct {
     const char *name;
     record_user *use;
@@ -373,6 +343,7 @@ static const struct {
     [RECORD_UNTHROTTLE] = {"UNTHROTTLE", use_unthrottle, false},
     [RECORD_FORK] = {"FORK", use_fork, false},
     [RECORD_READ] = {"READ", NULL, true},
+    [RECORD_SAMPLE] = {"SAMPLE", use_sample, false},
     [RECORD_MMAP2] = {"MMAP2", use_mmap2, false},
     [11] = {"AUX", NULL, true},
     [12] = {"ITRACE_START", NULL, true},
@@ -410,50 +381,39 @@ static const struct {
 
 enum { RECORD_TABLE_COUNT = sizeof record_table / sizeof *record_table, COUNTED_TYPE_MAX = 255 };
 
-static void count_record(struct perf_data *data, const struct data_record *record) {
+static void count_record(struct data_parser *parser, const struct data_record *record) {
     uint32_t type = record->type < COUNTED_TYPE_MAX ? record->type : COUNTED_TYPE_MAX;
-    if (!data->record_counts[type]++) data->first_records[type] = data_position(record->offset);
+    if (!parser->record_counts[type]++) parser->first_records[type] = data_position(record->offset);
 }
 
 void data_records_use(void *context, const struct data_record *record, uint64_t time_ns) {
-    struct perf_data *data = context;
-    if (time_ns) data->last_time_ns = trace_time(time_ns);
-    if (time_ns) data_jit_advance(&data->jit, data->last_time_ns);
-    if (record->type == RECORD_SAMPLE) {
-        data_samples_use(data, record, time_ns);
-        return;
-    }
+    struct data_parser *parser = context;
+    struct perf_record out = {.time_ns = trace_time(time_ns), .position = data_position(record->offset)};
     record_user *use = record->type < RECORD_TABLE_COUNT ? record_table[record->type].use : NULL;
-    if (!use || use(data, record, time_ns))
-        count_record(data, record);
-    else
-        data_tally(data, DATA_DAMAGED_RECORD, 1, record->offset);
+    if (use && !use(parser, record, &out))
+        data_tally(parser, TALLY_DAMAGED_RECORD, 1, record->offset);
+    else if (record->type != RECORD_SAMPLE)
+        count_record(parser, record);
 }
 
-uint64_t data_records_take(struct perf_data *data, const struct data_record *record) {
+uint64_t data_records_take(struct data_parser *parser, const struct data_record *record) {
     uint64_t time_ns = 0;
     const struct data_attr *attr = NULL;
     if (record->type < RECORD_USER_FIRST)
-        attr = data_attrs_of_record(&data->attrs, record->bytes, record->type == RECORD_SAMPLE);
+        attr = data_attrs_of_record(&parser->attrs, record->bytes, record->type == RECORD_SAMPLE);
     if (attr && data_record_time(record, attr, &time_ns) && time_ns)
-        data_order_add(&data->order, record, time_ns);
+        data_order_add(&parser->order, record, time_ns);
     else
-        data_records_use(data, record, time_ns);
+        data_records_use(parser, record, time_ns);
     return time_ns;
 }
 
-static const char *record_name(uint32_t type) {
-    const char *name = type < RECORD_TABLE_COUNT ? record_table[type].name : NULL;
-    return name;
-}
-
-void data_records_enter(struct perf_data *data) {
-    struct ledger *ledger = &data->profile->ledger;
+void data_records_count(struct data_parser *parser) {
     for (uint32_t type = 0; type <= COUNTED_TYPE_MAX; type++) {
-        uint64_t count = data->record_counts[type];
+        uint64_t count = parser->record_counts[type];
         if (!count) continue;
         char cause[64];
-        const char *name = record_name(type);
+        const char *name = type < RECORD_TABLE_COUNT ? record_table[type].name : NULL;
         if (name)
             snprintf(cause, sizeof cause, "%s record", name);
         else if (type < COUNTED_TYPE_MAX)
@@ -461,8 +421,10 @@ void data_records_enter(struct perf_data *data) {
         else
             snprintf(cause, sizeof cause, "record of an unknown type above 254");
         bool is_lost = !name || record_table[type].is_lost;
-        ledger_read(ledger, LEDGER_RECORDS, count);
-        ledger_enter(ledger, LEDGER_RECORDS, is_lost ? LEDGER_LOST : LEDGER_KEPT, text_of(cause), count,
-                     &data->first_records[type]);
+        struct perf_record out = {.time_ns = TIME_NONE,
+                                  .position = parser->first_records[type],
+                                  .name = text_of(cause),
+                                  .count = {LEDGER_RECORDS, is_lost ? LEDGER_LOST : LEDGER_KEPT, count}};
+        emit(parser, &out, PERF_COUNT);
     }
 }

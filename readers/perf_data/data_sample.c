@@ -3,90 +3,90 @@
 /* ---- Fields. ---- */
 
 /* Parses counters: a single value followed by optional words, or a group with one value per member. */
-static void parse_read(struct data_cursor *cursor, const struct data_attr *attr, struct data_sample *sample) {
+static void parse_read(struct perf_cursor *cursor, const struct data_attr *attr, struct data_sample *sample) {
     uint64_t format = attr->read_format;
     uint64_t common = (uint64_t)__builtin_popcountll(format & (READ_ENABLED | READ_RUNNING));
     uint64_t own = 1 + (uint64_t)__builtin_popcountll(format & (READ_ID | READ_LOST));
     uint64_t count = 1;
     sample->read_words = (uint32_t)own;
     if (format & READ_GROUP) {
-        count = data_cursor_u64(cursor);
-        data_cursor_words(cursor, common);
+        count = perf_cursor_u64(cursor);
+        perf_cursor_words(cursor, common);
         if (count > UINT16_MAX) count = UINT32_MAX; /* more than any record holds */
-        sample->reads = data_cursor_words(cursor, count * own);
+        sample->reads = perf_cursor_words(cursor, count * own);
         return;
     }
     /* In a single counter, the common words are between the value and the id. */
     sample->read_words += (uint32_t)common;
-    sample->reads = data_cursor_words(cursor, own + common);
+    sample->reads = perf_cursor_words(cursor, own + common);
 }
 
 struct data_read data_sample_read(const struct data_sample *sample, size_t index) {
     uint64_t format = sample->attr->read_format;
     size_t first = index * sample->read_words;
     size_t id_word = format & READ_GROUP ? 1 : 1 + (size_t)__builtin_popcountll(format & (READ_ENABLED | READ_RUNNING));
-    return (struct data_read){.value = data_word_at(sample->reads, first),
-                              .id = format & READ_ID ? data_word_at(sample->reads, first + id_word) : 0};
+    return (struct data_read){.value = perf_word_at(sample->reads, first),
+                              .id = format & READ_ID ? perf_word_at(sample->reads, first + id_word) : 0};
 }
 
-static void parse_branches(struct data_cursor *cursor, const struct data_attr *attr, struct data_sample *sample) {
+static void parse_branches(struct perf_cursor *cursor, const struct data_attr *attr, struct data_sample *sample) {
     enum { BRANCH_WORDS = 3 };
-    uint64_t count = data_cursor_u64(cursor);
-    if (attr->branch_type & BRANCH_HW_INDEX) data_cursor_u64(cursor);
+    uint64_t count = perf_cursor_u64(cursor);
+    if (attr->branch_type & BRANCH_HW_INDEX) perf_cursor_u64(cursor);
     if (count > UINT16_MAX) count = UINT32_MAX / BRANCH_WORDS;
-    sample->branches = data_cursor_words(cursor, count * BRANCH_WORDS);
-    if (attr->branch_type & BRANCH_COUNTERS) data_cursor_words(cursor, count);
+    sample->branches = perf_cursor_words(cursor, count * BRANCH_WORDS);
+    if (attr->branch_type & BRANCH_COUNTERS) perf_cursor_words(cursor, count);
 }
 
-static void parse_registers(struct data_cursor *cursor, uint64_t mask, struct data_sample *sample) {
-    sample->registers_abi = data_cursor_u64(cursor);
-    if (sample->registers_abi) sample->registers = data_cursor_words(cursor, (uint64_t)__builtin_popcountll(mask));
+static void parse_registers(struct perf_cursor *cursor, uint64_t mask, struct data_sample *sample) {
+    sample->registers_abi = perf_cursor_u64(cursor);
+    if (sample->registers_abi) sample->registers = perf_cursor_words(cursor, (uint64_t)__builtin_popcountll(mask));
 }
 
-static void parse_stack(struct data_cursor *cursor, struct data_sample *sample) {
-    uint64_t size_bytes = data_cursor_u64(cursor);
+static void parse_stack(struct perf_cursor *cursor, struct data_sample *sample) {
+    uint64_t size_bytes = perf_cursor_u64(cursor);
     if (!size_bytes) return;
-    struct text copied = data_cursor_bytes(cursor, size_bytes);
-    uint64_t valid_bytes = data_cursor_u64(cursor);
+    struct text copied = perf_cursor_bytes(cursor, size_bytes);
+    uint64_t valid_bytes = perf_cursor_u64(cursor);
     sample->has_copied_stack = !cursor->is_bad;
     sample->stack = text_slice(copied, 0, valid_bytes < copied.bytes_count ? (size_t)valid_bytes : copied.bytes_count);
 }
 
 /* Parses the control group, and skips the fields before it. */
-static void parse_cgroup(struct data_cursor *cursor, const struct data_attr *attr, struct data_sample *sample) {
+static void parse_cgroup(struct perf_cursor *cursor, const struct data_attr *attr, struct data_sample *sample) {
     uint64_t fields = attr->sample_type;
-    data_cursor_words(cursor, fields & (SAMPLE_WEIGHT | SAMPLE_WEIGHT_STRUCT) ? 1 : 0);
-    data_cursor_words(cursor, (uint64_t)__builtin_popcountll(fields & (SAMPLE_DATA_SOURCE | SAMPLE_TRANSACTION)));
-    if (fields & SAMPLE_REGS_INTR && data_cursor_u64(cursor))
-        data_cursor_words(cursor, (uint64_t)__builtin_popcountll(attr->registers_intr));
-    if (fields & SAMPLE_PHYSICAL_ADDR) data_cursor_u64(cursor);
-    sample->cgroup = data_cursor_u64(cursor);
+    perf_cursor_words(cursor, fields & (SAMPLE_WEIGHT | SAMPLE_WEIGHT_STRUCT) ? 1 : 0);
+    perf_cursor_words(cursor, (uint64_t)__builtin_popcountll(fields & (SAMPLE_DATA_SOURCE | SAMPLE_TRANSACTION)));
+    if (fields & SAMPLE_REGS_INTR && perf_cursor_u64(cursor))
+        perf_cursor_words(cursor, (uint64_t)__builtin_popcountll(attr->registers_intr));
+    if (fields & SAMPLE_PHYSICAL_ADDR) perf_cursor_u64(cursor);
+    sample->cgroup = perf_cursor_u64(cursor);
 }
 
-static void parse_ids(struct data_cursor *cursor, struct data_sample *sample) {
-    sample->pid = data_cursor_s32(cursor);
-    sample->tid = data_cursor_s32(cursor);
+static void parse_ids(struct perf_cursor *cursor, struct data_sample *sample) {
+    sample->pid = perf_cursor_s32(cursor);
+    sample->tid = perf_cursor_s32(cursor);
 }
 
 bool data_sample_parse(const struct data_record *record, const struct data_attr *attr, struct data_sample *sample) {
-    struct data_cursor cursor = data_cursor_of(record->payload);
+    struct perf_cursor cursor = perf_cursor_of(record->payload);
     uint64_t fields = attr->sample_type;
     *sample = (struct data_sample){.attr = attr, .pid = -1, .tid = -1};
-    if (fields & SAMPLE_IDENTIFIER) sample->id = data_cursor_u64(&cursor);
-    if (fields & SAMPLE_IP) sample->ip = data_cursor_u64(&cursor);
+    if (fields & SAMPLE_IDENTIFIER) sample->id = perf_cursor_u64(&cursor);
+    if (fields & SAMPLE_IP) sample->ip = perf_cursor_u64(&cursor);
     if (fields & SAMPLE_TID) parse_ids(&cursor, sample);
-    if (fields & SAMPLE_TIME) sample->time_ns = data_cursor_u64(&cursor);
-    if (fields & SAMPLE_ADDR) sample->address = data_cursor_u64(&cursor);
-    if (fields & SAMPLE_ID) sample->id = data_cursor_u64(&cursor);
-    if (fields & SAMPLE_STREAM_ID) data_cursor_u64(&cursor);
+    if (fields & SAMPLE_TIME) sample->time_ns = perf_cursor_u64(&cursor);
+    if (fields & SAMPLE_ADDR) sample->address = perf_cursor_u64(&cursor);
+    if (fields & SAMPLE_ID) sample->id = perf_cursor_u64(&cursor);
+    if (fields & SAMPLE_STREAM_ID) perf_cursor_u64(&cursor);
     if (fields & SAMPLE_CPU) {
-        sample->cpu = data_cursor_u32(&cursor);
-        data_cursor_u32(&cursor);
+        sample->cpu = perf_cursor_u32(&cursor);
+        perf_cursor_u32(&cursor);
     }
-    if (fields & SAMPLE_PERIOD) sample->period = data_cursor_u64(&cursor);
+    if (fields & SAMPLE_PERIOD) sample->period = perf_cursor_u64(&cursor);
     if (fields & SAMPLE_READ) parse_read(&cursor, attr, sample);
-    if (fields & SAMPLE_CALLCHAIN) sample->callchain = data_cursor_words(&cursor, data_cursor_u64(&cursor));
-    if (fields & SAMPLE_RAW) sample->raw = data_cursor_bytes(&cursor, data_cursor_u32(&cursor));
+    if (fields & SAMPLE_CALLCHAIN) sample->callchain = perf_cursor_words(&cursor, perf_cursor_u64(&cursor));
+    if (fields & SAMPLE_RAW) sample->raw = perf_cursor_bytes(&cursor, perf_cursor_u32(&cursor));
     if (fields & SAMPLE_BRANCH_STACK) parse_branches(&cursor, attr, sample);
     if (fields & SAMPLE_REGS_USER) parse_registers(&cursor, attr->registers_user, sample);
     if (fields & SAMPLE_STACK_USER) parse_stack(&cursor, sample);
@@ -110,11 +110,11 @@ static struct text trailer_of(const struct data_record *record, const struct dat
 bool data_sample_parse_trailer(const struct data_record *record, const struct data_attr *attr,
                                struct data_sample *sample) {
     struct text trailer = trailer_of(record, attr);
-    struct data_cursor cursor = data_cursor_of(trailer);
+    struct perf_cursor cursor = perf_cursor_of(trailer);
     *sample = (struct data_sample){.attr = attr, .pid = -1, .tid = -1};
     if (!trailer.bytes_count) return false;
     if (attr->sample_type & SAMPLE_TID) parse_ids(&cursor, sample);
-    if (attr->sample_type & SAMPLE_TIME) sample->time_ns = data_cursor_u64(&cursor);
+    if (attr->sample_type & SAMPLE_TIME) sample->time_ns = perf_cursor_u64(&cursor);
     return true;
 }
 
@@ -127,6 +127,6 @@ bool data_record_time(const struct data_record *record, const struct data_attr *
     uint64_t before = fields & (is_sample ? SAMPLE_IDENTIFIER | SAMPLE_IP | SAMPLE_TID : SAMPLE_TID);
     size_t place = 8 * (size_t)__builtin_popcountll(before);
     if (bytes.bytes_count < place + 8) return false;
-    *time_ns = data_load_u64(bytes.bytes + place);
+    *time_ns = perf_load_u64(bytes.bytes + place);
     return true;
 }

@@ -3,7 +3,7 @@
 #define GECKO_DATA_SAMPLE_H
 
 #include "data_attr.h"
-#include "data_cursor.h"
+#include "readers/perf/perf_cursor.h"
 
 /* A record. Every record begins with its type, flags and size. */
 struct data_record {

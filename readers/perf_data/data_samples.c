@@ -1,16 +1,24 @@
-/* Processes samples: builds the stack of each, and finds the events that it counts for. */
+/* Parses samples: their stacks, and the events that they count for. */
+#include "data_parser.h"
 #include "libconvert/base/memory.h"
-#include "perf_data_internal.h"
-#include "readers/perf/perf_deferred.h"
 
 /* What "perf mem" and options such as --phys-data add to samples, besides the address of the data. */
 static const uint64_t MEMORY_FIELDS =
     SAMPLE_WEIGHT | SAMPLE_WEIGHT_STRUCT | SAMPLE_DATA_SOURCE | SAMPLE_TRANSACTION | SAMPLE_PHYSICAL_ADDR;
 
-/* Assumed interval between samples without a time. */
-static const int64_t MADE_UP_INTERVAL_NS = 1000000;
-
 /* ---- Stacks, from the innermost frame out. ---- */
+
+/* Running out of memory is latched. */
+static void push(struct data_parser *parser, uint64_t address, uint32_t flags) {
+    if (parser->place_count == parser->place_capacity) {
+        uint32_t capacity = parser->place_capacity ? parser->place_capacity * 2 : 256;
+        struct perf_place *places = memory_resize(parser->failure, parser->places, capacity * sizeof *places);
+        if (!places) return;
+        parser->places = places;
+        parser->place_capacity = capacity;
+    }
+    parser->places[parser->place_count++] = (struct perf_place){address, flags};
+}
 
 enum { CONTEXT_USER = -512 };
 
@@ -54,7 +62,7 @@ static uint32_t mode_flags(const struct data_record *record) {
 
 static bool has_user_part(struct text chain) {
     for (size_t i = 0; i < chain.bytes_count / 8; i++)
-        if ((int64_t)data_word_at(chain, i) == CONTEXT_USER) return true;
+        if ((int64_t)perf_word_at(chain, i) == CONTEXT_USER) return true;
     return false;
 }
 
@@ -69,21 +77,21 @@ static bool has_branch_calls(const struct data_sample *sample) {
  * frame pointers of the user code, after a marker of another mode, which is wrong. A word that is neither an address
  * nor a marker makes the rest of the chain garbage. perf then drops the whole chain, but this function keeps the words
  * before the garbage. */
-static void push_callchain(struct perf_data *data, const struct data_record *record, struct text chain,
-                           bool is_without_user) {
+static void push_callchain(struct data_parser *parser, const struct data_record *record, struct text chain,
+                           bool is_without_user, struct perf_record *out) {
     uint32_t flags = mode_flags(record);
     bool is_exact = true, has_user_code = false;
     size_t count = chain.bytes_count / 8;
     for (size_t i = 0; i < count; i++) {
-        uint64_t word = data_word_at(chain, i);
+        uint64_t word = perf_word_at(chain, i);
         if ((int64_t)word == CONTEXT_DEFERRED && i + 1 < count) {
-            data->cookie = data_word_at(chain, i + 1);
+            out->sample.cookie = perf_word_at(chain, i + 1);
             return;
         }
         if ((int64_t)word < 0 && (int64_t)word >= CONTEXT_LOWEST) {
             const struct context *context = find_context((int64_t)word);
             if (!context) {
-                data_tally(data, DATA_BAD_CHAIN, 1, record->offset);
+                data_tally(parser, TALLY_BAD_CHAIN, 1, record->offset);
                 return;
             }
             if (has_user_code) continue;
@@ -93,181 +101,96 @@ static void push_callchain(struct perf_data *data, const struct data_record *rec
             if (is_without_user && has_user_code) return;
             continue;
         }
-        data_stacks_push(&data->stacks, word, flags | (is_exact ? 0 : (uint32_t)ADDRESS_IS_RETURN));
+        push(parser, word, flags | (is_exact ? 0 : (uint32_t)ADDRESS_IS_RETURN));
         is_exact = false;
     }
 }
 
 /* Pushes a call stack of branches. The newest branch led to the function in which the sample was taken. Each branch is
  * a call within the function that the next branch called. */
-static void push_branch_calls(struct perf_data *data, const struct data_sample *sample) {
+static void push_branch_calls(struct data_parser *parser, const struct data_sample *sample) {
     enum { BRANCH_WORDS = 3, FROM = 0, TO = 1 };
-    data_stacks_push(&data->stacks, data_word_at(sample->branches, TO), 0);
+    push(parser, perf_word_at(sample->branches, TO), 0);
     for (size_t i = 0; i < sample->branches.bytes_count / (8 * BRANCH_WORDS); i++)
-        data_stacks_push(&data->stacks, data_word_at(sample->branches, i * BRANCH_WORDS + FROM), 0);
+        push(parser, perf_word_at(sample->branches, i * BRANCH_WORDS + FROM), 0);
 }
 
-/* Pushes the user part of the stack from the copied stack. The callchain of such samples has no user part. */
-static void push_copied_stack(struct perf_data *data, const struct data_record *record,
-                              const struct data_sample *sample) {
-    bool is_cut;
-    size_t count = data_unwind_walk(&data->unwind, sample, &is_cut);
-    for (size_t i = 0; i < count; i++) {
-        const struct unwound_frame *frame = &data->unwind.frames[i];
-        data_stacks_push(&data->stacks, frame->address, frame->is_exact ? 0 : (uint32_t)ADDRESS_IS_RETURN);
-    }
-    if (!is_cut) return;
-    data_stacks_push(&data->stacks, 0, ADDRESS_IS_CUT);
-    data_tally(data, DATA_CUT_STACK, 1, record->offset);
-}
-
-static uint32_t read_stack(struct perf_data *data, const struct data_record *record, const struct data_sample *sample) {
-    data_stacks_clear(&data->stacks);
-    data->cookie = 0;
-    push_callchain(data, record, sample->callchain, has_branch_calls(sample));
+/* Parses the stack of a sample, but for what is further out in the copied stack. */
+static void parse_stack(struct data_parser *parser, const struct data_record *record, const struct data_sample *sample,
+                        struct perf_record *out) {
+    parser->place_count = 0;
+    push_callchain(parser, record, sample->callchain, has_branch_calls(sample), out);
     if (has_branch_calls(sample))
-        push_branch_calls(data, sample);
+        push_branch_calls(parser, sample);
     else if (sample->branches.bytes_count)
-        data_tally(data, DATA_BRANCHES, 1, record->offset);
-    if (sample->attr->sample_type & SAMPLE_STACK_USER) push_copied_stack(data, record, sample);
-    data->has_no_kernel = data->cookie && !data->stacks.count;
-    if (!data->stacks.count && sample->attr->sample_type & SAMPLE_IP)
-        data_stacks_push(&data->stacks, sample->ip, mode_flags(record));
-    return data_stacks_row(&data->stacks, sample->pid, sample->tid);
+        data_tally(parser, TALLY_BRANCHES, 1, record->offset);
+    out->sample.places = parser->places;
+    out->sample.place_count = parser->place_count;
+    out->sample.has_stack = sample->attr->sample_type & SAMPLE_CALLCHAIN;
+    out->sample.is_interrupted = out->sample.cookie && !parser->place_count;
+    out->sample.is_in_kernel = mode_flags(record) & ADDRESS_IS_KERNEL;
 }
 
-/* ---- Occurrences. ---- */
+/* ---- Events. ---- */
 
-static int64_t time_of(struct perf_data *data, uint64_t time_ns, uint64_t offset) {
-    if (time_ns) {
-        data->recording.has_times = true;
-        return data->last_time_ns;
-    }
-    data_tally(data, DATA_NO_TIME, 1, offset);
-    return data->last_time_ns += MADE_UP_INTERVAL_NS;
-}
-
-static void keep_tracepoint(struct perf_data *data, const struct data_sample *sample,
-                            const struct perf_occurrence *occurrence) {
-    struct data_tracepoint *tracepoint = column_push(&data->tracepoints);
-    if (tracepoint)
-        *tracepoint =
-            (struct data_tracepoint){*occurrence, sample->attr->config, arena_copy(&data->texts, sample->raw)};
-}
-
-/* Adds an occurrence of an event to its thread. `stack` is a stack row of data_code, which renumber_stacks replaces at
- * the end. */
-static void add_occurrence(struct perf_data *data, const struct data_sample *sample,
-                           const struct perf_occurrence *occurrence, uint32_t stack) {
-    bool is_tracepoint = perf_events_at(&data->recording.events, occurrence->event)->is_tracepoint;
-    bool has_walked_stack = sample->attr->sample_type & SAMPLE_CALLCHAIN;
-    if (is_tracepoint && !has_walked_stack) {
-        keep_tracepoint(data, sample, occurrence);
-        return;
-    }
-    if (stack == ID_NONE) {
-        data_tally(data, DATA_NO_STACK, 1, occurrence->position.offset);
-        return;
-    }
-    bool is_jump = false;
-    struct perf_series *series = perf_recording_add_sample(&data->recording, occurrence, (stack_id){stack}, &is_jump);
-    if (series && data->cookie &&
-        !perf_deferred_add(&data->recording.tasks, occurrence->task, series, data->cookie, data->has_no_kernel,
-                           occurrence->position))
-        data_tally(data, DATA_NO_USER_STACK, 1, occurrence->position.offset);
-    data_tally(data, DATA_JUMP, is_jump, occurrence->position.offset);
-    data_tally(data, DATA_TRACEPOINT_FIELDS, is_tracepoint && sample->raw.bytes_count, occurrence->position.offset);
-}
-
-/* Adds an occurrence of each event whose counter has changed since the previous sample. */
-static void add_counted(struct perf_data *data, const struct data_sample *sample,
-                        const struct perf_occurrence *occurrence, uint32_t stack) {
+/* Emits the sample for each event whose counter has changed since the previous sample. */
+static void emit_counted(struct data_parser *parser, const struct data_sample *sample, struct perf_record *out) {
+    out->sample.event = ID_NONE;
+    perf_emit(parser->sink, out);
+    out->sample.is_repeated = out->sample.has_period = true;
     for (size_t i = 0; i < data_sample_read_count(sample); i++) {
         struct data_read read = data_sample_read(sample, i);
         const struct data_attr *attr;
         bool has_id = sample->attr->read_format & READ_ID;
-        struct perf_occurrence counted = *occurrence;
-        counted.period = data_attrs_count(&data->attrs, has_id ? read.id : sample->id, read.value, &attr);
-        counted.has_period = true;
-        if (attr) counted.event = attr->event;
+        out->sample.period = data_attrs_count(&parser->attrs, has_id ? read.id : sample->id, read.value, &attr);
         if (!attr)
-            data_tally(data, DATA_UNKNOWN_EVENT, 1, occurrence->position.offset);
-        else if (counted.period)
-            add_occurrence(data, sample, &counted, stack);
+            data_tally(parser, TALLY_UNKNOWN_EVENT, 1, out->position.offset);
+        else if (out->sample.period) {
+            out->sample.event = attr->event;
+            perf_emit(parser->sink, out);
+        }
     }
 }
 
-/* Begins to load the kernel's symbols at the first sample of kernel code. */
-static void load_kernel_ahead(struct perf_data *data, const struct data_record *record) {
-    if (data->kernel.is_begun || !data->has_threads || !data->folders) return;
-    if (!(mode_flags(record) & ADDRESS_IS_KERNEL)) return;
-    struct data_kernel_identity identity = data_kernel_identify(data);
-    data_kernel_ahead_begin(&data->kernel, &identity, data->folders, data->profile->failure->memory);
-}
-
-void data_samples_use(struct perf_data *data, const struct data_record *record, uint64_t time_ns) {
-    const struct data_attr *attr = data_attrs_of_record(&data->attrs, record->bytes, true);
+void data_samples_use(struct data_parser *parser, const struct data_record *record, struct perf_record *out) {
+    const struct data_attr *attr = data_attrs_of_record(&parser->attrs, record->bytes, true);
     struct data_sample sample;
     if (!attr || !data_sample_parse(record, attr, &sample)) {
-        data_tally(data, attr ? DATA_BAD_SAMPLE : DATA_UNKNOWN_EVENT, 1, record->offset);
+        data_tally(parser, attr ? TALLY_BAD_SAMPLE : TALLY_UNKNOWN_EVENT, 1, record->offset);
         return;
     }
-    struct perf_occurrence occurrence = {
-        .task = perf_tasks_find(&data->recording.tasks, 0, sample.pid, sample.tid),
-        .event = attr->event,
-        .time_ns = time_of(data, time_ns, record->offset),
-        .processor = attr->sample_type & SAMPLE_CPU && sample.cpu <= INT32_MAX ? (int32_t)sample.cpu : -1,
-        .has_period = attr->sample_type & SAMPLE_PERIOD,
-        .period = sample.period,
-        .position = data_position(record->offset),
-    };
-    if (!occurrence.task) return;
-    load_kernel_ahead(data, record);
-    data_tally(data, DATA_ADDRESS, sample.address || attr->sample_type & MEMORY_FIELDS, record->offset);
-    if (attr->sample_type & SAMPLE_CPU) data_tally(data, DATA_CPU, 1, record->offset);
-    if (sample.cgroup)
-        perf_activity_set_cgroup(&data->recording.activity, occurrence.task, sample.cgroup, occurrence.time_ns);
-    if (attr->sample_type & SAMPLE_CALLCHAIN) data->recording.has_stacks = true;
-    uint32_t stack = read_stack(data, record, &sample);
-    if (attr->sample_type & SAMPLE_READ && (attr->read_format & READ_ID || sample.id))
-        add_counted(data, &sample, &occurrence, stack);
+    uint64_t fields = attr->sample_type;
+    const struct perf_place only = {sample.ip, mode_flags(record)};
+    const struct perf_stack_copy copy = {sample.registers_abi, attr->registers_user, sample.registers, sample.stack};
+    out->type = PERF_SAMPLE;
+    out->pid = sample.pid;
+    out->tid = sample.tid;
+    out->text = sample.raw;
+    out->sample =
+        (struct perf_sample){.event = attr->event,
+                             .processor = fields & SAMPLE_CPU && sample.cpu <= INT32_MAX ? (int32_t)sample.cpu : -1,
+                             .has_period = fields & SAMPLE_PERIOD,
+                             .period = sample.period,
+                             .is_raw = true,
+                             .cgroup = sample.cgroup,
+                             .copy = fields & SAMPLE_STACK_USER ? &copy : NULL,
+                             .only = fields & SAMPLE_IP ? &only : NULL};
+    data_tally(parser, TALLY_ADDRESS, sample.address || fields & MEMORY_FIELDS, record->offset);
+    parse_stack(parser, record, &sample, out);
+    if (fields & SAMPLE_READ && (attr->read_format & READ_ID || sample.id))
+        emit_counted(parser, &sample, out);
     else
-        add_occurrence(data, &sample, &occurrence, stack);
+        perf_emit(parser->sink, out);
 }
 
-/* ---- Deferred user stacks. ---- */
-
-/* A user stack belongs to all samples that were taken in the thread's current system call or interrupt. Waiting samples
- * with another cookie are older; their user stack was lost. */
-void data_samples_join(struct perf_data *data, const struct data_record *record, int32_t pid, int32_t tid,
-                       uint64_t cookie, struct text chain) {
-    struct perf_tasks *tasks = &data->recording.tasks;
-    struct perf_task *task = perf_tasks_find(tasks, 0, pid, tid);
-    if (!task) return;
-    data_stacks_clear(&data->stacks);
-    push_callchain(data, record, chain, false);
-    uint32_t outer = data_stacks_row(&data->stacks, pid, tid);
-    bool is_used = false;
-    struct perf_deferred *deferred = perf_deferred_take(tasks, task);
-    for (struct perf_deferred *next; deferred; deferred = next) {
-        next = deferred->next;
-        stack_id *stack = perf_deferred_stack(deferred);
-        bool is_joined = deferred->cookie == cookie;
-        if (is_joined)
-            stack->index = data_code_call(&data->code, outer, deferred->is_empty ? ID_NONE : stack->index);
-        else
-            data_tally(data, DATA_NO_USER_STACK, 1, deferred->position.offset);
-        is_used = is_used || is_joined;
-        memory_free(deferred);
-    }
-    data_tally(data, DATA_UNUSED_USER_STACK, !is_used, record->offset);
-}
-
-void data_samples_finish(struct perf_data *data) {
-    const struct column *rows = &data->recording.tasks.rows;
-    for (size_t i = 0; data->recording.tasks.deferred_count && i < rows->count; i++) {
-        const struct perf_task *task = column_at(rows, i);
-        for (const struct perf_deferred *deferred = task->deferred; deferred; deferred = deferred->next)
-            data_tally(data, DATA_NO_USER_STACK, 1, deferred->position.offset);
-    }
+void data_samples_use_user_stack(struct data_parser *parser, const struct data_record *record, struct text chain,
+                                 struct perf_record *out) {
+    uint64_t cookie = out->sample.cookie;
+    parser->place_count = 0;
+    push_callchain(parser, record, chain, false, out);
+    out->type = PERF_USER_STACK;
+    out->sample.cookie = cookie;
+    out->sample.places = parser->places;
+    out->sample.place_count = parser->place_count;
+    perf_emit(parser->sink, out);
 }

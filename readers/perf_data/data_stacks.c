@@ -10,7 +10,7 @@ struct recent_stack {
     uint32_t count;  /* depths that are known; 0: none */
     uint64_t moment; /* of data_code, when the rows were made */
     struct {
-        struct data_place place;
+        struct perf_place place;
         uint64_t row; /* the stack row of the frames up to this one */
     } * depths;       /* owned; room for RECENT_DEPTH_MAX */
 };
@@ -32,7 +32,7 @@ void data_stacks_fini(struct data_stacks *stacks) {
 static bool grow(struct data_stacks *stacks) {
     struct failure *failure = stacks->code->profile->failure;
     size_t capacity = stacks->capacity ? stacks->capacity * 2 : 256;
-    struct data_place *places = memory_resize(failure, stacks->places, capacity * sizeof *places);
+    struct perf_place *places = memory_resize(failure, stacks->places, capacity * sizeof *places);
     if (!places) return false;
     stacks->places = places;
     uint32_t *rows = memory_resize(failure, stacks->rows, capacity * sizeof *rows);
@@ -44,7 +44,7 @@ static bool grow(struct data_stacks *stacks) {
 
 void data_stacks_push(struct data_stacks *stacks, uint64_t address, uint32_t flags) {
     if (stacks->count == stacks->capacity && !grow(stacks)) return;
-    stacks->places[stacks->count++] = (struct data_place){address, flags};
+    stacks->places[stacks->count++] = (struct perf_place){address, flags};
 }
 
 /* Returns where the thread's last stack is stored. Other threads may share the place. NULL if memory ran out (latched).
@@ -69,7 +69,7 @@ static struct recent_stack *recent_of(struct data_stacks *stacks, int64_t pid, i
 /* Returns how many outer frames are those of the thread's last stack. */
 static size_t count_shared(const struct data_stacks *stacks, const struct recent_stack *recent) {
     size_t count = 0, limit = stacks->count < recent->count ? stacks->count : recent->count;
-    const struct data_place *outermost = stacks->places + stacks->count - 1;
+    const struct perf_place *outermost = stacks->places + stacks->count - 1;
     while (count < limit && memcmp(outermost - count, &recent->depths[count].place, sizeof *outermost) == 0) count++;
     return count;
 }

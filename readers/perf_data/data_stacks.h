@@ -7,15 +7,9 @@
 
 #include "data_code.h"
 
-/* An address of a stack. Compared bytewise, so it must have no padding. */
-struct data_place {
-    uint64_t address;
-    uint64_t flags; /* enum address_flag */
-};
-
 struct data_stacks {
     struct data_code *code;    /* borrowed */
-    struct data_place *places; /* places of the stack that is being gathered, innermost first */
+    struct perf_place *places; /* places of the stack that is being gathered, innermost first */
     uint32_t *rows;            /* room for one per place */
     size_t count;
     size_t capacity;

@@ -3,16 +3,16 @@
 /* Size limit of what follows a record without being counted in its size. */
 static const uint64_t FORMATS_BYTES_MAX = UINT64_C(256) << 20;
 
-void data_stream_init(struct data_stream *stream, struct perf_data *data, struct input *input, uint64_t start,
+void data_stream_init(struct data_stream *stream, struct data_parser *parser, struct input *input, uint64_t start,
                       uint64_t end) {
-    *stream = (struct data_stream){.data = data, .input = input, .start = start, .end = end};
+    *stream = (struct data_stream){.parser = parser, .input = input, .start = start, .end = end};
     /* The files of a folder are closed before all of their records have been used. */
     if (!start) stream->lasting = input_at_hand(input);
-    data_unpacker_init(&stream->unpacker, data->profile->failure);
+    data_unpacker_init(&stream->unpacker, parser->failure);
 }
 
 void data_stream_fini(struct data_stream *stream) {
-    if (stream->data) data_unpacker_fini(&stream->unpacker);
+    if (stream->parser) data_unpacker_fini(&stream->unpacker);
 }
 
 void data_skip(struct input *input, uint64_t bytes_count) {
@@ -28,9 +28,9 @@ void data_skip(struct input *input, uint64_t bytes_count) {
 /* Returns how many bytes after a record belong to it without being counted in its size. */
 static uint64_t bytes_after(const struct data_record *record) {
     if (record->type == RECORD_TRACING_DATA && record->payload.bytes_count >= 4)
-        return data_load_u32(record->payload.bytes);
+        return perf_load_u32(record->payload.bytes);
     if (record->type == RECORD_AUXTRACE && record->payload.bytes_count >= 8)
-        return data_load_u64(record->payload.bytes);
+        return perf_load_u64(record->payload.bytes);
     return 0;
 }
 
@@ -40,15 +40,15 @@ static void read_formats(struct data_stream *stream, uint64_t bytes_count) {
     bool is_sane = bytes_count <= FORMATS_BYTES_MAX;
     struct text bytes = is_sane ? input_peek(stream->input, (size_t)bytes_count) : (struct text){0};
     if (is_sane && bytes.bytes_count >= bytes_count)
-        data_features_read(stream->data, FEATURE_TRACING_DATA, text_slice(bytes, 0, (size_t)bytes_count), offset);
+        data_features_read(stream->parser, FEATURE_TRACING_DATA, text_slice(bytes, 0, (size_t)bytes_count), offset);
 }
 
 /* Reads a record's header. Returns false if the bytes are not a valid header. */
 static bool read_head(struct text bytes, uint64_t offset, struct data_record *record) {
-    struct data_cursor cursor = data_cursor_of(text_slice(bytes, 0, RECORD_HEAD_BYTES));
-    *record = (struct data_record){.type = data_cursor_u32(&cursor), .offset = offset};
-    record->misc = data_cursor_u16(&cursor);
-    size_t size_bytes = data_cursor_u16(&cursor);
+    struct perf_cursor cursor = perf_cursor_of(text_slice(bytes, 0, RECORD_HEAD_BYTES));
+    *record = (struct data_record){.type = perf_cursor_u32(&cursor), .offset = offset};
+    record->misc = perf_cursor_u16(&cursor);
+    size_t size_bytes = perf_cursor_u16(&cursor);
     if (cursor.is_bad || size_bytes < RECORD_HEAD_BYTES) return false;
     record->bytes = text_slice(bytes, 0, size_bytes);
     record->payload = text_from(record->bytes, RECORD_HEAD_BYTES);
@@ -65,7 +65,7 @@ static bool is_lasting(const struct data_stream *stream, struct text bytes) {
 }
 
 static void take(struct data_stream *stream, const struct data_record *record) {
-    uint64_t time_ns = data_records_take(stream->data, record);
+    uint64_t time_ns = data_records_take(stream->parser, record);
     if (time_ns) stream->now_ns = time_ns;
 }
 
@@ -91,15 +91,15 @@ static bool take_unpacked(struct data_stream *stream, uint64_t offset) {
 static void unpack(struct data_stream *stream, const struct data_record *record) {
     struct text packed = record->payload;
     if (record->type == RECORD_COMPRESSED2) {
-        struct data_cursor cursor = data_cursor_of(packed);
-        packed = data_cursor_bytes(&cursor, data_cursor_u64(&cursor));
+        struct perf_cursor cursor = perf_cursor_of(packed);
+        packed = perf_cursor_bytes(&cursor, perf_cursor_u64(&cursor));
     }
     bool is_good = !stream->is_unpacking_over;
-    while (is_good && packed.bytes_count && !failure_is_set(stream->data->profile->failure))
+    while (is_good && packed.bytes_count && !failure_is_set(stream->parser->failure))
         is_good = data_unpacker_add(&stream->unpacker, &packed) && take_unpacked(stream, record->offset);
     if (is_good) return;
     stream->is_unpacking_over = true;
-    data_tally(stream->data, DATA_BAD_COMPRESSION, 1, record->offset);
+    data_tally(stream->parser, TALLY_BAD_COMPRESSION, 1, record->offset);
 }
 
 /* Reads the next record and what belongs to it. Returns false at the end and at a damaged record. */
@@ -114,7 +114,7 @@ static bool read_record(struct data_stream *stream) {
     struct data_record record;
     bool is_whole = bytes.bytes_count >= size_bytes && bytes.bytes_count >= RECORD_HEAD_BYTES;
     if (!is_whole || !read_head(bytes, offset, &record)) {
-        data_tally(stream->data, is_whole ? DATA_DAMAGED_RECORD : DATA_CUT_OFF, 1, offset);
+        data_tally(stream->parser, is_whole ? TALLY_DAMAGED_RECORD : TALLY_CUT_OFF, 1, offset);
         return false;
     }
     record.is_lasting = is_lasting(stream, record.bytes);
@@ -122,7 +122,7 @@ static bool read_record(struct data_stream *stream) {
     bool has_formats = record.type == RECORD_TRACING_DATA;
     take(stream, &record);
     if (record.type == RECORD_COMPRESSED || record.type == RECORD_COMPRESSED2) unpack(stream, &record);
-    if (record.is_lasting) input_hold(input, data_order_oldest(&stream->data->order));
+    if (record.is_lasting) input_hold(input, data_order_oldest(&stream->parser->order));
     input_consume(input, size_bytes);
     if (has_formats) read_formats(stream, after_bytes);
     data_skip(input, after_bytes);
@@ -130,7 +130,7 @@ static bool read_record(struct data_stream *stream) {
 }
 
 void data_stream_read(struct data_stream *stream, uint64_t until_ns) {
-    const struct failure *failure = stream->data->profile->failure;
+    const struct failure *failure = stream->parser->failure;
     while (!stream->has_ended && stream->now_ns <= until_ns)
         stream->has_ended = failure_is_set(failure) || !read_record(stream);
 }

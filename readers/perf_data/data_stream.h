@@ -3,14 +3,15 @@
 #ifndef GECKO_DATA_STREAM_H
 #define GECKO_DATA_STREAM_H
 
-#include "perf_data_internal.h"
+#include "data_parser.h"
+#include "data_unpacker.h"
 
 struct data_stream {
-    struct perf_data *data; /* borrowed */
-    struct input *input;    /* borrowed */
-    uint64_t start;         /* offset in the recording of the input's first byte; see data_folder.h */
-    uint64_t end;           /* offset in the input where the records end; UINT64_MAX: at the input's end */
-    struct text lasting;    /* bytes of the input that stay where they are */
+    struct data_parser *parser; /* borrowed */
+    struct input *input;        /* borrowed */
+    uint64_t start;             /* offset in the recording of the input's first byte; see data_folder.h */
+    uint64_t end;               /* offset in the input where the records end; UINT64_MAX: at the input's end */
+    struct text lasting;        /* bytes of the input that stay where they are */
     struct data_unpacker unpacker;
     bool is_unpacking_over; /* damage ended the unpacking */
     bool has_ended;
@@ -18,7 +19,7 @@ struct data_stream {
 };
 
 /* Initializes the stream. The records begin at the input's current position. */
-void data_stream_init(struct data_stream *stream, struct perf_data *data, struct input *input, uint64_t start,
+void data_stream_init(struct data_stream *stream, struct data_parser *parser, struct input *input, uint64_t start,
                       uint64_t end);
 void data_stream_fini(struct data_stream *stream); /* accepts a zeroed stream */
 

@@ -1,6 +1,7 @@
 #include "data_unwind.h"
 
 #include "libconvert/base/memory.h"
+#include "readers/perf/perf_cursor.h"
 
 /* Limits of a walk. A copied stack has less than 64 KiB, and each frame takes at least 16 bytes. */
 enum { FRAMES_MAX = 4096, REGISTERS_MAX = 64 };
@@ -69,33 +70,32 @@ static bool find_mapping(void *context, uint64_t address, struct unwind_mapping 
 /* ---- Walks. ---- */
 
 /* Returns the machine of the recording. Only aarch64 has a user register 32: the program counter. */
-static enum unwinder_machine machine_of(const struct data_attr *attr) {
-    return attr->registers_user >> 32 & 1 ? UNWINDER_AARCH64 : UNWINDER_X86_64;
+static enum unwinder_machine machine_of(const struct perf_stack_copy *copy) {
+    return copy->registers_mask >> 32 & 1 ? UNWINDER_AARCH64 : UNWINDER_X86_64;
 }
 
-static bool prepare(struct data_unwind *unwind, const struct data_attr *attr) {
+static bool prepare(struct data_unwind *unwind, enum unwinder_machine machine) {
     const struct unwinder_options options = {
-        .machine = machine_of(attr), .folders = unwind->from.folders, .failure = unwind->failure};
+        .machine = machine, .folders = unwind->from.folders, .failure = unwind->failure};
     if (!unwind->unwinder) unwind->unwinder = unwinder_create(&options);
     if (!unwind->frames) unwind->frames = memory_allocate(unwind->failure, FRAMES_MAX * sizeof *unwind->frames);
     return unwind->unwinder && unwind->frames;
 }
 
-size_t data_unwind_walk(struct data_unwind *unwind, const struct data_sample *sample, bool *is_cut) {
+size_t data_unwind_walk(struct data_unwind *unwind, int64_t pid, const struct perf_stack_copy *copy, bool *is_cut) {
     uint64_t values[REGISTERS_MAX];
-    size_t value_count = sample->registers.bytes_count / sizeof *values;
+    size_t value_count = copy->registers.bytes_count / sizeof *values;
+    enum unwinder_machine machine = machine_of(copy);
     struct unwind_registers registers;
     *is_cut = false;
-    if (!value_count || value_count > REGISTERS_MAX || !prepare(unwind, sample->attr)) return 0;
-    for (size_t i = 0; i < value_count; i++) values[i] = data_word_at(sample->registers, i);
-    enum unwinder_machine machine = machine_of(sample->attr);
-    if (!unwind_registers_of_perf(machine, sample->registers_abi, sample->attr->registers_user, values, value_count,
-                                  &registers))
+    if (!value_count || value_count > REGISTERS_MAX || !prepare(unwind, machine)) return 0;
+    for (size_t i = 0; i < value_count; i++) values[i] = perf_word_at(copy->registers, i);
+    if (!unwind_registers_of_perf(machine, copy->registers_abi, copy->registers_mask, values, value_count, &registers))
         return 0;
     enum { X86_STACK_POINTER = 7, AARCH64_STACK_POINTER = 31 };
     unsigned stack_pointer = machine == UNWINDER_X86_64 ? X86_STACK_POINTER : AARCH64_STACK_POINTER;
-    const struct unwind_stack stack = {registers.values[stack_pointer], sample->stack.bytes, sample->stack.bytes_count};
-    struct mapping_search search = {unwind, sample->pid};
+    const struct unwind_stack stack = {registers.values[stack_pointer], copy->bytes.bytes, copy->bytes.bytes_count};
+    struct mapping_search search = {unwind, pid};
     const struct unwind_process process = {find_mapping, &search};
     enum unwind_end end;
     size_t count = unwinder_walk(unwind->unwinder, &process, &registers, &stack, unwind->frames, FRAMES_MAX, &end);

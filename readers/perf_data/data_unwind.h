@@ -3,8 +3,8 @@
 #define GECKO_DATA_UNWIND_H
 
 #include "data_code.h"
-#include "data_sample.h"
 #include "data_vdso.h"
+#include "readers/perf/perf_record.h"
 #include "readers/unwind/unwinder.h"
 
 /* What a data_unwind uses. All pointers are borrowed. */
@@ -26,9 +26,9 @@ struct data_unwind {
 void data_unwind_init(struct data_unwind *unwind, const struct data_unwind_sources *sources, struct failure *failure);
 void data_unwind_fini(struct data_unwind *unwind);
 
-/* Walks the sample's stack and writes its frames to unwind->frames. Returns their count; 0 if the sample has no
+/* Walks the copied stack of a process and writes its frames to unwind->frames. Returns their count; 0 if it has no
  * registers of a 64-bit thread. Sets *is_cut if outer frames could not be reached. */
-size_t data_unwind_walk(struct data_unwind *unwind, const struct data_sample *sample, bool *is_cut);
+size_t data_unwind_walk(struct data_unwind *unwind, int64_t pid, const struct perf_stack_copy *copy, bool *is_cut);
 
 /* Enters the stacks that lost callers, since files could not be read, into the ledger. */
 void data_unwind_enter_losses(const struct data_unwind *unwind, struct ledger *ledger);

@@ -17,7 +17,7 @@ readers/code          libconvert/base
 readers/json          libconvert/base readers/input
 readers/perf          libconvert/base libconvert/profile readers readers/code
 readers/perf_data     libconvert/base libconvert/profile libconvert/symbols readers/input readers readers/code readers/perf readers/trace readers/unwind
-readers/perf_script   libconvert/base libconvert/profile readers/input readers readers/code readers/perf
+readers/perf_script   libconvert/base readers readers/input readers/perf
 readers/collapsed     libconvert/base libconvert/profile readers/input readers
 readers/unwind        libconvert/base libconvert/profile libconvert/symbols recorder/unwind
 readers/trace         libconvert/base libconvert/profile readers/input readers readers/code recorder
@@ -45,7 +45,7 @@ header_rules='
 <archive              readers/input/input_archive.c readers/input/input_wrapper.c writer/archive_file.c
 <lzma                 libconvert/symbols/debug_data.c readers/input/input_lzma.c
 <yajl                 readers/json/document.c
-<event-parse.h        readers/perf_data/data_tracing.c
+<event-parse.h        readers/perf/perf_tracing.c
 <zstd.h               readers/perf_data/data_unpacker.c
 <zlib                 readers/input/input_gzip.c writer/gzip_writer.c libconvert/symbols/debug_file.c cli/check/gzip_trailing_data.c
 <microhttpd           cli/view/http_server.c

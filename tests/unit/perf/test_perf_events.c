@@ -1,6 +1,4 @@
 /* Tests events: names and modifiers, units, and which event makes the samples. */
-#include <stdio.h>
-
 #include "readers/perf/perf_events.h"
 #include "tests/support/unit_test.h"
 
@@ -24,8 +22,15 @@ static int tear_down(void **state) {
     return is_good ? 0 : -1;
 }
 
+/* Returns the event of that name, which is added if it is new. */
 static struct perf_event *event_of(const char *name) {
-    uint32_t row = perf_events_intern(&fixture.events, text_of(name), (struct position){.line = 7, .offset = 70});
+    for (uint32_t i = 0; i < fixture.events.rows.count; i++) {
+        struct perf_event *event = perf_events_at(&fixture.events, i);
+        if (text_equal(event->name, text_of(name))) return event;
+    }
+    const struct perf_event_description description = {.is_tracepoint = perf_role_is_tracepoint(text_of(name))};
+    uint32_t row =
+        perf_events_add(&fixture.events, text_of(name), &description, (struct position){.line = 7, .offset = 70});
     assert_int_not_equal(row, ID_NONE);
     return perf_events_at(&fixture.events, row);
 }
@@ -91,16 +96,6 @@ static void test_units_and_tracepoints(void **state) {
     }
 }
 
-static void test_an_event_is_its_printed_name(void **state) {
-    const struct perf_event *first = event_of("cycles:P");
-    assert_ptr_equal(event_of("cycles:P"), first);
-    assert_ptr_not_equal(event_of("cycles"), first);
-    assert_true(text_equal(first->name, TEXT("cycles:P")));
-    assert_int_equal(first->first.line, 7);
-    assert_int_equal(first->first.offset, 70);
-    assert_int_equal(fixture.events.rows.count, 2);
-}
-
 static void test_choice(void **state) {
     assert_int_equal(perf_events_choose(&fixture.events), ID_NONE);
     event_of("page-faults");
@@ -152,28 +147,6 @@ static void test_ledger(void **state) {
     profile_fini(&profile);
 }
 
-/* Hostile input may name a new event on every line. */
-static void test_names_without_end(void **state) {
-    struct profile profile;
-    profile_init(&profile, &fixture.failure);
-    for (int i = 0; i < 100000; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "e%d:t", i);
-        event_of(name)->sample_count++;
-    }
-    assert_int_equal(fixture.events.rows.count, PERF_EVENTS_MAX + 1);
-    assert_true(text_equal(event_of("e4095:t")->name, TEXT("e4095:t")));
-    assert_ptr_equal(event_of("e4096:t"), event_of("e99999:t"));
-    assert_int_equal(event_of("e4096:t")->sample_count, 100000 - PERF_EVENTS_MAX);
-    assert_true(text_equal(event_of("e4096:t")->name, TEXT("beyond the first 4096")));
-    perf_events_enter(&fixture.events, 0, &profile);
-    assert_int_equal(profile.ledger.read[LEDGER_SAMPLES], 100000);
-    assert_int_equal(ledger_sum(&profile.ledger, LEDGER_SAMPLES, LEDGER_LOST), 99999);
-    assert_int_equal(find_entry(&profile.ledger, LEDGER_SAMPLES, LEDGER_LOST, "event beyond the first 4096")->count,
-                     100000 - PERF_EVENTS_MAX);
-    profile_fini(&profile);
-}
-
 static void test_a_long_name(void **state) {
     struct profile profile;
     profile_init(&profile, &fixture.failure);
@@ -190,10 +163,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_modifiers),
         cmocka_unit_test_setup_teardown(test_units_and_tracepoints, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_an_event_is_its_printed_name, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_choice, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_ledger, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_names_without_end, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_long_name, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

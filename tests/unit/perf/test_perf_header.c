@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "readers/perf/perf_header.h"
+#include "readers/perf_script/script_parser.h"
 #include "tests/support/unit_test.h"
 
 struct header_test {
@@ -25,7 +26,20 @@ static int tear_down(void **state) {
     return is_good ? 0 : -1;
 }
 
-static void read_line(const char *line) { perf_header_read_line(&fixture.header, &fixture.profile, text_of(line)); }
+static void enter(void *context, const struct perf_record *record) {
+    (void)context;
+    if (record->type == PERF_HEADER) perf_header_enter(&fixture.header, &fixture.profile, record->name, record->text);
+}
+
+static void read_text(struct text text) {
+    struct perf_tallies tallies = {0};
+    struct input *input = input_from_memory(text, 0, &fixture.failure);
+    assert_non_null(input);
+    script_parse(input, (struct perf_sink){enter, NULL}, &tallies, &fixture.failure);
+    input_close(input);
+}
+
+static void read_line(const char *line) { read_text(text_of(line)); }
 
 static void assert_text(struct text got, const char *wanted) {
     if (!text_equal(got, text_of(wanted)))
@@ -150,7 +164,7 @@ static void test_odd_values(void **state) {
         if (fixture.profile.meta.captured_at_ms) fail_msg("\"%s\" was taken for a time", times[i]);
     }
     static const char with_nul[] = "# captured on : Sat Nov 21 \0 7:35:50 2026";
-    perf_header_read_line(&fixture.header, &fixture.profile, (struct text){with_nul, sizeof with_nul - 1});
+    read_text((struct text){with_nul, sizeof with_nul - 1});
     assert_int_equal(fixture.profile.meta.captured_at_ms, 0);
     read_line("# nrcpus online : many");
     read_line("# nrcpus online : 99999999999999999999999999");

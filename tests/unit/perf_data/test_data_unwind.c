@@ -41,16 +41,12 @@ static void tear_down(void) {
 static size_t walk(uint64_t function_offset) {
     enum { MASK_OF_STACK_POINTER_AND_PC = 0x180, ABI_64_BIT = 2 };
     const uint64_t registers[] = {STACK_ADDRESS, VDSO_ADDRESS + function_offset}, stack[] = {CALLER_ADDRESS + 0x10, 0};
-    const struct data_attr attr = {.registers_user = MASK_OF_STACK_POINTER_AND_PC};
-    const struct data_sample sample = {
-        .attr = &attr,
-        .pid = PID,
-        .registers_abi = ABI_64_BIT,
-        .registers = {(const char *)registers, sizeof registers},
-        .stack = {(const char *)stack, sizeof stack},
-    };
+    const struct perf_stack_copy copy = {.registers_abi = ABI_64_BIT,
+                                         .registers_mask = MASK_OF_STACK_POINTER_AND_PC,
+                                         .registers = {(const char *)registers, sizeof registers},
+                                         .bytes = {(const char *)stack, sizeof stack}};
     bool is_cut;
-    return data_unwind_walk(&test.unwind, &sample, &is_cut);
+    return data_unwind_walk(&test.unwind, PID, &copy, &is_cut);
 }
 
 static void walks_pass_through_the_vdso(void **state) {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "libconvert/profile/threads.h"
-#include "readers/perf_script/perf_event_line.h"
+#include "readers/perf_script/script_event_line.h"
 #include "tests/support/unit_test.h"
 
 enum { NO_CPU = -1 };
@@ -38,11 +38,11 @@ static bool is_same_text(struct text a, struct text b) {
 }
 
 /* Checks that the line means the same to a memo, which knows all earlier lines, whether it knows this one or not. */
-static void assert_same_again(struct text line, bool is_event_line, const struct perf_event_line *wanted) {
-    static struct perf_event_memo memo;
+static void assert_same_again(struct text line, bool is_event_line, const struct script_event_line *wanted) {
+    static struct script_event_memo memo;
     for (unsigned i = 0; i < 2; i++) {
-        struct perf_event_line got;
-        assert_int_equal(perf_event_line_parse_again(&memo, line, &got), is_event_line);
+        struct script_event_line got;
+        assert_int_equal(script_event_line_parse_again(&memo, line, &got), is_event_line);
         if (!is_event_line) continue;
         assert_true(is_same_text(got.comm, wanted->comm) && is_same_text(got.event, wanted->event) &&
                     is_same_text(got.rest, wanted->rest));
@@ -54,19 +54,19 @@ static void assert_same_again(struct text line, bool is_event_line, const struct
 }
 
 /* Parses a copy of exactly the line's size, so that a sanitizer detects reads beyond its end. */
-static bool parse(const char *line, struct perf_event_line *out, char **bytes) {
+static bool parse(const char *line, struct script_event_line *out, char **bytes) {
     size_t bytes_count = strlen(line);
     *bytes = malloc(bytes_count + !bytes_count);
     assert_non_null(*bytes);
     memcpy(*bytes, line, bytes_count);
-    bool is_event_line = perf_event_line_parse((struct text){*bytes, bytes_count}, out);
+    bool is_event_line = script_event_line_parse((struct text){*bytes, bytes_count}, out);
     assert_same_again((struct text){*bytes, bytes_count}, is_event_line, out);
     return is_event_line;
 }
 
 static void assert_reading(const struct reading *wanted) {
     const char *line = wanted->line;
-    struct perf_event_line got;
+    struct script_event_line got;
     char *bytes;
     if (!parse(line, &got, &bytes)) fail_msg("%s: refused", line);
     assert_text(got.comm, wanted->comm, "comm", line);
@@ -87,7 +87,7 @@ static void assert_reading(const struct reading *wanted) {
     for (size_t i = 0; i < sizeof readings / sizeof *readings; i++) assert_reading(&readings[i])
 
 static void assert_refused(const char *line) {
-    struct perf_event_line got;
+    struct script_event_line got;
     char *bytes;
     if (parse(line, &got, &bytes)) fail_msg("\"%s\" was taken for an event line", line);
     free(bytes);
@@ -364,8 +364,8 @@ static void test_long_hostile_lines(void **state) {
             for (int half = 0; half < 2; half++) {
                 memcpy(line, starts[s], start_bytes);
                 repeat(line + (half ? start_bytes : LINE_BYTES / 2), line + LINE_BYTES, units[u], unit_bytes);
-                struct perf_event_line got;
-                perf_event_line_parse((struct text){line, LINE_BYTES}, &got);
+                struct script_event_line got;
+                script_event_line_parse((struct text){line, LINE_BYTES}, &got);
             }
         }
     }

@@ -1,7 +1,9 @@
 #include "perf_symbols.h"
 
-#include "libconvert/base/memory.h"
 #include "libconvert/base/symbol_version.h"
+
+/* What a symbol depends on besides its name and library. */
+enum perf_frame_form { FRAME_HAS_ADDRESS = 1, FRAME_HAS_START = 2, FRAME_IS_INLINED = 4, FRAME_IN_KERNEL_HALF = 8 };
 
 /* Symbols with the same key differ only in their addresses. */
 struct name_key {
@@ -13,8 +15,6 @@ _Static_assert(sizeof(struct name_key) == 24, "rows are compared as bytes: no pa
 
 void perf_symbols_init(struct perf_symbols *symbols, struct profile *profile) {
     symbols->profile = profile;
-    index_set_init(&symbols->lines, profile->failure);
-    column_init(&symbols->known_lines, sizeof(struct perf_known_line), profile->failure);
     column_init(&symbols->memos, sizeof(struct perf_symbol_memo), profile->failure);
     row_table_init(&symbols->names, sizeof(struct name_key), profile->failure);
     column_init(&symbols->of_names, sizeof(struct perf_name), profile->failure);
@@ -23,15 +23,11 @@ void perf_symbols_init(struct perf_symbols *symbols, struct profile *profile) {
 }
 
 void perf_symbols_fini(struct perf_symbols *symbols) {
-    index_set_fini(&symbols->lines);
-    column_fini(&symbols->known_lines);
     column_fini(&symbols->memos);
     row_table_fini(&symbols->names);
     column_fini(&symbols->of_names);
     column_fini(&symbols->rows);
     perf_libraries_fini(&symbols->libraries);
-    memory_free(symbols->lines_numbered.rows);
-    memory_free(symbols->names_numbered.rows);
 }
 
 /* ---- Symbols. ---- */
@@ -141,11 +137,20 @@ static uint32_t add_with_name(struct perf_symbols *symbols, const struct perf_fr
     return push_symbol(symbols, &symbol);
 }
 
+/* Returns the flags of enum perf_frame_form. */
+static uint32_t form_of(const struct perf_frame_line *frame) {
+    uint32_t form = frame->is_inlined ? FRAME_IS_INLINED : 0;
+    if (!frame->has_address) return form;
+    form |= FRAME_HAS_ADDRESS;
+    if (frame->has_offset && frame->offset <= frame->address) form |= FRAME_HAS_START;
+    return perf_address_is_kernel(frame->address) ? form | FRAME_IN_KERNEL_HALF : form;
+}
+
 static uint32_t add_symbol(struct perf_symbols *symbols, const struct perf_frame_line *frame, struct text name,
                            uint32_t inlined_name) {
     uint32_t library_row = perf_libraries_intern(&symbols->libraries, frame->library);
     if (library_row == ID_NONE) return ID_NONE;
-    uint32_t name_row = intern_name(symbols, name, library_row, perf_frame_line_form(frame));
+    uint32_t name_row = intern_name(symbols, name, library_row, form_of(frame));
     return name_row == ID_NONE ? ID_NONE : add_with_name(symbols, frame, name_row, inlined_name);
 }
 
@@ -178,62 +183,9 @@ static uint32_t add_perf_map_symbol(struct perf_symbols *symbols, const struct p
     return symbol;
 }
 
-static uint32_t add_cookie(struct perf_symbols *symbols, uint64_t cookie) {
-    struct perf_symbol symbol = {.address = cookie, .inlined_name = ID_NONE, .flags = PERF_SYMBOL_IS_COOKIE};
-    return push_symbol(symbols, &symbol);
-}
-
-static uint32_t add_frame(struct perf_symbols *symbols, const struct perf_frame_line *frame) {
+uint32_t perf_symbols_add(struct perf_symbols *symbols, const struct perf_frame_line *frame) {
     /* After a failure, tables that grow together may differ in length. */
     if (failure_is_set(symbols->profile->failure)) return ID_NONE;
     if (perf_library_is_perf_map(text_base_name(frame->library))) return add_perf_map_symbol(symbols, frame);
-    if (frame->is_cookie) return add_cookie(symbols, frame->address);
     return add_symbol(symbols, frame, frame->symbol, ID_NONE);
-}
-
-uint32_t perf_symbols_of_line(struct perf_symbols *symbols, struct text line) {
-    struct index_identity hash = index_set_identity(line.bytes, line.bytes_count);
-    if (!index_set_reserve(&symbols->lines)) return ID_NONE;
-    struct index_slot *slot = index_set_first(&symbols->lines, (uint32_t)hash.low);
-    for (; !index_slot_is_empty(slot); slot = index_set_next(&symbols->lines, slot)) {
-        if (slot->hash != (uint32_t)hash.low) continue;
-        const struct perf_known_line *known = column_at(&symbols->known_lines, slot->index);
-        if (index_identity_equal(known->hash, hash)) return known->row;
-    }
-    struct perf_frame_line frame;
-    uint32_t row = perf_frame_line_parse(line, &frame) ? add_frame(symbols, &frame) : ID_NONE;
-    struct perf_known_line *added = row == ID_NONE ? NULL : column_push(&symbols->known_lines);
-    if (!added) return ID_NONE;
-    *added = (struct perf_known_line){hash, row};
-    index_set_fill(&symbols->lines, slot, (uint32_t)hash.low, symbols->known_lines.count - 1);
-    return row;
-}
-
-/* Makes room for the number. Returns false if memory ran out (latched). */
-static bool reserve_number(struct perf_symbols *symbols, struct perf_numbered *rows, uint32_t number) {
-    uint32_t count = rows->count ? rows->count : 1024;
-    if (number < rows->count) return true;
-    while (count <= number) count *= 2;
-    uint32_t *resized = memory_resize(symbols->profile->failure, rows->rows, count * sizeof *resized);
-    if (!resized) return false;
-    memset(resized + rows->count, 0xff, (count - rows->count) * sizeof *resized);
-    *rows = (struct perf_numbered){resized, count};
-    return true;
-}
-
-/* Returns the row of the name with that number; ID_NONE if it is not known. */
-static uint32_t name_of_number(const struct perf_symbols *symbols, uint32_t name_number) {
-    return name_number < symbols->names_numbered.count ? symbols->names_numbered.rows[name_number] : ID_NONE;
-}
-
-uint32_t perf_symbols_learn(struct perf_symbols *symbols, uint32_t number, uint32_t name_number,
-                            const struct perf_frame_line *frame) {
-    if (failure_is_set(symbols->profile->failure) || !reserve_number(symbols, &symbols->lines_numbered, number))
-        return ID_NONE;
-    uint32_t *row = &symbols->lines_numbered.rows[number], name_row = name_of_number(symbols, name_number);
-    if (name_row != ID_NONE) return *row = add_with_name(symbols, frame, name_row, ID_NONE);
-    *row = add_frame(symbols, frame);
-    if (*row != ID_NONE && name_number != ID_NONE && reserve_number(symbols, &symbols->names_numbered, name_number))
-        symbols->names_numbered.rows[name_number] = perf_symbols_at(symbols, *row)->name_row;
-    return *row;
 }

@@ -1,7 +1,7 @@
 #include "perf_stack.h"
 
 #include "libconvert/base/memory.h"
-#include "readers/perf/perf_callers.h"
+#include "perf_callers.h"
 
 struct perf_stack_line {
     uint32_t symbol;
@@ -16,21 +16,14 @@ struct perf_stack_lib {
     lib_id lib; /* none until first used */
 };
 
-void perf_stack_init(struct perf_stack *stack, struct profile *profile) {
-    *stack = (struct perf_stack){.profile = profile};
-    perf_symbols_init(&stack->symbols, profile);
-    perf_maps_init(&stack->maps, profile->failure);
-    column_init(&stack->libs, sizeof(struct perf_stack_lib), profile->failure);
-}
+/* A source line. */
+struct perf_stack_source {
+    source_id file; /* may be none */
+    uint32_t line;
+    bool is_inlined;
+};
 
-void perf_stack_fini(struct perf_stack *stack) {
-    perf_symbols_fini(&stack->symbols);
-    perf_maps_fini(&stack->maps);
-    column_fini(&stack->libs);
-    memory_free(stack->lines);
-    memory_free(stack->frames);
-    *stack = (struct perf_stack){0};
-}
+static const uint32_t SOURCE_BIT = UINT32_C(1) << 31;
 
 static struct perf_stack_line *push_line(struct perf_stack *stack) {
     if (stack->count == stack->capacity) {
@@ -43,42 +36,67 @@ static struct perf_stack_line *push_line(struct perf_stack *stack) {
     return &stack->lines[stack->count++];
 }
 
-/* The symbols that the name says are inlined into it are added first, since they are further in. */
-void perf_stack_add_symbol(struct perf_stack *stack, uint32_t row) {
-    if (stack->count >= PERF_STACK_FRAMES_MAX) {
-        stack->too_deep_count++;
-        return;
-    }
-    uint32_t flags = perf_symbols_memo(&stack->symbols, row)->flags;
-    if (flags & PERF_SYMBOL_IS_COOKIE) stack->has_cookie = true;
+/* The symbols that the name says are inlined into it are added first, since they are further in. Returns how many did
+ * not fit. */
+static uint32_t add_symbol(struct perf_stack *stack, uint32_t row) {
+    if (stack->count >= PERF_STACK_FRAMES_MAX) return 1;
+    uint32_t flags = perf_symbols_memo(&stack->symbols, row)->flags, too_deep_count = 0;
     if (flags & PERF_SYMBOL_HAS_INLINED_NAME)
-        perf_stack_add_symbol(stack, perf_symbols_at(&stack->symbols, row)->inlined_name);
+        too_deep_count = add_symbol(stack, perf_symbols_at(&stack->symbols, row)->inlined_name);
     struct perf_stack_line *line = push_line(stack);
-    if (!line) return;
     bool is_inlined = flags & PERF_SYMBOL_IS_INLINED;
-    *line = (struct perf_stack_line){.symbol = row, .file = source_none(), .is_inlined = is_inlined};
+    if (line) *line = (struct perf_stack_line){.symbol = row, .file = source_none(), .is_inlined = is_inlined};
+    return too_deep_count;
 }
 
-bool perf_stack_add_line(struct perf_stack *stack, struct text line) {
-    uint32_t symbol = perf_symbols_of_line(&stack->symbols, line);
-    if (symbol == ID_NONE) return false;
-    perf_stack_add_symbol(stack, symbol);
-    return true;
-}
-
-bool perf_stack_last_is_inlined(const struct perf_stack *stack) {
-    return stack->count && stack->lines[stack->count - 1].is_inlined;
-}
-
-bool perf_stack_add_source(struct perf_stack *stack, const struct perf_source_line *source) {
-    if (!stack->count) return false;
+/* Gives the last frame its source line. */
+static void add_source(struct perf_stack *stack, const struct perf_stack_source *source) {
+    if (!stack->count) return;
     struct perf_stack_line *line = &stack->lines[stack->count - 1];
-    if (source->file.bytes_count) {
-        line->file = profile_source(stack->profile, source->file);
+    if (!source_is_none(source->file)) {
+        line->file = source->file;
         line->line = source->line;
     }
     if (source->is_inlined) line->is_inlined = true;
-    return true;
+}
+
+static void add_lines(struct perf_stack *stack, const struct perf_record *record) {
+    const struct perf_sample *sample = &record->sample;
+    uint64_t too_deep_count = 0;
+    for (uint32_t i = 0; i < sample->line_count; i++) {
+        uint32_t meaning = stack->meanings[sample->lines[i]];
+        if (meaning & SOURCE_BIT)
+            add_source(stack, column_at(&stack->sources, meaning & ~SOURCE_BIT));
+        else
+            too_deep_count += add_symbol(stack, meaning);
+    }
+    perf_tally(&stack->recording->tallies, TALLY_DEEP_FRAME, too_deep_count, record->position);
+}
+
+/* ---- Lines. ---- */
+
+/* Returns the row of a source line; ID_NONE if memory ran out (latched). */
+static uint32_t learn_source(struct perf_stack *stack, const struct perf_source_line *source) {
+    struct perf_stack_source *added = column_push(&stack->sources);
+    if (!added) return ID_NONE;
+    bool has_file = source->file.bytes_count;
+    *added = (struct perf_stack_source){.file = has_file ? profile_source(stack->profile, source->file) : source_none(),
+                                        .line = source->line,
+                                        .is_inlined = source->is_inlined};
+    return (stack->sources.count - 1) | SOURCE_BIT;
+}
+
+/* Lines come in the order of their numbers. */
+static void learn_line(struct perf_stack *stack, const struct perf_line *line) {
+    if (stack->meaning_count == stack->meaning_capacity) {
+        uint32_t capacity = stack->meaning_capacity ? stack->meaning_capacity * 2 : 1024;
+        uint32_t *meanings = memory_resize(stack->profile->failure, stack->meanings, capacity * sizeof *meanings);
+        if (!meanings) return;
+        stack->meanings = meanings;
+        stack->meaning_capacity = capacity;
+    }
+    stack->meanings[stack->meaning_count++] =
+        line->is_source ? learn_source(stack, &line->source) : perf_symbols_add(&stack->symbols, &line->frame);
 }
 
 /* ---- Frames. ---- */
@@ -266,30 +284,11 @@ static frame_id unknown_caller(struct perf_stack *stack, uint32_t line, bool cal
     return caller;
 }
 
-/* Removes cookies, which are not frames, from the stack. If there are several, the last one counts. */
-static void take_cookie(struct perf_stack *stack, uint64_t *cookie) {
-    uint32_t kept_count = 0;
-    *cookie = 0;
-    if (!stack->has_cookie) return;
-    stack->has_cookie = false;
-    for (uint32_t i = 0; i < stack->count; i++) {
-        uint32_t symbol = stack->lines[i].symbol;
-        if (perf_symbols_memo(&stack->symbols, symbol)->flags & PERF_SYMBOL_IS_COOKIE)
-            *cookie = perf_symbols_at(&stack->symbols, symbol)->address;
-        else
-            stack->lines[kept_count++] = stack->lines[i];
-    }
-    stack->count = kept_count;
-}
-
-uint32_t perf_stack_take(struct perf_stack *stack, int64_t pid, const frame_id **frames, uint64_t *cookie) {
-    take_cookie(stack, cookie);
+/* Returns the number of frames and points *frames to them, root first. Addresses become relative by the mappings of
+ * `pid`. */
+static uint32_t make_frames(struct perf_stack *stack, int64_t pid, const frame_id **frames) {
     uint32_t count = stack->count;
-    *frames = NULL;
-    if (!count || !reserve_frames(stack)) {
-        stack->count = 0;
-        return 0;
-    }
+    if (!count || !reserve_frames(stack)) return 0;
     frame_id *out = stack->frames + count;
     /* The first frame is the interrupted instruction itself, not a return address. So is the first user frame after
      * kernel frames, which was interrupted or made the system call. */
@@ -298,7 +297,7 @@ uint32_t perf_stack_take(struct perf_stack *stack, int64_t pid, const frame_id *
         uint32_t flags = flags_of_line(stack, line);
         bool is_kernel = flags & PERF_SYMBOL_IS_KERNEL;
         if (was_kernel && !is_kernel) is_exact = true;
-        bool is_caller = !is_exact && (is_kernel || !stack->callers_are_adjusted);
+        bool is_caller = !is_exact && (is_kernel || !stack->recording->header.has_dwarf_stacks);
         if (!is_exact && flags & PERF_SYMBOL_IS_NOWHERE)
             *--out = unknown_caller(stack, line++, has_user_code);
         else
@@ -307,7 +306,55 @@ uint32_t perf_stack_take(struct perf_stack *stack, int64_t pid, const frame_id *
         was_kernel = flags_of_line(stack, line - 1) & PERF_SYMBOL_IS_KERNEL;
         has_user_code = has_user_code || !was_kernel;
     }
-    stack->count = 0;
     *frames = stack->frames;
     return count;
+}
+
+/* ---- The code of a recording. ---- */
+
+static void use(void *context, const struct perf_record *record) {
+    struct perf_stack *stack = context;
+    if (record->type == PERF_LINE) learn_line(stack, &record->line);
+    /* The mappings of a guest are not used, so its addresses stay absolute: its pids are not the host's. */
+    if (record->type == PERF_MAPPING && !record->machine) perf_maps_add(&stack->maps, record);
+}
+
+static stack_id add_stack(void *context, const struct perf_record *record, int64_t pid) {
+    struct perf_stack *stack = context;
+    const frame_id *frames = NULL;
+    stack->count = 0;
+    add_lines(stack, record);
+    uint32_t count = make_frames(stack, pid, &frames);
+    return stack_path_add(&stack->path, stack->profile, frames, count);
+}
+
+/* What lines mean is freed before finishing needs memory of its own: a quarter of the peak. */
+static stack_id *finish(void *context) {
+    struct perf_stack *stack = context;
+    /* Without -F dso, all libraries are the unknown one. */
+    stack->recording->has_libraries = stack->symbols.libraries.rows.count > 1;
+    perf_stack_fini(stack);
+    return NULL;
+}
+
+void perf_stack_init(struct perf_stack *stack, struct perf_recording *recording) {
+    struct profile *profile = recording->profile;
+    *stack = (struct perf_stack){.recording = recording, .profile = profile};
+    perf_symbols_init(&stack->symbols, profile);
+    perf_maps_init(&stack->maps, profile->failure);
+    column_init(&stack->libs, sizeof(struct perf_stack_lib), profile->failure);
+    column_init(&stack->sources, sizeof(struct perf_stack_source), profile->failure);
+    recording->code = (struct perf_code){stack, use, add_stack, finish, &profile->stacks};
+}
+
+void perf_stack_fini(struct perf_stack *stack) {
+    perf_symbols_fini(&stack->symbols);
+    perf_maps_fini(&stack->maps);
+    column_fini(&stack->libs);
+    column_fini(&stack->sources);
+    memory_free(stack->meanings);
+    memory_free(stack->lines);
+    memory_free(stack->frames);
+    stack_path_fini(&stack->path);
+    *stack = (struct perf_stack){0};
 }

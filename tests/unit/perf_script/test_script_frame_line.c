@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "readers/perf_script/perf_frame_line.h"
+#include "readers/perf_script/script_frame_line.h"
 #include "tests/support/unit_test.h"
 
 #define NO_ADDRESS UINT64_MAX
@@ -33,7 +33,7 @@ static void assert_reading(const struct reading *wanted) {
     char *bytes = malloc(bytes_count);
     assert_non_null(bytes);
     memcpy(bytes, line, bytes_count);
-    if (!perf_frame_line_parse((struct text){bytes, bytes_count}, &got)) fail_msg("%s: refused", line);
+    if (!script_frame_line_parse((struct text){bytes, bytes_count}, &got)) fail_msg("%s: refused", line);
     if (got.has_address != (wanted->address != NO_ADDRESS) || (got.has_address && got.address != wanted->address))
         fail_msg("%s: address %d %llx", line, got.has_address, (unsigned long long)got.address);
     if (got.has_offset != (wanted->offset != NO_OFFSET) || (got.has_offset && got.offset != wanted->offset))
@@ -142,7 +142,7 @@ static void test_what_is_no_frame(void **state) {
     };
     struct perf_frame_line frame;
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
-        if (perf_frame_line_parse(text_of(lines[i]), &frame)) fail_msg("\"%s\" was taken for a frame", lines[i]);
+        if (script_frame_line_parse(text_of(lines[i]), &frame)) fail_msg("\"%s\" was taken for a frame", lines[i]);
 }
 
 static void test_frames_without_indentation(void **state) {
@@ -172,7 +172,7 @@ static void test_frames_without_indentation(void **state) {
         {"xyz f (/a)", false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (perf_frame_line_is_bare(text_of(rows[i].line)) != rows[i].is_bare)
+        if (script_frame_line_is_bare(text_of(rows[i].line)) != rows[i].is_bare)
             fail_msg("\"%s\" was %staken for a frame", rows[i].line, rows[i].is_bare ? "not " : "");
 }
 
@@ -187,7 +187,7 @@ static void test_a_line_full_of_brackets(void **state) {
         memset(line, ')', LINE_BYTES);
         memcpy(line, "1 ", 2);
         for (size_t at = 2; at + unit_bytes < LINE_BYTES; at += unit_bytes) memcpy(line + at, units[u], unit_bytes);
-        assert_true(perf_frame_line_parse((struct text){line, LINE_BYTES}, &frame));
+        assert_true(script_frame_line_parse((struct text){line, LINE_BYTES}, &frame));
         assert_int_equal(frame.address, 1);
     }
     free(line);
@@ -218,7 +218,7 @@ static void test_source_lines(void **state) {
     for (size_t i = 0; i < sizeof readings / sizeof *readings; i++) {
         const struct source_reading *wanted = &readings[i];
         struct perf_source_line got;
-        if (!perf_source_line_parse(text_of(wanted->line), &got)) fail_msg("%s: refused", wanted->line);
+        if (!script_source_line_parse(text_of(wanted->line), &got)) fail_msg("%s: refused", wanted->line);
         assert_text(got.file, wanted->file, "file", wanted->line);
         assert_int_equal(got.line, wanted->number);
         if (got.is_inlined != wanted->is_inlined) fail_msg("%s: is_inlined", wanted->line);
@@ -244,7 +244,7 @@ static void test_what_is_no_source_line(void **state) {
     };
     struct perf_source_line source;
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
-        if (perf_source_line_parse(text_of(lines[i]), &source))
+        if (script_source_line_parse(text_of(lines[i]), &source))
             fail_msg("\"%s\" was taken for a source line", lines[i]);
 }
 

@@ -2,14 +2,17 @@
  *
  * Layout: Linux tools/perf/builtin-script.c, perf_sample__fprintf_start and process_event. The comm may hold blanks,
  * digits, colons and brackets, so the line is anchored on its time and read to the left from there. */
-#ifndef GECKO_PERF_EVENT_LINE_H
-#define GECKO_PERF_EVENT_LINE_H
+#ifndef GECKO_SCRIPT_EVENT_LINE_H
+#define GECKO_SCRIPT_EVENT_LINE_H
 
 #include <stdint.h>
 
 #include "libconvert/base/text.h"
 
-struct perf_event_line {
+/* A comm in the kernel has at most 15 bytes. For kernel workers, /proc shows up to 63. */
+enum { SCRIPT_COMM_BYTES_MAX = 64 };
+
+struct script_event_line {
     struct text comm; /* empty if the line has none or the thread has none */
     int64_t pid;      /* PID_UNKNOWN if the line has only the tid */
     int64_t tid;
@@ -25,20 +28,20 @@ struct perf_event_line {
 };
 
 /* Returns false if the line is not an event line. The texts in *out point into `line`. */
-bool perf_event_line_parse(struct text line, struct perf_event_line *out);
+bool script_event_line_parse(struct text line, struct script_event_line *out);
 
 /* The parts of earlier lines before and after their times. A thread repeats the first part, and most recordings repeat
  * the second one on every line. */
-struct perf_event_memo {
-    struct perf_event_part {
+struct script_event_memo {
+    struct script_event_part {
         uint32_t bytes_count; /* 0: none yet */
         char bytes[92];
-        struct perf_event_line line; /* what the part means; its texts point into `bytes` */
+        struct script_event_line line; /* what the part means; its texts point into `bytes` */
     } starts[64], rest;
 };
 
-/* Parses an event line as perf_event_line_parse does, but only what differs from earlier lines. The memo must be zeroed
- * at first. */
-bool perf_event_line_parse_again(struct perf_event_memo *memo, struct text line, struct perf_event_line *out);
+/* Parses an event line as script_event_line_parse does, but only what differs from earlier lines. The memo must be
+ * zeroed at first. */
+bool script_event_line_parse_again(struct script_event_memo *memo, struct text line, struct script_event_line *out);
 
 #endif

@@ -5,25 +5,8 @@
 
 #include "libconvert/base/column.h"
 #include "libconvert/base/strings.h"
-#include "libconvert/base/text.h"
+#include "perf_record.h"
 #include "readers/code/code_mappings.h"
-
-enum { PERF_PID_KERNEL = -1 };
-
-/* The payload of PERF_RECORD_MMAP or PERF_RECORD_MMAP2. */
-struct perf_map_record {
-    int64_t pid; /* PERF_PID_KERNEL for the kernel's own mappings */
-    int64_t tid;
-    uint64_t start;
-    uint64_t length;
-    uint64_t file_offset;
-    struct text path;
-    struct text build_id; /* hex; empty if the record has none */
-};
-
-/* Parses " 12/34: [0x400000(0x1000) @ 0x2000 fe:00 12 34]: r-xp /bin/app". A build id in angle brackets may take the
- * place of the device. Returns false if the payload is malformed. The texts in *out point into the payload. */
-bool perf_map_record_parse(struct text payload, struct perf_map_record *out);
 
 struct perf_maps {
     struct code_mappings mappings; /* ids are the order of the records; library_id is always 1 */
@@ -37,7 +20,7 @@ struct perf_maps {
 void perf_maps_init(struct perf_maps *maps, struct failure *failure);
 void perf_maps_fini(struct perf_maps *maps);
 
-void perf_maps_add(struct perf_maps *maps, const struct perf_map_record *record);
+void perf_maps_add(struct perf_maps *maps, const struct perf_record *mapping);
 
 /* Sets *relative to the address relative to the file that is mapped there. Returns false if no such mapping is known.
  */

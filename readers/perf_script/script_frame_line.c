@@ -1,7 +1,6 @@
-#include "perf_frame_line.h"
+#include "script_frame_line.h"
 
 #include "libconvert/base/cursor.h"
-#include "readers/perf/perf_libraries.h"
 
 /* Cuts the offset off "name+0x12". */
 static bool take_offset(struct text *name, uint64_t *offset) {
@@ -37,7 +36,7 @@ static struct text clean_library(struct text library) {
     return library;
 }
 
-bool perf_frame_line_parse(struct text line, struct perf_frame_line *out) {
+bool script_frame_line_parse(struct text line, struct perf_frame_line *out) {
     *out = (struct perf_frame_line){0};
     struct text rest = text_trim(line), after = rest;
     out->has_address = cursor_parse_number(cursor_take_token(&after), 16, &out->address);
@@ -65,14 +64,6 @@ bool perf_frame_line_parse(struct text line, struct perf_frame_line *out) {
     return true;
 }
 
-uint32_t perf_frame_line_form(const struct perf_frame_line *frame) {
-    uint32_t form = frame->is_inlined ? FRAME_IS_INLINED : 0;
-    if (!frame->has_address) return form;
-    form |= FRAME_HAS_ADDRESS;
-    if (frame->has_offset && frame->offset <= frame->address) form |= FRAME_HAS_START;
-    return perf_address_is_kernel(frame->address) ? form | FRAME_IN_KERNEL_HALF : form;
-}
-
 /* True if the token cannot be an English word. "decade" is a hexadecimal number too. */
 static bool is_no_word(struct text token) {
     enum { DIGITS_MIN = 6 };
@@ -81,12 +72,18 @@ static bool is_no_word(struct text token) {
     return has_digit && token.bytes_count >= DIGITS_MIN;
 }
 
-bool perf_frame_line_is_bare(struct text line) {
+bool script_frame_line_is_bare(struct text line) {
     struct perf_frame_line frame;
-    if (!line.bytes_count || text_is_blank_byte(line.bytes[0]) || !perf_frame_line_parse(line, &frame)) return false;
+    if (!line.bytes_count || text_is_blank_byte(line.bytes[0]) || !script_frame_line_parse(line, &frame)) return false;
     line = text_trim_end(line);
     bool has_group = find_last_group(line) < line.bytes_count;
     return has_group || frame.has_offset || (frame.has_address && is_no_word(cursor_take_token(&line)));
+}
+
+bool script_frame_line_is_any(struct text line) {
+    struct perf_frame_line frame;
+    bool is_indented = line.bytes_count && text_is_blank_byte(line.bytes[0]);
+    return is_indented ? script_frame_line_parse(line, &frame) : script_frame_line_is_bare(line);
 }
 
 /* Recognises "libc.so.6[27b25]", which perf prints if it finds no source line. */
@@ -97,7 +94,7 @@ static bool is_library_offset(struct text text) {
     return cursor_parse_number(text_slice(text, open + 1, text.bytes_count - 1), 16, &offset);
 }
 
-bool perf_source_line_parse(struct text line, struct perf_source_line *out) {
+bool script_source_line_parse(struct text line, struct perf_source_line *out) {
     *out = (struct perf_source_line){0};
     struct text text = text_trim(line);
     size_t group = find_last_group(text);

@@ -1,12 +1,12 @@
-#include "data_tracing.h"
+#include "perf_tracing.h"
 
 #include <event-parse.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "data_cursor.h"
 #include "libconvert/base/cursor.h"
 #include "libconvert/base/memory.h"
+#include "perf_cursor.h"
 
 struct tracepoint_kind {
     struct tep_event *event; /* NULL: unknown format */
@@ -16,13 +16,13 @@ struct tracepoint_kind {
 /* Limit for fields; no tracepoint has as many. */
 enum { FIELDS_MAX = 128 };
 
-void data_tracing_init(struct data_tracing *tracing, struct profile *profile) {
-    *tracing = (struct data_tracing){.profile = profile};
+void perf_tracing_init(struct perf_tracing *tracing, struct profile *profile) {
+    *tracing = (struct perf_tracing){.profile = profile};
     row_table_init(&tracing->ids, sizeof(uint64_t), profile->failure);
     column_init(&tracing->kinds, sizeof(struct tracepoint_kind), profile->failure);
 }
 
-void data_tracing_fini(struct data_tracing *tracing) {
+void perf_tracing_fini(struct perf_tracing *tracing) {
     tep_free(tracing->formats);
     row_table_fini(&tracing->ids);
     column_fini(&tracing->kinds);
@@ -31,13 +31,13 @@ void data_tracing_fini(struct data_tracing *tracing) {
 
 /* ---- Formats. Layout: Linux tools/perf/util/trace-event-info.c. ---- */
 
-static struct text take_name(struct data_cursor *cursor) {
-    struct text name = data_cursor_name(cursor);
-    data_cursor_bytes(cursor, (uint64_t)name.bytes_count + 1);
+static struct text take_name(struct perf_cursor *cursor) {
+    struct text name = perf_cursor_name(cursor);
+    perf_cursor_bytes(cursor, (uint64_t)name.bytes_count + 1);
     return name;
 }
 
-static struct text take_sized(struct data_cursor *cursor) { return data_cursor_bytes(cursor, data_cursor_u64(cursor)); }
+static struct text take_sized(struct perf_cursor *cursor) { return perf_cursor_bytes(cursor, perf_cursor_u64(cursor)); }
 
 /* ---- Checking formats. libtraceevent leaks memory if it parses a malformed one. ---- */
 
@@ -169,7 +169,7 @@ static void mark_addresses(const struct tep_event *event, struct text rule) {
 
 /* Adds the format without its print rule, which is an expression in C's syntax. Markers only need to know which numbers
  * it shows in hexadecimal. */
-static void add_format(struct data_tracing *tracing, struct text system, struct text format) {
+static void add_format(struct perf_tracing *tracing, struct text system, struct text format) {
     static const char print_rule[] = "\nprint fmt: \"\"\n";
     const char *rule = format.bytes_count ? memmem(format.bytes, format.bytes_count, "\nprint fmt:", 11) : NULL;
     size_t bytes_count = rule ? (size_t)(rule - format.bytes) : 0;
@@ -188,27 +188,27 @@ static void add_format(struct data_tracing *tracing, struct text system, struct 
     memory_free(text);
 }
 
-bool data_tracing_read(struct data_tracing *tracing, struct text section) {
+bool perf_tracing_read(struct perf_tracing *tracing, struct text section) {
     enum { MAGIC_BYTES = 3 + sizeof "tracing" - 1 };
-    struct data_cursor cursor = data_cursor_of(section);
+    struct perf_cursor cursor = perf_cursor_of(section);
     if (!tracing->formats) tracing->formats = tep_alloc();
     if (!tracing->formats) {
         failure_set_memory(tracing->profile->failure);
         return false;
     }
     tep_set_loglevel(TEP_LOG_NONE);
-    data_cursor_bytes(&cursor, MAGIC_BYTES);
+    perf_cursor_bytes(&cursor, MAGIC_BYTES);
     take_name(&cursor);                    /* version */
-    data_cursor_bytes(&cursor, 1 + 1 + 4); /* byte order, size of a long, size of a page */
+    perf_cursor_bytes(&cursor, 1 + 1 + 4); /* byte order, size of a long, size of a page */
     take_name(&cursor);
     take_sized(&cursor); /* header_page */
     take_name(&cursor);
     take_sized(&cursor); /* header_event */
-    for (uint32_t left = data_cursor_u32(&cursor); left && !cursor.is_bad; left--)
+    for (uint32_t left = perf_cursor_u32(&cursor); left && !cursor.is_bad; left--)
         add_format(tracing, TEXT("ftrace"), take_sized(&cursor));
-    for (uint32_t systems = data_cursor_u32(&cursor); systems && !cursor.is_bad; systems--) {
+    for (uint32_t systems = perf_cursor_u32(&cursor); systems && !cursor.is_bad; systems--) {
         struct text system = take_name(&cursor);
-        for (uint32_t left = data_cursor_u32(&cursor); left && !cursor.is_bad; left--)
+        for (uint32_t left = perf_cursor_u32(&cursor); left && !cursor.is_bad; left--)
             add_format(tracing, system, take_sized(&cursor));
     }
     return !cursor.is_bad;
@@ -260,7 +260,7 @@ static uint16_t make_schema(struct profile *profile, const struct tep_event *eve
 }
 
 /* Returns what is known about the tracepoint. Returns NULL if memory ran out (latched). */
-static const struct tracepoint_kind *find_kind(struct data_tracing *tracing, uint64_t id) {
+static const struct tracepoint_kind *find_kind(struct perf_tracing *tracing, uint64_t id) {
     uint32_t row = row_table_intern(&tracing->ids, &id);
     if (row < tracing->kinds.count) return column_at(&tracing->kinds, row);
     struct tracepoint_kind *kind = row == ID_NONE ? NULL : column_push(&tracing->kinds);
@@ -296,7 +296,7 @@ static struct text bytes_of(const struct tep_format_field *field, struct text pa
     if (offset > payload.bytes_count || size_bytes > payload.bytes_count - offset) return (struct text){0};
     struct text bytes = text_slice(payload, offset, offset + size_bytes);
     if (!(field->flags & TEP_FIELD_IS_DYNAMIC) || size_bytes != 4) return bytes;
-    uint32_t place = data_load_u32(bytes.bytes);
+    uint32_t place = perf_load_u32(bytes.bytes);
     size_t from = (place & 0xffff) + (field->flags & TEP_FIELD_IS_RELATIVE ? offset + size_bytes : 0);
     return text_slice(payload, from, from + (place >> 16));
 }
@@ -318,7 +318,7 @@ static union marker_value value_of(struct profile *profile, const struct tep_for
     return (union marker_value){.string = profile_string(profile, text_slice(bytes, 0, text_find(bytes, '\0')))};
 }
 
-uint16_t data_tracing_decode(struct data_tracing *tracing, uint64_t id, struct text payload,
+uint16_t perf_tracing_decode(struct perf_tracing *tracing, uint64_t id, struct text payload,
                              const union marker_value **values) {
     const struct tracepoint_kind *kind = find_kind(tracing, id);
     if (!kind || !kind->event || kind->schema == MARKER_SCHEMA_NONE) return MARKER_SCHEMA_NONE;

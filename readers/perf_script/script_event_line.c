@@ -1,8 +1,8 @@
-#include "perf_event_line.h"
+#include "script_event_line.h"
 
 #include "libconvert/base/cursor.h"
 #include "libconvert/base/index_set.h"
-#include "libconvert/profile/threads.h"
+#include "readers/perf/perf_record.h"
 
 static bool is_end_or_blank(struct text text, size_t at) {
     return at >= text.bytes_count || text_is_blank_byte(text.bytes[at]);
@@ -19,7 +19,7 @@ static struct text take_last_token(struct text *text) {
 }
 
 /* Parses "123/456" or "456". */
-static bool parse_pid_tid(struct text token, struct perf_event_line *out) {
+static bool parse_pid_tid(struct text token, struct script_event_line *out) {
     size_t slash = text_find(token, '/');
     if (slash == token.bytes_count) {
         out->pid = PID_UNKNOWN;
@@ -69,18 +69,15 @@ static bool take_labelled(struct text *text, struct text label, uint64_t *number
 }
 
 /* Takes the fields of -F machine_pid,vcpu, "VM: 5000 VCPU:001 ", off the start of the comm. */
-static struct text take_machine(struct text comm, struct perf_event_line *out) {
+static struct text take_machine(struct text comm, struct script_event_line *out) {
     uint64_t number;
     if (take_labelled(&comm, TEXT("VM:"), &number) && number <= UINT32_MAX) out->machine = (uint32_t)number;
     if (take_labelled(&comm, TEXT("VCPU:"), &number)) out->has_skipped_field = true;
     return comm;
 }
 
-/* A comm in the kernel has at most 15 bytes. For kernel workers, /proc shows up to 63. */
-enum { COMM_BYTES_MAX = 64 };
-
 /* Parses what precedes the time: comm, ids and optional fields. */
-static bool parse_start(struct text start, struct perf_event_line *out) {
+static bool parse_start(struct text start, struct script_event_line *out) {
     struct text token = take_last_token(&start);
     out->has_skipped_field = is_time_of_day(token);
     if (is_time_of_day(token)) {
@@ -96,7 +93,7 @@ static bool parse_start(struct text start, struct perf_event_line *out) {
     if (!parse_pid_tid(token, out)) return false;
     out->machine = 0;
     out->comm = take_machine(text_trim(start), out);
-    return out->comm.bytes_count <= COMM_BYTES_MAX;
+    return out->comm.bytes_count <= SCRIPT_COMM_BYTES_MAX;
 }
 
 enum { SECONDS_DIGITS_MAX = 10, NS_DIGITS = 9 };
@@ -126,7 +123,7 @@ static bool parse_time_before(struct text line, size_t colon, size_t *start, int
 enum { EVENT_START_BYTES_MAX = 256 };
 
 /* Finds the first time that has ids before it. Sets *rest to what follows its colon. */
-static bool parse_with_time(struct text line, struct perf_event_line *out, struct text *rest) {
+static bool parse_with_time(struct text line, struct script_event_line *out, struct text *rest) {
     for (size_t colon = text_find(line, ':'); colon < line.bytes_count && colon < EVENT_START_BYTES_MAX;) {
         size_t start;
         if (is_end_or_blank(line, colon + 1) && parse_time_before(line, colon, &start, &out->time_ns) &&
@@ -145,7 +142,7 @@ static bool is_event_token(struct text token) {
 }
 
 /* Parses an optional period and the event, a token that ends with a colon. out->rest becomes what follows them. */
-static bool parse_event(struct text rest, struct perf_event_line *out) {
+static bool parse_event(struct text rest, struct script_event_line *out) {
     struct text left = rest, token = cursor_take_token(&left);
     struct text behind_period = left;
     struct text second = cursor_take_token(&behind_period);
@@ -177,13 +174,13 @@ static bool is_time(struct text token) {
 }
 
 /* Parses a line without a time: the first ids that have a comm before them and an event or a record after them. */
-static bool parse_without_time(struct text line, struct perf_event_line *out) {
+static bool parse_without_time(struct text line, struct script_event_line *out) {
     struct text left = line;
     for (struct text token = cursor_take_token(&left); token.bytes_count; token = cursor_take_token(&left)) {
         size_t start = (size_t)(token.bytes - line.bytes);
         if (start == 0) continue;
         if (start > EVENT_START_BYTES_MAX || is_time(token)) break;
-        struct perf_event_line ids;
+        struct script_event_line ids;
         if (!parse_pid_tid(token, &ids)) continue;
         struct text rest = left;
         int32_t cpu;
@@ -201,7 +198,7 @@ static bool parse_without_time(struct text line, struct perf_event_line *out) {
     return false;
 }
 
-bool perf_event_line_parse(struct text line, struct perf_event_line *out) {
+bool script_event_line_parse(struct text line, struct script_event_line *out) {
     struct text rest;
     line = text_trim(line);
     if (!parse_with_time(line, out, &rest)) return parse_without_time(line, out);
@@ -211,17 +208,17 @@ bool perf_event_line_parse(struct text line, struct perf_event_line *out) {
 
 /* ---- Again. ---- */
 
-static bool part_is(const struct perf_event_part *part, struct text text) {
+static bool part_is(const struct script_event_part *part, struct text text) {
     return part->bytes_count && text_equal((struct text){part->bytes, part->bytes_count}, text);
 }
 
 /* Returns the same place in `into` as `text` has in the part. */
-static struct text moved(const struct perf_event_part *part, struct text text, struct text into) {
+static struct text moved(const struct script_event_part *part, struct text text, struct text into) {
     return text.bytes_count ? (struct text){into.bytes + (text.bytes - part->bytes), text.bytes_count} : text;
 }
 
 /* Copies the text into the part and returns the copy; an empty text if the part is too small. */
-static struct text fill_part(struct perf_event_part *part, struct text text) {
+static struct text fill_part(struct script_event_part *part, struct text text) {
     part->bytes_count = 0;
     if (!text.bytes_count || text.bytes_count > sizeof part->bytes) return (struct text){0};
     memcpy(part->bytes, text.bytes, text.bytes_count);
@@ -229,9 +226,9 @@ static struct text fill_part(struct perf_event_part *part, struct text text) {
 }
 
 /* Parses what precedes the time into the start's fields of *out. */
-static bool parse_start_again(struct perf_event_memo *memo, struct text start, struct perf_event_line *out) {
+static bool parse_start_again(struct script_event_memo *memo, struct text start, struct script_event_line *out) {
     enum { START_COUNT = sizeof memo->starts / sizeof *memo->starts };
-    struct perf_event_part *part = &memo->starts[index_set_hash(start.bytes, start.bytes_count) % START_COUNT];
+    struct script_event_part *part = &memo->starts[index_set_hash(start.bytes, start.bytes_count) % START_COUNT];
     if (!part_is(part, start)) {
         struct text copy = fill_part(part, start);
         if (!copy.bytes_count) return parse_start(start, out);
@@ -244,8 +241,8 @@ static bool parse_start_again(struct perf_event_memo *memo, struct text start, s
 }
 
 /* Parses what follows the time into the fields of *out for the period, the event and the rest. */
-static void parse_event_again(struct perf_event_memo *memo, struct text rest, struct perf_event_line *out) {
-    struct perf_event_part *part = &memo->rest;
+static void parse_event_again(struct script_event_memo *memo, struct text rest, struct script_event_line *out) {
+    struct script_event_part *part = &memo->rest;
     if (!part_is(part, rest)) {
         struct text copy = fill_part(part, rest);
         if (!copy.bytes_count) {
@@ -261,13 +258,14 @@ static void parse_event_again(struct perf_event_memo *memo, struct text rest, st
     out->rest = moved(part, part->line.rest, rest);
 }
 
-bool perf_event_line_parse_again(struct perf_event_memo *memo, struct text line, struct perf_event_line *out) {
+bool script_event_line_parse_again(struct script_event_memo *memo, struct text line, struct script_event_line *out) {
     size_t start, colon = text_find(line, ':');
     int64_t time_ns;
     /* Any other line, such as one with a colon in its comm, is parsed from the start. */
     bool has_time = colon < line.bytes_count && colon < EVENT_START_BYTES_MAX && is_end_or_blank(line, colon + 1) &&
                     parse_time_before(line, colon, &start, &time_ns);
-    if (!has_time || !parse_start_again(memo, text_slice(line, 0, start), out)) return perf_event_line_parse(line, out);
+    if (!has_time || !parse_start_again(memo, text_slice(line, 0, start), out))
+        return script_event_line_parse(line, out);
     out->has_time = true;
     out->time_ns = time_ns;
     parse_event_again(memo, text_from(line, colon + 1), out);

@@ -1,11 +1,11 @@
 /* Tracepoints: parses the payload formats that a recording contains, and turns payloads into markers with typed
  * fields. */
-#ifndef GECKO_DATA_TRACING_H
-#define GECKO_DATA_TRACING_H
+#ifndef GECKO_PERF_TRACING_H
+#define GECKO_PERF_TRACING_H
 
-#include "readers/perf/perf_recording.h"
+#include "libconvert/profile/profile.h"
 
-struct data_tracing {
+struct perf_tracing {
     struct profile *profile; /* borrowed */
     struct tep_handle *formats;
     struct row_table ids;       /* uint64_t: ids of tracepoints that have been looked up */
@@ -13,16 +13,16 @@ struct data_tracing {
     union marker_value *values; /* values of the last decoded payload */
 };
 
-void data_tracing_init(struct data_tracing *tracing, struct profile *profile);
-void data_tracing_fini(struct data_tracing *tracing);
+void perf_tracing_init(struct perf_tracing *tracing, struct profile *profile);
+void perf_tracing_fini(struct perf_tracing *tracing);
 
 /* Reads the section that contains the formats. Returns false if the section is damaged; the formats before the damage
  * are still used. */
-bool data_tracing_read(struct data_tracing *tracing, struct text section);
+bool perf_tracing_read(struct perf_tracing *tracing, struct text section);
 
 /* Decodes the payload of the tracepoint with that id. Returns the schema of a marker for it and sets *values, which are
  * valid until the next call. Returns MARKER_SCHEMA_NONE if the tracepoint's format is unknown. */
-uint16_t data_tracing_decode(struct data_tracing *tracing, uint64_t id, struct text payload,
+uint16_t perf_tracing_decode(struct perf_tracing *tracing, uint64_t id, struct text payload,
                              const union marker_value **values);
 
 #endif

@@ -1,0 +1,222 @@
+/* What a recording of perf tells, record by record, in whatever form it is read. A parser emits records in the order in
+ * which they count, and perf_recording.h gives them their meaning. */
+#ifndef GECKO_PERF_RECORD_H
+#define GECKO_PERF_RECORD_H
+
+#include "libconvert/profile/threads.h"
+#include "perf_tallies.h"
+
+enum perf_record_type {
+    PERF_HEADER,     /* a property of the recording, under the name that perf script --header prints */
+    PERF_EVENT,      /* describes an event */
+    PERF_EVENT_NAME, /* gives an event another name */
+    PERF_FORMATS,    /* how the payloads of tracepoints are laid out: a section of perf.data */
+    PERF_CLOCK,      /* a moment on two clocks */
+    PERF_TICKS,      /* how the clock follows from the processor's counter */
+    PERF_BUILD_ID,   /* of a file */
+    PERF_COMM,       /* names the task */
+    PERF_NAME,       /* the name that the task has in the next sample */
+    PERF_FORK,       /* the task begins */
+    PERF_EXIT,       /* the task ends */
+    PERF_NAMESPACES, /* the task is in these namespaces */
+    PERF_CGROUP,     /* names a control group */
+    PERF_MAPPING,    /* a file is mapped into the task's process, or code into the kernel */
+    PERF_UNMAPPING,  /* code is no longer in the kernel */
+    PERF_LINE,       /* the meaning of a line number, which later stacks have */
+    PERF_SAMPLE,     /* the task was found somewhere when an event happened */
+    PERF_USER_STACK, /* the user part of the stack of earlier samples with the same cookie */
+    PERF_SWITCH,     /* the task begins or ceases to run */
+    PERF_THROTTLE,   /* the kernel ceases or begins again to take samples */
+    PERF_LOSS,       /* perf itself lost samples */
+    PERF_COUNT,      /* what became of something that the parser read */
+    PERF_RECORD_TYPE_COUNT
+};
+
+enum { PERF_PID_KERNEL = -1 };
+
+/* A frame of a stack, as a line of text describes it. */
+struct perf_frame_line {
+    uint64_t address;
+    uint64_t offset;     /* distance of the address from the symbol's start */
+    struct text symbol;  /* without its offset; empty if unknown */
+    struct text library; /* as printed, without "(deleted)" and offset; empty if unknown */
+    bool has_address;
+    bool has_offset;
+    bool is_unknown; /* perf printed "[unknown]" for the symbol, or for the library and no symbol */
+    bool is_inlined; /* inlined into the next frame that is not inlined; has no library of its own */
+    bool is_cookie;  /* stands for a user stack, which follows in a "DEFERRED CALLCHAIN" whose cookie is this address */
+};
+
+/* The source line of the frame before it. */
+struct perf_source_line {
+    struct text file; /* empty if unknown */
+    uint32_t line;    /* 1-based; 0 if unknown */
+    bool is_inlined;  /* "(inlined)" ends the source line, not the frame line */
+};
+
+struct perf_line {
+    uint32_t number; /* dense, in order of first appearance */
+    bool is_source;
+    union {
+        struct perf_frame_line frame;
+        struct perf_source_line source; /* if is_source */
+    };
+};
+
+/* Bounds how many events the ledger names. A parser that may find more names the last one for all others. */
+enum { PERF_EVENTS_MAX = 4096 };
+
+/* The record's name is that of the event, for instance "cpu-clock:ppp". Empty: it has none. */
+struct perf_event_description {
+    uint32_t event; /* dense, in order of first appearance */
+    bool is_tracepoint;
+    uint64_t tracepoint_id; /* in the formats */
+    double frequency_hz;    /* 0: unknown, or samples have a fixed period */
+    bool has_clock;         /* the clock of the times is one that -k names, not perf's own */
+    bool is_clock_monotonic;
+};
+
+struct perf_clock {
+    uint64_t wall_ns;
+    uint64_t clock_ns; /* at most wall_ns */
+};
+
+/* The clock of the times is base_ns + (ticks * multiplier >> shift). */
+struct perf_ticks {
+    int64_t base_ns;
+    uint32_t multiplier; /* 0: unknown */
+    uint32_t shift;      /* below 64 */
+};
+
+enum { PERF_NAMESPACES_MAX = 8 };
+
+struct perf_namespace {
+    uint64_t device;
+    uint64_t inode;
+};
+
+/* In the order of Linux include/uapi/linux/perf_event.h: net, uts, ipc… */
+struct perf_namespace_list {
+    uint32_t count; /* at most PERF_NAMESPACES_MAX */
+    const struct perf_namespace *kinds;
+};
+
+struct perf_fork {
+    int64_t parent_pid;
+    int64_t parent_tid;
+    bool is_before;      /* the task ran before the recording began */
+    bool is_synthesized; /* perf itself made the record; the mappings of the process follow */
+};
+
+/* The record's text is the build id in hexadecimal digits; empty: unknown. Its pid is PERF_PID_KERNEL for the kernel.
+ */
+struct perf_mapping {
+    uint64_t start;
+    uint64_t size_bytes;
+    uint64_t file_offset;
+};
+
+enum perf_place_flag {
+    ADDRESS_IS_RETURN = 1, /* a return address: the call is just before it */
+    ADDRESS_IS_KERNEL = 2,
+    ADDRESS_IS_GUEST = 4,
+    ADDRESS_IS_CUT = 8 /* not an address: outer frames are missing, not copied or not found */
+};
+
+/* An address of a stack. Compared bytewise, so it must have no padding. */
+struct perf_place {
+    uint64_t address;
+    uint64_t flags; /* enum perf_place_flag */
+};
+
+/* User registers, and a copy of the user stack from the stack pointer up. */
+struct perf_stack_copy {
+    uint64_t registers_abi;
+    uint64_t registers_mask;
+    struct text registers; /* words, one per bit of the mask */
+    struct text bytes;     /* only the valid ones */
+};
+
+/* Of a sample, the record's text is the payload of a tracepoint. A stack consists of lines or of addresses. */
+struct perf_sample {
+    uint32_t event;    /* ID_NONE: the sample counts for no event */
+    bool is_repeated;  /* the sample before, which counts for another event as well */
+    int32_t processor; /* -1: unknown */
+    bool has_period;
+    uint64_t period;
+    bool is_raw;           /* the payload is laid out as the formats say, not text */
+    bool has_stack;        /* the stack is more than an address */
+    uint64_t cgroup;       /* id of the control group; 0: unknown */
+    uint64_t cookie;       /* of the user stack that follows later, or of this user stack; 0: none */
+    bool is_interrupted;   /* user code was interrupted: what there is of the stack stands in for the user stack */
+    const uint32_t *lines; /* numbers of the stack's lines, innermost frame first */
+    uint32_t line_count;
+    uint32_t place_count;
+    const struct perf_place *places;    /* addresses of the stack, innermost first */
+    const struct perf_stack_copy *copy; /* has what is further out; NULL: nothing is */
+    const struct perf_place *only;      /* the stack if there is no other address; NULL: there is none */
+    bool is_in_kernel;                  /* the sample was taken in kernel code */
+};
+
+struct perf_switch {
+    bool is_out;
+    bool is_preempted; /* if it ceases to run: another task takes its place */
+};
+
+struct perf_throttle_change {
+    bool is_end;
+    uint64_t stream; /* an event on one processor, or in one thread */
+    uint32_t event;  /* unless is_end */
+};
+
+/* Two kinds of records count the same losses. */
+struct perf_loss {
+    uint64_t count;
+    bool is_of_samples; /* LOST_SAMPLES, not LOST */
+};
+
+/* The record's name is the cause. */
+struct perf_count {
+    enum gecko_convert_unit unit;
+    enum gecko_convert_fate fate;
+    uint64_t count;
+};
+
+struct perf_record {
+    enum perf_record_type type;
+    uint32_t machine; /* 0: the host; otherwise a virtual machine */
+    int64_t pid;      /* PID_UNKNOWN: only the tid is known */
+    int64_t tid;
+    int64_t time_ns; /* TIME_NONE: the record has none */
+    struct position position;
+    struct text name; /* of what the record is about: comm, event, path, key */
+    struct text text; /* what else is told about it: the value of a key, a payload, a build id */
+    union {
+        struct perf_event_description event; /* of PERF_EVENT, and the number of PERF_EVENT_NAME */
+        struct perf_clock clock;
+        struct perf_ticks ticks;
+        struct perf_fork fork;
+        struct perf_namespace_list namespaces;
+        uint64_t cgroup;
+        struct perf_mapping mapping;
+        struct perf_line line;
+        struct perf_sample sample; /* of PERF_SAMPLE and PERF_USER_STACK */
+        struct perf_switch running;
+        struct perf_throttle_change throttle;
+        struct perf_loss loss;
+        struct perf_count count;
+        bool is_exec; /* of PERF_COMM: the task has executed a program of that name */
+    };
+};
+
+/* Where a parser's records go. A record and what it points to are valid during the call. */
+struct perf_sink {
+    void (*take)(void *context, const struct perf_record *record);
+    void *context;
+};
+
+static inline void perf_emit(struct perf_sink sink, const struct perf_record *record) {
+    sink.take(sink.context, record);
+}
+
+#endif

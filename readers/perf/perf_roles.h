@@ -1,0 +1,19 @@
+/* What follows from the description of an event alone. */
+#ifndef GECKO_PERF_ROLES_H
+#define GECKO_PERF_ROLES_H
+
+#include "libconvert/base/text.h"
+
+/* The units of an event's period that matter for weights and CPU time. */
+enum perf_event_unit { PERF_EVENT_OTHER, PERF_EVENT_CLOCK_NS, PERF_EVENT_CYCLES };
+
+/* Returns the name without its modifiers, for instance "cpu-clock" for "cpu-clock:ppp". A tracepoint keeps its
+ * colon. */
+struct text perf_event_base_name(struct text name);
+
+/* Returns whether the name is that of a tracepoint, "subsystem:name". One that was hit without a stack is a marker. */
+bool perf_role_is_tracepoint(struct text name);
+
+enum perf_event_unit perf_role_unit(struct text name);
+
+#endif

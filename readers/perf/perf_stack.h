@@ -1,0 +1,35 @@
+/* Stacks of frame lines. The numbers of lines go in, innermost first; stacks of the profile come out. */
+#ifndef GECKO_PERF_STACK_H
+#define GECKO_PERF_STACK_H
+
+#include "libconvert/profile/stack_path.h"
+#include "perf_maps.h"
+#include "perf_recording.h"
+#include "perf_symbols.h"
+
+/* Bounds memory. The kernel's own limit (kernel.perf_event_max_stack) is far lower. */
+enum { PERF_STACK_FRAMES_MAX = 65535 };
+
+struct perf_stack {
+    struct perf_recording *recording; /* borrowed */
+    struct profile *profile;          /* borrowed */
+    struct perf_symbols symbols;
+    struct perf_maps maps;
+    struct column libs; /* struct perf_stack_lib, by row of symbols.libraries */
+    uint32_t *meanings; /* owned; by line number: a symbol, or a source line with SOURCE_BIT */
+    uint32_t meaning_count;
+    uint32_t meaning_capacity;
+    struct column sources;         /* struct perf_stack_source */
+    struct perf_stack_line *lines; /* of the stack that is made; innermost first */
+    uint32_t count;
+    uint32_t capacity;
+    frame_id *frames; /* root first */
+    uint32_t frames_capacity;
+    struct stack_path path; /* of the last stack */
+};
+
+/* Initializes the stack, and makes it the recording's code. */
+void perf_stack_init(struct perf_stack *stack, struct perf_recording *recording);
+void perf_stack_fini(struct perf_stack *stack); /* accepts a zeroed one */
+
+#endif

@@ -1,0 +1,107 @@
+/* The state of parsing one perf.data, shared by data_file.c (the containers), data_stream.c and data_folder.c (where
+ * records come from), data_records.c (records), data_samples.c (samples) and data_features.c (the header's sections).
+ */
+#ifndef GECKO_DATA_PARSER_H
+#define GECKO_DATA_PARSER_H
+
+#include "data_attr.h"
+#include "data_order.h"
+#include "readers/input/input.h"
+#include "readers/perf/perf_record.h"
+
+struct data_parser {
+    struct perf_sink sink;
+    struct perf_tallies *tallies; /* borrowed */
+    struct failure *failure;      /* borrowed */
+    struct data_attrs attrs;
+    struct data_order order;
+    struct perf_place *places; /* owned; of the stack that is being parsed, innermost first */
+    uint32_t place_count;
+    uint32_t place_capacity;
+    uint64_t record_counts[256]; /* number of records by type; the last also counts all types above 255 */
+    struct position first_records[256];
+};
+
+static inline struct position data_position(uint64_t offset) { return (struct position){.offset = offset}; }
+
+static inline void data_tally(struct data_parser *parser, enum perf_tally tally, uint64_t count, uint64_t offset) {
+    perf_tally(parser->tallies, tally, count, data_position(offset));
+}
+
+/* Types of records. Names: Linux include/uapi/linux/perf_event.h and tools/lib/perf/include/perf/event.h. */
+enum record_type {
+    RECORD_MMAP = 1,
+    RECORD_LOST = 2,
+    RECORD_COMM = 3,
+    RECORD_EXIT = 4,
+    RECORD_THROTTLE = 5,
+    RECORD_UNTHROTTLE = 6,
+    RECORD_FORK = 7,
+    RECORD_READ = 8,
+    RECORD_SAMPLE = 9,
+    RECORD_MMAP2 = 10,
+    RECORD_LOST_SAMPLES = 13,
+    RECORD_SWITCH = 14,
+    RECORD_SWITCH_CPU_WIDE = 15,
+    RECORD_NAMESPACES = 16,
+    RECORD_KSYMBOL = 17,
+    RECORD_BPF_EVENT = 18,
+    RECORD_CGROUP = 19,
+    RECORD_CALLCHAIN_DEFERRED = 22,
+    RECORD_USER_FIRST = 64,
+    RECORD_HEADER_ATTR = 64,
+    RECORD_TRACING_DATA = 66,
+    RECORD_BUILD_ID = 67,
+    RECORD_FINISHED_ROUND = 68,
+    RECORD_AUXTRACE = 71,
+    RECORD_EVENT_UPDATE = 78,
+    RECORD_TIME_CONV = 79,
+    RECORD_HEADER_FEATURE = 80,
+    RECORD_COMPRESSED = 81,
+    RECORD_COMPRESSED2 = 83
+};
+
+/* ---- data_file.c. ---- */
+
+/* Parses the whole input, emits its records, and adds to the tallies what could not be read. Stops after a failure
+ * (latched). */
+void data_parse(struct input *input, struct perf_sink sink, struct perf_tallies *tallies, struct failure *failure);
+
+/* ---- data_records.c. ---- */
+
+/* Takes the next record of the input. Emits it at once, or queues it until it can be emitted in order of time.
+ * Returns its time; 0 if it has none. */
+uint64_t data_records_take(struct data_parser *parser, const struct data_record *record);
+
+/* Emits the next record in order of time. This is a data_order_deliver. */
+void data_records_use(void *context, const struct data_record *record, uint64_t time_ns);
+
+/* Emits an event and adds it to the attributes. Returns its row; ID_NONE if memory ran out, or it is malformed. */
+uint32_t data_records_add_attr(struct data_parser *parser, struct text bytes, uint64_t offset);
+
+/* Emits a name of the event. */
+void data_records_name_event(struct data_parser *parser, const struct data_attr *attr, struct text name);
+
+/* Emits the counts of all records. */
+void data_records_count(struct data_parser *parser);
+
+/* ---- data_samples.c. ---- */
+
+/* Emits a sample. */
+void data_samples_use(struct data_parser *parser, const struct data_record *record, struct perf_record *out);
+
+/* Completes and emits a user stack. `chain` are the words of a callchain. */
+void data_samples_use_user_stack(struct data_parser *parser, const struct data_record *record, struct text chain,
+                                 struct perf_record *out);
+
+/* ---- data_features.c. ---- */
+
+enum { FEATURE_TRACING_DATA = 1, FEATURE_FOLDER = 24 };
+
+/* Reads a section of the header. `bit` is its feature bit. */
+void data_features_read(struct data_parser *parser, uint64_t bit, struct text section, uint64_t offset);
+
+/* Reads a build-id record, which is in a section or a record of its own. */
+void data_features_read_build_id(struct data_parser *parser, struct text record);
+
+#endif

@@ -1,0 +1,28 @@
+/* The reader of perf.data. */
+#include "data_addresses.h"
+#include "data_parser.h"
+#include "readers/perf/perf_script_frames.h"
+
+static void run(struct input *input, struct profile *profile, const struct reader_options *options) {
+    struct perf_recording recording;
+    struct data_addresses addresses;
+    perf_recording_init(&recording, profile);
+    data_addresses_init(&addresses, &recording, input, options);
+    data_parse(input, perf_recording_sink(&recording), &recording.tallies, profile->failure);
+    if (!failure_is_set(profile->failure)) perf_recording_finish(&recording, options->weight);
+    data_addresses_fini(&addresses);
+    perf_recording_fini(&recording);
+}
+
+static enum probe_score probe(struct text start, bool is_whole) {
+    (void)is_whole;
+    return text_starts_with(start, TEXT("PERFILE2")) ? PROBE_SURE : PROBE_NO;
+}
+
+const struct reader reader_perf_data = {
+    .name = "perf-data",
+    .title = "perf.data",
+    .probe = probe,
+    .run = run,
+    .name_func = perf_script_frames_name,
+};

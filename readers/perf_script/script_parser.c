@@ -1,0 +1,402 @@
+#include "script_parser.h"
+
+#include "libconvert/base/cursor.h"
+#include "libconvert/base/memory.h"
+#include "libconvert/base/strings.h"
+#include "readers/input/scan.h"
+#include "readers/perf/perf_roles.h"
+#include "script_frame_line.h"
+#include "script_lines.h"
+#include "script_records.h"
+
+/* Bounds memory. The kernel's own limit (kernel.perf_event_max_stack) is far lower. */
+enum { STACK_FRAMES_MAX = 65535 };
+
+/* The sample whose stack is being read. */
+struct open_sample {
+    bool is_open;
+    struct perf_record record; /* its lines are missing, its text is `rest` */
+    char *rest; /* owned copy of what follows the event; the line itself is gone when the sample is closed */
+    size_t rest_capacity;
+    uint32_t frame_count;    /* that were read, cookies included */
+    uint64_t too_deep_count; /* frames beyond STACK_FRAMES_MAX */
+    uint32_t *lines;         /* owned; numbers of its frame lines and source lines */
+    uint32_t line_count;
+    uint32_t line_capacity;
+};
+
+/* The name of a task in its last sample. Tasks whose tids differ by a multiple of the count share a place. */
+struct known_name {
+    int64_t pid;
+    int64_t tid;
+    uint32_t machine;
+    uint32_t bytes_count; /* 0: none is known */
+    char bytes[SCRIPT_COMM_BYTES_MAX];
+};
+
+enum { KNOWN_NAMES = 64 };
+
+struct parser {
+    struct perf_sink sink;
+    struct perf_tallies *tallies; /* borrowed */
+    struct failure *failure;      /* borrowed */
+    struct scan scan;
+    struct script_event_memo event_memo;
+    struct script_lines lines;
+    struct open_sample sample;
+    struct known_name known_names[KNOWN_NAMES];
+    struct strings events; /* names of events */
+    uint32_t event_count;
+    struct text last_event;
+    uint32_t last_event_row;                   /* ID_NONE: there is none yet */
+    bool are_tracepoints[PERF_EVENTS_MAX + 1]; /* by event */
+    struct script_records records;
+    bool has_times;
+    bool has_tab_frames;  /* frame lines begin with a tab, as perf writes them; other lines in a stack are not frames */
+    bool has_bare_frames; /* some frame lines have no indentation, so their source lines have none either */
+};
+
+static void tally(struct parser *parser, enum perf_tally cause) {
+    perf_tally(parser->tallies, cause, 1, parser->scan.position);
+}
+
+static void tally_sample(struct parser *parser, enum perf_tally cause, uint64_t count) {
+    perf_tally(parser->tallies, cause, count, parser->sample.record.position);
+}
+
+/* ---- Stacks. ---- */
+
+/* Running out of memory is latched. */
+static void add_number(struct parser *parser, uint32_t number) {
+    struct open_sample *sample = &parser->sample;
+    if (sample->line_count == sample->line_capacity) {
+        uint32_t capacity = sample->line_capacity ? sample->line_capacity * 2 : 128;
+        uint32_t *lines = memory_resize(parser->failure, sample->lines, capacity * sizeof *lines);
+        if (!lines) return;
+        sample->lines = lines;
+        sample->line_capacity = capacity;
+    }
+    sample->lines[sample->line_count++] = number;
+}
+
+/* Adds the line to the stack. Returns false if it is not a frame line. */
+static bool add_frame(struct parser *parser, struct text line) {
+    struct open_sample *sample = &parser->sample;
+    uint32_t number = script_lines_frame(&parser->lines, line, &sample->record.sample.cookie);
+    if (number == ID_NONE) return false;
+    if (sample->frame_count < STACK_FRAMES_MAX) {
+        sample->frame_count++;
+        if (number != SCRIPT_LINE_COOKIE) add_number(parser, number);
+    } else {
+        sample->too_deep_count++;
+    }
+    return true;
+}
+
+/* Gives the last frame its source line. Returns false if there is no frame, or the line is not a source line. A frame
+ * that is too deep for the stack needs none. */
+static bool add_source(struct parser *parser, struct text line) {
+    struct open_sample *sample = &parser->sample;
+    uint32_t number = sample->line_count ? script_lines_source(&parser->lines, line) : ID_NONE;
+    if (number == ID_NONE) return false;
+    if (!sample->too_deep_count) add_number(parser, number);
+    return true;
+}
+
+/* ---- The event line's end. ---- */
+
+enum { ADDRESS_DIGITS_MIN = 4 };
+
+static bool is_address(struct text token, size_t digits_min) {
+    uint64_t address;
+    return token.bytes_count >= digits_min && cursor_parse_number(token, 16, &address);
+}
+
+/* True if another address, printed by -F addr, precedes the frame's: "7ffd0 401195 leaf+0xc (/usr/bin/app)". */
+static bool has_address_before_frame(struct text rest) {
+    cursor_take_token(&rest);
+    struct text second = cursor_take_token(&rest), third = cursor_take_token(&rest);
+    return is_address(second, ADDRESS_DIGITS_MIN) && third.bytes_count && third.bytes[0] != '(';
+}
+
+/* Returns the only frame of a recording without -g, which perf prints on the event line. Other fields may precede the
+ * frame (a control group, a data address) or follow it (branches, "0x12/0x34/P/-/-/1"; instructions, "insn: 83 c3"). */
+static struct text frame_on_event_line(struct text rest) {
+    struct text frame = rest, after = rest;
+    for (struct text token = cursor_take_token(&after); token.bytes_count && token.bytes[0] != '[';
+         token = cursor_take_token(&after)) {
+        if (is_address(token, 1) && !has_address_before_frame(frame)) break;
+        frame = text_trim_start(after);
+    }
+    static const struct text behind_frame[] = {TEXT(") 0x"), TEXT(") insn:"), TEXT(") ilen:")};
+    for (size_t i = 0; frame.bytes_count && i < sizeof behind_frame / sizeof *behind_frame; i++) {
+        const char *field = memmem(frame.bytes, frame.bytes_count, behind_frame[i].bytes, behind_frame[i].bytes_count);
+        if (field) frame = text_slice(frame, 0, (size_t)(field - frame.bytes) + 1);
+    }
+    return frame;
+}
+
+/* Counts what follows the event on its line and is not the payload of a tracepoint. Adds the only frame of a recording
+ * without -g, which is there. */
+static void read_rest(struct parser *parser) {
+    struct perf_record *record = &parser->sample.record;
+    if (parser->are_tracepoints[record->sample.event]) return;
+    struct text frame = record->sample.has_stack ? (struct text){0} : frame_on_event_line(record->text);
+    bool is_frame = frame.bytes_count && add_frame(parser, frame);
+    if (record->text.bytes_count > (is_frame ? frame.bytes_count : 0)) tally_sample(parser, TALLY_FIELD, 1);
+}
+
+/* ---- Samples. ---- */
+
+/* Emits the open sample, if any. */
+static void close_sample(struct parser *parser) {
+    struct open_sample *sample = &parser->sample;
+    struct perf_record *record = &sample->record;
+    if (!sample->is_open) return;
+    sample->is_open = false;
+    record->sample.has_stack = sample->frame_count;
+    if (record->type == PERF_SAMPLE) read_rest(parser);
+    tally_sample(parser, TALLY_DEEP_FRAME, sample->too_deep_count);
+    record->sample.lines = sample->lines;
+    record->sample.line_count = sample->line_count;
+    perf_emit(parser->sink, record);
+}
+
+/* Parses "DEFERRED CALLCHAIN [cookie: b00000006]". */
+static bool parse_deferred_stack(struct text rest, uint64_t *cookie) {
+    static const struct text start = TEXT("DEFERRED CALLCHAIN [cookie: ");
+    if (!text_starts_with(rest, start) || !text_ends_with(rest, TEXT("]"))) return false;
+    struct perf_frame_line frame;
+    if (!script_frame_line_parse(text_slice(rest, start.bytes_count, rest.bytes_count - 1), &frame) ||
+        !frame.has_address)
+        return false;
+    *cookie = frame.address;
+    return true;
+}
+
+/* Returns the event of that name, which it emits if it is new; ID_NONE if memory ran out (latched). */
+static uint32_t event_of(struct parser *parser, struct text name) {
+    if (parser->last_event_row != ID_NONE && text_equal(name, parser->last_event)) return parser->last_event_row;
+    string_id id = strings_intern(&parser->events, name);
+    if (string_is_none(id)) return ID_NONE;
+    uint32_t row = id.index < PERF_EVENTS_MAX ? id.index : PERF_EVENTS_MAX;
+    parser->last_event = strings_text(&parser->events, id);
+    parser->last_event_row = row;
+    if (row < parser->event_count) return row;
+    struct text stored = row < PERF_EVENTS_MAX ? parser->last_event : TEXT("beyond the first 4096");
+    parser->event_count = row + 1;
+    parser->are_tracepoints[row] = perf_role_is_tracepoint(stored);
+    const struct perf_record record = {.type = PERF_EVENT,
+                                       .time_ns = TIME_NONE,
+                                       .position = parser->scan.position,
+                                       .name = stored,
+                                       .event = {.event = row, .is_tracepoint = parser->are_tracepoints[row]}};
+    perf_emit(parser->sink, &record);
+    return row;
+}
+
+static struct text copy_rest(struct parser *parser, struct text rest) {
+    struct open_sample *sample = &parser->sample;
+    if (!rest.bytes_count) return rest;
+    if (rest.bytes_count > sample->rest_capacity) {
+        char *bytes = memory_resize(parser->failure, sample->rest, rest.bytes_count);
+        if (!bytes) return (struct text){0};
+        sample->rest = bytes;
+        sample->rest_capacity = rest.bytes_count;
+    }
+    memcpy(sample->rest, rest.bytes, rest.bytes_count);
+    return (struct text){sample->rest, rest.bytes_count};
+}
+
+/* Returns whether the comm is what perf prints for a thread without a name: ":4711". */
+static bool is_placeholder(struct text comm, int64_t tid) {
+    int64_t number;
+    return cursor_take(&comm, TEXT(":")) && cursor_parse_id(comm, &number) && number == tid;
+}
+
+/* Emits the name of the task, unless it had the same in its last sample, and no record came since. */
+static void emit_name(struct parser *parser, const struct script_event_line *line) {
+    struct known_name *known = &parser->known_names[(uint64_t)line->tid % KNOWN_NAMES];
+    struct perf_record record = parser->sample.record;
+    bool is_task = known->pid == line->pid && known->tid == line->tid && known->machine == line->machine;
+    if (!line->comm.bytes_count) return;
+    if (is_task && text_equal((struct text){known->bytes, known->bytes_count}, line->comm)) return;
+    *known = (struct known_name){line->pid, line->tid, line->machine, (uint32_t)line->comm.bytes_count, {0}};
+    memcpy(known->bytes, line->comm.bytes, line->comm.bytes_count);
+    record.type = PERF_NAME;
+    record.name = line->comm;
+    perf_emit(parser->sink, &record);
+}
+
+/* Opens the sample, or the deferred user stack, of an event line. */
+static void open_sample(struct parser *parser, const struct script_event_line *line) {
+    struct open_sample *sample = &parser->sample;
+    close_sample(parser);
+    sample->is_open = true;
+    sample->frame_count = sample->line_count = 0;
+    sample->too_deep_count = 0;
+    sample->record = (struct perf_record){.type = PERF_SAMPLE,
+                                          .machine = line->machine,
+                                          .pid = line->pid,
+                                          .tid = line->tid,
+                                          .time_ns = line->has_time ? line->time_ns : TIME_NONE,
+                                          .position = parser->scan.position};
+    if (!is_placeholder(line->comm, line->tid)) emit_name(parser, line);
+    parser->has_times |= line->has_time;
+    if (parse_deferred_stack(line->rest, &sample->record.sample.cookie)) {
+        sample->record.type = PERF_USER_STACK;
+        return;
+    }
+    sample->record.sample.event = event_of(parser, line->event);
+    sample->record.sample.processor = line->cpu;
+    sample->record.sample.has_period = line->has_period;
+    sample->record.sample.period = line->has_period ? line->period : 0;
+    sample->record.text = copy_rest(parser, line->rest);
+    sample->is_open = sample->record.sample.event != ID_NONE;
+    if (line->has_skipped_field) tally(parser, TALLY_SKIPPED_FIELD);
+}
+
+/* ---- Lines. ---- */
+
+/* Messages that tools write to the same stream. The first row that the trimmed line begins with applies. */
+static const struct {
+    struct text start;
+    enum perf_tally tally;
+} messages[] = {
+    {TEXT("instruction trace error"), TALLY_TRACE_ERROR},
+    {TEXT("[ perf record:"), TALLY_MESSAGE},
+    {TEXT("Warning:"), TALLY_MESSAGE},
+    {TEXT("WARNING:"), TALLY_MESSAGE},
+    {TEXT("Couldn't "), TALLY_MESSAGE},
+    {TEXT("Failed to open "), TALLY_MESSAGE},
+    {TEXT("addr2line:"), TALLY_MESSAGE},
+    {TEXT("BFD:"), TALLY_MESSAGE},
+};
+
+static bool read_message(struct parser *parser, struct text trimmed) {
+    for (size_t i = 0; i < sizeof messages / sizeof *messages; i++) {
+        if (!text_starts_with(trimmed, messages[i].start)) continue;
+        tally(parser, messages[i].tally);
+        return true;
+    }
+    return false;
+}
+
+static bool read_event_line(struct parser *parser, struct text line) {
+    struct script_event_line event_line;
+    if (!script_event_line_parse_again(&parser->event_memo, line, &event_line)) return false;
+    struct text record = script_record_of(&event_line, line);
+    /* If lines have times, a line that looks like an event without a time is something else. */
+    if (event_line.event.bytes_count && !record.bytes_count && !event_line.has_time && parser->has_times) return false;
+    if (record.bytes_count) {
+        close_sample(parser);
+        tally(parser, TALLY_RECORD);
+        memset(parser->known_names, 0, sizeof parser->known_names); /* the record may name a task, or begin one */
+        script_records_read(&parser->records, &event_line, record, parser->scan.position);
+    } else {
+        tally(parser, TALLY_EVENT);
+        open_sample(parser, &event_line);
+    }
+    return true;
+}
+
+/* Recognises "0x401000/0x402000/P/-/-/1/CALL/-": two addresses and flags. */
+static bool is_branch_stack(struct text trimmed) {
+    size_t blank = text_find(trimmed, ' ');
+    struct text token = text_slice(trimmed, 0, blank);
+    size_t slash = text_find(token, '/');
+    return text_starts_with(token, TEXT("0x")) && text_starts_with(text_from(token, slash), TEXT("/0x"));
+}
+
+/* perf indents a source line by two blanks. It pads the addresses of frames to more. */
+static bool is_at_source_column(struct text line) {
+    return text_starts_with(line, TEXT("  ")) && !text_is_blank_byte(text_from(line, 2).bytes[0]);
+}
+
+/* Reads a line of an open sample that is not an event line. */
+static void read_stack_line(struct parser *parser, struct text line, struct text trimmed) {
+    if (is_at_source_column(line) && add_source(parser, line))
+        tally(parser, TALLY_SOURCE);
+    else if (!parser->has_tab_frames && add_frame(parser, line))
+        tally(parser, TALLY_FRAME);
+    else if (is_branch_stack(trimmed))
+        tally(parser, TALLY_BRANCH_STACK);
+    else if (add_source(parser, line))
+        tally(parser, TALLY_SOURCE);
+    else if (!read_message(parser, trimmed))
+        tally(parser, TALLY_NO_FRAME);
+}
+
+/* True if a line that is not an event line belongs to the open sample. */
+static bool belongs_to_stack(struct parser *parser, struct text line) {
+    struct perf_source_line source;
+    if (text_is_blank_byte(line.bytes[0])) return true;
+    if (parser->has_tab_frames) return false;
+    if (!script_frame_line_is_bare(line))
+        return parser->has_bare_frames && parser->sample.line_count && script_source_line_parse(line, &source);
+    parser->has_bare_frames = true;
+    return true;
+}
+
+/* A comment is "#" alone or "# …". An event line can begin with '#' too, since a comm can. */
+static bool is_comment(struct text line) {
+    return line.bytes[0] == '#' && (line.bytes_count == 1 || text_is_blank_byte(line.bytes[1]));
+}
+
+/* Emits the property on a line that begins with '#', unless it is not "key : value". */
+static void read_comment(struct parser *parser, struct text line) {
+    struct text text = text_trim(text_from(line, 1));
+    const char *separator = memmem(text.bytes, text.bytes_count, ": ", 2);
+    tally(parser, TALLY_HEADER);
+    if (!separator) return;
+    size_t colon = (size_t)(separator - text.bytes);
+    const struct perf_record record = {.type = PERF_HEADER,
+                                       .time_ns = TIME_NONE,
+                                       .name = text_trim(text_slice(text, 0, colon)),
+                                       .text = text_trim(text_from(text, colon + 1))};
+    perf_emit(parser->sink, &record);
+}
+
+static void read_line(struct parser *parser, struct text line) {
+    bool is_open = parser->sample.is_open;
+    /* Frame lines are by far the most common, so they are tried first. perf begins them, and no other line, with a
+     * tab. */
+    if (is_open && line.bytes_count && line.bytes[0] == '\t' && add_frame(parser, line)) {
+        parser->has_tab_frames = true;
+        tally(parser, TALLY_FRAME);
+        return;
+    }
+    struct text trimmed = text_trim(line);
+    if (!trimmed.bytes_count) {
+        close_sample(parser);
+        tally(parser, TALLY_BLANK);
+    } else if (is_comment(line)) {
+        read_comment(parser, line);
+    } else if (read_event_line(parser, line)) {
+        return;
+    } else if (is_open && belongs_to_stack(parser, line)) {
+        read_stack_line(parser, line, trimmed);
+    } else if (!read_message(parser, trimmed)) {
+        tally(parser, script_frame_line_is_any(line) ? TALLY_STRAY_FRAME : TALLY_MALFORMED);
+    }
+}
+
+void script_parse(struct input *input, struct perf_sink sink, struct perf_tallies *tallies, struct failure *failure) {
+    struct parser parser = {.sink = sink, .tallies = tallies, .failure = failure, .last_event_row = ID_NONE};
+    struct text line;
+    scan_init(&parser.scan, input);
+    script_lines_init(&parser.lines, sink, failure);
+    strings_init(&parser.events, failure);
+    script_records_init(&parser.records, sink, failure);
+    while (!failure_is_set(failure) && scan_line(&parser.scan, &line)) read_line(&parser, line);
+    if (!failure_is_set(failure)) {
+        close_sample(&parser);
+        script_records_count(&parser.records);
+    }
+    perf_tally(tallies, TALLY_CUT_LINE, parser.scan.cut_line_count, parser.scan.first_cut);
+    script_lines_fini(&parser.lines);
+    strings_fini(&parser.events);
+    script_records_fini(&parser.records);
+    memory_free(parser.sample.rest);
+    memory_free(parser.sample.lines);
+}

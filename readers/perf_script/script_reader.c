@@ -1,0 +1,77 @@
+/* The reader of perf script text. */
+#include "readers/perf/perf_recording.h"
+#include "readers/perf/perf_script_frames.h"
+#include "readers/perf/perf_sources.h"
+#include "readers/perf/perf_stack.h"
+#include "script_ahead.h"
+#include "script_frame_line.h"
+#include "script_parser.h"
+#include "script_records.h"
+
+static void read(struct input *input, struct perf_recording *recording, const struct reader_options *options) {
+    struct perf_sink sink = perf_recording_sink(recording);
+    struct failure *failure = recording->profile->failure;
+    if (options->job_count > 1 && script_is_worth_thread(input, options->block_bytes))
+        script_parse_ahead(input, options->block_bytes, sink, &recording->tallies, failure);
+    else
+        script_parse(input, sink, &recording->tallies, failure);
+}
+
+static void run(struct input *input, struct profile *profile, const struct reader_options *options) {
+    struct perf_recording recording;
+    struct perf_stack stack;
+    perf_recording_init(&recording, profile);
+    perf_stack_init(&stack, &recording);
+    read(input, &recording, options);
+    if (!failure_is_set(profile->failure)) perf_recording_finish(&recording, options->weight);
+    if (!failure_is_set(profile->failure)) perf_sources_unify(profile);
+    perf_stack_fini(&stack);
+    perf_recording_fini(&recording);
+}
+
+/* ---- Recognition. ---- */
+
+/* Scores one line. Prose can look like an event line without a time ("jumps 3 times: …"). Such a line counts only if it
+ * has a frame, on it or on the next line, or both ids and a tracepoint. */
+static enum probe_score score_line(struct text line, bool *awaits_frame) {
+    struct script_event_line event_line;
+    struct perf_frame_line frame;
+    bool awaited_frame = *awaits_frame;
+    *awaits_frame = false;
+    if (!script_event_line_parse(line, &event_line))
+        return awaited_frame && script_frame_line_is_any(line) ? PROBE_LIKELY : PROBE_NO;
+    bool is_record = script_record_of(&event_line, line).bytes_count > 0;
+    bool has_frame = script_frame_line_parse(event_line.rest, &frame);
+    bool has_event = event_line.event.bytes_count > 0;
+    *awaits_frame = has_event || event_line.has_time;
+    if (event_line.has_time) return is_record || has_event || has_frame ? PROBE_SURE : PROBE_NO;
+    bool is_tracepoint =
+        event_line.pid != PID_UNKNOWN && text_find(event_line.event, ':') < event_line.event.bytes_count;
+    return is_record || has_frame || is_tracepoint ? PROBE_LIKELY : PROBE_NO;
+}
+
+static enum probe_score probe(struct text start, bool is_whole) {
+    if (text_starts_with(start, TEXT("# ========\n# captured on"))) return PROBE_SURE;
+    if (text_starts_with(text_trim_start(start), TEXT("{")))
+        return PROBE_NO; /* a JSON string can quote perf script text */
+    enum probe_score score = PROBE_NO;
+    bool awaits_frame = false;
+    while (start.bytes_count && score < PROBE_SURE) {
+        size_t end = text_find(start, '\n');
+        if (end == start.bytes_count && !is_whole) break;
+        struct text line = text_slice(start, 0, end);
+        if (text_ends_with(line, TEXT("\r"))) line.bytes_count--;
+        enum probe_score line_score = score_line(line, &awaits_frame);
+        if (line_score > score) score = line_score;
+        start = text_from(start, end + 1 > start.bytes_count ? end : end + 1);
+    }
+    return score;
+}
+
+const struct reader reader_perf_script = {
+    .name = "perf-script",
+    .title = "perf script text",
+    .probe = probe,
+    .run = run,
+    .name_func = perf_script_frames_name,
+};

@@ -1,0 +1,231 @@
+/* Layout: Linux tools/perf/util/event.c, perf_event__fprintf_*. */
+#include "script_records.h"
+
+#include <stdio.h>
+
+#include "libconvert/base/cursor.h"
+
+static const struct text record_start = TEXT("PERF_RECORD_");
+
+struct text script_record_of(const struct script_event_line *event_line, struct text line) {
+    struct text start = text_starts_with(event_line->event, record_start) ? event_line->event : event_line->rest;
+    if (!text_starts_with(start, record_start)) return (struct text){0};
+    return text_trim_end(text_from(line, (size_t)(start.bytes - line.bytes)));
+}
+
+/* ---- Payloads. ---- */
+
+/* Parses the payload, which follows the record's name, into *out, whose task and time are those of the line. Returns
+ * false if it is malformed. */
+typedef bool payload_parser(struct text payload, struct perf_record *out);
+
+/* Takes "(12:34)". */
+static bool take_ids(struct text *text, int64_t *pid, int64_t *tid) {
+    return cursor_take(text, TEXT("(")) && cursor_take_id(text, pid) && cursor_take(text, TEXT(":")) &&
+           cursor_take_id(text, tid) && cursor_take(text, TEXT(")"));
+}
+
+/* Parses "(12:34):(5:6)", a task and its parent. */
+static bool parse_task(struct text payload, struct perf_record *out) {
+    struct perf_fork *fork = &out->fork;
+    return take_ids(&payload, &out->pid, &out->tid) && cursor_take(&payload, TEXT(":")) &&
+           take_ids(&payload, &fork->parent_pid, &fork->parent_tid);
+}
+
+/* perf has made the record of a task that ran before the recording began, and gives it the time 0. */
+static bool parse_fork(struct text payload, struct perf_record *out) {
+    out->type = PERF_FORK;
+    out->fork.is_before = !out->time_ns;
+    return parse_task(payload, out);
+}
+
+static bool parse_exit(struct text payload, struct perf_record *out) {
+    out->type = PERF_EXIT;
+    return parse_task(payload, out);
+}
+
+/* Parses " exec: app:12/34" or ": app:12/34". The comm may contain colons and slashes, so the ids are found from the
+ * end. */
+static bool parse_comm(struct text payload, struct perf_record *out) {
+    size_t start = text_find(payload, ':');
+    struct text named = text_trim_start(text_from(payload, start == payload.bytes_count ? start : start + 1));
+    size_t colon = text_find_last(named, ':');
+    if (colon == named.bytes_count) return false;
+    struct text ids = text_from(named, colon + 1);
+    out->type = PERF_COMM;
+    out->name = text_slice(named, 0, colon);
+    out->is_exec = text_starts_with(payload, TEXT(" exec"));
+    return cursor_take_id(&ids, &out->pid) && cursor_take(&ids, TEXT("/")) && cursor_take_id(&ids, &out->tid);
+}
+
+/* Takes "0x12". perf prints zero as "0". */
+static bool take_hex(struct text *text, uint64_t *out) {
+    cursor_take(text, TEXT("0x"));
+    return cursor_take_number(text, 16, out);
+}
+
+/* Parses " 12/34: [0x400000(0x1000) @ 0x2000 fe:00 12 34]: r-xp /bin/app". A build id in angle brackets may take the
+ * place of the device. */
+static bool parse_mapping(struct text payload, struct perf_record *out) {
+    static const struct text deleted = TEXT(" (deleted)");
+    struct text left = text_trim_start(payload);
+    struct perf_mapping *mapping = &out->mapping;
+    out->type = PERF_MAPPING;
+    if (!cursor_take_id(&left, &out->pid) || !cursor_take(&left, TEXT("/")) || !cursor_take_id(&left, &out->tid))
+        return false;
+    if (!cursor_take(&left, TEXT(": [")) || !take_hex(&left, &mapping->start)) return false;
+    if (!cursor_take(&left, TEXT("(")) || !take_hex(&left, &mapping->size_bytes)) return false;
+    if (!cursor_take(&left, TEXT(") @ ")) || !take_hex(&left, &mapping->file_offset)) return false;
+    size_t close = text_find(left, ']');
+    if (close == left.bytes_count) return false;
+    struct text origin = text_trim(text_slice(left, 0, close));
+    left = text_from(left, close + 1);
+    if (!cursor_take(&left, TEXT(": "))) return false;
+    out->name = text_trim(text_from(left, text_find(left, ' ')));
+    if (text_ends_with(out->name, deleted)) out->name.bytes_count -= deleted.bytes_count;
+    if (text_starts_with(origin, TEXT("<")) && text_ends_with(origin, TEXT(">")))
+        out->text = text_slice(origin, 1, origin.bytes_count - 1);
+    return out->name.bytes_count > 0;
+}
+
+/* Parses " IN", " OUT" or " OUT preempt", perhaps with the other thread. */
+static bool parse_switch(struct text payload, struct perf_record *out) {
+    struct text text = text_trim_start(payload);
+    out->type = PERF_SWITCH;
+    out->running.is_out = text_starts_with(text, TEXT("OUT"));
+    out->running.is_preempted = text_starts_with(text_trim_start(text_from(text, 3)), TEXT("preempt"));
+    return out->time_ns != TIME_NONE && (out->running.is_out || text_starts_with(text, TEXT("IN")));
+}
+
+/* Parses " lost 123". */
+static bool parse_loss(struct text payload, struct perf_record *out) {
+    struct text text = text_trim(payload);
+    int64_t count;
+    if (!cursor_take(&text, TEXT("lost "))) return false;
+    text = text_trim_start(text);
+    if (!cursor_take_id(&text, &count) || count < 0) return false;
+    out->type = PERF_LOSS;
+    out->loss.count = (uint64_t)count;
+    return true;
+}
+
+static bool parse_loss_of_samples(struct text payload, struct perf_record *out) {
+    out->loss.is_of_samples = true;
+    return parse_loss(payload, out);
+}
+
+/* Names after "PERF_RECORD_". Other records are counted as lost under their names. */
+static const struct {
+    struct text name;
+    payload_parser *parse;
+    struct text cause;
+} known_records[] = {
+    {TEXT("COMM"), parse_comm, TEXT("COMM record")},
+    {TEXT("FORK"), parse_fork, TEXT("FORK record")},
+    {TEXT("EXIT"), parse_exit, TEXT("EXIT record")},
+    {TEXT("MMAP"), parse_mapping, TEXT("MMAP record")},
+    {TEXT("MMAP2"), parse_mapping, TEXT("MMAP record")},
+    {TEXT("LOST"), parse_loss, TEXT("LOST record")},
+    {TEXT("LOST_SAMPLES"), parse_loss_of_samples, TEXT("LOST record")},
+    {TEXT("SWITCH"), parse_switch, TEXT("SWITCH record")},
+    {TEXT("SWITCH_CPU_WIDE"), parse_switch, TEXT("SWITCH record")},
+};
+
+/* ---- Records. ---- */
+
+static struct text name_of(struct text record) {
+    struct text name = text_from(record, record_start.bytes_count);
+    size_t count = 0;
+    while (count < name.bytes_count &&
+           ((name.bytes[count] >= 'A' && name.bytes[count] <= 'Z') || name.bytes[count] == '_' ||
+            (name.bytes[count] >= '0' && name.bytes[count] <= '9')))
+        count++;
+    return text_slice(name, 0, count);
+}
+
+/* What became of the records of some name. */
+struct script_count {
+    enum gecko_convert_fate fate;
+    struct text cause;
+    struct ledger_tally tally;
+};
+
+/* Bounds how many causes of losses there are. perf has about fifty records; those of further names are "other". */
+enum { COUNTS_MAX = 128 };
+
+/* Returns NULL if there is none. */
+static struct script_count *find(const struct script_records *records, enum gecko_convert_fate fate,
+                                 struct text cause) {
+    for (size_t i = 0; i < records->counts.count; i++) {
+        struct script_count *count = column_at(&records->counts, i);
+        if (count->fate == fate && text_equal(count->cause, cause)) return count;
+    }
+    return NULL;
+}
+
+static void count(struct script_records *records, enum gecko_convert_fate fate, struct text cause,
+                  struct position position) {
+    struct script_count *found = find(records, fate, cause);
+    if (!found && fate == LEDGER_LOST && records->counts.count >= COUNTS_MAX) {
+        cause = TEXT("other record");
+        found = find(records, fate, cause);
+    }
+    if (!found) {
+        found = column_push(&records->counts);
+        if (!found) return;
+        *found = (struct script_count){.fate = fate, .cause = arena_copy(&records->texts, cause)};
+    }
+    ledger_tally_add(&found->tally, 1, position);
+}
+
+static void lose(struct script_records *records, struct text name, const char *what, struct position position) {
+    char cause[128];
+    int wanted = snprintf(cause, sizeof cause, "%s%.*s record", what, (int)name.bytes_count, name.bytes);
+    struct text text = {cause, (size_t)wanted < sizeof cause ? (size_t)wanted : sizeof cause - 1};
+    count(records, LEDGER_LOST, text, position);
+}
+
+void script_records_read(struct script_records *records, const struct script_event_line *event_line, struct text record,
+                         struct position position) {
+    struct text name = name_of(record);
+    struct text payload = text_from(record, record_start.bytes_count + name.bytes_count);
+    struct perf_record out = {.machine = event_line->machine,
+                              .pid = event_line->pid,
+                              .tid = event_line->tid,
+                              .time_ns = event_line->has_time ? event_line->time_ns : TIME_NONE,
+                              .position = position};
+    for (size_t i = 0; i < sizeof known_records / sizeof *known_records; i++) {
+        if (!text_equal(name, known_records[i].name)) continue;
+        if (!known_records[i].parse(payload, &out)) {
+            lose(records, name, "malformed ", position);
+            return;
+        }
+        count(records, LEDGER_KEPT, known_records[i].cause, position);
+        perf_emit(records->sink, &out);
+        return;
+    }
+    lose(records, name, "", position);
+}
+
+void script_records_count(const struct script_records *records) {
+    for (size_t i = 0; i < records->counts.count; i++) {
+        const struct script_count *count = column_at(&records->counts, i);
+        const struct perf_record record = {.type = PERF_COUNT,
+                                           .time_ns = TIME_NONE,
+                                           .position = count->tally.first,
+                                           .name = count->cause,
+                                           .count = {LEDGER_RECORDS, count->fate, count->tally.count}};
+        perf_emit(records->sink, &record);
+    }
+}
+
+void script_records_init(struct script_records *records, struct perf_sink sink, struct failure *failure) {
+    records->sink = sink;
+    arena_init(&records->texts, failure);
+    column_init(&records->counts, sizeof(struct script_count), failure);
+}
+
+void script_records_fini(struct script_records *records) {
+    arena_fini(&records->texts);
+    column_fini(&records->counts);
+}

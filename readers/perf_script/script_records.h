@@ -1,0 +1,31 @@
+/* Records that perf script --show-task-events, --show-mmap-events and the like print between samples, each on a line.
+ */
+#ifndef GECKO_SCRIPT_RECORDS_H
+#define GECKO_SCRIPT_RECORDS_H
+
+#include "libconvert/base/arena.h"
+#include "libconvert/base/column.h"
+#include "readers/perf/perf_record.h"
+#include "script_event_line.h"
+
+/* Returns the text from "PERF_RECORD_" on if the event line is a record, otherwise an empty text. `line` is the whole
+ * line. */
+struct text script_record_of(const struct script_event_line *event_line, struct text line);
+
+struct script_records {
+    struct perf_sink sink;
+    struct arena texts;
+    struct column counts; /* struct script_count, in order of first appearance */
+};
+
+void script_records_init(struct script_records *records, struct perf_sink sink, struct failure *failure);
+void script_records_fini(struct script_records *records);
+
+/* Emits the record, unless it is lost, and counts it. */
+void script_records_read(struct script_records *records, const struct script_event_line *event_line, struct text record,
+                         struct position position);
+
+/* Emits what was counted. */
+void script_records_count(const struct script_records *records);
+
+#endif
