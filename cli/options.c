@@ -7,6 +7,7 @@
 #include "arguments.h"
 #include "libconvert/base/text.h"
 #include "libconvert/file_identity.h"
+#include "libconvert/options_check.h"
 #include "output_name.h"
 #include "several_inputs.h"
 
@@ -329,6 +330,7 @@ void options_init(struct options *options, int argument_count, char *const *argu
     options->convert.source_map_count = options->source_maps.count;
     if (failure_is_set(failure) || options->action != OPTIONS_CONVERT) return;
     check_sources(options, failure);
+    options_check_folders(&options->convert, failure);
     if (!options->inputs.count) {
         failure_set(failure, FAILURE_USAGE, "no input: name a file, or - for standard input");
         return;

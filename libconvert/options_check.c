@@ -1,9 +1,13 @@
 #include "options_check.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "file_identity.h"
+#include "libconvert/base/regular_file.h"
+#include "readers/input/input_wrapper.h"
 #include "readers/reader.h"
 #include "report.h"
 #include "source_search.h"
@@ -63,6 +67,38 @@ static void check_choices(const struct gecko_convert_options *options, struct fa
         failure_set(failure, FAILURE_USAGE, "samples has an unknown value");
 }
 
+/* Returns whether the file is an archive or compressed. */
+static bool is_packed(const char *path) {
+    char start[INPUT_WRAPPER_START_BYTES];
+    struct stat status;
+    size_t bytes_count = sizeof start;
+    int file = regular_file_open(path, &status);
+    bool is_read = file >= 0 && regular_file_read(file, start, &bytes_count);
+    if (file >= 0) close(file);
+    return is_read && input_wrapper_of((struct text){start, bytes_count});
+}
+
+/* `kind` is what messages call the folder. */
+static void check_folder(const char *kind, const char *path, struct failure *failure) {
+    struct stat status;
+    if (stat(path, &status) != 0)
+        failure_set(failure, FAILURE_USAGE, "the %s %s cannot be opened: %s", kind, path, strerror(errno));
+    else if (!S_ISDIR(status.st_mode) && is_packed(path))
+        failure_set(failure, FAILURE_USAGE,
+                    "the %s %s is an archive: unpack it into a folder, as one of 'perf archive' by "
+                    "'mkdir debug && tar -xf %s -C debug', and name that folder",
+                    kind, path, path);
+    else if (!S_ISDIR(status.st_mode))
+        failure_set(failure, FAILURE_USAGE, "the %s %s is not a folder", kind, path);
+}
+
+void options_check_folders(const struct gecko_convert_options *options, struct failure *failure) {
+    for (size_t i = 0; i < options->debug_dir_count; i++) check_folder("debug folder", options->debug_dirs[i], failure);
+    for (size_t i = 0; i < options->source_dir_count; i++)
+        check_folder("source folder", options->source_dirs[i], failure);
+    if (options->sysroot) check_folder("sysroot", options->sysroot, failure);
+}
+
 const struct emitter *options_check(const struct gecko_convert_options *options, bool has_output,
                                     struct failure *failure) {
     if (has_name(options->input_path) + !!options->input_data + !!options->read != 1)
@@ -72,6 +108,7 @@ const struct emitter *options_check(const struct gecko_convert_options *options,
     check_choices(options, failure);
     check_inputs(options, has_output, failure);
     check_sources(options, failure);
+    options_check_folders(options, failure);
     if (!has_output) return NULL;
     const struct emitter *emitter = emitter_by_name(options->format);
     if (!emitter) failure_set(failure, FAILURE_USAGE, "no output format is named '%s'", options->format);

@@ -19,4 +19,7 @@ static inline const char *options_input_path(const struct gecko_convert_options 
 const struct emitter *options_check(const struct gecko_convert_options *options, bool has_output,
                                     struct failure *failure);
 
+/* Latches FAILURE_USAGE if one of the folders in which files are searched is none. */
+void options_check_folders(const struct gecko_convert_options *options, struct failure *failure);
+
 #endif

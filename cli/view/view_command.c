@@ -19,6 +19,7 @@
 #include "cli/several_inputs.h"
 #include "http_server.h"
 #include "libconvert/conversion.h"
+#include "libconvert/options_check.h"
 #include "readers/reader.h"
 #include "site.h"
 
@@ -428,6 +429,7 @@ static void complete(struct view_options *options, struct failure *failure) {
     convert->source_dir_count = options->source_dirs.count;
     convert->source_maps = options->source_maps.values;
     convert->source_map_count = options->source_maps.count;
+    options_check_folders(convert, failure);
     if (convert->symbols == GECKO_CONVERT_SYMBOLS_NONE) convert->sources = GECKO_CONVERT_SOURCES_NONE;
     for (size_t i = 0; i < convert->source_map_count; i++)
         if (!source_map_is_valid(convert->source_maps[i]))

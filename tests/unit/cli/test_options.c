@@ -58,7 +58,7 @@ static void test_defaults(void **state) {
 
 static void test_every_option_with_the_next_argument(void **state) {
     PARSE("--output", "o.json", "--format", "gecko", "--from", "collapsed", "--weight", "period", "--root", "thread",
-          "--symbols", "always", "--debug-dir", "d", "--sysroot", "s", "--product", "App", "--strict", "--report",
+          "--symbols", "always", "--debug-dir", "/", "--sysroot", "/dev", "--product", "App", "--strict", "--report",
           "r.json", "--progress", "never", "--quiet", "in");
     assert_int_equal(failure.code, FAILURE_NONE);
     assert_string_equal(options.convert.input_path, "in");
@@ -71,8 +71,8 @@ static void test_every_option_with_the_next_argument(void **state) {
     assert_int_equal(options.convert.root, GECKO_CONVERT_ROOT_THREAD);
     assert_int_equal(options.convert.symbols, GECKO_CONVERT_SYMBOLS_ALWAYS);
     assert_int_equal(options.convert.debug_dir_count, 1);
-    assert_string_equal(options.convert.debug_dirs[0], "d");
-    assert_string_equal(options.convert.sysroot, "s");
+    assert_string_equal(options.convert.debug_dirs[0], "/");
+    assert_string_equal(options.convert.sysroot, "/dev");
     assert_int_equal(options.progress, PROGRESS_NEVER);
     assert_true(options.convert.is_strict);
     assert_true(options.is_quiet);
@@ -111,21 +111,22 @@ static void test_the_last_one_counts(void **state) {
 }
 
 static void test_debug_dirs_add_up(void **state) {
-    PARSE("--debug-dir", "a", "in", "--debug-dir=b", "--symbols=none", "--debug-dir", "a");
+    PARSE("--debug-dir", "/", "in", "--debug-dir=/dev", "--symbols=none", "--debug-dir", "/");
     assert_int_equal(failure.code, FAILURE_NONE);
     assert_int_equal(options.convert.symbols, GECKO_CONVERT_SYMBOLS_NONE);
     assert_int_equal(options.convert.debug_dir_count, 3);
-    assert_string_equal(options.convert.debug_dirs[0], "a");
-    assert_string_equal(options.convert.debug_dirs[1], "b");
-    assert_string_equal(options.convert.debug_dirs[2], "a");
+    assert_string_equal(options.convert.debug_dirs[0], "/");
+    assert_string_equal(options.convert.debug_dirs[1], "/dev");
+    assert_string_equal(options.convert.debug_dirs[2], "/");
 }
 
 static void test_sources(void **state) {
-    PARSE("in", "--sources", "embed", "--source-dir=a", "--source-dir=b", "--source-map", "/x=/y", "--sources-max=2K");
+    PARSE("in", "--sources", "embed", "--source-dir=/", "--source-dir=/dev", "--source-map", "/x=/y",
+          "--sources-max=2K");
     assert_int_equal(failure.code, FAILURE_NONE);
     assert_int_equal(options.convert.sources, GECKO_CONVERT_SOURCES_EMBED);
     assert_int_equal(options.convert.source_dir_count, 2);
-    assert_string_equal(options.convert.source_dirs[1], "b");
+    assert_string_equal(options.convert.source_dirs[1], "/dev");
     assert_int_equal(options.convert.source_map_count, 1);
     assert_string_equal(options.convert.source_maps[0], "/x=/y");
     assert_int_equal(options.convert.source_max_bytes, 2048);
