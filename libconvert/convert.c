@@ -376,7 +376,8 @@ static void describe(struct conversion *conversion) {
         result->output_title = conversion->emitter->title;
     }
     const struct result_sources sources = {&conversion->profile, conversion->readings, conversion->reading_count,
-                                           &conversion->merge};
+                                           &conversion->merge,
+                                           conversion->options->symbols != GECKO_CONVERT_SYMBOLS_NONE};
     if (result_fill(result, &sources)) return;
     failure_clear(&conversion->failure);
     failure_set_memory(&conversion->failure);

@@ -260,6 +260,13 @@ struct gecko_convert_input {
     const char *remark; /* what is doubtful about its place; empty: nothing */
 };
 
+/* A library of which functions have no names in the profile. */
+struct gecko_convert_missing_names {
+    const char *library;   /* its file name; "kernel"; or "code outside of files" */
+    uint64_t sample_count; /* samples whose innermost frame has no name and is in the library */
+    const char *reason;    /* why, and what to do about it */
+};
+
 /* The outcome of a conversion. Strings are NUL-terminated and never NULL; they are empty if unknown. `wrapping`, the
  * entries, their causes and output_data belong to the result and live until gecko_convert_result_fini. The other
  * strings are static. */
@@ -290,6 +297,11 @@ struct gecko_convert_result {
      * the result. */
     const struct gecko_convert_input *inputs;
     size_t input_count;
+
+    /* The libraries of which functions have no names, those with the most samples first. They belong to the result. */
+    const struct gecko_convert_missing_names *missing_names;
+    size_t missing_name_count;
+    uint64_t stack_sample_count; /* samples with a stack */
 };
 
 /* Converts. Sets every member of *result except struct_bytes, whatever they held, and returns its status. If

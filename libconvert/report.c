@@ -24,10 +24,10 @@ void report_append(struct report_text *text, const char *format, ...) {
     text->bytes_count += (size_t)wanted < left ? (size_t)wanted : left - 1;
 }
 
-/* Ends the line that starts at byte `start`, replaces its control characters, and cuts it so that a second line
- * fits. */
+/* Ends the line that starts at byte `start`, replaces its control characters, and cuts it so that three lines
+ * fit. */
 void report_end_line(struct report_text *text, size_t start) {
-    enum { LINE_BYTES = REPORT_TEXT_BYTES / 2 };
+    enum { LINE_BYTES = REPORT_TEXT_BYTES / 3 };
     char line[REPORT_TEXT_BYTES];
     size_t bytes_count = text->bytes_count - start;
     memcpy(line, text->bytes + start, bytes_count);
@@ -210,6 +210,28 @@ void report_append_sources(const struct gecko_convert_result *result, struct rep
     }
 }
 
+void report_append_missing_name(const struct gecko_convert_result *result, size_t number, struct report_text *text) {
+    const struct gecko_convert_missing_names *row = &result->missing_names[number];
+    double percent = (double)row->sample_count / (double)result->stack_sample_count * 100;
+    report_append(text, "%s ", row->library);
+    report_append(text, percent < 0.5 ? "less than 1 %%" : "%.0f %%", percent);
+    report_append(text, " (%s)", row->reason);
+}
+
+void report_append_missing_names(const struct gecko_convert_result *result, struct report_text *text) {
+    enum { LISTED_MAX = 5, HUNDRED = 100 };
+    size_t start = text->bytes_count, count = result->missing_name_count;
+    uint64_t sample_count = 0;
+    for (size_t i = 0; i < count; i++) sample_count += result->missing_names[i].sample_count;
+    if (sample_count <= result->stack_sample_count / HUNDRED) return;
+    for (size_t i = 0; i < count && i < LISTED_MAX; i++) {
+        report_append(text, i ? ", " : "names missing: ");
+        report_append_missing_name(result, i, text);
+    }
+    if (count > LISTED_MAX) report_append(text, " and of %zu more, see --report", count - LISTED_MAX);
+    report_end_line(text, start);
+}
+
 static void append_written(const struct gecko_convert_options *options, const struct gecko_convert_result *result,
                            struct report_text *text) {
     enum { NS_PER_CENTISECOND = 10000000, CENTISECONDS = 100 };
@@ -229,6 +251,7 @@ void report_summary(const struct gecko_convert_options *options, const struct ge
     size_t second_line = text->bytes_count;
     append_written(options, result, text);
     report_end_line(text, second_line);
+    report_append_missing_names(result, text);
 }
 
 void report_error(const struct gecko_convert_options *options, const struct gecko_convert_result *result,
@@ -336,6 +359,20 @@ static void write_unit(struct json *json, const struct gecko_convert_result *res
     json_object_end(json);
 }
 
+void report_write_missing_names(struct json *json, const struct gecko_convert_result *result) {
+    if (!result->missing_name_count) return;
+    json_key(json, "missingNames");
+    json_array_begin(json);
+    for (size_t i = 0; i < result->missing_name_count; i++) {
+        json_object_begin(json);
+        json_key_string(json, "library", result->missing_names[i].library);
+        json_key_count(json, "samples", result->missing_names[i].sample_count);
+        json_key_string(json, "reason", result->missing_names[i].reason);
+        json_object_end(json);
+    }
+    json_array_end(json);
+}
+
 void report_write_ledger(struct json *json, const struct gecko_convert_result *result) {
     json_key(json, "ledger");
     json_object_begin(json);
@@ -381,6 +418,7 @@ void report_json(const struct gecko_convert_options *options, const struct gecko
     write_output(&json, options, result);
     json_key_count(&json, "milliseconds", result->duration_ns / NS_PER_MS);
     report_write_counts(&json, &result->counts);
+    report_write_missing_names(&json, result);
     report_write_ledger(&json, result);
     write_error(&json, result);
     json_object_end(&json);

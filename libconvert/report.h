@@ -13,7 +13,8 @@ struct report_text {
     char bytes[REPORT_TEXT_BYTES];
 };
 
-/* Writes two lines about a good conversion: what was read, and what was written and lost. */
+/* Writes two lines about a good conversion: what was read, and what was written and lost; and a third one about missing
+ * names, if more than one sample in a hundred is in a function without a name. */
 void report_summary(const struct gecko_convert_options *options, const struct gecko_convert_result *result,
                     struct report_text *text);
 
@@ -43,12 +44,17 @@ void report_append_contents(const struct gecko_convert_result *result, struct re
 /* "; source files: 12 embedded, 3 not found", or nothing if no files were to be embedded. */
 void report_append_sources(const struct gecko_convert_result *result, struct report_text *text);
 void report_append_losses(const struct gecko_convert_result *result, struct report_text *text);
+/* "app 92 % (no file with its build id; try --debug-dir)" for one row of the missing names. */
+void report_append_missing_name(const struct gecko_convert_result *result, size_t number, struct report_text *text);
+/* A whole line, "names missing: app 92 % (…), kernel 3 % (…)", or nothing if hardly any are missing. */
+void report_append_missing_names(const struct gecko_convert_result *result, struct report_text *text);
 void report_end_line(struct report_text *text, size_t start);
 
 /* Write parts of the report as JSON: members with their keys. report_write_inputs writes nothing if there is only one
- * input. */
+ * input, and report_write_missing_names if none are missing. */
 void report_write_counts(struct json *json, const struct gecko_convert_counts *counts);
 void report_write_inputs(struct json *json, const struct gecko_convert_result *result);
+void report_write_missing_names(struct json *json, const struct gecko_convert_result *result);
 void report_write_ledger(struct json *json, const struct gecko_convert_result *result);
 void report_write_place(struct json *json, bool is_known, uint64_t line, uint64_t offset);
 

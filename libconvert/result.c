@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "missing_names.h"
+
 static void count_contents(const struct profile *profile, struct gecko_convert_counts *counts) {
     const struct process *last_process = NULL;
     for (size_t i = 0; i < profile->thread_order.count; i++) {
@@ -72,8 +74,20 @@ static struct text wrapping_of_first(const struct result_sources *sources) {
     return sources->reading_count ? sources->readings[0].wrapping : TEXT("");
 }
 
-/* Copies the entries, the inputs and their texts into one block. Returns false if memory ran out. */
-static bool copy_ledger(struct gecko_convert_result *result, const struct result_sources *sources) {
+static void copy_missing_names(struct gecko_convert_result *result, const struct missing_names *missing,
+                               struct gecko_convert_missing_names *rows, char **next) {
+    for (size_t i = 0; i < missing->rows.count; i++) {
+        const struct missing_name *row = column_at(&missing->rows, i);
+        rows[i] = (struct gecko_convert_missing_names){copy_text(next, row->library), row->sample_count, row->reason};
+    }
+    result->missing_names = rows;
+    result->missing_name_count = missing->rows.count;
+    result->stack_sample_count = missing->sample_count;
+}
+
+/* Copies the entries, the inputs, the missing names and their texts into one block. Returns false if memory ran out. */
+static bool copy_ledger(struct gecko_convert_result *result, const struct result_sources *sources,
+                        const struct missing_names *missing) {
     const struct ledger *ledger = &sources->profile->ledger;
     size_t entry_count = ledger->entries.count;
     size_t text_bytes = wrapping_of_first(sources).bytes_count + 1;
@@ -81,11 +95,17 @@ static bool copy_ledger(struct gecko_convert_result *result, const struct result
     size_t input_count = sources->merge->input_count;
     for (size_t i = 0; i < input_count; i++)
         text_bytes += sources->readings[i].wrapping.bytes_count + 1 + strlen(sources->merge->inputs[i].remark) + 1;
+    size_t missing_count = missing->rows.count;
+    for (size_t i = 0; i < missing_count; i++)
+        text_bytes += ((const struct missing_name *)column_at(&missing->rows, i))->library.bytes_count + 1;
     struct gecko_convert_entry *entries =
-        malloc(entry_count * sizeof *entries + input_count * sizeof(struct gecko_convert_input) + text_bytes);
+        malloc(entry_count * sizeof *entries + input_count * sizeof(struct gecko_convert_input) +
+               missing_count * sizeof(struct gecko_convert_missing_names) + text_bytes);
     if (!entries) return false;
     struct gecko_convert_input *inputs = (struct gecko_convert_input *)(entries + entry_count);
-    char *next = (char *)(inputs + input_count);
+    struct gecko_convert_missing_names *names = (struct gecko_convert_missing_names *)(inputs + input_count);
+    char *next = (char *)(names + missing_count);
+    copy_missing_names(result, missing, names, &next);
     copy_inputs(result, sources, inputs, &next);
     for (size_t i = 0; i < entry_count; i++) entries[i] = result_entry(ledger_at(ledger, i), &next);
     result->wrapping = copy_text(&next, wrapping_of_first(sources));
@@ -108,7 +128,11 @@ bool result_fill(struct gecko_convert_result *result, const struct result_source
         result->sums[unit] = (struct gecko_convert_unit_sums){ledger->read[unit], ledger_sum(ledger, unit, LEDGER_KEPT),
                                                               ledger_sum(ledger, unit, LEDGER_LOST)};
     result->is_balanced = ledger_is_balanced(ledger);
-    return copy_ledger(result, sources);
+    struct missing_names missing;
+    missing_names_init(&missing, sources->profile, sources->looks_up);
+    bool is_good = copy_ledger(result, sources, &missing);
+    missing_names_fini(&missing);
+    return is_good;
 }
 
 void gecko_convert_result_fini(struct gecko_convert_result *result) {
@@ -120,5 +144,7 @@ void gecko_convert_result_fini(struct gecko_convert_result *result) {
     result->entry_count = 0;
     result->inputs = NULL;
     result->input_count = 0;
+    result->missing_names = NULL;
+    result->missing_name_count = 0;
     result->wrapping = "";
 }

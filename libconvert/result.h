@@ -11,6 +11,7 @@ struct result_sources {
     const struct reading *readings; /* one for each input */
     size_t reading_count;           /* 0: nothing was read, since the conversion failed before */
     const struct merge *merge;      /* the merge of several inputs; zeroed: there is only one */
+    bool looks_up;                  /* files were asked for the names of functions */
 };
 
 /* Sets counts, sums, entries, inputs and what describes the first input. Returns false if memory ran out. */

@@ -150,6 +150,7 @@ static void write_contents(struct json *json, const struct gecko_convert_result 
         return;
     }
     report_write_counts(json, &result->counts);
+    report_write_missing_names(json, result);
     report_write_ledger(json, result);
 }
 

@@ -183,10 +183,12 @@ static void write_contents(struct json *json, const struct info_subject *subject
     write_top(json, "functionsByCpuTotal", info, INFO_FUNCTIONS_BY_CPU_TOTAL, top_count);
     write_top(json, "waits", info, INFO_WAITS, top_count);
     write_facts(json, info);
-    if (subject->result)
-        report_write_ledger(json, subject->result);
-    else
+    if (!subject->result) {
         json_key_null(json, "ledger");
+        return;
+    }
+    report_write_missing_names(json, subject->result);
+    report_write_ledger(json, subject->result);
 }
 
 void info_write_json(struct json *json, const struct info_subject *subject, unsigned top_count) {

@@ -218,9 +218,20 @@ static void append_entries(struct chunk_list *text, const struct gecko_convert_r
     }
 }
 
+static void append_missing_names(struct chunk_list *text, const struct gecko_convert_result *result) {
+    for (size_t i = 0; i < result->missing_name_count; i++) {
+        struct report_text line = {.bytes_count = 0};
+        report_append_missing_name(result, i, &line);
+        append_label(text, "names missing");
+        append_printable(text, (struct text){line.bytes, line.bytes_count});
+        command_append(text, "\n");
+    }
+}
+
 static void append_ledger(struct chunk_list *text, const struct gecko_convert_result *result,
                           const struct style *style) {
     append_events(text, result);
+    append_missing_names(text, result);
     append_entries(text, result, GECKO_CONVERT_FATE_LOST, style->warning, style);
     append_entries(text, result, GECKO_CONVERT_FATE_NOTED, "", style);
 }

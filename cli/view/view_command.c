@@ -209,6 +209,9 @@ static void print_conversion(struct view *view, const struct gecko_convert_resul
     report_append_sources(result, &text);
     report_append_losses(result, &text);
     print_read(view, &text);
+    text.bytes_count = 0;
+    report_append_missing_names(result, &text);
+    if (!view->options->is_quiet && text.bytes_count) console_print(&text);
 }
 
 static void convert(struct view *view, struct input *input) {

@@ -64,6 +64,10 @@ static void map_libs(struct merge_links *links, const struct profile *part, stru
         const struct lib *lib = libs_at(&part->libs, (lib_id){i});
         links->libs[i] = libs_intern(&whole->libs, lib->path, lib->code_id);
     }
+    for (size_t i = 0; i < part->lib_troubles.count; i++) {
+        struct lib_trouble *trouble = column_push(&whole->lib_troubles);
+        if (trouble) *trouble = *(const struct lib_trouble *)column_at(&part->lib_troubles, i);
+    }
 }
 
 static void map_resources(struct merge_links *links, const struct merge_tables *tables, const struct profile *part,

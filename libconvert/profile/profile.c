@@ -23,6 +23,7 @@ void profile_init(struct profile *profile, struct failure *failure) {
     categories_init(&profile->categories, failure);
     row_table_init(&profile->resources, sizeof(struct resource), failure);
     row_table_init(&profile->sources, sizeof(struct source), failure);
+    column_init(&profile->lib_troubles, sizeof(struct lib_trouble), failure);
     column_init(&profile->looked_up_sources, sizeof(source_id), failure);
     column_init(&profile->source_contents, sizeof(struct text), failure);
     row_table_init(&profile->native_symbols, sizeof(struct native_symbol), failure);
@@ -65,6 +66,7 @@ void profile_fini(struct profile *profile) {
     categories_fini(&profile->categories);
     row_table_fini(&profile->resources);
     row_table_fini(&profile->sources);
+    column_fini(&profile->lib_troubles);
     column_fini(&profile->looked_up_sources);
     column_fini(&profile->source_contents);
     row_table_fini(&profile->native_symbols);
@@ -105,6 +107,12 @@ void profile_take_stacks(struct profile *profile, struct stack_table *stacks) {
 resource_id profile_resource(struct profile *profile, string_id name, enum resource_type type) {
     struct resource row = {name, type};
     return (resource_id){row_table_intern(&profile->resources, &row)};
+}
+
+void profile_note_trouble(struct profile *profile, const struct lib *lib, const char *reason) {
+    struct lib_trouble *trouble = column_push(&profile->lib_troubles);
+    if (!trouble) return;
+    *trouble = (struct lib_trouble){profile_text(profile, lib->path), profile_text(profile, lib->code_id), reason};
 }
 
 source_id profile_source(struct profile *profile, struct text filename) {

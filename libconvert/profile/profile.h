@@ -113,11 +113,19 @@ struct payloads {
     uint32_t first_cell;
 };
 
+/* Why functions of a library have no names. Not a row number, since libraries get new ones. */
+struct lib_trouble {
+    struct text path;
+    struct text code_id;
+    const char *reason; /* static */
+};
+
 struct profile {
     struct failure *failure; /* borrowed */
     struct strings strings;  /* the profile's string table, to which other tables refer */
     struct strings texts;    /* written where they are used: names of threads, metadata */
     struct libs libs;
+    struct column lib_troubles; /* struct lib_trouble, at most one for each library and input */
     struct categories categories;
     struct row_table resources;      /* struct resource */
     struct row_table sources;        /* struct source */
@@ -184,6 +192,9 @@ struct text profile_text_format(struct profile *profile, const char *format, ...
 
 resource_id profile_resource(struct profile *profile, string_id name, enum resource_type type);
 /* The file's path is normalised: see path_normalize. */
+/* Notes why the library's functions have no names, if nothing was noted before. `reason` is static. */
+void profile_note_trouble(struct profile *profile, const struct lib *lib, const char *reason);
+
 source_id profile_source(struct profile *profile, struct text filename);
 native_symbol_id profile_native_symbol(struct profile *profile, lib_id lib, uint32_t address, string_id name);
 func_id profile_func(struct profile *profile, const struct func *func);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "libconvert/base/memory.h"
+#include "libconvert/profile/nameless.h"
 #include "library_symbols.h"
 #include "symbol_answers.h"
 #include "symbol_worker.h"
@@ -40,22 +41,6 @@ struct library {
 
 /* ---- What to look up. ---- */
 
-static bool is_address_name(struct text name) {
-    if (!text_starts_with(name, TEXT("0x")) || name.bytes_count == 2) return false;
-    for (size_t i = 2; i < name.bytes_count; i++) {
-        char digit = name.bytes[i];
-        if (!((digit >= '0' && digit <= '9') || (digit >= 'a' && digit <= 'f'))) return false;
-    }
-    return true;
-}
-
-/* Returns whether the name is "library+0x12", which the reader of perf's text uses where perf had no name. */
-static bool is_address_in(const struct lib *lib, struct text name) {
-    if (!text_starts_with(name, lib->name)) return false;
-    struct text rest = text_from(name, lib->name.bytes_count);
-    return text_starts_with(rest, TEXT("+")) && is_address_name(text_from(rest, 1));
-}
-
 static bool has_files(struct symbolizer *symbolizer, lib_id lib) {
     uint8_t *known = &symbolizer->lib_files[lib.index];
     if (*known == FILES_OPEN)
@@ -79,8 +64,8 @@ static bool is_wanted(struct symbolizer *symbolizer, const struct frame *frame) 
     const struct func *func = profile_func_at(profile, frame->func);
     struct text name = strings_text(&profile->strings, func->name);
     if (frame->inline_depth || !source_is_none(func->source)) return false;
-    if (is_address_name(name)) return true;
-    return is_address_in(lib, name) && (lib->code_id.bytes_count || has_files(symbolizer, frame->lib));
+    if (name_is_address(name)) return true;
+    return name_is_address_in(lib, name) && (lib->code_id.bytes_count || has_files(symbolizer, frame->lib));
 }
 
 static bool has_lines(const struct profile *profile) {
@@ -219,8 +204,13 @@ static void drop_answers(struct symbolizer *symbolizer, const struct library *li
         symbolizer->answers.chain_of_frame[library->requests[i].frame] = ID_NONE;
 }
 
+static void tell(struct symbolizer *symbolizer, const struct library *library, const char *reason) {
+    profile_note_trouble(symbolizer->profile, libs_at(&symbolizer->profile->libs, library->lib), reason);
+}
+
 static void note_shorter(struct symbolizer *symbolizer, const struct library *library) {
     drop_answers(symbolizer, library);
+    tell(symbolizer, library, "its file could not be read");
     note(symbolizer, library, library->address_count,
          "not looked up, as the file there became shorter, or its disk failed, while it was read");
 }
@@ -234,12 +224,14 @@ static void finish_library(struct symbolizer *symbolizer, const struct library *
         case DEBUG_FILE_REFUSED:
             note(symbolizer, library, library->address_count,
                  "the file there has another build id, or none, and was not used");
+            tell(symbolizer, library, "the file there has another build id, or none; try --debug-dir");
             break;
         case DEBUG_FILE_FOUND:
             if (library->end.is_shorter) {
                 note_shorter(symbolizer, library);
                 break;
             }
+            tell(symbolizer, library, "the file there lacks them; try --debug-dir");
             symbolizer->unknown_count += library->unknown_count;
             note_found(symbolizer, library);
             break;
@@ -255,6 +247,7 @@ static void abandon_library(struct symbolizer *symbolizer, const struct library 
         return;
     }
     drop_answers(symbolizer, library);
+    tell(symbolizer, library, "its file could not be read");
     enter(profile, library, LEDGER_LOST, library->address_count,
           end == CHILD_NO_MEMORY
               ? "not looked up, as reading the file there needs more memory than there is, or than --max-memory allows"
@@ -321,6 +314,7 @@ static void lose_libraries(struct symbolizer *symbolizer, size_t first) {
     while (first < symbolizer->request_count) {
         struct library library = library_at(symbolizer, first);
         enter(symbolizer->profile, &library, LEDGER_LOST, library.address_count, what);
+        tell(symbolizer, &library, "its file could not be read");
         first += library.request_count;
     }
 }

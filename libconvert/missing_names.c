@@ -1,0 +1,161 @@
+#include "missing_names.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "libconvert/base/memory.h"
+#include "libconvert/profile/nameless.h"
+
+static const struct text kernel_name = {"[kernel.kallsyms]", sizeof "[kernel.kallsyms]" - 1};
+
+/* ---- Why. ---- */
+
+/* Returns the start of the file. */
+static struct text read_start(const char *path, char *bytes, size_t capacity) {
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t bytes_count = file < 0 ? 0 : read(file, bytes, capacity);
+    if (file >= 0) close(file);
+    return (struct text){bytes, bytes_count > 0 ? (size_t)bytes_count : 0};
+}
+
+/* Returns whether the notes of the running kernel have that build id, which is hexadecimal. */
+static bool is_running_kernel(struct text build_id) {
+    char notes[4096];
+    unsigned char id[32];
+    size_t id_bytes = build_id.bytes_count / 2;
+    if (!id_bytes || id_bytes > sizeof id) return false;
+    for (size_t i = 0; i < id_bytes; i++) {
+        char digits[3] = {build_id.bytes[2 * i], build_id.bytes[2 * i + 1], '\0'};
+        id[i] = (unsigned char)strtoul(digits, NULL, 16);
+    }
+    struct text start = read_start("/sys/kernel/notes", notes, sizeof notes);
+    return memmem(start.bytes, start.bytes_count, id, id_bytes);
+}
+
+/* To users who may not know addresses, the kernel shows all of them as 0. */
+static bool can_read_kernel_symbols(void) {
+    char line[16];
+    struct text start = read_start("/proc/kallsyms", line, sizeof line);
+    for (size_t i = 0; i < start.bytes_count; i++)
+        if (start.bytes[i] != '0') return true;
+    return false;
+}
+
+static const char *kernel_reason(const struct lib *lib) {
+    if (!lib->code_id.bytes_count) return "perf printed none";
+    if (is_running_kernel(lib->code_id) && !can_read_kernel_symbols())
+        return "/proc/kallsyms is not readable for this user";
+    return "no file with its build id; try --debug-dir";
+}
+
+/* Returns what the symbolizer has noted about the library; NULL: nothing. */
+static const char *noted_reason(const struct profile *profile, const struct lib *lib) {
+    for (size_t i = 0; i < profile->lib_troubles.count; i++) {
+        const struct lib_trouble *trouble = column_at(&profile->lib_troubles, i);
+        if (text_equal(trouble->path, lib->path) && text_equal(trouble->code_id, lib->code_id)) return trouble->reason;
+    }
+    return NULL;
+}
+
+static const char *reason_of(const struct profile *profile, const struct lib *lib, bool looks_up) {
+    const char *noted = noted_reason(profile, lib);
+    if (!looks_up) return "--symbols none";
+    if (noted) return noted;
+    if (text_equal(lib->name, kernel_name)) return kernel_reason(lib);
+    if (lib->code_id.bytes_count) return "no file with its build id; try --debug-dir";
+    return text_starts_with(lib->name, TEXT("[")) ? "perf printed none"
+                                                  : "its file was not found; try --debug-dir or --sysroot";
+}
+
+/* ---- How often. ---- */
+
+enum { UNKNOWN, NAMED, NAMELESS };
+
+/* The counts of samples: one for each library; one for each resource, which has code whose address is not known to be
+ * in its file; and one for code that is nowhere. */
+struct counting {
+    const struct profile *profile;
+    uint8_t *frames; /* whether each frame has a name, as far as it is known */
+    uint64_t *counts;
+    uint64_t sample_count;
+};
+
+static uint32_t count_row(const struct profile *profile, const struct frame *frame) {
+    if (!lib_is_none(frame->lib)) return frame->lib.index;
+    resource_id resource = profile_func_at(profile, frame->func)->resource;
+    uint32_t number = resource_is_none(resource) ? row_table_count(&profile->resources) : resource.index;
+    return libs_count(&profile->libs) + number;
+}
+
+static void count_sample(struct counting *counting, stack_id stack) {
+    if (stack_is_none(stack)) return;
+    const struct profile *profile = counting->profile;
+    frame_id id = profile_stack_at(profile, stack)->frame;
+    const struct frame *frame = profile_frame_at(profile, id);
+    uint8_t *known = &counting->frames[id.index];
+    if (*known == UNKNOWN) *known = frame_is_nameless(profile, frame) ? NAMELESS : NAMED;
+    counting->sample_count++;
+    if (*known == NAMELESS) counting->counts[count_row(profile, frame)]++;
+}
+
+static void count_samples(struct counting *counting) {
+    const struct profile *profile = counting->profile;
+    for (size_t i = 0; i < profile->thread_order.count; i++) {
+        const struct samples *samples = &profile_ordered_thread(profile, i)->samples;
+        for (uint32_t j = 0; j < samples_count(samples); j++) count_sample(counting, samples_at(samples, j)->stack);
+    }
+}
+
+static int compare_rows(const void *left, const void *right) {
+    const struct missing_name *a = left, *b = right;
+    if (a->sample_count != b->sample_count) return a->sample_count > b->sample_count ? -1 : 1;
+    return text_compare(a->library, b->library);
+}
+
+static uint32_t count_rows(const struct profile *profile) {
+    return libs_count(&profile->libs) + row_table_count(&profile->resources) + 1;
+}
+
+/* Returns the name and the reason of a row of the counts. */
+static struct missing_name describe(const struct profile *profile, uint32_t number, bool looks_up) {
+    uint32_t lib_count = libs_count(&profile->libs), resource_count = row_table_count(&profile->resources);
+    if (number == lib_count + resource_count)
+        return (struct missing_name){.library = TEXT("code outside of files"), .reason = "no map of generated code"};
+    if (number >= lib_count) {
+        const struct resource *resource = profile_resource_at(profile, (resource_id){number - lib_count});
+        return (struct missing_name){.library = strings_text(&profile->strings, resource->name),
+                                     .reason = "the addresses are not in the file"};
+    }
+    const struct lib *lib = libs_at(&profile->libs, (lib_id){number});
+    return (struct missing_name){.library = text_equal(lib->name, kernel_name) ? TEXT("kernel") : lib->name,
+                                 .reason = reason_of(profile, lib, looks_up)};
+}
+
+static void add_rows(struct missing_names *missing, const struct counting *counting, bool looks_up) {
+    for (uint32_t i = 0; i < count_rows(counting->profile); i++) {
+        struct missing_name *row = counting->counts[i] ? column_push(&missing->rows) : NULL;
+        if (!row) continue;
+        *row = describe(counting->profile, i, looks_up);
+        row->sample_count = counting->counts[i];
+    }
+    column_sort(&missing->rows, compare_rows);
+}
+
+void missing_names_init(struct missing_names *missing, const struct profile *profile, bool looks_up) {
+    *missing = (struct missing_names){0};
+    column_init(&missing->rows, sizeof(struct missing_name), profile->failure);
+    if (failure_is_set(profile->failure)) return;
+    struct counting counting = {.profile = profile};
+    counting.frames = memory_allocate_zeroed(profile->failure, row_table_count(&profile->frames) + 1, 1);
+    counting.counts = memory_allocate_zeroed(profile->failure, count_rows(profile), sizeof *counting.counts);
+    if (counting.frames && counting.counts) {
+        count_samples(&counting);
+        add_rows(missing, &counting, looks_up);
+        missing->sample_count = counting.sample_count;
+    }
+    memory_free(counting.frames);
+    memory_free(counting.counts);
+}
+
+void missing_names_fini(struct missing_names *missing) { column_fini(&missing->rows); }

@@ -1,0 +1,32 @@
+#include "nameless.h"
+
+static bool is_hex(struct text text) {
+    for (size_t i = 0; i < text.bytes_count; i++) {
+        char digit = text.bytes[i];
+        if (!((digit >= '0' && digit <= '9') || (digit >= 'a' && digit <= 'f'))) return false;
+    }
+    return text.bytes_count > 0;
+}
+
+static bool is_prefixed_hex(struct text text, struct text prefix) {
+    return text_starts_with(text, prefix) && is_hex(text_from(text, prefix.bytes_count));
+}
+
+bool name_is_address(struct text name) { return is_prefixed_hex(name, TEXT("0x")); }
+
+/* Returns whether the name is an address in what has that name. */
+static bool is_address_in(struct text place, struct text name) {
+    return text_starts_with(name, place) && is_prefixed_hex(text_from(name, place.bytes_count), TEXT("+0x"));
+}
+
+bool name_is_address_in(const struct lib *lib, struct text name) { return is_address_in(lib->name, name); }
+
+bool frame_is_nameless(const struct profile *profile, const struct frame *frame) {
+    const struct func *func = profile_func_at(profile, frame->func);
+    struct text name = strings_text(&profile->strings, func->name);
+    if (name_is_address(name) || is_address_in(TEXT("[unknown]"), name)) return true;
+    if (!lib_is_none(frame->lib))
+        return is_prefixed_hex(name, TEXT("fun_")) || name_is_address_in(libs_at(&profile->libs, frame->lib), name);
+    if (resource_is_none(func->resource)) return false;
+    return is_address_in(strings_text(&profile->strings, profile_resource_at(profile, func->resource)->name), name);
+}
