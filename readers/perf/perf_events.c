@@ -53,12 +53,16 @@ static int64_t exchange_last_time_ns(struct perf_event *event, int32_t processor
 
 void perf_event_count_gap(struct perf_event *event, int32_t processor, int64_t before_ns, int64_t time_ns,
                           uint64_t period) {
-    enum { FITTING_PERIODS_MAX = 2 };
+    enum { FITTING_PERIODS_MAX = 2, SLOWEST_TIMER_NS = 12000000 };
     if (event->unit != PERF_EVENT_CLOCK_NS || processor >= PROCESSORS_MAX) return;
     if (processor >= 0) before_ns = exchange_last_time_ns(event, processor, time_ns);
     if (before_ns == TIME_NONE || time_ns <= before_ns) return;
+    uint64_t gap_ns = (uint64_t)time_ns - (uint64_t)before_ns;
+    bool is_fitting = gap_ns / FITTING_PERIODS_MAX <= period;
+    /* A kernel without precise timers samples at its ticks, at least every 10 ms. A longer gap is one in the work. */
+    if (!is_fitting && gap_ns > SLOWEST_TIMER_NS) return;
     event->gap_count++;
-    event->fitting_gap_count += (uint64_t)(time_ns - before_ns) / FITTING_PERIODS_MAX <= period;
+    event->fitting_gap_count += is_fitting;
 }
 
 /* Even in a program that mostly waits, some samples are only one period apart. A few samples prove nothing. */

@@ -19,8 +19,8 @@ struct perf_event {
     struct position first;
     /* Samples of a clock, taken on the same processor as the one before. */
     struct column last_times_ns; /* int64_t, by processor; TIME_NONE: none yet */
-    uint64_t gap_count;
-    uint64_t fitting_gap_count; /* number of gaps that are not much longer than the period */
+    uint64_t gap_count;          /* number of gaps in which the processor may have worked all the time */
+    uint64_t fitting_gap_count;  /* number of gaps that are not much longer than the period */
 };
 
 struct perf_events {

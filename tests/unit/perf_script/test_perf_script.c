@@ -423,6 +423,10 @@ static void test_periods_that_are_no_distances(void **state) {
     assert_int_equal(reading.profile.meta.cpu_delta_unit, CPU_DELTA_NS);
     assert_int_equal(reading.profile.meta.interval_ns, 200000);
     reading_fini(&reading);
+    read_clock(&reading, 100000, false);
+    assert_int_equal(reading.profile.meta.cpu_delta_unit, CPU_DELTA_NS);
+    assert_int_equal(reading.profile.meta.interval_ns, 200000);
+    reading_fini(&reading);
 }
 
 static void test_the_interval(void **state) {
