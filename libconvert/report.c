@@ -8,6 +8,7 @@
 
 #include "embed_sources.h"
 #include "libconvert/base/printable.h"
+#include "libconvert/profile/cut_stacks.h"
 #include "libconvert/profile/ledger.h"
 #include "public_structs.h"
 #include "writer/json.h"
@@ -232,6 +233,19 @@ void report_append_missing_names(const struct gecko_convert_result *result, stru
     report_end_line(text, start);
 }
 
+/* Says how to record whole stacks. */
+static void append_cut_stacks(const struct gecko_convert_result *result, struct report_text *text) {
+    static const char cause[] = CUT_STACKS_CAUSE;
+    for (size_t i = 0; i < result->entry_count; i++) {
+        const struct gecko_convert_entry *entry = &result->entries[i];
+        if (entry->fate != GECKO_CONVERT_FATE_NOTED || strncmp(entry->cause, cause, sizeof cause - 1) != 0) continue;
+        size_t start = text->bytes_count;
+        report_append(text, "%.0f %% of the stacks end early: %s",
+                      (double)entry->count / (double)result->stack_sample_count * 100, entry->cause + sizeof cause - 1);
+        report_end_line(text, start);
+    }
+}
+
 static void append_written(const struct gecko_convert_options *options, const struct gecko_convert_result *result,
                            struct report_text *text) {
     enum { NS_PER_CENTISECOND = 10000000, CENTISECONDS = 100 };
@@ -252,6 +266,7 @@ void report_summary(const struct gecko_convert_options *options, const struct ge
     append_written(options, result, text);
     report_end_line(text, second_line);
     report_append_missing_names(result, text);
+    append_cut_stacks(result, text);
 }
 
 void report_error(const struct gecko_convert_options *options, const struct gecko_convert_result *result,

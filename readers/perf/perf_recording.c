@@ -2,6 +2,7 @@
 
 #include "libconvert/base/memory.h"
 #include "perf_callers.h"
+#include "perf_cut_stacks.h"
 #include "perf_deferred.h"
 #include "perf_programs.h"
 
@@ -273,6 +274,7 @@ static void begin_sample(struct perf_recording *recording, const struct perf_occ
     if (sample->cgroup) perf_activity_set_cgroup(&recording->activity, task, sample->cgroup, occurrence->time_ns);
     perf_tally(&recording->tallies, TALLY_CPU, sample->processor >= 0, record->position);
     recording->has_stacks |= sample->has_stack;
+    recording->has_copies |= sample->copy != NULL;
     recording->last_stack = recording->code.add_stack(recording->code.context, record, pid_of_maps(task));
 }
 
@@ -456,6 +458,7 @@ void perf_recording_finish(struct perf_recording *recording, enum gecko_convert_
     perf_events_enter(&recording->events, chosen, profile);
     perf_tasks_finish(&recording->tasks, chosen);
     if (recording->has_libraries) perf_callers_drop(profile);
+    if (recording->has_stacks) perf_cut_stacks_note(profile, recording->has_copies);
     profile->meta.product = profile->meta.product.bytes_count
                                 ? perf_programs_last(&recording->tasks, profile->meta.product)
                                 : perf_programs_busiest(&recording->tasks);

@@ -35,6 +35,7 @@ struct perf_recording {
     struct perf_tallies tallies;
     bool has_times;       /* some sample had a time */
     bool has_stacks;      /* samples have stacks, not only an address */
+    bool has_copies;      /* perf copied stacks */
     bool has_libraries;   /* it is known which addresses are in no library */
     bool has_named_clock; /* the clock is one that -k names, not perf's own */
     stack_id last_stack;  /* of the sample before */

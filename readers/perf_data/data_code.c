@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "libconvert/base/memory.h"
+#include "libconvert/profile/cut_stacks.h"
 #include "readers/perf/perf_callers.h"
 #include "readers/perf/perf_script_frames.h"
 
@@ -461,7 +462,7 @@ static void find_name(struct frame_making *making, const struct data_names *name
 }
 
 static frame_id cut_frame(struct profile *profile) {
-    return profile_named_frame(profile, TEXT("[truncated stack]"), (struct category_pair){0});
+    return profile_named_frame(profile, TEXT(TRUNCATED_STACK_NAME), (struct category_pair){0});
 }
 
 static frame_id make_frame(struct data_code *code, const struct code_row *row, const struct data_names *names) {

@@ -1,0 +1,53 @@
+#include "perf_cut_stacks.h"
+
+#include "libconvert/base/memory.h"
+#include "libconvert/profile/cut_stacks.h"
+
+/* What is known of a stack. */
+enum { HAS_FUNCTION = 1, HAS_CALLER = 2, IS_TRUNCATED = 4 };
+
+static bool is_kernel(const struct profile *profile, const struct frame *frame) {
+    return text_equal(categories_at(&profile->categories, frame->category)->name, TEXT("Kernel"));
+}
+
+/* Stacks come after their prefixes. */
+static uint8_t facts_of(const struct profile *profile, const struct stack *stack, const uint8_t *facts) {
+    const struct frame *frame = profile_frame_at(profile, stack->frame);
+    uint8_t known = stack_is_none(stack->prefix) ? 0 : facts[stack->prefix.index];
+    if (text_equal(strings_text(&profile->strings, profile_func_at(profile, frame->func)->name),
+                   TEXT(TRUNCATED_STACK_NAME)))
+        return IS_TRUNCATED;
+    if (frame->inline_depth || is_kernel(profile, frame)) return known;
+    return known | (known & HAS_FUNCTION ? HAS_CALLER : HAS_FUNCTION);
+}
+
+static void count_samples(const struct profile *profile, const uint8_t *facts, uint64_t *count, uint64_t *cut_count) {
+    for (size_t i = 0; i < profile->threads.count; i++) {
+        const struct samples *samples = &((const struct thread *)column_at(&profile->threads, i))->samples;
+        for (uint32_t j = 0; j < samples_count(samples); j++) {
+            stack_id stack = samples_at(samples, j)->stack;
+            uint8_t known = stack_is_none(stack) ? 0 : facts[stack.index];
+            *count += (known & HAS_FUNCTION) != 0;
+            *cut_count += (known & HAS_FUNCTION) && (!(known & HAS_CALLER) || (known & IS_TRUNCATED));
+        }
+    }
+}
+
+void perf_cut_stacks_note(struct profile *profile, bool has_copies) {
+    enum { COUNT_MIN = 20, STACKS_PER_CUT_ONE_MAX = 10 };
+    uint32_t stack_count = stack_table_count(&profile->stacks);
+    uint64_t count = 0, cut_count = 0;
+    uint8_t *facts = memory_allocate(profile->failure, stack_count + 1);
+    if (!facts) return;
+    for (uint32_t i = 0; i < stack_count; i++)
+        facts[i] = facts_of(profile, profile_stack_at(profile, (stack_id){i}), facts);
+    count_samples(profile, facts, &count, &cut_count);
+    memory_free(facts);
+    if (count < COUNT_MIN || cut_count <= count / STACKS_PER_CUT_ONE_MAX) return;
+    ledger_enter(&profile->ledger, LEDGER_SAMPLES, LEDGER_NOTED,
+                 has_copies
+                     ? TEXT(CUT_STACKS_CAUSE
+                            "record with a larger --call-graph dwarf,BYTES, or name its libraries with --debug-dir")
+                     : TEXT(CUT_STACKS_CAUSE "record with --call-graph dwarf"),
+                 cut_count, NULL);
+}
