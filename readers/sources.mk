@@ -1,29 +1,27 @@
 readers_sources := \
-    readers/code/code_mappings.c readers/code/script_names.c \
+    readers/code/code_libraries.c readers/code/code_maps.c readers/code/code_spaces.c readers/code/debug_copies.c readers/code/jit_code.c \
+    readers/code/jit_records.c readers/code/kernel_file.c readers/code/kernel_symbols.c readers/code/script_frames.c \
+    readers/code/script_names.c readers/code/system_code.c readers/code/vdso.c \
     readers/collapsed/collapsed.c readers/collapsed/collapsed_line.c readers/collapsed/collapsed_stacks.c \
     readers/input/foreign.c readers/input/input.c readers/input/input_archive.c readers/input/input_decoder.c \
     readers/input/input_file.c readers/input/input_folder.c readers/input/input_gzip.c readers/input/input_lone_file.c \
     readers/input/input_lzma.c readers/input/input_members.c readers/input/input_wrapper.c readers/input/scan.c \
     readers/perf/perf_activity.c readers/perf/perf_callers.c readers/perf/perf_cut_stacks.c readers/perf/perf_deferred.c readers/perf/perf_events.c \
-    readers/perf/perf_header.c readers/perf/perf_libraries.c readers/perf/perf_maps.c \
-    readers/perf/perf_programs.c readers/perf/perf_recording.c readers/perf/perf_roles.c \
-    readers/perf/perf_script_frames.c readers/perf/perf_sources.c readers/perf/perf_stack.c \
-    readers/perf/perf_symbols.c readers/perf/perf_tallies.c readers/perf/perf_tasks.c \
-    readers/perf/perf_tracing.c \
-    readers/perf_data/data_addresses.c readers/perf_data/data_attr.c readers/perf_data/data_code.c readers/perf_data/data_copies.c \
-    readers/perf_data/data_features.c readers/perf_data/data_file.c readers/perf_data/data_folder.c readers/perf_data/data_jit.c \
-    readers/perf_data/data_kernel.c readers/perf_data/data_kernel_ahead.c \
+    readers/perf/perf_header.c readers/perf/perf_programs.c readers/perf/perf_recording.c readers/perf/perf_roles.c \
+    readers/perf/perf_sources.c readers/perf/perf_stack.c readers/perf/perf_symbols.c readers/perf/perf_tallies.c \
+    readers/perf/perf_tasks.c readers/perf/perf_tracing.c \
+    readers/perf_data/data_addresses.c readers/perf_data/data_attr.c readers/perf_data/data_code.c \
+    readers/perf_data/data_features.c readers/perf_data/data_file.c readers/perf_data/data_folder.c \
     readers/perf_data/data_order.c readers/perf_data/data_reader.c readers/perf_data/data_records.c \
     readers/perf_data/data_sample.c readers/perf_data/data_samples.c readers/perf_data/data_stacks.c \
     readers/perf_data/data_stream.c readers/perf_data/data_unpacker.c readers/perf_data/data_unwind.c \
-    readers/perf_data/data_vdso.c readers/perf_data/kernel_file.c \
     readers/perf_script/script_ahead.c readers/perf_script/script_event_line.c \
     readers/perf_script/script_frame_line.c readers/perf_script/script_lines.c readers/perf_script/script_parser.c \
     readers/perf_script/script_reader.c readers/perf_script/script_records.c \
     readers/registry.c \
     readers/trace/trace_chunks.c readers/trace/trace_clock.c readers/trace/trace_code.c \
     readers/trace/trace_counters.c readers/trace/trace_cursor.c readers/trace/trace_definitions.c \
-    readers/trace/trace_events.c readers/trace/trace_fates.c readers/trace/trace_jit.c readers/trace/trace_jitdump.c \
+    readers/trace/trace_events.c readers/trace/trace_fates.c  \
     readers/trace/trace_ledger.c readers/trace/trace_log.c readers/trace/trace_marker_type.c \
     readers/trace/trace_payload.c readers/trace/trace_reader.c readers/trace/trace_sampled.c \
     readers/trace/trace_stack.c readers/trace/trace_tasks.c readers/trace/trace_times.c \

@@ -5,6 +5,7 @@
 
 #include "libconvert/profile/threads.h"
 #include "perf_tallies.h"
+#include "readers/code/code_maps.h"
 
 enum perf_record_type {
     PERF_HEADER,     /* a property of the recording, under the name that perf script --header prints */
@@ -31,8 +32,6 @@ enum perf_record_type {
     PERF_COUNT,      /* what became of something that the parser read */
     PERF_RECORD_TYPE_COUNT
 };
-
-enum { PERF_PID_KERNEL = -1 };
 
 /* A frame of a stack, as a line of text describes it. */
 struct perf_frame_line {
@@ -108,7 +107,7 @@ struct perf_fork {
     bool is_synthesized; /* perf itself made the record; the mappings of the process follow */
 };
 
-/* The record's text is the build id in hexadecimal digits; empty: unknown. Its pid is PERF_PID_KERNEL for the kernel.
+/* The record's text is the build id in hexadecimal digits; empty: unknown. Its pid is PID_KERNEL for the kernel.
  */
 struct perf_mapping {
     uint64_t start;

@@ -89,7 +89,7 @@ static void use_exit(struct perf_recording *recording, const struct perf_record 
 }
 
 static void use_mapping(struct perf_recording *recording, const struct perf_record *record) {
-    if (record->pid != PERF_PID_KERNEL) task_of(recording, record);
+    if (record->pid != PID_KERNEL) task_of(recording, record);
 }
 
 static void use_namespaces(struct perf_recording *recording, const struct perf_record *record) {

@@ -105,25 +105,32 @@ static void learn_line(struct perf_stack *stack, const struct perf_line *line) {
  * actual start, addresses are made relative to this one. Results then agree within one boot. */
 static const uint64_t X86_KERNEL_IMAGE_START = 0xffffffff80000000u;
 
+static bool relative_in_process(struct code_maps *maps, int64_t pid, uint64_t address, uint64_t *relative) {
+    uint32_t process = code_maps_process(maps, pid);
+    const struct code_mapping *mapping = process == ID_NONE ? NULL : code_maps_find(maps, process, address);
+    if (mapping) *relative = address - mapping->address + mapping->offset;
+    return mapping;
+}
+
 /* Records are about the host's kernel. Code that ran at its start is behind its recorded mapping. */
-static bool relative_in_kernel(const struct perf_maps *maps, const struct perf_library *library, uint64_t address,
+static bool relative_in_kernel(struct code_maps *maps, const struct code_library *library, uint64_t address,
                                uint64_t *relative) {
     bool is_host = !library->is_guest;
-    if (is_host && perf_maps_relative_address(maps, PERF_PID_KERNEL, address, relative)) return true;
+    if (is_host && relative_in_process(maps, PID_KERNEL, address, relative)) return true;
     uint64_t start = is_host && maps->kernel_start ? maps->kernel_start : X86_KERNEL_IMAGE_START;
     if (!library->is_kernel_image || address < start) return false;
     *relative = address - start;
     return true;
 }
 
-static bool relative_address(const struct perf_stack *stack, int64_t pid, const struct perf_symbol *symbol,
-                             const struct perf_library *library, uint64_t *relative) {
+static bool relative_address(struct perf_stack *stack, int64_t pid, const struct perf_symbol *symbol,
+                             const struct code_library *library, uint64_t *relative) {
     if (!(symbol->flags & PERF_SYMBOL_HAS_ADDRESS) || !library->is_file) return false;
     *relative = symbol->address;
     if (symbol->address <= INT32_MAX) return true;
     bool is_known = symbol->flags & PERF_SYMBOL_IS_KERNEL
                         ? relative_in_kernel(&stack->maps, library, symbol->address, relative)
-                        : perf_maps_relative_address(&stack->maps, pid, symbol->address, relative);
+                        : relative_in_process(&stack->maps, pid, symbol->address, relative);
     return is_known && *relative <= INT32_MAX;
 }
 
@@ -143,10 +150,10 @@ static lib_id lib_of(struct perf_stack *stack, uint32_t library_row) {
         *added = (struct perf_stack_lib){.lib = lib_none()};
     }
     struct perf_stack_lib *known = column_at(&stack->libs, library_row);
-    if (lib_is_none(known->lib) || known->map_count != stack->maps.last_id) {
+    if (lib_is_none(known->lib) || known->map_count != stack->maps.count) {
         struct text path = perf_symbols_library(&stack->symbols, library_row)->path;
-        known->lib = libs_intern(&stack->profile->libs, path, perf_maps_build_id(&stack->maps, path));
-        known->map_count = stack->maps.last_id;
+        known->lib = libs_intern(&stack->profile->libs, path, code_maps_build_id(&stack->maps, path));
+        known->map_count = stack->maps.count;
     }
     return known->lib;
 }
@@ -164,7 +171,7 @@ static native_symbol_id native_symbol_of(struct perf_stack *stack, lib_id lib, u
 static struct place place_of(struct perf_stack *stack, int64_t pid, const struct perf_symbol *symbol, bool is_caller) {
     struct place place = {lib_none(), ADDRESS_NONE, native_symbol_none()};
     struct perf_name *name = perf_symbols_name(&stack->symbols, symbol);
-    const struct perf_library *library = perf_symbols_library(&stack->symbols, name->library);
+    const struct code_library *library = perf_symbols_library(&stack->symbols, name->library);
     uint64_t relative;
     if (!relative_address(stack, pid, symbol, library, &relative)) return place;
     place.lib = lib_of(stack, name->library);
@@ -212,7 +219,7 @@ static frame_id make_frame(struct perf_stack *stack, const struct perf_stack_lin
 /* True if the frame depends on its line alone, so that it can be stored in the symbol. Without any mapping, the
  * process does not matter. */
 static bool is_context_free(const struct perf_stack *stack, const struct perf_stack_line *line, uint32_t flags) {
-    return !line->line && source_is_none(line->file) && (!(flags & PERF_SYMBOL_IS_ABSOLUTE) || !stack->maps.last_id);
+    return !line->line && source_is_none(line->file) && (!(flags & PERF_SYMBOL_IS_ABSOLUTE) || !stack->maps.count);
 }
 
 /* Returns the frame of a line that nothing is inlined into, from the symbol if it is stored there. This is the usual
@@ -261,8 +268,8 @@ static uint32_t flags_of_line(const struct perf_stack *stack, uint32_t line) {
 
 /* User code has no callers in the kernel, whatever their addresses are. */
 static struct category_pair category_outside_kernel(struct perf_stack *stack, const struct perf_name *name) {
-    struct perf_library *library = perf_symbols_library(&stack->symbols, name->library);
-    return perf_libraries_categorise(&stack->symbols.libraries, library, library->kind, TEXT(""),
+    struct code_library *library = perf_symbols_library(&stack->symbols, name->library);
+    return code_libraries_categorise(&stack->symbols.libraries, library, library->kind, TEXT(""),
                                      &(struct script_name){.kind = SCRIPT_NONE});
 }
 
@@ -312,11 +319,23 @@ static uint32_t make_frames(struct perf_stack *stack, int64_t pid, const frame_i
 
 /* ---- The code of a recording. ---- */
 
+static void use_mapping(struct perf_stack *stack, const struct perf_record *record) {
+    if (record->text.bytes_count) code_maps_set_build_id(&stack->maps, record->name, record->text);
+    code_maps_add(&stack->maps,
+                  &(struct code_map_record){.pid = record->pid,
+                                            .start = record->mapping.start,
+                                            .size_bytes = record->mapping.size_bytes,
+                                            .file_offset = record->mapping.file_offset,
+                                            .path = record->name,
+                                            .build_id = record->text},
+                  1);
+}
+
 static void use(void *context, const struct perf_record *record) {
     struct perf_stack *stack = context;
     if (record->type == PERF_LINE) learn_line(stack, &record->line);
     /* The mappings of a guest are not used, so its addresses stay absolute: its pids are not the host's. */
-    if (record->type == PERF_MAPPING && !record->machine) perf_maps_add(&stack->maps, record);
+    if (record->type == PERF_MAPPING && !record->machine) use_mapping(stack, record);
 }
 
 static stack_id add_stack(void *context, const struct perf_record *record, int64_t pid) {
@@ -341,7 +360,7 @@ void perf_stack_init(struct perf_stack *stack, struct perf_recording *recording)
     struct profile *profile = recording->profile;
     *stack = (struct perf_stack){.recording = recording, .profile = profile};
     perf_symbols_init(&stack->symbols, profile);
-    perf_maps_init(&stack->maps, profile->failure);
+    code_maps_init(&stack->maps, profile->failure);
     column_init(&stack->libs, sizeof(struct perf_stack_lib), profile->failure);
     column_init(&stack->sources, sizeof(struct perf_stack_source), profile->failure);
     recording->code = (struct perf_code){stack, use, add_stack, finish, &profile->stacks};
@@ -349,7 +368,7 @@ void perf_stack_init(struct perf_stack *stack, struct perf_recording *recording)
 
 void perf_stack_fini(struct perf_stack *stack) {
     perf_symbols_fini(&stack->symbols);
-    perf_maps_fini(&stack->maps);
+    code_maps_fini(&stack->maps);
     column_fini(&stack->libs);
     column_fini(&stack->sources);
     memory_free(stack->meanings);

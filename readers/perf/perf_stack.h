@@ -3,9 +3,9 @@
 #define GECKO_PERF_STACK_H
 
 #include "libconvert/profile/stack_path.h"
-#include "perf_maps.h"
 #include "perf_recording.h"
 #include "perf_symbols.h"
+#include "readers/code/code_maps.h"
 
 /* Bounds memory. The kernel's own limit (kernel.perf_event_max_stack) is far lower. */
 enum { PERF_STACK_FRAMES_MAX = 65535 };
@@ -14,9 +14,9 @@ struct perf_stack {
     struct perf_recording *recording; /* borrowed */
     struct profile *profile;          /* borrowed */
     struct perf_symbols symbols;
-    struct perf_maps maps;
-    struct column libs; /* struct perf_stack_lib, by row of symbols.libraries */
-    uint32_t *meanings; /* owned; by line number: a symbol, or a source line with SOURCE_BIT */
+    struct code_maps maps; /* library ids are always 1 */
+    struct column libs;    /* struct perf_stack_lib, by row of symbols.libraries */
+    uint32_t *meanings;    /* owned; by line number: a symbol, or a source line with SOURCE_BIT */
     uint32_t meaning_count;
     uint32_t meaning_capacity;
     struct column sources;         /* struct perf_stack_source */

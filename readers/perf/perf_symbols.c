@@ -1,6 +1,7 @@
 #include "perf_symbols.h"
 
 #include "libconvert/base/symbol_version.h"
+#include "readers/code/script_frames.h"
 
 /* What a symbol depends on besides its name and library. */
 enum perf_frame_form { FRAME_HAS_ADDRESS = 1, FRAME_HAS_START = 2, FRAME_IS_INLINED = 4, FRAME_IN_KERNEL_HALF = 8 };
@@ -19,7 +20,7 @@ void perf_symbols_init(struct perf_symbols *symbols, struct profile *profile) {
     row_table_init(&symbols->names, sizeof(struct name_key), profile->failure);
     column_init(&symbols->of_names, sizeof(struct perf_name), profile->failure);
     column_init(&symbols->rows, sizeof(struct perf_symbol), profile->failure);
-    perf_libraries_init(&symbols->libraries, profile);
+    code_libraries_init(&symbols->libraries, profile);
 }
 
 void perf_symbols_fini(struct perf_symbols *symbols) {
@@ -27,44 +28,21 @@ void perf_symbols_fini(struct perf_symbols *symbols) {
     row_table_fini(&symbols->names);
     column_fini(&symbols->of_names);
     column_fini(&symbols->rows);
-    perf_libraries_fini(&symbols->libraries);
+    code_libraries_fini(&symbols->libraries);
 }
 
 /* ---- Symbols. ---- */
 
-static string_id unknown_name(struct profile *profile, const struct perf_library *library,
-                              const struct perf_symbol *symbol) {
-    /* A file name is no longer than this. */
-    enum { BASE_BYTES_MAX = 255, HEX_DIGITS_MAX = 16 };
-    if (!(symbol->flags & PERF_SYMBOL_HAS_ADDRESS)) return profile_string(profile, TEXT("[unknown]"));
-    struct text base_name = text_slice(library->base_name, 0, BASE_BYTES_MAX), prefix = TEXT("+0x");
-    char composed[BASE_BYTES_MAX + sizeof "+0x" + HEX_DIGITS_MAX];
-    char *out = mempcpy(mempcpy(composed, base_name.bytes, base_name.bytes_count), prefix.bytes, prefix.bytes_count);
-    /* A large recording has hundreds of thousands of such names, and printf would take 6 % of the time. */
-    unsigned digit_count = (67u - (unsigned)__builtin_clzll(symbol->address | 1)) / 4;
-    for (unsigned left = digit_count; left > 0; left--)
-        *out++ = "0123456789abcdef"[symbol->address >> (left - 1) * 4 & 15];
-    return profile_string(profile, (struct text){composed, (size_t)(out - composed)});
-}
-
-static func_id make_func(struct profile *profile, string_id name, resource_id resource, source_id source,
-                         const struct script_name *script) {
-    struct func func = {
-        .name = name,
-        .resource = source_is_none(source) ? resource : resource_none(),
-        .source = source,
-        .line = script->line,
-        .column = script->column,
-        .flags = script->kind == SCRIPT_JAVASCRIPT ? FUNC_IS_JS : 0,
-    };
-    return profile_func(profile, &func);
-}
-
 func_id perf_symbols_func(struct perf_symbols *symbols, struct perf_symbol *symbol) {
     if (!func_is_none(symbol->func)) return symbol->func;
-    const struct perf_library *library = perf_symbols_library(symbols, perf_symbols_name(symbols, symbol)->library);
-    return symbol->func = make_func(symbols->profile, unknown_name(symbols->profile, library, symbol),
-                                    library->resource, source_none(), &(struct script_name){0});
+    const struct code_library *library = perf_symbols_library(symbols, perf_symbols_name(symbols, symbol)->library);
+    bool has_address = symbol->flags & PERF_SYMBOL_HAS_ADDRESS;
+    struct profile *profile = symbols->profile;
+    const struct func func = {.name = has_address ? code_address_name(profile, library->base_name, symbol->address)
+                                                  : profile_string(profile, TEXT("[unknown]")),
+                              .resource = library->resource,
+                              .source = source_none()};
+    return symbol->func = profile_func(profile, &func);
 }
 
 static uint32_t push_symbol(struct perf_symbols *symbols, const struct perf_symbol *symbol) {
@@ -81,7 +59,7 @@ static uint32_t push_symbol(struct perf_symbols *symbols, const struct perf_symb
 
 static struct perf_name make_name(struct perf_symbols *symbols, struct text name, uint32_t library_row, uint32_t form) {
     struct profile *profile = symbols->profile;
-    struct perf_library *library = perf_symbols_library(symbols, library_row);
+    struct code_library *library = perf_symbols_library(symbols, library_row);
     bool is_unknown_kernel = !library->path.bytes_count && form & FRAME_IN_KERNEL_HALF;
     enum code_kind kind = is_unknown_kernel ? CODE_KERNEL : library->kind;
     /* Only generated code is tested for script names: compiled C++ can have one too, "Script::run". */
@@ -89,12 +67,12 @@ static struct perf_name make_name(struct perf_symbols *symbols, struct text name
     if (kind == CODE_JIT || !library->path.bytes_count) script_name_parse(name, &script);
     if (kind != CODE_JIT && script.kind == SCRIPT_NONE) script.name = symbol_without_version(name);
 
-    string_id name_id = name.bytes_count ? profile_string(profile, script.name) : string_none();
-    source_id source = script.file.bytes_count ? profile_source(profile, script.file) : source_none();
+    struct func func = {.resource = library->resource, .source = source_none()};
+    if (name.bytes_count) script_frames_set_func(profile, &script, &func);
     struct perf_name made = {
         .library = library_row,
-        .category = perf_libraries_categorise(&symbols->libraries, library, kind, name, &script),
-        .func = name.bytes_count ? make_func(profile, name_id, library->resource, source, &script) : func_none(),
+        .category = code_libraries_categorise(&symbols->libraries, library, kind, name, &script),
+        .func = name.bytes_count ? profile_func(profile, &func) : func_none(),
         .nowhere = frame_none(),
         .native_symbol = native_symbol_none(),
     };
@@ -121,7 +99,7 @@ static uint32_t intern_name(struct perf_symbols *symbols, struct text name, uint
 static uint32_t add_with_name(struct perf_symbols *symbols, const struct perf_frame_line *frame, uint32_t name_row,
                               uint32_t inlined_name) {
     const struct perf_name *name = column_at(&symbols->of_names, name_row);
-    const struct perf_library *library = perf_symbols_library(symbols, name->library);
+    const struct code_library *library = perf_symbols_library(symbols, name->library);
     struct perf_symbol symbol = {
         .address = frame->address,
         .start = frame->address - frame->offset,
@@ -143,12 +121,12 @@ static uint32_t form_of(const struct perf_frame_line *frame) {
     if (!frame->has_address) return form;
     form |= FRAME_HAS_ADDRESS;
     if (frame->has_offset && frame->offset <= frame->address) form |= FRAME_HAS_START;
-    return perf_address_is_kernel(frame->address) ? form | FRAME_IN_KERNEL_HALF : form;
+    return code_address_is_kernel(frame->address) ? form | FRAME_IN_KERNEL_HALF : form;
 }
 
 static uint32_t add_symbol(struct perf_symbols *symbols, const struct perf_frame_line *frame, struct text name,
                            uint32_t inlined_name) {
-    uint32_t library_row = perf_libraries_intern(&symbols->libraries, frame->library);
+    uint32_t library_row = code_libraries_intern(&symbols->libraries, frame->library);
     if (library_row == ID_NONE) return ID_NONE;
     uint32_t name_row = intern_name(symbols, name, library_row, form_of(frame));
     return name_row == ID_NONE ? ID_NONE : add_with_name(symbols, frame, name_row, inlined_name);
@@ -186,6 +164,6 @@ static uint32_t add_perf_map_symbol(struct perf_symbols *symbols, const struct p
 uint32_t perf_symbols_add(struct perf_symbols *symbols, const struct perf_frame_line *frame) {
     /* After a failure, tables that grow together may differ in length. */
     if (failure_is_set(symbols->profile->failure)) return ID_NONE;
-    if (perf_library_is_perf_map(text_base_name(frame->library))) return add_perf_map_symbol(symbols, frame);
+    if (code_library_is_perf_map(text_base_name(frame->library))) return add_perf_map_symbol(symbols, frame);
     return add_symbol(symbols, frame, frame->symbol, ID_NONE);
 }

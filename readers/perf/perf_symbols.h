@@ -2,8 +2,8 @@
 #ifndef GECKO_PERF_SYMBOLS_H
 #define GECKO_PERF_SYMBOLS_H
 
-#include "perf_libraries.h"
 #include "perf_record.h"
+#include "readers/code/code_libraries.h"
 
 /* The part of a symbol that nearly every frame line needs. struct perf_symbol has the rest, under the same row number.
  */
@@ -52,7 +52,7 @@ struct perf_symbols {
     struct column rows;      /* struct perf_symbol */
     struct row_table names;  /* struct name_key: names within their libraries */
     struct column of_names;  /* struct perf_name, one for each name */
-    struct perf_libraries libraries;
+    struct code_libraries libraries;
 };
 
 void perf_symbols_init(struct perf_symbols *symbols, struct profile *profile);
@@ -78,8 +78,8 @@ static inline struct perf_name *perf_symbols_name(const struct perf_symbols *sym
     return column_at(&symbols->of_names, symbol->name_row);
 }
 
-static inline struct perf_library *perf_symbols_library(const struct perf_symbols *symbols, uint32_t row) {
-    return perf_libraries_at(&symbols->libraries, row);
+static inline struct code_library *perf_symbols_library(const struct perf_symbols *symbols, uint32_t row) {
+    return code_libraries_at(&symbols->libraries, row);
 }
 
 #endif

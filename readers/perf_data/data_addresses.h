@@ -1,30 +1,19 @@
-/* Gives stacks of addresses their meaning: walks copied stacks, and names the code at addresses from mappings, and from
- * the kernel's and generated code's symbols. */
+/* Gives stacks of addresses their meaning: walks copied stacks, and finds out which code is at addresses. */
 #ifndef GECKO_DATA_ADDRESSES_H
 #define GECKO_DATA_ADDRESSES_H
 
 #include "data_code.h"
-#include "data_jit.h"
-#include "data_kernel_ahead.h"
 #include "data_stacks.h"
 #include "data_unwind.h"
 #include "readers/perf/perf_recording.h"
 
 struct data_addresses {
     struct perf_recording *recording; /* borrowed */
-    const struct input *input;        /* borrowed */
-    struct failure *failure;          /* borrowed */
     struct data_code code;
-    struct data_kernel_ahead kernel;
-    struct data_vdso vdso;
     struct data_unwind unwind;
-    struct data_jit jit;
     struct data_stacks stacks;
     struct arena texts;
-    struct text os_release;              /* stored in `texts`; empty: unknown */
-    const struct debug_folders *folders; /* where to look for files; NULL: open none. Borrowed */
-    bool has_threads;                    /* may start threads */
-    struct data_kernel *loaded_kernel;   /* NULL: not loaded */
+    bool has_threads; /* may start threads */
 };
 
 /* Initializes the addresses of a recording that is read from the input, and makes them the recording's code. */

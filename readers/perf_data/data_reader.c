@@ -1,7 +1,7 @@
 /* The reader of perf.data. */
 #include "data_addresses.h"
 #include "data_parser.h"
-#include "readers/perf/perf_script_frames.h"
+#include "readers/code/script_frames.h"
 
 static void run(struct input *input, struct profile *profile, const struct reader_options *options) {
     struct perf_recording recording;
@@ -24,5 +24,5 @@ const struct reader reader_perf_data = {
     .title = "perf.data",
     .probe = probe,
     .run = run,
-    .name_func = perf_script_frames_name,
+    .name_func = script_frames_name,
 };

@@ -96,7 +96,7 @@ static bool use_cgroup(struct data_parser *parser, const struct data_record *rec
 
 static void emit_mapping(struct data_parser *parser, const struct data_record *record, struct perf_record *out) {
     enum record_mode mode = data_record_mode(record);
-    if (mode == MODE_KERNEL) out->pid = PERF_PID_KERNEL;
+    if (mode == MODE_KERNEL) out->pid = PID_KERNEL;
     /* The kernel of a virtual machine's guest is not the kernel of the machine. */
     if (mode != MODE_GUEST_KERNEL && out->name.bytes_count) emit(parser, out, PERF_MAPPING);
 }
@@ -141,7 +141,7 @@ static bool use_mmap2(struct data_parser *parser, const struct data_record *reco
     }
     /* Mappings of data may replace mappings of code, but only code is ever looked up. perf inject --jit writes the mode
      * of its file in place of the protection. */
-    bool is_code = protection & PROTECTION_EXECUTE || protection > 0xff || out->pid == PERF_PID_KERNEL;
+    bool is_code = protection & PROTECTION_EXECUTE || protection > 0xff || out->pid == PID_KERNEL;
     if (is_code && !(record->misc & MISC_MMAP_DATA)) emit_mapping(parser, record, out);
     return true;
 }
@@ -150,7 +150,7 @@ static bool use_mmap2(struct data_parser *parser, const struct data_record *reco
 static bool use_ksymbol(struct data_parser *parser, const struct data_record *record, struct perf_record *out) {
     enum { IS_GONE = 1 };
     struct perf_cursor cursor = perf_cursor_of(record->payload);
-    out->pid = PERF_PID_KERNEL;
+    out->pid = PID_KERNEL;
     out->mapping.start = perf_cursor_u64(&cursor);
     out->mapping.size_bytes = perf_cursor_u32(&cursor);
     perf_cursor_u16(&cursor);

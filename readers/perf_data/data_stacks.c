@@ -6,7 +6,7 @@
 struct recent_stack {
     int64_t pid;
     int64_t tid;
-    uint32_t space;
+    uint32_t process;
     uint32_t count;  /* depths that are known; 0: none */
     uint64_t moment; /* of data_code, when the rows were made */
     struct {
@@ -49,18 +49,19 @@ void data_stacks_push(struct data_stacks *stacks, uint64_t address, uint32_t fla
 
 /* Returns where the thread's last stack is stored. Other threads may share the place. NULL if memory ran out (latched).
  */
-static struct recent_stack *recent_of(struct data_stacks *stacks, int64_t pid, int64_t tid, uint32_t space) {
+static struct recent_stack *recent_of(struct data_stacks *stacks, int64_t pid, int64_t tid, uint32_t process) {
     struct failure *failure = stacks->code->profile->failure;
     if (!stacks->recents) stacks->recents = memory_allocate_zeroed(failure, RECENT_COUNT, sizeof *stacks->recents);
     if (!stacks->recents) return NULL;
     struct recent_stack *recent = &stacks->recents[(uint64_t)tid % RECENT_COUNT];
     if (!recent->depths) recent->depths = memory_allocate(failure, RECENT_DEPTH_MAX * sizeof *recent->depths);
     if (!recent->depths) return NULL;
-    uint64_t moment = data_code_moment(stacks->code, space);
-    if (recent->pid == pid && recent->tid == tid && recent->space == space && recent->moment == moment) return recent;
+    uint64_t moment = data_code_moment(stacks->code, process);
+    if (recent->pid == pid && recent->tid == tid && recent->process == process && recent->moment == moment)
+        return recent;
     recent->pid = pid;
     recent->tid = tid;
-    recent->space = space;
+    recent->process = process;
     recent->moment = moment;
     recent->count = 0;
     return recent;
@@ -76,14 +77,14 @@ static size_t count_shared(const struct data_stacks *stacks, const struct recent
 
 uint32_t data_stacks_row(struct data_stacks *stacks, int64_t pid, int64_t tid) {
     struct data_code *code = stacks->code;
-    uint32_t space = data_code_space(code, pid);
-    if (!stacks->count || space == ID_NONE) return ID_NONE;
-    struct recent_stack *recent = recent_of(stacks, pid, tid, space);
+    uint32_t process = code_maps_process(&code->maps, pid);
+    if (!stacks->count || process == ID_NONE) return ID_NONE;
+    struct recent_stack *recent = recent_of(stacks, pid, tid, process);
     if (!recent) return ID_NONE;
     size_t shared_count = count_shared(stacks, recent), new_count = stacks->count - shared_count;
     uint32_t stack = shared_count ? (uint32_t)recent->depths[shared_count - 1].row : ID_NONE;
     for (size_t i = 0; i < new_count; i++)
-        stacks->rows[i] = data_code_row(code, space, stacks->places[i].address, (uint32_t)stacks->places[i].flags);
+        stacks->rows[i] = data_code_row(code, process, stacks->places[i].address, (uint32_t)stacks->places[i].flags);
     for (size_t i = new_count, depth = shared_count; i-- > 0; depth++) {
         stack = data_code_stack(code, stack, stacks->rows[i]);
         if (depth >= RECENT_DEPTH_MAX) continue;

@@ -6,8 +6,8 @@
 /* Limits of a walk. A copied stack has less than 64 KiB, and each frame takes at least 16 bytes. */
 enum { FRAMES_MAX = 4096, REGISTERS_MAX = 64 };
 
-void data_unwind_init(struct data_unwind *unwind, const struct data_unwind_sources *sources, struct failure *failure) {
-    *unwind = (struct data_unwind){.from = *sources, .failure = failure};
+void data_unwind_init(struct data_unwind *unwind, struct data_code *code, struct failure *failure) {
+    *unwind = (struct data_unwind){.code = code, .failure = failure};
     column_init(&unwind->files, sizeof(struct unwind_file *), failure);
 }
 
@@ -32,21 +32,19 @@ static struct unwind_file **file_slot(struct data_unwind *unwind, uint32_t row) 
 
 /* Returns the unwinder's file for the vDSO; NULL if it was not found. */
 static struct unwind_file *add_vdso(struct data_unwind *unwind, struct text build_id) {
-    struct data_vdso *vdso = unwind->from.vdso;
-    bool is_found =
-        unwind->from.folders && data_vdso_load(vdso, unwind->from.folders, build_id, *unwind->from.os_release);
-    return is_found ? unwinder_add_bytes(unwind->unwinder, vdso->image) : NULL;
+    struct text image = system_code_vdso(&unwind->code->system, build_id);
+    return image.bytes_count ? unwinder_add_bytes(unwind->unwinder, image) : NULL;
 }
 
 /* Returns the unwinder's file for that row; NULL if the file cannot have call frame information. */
 static struct unwind_file *find_file(struct data_unwind *unwind, uint32_t row) {
-    struct data_code *code = unwind->from.code;
+    struct data_code *code = unwind->code;
     const struct data_file *file = column_at(&code->files, row);
-    if (file->library == ID_NONE || !perf_libraries_at(&code->libraries, file->library)->is_file) return NULL;
+    if (file->library == ID_NONE || !code_libraries_at(&code->libraries, file->library)->is_file) return NULL;
     struct unwind_file **slot = file_slot(unwind, row);
     if (!slot || *slot) return slot ? *slot : NULL;
     struct text build_id = data_code_build_id(code, file);
-    if (text_equal(file->path, data_vdso_name)) return *slot = add_vdso(unwind, build_id);
+    if (text_equal(file->path, vdso_name)) return *slot = add_vdso(unwind, build_id);
     const struct lib lib = {.name = text_base_name(file->path), .path = file->path, .code_id = build_id};
     return *slot = unwinder_add_library(unwind->unwinder, &lib);
 }
@@ -58,7 +56,7 @@ struct mapping_search {
 
 static bool find_mapping(void *context, uint64_t address, struct unwind_mapping *out) {
     const struct mapping_search *search = context;
-    const struct code_mapping *mapping = data_code_find(search->unwind->from.code, search->pid, address);
+    const struct code_mapping *mapping = data_code_find(search->unwind->code, search->pid, address);
     if (!mapping) return false;
     *out = (struct unwind_mapping){.start = mapping->address,
                                    .end = mapping->address + mapping->size_bytes,
@@ -76,7 +74,7 @@ static enum unwinder_machine machine_of(const struct perf_stack_copy *copy) {
 
 static bool prepare(struct data_unwind *unwind, enum unwinder_machine machine) {
     const struct unwinder_options options = {
-        .machine = machine, .folders = unwind->from.folders, .failure = unwind->failure};
+        .machine = machine, .folders = unwind->code->system.folders, .failure = unwind->failure};
     if (!unwind->unwinder) unwind->unwinder = unwinder_create(&options);
     if (!unwind->frames) unwind->frames = memory_allocate(unwind->failure, FRAMES_MAX * sizeof *unwind->frames);
     return unwind->unwinder && unwind->frames;

@@ -3,27 +3,18 @@
 #define GECKO_DATA_UNWIND_H
 
 #include "data_code.h"
-#include "data_vdso.h"
 #include "readers/perf/perf_record.h"
 #include "readers/unwind/unwinder.h"
 
-/* What a data_unwind uses. All pointers are borrowed. */
-struct data_unwind_sources {
-    struct data_code *code;
-    struct data_vdso *vdso;              /* loaded when a walk first reaches the vDSO */
-    const struct text *os_release;       /* kernel release of the recorded machine; empty as long as it is unknown */
-    const struct debug_folders *folders; /* NULL: do not open files that the recording names */
-};
-
 struct data_unwind {
-    struct data_unwind_sources from;
+    struct data_code *code;       /* borrowed */
     struct failure *failure;      /* borrowed */
     struct unwinder *unwinder;    /* NULL before the first walk */
     struct column files;          /* struct unwind_file *, one per file in data_code; NULL: not yet added */
     struct unwound_frame *frames; /* frames of the last walk, innermost first */
 };
 
-void data_unwind_init(struct data_unwind *unwind, const struct data_unwind_sources *sources, struct failure *failure);
+void data_unwind_init(struct data_unwind *unwind, struct data_code *code, struct failure *failure);
 void data_unwind_fini(struct data_unwind *unwind);
 
 /* Walks the copied stack of a process and writes its frames to unwind->frames. Returns their count; 0 if it has no

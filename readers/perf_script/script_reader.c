@@ -1,6 +1,6 @@
 /* The reader of perf script text. */
+#include "readers/code/script_frames.h"
 #include "readers/perf/perf_recording.h"
-#include "readers/perf/perf_script_frames.h"
 #include "readers/perf/perf_sources.h"
 #include "readers/perf/perf_stack.h"
 #include "script_ahead.h"
@@ -73,5 +73,5 @@ const struct reader reader_perf_script = {
     .title = "perf script text",
     .probe = probe,
     .run = run,
-    .name_func = perf_script_frames_name,
+    .name_func = script_frames_name,
 };

@@ -1,8 +1,9 @@
 #include "trace_code.h"
 
-#include <inttypes.h>
+#include <time.h>
 
-#include "readers/code/script_names.h"
+#include "readers/code/code_libraries.h"
+#include "readers/code/script_frames.h"
 
 /* Compared as bytes, so it must have no padding. */
 struct code_key {
@@ -12,17 +13,43 @@ struct code_key {
     uint64_t address;
 };
 
+/* Tolerance for a system clock that was set between recording and conversion. */
+static const int64_t BOOT_SLACK_NS = INT64_C(60000000000);
+/* Tolerance for file times, which are only as precise as the kernel's tick or the file system's format. */
+static const int64_t BEGIN_SLACK_NS = INT64_C(2000000000);
+/* Tolerance for files that a process writes at exit, after the end that the recorder has recorded. */
+static const int64_t END_SLACK_NS = INT64_C(10000000000);
+
+static int64_t clock_ns(clockid_t clock) {
+    struct timespec now;
+    if (clock_gettime(clock, &now)) return 0;
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+/* CLOCK_MONOTONIC stops while the machine sleeps; CLOCK_BOOTTIME does not. So at any time since boot, Unix time less
+ * CLOCK_MONOTONIC was between what Unix time less CLOCK_BOOTTIME and Unix time less CLOCK_MONOTONIC are now. */
+static bool is_of_this_boot(int64_t epoch_offset_ns) {
+    int64_t now_ns = clock_ns(CLOCK_REALTIME);
+    int64_t least_ns = now_ns - clock_ns(CLOCK_BOOTTIME), most_ns = now_ns - clock_ns(CLOCK_MONOTONIC);
+    return epoch_offset_ns >= least_ns - BOOT_SLACK_NS && epoch_offset_ns <= most_ns + BOOT_SLACK_NS;
+}
+
 void trace_code_init(struct trace_code *code, struct profile *profile, struct trace_definitions *definitions,
-                     struct trace_clock *clock, const struct reader_options *options) {
-    *code = (struct trace_code){.profile = profile, .definitions = definitions};
-    trace_jit_init(&code->jit, profile, definitions, clock, options);
+                     struct trace_clock *clock, int64_t epoch_offset_ns, const struct input *trace,
+                     const struct reader_options *options) {
+    struct jit_policy policy = {.map_folder = options->perf_map_folder,
+                                .opens_files = !options->ignores_code_files && is_of_this_boot(epoch_offset_ns)};
+    policy.has_owner = input_owner(trace, &policy.owner);
+    *code = (struct trace_code){
+        .profile = profile, .definitions = definitions, .clock = clock, .epoch_offset_ns = epoch_offset_ns};
+    jit_init(&code->jit, &policy, profile->failure);
     row_table_init(&code->keys, sizeof(struct code_key), profile->failure);
     column_init(&code->frames, sizeof(frame_id), profile->failure);
     column_init(&code->roles, sizeof(uint8_t), profile->failure);
 }
 
 void trace_code_fini(struct trace_code *code) {
-    trace_jit_fini(&code->jit);
+    jit_fini(&code->jit);
     row_table_fini(&code->keys);
     column_fini(&code->frames);
     column_fini(&code->roles);
@@ -130,70 +157,97 @@ void trace_code_inherit(struct trace_code *code, const struct stack_path *path, 
 
 /* ---- Frames. ---- */
 
-/* Adds a frame of machine code. Its category is that of user code, with the name of the library. */
-static frame_id add_frame(struct trace_code *code, const struct func *func, lib_id lib, int32_t address,
-                          native_symbol_id symbol) {
+/* Returns the frame of machine code at an offset in a library or, without one, at an address. Unless the trace has a
+ * name for it, it is named by the number, which the symbolizer recognises as unresolved. */
+static frame_id native_frame(struct trace_code *code, const struct trace_library *library, uint64_t address,
+                             const struct trace_function *symbol) {
     struct profile *profile = code->profile;
-    struct text library = TEXT("");
     /* If memory ran out, names are missing that this function would read. */
     if (failure_is_set(profile->failure)) return frame_none();
-    if (!resource_is_none(func->resource))
-        library = strings_text(&profile->strings, profile_resource_at(profile, func->resource)->name);
-    struct category_pair category = categories_intern_code(&profile->categories, CODE_USER, library);
-    struct frame frame = {.func = profile_func(profile, func),
-                          .address = address,
-                          .lib = lib,
-                          .native_symbol = symbol,
-                          .category = category.category,
-                          .subcategory = category.subcategory};
+    string_id name = symbol ? profile_string(profile, symbol->name) : code_address_name(profile, TEXT(""), address);
+    struct func func = {
+        .name = name, .resource = library ? library->resource : resource_none(), .source = source_none()};
+    struct text library_name = TEXT("");
+    if (!resource_is_none(func.resource))
+        library_name = strings_text(&profile->strings, profile_resource_at(profile, func.resource)->name);
+    struct frame frame = frame_of_func(profile_func(profile, &func),
+                                       categories_intern_code(&profile->categories, CODE_USER, library_name));
+    if (library && address <= INT32_MAX && !lib_is_none(library->lib)) {
+        frame.lib = library->lib;
+        frame.address = (int32_t)address;
+    }
+    if (symbol) frame.native_symbol = profile_native_symbol(profile, library->lib, (uint32_t)symbol->offset, name);
     frame_id added = profile_frame(profile, &frame);
     set_role(code, added, TRACE_FRAME_IS_NATIVE);
     return added;
 }
 
-/* Names the frame by its address, which the symbolizer recognises as unresolved. */
-static frame_id file_frame(struct trace_code *code, const struct trace_library *library, uint64_t relative) {
-    struct func func = {.name = strings_intern_format(&code->profile->strings, "0x%" PRIx64, relative),
-                        .resource = library->resource,
-                        .source = source_none()};
-    bool fits = relative <= INT32_MAX && !lib_is_none(library->lib);
-    return add_frame(code, &func, fits ? library->lib : lib_none(), fits ? (int32_t)relative : ADDRESS_NONE,
-                     native_symbol_none());
-}
-
-/* Uses the name that the trace has for the address. */
-static frame_id symbol_frame(struct trace_code *code, const struct trace_library *library, uint64_t relative,
-                             const struct trace_function *symbol) {
-    string_id name = profile_string(code->profile, symbol->name);
-    struct func func = {.name = name, .resource = library->resource, .source = source_none()};
-    return add_frame(code, &func, library->lib, (int32_t)relative,
-                     profile_native_symbol(code->profile, library->lib, (uint32_t)symbol->offset, name));
-}
-
-static frame_id absolute_frame(struct trace_code *code, uint64_t address) {
-    struct func func = {.name = strings_intern_format(&code->profile->strings, "0x%" PRIx64, address),
-                        .resource = resource_none(),
-                        .source = source_none()};
-    return add_frame(code, &func, lib_none(), ADDRESS_NONE, native_symbol_none());
-}
-
-/* Makes the same frame as the perf script reader does. */
-static frame_id generated_frame(struct profile *profile, const struct trace_jit_code *generated) {
+static frame_id generated_frame(struct trace_code *code, const struct jit_code *generated) {
+    struct profile *profile = code->profile;
     struct script_name script;
     script_name_parse(generated->name, &script);
-    enum code_kind kind = script.kind == SCRIPT_PYTHON ? CODE_SCRIPT : CODE_JIT;
-    struct category_pair category = categories_intern_code(&profile->categories, kind, script.tier);
-    bool has_file = script.file.bytes_count > 0;
     struct func func = {
-        .name = profile_string(profile, script.name),
-        .resource = has_file ? resource_none() : generated->resource,
-        .source = has_file ? profile_source(profile, script.file) : source_none(),
-        .line = script.line,
-        .column = script.column,
-        .flags = script.kind == SCRIPT_JAVASCRIPT ? FUNC_IS_JS : 0,
-    };
-    struct frame frame = frame_of_func(profile_func(profile, &func), category);
+        .resource = profile_resource(profile, profile_string(profile, generated->file_name), RESOURCE_LIBRARY),
+        .source = source_none()};
+    script_frames_set_func(profile, &script, &func);
+    struct frame frame = frame_of_func(profile_func(profile, &func), script_frames_category(profile, &script));
     return profile_frame(profile, &frame);
+}
+
+/* ---- Generated code. ---- */
+
+/* Returns the process with the times at which it can have changed its files. An earlier or later process with the same
+ * pid changed files at other times. */
+static struct jit_process jit_process_of(const struct trace_code *code, int64_t pid, uint64_t start_ns,
+                                         int64_t end_ticks) {
+    int64_t begin_ns = code->epoch_offset_ns + (int64_t)(start_ns <= INT64_MAX / 2 ? start_ns : 0);
+    struct jit_process process = {pid, start_ns, begin_ns - BEGIN_SLACK_NS, INT64_MAX};
+    if (end_ticks != TIME_NONE)
+        process.changed_last_ns = code->epoch_offset_ns + trace_clock_convert(code->clock, end_ticks) + END_SLACK_NS;
+    return process;
+}
+
+static void offer_jitdumps(struct trace_code *code) {
+    const struct column *dumps = &code->definitions->jitdumps;
+    while (code->jitdump_count < dumps->count) {
+        const struct trace_jitdump *dump = column_at(dumps, code->jitdump_count++);
+        const struct jit_process process = jit_process_of(code, dump->pid, dump->process_start_ns, TIME_NONE);
+        jit_offer(&code->jit, &process, dump->path);
+    }
+}
+
+/* Sets *frame to that of an address that is in no file. Returns false if the result applies only at this time. Once
+ * definitions are complete, an entry cannot be postponed, so it gets no name. */
+static bool resolve_generated(struct trace_code *code, const struct trace_address *address, uint64_t call_address,
+                              int64_t ticks, frame_id *frame, bool *is_open) {
+    *frame = frame_none();
+    bool has_files = false;
+    struct jit_process process;
+    if (address->process && code->jit.policy.opens_files) {
+        const struct process *own = profile_process_at(code->profile, address->process->id);
+        process =
+            jit_process_of(code, own->pid, address->process->start_ns, code->is_ready ? own->end_ticks : TIME_NONE);
+        offer_jitdumps(code);
+        has_files = jit_has_files(&code->jit, &process);
+    }
+    *is_open |= has_files && !code->is_ready && !code->definitions->is_complete;
+    if (*is_open) return false;
+    bool is_timed = has_files && code->is_ready;
+    uint64_t number =
+        is_timed ? jit_find(&code->jit, &process, call_address, trace_clock_convert(code->clock, ticks)) : 0;
+    *frame =
+        number ? generated_frame(code, jit_code_at(&code->jit, number)) : native_frame(code, NULL, call_address, NULL);
+    return !is_timed;
+}
+
+void trace_code_enter_notes(struct trace_code *code) {
+    static const enum trace_cause causes[JIT_NOTE_COUNT] = {
+        [JIT_NOTE_OWNER] = TRACE_NOTE_JIT_OWNER,    [JIT_NOTE_KIND] = TRACE_NOTE_JIT_KIND,
+        [JIT_NOTE_SIZE] = TRACE_NOTE_JIT_SIZE,      [JIT_NOTE_UNUSABLE] = TRACE_NOTE_JIT_FILE,
+        [JIT_NOTE_DAMAGED] = TRACE_NOTE_JIT_RECORD,
+    };
+    for (size_t i = 0; i < JIT_NOTE_COUNT; i++)
+        trace_ledger_count_placeless(code->definitions->ledger, causes[i], code->jit.notes[i]);
 }
 
 /* ---- Looking up. ---- */
@@ -205,8 +259,8 @@ static const struct trace_library *find_file(struct trace_code *code, const stru
                                              const struct trace_function **symbol) {
     if (!address->process || !address->mappings_id) return NULL;
     int64_t pid = profile_process_at(code->profile, address->process->id)->pid;
-    const struct code_mapping *mapping = code_mappings_find(
-        &code->definitions->in_force, pid, address->process->start_ns, call_address, address->mappings_id);
+    const struct code_mapping *mapping = trace_definitions_mapping(code->definitions, pid, address->process->start_ns,
+                                                                   call_address, address->mappings_id);
     if (!mapping || __builtin_add_overflow(call_address - mapping->address, mapping->offset, relative)) return NULL;
     const struct trace_library *library = trace_definitions_library(code->definitions, mapping->library_id);
     if (!library || !library->is_file) return NULL;
@@ -223,23 +277,10 @@ static bool resolve(struct trace_code *code, const struct trace_address *address
     const struct trace_function *symbol = NULL;
     const struct trace_library *library = find_file(code, address, call_address, &relative, &symbol);
     if (library) {
-        *frame = symbol ? symbol_frame(code, library, relative, symbol) : file_frame(code, library, relative);
+        *frame = native_frame(code, library, relative, symbol);
         return true;
     }
-    struct trace_jit_code generated;
-    enum trace_jit_answer answer = address->process
-                                       ? trace_jit_find(&code->jit, address->process, call_address, ticks, &generated)
-                                       : TRACE_JIT_NONE;
-    if (answer == TRACE_JIT_OPEN) {
-        *is_open = true;
-        *frame = frame_none();
-        return false;
-    }
-    if (answer == TRACE_JIT_FOUND)
-        *frame = generated_frame(code->profile, &generated);
-    else
-        *frame = absolute_frame(code, call_address);
-    return answer == TRACE_JIT_NONE;
+    return resolve_generated(code, address, call_address, ticks, frame, is_open);
 }
 
 frame_id trace_code_frame(struct trace_code *code, const struct trace_address *address, int64_t ticks, bool *is_open) {

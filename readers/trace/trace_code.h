@@ -3,17 +3,23 @@
 #define GECKO_TRACE_CODE_H
 
 #include "libconvert/profile/stack_path.h"
+#include "readers/code/jit_code.h"
+#include "readers/reader.h"
+#include "trace_clock.h"
 #include "trace_definitions.h"
-#include "trace_jit.h"
 #include "trace_tasks.h"
 
 struct trace_code {
     struct profile *profile;               /* borrowed */
     struct trace_definitions *definitions; /* borrowed */
-    struct trace_jit jit;
-    struct row_table keys; /* addresses; row numbers equal those of `frames` */
-    struct column frames;  /* frame_id; none if it depends on the time */
-    struct column roles;   /* uint8_t: enum trace_frame_role, by frame id */
+    struct trace_clock *clock;             /* borrowed */
+    struct jit jit;
+    int64_t epoch_offset_ns; /* Unix time less CLOCK_MONOTONIC, when the trace was recorded */
+    size_t jitdump_count;    /* how many of definitions->jitdumps were offered to `jit` */
+    bool is_ready;           /* the trace is read and the clock is complete, so generated code can be looked up */
+    struct row_table keys;   /* addresses; row numbers equal those of `frames` */
+    struct column frames;    /* frame_id; none if it depends on the time */
+    struct column roles;     /* uint8_t: enum trace_frame_role, by frame id */
 };
 
 /* What the category of a frame means for the frames that it calls. */
@@ -32,9 +38,22 @@ struct trace_address {
     bool is_return; /* a return address: the call precedes it */
 };
 
+/* Files about generated code are only read if the trace, whose epoch_offset_ns is given, was recorded since this
+ * machine booted. The owner of the trace is trusted. */
 void trace_code_init(struct trace_code *code, struct profile *profile, struct trace_definitions *definitions,
-                     struct trace_clock *clock, const struct reader_options *options);
+                     struct trace_clock *clock, int64_t epoch_offset_ns, const struct input *trace,
+                     const struct reader_options *options);
 void trace_code_fini(struct trace_code *code);
+
+/* Allows generated code to be looked up. Call it when the clock is complete and the whole trace is read except for
+ * postponed chunks. */
+static inline void trace_code_make_ready(struct trace_code *code) { code->is_ready = true; }
+
+/* Returns whether a look-up waits for trace_code_make_ready. */
+static inline bool trace_code_waits(const struct trace_code *code) { return code->jit.files.count; }
+
+/* Counts what was wrong with files about generated code. Call it once, at the end. */
+void trace_code_enter_notes(struct trace_code *code);
 
 /* Returns the frame of the address at that time. Sets *is_open if that can only be known once the whole trace is read.
  * Returns none if memory ran out (latched). */

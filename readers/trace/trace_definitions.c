@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "libconvert/base/cursor.h"
+#include "readers/code/jit_code.h"
 #include "recorder/trace_format.h"
 #include "trace_cursor.h"
 #include "trace_marker_type.h"
@@ -33,6 +34,19 @@ struct meta_definition {
     bool is_replaced; /* a later definition has the same key */
 };
 
+/* Compared as bytes, so it must have no padding. */
+struct process_key {
+    int64_t pid;
+    uint64_t start_ns;
+};
+
+/* Declares that a forked child has its parent's mappings. */
+struct inheritance {
+    struct process_key child;
+    struct process_key parent;
+    uint64_t last_id; /* id of the parent's last definition that the child inherits */
+};
+
 void trace_definitions_init(struct trace_definitions *definitions, struct profile *profile,
                             struct trace_ledger *ledger) {
     struct failure *failure = profile->failure;
@@ -48,12 +62,15 @@ void trace_definitions_init(struct trace_definitions *definitions, struct profil
     column_init(&definitions->labels, sizeof(struct trace_label), failure);
     column_init(&definitions->counters, sizeof(struct counter), failure);
     column_init(&definitions->libraries, sizeof(struct trace_library), failure);
-    column_init(&definitions->mappings, sizeof(struct code_mapping), failure);
-    column_init(&definitions->inheritances, sizeof(struct code_inheritance), failure);
+    column_init(&definitions->mappings, sizeof(struct trace_mapping), failure);
+    column_init(&definitions->inheritances, sizeof(struct inheritance), failure);
     column_init(&definitions->jitdumps, sizeof(struct trace_jitdump), failure);
     column_init(&definitions->symbols, sizeof(struct trace_function), failure);
-    code_mappings_init(&definitions->symbol_ranges, failure);
-    code_mappings_init(&definitions->in_force, failure);
+    row_table_init(&definitions->symbol_owners, sizeof(uint64_t), failure);
+    column_init(&definitions->symbol_maps, sizeof(struct code_space), failure);
+    code_spaces_init(&definitions->spaces, failure);
+    row_table_init(&definitions->processes, sizeof(struct process_key), failure);
+    column_init(&definitions->histories, sizeof(struct code_history), failure);
     column_init(&definitions->metas, sizeof(struct meta_definition), failure);
     column_init(&definitions->strings, sizeof(struct text), failure);
     strings_init(&definitions->schema_names, failure);
@@ -76,8 +93,12 @@ void trace_definitions_fini(struct trace_definitions *definitions) {
     column_fini(&definitions->inheritances);
     column_fini(&definitions->jitdumps);
     column_fini(&definitions->symbols);
-    code_mappings_fini(&definitions->symbol_ranges);
-    code_mappings_fini(&definitions->in_force);
+    row_table_fini(&definitions->symbol_owners);
+    column_fini(&definitions->symbol_maps);
+    code_spaces_fini(&definitions->spaces);
+    row_table_fini(&definitions->processes);
+    for (size_t i = 0; i < definitions->histories.count; i++) code_history_fini(column_at(&definitions->histories, i));
+    column_fini(&definitions->histories);
     column_fini(&definitions->metas);
     column_fini(&definitions->strings);
     strings_fini(&definitions->schema_names);
@@ -202,21 +223,10 @@ static const struct text no_file_names[] = {TEXT("[heap"),     TEXT("[stack"),  
                                             TEXT("//anon"),    TEXT("anon_inode:"), TEXT("/memfd:"),
                                             TEXT("/dev/zero"), TEXT("/SYSV"),       TEXT("[JIT")};
 
-/* Recognises "jit-123.dump". A process maps this file only so that recorders find it. */
-static bool is_jitdump(struct text path) {
-    static const struct text start = TEXT("jit-"), end = TEXT(".dump");
-    struct text name = text_base_name(path);
-    if (!text_starts_with(name, start) || !text_ends_with(name, end)) return false;
-    if (name.bytes_count <= start.bytes_count + end.bytes_count) return false;
-    for (size_t i = start.bytes_count; i < name.bytes_count - end.bytes_count; i++)
-        if (!cursor_is_digit(name.bytes[i])) return false;
-    return true;
-}
-
 static bool is_file(struct text path) {
     for (size_t i = 0; i < sizeof no_file_names / sizeof *no_file_names; i++)
         if (text_starts_with(path, no_file_names[i])) return false;
-    return path.bytes_count > 0 && !is_jitdump(path);
+    return path.bytes_count > 0 && !jit_is_dump(path);
 }
 
 static struct text keep_hex(struct trace_definitions *definitions, struct text bytes) {
@@ -247,52 +257,50 @@ static bool read_library(struct trace_definitions *definitions, struct trace_cur
 }
 
 static bool read_mapping(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id) {
-    struct code_mapping read = {.pid = (int64_t)trace_cursor_bounded(body, INT32_MAX)};
+    struct trace_mapping read = {.pid = (int64_t)trace_cursor_bounded(body, INT32_MAX)};
     read.process_start_ns = trace_cursor_leb(body);
-    read.address = trace_cursor_leb(body);
-    read.size_bytes = trace_cursor_leb(body);
-    read.offset = trace_cursor_leb(body);
-    read.library_id = trace_cursor_leb(body);
-    uint64_t last;
-    if (body->is_bad || !read.size_bytes || __builtin_add_overflow(read.address, read.size_bytes - 1, &last) ||
-        read.library_id >= id)
-        return false;
-    struct code_mapping *mapping = column_push(&definitions->mappings);
+    read.mapping.address = trace_cursor_leb(body);
+    read.mapping.size_bytes = trace_cursor_leb(body);
+    read.mapping.offset = trace_cursor_leb(body);
+    read.mapping.library_id = trace_cursor_leb(body);
+    if (body->is_bad || !code_mapping_is_possible(&read.mapping) || read.mapping.library_id >= id) return false;
+    struct trace_mapping *mapping = column_push(&definitions->mappings);
     if (mapping) *mapping = read;
     return true;
 }
 
 static bool read_inheritance(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id) {
-    struct code_inheritance read = {.pid = (int64_t)trace_cursor_bounded(body, INT32_MAX)};
-    read.process_start_ns = trace_cursor_leb(body);
-    read.parent_pid = (int64_t)trace_cursor_bounded(body, INT32_MAX);
-    read.parent_start_ns = trace_cursor_leb(body);
+    struct inheritance read = {.child.pid = (int64_t)trace_cursor_bounded(body, INT32_MAX)};
+    read.child.start_ns = trace_cursor_leb(body);
+    read.parent.pid = (int64_t)trace_cursor_bounded(body, INT32_MAX);
+    read.parent.start_ns = trace_cursor_leb(body);
     read.last_id = trace_cursor_leb(body);
     if (body->is_bad || read.last_id >= id) return false;
-    struct code_inheritance *inheritance = column_push(&definitions->inheritances);
+    struct inheritance *inheritance = column_push(&definitions->inheritances);
     if (inheritance) *inheritance = read;
     return true;
 }
 
-/* Returns the range of a symbol as a mapping: the library's id takes the range of the pid, and the symbol's number that
- * of the library. */
-static struct code_mapping symbol_range(uint64_t library_id, uint64_t offset, uint64_t size_bytes, uint64_t number) {
-    return (struct code_mapping){
-        .pid = (int64_t)library_id, .address = offset, .size_bytes = size_bytes, .library_id = number};
+static void map_symbol(struct trace_definitions *definitions, uint64_t library_id, const struct code_mapping *range) {
+    uint32_t row = row_table_intern(&definitions->symbol_owners, &library_id);
+    struct code_space *map = NULL;
+    if (row < definitions->symbol_maps.count)
+        map = column_at(&definitions->symbol_maps, row);
+    else if (row != ID_NONE && (map = column_push(&definitions->symbol_maps)))
+        *map = (struct code_space){0};
+    if (map) code_space_map(&definitions->spaces, map, range);
 }
 
 static bool read_symbol(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id) {
     uint64_t library_id = trace_cursor_leb(body), offset = trace_cursor_leb(body), size = trace_cursor_leb(body);
     struct text name = trace_cursor_text(body);
-    uint64_t last;
-    bool is_bad = body->is_bad || library_id >= id || library_id > INT64_MAX;
-    if (is_bad || !size || __builtin_add_overflow(offset, size - 1, &last)) return false;
+    const struct code_mapping range = {
+        .address = offset, .size_bytes = size, .library_id = (uint64_t)definitions->symbols.count + 1};
+    if (body->is_bad || library_id >= id || !code_mapping_is_possible(&range)) return false;
     struct trace_function *symbol = column_push(&definitions->symbols);
     if (!symbol) return true;
     *symbol = (struct trace_function){offset, keep_text(definitions, name)};
-    uint64_t number = definitions->symbols.count;
-    const struct code_mapping range = symbol_range(library_id, offset, size, number);
-    code_mappings_add(&definitions->symbol_ranges, number, &range);
+    map_symbol(definitions, library_id, &range);
     return true;
 }
 
@@ -368,19 +376,38 @@ static const struct content *content_of(const struct trace_definitions *definiti
     return column_at(&definitions->contents, definition->content);
 }
 
-static void note_jitdump(struct trace_definitions *definitions, const struct code_mapping *mapping) {
-    const struct trace_library *library = find_library(definitions, mapping->library_id);
-    if (!library || !is_jitdump(library->path)) return;
+static void note_jitdump(struct trace_definitions *definitions, const struct trace_mapping *mapping) {
+    const struct trace_library *library = find_library(definitions, mapping->mapping.library_id);
+    if (!library || !jit_is_dump(library->path)) return;
     struct trace_jitdump *dump = column_push(&definitions->jitdumps);
     if (dump) *dump = (struct trace_jitdump){mapping->pid, mapping->process_start_ns, library->path};
 }
 
+/* Returns the process's mappings; NULL if memory ran out (latched). */
+static struct code_history *history_of(struct trace_definitions *definitions, const struct process_key *key) {
+    uint32_t row = row_table_intern(&definitions->processes, key);
+    if (row == ID_NONE || row < definitions->histories.count)
+        return row == ID_NONE ? NULL : column_at(&definitions->histories, row);
+    struct code_history *history = column_push(&definitions->histories);
+    if (history) code_history_init(history, definitions->profile->failure);
+    return history;
+}
+
 static void put_mapping_in_force(struct trace_definitions *definitions, uint64_t id,
-                                 const struct code_mapping *mapping) {
-    if (mapping->library_id && !find_library(definitions, mapping->library_id))
+                                 const struct trace_mapping *mapping) {
+    const struct process_key key = {mapping->pid, mapping->process_start_ns};
+    if (mapping->mapping.library_id && !find_library(definitions, mapping->mapping.library_id))
         trace_ledger_count_placeless(definitions->ledger, TRACE_NOTE_LIBRARY, 1);
-    code_mappings_add(&definitions->in_force, id, mapping);
+    struct code_history *history = history_of(definitions, &key);
+    if (history) code_history_map(&definitions->spaces, history, id, &mapping->mapping);
     note_jitdump(definitions, mapping);
+}
+
+static void put_inheritance_in_force(struct trace_definitions *definitions, uint64_t id,
+                                     const struct inheritance *inheritance) {
+    struct code_history *parent = history_of(definitions, &inheritance->parent);
+    struct code_history *child = history_of(definitions, &inheritance->child);
+    if (parent && child) code_history_inherit(&definitions->spaces, child, id, parent, inheritance->last_id);
 }
 
 static bool is_of_mappings(const struct content *content) {
@@ -393,7 +420,7 @@ static void put_in_force(struct trace_definitions *definitions, uint64_t id, con
     if (content->kind == TRACE_DEFINE_MAPPING)
         put_mapping_in_force(definitions, id, column_at(&definitions->mappings, content->row));
     else
-        code_mappings_add_inheritance(&definitions->in_force, id, column_at(&definitions->inheritances, content->row));
+        put_inheritance_in_force(definitions, id, column_at(&definitions->inheritances, content->row));
 }
 
 /* Applies mappings in the order of the log, up to the first definition that is unknown. Equal mappings are not merged:
@@ -560,6 +587,14 @@ struct text trace_definitions_string(struct trace_definitions *definitions, uint
     return content ? *(const struct text *)column_at(&definitions->strings, content->row) : (struct text){0};
 }
 
+const struct code_mapping *trace_definitions_mapping(const struct trace_definitions *definitions, int64_t pid,
+                                                     uint64_t process_start_ns, uint64_t address, uint64_t last_id) {
+    const struct process_key key = {pid, process_start_ns};
+    uint32_t row = row_table_find(&definitions->processes, &key);
+    if (row >= definitions->histories.count) return NULL;
+    return code_history_find(&definitions->spaces, column_at(&definitions->histories, row), last_id, address);
+}
+
 const struct trace_library *trace_definitions_library(struct trace_definitions *definitions, uint64_t id) {
     struct trace_library *library = find_library(definitions, id);
     if (!library || library->is_resolved || !library->is_file) return library;
@@ -573,9 +608,11 @@ const struct trace_library *trace_definitions_library(struct trace_definitions *
 
 const struct trace_function *trace_definitions_function(const struct trace_definitions *definitions,
                                                         uint64_t library_id, uint64_t offset) {
-    if (!definitions->symbols.count || library_id > INT64_MAX) return NULL;
-    const struct code_mapping *range =
-        code_mappings_find(&definitions->symbol_ranges, (int64_t)library_id, 0, offset, UINT64_MAX);
+    if (!definitions->symbols.count) return NULL;
+    uint32_t row = row_table_find(&definitions->symbol_owners, &library_id);
+    if (row >= definitions->symbol_maps.count) return NULL;
+    const struct code_space *map = column_at(&definitions->symbol_maps, row);
+    const struct code_mapping *range = code_space_find(&definitions->spaces, *map, offset);
     return range ? column_at(&definitions->symbols, range->library_id - 1) : NULL;
 }
 

@@ -9,7 +9,7 @@
 #define GECKO_TRACE_DEFINITIONS_H
 
 #include "libconvert/profile/profile.h"
-#include "readers/code/code_mappings.h"
+#include "readers/code/code_spaces.h"
 #include "trace_ledger.h"
 
 /* A payload has a value for each field, so this bounds how much a few bytes of input can demand. */
@@ -60,6 +60,13 @@ struct trace_function {
     struct text name;
 };
 
+/* A mapping of a process. */
+struct trace_mapping {
+    int64_t pid;
+    uint64_t process_start_ns;
+    struct code_mapping mapping;
+};
+
 /* A file in which a process describes the code that it generates. */
 struct trace_jitdump {
     int64_t pid;
@@ -91,13 +98,16 @@ struct trace_definitions {
     struct column labels;                                          /* struct trace_label */
     struct column counters;                                        /* struct counter without process and samples */
     struct column libraries;                                       /* struct trace_library */
-    struct column mappings;                                        /* struct code_mapping */
-    struct column inheritances;                                    /* struct code_inheritance */
-    struct column jitdumps;             /* struct trace_jitdump, for the mappings that are in force */
-    struct column symbols;              /* struct trace_function */
-    struct code_mappings symbol_ranges; /* where they are in libraries; library ids take the place of pids */
-    uint64_t last_known_id;             /* all definitions up to this one are known, so mappings up to it apply */
-    struct code_mappings in_force;
+    struct column mappings;                                        /* struct trace_mapping */
+    struct column inheritances;                                    /* struct inheritance */
+    struct column jitdumps;         /* struct trace_jitdump, for the mappings that are in force */
+    struct column symbols;          /* struct trace_function */
+    struct row_table symbol_owners; /* uint64_t: ids of libraries with symbols */
+    struct column symbol_maps;      /* struct code_space, one per library: its symbols, by number, at their offsets */
+    uint64_t last_known_id;         /* all definitions up to this one are known, so mappings up to it apply */
+    struct code_spaces spaces;
+    struct row_table processes;   /* struct process_key */
+    struct column histories;      /* struct code_history, one per process: the mappings that are in force, by id */
     struct column metas;          /* struct meta_definition */
     struct column strings;        /* struct text */
     struct strings schema_names;  /* names of the marker types that are resolved */
@@ -131,6 +141,11 @@ const struct trace_label *trace_definitions_label(struct trace_definitions *defi
 const struct counter *trace_definitions_counter(struct trace_definitions *definitions, uint64_t id, bool *is_open,
                                                 uint32_t *row);
 struct text trace_definitions_string(struct trace_definitions *definitions, uint64_t id, bool *is_open);
+
+/* Returns the mapping that contains the address in the process, considering definitions up to `last_id`; NULL if there
+ * is none. */
+const struct code_mapping *trace_definitions_mapping(const struct trace_definitions *definitions, int64_t pid,
+                                                     uint64_t process_start_ns, uint64_t address, uint64_t last_id);
 
 /* Returns a library. Call it only for mappings that apply, whose references are known. NULL if the library is not
  * defined. */

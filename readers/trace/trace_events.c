@@ -782,12 +782,12 @@ static void look_for_end(struct trace_reader *trace, const struct trace_blocks *
 static void prepare_jit(struct trace_reader *trace) {
     trace_clock_finish(&trace->clock);
     for (size_t i = 0; i < trace->set_aside.count; i++) look_for_end(trace, column_at(&trace->set_aside, i));
-    trace_jit_make_ready(&trace->code.jit);
+    trace_code_make_ready(&trace->code);
 }
 
 void trace_events_read_set_aside(struct trace_reader *trace) {
     trace_definitions_complete(&trace->definitions);
-    if (trace->code.jit.has_files) prepare_jit(trace);
+    if (trace_code_waits(&trace->code)) prepare_jit(trace);
     for (size_t i = 0; i < trace->set_aside.count; i++) {
         struct trace_blocks *blocks = column_at(&trace->set_aside, i);
         struct trace_blocks taken = *blocks;

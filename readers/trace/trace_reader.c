@@ -24,7 +24,7 @@ static int64_t epoch_offset_ns(const struct trace_header *header) {
     return (int64_t)header->start_realtime_ns - (int64_t)header->start_monotonic_ns;
 }
 
-static void begin(struct trace_reader *trace, const struct reader_options *options) {
+static void begin(struct trace_reader *trace, const struct input *input, const struct reader_options *options) {
     struct profile *profile = trace->profile;
     const struct trace_header *header = &trace->header;
     trace_clock_init(&trace->clock, header->clock == TRACE_CLOCK_MONOTONIC, header->ticks_per_second,
@@ -32,8 +32,7 @@ static void begin(struct trace_reader *trace, const struct reader_options *optio
     trace_definitions_init(&trace->definitions, profile, &trace->ledger);
     trace_tasks_init(&trace->tasks, profile);
     trace_counters_init(&trace->counters, profile);
-    trace_code_init(&trace->code, profile, &trace->definitions, &trace->clock, options);
-    trace_jit_set_epoch(&trace->code.jit, epoch_offset_ns(header));
+    trace_code_init(&trace->code, profile, &trace->definitions, &trace->clock, epoch_offset_ns(header), input, options);
     column_init(&trace->pauses, sizeof(struct trace_pause), profile->failure);
     column_init(&trace->skipped, sizeof(struct trace_skipped), profile->failure);
     column_init(&trace->set_aside, sizeof(struct trace_blocks), profile->failure);
@@ -152,7 +151,8 @@ static struct trace_gaps find_gaps(const struct trace_reader *trace) {
 
 static void finish(struct trace_reader *trace, const struct input *input) {
     struct profile *profile = trace->profile;
-    if (!trace->code.jit.is_ready) trace_clock_finish(&trace->clock);
+    if (!trace->code.is_ready) trace_clock_finish(&trace->clock);
+    trace_code_enter_notes(&trace->code);
     const struct trace_gaps gaps = find_gaps(trace);
     trace_counters_finish(&trace->counters, &trace->tasks, &gaps);
     trace_tasks_finish(&trace->tasks);
@@ -174,8 +174,7 @@ static void run(struct input *input, struct profile *profile, const struct reade
     }
     trace->profile = profile;
     if (trace_chunks_read_header(trace, input)) {
-        begin(trace, options);
-        trace_jit_trust_owner(&trace->code.jit, input);
+        begin(trace, input, options);
         trace_chunks_read(trace, input);
         if (!failure_is_set(profile->failure)) trace_events_read_set_aside(trace);
         if (!failure_is_set(profile->failure)) finish(trace, input);

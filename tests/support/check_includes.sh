@@ -13,11 +13,11 @@ libconvert/merge      libconvert/base libconvert/profile
 libconvert/symbols    libconvert/base libconvert/profile recorder/unwind
 readers/input         libconvert/base
 readers               libconvert/base libconvert/profile readers/input
-readers/code          libconvert/base
+readers/code          libconvert/base libconvert/profile libconvert/symbols readers/input
 readers/json          libconvert/base readers/input
 readers/perf          libconvert/base libconvert/profile readers readers/code
-readers/perf_data     libconvert/base libconvert/profile libconvert/symbols readers/input readers readers/code readers/perf readers/trace readers/unwind
-readers/perf_script   libconvert/base readers readers/input readers/perf
+readers/perf_data     libconvert/base libconvert/profile libconvert/symbols readers/input readers readers/code readers/perf readers/unwind
+readers/perf_script   libconvert/base readers readers/code readers/input readers/perf
 readers/collapsed     libconvert/base libconvert/profile readers/input readers
 readers/unwind        libconvert/base libconvert/profile libconvert/symbols recorder/unwind
 readers/trace         libconvert/base libconvert/profile readers/input readers readers/code recorder
@@ -52,7 +52,7 @@ header_rules='
 <capstone             cli/view/disassembly.c
 <elfutils/libdw.h     libconvert/symbols/dwarf_names.h libconvert/symbols/dwarf_session.h
 <elfutils/libdwelf.h  libconvert/symbols/debug_file.c
-<gelf.h               libconvert/symbols/debug_file.c libconvert/symbols/function_ranges.c libconvert/symbols/symbol_stubs.c libconvert/symbols/symbol_table.c readers/perf_data/kernel_file.c readers/unwind/unwind_extract.c
+<gelf.h               libconvert/symbols/debug_file.c libconvert/symbols/function_ranges.c libconvert/symbols/symbol_stubs.c libconvert/symbols/symbol_table.c readers/code/kernel_file.c readers/unwind/unwind_extract.c
 <libiberty            libconvert/symbols/symbol_names.c
 <xxhash               libconvert/base/ readers/input/input_members.c readers/trace/trace_chunks.c writer/sink.c cli/batch/file_digest.c
 "cli/batch/           cli/main.c cli/batch/

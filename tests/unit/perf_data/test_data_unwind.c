@@ -13,25 +13,20 @@ static struct {
     struct failure failure;
     struct profile profile;
     struct data_code code;
-    struct data_vdso vdso;
-    struct text os_release;
     struct data_unwind unwind;
 } test;
 
 static void set_up_with(const struct debug_folders *folders, struct text os_release) {
     profile_init(&test.profile, &test.failure);
-    data_code_init(&test.code, &test.profile);
-    data_vdso_init(&test.vdso, &test.failure);
-    test.os_release = os_release;
-    const struct data_unwind_sources sources = {&test.code, &test.vdso, &test.os_release, folders};
-    data_unwind_init(&test.unwind, &sources, &test.failure);
-    data_code_map(&test.code, &(struct data_mapping){PID, VDSO_ADDRESS, 0x10000, 0, TEXT("[vdso]"), TEXT("")});
-    data_code_map(&test.code, &(struct data_mapping){PID, CALLER_ADDRESS, 0x1000, 0, TEXT("/no/such"), TEXT("")});
+    data_code_init(&test.code, &test.profile, folders, &(struct jit_policy){0});
+    test.code.system.identity.release = os_release;
+    data_unwind_init(&test.unwind, &test.code, &test.failure);
+    data_code_map(&test.code, &(struct code_map_record){PID, VDSO_ADDRESS, 0x10000, 0, TEXT("[vdso]"), TEXT("")});
+    data_code_map(&test.code, &(struct code_map_record){PID, CALLER_ADDRESS, 0x1000, 0, TEXT("/no/such"), TEXT("")});
 }
 
 static void tear_down(void) {
     data_unwind_fini(&test.unwind);
-    data_vdso_fini(&test.vdso);
     data_code_fini(&test.code);
     profile_fini(&test.profile);
 }
@@ -65,18 +60,18 @@ static void walks_pass_through_the_vdso(void **state) {
     /* In a pipe, the release comes after the first samples. */
     set_up_with(&no_folders, TEXT(""));
     assert_int_equal(walk(offset), 1);
-    test.os_release = text_of(names.release);
+    test.code.system.identity.release = text_of(names.release);
     assert_true(walk(offset) >= 2);
     tear_down();
 
     /* Another kernel has another vDSO, and without folders no file is used. */
     set_up_with(&no_folders, TEXT("another"));
     assert_int_equal(walk(offset), 1);
-    assert_false(test.vdso.image.bytes_count);
+    assert_false(test.code.system.vdso.image.bytes_count);
     tear_down();
     set_up_with(NULL, text_of(names.release));
     assert_int_equal(walk(offset), 1);
-    assert_false(test.vdso.image.bytes_count);
+    assert_false(test.code.system.vdso.image.bytes_count);
     tear_down();
     dlclose(vdso);
 }

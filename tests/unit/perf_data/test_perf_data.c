@@ -162,6 +162,24 @@ static void test_clock_and_counter(void **state) {
     }
 }
 
+/* Each process forks the next one. The last has the mappings of the first. */
+static void test_many_generations(void **state) {
+    enum { GENERATIONS = 200, LAST = 5 + GENERATIONS };
+    begin_app();
+    for (uint32_t pid = 5; pid < LAST; pid++) builder_task(&builder, 7, pid + 1, pid, pid + 1, pid, 100);
+    add_chain(LAST, LAST, 200, 0x400010, 0x400020);
+    assert_samples("205/205 app 0 1000000 0x101f;0x1010\n");
+}
+
+/* A program loads and unloads a library beside another. */
+static void test_many_mappings(void **state) {
+    begin_app();
+    builder_mmap(&builder, 5, 0x700000, 0x90000, 0, "/opt/stays", 0);
+    for (unsigned i = 0; i < 1200; i++) builder_mmap(&builder, 5, 0x790000, 0x90000, 0, "/opt/plugin", 0);
+    add_chain(5, 5, 200, 0x790010, 0x700020);
+    assert_samples("5/5 app 0 1000000 0x1f;0x10\n");
+}
+
 static void test_forks(void **state) {
     begin_app();
     builder_task(&builder, 7, 6, 5, 6, 5, 100);
@@ -770,6 +788,8 @@ int main(void) {
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_clock_and_counter),
         cmocka_unit_test(test_forks),
+        cmocka_unit_test(test_many_generations),
+        cmocka_unit_test(test_many_mappings),
         cmocka_unit_test(test_contexts),
         cmocka_unit_test(test_start_of_the_kernel),
         cmocka_unit_test(test_a_context_after_the_user_part),

@@ -16,7 +16,7 @@
 #include "libconvert/symbols/debug_file.h"
 #include "libconvert/symbols/library_symbols.h"
 #include "libconvert/symbols/symbolize.h"
-#include "readers/perf/perf_script_frames.h"
+#include "readers/code/script_frames.h"
 #include "tests/support/assert_text.h"
 #include "tests/support/profile_check.h"
 #include "tests/support/shell_command.h"
@@ -985,7 +985,7 @@ static void symbols_of_generated_code_are_parsed(void **state) {
         thread_add_sample(test.thread, 1,
                           profile_stack(&test.profile, stack_none(), profile_frame(&test.profile, &frame)), 1);
     }
-    const struct symbolize_options options = {.job_count = 1, .name_func = perf_script_frames_name};
+    const struct symbolize_options options = {.job_count = 1, .name_func = script_frames_name};
     profile_symbolize(&test.profile, &options, (struct progress){0});
     assert_stack(0, "fib from 1, fib.js:0 [JS:*fib /app/fib.js:1:13]\n");
     assert_stack(1, "fib from 1, fib.js:0 [JS:^fib /app/fib.js:1:13]\n");

@@ -912,6 +912,22 @@ static void test_inherited_mappings(void **state) {
     assert_int_equal(lost_sum(), 0);
 }
 
+/* Each process forks the next one: 10 is the last, and has the mappings of the first. */
+static void test_mappings_of_many_generations(void **state) {
+    enum { GENERATIONS = 100 };
+    struct trace_builder *trace = begin_definitions();
+    uint64_t library = define_library(trace, "/lib.so", "");
+    put_mapping(trace, 10 + GENERATIONS, BUILD_START_NS, 0x1000, 0x1000, 0, library);
+    uint64_t last = trace_definition(trace, BUILD_MAPPING);
+    for (uint32_t pid = 10 + GENERATIONS; pid > 10; pid--) last = define_inheritance(trace, pid - 1, pid, last);
+    begin_events();
+    add_mappings(trace, last);
+    add_sampled_thread(trace, 7, 20, 0, "one");
+    add_address_sample(0, 7, BUILD_FRAME_EXACT, 0x1010);
+    seal_and_read();
+    assert_samples("10/20 one 0 1 0x10\n");
+}
+
 static void test_inheritances_that_cannot_be(void **state) {
     struct trace_builder *trace = begin_definitions();
     uint64_t library = define_library(trace, "/lib.so", "");
@@ -1668,6 +1684,7 @@ int main(void) {
         TEST(test_flags_of_the_last_full_sample),
         TEST(test_mappings_over_time),
         TEST(test_inherited_mappings),
+        TEST(test_mappings_of_many_generations),
         TEST(test_inheritances_that_cannot_be),
         TEST(test_addresses_of_any_size),
         TEST(test_runs_of_addresses),

@@ -1,19 +1,19 @@
-#include "data_vdso.h"
+#include "vdso.h"
 
 #include <elf.h>
 #include <stdio.h>
 #include <sys/auxv.h>
 #include <sys/utsname.h>
 
-#include "data_copies.h"
+#include "debug_copies.h"
 #include "libconvert/base/memory.h"
 
 /* Size limit of a vDSO. Current kernels have a vDSO of two pages. */
 enum { VDSO_BYTES_MAX = 64 * 1024 };
 
-void data_vdso_init(struct data_vdso *vdso, struct failure *failure) { *vdso = (struct data_vdso){.failure = failure}; }
+void vdso_init(struct vdso *vdso, struct failure *failure) { *vdso = (struct vdso){.failure = failure}; }
 
-void data_vdso_fini(struct data_vdso *vdso) {
+void vdso_fini(struct vdso *vdso) {
     if (vdso->image.bytes_count) {
         symbol_table_fini(&vdso->symbols);
         debug_file_close(&vdso->file);
@@ -34,9 +34,9 @@ static struct text own_image(void) {
 }
 
 /* Returns perf's copy of the vDSO with that build id; empty if there is none. The caller frees the bytes. */
-static struct text read_copy(struct data_vdso *vdso, const struct debug_folders *folders, struct text build_id) {
+static struct text read_copy(struct vdso *vdso, const struct debug_folders *folders, struct text build_id) {
     char path[PATH_MAX];
-    FILE *file = data_copies_find(folders, build_id, "vdso", path) ? fopen(path, "re") : NULL;
+    FILE *file = debug_copies_find(folders, build_id, "vdso", path) ? fopen(path, "re") : NULL;
     if (!file) return (struct text){0};
     vdso->copy = memory_allocate(vdso->failure, VDSO_BYTES_MAX);
     size_t bytes_count = vdso->copy ? fread(vdso->copy, 1, VDSO_BYTES_MAX, file) : 0;
@@ -44,7 +44,7 @@ static struct text read_copy(struct data_vdso *vdso, const struct debug_folders 
     return (struct text){vdso->copy, bytes_count};
 }
 
-static bool take(struct data_vdso *vdso, struct text image, struct text build_id) {
+static bool take(struct vdso *vdso, struct text image, struct text build_id) {
     if (!image.bytes_count || !debug_file_open_memory(&vdso->file, image)) return false;
     bool is_right = !build_id.bytes_count || text_equal(text_of(vdso->file.build_id), build_id);
     if (is_right && symbol_table_init(&vdso->symbols, &vdso->file, &vdso->file, vdso->failure)) {
@@ -60,8 +60,7 @@ static bool is_running(struct text release) {
     return uname(&names) == 0 && text_equal(text_of(names.release), release);
 }
 
-bool data_vdso_load(struct data_vdso *vdso, const struct debug_folders *folders, struct text build_id,
-                    struct text release) {
+bool vdso_load(struct vdso *vdso, const struct debug_folders *folders, struct text build_id, struct text release) {
     if (vdso->has_looked) return vdso->image.bytes_count > 0;
     /* A pipe has what identifies the kernel after the first samples. */
     if (!build_id.bytes_count && !release.bytes_count) return false;
@@ -70,13 +69,13 @@ bool data_vdso_load(struct data_vdso *vdso, const struct debug_folders *folders,
     return build_id.bytes_count && take(vdso, read_copy(vdso, folders, build_id), build_id);
 }
 
-bool data_vdso_find(const struct data_vdso *vdso, uint64_t offset, struct data_name *name) {
+bool vdso_find(const struct vdso *vdso, uint64_t offset, struct code_name *name) {
     uint64_t address;
     if (!vdso->image.bytes_count || !debug_file_address_of_offset(&vdso->file, offset, &address)) return false;
     const struct symbol *symbol = symbol_table_find(&vdso->symbols, address);
     if (!symbol || address - symbol->start > offset) return false;
     struct text bare = text_of(symbol->name);
-    *name = (struct data_name){.name = text_slice(bare, 0, text_find(bare, '@')),
+    *name = (struct code_name){.name = text_slice(bare, 0, text_find(bare, '@')),
                                .start = offset - (address - symbol->start)};
     return true;
 }

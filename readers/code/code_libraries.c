@@ -1,12 +1,12 @@
-#include "perf_libraries.h"
+#include "code_libraries.h"
 
-void perf_libraries_init(struct perf_libraries *libraries, struct profile *profile) {
+void code_libraries_init(struct code_libraries *libraries, struct profile *profile) {
     libraries->profile = profile;
     strings_init(&libraries->names, profile->failure);
-    column_init(&libraries->rows, sizeof(struct perf_library), profile->failure);
+    column_init(&libraries->rows, sizeof(struct code_library), profile->failure);
 }
 
-void perf_libraries_fini(struct perf_libraries *libraries) {
+void code_libraries_fini(struct code_libraries *libraries) {
     strings_fini(&libraries->names);
     column_fini(&libraries->rows);
 }
@@ -61,11 +61,11 @@ static const struct {
     {MATCH_WHOLE, TEXT("[unknown]"), CODE_USER, false, false, false},
 };
 
-bool perf_library_is_perf_map(struct text base_name) {
+bool code_library_is_perf_map(struct text base_name) {
     return text_starts_with(base_name, TEXT("perf-")) && text_ends_with(base_name, TEXT(".map"));
 }
 
-static void classify_library(struct perf_library *library) {
+static void classify_library(struct code_library *library) {
     for (size_t i = 0; i < sizeof library_rules / sizeof *library_rules; i++) {
         if (!name_matches(library->base_name, library_rules[i].match, library_rules[i].pattern)) continue;
         library->kind = library_rules[i].kind;
@@ -75,20 +75,20 @@ static void classify_library(struct perf_library *library) {
         return;
     }
     bool is_module = text_starts_with(library->path, TEXT("["));
-    library->kind = perf_library_is_perf_map(library->base_name) ? CODE_JIT : is_module ? CODE_KERNEL : CODE_USER;
+    library->kind = code_library_is_perf_map(library->base_name) ? CODE_JIT : is_module ? CODE_KERNEL : CODE_USER;
     library->is_file = library->kind != CODE_JIT;
 }
 
-uint32_t perf_libraries_intern(struct perf_libraries *libraries, struct text path) {
+uint32_t code_libraries_intern(struct code_libraries *libraries, struct text path) {
     string_id id = strings_intern(&libraries->names, path);
     if (string_is_none(id) || id.index < libraries->rows.count) return id.index;
-    struct perf_library *library = column_push(&libraries->rows);
+    struct code_library *library = column_push(&libraries->rows);
     if (!library) return ID_NONE;
     struct text stored = strings_text(&libraries->names, id);
     bool is_known = stored.bytes_count > 0;
     /* A name in brackets is not a path, even with a slash in it: "[JIT] tid 5". */
     struct text base_name = text_starts_with(stored, TEXT("[")) ? stored : text_base_name(stored);
-    *library = (struct perf_library){
+    *library = (struct code_library){
         .path = stored, .base_name = is_known ? base_name : TEXT("[unknown]"), .resource = resource_none()};
     classify_library(library);
     if (is_known) {
@@ -96,6 +96,22 @@ uint32_t perf_libraries_intern(struct perf_libraries *libraries, struct text pat
         library->resource = profile_resource(libraries->profile, name, RESOURCE_LIBRARY);
     }
     return id.index;
+}
+
+/* A large recording has hundreds of thousands of such names, and printf would take 6 % of the time. */
+string_id code_address_name(struct profile *profile, struct text library, uint64_t address) {
+    enum { FILE_NAME_BYTES_MAX = 255, DIGITS_MAX = 16 };
+    char name[FILE_NAME_BYTES_MAX + sizeof "+0x" + DIGITS_MAX], *out = name;
+    struct text base = text_slice(library, 0, FILE_NAME_BYTES_MAX);
+    if (base.bytes_count) {
+        out = mempcpy(out, base.bytes, base.bytes_count);
+        *out++ = '+';
+    }
+    *out++ = '0';
+    *out++ = 'x';
+    unsigned digit_count = (67 - (unsigned)__builtin_clzll(address | 1)) / 4;
+    for (unsigned i = digit_count; i-- > 0;) *out++ = "0123456789abcdef"[address >> 4 * i & 15];
+    return profile_string(profile, (struct text){name, (size_t)(out - name)});
 }
 
 /* ---- Categories. ---- */
@@ -133,7 +149,7 @@ static bool is_idle_function(struct text name) {
     return false;
 }
 
-static struct text kernel_subcategory(const struct perf_library *library, struct text name) {
+static struct text kernel_subcategory(const struct code_library *library, struct text name) {
     if (library->is_guest) return TEXT("Guest");
     if (text_starts_with(name, TEXT("bpf_prog_")) || !library->is_file) return TEXT("BPF");
     if (library->is_kernel_image) return TEXT("");
@@ -142,7 +158,7 @@ static struct text kernel_subcategory(const struct perf_library *library, struct
     return text_slice(module, 0, text_find(module, '.'));
 }
 
-static struct category_pair own_category(struct perf_libraries *libraries, struct perf_library *library) {
+static struct category_pair own_category(struct code_libraries *libraries, struct code_library *library) {
     struct text name = library->path.bytes_count ? library->base_name : TEXT("");
     if (!library->has_own_category)
         library->own_category = categories_intern_code(&libraries->profile->categories, CODE_USER, name);
@@ -150,7 +166,7 @@ static struct category_pair own_category(struct perf_libraries *libraries, struc
     return library->own_category;
 }
 
-struct category_pair perf_libraries_categorise(struct perf_libraries *libraries, struct perf_library *library,
+struct category_pair code_libraries_categorise(struct code_libraries *libraries, struct code_library *library,
                                                enum code_kind kind, struct text name,
                                                const struct script_name *script) {
     struct categories *categories = &libraries->profile->categories;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "libconvert/symbols/debug_file.h"
-#include "readers/perf_data/data_kernel.h"
+#include "readers/code/kernel_symbols.h"
 #include "tests/support/shell_command.h"
 #include "tests/support/unit_test.h"
 
@@ -28,7 +28,7 @@ static const char module_text[] =
 static struct {
     struct temp_folder folder;
     struct failure failure;
-    struct data_kernel kernel;
+    struct kernel_symbols kernel;
     char kernel_id[DEBUG_BUILD_ID_DIGITS_MAX + 1];
     char module_id[DEBUG_BUILD_ID_DIGITS_MAX + 1];
     char sysroot[PATH_MAX];
@@ -70,14 +70,14 @@ static int tear_down_group(void **state) {
 static void load(const char *build_id) {
     static const char *const folders[] = {test.debug};
     static const struct debug_folders all = {.paths = folders, .count = 1, .sysroot = test.sysroot};
-    const struct data_kernel_identity identity = {
+    const struct kernel_identity identity = {
         .build_id = text_of(build_id), .release = TEXT("9.9"), .reference = TEXT("_text"), .address = RUN};
-    data_kernel_init(&test.kernel, &all, &test.failure);
-    data_kernel_load(&test.kernel, &identity);
+    kernel_symbols_init(&test.kernel, &all, &test.failure);
+    kernel_symbols_load(&test.kernel, &identity);
     assert_false(failure_is_set(&test.failure));
 }
 
-static void assert_name(bool is_found, const struct data_name *name, const char *expected, uint64_t start) {
+static void assert_name(bool is_found, const struct code_name *name, const char *expected, uint64_t start) {
     assert_int_equal(is_found, expected != NULL);
     if (!expected) return;
     assert_int_equal(name->name.bytes_count, strlen(expected));
@@ -86,8 +86,8 @@ static void assert_name(bool is_found, const struct data_name *name, const char 
 }
 
 static void assert_function(uint64_t address, const char *expected, uint64_t start) {
-    struct data_name name;
-    assert_name(data_kernel_find(&test.kernel, address, &name), &name, expected, start);
+    struct code_name name;
+    assert_name(kernel_symbols_find(&test.kernel, address, &name), &name, expected, start);
 }
 
 /* Asserts that the kernel with that build id, whose file is at the path, is found, and then removes the file. */
@@ -95,18 +95,18 @@ static void assert_kernel_at(const char *path) {
     run("mkdir -p $(dirname %s) && cp kernel %s", path, path);
     load("01234567");
     assert_function(RUN + 8, NULL, 0);
-    data_kernel_fini(&test.kernel);
+    kernel_symbols_fini(&test.kernel);
     load(test.kernel_id);
     assert_function(RUN + 8, "first", RUN);
     assert_function(RUN + 16, "second", RUN + 16);
     assert_function(RUN + 49, "third", RUN + 48);
     /* No code runs in padding, but a pointer to the function after it may look like a return address. */
     assert_function(RUN + 47, "third", RUN + 48);
-    data_kernel_fini(&test.kernel);
+    kernel_symbols_fini(&test.kernel);
     run("rm %s", path);
     load(test.kernel_id);
     assert_function(RUN + 8, NULL, 0);
-    data_kernel_fini(&test.kernel);
+    kernel_symbols_fini(&test.kernel);
 }
 
 static void uncompressed_kernels(void **state) {
@@ -132,7 +132,7 @@ static void copies_of_the_list(void **state) {
         assert_function(RUN + 17, "listed", RUN + 16);
         /* The list is of another start of the kernel: its modules were elsewhere. */
         assert_function(MODULE + 8 + (RUN - LINKED), NULL, 0);
-        data_kernel_fini(&test.kernel);
+        kernel_symbols_fini(&test.kernel);
         run("rm -r %s/.build-id", folders[i]);
     }
 }
@@ -141,9 +141,9 @@ static void copies_of_the_list(void **state) {
 
 static void assert_in_module(const char *path, const char *build_id, uint64_t offset, const char *expected,
                              uint64_t start) {
-    const struct data_kernel_module module = {TEXT("[demo]"), text_of(path), text_of(build_id), MODULE};
-    struct data_name name;
-    bool is_found = data_kernel_find_in_module(&test.kernel, &module, MODULE + offset, &name);
+    const struct kernel_module module = {TEXT("[demo]"), text_of(path), text_of(build_id), MODULE};
+    struct code_name name;
+    bool is_found = kernel_symbols_find_in_module(&test.kernel, &module, MODULE + offset, &name);
     assert_name(is_found, &name, expected, MODULE + start);
     if (expected) assert_true(text_equal(name.module, TEXT("[demo]")));
 }
@@ -160,19 +160,19 @@ static void modules_may_be_compressed(void **state) {
         assert_in_module(path, test.module_id, 4, NULL, 0);
         assert_in_module(path, test.module_id, 9, "in_text", 8);
         assert_in_module(path, test.module_id, 64 + 5, "in_late", 64 + 4);
-        data_kernel_fini(&test.kernel);
+        kernel_symbols_fini(&test.kernel);
         load("01234567");
         assert_in_module(path, "01234567", 9, NULL, 0);
-        data_kernel_fini(&test.kernel);
+        kernel_symbols_fini(&test.kernel);
         /* A folder of files gives the same. */
         run("mv root/%s debug", path);
         load("01234567");
         assert_in_module(path, test.module_id, 9, "in_text", 8);
-        data_kernel_fini(&test.kernel);
+        kernel_symbols_fini(&test.kernel);
         run("rm debug/demo.ko*");
         load("01234567");
         assert_in_module(path, test.module_id, 9, NULL, 0);
-        data_kernel_fini(&test.kernel);
+        kernel_symbols_fini(&test.kernel);
     }
 }
 
@@ -184,7 +184,7 @@ static void damaged_modules(void **state) {
         run("mkdir -p root/lib/modules && (%s) > root%s", commands[i], path);
         load("01234567");
         assert_in_module(path, test.module_id, 9, NULL, 0);
-        data_kernel_fini(&test.kernel);
+        kernel_symbols_fini(&test.kernel);
     }
 }
 

@@ -1,4 +1,4 @@
-#include "data_copies.h"
+#include "debug_copies.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +11,8 @@ static bool find_in(const char *folder, const char *below, struct text id, const
     return wanted > 0 && wanted < PATH_MAX && access(path, R_OK) == 0;
 }
 
-bool data_copies_find(const struct debug_folders *folders, struct text build_id, const char *name,
-                      char path[PATH_MAX]) {
+bool debug_copies_find(const struct debug_folders *folders, struct text build_id, const char *name,
+                       char path[PATH_MAX]) {
     const char *home = getenv("HOME");
     if (build_id.bytes_count <= 2) return false;
     for (size_t i = 0; i < folders->count; i++)

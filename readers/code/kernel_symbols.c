@@ -1,4 +1,4 @@
-#include "data_kernel.h"
+#include "kernel_symbols.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -7,7 +7,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "data_copies.h"
+#include "debug_copies.h"
 #include "kernel_file.h"
 #include "libconvert/base/cursor.h"
 #include "libconvert/base/first_row.h"
@@ -19,15 +19,15 @@ struct kernel_symbol {
     struct text module; /* "[nf_tables]"; empty: the symbol is in the kernel itself */
 };
 
-void data_kernel_init(struct data_kernel *kernel, const struct debug_folders *folders, struct failure *failure) {
-    *kernel = (struct data_kernel){.failure = failure, .folders = folders};
+void kernel_symbols_init(struct kernel_symbols *kernel, const struct debug_folders *folders, struct failure *failure) {
+    *kernel = (struct kernel_symbols){.failure = failure, .folders = folders};
     arena_init(&kernel->texts, failure);
     column_init(&kernel->symbols, sizeof(struct kernel_symbol), failure);
     column_init(&kernel->module_symbols, sizeof(struct kernel_symbol), failure);
     row_table_init(&kernel->modules, sizeof(uint64_t), failure);
 }
 
-void data_kernel_fini(struct data_kernel *kernel) {
+void kernel_symbols_fini(struct kernel_symbols *kernel) {
     arena_fini(&kernel->texts);
     column_fini(&kernel->symbols);
     column_fini(&kernel->module_symbols);
@@ -70,7 +70,7 @@ static bool find_build_id(const char *notes, size_t bytes_count, char *hex) {
 /* Returns whether the running kernel is the recorded one. Without a build id, a kernel of the same release is accepted
  * if the reference symbol has the same address, which is checked when the list is read: a kernel chooses new addresses
  * each time it starts. */
-static bool is_running(const struct data_kernel_identity *identity) {
+static bool is_running(const struct kernel_identity *identity) {
     char notes[NOTES_BYTES_MAX], hex[BUILD_ID_DIGITS_MAX + 1];
     if (identity->build_id.bytes_count)
         return find_build_id(notes, read_notes(notes), hex) && text_equal(text_of(hex), identity->build_id);
@@ -96,7 +96,7 @@ static int compare_symbols(const void *left, const void *right) {
 }
 
 struct list_reading {
-    struct data_kernel *kernel;
+    struct kernel_symbols *kernel;
     struct column *symbols;     /* of `kernel` */
     struct text reference_name; /* empty: none */
     struct text last_module;    /* the copied name of the last module; all symbols of a module are adjacent */
@@ -105,7 +105,7 @@ struct list_reading {
 };
 
 static void add_symbol(struct list_reading *reading, const struct kernel_symbol *symbol) {
-    struct data_kernel *kernel = reading->kernel;
+    struct kernel_symbols *kernel = reading->kernel;
     if (text_equal(symbol->name, reading->reference_name) && !reading->has_reference) {
         reading->has_reference = true;
         reading->reference = symbol->address;
@@ -132,19 +132,19 @@ static void read_symbols(struct list_reading *reading, struct input *input) {
 }
 
 /* Returns whether the list has addresses. If the user may not see addresses, all are 0. */
-static bool has_addresses(const struct data_kernel *kernel) {
+static bool has_addresses(const struct kernel_symbols *kernel) {
     size_t count = kernel->symbols.count;
     return count && ((const struct kernel_symbol *)column_at(&kernel->symbols, count - 1))->address;
 }
 
-static bool is_usable(const struct list_reading *reading, const struct data_kernel_identity *identity) {
+static bool is_usable(const struct list_reading *reading, const struct kernel_identity *identity) {
     if (failure_is_set(reading->kernel->failure) || !has_addresses(reading->kernel)) return false;
     if (identity->build_id.bytes_count) return !identity->address || reading->has_reference;
     return reading->has_reference && reading->reference == identity->address;
 }
 
 /* Reads the kernel's list, and closes the input; NULL: there is none. Returns false if it is not the kernel's. */
-static bool read_list(struct data_kernel *kernel, const struct data_kernel_identity *identity, struct input *input) {
+static bool read_list(struct kernel_symbols *kernel, const struct kernel_identity *identity, struct input *input) {
     if (!input) return false;
     struct list_reading reading = {
         .kernel = kernel, .symbols = &kernel->symbols, .reference_name = identity->reference};
@@ -157,12 +157,12 @@ static bool read_list(struct data_kernel *kernel, const struct data_kernel_ident
     return true;
 }
 
-static bool read_list_at(struct data_kernel *kernel, const struct data_kernel_identity *identity, const char *path) {
+static bool read_list_at(struct kernel_symbols *kernel, const struct kernel_identity *identity, const char *path) {
     struct failure failure = {.memory = kernel->failure->memory};
     return read_list(kernel, identity, input_open(path, &failure));
 }
 
-static bool read_own_list(struct data_kernel *kernel, const struct data_kernel_identity *identity) {
+static bool read_own_list(struct kernel_symbols *kernel, const struct kernel_identity *identity) {
     struct failure failure = {.memory = kernel->failure->memory};
     return read_list(kernel, identity, input_open_kernel_list(identity->recording, &failure));
 }
@@ -171,7 +171,7 @@ static bool read_own_list(struct data_kernel *kernel, const struct data_kernel_i
 
 /* Opens the list of symbols in the file. Returns NULL if no process can be started or memory ran out (latched). After
  * the input is closed, call kernel_file_end. */
-static struct input *open_file(struct data_kernel *kernel, struct kernel_file_reading *reading,
+static struct input *open_file(struct kernel_symbols *kernel, struct kernel_file_reading *reading,
                                const struct kernel_file *file) {
     if (file->build_id.bytes_count <= 2) return NULL;
     if (!kernel_file_begin(reading, file)) {
@@ -183,11 +183,11 @@ static struct input *open_file(struct data_kernel *kernel, struct kernel_file_re
     return input;
 }
 
-static void close_file(struct data_kernel *kernel, struct kernel_file_reading *reading) {
+static void close_file(struct kernel_symbols *kernel, struct kernel_file_reading *reading) {
     if (!kernel_file_end(reading)) kernel->unread_count++;
 }
 
-static bool read_vmlinux(struct data_kernel *kernel, const struct data_kernel_identity *identity) {
+static bool read_vmlinux(struct kernel_symbols *kernel, const struct kernel_identity *identity) {
     const struct kernel_file file = {.build_id = identity->build_id,
                                      .release = identity->release,
                                      .reference = identity->reference,
@@ -201,7 +201,7 @@ static bool read_vmlinux(struct data_kernel *kernel, const struct data_kernel_id
     return is_good;
 }
 
-static void read_module(struct data_kernel *kernel, const struct data_kernel_module *module) {
+static void read_module(struct kernel_symbols *kernel, const struct kernel_module *module) {
     const struct kernel_file file = {.build_id = module->build_id,
                                      .path = module->path,
                                      .module = module->name,
@@ -216,11 +216,12 @@ static void read_module(struct data_kernel *kernel, const struct data_kernel_mod
     close_file(kernel, &reading);
 }
 
-bool data_kernel_load(struct data_kernel *kernel, const struct data_kernel_identity *identity) {
+bool kernel_symbols_load(struct kernel_symbols *kernel, const struct kernel_identity *identity) {
     char path[PATH_MAX];
     if (identity->recording && read_own_list(kernel, identity)) return true;
     if (is_running(identity) && read_list_at(kernel, identity, "/proc/kallsyms")) return true;
-    if (data_copies_find(kernel->folders, identity->build_id, "kallsyms", path) && read_list_at(kernel, identity, path))
+    if (debug_copies_find(kernel->folders, identity->build_id, "kallsyms", path) &&
+        read_list_at(kernel, identity, path))
         return true;
     return read_vmlinux(kernel, identity);
 }
@@ -236,29 +237,29 @@ static bool is_end_of_padding(const struct kernel_symbol *symbol, const struct k
 }
 
 /* Finds the function at an address of the list, which is `shift` below the one of the recording. */
-static bool find(const struct column *symbols, uint64_t address, uint64_t shift, struct data_name *name) {
+static bool find(const struct column *symbols, uint64_t address, uint64_t shift, struct code_name *name) {
     size_t next = FIRST_ROW(i, symbols->count, symbol_at(symbols, i)->address > address);
     if (!next) return false;
     const struct kernel_symbol *symbol = symbol_at(symbols, next - 1);
     if (next < symbols->count && is_end_of_padding(symbol, symbol_at(symbols, next), address))
         symbol = symbol_at(symbols, next);
-    *name = (struct data_name){.name = symbol->name, .start = symbol->address + shift, .module = symbol->module};
+    *name = (struct code_name){.name = symbol->name, .start = symbol->address + shift, .module = symbol->module};
     return true;
 }
 
 /* If the kernel has started again since the recording, the list has its modules at other addresses. */
-bool data_kernel_find(const struct data_kernel *kernel, uint64_t address, struct data_name *name) {
-    struct data_name found;
+bool kernel_symbols_find(const struct kernel_symbols *kernel, uint64_t address, struct code_name *name) {
+    struct code_name found;
     if (!find(&kernel->symbols, address - kernel->shift, kernel->shift, &found)) return false;
     if (found.module.bytes_count && kernel->shift) return false;
     *name = found;
     return true;
 }
 
-bool data_kernel_find_in_module(struct data_kernel *kernel, const struct data_kernel_module *module, uint64_t address,
-                                struct data_name *name) {
-    struct data_name found;
-    bool is_listed = data_kernel_find(kernel, address, &found) && text_equal(found.module, module->name);
+bool kernel_symbols_find_in_module(struct kernel_symbols *kernel, const struct kernel_module *module, uint64_t address,
+                                   struct code_name *name) {
+    struct code_name found;
+    bool is_listed = kernel_symbols_find(kernel, address, &found) && text_equal(found.module, module->name);
     uint32_t known_count = row_table_count(&kernel->modules);
     if (!is_listed && row_table_intern(&kernel->modules, &module->address) == known_count) read_module(kernel, module);
     if (!is_listed && (!find(&kernel->module_symbols, address, 0, &found) || found.start < module->address))

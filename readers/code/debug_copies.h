@@ -1,11 +1,12 @@
 /* perf's own copies of what a recording needs: below ~/.debug, by build id. "perf archive" packs them. */
-#ifndef GECKO_DATA_COPIES_H
-#define GECKO_DATA_COPIES_H
+#ifndef GECKO_DEBUG_COPIES_H
+#define GECKO_DEBUG_COPIES_H
 
 #include "libconvert/symbols/debug_file_search.h"
 
 /* Finds the copy of that name ("kallsyms", "vdso") for the build id (hex), in one of the folders or below ~/.debug.
  * Returns false if there is none. */
-bool data_copies_find(const struct debug_folders *folders, struct text build_id, const char *name, char path[PATH_MAX]);
+bool debug_copies_find(const struct debug_folders *folders, struct text build_id, const char *name,
+                       char path[PATH_MAX]);
 
 #endif

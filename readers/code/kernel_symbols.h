@@ -2,16 +2,16 @@
  * otherwise from the running kernel's list (/proc/kallsyms) if the recording was made under that kernel, otherwise from
  * perf's copy of the recorded kernel's list, or from an uncompressed kernel and from modules with the recorded build
  * ids. */
-#ifndef GECKO_DATA_KERNEL_H
-#define GECKO_DATA_KERNEL_H
+#ifndef GECKO_KERNEL_SYMBOLS_H
+#define GECKO_KERNEL_SYMBOLS_H
 
-#include "data_names.h"
+#include "code_name.h"
 #include "libconvert/base/arena.h"
 #include "libconvert/base/row_table.h"
 #include "libconvert/symbols/debug_file_search.h"
 
 /* The kernel that the recording was made under. */
-struct data_kernel_identity {
+struct kernel_identity {
     struct text build_id;          /* hex; empty: unknown */
     struct text release;           /* as uname reports it; empty: unknown */
     struct text reference;         /* the name of a symbol; empty: none */
@@ -20,14 +20,14 @@ struct data_kernel_identity {
 };
 
 /* A module of the kernel. */
-struct data_kernel_module {
+struct kernel_module {
     struct text name;     /* "[nf_tables]" */
     struct text path;     /* as recorded */
     struct text build_id; /* hex; empty: unknown */
     uint64_t address;     /* address of its code, during the recording */
 };
 
-struct data_kernel {
+struct kernel_symbols {
     struct failure *failure;             /* borrowed */
     const struct debug_folders *folders; /* borrowed */
     struct arena texts;
@@ -38,18 +38,19 @@ struct data_kernel {
     uint64_t unread_count; /* kernels and modules whose symbols could not be read, as the process for it failed */
 };
 
-void data_kernel_init(struct data_kernel *kernel, const struct debug_folders *folders, struct failure *failure);
-void data_kernel_fini(struct data_kernel *kernel);
+void kernel_symbols_init(struct kernel_symbols *kernel, const struct debug_folders *folders, struct failure *failure);
+void kernel_symbols_fini(struct kernel_symbols *kernel);
 
-/* Loads the kernel's symbols. Returns false if there are none for that kernel: then data_kernel_find finds nothing. */
-bool data_kernel_load(struct data_kernel *kernel, const struct data_kernel_identity *identity);
+/* Loads the kernel's symbols. Returns false if there are none for that kernel: then kernel_symbols_find finds nothing.
+ */
+bool kernel_symbols_load(struct kernel_symbols *kernel, const struct kernel_identity *identity);
 
 /* Finds the function at an address of the recording. */
-bool data_kernel_find(const struct data_kernel *kernel, uint64_t address, struct data_name *name);
+bool kernel_symbols_find(const struct kernel_symbols *kernel, uint64_t address, struct code_name *name);
 
 /* Finds the function at an address of the recording in the module. Reads the module's file if the list of symbols does
  * not have the module. */
-bool data_kernel_find_in_module(struct data_kernel *kernel, const struct data_kernel_module *module, uint64_t address,
-                                struct data_name *name);
+bool kernel_symbols_find_in_module(struct kernel_symbols *kernel, const struct kernel_module *module, uint64_t address,
+                                   struct code_name *name);
 
 #endif

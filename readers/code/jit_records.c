@@ -1,4 +1,4 @@
-#include "trace_jitdump.h"
+#include "jit_records.h"
 
 #include <string.h>
 
@@ -7,8 +7,8 @@
 
 /* ---- Perf maps. ---- */
 
-static bool read_line(struct text line, struct trace_jit_record *record) {
-    *record = (struct trace_jit_record){.time_ns = INT64_MIN};
+static bool read_line(struct text line, struct jit_record *record) {
+    *record = (struct jit_record){.time_ns = INT64_MIN};
     cursor_take(&line, TEXT("0x"));
     if (!cursor_take_number(&line, 16, &record->address) || !cursor_take(&line, TEXT(" "))) return false;
     cursor_take(&line, TEXT("0x"));
@@ -17,13 +17,13 @@ static bool read_line(struct text line, struct trace_jit_record *record) {
     return record->name.bytes_count && record->size_bytes;
 }
 
-uint64_t trace_perf_map_read(struct input *input, trace_jit_visitor *visit, void *context) {
+uint64_t jit_read_perf_map(struct input *input, jit_visitor *visit, void *context) {
     struct scan scan;
     struct text line;
     uint64_t damaged_count = 0;
     scan_init(&scan, input);
     while (scan_line(&scan, &line)) {
-        struct trace_jit_record record;
+        struct jit_record record;
         if (read_line(line, &record))
             visit(context, &record);
         else
@@ -76,7 +76,7 @@ static struct text peek(struct input *input, size_t bytes_count) {
     return text_slice(input_peek(input, bytes_count), 0, bytes_count);
 }
 
-static bool read_load(struct text bytes, struct trace_jit_record *record) {
+static bool read_load(struct text bytes, struct jit_record *record) {
     if (bytes.bytes_count <= LOAD_NAME_AT) return false;
     struct text name = text_from(bytes, LOAD_NAME_AT);
     record->address = u64_at(bytes, 32);
@@ -85,7 +85,7 @@ static bool read_load(struct text bytes, struct trace_jit_record *record) {
     return record->size_bytes && record->name.bytes_count;
 }
 
-static bool read_move(struct text bytes, struct trace_jit_record *record) {
+static bool read_move(struct text bytes, struct jit_record *record) {
     if (bytes.bytes_count < MOVE_BYTES) return false;
     record->moved_from = u64_at(bytes, 32);
     record->address = u64_at(bytes, 40);
@@ -93,7 +93,7 @@ static bool read_move(struct text bytes, struct trace_jit_record *record) {
     return record->size_bytes > 0;
 }
 
-uint64_t trace_jitdump_read(struct input *input, int64_t pid, trace_jit_visitor *visit, void *context) {
+uint64_t jit_read_dump(struct input *input, int64_t pid, jit_visitor *visit, void *context) {
     struct text header = peek(input, JITDUMP_HEADER_BYTES);
     if (header.bytes_count < JITDUMP_HEADER_BYTES || u32_at(header, 0) != JITDUMP_MAGIC ||
         u32_at(header, 4) != JITDUMP_VERSION || u32_at(header, 20) != (uint64_t)pid)
@@ -109,7 +109,7 @@ uint64_t trace_jitdump_read(struct input *input, int64_t pid, trace_jit_visitor 
         uint32_t kind = u32_at(bytes, 0), record_bytes = u32_at(bytes, 4);
         if (record_bytes < RECORD_HEAD_BYTES) return damaged_count + 1;
         uint64_t time_ns = u64_at(bytes, 8);
-        struct trace_jit_record record = {.time_ns = INT64_MIN};
+        struct jit_record record = {.time_ns = INT64_MIN};
         if (has_times) record.time_ns = time_ns <= INT64_MAX ? (int64_t)time_ns : INT64_MAX;
         bytes = text_slice(bytes, 0, record_bytes);
         bool is_code = kind == RECORD_LOAD || kind == RECORD_MOVE;

@@ -1,0 +1,97 @@
+#include "code_maps.h"
+
+static uint32_t add_process(struct code_maps *maps, int64_t pid) {
+    struct code_process *process = column_push(&maps->processes);
+    if (!process) return ID_NONE;
+    *process = (struct code_process){.pid = pid};
+    return maps->processes.count - 1;
+}
+
+void code_maps_init(struct code_maps *maps, struct failure *failure) {
+    *maps = (struct code_maps){0};
+    code_spaces_init(&maps->spaces, failure);
+    row_table_init(&maps->pids, sizeof(int64_t), failure);
+    column_init(&maps->pid_processes, sizeof(uint32_t), failure);
+    column_init(&maps->processes, sizeof(struct code_process), failure);
+    strings_init(&maps->texts, failure);
+    row_table_init(&maps->listed_paths, sizeof(string_id), failure);
+    column_init(&maps->listed_ids, sizeof(string_id), failure);
+    add_process(maps, PID_KERNEL);
+}
+
+void code_maps_fini(struct code_maps *maps) {
+    code_spaces_fini(&maps->spaces);
+    row_table_fini(&maps->pids);
+    column_fini(&maps->pid_processes);
+    column_fini(&maps->processes);
+    strings_fini(&maps->texts);
+    row_table_fini(&maps->listed_paths);
+    column_fini(&maps->listed_ids);
+}
+
+/* ---- Processes. ---- */
+
+/* Returns where the current process of the pid is stored. Returns NULL if memory ran out (latched). */
+static uint32_t *process_slot(struct code_maps *maps, int64_t pid) {
+    uint32_t row = row_table_intern(&maps->pids, &pid);
+    if (row == ID_NONE) return NULL;
+    if (row < maps->pid_processes.count) return column_at(&maps->pid_processes, row);
+    uint32_t *slot = column_push(&maps->pid_processes);
+    if (slot) *slot = add_process(maps, pid);
+    return slot;
+}
+
+uint32_t code_maps_process(struct code_maps *maps, int64_t pid) {
+    if (pid == PID_KERNEL) return maps->processes.count ? KERNEL_SPACE : ID_NONE;
+    const uint32_t *slot = process_slot(maps, pid);
+    return slot ? *slot : ID_NONE;
+}
+
+void code_maps_fork(struct code_maps *maps, int64_t pid, int64_t parent_pid, bool is_new) {
+    if (pid == PID_KERNEL || parent_pid == PID_KERNEL || pid == parent_pid) return;
+    uint32_t parent = code_maps_process(maps, parent_pid);
+    uint32_t *slot = process_slot(maps, pid);
+    if (parent == ID_NONE || !slot) return;
+    *slot = add_process(maps, pid);
+    if (is_new || *slot == ID_NONE) return;
+    code_maps_process_at(maps, *slot)->space =
+        code_space_copy(&maps->spaces, code_maps_process_at(maps, parent)->space);
+}
+
+/* ---- Mappings. ---- */
+
+void code_maps_add(struct code_maps *maps, const struct code_map_record *record, uint64_t library_id) {
+    bool is_kernel = record->pid == PID_KERNEL;
+    uint32_t row = code_maps_process(maps, record->pid);
+    if (row == ID_NONE) return;
+    if (is_kernel && text_starts_with(record->path, code_kernel_name)) maps->kernel_start = record->start;
+    struct code_process *process = code_maps_process_at(maps, row);
+    const struct code_mapping mapping = {.address = record->start,
+                                         .size_bytes = record->size_bytes,
+                                         .offset = is_kernel ? 0 : record->file_offset,
+                                         .library_id = library_id};
+    code_space_map(&maps->spaces, &process->space, &mapping);
+    process->epoch++;
+    maps->count++;
+}
+
+const struct code_mapping *code_maps_find(const struct code_maps *maps, uint32_t process, uint64_t address) {
+    return code_space_find(&maps->spaces, code_maps_process_at(maps, process)->space, address);
+}
+
+/* ---- Build ids. ---- */
+
+void code_maps_set_build_id(struct code_maps *maps, struct text path, struct text build_id) {
+    string_id path_id = strings_intern(&maps->texts, path), build_id_id = strings_intern(&maps->texts, build_id);
+    if (string_is_none(path_id) || string_is_none(build_id_id)) return;
+    if (row_table_intern(&maps->listed_paths, &path_id) != maps->listed_ids.count) return;
+    string_id *listed = column_push(&maps->listed_ids);
+    if (listed) *listed = build_id_id;
+}
+
+struct text code_maps_build_id(struct code_maps *maps, struct text path) {
+    string_id id = strings_intern(&maps->texts, path);
+    uint32_t row = row_table_find(&maps->listed_paths, &id);
+    if (row >= maps->listed_ids.count) return (struct text){0};
+    return strings_text(&maps->texts, *(const string_id *)column_at(&maps->listed_ids, row));
+}

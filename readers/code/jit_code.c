@@ -1,0 +1,339 @@
+#include "jit_code.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "jit_records.h"
+#include "libconvert/base/cursor.h"
+#include "libconvert/symbols/sysroot.h"
+
+/* A file that may be read about the code of a process. */
+struct jit_file {
+    string_id path;
+    bool is_dump; /* false: perf map */
+    bool is_read;
+    struct code_history history; /* of generated code; its times are those of time_order */
+    uint32_t next_code;          /* rows of its code in jit.codes that is not valid yet at the time of jit_advance */
+    uint32_t end_code;
+    uint32_t next; /* row of the process's next file; ID_NONE for the last */
+};
+
+/* The files of a process, as rows of jit.files: its perf map, then its jitdumps. ID_NONE: it has none. */
+struct jit_files {
+    uint32_t first;
+    uint32_t last;
+};
+
+/* Keys are compared bytewise, so the structs must have no padding. */
+
+struct process_key {
+    int64_t pid;
+    uint64_t start_ns;
+};
+
+struct offer {
+    uint32_t process;
+    string_id path;
+};
+
+/* A file may have many paths. */
+struct file_key {
+    uint64_t process;
+    uint64_t device;
+    uint64_t inode;
+};
+
+/* Larger files are not read. A perf map of this size has about ten million lines. */
+static const uint64_t FILE_BYTES_MAX = UINT64_C(1) << 30;
+
+void jit_init(struct jit *jit, const struct jit_policy *policy, struct failure *failure) {
+    *jit = (struct jit){.failure = failure, .policy = *policy, .next_time_ns = INT64_MAX};
+    if (!jit->policy.map_folder) jit->policy.map_folder = "/tmp";
+    strings_init(&jit->paths, failure);
+    arena_init(&jit->texts, failure);
+    code_spaces_init(&jit->spaces, failure);
+    column_init(&jit->codes, sizeof(struct jit_code), failure);
+    column_init(&jit->files, sizeof(struct jit_file), failure);
+    row_table_init(&jit->offers, sizeof(struct offer), failure);
+    row_table_init(&jit->file_keys, sizeof(struct file_key), failure);
+    row_table_init(&jit->process_keys, sizeof(struct process_key), failure);
+    column_init(&jit->processes, sizeof(struct jit_files), failure);
+}
+
+static struct jit_file *file_at(const struct jit *jit, uint32_t row) { return column_at(&jit->files, row); }
+
+void jit_fini(struct jit *jit) {
+    for (uint32_t i = 0; i < jit->files.count; i++) code_history_fini(&file_at(jit, i)->history);
+    strings_fini(&jit->paths);
+    arena_fini(&jit->texts);
+    code_spaces_fini(&jit->spaces);
+    column_fini(&jit->codes);
+    column_fini(&jit->files);
+    row_table_fini(&jit->offers);
+    row_table_fini(&jit->file_keys);
+    row_table_fini(&jit->process_keys);
+    column_fini(&jit->processes);
+}
+
+bool jit_is_dump(struct text path) {
+    static const struct text start = TEXT("jit-"), end = TEXT(".dump");
+    struct text name = text_base_name(path);
+    if (!text_starts_with(name, start) || !text_ends_with(name, end)) return false;
+    if (name.bytes_count <= start.bytes_count + end.bytes_count) return false;
+    for (size_t i = start.bytes_count; i < name.bytes_count - end.bytes_count; i++)
+        if (!cursor_is_digit(name.bytes[i])) return false;
+    return true;
+}
+
+/* ---- Which files may be read. ---- */
+
+static bool is_trusted(const struct jit *jit, uid_t owner) {
+    return owner == 0 || owner == geteuid() || (jit->policy.has_owner && owner == jit->policy.owner);
+}
+
+static bool refuse(struct jit *jit, enum jit_note note) {
+    jit->notes[note]++;
+    return false;
+}
+
+/* Another process with the same pid wrote a file that was changed at another time. */
+static bool is_of_process(const struct jit_process *process, const struct stat *status) {
+    int64_t changed_ns = status->st_mtim.tv_sec * INT64_C(1000000000) + status->st_mtim.tv_nsec;
+    return changed_ns >= process->changed_first_ns && changed_ns <= process->changed_last_ns;
+}
+
+static bool is_readable(struct jit *jit, const struct jit_process *process, const struct stat *link,
+                        const struct stat *status) {
+    if (!is_of_process(process, status)) return false;
+    if (!is_trusted(jit, link->st_uid)) return refuse(jit, JIT_NOTE_OWNER);
+    if (!S_ISREG(status->st_mode)) return refuse(jit, JIT_NOTE_KIND);
+    if (!is_trusted(jit, status->st_uid)) return refuse(jit, JIT_NOTE_OWNER);
+    return (uint64_t)status->st_size <= FILE_BYTES_MAX || refuse(jit, JIT_NOTE_SIZE);
+}
+
+/* Opens the file if it may be read, and returns its descriptor; -1 if not. Anybody may write into /tmp, and a recording
+ * may name any file as a jitdump, so the owner decides. The owner of a symbolic link must be trusted, too, except below
+ * the sysroot, which links do not leave. If a FIFO or a device is in the file's place, opening it must neither block
+ * nor change anything. */
+static int open_file(struct jit *jit, const struct jit_process *process, const char *path, struct stat *status) {
+    char real_path[PATH_MAX];
+    struct stat link = {.st_uid = 0};
+    int descriptor = jit->policy.sysroot ? sysroot_open(jit->policy.sysroot, path, real_path) : -1;
+    if (descriptor < 0) {
+        if (lstat(path, &link) != 0) return -1;
+        if (!S_ISLNK(link.st_mode)) link.st_uid = 0;
+        descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    }
+    if (descriptor < 0) {
+        if (errno != ENOENT) refuse(jit, JIT_NOTE_UNUSABLE);
+        return -1;
+    }
+    if (fstat(descriptor, status) == 0 && is_readable(jit, process, &link, status)) return descriptor;
+    close(descriptor);
+    return -1;
+}
+
+static bool make_path(char path[PATH_MAX], struct text text) {
+    if (text.bytes_count >= PATH_MAX || text_find(text, '\0') < text.bytes_count) return false;
+    memcpy(path, text.bytes, text.bytes_count);
+    path[text.bytes_count] = '\0';
+    return true;
+}
+
+/* ---- The files of processes. ---- */
+
+/* Adds the file to those of the process if it is there and may be read. `owner` is the row of jit->processes. */
+static void look_for(struct jit *jit, const struct jit_process *process, uint32_t owner, struct text text,
+                     bool is_dump) {
+    char path[PATH_MAX];
+    struct stat status;
+    struct jit_process with_any_end = *process;
+    with_any_end.changed_last_ns = INT64_MAX;
+    int descriptor = make_path(path, text) ? open_file(jit, &with_any_end, path, &status) : -1;
+    if (descriptor < 0) return;
+    close(descriptor);
+    const struct file_key key = {owner, status.st_dev, status.st_ino};
+    struct jit_files *files = column_at(&jit->processes, owner);
+    uint32_t row = jit->files.count;
+    if (row_table_intern(&jit->file_keys, &key) != row) return;
+    struct jit_file *file = column_push(&jit->files);
+    if (!file) return;
+    *file = (struct jit_file){.path = strings_intern(&jit->paths, text), .is_dump = is_dump, .next = ID_NONE};
+    code_history_init(&file->history, jit->failure);
+    if (files->first == ID_NONE)
+        files->first = row;
+    else
+        file_at(jit, files->last)->next = row;
+    files->last = row;
+}
+
+static void look_for_perf_map(struct jit *jit, const struct jit_process *process, uint32_t owner) {
+    char path[PATH_MAX];
+    if (!*jit->policy.map_folder) return;
+    int wanted = snprintf(path, sizeof path, "%s/perf-%" PRId64 ".map", jit->policy.map_folder, process->pid);
+    if (wanted > 0 && (size_t)wanted < sizeof path) look_for(jit, process, owner, text_of(path), false);
+}
+
+/* Returns the row of the process's files; ID_NONE if no files are opened, or if memory ran out (latched). */
+static uint32_t row_of(struct jit *jit, const struct jit_process *process) {
+    const struct process_key key = {process->pid, process->start_ns};
+    uint32_t row = jit->policy.opens_files ? row_table_intern(&jit->process_keys, &key) : ID_NONE;
+    if (row == ID_NONE || row < jit->processes.count) return row;
+    struct jit_files *files = column_push(&jit->processes);
+    if (!files) return ID_NONE;
+    *files = (struct jit_files){ID_NONE, ID_NONE};
+    look_for_perf_map(jit, process, row);
+    return row;
+}
+
+/* Threads may map the file again, so it may be known. */
+void jit_offer(struct jit *jit, const struct jit_process *process, struct text path) {
+    if (!text_starts_with(path, TEXT("/")) || !jit_is_dump(path)) return;
+    uint32_t row = row_of(jit, process), known_count = row_table_count(&jit->offers);
+    if (row == ID_NONE) return;
+    const struct offer offer = {row, strings_intern(&jit->paths, path)};
+    if (row_table_intern(&jit->offers, &offer) != known_count) return;
+    look_for(jit, process, row, path, true);
+    jit->moment++;
+}
+
+/* Returns the row of the first file of the process; ID_NONE if there is none. */
+static uint32_t first_file(struct jit *jit, const struct jit_process *process) {
+    uint32_t row = row_of(jit, process);
+    return row == ID_NONE ? ID_NONE : ((const struct jit_files *)column_at(&jit->processes, row))->first;
+}
+
+bool jit_has_files(struct jit *jit, const struct jit_process *process) { return first_file(jit, process) != ID_NONE; }
+
+/* ---- Reading. ---- */
+
+/* A file that is being read. It is read without decompression, whatever its first bytes are. It is not mapped, since
+ * its process may still truncate it. */
+struct reading {
+    struct jit *jit;
+    struct jit_file *file;
+    struct text file_name;
+    int descriptor;
+    uint64_t left_bytes; /* not yet read, of the size at opening */
+    int64_t time_ns;     /* time of the last record */
+    struct failure failure;
+    char block[64 * 1024];
+};
+
+static struct text next_block(void *context) {
+    struct reading *reading = context;
+    size_t want_bytes =
+        reading->left_bytes < sizeof reading->block ? (size_t)reading->left_bytes : sizeof reading->block;
+    ssize_t count;
+    do count = read(reading->descriptor, reading->block, want_bytes);
+    while (count < 0 && errno == EINTR);
+    if (count < 0) failure_set(&reading->failure, FAILURE_IO, "%s", strerror(errno));
+    size_t bytes_count = count > 0 ? (size_t)count : 0;
+    reading->left_bytes -= bytes_count;
+    return (struct text){reading->block, bytes_count};
+}
+
+/* Returns the time as a number that is larger for later times. */
+static uint64_t time_order(int64_t time_ns) { return (uint64_t)time_ns ^ UINT64_C(1) << 63; }
+
+/* Adds the code of a record. Code that was moved keeps its name. Records in the wrong order get the time of the last.
+ */
+static void add_code(void *context, const struct jit_record *record) {
+    struct reading *reading = context;
+    struct jit *jit = reading->jit;
+    struct code_history *history = &reading->file->history;
+    if (record->time_ns > reading->time_ns) reading->time_ns = record->time_ns;
+    struct text name = record->name;
+    if (name.bytes_count) {
+        name = arena_copy(&jit->texts, name);
+    } else {
+        const struct code_mapping *moved = code_space_find(&jit->spaces, history->now, record->moved_from);
+        if (moved) name = jit_code_at(jit, moved->library_id)->name;
+    }
+    struct jit_code *code = column_push(&jit->codes);
+    if (!code) return;
+    *code = (struct jit_code){name, reading->file_name, record->address, reading->time_ns};
+    const struct code_mapping mapping = {.address = record->address,
+                                         .size_bytes = record->size_bytes,
+                                         .library_id = name.bytes_count ? jit->codes.count : 0};
+    code_history_map(&jit->spaces, history, time_order(reading->time_ns), &mapping);
+}
+
+static void read_opened(struct reading *reading, const struct jit_process *process, const char *path) {
+    struct jit *jit = reading->jit;
+    reading->file->next_code = jit->codes.count;
+    reading->file_name = arena_copy(&jit->texts, text_base_name(text_of(path)));
+    struct input *input = input_from_blocks(path, next_block, reading, &reading->failure);
+    if (input)
+        jit->notes[JIT_NOTE_DAMAGED] += reading->file->is_dump ? jit_read_dump(input, process->pid, add_code, reading)
+                                                               : jit_read_perf_map(input, add_code, reading);
+    input_close(input);
+    reading->file->end_code = jit->codes.count;
+    if (reading->failure.code == FAILURE_MEMORY) failure_set_memory(jit->failure);
+    if (failure_is_set(&reading->failure) || reading->file->end_code == reading->file->next_code)
+        refuse(jit, JIT_NOTE_UNUSABLE);
+}
+
+static void read_file(struct jit *jit, const struct jit_process *process, struct jit_file *file) {
+    char path[PATH_MAX];
+    struct stat status;
+    file->is_read = true;
+    make_path(path, strings_text(&jit->paths, file->path));
+    int descriptor = open_file(jit, process, path, &status);
+    if (descriptor < 0) return;
+    struct reading *reading = malloc(sizeof *reading);
+    if (reading) {
+        *reading = (struct reading){.jit = jit,
+                                    .file = file,
+                                    .descriptor = descriptor,
+                                    .left_bytes = (uint64_t)status.st_size,
+                                    .time_ns = INT64_MIN};
+        reading->failure.memory = jit->failure->memory;
+        read_opened(reading, process, path);
+    } else {
+        failure_set_memory(jit->failure);
+    }
+    free(reading);
+    close(descriptor);
+    jit->next_time_ns = INT64_MIN;
+}
+
+/* ---- Looking up. ---- */
+
+static uint64_t find_in_file(struct jit *jit, const struct jit_process *process, struct jit_file *file,
+                             uint64_t address, int64_t time_ns) {
+    if (!file->is_read) read_file(jit, process, file);
+    const struct code_mapping *mapping = code_history_find(&jit->spaces, &file->history, time_order(time_ns), address);
+    return mapping ? mapping->library_id : 0;
+}
+
+uint64_t jit_find(struct jit *jit, const struct jit_process *process, uint64_t address, int64_t time_ns) {
+    uint64_t newest = 0;
+    for (uint32_t row = first_file(jit, process); row != ID_NONE; row = file_at(jit, row)->next) {
+        uint64_t number = find_in_file(jit, process, file_at(jit, row), address, time_ns);
+        bool is_newer = number && (!newest || jit_code_at(jit, number)->time_ns >= jit_code_at(jit, newest)->time_ns);
+        if (is_newer) newest = number;
+    }
+    return newest;
+}
+
+void jit_advance(struct jit *jit, int64_t time_ns) {
+    if (time_ns < jit->next_time_ns) return;
+    jit->next_time_ns = INT64_MAX;
+    for (uint32_t row = 0; row < jit->files.count; row++) {
+        struct jit_file *file = file_at(jit, row);
+        uint32_t valid_count = file->next_code;
+        while (file->next_code < file->end_code && jit_code_at(jit, file->next_code + 1)->time_ns <= time_ns)
+            file->next_code++;
+        jit->moment += file->next_code - valid_count;
+        if (file->next_code == file->end_code) continue;
+        int64_t next_ns = jit_code_at(jit, file->next_code + 1)->time_ns;
+        if (next_ns < jit->next_time_ns) jit->next_time_ns = next_ns;
+    }
+}

@@ -1,0 +1,46 @@
+/* The functions of the recorded system's kernel and vDSO. Symbols are read at the first look-up that needs them, or
+ * ahead of it in a thread: the running kernel prints its list slowly. */
+#ifndef GECKO_SYSTEM_CODE_H
+#define GECKO_SYSTEM_CODE_H
+
+#include <pthread.h>
+
+#include "kernel_symbols.h"
+#include "vdso.h"
+
+struct system_code {
+    struct failure *failure;             /* borrowed */
+    const struct debug_folders *folders; /* where to look for files; NULL: open none. Borrowed */
+    struct kernel_identity identity;     /* what is known of the kernel so far. Texts are borrowed */
+    struct vdso vdso;
+    struct kernel_symbols kernel;
+    struct kernel_identity kernel_identity; /* what `kernel` was loaded for */
+    struct failure kernel_failure;          /* failure of the thread, then of everything that uses the kernel */
+    bool is_begun;                          /* system_code_begin was called */
+    bool is_started;                        /* the thread was started, and not joined yet */
+    bool is_loaded;
+    pthread_t thread;
+};
+
+void system_code_init(struct system_code *system, const struct debug_folders *folders, struct failure *failure);
+void system_code_fini(struct system_code *system);
+
+/* Starts to load the kernel's symbols. Without a build id, later records may say more about the kernel, and nothing is
+ * loaded ahead. */
+void system_code_begin(struct system_code *system);
+
+/* Finds the kernel's function at an address of the recording. */
+bool system_code_find_kernel(struct system_code *system, uint64_t address, struct code_name *name);
+
+/* Finds the function at an address of the recording in the module of the kernel. */
+bool system_code_find_in_module(struct system_code *system, const struct kernel_module *module, uint64_t address,
+                                struct code_name *name);
+
+/* Returns the bytes of the vDSO with that build id (hex; empty: unknown); an empty text if it was not found. */
+struct text system_code_vdso(struct system_code *system, struct text build_id);
+
+/* Finds the function at an offset in that vDSO. */
+bool system_code_find_in_vdso(struct system_code *system, struct text build_id, uint64_t offset,
+                              struct code_name *name);
+
+#endif

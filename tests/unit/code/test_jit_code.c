@@ -1,0 +1,129 @@
+/* Tests names of generated code, by the time at which the code was there. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "readers/code/jit_code.h"
+#include "tests/support/jitdump_builder.h"
+#include "tests/support/shell_command.h"
+#include "tests/support/unit_test.h"
+
+enum { PID = 77, CODE = 0x1000, MOVED = 0x9000 };
+
+static struct {
+    struct temp_folder folder;
+    struct failure failure;
+    struct jit jit;
+    struct dump dump;
+} test;
+
+static const char *path_of(const char *name) { return temp_folder_file(&test.folder, name); }
+
+/* Writes a jitdump: "first" is at CODE from time 100 on, "second" from 200 on, and from 300 on it is at MOVED, too. */
+static int set_up(void **state) {
+    if (!temp_folder_init(&test.folder)) return -1;
+    dump_header(&test.dump, PID, 0);
+    dump_load(&test.dump, 100, CODE, 64, "first");
+    dump_load(&test.dump, 200, CODE, 64, "second");
+    dump_move(&test.dump, 300, CODE, MOVED, 64);
+    struct text bytes = {(const char *)test.dump.bytes, test.dump.count};
+    if (!file_write(path_of("jit-77.dump"), bytes)) return -1;
+    const struct jit_policy policy = {.map_folder = test.folder.path, .opens_files = true};
+    jit_init(&test.jit, &policy, &test.failure);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    jit_fini(&test.jit);
+    run_in_folder(&test.folder, "rm -f * && cd / && rmdir '%s'", test.folder.path);
+    return 0;
+}
+
+static struct jit_process process_of(int64_t pid) {
+    return (struct jit_process){.pid = pid, .changed_first_ns = INT64_MIN, .changed_last_ns = INT64_MAX};
+}
+
+static void offer(const char *name) {
+    const struct jit_process process = process_of(PID);
+    jit_offer(&test.jit, &process, text_of(path_of(name)));
+}
+
+/* Asserts which function is at an address at a time; NULL: none. */
+static void assert_name(uint64_t address, int64_t time_ns, const char *expected, uint64_t start) {
+    const struct jit_process process = process_of(PID);
+    uint64_t number = jit_find(&test.jit, &process, address, time_ns);
+    assert_int_equal(number != 0, expected != NULL);
+    if (!expected) return;
+    const struct jit_code *code = jit_code_at(&test.jit, number);
+    assert_true(text_equal(code->name, text_of(expected)));
+    assert_int_equal(code->address, start);
+}
+
+static void code_has_the_name_of_its_time(void **state) {
+    const struct jit_process other = process_of(PID + 1);
+    offer("jit-77.dump");
+    offer("jit-77.dump");
+    assert_name(CODE + 5, 99, NULL, 0);
+    assert_name(CODE + 5, 100, "first", CODE);
+    assert_name(CODE + 64, 100, NULL, 0);
+    assert_name(CODE + 5, 250, "second", CODE);
+    assert_name(MOVED, 250, NULL, 0);
+    assert_name(MOVED + 5, 300, "second", MOVED);
+    assert_name(MOVED + 5, INT64_MAX, "second", MOVED);
+    assert_int_equal(jit_find(&test.jit, &other, CODE + 5, 100), 0);
+    for (size_t i = 0; i < JIT_NOTE_COUNT; i++) assert_int_equal(test.jit.notes[i], 0);
+}
+
+/* A caller who keeps results is told when they may no longer be right. */
+static void moments_pass_with_what_changes(void **state) {
+    static const int64_t times_ns[] = {99, 100, 199, 200, 300, 400};
+    static const uint64_t steps[] = {0, 1, 0, 1, 1, 0};
+    offer("jit-77.dump");
+    jit_advance(&test.jit, 50);
+    assert_name(CODE, 50, NULL, 0);
+    uint64_t moment = test.jit.moment;
+    for (size_t i = 0; i < sizeof times_ns / sizeof *times_ns; i++) {
+        jit_advance(&test.jit, times_ns[i]);
+        assert_int_equal(test.jit.moment, moment + steps[i]);
+        moment = test.jit.moment;
+    }
+}
+
+static void write_dump(const char *name) {
+    const struct text bytes = {(const char *)test.dump.bytes, test.dump.count};
+    assert_true(file_write(path_of(name), bytes));
+}
+
+/* The times of such a jitdump are those of another clock. */
+static void code_without_times_is_there_from_the_start(void **state) {
+    dump_header(&test.dump, PID, 1);
+    dump_load(&test.dump, 100, CODE, 64, "first");
+    write_dump("jit-77.dump");
+    offer("jit-77.dump");
+    assert_name(CODE, 1, "first", CODE);
+}
+
+/* The newest code counts, whichever file has it. A perf map has no times. */
+static void files_are_searched_together(void **state) {
+    assert_true(file_write(path_of("perf-77.map"), TEXT("1000 10 map\n4000 10 map too\n")));
+    offer("jit-77.dump");
+    dump_header(&test.dump, PID, 0);
+    dump_load(&test.dump, 150, CODE, 64, "between");
+    write_dump("jit-78.dump");
+    offer("jit-78.dump");
+    assert_name(CODE, 99, "map", CODE);
+    assert_name(CODE, 149, "first", CODE);
+    assert_name(CODE, 199, "between", CODE);
+    assert_name(CODE, 200, "second", CODE);
+    assert_name(0x4000, 200, "map too", 0x4000);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(code_has_the_name_of_its_time, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(moments_pass_with_what_changes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(code_without_times_is_there_from_the_start, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(files_are_searched_together, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
