@@ -42,12 +42,16 @@ static void read_records(struct data_parser *parser, struct input *input, uint64
 
 /* ---- Files. ---- */
 
-static void add_file_attr(struct data_parser *parser, struct text entry, struct text preamble, uint64_t offset) {
+/* Lists of ids do not overlap, so all of them together fit the preamble: *left_bytes of it are not yet in a list. */
+static void add_file_attr(struct data_parser *parser, struct text entry, struct text preamble, size_t *left_bytes,
+                          uint64_t offset) {
     struct text attr = text_slice(entry, 0, entry.bytes_count - SECTION_BYTES);
     struct section ids = section_at(entry.bytes + attr.bytes_count);
     uint32_t row = data_records_add_attr(parser, attr, offset);
     if (row == ID_NONE) return;
     struct text words = section_in(preamble, ids);
+    if (words.bytes_count > *left_bytes) words.bytes_count = 0;
+    *left_bytes -= words.bytes_count;
     if (ids.size_bytes && !words.bytes_count) data_tally(parser, TALLY_BAD_ATTR, 1, offset);
     for (size_t i = 0; i < words.bytes_count / 8; i++) data_attrs_add_id(&parser->attrs, perf_word_at(words, i), row);
 }
@@ -57,12 +61,13 @@ static void read_attrs(struct data_parser *parser, struct text preamble) {
     uint64_t entry_bytes = perf_load_u64(preamble.bytes + 16);
     struct section attrs = section_at(preamble.bytes + 24);
     struct text entries = section_in(preamble, attrs);
+    size_t left_bytes = preamble.bytes_count;
     if (entry_bytes <= SECTION_BYTES || !entries.bytes_count) {
         data_tally(parser, TALLY_BAD_ATTR, 1, attrs.offset);
         return;
     }
     for (uint64_t offset = attrs.offset; entries.bytes_count >= entry_bytes; offset += entry_bytes) {
-        add_file_attr(parser, text_slice(entries, 0, (size_t)entry_bytes), preamble, offset);
+        add_file_attr(parser, text_slice(entries, 0, (size_t)entry_bytes), preamble, &left_bytes, offset);
         entries = text_from(entries, (size_t)entry_bytes);
     }
 }

@@ -716,6 +716,18 @@ static struct text finish_on(const char *machine) {
     return (struct text){builder.bytes, builder.bytes_count};
 }
 
+/* Lists of ids do not overlap. If many events name one, only the first of them has it. */
+static void test_events_with_one_list_of_ids(void **state) {
+    enum { EVENT_COUNT = 3, ENTRY_BYTES = BUILDER_ATTR_BYTES + 16 };
+    builder_begin(&builder);
+    const uint64_t list[] = {BUILDER_HEADER_BYTES, EVENT_COUNT * ENTRY_BYTES};
+    memcpy(builder.bytes + BUILDER_HEADER_BYTES + BUILDER_ATTR_BYTES, list, sizeof list);
+    for (size_t i = 1; i < EVENT_COUNT; i++) builder_put(&builder, builder.bytes + BUILDER_HEADER_BYTES, ENTRY_BYTES);
+    builder_set_u64(&builder, 32, EVENT_COUNT * ENTRY_BYTES);
+    builder_set_u64(&builder, 40, builder.bytes_count);
+    assert_entry(LEDGER_RECORDS, LEDGER_LOST, "damaged description of an event", EVENT_COUNT - 1);
+}
+
 static void test_other_machines(void **state) {
     static const char *const narrow[] = {"i686", "armv7l", "mips", "riscv32"};
     static const char *const wide[] = {"x86_64", "aarch64", "arm64", "mips64"};
@@ -816,6 +828,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_folder_cut_or_changed, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_folder_with_kernel, make_folder, remove_folder),
         cmocka_unit_test(test_file_of_a_folder),
+        cmocka_unit_test(test_events_with_one_list_of_ids),
         cmocka_unit_test(test_other_machines),
         cmocka_unit_test(test_cut_record),
         cmocka_unit_test(test_compressed_records),
