@@ -6,15 +6,16 @@ readers_sources := \
     readers/input/foreign.c readers/input/input.c readers/input/input_archive.c readers/input/input_decoder.c \
     readers/input/input_file.c readers/input/input_folder.c readers/input/input_gzip.c readers/input/input_lone_file.c \
     readers/input/input_lzma.c readers/input/input_members.c readers/input/input_wrapper.c readers/input/scan.c \
-    readers/perf/perf_activity.c readers/perf/perf_callers.c readers/perf/perf_cut_stacks.c readers/perf/perf_deferred.c readers/perf/perf_events.c \
-    readers/perf/perf_header.c readers/perf/perf_programs.c readers/perf/perf_recording.c readers/perf/perf_roles.c \
-    readers/perf/perf_sources.c readers/perf/perf_stack.c readers/perf/perf_symbols.c readers/perf/perf_tallies.c \
-    readers/perf/perf_tasks.c readers/perf/perf_tracing.c \
-    readers/perf_data/data_addresses.c readers/perf_data/data_attr.c readers/perf_data/data_code.c \
-    readers/perf_data/data_features.c readers/perf_data/data_file.c readers/perf_data/data_folder.c \
-    readers/perf_data/data_order.c readers/perf_data/data_reader.c readers/perf_data/data_records.c \
-    readers/perf_data/data_sample.c readers/perf_data/data_samples.c readers/perf_data/data_stacks.c \
-    readers/perf_data/data_stream.c readers/perf_data/data_unpacker.c readers/perf_data/data_unwind.c \
+    readers/perf/perf_activity.c readers/perf/perf_addresses.c readers/perf/perf_callers.c \
+    readers/perf/perf_cut_stacks.c readers/perf/perf_deferred.c readers/perf/perf_events.c readers/perf/perf_header.c \
+    readers/perf/perf_place_stacks.c readers/perf/perf_places.c readers/perf/perf_programs.c \
+    readers/perf/perf_recording.c readers/perf/perf_roles.c readers/perf/perf_sources.c readers/perf/perf_stack.c \
+    readers/perf/perf_symbols.c readers/perf/perf_tallies.c readers/perf/perf_tasks.c readers/perf/perf_tracing.c \
+    readers/perf/perf_unwind.c \
+    readers/perf_data/data_attr.c readers/perf_data/data_features.c readers/perf_data/data_file.c \
+    readers/perf_data/data_folder.c readers/perf_data/data_order.c readers/perf_data/data_reader.c \
+    readers/perf_data/data_records.c readers/perf_data/data_sample.c readers/perf_data/data_samples.c \
+    readers/perf_data/data_stream.c readers/perf_data/data_unpacker.c \
     readers/perf_script/script_ahead.c readers/perf_script/script_event_line.c \
     readers/perf_script/script_frame_line.c readers/perf_script/script_lines.c readers/perf_script/script_parser.c \
     readers/perf_script/script_reader.c readers/perf_script/script_records.c \

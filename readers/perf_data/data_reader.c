@@ -1,16 +1,16 @@
 /* The reader of perf.data. */
-#include "data_addresses.h"
 #include "data_parser.h"
 #include "readers/code/script_frames.h"
+#include "readers/perf/perf_addresses.h"
 
 static void run(struct input *input, struct profile *profile, const struct reader_options *options) {
     struct perf_recording recording;
-    struct data_addresses addresses;
+    struct perf_addresses addresses;
     perf_recording_init(&recording, profile);
-    data_addresses_init(&addresses, &recording, input, options);
+    perf_addresses_init(&addresses, &recording, input, options);
     data_parse(input, perf_recording_sink(&recording), &recording.tallies, profile->failure);
     if (!failure_is_set(profile->failure)) perf_recording_finish(&recording, options->weight);
-    data_addresses_fini(&addresses);
+    perf_addresses_fini(&addresses);
     perf_recording_fini(&recording);
 }
 

@@ -4,7 +4,7 @@
 #include <sys/auxv.h>
 #include <sys/utsname.h>
 
-#include "readers/perf_data/data_unwind.h"
+#include "readers/perf/perf_unwind.h"
 #include "tests/support/unit_test.h"
 
 enum { VDSO_ADDRESS = 0x7000000, CALLER_ADDRESS = 0x400000, STACK_ADDRESS = 0x10000, PID = 5 };
@@ -12,22 +12,22 @@ enum { VDSO_ADDRESS = 0x7000000, CALLER_ADDRESS = 0x400000, STACK_ADDRESS = 0x10
 static struct {
     struct failure failure;
     struct profile profile;
-    struct data_code code;
-    struct data_unwind unwind;
+    struct perf_places code;
+    struct perf_unwind unwind;
 } test;
 
 static void set_up_with(const struct debug_folders *folders, struct text os_release) {
     profile_init(&test.profile, &test.failure);
-    data_code_init(&test.code, &test.profile, folders, &(struct jit_policy){0});
+    perf_places_init(&test.code, &test.profile, folders, &(struct jit_policy){0});
     test.code.system.identity.release = os_release;
-    data_unwind_init(&test.unwind, &test.code, &test.failure);
-    data_code_map(&test.code, &(struct code_map_record){PID, VDSO_ADDRESS, 0x10000, 0, TEXT("[vdso]"), TEXT("")});
-    data_code_map(&test.code, &(struct code_map_record){PID, CALLER_ADDRESS, 0x1000, 0, TEXT("/no/such"), TEXT("")});
+    perf_unwind_init(&test.unwind, &test.code, &test.failure);
+    perf_places_map(&test.code, &(struct code_map_record){PID, VDSO_ADDRESS, 0x10000, 0, TEXT("[vdso]"), TEXT("")});
+    perf_places_map(&test.code, &(struct code_map_record){PID, CALLER_ADDRESS, 0x1000, 0, TEXT("/no/such"), TEXT("")});
 }
 
 static void tear_down(void) {
-    data_unwind_fini(&test.unwind);
-    data_code_fini(&test.code);
+    perf_unwind_fini(&test.unwind);
+    perf_places_fini(&test.code);
     profile_fini(&test.profile);
 }
 
@@ -41,7 +41,7 @@ static size_t walk(uint64_t function_offset) {
                                          .registers = {(const char *)registers, sizeof registers},
                                          .bytes = {(const char *)stack, sizeof stack}};
     bool is_cut;
-    return data_unwind_walk(&test.unwind, PID, &copy, &is_cut);
+    return perf_unwind_walk(&test.unwind, PID, &copy, &is_cut);
 }
 
 static void walks_pass_through_the_vdso(void **state) {

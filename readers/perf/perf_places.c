@@ -1,11 +1,11 @@
-#include "data_code.h"
+#include "perf_places.h"
 
 #include <stdio.h>
 
 #include "libconvert/base/memory.h"
 #include "libconvert/profile/cut_stacks.h"
+#include "perf_callers.h"
 #include "readers/code/script_frames.h"
-#include "readers/perf/perf_callers.h"
 
 /* Keys are compared bytewise, so the structs must have no padding. */
 
@@ -15,7 +15,7 @@ struct file_key {
 };
 
 struct place_key {
-    uint32_t process; /* row of data_code.maps */
+    uint32_t process; /* row of perf_places.maps */
     uint32_t flags;
     uint64_t address;
 };
@@ -38,21 +38,21 @@ struct code_row {
     uint64_t generated; /* the jit_find of the address; 0: none, or the code is in a file */
 };
 
-void data_code_init(struct data_code *code, struct profile *profile, const struct debug_folders *folders,
-                    const struct jit_policy *policy) {
+void perf_places_init(struct perf_places *code, struct profile *profile, const struct debug_folders *folders,
+                      const struct jit_policy *policy) {
     struct failure *failure = profile->failure;
-    *code = (struct data_code){.profile = profile};
+    *code = (struct perf_places){.profile = profile};
     code_libraries_init(&code->libraries, profile);
     system_code_init(&code->system, folders, failure);
     jit_init(&code->jit, policy, failure);
     code_maps_init(&code->maps, failure);
     row_table_init(&code->file_keys, sizeof(struct file_key), failure);
-    column_init(&code->files, sizeof(struct data_file), failure);
+    column_init(&code->files, sizeof(struct perf_file), failure);
     row_table_init(&code->codes, sizeof(struct code_row), failure);
     stack_table_init(&code->stacks, failure);
 }
 
-void data_code_fini(struct data_code *code) {
+void perf_places_fini(struct perf_places *code) {
     code_libraries_fini(&code->libraries);
     system_code_fini(&code->system);
     jit_fini(&code->jit);
@@ -92,16 +92,16 @@ static struct text profile_path(struct text path, bool is_kernel, char *buffer, 
     return text_ends_with(path, deleted) ? text_slice(path, 0, path.bytes_count - deleted.bytes_count) : path;
 }
 
-static uint32_t intern_file(struct data_code *code, struct text path, struct text build_id, bool is_kernel) {
+static uint32_t intern_file(struct perf_places *code, struct text path, struct text build_id, bool is_kernel) {
     char buffer[128];
     struct file_key key = {strings_intern(&code->maps.texts, path), strings_intern(&code->maps.texts, build_id)};
     if (string_is_none(key.path) || string_is_none(key.build_id)) return ID_NONE;
     uint32_t row = row_table_intern(&code->file_keys, &key);
     if (row == ID_NONE || row < code->files.count) return row;
     struct text name = strings_copy(&code->maps.texts, profile_path(path, is_kernel, buffer, sizeof buffer));
-    struct data_file *file = column_push(&code->files);
+    struct perf_file *file = column_push(&code->files);
     if (!file) return ID_NONE;
-    *file = (struct data_file){.path = name,
+    *file = (struct perf_file){.path = name,
                                .real_path = strings_text(&code->maps.texts, key.path),
                                .build_id = strings_text(&code->maps.texts, key.build_id),
                                .library = code_libraries_intern(&code->libraries, name),
@@ -109,7 +109,7 @@ static uint32_t intern_file(struct data_code *code, struct text path, struct tex
     return row;
 }
 
-struct text data_code_build_id(struct data_code *code, const struct data_file *file) {
+struct text perf_places_build_id(struct perf_places *code, const struct perf_file *file) {
     if (file->build_id.bytes_count) return file->build_id;
     /* The list has the kernel's name without the symbol that perf appends to the name in its mapping. */
     struct text listed = code_maps_build_id(&code->maps, file->real_path);
@@ -124,7 +124,7 @@ static struct jit_process jit_process_of(int64_t pid) {
 
 /* Remembers the symbol that the kernel's mapping names and the symbol's address. The mapping's name is for example
  * "[kernel.kallsyms]_text", and its file offset is the address of "_text". */
-static void learn_kernel(struct data_code *code, const struct code_map_record *mapping) {
+static void learn_kernel(struct perf_places *code, const struct code_map_record *mapping) {
     if (mapping->pid != PID_KERNEL || !text_starts_with(mapping->path, code_kernel_name)) return;
     code->system.identity.reference =
         strings_copy(&code->maps.texts, text_from(mapping->path, code_kernel_name.bytes_count));
@@ -132,21 +132,21 @@ static void learn_kernel(struct data_code *code, const struct code_map_record *m
 }
 
 /* Tells what the recording says by now about the kernel's file. */
-static void identify_kernel(struct data_code *code) {
+static void identify_kernel(struct perf_places *code) {
     struct text *build_id = &code->system.identity.build_id;
     *build_id = (struct text){0};
     for (size_t i = 0; i < code->files.count && !build_id->bytes_count; i++) {
-        const struct data_file *file = column_at(&code->files, i);
-        if (text_equal(file->path, code_kernel_name)) *build_id = data_code_build_id(code, file);
+        const struct perf_file *file = column_at(&code->files, i);
+        if (text_equal(file->path, code_kernel_name)) *build_id = perf_places_build_id(code, file);
     }
 }
 
-void data_code_begin_kernel(struct data_code *code) {
+void perf_places_begin_kernel(struct perf_places *code) {
     identify_kernel(code);
     system_code_begin(&code->system);
 }
 
-void data_code_map(struct data_code *code, const struct code_map_record *mapping) {
+void perf_places_map(struct perf_places *code, const struct code_map_record *mapping) {
     learn_kernel(code, mapping);
     uint32_t file = intern_file(code, mapping->path, mapping->build_id, mapping->pid == PID_KERNEL);
     if (file != ID_NONE) code_maps_add(&code->maps, mapping, (uint64_t)file + 1);
@@ -155,14 +155,14 @@ void data_code_map(struct data_code *code, const struct code_map_record *mapping
     jit_offer(&code->jit, &process, mapping->path);
 }
 
-void data_code_unmap_kernel(struct data_code *code, uint64_t start, uint64_t size_bytes) {
+void perf_places_unmap_kernel(struct perf_places *code, uint64_t start, uint64_t size_bytes) {
     code_maps_add(&code->maps, &(struct code_map_record){.pid = PID_KERNEL, .start = start, .size_bytes = size_bytes},
                   0);
 }
 
 /* Returns the mapping of the kernel's address. The recorded one of the kernel itself ends with the code that stays in
  * memory: functions that ran at its start are behind it, and the first processor waits in a stack of them. */
-static const struct code_mapping *find_kernel_mapping(const struct data_code *code, uint64_t address) {
+static const struct code_mapping *find_kernel_mapping(const struct perf_places *code, uint64_t address) {
     static const uint64_t KERNEL_BYTES_MAX = 256 * 1024 * 1024;
     const struct code_maps *maps = &code->maps;
     const struct code_mapping *mapping = code_maps_find(maps, KERNEL_SPACE, address);
@@ -170,37 +170,37 @@ static const struct code_mapping *find_kernel_mapping(const struct data_code *co
     return mapping || !is_kernel ? mapping : code_maps_find(maps, KERNEL_SPACE, maps->kernel_start);
 }
 
-static const struct code_mapping *find_mapping(const struct data_code *code, uint32_t process, uint64_t address) {
+static const struct code_mapping *find_mapping(const struct perf_places *code, uint32_t process, uint64_t address) {
     return process == KERNEL_SPACE ? find_kernel_mapping(code, address) : code_maps_find(&code->maps, process, address);
 }
 
-const struct code_mapping *data_code_find(struct data_code *code, int64_t pid, uint64_t address) {
+const struct code_mapping *perf_places_find(struct perf_places *code, int64_t pid, uint64_t address) {
     uint32_t process = code_maps_process(&code->maps, pid);
     return process == ID_NONE ? NULL : find_mapping(code, process, address);
 }
 
 /* ---- Code. ---- */
 
-static uint64_t find_generated(struct data_code *code, int64_t pid, uint64_t address, int64_t time_ns) {
+static uint64_t find_generated(struct perf_places *code, int64_t pid, uint64_t address, int64_t time_ns) {
     const struct jit_process process = jit_process_of(pid);
     return pid > 0 ? jit_find(&code->jit, &process, address, time_ns) : 0;
 }
 
-static bool has_times(const struct data_code *code) { return code->profile->meta.is_clock_monotonic; }
+static bool has_times(const struct perf_places *code) { return code->profile->meta.is_clock_monotonic; }
 
 /* Returns the number of the code that was generated at the address up to now; 0: none, or the recording's times are not
  * those of jitdumps. */
-static uint64_t generated_now(struct data_code *code, uint32_t process, uint64_t address) {
+static uint64_t generated_now(struct perf_places *code, uint32_t process, uint64_t address) {
     if (process == KERNEL_SPACE || !has_times(code)) return 0;
     return find_generated(code, code_maps_process_at(&code->maps, process)->pid, address, code->now_ns);
 }
 
-void data_code_advance(struct data_code *code, int64_t time_ns) {
+void perf_places_advance(struct perf_places *code, int64_t time_ns) {
     code->now_ns = time_ns;
     if (has_times(code)) jit_advance(&code->jit, time_ns);
 }
 
-static struct code_row look_up(struct data_code *code, const struct place_key *key) {
+static struct code_row look_up(struct perf_places *code, const struct place_key *key) {
     int64_t pid = code_maps_process_at(&code->maps, key->process)->pid;
     bool steps_back = key->flags & ADDRESS_IS_RETURN && key->address;
     uint64_t address = key->address - steps_back;
@@ -213,9 +213,9 @@ static struct code_row look_up(struct data_code *code, const struct place_key *k
         if (!row.generated) row.flags = key->flags;
         return row;
     }
-    row.file = data_code_file_of(mapping);
+    row.file = perf_places_file_of(mapping);
     row.relative = address - mapping->address + mapping->offset;
-    const struct data_file *file = column_at(&code->files, row.file);
+    const struct perf_file *file = column_at(&code->files, row.file);
     if (file->library == ID_NONE || !code_libraries_at(&code->libraries, file->library)->is_file) {
         row.generated = generated_now(code, key->process, address);
         return row;
@@ -227,7 +227,7 @@ static struct code_row look_up(struct data_code *code, const struct place_key *k
 }
 
 /* Returns where the result for the place is stored. Other places may share it. NULL if memory ran out (latched). */
-static struct known_place *known_place_of(struct data_code *code, const struct place_key *key) {
+static struct known_place *known_place_of(struct perf_places *code, const struct place_key *key) {
     size_t count = (size_t)1 << KNOWN_PLACES_LOG2;
     if (!code->places) code->places = memory_allocate_zeroed(code->profile->failure, count, sizeof *code->places);
     if (!code->places) return NULL;
@@ -235,15 +235,15 @@ static struct known_place *known_place_of(struct data_code *code, const struct p
     return &code->places[mixed >> (64 - KNOWN_PLACES_LOG2)];
 }
 
-static uint32_t epoch_of(const struct data_code *code, uint32_t process) {
+static uint32_t epoch_of(const struct perf_places *code, uint32_t process) {
     return code_maps_process_at(&code->maps, process)->epoch;
 }
 
-uint64_t data_code_moment(const struct data_code *code, uint32_t process) {
+uint64_t perf_places_moment(const struct perf_places *code, uint32_t process) {
     return (uint64_t)epoch_of(code, process) + epoch_of(code, KERNEL_SPACE) + code->jit.moment;
 }
 
-uint32_t data_code_row(struct data_code *code, uint32_t process, uint64_t address, uint32_t flags) {
+uint32_t perf_places_row(struct perf_places *code, uint32_t process, uint64_t address, uint32_t flags) {
     const struct place_key key = {flags & ADDRESS_IS_KERNEL ? KERNEL_SPACE : process, flags, address};
     struct known_place *known = known_place_of(code, &key);
     if (!known) return ID_NONE;
@@ -255,7 +255,7 @@ uint32_t data_code_row(struct data_code *code, uint32_t process, uint64_t addres
     return known->row;
 }
 
-uint32_t data_code_stack(struct data_code *code, uint32_t caller, uint32_t row) {
+uint32_t perf_places_stack(struct perf_places *code, uint32_t caller, uint32_t row) {
     if (row == ID_NONE) return caller;
     return stack_table_intern(&code->stacks, (stack_id){caller}, (frame_id){row}).index;
 }
@@ -264,11 +264,11 @@ uint32_t data_code_stack(struct data_code *code, uint32_t caller, uint32_t row) 
 
 /* What is known about one code row while its frame is made. */
 struct frame_making {
-    struct data_code *code;
+    struct perf_places *code;
     struct profile *profile;
     const struct code_row *row;
     struct code_library *library; /* the unknown library if the row has no file */
-    struct data_file *file;       /* NULL: none */
+    struct perf_file *file;       /* NULL: none */
     enum code_kind kind;
     struct code_name name; /* empty: unknown */
 };
@@ -278,9 +278,9 @@ static bool is_known_address(const struct frame_making *making) {
 }
 
 static lib_id lib_of(const struct frame_making *making) {
-    struct data_file *file = making->file;
+    struct perf_file *file = making->file;
     if (lib_is_none(file->lib))
-        file->lib = libs_intern(&making->profile->libs, file->path, data_code_build_id(making->code, file));
+        file->lib = libs_intern(&making->profile->libs, file->path, perf_places_build_id(making->code, file));
     return file->lib;
 }
 
@@ -326,7 +326,7 @@ static void set_place(const struct frame_making *making, struct frame *frame) {
                                                  profile_string(making->profile, making->name.name));
 }
 
-static bool is_module(const struct data_file *file) {
+static bool is_module(const struct perf_file *file) {
     return is_module_path(file->real_path) ||
            (text_starts_with(file->path, TEXT("[")) && !text_equal(file->path, code_kernel_name));
 }
@@ -335,7 +335,7 @@ static void find_in_module(struct frame_making *making) {
     const struct code_row *row = making->row;
     const struct kernel_module module = {.name = making->file->path,
                                          .path = making->file->real_path,
-                                         .build_id = data_code_build_id(making->code, making->file),
+                                         .build_id = perf_places_build_id(making->code, making->file),
                                          .address = row->address - row->relative};
     system_code_find_in_module(&making->code->system, &module, row->address, &making->name);
 }
@@ -343,7 +343,7 @@ static void find_in_module(struct frame_making *making) {
 /* Without times, the last code that the process generated at the address counts. */
 static void name_generated(struct frame_making *making) {
     const struct code_row *row = making->row;
-    struct data_code *code = making->code;
+    struct perf_places *code = making->code;
     bool is_timed = row->generated || has_times(code);
     uint64_t number = is_timed ? row->generated : find_generated(code, row->pid, row->address, INT64_MAX);
     if (!number) return;
@@ -372,7 +372,7 @@ static void find_name(struct frame_making *making) {
         return;
     }
     if (making->file && text_equal(making->file->path, vdso_name)) {
-        struct text build_id = data_code_build_id(making->code, making->file);
+        struct text build_id = perf_places_build_id(making->code, making->file);
         system_code_find_in_vdso(system, build_id, row->relative, &making->name);
         return;
     }
@@ -384,7 +384,7 @@ static frame_id cut_frame(struct profile *profile) {
     return profile_named_frame(profile, TEXT(TRUNCATED_STACK_NAME), (struct category_pair){0});
 }
 
-static frame_id make_frame(struct data_code *code, const struct code_row *row) {
+static frame_id make_frame(struct perf_places *code, const struct code_row *row) {
     if (row->flags & ADDRESS_IS_CUT) return cut_frame(code->profile);
     struct frame_making making = {.code = code, .profile = code->profile, .row = row};
     making.file = row->file == ID_NONE ? NULL : column_at(&code->files, row->file);
@@ -402,7 +402,7 @@ static frame_id make_frame(struct data_code *code, const struct code_row *row) {
     return profile_frame(code->profile, &frame);
 }
 
-static frame_id *make_frames(struct data_code *code) {
+static frame_id *make_frames(struct perf_places *code) {
     struct failure *failure = code->profile->failure;
     uint32_t count = row_table_count(&code->codes);
     frame_id *frames = memory_allocate(failure, count * sizeof *frames);
@@ -411,7 +411,7 @@ static frame_id *make_frames(struct data_code *code) {
     return frames;
 }
 
-stack_id *data_code_finish(struct data_code *code) {
+stack_id *perf_places_finish(struct perf_places *code) {
     /* Memory that is not needed any more is freed before frames and stacks take it. */
     memory_free(code->places);
     code->places = NULL;

@@ -1,27 +1,27 @@
-#include "data_unwind.h"
+#include "perf_unwind.h"
 
 #include "libconvert/base/memory.h"
-#include "readers/perf/perf_cursor.h"
+#include "perf_cursor.h"
 
 /* Limits of a walk. A copied stack has less than 64 KiB, and each frame takes at least 16 bytes. */
 enum { FRAMES_MAX = 4096, REGISTERS_MAX = 64 };
 
-void data_unwind_init(struct data_unwind *unwind, struct data_code *code, struct failure *failure) {
-    *unwind = (struct data_unwind){.code = code, .failure = failure};
+void perf_unwind_init(struct perf_unwind *unwind, struct perf_places *code, struct failure *failure) {
+    *unwind = (struct perf_unwind){.code = code, .failure = failure};
     column_init(&unwind->files, sizeof(struct unwind_file *), failure);
 }
 
-void data_unwind_fini(struct data_unwind *unwind) {
+void perf_unwind_fini(struct perf_unwind *unwind) {
     unwinder_destroy(unwind->unwinder);
     column_fini(&unwind->files);
     memory_free(unwind->frames);
-    *unwind = (struct data_unwind){0};
+    *unwind = (struct perf_unwind){0};
 }
 
 /* ---- Files. ---- */
 
 /* Returns where the unwinder's file for that row is stored. Returns NULL if memory ran out (latched). */
-static struct unwind_file **file_slot(struct data_unwind *unwind, uint32_t row) {
+static struct unwind_file **file_slot(struct perf_unwind *unwind, uint32_t row) {
     while (row >= unwind->files.count) {
         struct unwind_file **added = column_push(&unwind->files);
         if (!added) return NULL;
@@ -31,37 +31,37 @@ static struct unwind_file **file_slot(struct data_unwind *unwind, uint32_t row) 
 }
 
 /* Returns the unwinder's file for the vDSO; NULL if it was not found. */
-static struct unwind_file *add_vdso(struct data_unwind *unwind, struct text build_id) {
+static struct unwind_file *add_vdso(struct perf_unwind *unwind, struct text build_id) {
     struct text image = system_code_vdso(&unwind->code->system, build_id);
     return image.bytes_count ? unwinder_add_bytes(unwind->unwinder, image) : NULL;
 }
 
 /* Returns the unwinder's file for that row; NULL if the file cannot have call frame information. */
-static struct unwind_file *find_file(struct data_unwind *unwind, uint32_t row) {
-    struct data_code *code = unwind->code;
-    const struct data_file *file = column_at(&code->files, row);
+static struct unwind_file *find_file(struct perf_unwind *unwind, uint32_t row) {
+    struct perf_places *code = unwind->code;
+    const struct perf_file *file = column_at(&code->files, row);
     if (file->library == ID_NONE || !code_libraries_at(&code->libraries, file->library)->is_file) return NULL;
     struct unwind_file **slot = file_slot(unwind, row);
     if (!slot || *slot) return slot ? *slot : NULL;
-    struct text build_id = data_code_build_id(code, file);
+    struct text build_id = perf_places_build_id(code, file);
     if (text_equal(file->path, vdso_name)) return *slot = add_vdso(unwind, build_id);
     const struct lib lib = {.name = text_base_name(file->path), .path = file->path, .code_id = build_id};
     return *slot = unwinder_add_library(unwind->unwinder, &lib);
 }
 
 struct mapping_search {
-    struct data_unwind *unwind;
+    struct perf_unwind *unwind;
     int64_t pid;
 };
 
 static bool find_mapping(void *context, uint64_t address, struct unwind_mapping *out) {
     const struct mapping_search *search = context;
-    const struct code_mapping *mapping = data_code_find(search->unwind->code, search->pid, address);
+    const struct code_mapping *mapping = perf_places_find(search->unwind->code, search->pid, address);
     if (!mapping) return false;
     *out = (struct unwind_mapping){.start = mapping->address,
                                    .end = mapping->address + mapping->size_bytes,
                                    .file_offset = mapping->offset,
-                                   .file = find_file(search->unwind, data_code_file_of(mapping))};
+                                   .file = find_file(search->unwind, perf_places_file_of(mapping))};
     return true;
 }
 
@@ -72,7 +72,7 @@ static enum unwinder_machine machine_of(const struct perf_stack_copy *copy) {
     return copy->registers_mask >> 32 & 1 ? UNWINDER_AARCH64 : UNWINDER_X86_64;
 }
 
-static bool prepare(struct data_unwind *unwind, enum unwinder_machine machine) {
+static bool prepare(struct perf_unwind *unwind, enum unwinder_machine machine) {
     const struct unwinder_options options = {
         .machine = machine, .folders = unwind->code->system.folders, .failure = unwind->failure};
     if (!unwind->unwinder) unwind->unwinder = unwinder_create(&options);
@@ -80,7 +80,7 @@ static bool prepare(struct data_unwind *unwind, enum unwinder_machine machine) {
     return unwind->unwinder && unwind->frames;
 }
 
-size_t data_unwind_walk(struct data_unwind *unwind, int64_t pid, const struct perf_stack_copy *copy, bool *is_cut) {
+size_t perf_unwind_walk(struct perf_unwind *unwind, int64_t pid, const struct perf_stack_copy *copy, bool *is_cut) {
     uint64_t values[REGISTERS_MAX];
     size_t value_count = copy->registers.bytes_count / sizeof *values;
     enum unwinder_machine machine = machine_of(copy);
@@ -101,7 +101,7 @@ size_t data_unwind_walk(struct data_unwind *unwind, int64_t pid, const struct pe
     return count;
 }
 
-void data_unwind_enter_losses(const struct data_unwind *unwind, struct ledger *ledger) {
+void perf_unwind_enter_losses(const struct perf_unwind *unwind, struct ledger *ledger) {
     static const char *const causes[UNWIND_LOSS_COUNT] = {
         [UNWIND_LOSS_NO_PROCESS] =
             "callers in a copied stack: no process could be started that reads call frame "

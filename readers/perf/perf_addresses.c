@@ -1,0 +1,139 @@
+#include "perf_addresses.h"
+
+#include "libconvert/base/memory.h"
+
+/* ---- Records. ---- */
+
+static void use_mapping(struct perf_addresses *addresses, const struct perf_record *record) {
+    const struct code_map_record mapping = {.pid = record->pid,
+                                            .start = record->mapping.start,
+                                            .size_bytes = record->mapping.size_bytes,
+                                            .file_offset = record->mapping.file_offset,
+                                            .path = record->name,
+                                            .build_id = record->text};
+    perf_places_map(&addresses->code, &mapping);
+}
+
+static void use(void *context, const struct perf_record *record) {
+    struct perf_addresses *addresses = context;
+    struct perf_places *code = &addresses->code;
+    if (record->time_ns != TIME_NONE) perf_places_advance(code, record->time_ns);
+    switch (record->type) {
+        case PERF_MAPPING:
+            use_mapping(addresses, record);
+            break;
+        case PERF_UNMAPPING:
+            perf_places_unmap_kernel(code, record->mapping.start, record->mapping.size_bytes);
+            break;
+        case PERF_FORK:
+            code_maps_fork(&code->maps, record->pid, record->fork.parent_pid, record->fork.is_synthesized);
+            break;
+        case PERF_BUILD_ID:
+            code_maps_set_build_id(&code->maps, record->name, record->text);
+            break;
+        case PERF_HEADER:
+            if (text_equal(record->name, TEXT("os release")))
+                code->system.identity.release = arena_copy(&addresses->texts, record->text);
+            break;
+        default:
+            break;
+    }
+}
+
+/* ---- Stacks. ---- */
+
+/* Makes room for the addresses of a stack. Returns false if memory ran out (latched). */
+static bool reserve_places(struct perf_addresses *addresses, size_t count) {
+    if (count <= addresses->place_capacity) return true;
+    struct perf_place *places =
+        memory_resize(addresses->recording->profile->failure, addresses->places, count * sizeof *places);
+    if (!places) return false;
+    addresses->places = places;
+    addresses->place_capacity = count;
+    return true;
+}
+
+/* Returns how many addresses there are with what is further out in the copied stack, and sets *places to them. The
+ * callchain of such samples has no user part. */
+static size_t walk(struct perf_addresses *addresses, const struct perf_record *record,
+                   const struct perf_place **places) {
+    const struct perf_sample *sample = &record->sample;
+    bool is_cut;
+    size_t count = sample->place_count;
+    size_t walked_count = perf_unwind_walk(&addresses->unwind, record->pid, sample->copy, &is_cut);
+    if (!reserve_places(addresses, count + walked_count + 1)) return 0;
+    if (count) memcpy(addresses->places, sample->places, count * sizeof *sample->places);
+    for (size_t i = 0; i < walked_count; i++) {
+        const struct unwound_frame *frame = &addresses->unwind.frames[i];
+        addresses->places[count++] = (struct perf_place){frame->address, frame->is_exact ? 0 : ADDRESS_IS_RETURN};
+    }
+    if (is_cut) addresses->places[count++] = (struct perf_place){0, ADDRESS_IS_CUT};
+    perf_tally(&addresses->recording->tallies, TALLY_CUT_STACK, is_cut, record->position);
+    *places = addresses->places;
+    return count;
+}
+
+static stack_id add_stack(void *context, const struct perf_record *record, int64_t pid) {
+    (void)pid;
+    struct perf_addresses *addresses = context;
+    const struct perf_sample *sample = &record->sample;
+    const struct perf_place *places = sample->places;
+    /* The sample's own time counts, though it comes to `use` later. */
+    if (record->time_ns != TIME_NONE) perf_places_advance(&addresses->code, record->time_ns);
+    if (sample->is_in_kernel && addresses->has_threads && !addresses->code.system.is_begun)
+        perf_places_begin_kernel(&addresses->code);
+    size_t count = sample->copy ? walk(addresses, record, &places) : sample->place_count;
+    if (!count && sample->only) {
+        places = sample->only;
+        count = 1;
+    }
+    return (stack_id){perf_place_stacks_row(&addresses->stacks, record->pid, record->tid, places, count)};
+}
+
+/* ---- The code of a recording. ---- */
+
+static stack_id *finish(void *context) {
+    struct perf_addresses *addresses = context;
+    struct perf_tallies *tallies = &addresses->recording->tallies;
+    struct ledger *ledger = &addresses->recording->profile->ledger;
+    const uint64_t *notes = addresses->code.jit.notes;
+    /* All records have been used. What is left needs other memory. */
+    perf_unwind_enter_losses(&addresses->unwind, ledger);
+    perf_unwind_fini(&addresses->unwind);
+    stack_id *stacks = perf_places_finish(&addresses->code);
+    uint64_t unread_count = addresses->code.system.kernel.unread_count;
+    system_code_fini(&addresses->code.system);
+    ledger_read(ledger, LEDGER_VALUES, unread_count);
+    ledger_enter(ledger, LEDGER_VALUES, LEDGER_LOST,
+                 TEXT("symbols of the kernel or a module: the process that reads them could not be started, or ended"),
+                 unread_count, NULL);
+    perf_tally(tallies, TALLY_JIT_REFUSED, notes[JIT_NOTE_OWNER] + notes[JIT_NOTE_KIND] + notes[JIT_NOTE_SIZE],
+               (struct position){0});
+    perf_tally(tallies, TALLY_JIT_DAMAGED, notes[JIT_NOTE_DAMAGED], (struct position){0});
+    addresses->recording->has_libraries = true;
+    return stacks;
+}
+
+void perf_addresses_init(struct perf_addresses *addresses, struct perf_recording *recording, const struct input *input,
+                         const struct reader_options *options) {
+    struct failure *failure = recording->profile->failure;
+    const struct debug_folders *folders = options->ignores_code_files ? NULL : options->debug_folders;
+    struct jit_policy policy = {.map_folder = options->perf_map_folder, .opens_files = folders};
+    if (folders) policy.sysroot = folders->sysroot;
+    policy.has_owner = input_owner(input, &policy.owner);
+    *addresses = (struct perf_addresses){.recording = recording, .has_threads = options->job_count > 1};
+    perf_places_init(&addresses->code, recording->profile, folders, &policy);
+    addresses->code.system.identity.recording = input;
+    perf_place_stacks_init(&addresses->stacks, &addresses->code);
+    perf_unwind_init(&addresses->unwind, &addresses->code, failure);
+    arena_init(&addresses->texts, failure);
+    recording->code = (struct perf_code){addresses, use, add_stack, finish, &addresses->code.stacks};
+}
+
+void perf_addresses_fini(struct perf_addresses *addresses) {
+    perf_place_stacks_fini(&addresses->stacks);
+    perf_unwind_fini(&addresses->unwind);
+    perf_places_fini(&addresses->code);
+    arena_fini(&addresses->texts);
+    memory_free(addresses->places);
+}
