@@ -57,12 +57,12 @@ static bool reserve_places(struct perf_addresses *addresses, size_t count) {
  * callchain of such samples has no user part. */
 static size_t walk(struct perf_addresses *addresses, const struct perf_record *record,
                    const struct perf_place **places) {
-    const struct perf_sample *sample = &record->sample;
+    const struct perf_address_stack *stack = record->sample.addresses;
     bool is_cut;
-    size_t count = sample->place_count;
-    size_t walked_count = perf_unwind_walk(&addresses->unwind, record->pid, sample->copy, &is_cut);
+    size_t count = stack->place_count;
+    size_t walked_count = perf_unwind_walk(&addresses->unwind, record->pid, stack->copy, &is_cut);
     if (!reserve_places(addresses, count + walked_count + 1)) return 0;
-    if (count) memcpy(addresses->places, sample->places, count * sizeof *sample->places);
+    if (count) memcpy(addresses->places, stack->places, count * sizeof *stack->places);
     for (size_t i = 0; i < walked_count; i++) {
         const struct unwound_frame *frame = &addresses->unwind.frames[i];
         addresses->places[count++] = (struct perf_place){frame->address, frame->is_exact ? 0 : ADDRESS_IS_RETURN};
@@ -76,15 +76,15 @@ static size_t walk(struct perf_addresses *addresses, const struct perf_record *r
 static stack_id add_stack(void *context, const struct perf_record *record, int64_t pid) {
     (void)pid;
     struct perf_addresses *addresses = context;
-    const struct perf_sample *sample = &record->sample;
-    const struct perf_place *places = sample->places;
+    const struct perf_address_stack *stack = record->sample.addresses;
+    const struct perf_place *places = stack->places;
     /* The sample's own time counts, though it comes to `use` later. */
     if (record->time_ns != TIME_NONE) perf_places_advance(&addresses->code, record->time_ns);
-    if (sample->is_in_kernel && addresses->has_threads && !addresses->code.system.is_begun)
+    if (stack->is_in_kernel && addresses->has_threads && !addresses->code.system.is_begun)
         perf_places_begin_kernel(&addresses->code);
-    size_t count = sample->copy ? walk(addresses, record, &places) : sample->place_count;
-    if (!count && sample->only) {
-        places = sample->only;
+    size_t count = stack->copy ? walk(addresses, record, &places) : stack->place_count;
+    if (!count && stack->only) {
+        places = stack->only;
         count = 1;
     }
     return (stack_id){perf_place_stacks_row(&addresses->stacks, record->pid, record->tid, places, count)};

@@ -136,25 +136,29 @@ struct perf_stack_copy {
     struct text bytes;     /* only the valid ones */
 };
 
+struct perf_address_stack {
+    const struct perf_place *places; /* innermost first */
+    uint32_t place_count;
+    bool is_in_kernel;                  /* the sample was taken in kernel code */
+    const struct perf_stack_copy *copy; /* has what is further out; NULL: nothing is */
+    const struct perf_place *only;      /* the stack if there is no other address; NULL: there is none */
+};
+
 /* Of a sample, the record's text is the payload of a tracepoint. A stack consists of lines or of addresses. */
 struct perf_sample {
     uint32_t event;    /* ID_NONE: the sample counts for no event */
-    bool is_repeated;  /* the sample before, which counts for another event as well */
     int32_t processor; /* -1: unknown */
-    bool has_period;
     uint64_t period;
-    bool is_raw;           /* the payload is laid out as the formats say, not text */
-    bool has_stack;        /* the stack is more than an address */
     uint64_t cgroup;       /* id of the control group; 0: unknown */
     uint64_t cookie;       /* of the user stack that follows later, or of this user stack; 0: none */
-    bool is_interrupted;   /* user code was interrupted: what there is of the stack stands in for the user stack */
     const uint32_t *lines; /* numbers of the stack's lines, innermost frame first */
     uint32_t line_count;
-    uint32_t place_count;
-    const struct perf_place *places;    /* addresses of the stack, innermost first */
-    const struct perf_stack_copy *copy; /* has what is further out; NULL: nothing is */
-    const struct perf_place *only;      /* the stack if there is no other address; NULL: there is none */
-    bool is_in_kernel;                  /* the sample was taken in kernel code */
+    bool has_period;
+    bool is_raw;         /* the payload is laid out as the formats say, not text */
+    bool has_stack;      /* the stack is more than an address */
+    bool is_repeated;    /* the sample before, which counts for another event as well */
+    bool is_interrupted; /* user code was interrupted: what there is of the stack stands in for the user stack */
+    const struct perf_address_stack *addresses; /* NULL: the stack consists of lines */
 };
 
 struct perf_switch {

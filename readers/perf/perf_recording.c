@@ -274,7 +274,7 @@ static void begin_sample(struct perf_recording *recording, const struct perf_occ
     if (sample->cgroup) perf_activity_set_cgroup(&recording->activity, task, sample->cgroup, occurrence->time_ns);
     perf_tally(&recording->tallies, TALLY_CPU, sample->processor >= 0, record->position);
     recording->has_stacks |= sample->has_stack;
-    recording->has_copies |= sample->copy != NULL;
+    recording->has_copies |= sample->addresses && sample->addresses->copy;
     recording->last_stack = recording->code.add_stack(recording->code.context, record, pid_of_maps(task));
 }
 

@@ -116,19 +116,18 @@ static void push_branch_calls(struct data_parser *parser, const struct data_samp
 }
 
 /* Parses the stack of a sample, but for what is further out in the copied stack. */
-static void parse_stack(struct data_parser *parser, const struct data_record *record, const struct data_sample *sample,
-                        struct perf_record *out) {
+static struct perf_address_stack parse_stack(struct data_parser *parser, const struct data_record *record,
+                                             const struct data_sample *sample, struct perf_record *out) {
     parser->place_count = 0;
     push_callchain(parser, record, sample->callchain, has_branch_calls(sample), out);
     if (has_branch_calls(sample))
         push_branch_calls(parser, sample);
     else if (sample->branches.bytes_count)
         data_tally(parser, TALLY_BRANCHES, 1, record->offset);
-    out->sample.places = parser->places;
-    out->sample.place_count = parser->place_count;
-    out->sample.has_stack = sample->attr->sample_type & SAMPLE_CALLCHAIN;
     out->sample.is_interrupted = out->sample.cookie && !parser->place_count;
-    out->sample.is_in_kernel = mode_flags(record) & ADDRESS_IS_KERNEL;
+    return (struct perf_address_stack){.places = parser->places,
+                                       .place_count = parser->place_count,
+                                       .is_in_kernel = mode_flags(record) & ADDRESS_IS_KERNEL};
 }
 
 /* ---- Events. ---- */
@@ -172,11 +171,13 @@ void data_samples_use(struct data_parser *parser, const struct data_record *reco
                              .has_period = fields & SAMPLE_PERIOD,
                              .period = sample.period,
                              .is_raw = true,
-                             .cgroup = sample.cgroup,
-                             .copy = fields & SAMPLE_STACK_USER ? &copy : NULL,
-                             .only = fields & SAMPLE_IP ? &only : NULL};
+                             .has_stack = fields & SAMPLE_CALLCHAIN,
+                             .cgroup = sample.cgroup};
     data_tally(parser, TALLY_ADDRESS, sample.address || fields & MEMORY_FIELDS, record->offset);
-    parse_stack(parser, record, &sample, out);
+    struct perf_address_stack stack = parse_stack(parser, record, &sample, out);
+    if (fields & SAMPLE_STACK_USER) stack.copy = &copy;
+    if (fields & SAMPLE_IP) stack.only = &only;
+    out->sample.addresses = &stack;
     if (fields & SAMPLE_READ && (attr->read_format & READ_ID || sample.id))
         emit_counted(parser, &sample, out);
     else
@@ -190,7 +191,7 @@ void data_samples_use_user_stack(struct data_parser *parser, const struct data_r
     push_callchain(parser, record, chain, false, out);
     out->type = PERF_USER_STACK;
     out->sample.cookie = cookie;
-    out->sample.places = parser->places;
-    out->sample.place_count = parser->place_count;
+    const struct perf_address_stack stack = {.places = parser->places, .place_count = parser->place_count};
+    out->sample.addresses = &stack;
     perf_emit(parser->sink, out);
 }

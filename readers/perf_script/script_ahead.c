@@ -9,7 +9,7 @@
 
 enum {
     BLOCK_BYTES = 128 * 1024, /* what is made of a block fits into the second-level cache */
-    BLOCKS_MAX = 4,           /* bounds memory: records can take ten times as much as their text */
+    BLOCKS_MAX = 8,           /* bounds memory: records can take ten times as much as their text */
     BLOCKS_FOR_THREAD = 8,    /* a smaller input is read in less time than a thread saves */
     CACHE_LINE_BYTES = 64
 };
