@@ -76,10 +76,14 @@ struct text perf_programs_busiest(struct perf_tasks *tasks) {
     return busiest;
 }
 
-void perf_programs_name_process(struct perf_tasks *tasks, struct perf_task *task) {
+static void name_process(struct perf_tasks *tasks, struct perf_task *task) {
     struct profile *profile = tasks->profile;
     const struct thread *thread = profile_thread_at(profile, task->thread);
     if (!string_is_none(task->first_program)) note_program(tasks, task);
     if (task->pid != perf_tasks_tid(tasks, task) || string_is_none(task->last_program)) return;
     profile_process_at(profile, thread->process)->name = strings_text(&profile->texts, task->last_program);
+}
+
+void perf_programs_name_processes(struct perf_tasks *tasks) {
+    for (size_t i = 0; i < tasks->rows.count; i++) name_process(tasks, column_at(&tasks->rows, i));
 }

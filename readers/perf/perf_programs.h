@@ -21,7 +21,8 @@ struct text perf_programs_last(const struct perf_tasks *tasks, struct text name)
  * without pids. Empty if there is none. Call it after perf_tasks_finish. */
 struct text perf_programs_busiest(struct perf_tasks *tasks);
 
-/* Names the process of a main thread after the program that it executes at the end, if that is known. */
-void perf_programs_name_process(struct perf_tasks *tasks, struct perf_task *task);
+/* Names the processes after the programs that they execute at the end, if those are known. Call it after
+ * perf_tasks_finish. */
+void perf_programs_name_processes(struct perf_tasks *tasks);
 
 #endif

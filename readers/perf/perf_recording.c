@@ -27,6 +27,7 @@ void perf_recording_init(struct perf_recording *recording, struct profile *profi
 }
 
 void perf_recording_fini(struct perf_recording *recording) {
+    perf_deferred_free(&recording->tasks);
     perf_tasks_fini(&recording->tasks);
     perf_events_fini(&recording->events);
     perf_activity_fini(&recording->activity);
@@ -457,6 +458,8 @@ void perf_recording_finish(struct perf_recording *recording, enum gecko_convert_
     perf_activity_finish(&recording->activity, &recording->tasks, recording->last_time_ns);
     perf_events_enter(&recording->events, chosen, profile);
     perf_tasks_finish(&recording->tasks, chosen);
+    if (failure_is_set(profile->failure)) return;
+    perf_programs_name_processes(&recording->tasks);
     if (recording->has_libraries) perf_callers_drop(profile);
     if (recording->has_stacks) perf_cut_stacks_note(profile, recording->has_copies);
     profile->meta.product = profile->meta.product.bytes_count

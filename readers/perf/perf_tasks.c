@@ -2,8 +2,6 @@
 
 #include <inttypes.h>
 
-#include "perf_deferred.h"
-#include "perf_programs.h"
 
 struct tid_key {
     int64_t id;
@@ -38,7 +36,6 @@ void perf_tasks_init(struct perf_tasks *tasks, struct profile *profile) {
 }
 
 void perf_tasks_fini(struct perf_tasks *tasks) {
-    perf_deferred_free(tasks);
     for (size_t i = 0; i < tasks->series.count; i++)
         samples_fini(&((struct perf_series *)column_at(&tasks->series, i))->samples);
     column_fini(&tasks->rows);
@@ -335,14 +332,13 @@ void perf_tasks_finish(struct perf_tasks *tasks, uint32_t event) {
     if (!tasks->has_records) start_threads_with_content(tasks);
     move_samples(tasks, event);
     for (size_t i = 0; i < tasks->rows.count; i++) {
-        struct perf_task *task = column_at(&tasks->rows, i);
+        const struct perf_task *task = column_at(&tasks->rows, i);
         struct thread *thread = profile_thread_at(profile, task->thread);
         if (process_is_none(thread->process)) {
             const process_id *unknown = process_slot(tasks, PID_UNKNOWN, task->machine);
             if (!unknown) return;
             thread->process = *unknown;
         }
-        perf_programs_name_process(tasks, task);
     }
     end_processes(tasks);
 }

@@ -32,7 +32,7 @@ struct perf_task {
     uint64_t cgroup;                 /* 0: unknown */
     int64_t last_time_ns;            /* time of its last sample; TIME_NONE until there is one */
     struct perf_series *last_series; /* series of its last sample; NULL until there is one */
-    struct perf_deferred *deferred;  /* owned: samples that wait for their user stacks, newest first */
+    struct perf_deferred *deferred;  /* samples that wait for their user stacks, newest first: see perf_deferred.h */
 };
 
 /* A tid that was looked up lately. */
