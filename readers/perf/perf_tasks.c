@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 
-
 struct tid_key {
     int64_t id;
     uint32_t machine;
