@@ -83,10 +83,7 @@ static void use_fork(struct perf_recording *recording, const struct perf_record 
 }
 
 static void use_exit(struct perf_recording *recording, const struct perf_record *record) {
-    /* In a perf.data without times, tasks end at its start. */
-    bool is_timeless = record->time_ns == TIME_NONE && !record->position.line;
-    int64_t time_ns = is_timeless ? 0 : time_of(recording, record);
-    perf_tasks_exit(&recording->tasks, record->machine, record->pid, record->tid, time_ns);
+    perf_tasks_exit(&recording->tasks, record->machine, record->pid, record->tid, time_of(recording, record));
 }
 
 static void use_mapping(struct perf_recording *recording, const struct perf_record *record) {
