@@ -17,6 +17,7 @@ static bool needs_value(const struct option *option) { return takes_value(option
 
 struct argument_reader {
     const struct option_table *table;
+    unsigned command;
     char *values; /* the struct that contains the targets */
     struct failure *failure;
     char *const *next;
@@ -157,32 +158,43 @@ static size_t edit_distance(struct text a, const char *b) {
     return distances[b_count];
 }
 
+/* Returns the option of the command that follows `option`; the first one for NULL, and NULL after the last. */
+static const struct option *next_option(const struct option_table *table, unsigned command,
+                                        const struct option *option) {
+    const struct option *end = table->options + table->option_count;
+    for (option = option ? option + 1 : table->options; option < end; option++)
+        if (option->commands & command) return option;
+    return NULL;
+}
+
 /* Returns the option that was probably meant; NULL if no name is similar. */
-static const struct option *nearest_option(const struct option_table *table, struct text name) {
+static const struct option *nearest_option(const struct argument_reader *reader, struct text name) {
     enum { DISTANCE_MAX = 2 };
     if (name.bytes_count > OPTION_NAME_BYTES_MAX) return NULL;
     const struct option *nearest = NULL;
     size_t least = DISTANCE_MAX + 1;
-    for (size_t i = 0; i < table->option_count; i++) {
-        bool is_start = name.bytes_count >= DISTANCE_MAX && text_starts_with(text_of(table->options[i].name), name);
-        size_t distance = is_start ? 1 : edit_distance(name, table->options[i].name);
-        if (distance >= least || distance >= strlen(table->options[i].name)) continue;
+    for (const struct option *option = NULL; (option = next_option(reader->table, reader->command, option));) {
+        bool is_start = name.bytes_count >= DISTANCE_MAX && text_starts_with(text_of(option->name), name);
+        size_t distance = is_start ? 1 : edit_distance(name, option->name);
+        if (distance >= least || distance >= strlen(option->name)) continue;
         least = distance;
-        nearest = &table->options[i];
+        nearest = option;
     }
     return nearest;
 }
 
-static const struct option *find_option(const struct option_table *table, struct text name) {
-    for (size_t i = 0; i < table->option_count; i++)
-        if (text_equal(text_of(table->options[i].name), name)) return &table->options[i];
-    return NULL;
+static const struct option *find_option(const struct argument_reader *reader, struct text name) {
+    const struct option *option = NULL;
+    while ((option = next_option(reader->table, reader->command, option)) && !text_equal(text_of(option->name), name)) {
+    }
+    return option;
 }
 
-static const struct option *find_letter(const struct option_table *table, char letter) {
-    for (size_t i = 0; i < table->option_count; i++)
-        if (letter && table->options[i].letter == letter) return &table->options[i];
-    return NULL;
+static const struct option *find_letter(const struct argument_reader *reader, char letter) {
+    const struct option *option = NULL;
+    while ((option = next_option(reader->table, reader->command, option)) && option->letter != letter) {
+    }
+    return option;
 }
 
 static void read_long(struct argument_reader *reader, const char *argument) {
@@ -190,9 +202,9 @@ static void read_long(struct argument_reader *reader, const char *argument) {
     size_t equals = text_find(body, '=');
     struct text name = text_slice(body, 0, equals);
     bool has_value = equals < body.bytes_count;
-    const struct option *option = find_option(reader->table, name);
+    const struct option *option = find_option(reader, name);
     if (!option) {
-        const struct option *nearest = nearest_option(reader->table, name);
+        const struct option *nearest = nearest_option(reader, name);
         failure_set(reader->failure, FAILURE_USAGE, "unknown option '--%.*s'%s%s%s", (int)name.bytes_count, name.bytes,
                     nearest ? "; did you mean '--" : "", nearest ? nearest->name : "", nearest ? "'?" : "");
     } else if (has_value && !takes_value(option)) {
@@ -209,7 +221,7 @@ static void read_long(struct argument_reader *reader, const char *argument) {
 /* Reads options given as letters in one argument: "-qo FILE", "-qoFILE". */
 static void read_letters(struct argument_reader *reader, const char *letters) {
     for (; *letters && !failure_is_set(reader->failure); letters++) {
-        const struct option *option = find_letter(reader->table, *letters);
+        const struct option *option = find_letter(reader, *letters);
         if (!option) {
             failure_set(reader->failure, FAILURE_USAGE, "unknown option '-%c'", *letters);
         } else if (!takes_value(option)) {
@@ -227,7 +239,7 @@ static void read_operand(struct argument_reader *reader, const char *argument) {
     if (*argument)
         add_to_list((struct options_list *)(reader->values + reader->table->operands), argument, reader->failure);
     else
-        failure_set(reader->failure, FAILURE_USAGE, "the name of %s is empty", reader->table->operand_name);
+        failure_set(reader->failure, FAILURE_USAGE, "the name of an input is empty");
 }
 
 static void read_argument(struct argument_reader *reader, const char *argument) {
@@ -241,9 +253,9 @@ static void read_argument(struct argument_reader *reader, const char *argument) 
         read_letters(reader, argument + 1);
 }
 
-void arguments_read(const struct option_table *table, void *values, int argument_count, char *const *arguments,
-                    struct failure *failure) {
-    struct argument_reader reader = {.table = table, .values = values, .failure = failure};
+void arguments_read(const struct option_table *table, unsigned command, void *values, int argument_count,
+                    char *const *arguments, struct failure *failure) {
+    struct argument_reader reader = {.table = table, .command = command, .values = values, .failure = failure};
     reader.next = arguments;
     reader.end = arguments + argument_count;
     while (reader.next != reader.end && !failure_is_set(failure) && !reader.has_action)
@@ -274,6 +286,7 @@ static void print_option(FILE *stream, const struct option *option) {
     print_lines(stream, option->help);
 }
 
-void arguments_print_help(const struct option_table *table, FILE *stream) {
-    for (size_t i = 0; i < table->option_count; i++) print_option(stream, &table->options[i]);
+void arguments_print_help(const struct option_table *table, unsigned command, FILE *stream) {
+    for (const struct option *option = NULL; (option = next_option(table, command, option));)
+        print_option(stream, option);
 }

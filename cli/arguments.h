@@ -1,4 +1,4 @@
-/* Reads a command line into values, driven by a table of options. */
+/* Reads a command line into values, driven by a table of the options of all commands. */
 #ifndef GECKO_ARGUMENTS_H
 #define GECKO_ARGUMENTS_H
 
@@ -24,7 +24,8 @@ typedef const char *choice_name(size_t number);
 
 struct option {
     const char *name;
-    char letter; /* '\0': the option has no letter */
+    char letter;       /* '\0': the option has no letter */
+    unsigned commands; /* a bit for each command that has the option */
     enum option_kind kind;
     size_t target; /* offset of the target within the struct of values */
     unsigned action;
@@ -34,6 +35,7 @@ struct option {
     const char *alias[2];   /* a value that help does not name, and the choice that it stands for */
     const char *value_name; /* name of the value in --help if there are no choices */
     const char *help;       /* lines of at most 70 columns */
+    const char *json_key;   /* in the manifest of a batch; NULL: the option does not change a profile */
 };
 
 /* The values of an option that may be given several times. */
@@ -42,21 +44,20 @@ struct options_list {
     size_t count;
 };
 
-/* All options that a command line may have. */
+/* All options that a command line may have. No two options of one command have the same name. */
 struct option_table {
     const struct option *options;
     size_t option_count;
     size_t operands; /* offset of the struct options_list that receives the operands */
-    const char *operand_name;
 };
 
-/* Reads the arguments into `values`, the struct that contains the table's targets. Options and operands may be in any
- * order. After "--" there are only operands; after an action the rest is ignored. Failures are FAILURE_USAGE or
- * FAILURE_MEMORY. */
-void arguments_read(const struct option_table *table, void *values, int argument_count, char *const *arguments,
-                    struct failure *failure);
+/* Reads the arguments of the command, a bit, into `values`, the struct that contains the table's targets. Options and
+ * operands may be in any order. After "--" there are only operands; after an action the rest is ignored. Failures are
+ * FAILURE_USAGE or FAILURE_MEMORY. */
+void arguments_read(const struct option_table *table, unsigned command, void *values, int argument_count,
+                    char *const *arguments, struct failure *failure);
 
-/* Prints the part of --help that describes the options. */
-void arguments_print_help(const struct option_table *table, FILE *stream);
+/* Prints the part of --help that describes the options of the command, a bit. */
+void arguments_print_help(const struct option_table *table, unsigned command, FILE *stream);
 
 #endif

@@ -2,47 +2,22 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "console.h"
 #include "libconvert/base/printable.h"
-#include "libconvert/gecko_convert.h"
+#include "libconvert/options_check.h"
+#include "libconvert/report.h"
 #include "writer/sink.h"
 
-static const struct {
-    const char *name;
-    int (*run)(int argument_count, char *const *arguments);
-} commands[] = {
-    {"check", check_command},
-    {"info", info_command},
-    {"view", view_command},
-};
+#define COMMAND_ADDRESS(name) &command_##name,
+static const struct command *const commands[] = {COMMANDS(COMMAND_ADDRESS)};
 
-bool command_run(int argument_count, char *const *arguments, int *exit_code) {
-    for (size_t i = 0; argument_count > 0 && i < sizeof commands / sizeof *commands; i++) {
-        if (strcmp(arguments[0], commands[i].name) != 0) continue;
-        *exit_code = commands[i].run(argument_count - 1, arguments + 1);
-        return true;
-    }
-    return false;
-}
-
-/* ---- Arguments. ---- */
-
-_Static_assert(sizeof(enum command_action) == sizeof(unsigned), "actions are stored as numbers");
-
-void command_options_read(struct command_options *options, const struct option_table *table, int argument_count,
-                          char *const *arguments, struct failure *failure) {
-    arguments_read(table, options, argument_count, arguments, failure);
-    if (options->action == COMMAND_SHOW_FILES && !options->files.count)
-        failure_set(failure, FAILURE_USAGE, "no file was given");
-}
-
-void command_options_fini(struct command_options *options) {
-    free(options->files.values);
-    options->files = (struct options_list){0};
+static const struct command *find_command(const char *name) {
+    for (size_t i = 1; i < sizeof commands / sizeof *commands; i++)
+        if (strcmp(name, commands[i]->name) == 0) return commands[i];
+    return commands[0];
 }
 
 /* ---- Output. ---- */
@@ -58,20 +33,18 @@ void command_append(struct chunk_list *text, const char *format, ...) {
     if (wanted > 0) chunk_list_append(text, line, (size_t)wanted < sizeof line ? (size_t)wanted : sizeof line - 1);
 }
 
-static void print_error(const char *name, const char *message) {
+static void print_error(const struct command *command, const char *message) {
     char line[LINE_BYTES], shown[LINE_BYTES];
-    snprintf(line, sizeof line, "gecko-convert %s: %s", name, message);
+    snprintf(line, sizeof line, "gecko-convert%s%s: %s", *command->name ? " " : "", command->name, message);
     printable_copy(shown, sizeof shown - 1, text_of(line));
     size_t bytes_count = strlen(shown);
     shown[bytes_count] = '\n';
     console_write(shown, bytes_count + 1);
 }
 
-const char *command_file_name(const char *path) { return strcmp(path, "-") == 0 ? "standard input" : path; }
-
 /* Writes "path:line: message" if the failure has a position. */
 static void describe_failure(const char *path, const struct failure *failure, char *out, size_t capacity_bytes) {
-    const char *name = command_file_name(path);
+    const char *name = report_path_name(path);
     if (failure->has_position && failure->position.line)
         snprintf(out, capacity_bytes, "%s:%llu: %s", name, (unsigned long long)failure->position.line,
                  failure->message);
@@ -88,35 +61,29 @@ void command_print_failure(struct command_output *output, const char *path, cons
     char message[LINE_BYTES];
     describe_failure(path, failure, message, sizeof message);
     progress_tty_clear(&output->bar);
-    print_error(output->name, message);
+    print_error(output->command, message);
 }
 
 /* Writes the text to standard output and returns the exit code. */
-static int write_text(struct chunk_list *text, const char *name) {
+static int write_text(const struct command *command, struct chunk_list *text) {
     struct failure *failure = text->failure;
     uint64_t written_bytes;
     if (sink_write(text, "-", failure, (struct progress){0}, &written_bytes)) return FAILURE_NONE;
-    print_error(name, failure->message);
+    print_error(command, failure->message);
     return (int)failure->code;
 }
 
-int command_refuse(const char *name, const struct failure *failure) {
-    print_error(name, failure->message);
-    if (failure->code != FAILURE_USAGE) return (int)failure->code;
-    char hint[LINE_BYTES];
-    int bytes_count = snprintf(hint, sizeof hint, "see gecko-convert %s --help\n", name);
-    console_write(hint, (size_t)bytes_count);
-    return FAILURE_USAGE;
+void command_print_hint(const struct command *command, unsigned exit_code) {
+    char hint[64];
+    if (exit_code != FAILURE_USAGE) return;
+    snprintf(hint, sizeof hint, "see gecko-convert %s%s--help\n", command->name, *command->name ? " " : "");
+    console_write(hint, strlen(hint));
 }
 
-int command_show_help(const char *help, const char *name) {
-    struct failure failure = {0};
-    struct chunk_list text;
-    chunk_list_init(&text, &failure);
-    chunk_list_append(&text, help, strlen(help));
-    int exit_code = write_text(&text, name);
-    chunk_list_fini(&text);
-    return exit_code;
+int command_refuse(const struct command *command, const struct failure *failure) {
+    print_error(command, failure->message);
+    command_print_hint(command, failure->code);
+    return (int)failure->code;
 }
 
 /* ---- JSON. ---- */
@@ -181,24 +148,86 @@ struct progress_root command_progress(struct command_output *output) {
     return (struct progress_root){.callback = progress_tty_draw, .context = &output->bar};
 }
 
-int command_show_files(const struct command_options *options, const char *name, int version, command_show *show,
-                       void *context) {
+int command_show_files(const struct command *command, const struct options *options, size_t input_count, int version,
+                       command_show *show, void *context) {
     struct failure failure = {0};
-    struct command_output output = {.name = name, .is_json = options->wants_json};
+    struct command_output output = {.command = command, .is_json = options->wants_json};
     progress_tty_init(&output.bar, STDERR_FILENO, isatty(STDERR_FILENO), PROGRESS_TTY_DELAY_NS);
     json_init(&output.json, &failure);
     chunk_list_init(&output.text, &failure);
     begin_json(&output.json, version);
     int exit_code = FAILURE_NONE;
-    for (size_t i = 0; i < options->files.count; i++) {
+    for (size_t i = 0; i < input_count; i++) {
         progress_tty_restart(&output.bar);
-        int code = show(options->files.values[i], &output, context);
+        int code = show(options->inputs.values[i], &output, context);
         if (!exit_code) exit_code = code;
     }
     progress_tty_clear(&output.bar);
     struct chunk_list json = end_json(&output.json);
-    int write_exit = write_text(output.is_json ? &json : &output.text, name);
+    int write_exit = write_text(command, output.is_json ? &json : &output.text);
     chunk_list_fini(&json);
     chunk_list_fini(&output.text);
     return exit_code ? exit_code : write_exit;
+}
+
+/* ---- Running a command. ---- */
+
+/* Returns the exit code: 0 if all of the standard output was written. */
+static int close_standard_output(const struct command *command) {
+    bool is_good = !ferror(stdout);
+    if (fclose(stdout) == 0 && is_good) return FAILURE_NONE;
+    print_error(command, "cannot write standard output");
+    return FAILURE_IO;
+}
+
+static int show_help(const struct command *command) {
+    fputs(command->usage, stdout);
+    fputs("\nOptions (if one is repeated, the last one counts):\n", stdout);
+    arguments_print_help(&options_table, command->bit, stdout);
+    fputs(
+        "\n"
+        "A value is the next argument or follows an equals sign: --max-memory 4G,\n"
+        "--max-memory=4G. Everything after -- is the name of an input.\n"
+        "\n",
+        stdout);
+    fputs(command->notes, stdout);
+    return close_standard_output(command);
+}
+
+static int show_version(const struct command *command) {
+    printf("gecko-convert %s\n", gecko_convert_version());
+    return close_standard_output(command);
+}
+
+void command_read_options(const struct command *command, struct options *options, int argument_count,
+                          char *const *arguments, struct failure *failure) {
+    *options = command->defaults;
+    options_read(options, command->bit, argument_count, arguments, failure);
+    if (options->action != OPTIONS_RUN || failure_is_set(failure)) return;
+    if (command->complete) command->complete(options, failure);
+    options_check_folders(&options->convert, failure);
+}
+
+static int act(const struct command *command, struct options *options, const struct failure *failure) {
+    if (failure_is_set(failure)) return command_refuse(command, failure);
+    switch (options->action) {
+        case OPTIONS_SHOW_HELP:
+            return show_help(command);
+        case OPTIONS_SHOW_VERSION:
+            return show_version(command);
+        case OPTIONS_RUN:
+            break;
+    }
+    return command->run(options);
+}
+
+int command_run(int argument_count, char *const *arguments) {
+    const struct command *command = find_command(argument_count ? arguments[0] : "");
+    int name_count = command != commands[0];
+    struct failure failure = {0};
+    struct options options;
+    command_read_options(command, &options, argument_count - name_count, arguments + name_count, &failure);
+    int exit_code = act(command, &options, &failure);
+    options_fini(&options);
+    return exit_code;
 }

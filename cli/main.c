@@ -1,24 +1,14 @@
-/* The program: reads the arguments, runs a command, a batch or one conversion, and turns its outcome into the exit
- * code. */
+/* The program: prepares the process and runs a command. */
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "bus_guard.h"
-#include "cli/batch/batch.h"
 #include "command.h"
-#include "console.h"
 #include "exit_guard.h"
-#include "libconvert/report.h"
-#include "options.h"
-#include "progress_tty.h"
 #include "writer/sink.h"
-
-#define HINT "see gecko-convert --help\n"
 
 /* ---- Signals. ---- */
 
@@ -72,126 +62,12 @@ static void fill_closed_streams(void) {
     }
 }
 
-static void print_hint(enum gecko_convert_status status) {
-    static const struct report_text hint = {.bytes_count = sizeof HINT - 1, .bytes = HINT};
-    if (status == GECKO_CONVERT_BAD_USAGE) console_print(&hint);
-}
-
-/* Returns EXIT_SUCCESS if all output was written. */
-static int close_standard_output(void) {
-    bool is_good = !ferror(stdout);
-    if (fclose(stdout) == 0 && is_good) return EXIT_SUCCESS;
-    console_print_message("cannot write standard output");
-    return FAILURE_IO;
-}
-
-static int show_help(void) {
-    options_print_help(stdout);
-    return close_standard_output();
-}
-
-static int show_version(void) {
-    printf("gecko-convert %s\n", gecko_convert_version());
-    return close_standard_output();
-}
-
-/* ---- Converting. ---- */
-
-static bool draws_progress(const struct options *options) {
-    if (options->is_quiet || options->progress == PROGRESS_NEVER) return false;
-    return options->progress == PROGRESS_ALWAYS || isatty(STDERR_FILENO);
-}
-
-/* Returns the exit code of writing the report; EXIT_SUCCESS if none was requested. */
-static int write_report(const struct options *options, const struct gecko_convert_result *result) {
-    if (!options->report_path) return EXIT_SUCCESS;
-    struct failure failure = {0};
-    struct chunk_list chunks;
-    uint64_t written_bytes;
-    chunk_list_init(&chunks, &failure);
-    report_json(&options->convert, result, &chunks);
-    if (sink_write(&chunks, options->report_path, &failure, (struct progress){0}, &written_bytes)) return EXIT_SUCCESS;
-    char message[sizeof failure.message + 32];
-    snprintf(message, sizeof message, "the report: %s", failure.message);
-    console_print_message(message);
-    return (int)failure.code;
-}
-
-static void print_inputs(const struct gecko_convert_result *result) {
-    for (size_t i = 0; i < result->input_count; i++) {
-        struct report_text text;
-        report_input(result, i, &text);
-        console_print(&text);
-    }
-}
-
-static void print_outcome(const struct options *options, const struct gecko_convert_result *result) {
-    struct report_text text = {.bytes_count = 0};
-    if (result->status == GECKO_CONVERT_GOOD && !options->is_quiet) print_inputs(result);
-    if (result->status != GECKO_CONVERT_GOOD)
-        report_error(&options->convert, result, &text);
-    else if (!options->is_quiet)
-        report_summary(&options->convert, result, &text);
-    console_print(&text);
-    print_hint(result->status);
-}
-
-static int convert_single(struct options *options, struct progress_tty *bar) {
-    options->convert.progress = progress_tty_draw;
-    options->convert.progress_context = bar;
-    struct gecko_convert_result result = {.struct_bytes = sizeof result};
-    gecko_convert(&options->convert, &result);
-    progress_tty_clear(bar);
-    print_outcome(options, &result);
-    int report_exit = write_report(options, &result);
-    int exit_code = result.status != GECKO_CONVERT_GOOD ? (int)result.status : report_exit;
-    gecko_convert_result_fini(&result);
-    return exit_code;
-}
-
-static int convert(struct options *options) {
-    bool is_forced = options->progress == PROGRESS_ALWAYS;
-    struct progress_tty bar;
-    progress_tty_init(&bar, STDERR_FILENO, draws_progress(options), is_forced ? 0 : PROGRESS_TTY_DELAY_NS);
-    return options_are_batch(options) ? batch_run(options, &bar) : convert_single(options, &bar);
-}
-
-static int refuse(const struct failure *failure) {
-    console_print_message(failure->message);
-    print_hint(failure->code);
-    return (int)failure->code;
-}
-
-static int act(struct options *options, const struct failure *failure) {
-    if (failure_is_set(failure)) return refuse(failure);
-    switch (options->action) {
-        case OPTIONS_SHOW_HELP:
-            return show_help();
-        case OPTIONS_SHOW_VERSION:
-            return show_version();
-        case OPTIONS_CONVERT:
-            break;
-    }
-    return convert(options);
-}
-
-static int run(int argument_count, char *const *arguments) {
-    int exit_code;
-    if (command_run(argument_count, arguments, &exit_code)) return exit_code;
-    struct failure failure = {0};
-    struct options options;
-    options_init(&options, argument_count, arguments, &failure);
-    exit_code = act(&options, &failure);
-    options_fini(&options);
-    return exit_code;
-}
-
 int main(int argc, char **argv) {
     fill_closed_streams();
     handle_signals();
     keep_freed_memory();
     exit_guard_begin();
-    int exit_code = run(argc > 0 ? argc - 1 : 0, argv + 1);
+    int exit_code = command_run(argc > 0 ? argc - 1 : 0, argv + 1);
     exit_guard_end();
     return exit_code;
 }

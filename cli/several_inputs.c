@@ -22,8 +22,8 @@ static bool parse_offset(struct text text, int64_t *offset_ns) {
     return false;
 }
 
-static void parse_alignment(const char *argument, const struct options_list *inputs,
-                            struct gecko_convert_alignment *alignments, struct failure *failure) {
+/* Parses "FILE=OFFSET" for the input of that name. */
+static void parse_alignment(struct options *options, const char *argument, struct failure *failure) {
     struct text whole = text_of(argument), offset = text_from(whole, text_find_last(whole, '='));
     struct text path = text_slice(whole, 0, whole.bytes_count - offset.bytes_count);
     struct gecko_convert_alignment alignment = {.kind = GECKO_CONVERT_ALIGN_BY_OFFSET};
@@ -37,27 +37,24 @@ static void parse_alignment(const char *argument, const struct options_list *inp
                     argument);
         return;
     }
-    for (size_t i = 0; i < inputs->count; i++) {
-        if (!text_equal(text_of(inputs->values[i]), path)) continue;
-        alignments[i] = alignment;
+    for (size_t i = 0; i < options->inputs.count; i++) {
+        if (!text_equal(text_of(options->inputs.values[i]), path)) continue;
+        options->parsed_alignments[i] = alignment;
         return;
     }
     failure_set(failure, FAILURE_USAGE, "--align %s: no input is named '%.*s'", argument, (int)path.bytes_count,
                 path.bytes);
 }
 
-struct gecko_convert_alignment *several_inputs_take(struct gecko_convert_options *convert,
-                                                    const struct options_list *inputs,
-                                                    const struct options_list *alignments, struct failure *failure) {
-    struct gecko_convert_alignment *parsed = NULL;
+void several_inputs_take(struct options *options, struct failure *failure) {
+    struct gecko_convert_options *convert = &options->convert;
+    const struct options_list *inputs = &options->inputs, *alignments = &options->alignments;
     convert->input_path = inputs->values[0];
     convert->more_input_paths = inputs->values + 1;
     convert->more_input_count = inputs->count - 1;
-    if (!alignments->count) return NULL;
-    parsed = calloc(inputs->count, sizeof *parsed);
-    if (!parsed) failure_set_memory(failure);
+    if (!alignments->count) return;
+    convert->alignments = options->parsed_alignments = calloc(inputs->count, sizeof *convert->alignments);
+    if (!convert->alignments) failure_set_memory(failure);
     for (size_t i = 0; i < alignments->count && !failure_is_set(failure); i++)
-        parse_alignment(alignments->values[i], inputs, parsed, failure);
-    convert->alignments = parsed;
-    return parsed;
+        parse_alignment(options, alignments->values[i], failure);
 }

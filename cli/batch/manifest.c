@@ -59,31 +59,45 @@ static void write_digest(struct json *json, struct input_digest digest) {
 
 /* ---- Options. ---- */
 
-static void write_strings(struct json *json, const char *key, const char *const *strings, size_t count) {
-    json_key(json, key);
+static void write_list(struct json *json, const struct options_list *list) {
     json_array_begin(json);
-    for (size_t i = 0; i < count; i++) json_string(json, strings[i]);
+    for (size_t i = 0; i < list->count; i++) json_string(json, list->values[i]);
     json_array_end(json);
 }
 
+static void write_option(struct json *json, const struct options *options, const struct option *option) {
+    const void *value = (const char *)options + option->target;
+    switch (option->kind) {
+        case OPTION_FLAG:
+            json_key_bool(json, option->json_key, *(const bool *)value);
+            break;
+        case OPTION_TEXT:
+        case OPTION_EXTRA:
+        case OPTION_NAME:
+            json_key_string_or_null(json, option->json_key, *(const char *const *)value);
+            break;
+        case OPTION_SIZE:
+            json_key_count(json, option->json_key, *(const uint64_t *)value);
+            break;
+        case OPTION_LIST:
+            json_key(json, option->json_key);
+            write_list(json, value);
+            break;
+        case OPTION_CHOICE:
+            json_key_string(json, option->json_key, option->choices(*(const unsigned *)value));
+            break;
+        case OPTION_NUMBER:
+        case OPTION_ACTION:
+            json_key_count(json, option->json_key, *(const unsigned *)value);
+            break;
+    }
+}
+
+/* Writes the options that determine the profiles. */
 static void write_options(struct json *json, const struct options *options) {
-    static const char *const weights[] = {"samples", "period"}, *const roots[] = {"frame", "thread"},
-                             *const symbols[] = {"auto", "none", "always"};
-    const struct gecko_convert_options *convert = &options->convert;
     json_object_begin(json);
-    json_key_string_or_null(json, "format", convert->format ? convert->format : gecko_convert_output_format(0));
-    json_key_string_or_null(json, "from", convert->from);
-    json_key_string_or_null(json, "product", convert->product);
-    json_key_string(json, "weight", weights[convert->weight]);
-    json_key_string(json, "root", roots[convert->root]);
-    json_key_string(json, "symbols", symbols[convert->symbols]);
-    write_strings(json, "debug_dirs", convert->debug_dirs, convert->debug_dir_count);
-    json_key_string_or_null(json, "sysroot", convert->sysroot);
-    json_key_string(json, "sources", options_sources_name(convert->sources));
-    write_strings(json, "source_dirs", convert->source_dirs, convert->source_dir_count);
-    write_strings(json, "source_maps", convert->source_maps, convert->source_map_count);
-    json_key_count(json, "source_max_bytes", convert->source_max_bytes);
-    json_key_bool(json, "strict", convert->is_strict);
+    for (size_t i = 0; i < options_table.option_count; i++)
+        if (options_table.options[i].json_key) write_option(json, options, &options_table.options[i]);
     json_object_end(json);
 }
 

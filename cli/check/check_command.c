@@ -9,19 +9,18 @@
 #include "cli/style.h"
 #include "libconvert/base/memory.h"
 #include "libconvert/base/printable.h"
-#include "libconvert/gecko_convert.h"
+#include "libconvert/report.h"
 #include "writer/json.h"
 
 enum { CHECK_VERSION = 1, NAME_BYTES = 512 };
 
-static const char command_name[] = "check";
-
-static const char help[] =
+static const char usage[] =
     "Usage: gecko-convert check [--json] [--max-memory SIZE] PROFILE...\n"
     "\n"
     "Reports what is wrong with Firefox Profiler profiles: processed (version 70) or\n"
-    "Gecko (version 36), plain or compressed. - is standard input.\n"
-    "\n" COMMAND_HELP_JSON COMMAND_HELP_OPTIONS
+    "Gecko (version 36), plain or compressed. - is standard input.\n";
+
+static const char notes[] =
     "Exit codes:\n"
     "  0  no file has errors; warnings, about what the viewer tolerates, do not count\n"
     "  1  a file has errors\n" COMMAND_HELP_EXIT_CODES;
@@ -79,7 +78,7 @@ static void append_verdict(struct chunk_list *text, const struct violations *vio
 static void append_text(struct chunk_list *text, const struct outcome *outcome, const struct style *style) {
     if (failure_is_set(outcome->failure)) return;
     char name[NAME_BYTES], title[PROFILE_TITLE_BYTES];
-    printable_copy(name, sizeof name, text_of(command_file_name(outcome->path)));
+    printable_copy(name, sizeof name, text_of(report_path_name(outcome->path)));
     profile_identity_write(profile_identify(outcome->document), title);
     command_append(text, "%s%s%s: %s: ", style->bold, name, style->reset, title);
     append_verdict(text, outcome->violations, style);
@@ -178,33 +177,12 @@ static int check_one(const char *path, struct command_output *output, void *cont
     return exit_code;
 }
 
-/* ---- The command line. ---- */
+/* ---- The command. ---- */
 
-#define TARGET(member) offsetof(struct command_options, member)
-
-static const struct option known_options[] = {
-    {.name = "json", .kind = OPTION_FLAG, .target = TARGET(wants_json)},
-    {.name = "max-memory", .kind = OPTION_SIZE, .target = TARGET(max_memory_bytes)},
-    COMMAND_OPTION_HELP(TARGET(action)),
-};
-
-static const struct option_table table = {.options = known_options,
-                                          .option_count = sizeof known_options / sizeof *known_options,
-                                          .operands = TARGET(files),
-                                          .operand_name = "a file"};
-
-static int act(const struct command_options *options, const struct failure *failure) {
-    if (failure_is_set(failure)) return command_refuse(command_name, failure);
-    if (options->action == COMMAND_SHOW_HELP) return command_show_help(help, command_name);
-    struct check_request request = {style_of(style_has_colors(STDOUT_FILENO)), options->max_memory_bytes};
-    return command_show_files(options, command_name, CHECK_VERSION, check_one, &request);
+static int check_files(struct options *options) {
+    struct check_request request = {style_of(style_has_colors(STDOUT_FILENO)), options->convert.max_memory_bytes};
+    return command_show_files(&command_check, options, options->inputs.count, CHECK_VERSION, check_one, &request);
 }
 
-int check_command(int argument_count, char *const *arguments) {
-    struct failure failure = {0};
-    struct command_options options = {0};
-    command_options_read(&options, &table, argument_count, arguments, &failure);
-    int exit_code = act(&options, &failure);
-    command_options_fini(&options);
-    return exit_code;
-}
+const struct command command_check = {
+    .name = "check", .bit = CHECK, .usage = usage, .notes = notes, .run = check_files};

@@ -1,43 +1,32 @@
 /* gecko-convert info: shows facts about traces and profiles, for people and as JSON (docs/info.md). */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/check/check.h"
 #include "cli/command.h"
-#include "cli/options.h"
 #include "cli/several_inputs.h"
 #include "info_document.h"
 #include "info_profile.h"
 #include "info_subject.h"
 #include "libconvert/conversion.h"
+#include "libconvert/report.h"
 #include "readers/reader.h"
 
-enum { INFO_VERSION = 1, TOP_COUNT_DEFAULT = 10, TOP_COUNT_MAX = 1000000 };
-
-static const char command_name[] = "info";
+enum { INFO_VERSION = 1, TOP_COUNT_DEFAULT = 10 };
 
 /* Part of the work that checking a profile takes; collecting the facts takes the rest. */
 static const double CHECK_END = 0.90;
 
-static const char help[] =
+static const char usage[] =
     "Usage: gecko-convert info [--json] [--top N] [--from FORMAT] [--together]\n"
     "                          [--max-memory SIZE] FILE...\n"
     "\n"
     "Shows what traces and profiles contain: duration, processes, threads, samples,\n"
     "markers, counters, what converting a trace would lose, and the functions that\n"
-    "took the most time. - is standard input.\n"
-    "\n" COMMAND_HELP_JSON
-    "  --top N            show at most N rows of each list (default: 10)\n"
-    "  --from FORMAT      treat all files as traces in this format: perf-data,\n"
-    "                     perf-script, collapsed, recorder (default: detected\n"
-    "                     from the content)\n"
-    "  --together         show all files, which must be traces, as the one profile\n"
-    "                     that converting them together makes\n"
-    "  --align FILE=OFFSET\n"
-    "  --samples perf|recorder\n"
-    "                     with --together: as for converting\n" COMMAND_HELP_OPTIONS
+    "took the most time. - is standard input.\n";
+
+static const char notes[] =
     "Colours and bars are used on terminals only; NO_COLOR, CLICOLOR and\n"
     "CLICOLOR_FORCE are honoured.\n"
     "\n"
@@ -47,10 +36,8 @@ static const char help[] =
 
 /* Options that apply to all files, and what was printed so far. */
 struct info_request {
+    const struct options *options;
     struct info_layout layout;
-    const char *from;
-    const struct gecko_convert_options *together; /* all files as the inputs of one profile; NULL: file by file */
-    uint64_t max_memory_bytes;
     bool has_text; /* a file was printed before */
 };
 
@@ -78,9 +65,8 @@ static void fill_from_profile(void *context, const struct profile *profile) {
 static int show_trace(const char *path, struct input *input, struct failure *failure, struct command_output *output,
                       struct info_request *request) {
     struct info info;
-    struct gecko_convert_options options = {.input_path = path};
-    if (request->together) options = *request->together;
-    options.from = request->from;
+    struct gecko_convert_options options = request->options->convert;
+    options.input_path = path;
     options.progress = progress_tty_draw;
     options.progress_context = &output->bar;
     struct gecko_convert_result result;
@@ -117,7 +103,7 @@ static void refuse_bad_profile(const char *path, const struct violations *violat
         const struct violation_kind *kind = column_at(&violations->kinds, i);
         if (kind->severity != VIOLATION_ERROR || !kind->shown_count) continue;
         failure_set(failure, FAILURE_INPUT, "%s: %.*s: %.*s (%llu error%s: see gecko-convert check)",
-                    command_file_name(path), (int)kind->shown_paths[0].bytes_count, kind->shown_paths[0].bytes,
+                    report_path_name(path), (int)kind->shown_paths[0].bytes_count, kind->shown_paths[0].bytes,
                     (int)kind->messages[0].bytes_count, kind->messages[0].bytes, count, count == 1 ? "" : "s");
     }
 }
@@ -157,82 +143,38 @@ static int show_profile(const char *path, struct input *input, struct failure *f
 static int show_one(const char *path, struct command_output *output, void *context) {
     struct info_request *request = context;
     struct memory_limit memory;
-    memory_limit_init(&memory, request->max_memory_bytes);
+    memory_limit_init(&memory, request->options->convert.max_memory_bytes);
     struct failure failure = {.memory = &memory};
     struct input *input = input_open(path, &failure);
     if (input) {
-        bool is_profile = !request->from && !request->together && profile_is_likely(input_peek(input, PROBE_BYTES));
+        bool may_be_profile = !request->options->convert.from && !request->options->is_together;
+        bool is_profile = may_be_profile && profile_is_likely(input_peek(input, PROBE_BYTES));
         return (is_profile ? show_profile : show_trace)(path, input, &failure, output, request);
     }
     struct info_subject subject = {.path = path, .failure = &failure};
     return add(output, &subject, request);
 }
 
-/* ---- The command line. ---- */
+/* ---- The command. ---- */
 
-struct info_options {
-    struct command_options command;
-    unsigned top_count;
-    const char *from; /* NULL: detected from the content */
-    bool is_together;
-    struct options_list alignments;
-    struct gecko_convert_options convert; /* for --together */
-};
-
-#define TARGET(member) offsetof(struct info_options, member)
-
-static const struct option known_options[] = {
-    {.name = "json", .kind = OPTION_FLAG, .target = TARGET(command.wants_json)},
-    {.name = "top", .kind = OPTION_NUMBER, .target = TARGET(top_count), .number_max = TOP_COUNT_MAX},
-    {.name = "max-memory", .kind = OPTION_SIZE, .target = TARGET(command.max_memory_bytes)},
-    {OPTION_FROM(TARGET(from))},
-    {.name = "together", .kind = OPTION_FLAG, .target = TARGET(is_together)},
-    {.name = "align", .kind = OPTION_LIST, .target = TARGET(alignments)},
-    {.name = "samples", .kind = OPTION_CHOICE, .target = TARGET(convert.samples), .choices = options_samples_name},
-    COMMAND_OPTION_HELP(TARGET(command.action)),
-};
-
-static const struct option_table table = {.options = known_options,
-                                          .option_count = sizeof known_options / sizeof *known_options,
-                                          .operands = TARGET(command.files),
-                                          .operand_name = "a file"};
-
-static int show_files(const struct info_options *options, const struct gecko_convert_options *together) {
-    struct command_options command = options->command;
-    if (together) command.files.count = 1; /* the others are inputs of the same conversion */
-    struct info_request request = {
-        .layout = {style_of(style_has_colors(STDOUT_FILENO)), style_has_utf8(), options->top_count},
-        .from = options->from,
-        .together = together,
-        .max_memory_bytes = options->command.max_memory_bytes};
-    return command_show_files(&command, command_name, INFO_VERSION, show_one, &request);
-}
-
-static int show_together(struct info_options *options) {
-    struct failure failure = {0};
-    struct gecko_convert_alignment *alignments =
-        several_inputs_take(&options->convert, &options->command.files, &options->alignments, &failure);
-    int exit_code =
-        failure_is_set(&failure) ? command_refuse(command_name, &failure) : show_files(options, &options->convert);
-    free(alignments);
-    return exit_code;
-}
-
-static int act(struct info_options *options, struct failure *failure) {
-    bool shows_files = options->command.action == COMMAND_SHOW_FILES;
-    if (shows_files && options->alignments.count && !options->is_together)
+static void complete(struct options *options, struct failure *failure) {
+    if (options->alignments.count && !options->is_together)
         failure_set(failure, FAILURE_USAGE, "--align is for several files that are shown --together");
-    if (failure_is_set(failure)) return command_refuse(command_name, failure);
-    if (!shows_files) return command_show_help(help, command_name);
-    return options->is_together ? show_together(options) : show_files(options, NULL);
+    if (options->is_together) several_inputs_take(options, failure);
 }
 
-int info_command(int argument_count, char *const *arguments) {
-    struct failure failure = {0};
-    struct info_options options = {.top_count = TOP_COUNT_DEFAULT};
-    command_options_read(&options.command, &table, argument_count, arguments, &failure);
-    int exit_code = act(&options, &failure);
-    command_options_fini(&options.command);
-    free(options.alignments.values);
-    return exit_code;
+static int show_files(struct options *options) {
+    struct info_request request = {
+        .options = options,
+        .layout = {style_of(style_has_colors(STDOUT_FILENO)), style_has_utf8(), options->top_count}};
+    size_t shown_count = options->is_together ? 1 : options->inputs.count;
+    return command_show_files(&command_info, options, shown_count, INFO_VERSION, show_one, &request);
 }
+
+const struct command command_info = {.name = "info",
+                                     .bit = INFO,
+                                     .usage = usage,
+                                     .notes = notes,
+                                     .defaults = {.top_count = TOP_COUNT_DEFAULT},
+                                     .complete = complete,
+                                     .run = show_files};

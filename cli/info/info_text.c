@@ -84,7 +84,7 @@ static void append_first_line(struct chunk_list *text, const struct info_subject
     struct report_text bytes = {.bytes_count = 0};
     report_append_bytes(&bytes, subject->bytes_count);
     command_append(text, "%s", layout->style->bold);
-    append_printable(text, text_of(command_file_name(subject->path)));
+    append_printable(text, text_of(report_path_name(subject->path)));
     command_append(text, "%s: ", layout->style->reset);
     append_printable(text, subject->title);
     if (subject->wrapping.bytes_count) {

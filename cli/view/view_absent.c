@@ -1,13 +1,16 @@
 /* The command `view` of the static program, which has no HTTP server. */
 #include "cli/command.h"
-#include "libconvert/base/failure.h"
 
-int view_command(int argument_count, char *const *arguments) {
+#define EXPLANATION                                                                    \
+    "this program was built without its HTTP server: convert to a file and open that " \
+    "at https://profiler.firefox.com"
+
+static int refuse(struct options *options) {
     struct failure failure = {0};
-    (void)argument_count;
-    (void)arguments;
-    failure_set(&failure, FAILURE_IO,
-                "this program was built without its HTTP server: convert to a file and open that at "
-                "https://profiler.firefox.com");
-    return command_refuse("view", &failure);
+    (void)options;
+    failure_set(&failure, FAILURE_IO, EXPLANATION);
+    return command_refuse(&command_view, &failure);
 }
+
+const struct command command_view = {
+    .name = "view", .bit = VIEW, .usage = "Usage: none, " EXPLANATION "\n", .notes = "", .run = refuse};

@@ -15,22 +15,19 @@
 #include "cli/check/check.h"
 #include "cli/command.h"
 #include "cli/console.h"
-#include "cli/options.h"
 #include "cli/several_inputs.h"
 #include "http_server.h"
 #include "libconvert/conversion.h"
-#include "libconvert/options_check.h"
 #include "readers/reader.h"
 #include "site.h"
 
-static const char command_name[] = "view";
 static const char public_viewer[] = "https://profiler.firefox.com";
 
-enum { PORT_MAX = 65535, IDLE_S_MAX = 365 * 24 * 3600, WAITING_CONNECTIONS_MAX = 128, URL_BYTES = 2048 };
+enum { WAITING_CONNECTIONS_MAX = 128, URL_BYTES = 2048 };
 
 static const uint64_t NS_PER_S = 1000000000;
 
-static const char help[] =
+static const char usage[] =
     "Usage: gecko-convert view [options] INPUT...\n"
     "\n"
     "Converts a recording and opens it in the Firefox Profiler, in the browser. INPUT\n"
@@ -38,84 +35,24 @@ static const char help[] =
     "Several recordings become one profile, on one timeline.\n"
     "The profile stays on this machine: the viewer's page fetches it from here, and\n"
     "with it source files and machine code that the profile names. Ctrl-C ends it.\n"
-    "\n"
-    "  --viewer DIR|URL     a built front-end to serve, which needs no network, or the\n"
-    "                       address of one (default: https://profiler.firefox.com)\n"
-    "  --port N             listen on this port of 127.0.0.1 (default: any free one)\n"
-    "  --no-open            do not open a browser; the address is printed anyway\n"
-    "  --idle-exit SECONDS  exit when there has been no request for this long\n"
-    "  --from FORMAT        format of the recording: perf-data, perf-script, collapsed,\n"
-    "                       recorder (default: found by its content)\n"
-    "  --weight samples|period, --root frame|thread, --product NAME,\n"
-    "  --symbols auto|none|always, --debug-dir DIR, --sysroot DIR,\n"
-    "  --source-dir DIR, --source-map FROM=TO, --sources-max SIZE,\n"
-    "  --align FILE=OFFSET, --samples perf|recorder\n"
-    "                       as for converting; with --symbols none no file that the\n"
-    "                       profile names is opened, neither source nor code\n"
-    "  --sources embed|none whether a profile that is saved from the viewer contains\n"
-    "                       its source files (default: embed)\n"
-    "  --max-memory SIZE    use at most this much memory: bytes, or with K, M, G or\n"
-    "                       T, or unlimited (default: half of what the machine has)\n"
-    "  -q, --quiet          print only the address\n"
-    "  -h, --help           show this text\n"
-    "\n"
+    "With --symbols none no file that the profile names is opened, neither source nor\n"
+    "code. With --quiet only the address is printed.\n";
+
+static const char notes[] =
     "On a machine without a browser: gecko-convert view --port 4000 --no-open INPUT\n"
     "there, ssh -L 4000:127.0.0.1:4000 HOST here, then open the printed address here.\n"
     "\n"
-    "Exit codes: 0 ended by Ctrl-C or --idle-exit, 1 an invalid input, 2 a wrong\n"
-    "command line, 3 a file that cannot be read or a port in use, 4 no memory or more\n"
-    "than SIZE needed.\n";
-
-/* ---- The command line. ---- */
-
-struct view_options {
-    struct command_options command;
-    struct gecko_convert_options convert;
-    struct options_list debug_dirs;
-    struct options_list alignments;
-    struct options_list source_dirs;
-    struct options_list source_maps;
-    const char *viewer; /* a folder or an address; NULL: the public one */
-    unsigned port;      /* 0: any */
-    unsigned idle_s;    /* 0: for ever */
-    bool opens_nothing;
-    bool is_quiet;
-};
-
-#define TARGET(member) offsetof(struct view_options, member)
-
-static const struct option known_options[] = {
-    {.name = "viewer", .kind = OPTION_TEXT, .target = TARGET(viewer)},
-    {.name = "port", .kind = OPTION_NUMBER, .target = TARGET(port), .number_min = 1, .number_max = PORT_MAX},
-    {.name = "no-open", .kind = OPTION_FLAG, .target = TARGET(opens_nothing)},
-    {.name = "idle-exit", .kind = OPTION_NUMBER, .target = TARGET(idle_s), .number_min = 1, .number_max = IDLE_S_MAX},
-    {OPTION_FROM(TARGET(convert.from))},
-    {.name = "weight", .kind = OPTION_CHOICE, .target = TARGET(convert.weight), .choices = options_weight_name},
-    {.name = "root", .kind = OPTION_CHOICE, .target = TARGET(convert.root), .choices = options_root_name},
-    {.name = "symbols", .kind = OPTION_CHOICE, .target = TARGET(convert.symbols), .choices = options_symbols_name},
-    {.name = "debug-dir", .kind = OPTION_LIST, .target = TARGET(debug_dirs)},
-    {.name = "align", .kind = OPTION_LIST, .target = TARGET(alignments)},
-    {.name = "samples", .kind = OPTION_CHOICE, .target = TARGET(convert.samples), .choices = options_samples_name},
-    {.name = "sysroot", .kind = OPTION_TEXT, .target = TARGET(convert.sysroot)},
-    {.name = "sources", .kind = OPTION_CHOICE, .target = TARGET(convert.sources), .choices = options_sources_name},
-    {.name = "source-dir", .kind = OPTION_LIST, .target = TARGET(source_dirs)},
-    {.name = "source-map", .kind = OPTION_LIST, .target = TARGET(source_maps)},
-    {.name = "sources-max", .kind = OPTION_SIZE, .target = TARGET(convert.source_max_bytes)},
-    {.name = "product", .kind = OPTION_TEXT, .target = TARGET(convert.product)},
-    {.name = "max-memory", .kind = OPTION_SIZE, .target = TARGET(command.max_memory_bytes)},
-    {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .target = TARGET(is_quiet)},
-    COMMAND_OPTION_HELP(TARGET(command.action)),
-};
-
-static const struct option_table table = {.options = known_options,
-                                          .option_count = sizeof known_options / sizeof *known_options,
-                                          .operands = TARGET(command.files),
-                                          .operand_name = "an input"};
+    "Exit codes:\n"
+    "  0  Ctrl-C or --idle-exit ended it\n"
+    "  1  an input is not valid\n"
+    "  2  the command line is wrong\n"
+    "  3  a file cannot be read, or the port is in use\n"
+    "  4  memory ran out, or more than --max-memory was needed\n";
 
 /* ---- State of the command. ---- */
 
 struct view {
-    const struct view_options *options;
+    const struct options *options;
     const char *input_path;
     struct failure failure;
     struct memory_limit memory;
@@ -241,7 +178,7 @@ static void read_profile(struct view *view, struct input *input) {
     struct progress_root progress = command_progress(&view->output);
     input_watch(input, progress_whole(&progress));
     served_profile_read(&view->profile, input);
-    report_append(&text, "read %s: a profile, ", command_file_name(view->input_path));
+    report_append(&text, "read %s: a profile, ", report_path_name(view->input_path));
     report_append_bytes(&text, input_offset(input));
     input_close(input);
     if (!failure_is_set(&view->failure)) print_read(view, &text);
@@ -381,11 +318,11 @@ static bool serve(struct view *view) {
 
 /* ---- The whole. ---- */
 
-static void init(struct view *view, const struct view_options *options) {
-    *view = (struct view){.options = options, .input_path = options->command.files.values[0], .socket = -1};
+static void init(struct view *view, const struct options *options) {
+    *view = (struct view){.options = options, .input_path = options->inputs.values[0], .socket = -1};
     view->folder.descriptor = -1;
-    view->output.name = command_name;
-    memory_limit_init(&view->memory, options->command.max_memory_bytes);
+    view->output.command = &command_view;
+    memory_limit_init(&view->memory, options->convert.max_memory_bytes);
     view->failure.memory = &view->memory;
     bool draws = isatty(STDERR_FILENO) && !options->is_quiet;
     progress_tty_init(&view->output.bar, STDERR_FILENO, draws, PROGRESS_TTY_DELAY_NS);
@@ -407,7 +344,16 @@ static void fini(struct view *view) {
     if (view->socket >= 0) close(view->socket);
 }
 
-static int show(const struct view_options *options) {
+static void complete(struct options *options, struct failure *failure) {
+    struct gecko_convert_options *convert = &options->convert;
+    if (convert->symbols == GECKO_CONVERT_SYMBOLS_NONE) convert->sources = GECKO_CONVERT_SOURCES_NONE;
+    for (size_t i = 0; i < convert->source_map_count; i++)
+        if (!source_map_is_valid(convert->source_maps[i]))
+            failure_set(failure, FAILURE_USAGE, "--source-map %s is not of the form FROM=TO", convert->source_maps[i]);
+    several_inputs_take(options, failure);
+}
+
+static int show(struct options *options) {
     struct view view;
     init(&view, options);
     if (bind_port(&view) && prepare_viewer(&view)) {
@@ -416,51 +362,17 @@ static int show(const struct view_options *options) {
     }
     int exit_code = (int)view.failure.code;
     if (exit_code == FAILURE_USAGE)
-        command_refuse(command_name, &view.failure);
+        command_refuse(&command_view, &view.failure);
     else if (exit_code)
         command_print_failure(&view.output, view.input_path, &view.failure);
     fini(&view);
     return exit_code;
 }
 
-/* Completes the options of the conversion. */
-static void complete(struct view_options *options, struct failure *failure) {
-    struct gecko_convert_options *convert = &options->convert;
-    convert->debug_dirs = options->debug_dirs.values;
-    convert->debug_dir_count = options->debug_dirs.count;
-    convert->source_dirs = options->source_dirs.values;
-    convert->source_dir_count = options->source_dirs.count;
-    convert->source_maps = options->source_maps.values;
-    convert->source_map_count = options->source_maps.count;
-    options_check_folders(convert, failure);
-    if (convert->symbols == GECKO_CONVERT_SYMBOLS_NONE) convert->sources = GECKO_CONVERT_SOURCES_NONE;
-    for (size_t i = 0; i < convert->source_map_count; i++)
-        if (!source_map_is_valid(convert->source_maps[i]))
-            failure_set(failure, FAILURE_USAGE, "--source-map %s is not of the form FROM=TO", convert->source_maps[i]);
-}
-
-static int act(struct view_options *options, struct failure *failure) {
-    struct gecko_convert_alignment *alignments = NULL;
-    bool shows_files = options->command.action == COMMAND_SHOW_FILES;
-    if (shows_files && !failure_is_set(failure))
-        alignments = several_inputs_take(&options->convert, &options->command.files, &options->alignments, failure);
-    int exit_code = failure_is_set(failure) ? command_refuse(command_name, failure)
-                    : shows_files           ? show(options)
-                                            : command_show_help(help, command_name);
-    free(alignments);
-    return exit_code;
-}
-
-int view_command(int argument_count, char *const *arguments) {
-    struct failure failure = {0};
-    struct view_options options = {.convert.sources = GECKO_CONVERT_SOURCES_EMBED};
-    command_options_read(&options.command, &table, argument_count, arguments, &failure);
-    complete(&options, &failure);
-    int exit_code = act(&options, &failure);
-    free(options.debug_dirs.values);
-    free(options.alignments.values);
-    free(options.source_dirs.values);
-    free(options.source_maps.values);
-    command_options_fini(&options.command);
-    return exit_code;
-}
+const struct command command_view = {.name = "view",
+                                     .bit = VIEW,
+                                     .usage = usage,
+                                     .notes = notes,
+                                     .defaults = {.convert.sources = GECKO_CONVERT_SOURCES_EMBED},
+                                     .complete = complete,
+                                     .run = show};

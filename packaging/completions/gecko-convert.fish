@@ -1,48 +1,44 @@
-# Completions of gecko-convert for fish.
+# Completions of gecko-convert for fish. The program's own --help says what there is to complete.
 
-set -l info '__fish_seen_subcommand_from info'
-set -l check '__fish_seen_subcommand_from check'
-set -l view '__fish_seen_subcommand_from view'
-set -l convert 'not __fish_seen_subcommand_from info check'
+# Prints for each option of the command: its letter, its name, its value such as " FILE", and what it does.
+function __gecko_convert_options
+    gecko-convert $argv --help 2>/dev/null | awk '
+        function finish() { if (name) print letter "\t" name "\t" value "\t" text; name = "" }
+        match($0, /^  (-[a-zA-Z],|   ) --[a-z-]+/) {
+            finish()
+            letter = substr($0, 4, 1); name = substr($0, 9, RLENGTH - 8); value = substr($0, RLENGTH + 1); text = ""
+            next
+        }
+        /^          [^ ]/ { sub(/^ +/, text ? " " : ""); text = text $0; next }
+        { finish() }'
+end
 
-complete -c gecko-convert -n __fish_is_first_token -a info -d 'Show what is in traces and profiles'
-complete -c gecko-convert -n __fish_is_first_token -a check -d 'Check profiles against the rules of their format'
-complete -c gecko-convert -n __fish_is_first_token -a view -d 'Open a recording in the viewer'
+# Adds the options of a command, which is seen under that condition.
+function __gecko_convert_complete -a condition
+    __gecko_convert_options $argv[2..-1] | while read -l -d \t letter name value text
+        set -l what -l $name -d $text
+        test $letter != ' '; and set what -s $letter $what
+        switch $value
+            case '[=*' ''
+            case ' FILE'
+                set what -r -F $what
+            case ' DIR*'
+                set what -x -a '(__fish_complete_directories)' $what
+            case ' SIZE'
+                set what -x -a unlimited $what
+            case '* *|*'
+                set what -x -a (string replace -a '|' ' ' -- $value) $what
+            case '*'
+                set what -x $what
+        end
+        complete -c gecko-convert -n $condition $what
+    end
+end
 
-complete -c gecko-convert -n $view -l viewer -x -a '(__fish_complete_directories)' -d 'Serve this built front-end'
-complete -c gecko-convert -n $view -l port -x -d 'Listen on this port'
-complete -c gecko-convert -n $view -l no-open -d 'Do not start a browser'
-complete -c gecko-convert -n $view -l idle-exit -x -d 'Exit after this long without a request'
-
-complete -c gecko-convert -n $convert -s o -l output -r -F -d 'Write to FILE'
-complete -c gecko-convert -n $convert -s f -l format -x -a 'processed gecko' -d 'Format of the profile'
-complete -c gecko-convert -n "$convert; or $info" -l from -x -a 'perf-data perf-script collapsed recorder' -d 'Format of the trace'
-complete -c gecko-convert -n $convert -l weight -x -a 'samples period' -d 'Weight of a perf sample'
-complete -c gecko-convert -n $convert -l root -x -a 'frame thread' -d 'What the first frame of a collapsed stack is'
-complete -c gecko-convert -n $convert -l symbols -x -a 'auto none always' -d 'Which addresses to look up'
-complete -c gecko-convert -n $convert -l debug-dir -x -a '(__fish_complete_directories)' -d 'Also look for debug information in DIR'
-complete -c gecko-convert -n $convert -l sysroot -x -a '(__fish_complete_directories)' -d 'Look for files of the trace below DIR first'
-complete -c gecko-convert -n $convert -l sources -x -a 'embed none' -d 'Put the text of source files into the profile'
-complete -c gecko-convert -n $convert -l source-dir -x -a '(__fish_complete_directories)' -d 'Also look for source files below DIR'
-complete -c gecko-convert -n $convert -l source-map -x -d 'Look for source files of FROM in TO'
-complete -c gecko-convert -n $convert -l sources-max -x -a unlimited -d 'Embed at most SIZE'
-complete -c gecko-convert -n $convert -l product -x -d 'Name of what was profiled'
-complete -c gecko-convert -n "$convert; or $info" -l align -x -d 'Of several inputs: when FILE begins (FILE=OFFSET)'
-complete -c gecko-convert -n "$convert; or $info" -l samples -x -a 'perf recorder' -d 'Of several inputs: whose samples to take'
-complete -c gecko-convert -l max-memory -x -a unlimited -d 'Use at most SIZE of memory'
-complete -c gecko-convert -n $convert -l strict -d 'Fail if something would be lost'
-complete -c gecko-convert -n $convert -l report -r -F -d 'Write a report as JSON'
-complete -c gecko-convert -n $convert -l progress -x -a 'auto always never' -d 'Draw a progress bar'
-complete -c gecko-convert -n $convert -s q -l quiet -d 'Print only errors'
-complete -c gecko-convert -n $convert -l output-dir -x -a '(__fish_complete_directories)' -d 'Write the profiles of a batch into DIR'
-complete -c gecko-convert -n $convert -l output-archive -r -F -d 'Write the profiles of a batch into an archive'
-complete -c gecko-convert -n $convert -s j -l jobs -x -d 'Use N threads, or run N conversions of a batch at a time'
-complete -c gecko-convert -n $convert -l if-changed -d 'Skip inputs that are unchanged since a manifest'
-complete -c gecko-convert -n $convert -l report-junit -r -F -d 'Write the outcome as JUnit XML'
-
-complete -c gecko-convert -n "$info; or $check" -l json -d 'Print JSON'
-complete -c gecko-convert -n $info -l together -d 'Show all files as one profile'
-complete -c gecko-convert -n $info -l top -x -d 'Show at most N rows of each list'
-
-complete -c gecko-convert -s h -l help -d 'Show the options'
-complete -c gecko-convert -n $convert -s V -l version -d 'Show the version'
+set -l commands
+gecko-convert --help 2>/dev/null | string replace -rf '^ +gecko-convert ([a-z]+) .*  (.*)' '$1\t$2' | while read -l -d \t name text
+    set -a commands $name
+    complete -c gecko-convert -n __fish_is_first_token -a $name -d $text
+    __gecko_convert_complete "__fish_seen_subcommand_from $name" $name
+end
+__gecko_convert_complete "not __fish_seen_subcommand_from $commands"

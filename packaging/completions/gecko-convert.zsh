@@ -1,56 +1,44 @@
 #compdef gecko-convert
-# Completions of gecko-convert for zsh.
+# Completions of gecko-convert for zsh. The program's own --help says what there is to complete.
 
-local -a options
-options=(
-    '(-o --output)'{-o,--output=}'[write to FILE]:file:_files'
-    '(-f --format)'{-f,--format=}'[format of the profile]:format:(processed gecko)'
-    '--from=[format of the trace]:format:(perf-data perf-script collapsed recorder)'
-    '--weight=[weight of a perf sample]:weight:(samples period)'
-    '--root=[what the first frame of a collapsed stack is]:root:(frame thread)'
-    '--symbols=[which addresses to look up]:symbols:(auto none always)'
-    '*--debug-dir=[also look for debug information in DIR]:folder:_files -/'
-    '--sysroot=[look for files of the trace below DIR first]:folder:_files -/'
-    '--sources=[put the text of source files into the profile]:sources:(embed none)'
-    '*--source-dir=[also look for source files below DIR]:folder:_files -/'
-    '*--source-map=[look for source files of FROM in TO]:FROM=TO:'
-    '--sources-max=[embed at most this much]:size:(unlimited)'
-    '--product=[name of what was profiled]:name:'
-    '*--align=[of several inputs, when FILE begins]:FILE=OFFSET:'
-    '--samples=[of several inputs, whose samples to take]:samples:(perf recorder)'
-    '--max-memory=[use at most this much memory]:size:(unlimited)'
-    '--strict[fail if something would be lost]'
-    '--report=[write a report as JSON]:file:_files'
-    '--progress=[draw a progress bar]:when:(auto always never)'
-    '(-q --quiet)'{-q,--quiet}'[print only errors]'
-    '--output-dir=[write the profiles of a batch into DIR]:folder:_files -/'
-    '--output-archive=[write the profiles of a batch into an archive]:file:_files'
-    '(-j --jobs)'{-j,--jobs=}'[use this many threads, or run this many conversions of a batch at a time]:number:'
-    '--if-changed=-[skip inputs that are unchanged since a manifest]::manifest:_files'
-    '--report-junit=[write the outcome as JUnit XML]:file:_files'
-    '(- *)'{-h,--help}'[show the options]'
-    '(- *)'{-V,--version}'[show the version]'
-)
+local help="$(_call_program options $words[1] --help 2>/dev/null)"
+local -a commands=(${(f)"$(sed -nE 's/^ +gecko-convert ([a-z]+) .*/\1/p' <<<$help)"})
+if (( CURRENT > 2 && $commands[(Ie)$words[2]] )); then
+    help="$(_call_program options $words[1] $words[2] --help 2>/dev/null)"
+    commands=()
+fi
 
-case $words[2] in
-    info)
-        _arguments '--json[print JSON]' '--top=[show at most N rows of each list]:number:' \
-            '--from=[format of the traces]:format:(perf-data perf-script collapsed recorder)' \
-            '--together[show all files as one profile]' '*--align=[when FILE begins]:FILE=OFFSET:' \
-            '--samples=[whose samples to take]:samples:(perf recorder)' \
-            '--max-memory=[use at most this much memory]:size:(unlimited)' \
-            '(- *)'{-h,--help}'[show the options]' '*:file:_files'
-        ;;
-    check)
-        _arguments '--json[print JSON]' '--max-memory=[use at most this much memory]:size:(unlimited)' \
-            '(- *)'{-h,--help}'[show the options]' '*:profile:_files'
-        ;;
-    view)
-        _arguments '--viewer=[a built front-end, or the address of one]:folder:_files -/' \
-            '--port=[listen on this port]:number:' '--no-open[do not start a browser]' \
-            '--idle-exit=[exit after this long without a request]:seconds:' \
-            ${(M)options:#*--(from|weight|root|symbols|debug-dir|sysroot|sources|source-dir|source-map|sources-max|product|align|samples|max-memory)=*} \
-            '(-q --quiet)'{-q,--quiet}'[print only the address]' '(- *)'{-h,--help}'[show the options]' '*:input:_files'
-        ;;
-    *) _arguments -s -S $options '1:input:{ _values command info check view; _files }' '*:input:_files' ;;
-esac
+# For each option: its letter, its name, its value such as " FILE", and what it does.
+local -a options=(${(f)"$(awk '
+        function finish() { if (name) print letter "\t" name "\t" value "\t" text; name = "" }
+        match($0, /^  (-[a-zA-Z],|   ) --[a-z-]+/) {
+            finish()
+            letter = substr($0, 4, 1); name = substr($0, 9, RLENGTH - 8); value = substr($0, RLENGTH + 1); text = ""
+            next
+        }
+        /^          [^ ]/ { sub(/^ +/, text ? " " : ""); text = text $0; next }
+        { finish() }' <<<$help)"})
+
+local option letter name value text action repeated
+local -a specs fields
+for option in $options; do
+    fields=("${(@ps:\t:)option}")
+    letter=$fields[1] name=$fields[2] value=${fields[3]# } text="[${${fields[4]//\[/(}//\]/)}]" repeated=''
+    [[ $text = *'several times'* ]] && repeated='*'
+    case $value in
+        '') specs+=("--$name$text") action='' ;;
+        '[='*) specs+=("--$name=-$text::file:_files") ;;
+        FILE) action=':file:_files' ;;
+        DIR*) action=':folder:_files -/' ;;
+        SIZE) action=':size:(unlimited)' ;;
+        [a-z]*) action=":$name:(${value//|/ })" ;;
+        *) action=":$value:" ;;
+    esac
+    [[ $value = (|\[*) ]] || specs+=("$repeated--$name=$text$action")
+    [[ $letter = ' ' ]] || specs+=("-$letter$text$action")
+done
+if (( $#commands )); then
+    _arguments -s -S $specs "1:input:{ _values command $commands; _files }" '*:input:_files'
+else
+    _arguments -s -S $specs '*:input:_files'
+fi

@@ -3,13 +3,13 @@
 #include <string.h>
 
 #include "checked_conversion.h"
-#include "cli/options.h"
+#include "cli/command.h"
 
 enum { ARGUMENTS_MAX = 64 };
 
 /* Checks what must hold for options that were accepted. */
 static void check_options(const struct options *options) {
-    if (options->action != OPTIONS_CONVERT) return;
+    if (options->action != OPTIONS_RUN) return;
     FUZZ_CHECK(options->inputs.count, "no input");
     if (options_are_batch(options)) {
         FUZZ_CHECK(!options->convert.output_path, "%s", options->convert.output_path);
@@ -38,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t bytes_count) {
         arguments[argument_count++] = copy + at;
     struct options options;
     struct failure failure = {0};
-    options_init(&options, argument_count, arguments, &failure);
+    command_read_options(&command_convert, &options, argument_count, arguments, &failure);
     if (failure_is_set(&failure))
         check_options_failure(&failure);
     else

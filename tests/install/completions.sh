@@ -1,6 +1,6 @@
 #!/bin/bash
 # completions.sh PREFIX: tests that the installed completions for bash, zsh and fish offer exactly the options and choices
-# that --help names.
+# that --help names, which is where they have them from.
 # shellcheck source=tests/install/common.sh
 . "$(dirname "$0")/common.sh"
 suite="completions"
@@ -9,6 +9,7 @@ bash_file=$prefix/share/bash-completion/completions/gecko-convert
 zsh_file=$prefix/share/zsh/site-functions/_gecko-convert
 fish_file=$prefix/share/fish/vendor_completions.d/gecko-convert.fish
 program=$prefix/bin/gecko-convert
+export PATH=$prefix/bin:$PATH
 # Keeps the history and settings of shells out of the real home folder.
 export HOME=$work XDG_CONFIG_HOME=$work XDG_DATA_HOME=$work XDG_CACHE_HOME=$work
 
@@ -33,20 +34,22 @@ offered_by_fish() {
     (cd "$work/folder" && fish --no-config -c 'source $argv[1]; complete -C "$argv[2..-1]"' "$fish_file" "$@" | cut -f1)
 }
 
-# Zsh completes only on a terminal. So this replaces _arguments and prints what it gets: options without "=", choices as
-# words.
-offered_by_zsh() {
-    zsh -f -c '
+# Zsh completes only on a terminal. So this replaces _arguments and prints what it gets.
+specs_of_zsh() {
+    (cd "$work/folder" && zsh -f -c '
         _arguments() { print -rl -- "$@" }
+        _call_program() { "${@:2}" }
         words=("${@:2}")
+        CURRENT=$#words
         file=$1
-        () { source $file }' zsh "$zsh_file" "$@" |
-        sed -nE -e 's/^(\([^)]*\))?\*?(--?[a-zA-Z-]+)=?-?\[.*/\2/p'
+        () { source $file }' zsh "$zsh_file" "$@" '')
 }
 
-choices_in_zsh() {
-    sed -nE "s/.*$1=\}?'?\[[^]]*\]:[^:]*:\(([^)]*)\)'.*/\1/p" "$zsh_file" | tr ' ' '\n'
-}
+# Options without "=".
+offered_by_zsh() { specs_of_zsh "$@" | sed -nE -e 's/^\*?(--?[a-zA-Z-]+)=?-?\[.*/\1/p'; }
+
+# The choices of an option of gecko-convert, as words.
+choices_in_zsh() { specs_of_zsh gecko-convert | sed -nE "s/^\*?$1=\[[^]]*\]:[^:]*:\(([^)]*)\)/\1/p" | tr ' ' '\n'; }
 
 mkdir -p "$work/folder/deep"
 touch "$work/folder/app.trace"
@@ -78,6 +81,7 @@ check_options() {
 check_options "options"
 check_options "options of info" info
 check_options "options of check" check
+check_options "options of view" view
 
 # ---- Choices. ----
 
@@ -116,6 +120,7 @@ for shell in bash fish; do
     offers "$shell" app.trace deep -- gecko-convert --report ''
     offers "$shell" deep -- gecko-convert --debug-dir ''
     offers "$shell" info -- gecko-convert inf
+    offers "$shell" deep -- gecko-convert view --viewer ''
     offers "$shell" app.trace -- gecko-convert info app
 done
 finish

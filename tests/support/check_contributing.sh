@@ -62,11 +62,11 @@ example 5 cli/threads/threads_command.c
 
 cp readers/registry.c "$folder/readers/"
 cp writer/emitters.c writer/*.h "$folder/writer/"
-cp cli/main.c cli/command.c cli/*.h "$folder/cli/"
+cp cli/main.c cli/command.c cli/options.c cli/*.h "$folder/cli/"
 sed 's/READER(collapsed) /READER(steps) &/' readers/reader.h >"$folder/readers/reader.h"
 sed 's/EMITTER(processed) /EMITTER(rows) &/' writer/emitter.h >"$folder/writer/emitter.h"
-sed 's/^int check_command(.*/&\nint threads_command(int argument_count, char *const *arguments);/' cli/command.h >"$folder/cli/command.h"
-sed 's/^    {"check", check_command},/&\n    {"threads", threads_command},/' cli/command.c >"$folder/cli/command.c"
+sed 's/^    COMMAND(view)$/    COMMAND(view) COMMAND(threads)/' cli/command.h >"$folder/cli/command.h"
+sed 's/VIEW = 8/&, THREADS = 16/' cli/options.h >"$folder/cli/options.h"
 
 # ---- Tests. ----
 
@@ -76,7 +76,7 @@ check "the emitter's test" run_test test_rows "$folder/writer/rows/rows.c"
 GECKO_CONVERT=$folder/gecko-convert
 FIXTURES=$PWD/fixtures
 export GECKO_CONVERT FIXTURES
-check "building the program" compile "$folder/cli/main.c" "$folder/cli/command.c" "$folder/cli/threads/threads_command.c" \
+check "building the program" compile "$folder/cli/main.c" "$folder/cli/command.c" "$folder/cli/options.c" "$folder/cli/threads/threads_command.c" \
     "$folder/readers/registry.c" "$folder/readers/steps.c" "$folder/writer/emitters.c" "$folder/writer/rows/rows.c" \
     -o "$GECKO_CONVERT"
 

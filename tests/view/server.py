@@ -710,7 +710,7 @@ def run(*arguments, **options):
 def test_refuses_bad_command_lines():
     with tempfile.TemporaryDirectory() as folder:
         for arguments, code, message in (
-                ([], 2, "no file was given"),
+                ([], 2, "no input: name a file"),
                 ([TRACE, TRACE], 2, "is named twice"),
                 ([TRACE, "--align", "x=1s"], 2, "no input is named 'x'"),
                 (["--port", "70000", TRACE], 2, "--port"),

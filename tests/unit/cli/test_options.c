@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/options.h"
+#include "cli/command.h"
 #include "readers/reader.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/unit_test.h"
@@ -27,7 +27,7 @@ static int end(void **state) {
 static void parse_all(char *const *arguments) {
     int count = 0;
     while (arguments[count]) count++;
-    options_init(&options, count, arguments, &failure);
+    command_read_options(&command_convert, &options, count, arguments, &failure);
 }
 
 #define PARSE(...) parse_all((char *const[]){__VA_ARGS__, NULL})
@@ -40,11 +40,11 @@ static void assert_refused(const char *message) {
 static void test_defaults(void **state) {
     PARSE("trace.txt");
     assert_int_equal(failure.code, FAILURE_NONE);
-    assert_int_equal(options.action, OPTIONS_CONVERT);
+    assert_int_equal(options.action, OPTIONS_RUN);
     assert_string_equal(options.convert.input_path, "trace.txt");
     assert_string_equal(options.convert.output_path, "trace.profile.json");
     assert_null(options.convert.from);
-    assert_null(options.convert.format);
+    assert_string_equal(options.convert.format, "processed");
     assert_null(options.convert.product);
     assert_null(options.report_path);
     assert_int_equal(options.convert.weight, GECKO_CONVERT_WEIGHT_SAMPLES);
@@ -179,7 +179,7 @@ static void test_refusals(void **state) {
     } cases[] = {
         {{NULL}, "no input: name a file, or - for standard input"},
         {{"-q", NULL}, "no input: name a file, or - for standard input"},
-        {{"", NULL}, "the name of the input is empty"},
+        {{"", NULL}, "the name of an input is empty"},
         {{"a", "b", NULL},
          "two inputs, 'a' and 'b': --output FILE makes one profile of them, and --output-dir DIR one of each"},
         {{"a", "b", "-oc", "--align", "d=1s", NULL}, "--align d=1s: no input is named 'd'"},
@@ -312,11 +312,21 @@ static void test_formats_are_those_of_the_registries(void **state) {
     assert_null(gecko_convert_output_format(SIZE_MAX));
 }
 
+static void test_no_command_has_two_options_of_one_name(void **state) {
+    const struct option *all = options_table.options;
+    for (size_t i = 0; i < options_table.option_count; i++)
+        for (size_t j = 0; j < i; j++)
+            if (all[i].commands & all[j].commands) {
+                assert_string_not_equal(all[i].name, all[j].name);
+                assert_true(!all[i].letter || all[i].letter != all[j].letter);
+            }
+}
+
 static void test_help_names_every_option_in_80_columns(void **state) {
     char *help = NULL;
     size_t help_bytes = 0;
     FILE *stream = open_memstream(&help, &help_bytes);
-    options_print_help(stream);
+    arguments_print_help(&options_table, CONVERT | CHECK | INFO | VIEW, stream);
     fclose(stream);
     static const char *const names[] = {"--output FILE",
                                         "--format processed|gecko",
@@ -338,7 +348,14 @@ static void test_help_names_every_option_in_80_columns(void **state) {
                                         "--progress auto|always|never",
                                         "-q, --quiet",
                                         "-h, --help",
-                                        "-V, --version"};
+                                        "-V, --version",
+                                        "--json",
+                                        "--top N",
+                                        "--together",
+                                        "--viewer DIR|URL",
+                                        "--port N",
+                                        "--no-open",
+                                        "--idle-exit SECONDS"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) assert_non_null(strstr(help, names[i]));
     for (struct text rest = {help, help_bytes}; rest.bytes_count;) {
         size_t line_bytes = text_find(rest, '\n');
@@ -361,12 +378,12 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_double_dash_ends_options, begin, end),
         cmocka_unit_test_setup_teardown(test_batches, begin, end),
         cmocka_unit_test_setup_teardown(test_help_and_version_end_the_reading, begin, end),
-        cmocka_unit_test_setup_teardown(test_batches, begin, end),
         cmocka_unit_test_setup_teardown(test_refusals, begin, end),
         cmocka_unit_test_setup_teardown(test_several_inputs, begin, end),
         cmocka_unit_test_setup_teardown(test_default_outputs, begin, end),
         cmocka_unit_test_setup_teardown(test_the_report_is_not_written_over_the_input, begin, end),
         cmocka_unit_test_setup_teardown(test_formats_are_those_of_the_registries, begin, end),
+        cmocka_unit_test_setup_teardown(test_no_command_has_two_options_of_one_name, begin, end),
         cmocka_unit_test_setup_teardown(test_help_names_every_option_in_80_columns, begin, end),
     };
     return cmocka_run_group_tests_name("options", tests, NULL, NULL);

@@ -14,7 +14,6 @@
 #include "cli/batch/batch.h"
 #include "cli/command.h"
 #include "cli/exit_guard.h"
-#include "cli/options.h"
 #include "libconvert/gecko_convert.h"
 #include "tests/support/jitdump_builder.h"
 #include "tests/support/sampler_trace.h"
@@ -267,7 +266,8 @@ static struct outcome run(const struct conversion_case *conversion, uint64_t fai
     struct failure failure = {0};
     struct options options;
     struct gecko_convert_result result = {.struct_bytes = sizeof result, .status = GECKO_CONVERT_NO_MEMORY};
-    options_init(&options, ARGUMENT_COUNT - (conversion->more ? 0 : MORE_COUNT), arguments, &failure);
+    command_read_options(&command_convert, &options, ARGUMENT_COUNT - (conversion->more ? 0 : MORE_COUNT), arguments,
+                         &failure);
     if (!failure_is_set(&failure)) gecko_convert(&options.convert, &result);
     struct outcome outcome = {result.status, *heap.has_failed, result.sums[GECKO_CONVERT_VALUES].lost};
     gecko_convert_result_fini(&result);
@@ -519,7 +519,7 @@ static void test_default_output(void **state) {
     struct failure failure = {0};
     struct options options;
     start_failing(1);
-    options_init(&options, 1, arguments, &failure);
+    command_read_options(&command_convert, &options, 1, arguments, &failure);
     heap.is_counting = false;
     assert_int_equal(failure.code, FAILURE_MEMORY);
     assert_null(options.default_output_path);
@@ -534,7 +534,7 @@ static void test_debug_dirs(void **state) {
         struct failure failure = {0};
         struct options options;
         start_failing(fail_at);
-        options_init(&options, 4, arguments, &failure);
+        command_read_options(&command_convert, &options, 4, arguments, &failure);
         heap.is_counting = false;
         assert_int_equal(failure.code, FAILURE_MEMORY);
         assert_int_equal(options.convert.debug_dir_count, fail_at - 1);
@@ -576,13 +576,11 @@ static void restore_streams(struct kept_streams kept) {
 /* Runs a command with redirected streams. Returns the exit code. */
 static int run_command(char *const *arguments, int argument_count, uint64_t fail_at, bool fails_on) {
     struct kept_streams kept = redirect_streams();
-    int exit_code = -1;
     start_failing(fail_at);
     heap.fails_on = fails_on;
-    bool is_command = command_run(argument_count, arguments, &exit_code);
+    int exit_code = command_run(argument_count, arguments);
     heap.is_counting = false;
     restore_streams(kept);
-    assert_true(is_command);
     return exit_code;
 }
 

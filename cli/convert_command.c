@@ -1,0 +1,210 @@
+/* Converting: one profile of all inputs, or a batch. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/batch/batch.h"
+#include "command.h"
+#include "console.h"
+#include "libconvert/base/text.h"
+#include "libconvert/file_identity.h"
+#include "libconvert/report.h"
+#include "output_name.h"
+#include "several_inputs.h"
+#include "writer/sink.h"
+
+static const char usage[] =
+    "Usage: gecko-convert [options] INPUT [-o OUTPUT]\n"
+    "       gecko-convert [options] INPUT... -o OUTPUT       (into one profile)\n"
+    "       gecko-convert [options] INPUT... --output-dir DIR\n"
+    "       gecko-convert info FILE...      show what traces and profiles contain\n"
+    "       gecko-convert check PROFILE...  find what the viewer does not accept\n"
+    "       gecko-convert view INPUT        open it in the viewer, from this machine\n"
+    "\n"
+    "Converts a trace into a profile for the Firefox Profiler. INPUT is a recorder\n"
+    "trace, a perf.data file, perf script text or a file of collapsed stacks. It may\n"
+    "be plain, compressed (gzip, xz, zstd, bzip2, lz4), or the only file in an\n"
+    "archive (tar, zip, 7z). - is standard input.\n";
+
+static const char notes[] =
+    "Exit codes:\n"
+    "  0  success\n"
+    "  1  the input is not valid; in a batch, one or more inputs are not\n"
+    "  2  the command line is wrong\n"
+    "  3  reading or writing failed: disk, permission, pipe\n"
+    "  4  memory ran out, or more than --max-memory was needed\n"
+    "  5  --strict was given, and something would have been lost\n"
+    "If the code is not 0, OUTPUT is not written, and an existing file is kept.\n"
+    "(If only the report cannot be written, the code is 3 or 4, and OUTPUT is good.)\n"
+    "In a batch, each input has its own profile, and one that fails does not stop the\n"
+    "others.\n";
+
+/* ---- The name of the output. ---- */
+
+static void choose_output(struct options *options, struct failure *failure) {
+    if (options->convert.output_path) return;
+    if (strcmp(options->convert.input_path, "-") == 0) {
+        options->convert.output_path = "-";
+        return;
+    }
+    struct text input = text_of(options->convert.input_path);
+    while (text_ends_with(input, TEXT("/"))) input.bytes_count--;
+    options->default_output_path = output_name_of(text_base_name(input), options->convert.format);
+    options->convert.output_path = options->default_output_path;
+    if (!options->default_output_path) failure_set_memory(failure);
+}
+
+/* ---- Rules across options. ---- */
+
+static void check_report(const struct options *options, struct failure *failure) {
+    if (!options->report_path) return;
+    const char *output_path = options->convert.output_path;
+    struct file_identity report = file_identity_of(options->report_path, STDOUT_FILENO);
+    bool is_output = strcmp(options->report_path, output_path) == 0 ||
+                     file_identity_is_same(report, file_identity_of(output_path, STDOUT_FILENO));
+    if (is_output)
+        failure_set(failure, FAILURE_USAGE, "the report and the profile cannot both go to %s",
+                    strcmp(output_path, "-") == 0 ? "standard output" : output_path);
+    for (size_t i = 0; i < options->inputs.count; i++) {
+        const char *input_path = options->inputs.values[i];
+        if (file_identity_is_same(report, file_identity_of(input_path, STDIN_FILENO)))
+            failure_set(failure, FAILURE_USAGE, "%s is both the input and the report: name another report",
+                        report_path_name(input_path));
+    }
+}
+
+static void check_sources(const struct options *options, struct failure *failure) {
+    const struct gecko_convert_options *convert = &options->convert;
+    const char *option = convert->source_max_bytes ? "sources-max" : NULL;
+    if (convert->source_map_count) option = "source-map";
+    if (convert->source_dir_count) option = "source-dir";
+    if (option && convert->sources == GECKO_CONVERT_SOURCES_NONE)
+        failure_set(failure, FAILURE_USAGE, "--%s is for source files that are embedded: it needs --sources embed",
+                    option);
+    if (convert->sources == GECKO_CONVERT_SOURCES_EMBED && convert->symbols == GECKO_CONVERT_SYMBOLS_NONE)
+        failure_set(failure, FAILURE_USAGE,
+                    "--sources embed opens files that the trace names, and --symbols none forbids that");
+}
+
+/* Checks options for a single conversion. */
+static void check_single(const struct options *options, struct failure *failure) {
+    const struct options_list *inputs = &options->inputs;
+    if (inputs->count > 1 && !options->convert.output_path)
+        failure_set(failure, FAILURE_USAGE,
+                    "two inputs, '%s' and '%s': --output FILE makes one profile of them, and --output-dir DIR one of "
+                    "each",
+                    inputs->values[0], inputs->values[1]);
+    const char *option = options->junit_path ? "report-junit" : options->if_changed ? "if-changed" : NULL;
+    if (option)
+        failure_set(failure, FAILURE_USAGE, "--%s is for batches: it needs --output-dir or --output-archive", option);
+}
+
+static bool is_one_file(const char *path, const char *other_path) {
+    if (!path || !other_path) return false;
+    return strcmp(path, other_path) == 0 ||
+           file_identity_is_same(file_identity_of(path, STDOUT_FILENO), file_identity_of(other_path, STDOUT_FILENO));
+}
+
+static void check_batch(const struct options *options, struct failure *failure) {
+    if (options->convert.output_path)
+        failure_set(failure, FAILURE_USAGE, "--output is for a single profile: a batch needs --output-dir DIR instead");
+    if (options->alignments.count)
+        failure_set(failure, FAILURE_USAGE, "--align is for a single profile: a batch makes one of each input");
+    if (options->if_changed && !*options->if_changed && !options->output_dir)
+        failure_set(failure, FAILURE_USAGE,
+                    "--if-changed without --output-dir needs the report of the previous batch: --if-changed=FILE");
+    const char *written[] = {options->output_archive, options->report_path, options->junit_path};
+    enum { WRITTEN_COUNT = sizeof written / sizeof *written };
+    for (size_t i = 0; i < WRITTEN_COUNT; i++)
+        for (size_t j = i + 1; j < WRITTEN_COUNT; j++)
+            if (is_one_file(written[i], written[j]))
+                failure_set(failure, FAILURE_USAGE, "%s would be written twice: name another file", written[i]);
+    for (size_t i = 0; i < options->inputs.count; i++) {
+        const char *input = options->inputs.values[i];
+        if (strcmp(input, "-") == 0)
+            failure_set(failure, FAILURE_USAGE,
+                        "a batch cannot name the profile of standard input: convert it alone, with --output FILE");
+        for (size_t j = 0; j < WRITTEN_COUNT; j++)
+            if (is_one_file(input, written[j]))
+                failure_set(failure, FAILURE_USAGE, "%s is an input and would be overwritten: name another file",
+                            input);
+    }
+}
+
+static void complete(struct options *options, struct failure *failure) {
+    if (!options->convert.format) options->convert.format = gecko_convert_output_format(0);
+    check_sources(options, failure);
+    if (options_are_batch(options)) {
+        check_batch(options, failure);
+        return;
+    }
+    check_single(options, failure);
+    if (failure_is_set(failure)) return;
+    several_inputs_take(options, failure);
+    choose_output(options, failure);
+    if (!failure_is_set(failure)) check_report(options, failure);
+}
+
+/* ---- Converting. ---- */
+
+static bool draws_progress(const struct options *options) {
+    if (options->is_quiet || options->progress == PROGRESS_NEVER) return false;
+    return options->progress == PROGRESS_ALWAYS || isatty(STDERR_FILENO);
+}
+
+/* Returns the exit code of writing the report; EXIT_SUCCESS if none was requested. */
+static int write_report(const struct options *options, const struct gecko_convert_result *result) {
+    if (!options->report_path) return EXIT_SUCCESS;
+    struct failure failure = {0};
+    struct chunk_list chunks;
+    uint64_t written_bytes;
+    chunk_list_init(&chunks, &failure);
+    report_json(&options->convert, result, &chunks);
+    if (sink_write(&chunks, options->report_path, &failure, (struct progress){0}, &written_bytes)) return EXIT_SUCCESS;
+    char message[sizeof failure.message + 32];
+    snprintf(message, sizeof message, "the report: %s", failure.message);
+    console_print_message(message);
+    return (int)failure.code;
+}
+
+static void print_inputs(const struct gecko_convert_result *result) {
+    for (size_t i = 0; i < result->input_count; i++) {
+        struct report_text text;
+        report_input(result, i, &text);
+        console_print(&text);
+    }
+}
+
+static void print_outcome(const struct options *options, const struct gecko_convert_result *result) {
+    struct report_text text = {.bytes_count = 0};
+    if (result->status == GECKO_CONVERT_GOOD && !options->is_quiet) print_inputs(result);
+    if (result->status != GECKO_CONVERT_GOOD)
+        report_error(&options->convert, result, &text);
+    else if (!options->is_quiet)
+        report_summary(&options->convert, result, &text);
+    console_print(&text);
+    command_print_hint(&command_convert, result->status);
+}
+
+static int convert_single(struct options *options, struct progress_tty *bar) {
+    options->convert.progress = progress_tty_draw;
+    options->convert.progress_context = bar;
+    struct gecko_convert_result result = {.struct_bytes = sizeof result};
+    gecko_convert(&options->convert, &result);
+    progress_tty_clear(bar);
+    print_outcome(options, &result);
+    int report_exit = write_report(options, &result);
+    int exit_code = result.status != GECKO_CONVERT_GOOD ? (int)result.status : report_exit;
+    gecko_convert_result_fini(&result);
+    return exit_code;
+}
+
+static int convert(struct options *options) {
+    bool is_forced = options->progress == PROGRESS_ALWAYS;
+    struct progress_tty bar;
+    progress_tty_init(&bar, STDERR_FILENO, draws_progress(options), is_forced ? 0 : PROGRESS_TTY_DELAY_NS);
+    return options_are_batch(options) ? batch_run(options, &bar) : convert_single(options, &bar);
+}
+
+const struct command command_convert = {
+    .name = "", .bit = CONVERT, .usage = usage, .notes = notes, .complete = complete, .run = convert};
