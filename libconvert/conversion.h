@@ -1,5 +1,4 @@
-/* Conversions with other inputs and outputs than the public header offers: one of a batch, or of a member of an
- * archive. */
+/* A conversion from start to end, also with inputs and outputs that the public header does not offer: for commands. */
 #ifndef GECKO_CONVERSION_H
 #define GECKO_CONVERSION_H
 
@@ -35,6 +34,9 @@ struct conversion_ends {
     /* Gets the finished profile before it is written. The context is visitor_context. */
     profile_visitor *before_writing;
 };
+
+/* The result before a conversion: zero, and texts that are empty. */
+extern const struct gecko_convert_result conversion_no_result;
 
 /* Does what gecko_convert does, with these inputs and outputs, and for structs of this library's size. If `written` is
  * not NULL, describes the written file there. */

@@ -3,14 +3,12 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "embed_sources.h"
 #include "libconvert/base/printable.h"
 #include "libconvert/profile/cut_stacks.h"
 #include "libconvert/profile/ledger.h"
-#include "public_structs.h"
 #include "writer/json.h"
 
 /* ---- Lines for people. ---- */
@@ -440,25 +438,4 @@ void report_json(const struct gecko_convert_options *options, const struct gecko
     struct chunk_list chunks = json_take_chunks(&json);
     chunk_list_splice(out, &chunks);
     chunk_list_append(out, "\n", 1);
-}
-
-char *gecko_convert_report(const struct gecko_convert_options *options, const struct gecko_convert_result *result,
-                           size_t *bytes_count) {
-    struct gecko_convert_options known_options;
-    struct gecko_convert_result known_result;
-    if (!public_options_take(&known_options, options) || !public_result_take(&known_result, result)) return NULL;
-    struct failure failure = {0};
-    struct chunk_list chunks;
-    chunk_list_init(&chunks, &failure);
-    report_json(&known_options, &known_result, &chunks);
-    char *report = failure_is_set(&failure) ? NULL : malloc(chunks.total_bytes + 1);
-    size_t used = 0;
-    for (const struct chunk *chunk = chunks.first; report && chunk; chunk = chunk->next) {
-        memcpy(report + used, chunk->bytes, chunk->used_bytes);
-        used += chunk->used_bytes;
-    }
-    if (report) report[used] = '\0';
-    if (report && bytes_count) *bytes_count = used;
-    chunk_list_fini(&chunks);
-    return report;
 }

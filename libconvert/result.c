@@ -46,14 +46,14 @@ static struct gecko_convert_entry result_entry(const struct ledger_entry *entry,
 }
 
 /* Describes one of several inputs. */
-static struct gecko_convert_input result_input(const struct reading *reading, const struct merge_input *part,
+static struct gecko_convert_input result_input(const struct input_loader *loader, const struct merge_input *part,
                                                char **next) {
-    const struct reader *reader = reading->reader;
-    return (struct gecko_convert_input){.name = reading->name,
+    const struct reader *reader = loader->reader;
+    return (struct gecko_convert_input){.name = loader->name,
                                         .format = reader ? reader->name : "",
                                         .title = reader ? reader->title : "",
-                                        .wrapping = copy_text(next, reading->wrapping),
-                                        .bytes = reading->bytes_count,
+                                        .wrapping = copy_text(next, loader->wrapping),
+                                        .bytes = loader->bytes_count,
                                         .timeline = part->timeline,
                                         .offset_ns = part->offset_ns,
                                         .remark = copy_text(next, text_of(part->remark))};
@@ -64,14 +64,13 @@ static void copy_inputs(struct gecko_convert_result *result, const struct result
                         struct gecko_convert_input *inputs, char **next) {
     size_t count = sources->merge->input_count;
     if (!count) return;
-    for (size_t i = 0; i < count; i++)
-        inputs[i] = result_input(&sources->readings[i], &sources->merge->inputs[i], next);
+    for (size_t i = 0; i < count; i++) inputs[i] = result_input(&sources->loaders[i], &sources->merge->inputs[i], next);
     result->inputs = inputs;
     result->input_count = count;
 }
 
 static struct text wrapping_of_first(const struct result_sources *sources) {
-    return sources->reading_count ? sources->readings[0].wrapping : TEXT("");
+    return sources->loader_count ? sources->loaders[0].wrapping : TEXT("");
 }
 
 static void copy_missing_names(struct gecko_convert_result *result, const struct missing_names *missing,
@@ -94,7 +93,7 @@ static bool copy_ledger(struct gecko_convert_result *result, const struct result
     for (size_t i = 0; i < entry_count; i++) text_bytes += ledger_at(ledger, i)->cause.bytes_count + 1;
     size_t input_count = sources->merge->input_count;
     for (size_t i = 0; i < input_count; i++)
-        text_bytes += sources->readings[i].wrapping.bytes_count + 1 + strlen(sources->merge->inputs[i].remark) + 1;
+        text_bytes += sources->loaders[i].wrapping.bytes_count + 1 + strlen(sources->merge->inputs[i].remark) + 1;
     size_t missing_count = missing->rows.count;
     for (size_t i = 0; i < missing_count; i++)
         text_bytes += ((const struct missing_name *)column_at(&missing->rows, i))->library.bytes_count + 1;
@@ -117,7 +116,7 @@ static bool copy_ledger(struct gecko_convert_result *result, const struct result
 
 bool result_fill(struct gecko_convert_result *result, const struct result_sources *sources) {
     const struct ledger *ledger = &sources->profile->ledger;
-    const struct reading *first = sources->readings;
+    const struct input_loader *first = sources->loaders;
     if (first) result->input_bytes = first->bytes_count;
     if (first && first->reader) {
         result->input_format = first->reader->name;

@@ -4,8 +4,8 @@ libconvert_sources := \
     libconvert/base/machine.c libconvert/base/memory.c libconvert/base/path.c libconvert/base/printable.c \
     libconvert/base/processors.c libconvert/base/progress.c libconvert/base/regular_file.c libconvert/base/row_table.c \
     libconvert/base/strings.c libconvert/base/thread.c libconvert/base/thread_pool.c libconvert/base/utf8.c libconvert/base/utf8_locale.c \
-    libconvert/convert.c libconvert/embed_sources.c libconvert/file_identity.c libconvert/missing_names.c libconvert/options_check.c \
-    libconvert/public_structs.c libconvert/reading.c libconvert/reading_group.c \
+    libconvert/conversion.c libconvert/embed_sources.c libconvert/file_identity.c libconvert/gecko_convert.c \
+    libconvert/input_loader.c libconvert/missing_names.c libconvert/options_check.c libconvert/parallel_loader.c \
     libconvert/report.c libconvert/result.c libconvert/source_rules.c libconvert/source_search.c \
     libconvert/format/common_format.c libconvert/format/gecko_format.c libconvert/format/processed_format.c \
     libconvert/merge/merge.c libconvert/merge/merge_meta.c libconvert/merge/merge_rows.c \

@@ -1,13 +1,13 @@
-/* Reads one input into a profile: open, detect, read, symbolize. */
-#ifndef GECKO_READING_H
-#define GECKO_READING_H
+/* Loads one input into a profile: opens it, finds its format, reads and symbolizes it. */
+#ifndef GECKO_INPUT_LOADER_H
+#define GECKO_INPUT_LOADER_H
 
 #include "conversion.h"
 #include "libconvert/base/progress.h"
 #include "libconvert/profile/profile.h"
 #include "readers/reader.h"
 
-struct reading {
+struct input_loader {
     /* Set by the caller; pointers are borrowed. */
     const struct gecko_convert_options *options;
     const struct conversion_ends *ends;
@@ -19,7 +19,7 @@ struct reading {
      * latched in input_failure. */
     struct progress progress;
 
-    /* Set by reading_run. */
+    /* Set by input_loader_read. */
     const struct reader *reader; /* NULL: no format is known */
     struct text wrapping;        /* how the input is packed; one of the profile's texts */
     uint64_t bytes_count;        /* size of the input, unpacked */
@@ -31,9 +31,9 @@ struct reading {
 };
 
 /* Opens the input, finds its format and reads it. Does nothing if a failure is latched. */
-void reading_run(struct reading *reading);
+void input_loader_read(struct input_loader *loader);
 
 /* Finds functions, files and lines of what was read. Does nothing if a failure is latched. */
-void reading_symbolize(struct reading *reading);
+void input_loader_symbolize(struct input_loader *loader);
 
 #endif

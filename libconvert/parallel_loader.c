@@ -1,4 +1,4 @@
-#include "reading_group.h"
+#include "parallel_loader.h"
 
 #include <pthread.h>
 
@@ -9,11 +9,11 @@ enum { PERMILLE = 1000 };
 
 struct group;
 
-/* One reading. Its progress_root makes the group's progress the sum of all. */
+/* One loader. Its progress_root makes the group's progress the sum of all. */
 struct member {
     struct thread_job job;
     struct group *group;
-    struct reading *reading; /* borrowed */
+    struct input_loader *loader; /* borrowed */
     struct progress_root root;
     struct gecko_convert_progress told; /* guarded by the mutex */
     bool is_begun;                      /* guarded by the mutex */
@@ -87,12 +87,12 @@ static void run_member(void *context, unsigned helper) {
     bool is_begun = member->is_begun = may_go_on(member);
     pthread_mutex_unlock(&group->mutex);
     if (is_begun) {
-        reading_run(member->reading);
-        reading_symbolize(member->reading);
+        input_loader_read(member->loader);
+        input_loader_symbolize(member->loader);
     }
     pthread_mutex_lock(&group->mutex);
     size_t number = (size_t)(member - group->members);
-    bool has_failed = failure_is_set(member->reading->profile->failure);
+    bool has_failed = failure_is_set(member->loader->profile->failure);
     if (has_failed && number < group->first_failed) group->first_failed = number;
     member->told.permille = PERMILLE;
     group->ended_count++;
@@ -113,34 +113,34 @@ static void run(struct group *group) {
     pthread_mutex_unlock(&group->mutex);
 }
 
-static void begin_members(struct group *group, struct reading *readings, unsigned jobs_per_reading) {
+static void begin_members(struct group *group, struct input_loader *loaders, unsigned jobs_per_loader) {
     for (size_t i = 0; i < group->member_count; i++) {
         struct member *member = &group->members[i];
-        *member = (struct member){.group = group, .reading = &readings[i]};
+        *member = (struct member){.group = group, .loader = &loaders[i]};
         member->root = (struct progress_root){.callback = take_progress, .context = member};
-        readings[i].progress = progress_whole(&member->root);
-        readings[i].job_count = jobs_per_reading;
+        loaders[i].progress = progress_whole(&member->root);
+        loaders[i].job_count = jobs_per_loader;
     }
 }
 
-void reading_group_run(struct reading *readings, size_t reading_count, unsigned job_count, struct progress progress,
-                       struct failure *failure) {
-    struct group group = {.member_count = reading_count,
-                          .first_failed = reading_count,
+void parallel_loader_run(struct input_loader *loaders, size_t loader_count, unsigned job_count,
+                         struct progress progress, struct failure *failure) {
+    struct group group = {.member_count = loader_count,
+                          .first_failed = loader_count,
                           .progress = progress,
                           .failure = failure,
                           .caller = pthread_self()};
-    unsigned thread_count = job_count < reading_count ? job_count : (unsigned)reading_count;
-    group.members = memory_allocate_zeroed(failure, reading_count, sizeof *group.members);
+    unsigned thread_count = job_count < loader_count ? job_count : (unsigned)loader_count;
+    group.members = memory_allocate_zeroed(failure, loader_count, sizeof *group.members);
     if (!group.members) return;
-    begin_members(&group, readings, job_count / thread_count);
+    begin_members(&group, loaders, job_count / thread_count);
     pthread_mutex_init(&group.mutex, NULL);
     pthread_cond_init(&group.has_news, NULL);
     thread_pool_init(&group.pool, thread_count);
     run(&group);
     thread_pool_fini(&group.pool);
-    bool has_failed = group.first_failed < reading_count;
-    if (has_failed && !failure_is_set(failure)) *failure = *readings[group.first_failed].profile->failure;
+    bool has_failed = group.first_failed < loader_count;
+    if (has_failed && !failure_is_set(failure)) *failure = *loaders[group.first_failed].profile->failure;
     pthread_mutex_destroy(&group.mutex);
     pthread_cond_destroy(&group.has_news);
     memory_free(group.members);

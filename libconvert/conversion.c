@@ -15,8 +15,7 @@
 #include "libconvert/merge/merge.h"
 #include "libconvert/profile/sweep.h"
 #include "options_check.h"
-#include "public_structs.h"
-#include "reading_group.h"
+#include "parallel_loader.h"
 #include "report.h"
 #include "result.h"
 #include "writer/emitter.h"
@@ -41,8 +40,8 @@ struct conversion {
     unsigned job_count;             /* most threads that work at a time */
     struct failure failure;
     struct profile profile;
-    struct reading *readings; /* owned; one for each input */
-    size_t reading_count;
+    struct input_loader *loaders; /* owned; one for each input */
+    size_t loader_count;
     struct merge merge; /* of several inputs; zeroed: there is only one */
     struct chunk_list output;
     struct chunk_drain drain; /* of the output, if it is written while it is made */
@@ -87,8 +86,8 @@ static void check_content(struct conversion *conversion) {
     const struct ledger *ledger = &conversion->profile.ledger;
     const struct ledger_entry *loss = largest_loss(ledger);
     if (conversion->ends->is_empty) *conversion->ends->is_empty = !loss;
-    const struct reading *first = &conversion->readings[0];
-    bool is_one = conversion->reading_count == 1;
+    const struct input_loader *first = &conversion->loaders[0];
+    bool is_one = conversion->loader_count == 1;
     char lost[256] = "";
     if (loss)
         snprintf(lost, sizeof lost, "; lost: %llu %s (%.*s)", (unsigned long long)loss->count,
@@ -115,21 +114,21 @@ static struct text short_name(const struct gecko_convert_options *options, size_
 /* Describes what was read of one of several inputs. */
 static void describe_part(struct conversion *conversion, size_t number) {
     const struct gecko_convert_options *options = conversion->options;
-    const struct reading *reading = &conversion->readings[number];
+    const struct input_loader *loader = &conversion->loaders[number];
     struct merge_input *part = &conversion->merge.inputs[number];
     part->name = short_name(options, number);
-    part->is_recorder = reading->reader == &reader_trace;
+    part->is_recorder = loader->reader == &reader_trace;
     if (options->alignments) part->alignment = options->alignments[number];
 }
 
 static void read_parts(struct conversion *conversion) {
     struct failure *failure = &conversion->failure;
     struct merge *merge = &conversion->merge;
-    for (size_t i = 0; i < conversion->reading_count; i++) conversion->readings[i].profile = &merge->inputs[i].profile;
-    reading_group_run(conversion->readings, conversion->reading_count, conversion->job_count,
-                      progress_part(conversion->progress, 0, SYMBOLIZE_END), failure);
+    for (size_t i = 0; i < conversion->loader_count; i++) conversion->loaders[i].profile = &merge->inputs[i].profile;
+    parallel_loader_run(conversion->loaders, conversion->loader_count, conversion->job_count,
+                        progress_part(conversion->progress, 0, SYMBOLIZE_END), failure);
     if (failure_is_set(failure)) return;
-    for (size_t i = 0; i < conversion->reading_count; i++) describe_part(conversion, i);
+    for (size_t i = 0; i < conversion->loader_count; i++) describe_part(conversion, i);
     merge->samples = conversion->options->samples;
     merge_run(merge, &conversion->profile);
     check_content(conversion);
@@ -138,39 +137,39 @@ static void read_parts(struct conversion *conversion) {
 /* ---- All inputs. ---- */
 
 static void read_one(struct conversion *conversion) {
-    struct reading *reading = conversion->readings;
-    reading->profile = &conversion->profile;
-    reading->job_count = conversion->job_count;
-    reading->progress = progress_part(conversion->progress, 0, SYMBOLIZE_END);
-    reading_run(reading);
+    struct input_loader *loader = conversion->loaders;
+    loader->profile = &conversion->profile;
+    loader->job_count = conversion->job_count;
+    loader->progress = progress_part(conversion->progress, 0, SYMBOLIZE_END);
+    input_loader_read(loader);
     check_content(conversion);
-    reading_symbolize(reading);
+    input_loader_symbolize(loader);
 }
 
-/* Allocates the readings. Running out of memory is latched. */
-static void begin_readings(struct conversion *conversion) {
+/* Allocates the loaders. Running out of memory is latched. */
+static void begin_loaders(struct conversion *conversion) {
     const struct gecko_convert_options *options = conversion->options;
     struct failure *failure = &conversion->failure;
     size_t count = options_input_count(options);
-    conversion->readings = memory_allocate_zeroed(failure, count, sizeof *conversion->readings);
-    if (!conversion->readings) return;
-    conversion->reading_count = count;
+    conversion->loaders = memory_allocate_zeroed(failure, count, sizeof *conversion->loaders);
+    if (!conversion->loaders) return;
+    conversion->loader_count = count;
     for (size_t i = 0; i < count; i++) {
         const char *path = options_input_path(options, i);
-        conversion->readings[i] =
-            (struct reading){.options = options,
-                             .ends = conversion->ends,
-                             .path = path,
-                             .name = count > 1 ? report_path_name(path) : report_input_name(options)};
+        conversion->loaders[i] =
+            (struct input_loader){.options = options,
+                                  .ends = conversion->ends,
+                                  .path = path,
+                                  .name = count > 1 ? report_path_name(path) : report_input_name(options)};
     }
     if (count > 1) merge_init(&conversion->merge, count, failure);
 }
 
 static void read_inputs(struct conversion *conversion) {
     if (failure_is_set(&conversion->failure)) return;
-    begin_readings(conversion);
+    begin_loaders(conversion);
     if (failure_is_set(&conversion->failure)) return;
-    if (conversion->reading_count > 1)
+    if (conversion->loader_count > 1)
         read_parts(conversion);
     else
         read_one(conversion);
@@ -221,7 +220,7 @@ static struct text product_name(struct conversion *conversion) {
     const struct process *process = busiest_process(&conversion->profile);
     if (process) return process->name;
     if (meta->imported_from.bytes_count) return meta->imported_from;
-    return text_of(conversion->readings[0].reader->title);
+    return text_of(conversion->loaders[0].reader->title);
 }
 
 static void embed_sources(struct conversion *conversion) {
@@ -375,7 +374,7 @@ static void describe(struct conversion *conversion) {
         result->output_format = conversion->emitter->name;
         result->output_title = conversion->emitter->title;
     }
-    const struct result_sources sources = {&conversion->profile, conversion->readings, conversion->reading_count,
+    const struct result_sources sources = {&conversion->profile, conversion->loaders, conversion->loader_count,
                                            &conversion->merge,
                                            conversion->options->symbols != GECKO_CONVERT_SYMBOLS_NONE};
     if (result_fill(result, &sources)) return;
@@ -394,18 +393,18 @@ static void conclude(struct conversion *conversion, uint64_t start_ns) {
     result->duration_ns = now_ns() - start_ns;
 }
 
-static const struct gecko_convert_result empty_result = {.struct_bytes = sizeof empty_result,
-                                                         .input_format = "",
-                                                         .input_title = "",
-                                                         .wrapping = "",
-                                                         .output_format = "",
-                                                         .output_title = ""};
+const struct gecko_convert_result conversion_no_result = {.struct_bytes = sizeof conversion_no_result,
+                                                          .input_format = "",
+                                                          .input_title = "",
+                                                          .wrapping = "",
+                                                          .output_format = "",
+                                                          .output_title = ""};
 
 enum gecko_convert_status conversion_run(const struct gecko_convert_options *options,
                                          const struct conversion_ends *ends, struct gecko_convert_result *result,
                                          struct sink_written *written) {
     uint64_t start_ns = now_ns();
-    *result = empty_result;
+    *result = conversion_no_result;
     struct conversion conversion = {.options = options,
                                     .ends = ends,
                                     .result = result,
@@ -433,41 +432,7 @@ enum gecko_convert_status conversion_run(const struct gecko_convert_options *opt
     chunk_list_fini(&conversion.output);
     profile_fini(&conversion.profile);
     merge_fini(&conversion.merge);
-    memory_free(conversion.readings);
+    memory_free(conversion.loaders);
     if (written) *written = conversion.written;
     return result->status;
 }
-
-enum gecko_convert_status gecko_convert(const struct gecko_convert_options *options,
-                                        struct gecko_convert_result *result) {
-    static const struct conversion_ends no_others = {0};
-    struct gecko_convert_options known_options;
-    struct gecko_convert_result known_result = empty_result;
-    if (!public_result_give(result, &empty_result)) return GECKO_CONVERT_BAD_USAGE;
-    if (public_options_take(&known_options, options)) {
-        conversion_run(&known_options, &no_others, &known_result, NULL);
-    } else {
-        known_result.status = GECKO_CONVERT_BAD_USAGE;
-        snprintf(known_result.message, sizeof known_result.message,
-                 "struct_bytes of the options is wrong, or they set a member that version %s of the library lacks",
-                 GECKO_CONVERT_VERSION);
-    }
-    public_result_give(result, &known_result);
-    return known_result.status;
-}
-
-/* ---- Names. ---- */
-
-const char *gecko_convert_input_format(size_t number) {
-    for (size_t i = 0; i < number; i++)
-        if (!readers[i]) return NULL;
-    return readers[number] ? readers[number]->name : NULL;
-}
-
-const char *gecko_convert_output_format(size_t number) {
-    for (size_t i = 0; i < number; i++)
-        if (!emitters[i]) return NULL;
-    return emitters[number] ? emitters[number]->name : NULL;
-}
-
-const char *gecko_convert_version(void) { return GECKO_CONVERT_VERSION; }

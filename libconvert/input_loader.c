@@ -1,0 +1,144 @@
+#include "input_loader.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "libconvert/base/memory.h"
+#include "libconvert/symbols/symbolize.h"
+
+enum { BLOCK_BYTES = 256 * 1024 /* how much of an input in memory, or from a read function, is passed on at a time */ };
+
+/* The share of reading in the time until the symbols are known. */
+static const double READ_SHARE = 0.50 / 0.60;
+
+/* ---- Reading. ---- */
+
+static const struct reader *choose_reader(struct input_loader *loader, struct input *input) {
+    const char *from = loader->options->from;
+    return from ? reader_by_name(from) : reader_detect(input, loader->profile->failure);
+}
+
+static struct debug_folders debug_folders_of(const struct gecko_convert_options *options) {
+    return (struct debug_folders){options->debug_dirs, options->debug_dir_count, options->sysroot};
+}
+
+static void read_trace(struct input_loader *loader, struct input *input) {
+    loader->reader = choose_reader(loader, input);
+    if (failure_is_set(loader->profile->failure)) return;
+    struct debug_folders folders = debug_folders_of(loader->options);
+    struct reader_options options = {.weight = loader->options->weight,
+                                     .root = loader->options->root,
+                                     .ignores_code_files = loader->options->symbols == GECKO_CONVERT_SYMBOLS_NONE,
+                                     .debug_folders = &folders,
+                                     .job_count = loader->job_count};
+    loader->reader->run(input, loader->profile, &options);
+}
+
+/* A single conversion cannot convert several traces, so the message says what can. */
+static void advise_batch(struct failure *failure) {
+    size_t message_bytes = strlen(failure->message);
+    snprintf(failure->message + message_bytes, sizeof failure->message - message_bytes,
+             ", or convert them all with --output-dir OUT");
+}
+
+/* Decides which failure of reading to report. A reader treats an input that fails like one that ends, so a failure of
+ * the input takes precedence over one of the reader. Messages of inputs have the input's name; a reader's message gets
+ * it here unless it has a place. */
+static void resolve_failure(const struct input_loader *loader) {
+    struct failure *failure = loader->profile->failure;
+    if (failure_is_set(&loader->input_failure)) {
+        *failure = loader->input_failure;
+        if (failure->is_of_many && !loader->ends->replace_writing) advise_batch(failure);
+        return;
+    }
+    if (!failure_is_set(failure) || failure->has_position || failure->code == FAILURE_MEMORY) return;
+    if (text_starts_with(text_of(failure->message), text_of(loader->name))) return;
+    struct failure nameless = *failure;
+    failure_clear(failure);
+    failure_set(failure, nameless.code, "%s: %s", loader->name, nameless.message);
+}
+
+/* Returns the next bytes from the caller's read function; empty at the end and after a failure (latched). */
+static struct text read_block(struct input_loader *loader) {
+    const struct gecko_convert_options *options = loader->options;
+    struct failure *failure = &loader->input_failure;
+    if (!loader->read_buffer) loader->read_buffer = memory_allocate(failure, BLOCK_BYTES);
+    if (!loader->read_buffer) return TEXT("");
+    ptrdiff_t bytes_count = options->read(options->read_context, loader->read_buffer, BLOCK_BYTES);
+    if (bytes_count >= 0 && bytes_count <= BLOCK_BYTES) return (struct text){loader->read_buffer, (size_t)bytes_count};
+    failure_set(failure, FAILURE_IO, "%s: cannot be read: its read function failed", loader->name);
+    return TEXT("");
+}
+
+/* Returns the next bytes of an input in memory. */
+static struct text next_data(const struct input_loader *loader) {
+    const struct gecko_convert_options *options = loader->options;
+    size_t start = (size_t)loader->given_bytes, left_bytes = options->input_data_bytes - start;
+    return (struct text){(const char *)options->input_data + start,
+                         left_bytes < BLOCK_BYTES ? left_bytes : BLOCK_BYTES};
+}
+
+static struct text next_block(void *context) {
+    struct input_loader *loader = context;
+    struct progress progress = progress_part(loader->progress, 0, READ_SHARE);
+    uint64_t total_bytes = loader->options->input_data_bytes; /* 0: a read function's size is unknown */
+    struct text block = loader->options->read ? read_block(loader) : next_data(loader);
+    loader->given_bytes += block.bytes_count;
+    progress_tell_source(progress, loader->given_bytes, total_bytes);
+    progress_report(progress, loader->given_bytes, total_bytes);
+    bool is_cancelled = failure_is_set(&loader->input_failure);
+    return is_cancelled ? TEXT("") : block;
+}
+
+static struct input *open_blocks(struct input_loader *loader) {
+    struct input *input = input_from_blocks(loader->name, next_block, loader, &loader->input_failure);
+    return input ? input_unwrap(input) : NULL;
+}
+
+static struct input *open_input(struct input_loader *loader) {
+    const struct conversion_ends *ends = loader->ends;
+    const char *path = loader->path;
+    bool is_first = path == loader->options->input_path;
+    struct failure *failure = &loader->input_failure;
+    if (!path) return open_blocks(loader);
+    struct input *input = ends->open && is_first ? ends->open(ends->context, failure) : input_open(path, failure);
+    if (input) input_watch(input, progress_part(loader->progress, 0, READ_SHARE));
+    return input;
+}
+
+static void read_and_close(struct input_loader *loader, struct input *input) {
+    read_trace(loader, input);
+    loader->wrapping = profile_text(loader->profile, input_wrapping(input));
+    loader->bytes_count = input_offset(input);
+    input_close(input);
+}
+
+void input_loader_read(struct input_loader *loader) {
+    const struct conversion_ends *ends = loader->ends;
+    struct failure *failure = loader->profile->failure, *input_failure = &loader->input_failure;
+    if (failure_is_set(failure)) return;
+    input_failure->memory = failure->memory;
+    loader->progress.root->failure = input_failure;
+    struct input *input = open_input(loader);
+    if (input) read_and_close(loader, input);
+    memory_free(loader->read_buffer);
+    if (ends->input_failure && !failure_is_set(input_failure)) *input_failure = *ends->input_failure;
+    if (ends->has_lost_bytes && *ends->has_lost_bytes) {
+        failure_clear(input_failure);
+        failure_set(input_failure, FAILURE_IO, "%s: became shorter while it was read", loader->name);
+    }
+    resolve_failure(loader);
+    loader->progress.root->failure = failure;
+}
+
+/* ---- Symbols. ---- */
+
+void input_loader_symbolize(struct input_loader *loader) {
+    if (failure_is_set(loader->profile->failure)) return;
+    const struct gecko_convert_options *options = loader->options;
+    struct symbolize_options symbolize_options = {.symbols = options->symbols,
+                                                  .folders = debug_folders_of(options),
+                                                  .job_count = loader->job_count,
+                                                  .name_func = loader->reader->name_func};
+    profile_symbolize(loader->profile, &symbolize_options, progress_part(loader->progress, READ_SHARE, 1));
+}
