@@ -11,8 +11,8 @@ CFLAGS     ?= -O2 -g
 PKG_CONFIG ?= pkg-config
 OBJCOPY    ?= objcopy
 JOBS       ?= $(shell nproc)
+# The version is told there. `make version-test` checks what cannot have it from there.
 VERSION    := $(shell sed -n 's/^.define GECKO_CONVERT_VERSION "\(.*\)"/\1/p' libconvert/gecko_convert.h)
-RECORDER_VERSION := $(shell sed -n 's/^.define GREC_VERSION "\(.*\)"/\1/p' recorder/gecko_recorder.h)
 
 # Increase this if programs that were linked with the previous version would no longer run.
 CONVERT_ABI  := 1

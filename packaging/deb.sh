@@ -4,12 +4,7 @@ set -eu
 folder=$1
 cd "$(dirname "$0")/.."
 version=$(sed -n '1s/.*(\(.*\)).*/\1/p' packaging/debian/changelog)
-for header in libconvert/gecko_convert.h recorder/gecko_recorder.h; do
-    grep -q "VERSION \"$version\"" $header || {
-        echo "deb.sh: packaging/debian/changelog has version $version, but $header has not" >&2
-        exit 1
-    }
-done
+tests/support/check_version.sh >&2
 for program in dh dpkg-buildpackage; do
     command -v $program >/dev/null && continue
     echo "deb.sh: needs $program: run tests/support/install_packages.sh build package" >&2

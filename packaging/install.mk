@@ -55,20 +55,16 @@ from_cmake   = $(shell realpath -ms --relative-to='$(CMAKEDIR)' '$(1)')
 fill_in = sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@PC_LIBDIR@|$(call below_prefix,$(LIBDIR))|' \
     -e 's|@PC_INCLUDEDIR@|$(call below_prefix,$(INCLUDEDIR))|' -e 's|@CMAKE_TO_LIBDIR@|$(call from_cmake,$(LIBDIR))|' \
     -e 's|@CMAKE_TO_INCLUDEDIR@|$(call from_cmake,$(INCLUDEDIR))|' -e 's|@RECORDER_ABI@|$(RECORDER_ABI)|' \
-    -e 's|@VERSION@|$(2)|' -e 's|@VERSION_MAJOR@|$(firstword $(subst ., ,$(2)))|' $(1) > $@
+    -e 's|@VERSION@|$(VERSION)|' -e 's|@VERSION_MAJOR@|$(firstword $(subst ., ,$(VERSION)))|' $< > $@
 
 # These are made every time, because make does not notice changed folders.
-$(described)/gecko-convert.pc: packaging/pkgconfig/gecko-convert.pc.in force
+$(described)/%.pc: packaging/pkgconfig/%.pc.in force
 	@mkdir -p $(@D)
-	@$(call fill_in,$<,$(VERSION))
-
-$(described)/gecko-recorder.pc $(described)/gecko-sampler.pc: $(described)/%.pc: packaging/pkgconfig/%.pc.in force
-	@mkdir -p $(@D)
-	@$(call fill_in,$<,$(RECORDER_VERSION))
+	@$(fill_in)
 
 $(described)/%.cmake: packaging/cmake/%.cmake.in force
 	@mkdir -p $(@D)
-	@$(call fill_in,$<,$(RECORDER_VERSION))
+	@$(fill_in)
 
 descriptions := $(addprefix $(described)/,gecko-convert.pc gecko-recorder.pc gecko-sampler.pc gecko_recorderConfig.cmake \
     gecko_recorderConfigVersion.cmake)

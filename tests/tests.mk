@@ -18,7 +18,7 @@ test:
 # end. The first `make` above builds what the slow suites run.
 check: packages-test hosts-test accuracy-test install-test client-test batch-test cli-test headers-test \
     batch-kill-test view-test viewer-test jobs-test profile-rules goldens perf-data-test readings include-test \
-    contributing-test unit-test
+    version-test contributing-test unit-test
 
 # A test program that is built with sanitizers fails if any of its processes reports an error.
 run_test = $(if $(SANITIZE),tests/support/run_sanitized.sh )$(1)
@@ -228,9 +228,12 @@ threads-check: $(threaded_unit_tests:%=run-%)
 
 # ---- Checks of the sources. ----
 
-.PHONY: include-test contributing-test lint
+.PHONY: include-test version-test contributing-test lint
 include-test:
 	tests/support/check_includes.sh
+
+version-test:
+	tests/support/check_version.sh
 
 contributing-test: $(BUILD)/tests/converter.a
 	tests/support/check_contributing.sh $(BUILD) \

@@ -5,8 +5,8 @@ A case is a folder with a script `run` and its expected output, byte for byte: s
 script runs in a new folder that contains a copy of inputs/. Its environment has
     GECKO_CONVERT  the program (set by the caller, or build/gecko-convert)
     FIXTURES       the folder of fixtures
-Times and sizes of output are replaced before the comparison. Exit code 77 skips the case. --update makes the actual output
-the expected one.
+Times, sizes of output and the version are replaced before the comparison. Exit code 77 skips the case. --update makes the
+actual output the expected one.
 """
 import concurrent.futures
 import difflib
@@ -24,6 +24,9 @@ PROGRAM = pathlib.Path(os.environ.get("GECKO_CONVERT", ROOT / "build" / "gecko-c
 ENVIRONMENT = {**os.environ, "LC_ALL": "C", "FIXTURES": str(ROOT / "fixtures"), "GECKO_CONVERT": str(PROGRAM)}
 SKIPPED = b"77\n"
 
+# The version that the sources tell.
+VERSION = re.search(rb'GECKO_CONVERT_VERSION "(.*)"', (ROOT / "libconvert" / "gecko_convert.h").read_bytes())[1]
+
 # What differs from run to run in a line, and what is compared in its place.
 REPLACEMENTS = [(re.compile(pattern), by) for pattern, by in (
     (rb", [0-9.]+ [kMG]?B, in [0-9]+\.[0-9]{2} s", b", SIZE, in T s"),
@@ -31,6 +34,7 @@ REPLACEMENTS = [(re.compile(pattern), by) for pattern, by in (
     (rb", in [0-9]+\.[0-9]{2} s$", b", in T s"),
     (rb'"milliseconds":[0-9]+', b'"milliseconds":T'),
     (rb' time="[0-9.]+"', b' time="T"'),
+    (rb"\bgecko-convert " + re.escape(VERSION) + rb"\b", b"gecko-convert VERSION"),
     (rb'("output":\{[^}]*"bytes":)[1-9][0-9]*', rb"\1SIZE"),
 )]
 
