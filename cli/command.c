@@ -92,8 +92,7 @@ static void begin_json(struct json *json, int version) {
     json_object_begin(json);
     json_key_int(json, "version", version);
     json_key_string(json, "tool", "gecko-convert " GECKO_CONVERT_VERSION);
-    json_key(json, "files");
-    json_array_begin(json);
+    json_key_array_begin(json, "files");
 }
 
 static struct chunk_list end_json(struct json *json) {
@@ -104,25 +103,6 @@ static struct chunk_list end_json(struct json *json) {
     return list;
 }
 
-void command_write_error(struct json *json, const struct failure *failure) {
-    static const char *const names[] = {
-        [FAILURE_INPUT] = "input",   [FAILURE_USAGE] = "usage",   [FAILURE_IO] = "io",
-        [FAILURE_MEMORY] = "memory", [FAILURE_STRICT] = "strict",
-    };
-    if (!failure_is_set(failure)) {
-        json_key_null(json, "error");
-        return;
-    }
-    json_key(json, "error");
-    json_object_begin(json);
-    json_key_string(json, "code", names[failure->code]);
-    json_key_int(json, "exit", failure->code);
-    json_key_string(json, "message", failure->message);
-    if (failure->has_position && failure->position.line) json_key_int(json, "line", (int64_t)failure->position.line);
-    if (failure->has_position) json_key_int(json, "offset", (int64_t)failure->position.offset);
-    json_object_end(json);
-}
-
 /* ---- Conversions. ---- */
 
 struct input *command_give_input(void *context, struct failure *failure) {
@@ -130,16 +110,6 @@ struct input *command_give_input(void *context, struct failure *failure) {
     struct input **input = context, *given = *input;
     *input = NULL;
     return given;
-}
-
-void command_take_failure(struct failure *failure, const struct gecko_convert_result *result) {
-    if (result->status == GECKO_CONVERT_GOOD) return;
-    failure_clear(failure);
-    struct position place = {result->error_line, result->error_offset};
-    if (result->has_error_place)
-        failure_set_at(failure, result->status, place, "%s", result->message);
-    else
-        failure_set(failure, result->status, "%s", result->message);
 }
 
 /* ---- All files. ---- */

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "libconvert/base/progress.h"
-#include "libconvert/gecko_convert.h"
+#include "libconvert/report.h"
 #include "options.h"
 #include "progress_tty.h"
 #include "writer/json.h"
@@ -57,17 +57,11 @@ struct input;
  * the input, which becomes NULL. */
 struct input *command_give_input(void *context, struct failure *failure);
 
-/* Replaces the failure with that of the conversion. Does nothing if the conversion succeeded. */
-void command_take_failure(struct failure *failure, const struct gecko_convert_result *result);
-
 /* Names --help on standard error if the exit code is that of a wrong command line. */
 void command_print_hint(const struct command *command, unsigned exit_code);
 
 /* Prints the failure, with that hint, and returns its exit code. */
 int command_refuse(const struct command *command, const struct failure *failure);
-
-/* Writes the member "error": null or the failure, as in reports of conversions. */
-void command_write_error(struct json *json, const struct failure *failure);
 
 /* The output of a command for all its files. Only one of `json` and `text` is used. */
 struct command_output {

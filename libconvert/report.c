@@ -289,8 +289,7 @@ void report_message(const char *message, struct report_text *text) {
 
 static void write_input(struct json *json, const struct gecko_convert_options *options,
                         const struct gecko_convert_result *result) {
-    json_key(json, "input");
-    json_object_begin(json);
+    json_key_object_begin(json, "input");
     json_key_string_or_null(json, "name", options->input_name ? options->input_name : options->input_path);
     json_key_string_or_null(json, "format", result->input_format);
     json_key_string_or_null(json, "wrapping", result->wrapping);
@@ -300,8 +299,7 @@ static void write_input(struct json *json, const struct gecko_convert_options *o
 
 void report_write_inputs(struct json *json, const struct gecko_convert_result *result) {
     if (!result->input_count) return;
-    json_key(json, "inputs");
-    json_array_begin(json);
+    json_key_array_begin(json, "inputs");
     for (size_t i = 0; i < result->input_count; i++) {
         const struct gecko_convert_input *input = &result->inputs[i];
         json_object_begin(json);
@@ -319,8 +317,7 @@ void report_write_inputs(struct json *json, const struct gecko_convert_result *r
 
 static void write_output(struct json *json, const struct gecko_convert_options *options,
                          const struct gecko_convert_result *result) {
-    json_key(json, "output");
-    json_object_begin(json);
+    json_key_object_begin(json, "output");
     json_key_string_or_null(json, "name", options->output_path);
     json_key_string_or_null(json, "format", result->output_format);
     json_key_count(json, "bytes", result->output_bytes);
@@ -328,8 +325,7 @@ static void write_output(struct json *json, const struct gecko_convert_options *
 }
 
 void report_write_counts(struct json *json, const struct gecko_convert_counts *counts) {
-    json_key(json, "counts");
-    json_object_begin(json);
+    json_key_object_begin(json, "counts");
     json_key_count(json, "processes", counts->processes);
     json_key_count(json, "threads", counts->threads);
     json_key_count(json, "samples", counts->samples);
@@ -359,13 +355,11 @@ static void write_entry(struct json *json, const struct gecko_convert_entry *ent
 }
 
 static void write_unit(struct json *json, const struct gecko_convert_result *result, enum gecko_convert_unit unit) {
-    json_key(json, gecko_convert_unit_name(unit));
-    json_object_begin(json);
+    json_key_object_begin(json, gecko_convert_unit_name(unit));
     json_key_count(json, "read", result->sums[unit].read);
     json_key_count(json, "kept", result->sums[unit].kept);
     json_key_count(json, "lost", result->sums[unit].lost);
-    json_key(json, "entries");
-    json_array_begin(json);
+    json_key_array_begin(json, "entries");
     for (size_t i = 0; i < result->entry_count; i++)
         if (result->entries[i].unit == unit) write_entry(json, &result->entries[i]);
     json_array_end(json);
@@ -387,8 +381,7 @@ void report_write_missing_names(struct json *json, const struct gecko_convert_re
 }
 
 void report_write_ledger(struct json *json, const struct gecko_convert_result *result) {
-    json_key(json, "ledger");
-    json_object_begin(json);
+    json_key_object_begin(json, "ledger");
     for (enum gecko_convert_unit unit = 0; unit < GECKO_CONVERT_UNIT_COUNT; unit++) write_unit(json, result, unit);
     json_key_bool(json, "balanced", result->is_balanced);
     json_object_end(json);
@@ -404,24 +397,33 @@ const char *report_status_name(enum gecko_convert_status status) {
     return names[status];
 }
 
-static void write_error(struct json *json, const struct gecko_convert_result *result) {
-    if (result->status == GECKO_CONVERT_GOOD) {
+void report_take_failure(struct failure *failure, const struct gecko_convert_result *result) {
+    if (result->status == GECKO_CONVERT_GOOD) return;
+    failure_clear(failure);
+    failure_set(failure, result->status, "%s", result->message);
+    failure->has_position = result->has_error_place;
+    failure->position = (struct position){result->error_line, result->error_offset};
+}
+
+void report_write_error(struct json *json, const struct failure *failure) {
+    if (!failure_is_set(failure)) {
         json_key_null(json, "error");
         return;
     }
-    json_key(json, "error");
-    json_object_begin(json);
-    json_key_string(json, "code", report_status_name(result->status));
-    json_key_int(json, "exit", result->status);
-    json_key_string(json, "message", result->message);
-    report_write_place(json, result->has_error_place, result->error_line, result->error_offset);
+    json_key_object_begin(json, "error");
+    json_key_string(json, "code", report_status_name(failure->code));
+    json_key_int(json, "exit", failure->code);
+    json_key_string(json, "message", failure->message);
+    report_write_place(json, failure->has_position, failure->position.line, failure->position.offset);
     json_object_end(json);
 }
 
 void report_json(const struct gecko_convert_options *options, const struct gecko_convert_result *result,
                  struct chunk_list *out) {
     enum { REPORT_VERSION = 1, NS_PER_MS = 1000000 };
+    struct failure failure = {0};
     struct json json;
+    report_take_failure(&failure, result);
     json_init(&json, out->failure);
     json_object_begin(&json);
     json_key_int(&json, "version", REPORT_VERSION);
@@ -433,7 +435,7 @@ void report_json(const struct gecko_convert_options *options, const struct gecko
     report_write_counts(&json, &result->counts);
     report_write_missing_names(&json, result);
     report_write_ledger(&json, result);
-    write_error(&json, result);
+    report_write_error(&json, &failure);
     json_object_end(&json);
     struct chunk_list chunks = json_take_chunks(&json);
     chunk_list_splice(out, &chunks);

@@ -2,7 +2,7 @@
 #ifndef GECKO_REPORT_H
 #define GECKO_REPORT_H
 
-#include "gecko_convert.h"
+#include "libconvert/base/failure.h"
 #include "writer/json.h"
 
 enum { REPORT_TEXT_BYTES = 16 * 1024 };
@@ -50,12 +50,16 @@ void report_append_missing_name(const struct gecko_convert_result *result, size_
 void report_append_missing_names(const struct gecko_convert_result *result, struct report_text *text);
 void report_end_line(struct report_text *text, size_t start);
 
+/* Replaces the failure with that of the conversion. Does nothing if the conversion succeeded. */
+void report_take_failure(struct failure *failure, const struct gecko_convert_result *result);
+
 /* Write parts of the report as JSON: members with their keys. report_write_inputs writes nothing if there is only one
  * input, and report_write_missing_names if none are missing. */
 void report_write_counts(struct json *json, const struct gecko_convert_counts *counts);
 void report_write_inputs(struct json *json, const struct gecko_convert_result *result);
 void report_write_missing_names(struct json *json, const struct gecko_convert_result *result);
 void report_write_ledger(struct json *json, const struct gecko_convert_result *result);
+void report_write_error(struct json *json, const struct failure *failure); /* "error": null, or an object */
 void report_write_place(struct json *json, bool is_known, uint64_t line, uint64_t offset);
 
 /* Returns "input" for GECKO_CONVERT_BAD_INPUT, and so on. Static. */

@@ -123,8 +123,7 @@ static void write_output(struct json *json, const struct batch_entry *entry) {
         return;
     }
     const struct batch_trace *trace = batch_entry_trace(entry);
-    json_key(json, "output");
-    json_object_begin(json);
+    json_key_object_begin(json, "output");
     json_key_string(json, "path", trace->output);
     json_key_string(json, "format", trace->result.output_format);
     write_digest(json, trace->output_digest);
@@ -138,8 +137,7 @@ static void write_error(struct json *json, const struct batch_source *source, co
         json_key_null(json, "error");
         return;
     }
-    json_key(json, "error");
-    json_object_begin(json);
+    json_key_object_begin(json, "error");
     json_key_string(json, "code", error.code);
     json_key_string(json, "message", error.message);
     report_write_place(json, error.has_place, error.line, error.offset);
@@ -202,8 +200,7 @@ static void write_entry(struct json *json, const struct batch_source *source, co
 enum { BUFFERED_BYTES_MAX = 1024 * 1024 };
 
 static void write_inputs(struct json *json, struct batch_plan *plan, struct sink *sink) {
-    json_key(json, "inputs");
-    json_array_begin(json);
+    json_key_array_begin(json, "inputs");
     for (struct batch_cursor at = {0}; !failure_is_set(json->out.failure) && batch_cursor_next(plan, &at);) {
         if (atomic_load(&at.entry->status) == BATCH_FOLDER) continue;
         write_entry(json, at.source, at.entry);
@@ -238,8 +235,7 @@ struct batch_totals batch_totals_of(struct batch_plan *plan) {
 }
 
 static void write_totals(struct json *json, const struct batch_totals *totals, uint64_t duration_ns) {
-    json_key(json, "totals");
-    json_object_begin(json);
+    json_key_object_begin(json, "totals");
     json_key_count(json, "converted", totals->status_counts[BATCH_CONVERTED]);
     json_key_count(json, "unchanged", totals->status_counts[BATCH_UNCHANGED]);
     json_key_count(json, "lossy", totals->lossy_count);
@@ -261,8 +257,7 @@ static void write_archive(struct json *json, const struct batch_outcome *outcome
         json_key_null(json, "archive");
         return;
     }
-    json_key(json, "archive");
-    json_object_begin(json);
+    json_key_object_begin(json, "archive");
     json_key_string(json, "path", outcome->archive_path);
     write_digest(json, outcome->archive_digest);
     json_object_end(json);

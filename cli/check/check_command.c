@@ -138,7 +138,7 @@ static void write_json(struct json *json, const struct outcome *outcome) {
     write_identity(json, profile_identify(outcome->document));
     json_key_count(json, "bytes", outcome->document->bytes_count);
     write_violations(json, outcome->violations);
-    command_write_error(json, outcome->failure);
+    report_write_error(json, outcome->failure);
     json_object_end(json);
 }
 

@@ -79,7 +79,7 @@ static int show_trace(const char *path, struct input *input, struct failure *fai
                                    .visitor_context = &info};
     conversion_run(&options, &ends, &result, NULL);
     input_close(input);
-    command_take_failure(failure, &result);
+    report_take_failure(failure, &result);
     struct info_subject subject = {.path = path,
                                    .format = text_of(result.input_format),
                                    .title = text_of(result.input_title),

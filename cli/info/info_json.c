@@ -198,6 +198,6 @@ void info_write_json(struct json *json, const struct info_subject *subject, unsi
     write_text(json, "wrapping", subject->wrapping);
     json_key_count(json, "bytes", subject->bytes_count);
     if (!failure_is_set(subject->failure)) write_contents(json, subject, top_count);
-    command_write_error(json, subject->failure);
+    report_write_error(json, subject->failure);
     json_object_end(json);
 }

@@ -168,7 +168,7 @@ static void convert(struct view *view, struct input *input) {
     input_close(input);
     served_profile_finish(&view->profile);
     /* If memory ran out for the compressed profile, the conversion only knows that its write function failed. */
-    if (view->failure.code != FAILURE_MEMORY) command_take_failure(&view->failure, &result);
+    if (view->failure.code != FAILURE_MEMORY) report_take_failure(&view->failure, &result);
     if (!failure_is_set(&view->failure)) print_conversion(view, &result);
     gecko_convert_result_fini(&result);
 }
