@@ -32,7 +32,7 @@ static thread_id moved_thread(const struct moving *moving, thread_id thread) {
 }
 
 static stack_id moved_stack(const struct moving *moving, stack_id stack) {
-    return stack_is_none(stack) ? stack : moving->tables.stacks[stack.index];
+    return stack_is_none(stack) ? stack : (stack_id){moving->tables.numbers[ROWS_STACKS][stack.index]};
 }
 
 /* Appends the rows of a column to another one with rows of the same size, and leaves it empty. */
@@ -120,7 +120,7 @@ static void move_samples(struct moving *moving, struct thread *to, struct sample
 /* ---- Markers. ---- */
 
 static void move_string(const struct moving *moving, union marker_value *value) {
-    if (!string_is_none(value->string)) value->string = moving->tables.strings[value->string.index];
+    if (!string_is_none(value->string)) value->string.index = moving->tables.numbers[ROWS_STRINGS][value->string.index];
 }
 
 /* Moves the values of a table; those of a list are texts. */
@@ -155,7 +155,7 @@ static void move_marker(struct moving *moving, struct marker *marker) {
     struct stack_origin *origin = profile_marker_origin(moving->part, marker);
     if (origin) origin->thread = moved_thread(moving, origin->thread);
     marker->values_at += moving->merge->payloads[moving->number].first_value;
-    marker->name = moving->tables.strings[marker->name.index];
+    marker->name.index = moving->tables.numbers[ROWS_STRINGS][marker->name.index];
     marker->stack = moved_stack(moving, marker->stack);
     if (marker->schema != MARKER_SCHEMA_NONE) marker->schema = moving->tables.schemas[marker->schema];
     marker->category = moving->tables.categories[marker->category][0].category;

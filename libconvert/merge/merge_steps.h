@@ -2,6 +2,7 @@
 #ifndef GECKO_MERGE_STEPS_H
 #define GECKO_MERGE_STEPS_H
 
+#include "libconvert/profile/row_references.h"
 #include "merge.h"
 
 /* Times of damaged inputs can be anything, so sums and differences may wrap around. */
@@ -35,8 +36,7 @@ void merge_tasks_fini(struct merge_tasks *tasks);
 
 /* Maps the rows of one input's tables to those of the whole profile. All members are owned. */
 struct merge_tables {
-    string_id *strings;
-    stack_id *stacks;
+    uint32_t *numbers[ROW_KIND_COUNT];
     uint16_t *schemas;
     struct category_pair *categories[CATEGORY_COUNT_MAX]; /* by subcategory; NULL: no such category */
 };

@@ -4,26 +4,14 @@
 #include "libconvert/base/memory.h"
 #include "merge_steps.h"
 
-/* What only other tables refer to, for the time of the merge. */
-struct merge_links {
-    lib_id *libs;
-    resource_id *resources;
-    source_id *sources;
-    native_symbol_id *native_symbols;
-    func_id *funcs;
-    frame_id *frames;
-};
-
 /* Allocates one row more than needed, so that a table without rows is no failure. */
 #define ALLOCATE_MAP(map, count, failure) ((map) = memory_allocate(failure, ((size_t)(count) + 1) * sizeof *(map)))
 
-#define MAPPED(map, noun, id) (noun##_is_none(id) ? noun##_none() : (map)[(id).index])
-
 static void map_strings(struct merge_tables *tables, const struct profile *part, struct profile *whole) {
     uint32_t count = strings_count(&part->strings);
-    if (!ALLOCATE_MAP(tables->strings, count, whole->failure)) return;
-    for (uint32_t i = 0; i < count; i++)
-        tables->strings[i] = profile_string(whole, strings_text(&part->strings, (string_id){i}));
+    uint32_t *numbers = ALLOCATE_MAP(tables->numbers[ROWS_STRINGS], count, whole->failure);
+    for (uint32_t i = 0; numbers && i < count; i++)
+        numbers[i] = profile_string(whole, strings_text(&part->strings, (string_id){i})).index;
 }
 
 /* ---- Categories. ---- */
@@ -57,12 +45,12 @@ static void map_categories(struct merge_tables *tables, const struct profile *pa
 
 /* ---- Code. ---- */
 
-static void map_libs(struct merge_links *links, const struct profile *part, struct profile *whole) {
+static void map_libs(struct merge_tables *tables, const struct profile *part, struct profile *whole) {
     uint32_t count = libs_count(&part->libs);
-    if (!ALLOCATE_MAP(links->libs, count, whole->failure)) return;
-    for (uint32_t i = 0; i < count; i++) {
+    uint32_t *numbers = ALLOCATE_MAP(tables->numbers[ROWS_LIBS], count, whole->failure);
+    for (uint32_t i = 0; numbers && i < count; i++) {
         const struct lib *lib = libs_at(&part->libs, (lib_id){i});
-        links->libs[i] = libs_intern(&whole->libs, lib->path, lib->code_id);
+        numbers[i] = libs_intern(&whole->libs, lib->path, lib->code_id).index;
     }
     for (size_t i = 0; i < part->lib_troubles.count; i++) {
         struct lib_trouble *trouble = column_push(&whole->lib_troubles);
@@ -70,82 +58,43 @@ static void map_libs(struct merge_links *links, const struct profile *part, stru
     }
 }
 
-static void map_resources(struct merge_links *links, const struct merge_tables *tables, const struct profile *part,
-                          struct profile *whole) {
-    uint32_t count = row_table_count(&part->resources);
-    if (!ALLOCATE_MAP(links->resources, count, whole->failure)) return;
-    for (uint32_t i = 0; i < count; i++) {
-        const struct resource *row = profile_resource_at(part, (resource_id){i});
-        links->resources[i] = profile_resource(whole, MAPPED(tables->strings, string, row->name), row->type);
+static void map_frame_category(const struct merge_tables *tables, struct frame *frame) {
+    if (frame->inherits_category) return;
+    struct category_pair pair = tables->categories[frame->category][frame->subcategory];
+    frame->category = pair.category;
+    frame->subcategory = pair.subcategory;
+}
+
+static void map_rows(struct merge_tables *tables, enum row_kind kind, struct profile *part, struct profile *whole) {
+    struct row_table *from = profile_rows(part, kind), *to = profile_rows(whole, kind);
+    uint32_t count = row_table_count(from);
+    uint32_t *numbers = ALLOCATE_MAP(tables->numbers[kind], count, whole->failure);
+    for (uint32_t i = 0; numbers && i < count; i++) {
+        void *row = column_at(&from->rows, i);
+        row_renumber(kind, row, tables->numbers);
+        if (kind == ROWS_FRAMES) map_frame_category(tables, row);
+        numbers[i] = row_table_intern(to, row);
     }
 }
 
-static void map_sources(struct merge_links *links, const struct merge_tables *tables, const struct profile *part,
-                        struct profile *whole) {
-    uint32_t count = row_table_count(&part->sources);
-    if (!ALLOCATE_MAP(links->sources, count, whole->failure)) return;
-    for (uint32_t i = 0; i < count; i++) {
-        struct source row = *profile_source_at(part, (source_id){i});
-        row.filename = MAPPED(tables->strings, string, row.filename);
-        links->sources[i] = (source_id){row_table_intern(&whole->sources, &row)};
-    }
+static void map_looked_up_sources(const struct merge_tables *tables, const struct profile *part,
+                                  struct profile *whole) {
     for (size_t i = 0; i < part->looked_up_sources.count; i++) {
+        const source_id *id = column_at(&part->looked_up_sources, i);
         source_id *looked_up = column_push(&whole->looked_up_sources);
-        if (looked_up) *looked_up = links->sources[((const source_id *)column_at(&part->looked_up_sources, i))->index];
-    }
-}
-
-static void map_native_symbols(struct merge_links *links, const struct merge_tables *tables, const struct profile *part,
-                               struct profile *whole) {
-    uint32_t count = row_table_count(&part->native_symbols);
-    if (!ALLOCATE_MAP(links->native_symbols, count, whole->failure)) return;
-    for (uint32_t i = 0; i < count; i++) {
-        const struct native_symbol *row = profile_native_symbol_at(part, (native_symbol_id){i});
-        links->native_symbols[i] = profile_native_symbol(whole, MAPPED(links->libs, lib, row->lib), row->address,
-                                                         MAPPED(tables->strings, string, row->name));
-    }
-}
-
-static void map_funcs(struct merge_links *links, const struct merge_tables *tables, const struct profile *part,
-                      struct profile *whole) {
-    uint32_t count = row_table_count(&part->funcs);
-    if (!ALLOCATE_MAP(links->funcs, count, whole->failure)) return;
-    for (uint32_t i = 0; i < count; i++) {
-        struct func row = *profile_func_at(part, (func_id){i});
-        row.name = MAPPED(tables->strings, string, row.name);
-        row.resource = MAPPED(links->resources, resource, row.resource);
-        row.source = MAPPED(links->sources, source, row.source);
-        links->funcs[i] = profile_func(whole, &row);
-    }
-}
-
-static void map_frames(struct merge_links *links, const struct merge_tables *tables, const struct profile *part,
-                       struct profile *whole) {
-    uint32_t count = row_table_count(&part->frames);
-    if (!ALLOCATE_MAP(links->frames, count, whole->failure)) return;
-    for (uint32_t i = 0; i < count; i++) {
-        struct frame row = *profile_frame_at(part, (frame_id){i});
-        row.func = MAPPED(links->funcs, func, row.func);
-        row.lib = MAPPED(links->libs, lib, row.lib);
-        row.native_symbol = MAPPED(links->native_symbols, native_symbol, row.native_symbol);
-        if (!row.inherits_category) {
-            struct category_pair pair = tables->categories[row.category][row.subcategory];
-            row.category = pair.category;
-            row.subcategory = pair.subcategory;
-        }
-        links->frames[i] = profile_frame(whole, &row);
+        if (looked_up) looked_up->index = tables->numbers[ROWS_SOURCES][id->index];
     }
 }
 
 /* Callers have lower numbers than their callees, so the caller of each stack has been mapped before. */
-static void map_stacks(struct merge_tables *tables, const struct merge_links *links, const struct profile *part,
-                       struct profile *whole) {
+static void map_stacks(struct merge_tables *tables, const struct profile *part, struct profile *whole) {
     uint32_t count = stack_table_count(&part->stacks);
-    if (!ALLOCATE_MAP(tables->stacks, count, whole->failure)) return;
-    for (uint32_t i = 0; i < count; i++) {
+    uint32_t *numbers = ALLOCATE_MAP(tables->numbers[ROWS_STACKS], count, whole->failure);
+    for (uint32_t i = 0; numbers && i < count; i++) {
         const struct stack *row = profile_stack_at(part, (stack_id){i});
-        tables->stacks[i] =
-            profile_stack(whole, MAPPED(tables->stacks, stack, row->prefix), MAPPED(links->frames, frame, row->frame));
+        stack_id prefix = {stack_is_none(row->prefix) ? ID_NONE : numbers[row->prefix.index]};
+        frame_id frame = {frame_is_none(row->frame) ? ID_NONE : tables->numbers[ROWS_FRAMES][row->frame.index]};
+        numbers[i] = profile_stack(whole, prefix, frame).index;
     }
 }
 
@@ -160,40 +109,33 @@ static void map_schemas(struct merge_tables *tables, const struct profile *part,
 
 /* ---- The whole. ---- */
 
-/* Frees tables that nothing uses any more, which can be large. They stay valid and empty. */
-static void empty_tables(struct profile *part) {
-    struct row_table *const tables[] = {&part->resources, &part->sources, &part->native_symbols, &part->funcs,
-                                        &part->frames};
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
-        uint32_t row_bytes = tables[i]->rows.element_bytes;
-        row_table_fini(tables[i]);
-        row_table_init(tables[i], row_bytes, part->failure);
-    }
+/* Frees a table that nothing uses any more, which can be large. It stays valid and empty. */
+static void empty_rows(struct profile *part, enum row_kind kind) {
+    struct row_table *table = profile_rows(part, kind);
+    uint32_t row_bytes = table->rows.element_bytes;
+    row_table_fini(table);
+    row_table_init(table, row_bytes, part->failure);
+}
+
+void merge_tables_init(struct merge_tables *tables, struct profile *part, struct profile *whole) {
+    struct failure *failure = whole->failure;
+    *tables = (struct merge_tables){0};
+    map_strings(tables, part, whole);
+    if (!failure_is_set(failure)) map_categories(tables, part, whole);
+    if (!failure_is_set(failure)) map_libs(tables, part, whole);
+    for (enum row_kind kind = ROWS_RESOURCES; kind <= ROWS_FRAMES && !failure_is_set(failure); kind++)
+        map_rows(tables, kind, part, whole);
+    if (!failure_is_set(failure)) map_looked_up_sources(tables, part, whole);
+    if (!failure_is_set(failure)) map_stacks(tables, part, whole);
+    if (!failure_is_set(failure)) map_schemas(tables, part, whole);
+    if (failure_is_set(failure)) return;
+    for (enum row_kind kind = ROWS_RESOURCES; kind <= ROWS_FRAMES; kind++) empty_rows(part, kind);
     stack_table_fini(&part->stacks);
     stack_table_init(&part->stacks, part->failure);
 }
 
-void merge_tables_init(struct merge_tables *tables, struct profile *part, struct profile *whole) {
-    void (*const steps[])(struct merge_links *, const struct merge_tables *, const struct profile *,
-                          struct profile *) = {map_resources, map_sources, map_native_symbols, map_funcs, map_frames};
-    struct failure *failure = whole->failure;
-    struct merge_links links = {0};
-    *tables = (struct merge_tables){0};
-    map_strings(tables, part, whole);
-    if (!failure_is_set(failure)) map_categories(tables, part, whole);
-    if (!failure_is_set(failure)) map_libs(&links, part, whole);
-    for (size_t i = 0; i < sizeof steps / sizeof *steps && !failure_is_set(failure); i++)
-        steps[i](&links, tables, part, whole);
-    if (!failure_is_set(failure)) map_stacks(tables, &links, part, whole);
-    if (!failure_is_set(failure)) map_schemas(tables, part, whole);
-    if (!failure_is_set(failure)) empty_tables(part);
-    void *const owned[] = {links.libs, links.resources, links.sources, links.native_symbols, links.funcs, links.frames};
-    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) memory_free(owned[i]);
-}
-
 void merge_tables_fini(struct merge_tables *tables) {
-    memory_free(tables->strings);
-    memory_free(tables->stacks);
+    for (enum row_kind kind = 0; kind < ROW_KIND_COUNT; kind++) memory_free(tables->numbers[kind]);
     memory_free(tables->schemas);
     for (size_t i = 0; i < CATEGORY_COUNT_MAX; i++) memory_free(tables->categories[i]);
     *tables = (struct merge_tables){0};

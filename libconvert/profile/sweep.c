@@ -1,38 +1,31 @@
 #include "sweep.h"
 
 #include "libconvert/base/memory.h"
-
-/* The new number of each row of a table; ID_NONE if the row is removed. Before the rows are moved, any other value
- * means that the row stays. */
-struct numbers {
-    uint32_t *rows;
-    uint32_t count;
-};
+#include "row_references.h"
 
 struct sweep {
     struct profile *profile; /* borrowed */
-    struct numbers strings, libs, resources, sources, native_symbols, funcs, frames, stacks;
-    uint32_t *same_source; /* the row that each row of the sources is merged into; its own if it stays */
-    bool has_merged;       /* sources, so that functions, frames and stacks may have become equal too */
+    /* The new number of each row; ID_NONE if the row is removed. Before the rows are moved, any other value means that
+     * the row stays. Owned. */
+    uint32_t *numbers[ROW_KIND_COUNT];
+    uint32_t counts[ROW_KIND_COUNT]; /* of rows before any is removed */
+    uint32_t *same_source;           /* the row that each row of the sources is merged into; its own if it stays */
+    bool has_merged;                 /* sources, so that functions, frames and stacks may have become equal too */
 };
-
-static struct numbers numbers_create(uint32_t count, struct failure *failure) {
-    struct numbers numbers = {.rows = memory_allocate(failure, count * sizeof *numbers.rows), .count = count};
-    if (numbers.rows) memset(numbers.rows, 0xff, count * sizeof *numbers.rows);
-    return numbers;
-}
-
-static void mark(struct numbers *numbers, uint32_t row) {
-    if (row != ID_NONE) numbers->rows[row] = 0;
-}
 
 /* The value of a row that stays and moves to the end of its table. */
 static const uint32_t ROW_IS_LAST = ID_NONE - 1;
 
-static bool is_marked(const struct numbers *numbers, uint32_t row) { return numbers->rows[row] != ID_NONE; }
+static void mark(struct sweep *sweep, enum row_kind kind, uint32_t row) {
+    if (row != ID_NONE) sweep->numbers[kind][row] = 0;
+}
 
-static uint32_t number_of(const struct numbers *numbers, uint32_t row) {
-    return row == ID_NONE ? ID_NONE : numbers->rows[row];
+static bool is_marked(const struct sweep *sweep, enum row_kind kind, uint32_t row) {
+    return sweep->numbers[kind][row] != ID_NONE;
+}
+
+static uint32_t number_of(const struct sweep *sweep, enum row_kind kind, uint32_t row) {
+    return row == ID_NONE ? ID_NONE : sweep->numbers[kind][row];
 }
 
 /* ---- Names of source files. ---- */
@@ -73,11 +66,12 @@ static void compare_with_caller(struct sweep *sweep, const uint32_t *frame_sourc
  * looked up once. */
 static void compare_with_callers(struct sweep *sweep) {
     const struct profile *profile = sweep->profile;
-    uint32_t *frame_sources = memory_allocate(profile->failure, sweep->frames.count * sizeof *frame_sources);
+    uint32_t *frame_sources = memory_allocate(profile->failure, sweep->counts[ROWS_FRAMES] * sizeof *frame_sources);
     if (!frame_sources) return;
-    for (uint32_t row = 0; row < sweep->frames.count; row++) frame_sources[row] = source_row_of_frame(profile, row);
-    for (uint32_t row = 0; row < sweep->stacks.count; row++)
-        if (is_marked(&sweep->stacks, row))
+    for (uint32_t row = 0; row < sweep->counts[ROWS_FRAMES]; row++)
+        frame_sources[row] = source_row_of_frame(profile, row);
+    for (uint32_t row = 0; row < sweep->counts[ROWS_STACKS]; row++)
+        if (is_marked(sweep, ROWS_STACKS, row))
             compare_with_caller(sweep, frame_sources, stack_table_at(&profile->stacks, row));
     memory_free(frame_sources);
 }
@@ -93,10 +87,10 @@ static struct text start_folder(struct text relative, struct text absolute) {
 
 static void decide_by_folder(struct sweep *sweep, struct text folder) {
     const struct profile *profile = sweep->profile;
-    for (uint32_t absolute = 0; absolute < sweep->sources.count; absolute++) {
+    for (uint32_t absolute = 0; absolute < sweep->counts[ROWS_SOURCES]; absolute++) {
         struct text path = source_name(profile, absolute);
         if (!text_starts_with(path, folder)) continue;
-        for (uint32_t row = 0; row < sweep->sources.count; row++)
+        for (uint32_t row = 0; row < sweep->counts[ROWS_SOURCES]; row++)
             if (sweep->same_source[row] == SOURCE_IS_UNDECIDED &&
                 text_equal(source_name(profile, row), text_from(path, folder.bytes_count)))
                 sweep->same_source[row] = absolute;
@@ -108,7 +102,8 @@ static void decide_by_folder(struct sweep *sweep, struct text folder) {
 static void decide_by_folders(struct sweep *sweep) {
     enum { COMPARED_ROWS_MAX = 1024 }; /* of more rows, comparing each with each would take too long */
     struct text last_folder = {0};
-    for (uint32_t row = 0; row < sweep->sources.count && sweep->sources.count <= COMPARED_ROWS_MAX; row++) {
+    for (uint32_t row = 0; row < sweep->counts[ROWS_SOURCES] && sweep->counts[ROWS_SOURCES] <= COMPARED_ROWS_MAX;
+         row++) {
         if (!is_decided(sweep, row)) continue;
         struct text folder =
             start_folder(source_name(sweep->profile, row), source_name(sweep->profile, sweep->same_source[row]));
@@ -119,14 +114,14 @@ static void decide_by_folders(struct sweep *sweep) {
 
 static void unify_sources(struct sweep *sweep) {
     bool has_relative = false;
-    for (uint32_t row = 0; row < sweep->sources.count; row++) {
+    for (uint32_t row = 0; row < sweep->counts[ROWS_SOURCES]; row++) {
         bool is_relative = !is_absolute(source_name(sweep->profile, row));
         sweep->same_source[row] = is_relative ? SOURCE_IS_UNDECIDED : row;
         has_relative |= is_relative;
     }
     if (has_relative) compare_with_callers(sweep);
     if (has_relative) decide_by_folders(sweep);
-    for (uint32_t row = 0; row < sweep->sources.count; row++)
+    for (uint32_t row = 0; row < sweep->counts[ROWS_SOURCES]; row++)
         if (sweep->same_source[row] >= SOURCE_IS_AMBIGUOUS)
             sweep->same_source[row] = row;
         else
@@ -141,12 +136,12 @@ static source_id same_source(const struct sweep *sweep, source_id source) {
 
 static void mark_value(void *context, union marker_value *value) {
     struct sweep *sweep = context;
-    mark(&sweep->strings, value->string.index);
+    mark(sweep, ROWS_STRINGS, value->string.index);
 }
 
 static void mark_marker(struct sweep *sweep, const struct marker *marker) {
-    mark(&sweep->strings, marker->name.index);
-    mark(&sweep->stacks, marker->stack.index);
+    mark(sweep, ROWS_STRINGS, marker->name.index);
+    mark(sweep, ROWS_STACKS, marker->stack.index);
     profile_visit_marker(sweep->profile, marker, VALUE_STRING, mark_value, sweep);
 }
 
@@ -156,55 +151,42 @@ static void mark_threads(struct sweep *sweep) {
         const thread_id *id = column_at(&profile->thread_order, i);
         const struct thread *thread = profile_thread_at(profile, *id);
         for (uint32_t j = 0; j < samples_count(&thread->samples); j++)
-            mark(&sweep->stacks, samples_at(&thread->samples, j)->stack.index);
+            mark(sweep, ROWS_STACKS, samples_at(&thread->samples, j)->stack.index);
         for (size_t j = 0, run_count; j < thread->markers.count; j += run_count) {
             const struct marker *run = column_run(&thread->markers, j, &run_count);
             for (size_t k = 0; k < run_count; k++) mark_marker(sweep, &run[k]);
         }
         for (size_t j = 0; j < thread->allocations.count; j++)
-            mark(&sweep->stacks, ((const struct allocation *)column_at(&thread->allocations, j))->stack.index);
+            mark(sweep, ROWS_STACKS, ((const struct allocation *)column_at(&thread->allocations, j))->stack.index);
     }
 }
 
-static void mark_stacks_and_frames(struct sweep *sweep) {
-    const struct profile *profile = sweep->profile;
+static void mark_stacks(struct sweep *sweep) {
     /* Callers have lower numbers than their callees. */
-    for (uint32_t row = sweep->stacks.count; row-- > 0;) {
-        if (!is_marked(&sweep->stacks, row)) continue;
-        const struct stack *stack = stack_table_at(&profile->stacks, row);
-        mark(&sweep->stacks, stack->prefix.index);
-        mark(&sweep->frames, stack->frame.index);
-    }
-    for (uint32_t row = 0; row < sweep->frames.count; row++) {
-        if (!is_marked(&sweep->frames, row)) continue;
-        const struct frame *frame = row_table_at(&profile->frames, row);
-        mark(&sweep->funcs, frame->func.index);
-        mark(&sweep->libs, frame->lib.index);
-        mark(&sweep->native_symbols, frame->native_symbol.index);
+    for (uint32_t row = sweep->counts[ROWS_STACKS]; row-- > 0;) {
+        if (!is_marked(sweep, ROWS_STACKS, row)) continue;
+        const struct stack *stack = stack_table_at(&sweep->profile->stacks, row);
+        mark(sweep, ROWS_STACKS, stack->prefix.index);
+        mark(sweep, ROWS_FRAMES, stack->frame.index);
     }
 }
 
-static void mark_code(struct sweep *sweep) {
-    const struct profile *profile = sweep->profile;
-    for (uint32_t row = 0; row < sweep->funcs.count; row++) {
-        if (!is_marked(&sweep->funcs, row)) continue;
-        const struct func *func = row_table_at(&profile->funcs, row);
-        mark(&sweep->strings, func->name.index);
-        mark(&sweep->resources, func->resource.index);
-        mark(&sweep->sources, same_source(sweep, func->source).index);
+/* Marks what the marked rows of a row table refer to. */
+static void mark_references(struct sweep *sweep, enum row_kind kind) {
+    const struct row_table *table = profile_rows(sweep->profile, kind);
+    struct row_references references = row_references_of(kind);
+    for (uint32_t row = 0; row < sweep->counts[kind]; row++)
+        for (size_t i = 0; i < references.count && is_marked(sweep, kind, row); i++)
+            mark(sweep, references.rows[i].to, row_reference_at(row_table_at(table, row), references.rows[i]));
+}
+
+/* Marks the rows that marked sources are merged into, in their place. */
+static void mark_same_sources(struct sweep *sweep) {
+    for (uint32_t row = 0; row < sweep->counts[ROWS_SOURCES]; row++) {
+        if (sweep->same_source[row] == row || !is_marked(sweep, ROWS_SOURCES, row)) continue;
+        sweep->numbers[ROWS_SOURCES][row] = ID_NONE;
+        mark(sweep, ROWS_SOURCES, sweep->same_source[row]);
     }
-    for (uint32_t row = 0; row < sweep->native_symbols.count; row++) {
-        if (!is_marked(&sweep->native_symbols, row)) continue;
-        const struct native_symbol *symbol = row_table_at(&profile->native_symbols, row);
-        mark(&sweep->strings, symbol->name.index);
-        mark(&sweep->libs, symbol->lib.index);
-    }
-    for (uint32_t row = 0; row < sweep->resources.count; row++)
-        if (is_marked(&sweep->resources, row))
-            mark(&sweep->strings, ((const struct resource *)row_table_at(&profile->resources, row))->name.index);
-    for (uint32_t row = 0; row < sweep->sources.count; row++)
-        if (is_marked(&sweep->sources, row))
-            mark(&sweep->strings, ((const struct source *)row_table_at(&profile->sources, row))->filename.index);
 }
 
 /* ---- The order of functions. ---- */
@@ -213,18 +195,18 @@ static void mark_code(struct sweep *sweep) {
 static bool mark_last_funcs(struct sweep *sweep, bool *is_native, bool *has_native) {
     const struct profile *profile = sweep->profile;
     bool has_last = false;
-    for (uint32_t row = 0; row < sweep->frames.count; row++) {
+    for (uint32_t row = 0; row < sweep->counts[ROWS_FRAMES]; row++) {
         const struct frame *frame = row_table_at(&profile->frames, row);
-        if (!is_marked(&sweep->frames, row) || lib_is_none(frame->lib) || func_is_none(frame->func)) continue;
+        if (!is_marked(sweep, ROWS_FRAMES, row) || lib_is_none(frame->lib) || func_is_none(frame->func)) continue;
         source_id source = same_source(sweep, profile_func_at(profile, frame->func)->source);
         is_native[frame->func.index] = true;
         if (!source_is_none(source)) has_native[source.index] = true;
     }
-    for (uint32_t row = 0; row < sweep->funcs.count; row++) {
+    for (uint32_t row = 0; row < sweep->counts[ROWS_FUNCS]; row++) {
         source_id source = same_source(sweep, profile_func_at(profile, (func_id){row})->source);
         bool is_last = !source_is_none(source) && !is_native[row] && has_native[source.index];
-        if (!is_last || !is_marked(&sweep->funcs, row)) continue;
-        sweep->funcs.rows[row] = ROW_IS_LAST;
+        if (!is_last || !is_marked(sweep, ROWS_FUNCS, row)) continue;
+        sweep->numbers[ROWS_FUNCS][row] = ROW_IS_LAST;
         has_last = true;
     }
     return has_last;
@@ -232,8 +214,8 @@ static bool mark_last_funcs(struct sweep *sweep, bool *is_native, bool *has_nati
 
 static bool order_funcs(struct sweep *sweep) {
     struct failure *failure = sweep->profile->failure;
-    bool *is_native = memory_allocate_zeroed(failure, sweep->funcs.count, sizeof *is_native);
-    bool *has_native = memory_allocate_zeroed(failure, sweep->sources.count, sizeof *has_native);
+    bool *is_native = memory_allocate_zeroed(failure, sweep->counts[ROWS_FUNCS], sizeof *is_native);
+    bool *has_native = memory_allocate_zeroed(failure, sweep->counts[ROWS_SOURCES], sizeof *has_native);
     bool has_last = is_native && has_native && mark_last_funcs(sweep, is_native, has_native);
     memory_free(is_native);
     memory_free(has_native);
@@ -242,43 +224,11 @@ static bool order_funcs(struct sweep *sweep) {
 
 /* ---- Numbering and moving. ---- */
 
-static bool has_unused_rows(const struct numbers *numbers) {
-    for (uint32_t row = 0; row < numbers->count; row++)
-        if (!is_marked(numbers, row)) return true;
+static bool has_unused_rows(const struct sweep *sweep) {
+    for (enum row_kind kind = 0; kind < ROW_KIND_COUNT; kind++)
+        for (uint32_t row = 0; row < sweep->counts[kind]; row++)
+            if (!is_marked(sweep, kind, row)) return true;
     return false;
-}
-
-/* Changes the ids in a row. */
-typedef void renumber_row(const struct sweep *sweep, void *row);
-
-static void renumber_resource(const struct sweep *sweep, void *row) {
-    struct resource *resource = row;
-    resource->name.index = number_of(&sweep->strings, resource->name.index);
-}
-
-static void renumber_source(const struct sweep *sweep, void *row) {
-    struct source *source = row;
-    source->filename.index = number_of(&sweep->strings, source->filename.index);
-}
-
-static void renumber_native_symbol(const struct sweep *sweep, void *row) {
-    struct native_symbol *symbol = row;
-    symbol->lib.index = number_of(&sweep->libs, symbol->lib.index);
-    symbol->name.index = number_of(&sweep->strings, symbol->name.index);
-}
-
-static void renumber_func(const struct sweep *sweep, void *row) {
-    struct func *func = row;
-    func->name.index = number_of(&sweep->strings, func->name.index);
-    func->resource.index = number_of(&sweep->resources, func->resource.index);
-    func->source.index = number_of(&sweep->sources, same_source(sweep, func->source).index);
-}
-
-static void renumber_frame(const struct sweep *sweep, void *row) {
-    struct frame *frame = row;
-    frame->func.index = number_of(&sweep->funcs, frame->func.index);
-    frame->lib.index = number_of(&sweep->libs, frame->lib.index);
-    frame->native_symbol.index = number_of(&sweep->native_symbols, frame->native_symbol.index);
 }
 
 /* Removes the ids of rows that are removed. */
@@ -286,55 +236,60 @@ static void renumber_looked_up_sources(const struct sweep *sweep) {
     struct column *ids = &sweep->profile->looked_up_sources;
     uint32_t kept_count = 0;
     for (uint32_t i = 0; i < ids->count; i++) {
-        source_id id = same_source(sweep, *(const source_id *)column_at(ids, i));
-        id.index = number_of(&sweep->sources, id.index);
+        source_id id = {number_of(sweep, ROWS_SOURCES, ((const source_id *)column_at(ids, i))->index)};
         if (!source_is_none(id)) *(source_id *)column_at(ids, kept_count++) = id;
     }
     ids->count = kept_count;
 }
 
-static uint32_t move_row(const struct sweep *sweep, struct row_table *to, const void *from, renumber_row *renumber) {
+static uint32_t move_row(const struct sweep *sweep, enum row_kind kind, const void *from) {
     union {
         struct frame frame; /* the largest of the rows */
         struct func func;
         struct native_symbol native_symbol;
     } row;
+    struct row_table *to = profile_rows(sweep->profile, kind);
     memcpy(&row, from, to->rows.element_bytes);
-    renumber(sweep, &row);
+    row_renumber(kind, &row, sweep->numbers);
     return sweep->has_merged ? row_table_intern(to, &row) : row_table_append(to, &row);
 }
 
 /* Compacts the table and numbers the rows that stay. Rows that have become equal get one number. A row is read before
  * another one takes its place; those that come last are set aside until then. */
-static void move_rows(const struct sweep *sweep, struct row_table *table, const struct numbers *numbers,
-                      renumber_row *renumber) {
-    struct row_table last;
+static void move_rows(const struct sweep *sweep, enum row_kind kind) {
+    struct row_table last, *table = profile_rows(sweep->profile, kind);
+    uint32_t *numbers = sweep->numbers[kind];
     row_table_init(&last, table->rows.element_bytes, sweep->profile->failure);
     row_table_clear(table);
-    for (uint32_t i = 0; i < numbers->count; i++) {
-        if (!is_marked(numbers, i)) continue;
+    for (uint32_t i = 0; i < sweep->counts[kind]; i++) {
+        if (!is_marked(sweep, kind, i)) continue;
         const void *row = row_table_at(table, i);
-        if (numbers->rows[i] == ROW_IS_LAST)
+        if (numbers[i] == ROW_IS_LAST)
             row_table_append(&last, row);
         else
-            numbers->rows[i] = move_row(sweep, table, row, renumber);
+            numbers[i] = move_row(sweep, kind, row);
     }
-    for (uint32_t i = 0, next = 0; i < numbers->count && next < row_table_count(&last); i++)
-        if (numbers->rows[i] == ROW_IS_LAST)
-            numbers->rows[i] = move_row(sweep, table, row_table_at(&last, next++), renumber);
+    for (uint32_t i = 0, next = 0; i < sweep->counts[kind] && next < row_table_count(&last); i++)
+        if (numbers[i] == ROW_IS_LAST) numbers[i] = move_row(sweep, kind, row_table_at(&last, next++));
     row_table_fini(&last);
+}
+
+/* Gives sources the numbers of those that they are merged into. */
+static void number_same_sources(struct sweep *sweep) {
+    uint32_t *numbers = sweep->numbers[ROWS_SOURCES];
+    for (uint32_t row = 0; row < sweep->counts[ROWS_SOURCES]; row++) numbers[row] = numbers[sweep->same_source[row]];
 }
 
 /* Compacts the table, as above. */
 static void move_stacks(struct sweep *sweep) {
     struct stack_table *stacks = &sweep->profile->stacks;
     stack_table_clear(stacks);
-    for (uint32_t i = 0; i < sweep->stacks.count; i++) {
-        if (!is_marked(&sweep->stacks, i)) continue;
+    for (uint32_t i = 0; i < sweep->counts[ROWS_STACKS]; i++) {
+        if (!is_marked(sweep, ROWS_STACKS, i)) continue;
         const struct stack *stack = stack_table_at(stacks, i);
-        stack_id prefix = {number_of(&sweep->stacks, stack->prefix.index)};
-        frame_id frame = {number_of(&sweep->frames, stack->frame.index)};
-        sweep->stacks.rows[i] =
+        stack_id prefix = {number_of(sweep, ROWS_STACKS, stack->prefix.index)};
+        frame_id frame = {number_of(sweep, ROWS_FRAMES, stack->frame.index)};
+        sweep->numbers[ROWS_STACKS][i] =
             (sweep->has_merged ? stack_table_intern : stack_table_append)(stacks, prefix, frame).index;
     }
 }
@@ -342,9 +297,10 @@ static void move_stacks(struct sweep *sweep) {
 static void move_libs(struct sweep *sweep) {
     struct libs *libs = &sweep->profile->libs, moved;
     libs_init(&moved, sweep->profile->failure);
-    for (uint32_t i = 0; i < sweep->libs.count; i++) {
+    for (uint32_t i = 0; i < sweep->counts[ROWS_LIBS]; i++) {
         const struct lib *lib = libs_at(libs, (lib_id){i});
-        if (is_marked(&sweep->libs, i)) sweep->libs.rows[i] = libs_intern(&moved, lib->path, lib->code_id).index;
+        if (is_marked(sweep, ROWS_LIBS, i))
+            sweep->numbers[ROWS_LIBS][i] = libs_intern(&moved, lib->path, lib->code_id).index;
     }
     libs_fini(libs);
     *libs = moved;
@@ -352,12 +308,12 @@ static void move_libs(struct sweep *sweep) {
 
 static void renumber_value(void *context, union marker_value *value) {
     const struct sweep *sweep = context;
-    value->string.index = number_of(&sweep->strings, value->string.index);
+    value->string.index = number_of(sweep, ROWS_STRINGS, value->string.index);
 }
 
 static void renumber_marker(struct sweep *sweep, struct marker *marker) {
-    marker->name.index = number_of(&sweep->strings, marker->name.index);
-    marker->stack.index = number_of(&sweep->stacks, marker->stack.index);
+    marker->name.index = number_of(sweep, ROWS_STRINGS, marker->name.index);
+    marker->stack.index = number_of(sweep, ROWS_STACKS, marker->stack.index);
     profile_visit_marker(sweep->profile, marker, VALUE_STRING, renumber_value, sweep);
 }
 
@@ -368,26 +324,25 @@ static void renumber_threads(struct sweep *sweep) {
         struct thread *thread = profile_thread_at(profile, *id);
         for (uint32_t j = 0; j < samples_count(&thread->samples); j++) {
             stack_id *stack = &samples_at(&thread->samples, j)->stack;
-            stack->index = number_of(&sweep->stacks, stack->index);
+            stack->index = number_of(sweep, ROWS_STACKS, stack->index);
         }
         for (size_t j = 0; j < thread->markers.count; j++) renumber_marker(sweep, column_at(&thread->markers, j));
         for (size_t j = 0; j < thread->allocations.count; j++) {
             struct allocation *allocation = column_at(&thread->allocations, j);
-            allocation->stack.index = number_of(&sweep->stacks, allocation->stack.index);
+            allocation->stack.index = number_of(sweep, ROWS_STACKS, allocation->stack.index);
         }
     }
 }
 
 static void move_all(struct sweep *sweep) {
     struct profile *profile = sweep->profile;
-    strings_compact(&profile->strings, sweep->strings.rows);
+    strings_compact(&profile->strings, sweep->numbers[ROWS_STRINGS]);
     move_libs(sweep);
-    move_rows(sweep, &profile->resources, &sweep->resources, renumber_resource);
-    move_rows(sweep, &profile->sources, &sweep->sources, renumber_source);
+    for (enum row_kind kind = ROWS_RESOURCES; kind <= ROWS_FRAMES; kind++) {
+        move_rows(sweep, kind);
+        if (kind == ROWS_SOURCES) number_same_sources(sweep);
+    }
     renumber_looked_up_sources(sweep);
-    move_rows(sweep, &profile->native_symbols, &sweep->native_symbols, renumber_native_symbol);
-    move_rows(sweep, &profile->funcs, &sweep->funcs, renumber_func);
-    move_rows(sweep, &profile->frames, &sweep->frames, renumber_frame);
     move_stacks(sweep);
     renumber_threads(sweep);
 }
@@ -395,42 +350,43 @@ static void move_all(struct sweep *sweep) {
 /* ---- The whole. ---- */
 
 static void sweep_tables(struct sweep *sweep) {
-    struct numbers *const tables[] = {&sweep->strings,        &sweep->libs,  &sweep->resources, &sweep->sources,
-                                      &sweep->native_symbols, &sweep->funcs, &sweep->frames,    &sweep->stacks};
     mark_threads(sweep);
-    mark_stacks_and_frames(sweep);
+    mark_stacks(sweep);
+    mark_references(sweep, ROWS_FRAMES);
     unify_sources(sweep);
-    mark_code(sweep);
-    bool must_move = order_funcs(sweep);
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) must_move |= has_unused_rows(tables[i]);
+    mark_references(sweep, ROWS_FUNCS);
+    mark_same_sources(sweep);
+    for (enum row_kind kind = ROWS_RESOURCES; kind < ROWS_FUNCS; kind++) mark_references(sweep, kind);
+    bool must_move = order_funcs(sweep) || has_unused_rows(sweep);
     if (must_move && !failure_is_set(sweep->profile->failure)) move_all(sweep);
+}
+
+static uint32_t row_count(struct profile *profile, enum row_kind kind) {
+    switch (kind) {
+        case ROWS_STRINGS:
+            return strings_count(&profile->strings);
+        case ROWS_LIBS:
+            return libs_count(&profile->libs);
+        case ROWS_STACKS:
+            return stack_table_count(&profile->stacks);
+        default:
+            return row_table_count(profile_rows(profile, kind));
+    }
 }
 
 void sweep_profile(struct profile *profile) {
     struct failure *failure = profile->failure;
     if (failure_is_set(failure)) return;
-    struct sweep sweep = {
-        .profile = profile,
-        .strings = numbers_create(strings_count(&profile->strings), failure),
-        .libs = numbers_create(libs_count(&profile->libs), failure),
-        .resources = numbers_create(row_table_count(&profile->resources), failure),
-        .sources = numbers_create(row_table_count(&profile->sources), failure),
-        .native_symbols = numbers_create(row_table_count(&profile->native_symbols), failure),
-        .funcs = numbers_create(row_table_count(&profile->funcs), failure),
-        .frames = numbers_create(row_table_count(&profile->frames), failure),
-        .stacks = numbers_create(stack_table_count(&profile->stacks), failure),
-    };
-    sweep.same_source = memory_allocate(failure, sweep.sources.count * sizeof *sweep.same_source);
+    struct sweep sweep = {.profile = profile};
+    for (enum row_kind kind = 0; kind < ROW_KIND_COUNT; kind++) {
+        size_t bytes_count = sizeof(uint32_t) * (sweep.counts[kind] = row_count(profile, kind));
+        sweep.numbers[kind] = memory_allocate(failure, bytes_count);
+        if (sweep.numbers[kind]) memset(sweep.numbers[kind], 0xff, bytes_count);
+    }
+    sweep.same_source = memory_allocate(failure, sweep.counts[ROWS_SOURCES] * sizeof *sweep.same_source);
     if (!failure_is_set(failure)) sweep_tables(&sweep);
     stack_table_seal(&profile->stacks);
     row_table_seal(&profile->frames);
     memory_free(sweep.same_source);
-    memory_free(sweep.strings.rows);
-    memory_free(sweep.libs.rows);
-    memory_free(sweep.resources.rows);
-    memory_free(sweep.sources.rows);
-    memory_free(sweep.native_symbols.rows);
-    memory_free(sweep.funcs.rows);
-    memory_free(sweep.frames.rows);
-    memory_free(sweep.stacks.rows);
+    for (enum row_kind kind = 0; kind < ROW_KIND_COUNT; kind++) memory_free(sweep.numbers[kind]);
 }
