@@ -18,6 +18,7 @@ struct info_thread {
     uint64_t marker_count;
     uint64_t allocation_count;
     double weight; /* sum of the weights of its samples */
+    double cpu;    /* processor time of its samples, in the unit of the info */
 };
 
 struct info_process {
@@ -26,6 +27,7 @@ struct info_process {
     uint64_t thread_count;
     uint64_t sample_count;
     double weight;
+    double cpu;
 };
 
 struct info_counter {
@@ -34,21 +36,44 @@ struct info_counter {
     struct text category;
     struct text unit;
     uint64_t sample_count;
-    double change; /* sum of all changes */
+    bool is_rate;   /* the viewer draws the changes per time, not their sum */
+    double change;  /* sum of all changes */
+    double level;   /* sum of the changes after the first one, which the viewer takes as 0 */
+    double last_ms; /* time of the last sample */
+    double lowest;  /* the lowest level, or change per second; INFINITY: none is known */
+    double highest; /* -INFINITY: none is known */
 };
 
+/* Returns whether the counter is a rate in percent. Its changes are of any unit, and the viewer shows them as shares of
+ * the highest rate. */
+static inline bool info_counter_is_share(const struct info_counter *counter) {
+    return counter->is_rate && text_equal(counter->unit, TEXT("percent"));
+}
+
 struct info_marker {
+    uint32_t row;
     struct text name;
     uint64_t count;
+    uint64_t duration_count; /* how many have a start and an end */
+    double sum_ms;           /* of their durations */
+    double median_ms;        /* by nearest rank, as the 95th percentile; NAN if there are none */
+    double p95_ms;
+};
+
+/* What is summed up by functions. */
+enum info_sum {
+    INFO_WEIGHT,    /* of samples */
+    INFO_CPU,       /* processor time, in the unit of the info */
+    INFO_ALLOCATED, /* bytes of recorded allocations */
+    INFO_SUM_COUNT
 };
 
 struct info_function {
     struct text name;
     struct text library; /* empty: not known */
     struct text file;    /* source file; empty: not known */
-    struct function_weights weights;
-    struct function_weights cpu; /* processor time, in the unit of the info */
-    double wait;                 /* weight of the idle samples in which it is innermost */
+    struct function_weights sums[INFO_SUM_COUNT];
+    double wait; /* weight of the idle samples in which it is innermost */
 };
 
 /* A line of the viewer's information panel. */
@@ -66,6 +91,8 @@ struct info {
     double weight;           /* sum of the absolute weights of all samples */
     struct text cpu_unit;    /* "ms" or "cycles"; empty: processor time is not known */
     double cpu;              /* processor time of all samples with a stack */
+    double thread_cpu;       /* processor time of all samples */
+    double allocated;        /* bytes of the recorded allocations that have a stack */
     double wait;             /* sum of the absolute weights of idle samples */
     double interval_ms;
     double duration_ms;    /* time from the first to the last sample or marker */
@@ -84,6 +111,7 @@ struct info {
     struct column markers;         /* struct info_marker, one for each marker name */
     struct column functions;       /* struct info_function */
     struct column facts;           /* struct info_fact */
+    struct column durations;       /* struct info_duration, until info_finish */
     struct column markers_by_name; /* struct info_marker *, by string id of the name; NULL: no marker has that name */
 };
 
@@ -98,20 +126,37 @@ struct info_process *info_add_process(struct info *info);
 struct info_thread *info_add_thread(struct info *info); /* belongs to the last process */
 struct info_counter *info_add_counter(struct info *info);
 void info_add_fact(struct info *info, struct text section, struct text label, struct text value);
-void info_count_marker(struct info *info, struct text name);
 
-/* Counts a sample of the last thread. */
-void info_count_sample(struct info *info, double weight, bool has_stack);
+/* Counts a marker of the last thread. The duration is NAN for markers that are no intervals. */
+void info_count_marker(struct info *info, struct text name, double duration_ms);
+
+/* Counts a sample of the last thread, with the processor time since the one before. */
+void info_count_sample(struct info *info, double weight, double cpu, bool has_stack);
+
+/* Counts a sample of the counter. Its samples must be in the order of time. */
+void info_count_change(struct info_counter *counter, double time_ms, double change);
+
+/* Completes what needs all rows. Call it after the last one. */
+void info_finish(struct info *info);
+
+/* Returns whether processor time tells more than samples: it is known, and threads wait in some samples. Else each
+ * sample was taken on a processor, and all count alike. */
+static inline bool info_is_by_cpu(const struct info *info) { return info->cpu_unit.bytes_count && info->wait != 0; }
 
 enum info_order {
     INFO_FUNCTIONS_BY_SELF,
     INFO_FUNCTIONS_BY_TOTAL,
     INFO_FUNCTIONS_BY_CPU_SELF,
     INFO_FUNCTIONS_BY_CPU_TOTAL,
-    INFO_WAITS, /* functions, by their idle samples */
+    INFO_ALLOCATORS, /* functions, by what they allocated themselves */
+    INFO_WAITS,      /* functions, by their idle samples */
     INFO_THREADS,
+    INFO_THREADS_BY_CPU,
     INFO_MARKERS
 };
+
+/* Returns what a list of functions in that order shows of the function. */
+double info_function_weight(const struct info_function *function, enum info_order order);
 
 /* Returns the numbers of the rows, the heaviest first; *count is how many there are. Free them with memory_free. NULL
  * if memory ran out (latched). */

@@ -164,9 +164,12 @@ static void complete(struct options *options, struct failure *failure) {
 }
 
 static int show_files(struct options *options) {
-    struct info_request request = {
-        .options = options,
-        .layout = {style_of(style_has_colors(STDOUT_FILENO)), style_has_utf8(), options->top_count}};
+    bool has_colors = style_has_colors(STDOUT_FILENO);
+    struct info_request request = {.options = options,
+                                   .layout = {.style = style_of(has_colors),
+                                              .has_utf8 = style_has_utf8(),
+                                              .has_bars = has_colors || isatty(STDOUT_FILENO),
+                                              .top_count = options->top_count}};
     size_t shown_count = options->is_together ? 1 : options->inputs.count;
     return command_show_files(&command_info, options, shown_count, INFO_VERSION, show_one, &request);
 }

@@ -18,8 +18,7 @@ struct collector {
     struct strings function_keys; /* of Gecko profiles: locations; each is a function */
     double first_ms, last_ms;     /* of all samples and markers; infinite while there are none */
     /* By row of info->functions, each with weights_capacity rows. */
-    struct function_weights *weights;
-    struct function_weights *cpu;
+    struct function_weights *sums[INFO_SUM_COUNT];
     double *waits;
     size_t weights_capacity;
     double cpu_factor;      /* from the profile's unit of processor time to that of the info */
@@ -81,13 +80,17 @@ static void collect_sample_times(struct collector *collector, const struct node 
     }
 }
 
-static void collect_marker_times(struct collector *collector, const struct node *markers, size_t row, double shift_ms) {
-    enum { HAS_START = 1 << 0 | 1 << 1 | 1 << 2, HAS_END = 1 << 1 | 1 << 3 };
+/* Returns the duration of the marker; NAN if it is not an interval. */
+static double collect_marker_times(struct collector *collector, const struct node *markers, size_t row,
+                                   double shift_ms) {
+    enum { IS_INTERVAL = 1 << 1, HAS_START = 1 << 0 | IS_INTERVAL | 1 << 2, HAS_END = IS_INTERVAL | 1 << 3 };
     struct column_view starts = column(collector, markers, "startTime"), ends = column(collector, markers, "endTime");
     struct column_view phases = column(collector, markers, "phase");
     unsigned phase = 1u << (unsigned)number_or(column_view_at(&phases, row), 0);
-    if (phase & HAS_START) extend_range(collector, number_or(column_view_at(&starts, row), 0) + shift_ms);
-    if (phase & HAS_END) extend_range(collector, number_or(column_view_at(&ends, row), 0) + shift_ms);
+    double start_ms = number_or(column_view_at(&starts, row), 0), end_ms = number_or(column_view_at(&ends, row), 0);
+    if (phase & HAS_START) extend_range(collector, start_ms + shift_ms);
+    if (phase & HAS_END) extend_range(collector, end_ms + shift_ms);
+    return phase & IS_INTERVAL ? end_ms - start_ms : (double)NAN;
 }
 
 /* ---- Functions. ---- */
@@ -105,8 +108,8 @@ static bool reserve_weights(struct collector *collector) {
     size_t wanted = collector->info->functions.count;
     if (wanted <= collector->weights_capacity) return true;
     size_t capacity = wanted + collector->weights_capacity;
-    collector->weights = extend(collector, collector->weights, sizeof *collector->weights, capacity);
-    collector->cpu = extend(collector, collector->cpu, sizeof *collector->cpu, capacity);
+    for (enum info_sum sum = 0; sum < INFO_SUM_COUNT; sum++)
+        collector->sums[sum] = extend(collector, collector->sums[sum], sizeof *collector->sums[sum], capacity);
     collector->waits = extend(collector, collector->waits, sizeof *collector->waits, capacity);
     if (failure_is_set(collector->info->failure)) return false;
     collector->weights_capacity = capacity;
@@ -172,36 +175,34 @@ static uint32_t function_of_location(struct collector *collector, struct text lo
 /* ---- Stacks. ---- */
 
 struct stacks {
-    struct call_node *nodes; /* owned */
-    double *self;            /* owned; weight of the samples */
-    double *cpu;             /* owned; their processor time */
-    bool *is_idle;           /* owned */
+    struct call_node *nodes;      /* owned */
+    double *self[INFO_SUM_COUNT]; /* owned */
+    bool *is_idle;                /* owned */
     size_t count;
 };
 
 static bool stacks_init(struct collector *collector, struct stacks *stacks, size_t count) {
     struct failure *failure = collector->info->failure;
-    *stacks = (struct stacks){memory_allocate_zeroed(failure, count + 1, sizeof *stacks->nodes),
-                              memory_allocate_zeroed(failure, count + 1, sizeof *stacks->self),
-                              memory_allocate_zeroed(failure, count + 1, sizeof *stacks->cpu),
-                              memory_allocate_zeroed(failure, count + 1, sizeof *stacks->is_idle), count};
-    return stacks->nodes && stacks->self && stacks->cpu && stacks->is_idle;
+    *stacks = (struct stacks){.nodes = memory_allocate_zeroed(failure, count + 1, sizeof *stacks->nodes),
+                              .is_idle = memory_allocate_zeroed(failure, count + 1, sizeof *stacks->is_idle),
+                              .count = count};
+    for (enum info_sum sum = 0; sum < INFO_SUM_COUNT; sum++)
+        stacks->self[sum] = memory_allocate_zeroed(failure, count + 1, sizeof *stacks->self[sum]);
+    return !failure_is_set(failure);
 }
 
 static void stacks_fini(struct stacks *stacks) {
     memory_free(stacks->nodes);
-    memory_free(stacks->self);
-    memory_free(stacks->cpu);
     memory_free(stacks->is_idle);
+    for (enum info_sum sum = 0; sum < INFO_SUM_COUNT; sum++) memory_free(stacks->self[sum]);
 }
 
 /* Adds the weights of the stacks to their functions. */
 static void weigh(struct collector *collector, const struct stacks *stacks) {
     if (failure_is_set(collector->info->failure) || !reserve_weights(collector)) return;
-    totals_add(collector->weights, collector->weights_capacity, stacks->nodes, stacks->self, stacks->count,
-               collector->info->failure);
-    totals_add(collector->cpu, collector->weights_capacity, stacks->nodes, stacks->cpu, stacks->count,
-               collector->info->failure);
+    for (enum info_sum sum = 0; sum < INFO_SUM_COUNT; sum++)
+        totals_add(collector->sums[sum], collector->weights_capacity, stacks->nodes, stacks->self[sum], stacks->count,
+                   collector->info->failure);
 }
 
 /* Finds out whether a stack is idle, after its caller. A frame without a category has that of its caller. */
@@ -250,7 +251,7 @@ static void fill_gecko_stacks(struct collector *collector, const struct node *th
 static void count_cpu(struct collector *collector, struct stacks *stacks, uint32_t stack, double cpu) {
     while (stack < stacks->count && stacks->is_idle[stack]) stack = stacks->nodes[stack].prefix;
     if (stack >= stacks->count) return;
-    stacks->cpu[stack] += cpu;
+    stacks->self[INFO_CPU][stack] += cpu;
     collector->info->cpu += cpu;
 }
 
@@ -265,9 +266,9 @@ static void count_samples(struct collector *collector, const struct node *sample
         /* The front-end ignores a weight column in a Gecko profile, and the processor time of a first sample. */
         double weight = collector->is_gecko ? 1 : number_or(column_view_at(&weights, row), 1);
         double cpu = row ? number_or(column_view_at(&deltas, row), 0) * collector->cpu_factor : 0;
-        info_count_sample(collector->info, weight, stack != ID_NONE);
+        info_count_sample(collector->info, weight, cpu, stack != ID_NONE);
         if (stack >= stacks->count) continue;
-        stacks->self[stack] += weight;
+        stacks->self[INFO_WEIGHT][stack] += weight;
         if (stacks->is_idle[stack]) {
             collector->waits[stacks->nodes[stack].function] += weight;
             collector->info->wait += fabs(weight);
@@ -281,8 +282,24 @@ static void count_markers(struct collector *collector, const struct node *marker
     struct column_view names = column(collector, markers, "name");
     size_t row_count = count_rows(collector, markers);
     for (size_t row = 0; row < row_count && !failure_is_set(collector->info->failure); row++) {
-        info_count_marker(collector->info, string_at(strings, column_view_at(&names, row)));
-        collect_marker_times(collector, markers, row, shift_ms);
+        double duration_ms = collect_marker_times(collector, markers, row, shift_ms);
+        info_count_marker(collector->info, string_at(strings, column_view_at(&names, row)), duration_ms);
+    }
+}
+
+static void count_allocations(struct collector *collector, const struct node *allocations, struct info_thread *thread,
+                              struct stacks *stacks) {
+    struct column_view stack_column = column(collector, allocations, "stack"),
+                       bytes = column(collector, allocations, "weight");
+    size_t row_count = count_rows(collector, allocations);
+    thread->allocation_count += row_count;
+    collector->info->allocation_count += row_count;
+    for (size_t row = 0; row < row_count; row++) {
+        uint32_t stack = index_or_none(column_view_at(&stack_column, row));
+        double allocated = number_or(column_view_at(&bytes, row), 0);
+        if (stack >= stacks->count || !(allocated > 0)) continue;
+        stacks->self[INFO_ALLOCATED][stack] += allocated;
+        collector->info->allocated += allocated;
     }
 }
 
@@ -298,9 +315,8 @@ static void collect_thread(struct collector *collector, const struct node *from,
     thread->start_ms = number_or(member(collector, from, "registerTime"), NAN) + shift_ms;
     thread->end_ms = number_or(member(collector, from, "unregisterTime"), NAN) + shift_ms;
     if (!collector->is_gecko) {
-        thread->allocation_count = count_rows(collector, member(collector, from, "nativeAllocations")) +
-                                   count_rows(collector, member(collector, from, "jsAllocations"));
-        collector->info->allocation_count += thread->allocation_count;
+        count_allocations(collector, member(collector, from, "nativeAllocations"), thread, stacks);
+        count_allocations(collector, member(collector, from, "jsAllocations"), thread, stacks);
     }
     count_samples(collector, samples, stacks);
     collect_sample_times(collector, samples, shift_ms);
@@ -364,21 +380,37 @@ static struct text counter_pid(struct collector *collector, const struct node *c
     return (struct text){0};
 }
 
+/* Without a display, the front-end decides by the category: only memory is a level. */
+static bool is_rate(const struct collector *collector, const struct info_counter *counter, const struct node *display) {
+    const struct node *graph = member(collector, display, "graphType");
+    return graph ? node_is_text(graph, TEXT("line-rate")) : !text_equal(counter->category, TEXT("Memory"));
+}
+
+static void count_changes(const struct collector *collector, struct info_counter *counter, const struct node *samples) {
+    struct column_view changes = column(collector, samples, "count"), times = column(collector, samples, "time");
+    struct column_view deltas = column(collector, samples, "timeDeltas");
+    size_t row_count = count_rows(collector, samples);
+    double time_ms = 0;
+    for (size_t row = 0; row < row_count; row++) {
+        time_ms = times.table ? number_or(column_view_at(&times, row), 0)
+                              : time_ms + number_or(column_view_at(&deltas, row), 0);
+        info_count_change(counter, time_ms, number_or(column_view_at(&changes, row), 0));
+    }
+}
+
 static void collect_counters(struct collector *collector, const struct node *process) {
     const struct node *counters = member(collector, process, "counters");
     for (size_t i = 0; node_is(counters, NODE_LIST) && i < counters->count; i++) {
-        const struct node *from = &counters->nodes[i], *samples = member(collector, from, "samples");
+        const struct node *from = &counters->nodes[i], *samples = member(collector, from, "samples"),
+                          *display = member(collector, from, "display");
         struct info_counter *counter = info_add_counter(collector->info);
         if (!counter) return;
-        struct column_view changes = column(collector, samples, "count");
         counter->pid = counter_pid(collector, from, process);
         counter->name = info_text(collector->info, text_or_empty(member(collector, from, "name")));
         counter->category = info_text(collector->info, text_or_empty(member(collector, from, "category")));
-        counter->unit =
-            info_text(collector->info, text_or_empty(member(collector, member(collector, from, "display"), "unit")));
-        counter->sample_count = count_rows(collector, samples);
-        for (size_t row = 0; row < counter->sample_count; row++)
-            counter->change += number_or(column_view_at(&changes, row), 0);
+        counter->unit = info_text(collector->info, text_or_empty(member(collector, display, "unit")));
+        counter->is_rate = is_rate(collector, counter, display);
+        count_changes(collector, counter, samples);
     }
 }
 
@@ -488,13 +520,12 @@ void info_fill_from_document(struct info *info, const struct document *document)
         collect_processed(&collector);
     for (size_t i = 0; i < info->functions.count && i < collector.weights_capacity; i++) {
         struct info_function *function = column_at(&info->functions, i);
-        function->weights = collector.weights[i];
-        function->cpu = collector.cpu[i];
+        for (enum info_sum sum = 0; sum < INFO_SUM_COUNT; sum++) function->sums[sum] = collector.sums[sum][i];
         function->wait = collector.waits[i];
     }
     info->duration_ms = collector.last_ms >= collector.first_ms ? collector.last_ms - collector.first_ms : 0;
-    memory_free(collector.weights);
-    memory_free(collector.cpu);
+    for (enum info_sum sum = 0; sum < INFO_SUM_COUNT; sum++) memory_free(collector.sums[sum]);
     memory_free(collector.waits);
     strings_fini(&collector.function_keys);
+    info_finish(info);
 }

@@ -35,7 +35,11 @@ static void write_counts(struct json *json, const struct info *info) {
     json_object_end(json);
 }
 
-static void write_thread(struct json *json, const struct info_thread *thread) {
+static void write_cpu(struct json *json, const struct info *info, const char *key, double cpu) {
+    write_number(json, key, info->cpu_unit.bytes_count ? cpu : (double)NAN);
+}
+
+static void write_thread(struct json *json, const struct info *info, const struct info_thread *thread) {
     json_object_begin(json);
     json_key_value_text(json, "tid", thread->tid);
     json_key_value_text(json, "name", thread->name);
@@ -44,6 +48,7 @@ static void write_thread(struct json *json, const struct info_thread *thread) {
     write_number(json, "endMs", thread->end_ms);
     json_key_count(json, "samples", thread->sample_count);
     write_number(json, "weight", thread->weight);
+    write_cpu(json, info, "cpu", thread->cpu);
     json_key_count(json, "markers", thread->marker_count);
     json_key_count(json, "allocations", thread->allocation_count);
     json_object_end(json);
@@ -59,9 +64,10 @@ static void write_processes(struct json *json, const struct info *info) {
         json_key_value_text(json, "name", process->name);
         json_key_count(json, "samples", process->sample_count);
         write_number(json, "weight", process->weight);
+        write_cpu(json, info, "cpu", process->cpu);
         json_key_array_begin(json, "threads");
         for (size_t end = next_thread + process->thread_count; next_thread < end; next_thread++)
-            write_thread(json, column_at(&info->threads, next_thread));
+            write_thread(json, info, column_at(&info->threads, next_thread));
         json_array_end(json);
         json_object_end(json);
     }
@@ -78,7 +84,12 @@ static void write_counters(struct json *json, const struct info *info) {
         json_key_value_text(json, "category", counter->category);
         write_text(json, "unit", counter->unit);
         json_key_count(json, "samples", counter->sample_count);
-        write_number(json, "sum", counter->change);
+        bool is_share = info_counter_is_share(counter);
+        double factor = is_share ? 100 / counter->highest : 1;
+        json_key_string(json, "graph", counter->is_rate ? "rate" : "accumulated");
+        write_number(json, "sum", is_share ? (double)NAN : counter->change);
+        write_number(json, "minimum", counter->lowest * factor);
+        write_number(json, "maximum", counter->highest * factor);
         json_object_end(json);
     }
     json_array_end(json);
@@ -92,15 +103,19 @@ static void write_wait(struct json *json, const struct info_function *function) 
     json_object_end(json);
 }
 
-static void write_function(struct json *json, const struct info_function *function, bool has_cpu) {
+static void write_function(struct json *json, const struct info *info, const struct info_function *function) {
+    const struct function_weights *weights = &function->sums[INFO_WEIGHT], *cpu = &function->sums[INFO_CPU];
+    const struct function_weights *allocated = &function->sums[INFO_ALLOCATED];
     json_object_begin(json);
     json_key_value_text(json, "name", function->name);
     write_text(json, "library", function->library);
     write_text(json, "file", function->file);
-    write_number(json, "self", function->weights.self);
-    write_number(json, "total", function->weights.total);
-    write_number(json, "cpuSelf", has_cpu ? function->cpu.self : (double)NAN);
-    write_number(json, "cpuTotal", has_cpu ? function->cpu.total : (double)NAN);
+    write_number(json, "self", weights->self);
+    write_number(json, "total", weights->total);
+    write_cpu(json, info, "cpuSelf", cpu->self);
+    write_cpu(json, info, "cpuTotal", cpu->total);
+    write_number(json, "allocatedSelf", info->allocation_count ? allocated->self : (double)NAN);
+    write_number(json, "allocatedTotal", info->allocation_count ? allocated->total : (double)NAN);
     json_object_end(json);
 }
 
@@ -108,6 +123,12 @@ static void write_marker(struct json *json, const struct info_marker *marker) {
     json_object_begin(json);
     json_key_value_text(json, "name", marker->name);
     json_key_count(json, "count", marker->count);
+    json_key_object_begin(json, "durations");
+    json_key_count(json, "count", marker->duration_count);
+    write_number(json, "sumMs", marker->sum_ms);
+    write_number(json, "medianMs", marker->median_ms);
+    write_number(json, "p95Ms", marker->p95_ms);
+    json_object_end(json);
     json_object_end(json);
 }
 
@@ -123,7 +144,7 @@ static void write_top(struct json *json, const char *key, struct info *info, enu
         else if (order == INFO_WAITS)
             write_wait(json, column_at(&info->functions, rows[i]));
         else
-            write_function(json, column_at(&info->functions, rows[i]), info->cpu_unit.bytes_count > 0);
+            write_function(json, info, column_at(&info->functions, rows[i]));
     }
     json_array_end(json);
     memory_free(rows);
@@ -170,7 +191,7 @@ static void write_contents(struct json *json, const struct info_subject *subject
     json_object_end(json);
     json_key_object_begin(json, "cpu");
     write_text(json, "unit", info->cpu_unit);
-    write_number(json, "sum", info->cpu_unit.bytes_count ? info->cpu : (double)NAN);
+    write_cpu(json, info, "sum", info->cpu);
     json_object_end(json);
     write_counts(json, info);
     write_events(json, subject->result);
@@ -181,6 +202,7 @@ static void write_contents(struct json *json, const struct info_subject *subject
     write_top(json, "functionsByTotal", info, INFO_FUNCTIONS_BY_TOTAL, top_count);
     write_top(json, "functionsByCpuSelf", info, INFO_FUNCTIONS_BY_CPU_SELF, top_count);
     write_top(json, "functionsByCpuTotal", info, INFO_FUNCTIONS_BY_CPU_TOTAL, top_count);
+    write_top(json, "functionsByAllocated", info, INFO_ALLOCATORS, top_count);
     write_top(json, "waits", info, INFO_WAITS, top_count);
     write_facts(json, info);
     if (!subject->result) {

@@ -66,10 +66,9 @@ static void add_process(struct info *info, const struct process *from) {
 
 /* Sums over the samples, for each stack and function. */
 struct tallies {
-    double *self;      /* weight, by stack */
-    double *cpu;       /* processor time, by stack */
-    double *waits;     /* weight of idle samples, by function */
-    bool *idle_stacks; /* see profile_idle_stacks */
+    double *self[INFO_SUM_COUNT]; /* by stack */
+    double *waits;                /* weight of idle samples, by function */
+    bool *idle_stacks;            /* see profile_idle_stacks */
 };
 
 /* Returns the processor time since the thread's sample before, which the front-end does not know for the first one. */
@@ -97,17 +96,18 @@ static void count_samples(struct info *info, const struct profile *profile, cons
     for (uint32_t i = 0; i < samples_count(samples); i++) {
         stack_id stack = samples_at(samples, i)->stack;
         double weight = weight_of(profile, samples_at(samples, i)->weight);
-        info_count_sample(info, weight, !stack_is_none(stack));
-        if (stack_is_none(stack)) continue;
         bool is_idle = profile_is_idle(tallies->idle_stacks, stack);
-        tallies->self[stack.index] += weight;
+        double cpu = cpu_of(profile, samples, i, is_idle);
+        info_count_sample(info, weight, cpu, !stack_is_none(stack));
+        if (stack_is_none(stack)) continue;
+        tallies->self[INFO_WEIGHT][stack.index] += weight;
         if (is_idle) {
             tallies->waits[profile_frame_at(profile, profile_stack_at(profile, stack)->frame)->func.index] += weight;
             info->wait += fabs(weight);
         }
         stack_id working = without_wait(profile, stack, tallies->idle_stacks);
-        double cpu = stack_is_none(working) ? 0 : cpu_of(profile, samples, i, is_idle);
-        if (cpu > 0) tallies->cpu[working.index] += cpu;
+        if (stack_is_none(working)) continue;
+        tallies->self[INFO_CPU][working.index] += cpu;
         info->cpu += cpu;
     }
 }
@@ -126,7 +126,15 @@ static void add_thread(struct info *info, const struct profile *profile, const s
     count_samples(info, profile, &from->samples, tallies);
     for (size_t i = 0; i < from->markers.count; i++) {
         const struct marker *marker = column_at(&from->markers, i);
-        info_count_marker(info, strings_text(&profile->strings, marker->name));
+        bool is_interval = marker->phase == MARKER_INTERVAL;
+        info_count_marker(info, strings_text(&profile->strings, marker->name),
+                          is_interval ? (double)(marker->end_ns - marker->start_ns) / NS_PER_MS : (double)NAN);
+    }
+    for (size_t i = 0; i < from->allocations.count; i++) {
+        const struct allocation *allocation = column_at(&from->allocations, i);
+        if (allocation->bytes <= 0 || stack_is_none(allocation->stack)) continue;
+        tallies->self[INFO_ALLOCATED][allocation->stack.index] += (double)allocation->bytes;
+        info->allocated += (double)allocation->bytes;
     }
 }
 
@@ -142,13 +150,12 @@ static void add_threads(struct info *info, const struct profile *profile, const 
 
 /* ---- Functions. ---- */
 
-static void add_functions(struct info *info, const struct profile *profile, const struct function_weights *weights,
-                          const struct function_weights *cpu, const double *waits) {
+static void add_functions(struct info *info, const struct profile *profile, const double *waits) {
     for (uint32_t i = 0; i < row_table_count(&profile->funcs); i++) {
         const struct func *func = profile_func_at(profile, (func_id){i});
         struct info_function *function = column_push(&info->functions);
         if (!function) return;
-        *function = (struct info_function){.weights = weights[i], .cpu = cpu[i], .wait = waits[i]};
+        *function = (struct info_function){.wait = waits[i]};
         function->name = info_text(info, strings_text(&profile->strings, func->name));
         if (!resource_is_none(func->resource))
             function->library =
@@ -162,19 +169,18 @@ static void add_functions(struct info *info, const struct profile *profile, cons
 static void weigh(struct info *info, const struct profile *profile, struct call_node *nodes,
                   const struct tallies *tallies) {
     uint32_t stack_count = stack_table_count(&profile->stacks), func_count = row_table_count(&profile->funcs);
-    struct function_weights *weights = memory_allocate_zeroed(info->failure, func_count, sizeof *weights);
-    struct function_weights *cpu = memory_allocate_zeroed(info->failure, func_count, sizeof *cpu);
     for (uint32_t i = 0; i < stack_count; i++) {
         const struct stack *stack = profile_stack_at(profile, (stack_id){i});
         nodes[i] = (struct call_node){stack->prefix.index, profile_frame_at(profile, stack->frame)->func.index};
     }
-    if (weights && cpu) {
-        totals_add(weights, func_count, nodes, tallies->self, stack_count, info->failure);
-        totals_add(cpu, func_count, nodes, tallies->cpu, stack_count, info->failure);
+    add_functions(info, profile, tallies->waits);
+    for (enum info_sum sum = 0; sum < INFO_SUM_COUNT && !failure_is_set(info->failure); sum++) {
+        struct function_weights *weights = memory_allocate_zeroed(info->failure, func_count, sizeof *weights);
+        if (weights) totals_add(weights, func_count, nodes, tallies->self[sum], stack_count, info->failure);
+        for (uint32_t i = 0; weights && i < func_count; i++)
+            ((struct info_function *)column_at(&info->functions, i))->sums[sum] = weights[i];
+        memory_free(weights);
     }
-    if (!failure_is_set(info->failure)) add_functions(info, profile, weights, cpu, tallies->waits);
-    memory_free(weights);
-    memory_free(cpu);
 }
 
 static bool knows_cpu(const struct profile *profile) {
@@ -189,20 +195,19 @@ static void add_threads_and_functions(struct info *info, const struct profile *p
     struct failure *failure = info->failure;
     struct call_node *nodes = memory_allocate(failure, stack_count * sizeof *nodes);
     struct tallies tallies = {
-        .self = memory_allocate_zeroed(failure, stack_count, sizeof *tallies.self),
-        .cpu = memory_allocate_zeroed(failure, stack_count, sizeof *tallies.cpu),
         .waits = memory_allocate_zeroed(failure, row_table_count(&profile->funcs), sizeof *tallies.waits),
         .idle_stacks = profile_idle_stacks(profile)};
     if (knows_cpu(profile))
         info->cpu_unit = profile->meta.cpu_delta_unit == CPU_DELTA_CYCLES ? TEXT("cycles") : TEXT("ms");
-    if (nodes && tallies.self && tallies.cpu && tallies.waits) {
+    for (enum info_sum sum = 0; sum < INFO_SUM_COUNT; sum++)
+        tallies.self[sum] = memory_allocate_zeroed(failure, stack_count, sizeof *tallies.self[sum]);
+    if (!failure_is_set(failure)) {
         add_threads(info, profile, &tallies);
         weigh(info, profile, nodes, &tallies);
     }
     memory_free(tallies.idle_stacks);
     memory_free(tallies.waits);
-    memory_free(tallies.cpu);
-    memory_free(tallies.self);
+    for (enum info_sum sum = 0; sum < INFO_SUM_COUNT; sum++) memory_free(tallies.self[sum]);
     memory_free(nodes);
 }
 
@@ -217,9 +222,11 @@ static void add_counters(struct info *info, const struct profile *profile) {
         counter->name = info_text(info, counter_visible_name(from));
         counter->category = info_text(info, from->category);
         counter->unit = info_text(info, from->unit);
-        counter->sample_count = from->samples.count;
-        for (size_t j = 0; j < from->samples.count; j++)
-            counter->change += (double)((const struct counter_sample *)column_at(&from->samples, j))->change;
+        counter->is_rate = from->graph == COUNTER_RATE;
+        for (size_t j = 0; j < from->samples.count; j++) {
+            const struct counter_sample *sample = column_at(&from->samples, j);
+            info_count_change(counter, ms_of(sample->time_ns), (double)sample->change);
+        }
     }
 }
 
@@ -256,4 +263,5 @@ void info_fill_from_profile(struct info *info, const struct profile *profile) {
     add_threads_and_functions(info, profile);
     add_counters(info, profile);
     add_facts(info, meta);
+    info_finish(info);
 }

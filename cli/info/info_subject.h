@@ -24,6 +24,7 @@ struct info_subject {
 struct info_layout {
     const struct style *style;
     bool has_utf8;
+    bool has_bars; /* the output is for eyes, not for other programs */
     unsigned top_count;
 };
 

@@ -66,7 +66,7 @@ static void append_weight(struct chunk_list *text, double weight, double whole, 
     char number[NUMBER_BYTES];
     double part = whole > 0 ? fabs(weight) / whole : 0;
     command_append(text, "  %5.1f %%  ", part * 100);
-    append_bar(text, part, layout);
+    if (layout->has_bars) append_bar(text, part, layout);
     command_append(text, " %12s  ", format_number(weight, number));
 }
 
@@ -242,7 +242,10 @@ static void append_thread(struct chunk_list *text, const struct info *info, uint
                           const struct info_layout *layout) {
     const struct info_thread *thread = column_at(&info->threads, row);
     const struct info_process *process = column_at(&info->processes, thread->process);
-    append_weight(text, thread->weight, info->weight, layout);
+    if (info_is_by_cpu(info))
+        append_weight(text, thread->cpu, info->thread_cpu, layout);
+    else
+        append_weight(text, thread->weight, info->weight, layout);
     append_printable(text, thread->name);
     command_append(text, "  %s", layout->style->dim);
     append_printable(text, process->pid);
@@ -259,10 +262,8 @@ static void append_function(struct chunk_list *text, const struct info *info, ui
                             const struct info_layout *layout) {
     const struct info_function *function = column_at(&info->functions, row);
     bool is_by_cpu = order == INFO_FUNCTIONS_BY_CPU_SELF || order == INFO_FUNCTIONS_BY_CPU_TOTAL;
-    bool is_by_self = order == INFO_FUNCTIONS_BY_SELF || order == INFO_FUNCTIONS_BY_CPU_SELF;
-    const struct function_weights *weights = is_by_cpu ? &function->cpu : &function->weights;
-    double weight = order == INFO_WAITS ? function->wait : is_by_self ? weights->self : weights->total;
-    append_weight(text, weight, is_by_cpu ? info->cpu : info->weight, layout);
+    double whole = is_by_cpu ? info->cpu : order == INFO_ALLOCATORS ? info->allocated : info->weight;
+    append_weight(text, info_function_weight(function, order), whole, layout);
     append_printable(text, function->name);
     struct text place = function->library.bytes_count ? function->library : text_base_name(function->file);
     if (place.bytes_count) {
@@ -276,8 +277,13 @@ static void append_function(struct chunk_list *text, const struct info *info, ui
 static void append_marker(struct chunk_list *text, const struct info *info, uint32_t row,
                           const struct info_layout *layout) {
     const struct info_marker *marker = column_at(&info->markers, row);
+    char median[NUMBER_BYTES], p95[NUMBER_BYTES], sum[NUMBER_BYTES];
     append_weight(text, (double)marker->count, (double)info->marker_count, layout);
     append_printable(text, marker->name);
+    if (marker->duration_count)
+        command_append(text, "  %smedian %s ms, 95 %% within %s ms, sum %s ms%s", layout->style->dim,
+                       format_number(marker->median_ms, median), format_number(marker->p95_ms, p95),
+                       format_number(marker->sum_ms, sum), layout->style->reset);
     command_append(text, "\n");
 }
 
@@ -289,7 +295,7 @@ static void append_table(struct chunk_list *text, struct info *info, enum info_o
     count = all_count < layout->top_count ? all_count : layout->top_count;
     if (count) append_heading(text, heading, count, all_count, layout);
     for (size_t i = 0; i < count; i++) {
-        if (order == INFO_THREADS)
+        if (order == INFO_THREADS || order == INFO_THREADS_BY_CPU)
             append_thread(text, info, rows[i], layout);
         else if (order == INFO_MARKERS)
             append_marker(text, info, rows[i], layout);
@@ -299,20 +305,41 @@ static void append_table(struct chunk_list *text, struct info *info, enum info_o
     memory_free(rows);
 }
 
-/* Where no thread waits, each sample was taken on a processor, and all samples count alike. */
-static void append_functions(struct chunk_list *text, struct info *info, const struct info_layout *layout) {
-    if (!info->cpu_unit.bytes_count || info->wait == 0) {
+static void append_threads_and_functions(struct chunk_list *text, struct info *info, const struct info_layout *layout) {
+    if (!info_is_by_cpu(info)) {
+        append_table(text, info, INFO_THREADS, "threads", layout);
         append_table(text, info, INFO_FUNCTIONS_BY_SELF, "functions by self time", layout);
         append_table(text, info, INFO_FUNCTIONS_BY_TOTAL, "functions by total time", layout);
     } else {
         bool is_time = text_equal(info->cpu_unit, TEXT("ms"));
+        append_table(text, info, INFO_THREADS_BY_CPU,
+                     is_time ? "threads by processor time, in ms" : "threads by cycles", layout);
         append_table(text, info, INFO_FUNCTIONS_BY_CPU_SELF,
                      is_time ? "functions by processor time of their own, in ms" : "functions by cycles of their own",
                      layout);
         append_table(text, info, INFO_FUNCTIONS_BY_CPU_TOTAL,
                      is_time ? "functions by total processor time, in ms" : "functions by total cycles", layout);
     }
+    append_table(text, info, INFO_ALLOCATORS, "functions by bytes that they allocated themselves", layout);
     append_table(text, info, INFO_WAITS, "waits, by samples", layout);
+}
+
+/* Appends "0 to 14 bytes", "sum 4096 bytes, 0 to 512 bytes per second" or "up to 100 percent". */
+static void append_values(struct chunk_list *text, const struct info_counter *counter) {
+    char sum[NUMBER_BYTES], lowest[NUMBER_BYTES], highest[NUMBER_BYTES], unit[TEXT_BYTES] = "";
+    bool is_share = info_counter_is_share(counter);
+    double factor = is_share ? 100 / counter->highest : 1;
+    if (counter->unit.bytes_count) {
+        unit[0] = ' ';
+        printable_copy(unit + 1, sizeof unit - 1, counter->unit);
+    }
+    if (counter->is_rate && !is_share) command_append(text, ", sum %s%s", format_number(counter->change, sum), unit);
+    if (!isfinite(counter->lowest * factor)) return;
+    command_append(text, ", %s to %s%s%s", format_number(counter->lowest * factor, lowest),
+                   format_number(counter->highest * factor, highest), unit,
+                   is_share           ? " of the highest"
+                   : counter->is_rate ? " per second"
+                                      : "");
 }
 
 static void append_counters(struct chunk_list *text, const struct info *info, const struct info_layout *layout) {
@@ -320,11 +347,8 @@ static void append_counters(struct chunk_list *text, const struct info *info, co
     if (count) append_heading(text, "counters", count, all_count, layout);
     for (size_t i = 0; i < count; i++) {
         const struct info_counter *counter = column_at(&info->counters, i);
-        char number[NUMBER_BYTES];
-        command_append(text, "  %8" PRIu64 " samples, sum %s", counter->sample_count,
-                       format_number(counter->change, number));
-        if (counter->unit.bytes_count) command_append(text, " ");
-        append_printable(text, counter->unit);
+        command_append(text, "  %8" PRIu64 " samples", counter->sample_count);
+        append_values(text, counter);
         command_append(text, "  ");
         append_printable(text, counter->name);
         command_append(text, "  %s", layout->style->dim);
@@ -346,8 +370,7 @@ void info_append_text(struct chunk_list *text, const struct info_subject *subjec
     append_counts(text, info);
     append_facts(text, info);
     if (subject->result) append_ledger(text, subject->result, layout->style);
-    append_table(text, info, INFO_THREADS, "threads", layout);
-    append_functions(text, info, layout);
+    append_threads_and_functions(text, info, layout);
     append_table(text, info, INFO_MARKERS, "markers", layout);
     append_counters(text, info, layout);
 }

@@ -3,6 +3,7 @@
 here from profiles alone. usage: info.py PROGRAM TRACE PROCESSED GECKO (of one more recording)"""
 import collections
 import glob
+import itertools
 import json
 import math
 import os
@@ -27,6 +28,8 @@ class Sums:
             meta.get("sampleUnits", {}).get("threadCPUDelta")]
         self.idle = [number for number, category in enumerate(meta["categories"]) if category["name"] == "Idle"]
         self.markers = collections.Counter()
+        self.durations = collections.defaultdict(list)
+        self.allocated = collections.defaultdict(lambda: [0, 0])
         self.threads = []
         self.counters = []
         self.allocations = 0
@@ -38,21 +41,48 @@ class Sums:
         first."""
         weights = samples.get("weight") or [1] * len(samples["stack"])
         deltas = samples.get("threadCPUDelta") or [0] * len(samples["stack"])
-        total = 0
+        total = total_cpu = 0
         for row, (stack, weight, delta) in enumerate(zip(samples["stack"], weights, deltas)):
             total += weight
             self.weight += abs(weight)
             self.stackless += stack is None
             frames = stack_functions(stack) if stack is not None else []
             functions = [function for function, _ in frames]
-            self.add_cpu(frames, weight, (delta or 0) * self.cpu_factor if row else 0)
+            cpu = (delta or 0) * self.cpu_factor if row else 0
+            total_cpu += cpu
+            self.add_cpu(frames, weight, cpu)
             for function in set(functions):
                 self.functions[function][1] += weight
             if functions:
                 self.functions[functions[0]][0] += weight
         self.markers.update(strings[name] for name in markers["name"])
+        for name, phase, start, end in zip(markers["name"], markers["phase"], markers["startTime"], markers["endTime"]):
+            if phase == 1:
+                self.durations[strings[name]].append(end - start)
         self.threads.append((str(thread["pid"]), str(thread["tid"]), thread["name"], isMain, len(samples["stack"]),
-                             total, len(markers["name"])))
+                             total, len(markers["name"]), total_cpu))
+
+    def add_allocations(self, table, stack_functions):
+        self.allocations += table["length"]
+        for stack, weight in zip(table["stack"], table["weight"]):
+            functions = [function for function, _ in stack_functions(stack)] if stack is not None and weight > 0 else []
+            for function in set(functions):
+                self.allocated[function][1] += weight
+            if functions:
+                self.allocated[functions[0]][0] += weight
+
+    def add_counter(self, pid, counter, graph, unit, times, changes):
+        """The first change counts as 0. Rates are per second, and those in percent relative to the highest one."""
+        if graph == "accumulated":
+            values = list(itertools.accumulate([0] + changes[1:]))
+        else:
+            spans = [later - time for time, later in zip(times, times[1:])]
+            values = [change / span * 1000 for change, span in zip(changes[1:], spans) if span > 0]
+        is_share = graph == "rate" and unit == "percent"
+        if is_share and values:
+            values = [value * 100 / max(values) for value in values] if max(values) > 0 else []
+        self.counters.append((pid, counter["name"], counter["category"], unit, len(changes), graph,
+                              None if is_share else sum(changes), min(values, default=None), max(values, default=None)))
 
     def add_cpu(self, frames, weight, cpu):
         """A frame without a category has that of its caller. What was used before a wait belongs to its callers."""
@@ -93,10 +123,12 @@ def of_processed(profile):
     for thread in profile["threads"]:
         sums.add(thread, thread["samples"], thread["markers"], strings, functions, thread["isMainThread"])
         for table in ("jsAllocations", "nativeAllocations"):
-            sums.allocations += thread.get(table, {"length": 0})["length"]
+            if table in thread:
+                sums.add_allocations(thread[table], functions)
     for counter in profile.get("counters", []):
-        sums.counters.append((counter["pid"], counter["name"], counter["category"], counter["display"]["unit"] or None,
-                              counter["samples"]["length"], sum(counter["samples"]["count"])))
+        display, samples = counter["display"], counter["samples"]
+        sums.add_counter(counter["pid"], counter, display["graphType"].removeprefix("line-"), display["unit"] or None,
+                         list(itertools.accumulate(samples["timeDeltas"])), samples["count"])
     return sums
 
 
@@ -124,12 +156,15 @@ def of_gecko(profile):
                      thread["name"] == "GeckoMain")
         pids = [str(thread["pid"]) for thread in process["threads"] if thread["name"] == "GeckoMain"]
         for counter in process.get("counters", []):
-            count = columns(counter["samples"])["count"]
-            sums.counters.append((pids[0], counter["name"], counter["category"], None, len(count), sum(count)))
+            samples = columns(counter["samples"])
+            graph = "accumulated" if counter["category"] == "Memory" else "rate"
+            sums.add_counter(pids[0], counter, graph, None, samples["time"], samples["count"])
     return sums
 
 
 def near(got, expected):
+    if got is None or expected is None:
+        return got is expected
     return math.isclose(got, expected, rel_tol=1e-9, abs_tol=1e-6)
 
 
@@ -141,11 +176,12 @@ def shown(weight):
 def compare(info, sums):
     """Yields each difference as a text."""
     threads = [(process["pid"], thread["tid"], thread["name"], thread["isMain"], thread["samples"], thread["weight"],
-                thread["markers"]) for process in info["processes"] for thread in process["threads"]]
+                thread["markers"], thread["cpu"]) for process in info["processes"] for thread in process["threads"]]
     if len(threads) != len(sums.threads):
         yield f"{len(threads)} threads"
     for got, expected in zip(threads, sums.threads):
-        if got[:5] != expected[:5] or not near(got[5], expected[5]) or got[6] != expected[6]:
+        cpu = expected[7] if sums.cpu_unit else None
+        if got[:5] != expected[:5] or not near(got[5], expected[5]) or got[6] != expected[6] or not near(got[7], cpu):
             yield f"thread {got} instead of {expected}"
     counts = info["counts"]
     expected_counts = {"threads": len(sums.threads), "samples": sum(thread[4] for thread in sums.threads),
@@ -156,20 +192,28 @@ def compare(info, sums):
         if counts[name] != expected:
             yield f"{counts[name]} {name} instead of {expected}"
     counters = [(counter["pid"], counter["name"], counter["category"], counter["unit"], counter["samples"],
-                 counter["sum"]) for counter in info["counters"]]
+                 counter["graph"], counter["sum"], counter["minimum"], counter["maximum"]) for counter in info["counters"]]
     for got, expected in zip(counters, sums.counters):
-        if got[:5] != expected[:5] or not near(got[5], expected[5]):
+        if got[:6] != expected[:6] or not all(map(near, got[6:], expected[6:])):
             yield f"counter {got} instead of {expected}"
     if not near(info["weight"]["sum"], sums.weight):
         yield f"weight {info['weight']['sum']} instead of {sums.weight}"
     if {marker["name"]: marker["count"] for marker in info["markers"]} != sums.markers:
         yield f"markers {info['markers']}"
+    for marker in info["markers"]:
+        durations, got = sorted(sums.durations[marker["name"]]), marker["durations"]
+        median, p95 = (durations[-(-len(durations) * percent // 100) - 1] if durations else None for percent in (50, 95))
+        if got["count"] != len(durations) or not all(map(near, (got["sumMs"], got["medianMs"], got["p95Ms"]),
+                                                         (sum(durations), median, p95))):
+            yield f"durations of {marker}"
     if info["cpu"]["unit"] != sums.cpu_unit:
         yield f"processor time in {info['cpu']['unit']} instead of {sums.cpu_unit}"
     for order, functions, number in (("functionsBySelf", sums.functions, 0), ("functionsByTotal", sums.functions, 1),
                                      ("functionsByCpuSelf", sums.cpu_functions, 0),
-                                     ("functionsByCpuTotal", sums.cpu_functions, 1)):
+                                     ("functionsByCpuTotal", sums.cpu_functions, 1),
+                                     ("functionsByAllocated", sums.allocated, 0)):
         keys = ("cpuSelf", "cpuTotal") if "Cpu" in order else ("self", "total")
+        keys = ("allocatedSelf", "allocatedTotal") if "Allocated" in order else keys
         got = sorted((f["name"], f["library"] or "", f["file"] or "", *(shown(f[key]) for key in keys))
                      for f in info[order])
         expected = sorted((name, library or "", file or "", shown(weights[0]), shown(weights[1]))
