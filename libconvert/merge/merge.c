@@ -52,6 +52,8 @@ void merge_run(struct merge *merge, struct profile *whole) {
     struct merge_tasks tasks;
     if (failure_is_set(merge->failure)) return;
     merge_align(merge);
+    merge_refuse_runs(merge);
+    if (failure_is_set(merge->failure)) return;
     merge_weights(merge, whole);
     join_payloads(merge, whole);
     if (failure_is_set(merge->failure)) return;

@@ -3,6 +3,7 @@
 #define GECKO_MERGE_STEPS_H
 
 #include "libconvert/profile/row_references.h"
+#include "libconvert/profile/time_range.h"
 #include "merge.h"
 
 /* Times of damaged inputs can be anything, so sums and differences may wrap around. */
@@ -16,6 +17,16 @@ void merge_align(struct merge *merge);
 
 /* Returns the input whose clock is that of the timeline. */
 struct merge_input *merge_reference(const struct merge *merge);
+
+/* ---- merge_runs.c. ---- */
+
+/* Returns the range of all samples, markers, allocations and samples of counters. */
+struct time_range merge_events(const struct profile *profile);
+
+/* Latches FAILURE_USAGE if two traces of the recorder are of two runs of one program, at different times with a pause
+ * between them in which no input has an event: nobody wants those on one timeline without saying so. Traces that one
+ * process made, and those that the caller aligns, are no such runs. Call it after merge_align. */
+void merge_refuse_runs(const struct merge *merge);
 
 /* ---- merge_tasks.c. ---- */
 

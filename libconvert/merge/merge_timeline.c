@@ -18,6 +18,12 @@ static bool is_by_clock(const struct merge_input *input) {
     return input->alignment.kind != GECKO_CONVERT_ALIGN_BY_OFFSET;
 }
 
+/* Returns TIME_NONE if the input has no events. */
+static int64_t first_time_ns(const struct profile *profile) {
+    struct time_range events = merge_events(profile);
+    return events.first_ns > events.last_ns ? TIME_NONE : events.first_ns;
+}
+
 static bool knows_time_of_day(const struct merge_input *input) { return input->profile.meta.epoch_offset_ns != 0; }
 
 struct merge_input *merge_reference(const struct merge *merge) {
@@ -192,34 +198,6 @@ static bool place_by_events(struct merge_input *loose, const struct merge_input 
 }
 
 /* ---- Placing. ---- */
-
-/* Returns the time of the input's first sample, marker, allocation or counter's sample; TIME_NONE if it has none. */
-static int64_t first_time_ns(const struct profile *profile) {
-    int64_t first_ns = INT64_MAX;
-    for (size_t i = 0; i < profile->threads.count; i++) {
-        const struct thread *thread = column_at(&profile->threads, i);
-        for (uint32_t j = 0; j < samples_count(&thread->samples); j++) {
-            const struct sample *sample = samples_at(&thread->samples, j);
-            if (sample->time_ns < first_ns) first_ns = sample->time_ns;
-        }
-        for (size_t j = 0; j < thread->markers.count; j++) {
-            const struct marker *marker = column_at(&thread->markers, j);
-            if (marker->start_ns < first_ns) first_ns = marker->start_ns;
-        }
-        for (size_t j = 0; j < thread->allocations.count; j++) {
-            const struct allocation *allocation = column_at(&thread->allocations, j);
-            if (allocation->time_ns < first_ns) first_ns = allocation->time_ns;
-        }
-    }
-    for (size_t i = 0; i < profile->counters.count; i++) {
-        const struct counter *counter = column_at(&profile->counters, i);
-        for (size_t j = 0; j < counter->samples.count; j++) {
-            const struct counter_sample *sample = column_at(&counter->samples, j);
-            if (sample->time_ns < first_ns) first_ns = sample->time_ns;
-        }
-    }
-    return first_ns == INT64_MAX ? TIME_NONE : first_ns;
-}
 
 static void place_reference(struct merge_input *reference) {
     const struct profile_meta *meta = &reference->profile.meta;

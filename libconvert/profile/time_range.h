@@ -16,4 +16,8 @@ static inline void time_range_extend(struct time_range *range, int64_t first_ns,
     if (last_ns > range->last_ns) range->last_ns = last_ns;
 }
 
+static inline void time_range_add(struct time_range *range, int64_t time_ns) {
+    time_range_extend(range, time_ns, time_ns);
+}
+
 #endif

@@ -442,6 +442,42 @@ static void test_two_traces_of_one_process(void **state) {
         "7/7 thread 7 10000000000 1 run\n");
 }
 
+/* Traces of two runs of "app", the second in the seconds 20 to 21. */
+static void add_runs(int64_t second_pid, int64_t first_end_s) {
+    set_one_clock();
+    for (size_t i = 0; i < 2; i++) {
+        int64_t start_ns = (i ? 20 : 10) * SECOND_NS, end_ns = i ? 21 * SECOND_NS : first_end_s * SECOND_NS;
+        struct process *process = add_process(i, i ? second_pid : 7, start_ns, end_ns);
+        process->name = TEXT("app");
+        struct thread *thread = add_thread(i, process->pid, start_ns, end_ns);
+        add_sample(i, thread, start_ns, "run");
+        add_sample(i, thread, end_ns, "run");
+    }
+}
+
+static void test_two_runs_of_a_program_are_refused(void **state) {
+    add_runs(8, 11);
+    merge_run(&merge, &whole);
+    assert_int_equal(failure.code, FAILURE_USAGE);
+    assert_string_equal(failure.message,
+                        "a.trace and b.trace are two runs of app: name one of them, make a profile of each with "
+                        "--output-dir DIR, or say where one begins with --align FILE=OFFSET");
+}
+
+static void test_runs_of_one_session_are_one_profile(void **state) {
+    enum { OVERLAP, ONE_PROCESS, BRIDGE, OTHER_PROGRAM, GIVEN, CASE_COUNT };
+    for (int i = 0; i < CASE_COUNT; i++) {
+        end(NULL);
+        begin(NULL);
+        add_runs(i == ONE_PROCESS ? 7 : 8, i == OVERLAP ? 20 : 11);
+        if (i == BRIDGE) add_simple(2, 99, 11 * SECOND_NS, "first");
+        if (i == BRIDGE) add_simple(2, 98, 20 * SECOND_NS, "last");
+        if (i == OTHER_PROGRAM) profile_process_at(part(1), (process_id){0})->name = TEXT("other");
+        if (i == GIVEN) merge.inputs[1].alignment.kind = GECKO_CONVERT_ALIGN_MONOTONIC;
+        run();
+    }
+}
+
 /* The recorder does not see how a process ends that has stopped recording. perf may. */
 static void test_a_process_that_outlives_its_recording(void **state) {
     static const struct {
@@ -714,6 +750,8 @@ int main(void) {
         TEST(test_reused_pids_are_two_processes),
         TEST(test_a_process_that_executes_another_program_is_one),
         TEST(test_two_traces_of_one_process),
+        TEST(test_two_runs_of_a_program_are_refused),
+        TEST(test_runs_of_one_session_are_one_profile),
         TEST(test_a_process_that_outlives_its_recording),
         TEST(test_lives_that_overlap_are_kept_apart),
         TEST(test_namespaces_tell_processes_apart),
