@@ -49,7 +49,7 @@ static void choose_output(struct options *options, struct failure *failure) {
     }
     struct text input = text_of(options->convert.input_path);
     while (text_ends_with(input, TEXT("/"))) input.bytes_count--;
-    options->default_output_path = output_name_of(text_base_name(input), options->convert.format);
+    options->default_output_path = output_name_of(text_base_name(input), options->convert.format, options->compresses);
     options->convert.output_path = options->default_output_path;
     if (!options->default_output_path) failure_set_memory(failure);
 }
@@ -84,6 +84,14 @@ static void check_sources(const struct options *options, struct failure *failure
     if (convert->sources == GECKO_CONVERT_SOURCES_EMBED && convert->symbols == GECKO_CONVERT_SYMBOLS_NONE)
         failure_set(failure, FAILURE_USAGE,
                     "--sources embed opens files that the trace names, and --symbols none forbids that");
+}
+
+/* A given name says by itself whether the profile is compressed. */
+static void check_compress(const struct options *options, struct failure *failure) {
+    bool is_named = options->convert.output_path || strcmp(options->convert.input_path, "-") == 0;
+    if (options->compresses && is_named)
+        failure_set(failure, FAILURE_USAGE,
+                    "--compress is for profiles whose names are not given: --output FILE.gz is compressed by its name");
 }
 
 /* Checks options for a single conversion. */
@@ -141,6 +149,7 @@ static void complete(struct options *options, struct failure *failure) {
     check_single(options, failure);
     if (failure_is_set(failure)) return;
     several_inputs_take(options, failure);
+    check_compress(options, failure);
     choose_output(options, failure);
     if (!failure_is_set(failure)) check_report(options, failure);
 }

@@ -110,6 +110,8 @@ static const struct option known_options[] = {
     {OPTION("output-archive", CONVERT, OPTION_TEXT, output_archive), .value_name = "FILE",
      .help = "like --output-dir, but into an archive: .tar, .tar.gz, .tar.zst,\n"
              ".tar.xz or .zip"},
+    {OPTION("compress", CONVERT, OPTION_FLAG, compresses), .json_key = "compress",
+     .help = "compress profiles whose names are not given: NAME.profile.json.gz"},
     {OPTION("jobs", CONVERT, OPTION_NUMBER, convert.job_count), .letter = 'j', .number_min = 1, .number_max = JOBS_MAX,
      .value_name = "N",
      .help = "use N threads; a batch runs N conversions at a time, each with one\n"

@@ -35,6 +35,7 @@ struct options {
     const char *output_archive; /* a batch needs output_dir or output_archive */
     const char *report_path;    /* "-": standard output */
     const char *junit_path;     /* "-": standard output */
+    bool compresses;            /* profiles whose names are not given */
     const char *if_changed;     /* path of a manifest; "": the one in output_dir */
     enum progress_choice progress;
 

@@ -38,13 +38,16 @@ struct text output_name_stem(struct text path) {
     return path;
 }
 
-struct text output_name_suffix(const char *format) {
-    return text_of(emitter_by_name(format)->suffix);
+struct output_suffix output_name_suffix(const char *format, bool is_compressed) {
+    struct output_suffix suffix;
+    snprintf(suffix.bytes, sizeof suffix.bytes, "%s%s", emitter_by_name(format)->suffix, is_compressed ? ".gz" : "");
+    return suffix;
 }
 
-char *output_name_of(struct text path, const char *format) {
+char *output_name_of(struct text path, const char *format, bool is_compressed) {
     struct text stem = output_name_stem(path);
+    struct output_suffix suffix = output_name_suffix(format, is_compressed);
     char *name;
-    int bytes_count = asprintf(&name, "%.*s%s", (int)stem.bytes_count, stem.bytes, output_name_suffix(format).bytes);
+    int bytes_count = asprintf(&name, "%.*s%s", (int)stem.bytes_count, stem.bytes, suffix.bytes);
     return bytes_count < 0 ? NULL : name;
 }

@@ -192,7 +192,7 @@ static const struct claim *find_folder_claim(const struct column *claims, const 
 }
 
 static void check_names(struct batch_plan *plan) {
-    struct text suffix = output_name_suffix(plan->options->convert.format);
+    struct output_suffix suffix = output_name_suffix(plan->options->convert.format, plan->options->compresses);
     struct column claims;
     column_init(&claims, sizeof(struct claim), &plan->failure);
     collect_claims(plan, &claims);
@@ -202,8 +202,9 @@ static void check_names(struct batch_plan *plan) {
     for (size_t i = 0; i < claims.count && !failure_is_set(&plan->failure); i++) {
         const struct claim *claim = column_at(&claims, i);
         const struct claim *before = i ? column_at(&claims, i - 1) : NULL;
-        const struct claim *other =
-            before && compare_claims(before, claim) == 0 ? before : find_folder_claim(&claims, claim, suffix);
+        const struct claim *other = before && compare_claims(before, claim) == 0
+                                        ? before
+                                        : find_folder_claim(&claims, claim, text_of(suffix.bytes));
         if (!other) continue;
         if (!collision_count++) first = other, second = claim;
     }

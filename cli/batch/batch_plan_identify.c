@@ -19,8 +19,6 @@ struct probe {
     struct batch_source *source;
 };
 
-static const char *format_of(const struct probe *probe) { return probe->plan->options->convert.format; }
-
 /* ---- One trace. ---- */
 
 static void take_failure(struct probe *probe, struct batch_entry *entry, const struct failure *latch) {
@@ -42,10 +40,11 @@ static void identify_trace(struct probe *probe, struct batch_entry *entry, struc
         batch_entry_fail(entry, &probe->source->texts, status, batch_code_no_trace, &foreign);
         return;
     }
+    const struct options *options = probe->plan->options;
     struct batch_trace *trace = batch_entry_make_trace(entry);
     if (trace) {
         trace->may_have_parts = input_folder_is_recording(input_peek(input, 1));
-        trace->output = output_name_of(text_of(name), format_of(probe));
+        trace->output = output_name_of(text_of(name), options->convert.format, options->compresses);
     }
     if (batch_entry_output(entry)) return;
     failure_set_memory(&foreign);

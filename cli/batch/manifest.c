@@ -1,5 +1,6 @@
 #include "manifest.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #include "file_digest.h"
@@ -101,11 +102,23 @@ static void write_options(struct json *json, const struct options *options) {
     json_object_end(json);
 }
 
+/* Another build may write other profiles, even of the same version. */
+static struct input_digest build;
+
+static void find_build(void) {
+    if (!file_digest("/proc/self/exe", &build, NULL, 0)) build = (struct input_digest){0};
+}
+
 uint64_t manifest_options_xxh3(const struct options *options, struct failure *failure) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, find_build);
     struct json json;
     json_init(&json, failure);
     json_array_begin(&json);
     json_string(&json, gecko_convert_version());
+    json_object_begin(&json);
+    write_digest(&json, build);
+    json_object_end(&json);
     write_options(&json, options);
     json_array_end(&json);
     struct chunk_list chunks = json_take_chunks(&json);

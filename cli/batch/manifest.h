@@ -33,7 +33,8 @@ struct batch_outcome {
 void manifest_write(struct batch_plan *plan, const struct batch_outcome *outcome, struct sink *sink,
                     struct failure *failure);
 
-/* Returns the hash of all options that affect the profiles, and of the program's version. */
+/* Returns the hash of all options that affect the profiles, and of the build of the program: its version, and the
+ * bytes of its file if /proc tells them. */
 uint64_t manifest_options_xxh3(const struct options *options, struct failure *failure);
 
 /* Formats the hash as 16 hexadecimal digits, terminated. */

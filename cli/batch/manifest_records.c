@@ -186,7 +186,8 @@ const char *manifest_records_read(struct manifest_records *records, const char *
     if (count_at(root, KEY_version) != MANIFEST_VERSION) return "was written by another version of this program";
     char digits[17];
     manifest_format_xxh3(digits, manifest_options_xxh3(options, &records->failure));
-    if (!is_text(root, KEY_options_xxh3, digits)) return "was written with other options or by another version";
+    if (!is_text(root, KEY_options_xxh3, digits))
+        return "was written with other options or by another build of this program";
     if (group_records(records)) return NULL;
     return failure_is_set(&records->failure) ? records->failure.message : "is not a complete report";
 }
@@ -373,7 +374,8 @@ static bool has_its_name(const struct batch_plan *plan, const struct batch_sourc
     struct text start = is_member ? output_name_folder(text_of(source->name)) : output_name_stem(text_of(source->name));
     if (!text_starts_with(path, start)) return false;
     struct text rest = text_from(path, start.bytes_count);
-    if (!is_member) return text_equal(rest, output_name_suffix(plan->options->convert.format));
+    struct output_suffix suffix = output_name_suffix(plan->options->convert.format, plan->options->compresses);
+    if (!is_member) return text_equal(rest, text_of(suffix.bytes));
     return !start.bytes_count || text_starts_with(rest, TEXT("/"));
 }
 

@@ -30,11 +30,11 @@ static void test_stems(void **state) {
 }
 
 static void test_outputs(void **state) {
-    char *name = output_name_of(TEXT("a/app.txt.zst"), NULL);
+    char *name = output_name_of(TEXT("a/app.txt.zst"), NULL, false);
     assert_string_equal(name, "a/app.profile.json");
     free(name);
-    name = output_name_of(TEXT("app"), "gecko");
-    assert_string_equal(name, "app.profile.json");
+    name = output_name_of(TEXT("app"), "gecko", true);
+    assert_string_equal(name, "app.profile.json.gz");
     free(name);
 }
 
