@@ -154,6 +154,7 @@ viewer-test: $(BUILD)/gecko-convert $(BUILD)/demo/plain.trace $(BUILD)/demo/pict
 
 profile-rules: $(BUILD)/gecko-convert $(demo_profiles)
 	tests/check/rules.py $(abspath $<)
+	! $< check $(demo_profiles) | grep -v ': good$$'
 	tests/check/info.py $(abspath $<) $(BUILD)/demo/plain.trace $(BUILD)/demo/processed.plain.json \
 	    $(BUILD)/demo/gecko.plain.json
 

@@ -6,6 +6,7 @@
 
 #include "check_common.h"
 #include "check_markers.h"
+#include "libconvert/base/memory.h"
 #include "libconvert/format/processed_format.h"
 
 static void check_tooltip_row(struct check *check, const struct node *row, const struct node_path *path) {
@@ -37,6 +38,7 @@ struct stack_columns {
     struct column_view frame, offset;               /* columns of stackTable */
     struct column_view depth, address, lib, symbol; /* columns of frameTable */
     size_t frame_count;
+    uint32_t *placed; /* owned; by stack, see place; ID_NONE: none */
 };
 
 static const struct node *frame_of(const struct stack_columns *columns, size_t stack) {
@@ -44,7 +46,26 @@ static const struct node *frame_of(const struct stack_columns *columns, size_t s
     return node_is_index(frame, columns->frame_count) ? frame : NULL;
 }
 
-/* Checks that the caller of an inlined frame is the frame into which it was inlined. */
+/* Returns whether the innermost frame of the stack is one into which a frame of that depth can be inlined. */
+static bool can_hold(const struct stack_columns *columns, uint32_t stack, const struct node *inlined, double depth) {
+    const struct node *frame = stack == ID_NONE ? NULL : frame_of(columns, stack);
+    if (!frame) return false;
+    size_t a = (size_t)inlined->number, b = (size_t)frame->number;
+    return is_equal_scalar(column_view_at(&columns->address, a), column_view_at(&columns->address, b)) &&
+           is_equal_scalar(column_view_at(&columns->lib, a), column_view_at(&columns->lib, b)) &&
+           is_equal_scalar(column_view_at(&columns->symbol, a), column_view_at(&columns->symbol, b)) &&
+           number_or(column_view_at(&columns->depth, b), -1) == depth - 1;
+}
+
+/* Notes which caller of the stack, or the stack itself, is the innermost one that has an address. */
+static void place(struct stack_columns *columns, uint32_t row, size_t offset) {
+    const struct node *frame = frame_of(columns, row);
+    bool has_address = frame && number_or(column_view_at(&columns->address, (size_t)frame->number), -1) != -1;
+    columns->placed[row] = has_address ? row : offset ? columns->placed[row - offset] : ID_NONE;
+}
+
+/* Checks that the caller of an inlined frame is the frame into which it was inlined. Labels, which have no address, may
+ * be between the two. */
 static void check_inlined(struct check *check, const struct stack_columns *columns, size_t row, size_t offset,
                           const struct node_path *path) {
     const struct node *frame = frame_of(columns, row);
@@ -56,13 +77,10 @@ static void check_inlined(struct check *check, const struct stack_columns *colum
                       depth);
         return;
     }
-    const struct node *caller = frame_of(columns, row - offset);
-    if (!caller) return;
-    size_t a = (size_t)frame->number, b = (size_t)caller->number;
-    bool is_same_place = is_equal_scalar(column_view_at(&columns->address, a), column_view_at(&columns->address, b)) &&
-                         is_equal_scalar(column_view_at(&columns->lib, a), column_view_at(&columns->lib, b)) &&
-                         is_equal_scalar(column_view_at(&columns->symbol, a), column_view_at(&columns->symbol, b));
-    if (number_or(column_view_at(&columns->depth, b), -1) == depth - 1 && is_same_place) return;
+    uint32_t caller = (uint32_t)(row - offset);
+    if (!frame_of(columns, caller) || can_hold(columns, caller, frame, depth) ||
+        can_hold(columns, columns->placed[caller], frame, depth))
+        return;
     check_warning(check, RULE_BROKEN_CONSISTENCY, at,
                   "a frame with inlineDepth %g must be called by one with inlineDepth %g and the same address, lib and "
                   "nativeSymbol",
@@ -102,15 +120,19 @@ static void check_stacks(struct check *check, const struct node *table, const st
     for (size_t i = 0; i < sizeof of_frames / sizeof *of_frames; i++)
         if (of_frames[i]->count < columns.frame_count) columns.frame_count = of_frames[i]->count;
     if (columns.frame.count > columns.offset.count) columns.frame.count = columns.offset.count;
+    columns.placed = memory_allocate(check->document->failure, columns.frame.count * sizeof *columns.placed);
     for (size_t row = 0; row < columns.frame.count && !failure_is_set(check->document->failure); row++) {
         const struct node *offset = column_view_at(&columns.offset, row);
-        if (node_is_index(offset, row + 1))
+        bool is_good = node_is_index(offset, row + 1);
+        place(&columns, (uint32_t)row, is_good ? (size_t)offset->number : 0);
+        if (is_good)
             check_inlined(check, &columns, row, (size_t)offset->number, path);
         else if (node_is_integer(offset) && offset->number > 0)
             check_error(check, RULE_BROKEN_ORDER, AT_CELL(&columns.offset, row, path),
                         "%s: the caller must be an earlier row, so this must be at most %zu (0: no caller)",
                         SHOWN(offset), row);
     }
+    memory_free(columns.placed);
     check_unique_stacks(check, &columns, path);
 }
 

@@ -308,6 +308,9 @@ CASES = [
         'warning consistency $.shared.stackTable.frame[2]: a frame with inlineDepth 1 must be called by one with '
         'inlineDepth 0 and the same address, lib and nativeSymbol',
     ]),
+    # A label, which has no address, is between a frame and what is inlined into it.
+    ("processed", {"shared.stackTable.frame[0]": 1, "shared.stackTable.frame[1]": 0, "shared.stackTable.frame[3]": 0,
+        "shared.frameTable.address[0]": -1, "shared.frameTable.lib[0]": -1, "shared.frameTable.nativeSymbol[0]": None}, []),
     ("processed", {"shared.frameTable.address[0]": 2147483648}, [
         'error value $.shared.frameTable.address[0]: 2147483648 must be -1 (none) or 0 to 2147483647',
     ]),
