@@ -15,7 +15,7 @@
 CHOICES(weight_name, enum gecko_convert_weight, "samples", "period")
 CHOICES(root_name, enum gecko_convert_root, "frame", "thread")
 CHOICES(symbols_name, enum gecko_convert_symbols, "auto", "none", "always")
-CHOICES(samples_name, enum gecko_convert_samples, "perf", "recorder")
+CHOICES(samples_name, enum gecko_convert_samples, "auto", "perf", "recorder")
 CHOICES(sources_name, enum gecko_convert_sources, "none", "embed")
 CHOICES(progress_name, enum progress_choice, "auto", "always", "never")
 
@@ -94,7 +94,8 @@ static const struct option known_options[] = {
              "CLOCK_MONOTONIC; may be given several times"},
     {OPTION("samples", CONVERT | VIEW | INFO, OPTION_CHOICE, convert.samples), .choices = samples_name,
      .help = "of several INPUTs: whose samples a thread has if perf and the recorder\n"
-             "both sampled it (default: perf)"},
+             "both sampled it (default: auto, perf's unless many of its stacks end\n"
+             "early)"},
     {OPTION("max-memory", EVERY_COMMAND, OPTION_SIZE, convert.max_memory_bytes), .value_name = "SIZE",
      .help = "fail rather than use more memory than this: bytes, or with K, M, G or\n"
              "T, or unlimited (default: half of the memory of the machine or of its\n"

@@ -92,7 +92,11 @@ struct gecko_convert_alignment {
 };
 
 /* Whose samples a thread has if both perf and the recorder sampled it. The others are counted as lost. */
-enum gecko_convert_samples { GECKO_CONVERT_SAMPLES_PERF = 0, GECKO_CONVERT_SAMPLES_RECORDER = 1 };
+enum gecko_convert_samples {
+    GECKO_CONVERT_SAMPLES_AUTO = 0, /* perf's, unless many of its stacks end early */
+    GECKO_CONVERT_SAMPLES_PERF = 1,
+    GECKO_CONVERT_SAMPLES_RECORDER = 2
+};
 
 /* How an input got its place on the timeline of several inputs. */
 enum gecko_convert_timeline {

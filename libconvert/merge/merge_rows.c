@@ -1,6 +1,7 @@
 /* Moves the rows of threads, counters and logs into the whole profile. Columns move as they are where the whole
  * profile's are empty, which is the usual case. */
 #include "libconvert/base/memory.h"
+#include "libconvert/profile/cut_stacks.h"
 #include "merge_steps.h"
 
 /* Of which kinds of inputs a thread of the whole profile has samples. */
@@ -10,6 +11,7 @@ struct moving {
     const struct merge *merge;
     const struct merge_tasks *tasks;
     struct profile *whole;
+    bool prefers_recorder;
     uint8_t *sampled_by; /* of each thread of the whole profile: FROM_PERF, FROM_RECORDER */
 
     /* Of the current input. */
@@ -66,10 +68,24 @@ static void find_sampled(struct moving *moving) {
     }
 }
 
+static bool has_cut_stacks(const struct merge_input *input) {
+    const struct ledger *ledger = &input->profile.ledger;
+    for (size_t i = 0; i < ledger->entries.count; i++)
+        if (text_starts_with(ledger_at(ledger, i)->cause, TEXT(CUT_STACKS_CAUSE))) return true;
+    return false;
+}
+
+/* perf's stacks also have the kernel, but without frame pointers they lack callers, which the recorder's have. */
+static bool prefers_recorder(const struct merge *merge) {
+    if (merge->samples != GECKO_CONVERT_SAMPLES_AUTO) return merge->samples == GECKO_CONVERT_SAMPLES_RECORDER;
+    for (size_t i = 0; i < merge->input_count; i++)
+        if (!merge->inputs[i].is_recorder && has_cut_stacks(&merge->inputs[i])) return true;
+    return false;
+}
+
 static bool takes_samples(const struct moving *moving, thread_id whole) {
-    bool prefers_recorder = moving->merge->samples == GECKO_CONVERT_SAMPLES_RECORDER;
     if (moving->sampled_by[whole.index] != (FROM_PERF | FROM_RECORDER)) return true;
-    return prefers_recorder == moving->input->is_recorder;
+    return moving->prefers_recorder == moving->input->is_recorder;
 }
 
 static void drop_samples(struct moving *moving, struct samples *samples) {
@@ -299,7 +315,8 @@ static void move_input(struct moving *moving) {
 }
 
 void merge_rows(struct merge *merge, const struct merge_tasks *tasks, struct profile *whole) {
-    struct moving moving = {.merge = merge, .tasks = tasks, .whole = whole};
+    struct moving moving = {
+        .merge = merge, .tasks = tasks, .whole = whole, .prefers_recorder = prefers_recorder(merge)};
     moving.sampled_by = memory_allocate_zeroed(whole->failure, whole->threads.count + 1, sizeof *moving.sampled_by);
     if (!moving.sampled_by) return;
     find_sampled(&moving);

@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t bytes_count) {
     struct profile whole;
     merge_init(&merge, PART_COUNT, &conversion.failure);
     profile_init(&whole, &conversion.failure);
-    merge.samples = how & SAMPLES_BIT ? GECKO_CONVERT_SAMPLES_RECORDER : GECKO_CONVERT_SAMPLES_PERF;
+    merge.samples = how & SAMPLES_BIT ? GECKO_CONVERT_SAMPLES_RECORDER : GECKO_CONVERT_SAMPLES_AUTO;
     for (size_t i = 0; i < merge.input_count; i++) {
         struct text part = i ? text_from(input, split) : text_slice(input, 0, split);
         merge.inputs[i].name = names[i];

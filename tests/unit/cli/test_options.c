@@ -346,7 +346,7 @@ static void test_help_names_every_option_in_80_columns(void **state) {
                                         "--sources-max SIZE",
                                         "--product NAME",
                                         "--align FILE=OFFSET",
-                                        "--samples perf|recorder",
+                                        "--samples auto|perf|recorder",
                                         "--strict",
                                         "--report FILE",
                                         "--progress auto|always|never",

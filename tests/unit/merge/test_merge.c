@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "libconvert/merge/merge.h"
+#include "libconvert/profile/cut_stacks.h"
 #include "tests/support/counter_samples.h"
 #include "tests/support/full_profile.h"
 #include "tests/support/profile_check.h"
@@ -398,6 +399,25 @@ static void test_samples_of_the_recorder_on_request(void **state) {
     assert_int_equal(lost_samples(), 1);
 }
 
+static void test_whole_stacks_of_the_recorder_are_better_than_cut_ones(void **state) {
+    add_same_thread();
+    ledger_enter(&merge.inputs[2].profile.ledger, LEDGER_SAMPLES, LEDGER_NOTED, TEXT(CUT_STACKS_CAUSE "advice"), 1,
+                 NULL);
+    run();
+    assert_samples(
+        "7/7 main loop 0 1 recorded\n"
+        "7/7 main loop 1000000000 1 recorded\n");
+}
+
+static void test_cut_stacks_of_perf_on_request(void **state) {
+    merge.samples = GECKO_CONVERT_SAMPLES_PERF;
+    add_same_thread();
+    ledger_enter(&merge.inputs[2].profile.ledger, LEDGER_SAMPLES, LEDGER_NOTED, TEXT(CUT_STACKS_CAUSE "advice"), 1,
+                 NULL);
+    run();
+    assert_samples("7/7 main loop 0 1 sampled\n");
+}
+
 static void test_reused_pids_are_two_processes(void **state) {
     set_one_clock();
     /* The first process was killed, so the recorder does not know its end. */
@@ -744,6 +764,8 @@ int main(void) {
         TEST(test_impossible_events_place_nothing),
         TEST(test_a_thread_has_samples_of_perf_and_markers_of_the_recorder),
         TEST(test_samples_of_the_recorder_on_request),
+        TEST(test_whole_stacks_of_the_recorder_are_better_than_cut_ones),
+        TEST(test_cut_stacks_of_perf_on_request),
         TEST(test_the_recordings_are_one),
         TEST(test_a_recording_of_another_boot),
         TEST(test_events_before_the_recording),
