@@ -1,4 +1,4 @@
-/* The libraries and other origins of code in a perf recording, and the categories of that code. */
+/* The libraries and other origins of code, and the categories and names of that code. */
 #ifndef GECKO_CODE_LIBRARIES_H
 #define GECKO_CODE_LIBRARIES_H
 

@@ -118,12 +118,23 @@ static void files_are_searched_together(void **state) {
     assert_name(0x4000, 200, "map too", 0x4000);
 }
 
+static void a_file_with_many_paths_is_read_once(void **state) {
+    dump_load(&test.dump, 400, CODE, 64, "");
+    write_dump("jit-77.dump");
+    offer("jit-77.dump");
+    offer("./jit-77.dump");
+    offer("././jit-77.dump");
+    assert_name(CODE, 200, "second", CODE);
+    assert_int_equal(test.jit.notes[JIT_NOTE_DAMAGED], 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(code_has_the_name_of_its_time, set_up, tear_down),
         cmocka_unit_test_setup_teardown(moments_pass_with_what_changes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(code_without_times_is_there_from_the_start, set_up, tear_down),
         cmocka_unit_test_setup_teardown(files_are_searched_together, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_file_with_many_paths_is_read_once, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
