@@ -228,12 +228,18 @@ void json_ms(struct json *json, int64_t ns) {
 }
 
 void json_decimal(struct json *json, struct decimal value) {
-    if (!value.scale) {
+    if (!value.scale && !value.exponent) {
         json_int(json, value.mantissa);
         return;
     }
-    char *out = json_reserve(json, JSON_INT_BYTES_MAX + 2 + (size_t)value.scale);
+    char *out = json_reserve(json, JSON_INT_BYTES_MAX + 2 + (size_t)value.scale + value.exponent);
     if (!out) return;
+    if (value.exponent) {
+        out = json_put_int(out, value.mantissa);
+        memset(out, '0', value.exponent);
+        json_commit(json, out + value.exponent);
+        return;
+    }
     uint64_t magnitude;
     out = json_put_sign(out, value.mantissa, &magnitude);
     unsigned digits = (unsigned)(json_put_digits(out, magnitude) - out);

@@ -317,7 +317,7 @@ void marker_json_payload(const struct marker_json *markers, struct json *json, c
     for (uint32_t i = 0; i < plan->field_count && out; i++) {
         const struct field_plan *field = &plan->fields[i];
         const union marker_value *value = profile_value_at(profile, marker->values_at + i);
-        bool is_integer = field->is_decimal && !value->number.scale;
+        bool is_integer = field->is_decimal && !value->number.scale && !value->number.exponent;
         if (!is_integer) {
             out = write_field(markers, json, out, field, value);
             continue;

@@ -11,15 +11,9 @@ static const double NS_PER_MS = 1e6;
 
 static double ms_of(int64_t ns) { return ns == TIME_NONE ? NAN : (double)ns / NS_PER_MS; }
 
-static double decimal_value(struct decimal decimal) {
-    double value = (double)decimal.mantissa;
-    for (uint32_t i = 0; i < decimal.scale; i++) value /= 10;
-    return value;
-}
-
 static double weight_of(const struct profile *profile, uint32_t encoded) {
     if (profile->meta.weight_type == WEIGHT_ONE) return 1;
-    double value = decimal_value(profile_weight_decode(profile, encoded));
+    double value = decimal_to_double(profile_weight_decode(profile, encoded));
     return profile->meta.weight_type == WEIGHT_TRACING_MS ? value / NS_PER_MS : value;
 }
 
@@ -81,7 +75,7 @@ static double cpu_of(const struct profile *profile, const struct samples *sample
     }
     struct decimal delta = profile_weight_decode(profile, samples_at(samples, row)->weight);
     if (is_idle || delta.mantissa <= 0) return 0;
-    double value = decimal_value(delta);
+    double value = decimal_to_double(delta);
     return unit == CPU_DELTA_NS ? value / NS_PER_MS : value;
 }
 

@@ -57,7 +57,7 @@ static void spread_cpu_times(struct profile *profile) {
             const struct sample *sample = samples_at(samples, j);
             struct decimal cpu_ns = profile_weight_decode(profile, sample->weight);
             samples_add(&all, sample->time_ns, sample->stack, sample->weight);
-            samples_set_details(&all, cpu_ns.scale ? TIME_NONE : cpu_ns.mantissa, TIME_NONE);
+            samples_set_details(&all, cpu_ns.scale || cpu_ns.exponent ? TIME_NONE : cpu_ns.mantissa, TIME_NONE);
         }
         samples_fini(samples);
         *samples = all;

@@ -6,9 +6,6 @@
  * The last word of a frame may be a number, so a single line cannot tell the two forms apart. A file is a difference if
  * most stacks in its start end in two numbers. Lines have no times, so samples get times at a fixed interval in the
  * order of the lines. */
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "collapsed_line.h"
 #include "collapsed_stacks.h"
 #include "libconvert/base/cursor.h"
@@ -106,7 +103,9 @@ static const struct {
     [COLLAPSED_NO_COUNT] = {TEXT("line without a decimal count at its end"), LEDGER_LOST, false},
     [COLLAPSED_NO_STACK] = {TEXT("count without a stack"), LEDGER_LOST, false},
     [COLLAPSED_ONE_COUNT] = {TEXT("stack with one count in a difference of two"), LEDGER_LOST, true},
-    [COLLAPSED_OUT_OF_RANGE] = {TEXT("stack with a count of more than 18 digits"), LEDGER_LOST, true},
+    [COLLAPSED_OUT_OF_RANGE] = {TEXT(
+                                    "stack with a count of 10^36 or more, or a difference that does not fit 18 digits"),
+                                LEDGER_LOST, true},
     [COLLAPSED_TOO_LONG] = {TEXT("line longer than 4 MiB"), LEDGER_LOST, false},
 };
 _Static_assert(SCAN_LINE_BYTES_MAX == 4 * 1024 * 1024, "a cause names this limit");
@@ -383,14 +382,9 @@ static void fail_without_stacks(const struct collapsed *reader) {
 }
 
 static void add_sum(struct collapsed *reader, struct text label, struct decimal sum) {
-    uint64_t mantissa = sum.mantissa < 0 ? 0 - (uint64_t)sum.mantissa : (uint64_t)sum.mantissa;
-    uint64_t one = 1;
-    for (uint32_t i = 0; i < sum.scale; i++) one *= 10;
-    char digits[64];
-    int count = snprintf(digits, sizeof digits, "%s%" PRIu64, sum.mantissa < 0 ? "-" : "", mantissa / one);
-    if (sum.scale)
-        count += snprintf(digits + count, sizeof digits - (size_t)count, ".%0*" PRIu64, (int)sum.scale, mantissa % one);
-    struct text value = reader->has_large_sum ? TEXT("too large") : (struct text){digits, (size_t)count};
+    char digits[DECIMAL_TEXT_BYTES];
+    decimal_print(sum, digits);
+    struct text value = reader->has_large_sum ? TEXT("too large") : text_of(digits);
     profile_add_extra(reader->profile, TEXT("Difference"), label, value);
 }
 

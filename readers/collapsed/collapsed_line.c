@@ -1,5 +1,7 @@
 #include "collapsed_line.h"
 
+#include "libconvert/base/cursor.h"
+
 static struct text take_last_word(struct text *rest) {
     struct text words = text_trim_end(*rest);
     size_t start = words.bytes_count;
@@ -8,17 +10,28 @@ static struct text take_last_word(struct text *rest) {
     return text_from(words, start);
 }
 
-/* True if the word is shaped like a plain decimal number of any size. */
+static size_t count_digits(struct text word) {
+    size_t count = 0;
+    while (count < word.bytes_count && cursor_is_digit(word.bytes[count])) count++;
+    return count;
+}
+
+static struct text without_sign(struct text word) {
+    bool has_sign = word.bytes_count && (word.bytes[0] == '-' || word.bytes[0] == '+');
+    return text_from(word, has_sign);
+}
+
+/* True if the word is shaped like a decimal number of any size, such as -12.5 or 1e+06. */
 static bool is_number(struct text word) {
-    size_t at = word.bytes_count && (word.bytes[0] == '-' || word.bytes[0] == '+');
-    size_t digit_count = 0, point_count = 0;
-    for (; at < word.bytes_count; at++) {
-        bool is_digit = word.bytes[at] >= '0' && word.bytes[at] <= '9';
-        if (!is_digit && word.bytes[at] != '.') return false;
-        digit_count += is_digit;
-        point_count += !is_digit;
-    }
-    return digit_count > 0 && point_count <= 1;
+    word = without_sign(word);
+    size_t whole_count = count_digits(word), fraction_count = 0;
+    word = text_from(word, whole_count);
+    if (cursor_take(&word, TEXT("."))) fraction_count = count_digits(word);
+    word = text_from(word, fraction_count);
+    if (!whole_count && !fraction_count) return false;
+    if (!cursor_take(&word, TEXT("e")) && !cursor_take(&word, TEXT("E"))) return !word.bytes_count;
+    word = without_sign(word);
+    return word.bytes_count && count_digits(word) == word.bytes_count;
 }
 
 /* Profilers write their settings as "# interval: 100", which is not a stack although it ends in a number. */

@@ -5,10 +5,10 @@
                          output with `gecko-convert check`
     goldens.py update    writes the golden outputs again; read the diff before you commit it
 
-A case in fixtures/together has several inputs, part.*, which become one profile. If the Gecko format cannot hold a profile,
-the golden output is gecko.refused. A file `options` in a case has options for the program, in which the placeholder CASE
-stands for the folder of the case. The input in input.tar.zst is a folder. GECKO_CONVERT names the program. perf's text is
-converted with --symbols=none, since the files that it names may exist on this machine.
+A case in fixtures/together has several inputs, part.*, which become one profile. A file `options` in a case has options for
+the program, in which the placeholder CASE stands for the folder of the case. The input in input.tar.zst is a folder.
+GECKO_CONVERT names the program. perf's text is converted with --symbols=none, since the files that it names may exist on this
+machine.
 """
 import concurrent.futures
 import difflib
@@ -24,7 +24,6 @@ import tempfile
 PROGRAM = os.environ.get("GECKO_CONVERT")
 FIXTURES = pathlib.Path(__file__).resolve().parent.parent.parent / "fixtures"
 FORMATS = ("processed", "gecko")
-REFUSED = b"refused: use --format processed\n"
 SHOWN_LINES_MAX, SHOWN_COLUMNS_MAX = 6, 400
 
 
@@ -50,9 +49,6 @@ class Case:
             output = pathlib.Path(temporary) / "out.json"
             done = subprocess.run([PROGRAM, "--quiet", "--format", form, *self.options, *inputs, "-o", output], input=piped,
                                   stdin=None if piped else subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
-            # The Gecko format cannot hold every profile. The error then names the other format.
-            if done.returncode == 1 and b"--format processed" in done.stderr:
-                return REFUSED
             if done.returncode:
                 raise RuntimeError(f"exit {done.returncode}: {done.stderr.decode(errors='replace')}")
             return output.read_bytes()
@@ -67,8 +63,7 @@ class Case:
             yield "gzip pipe", self.convert(form, ["-"], packed.getvalue())
 
     def golden(self, form):
-        path = self.folder / f"{form}.json"
-        return path if path.exists() else self.folder / f"{form}.refused"
+        return self.folder / f"{form}.json"
 
 
 def check(case):
@@ -98,8 +93,7 @@ def update(case):
         except RuntimeError as error:
             faults.append(f"{case.name} as {form}: {error}")
             continue
-        case.golden(form).unlink(missing_ok=True)
-        (case.folder / f"{form}.{'refused' if output == REFUSED else 'json'}").write_bytes(output)
+        case.golden(form).write_bytes(output)
     return 0, faults
 
 

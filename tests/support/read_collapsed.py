@@ -15,8 +15,9 @@ from decimal import Decimal, getcontext
 
 getcontext().prec = 60
 DIGITS_MAX = 18
+LIMIT = 36
 START_BYTES = 64 * 1024
-NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)\Z", re.ASCII)
+NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\Z", re.ASCII)
 ANNOTATION = re.compile(r"(?s)(.+)_\[[kijw]\]\Z")
 THREAD = re.compile(r"(?s)(.+)-(\d{1,10}|\?)(?:/(\d{1,10}))?\Z", re.ASCII)
 
@@ -39,10 +40,9 @@ def parse_number(word):
     if not NUMBER.match(word):
         return None
     number = Decimal(word)
-    whole = len(str(abs(int(number)))) if abs(number) >= 1 else 0
-    if whole > DIGITS_MAX:
+    if abs(number) >= Decimal(10) ** LIMIT:
         return None
-    places = DIGITS_MAX - whole
+    places = min(DIGITS_MAX - 1 - number.adjusted(), DIGITS_MAX) if number else 0
     return number.quantize(Decimal(1).scaleb(-places), rounding="ROUND_HALF_UP")
 
 

@@ -1,25 +1,30 @@
 /* Weights in a format that has none: a heavy sample is written several times.
  *
- * A written sample stands for the greatest common divisor of all weights, so the proportions are exact. */
+ * A written sample stands for the greatest common divisor of all weights, so the proportions are exact. If that needs
+ * more rows than a viewer can use, the weights are rounded to multiples of a larger unit. */
 #ifndef GECKO_WEIGHTS_H
 #define GECKO_WEIGHTS_H
 
 #include "libconvert/profile/profile.h"
 
-/* A viewer cannot use more rows than this, so the emission fails instead. */
-enum { GECKO_SAMPLE_ROWS_MAX = 10000000 };
+/* A viewer cannot use more rows than GECKO_SAMPLE_ROWS_MAX. Rounded weights get about a thousand rows a sample, so they
+ * are exact to a thousandth on average, but not many more than a million in all. */
+enum { GECKO_SAMPLE_ROWS_MAX = 10000000, GECKO_ROUNDED_ROWS_MAX = 1000000, GECKO_ROUNDED_ROWS_A_SAMPLE = 1000 };
 
 struct gecko_weights {
     const struct profile *profile;
-    bool are_lost;          /* some weight is not above zero, so each sample is written once */
-    bool are_repeated;      /* some sample is written more than once */
-    uint32_t scale;         /* scale of `unit`: the most digits after the point that any weight has */
-    unsigned __int128 unit; /* what one written sample stands for, times 10^scale; 0 if no sample was weighed */
-    uint64_t sample_count;  /* number of samples in all threads */
-    uint64_t row_count;     /* number of samples to write; UINT64_MAX if that or more */
+    bool are_lost;           /* some weight is not above zero, so each sample is written once */
+    bool are_repeated;       /* some sample is written more than once */
+    bool are_rounded;        /* weights are not exact multiples of `rounding` */
+    struct decimal rounding; /* what one written sample stands for if are_rounded */
+    uint32_t scale;          /* scale of `unit`: the most digits after the point that any weight has */
+    unsigned __int128 unit;  /* what one written sample stands for, times 10^scale; 0 if no sample was weighed */
+    double sum;              /* of all weights */
+    uint64_t sample_count;   /* number of samples in all threads */
+    uint64_t row_count;      /* number of samples to write; UINT64_MAX if that or more */
 };
 
-/* Weighs the samples of the threads to write. Latches FAILURE_INPUT if they need too many rows. */
+/* Weighs the samples of the threads to write. Latches FAILURE_INPUT if there are too many samples. */
 void gecko_weights_init(struct gecko_weights *weights, const struct profile *profile);
 
 /* Returns how often a sample of that encoded weight (profile_weight_encode) is written. */

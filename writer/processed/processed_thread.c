@@ -29,10 +29,10 @@ enum { MS_DIGITS_OF_NS = 6 };
 static void write_sample_weights_as_ms(struct json *json, const void *context, size_t first, size_t end) {
     for (size_t i = first; i < end; i++) {
         struct decimal ns = sample_weight(context, i);
-        if (ns.scale == 0)
+        if (!ns.scale && !ns.exponent)
             json_ms(json, ns.mantissa);
         else
-            json_decimal(json, decimal_make(ns.mantissa, ns.scale + MS_DIGITS_OF_NS));
+            json_decimal(json, decimal_shift(ns, -MS_DIGITS_OF_NS));
     }
 }
 

@@ -23,10 +23,8 @@ struct candidate {
 /* ---- What the front-end shows. ---- */
 
 static double weight_of(const struct profile *profile, const struct sample *sample) {
-    struct decimal weight = profile_weight_decode(profile, sample->weight);
-    double value = weight.mantissa > 0 ? (double)weight.mantissa : 0;
-    for (uint32_t digits = weight.scale; digits; digits--) value /= 10;
-    return value;
+    double weight = decimal_to_double(profile_weight_decode(profile, sample->weight));
+    return weight > 0 ? weight : 0;
 }
 
 static double activity_of_sample(const struct processed_writer *writer, const struct samples *samples, uint32_t row) {

@@ -8,7 +8,7 @@
 static void assert_decimal(struct decimal value, int64_t mantissa, uint32_t scale) {
     assert_true(value.mantissa == mantissa);
     assert_int_equal(value.scale, scale);
-    assert_int_equal(value.reserved, 0);
+    assert_int_equal(value.exponent, 0);
 }
 
 static void numbers_are_kept_in_lowest_terms(void **state) {
@@ -29,50 +29,71 @@ static const struct {
     int64_t mantissa;
     uint32_t scale;
     bool is_rounded;
+    uint32_t exponent;
 } numbers[] = {
-    {TEXT("0"), 0, 0, false},
-    {TEXT("7"), 7, 0, false},
-    {TEXT("250000"), 250000, 0, false},
-    {TEXT("+3"), 3, 0, false},
-    {TEXT("-3"), -3, 0, false},
-    {TEXT("-0"), 0, 0, false},
-    {TEXT("+0.0"), 0, 0, false},
-    {TEXT("-0.000"), 0, 0, false},
-    {TEXT("0007"), 7, 0, false},
-    {TEXT("00"), 0, 0, false},
-    {TEXT("0000000000000000000000000000012"), 12, 0, false},
-    {TEXT(".5"), 5, 1, false},
-    {TEXT("-.5"), -5, 1, false},
-    {TEXT("5."), 5, 0, false},
-    {TEXT("0."), 0, 0, false},
-    {TEXT("0.5"), 5, 1, false},
-    {TEXT("1.50"), 15, 1, false},
-    {TEXT("-12.3400"), -1234, 2, false},
-    {TEXT("10.00"), 10, 0, false},
-    {TEXT("100"), 100, 0, false},
-    {TEXT("0.001"), 1, 3, false},
+    {TEXT("0"), 0, 0, false, 0},
+    {TEXT("7"), 7, 0, false, 0},
+    {TEXT("250000"), 250000, 0, false, 0},
+    {TEXT("+3"), 3, 0, false, 0},
+    {TEXT("-3"), -3, 0, false, 0},
+    {TEXT("-0"), 0, 0, false, 0},
+    {TEXT("+0.0"), 0, 0, false, 0},
+    {TEXT("-0.000"), 0, 0, false, 0},
+    {TEXT("0007"), 7, 0, false, 0},
+    {TEXT("00"), 0, 0, false, 0},
+    {TEXT("0000000000000000000000000000012"), 12, 0, false, 0},
+    {TEXT(".5"), 5, 1, false, 0},
+    {TEXT("-.5"), -5, 1, false, 0},
+    {TEXT("5."), 5, 0, false, 0},
+    {TEXT("0."), 0, 0, false, 0},
+    {TEXT("0.5"), 5, 1, false, 0},
+    {TEXT("1.50"), 15, 1, false, 0},
+    {TEXT("-12.3400"), -1234, 2, false, 0},
+    {TEXT("10.00"), 10, 0, false, 0},
+    {TEXT("100"), 100, 0, false, 0},
+    {TEXT("0.001"), 1, 3, false, 0},
     /* The most digits that fit. */
-    {TEXT("999999999999999999"), 999999999999999999, 0, false},
-    {TEXT("-999999999999999999"), -999999999999999999, 0, false},
-    {TEXT("000999999999999999999"), 999999999999999999, 0, false},
-    {TEXT("999999999999999999."), 999999999999999999, 0, false},
-    {TEXT("0.123456789012345678"), 123456789012345678, 18, false},
-    {TEXT("12345678901234567.8"), 123456789012345678, 1, false},
-    {TEXT("1.23456789012345678"), 123456789012345678, 17, false},
+    {TEXT("999999999999999999"), 999999999999999999, 0, false, 0},
+    {TEXT("-999999999999999999"), -999999999999999999, 0, false, 0},
+    {TEXT("000999999999999999999"), 999999999999999999, 0, false, 0},
+    {TEXT("999999999999999999."), 999999999999999999, 0, false, 0},
+    {TEXT("0.123456789012345678"), 123456789012345678, 18, false, 0},
+    {TEXT("12345678901234567.8"), 123456789012345678, 1, false, 0},
+    {TEXT("1.23456789012345678"), 123456789012345678, 17, false, 0},
     /* Further digits are rounded, halves away from zero. */
-    {TEXT("0.1234567890123456784"), 123456789012345678, 18, true},
-    {TEXT("0.1234567890123456785"), 123456789012345679, 18, true},
-    {TEXT("-0.1234567890123456785"), -123456789012345679, 18, true},
-    {TEXT("0.12345678901234567849999999"), 123456789012345678, 18, true},
-    {TEXT("123456789012345678.4"), 123456789012345678, 0, true},
-    {TEXT("123456789012345678.5"), 123456789012345679, 0, true},
-    {TEXT("999999999999999999.5"), 1000000000000000000, 0, true},
-    {TEXT("-999999999999999999.9"), -1000000000000000000, 0, true},
-    {TEXT("9.99999999999999999999"), 10, 0, true},
-    {TEXT("0.9999999999999999999"), 1, 0, true},
-    {TEXT("0.0000000000000000001"), 0, 0, true},
-    {TEXT("0.0000000000000000005"), 1, 18, true},
-    {TEXT("-0.0000000000000000004"), 0, 0, true},
+    {TEXT("0.1234567890123456784"), 123456789012345678, 18, true, 0},
+    {TEXT("0.1234567890123456785"), 123456789012345679, 18, true, 0},
+    {TEXT("-0.1234567890123456785"), -123456789012345679, 18, true, 0},
+    {TEXT("0.12345678901234567849999999"), 123456789012345678, 18, true, 0},
+    {TEXT("123456789012345678.4"), 123456789012345678, 0, true, 0},
+    {TEXT("123456789012345678.5"), 123456789012345679, 0, true, 0},
+    {TEXT("999999999999999999.5"), 1000000000000000000, 0, true, 0},
+    {TEXT("-999999999999999999.9"), -1000000000000000000, 0, true, 0},
+    {TEXT("9.99999999999999999999"), 10, 0, true, 0},
+    {TEXT("0.9999999999999999999"), 1, 0, true, 0},
+    {TEXT("0.0000000000000000001"), 0, 0, true, 0},
+    {TEXT("0.0000000000000000005"), 1, 18, true, 0},
+    {TEXT("-0.0000000000000000004"), 0, 0, true, 0},
+    /* Powers of ten. */
+    {TEXT("1e+06"), 1000000, 0, false, 0},
+    {TEXT("2.5e3"), 2500, 0, false, 0},
+    {TEXT("-2.5E-03"), -25, 4, false, 0},
+    {TEXT("1e0"), 1, 0, false, 0},
+    {TEXT("1e-18"), 1, 18, false, 0},
+    {TEXT("1e-19"), 0, 0, true, 0},
+    {TEXT("15e-19"), 2, 18, true, 0},
+    {TEXT("9e-2147483647"), 0, 0, true, 0},
+    {TEXT("0e2147483647"), 0, 0, false, 0},
+    {TEXT("1e17"), 100000000000000000, 0, false, 0},
+    /* Numbers of more than 18 digits. */
+    {TEXT("1e18"), 100000000000000000, 0, false, 1},
+    {TEXT("1000000000000000000"), 100000000000000000, 0, false, 1},
+    {TEXT("1764100290735854000"), 176410029073585400, 0, false, 1},
+    {TEXT("-1764100290735854123"), -176410029073585412, 0, true, 1},
+    {TEXT("1764100290735854125.0"), 176410029073585413, 0, true, 1},
+    {TEXT("9999999999999999999999"), 100000000000000000, 0, true, 5},
+    {TEXT("999999999999999999e18"), 999999999999999999, 0, false, 18},
+    {TEXT("100000000000000000000000000000000000"), 100000000000000000, 0, false, 18},
 };
 
 static void numbers_are_read_exactly(void **state) {
@@ -80,7 +101,8 @@ static void numbers_are_read_exactly(void **state) {
         struct decimal value = {77, 7, 7};
         bool is_rounded = false;
         if (!decimal_parse(numbers[i].text, &value, &is_rounded)) fail_msg("refused: %s", numbers[i].text.bytes);
-        if (value.mantissa != numbers[i].mantissa || value.scale != numbers[i].scale || value.reserved != 0)
+        if (value.mantissa != numbers[i].mantissa || value.scale != numbers[i].scale ||
+            value.exponent != numbers[i].exponent)
             fail_msg("%s became %lld / 10^%u", numbers[i].text.bytes, (long long)value.mantissa, value.scale);
         if (is_rounded != numbers[i].is_rounded) fail_msg("rounding: %s", numbers[i].text.bytes);
     }
@@ -112,8 +134,15 @@ static void other_texts_are_refused(void **state) {
         TEXT("1..2"),
         TEXT(".."),
         TEXT("1,5"),
-        TEXT("1e5"),
-        TEXT("1.5e5"),
+        TEXT("1e"),
+        TEXT("e5"),
+        TEXT(".e5"),
+        TEXT("1e+"),
+        TEXT("1e+-5"),
+        TEXT("1e--5"),
+        TEXT("1e5.0"),
+        TEXT("1e5e5"),
+        TEXT("1e2147483648"),
         TEXT("0x10"),
         TEXT("1_000"),
         TEXT("nan"),
@@ -129,15 +158,17 @@ static void other_texts_are_refused(void **state) {
         TEXT(":"),
         TEXT("1.-5"),
         TEXT("\xd9\xa1"),
-        /* Too many digits before the point. */
-        TEXT("1000000000000000000"),
-        TEXT("-1000000000000000000"),
-        TEXT("9999999999999999999999"),
-        TEXT("1000000000000000000.0"),
+        /* Too large. */
+        TEXT("1e36"),
+        TEXT("-1e36"),
+        TEXT("1000000000000000000000000000000000000"),
+        TEXT("9999999999999999995e17"),
+        TEXT("1e2147483647"),
         /* Something else after the digits that are rounded away. */
         TEXT("0.1234567890123456789x"),
         TEXT("0.1234567890123456789.1"),
         TEXT("123456789012345678.x"),
+        TEXT("1234567890123456789x"),
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct decimal value = {77, 7, 7};
@@ -147,6 +178,32 @@ static void other_texts_are_refused(void **state) {
         assert_false(is_rounded);
         assert_true(value.mantissa == 77);
     }
+}
+
+static void assert_printed(struct decimal value, const char *expected) {
+    char text[DECIMAL_TEXT_BYTES];
+    decimal_print(value, text);
+    assert_string_equal(text, expected);
+}
+
+static void numbers_are_printed_with_all_digits(void **state) {
+    assert_printed(decimal_make(0, 0), "0");
+    assert_printed(decimal_make(-15, 1), "-1.5");
+    assert_printed(decimal_make(5, 3), "0.005");
+    assert_printed(decimal_make(INT64_MIN, 24), "-0.000009223372036854775808");
+    assert_printed((struct decimal){.mantissa = -12, .exponent = 3}, "-12000");
+}
+
+static void the_point_moves(void **state) {
+    assert_decimal(decimal_shift(decimal_make(15, 1), -6), 15, 7);
+    assert_decimal(decimal_shift(decimal_make(15, 1), 1), 15, 0);
+    assert_decimal(decimal_shift(decimal_make(-15, 1), 3), -1500, 0);
+    assert_decimal(decimal_shift(decimal_make(0, 0), 40), 0, 0);
+    struct decimal large = decimal_shift(decimal_make(-1, 0), 20);
+    assert_true(large.mantissa == -100000000000000000 && large.scale == 0 && large.exponent == 3);
+    assert_decimal(decimal_shift(large, -21), -1, 1);
+    assert_true(decimal_to_double(large) == -1e20);
+    assert_true(decimal_to_double(decimal_make(-25, 1)) == -2.5);
 }
 
 static void a_number_ends_with_its_text(void **state) {
@@ -221,6 +278,7 @@ static void a_value_is_scaled_up(void **state) {
     assert_true(scaled == 9000000000000000000);
     assert_true(decimal_rescale(decimal_make(0, 0), 18, &scaled));
     assert_int_equal(scaled, 0);
+    assert_false(decimal_rescale((struct decimal){.mantissa = 1, .exponent = 19}, 0, &scaled));
     assert_false(decimal_rescale(decimal_make(10, 0), 18, &scaled));
     assert_false(decimal_rescale(decimal_make(-10, 0), 18, &scaled));
     assert_false(decimal_rescale(decimal_make(INT64_MAX, 0), 1, &scaled));
@@ -260,6 +318,8 @@ int main(void) {
         cmocka_unit_test(a_difference_is_exact),
         cmocka_unit_test(a_sum_that_does_not_fit_is_refused),
         cmocka_unit_test(a_value_is_scaled_up),
+        cmocka_unit_test(numbers_are_printed_with_all_digits),
+        cmocka_unit_test(the_point_moves),
         cmocka_unit_test(sums_of_thousandths_are_as_of_integers),
     };
     return cmocka_run_group_tests_name("decimal", tests, NULL, NULL);

@@ -162,7 +162,7 @@ static void small_weights_are_themselves(void **state) {
         struct decimal decoded = profile_weight_decode(&profile, encoded);
         assert_int_equal(decoded.mantissa, weights[i]);
         assert_int_equal(decoded.scale, 0);
-        assert_int_equal(decoded.reserved, 0);
+        assert_int_equal(decoded.exponent, 0);
     }
     assert_int_equal(row_table_count(&profile.large_weights), 0);
 }

@@ -5,6 +5,7 @@
 #include "tests/support/chunk_text.h"
 #include "tests/support/unit_test.h"
 #include "writer/emitter.h"
+#include "writer/gecko/gecko_weights.h"
 
 enum { MS = 1000000 };
 
@@ -790,40 +791,35 @@ static void differences_are_written_once_and_lose_their_weights(void **state) {
     }
 }
 
-static void ten_million_rows_are_the_limit(void **state) {
-    struct fixture *fixture = *state;
-    static const struct decimal weights[] = {{1, 0, 0}, {10000000, 0, 0}};
-    ADD_WEIGHTS(fixture, weights);
-    fixture->profile.meta.weight_type = WEIGHT_SAMPLES;
-    emit(fixture);
-    assert_int_equal(fixture->failure.code, FAILURE_INPUT);
-    assert_string_equal(fixture->failure.message,
-                        "the weights need 10000001 repeated samples in the Gecko format, more than 10000000: "
-                        "use --format processed");
-    assert_string_equal(fixture->document, "");
-    assert_true(ledger_is_balanced(&fixture->profile.ledger));
-}
-
-static void the_failure_tells_how_many_rows_it_would_take(void **state) {
+/* Weights that would need more than ten million rows are rounded, and every sample keeps at least one row. */
+static void weights_are_rounded_where_they_need_too_many_rows(void **state) {
     static const struct {
         struct decimal weights[3];
-        const char *row_count;
+        const char *unit; /* of samples */
+        int row_count;
     } cases[] = {
-        {{{15, 1, 0}, {INT64_C(9000000000), 0, 0}, {INT64_C(4500000000), 0, 0}}, "9000000001"},
+        {{{1, 0, 0}, {10000000, 0, 0}, {1, 0, 0}}, "5000", 2002},
+        {{{15, 1, 0}, {INT64_C(9000000000), 0, 0}, {INT64_C(4500000000), 0, 0}}, "5000000", 2701},
+        {{{1, DECIMAL_SCALE_MAX, 0}, {12, 0, 0}, {6, 0, 0}}, "0.01", 1801},
         /* More rows than can be counted. */
-        {{{INT64_MAX, 0, 0}, {1, DECIMAL_SCALE_MAX, 0}, {INT64_MAX, 0, 0}}, "18446744073709551615"},
-        {{{INT64_MAX, 0, 0}, {INT64_MAX, 0, 0}, {1, 0, 0}}, "18446744073709551615"},
+        {{{INT64_MAX, 0, 0}, {1, DECIMAL_SCALE_MAX, 0}, {INT64_MAX, 0, 0}}, "10000000000000000", 1845},
+        {{{100000000000000000, 0, 18}, {1, 0, 0}, {1, 0, 0}}, "50000000000000000000000000000000", 2002},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct fixture *fixture = *state;
         ADD_WEIGHTS(fixture, cases[i].weights);
         fixture->profile.meta.weight_type = WEIGHT_SAMPLES;
-        emit(fixture);
-        char message[256];
-        snprintf(message, sizeof message,
-                 "the weights need %s repeated samples in the Gecko format, more than 10000000: use --format processed",
-                 cases[i].row_count);
-        assert_string_equal(fixture->failure.message, message);
+        profile_finish(&fixture->profile);
+        struct gecko_weights weights;
+        gecko_weights_init(&weights, &fixture->profile);
+        assert_int_equal(fixture->failure.code, FAILURE_NONE);
+        assert_int_equal(weights.row_count, cases[i].row_count);
+        gecko_weights_enter(&weights, &fixture->profile.ledger);
+        char cause[256];
+        snprintf(cause, sizeof cause,
+                 "weight of a sample: one sample stands for %s samples, and weights are rounded to multiples of that",
+                 cases[i].unit);
+        assert_int_equal(ledger_count(fixture, LEDGER_NOTED, cause), 3);
         end(state);
         begin(state);
     }
@@ -974,8 +970,7 @@ int main(void) {
         TEST(large_weights_are_divided_as_well),
         TEST(the_unit_is_told_as_the_viewer_would_tell_it),
         TEST(differences_are_written_once_and_lose_their_weights),
-        TEST(ten_million_rows_are_the_limit),
-        TEST(the_failure_tells_how_many_rows_it_would_take),
+        TEST(weights_are_rounded_where_they_need_too_many_rows),
         TEST(cpu_time_is_a_column_where_samples_are_written_once),
         TEST(equal_weights_repeat_nothing_and_keep_the_cpu_time),
         TEST(cpu_time_is_lost_where_samples_are_repeated),

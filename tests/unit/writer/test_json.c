@@ -269,6 +269,8 @@ static void decimals_are_exact(void **state) {
     assert_decimal(json, INT64_MIN, DECIMAL_SCALE_MAX, "-9.223372036854775808");
     assert_decimal(json, INT64_MIN, 0, "-9223372036854775808");
     assert_decimal(json, INT64_MIN, 24, "-0.000009223372036854775808");
+    json_decimal(json, (struct decimal){.mantissa = -120, .exponent = 18});
+    assert_json(json, "-120000000000000000000");
 }
 
 static void doubles_read_back_the_same(void **state) {
