@@ -13,7 +13,7 @@
     }
 
 CHOICES(weight_name, enum gecko_convert_weight, "samples", "period")
-CHOICES(root_name, enum gecko_convert_root, "frame", "thread")
+CHOICES(root_name, enum gecko_convert_root, "auto", "thread", "frame")
 CHOICES(symbols_name, enum gecko_convert_symbols, "auto", "none", "always")
 CHOICES(samples_name, enum gecko_convert_samples, "auto", "perf", "recorder")
 CHOICES(sources_name, enum gecko_convert_sources, "none", "embed")
@@ -59,8 +59,9 @@ static const struct option known_options[] = {
     {OPTION("weight", CONVERT | VIEW, OPTION_CHOICE, convert.weight), .choices = weight_name, .json_key = "weight",
      .help = "weight of a perf sample: one, or its period (default: samples)"},
     {OPTION("root", CONVERT | VIEW, OPTION_CHOICE, convert.root), .choices = root_name, .json_key = "root",
-     .help = "what the first frame of a collapsed stack is: a frame, or the name\n"
-             "of a thread (default: frame)"},
+     .help = "what the first frame of a collapsed stack is: a thread, a frame, or\n"
+             "a thread where async-profiler, py-spy or austin mark one (auto, the\n"
+             "default)"},
     {OPTION("symbols", CONVERT | VIEW, OPTION_CHOICE, convert.symbols), .choices = symbols_name, .json_key = "symbols",
      .help = "look up functions, inlined functions, files and lines in the libraries\n"
              "on this machine: for addresses without a function in the trace or with\n"

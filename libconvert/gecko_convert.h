@@ -59,8 +59,10 @@ enum gecko_convert_weight {
 
 /* The meaning of the first frame of a collapsed stack. */
 enum gecko_convert_root {
-    GECKO_CONVERT_ROOT_FRAME = 0, /* a frame like any other; all stacks belong to one thread */
-    GECKO_CONVERT_ROOT_THREAD = 1 /* the name of a thread: comm, comm-pid or comm-pid/tid */
+    GECKO_CONVERT_ROOT_AUTO = 0,   /* a thread if the stacks mark threads as async-profiler, py-spy or austin do;
+                                      otherwise a frame */
+    GECKO_CONVERT_ROOT_THREAD = 1, /* a thread: such a mark, or comm, comm-pid or comm-pid/tid */
+    GECKO_CONVERT_ROOT_FRAME = 2   /* a frame like any other; all stacks belong to one thread */
 };
 
 /* Which addresses are looked up in the symbols and debug information of their libraries.

@@ -59,7 +59,7 @@ static void check_sources(const struct gecko_convert_options *options, struct fa
 static void check_choices(const struct gecko_convert_options *options, struct failure *failure) {
     if (options->from && !reader_by_name(options->from))
         failure_set(failure, FAILURE_USAGE, "no input format is named '%s'", options->from);
-    if ((unsigned)options->weight > GECKO_CONVERT_WEIGHT_PERIOD || (unsigned)options->root > GECKO_CONVERT_ROOT_THREAD)
+    if ((unsigned)options->weight > GECKO_CONVERT_WEIGHT_PERIOD || (unsigned)options->root > GECKO_CONVERT_ROOT_FRAME)
         failure_set(failure, FAILURE_USAGE, "weight or root has an unknown value");
     if ((unsigned)options->symbols > GECKO_CONVERT_SYMBOLS_ALWAYS)
         failure_set(failure, FAILURE_USAGE, "symbols has an unknown value");

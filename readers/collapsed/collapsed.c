@@ -8,14 +8,11 @@
  * order of the lines. */
 #include "collapsed_line.h"
 #include "collapsed_stacks.h"
-#include "libconvert/base/cursor.h"
+#include "collapsed_threads.h"
 #include "readers/input/scan.h"
 #include "readers/reader.h"
 
 static const int64_t SAMPLE_INTERVAL_NS = 1000000;
-
-/* A thread costs memory even with one sample, so the number of threads is bounded. */
-enum { THREAD_COUNT_MAX = 65536 };
 
 /* ---- The start of the trace: the format, and whether it is a difference. ---- */
 
@@ -132,13 +129,7 @@ static const struct {
     {NOTE_MANY_THREADS, TEXT("thread beyond the first 65536, kept as a frame")},
 };
 enum { NOTE_COUNT = sizeof NOTES / sizeof *NOTES };
-
-/* ---- Threads. ---- */
-
-struct thread_key {
-    int64_t process;
-    int64_t tid;
-};
+_Static_assert(COLLAPSED_THREAD_COUNT_MAX == 65536, "a cause names this limit");
 
 struct collapsed {
     struct profile *profile; /* borrowed */
@@ -152,96 +143,10 @@ struct collapsed {
     uint16_t difference_schema;
     string_id difference_name;
     struct collapsed_stacks stacks;
-    struct strings thread_texts;    /* first frames; their ids equal the profile's thread_ids */
-    struct row_table pids;          /* int64_t; the row numbers equal the profile's process_ids */
-    struct row_table thread_keys;   /* struct thread_key */
-    struct column next_generations; /* uint32_t for each thread key */
-    int64_t invented_tid;           /* the last tid given to a thread without one */
+    struct collapsed_threads threads;
     struct ledger_tally verdicts[COLLAPSED_VERDICT_COUNT];
     struct ledger_tally notes[NOTE_COUNT];
 };
-
-#define TID_UNKNOWN PID_UNKNOWN
-
-/* The parts of a first frame "comm", "comm-pid" or "comm-pid/tid". */
-struct thread_text {
-    struct text comm;
-    int64_t pid; /* PID_UNKNOWN if there is none or it is "?" */
-    int64_t tid;
-};
-
-static bool parse_plain_id(struct text text, int64_t *id) { return cursor_parse_id(text, id) && *id >= 0; }
-
-static struct thread_text parse_thread_text(struct text text) {
-    struct thread_text whole = {text, PID_UNKNOWN, TID_UNKNOWN}, parts = whole;
-    struct text ids = text;
-    size_t slash = text_find_last(text, '/');
-    if (slash < text.bytes_count && parse_plain_id(text_from(text, slash + 1), &parts.tid))
-        ids = text_slice(text, 0, slash);
-    size_t dash = text_find_last(ids, '-');
-    if (dash == 0 || dash == ids.bytes_count) return whole;
-    struct text pid = text_from(ids, dash + 1);
-    if (!parse_plain_id(pid, &parts.pid) && !text_equal(pid, TEXT("?"))) return whole;
-    parts.comm = text_slice(ids, 0, dash);
-    if (parts.tid == TID_UNKNOWN) parts.tid = parts.pid;
-    return parts;
-}
-
-/* Returns the process of the pid. Threads without a pid share one process. */
-static process_id find_process(struct collapsed *reader, int64_t pid) {
-    struct profile *profile = reader->profile;
-    uint32_t row = row_table_intern(&reader->pids, &pid);
-    if (row < profile->processes.count || row == ID_NONE) return (process_id){row};
-    process_id id = profile_add_process(profile, pid, 0);
-    if (process_is_none(id) || pid != PID_UNKNOWN) return id;
-    struct process *process = profile_process_at(profile, id);
-    process->name = TEXT("collapsed stacks");
-    process->pid_text = TEXT("unknown pid");
-    return id;
-}
-
-/* Returns the generation number of a new thread. A thread with the ids of an earlier one but another name is a later
- * generation. */
-static uint32_t take_generation(struct collapsed *reader, process_id process, int64_t tid) {
-    struct thread_key key = {process.index, tid};
-    uint32_t row = row_table_intern(&reader->thread_keys, &key);
-    if (row == ID_NONE) return 0;
-    if (row == reader->next_generations.count) {
-        uint32_t *added = column_push(&reader->next_generations);
-        if (!added) return 0;
-        *added = 0;
-    }
-    uint32_t *next_generation = column_at(&reader->next_generations, row);
-    return (*next_generation)++;
-}
-
-static thread_id add_thread(struct collapsed *reader, struct text comm, int64_t pid, int64_t tid) {
-    process_id process = find_process(reader, pid);
-    if (process_is_none(process)) return thread_none();
-    if (tid == TID_UNKNOWN) tid = ++reader->invented_tid;
-    thread_id id = profile_add_thread(reader->profile, process, tid, take_generation(reader, process, tid));
-    if (!thread_is_none(id)) profile_thread_at(reader->profile, id)->name = profile_text(reader->profile, comm);
-    return id;
-}
-
-/* Takes the first frame off the stack and returns the thread that it names. */
-static thread_id take_thread(struct collapsed *reader, struct text *stack, unsigned *notes) {
-    size_t end = text_find(*stack, ';');
-    struct text first = text_slice(*stack, 0, end);
-    string_id string = strings_intern(&reader->thread_texts, first);
-    if (string_is_none(string)) return thread_none();
-    bool is_beyond = string.index >= THREAD_COUNT_MAX;
-    thread_id thread = {is_beyond ? THREAD_COUNT_MAX : string.index};
-    bool is_new = thread.index == reader->profile->threads.count;
-    if (is_beyond) {
-        *notes |= NOTE_MANY_THREADS;
-        return is_new ? add_thread(reader, TEXT("other threads"), PID_UNKNOWN, TID_UNKNOWN) : thread;
-    }
-    *stack = text_from(*stack, end < stack->bytes_count ? end + 1 : end);
-    if (!is_new) return thread;
-    struct thread_text parts = parse_thread_text(first);
-    return add_thread(reader, parts.comm, parts.pid, parts.tid);
-}
 
 /* ---- Samples. ---- */
 
@@ -282,7 +187,9 @@ static void add_sample(struct collapsed *reader, const struct collapsed_line *li
     unsigned notes = line->is_rounded ? NOTE_ROUNDED : 0;
     struct text text = line->stack;
     thread_id id = {0};
-    if (reader->root == GECKO_CONVERT_ROOT_THREAD) id = take_thread(reader, &text, &notes);
+    bool is_beyond = false;
+    if (reader->root == GECKO_CONVERT_ROOT_THREAD) id = collapsed_threads_take(&reader->threads, &text, &is_beyond);
+    if (is_beyond) notes |= NOTE_MANY_THREADS;
     stack_id stack = collapsed_stacks_intern(&reader->stacks, text, &notes);
     uint32_t weight = profile_weight_encode(profile, line->weight);
     if (failure_is_set(profile->failure)) return;
@@ -314,11 +221,6 @@ static struct text peek_start(struct input *input, bool *is_whole) {
 
 static void begin(struct collapsed *reader, struct input *input) {
     struct profile *profile = reader->profile;
-    collapsed_stacks_init(&reader->stacks, profile);
-    strings_init(&reader->thread_texts, profile->failure);
-    row_table_init(&reader->pids, sizeof(int64_t), profile->failure);
-    row_table_init(&reader->thread_keys, sizeof(struct thread_key), profile->failure);
-    column_init(&reader->next_generations, sizeof(uint32_t), profile->failure);
     bool is_whole;
     struct text start = peek_start(input, &is_whole);
     reader->is_difference = is_difference_file(start, is_whole);
@@ -326,8 +228,12 @@ static void begin(struct collapsed *reader, struct input *input) {
         reader->difference_schema = profile_marker_schema(profile, &DIFFERENCE_SCHEMA);
         reader->difference_name = profile_string(profile, TEXT("Difference"));
     }
-    /* The thread gets the tid of its process, which makes it the main thread. */
-    if (reader->root == GECKO_CONVERT_ROOT_FRAME) add_thread(reader, TEXT("all stacks"), 0, 0);
+    struct dialect_choice choice = dialect_choose(start, is_whole, reader->is_difference);
+    collapsed_stacks_init(&reader->stacks, profile, choice.dialect);
+    collapsed_threads_init(&reader->threads, profile, choice.dialect);
+    if (reader->root == GECKO_CONVERT_ROOT_AUTO)
+        reader->root = choice.has_threads ? GECKO_CONVERT_ROOT_THREAD : GECKO_CONVERT_ROOT_FRAME;
+    if (reader->root == GECKO_CONVERT_ROOT_FRAME) collapsed_threads_add_whole(&reader->threads);
 }
 
 static void read_lines(struct collapsed *reader, struct input *input) {
@@ -409,10 +315,7 @@ static void finish(struct collapsed *reader) {
 
 static void end(struct collapsed *reader) {
     collapsed_stacks_fini(&reader->stacks);
-    strings_fini(&reader->thread_texts);
-    row_table_fini(&reader->pids);
-    row_table_fini(&reader->thread_keys);
-    column_fini(&reader->next_generations);
+    collapsed_threads_fini(&reader->threads);
 }
 
 static void run(struct input *input, struct profile *profile, const struct reader_options *options) {

@@ -1,56 +1,55 @@
 #include "collapsed_stacks.h"
 
 #include "libconvert/base/memory.h"
+#include "libconvert/symbols/symbol_names.h"
 
-static const struct {
-    struct text suffix;
-    enum frame_kind kind;
-} ANNOTATIONS[] = {
-    {TEXT("_[k]"), FRAME_KERNEL},
-    {TEXT("_[j]"), FRAME_JIT},
-    {TEXT("_[w]"), FRAME_WAKER},
-};
-
-#define INLINED_SUFFIX TEXT("_[i]")
-
-/* The frames with one name. They are stored so that most frames cost one look-up. */
-struct named_frame {
+/* The frame that has some text. */
+struct known_frame {
     func_id func;
-    frame_id frames[FRAME_KIND_COUNT]; /* those that are not inlined */
+    frame_id frame; /* none: not made yet, or inlined, which makes the frame depend on its caller */
+    uint32_t line;
+    uint8_t kind; /* enum frame_kind */
+    bool is_inlined;
 };
 
 /* A frame of the previous stack. */
 struct level {
-    size_t end; /* offset at which the frame's text ends in the stack's text */
+    size_t start; /* offset of the frame's text in the stack's text */
+    size_t end;   /* offset at which the frame's text ends in the stack's text */
     stack_id stack;
     unsigned notes; /* notes on the stack up to this frame */
 };
 
-void collapsed_stacks_init(struct collapsed_stacks *stacks, struct profile *profile) {
-    *stacks = (struct collapsed_stacks){.profile = profile};
-    column_init(&stacks->named_frames, sizeof(struct named_frame), profile->failure);
+void collapsed_stacks_init(struct collapsed_stacks *stacks, struct profile *profile, const struct dialect *dialect) {
+    *stacks = (struct collapsed_stacks){.profile = profile, .dialect = dialect};
+    strings_init(&stacks->frame_texts, profile->failure);
+    column_init(&stacks->known_frames, sizeof(struct known_frame), profile->failure);
     column_init(&stacks->levels, sizeof(struct level), profile->failure);
 }
 
 void collapsed_stacks_fini(struct collapsed_stacks *stacks) {
-    column_fini(&stacks->named_frames);
+    strings_fini(&stacks->frame_texts);
+    column_fini(&stacks->known_frames);
     column_fini(&stacks->levels);
     memory_free(stacks->text);
 }
 
 static struct category_pair intern_category(struct categories *categories, enum frame_kind kind) {
-    switch (kind) {
-        case FRAME_KERNEL:
-            return categories_intern_code(categories, CODE_KERNEL, (struct text){0});
-        case FRAME_JIT:
-            return categories_intern_code(categories, CODE_JIT, (struct text){0});
-        case FRAME_WAKER:
-            return categories_intern(categories, TEXT("Waker"), COLOR_PURPLE, (struct text){0});
-        case FRAME_SEPARATOR:
-            return (struct category_pair){0, 0};
-        default:
-            return categories_intern_code(categories, CODE_USER, (struct text){0});
-    }
+    static const struct {
+        enum code_kind code;
+        struct text subcategory;
+    } kinds[FRAME_KIND_COUNT] = {
+        [FRAME_USER] = {CODE_USER, {0}},
+        [FRAME_KERNEL] = {CODE_KERNEL, {0}},
+        [FRAME_JIT] = {CODE_JIT, {0}},
+        [FRAME_INTERPRETED] = {CODE_JIT, TEXT("Interpreter")},
+        [FRAME_C1] = {CODE_JIT, TEXT("C1")},
+        [FRAME_PYTHON] = {CODE_SCRIPT, TEXT("Python")},
+        [FRAME_RUBY] = {CODE_SCRIPT, TEXT("Ruby")},
+    };
+    if (kind == FRAME_SEPARATOR) return (struct category_pair){0, 0};
+    if (kind == FRAME_WAKER) return categories_intern(categories, TEXT("Waker"), COLOR_PURPLE, (struct text){0});
+    return categories_intern_code(categories, kinds[kind].code, kinds[kind].subcategory);
 }
 
 static struct category_pair kind_category(struct collapsed_stacks *stacks, enum frame_kind kind) {
@@ -61,67 +60,63 @@ static struct category_pair kind_category(struct collapsed_stacks *stacks, enum 
     return stacks->categories[kind];
 }
 
-/* Returns NULL if memory ran out (latched). */
-static struct named_frame *find_named_frame(struct collapsed_stacks *stacks, struct text name) {
-    string_id string = profile_string(stacks->profile, name);
-    if (string_is_none(string)) return NULL;
-    while (stacks->named_frames.count <= string.index) {
-        struct named_frame *added = column_push(&stacks->named_frames);
-        if (!added) return NULL;
-        added->func = func_none();
-        for (size_t i = 0; i < FRAME_KIND_COUNT; i++) added->frames[i] = frame_none();
-    }
-    struct named_frame *named = column_at(&stacks->named_frames, string.index);
-    if (!func_is_none(named->func)) return named;
-    named->func = profile_named_func(stacks->profile, string);
-    return func_is_none(named->func) ? NULL : named;
+static func_id intern_func(struct profile *profile, const struct collapsed_frame *frame) {
+    char demangled[SYMBOL_NAME_BYTES_MAX];
+    struct text name = frame->name;
+    if (symbol_name_is_mangled(name)) name = symbol_name_demangle(name, true, demangled);
+    struct func func = {.name = profile_string(profile, name), .resource = resource_none(), .source = source_none()};
+    if (frame->file.bytes_count) func.source = profile_source(profile, frame->file);
+    if (frame->library.bytes_count)
+        func.resource = profile_resource(profile, profile_string(profile, frame->library), RESOURCE_LIBRARY);
+    return profile_func(profile, &func);
 }
 
-static frame_id add_frame(struct profile *profile, func_id func, struct category_pair category, uint8_t inline_depth) {
-    struct frame frame = frame_of_func(func, category);
+/* Returns NULL if memory ran out (latched). */
+static struct known_frame *find_frame(struct collapsed_stacks *stacks, struct text text) {
+    string_id string = strings_intern(&stacks->frame_texts, text);
+    if (string_is_none(string)) return NULL;
+    if (string.index < stacks->known_frames.count) return column_at(&stacks->known_frames, string.index);
+    struct collapsed_frame parsed;
+    dialect_parse_frame(stacks->dialect, text, &parsed);
+    struct known_frame known = {.func = intern_func(stacks->profile, &parsed),
+                                .frame = frame_none(),
+                                .line = parsed.line,
+                                .kind = (uint8_t)parsed.kind,
+                                .is_inlined = parsed.is_inlined};
+    struct known_frame *added = func_is_none(known.func) ? NULL : column_push(&stacks->known_frames);
+    if (added) *added = known;
+    return added;
+}
+
+static frame_id add_frame(struct profile *profile, const struct known_frame *known, struct category_pair category,
+                          uint8_t inline_depth) {
+    struct frame frame = frame_of_func(known->func, category);
+    frame.line = known->line;
     frame.inline_depth = inline_depth;
     return profile_frame(profile, &frame);
 }
 
-static frame_id intern_plain_frame(struct collapsed_stacks *stacks, struct text name, enum frame_kind kind) {
-    struct named_frame *named = find_named_frame(stacks, name);
-    if (!named) return frame_none();
-    if (frame_is_none(named->frames[kind]))
-        named->frames[kind] = add_frame(stacks->profile, named->func, kind_category(stacks, kind), 0);
-    return named->frames[kind];
-}
-
 /* Returns an inlined frame. Its category is that of the frame that it is inlined into. */
-static frame_id intern_inlined_frame(struct collapsed_stacks *stacks, struct text name, struct level *level) {
-    if (stack_is_none(level->stack)) {
-        level->notes |= STACK_NOTE_INLINED_ROOT;
-        return intern_plain_frame(stacks, name, FRAME_USER);
-    }
+static frame_id intern_inlined_frame(struct collapsed_stacks *stacks, const struct known_frame *known,
+                                     struct level *level) {
     struct profile *profile = stacks->profile;
-    const struct named_frame *named = find_named_frame(stacks, name);
-    if (!named) return frame_none();
     const struct frame *caller = profile_frame_at(profile, profile_stack_at(profile, level->stack)->frame);
     bool is_deep = caller->inline_depth == INLINE_DEPTH_MAX;
     if (is_deep) level->notes |= STACK_NOTE_INLINED_DEEP;
     struct category_pair category = {caller->category, caller->subcategory};
-    return add_frame(profile, named->func, category, is_deep ? 0 : (uint8_t)(caller->inline_depth + 1));
-}
-
-/* Removes the suffix from a name that has other bytes before it. Returns whether it did. */
-static bool take_suffix(struct text *name, struct text suffix) {
-    if (name->bytes_count <= suffix.bytes_count || !text_ends_with(*name, suffix)) return false;
-    name->bytes_count -= suffix.bytes_count;
-    return true;
+    return add_frame(profile, known, category, is_deep ? 0 : (uint8_t)(caller->inline_depth + 1));
 }
 
 /* Returns the frame of that text as called from the level. */
 static frame_id intern_frame(struct collapsed_stacks *stacks, struct text text, struct level *level) {
-    if (take_suffix(&text, INLINED_SUFFIX)) return intern_inlined_frame(stacks, text, level);
-    for (size_t i = 0; i < sizeof ANNOTATIONS / sizeof *ANNOTATIONS; i++)
-        if (take_suffix(&text, ANNOTATIONS[i].suffix)) return intern_plain_frame(stacks, text, ANNOTATIONS[i].kind);
-    /* Tools write these between the stacks of the program and the kernel, and of a sleeper and its waker. */
-    bool is_separator = text_equal(text, TEXT("-")) || text_equal(text, TEXT("--"));
-    return intern_plain_frame(stacks, text, is_separator ? FRAME_SEPARATOR : FRAME_USER);
+    struct known_frame *known = find_frame(stacks, text);
+    if (!known) return frame_none();
+    bool is_root = stack_is_none(level->stack);
+    if (known->is_inlined && is_root) level->notes |= STACK_NOTE_INLINED_ROOT;
+    if (known->is_inlined && !is_root) return intern_inlined_frame(stacks, known, level);
+    if (frame_is_none(known->frame))
+        known->frame = add_frame(stacks->profile, known, kind_category(stacks, (enum frame_kind)known->kind), 0);
+    return known->frame;
 }
 
 static size_t shared_bytes_count(struct text a, struct text b) {
@@ -155,8 +150,7 @@ static bool keep_shared_levels(struct collapsed_stacks *stacks, struct text text
     stacks->text_bytes_count = text.bytes_count;
     for (; stacks->levels.count; stacks->levels.count--) {
         const struct level *last = column_at(&stacks->levels, stacks->levels.count - 1);
-        if (last->end < shared) return true;
-        if (last->end == shared && (shared == text.bytes_count || text.bytes[shared] == ';')) return true;
+        if (last->end <= shared && dialect_frame_end(text, last->start) == last->end) return true;
     }
     return true;
 }
@@ -170,9 +164,9 @@ stack_id collapsed_stacks_intern(struct collapsed_stacks *stacks, struct text te
         start = level.end + 1;
     }
     for (; start <= text.bytes_count; start = level.end + 1) {
-        struct text rest = text_from(text, start);
-        struct text frame_text = text_slice(rest, 0, text_find(rest, ';'));
-        level.end = start + frame_text.bytes_count;
+        level.start = start;
+        level.end = dialect_frame_end(text, start);
+        struct text frame_text = text_slice(text, start, level.end);
         if (!frame_text.bytes_count) {
             level.notes |= STACK_NOTE_EMPTY_FRAME;
             continue;

@@ -3,10 +3,8 @@
 #ifndef GECKO_COLLAPSED_STACKS_H
 #define GECKO_COLLAPSED_STACKS_H
 
+#include "collapsed_dialect.h"
 #include "libconvert/profile/profile.h"
-
-/* The kinds of frames that are not inlined. An annotation, or the lack of one, tells them apart. */
-enum frame_kind { FRAME_USER, FRAME_KERNEL, FRAME_JIT, FRAME_WAKER, FRAME_SEPARATOR, FRAME_KIND_COUNT };
 
 /* Notes on a stack; bits. */
 enum stack_note {
@@ -17,17 +15,19 @@ enum stack_note {
 };
 
 struct collapsed_stacks {
-    struct profile *profile; /* borrowed */
+    struct profile *profile;       /* borrowed */
+    const struct dialect *dialect; /* borrowed */
     struct category_pair categories[FRAME_KIND_COUNT];
     bool has_category[FRAME_KIND_COUNT];
-    struct column named_frames; /* struct named_frame, by string_id */
+    struct strings frame_texts; /* the texts of frames */
+    struct column known_frames; /* struct known_frame, by string_id */
     struct column levels;       /* struct level: the frames of the previous stack */
     char *text;                 /* text of the previous stack */
     size_t text_bytes_count;
     size_t text_capacity_bytes;
 };
 
-void collapsed_stacks_init(struct collapsed_stacks *stacks, struct profile *profile);
+void collapsed_stacks_init(struct collapsed_stacks *stacks, struct profile *profile, const struct dialect *dialect);
 void collapsed_stacks_fini(struct collapsed_stacks *stacks);
 
 /* Returns the stack of that text, which it adds to the profile if it is new. Returns none if the text has no frame or

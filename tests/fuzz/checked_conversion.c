@@ -41,7 +41,7 @@ struct fuzz_choices fuzz_take_choices(struct text *input) {
     return (struct fuzz_choices){
         .options = {.perf_map_folder = "",
                     .weight = byte & 1 ? GECKO_CONVERT_WEIGHT_PERIOD : GECKO_CONVERT_WEIGHT_SAMPLES,
-                    .root = byte & 2 ? GECKO_CONVERT_ROOT_THREAD : GECKO_CONVERT_ROOT_FRAME},
+                    .root = byte & 2 ? GECKO_CONVERT_ROOT_THREAD : GECKO_CONVERT_ROOT_AUTO},
         .step_bytes = 1 + (byte >> 2),
     };
 }

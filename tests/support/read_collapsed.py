@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Reads collapsed stacks independently of the converter and prints what a profile of them must contain.
 
-usage: read_collapsed.py [--root=frame|thread] FILE
+usage: read_collapsed.py [--root=auto|frame|thread] FILE
 
 The answer is JSON: {"threads": [{"name", "pid", "tid", "samples", "weightSum", "functions": {name: [self, total]}}]}.
 self is the sum of the weights of the samples whose last frame is the function, total that of the samples that have
@@ -10,6 +10,7 @@ it anywhere. Nothing here is shared with the converter: it is written from the d
 import codecs
 import json
 import re
+import subprocess
 import sys
 from decimal import Decimal, getcontext
 
@@ -18,8 +19,29 @@ DIGITS_MAX = 18
 LIMIT = 36
 START_BYTES = 64 * 1024
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\Z", re.ASCII)
-ANNOTATION = re.compile(r"(?s)(.+)_\[[kijw]\]\Z")
+ANNOTATION = re.compile(r"(?s)(.+?)(_\[[kijw01]\]| \[inlined\])\Z")
 THREAD = re.compile(r"(?s)(.+)-(\d{1,10}|\?)(?:/(\d{1,10}))?\Z", re.ASCII)
+
+# A semicolon that belongs to a Java name.
+JAVA_TYPE = r"\[*(?:[BCDFIJSVZ]|L[^;()\s]+;)"
+JAVA = re.compile(rf"\[*L[^;()]+;(?=::|\.)|\((?:{JAVA_TYPE})+\)(?:{JAVA_TYPE}(?=;|\Z|_\[))?|\(\){JAVA_TYPE}(?=;|\Z|_\[)")
+
+# How profilers write the frames that they know a place of; the group is the name.
+FRAMES = {
+    "async": None,
+    "py-spy": re.compile(r"(?s)(.+?) \((?:.*:\d+|.*\.so[.\d]*|.*\.pyx?|<.*>)\)\Z"),
+    "austin": re.compile(r"(?s).*[./\\<].*:([^:]+):\d+\Z"),
+    "rbspy": re.compile(r"(?s)(.+?) - .+:\d+\Z"),
+}
+
+# How they write threads; with the semicolon that follows.
+MARKS = {
+    "async": re.compile(r"\[(?P<name>.*?) ?tid=(?P<tid>\d+)\](?:;|\Z)"),
+    "py-spy": re.compile(r'(?:process \d+:".*?"(?:;|\Z)(?=process))*(?:process (?P<pid>\d+):".*?"(?:;|\Z))?'
+                         r"(?:thread \((?:(?P<tid>\d+)|0x\w+)\)(?:: (?P<name>[^;]*))?(?:;|\Z))?"),
+    "austin": re.compile(r"P(?P<pid>\d+);T(?:\d+:)?(?:(?P<tid>\d+)|(?P<name>0x\w+))(?:;|\Z)"),
+    "rbspy": None,
+}
 
 codecs.register_error("each", lambda error: ("\ufffd" * (error.end - error.start), error.end))
 
@@ -75,9 +97,36 @@ def count_columns(data):
     return 2 if two > one else 1
 
 
+def split_frames(stack):
+    """Splits at semicolons that are not within a Java name."""
+    hidden = JAVA.sub(lambda match: match.group().replace(";", "\0"), stack)
+    return [frame.replace("\0", ";") for frame in hidden.split(";")]
+
+
+def take_mark(dialect, stack):
+    """Returns the match of a thread's mark at the start of the stack, or None."""
+    match = MARKS[dialect].match(stack) if dialect and MARKS[dialect] else None
+    return match if match and match.end() else None
+
+
+def choose_dialect(stacks):
+    """Returns the dialect of most stacks, and whether they name threads."""
+    for dialect, frame in FRAMES.items():
+        marked = sum(bool(take_mark(dialect, stack)) for stack in stacks)
+        own = 0
+        for stack in stacks:
+            frames = split_frames(stack)
+            shaped = sum(bool(frame and frame.match(text)) for text in frames)
+            own += bool(take_mark(dialect, stack)) or shaped * 2 > len(frames)
+        if own and own * 4 >= len(stacks) * 3:
+            return dialect, marked and marked * 4 >= len(stacks) * 3
+    return None, False
+
+
 class Threads:
     def __init__(self):
         self.by_text = {}
+        self.by_ids = {}
         self.uses = {}
         self.invented = 0
 
@@ -86,27 +135,56 @@ class Threads:
             self.by_text[text] = self.make(text)
         return self.by_text[text]
 
+    def find_marked(self, match):
+        text, groups = match.group(), match.groupdict()
+        pid, tid, name = groups.get("pid"), groups.get("tid"), groups.get("name")
+        if not tid and "thread (" not in text and "T0x" not in text:
+            tid = pid
+        if not tid:
+            return self.by_text.setdefault(text.rstrip(";"), None) or self.add(text.rstrip(";"), pid or "?", None, name)
+        if (pid or "?", tid) not in self.by_ids:
+            self.by_ids[pid or "?", tid] = self.add(text, pid or "?", tid, name)
+        thread = self.by_ids[pid or "?", tid]
+        thread["name"] = name if name and thread["name"] == f"thread {tid}" else thread["name"]
+        return thread
+
     def make(self, text):
         match = THREAD.match(text)
         name, pid, tid = match.groups() if match else (text, "?", None)
         if tid is None and pid != "?":
             tid = pid
+        return self.add(text, pid, tid, name)
+
+    def add(self, text, pid, tid, name):
         if tid is None:
             self.invented += 1
             tid = str(self.invented)
         pid, tid = pid if pid == "?" else str(int(pid)), str(int(tid))
         use = self.uses[pid, tid] = self.uses.get((pid, tid), 0) + 1
-        return make_thread(name, "unknown pid" if pid == "?" else pid, tid if use == 1 else f"{tid}.{use}")
+        self.by_text[text] = make_thread(name, "unknown pid" if pid == "?" else pid, tid if use == 1 else f"{tid}.{use}")
+        return self.by_text[text]
 
 
 def make_thread(name, pid, tid):
     return {"name": name or f"thread {tid}", "pid": pid, "tid": tid, "samples": 0, "weightSum": 0, "functions": {}}
 
 
-def add_sample(thread, frames, weight):
+def name_of(dialect, frame):
+    match = FRAMES[dialect].match(frame) if dialect and FRAMES[dialect] else None
+    return match.group(1) if match else demangled(ANNOTATION.sub(r"\1", frame))
+
+
+def demangled(name):
+    if not name.startswith(("_Z", "_R", "__Z", "__R")):
+        return name
+    filtered = subprocess.run(["c++filt", "--", name], capture_output=True, text=True, check=True).stdout.rstrip("\n")
+    return re.sub(r"::h[0-9a-f]{16}\Z|\[[0-9a-f]+\]", "", filtered)
+
+
+def add_sample(thread, dialect, frames, weight):
     thread["samples"] += 1
     thread["weightSum"] += weight
-    names = [ANNOTATION.sub(r"\1", frame) for frame in frames if frame]
+    names = [name_of(dialect, frame) for frame in frames if frame]
     for name in dict.fromkeys(names):
         sums = thread["functions"].setdefault(name, [0, 0])
         sums[0] += weight if name == names[-1] else 0
@@ -123,21 +201,23 @@ def read(arguments):
     """Returns the answer as text."""
     options = [argument for argument in arguments if argument.startswith("--")]
     paths = [argument for argument in arguments if not argument.startswith("--")]
-    if len(paths) != 1 or not set(options) <= {"--root=frame", "--root=thread"}:
+    if len(paths) != 1 or not set(options) <= {f"--root={root}" for root in ("auto", "frame", "thread")}:
         sys.exit(__doc__)
     with open(paths[0], "rb") as file:
         data = file.read()
     columns = count_columns(data)
+    lines = [parsed for parsed in (parse_line(line, columns) for line in read_lines(data)) if parsed]
+    dialect, has_marks = choose_dialect([stack for stack, _ in lines[:100]])
+    root = options[-1].partition("=")[2] if options else "auto"
+    is_whole = root == "frame" or (root == "auto" and not has_marks)
     threads = Threads()
-    if "--root=thread" not in options:
+    if is_whole:
         whole = threads.by_text[None] = make_thread("all stacks", "0", "0")
-    for line in read_lines(data):
-        parsed = parse_line(line, columns)
-        if not parsed:
-            continue
-        frames, numbers = parsed[0].split(";"), parsed[1]
-        thread = whole if "--root=thread" not in options else threads.find(frames.pop(0))
-        add_sample(thread, frames, numbers[-1] - (numbers[0] if columns == 2 else 0))
+    for stack, numbers in lines:
+        mark = None if is_whole else take_mark(dialect, stack)
+        frames = split_frames(stack[mark.end():] if mark else stack)
+        thread = whole if is_whole else threads.find_marked(mark) if mark else threads.find(frames.pop(0))
+        add_sample(thread, dialect, frames, numbers[-1] - (numbers[0] if columns == 2 else 0))
     return json.dumps({"threads": list(threads.by_text.values())}, default=plain_number, ensure_ascii=False, indent=1)
 
 

@@ -48,7 +48,7 @@ static void test_defaults(void **state) {
     assert_null(options.convert.product);
     assert_null(options.report_path);
     assert_int_equal(options.convert.weight, GECKO_CONVERT_WEIGHT_SAMPLES);
-    assert_int_equal(options.convert.root, GECKO_CONVERT_ROOT_FRAME);
+    assert_int_equal(options.convert.root, GECKO_CONVERT_ROOT_AUTO);
     assert_int_equal(options.convert.symbols, GECKO_CONVERT_SYMBOLS_AUTO);
     assert_int_equal(options.convert.debug_dir_count, 0);
     assert_int_equal(options.progress, PROGRESS_AUTO);
@@ -231,7 +231,7 @@ static void test_refusals(void **state) {
         {{"in", "-fxml", NULL}, "--format: 'xml' is not one of: processed, gecko"},
         {{"in", "--from=perf", NULL}, "--from: 'perf' is not one of: perf-data, perf-script, collapsed, recorder"},
         {{"in", "--weight=periods", NULL}, "--weight: 'periods' is not one of: samples, period"},
-        {{"in", "--root=x", NULL}, "--root: 'x' is not one of: frame, thread"},
+        {{"in", "--root=x", NULL}, "--root: 'x' is not one of: auto, thread, frame"},
         {{"in", "--symbols=x", NULL}, "--symbols: 'x' is not one of: auto, none, always"},
         {{"in", "--sources=x", NULL}, "--sources: 'x' is not one of: none, embed"},
         {{"in", "--source-dir=d", NULL},
@@ -336,7 +336,7 @@ static void test_help_names_every_option_in_80_columns(void **state) {
                                         "--format processed|gecko",
                                         "--from perf-data|perf-script|collapsed|recorder",
                                         "--weight samples|period",
-                                        "--root frame|thread",
+                                        "--root auto|thread|frame",
                                         "--symbols auto|none|always",
                                         "--debug-dir DIR",
                                         "--sysroot DIR",

@@ -1,0 +1,342 @@
+#include "collapsed_dialect.h"
+
+#include "collapsed_line.h"
+#include "libconvert/base/cursor.h"
+#include "libconvert/profile/threads.h"
+
+static size_t find_text(struct text text, struct text part) {
+    const char *found = text.bytes_count ? memmem(text.bytes, text.bytes_count, part.bytes, part.bytes_count) : NULL;
+    return found ? (size_t)(found - text.bytes) : text.bytes_count;
+}
+
+/* Takes a semicolon off the text, which may also be at its end. */
+static bool take_frame_end(struct text *text) { return !text->bytes_count || cursor_take(text, TEXT(";")); }
+
+/* ---- Where frames end. ---- */
+
+/* Takes one type of a signature in the Java virtual machine: "I", "[J", "Ljava/lang/String;". A class without its
+ * semicolon is a type if the text ends there. */
+static bool take_java_type(struct text *text) {
+    while (cursor_take(text, TEXT("["))) continue;
+    if (!text->bytes_count || !strchr("BCDFIJSVZL", text->bytes[0])) return false;
+    bool is_class = text->bytes[0] == 'L';
+    *text = text_from(*text, is_class ? text_find(*text, ';') : 1);
+    cursor_take(text, TEXT(";"));
+    return true;
+}
+
+/* Returns whether the semicolon at `end` belongs to a Java name that begins at `start`: "Lcom/List;::get",
+ * "List.add(Ljava/lang/Object;)Z", "List.get(I)Ljava/lang/Object;". */
+static bool is_within_java_name(struct text text, size_t start, size_t end) {
+    struct text frame = text_slice(text, start, end), after = text_from(text, end + 1);
+    bool is_class = text_starts_with(frame, TEXT("L")) || text_starts_with(frame, TEXT("["));
+    if (is_class && (text_starts_with(after, TEXT("::")) || text_starts_with(after, TEXT(".")))) return true;
+    size_t open = text_find_last(frame, '(');
+    if (open == frame.bytes_count) return false;
+    struct text types = text_from(frame, open + 1);
+    bool has_types = types.bytes_count > 0;
+    while (types.bytes_count && types.bytes[0] != ')')
+        if (!take_java_type(&types)) return false;
+    if (!types.bytes_count) return has_types;
+    types = text_from(types, 1);
+    bool returns_class =
+        find_text(types, TEXT("L")) < types.bytes_count && take_java_type(&types) && !types.bytes_count;
+    bool is_end = !after.bytes_count || after.bytes[0] == ';' || text_starts_with(after, TEXT("_["));
+    return returns_class && is_end;
+}
+
+size_t dialect_frame_end(struct text text, size_t start) {
+    size_t end = start;
+    do {
+        struct text rest = text_from(text, end);
+        end += text_find(rest, ';');
+        if (end == text.bytes_count || !is_within_java_name(text, start, end)) return end;
+    } while (++end < text.bytes_count);
+    return end;
+}
+
+/* ---- Frames. ---- */
+
+/* Marks at the end of a name, by stackcollapse-perf.pl, stackcollapse-bpftrace.pl, the tools of bcc and async-profiler.
+ */
+static const struct {
+    struct text mark;
+    enum frame_kind kind;
+    bool is_inlined;
+} MARKS[] = {
+    {TEXT("_[k]"), FRAME_KERNEL, false},      {TEXT("_[j]"), FRAME_JIT, false}, {TEXT("_[i]"), FRAME_USER, true},
+    {TEXT("_[0]"), FRAME_INTERPRETED, false}, {TEXT("_[1]"), FRAME_C1, false},  {TEXT("_[w]"), FRAME_WAKER, false},
+    {TEXT(" [inlined]"), FRAME_USER, true},
+};
+
+static void parse_marked_name(struct text text, struct collapsed_frame *frame) {
+    frame->name = text;
+    for (size_t i = 0; i < sizeof MARKS / sizeof *MARKS; i++) {
+        struct text mark = MARKS[i].mark;
+        if (text.bytes_count <= mark.bytes_count || !text_ends_with(text, mark)) continue;
+        frame->name = text_slice(text, 0, text.bytes_count - mark.bytes_count);
+        frame->kind = MARKS[i].kind;
+        frame->is_inlined = MARKS[i].is_inlined;
+        return;
+    }
+    /* Tools write these between the stacks of the program and the kernel, and of a sleeper and its waker. */
+    if (text_equal(text, TEXT("-")) || text_equal(text, TEXT("--"))) frame->kind = FRAME_SEPARATOR;
+}
+
+/* Takes ":12" off the end. */
+static bool take_line(struct text *text, uint32_t *line) {
+    if (!text->bytes_count || !cursor_is_digit(text->bytes[text->bytes_count - 1])) return false;
+    size_t colon = text_find_last(*text, ':');
+    int64_t number;
+    if (colon == text->bytes_count || !cursor_parse_id(text_from(*text, colon + 1), &number) || number < 0)
+        return false;
+    text->bytes_count = colon;
+    *line = (uint32_t)number;
+    return true;
+}
+
+static bool has_ending(struct text path, const struct text *endings, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (text_ends_with(path, endings[i])) return true;
+    return false;
+}
+#define HAS_ENDING(path, endings) has_ending(path, endings, sizeof(endings) / sizeof *(endings))
+
+static bool is_library(struct text path) {
+    static const struct text endings[] = {TEXT(".so"), TEXT(".dylib"), TEXT(".dll"), TEXT(".pyd")};
+    struct text name = text_base_name(path);
+    return HAS_ENDING(name, endings) || find_text(name, TEXT(".so.")) < name.bytes_count;
+}
+
+/* Sets where the frame's code is. Code of other languages than the script's is machine code. */
+static void set_place(struct collapsed_frame *frame, struct text path, uint32_t line, enum frame_kind script) {
+    static const struct text native[] = {TEXT(".c"),   TEXT(".cc"), TEXT(".cpp"), TEXT(".cxx"), TEXT(".h"),
+                                         TEXT(".hpp"), TEXT(".rs"), TEXT(".pyx"), TEXT(".go"),  TEXT(".S")};
+    if (is_library(path)) {
+        frame->library = text_base_name(path);
+        return;
+    }
+    frame->file = path;
+    frame->line = line;
+    frame->kind = HAS_ENDING(path, native) ? FRAME_USER : script;
+}
+
+/* Returns where the last group of parentheses opens, if it ends the text and follows a blank; otherwise the length. */
+static size_t find_group(struct text text) {
+    size_t depth = 0;
+    for (size_t i = text_ends_with(text, TEXT(")")) ? text.bytes_count : 0; i > 1; i--) {
+        depth += text.bytes[i - 1] == ')';
+        if (text.bytes[i - 1] == '(' && --depth == 0) return text.bytes[i - 2] == ' ' ? i - 1 : text.bytes_count;
+    }
+    return text.bytes_count;
+}
+
+/* py-spy: "name (file.py:12)", "name (file.py)" and "name (library.so)". */
+static bool parse_py_spy_frame(struct text text, struct collapsed_frame *frame) {
+    static const struct text certain[] = {TEXT(".py"), TEXT(".pyx"), TEXT(">")};
+    size_t open = find_group(text);
+    if (open == text.bytes_count) return false;
+    struct text place = text_slice(text, open + 1, text.bytes_count - 1);
+    uint32_t line = 0;
+    bool is_place = take_line(&place, &line) || is_library(place) || HAS_ENDING(place, certain);
+    if (!is_place || !place.bytes_count) return false;
+    frame->name = text_slice(text, 0, open - 1);
+    set_place(frame, place, line, FRAME_PYTHON);
+    return frame->name.bytes_count > 0;
+}
+
+/* austin: "path/file.py:name:12". */
+static bool parse_austin_frame(struct text text, struct collapsed_frame *frame) {
+    uint32_t line;
+    if (!take_line(&text, &line)) return false;
+    size_t colon = text_find_last(text, ':');
+    struct text path = text_slice(text, 0, colon);
+    bool is_path = text_starts_with(path, TEXT("<")) || text_find(path, '.') < path.bytes_count ||
+                   text_find(path, '/') < path.bytes_count || text_find(path, '\\') < path.bytes_count;
+    if (!is_path || colon + 1 >= text.bytes_count) return false;
+    frame->name = text_from(text, colon + 1);
+    set_place(frame, path, line, FRAME_PYTHON);
+    return true;
+}
+
+/* rbspy: "name - path/file.rb:12". */
+static bool parse_rbspy_frame(struct text text, struct collapsed_frame *frame) {
+    static const struct text dash = TEXT(" - ");
+    uint32_t line;
+    if (!take_line(&text, &line)) return false;
+    size_t at = find_text(text, dash);
+    struct text path = text_from(text, at + dash.bytes_count);
+    if (at == 0 || !path.bytes_count) return false;
+    frame->name = text_slice(text, 0, at);
+    bool is_known = !text_equal(path, TEXT("(unknown)")) && !text_equal(path, TEXT("unknown"));
+    if (is_known) set_place(frame, path, line, FRAME_RUBY);
+    return true;
+}
+
+/* ---- Threads. ---- */
+
+#define NO_THREAD ((struct collapsed_thread){.pid = PID_UNKNOWN, .parent_pid = PID_UNKNOWN, .tid = PID_UNKNOWN})
+
+/* Takes an id of at least 0. */
+static bool take_plain_id(struct text *text, int64_t *id) {
+    return text->bytes_count && cursor_is_digit(text->bytes[0]) && cursor_take_id(text, id);
+}
+
+/* Leaves *id as it is if the text is something else. */
+static bool parse_plain_id(struct text text, int64_t *id) {
+    int64_t number;
+    if (!take_plain_id(&text, &number) || text.bytes_count) return false;
+    *id = number;
+    return true;
+}
+
+void dialect_parse_comm(struct text text, struct collapsed_thread *thread) {
+    struct collapsed_thread parts = NO_THREAD;
+    struct text ids = text;
+    *thread = NO_THREAD;
+    thread->name = text;
+    size_t slash = text_find_last(text, '/');
+    if (slash < text.bytes_count && parse_plain_id(text_from(text, slash + 1), &parts.tid))
+        ids = text_slice(text, 0, slash);
+    size_t dash = text_find_last(ids, '-');
+    if (dash == 0 || dash == ids.bytes_count) return;
+    struct text pid = text_from(ids, dash + 1);
+    if (!parse_plain_id(pid, &parts.pid) && !text_equal(pid, TEXT("?"))) return;
+    parts.name = text_slice(ids, 0, dash);
+    if (parts.tid == PID_UNKNOWN) parts.tid = parts.pid;
+    *thread = parts;
+}
+
+/* async-profiler: "[main tid=100]" or "[tid=100]". The name may contain semicolons. */
+static bool take_async_profiler_thread(struct text *stack, struct collapsed_thread *thread) {
+    static const struct text mark = TEXT("tid=");
+    if (!cursor_take(stack, TEXT("["))) return false;
+    size_t at = find_text(*stack, mark);
+    thread->name = text_trim_end(text_slice(*stack, 0, at));
+    *stack = text_from(*stack, at + mark.bytes_count);
+    return take_plain_id(stack, &thread->tid) && cursor_take(stack, TEXT("]")) && take_frame_end(stack);
+}
+
+/* Takes one of py-spy's processes: process 123:"python prog.py". The command may contain semicolons. */
+static bool take_py_spy_process(struct text *stack, int64_t *pid, struct text *command) {
+    struct text rest = *stack;
+    if (!cursor_take(&rest, TEXT("process ")) || !take_plain_id(&rest, pid) || !cursor_take(&rest, TEXT(":\"")))
+        return false;
+    size_t end = find_text(rest, TEXT("\";"));
+    if (end == rest.bytes_count && text_ends_with(rest, TEXT("\""))) end--;
+    *command = text_slice(rest, 0, end);
+    *stack = text_from(rest, end + 1);
+    return take_frame_end(stack);
+}
+
+/* py-spy: processes, each the parent of the next one, and "thread (123): name". */
+static bool take_py_spy_thread(struct text *stack, struct collapsed_thread *thread) {
+    bool has_process = false;
+    int64_t pid;
+    for (struct text command; take_py_spy_process(stack, &pid, &command); has_process = true) {
+        thread->parent_pid = thread->pid;
+        thread->parent_name = thread->process_name;
+        thread->pid = pid;
+        thread->process_name = command;
+    }
+    if (!cursor_take(stack, TEXT("thread ("))) {
+        thread->tid = thread->pid;
+        return has_process;
+    }
+    size_t end = text_find(*stack, ';');
+    struct text own = text_slice(*stack, 0, end);
+    *stack = text_from(*stack, end + 1);
+    size_t close = text_find(own, ')');
+    struct text id = text_slice(own, 0, close), name = text_from(own, close + 1);
+    bool has_id = parse_plain_id(id, &thread->tid);
+    /* Where the system's id is unknown, py-spy writes that of Python in hexadecimal. */
+    thread->name = cursor_take(&name, TEXT(": ")) ? name : has_id ? (struct text){0} : id;
+    return close < own.bytes_count;
+}
+
+/* austin: "P123;T0:456", where 0 is the interpreter, or "P123;T456". */
+static bool take_austin_thread(struct text *stack, struct collapsed_thread *thread) {
+    if (!cursor_take(stack, TEXT("P")) || !take_plain_id(stack, &thread->pid) || !cursor_take(stack, TEXT(";T")))
+        return false;
+    size_t end = text_find(*stack, ';');
+    struct text id = text_slice(*stack, 0, end);
+    *stack = text_from(*stack, end + 1);
+    size_t colon = text_find(id, ':');
+    if (colon < id.bytes_count) id = text_from(id, colon + 1);
+    if (!parse_plain_id(id, &thread->tid)) thread->name = id;
+    return id.bytes_count > 0;
+}
+
+/* ---- The choice. ---- */
+
+static const struct dialect plain;
+static const struct dialect DIALECTS[] = {
+    {NULL, take_async_profiler_thread},
+    {parse_py_spy_frame, take_py_spy_thread},
+    {parse_austin_frame, take_austin_thread},
+    {parse_rbspy_frame, NULL},
+};
+/* So many stacks are enough to know the dialect. */
+enum { DIALECT_COUNT = sizeof DIALECTS / sizeof *DIALECTS, CHOICE_STACKS_MAX = 100 };
+
+static bool has_thread(const struct dialect *dialect, struct text stack) {
+    struct collapsed_thread thread = NO_THREAD;
+    return dialect->take_thread && dialect->take_thread(&stack, &thread);
+}
+
+/* What the stacks in the start of a trace have of a dialect. */
+struct votes {
+    size_t own_frame_count; /* in the current stack: frames that are shaped like the dialect's */
+    size_t thread_count;
+    size_t stack_count; /* stacks of which the thread or most frames are the dialect's */
+};
+
+static void count_frames(struct text stack, size_t *frame_count, struct votes votes[DIALECT_COUNT]) {
+    for (size_t i = 0; i < DIALECT_COUNT; i++) votes[i].own_frame_count = 0;
+    *frame_count = 0;
+    for (size_t start = 0, end; start < stack.bytes_count; start = end + 1, ++*frame_count) {
+        end = dialect_frame_end(stack, start);
+        struct text text = text_slice(stack, start, end);
+        struct collapsed_frame frame;
+        for (size_t i = 0; i < DIALECT_COUNT && text.bytes_count; i++)
+            votes[i].own_frame_count += DIALECTS[i].parse_frame && DIALECTS[i].parse_frame(text, &frame);
+    }
+}
+
+static bool is_most(size_t part, size_t whole) { return part * 4 >= whole * 3 && part > 0; }
+
+struct dialect_choice dialect_choose(struct text start, bool is_whole, bool is_difference) {
+    struct votes votes[DIALECT_COUNT] = {0};
+    size_t stack_count = 0, frame_count;
+    struct text text;
+    struct collapsed_line line;
+    while (stack_count < CHOICE_STACKS_MAX && collapsed_line_take(&start, is_whole, &text)) {
+        if (collapsed_line_parse(text, is_difference, &line) != COLLAPSED_STACK) continue;
+        stack_count++;
+        count_frames(line.stack, &frame_count, votes);
+        for (size_t i = 0; i < DIALECT_COUNT; i++) {
+            bool is_thread = has_thread(&DIALECTS[i], line.stack);
+            votes[i].thread_count += is_thread;
+            votes[i].stack_count += is_thread || votes[i].own_frame_count * 2 > frame_count;
+        }
+    }
+    for (size_t i = 0; i < DIALECT_COUNT; i++)
+        if (is_most(votes[i].stack_count, stack_count))
+            return (struct dialect_choice){&DIALECTS[i], is_most(votes[i].thread_count, stack_count)};
+    return (struct dialect_choice){&plain, false};
+}
+
+void dialect_parse_frame(const struct dialect *dialect, struct text text, struct collapsed_frame *frame) {
+    *frame = (struct collapsed_frame){0};
+    if (dialect->parse_frame && dialect->parse_frame(text, frame)) return;
+    *frame = (struct collapsed_frame){0};
+    parse_marked_name(text, frame);
+}
+
+bool dialect_take_thread(const struct dialect *dialect, struct text *stack, struct collapsed_thread *thread) {
+    struct text rest = *stack;
+    *thread = NO_THREAD;
+    if (!dialect->take_thread || !dialect->take_thread(&rest, thread)) return false;
+    *stack = rest;
+    return true;
+}

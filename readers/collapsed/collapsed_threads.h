@@ -1,0 +1,33 @@
+/* The threads and processes that stacks belong to. */
+#ifndef GECKO_COLLAPSED_THREADS_H
+#define GECKO_COLLAPSED_THREADS_H
+
+#include "collapsed_dialect.h"
+#include "libconvert/profile/profile.h"
+
+/* A thread costs memory even with one sample, so the number of threads is bounded. */
+enum { COLLAPSED_THREAD_COUNT_MAX = 65536 };
+
+struct collapsed_threads {
+    struct profile *profile;       /* borrowed */
+    const struct dialect *dialect; /* borrowed */
+    struct strings texts;          /* what names threads */
+    struct column threads;         /* thread_id for each text, up to the limit */
+    thread_id others;              /* for all texts beyond the limit; none: there are none */
+    struct row_table pids;         /* int64_t; the row numbers equal the profile's process_ids */
+    struct row_table keys;         /* struct thread_key */
+    struct column last_threads;    /* thread_id for each key: the last thread with it */
+    int64_t invented_tid;          /* the last tid given to a thread without one */
+};
+
+void collapsed_threads_init(struct collapsed_threads *threads, struct profile *profile, const struct dialect *dialect);
+void collapsed_threads_fini(struct collapsed_threads *threads);
+
+/* Adds the only thread, which has all stacks. */
+void collapsed_threads_add_whole(struct collapsed_threads *threads);
+
+/* Takes what names the thread off the stack and returns the thread. Beyond the limit, leaves it on the stack, returns
+ * one thread for all, and sets *is_beyond. Returns none if memory ran out (latched). */
+thread_id collapsed_threads_take(struct collapsed_threads *threads, struct text *stack, bool *is_beyond);
+
+#endif
