@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libconvert/base/text.h"
+#include "libconvert/base/decimal.h"
 
 enum { OPTION_NAME_BYTES_MAX = 16 };
 
@@ -82,6 +82,28 @@ static bool parse_size(const char *value, uint64_t *bytes) {
     return number && !next[unit != NULL];
 }
 
+bool arguments_parse_time(struct text text, int64_t *time_ns) {
+    static const struct {
+        struct text name;
+        uint32_t digits; /* a nanosecond is 10^-digits of the unit */
+    } units[] = {{TEXT("ns"), 0}, {TEXT("us"), 3}, {TEXT("ms"), 6}, {TEXT("s"), 9}};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (!text_ends_with(text, units[i].name)) continue;
+        struct decimal number;
+        bool is_rounded = false;
+        struct text digits = text_slice(text, 0, text.bytes_count - units[i].name.bytes_count);
+        return decimal_parse(digits, &number, &is_rounded) && !is_rounded && number.scale <= units[i].digits &&
+               decimal_rescale(number, units[i].digits, time_ns);
+    }
+    return false;
+}
+
+static void store_time(int64_t *target, const struct option *option, const char *value, struct failure *failure) {
+    if (arguments_parse_time(text_of(value), target) && *target > 0) return;
+    failure_set(failure, FAILURE_USAGE, "--%s: '%s' is not a time above 0 such as 10ms, 1.5s, 300us or 50ns",
+                option->name, value);
+}
+
 static void store_size(uint64_t *target, const struct option *option, const char *value, struct failure *failure) {
     if (!parse_size(value, target))
         failure_set(failure, FAILURE_USAGE, "--%s: '%s' is neither a size such as 512M or 4G nor unlimited",
@@ -114,6 +136,9 @@ static void store(struct argument_reader *reader, const struct option *option, c
             break;
         case OPTION_SIZE:
             store_size(target, option, value, reader->failure);
+            break;
+        case OPTION_TIME:
+            store_time(target, option, value, reader->failure);
             break;
         case OPTION_LIST:
             add_to_list(target, value, reader->failure);

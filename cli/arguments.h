@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "libconvert/base/failure.h"
+#include "libconvert/base/text.h"
 
 enum option_kind {
     OPTION_FLAG,   /* takes no value; the target is a bool */
@@ -13,6 +14,7 @@ enum option_kind {
     OPTION_NUMBER, /* the value is from number_min to number_max; the target is an unsigned */
     OPTION_SIZE,   /* a number of bytes, optionally followed by K, M, G or T; "unlimited" is UINT64_MAX; the target is a
                       uint64_t */
+    OPTION_TIME,   /* a time above 0 with its unit: s, ms, us or ns; the target is an int64_t, in nanoseconds */
     OPTION_LIST,   /* the target is a struct options_list, to which each use adds */
     OPTION_CHOICE, /* the value is one of the choices; the target is an unsigned, set to the number of the choice */
     OPTION_NAME,   /* the value is one of the choices; the target is a const char *, set to the name of the choice */
@@ -56,6 +58,9 @@ struct option_table {
  * FAILURE_USAGE or FAILURE_MEMORY. */
 void arguments_read(const struct option_table *table, unsigned command, void *values, int argument_count,
                     char *const *arguments, struct failure *failure);
+
+/* Parses a time with its unit, such as "1.5s" or "-20ms". Returns false if the text is not a time. */
+bool arguments_parse_time(struct text text, int64_t *time_ns);
 
 /* Prints the part of --help that describes the options of the command, a bit. */
 void arguments_print_help(const struct option_table *table, unsigned command, FILE *stream);

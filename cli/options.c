@@ -14,6 +14,7 @@
 
 CHOICES(weight_name, enum gecko_convert_weight, "samples", "period")
 CHOICES(root_name, enum gecko_convert_root, "auto", "thread", "frame")
+CHOICES(weight_unit_name, enum gecko_convert_weight_unit, "auto", "samples", "ns", "us", "ms", "bytes")
 CHOICES(symbols_name, enum gecko_convert_symbols, "auto", "none", "always")
 CHOICES(samples_name, enum gecko_convert_samples, "auto", "perf", "recorder")
 CHOICES(sources_name, enum gecko_convert_sources, "none", "embed")
@@ -62,6 +63,14 @@ static const struct option known_options[] = {
      .help = "what the first frame of a collapsed stack is: a thread, a frame, or\n"
              "a thread where async-profiler, py-spy or austin mark one (auto, the\n"
              "default)"},
+    {OPTION("weight-unit", CONVERT | VIEW, OPTION_CHOICE, convert.weight_unit), .choices = weight_unit_name,
+     .json_key = "weight_unit",
+     .help = "what the counts of collapsed stacks count (default: auto, which is\n"
+             "samples unless austin's header says something else)"},
+    {OPTION("interval", CONVERT | VIEW, OPTION_TIME, convert.sample_interval_ns), .value_name = "TIME",
+     .json_key = "interval_ns",
+     .help = "of collapsed stacks: the time between two samples of a thread, such\n"
+             "as 10ms (default: unknown)"},
     {OPTION("symbols", CONVERT | VIEW, OPTION_CHOICE, convert.symbols), .choices = symbols_name, .json_key = "symbols",
      .help = "look up functions, inlined functions, files and lines in the libraries\n"
              "on this machine: for addresses without a function in the trace or with\n"

@@ -2,25 +2,8 @@
 
 #include <stdlib.h>
 
-#include "libconvert/base/decimal.h"
+#include "arguments.h"
 #include "libconvert/base/text.h"
-
-/* Parses a time with its unit, such as "1.5s". Returns false if the text is not a time. */
-static bool parse_offset(struct text text, int64_t *offset_ns) {
-    static const struct {
-        struct text name;
-        uint32_t digits; /* a nanosecond is 10^-digits of the unit */
-    } units[] = {{TEXT("ns"), 0}, {TEXT("us"), 3}, {TEXT("ms"), 6}, {TEXT("s"), 9}};
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        if (!text_ends_with(text, units[i].name)) continue;
-        struct decimal number;
-        bool is_rounded = false;
-        struct text digits = text_slice(text, 0, text.bytes_count - units[i].name.bytes_count);
-        return decimal_parse(digits, &number, &is_rounded) && !is_rounded && number.scale <= units[i].digits &&
-               decimal_rescale(number, units[i].digits, offset_ns);
-    }
-    return false;
-}
 
 /* Parses "FILE=OFFSET" for the input of that name. */
 static void parse_alignment(struct options *options, const char *argument, struct failure *failure) {
@@ -30,7 +13,7 @@ static void parse_alignment(struct options *options, const char *argument, struc
     offset = text_from(offset, 1);
     if (text_equal(offset, TEXT("monotonic"))) {
         alignment.kind = GECKO_CONVERT_ALIGN_MONOTONIC;
-    } else if (!parse_offset(offset, &alignment.offset_ns)) {
+    } else if (!arguments_parse_time(offset, &alignment.offset_ns)) {
         failure_set(failure, FAILURE_USAGE,
                     "--align %s: FILE=OFFSET is needed, and the offset is a time such as 1.5s, -20ms or 300us, or "
                     "monotonic",

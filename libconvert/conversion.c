@@ -398,7 +398,8 @@ const struct gecko_convert_result conversion_no_result = {.struct_bytes = sizeof
                                                           .input_title = "",
                                                           .wrapping = "",
                                                           .output_format = "",
-                                                          .output_title = ""};
+                                                          .output_title = "",
+                                                          .weight_unit = ""};
 
 enum gecko_convert_status conversion_run(const struct gecko_convert_options *options,
                                          const struct conversion_ends *ends, struct gecko_convert_result *result,

@@ -65,6 +65,16 @@ enum gecko_convert_root {
     GECKO_CONVERT_ROOT_FRAME = 2   /* a frame like any other; all stacks belong to one thread */
 };
 
+/* What the counts of collapsed stacks count. */
+enum gecko_convert_weight_unit {
+    GECKO_CONVERT_UNIT_AUTO = 0, /* what the header of austin says; otherwise samples */
+    GECKO_CONVERT_UNIT_SAMPLES = 1,
+    GECKO_CONVERT_UNIT_NS = 2,
+    GECKO_CONVERT_UNIT_US = 3,
+    GECKO_CONVERT_UNIT_MS = 4,
+    GECKO_CONVERT_UNIT_BYTES = 5
+};
+
 /* Which addresses are looked up in the symbols and debug information of their libraries.
  *
  * A child process looks them up, so that a damaged library or a failed allocation in libdw cannot crash the caller. The
@@ -204,6 +214,11 @@ struct gecko_convert_options {
     /* The number of threads that work on the conversion, which decides how long it takes and not what it writes. A
      * small input needs only the calling thread. 0: one for each processor that the process may use. */
     unsigned job_count;
+
+    /* Of collapsed stacks. The interval is the time between two samples of a thread, above 0. With a unit of time or an
+     * interval, the profile has times: each stack takes as long as its count says. 0: unknown. */
+    enum gecko_convert_weight_unit weight_unit;
+    int64_t sample_interval_ns;
 };
 
 /* What is counted. */
@@ -308,6 +323,11 @@ struct gecko_convert_result {
     const struct gecko_convert_missing_names *missing_names;
     size_t missing_name_count;
     uint64_t stack_sample_count; /* samples with a stack */
+
+    /* The sum of the absolute weights of all samples, and what a weight counts: "samples", "ms", "bytes" or an event.
+     * The unit is empty if every sample weighs 1. It belongs to the result. */
+    double weight;
+    const char *weight_unit;
 };
 
 /* Converts. Sets every member of *result except struct_bytes, whatever they held, and returns its status. If

@@ -27,6 +27,8 @@ static void read_trace(struct input_loader *loader, struct input *input) {
     if (failure_is_set(loader->profile->failure)) return;
     struct debug_folders folders = debug_folders_of(loader->options);
     struct reader_options options = {.weight = loader->options->weight,
+                                     .weight_unit = loader->options->weight_unit,
+                                     .sample_interval_ns = loader->options->sample_interval_ns,
                                      .root = loader->options->root,
                                      .ignores_code_files = loader->options->symbols == GECKO_CONVERT_SYMBOLS_NONE,
                                      .debug_folders = &folders,

@@ -61,6 +61,8 @@ static void check_choices(const struct gecko_convert_options *options, struct fa
         failure_set(failure, FAILURE_USAGE, "no input format is named '%s'", options->from);
     if ((unsigned)options->weight > GECKO_CONVERT_WEIGHT_PERIOD || (unsigned)options->root > GECKO_CONVERT_ROOT_FRAME)
         failure_set(failure, FAILURE_USAGE, "weight or root has an unknown value");
+    if ((unsigned)options->weight_unit > GECKO_CONVERT_UNIT_BYTES || options->sample_interval_ns < 0)
+        failure_set(failure, FAILURE_USAGE, "weight_unit has an unknown value, or sample_interval_ns is negative");
     if ((unsigned)options->symbols > GECKO_CONVERT_SYMBOLS_ALWAYS)
         failure_set(failure, FAILURE_USAGE, "symbols has an unknown value");
     if ((unsigned)options->samples > GECKO_CONVERT_SAMPLES_RECORDER)

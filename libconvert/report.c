@@ -72,9 +72,18 @@ static void append_count(struct report_text *text, uint64_t count, const char *n
     report_append(text, "%" PRIu64 " %s%s", count, noun, count == 1 ? "" : plural_end);
 }
 
+/* Returns NULL if every sample weighs 1. */
+static const char *weight_unit_of(const struct gecko_convert_result *result) {
+    return result->weight_unit && *result->weight_unit ? result->weight_unit : NULL;
+}
+
 void report_append_contents(const struct gecko_convert_result *result, struct report_text *text) {
     const struct gecko_convert_counts *counts = &result->counts;
-    append_count(text, counts->samples, "sample", "s");
+    /* If weights count samples, a row is a stack that was sampled several times. */
+    const char *unit = weight_unit_of(result);
+    bool counts_samples = unit && strcmp(unit, "samples") == 0;
+    append_count(text, counts->samples, counts_samples ? "stack" : "sample", "s");
+    if (unit) report_append(text, " with %s%.12g %s", counts_samples ? "" : "a weight of ", result->weight, unit);
     if (counts->markers) {
         report_append(text, " and ");
         append_count(text, counts->markers, "marker", "s");
@@ -418,6 +427,16 @@ void report_write_error(struct json *json, const struct failure *failure) {
     json_object_end(json);
 }
 
+static void write_weight(struct json *json, const struct gecko_convert_result *result) {
+    if (!weight_unit_of(result)) return;
+    json_key(json, "weight");
+    json_object_begin(json);
+    json_key_string(json, "unit", result->weight_unit);
+    json_key(json, "sum");
+    json_double(json, result->weight);
+    json_object_end(json);
+}
+
 void report_json(const struct gecko_convert_options *options, const struct gecko_convert_result *result,
                  struct chunk_list *out) {
     enum { REPORT_VERSION = 1, NS_PER_MS = 1000000 };
@@ -433,6 +452,7 @@ void report_json(const struct gecko_convert_options *options, const struct gecko
     write_output(&json, options, result);
     json_key_count(&json, "milliseconds", result->duration_ns / NS_PER_MS);
     report_write_counts(&json, &result->counts);
+    write_weight(&json, result);
     report_write_missing_names(&json, result);
     report_write_ledger(&json, result);
     report_write_error(&json, &failure);

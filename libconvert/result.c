@@ -1,11 +1,13 @@
 #include "result.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "missing_names.h"
 
-static void count_contents(const struct profile *profile, struct gecko_convert_counts *counts) {
+static void count_contents(const struct profile *profile, struct gecko_convert_result *result) {
+    struct gecko_convert_counts *counts = &result->counts;
     const struct process *last_process = NULL;
     for (size_t i = 0; i < profile->thread_order.count; i++) {
         const thread_id *id = column_at(&profile->thread_order, i);
@@ -15,6 +17,8 @@ static void count_contents(const struct profile *profile, struct gecko_convert_c
         last_process = process;
         counts->threads++;
         counts->samples += samples_count(&thread->samples);
+        for (uint32_t j = 0; j < samples_count(&thread->samples); j++)
+            result->weight += fabs(profile_weight_of(profile, samples_at(&thread->samples, j)->weight));
         counts->markers += thread->markers.count;
     }
     counts->stacks = stack_table_count(&profile->stacks);
@@ -73,6 +77,10 @@ static struct text wrapping_of_first(const struct result_sources *sources) {
     return sources->loader_count ? sources->loaders[0].wrapping : TEXT("");
 }
 
+static struct text weight_unit_of(const struct profile *profile) {
+    return profile->meta.weight_type == WEIGHT_ONE ? TEXT("") : profile_weight_unit(&profile->meta);
+}
+
 static void copy_missing_names(struct gecko_convert_result *result, const struct missing_names *missing,
                                struct gecko_convert_missing_names *rows, char **next) {
     for (size_t i = 0; i < missing->rows.count; i++) {
@@ -89,7 +97,8 @@ static bool copy_ledger(struct gecko_convert_result *result, const struct result
                         const struct missing_names *missing) {
     const struct ledger *ledger = &sources->profile->ledger;
     size_t entry_count = ledger->entries.count;
-    size_t text_bytes = wrapping_of_first(sources).bytes_count + 1;
+    struct text weight_unit = weight_unit_of(sources->profile);
+    size_t text_bytes = wrapping_of_first(sources).bytes_count + 1 + weight_unit.bytes_count + 1;
     for (size_t i = 0; i < entry_count; i++) text_bytes += ledger_at(ledger, i)->cause.bytes_count + 1;
     size_t input_count = sources->merge->input_count;
     for (size_t i = 0; i < input_count; i++)
@@ -108,6 +117,7 @@ static bool copy_ledger(struct gecko_convert_result *result, const struct result
     copy_inputs(result, sources, inputs, &next);
     for (size_t i = 0; i < entry_count; i++) entries[i] = result_entry(ledger_at(ledger, i), &next);
     result->wrapping = copy_text(&next, wrapping_of_first(sources));
+    result->weight_unit = copy_text(&next, weight_unit);
     result->entries = entries;
     result->entry_count = entry_count;
     result->owned = entries;
@@ -122,7 +132,7 @@ bool result_fill(struct gecko_convert_result *result, const struct result_source
         result->input_format = first->reader->name;
         result->input_title = first->reader->title;
     }
-    count_contents(sources->profile, &result->counts);
+    count_contents(sources->profile, result);
     for (enum gecko_convert_unit unit = 0; unit < LEDGER_UNIT_COUNT; unit++)
         result->sums[unit] = (struct gecko_convert_unit_sums){ledger->read[unit], ledger_sum(ledger, unit, LEDGER_KEPT),
                                                               ledger_sum(ledger, unit, LEDGER_LOST)};
@@ -145,5 +155,5 @@ void gecko_convert_result_fini(struct gecko_convert_result *result) {
     result->input_count = 0;
     result->missing_names = NULL;
     result->missing_name_count = 0;
-    result->wrapping = "";
+    result->wrapping = result->weight_unit = "";
 }

@@ -10,9 +10,11 @@ struct debug_folders;
 struct reader_options {
     enum gecko_convert_weight weight;
     enum gecko_convert_root root;
-    unsigned job_count;      /* most threads that read; 0 and 1: only the calling one */
-    size_t block_bytes;      /* for tests: most bytes that a reader looks at ahead of its turn; 0: a good number */
-    bool ignores_code_files; /* do not open the perf maps and jitdumps that a trace refers to */
+    enum gecko_convert_weight_unit weight_unit;
+    int64_t sample_interval_ns; /* 0: unknown */
+    unsigned job_count;         /* most threads that read; 0 and 1: only the calling one */
+    size_t block_bytes;         /* for tests: most bytes that a reader looks at ahead of its turn; 0: a good number */
+    bool ignores_code_files;    /* do not open the perf maps and jitdumps that a trace refers to */
 
     /* Where to look for libraries besides their own paths. NULL: open no library and no file with the kernel's symbols.
      * Borrowed. */

@@ -80,6 +80,9 @@ static void write_option(struct json *json, const struct options *options, const
         case OPTION_SIZE:
             json_key_count(json, option->json_key, *(const uint64_t *)value);
             break;
+        case OPTION_TIME:
+            json_key_int(json, option->json_key, *(const int64_t *)value);
+            break;
         case OPTION_LIST:
             json_key(json, option->json_key);
             write_list(json, value);

@@ -11,20 +11,6 @@ static const double NS_PER_MS = 1e6;
 
 static double ms_of(int64_t ns) { return ns == TIME_NONE ? NAN : (double)ns / NS_PER_MS; }
 
-static double weight_of(const struct profile *profile, uint32_t encoded) {
-    if (profile->meta.weight_type == WEIGHT_ONE) return 1;
-    double value = decimal_to_double(profile_weight_decode(profile, encoded));
-    return profile->meta.weight_type == WEIGHT_TRACING_MS ? value / NS_PER_MS : value;
-}
-
-static struct text weight_unit_of(const struct profile_meta *meta) {
-    if (meta->weight_unit.bytes_count) return meta->weight_unit;
-    if (meta->weight_type == WEIGHT_TRACING_MS) return TEXT("ms");
-    return meta->weight_type == WEIGHT_BYTES ? TEXT("bytes") : TEXT("samples");
-}
-
-/* ---- Times. ---- */
-
 static double duration_ms(const struct profile *profile) {
     struct time_range range = TIME_RANGE_EMPTY;
     for (size_t i = 0; i < profile->thread_order.count; i++) {
@@ -89,7 +75,7 @@ static void count_samples(struct info *info, const struct profile *profile, cons
                           const struct tallies *tallies) {
     for (uint32_t i = 0; i < samples_count(samples); i++) {
         stack_id stack = samples_at(samples, i)->stack;
-        double weight = weight_of(profile, samples_at(samples, i)->weight);
+        double weight = profile_weight_of(profile, samples_at(samples, i)->weight);
         bool is_idle = profile_is_idle(tallies->idle_stacks, stack);
         double cpu = cpu_of(profile, samples, i, is_idle);
         info_count_sample(info, weight, cpu, !stack_is_none(stack));
@@ -246,7 +232,7 @@ static void add_facts(struct info *info, const struct profile_meta *meta) {
 void info_fill_from_profile(struct info *info, const struct profile *profile) {
     const struct profile_meta *meta = &profile->meta;
     info->product = info_text(info, meta->product);
-    info->weight_unit = info_text(info, weight_unit_of(meta));
+    info->weight_unit = info_text(info, profile_weight_unit(meta));
     info->interval_ms = ms_of(meta->interval_ns);
     info->duration_ms = duration_ms(profile);
     info->start_time_ms = meta->start_time_ms;

@@ -134,9 +134,14 @@ static void append_duration(struct chunk_list *text, const struct info *info) {
 static void append_samples(struct chunk_list *text, const struct info *info) {
     char number[NUMBER_BYTES];
     append_label(text, "samples");
-    command_append(text, "%" PRIu64, info->sample_count);
     bool counts_samples = text_equal(info->weight_unit, TEXT("samples"));
-    if (!counts_samples || info->weight != (double)info->sample_count) {
+    bool has_weights = !counts_samples || info->weight != (double)info->sample_count;
+    /* If weights count samples, a row is a stack that was sampled several times. */
+    if (counts_samples && has_weights)
+        append_count(text, info->sample_count, "stack");
+    else
+        command_append(text, "%" PRIu64, info->sample_count);
+    if (has_weights) {
         command_append(text, ", total weight %s ", format_number(info->weight, number));
         append_printable(text, info->weight_unit);
     }

@@ -175,6 +175,19 @@ struct decimal profile_weight_decode(const struct profile *profile, uint32_t wei
     return *(const struct decimal *)row_table_at(&profile->large_weights, weight & ~LARGE_WEIGHT_BIT);
 }
 
+double profile_weight_of(const struct profile *profile, uint32_t weight) {
+    static const double ns_per_ms = 1e6;
+    if (profile->meta.weight_type == WEIGHT_ONE) return 1;
+    double value = decimal_to_double(profile_weight_decode(profile, weight));
+    return profile->meta.weight_type == WEIGHT_TRACING_MS ? value / ns_per_ms : value;
+}
+
+struct text profile_weight_unit(const struct profile_meta *meta) {
+    if (meta->weight_unit.bytes_count) return meta->weight_unit;
+    if (meta->weight_type == WEIGHT_TRACING_MS) return TEXT("ms");
+    return meta->weight_type == WEIGHT_BYTES ? TEXT("bytes") : TEXT("samples");
+}
+
 /* thread_order is sorted by process. */
 size_t profile_place_of_process(const struct profile *profile, process_id process) {
     uint32_t place = profile_process_at(profile, process)->place;

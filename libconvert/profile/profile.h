@@ -270,6 +270,12 @@ static inline struct thread *profile_thread_at(const struct profile *profile, th
 uint32_t profile_weight_encode(struct profile *profile, struct decimal weight);
 struct decimal profile_weight_decode(const struct profile *profile, uint32_t weight);
 
+/* Returns the weight of a sample in the unit that profile_weight_unit names. */
+double profile_weight_of(const struct profile *profile, uint32_t weight);
+
+/* Returns what a weight counts: "samples", "ms", "bytes" or the event. */
+struct text profile_weight_unit(const struct profile_meta *meta);
+
 static inline void thread_add_sample(struct thread *thread, int64_t time_ns, stack_id stack, uint32_t weight) {
     samples_add(&thread->samples, time_ns, stack, weight);
 }

@@ -4,29 +4,18 @@
  *     frame;frame;frame BEFORE AFTER    a difference: a sample that weighs AFTER - BEFORE, and a marker with both
  *
  * The last word of a frame may be a number, so a single line cannot tell the two forms apart. A file is a difference if
- * most stacks in its start end in two numbers. Lines have no times, so samples get times at a fixed interval in the
- * order of the lines. */
+ * most stacks in its start end in two numbers. Lines have no times. If it is known how long a stack took, the stacks of
+ * a thread follow each other; otherwise samples get times at a fixed interval in the order of the lines. */
 #include "collapsed_line.h"
 #include "collapsed_stacks.h"
 #include "collapsed_threads.h"
+#include "collapsed_unit.h"
 #include "readers/input/scan.h"
 #include "readers/reader.h"
 
 static const int64_t SAMPLE_INTERVAL_NS = 1000000;
 
-/* ---- The start of the trace: the format, and whether it is a difference. ---- */
-
-static bool is_difference_file(struct text start, bool is_whole) {
-    size_t two_count = 0, one_count = 0;
-    struct text text;
-    struct collapsed_line line;
-    while (collapsed_line_take(&start, is_whole, &text)) {
-        bool has_two = collapsed_line_parse(text, true, &line) == COLLAPSED_STACK;
-        two_count += has_two;
-        one_count += !has_two && collapsed_line_parse(text, false, &line) == COLLAPSED_STACK;
-    }
-    return two_count > one_count;
-}
+/* ---- The start of the trace. ---- */
 
 /* True if a semicolon separates frames. A semicolon before a blank is punctuation. */
 static bool has_separator(struct text stack) {
@@ -54,11 +43,11 @@ struct census {
     size_t other_count;
 };
 
-static void count_line(struct census *census, struct text text) {
+static void count_line(struct census *census, struct text text, enum collapsed_counts counts) {
     struct collapsed_line line;
-    enum collapsed_verdict verdict = collapsed_line_parse(text, true, &line);
+    enum collapsed_verdict verdict = collapsed_line_parse(text, counts, &line);
     if (verdict == COLLAPSED_BLANK || verdict == COLLAPSED_COMMENT) return;
-    if (verdict != COLLAPSED_STACK) verdict = collapsed_line_parse(text, false, &line);
+    if (verdict != COLLAPSED_STACK) verdict = collapsed_line_parse(text, COLLAPSED_ONE_NUMBER, &line);
     bool is_stack = verdict == COLLAPSED_STACK && !is_key(line.stack);
     bool is_folded = is_stack && has_separator(line.stack);
     bool is_single = is_stack && !is_folded && !has_blank(line.stack);
@@ -80,7 +69,9 @@ static enum probe_score probe(struct text start, bool is_whole) {
     if (text_find(start, '\0') != start.bytes_count) return PROBE_NO;
     struct census census = {0};
     struct text rest = start, line;
-    while (collapsed_line_take(&rest, is_whole, &line)) count_line(&census, line);
+    bool is_austin = collapsed_counts_of(start, is_whole) == COLLAPSED_AUSTIN_NUMBERS;
+    enum collapsed_counts counts = is_austin ? COLLAPSED_AUSTIN_NUMBERS : COLLAPSED_TWO_NUMBERS;
+    while (collapsed_line_take(&rest, is_whole, &line)) count_line(&census, line, counts);
     /* The first line is longer than the start: it is a deep stack or a document without line ends. */
     bool is_cut = !is_whole && rest.bytes_count == start.bytes_count;
     if (is_cut && has_separator(start) && text_find(start, '"') == start.bytes_count) return PROBE_MAYBE;
@@ -134,7 +125,7 @@ _Static_assert(COLLAPSED_THREAD_COUNT_MAX == 65536, "a cause names this limit");
 struct collapsed {
     struct profile *profile; /* borrowed */
     enum gecko_convert_root root;
-    bool is_difference;
+    struct collapsed_unit unit;
     bool has_other_weight; /* some weight is not 1 */
     bool has_large_sum;    /* a sum overflowed */
     uint64_t sample_count;
@@ -144,6 +135,8 @@ struct collapsed {
     string_id difference_name;
     struct collapsed_stacks stacks;
     struct collapsed_threads threads;
+    struct column next_times; /* int64_t for each thread, in nanoseconds; used only if times are known */
+    uint64_t others_count;    /* lines of austin that have other numbers besides their time */
     struct ledger_tally verdicts[COLLAPSED_VERDICT_COUNT];
     struct ledger_tally notes[NOTE_COUNT];
 };
@@ -182,6 +175,26 @@ static void add_difference(struct collapsed *reader, struct thread *thread, cons
     sum_up(reader, &reader->after_sum, line->after);
 }
 
+static bool is_difference(const struct collapsed *reader) { return reader->unit.counts == COLLAPSED_TWO_NUMBERS; }
+
+/* Returns when the stack was taken. If it is known how long stacks took, those of a thread follow each other; otherwise
+ * only the order of all lines is known. */
+static int64_t take_time(struct collapsed *reader, thread_id thread, struct decimal weight) {
+    static const int64_t end_ns = INT64_MAX / 4;
+    if (!collapsed_unit_has_times(&reader->unit)) return (int64_t)reader->sample_count * SAMPLE_INTERVAL_NS;
+    while (reader->next_times.count <= thread.index) {
+        int64_t *added = column_push(&reader->next_times);
+        if (!added) return 0;
+        *added = 0;
+    }
+    int64_t *next_ns = column_at(&reader->next_times, thread.index), time_ns = *next_ns;
+    *next_ns += collapsed_unit_duration_ns(&reader->unit, weight);
+    if (*next_ns > end_ns) *next_ns = end_ns;
+    int64_t *recording_end_ns = &reader->profile->recording.end_ns;
+    if (*next_ns > *recording_end_ns) *recording_end_ns = *next_ns;
+    return time_ns;
+}
+
 static void add_sample(struct collapsed *reader, const struct collapsed_line *line, struct position position) {
     struct profile *profile = reader->profile;
     unsigned notes = line->is_rounded ? NOTE_ROUNDED : 0;
@@ -191,17 +204,20 @@ static void add_sample(struct collapsed *reader, const struct collapsed_line *li
     if (reader->root == GECKO_CONVERT_ROOT_THREAD) id = collapsed_threads_take(&reader->threads, &text, &is_beyond);
     if (is_beyond) notes |= NOTE_MANY_THREADS;
     stack_id stack = collapsed_stacks_intern(&reader->stacks, text, &notes);
-    uint32_t weight = profile_weight_encode(profile, line->weight);
+    struct decimal weight = collapsed_unit_weight(&reader->unit, line->weight);
+    uint32_t encoded_weight = profile_weight_encode(profile, weight);
     if (failure_is_set(profile->failure)) return;
     if (stack_is_none(stack)) notes |= NOTE_NO_FRAME;
     bool has_caller = !stack_is_none(stack) && !stack_is_none(profile_stack_at(profile, stack)->prefix);
     if (has_caller) profile->meta.has_stacks = true;
 
     struct thread *thread = profile_thread_at(profile, id);
-    int64_t time_ns = (int64_t)reader->sample_count++ * SAMPLE_INTERVAL_NS;
-    thread_add_sample(thread, time_ns, stack, weight);
-    if (weight != 1) reader->has_other_weight = true;
-    if (reader->is_difference) add_difference(reader, thread, line, time_ns, stack);
+    int64_t time_ns = take_time(reader, id, weight);
+    reader->sample_count++;
+    reader->others_count += line->has_others;
+    thread_add_sample(thread, time_ns, stack, encoded_weight);
+    if (encoded_weight != 1) reader->has_other_weight = true;
+    if (is_difference(reader)) add_difference(reader, thread, line, time_ns, stack);
     for (size_t i = 0; i < NOTE_COUNT; i++)
         if (notes & NOTES[i].note) ledger_tally_add(&reader->notes[i], 1, position);
 }
@@ -219,18 +235,20 @@ static struct text peek_start(struct input *input, bool *is_whole) {
     }
 }
 
-static void begin(struct collapsed *reader, struct input *input) {
+static void begin(struct collapsed *reader, struct input *input, const struct reader_options *options) {
     struct profile *profile = reader->profile;
     bool is_whole;
     struct text start = peek_start(input, &is_whole);
-    reader->is_difference = is_difference_file(start, is_whole);
-    if (reader->is_difference) {
+    reader->unit = collapsed_unit_of(start, is_whole, options);
+    if (is_difference(reader)) {
         reader->difference_schema = profile_marker_schema(profile, &DIFFERENCE_SCHEMA);
         reader->difference_name = profile_string(profile, TEXT("Difference"));
     }
-    struct dialect_choice choice = dialect_choose(start, is_whole, reader->is_difference);
+    struct dialect_choice choice = dialect_choose(start, is_whole, reader->unit.counts);
     collapsed_stacks_init(&reader->stacks, profile, choice.dialect);
     collapsed_threads_init(&reader->threads, profile, choice.dialect);
+    column_init(&reader->next_times, sizeof(int64_t), profile->failure);
+    if (collapsed_unit_has_times(&reader->unit)) profile->recording.start_ns = profile->recording.end_ns = 0;
     if (reader->root == GECKO_CONVERT_ROOT_AUTO)
         reader->root = choice.has_threads ? GECKO_CONVERT_ROOT_THREAD : GECKO_CONVERT_ROOT_FRAME;
     if (reader->root == GECKO_CONVERT_ROOT_FRAME) collapsed_threads_add_whole(&reader->threads);
@@ -246,7 +264,7 @@ static void read_lines(struct collapsed *reader, struct input *input) {
         struct collapsed_line line;
         bool is_cut = scan.cut_line_count > cut_count;
         enum collapsed_verdict verdict =
-            is_cut ? COLLAPSED_TOO_LONG : collapsed_line_parse(text, reader->is_difference, &line);
+            is_cut ? COLLAPSED_TOO_LONG : collapsed_line_parse(text, reader->unit.counts, &line);
         ledger_tally_add(&reader->verdicts[verdict], 1, scan.position);
         if (verdict == COLLAPSED_STACK) add_sample(reader, &line, scan.position);
     }
@@ -262,6 +280,9 @@ static void enter_ledger(const struct collapsed *reader) {
         ledger_read(ledger, LEDGER_SAMPLES, lines->count);
         ledger_enter(ledger, LEDGER_SAMPLES, VERDICTS[i].fate, VERDICTS[i].cause, lines->count, &lines->first);
     }
+    ledger_read(ledger, LEDGER_VALUES, reader->others_count);
+    ledger_enter(ledger, LEDGER_VALUES, LEDGER_LOST, TEXT("idle state and change of memory of a stack"),
+                 reader->others_count, NULL);
     for (size_t i = 0; i < NOTE_COUNT; i++)
         ledger_enter(ledger, LEDGER_SAMPLES, LEDGER_NOTED, NOTES[i].cause, reader->notes[i].count,
                      &reader->notes[i].first);
@@ -305,22 +326,25 @@ static void describe_difference(struct collapsed *reader) {
 static void finish(struct collapsed *reader) {
     struct profile_meta *meta = &reader->profile->meta;
     meta->imported_from = TEXT("collapsed stacks");
-    meta->has_times = false;
-    meta->interval_ns = SAMPLE_INTERVAL_NS;
-    meta->weight_type = reader->has_other_weight ? WEIGHT_SAMPLES : WEIGHT_ONE;
+    meta->has_times = collapsed_unit_has_times(&reader->unit);
+    meta->interval_ns = reader->unit.interval_ns;
+    if (!meta->interval_ns && !meta->has_times) meta->interval_ns = SAMPLE_INTERVAL_NS;
+    meta->weight_type = collapsed_unit_weight_type(&reader->unit);
+    if (meta->weight_type == WEIGHT_SAMPLES && !reader->has_other_weight) meta->weight_type = WEIGHT_ONE;
     enter_ledger(reader);
-    if (reader->is_difference) describe_difference(reader);
+    if (is_difference(reader)) describe_difference(reader);
     if (!reader->sample_count) fail_without_stacks(reader);
 }
 
 static void end(struct collapsed *reader) {
     collapsed_stacks_fini(&reader->stacks);
     collapsed_threads_fini(&reader->threads);
+    column_fini(&reader->next_times);
 }
 
 static void run(struct input *input, struct profile *profile, const struct reader_options *options) {
     struct collapsed reader = {.profile = profile, .root = options->root};
-    begin(&reader, input);
+    begin(&reader, input, options);
     read_lines(&reader, input);
     if (!failure_is_set(profile->failure)) finish(&reader);
     end(&reader);

@@ -305,13 +305,13 @@ static void count_frames(struct text stack, size_t *frame_count, struct votes vo
 
 static bool is_most(size_t part, size_t whole) { return part * 4 >= whole * 3 && part > 0; }
 
-struct dialect_choice dialect_choose(struct text start, bool is_whole, bool is_difference) {
+struct dialect_choice dialect_choose(struct text start, bool is_whole, enum collapsed_counts counts) {
     struct votes votes[DIALECT_COUNT] = {0};
     size_t stack_count = 0, frame_count;
     struct text text;
     struct collapsed_line line;
     while (stack_count < CHOICE_STACKS_MAX && collapsed_line_take(&start, is_whole, &text)) {
-        if (collapsed_line_parse(text, is_difference, &line) != COLLAPSED_STACK) continue;
+        if (collapsed_line_parse(text, counts, &line) != COLLAPSED_STACK) continue;
         stack_count++;
         count_frames(line.stack, &frame_count, votes);
         for (size_t i = 0; i < DIALECT_COUNT; i++) {

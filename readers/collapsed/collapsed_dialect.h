@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "libconvert/base/text.h"
+#include "collapsed_line.h"
 
 enum frame_kind {
     FRAME_USER,
@@ -56,7 +56,7 @@ struct dialect_choice {
 };
 
 /* Chooses the dialect that most stacks in the start of a trace have. */
-struct dialect_choice dialect_choose(struct text start, bool is_whole, bool is_difference);
+struct dialect_choice dialect_choose(struct text start, bool is_whole, enum collapsed_counts counts);
 
 /* Parses the text of a frame, which is not empty. */
 void dialect_parse_frame(const struct dialect *dialect, struct text text, struct collapsed_frame *frame);

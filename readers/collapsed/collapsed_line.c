@@ -46,14 +46,25 @@ static bool has_frame(struct text stack) {
     return false;
 }
 
-enum collapsed_verdict collapsed_line_parse(struct text text, bool is_difference, struct collapsed_line *line) {
+/* Returns the first of austin's numbers, or the whole word if it is something else. */
+static struct text take_austin_time(struct text word, bool *has_others) {
+    struct text time = text_slice(word, 0, text_find(word, ',')), rest = text_from(word, time.bytes_count + 1);
+    struct text idle = text_slice(rest, 0, text_find(rest, ',')), memory = text_from(rest, idle.bytes_count + 1);
+    if (!is_number(time) || !is_number(idle) || !is_number(memory)) return word;
+    *has_others = !text_equal(idle, TEXT("0")) || !text_equal(memory, TEXT("0"));
+    return time;
+}
+
+enum collapsed_verdict collapsed_line_parse(struct text text, enum collapsed_counts counts,
+                                            struct collapsed_line *line) {
     *line = (struct collapsed_line){.stack = text};
     struct text last = take_last_word(&line->stack);
+    if (counts == COLLAPSED_AUSTIN_NUMBERS) last = take_austin_time(last, &line->has_others);
     if (!last.bytes_count) return COLLAPSED_BLANK;
     if (is_comment(text, last)) return COLLAPSED_COMMENT;
     if (!is_number(last)) return COLLAPSED_NO_COUNT;
     if (!has_frame(line->stack)) return COLLAPSED_NO_STACK;
-    if (is_difference) {
+    if (counts == COLLAPSED_TWO_NUMBERS) {
         struct text first = take_last_word(&line->stack);
         if (!is_number(first)) return COLLAPSED_ONE_COUNT;
         if (!has_frame(line->stack)) return COLLAPSED_NO_STACK;

@@ -17,16 +17,25 @@ enum collapsed_verdict {
     COLLAPSED_VERDICT_COUNT
 };
 
+/* The numbers that lines end in. */
+enum collapsed_counts {
+    COLLAPSED_ONE_NUMBER,
+    COLLAPSED_TWO_NUMBERS,   /* a difference: before and after */
+    COLLAPSED_AUSTIN_NUMBERS /* "TIME,IDLE,MEMORY": a time, 1 if the thread was idle, a change of memory */
+};
+
 struct collapsed_line {
     struct text stack;     /* what precedes the counts, without trailing blanks; points into the line */
     struct decimal before; /* 0 unless the line is part of a difference */
     struct decimal after;
     struct decimal weight; /* after - before */
+    bool has_others;       /* austin's line has an idle state or a change of memory that is not 0 */
     bool is_rounded;       /* a count had more digits than fit */
 };
 
 /* Parses a line. *line is complete only for COLLAPSED_STACK. */
-enum collapsed_verdict collapsed_line_parse(struct text text, bool is_difference, struct collapsed_line *line);
+enum collapsed_verdict collapsed_line_parse(struct text text, enum collapsed_counts counts,
+                                            struct collapsed_line *line);
 
 /* Takes the next line off the start of a trace and sets *line to it without its end. Returns false if there is none
  * left, or only part of one because the start is not the whole trace. */

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Reads collapsed stacks independently of the converter and prints what a profile of them must contain.
 
-usage: read_collapsed.py [--root=auto|frame|thread] FILE
+usage: read_collapsed.py [--root=auto|frame|thread] [--weight-unit=UNIT] [--interval=TIME] FILE
 
 The answer is JSON: {"threads": [{"name", "pid", "tid", "samples", "weightSum", "functions": {name: [self, total]}}]}.
-self is the sum of the weights of the samples whose last frame is the function, total that of the samples that have
-it anywhere. Nothing here is shared with the converter: it is written from the description of the format.
+Weights that are times are in nanoseconds. self is the sum of the weights of the samples whose last frame is the function,
+total that of the samples that have it anywhere. Nothing here is shared with the converter: it is written from the
+description of the format.
 """
 import codecs
 import json
@@ -18,6 +19,8 @@ getcontext().prec = 60
 DIGITS_MAX = 18
 LIMIT = 36
 START_BYTES = 64 * 1024
+NS = {"ns": 1, "us": 1000, "ms": 1000000}
+AUSTIN_UNITS = {b"wall": "us", b"cpu": "us", b"full": "us", b"memory": "bytes"}
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\Z", re.ASCII)
 ANNOTATION = re.compile(r"(?s)(.+?)(_\[[kijw01]\]| \[inlined\])\Z")
 THREAD = re.compile(r"(?s)(.+)-(\d{1,10}|\?)(?:/(\d{1,10}))?\Z", re.ASCII)
@@ -69,8 +72,10 @@ def parse_number(word):
 
 
 def parse_line(line, columns):
-    """Returns (stack, numbers), or None."""
-    stack, words = split_words(line, columns)
+    """Returns (stack, numbers), or None. austin's lines of three numbers have 3 columns; the first one counts."""
+    stack, words = split_words(line, 1 if columns == 3 else columns)
+    if columns == 3 and words[0].count(",") == 2:
+        words = words[0].split(",")[:1]
     if line.startswith("#") and (line[1:2] in ("", " ", "\t") or not NUMBER.match(words[-1])):
         return None
     numbers = [parse_number(word) for word in words]
@@ -86,6 +91,8 @@ def read_lines(data):
 
 def count_columns(data):
     start = data[:START_BYTES]
+    if re.match(rb"# austin: (?s:.)*?\n# mode: full\n", start):
+        return 3
     if len(data) > START_BYTES:
         start = start[: start.rfind(b"\n") + 1]
     two = one = 0
@@ -201,14 +208,17 @@ def read(arguments):
     """Returns the answer as text."""
     options = [argument for argument in arguments if argument.startswith("--")]
     paths = [argument for argument in arguments if not argument.startswith("--")]
-    if len(paths) != 1 or not set(options) <= {f"--root={root}" for root in ("auto", "frame", "thread")}:
+    given = dict(option[2:].split("=") for option in options)
+    if len(paths) != 1 or not set(given) <= {"root", "weight-unit", "interval"}:
         sys.exit(__doc__)
     with open(paths[0], "rb") as file:
         data = file.read()
     columns = count_columns(data)
     lines = [parsed for parsed in (parse_line(line, columns) for line in read_lines(data)) if parsed]
     dialect, has_marks = choose_dialect([stack for stack, _ in lines[:100]])
-    root = options[-1].partition("=")[2] if options else "auto"
+    root = given.get("root", "auto")
+    header = re.match(rb"# austin: (?s:.)*?\n# mode: (\w+)\n", data)
+    unit = given.get("weight-unit") or (AUSTIN_UNITS[header.group(1)] if header else "samples")
     is_whole = root == "frame" or (root == "auto" and not has_marks)
     threads = Threads()
     if is_whole:
@@ -217,7 +227,8 @@ def read(arguments):
         mark = None if is_whole else take_mark(dialect, stack)
         frames = split_frames(stack[mark.end():] if mark else stack)
         thread = whole if is_whole else threads.find_marked(mark) if mark else threads.find(frames.pop(0))
-        add_sample(thread, dialect, frames, numbers[-1] - (numbers[0] if columns == 2 else 0))
+        weight = numbers[-1] - (numbers[0] if columns == 2 else 0)
+        add_sample(thread, dialect, frames, weight * NS.get(unit, 1))
     return json.dumps({"threads": list(threads.by_text.values())}, default=plain_number, ensure_ascii=False, indent=1)
 
 

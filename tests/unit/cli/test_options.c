@@ -58,8 +58,8 @@ static void test_defaults(void **state) {
 
 static void test_every_option_with_the_next_argument(void **state) {
     PARSE("--output", "o.json", "--format", "gecko", "--from", "collapsed", "--weight", "period", "--root", "thread",
-          "--symbols", "always", "--debug-dir", "/", "--sysroot", "/dev", "--product", "App", "--strict", "--report",
-          "r.json", "--progress", "never", "--quiet", "in");
+          "--weight-unit", "us", "--interval", "2.5ms", "--symbols", "always", "--debug-dir", "/", "--sysroot", "/dev",
+          "--product", "App", "--strict", "--report", "r.json", "--progress", "never", "--quiet", "in");
     assert_int_equal(failure.code, FAILURE_NONE);
     assert_string_equal(options.convert.input_path, "in");
     assert_string_equal(options.convert.output_path, "o.json");
@@ -69,6 +69,8 @@ static void test_every_option_with_the_next_argument(void **state) {
     assert_string_equal(options.report_path, "r.json");
     assert_int_equal(options.convert.weight, GECKO_CONVERT_WEIGHT_PERIOD);
     assert_int_equal(options.convert.root, GECKO_CONVERT_ROOT_THREAD);
+    assert_int_equal(options.convert.weight_unit, GECKO_CONVERT_UNIT_US);
+    assert_int_equal(options.convert.sample_interval_ns, 2500000);
     assert_int_equal(options.convert.symbols, GECKO_CONVERT_SYMBOLS_ALWAYS);
     assert_int_equal(options.convert.debug_dir_count, 1);
     assert_string_equal(options.convert.debug_dirs[0], "/");
@@ -337,6 +339,8 @@ static void test_help_names_every_option_in_80_columns(void **state) {
                                         "--from perf-data|perf-script|collapsed|recorder",
                                         "--weight samples|period",
                                         "--root auto|thread|frame",
+                                        "--weight-unit auto|samples|ns|us|ms|bytes",
+                                        "--interval TIME",
                                         "--symbols auto|none|always",
                                         "--debug-dir DIR",
                                         "--sysroot DIR",

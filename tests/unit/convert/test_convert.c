@@ -265,6 +265,16 @@ static void test_bad_options(void **state) {
     convert_trace(conversion, folded);
     assert_failed(conversion, GECKO_CONVERT_BAD_USAGE, "weight or root has an unknown value");
     conversion->options.weight = GECKO_CONVERT_WEIGHT_SAMPLES;
+    conversion->options.weight_unit = (enum gecko_convert_weight_unit)6;
+    convert_trace(conversion, folded);
+    assert_failed(conversion, GECKO_CONVERT_BAD_USAGE,
+                  "weight_unit has an unknown value, or sample_interval_ns is negative");
+    conversion->options.weight_unit = GECKO_CONVERT_UNIT_AUTO;
+    conversion->options.sample_interval_ns = -1;
+    convert_trace(conversion, folded);
+    assert_failed(conversion, GECKO_CONVERT_BAD_USAGE,
+                  "weight_unit has an unknown value, or sample_interval_ns is negative");
+    conversion->options.sample_interval_ns = 0;
     conversion->options.symbols = (enum gecko_convert_symbols)3;
     convert_trace(conversion, folded);
     assert_failed(conversion, GECKO_CONVERT_BAD_USAGE, "symbols has an unknown value");
