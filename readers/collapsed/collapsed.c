@@ -65,7 +65,14 @@ static enum probe_score score_census(const struct census *census) {
     return good_count * 4 >= count ? PROBE_MAYBE : PROBE_NO;
 }
 
+/* Returns the start of a trace without the byte order mark that a scan leaves out, too. */
+static struct text without_mark(struct text start) {
+    static const struct text mark = TEXT("\xef\xbb\xbf");
+    return text_from(start, text_starts_with(start, mark) ? mark.bytes_count : 0);
+}
+
 static enum probe_score probe(struct text start, bool is_whole) {
+    start = without_mark(start);
     if (text_find(start, '\0') != start.bytes_count) return PROBE_NO;
     struct census census = {0};
     struct text rest = start, line;
@@ -231,7 +238,8 @@ static struct text peek_start(struct input *input, bool *is_whole) {
         struct text start = input_peek(input, want_bytes);
         *is_whole = start.bytes_count < want_bytes;
         start = text_slice(start, 0, want_bytes);
-        if (*is_whole || want_bytes > SCAN_LINE_BYTES_MAX || text_find(start, '\n') < start.bytes_count) return start;
+        bool is_enough = *is_whole || want_bytes > SCAN_LINE_BYTES_MAX || text_find(start, '\n') < start.bytes_count;
+        if (is_enough) return without_mark(start);
     }
 }
 

@@ -98,10 +98,6 @@ static const struct foreign FOREIGNS[] = {
      "traceconv "
      "profile --perf FILE writes pprof profiles",
      MAGIC("\x0a"), .content = CONTENT_BINARY},
-    {"text in UTF-16",
-     "iconv -f UTF-16 -t UTF-8 FILE | gecko-convert - (PowerShell's > writes UTF-16; use cmd's instead)",
-     MAGIC("\xff\xfe")},
-    {MAGIC("\xfe\xff")},
 
     {"a Firefox profile already", OPENS_DIRECTLY, CONTENT_JSON,
      PARTS(TEXT("\"meta\""), TEXT("\"preprocessedProfileVersion\""))},

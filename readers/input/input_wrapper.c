@@ -5,6 +5,7 @@
 #include "input_gzip.h"
 #include "input_lone_file.h"
 #include "input_lzma.h"
+#include "input_utf16.h"
 
 enum { TAR_HEADER_BYTES = 512 };
 
@@ -88,7 +89,7 @@ static bool is_zip(struct text start) {
            text_starts_with(start, TEXT("PK\x07\x08"));
 }
 
-/* Only formats that libarchive reads within this process, and none that text could be mistaken for. */
+/* Only formats that libarchive reads within this process, and none that other text could be mistaken for. */
 static const struct input_wrapper wrappers[] = {
     {.name = "gzip", .magic = TEXT("\x1f\x8b"), .open = input_gzip_open},
     {.name = "xz", .magic = TEXT("\3757zXZ\0"), .open = input_xz_open},
@@ -113,6 +114,7 @@ static const struct input_wrapper wrappers[] = {
      .filter = archive_read_support_filter_lzip,
      .library_version = archive_liblzma_version},
     {.name = "lzma", .recognises = is_lzma, .open = input_lzma_open},
+    {.name = "UTF-16", .recognises = input_utf16_recognises, .open = input_utf16_open},
     {.name = "compress",
      .magic = TEXT("\x1f\x9d"),
      .open = input_lone_file_open,

@@ -213,6 +213,9 @@ def read(arguments):
         sys.exit(__doc__)
     with open(paths[0], "rb") as file:
         data = file.read()
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        data = data.decode("utf-16").encode()
+    data = data.removeprefix(codecs.BOM_UTF8)
     columns = count_columns(data)
     lines = [parsed for parsed in (parse_line(line, columns) for line in read_lines(data)) if parsed]
     dialect, has_marks = choose_dialect([stack for stack, _ in lines[:100]])

@@ -523,6 +523,49 @@ static void test_progress_of_a_compressed_file(void **state) {
     input_close(input);
 }
 
+/* Units and surrogate pairs may be cut anywhere by the blocks that are read. */
+static void test_utf16(void **state) {
+    static const struct {
+        struct text packed, content;
+    } cases[] = {
+        {TEXT("\xff\xfe"
+              "a\0;\0\xef\0\x3d\xd8\0\xde \0"
+              "1\0"),
+         TEXT("a;\xc3\xaf\xf0\x9f\x98\x80 1")},
+        {TEXT("\xfe\xff\0a\0;\0\xef\xd8\x3d\xde\0\0 \0"
+              "1"),
+         TEXT("a;\xc3\xaf\xf0\x9f\x98\x80 1")},
+        /* Surrogates without a partner. */
+        {TEXT("\xff\xfe"
+              "a\0\x3d\xd8"
+              "b\0\0\xde"
+              "c\0\x3d\xd8"),
+         TEXT("a\xef\xbf\xbd"
+              "b\xef\xbf\xbd"
+              "c\xef\xbf\xbd")},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (size_t window_bytes = 0; window_bytes < 5; window_bytes++) {
+            struct failure failure = {0};
+            struct input *input = input_unwrap(input_from_memory(cases[i].packed, window_bytes, &failure));
+            assert_non_null(input);
+            assert_true(text_equal(input_wrapping(input), TEXT("UTF-16")));
+            assert_bytes(input, &failure, cases[i].content);
+        }
+    }
+}
+
+static void test_utf16_that_is_cut(void **state) {
+    struct failure failure = {0};
+    assert_null(input_unwrap(input_from_memory(TEXT("\xff\xfe"
+                                                    "a\0b"),
+                                               0, &failure)));
+    assert_string_equal(
+        failure.message,
+        "memory: reading the UTF-16 data failed after 1 bytes of its content: it ends in the middle of a "
+        "character (damaged or cut off?)");
+}
+
 static void test_compressed_twice(void **state) {
     struct text once = pack_content(NULL, "gzip");
     struct text twice = pack_into(repacked_bytes, NULL, "xz", NULL, &(struct member){"x", once}, 1);
@@ -890,6 +933,8 @@ int main(void) {
         cmocka_unit_test(test_progress_of_a_compressed_file),
         cmocka_unit_test(test_compressed_twice),
         cmocka_unit_test(test_compressed_too_often),
+        cmocka_unit_test(test_utf16),
+        cmocka_unit_test(test_utf16_that_is_cut),
         cmocka_unit_test(test_gzip_members),
         cmocka_unit_test(test_after_the_last_gzip_member),
         cmocka_unit_test(test_after_the_last_xz_stream),

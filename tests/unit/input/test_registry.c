@@ -130,10 +130,6 @@ static const struct content contents[] = {
     {BYTES("\x0a\x05\x50\x01\x9a\x04\0\x0a\x03\x40\x05\x01\x0a\x02\x40\x06"),
      "a Perfetto trace, by its looks: traceconv json FILE OUT.json, and open the result at "
      "https://profiler.firefox.com; for its CPU samples, traceconv profile --perf FILE writes pprof profiles"},
-    {BYTES("\xff\xfem\0a\0i\0n\0;\0x\0 \0"
-           "1\0\r\0\n\0"),
-     "text in UTF-16: iconv -f UTF-16 -t UTF-8 FILE | gecko-convert - (PowerShell's > writes UTF-16; use cmd's "
-     "instead)"},
 
     {BYTES("{\"meta\":{\"interval\":1,\"preprocessedProfileVersion\":70},\"threads\":[]}"),
      "a Firefox profile already" DIRECTLY},
