@@ -27,6 +27,15 @@ static size_t find_last_group(struct text text) {
     return text.bytes_count;
 }
 
+/* The Swift Profile Recorder marks an inlined function by its name, and gives it the place of the function that it is
+ * inlined into: "inner() [inlined]+0x6 (/opt/server)". perf writes "inner() (inlined)". */
+static bool take_inlined_mark(struct text *name) {
+    static const struct text mark = TEXT(" [inlined]");
+    if (!text_ends_with(*name, mark)) return false;
+    name->bytes_count -= mark.bytes_count;
+    return true;
+}
+
 static struct text clean_library(struct text library) {
     static const struct text deleted = TEXT(" (deleted)");
     uint64_t offset;
@@ -59,6 +68,11 @@ bool script_frame_line_parse(struct text line, struct perf_frame_line *out) {
         return true;
     }
     out->has_offset = take_offset(&rest, &out->offset);
+    if (take_inlined_mark(&rest)) {
+        out->is_inlined = true;
+        out->has_offset = false;
+        out->library = (struct text){0};
+    }
     out->is_unknown = text_equal(rest, TEXT("[unknown]")) || (is_outside && !rest.bytes_count);
     if (!out->is_unknown) out->symbol = rest;
     return true;

@@ -122,7 +122,7 @@ def read_frame(address, rest):
         return [VERSION.sub("", OFFSET.sub("", rest[: -len(" (inlined)")]))]
     symbol, library = split_library(rest)
     library = clean_library(library)
-    symbol = OFFSET.sub("", symbol)
+    symbol = OFFSET.sub("", symbol).removesuffix(" [inlined]")
     if symbol in ("", "[unknown]"):
         if address is None:
             return ["[unknown]"]

@@ -118,6 +118,7 @@ static void test_inlined_and_cookies(void **state) {
         {"3477 std::char_traits<char>::compare+0x1f7 (inlined)", 0x3477, "std::char_traits<char>::compare", 0x1f7, "",
          IS_INLINED},
         {"3477 operator() (inlined)", 0x3477, "operator()", NO_OFFSET, "", IS_INLINED},
+        {"3477 inner() [inlined]+0x6 (/opt/server)", 0x3477, "inner()", NO_OFFSET, "", IS_INLINED},
         {"\tb00000006 (cookie) ([unknown])", 0xb00000006, "", NO_OFFSET, "", IS_COOKIE},
         {"\tb6 (cookie)", 0xb6, "", NO_OFFSET, "", IS_COOKIE},
     };
