@@ -1,10 +1,12 @@
 #include "foreign.h"
 
 #include <stdint.h>
+#include <stdio.h>
 
 #include "libconvert/base/printable.h"
+#include "pprof_shape.h"
 
-enum { FIRST_LINE_CHARACTERS = 60, PARTS_MAX = 3 };
+enum { FIRST_LINE_CHARACTERS = 60, PARTS_MAX = 3, NAME_BYTES_MAX = 128, ADVICE_BYTES = 1024 };
 
 enum content { CONTENT_ANY, CONTENT_BINARY, CONTENT_ZEROS, CONTENT_TEXT, CONTENT_JSON };
 
@@ -21,6 +23,8 @@ struct foreign {
     struct magic magic; /* case is ignored in text and JSON */
     struct magic second;
     struct text parts[PARTS_MAX]; /* may be anywhere in the start of the input */
+    bool (*recognises)(struct text start);
+    bool takes_gzip; /* the command in the advice unpacks gzip itself */
 };
 
 #define OPENS_DIRECTLY     "it needs no conversion: open it at https://profiler.firefox.com"
@@ -31,7 +35,13 @@ struct foreign {
 #define AS_BINARY          "transfer it again, as binary data"
 #define UNPACK             "unpack it first: "
 #define FROM_ITS_TRACE     "convert the trace that it was made from"
-#define GO_TOOL_PPROF      "go tool pprof -raw PROGRAM FILE | stackcollapse-go.pl --sample_index=0 | gecko-convert -"
+#define RECORDS_PYTHON     "py-spy record --format raw -o stacks.txt -- python PROGRAM.py, then gecko-convert stacks.txt"
+#define RECORDS_CALLS      "record system calls with their times: perf trace record PROGRAM, then gecko-convert perf.data"
+/* pprof prints blocks: a line of dashes, perhaps labels, a count with the innermost function, and its callers. */
+#define PPROF_TRACES                                                                                 \
+    "FILE | awk '/^-+\\+-/{if(s)print s,v;s=\"\";next} s{s=$1\";\"s;next} /^ *[0-9]/{v=$1;s=$2}' | " \
+    "gecko-convert -"
+#define GO_TOOL_PPROF "go tool pprof -sample_index=0 -traces PROGRAM " PPROF_TRACES
 
 #define MAGIC(literal) .magic = {TEXT(literal), 0}
 #define PARTS(...)     .parts = {__VA_ARGS__}
@@ -48,7 +58,9 @@ static const struct foreign FOREIGNS[] = {
     {"a streamed method trace of Android's runtime", OPENS_DIRECTLY, MAGIC("SLOW")},
     {"a Firefox profile (JsonSlabs)", OPENS_DIRECTLY, MAGIC("\xdc\xdfJSLB")},
     {"a recording of Java's Flight Recorder",
-     "make collapsed stacks of it with async-profiler's converter: jfrconv -o collapsed FILE stacks.collapsed",
+     "make collapsed stacks of it with async-profiler's converter: jfrconv --threads -o collapsed FILE "
+     "stacks.collapsed, "
+     "then gecko-convert stacks.collapsed",
      MAGIC("FLR\0")},
     {"a trace of .NET",
      "dotnet-trace convert --format Chromium FILE, and open the result at https://profiler.firefox.com",
@@ -89,9 +101,12 @@ static const struct foreign FOREIGNS[] = {
     {MAGIC("\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\0")},
     {MAGIC("\0\0\0\0\3\0\0\0\0\0\0\0")},
     {MAGIC("\0\0\0\0\0\0\0\3\0\0\0\0")},
-    /* The first field of a pprof profile is a sample type: a message of two numbers. */
-    {"a pprof profile", "go tool pprof -raw FILE | stackcollapse-go.pl --sample_index=0 | gecko-convert -",
-     MAGIC("\x0a\x04\x08"), .second = {TEXT("\x10"), 4}},
+    {"a pprof profile", "go tool pprof -sample_index=0 -traces " PPROF_TRACES, .content = CONTENT_BINARY,
+     .recognises = pprof_shape_recognises, .takes_gzip = true},
+    {"a profile of Python's cProfile, which has sums per call and no stacks", RECORDS_PYTHON, MAGIC("\xfb)\3")},
+    {MAGIC("{)\3")},
+    {"a recording of austin in its binary format", "mojo2austin FILE stacks.txt, then gecko-convert stacks.txt",
+     CONTENT_BINARY, MAGIC("MOJ")},
     /* A Perfetto trace consists of messages in field 1, which 0x0a begins. */
     {"a Perfetto trace, by its looks",
      "traceconv json FILE OUT.json, and open the result at https://profiler.firefox.com; for its CPU samples, "
@@ -108,7 +123,9 @@ static const struct foreign FOREIGNS[] = {
      PARTS(TEXT("\"nodes\""), TEXT("\"callFrame\""), TEXT("\"hitCount\""))},
     {"a heap profile of DHAT", OPENS_DIRECTLY, CONTENT_JSON, PARTS(TEXT("\"dhatFileVersion\""))},
     {"a speedscope profile",
-     "https://www.speedscope.app opens it; if py-spy wrote it, convert what py-spy record --format raw writes",
+     "jq -r '.shared.frames as $f | .profiles[] | select(.samples) | [.samples, .weights] | transpose[] | "
+     "\"\\(.[0] | map($f[.].name) | join(\";\")) \\(.[1])\"' FILE | gecko-convert -; https://www.speedscope.app opens "
+     "it, too",
      CONTENT_JSON, PARTS(TEXT("speedscope.app/file-format"))},
     {"JSON made by perf data convert", FROM_THE_PERF_DATA, CONTENT_JSON, PARTS(TEXT("\"linux-perf-json-version\""))},
     {"JSON of some kind",
@@ -120,6 +137,22 @@ static const struct foreign FOREIGNS[] = {
     {"a raw dump (perf script -D)", FROM_THE_PERF_DATA, PARTS(TEXT(" raw event: size "))},
     {"the text of perf report, which has sums and no single samples", FROM_THE_PERF_DATA, PARTS(TEXT("# Overhead  "))},
     {PARTS(TEXT("# Samples: "), TEXT("# Event count (approx.): "))},
+    {"the text of perf annotate, which has sums and no stacks", FROM_THE_PERF_DATA,
+     PARTS(TEXT(" Percent"), TEXT("Source code & Disassembly of "))},
+    {"the text of perf trace", RECORDS_CALLS, PARTS(TEXT(" ( "), TEXT(" ms): "), TEXT(" = "))},
+    {"the text of strace", RECORDS_CALLS, PARTS(TEXT("execve(\""), TEXT(") = 0\n"))},
+    {PARTS(TEXT(") = -1 E"), TEXT(") = 0"))},
+    {"the summary of strace", RECORDS_CALLS, PARTS(TEXT("% time     seconds  usecs/call"))},
+    {"the text of Python's cProfile, which has sums per call and no stacks", RECORDS_PYTHON,
+     PARTS(TEXT(" function calls "), TEXT(" seconds\n"))},
+    {"a log of node --prof",
+     "perf record -g node --perf-basic-prof PROGRAM.js, then gecko-convert perf.data; or node --cpu-prof PROGRAM.js, "
+     "and "
+     "open the result at https://profiler.firefox.com",
+     MAGIC("v8-version,")},
+    {MAGIC("Statistical profiling result from ")},
+    {"the text of phpspy", "stackcollapse-phpspy.pl FILE | gecko-convert -", MAGIC("0 "),
+     PARTS(TEXT("\n1 "), TEXT(":"))},
     {"the text of perf stat", HOLDS_NO_STACKS, PARTS(TEXT("Performance counter stats for "))},
     {"a profile of callgrind or cachegrind, which has sums per call and no stacks",
      "kcachegrind shows it; or " PERF_RECORD, MAGIC("# callgrind format")},
@@ -130,7 +163,7 @@ static const struct foreign FOREIGNS[] = {
     {"a recording of heaptrack", "heaptrack_print -f FILE -F stacks.txt, then gecko-convert stacks.txt", MAGIC("v 1"),
      PARTS(TEXT("\nx "))},
     {MAGIC("v 1"), PARTS(TEXT("\nX "))},
-    {"the text of pprof -raw", "stackcollapse-go.pl --sample_index=0 FILE | gecko-convert -",
+    {"the text of pprof -raw", "convert the profile that it was made from: " GO_TOOL_PPROF,
      PARTS(TEXT("PeriodType:"), TEXT("\nSamples:\n"))},
     {"a heap profile of gperftools", GO_TOOL_PPROF, MAGIC("heap profile: ")},
     {"the text of macOS's sample", "stackcollapse-sample.awk FILE | gecko-convert -", MAGIC("Analysis of sampling ")},
@@ -225,7 +258,8 @@ static const struct foreign *recognise(struct text start) {
         const struct foreign *row = &FOREIGNS[i];
         if (row->title) titled = row;
         if (has_content(start, row->content) && has_magic(start, row->content, &row->magic) &&
-            has_magic(start, row->content, &row->second) && has_parts(start, row->parts))
+            has_magic(start, row->content, &row->second) && has_parts(start, row->parts) &&
+            (!row->recognises || row->recognises(start)))
             return titled;
     }
     return NULL;
@@ -243,6 +277,39 @@ static void explain_unknown_text(const struct input *input, struct text start, s
                 input_name(input), shown);
 }
 
+/* Returns whether a shell takes the name as one word, at least between single quotes. */
+static bool is_word(struct text name, bool *needs_quotes) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/+,:=@%-";
+    *needs_quotes = false;
+    for (size_t i = 0; i < name.bytes_count; i++) {
+        unsigned char byte = (unsigned char)name.bytes[i];
+        if (byte == '\'' || byte < ' ' || byte == 0x7f) return false;
+        *needs_quotes |= !strchr(plain, byte);
+    }
+    return name.bytes_count > 0 && name.bytes[0] != '-';
+}
+
+/* Copies the advice with the name of the input for FILE, so that the command can be copied, if the input is a file with
+ * a harmless name. */
+static void write_advice(char *out, size_t capacity_bytes, const char *advice, struct text name) {
+    static const char placeholder[] = "FILE";
+    bool needs_quotes;
+    bool has_name = name.bytes_count <= NAME_BYTES_MAX && is_word(name, &needs_quotes);
+    const char *next = strstr(advice, placeholder);
+    if (!has_name || !next) {
+        snprintf(out, capacity_bytes, "%s", advice);
+        return;
+    }
+    const char *quote = needs_quotes ? "'" : "";
+    size_t used = 0;
+    for (; next; advice = next + sizeof placeholder - 1, next = strstr(advice, placeholder)) {
+        used += (size_t)snprintf(out + used, capacity_bytes - used, "%.*s%s%.*s%s", (int)(next - advice), advice, quote,
+                                 (int)name.bytes_count, name.bytes, quote);
+        if (used >= capacity_bytes) return;
+    }
+    snprintf(out + used, capacity_bytes - used, "%s", advice);
+}
+
 void foreign_explain(const struct input *input, struct text start, bool is_whole, struct failure *failure) {
     const char *name = input_name(input);
     struct text wrapping = input_wrapping(input);
@@ -257,8 +324,12 @@ void foreign_explain(const struct input *input, struct text start, bool is_whole
     }
     const struct foreign *foreign = recognise(start);
     if (foreign) {
+        bool is_direct = !wrapping.bytes_count || (foreign->takes_gzip && text_equal(wrapping, TEXT("gzip")));
+        bool is_file = is_direct && strcmp(name, "standard input") != 0;
+        char advice[ADVICE_BYTES];
+        write_advice(advice, sizeof advice, foreign->advice, is_file ? text_of(name) : TEXT(""));
         failure_set(failure, FAILURE_INPUT, "%s: this is %s%s%.*s: %s%s", name, foreign->title, inside, wrapping_bytes,
-                    wrapping.bytes, unwrap, foreign->advice);
+                    wrapping.bytes, is_direct ? "" : unwrap, advice);
         return;
     }
     if (is_binary(start)) {

@@ -71,30 +71,33 @@ struct content {
 
 #define BYTES(literal) \
     { literal, sizeof(literal) - 1 }
-#define DIRECTLY    ": it needs no conversion: open it at https://profiler.firefox.com"
-#define PERF_DATA   "convert the recording it was made from: gecko-convert perf.data"
-#define RECORD      "perf record -g PROGRAM, then gecko-convert perf.data"
-#define NO_STACKS   "it holds no stacks; record some: " RECORD
-#define PPROF_TO_US " | stackcollapse-go.pl --sample_index=0 | gecko-convert -"
+#define DIRECTLY  ": it needs no conversion: open it at https://profiler.firefox.com"
+#define PERF_DATA "convert the recording it was made from: gecko-convert perf.data"
+#define RECORD    "perf record -g PROGRAM, then gecko-convert perf.data"
+#define NO_STACKS "it holds no stacks; record some: " RECORD
+#define PPROF_TO_US \
+    " | awk '/^-+\\+-/{if(s)print s,v;s=\"\";next} s{s=$1\";\"s;next} /^ *[0-9]/{v=$1;s=$2}' | gecko-convert -"
+#define CALLS  "record system calls with their times: perf trace record PROGRAM, then gecko-convert perf.data"
+#define PYTHON "no stacks: py-spy record --format raw -o stacks.txt -- python PROGRAM.py, then gecko-convert stacks.txt"
 
 static const struct content contents[] = {
     {BYTES("2ELIFREP\0\0\0\0\0\0\0\x68"),
-     "perf.data, the binary recording of perf, of a big-endian machine: perf script -F +pid -i FILE | "
+     "perf.data, the binary recording of perf, of a big-endian machine: perf script -F +pid -i memory | "
      "gecko-convert -"},
     {BYTES("PERFFILE\x68\0\0\0"),
-     "perf.data, the binary recording of an old perf: perf script -F +pid -i FILE | gecko-convert -"},
+     "perf.data, the binary recording of an old perf: perf script -F +pid -i memory | gecko-convert -"},
     {BYTES("SIMPLEPERF\x01\0\x10\0\0\0"), "a report of Android's simpleperf" DIRECTLY},
     {BYTES("*version\n3\ndata-file-overflow=false\n"), "a method trace of Android's runtime" DIRECTLY},
     {BYTES("SLOW\xf3\0\x20\0"), "a streamed method trace of Android's runtime" DIRECTLY},
     {BYTES("\xdc\xdfJSLB\x01\0"), "a Firefox profile (JsonSlabs)" DIRECTLY},
     {BYTES("FLR\0\0\x02\0\x01"),
-     "a recording of Java's Flight Recorder: make collapsed stacks of it with async-profiler's converter: jfrconv -o "
-     "collapsed FILE stacks.collapsed"},
+     "a recording of Java's Flight Recorder: make collapsed stacks of it with async-profiler's converter: jfrconv "
+     "--threads -o collapsed memory stacks.collapsed, then gecko-convert stacks.collapsed"},
     {BYTES("Nettrace\x14\0\0\0!FastSerialization.1"),
-     "a trace of .NET: dotnet-trace convert --format Chromium FILE, and open the result at "
+     "a trace of .NET: dotnet-trace convert --format Chromium memory, and open the result at "
      "https://profiler.firefox.com"},
     {BYTES("\x17\x08\x44tracing6\0"),
-     "trace.dat, the binary recording of trace-cmd: trace-cmd report -i FILE | stackcollapse-tracecmd.pl | "
+     "trace.dat, the binary recording of trace-cmd: trace-cmd report -i memory | stackcollapse-tracecmd.pl | "
      "gecko-convert -"},
     {BYTES("\x5e\x97\xca\xfd\x01\0\0\0"), "a recording of sysprof: sysprof opens it; or " RECORD},
     {BYTES("gmon\x01\0\0\0"), "gmon.out, the counts of gprof: " NO_STACKS},
@@ -106,11 +109,11 @@ static const struct content contents[] = {
     {BYTES("\177ELF\2\1\1\0\0\0\0\0\0\0\0\0\3\0\x3e\0"), "a program or a library: record it running: " RECORD},
     {BYTES("\xcf\xfa\xed\xfe\7\0\0\1"), "a program or a library: record it running: " RECORD},
     {BYTES("MZ\x90\0\3\0\0\0"), "a program or a library: record it running: " RECORD},
-    {BYTES("Rar!\x1a\7\1\0"), "a RAR archive: unpack it first: bsdtar -xOf FILE | gecko-convert -"},
-    {BYTES("MSCF\0\0\0\0\x2c"), "a CAB archive: unpack it first: bsdtar -xOf FILE | gecko-convert -"},
-    {BYTES("xar!\0\x1c\0\1"), "a XAR archive: unpack it first: bsdtar -xOf FILE | gecko-convert -"},
-    {BYTES("\x89LZO\0\r\n\x1a\n"), "lzop-compressed: unpack it first: lzop -dc FILE | gecko-convert -"},
-    {BYTES("LRZI\0\6\0\0"), "lrzip-compressed: unpack it first: lrzip -d -o trace FILE"},
+    {BYTES("Rar!\x1a\7\1\0"), "a RAR archive: unpack it first: bsdtar -xOf memory | gecko-convert -"},
+    {BYTES("MSCF\0\0\0\0\x2c"), "a CAB archive: unpack it first: bsdtar -xOf memory | gecko-convert -"},
+    {BYTES("xar!\0\x1c\0\1"), "a XAR archive: unpack it first: bsdtar -xOf memory | gecko-convert -"},
+    {BYTES("\x89LZO\0\r\n\x1a\n"), "lzop-compressed: unpack it first: lzop -dc memory | gecko-convert -"},
+    {BYTES("LRZI\0\6\0\0"), "lrzip-compressed: unpack it first: lrzip -d -o trace memory"},
     {BYTES("%PDF-1.7\n%\xe2\xe3"), "a PDF document: convert the trace that it was made from"},
     {BYTES("\x89PNG\r\n\x1a\n\0\0\0\rIHDR"), "a picture: convert the trace that it was made from"},
     {BYTES("\xff\xd8\xff\xe0\0\x10JFIF"), "a picture: convert the trace that it was made from"},
@@ -118,18 +121,42 @@ static const struct content contents[] = {
     {BYTES("RIFF\x24\0\0\0WEBPVP8 "), "a picture: convert the trace that it was made from"},
     {BYTES("bplist00\xd4\1\2"),
      "a binary property list of macOS: if it is of Instruments, export its call tree as CSV: "
-     "stackcollapse-instruments.pl FILE.csv | gecko-convert -"},
+     "stackcollapse-instruments.pl memory.csv | gecko-convert -"},
     {BYTES("\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"),
      "nothing but zero bytes: an empty tar archive, or a file that was never written; make the trace again"},
     {BYTES("\0\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x10\x27\0\0\0\0\0\0\0\0\0\0\0\0\0\0"),
-     "a CPU profile of gperftools: go tool pprof -raw PROGRAM FILE" PPROF_TO_US},
+     "a CPU profile of gperftools: go tool pprof -sample_index=0 -traces PROGRAM memory" PPROF_TO_US},
     {BYTES("\0\0\0\0\0\0\0\3\0\0\0\0\0\0\x27\x10\0\0\0\0"),
-     "a CPU profile of gperftools: go tool pprof -raw PROGRAM FILE" PPROF_TO_US},
+     "a CPU profile of gperftools: go tool pprof -sample_index=0 -traces PROGRAM memory" PPROF_TO_US},
     {BYTES("\x0a\x04\x08\x01\x10\x02\x0a\x04\x08\x03\x10\x04\x12\x07\x0a\x01\x01\x12\x02\x01\x02"),
-     "a pprof profile: go tool pprof -raw FILE" PPROF_TO_US},
+     "a pprof profile: go tool pprof -sample_index=0 -traces memory" PPROF_TO_US},
+    /* Go's profiles of the heap begin with the type of the period. */
+    {BYTES("\x5a\x04\x08\x01\x10\x02\x60\x80\x80\x20\x0a\x04\x08\x03\x10\x04\x12\x07\x0a\x01\x01\x12\x02\x01\x02"),
+     "a pprof profile: go tool pprof -sample_index=0 -traces memory" PPROF_TO_US},
+    {BYTES("\xfb)\x03\xfa\x01~\xe9\0\0\0\0\xfa"),
+     "a profile of Python's cProfile, which has sums per call and " PYTHON},
+    {BYTES("MOJ\x03\1\2\0"),
+     "a recording of austin in its binary format: mojo2austin memory stacks.txt, then gecko-convert stacks.txt"},
+    {BYTES(" Percent |\tSource code & Disassembly of app for cycles (155 samples, percent: local period)\n"),
+     "the text of perf annotate, which has sums and no stacks: " PERF_DATA},
+    {BYTES("     0.052 ( 0.012 ms): true/24411 brk()                    = 0x561f66bc6000\n"),
+     "the text of perf trace: " CALLS},
+    {BYTES("execve(\"/usr/bin/true\", [\"true\"], 0x7ffd /* 35 vars */) = 0\nbrk(NULL) = 0x560d\n"),
+     "the text of strace: " CALLS},
+    {BYTES("24310 07:09:26.884410 openat(AT_FDCWD, \"x\") = -1 ENOENT (No such file)\n24310 close(3) = 0\n"),
+     "the text of strace: " CALLS},
+    {BYTES("% time     seconds  usecs/call     calls    errors syscall\n------ ----------- ----------- ---------\n"),
+     "the summary of strace: " CALLS},
+    {BYTES("         3125 function calls (3011 primitive calls) in 0.007 seconds\n\n   Ordered by: cumulative time\n"),
+     "the text of Python's cProfile, which has sums per call and " PYTHON},
+    {BYTES("v8-version,11,3,244,8,-node.38,0\nv8-platform,linux,linux\n"),
+     "a log of node --prof: perf record -g node --perf-basic-prof PROGRAM.js, then gecko-convert perf.data; or node "
+     "--cpu-prof PROGRAM.js, and open the result at https://profiler.firefox.com"},
+    {BYTES("0 sleep <internal>:-1\n1 <main> /srv/a.php:5\n# - - -\n"),
+     "the text of phpspy: stackcollapse-phpspy.pl memory | gecko-convert -"},
     {BYTES("\x0a\x05\x50\x01\x9a\x04\0\x0a\x03\x40\x05\x01\x0a\x02\x40\x06"),
-     "a Perfetto trace, by its looks: traceconv json FILE OUT.json, and open the result at "
-     "https://profiler.firefox.com; for its CPU samples, traceconv profile --perf FILE writes pprof profiles"},
+     "a Perfetto trace, by its looks: traceconv json memory OUT.json, and open the result at "
+     "https://profiler.firefox.com; for its CPU samples, traceconv profile --perf memory writes pprof profiles"},
 
     {BYTES("{\"meta\":{\"interval\":1,\"preprocessedProfileVersion\":70},\"threads\":[]}"),
      "a Firefox profile already" DIRECTLY},
@@ -141,9 +168,9 @@ static const struct content contents[] = {
      "a CPU profile of V8 (Chrome, Node.js)" DIRECTLY},
     {BYTES("{\"dhatFileVersion\":2,\"mode\":\"heap\"}"), "a heap profile of DHAT" DIRECTLY},
     {BYTES("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"profiles\":[]}"),
-     "a speedscope profile: https://www.speedscope.app opens it; if py-spy wrote it, convert what py-spy record "
-     "--format raw "
-     "writes"},
+     "a speedscope profile: jq -r '.shared.frames as $f | .profiles[] | select(.samples) | [.samples, .weights] | "
+     "transpose[] | \"\\(.[0] | map($f[.].name) | join(\";\")) \\(.[1])\"' memory | gecko-convert -; "
+     "https://www.speedscope.app opens it, too"},
     {BYTES("{\n\t\"linux-perf-json-version\": 1,\n\t\"headers\": {}}"), "JSON made by perf data convert: " PERF_DATA},
     {BYTES("{}"),
      "JSON of some kind: it is not a trace; if a profiler wrote it, https://profiler.firefox.com may open it directly"},
@@ -165,33 +192,34 @@ static const struct content contents[] = {
      "a profile of callgrind or cachegrind, which has sums per call and no stacks: kcachegrind shows it; or " RECORD},
     {BYTES("desc: --time-unit=i\ncmd: ./app\ntime_unit: i\n#-----------\nsnapshot=0\n#-----------\ntime=0\n"
            "mem_heap_B=0\n"),
-     "a heap profile of massif: ms_print FILE shows it"},
+     "a heap profile of massif: ms_print memory shows it"},
     {BYTES("v 10500 3\nx 8 /bin/app\nX ./app\nI 1000 f9e3\n"),
-     "a recording of heaptrack: heaptrack_print -f FILE -F stacks.txt, then gecko-convert stacks.txt"},
+     "a recording of heaptrack: heaptrack_print -f memory -F stacks.txt, then gecko-convert stacks.txt"},
     {BYTES(
          "PeriodType: cpu nanoseconds\nPeriod: 10000000\nSamples:\nsamples/count cpu/nanoseconds\n  1 10000000: 1 2\n"),
-     "the text of pprof -raw: stackcollapse-go.pl --sample_index=0 FILE | gecko-convert -"},
+     "the text of pprof -raw: convert the profile that it was made from: go tool pprof -sample_index=0 -traces PROGRAM "
+     "memory" PPROF_TO_US},
     {BYTES("heap profile:      1:     64 [     1:     64] @ heapprofile\n"),
-     "a heap profile of gperftools: go tool pprof -raw PROGRAM FILE" PPROF_TO_US},
+     "a heap profile of gperftools: go tool pprof -sample_index=0 -traces PROGRAM memory" PPROF_TO_US},
     {BYTES("Analysis of sampling app (pid 9) every 1 millisecond\nProcess: app [9]\n\nCall graph:\n    8 Thread_1\n"),
-     "the text of macOS's sample: stackcollapse-sample.awk FILE | gecko-convert -"},
+     "the text of macOS's sample: stackcollapse-sample.awk memory | gecko-convert -"},
     {BYTES("Running Time,Self,,Symbol Name\n11.0ms   55.0%,0,,main\n"),
-     "a call tree of Instruments: stackcollapse-instruments.pl FILE | gecko-convert -"},
+     "a call tree of Instruments: stackcollapse-instruments.pl memory | gecko-convert -"},
     {BYTES("Attaching 1 probe...\n\n@[\n    vfs_read+0\n    ksys_read+95\n]: 3\n"),
-     "the text of bpftrace: stackcollapse-bpftrace.pl FILE | gecko-convert -"},
+     "the text of bpftrace: stackcollapse-bpftrace.pl memory | gecko-convert -"},
     {BYTES("CPU ID FUNCTION:NAME\n\n\n              genunix`kmem_alloc+0x2a\n              unix`trap+0x10\n"
            "                7\n"),
-     "stacks as DTrace prints them: stackcollapse.pl FILE | gecko-convert -"},
+     "stacks as DTrace prints them: stackcollapse.pl memory | gecko-convert -"},
     {BYTES("Thread 1 (LWP 9):\n#0  0x0000 in read () from /lib/libc.so\n#1  main () at a.c:5\n"),
-     "backtraces of gdb: stackcollapse-gdb.pl FILE | gecko-convert -"},
+     "backtraces of gdb: stackcollapse-gdb.pl memory | gecko-convert -"},
     {BYTES("Full thread dump OpenJDK 64-Bit Server VM (17 mixed mode):\n\n\"main\" #1 prio=5\n"),
-     "a thread dump of Java: stackcollapse-jstack.pl FILE | gecko-convert -"},
+     "a thread dump of Java: stackcollapse-jstack.pl memory | gecko-convert -"},
     {BYTES("# tracer: function\n#\n# entries-in-buffer/entries-written: 1/1\n"),
      "a trace of the kernel's ftrace: " NO_STACKS},
     {BYTES("<?xml version=\"1.0\"?>\n<!DOCTYPE svg>\n<svg version=\"1.1\"><text>Flame Graph</text></svg>\n"),
      "a picture (SVG), perhaps a flame graph: convert the collapsed stacks that it was made from"},
     {BYTES("\n<!DOCTYPE html>\n<html><head></head></html>\n"),
-     "a web page: if it is a flame graph of async-profiler, jfrconv -o collapsed FILE stacks.collapsed makes "
+     "a web page: if it is a flame graph of async-profiler, jfrconv -o collapsed memory stacks.collapsed makes "
      "collapsed stacks; otherwise convert the trace that it was made from"},
     {BYTES("<?xml version=\"1.0\"?>\n<trace-query-result/>\n"), "XML: convert the trace that it was made from"},
 
@@ -244,7 +272,7 @@ static void test_iso_image(void **state) {
     struct failure failure;
     assert_null(detect((struct text){bytes, IMAGE_BYTES}, &failure));
     assert_string_equal(failure.message,
-                        "memory: this is an ISO 9660 image: unpack it first: bsdtar -xOf FILE | gecko-convert -");
+                        "memory: this is an ISO 9660 image: unpack it first: bsdtar -xOf memory | gecko-convert -");
     free(bytes);
 }
 
