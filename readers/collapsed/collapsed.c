@@ -6,6 +6,7 @@
  * The last word of a frame may be a number, so a single line cannot tell the two forms apart. A file is a difference if
  * most stacks in its start end in two numbers. Lines have no times. If it is known how long a stack took, the stacks of
  * a thread follow each other; otherwise samples get times at a fixed interval in the order of the lines. */
+#include "collapsed_blocks.h"
 #include "collapsed_line.h"
 #include "collapsed_stacks.h"
 #include "collapsed_threads.h"
@@ -79,6 +80,8 @@ static enum probe_score probe(struct text start, bool is_whole) {
     bool is_austin = collapsed_counts_of(start, is_whole) == COLLAPSED_AUSTIN_NUMBERS;
     enum collapsed_counts counts = is_austin ? COLLAPSED_AUSTIN_NUMBERS : COLLAPSED_TWO_NUMBERS;
     while (collapsed_line_take(&rest, is_whole, &line)) count_line(&census, line, counts);
+    bool has_threads;
+    if (!census.folded_count && collapsed_blocks_are_in(start, is_whole, &has_threads)) return PROBE_LIKELY;
     /* The first line is longer than the start: it is a deep stack or a document without line ends. */
     bool is_cut = !is_whole && rest.bytes_count == start.bytes_count;
     if (is_cut && has_separator(start) && text_find(start, '"') == start.bytes_count) return PROBE_MAYBE;
@@ -102,6 +105,9 @@ static const struct {
                                     "stack with a count of 10^36 or more, or a difference that does not fit 18 digits"),
                                 LEDGER_LOST, true},
     [COLLAPSED_TOO_LONG] = {TEXT("line longer than 4 MiB"), LEDGER_LOST, false},
+    [COLLAPSED_PART] = {TEXT("line of a printed stack"), LEDGER_KEPT, false},
+    [COLLAPSED_BETWEEN] = {TEXT("line between printed stacks"), LEDGER_KEPT, false},
+    [COLLAPSED_BROKEN] = {TEXT("printed stack without a count, or longer than 4 MiB"), LEDGER_LOST, true},
 };
 _Static_assert(SCAN_LINE_BYTES_MAX == 4 * 1024 * 1024, "a cause names this limit");
 
@@ -142,6 +148,8 @@ struct collapsed {
     string_id difference_name;
     struct collapsed_stacks stacks;
     struct collapsed_threads threads;
+    struct collapsed_blocks blocks; /* used only if stacks are printed with one frame a line */
+    bool is_printed;
     struct column next_times; /* int64_t for each thread, in nanoseconds; used only if times are known */
     uint64_t others_count;    /* lines of austin that have other numbers besides their time */
     struct ledger_tally verdicts[COLLAPSED_VERDICT_COUNT];
@@ -253,6 +261,10 @@ static void begin(struct collapsed *reader, struct input *input, const struct re
         reader->difference_name = profile_string(profile, TEXT("Difference"));
     }
     struct dialect_choice choice = dialect_choose(start, is_whole, reader->unit.counts);
+    collapsed_blocks_init(&reader->blocks, profile->failure);
+    bool has_threads;
+    reader->is_printed = collapsed_blocks_are_in(start, is_whole, &has_threads);
+    if (reader->is_printed) choice.has_threads = has_threads;
     collapsed_stacks_init(&reader->stacks, profile, choice.dialect);
     collapsed_threads_init(&reader->threads, profile, choice.dialect);
     column_init(&reader->next_times, sizeof(int64_t), profile->failure);
@@ -260,6 +272,17 @@ static void begin(struct collapsed *reader, struct input *input, const struct re
     if (reader->root == GECKO_CONVERT_ROOT_AUTO)
         reader->root = choice.has_threads ? GECKO_CONVERT_ROOT_THREAD : GECKO_CONVERT_ROOT_FRAME;
     if (reader->root == GECKO_CONVERT_ROOT_FRAME) collapsed_threads_add_whole(&reader->threads);
+}
+
+static enum collapsed_verdict read_line(struct collapsed *reader, struct text text, struct collapsed_line *line) {
+    static const enum collapsed_verdict verdicts[] = {
+        [BLOCK_NONE] = COLLAPSED_BETWEEN, [BLOCK_PART] = COLLAPSED_PART, [BLOCK_BROKEN] = COLLAPSED_BROKEN};
+    if (!reader->is_printed) return collapsed_line_parse(text, reader->unit.counts, line);
+    enum block_line kind = collapsed_blocks_take(&reader->blocks, text, &text);
+    if (kind == BLOCK_END) return collapsed_line_parse(text, COLLAPSED_ONE_NUMBER, line);
+    /* A map of bpftrace that has no stacks. */
+    bool is_other_map = kind == BLOCK_NONE && text_starts_with(text, TEXT("@"));
+    return is_other_map ? COLLAPSED_NO_STACK : verdicts[kind];
 }
 
 static void read_lines(struct collapsed *reader, struct input *input) {
@@ -271,8 +294,7 @@ static void read_lines(struct collapsed *reader, struct input *input) {
         if (!scan_line(&scan, &text)) return;
         struct collapsed_line line;
         bool is_cut = scan.cut_line_count > cut_count;
-        enum collapsed_verdict verdict =
-            is_cut ? COLLAPSED_TOO_LONG : collapsed_line_parse(text, reader->unit.counts, &line);
+        enum collapsed_verdict verdict = is_cut ? COLLAPSED_TOO_LONG : read_line(reader, text, &line);
         ledger_tally_add(&reader->verdicts[verdict], 1, scan.position);
         if (verdict == COLLAPSED_STACK) add_sample(reader, &line, scan.position);
     }
@@ -287,6 +309,10 @@ static void enter_ledger(const struct collapsed *reader) {
         if (!VERDICTS[i].is_sample) continue;
         ledger_read(ledger, LEDGER_SAMPLES, lines->count);
         ledger_enter(ledger, LEDGER_SAMPLES, VERDICTS[i].fate, VERDICTS[i].cause, lines->count, &lines->first);
+    }
+    if (collapsed_blocks_are_broken(&reader->blocks)) {
+        ledger_read(ledger, LEDGER_SAMPLES, 1);
+        ledger_enter(ledger, LEDGER_SAMPLES, LEDGER_LOST, TEXT("printed stack that is cut off"), 1, NULL);
     }
     ledger_read(ledger, LEDGER_VALUES, reader->others_count);
     ledger_enter(ledger, LEDGER_VALUES, LEDGER_LOST, TEXT("idle state and change of memory of a stack"),
@@ -347,6 +373,7 @@ static void finish(struct collapsed *reader) {
 static void end(struct collapsed *reader) {
     collapsed_stacks_fini(&reader->stacks);
     collapsed_threads_fini(&reader->threads);
+    collapsed_blocks_fini(&reader->blocks);
     column_fini(&reader->next_times);
 }
 

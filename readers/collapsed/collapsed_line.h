@@ -13,7 +13,10 @@ enum collapsed_verdict {
     COLLAPSED_NO_STACK,     /* a count without a frame */
     COLLAPSED_ONE_COUNT,    /* a stack with one count in a difference, which needs two */
     COLLAPSED_OUT_OF_RANGE, /* a stack with a count that does not fit */
-    COLLAPSED_TOO_LONG,     /* cut by the scan; collapsed_line_parse does not return this */
+    COLLAPSED_TOO_LONG,     /* cut by the scan; collapsed_line_parse does not return this, nor what follows */
+    COLLAPSED_PART,         /* part of a printed stack, but not its end */
+    COLLAPSED_BETWEEN,      /* between printed stacks */
+    COLLAPSED_BROKEN,       /* the end of a printed stack without a count */
     COLLAPSED_VERDICT_COUNT
 };
 

@@ -89,6 +89,21 @@ def read_lines(data):
     return [line.decode("utf-8", "each") for line in lines]
 
 
+def collapse_printed(data):
+    """Collapses stacks that bcc, bpftrace and DTrace print with one frame a line; also returns whether they name threads."""
+    text = data.decode("utf-8", "each")
+    if not re.search(r"(?m)^(@\w*\[|Sampling at |dtrace: )", text):
+        return data, False
+    folded, has_comms = [], False
+    maps = re.findall(r"(?ms)^@\w*\[\n(.*?)^(?:, (.*?))?\]: (\d+)$", text)
+    blocks = re.findall(r"(?m)^((?: +(?! |- {8}|\d).*\n)+)(?: +- +(.*) \((\d+)\)\n)? +(\d+)$", text) if not maps else []
+    for frames, comm, pid, count in blocks or [(frames, *(keys.split(", ") + [""])[:2], n) for frames, keys, n in maps]:
+        names = [re.sub(r"\+(0x[0-9a-f]+|\d+)$", "", line.strip()) for line in frames.splitlines() if line.strip(", ")]
+        has_comms |= bool(comm)
+        folded.append(";".join(([f"{comm}-{pid}" if pid else comm] if comm else []) + names[::-1]) + f" {count}\n")
+    return "".join(folded).encode(), has_comms
+
+
 def count_columns(data):
     start = data[:START_BYTES]
     if re.match(rb"# austin: (?s:.)*?\n# mode: full\n", start):
@@ -216,10 +231,11 @@ def read(arguments):
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         data = data.decode("utf-16").encode()
     data = data.removeprefix(codecs.BOM_UTF8)
+    data, has_comms = collapse_printed(data)
     columns = count_columns(data)
     lines = [parsed for parsed in (parse_line(line, columns) for line in read_lines(data)) if parsed]
     dialect, has_marks = choose_dialect([stack for stack, _ in lines[:100]])
-    root = given.get("root", "auto")
+    root = given.get("root", "thread" if has_comms else "auto")
     header = re.match(rb"# austin: (?s:.)*?\n# mode: (\w+)\n", data)
     unit = given.get("weight-unit") or (AUSTIN_UNITS[header.group(1)] if header else "samples")
     is_whole = root == "frame" or (root == "auto" and not has_marks)

@@ -205,11 +205,6 @@ static const struct content contents[] = {
      "the text of macOS's sample: stackcollapse-sample.awk memory | gecko-convert -"},
     {BYTES("Running Time,Self,,Symbol Name\n11.0ms   55.0%,0,,main\n"),
      "a call tree of Instruments: stackcollapse-instruments.pl memory | gecko-convert -"},
-    {BYTES("Attaching 1 probe...\n\n@[\n    vfs_read+0\n    ksys_read+95\n]: 3\n"),
-     "the text of bpftrace: stackcollapse-bpftrace.pl memory | gecko-convert -"},
-    {BYTES("CPU ID FUNCTION:NAME\n\n\n              genunix`kmem_alloc+0x2a\n              unix`trap+0x10\n"
-           "                7\n"),
-     "stacks as DTrace prints them: stackcollapse.pl memory | gecko-convert -"},
     {BYTES("Thread 1 (LWP 9):\n#0  0x0000 in read () from /lib/libc.so\n#1  main () at a.c:5\n"),
      "backtraces of gdb: stackcollapse-gdb.pl memory | gecko-convert -"},
     {BYTES("Full thread dump OpenJDK 64-Bit Server VM (17 mixed mode):\n\n\"main\" #1 prio=5\n"),

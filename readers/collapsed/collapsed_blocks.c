@@ -1,0 +1,178 @@
+#include "collapsed_blocks.h"
+
+#include "collapsed_line.h"
+#include "libconvert/base/cursor.h"
+#include "libconvert/base/memory.h"
+#include "readers/input/scan.h"
+
+/* A part of `texts`. */
+struct block_text {
+    size_t start;
+    size_t end;
+};
+
+void collapsed_blocks_init(struct collapsed_blocks *blocks, struct failure *failure) {
+    *blocks = (struct collapsed_blocks){.texts.failure = failure, .line.failure = failure};
+    column_init(&blocks->frames, sizeof(struct block_text), failure);
+}
+
+void collapsed_blocks_fini(struct collapsed_blocks *blocks) {
+    memory_free(blocks->texts.bytes);
+    memory_free(blocks->line.bytes);
+    column_fini(&blocks->frames);
+}
+
+static void append(struct block_bytes *out, struct text text) {
+    if (out->count + text.bytes_count > out->capacity) {
+        size_t capacity = (out->count + text.bytes_count) * 2;
+        char *bytes = memory_resize(out->failure, out->bytes, capacity);
+        if (!bytes) return;
+        out->bytes = bytes;
+        out->capacity = capacity;
+    }
+    if (text.bytes_count) memcpy(out->bytes + out->count, text.bytes, text.bytes_count);
+    out->count += text.bytes_count;
+}
+
+static struct block_text add_text(struct collapsed_blocks *blocks, struct text text) {
+    struct block_text added = {.start = blocks->texts.count};
+    if (added.start + text.bytes_count > SCAN_LINE_BYTES_MAX)
+        blocks->is_too_long = true;
+    else
+        append(&blocks->texts, text);
+    added.end = blocks->texts.count;
+    return added;
+}
+
+/* Forgets the current stack. Returns whether there was one. */
+static bool forget(struct collapsed_blocks *blocks) {
+    bool had_frames = blocks->frames.count > 0;
+    blocks->frames.count = 0;
+    blocks->texts.count = 0;
+    blocks->thread_start = blocks->thread_end = 0;
+    blocks->is_map = blocks->is_too_long = false;
+    return had_frames;
+}
+
+static bool is_decimal(struct text text) {
+    size_t count = 0;
+    while (count < text.bytes_count && cursor_is_digit(text.bytes[count])) count++;
+    return count > 0 && count == text.bytes_count;
+}
+
+/* Adds a frame, without its offset: "vfs_read+5", "main+0x12". */
+static void add_frame(struct collapsed_blocks *blocks, struct text text) {
+    size_t plus = text_find_last(text, '+');
+    uint64_t offset;
+    struct text digits = text_from(text, plus + 1);
+    bool is_hexadecimal = cursor_take(&digits, TEXT("0x"));
+    if (plus > 0 && cursor_parse_number(digits, is_hexadecimal ? 16 : 10, &offset)) text = text_slice(text, 0, plus);
+    struct block_text *added = column_push(&blocks->frames);
+    if (added) *added = add_text(blocks, text);
+}
+
+static void set_thread(struct collapsed_blocks *blocks, struct text name, struct text pid) {
+    blocks->thread_start = blocks->texts.count;
+    add_text(blocks, name);
+    if (pid.bytes_count) add_text(blocks, TEXT("-"));
+    blocks->thread_end = add_text(blocks, pid).end;
+}
+
+/* Takes the keys of a map besides its stacks: "comm", "comm, pid" or "pid". */
+static void set_keys(struct collapsed_blocks *blocks, struct text keys) {
+    while (keys.bytes_count && (keys.bytes[0] == ',' || text_is_blank_byte(keys.bytes[0]))) keys = text_from(keys, 1);
+    keys = text_trim_end(keys);
+    if (text_ends_with(keys, TEXT(","))) keys.bytes_count--;
+    if (!keys.bytes_count) return;
+    size_t comma = text_find_last(keys, ',');
+    struct text last = text_trim(text_from(keys, comma + 1));
+    bool has_pid = comma < keys.bytes_count && is_decimal(last);
+    set_thread(blocks, has_pid ? text_slice(keys, 0, comma) : keys, has_pid ? last : TEXT(""));
+}
+
+/* bcc: "-                nginx (812)" after the frames; stackcount: "nginx [812]". */
+static bool take_thread(struct collapsed_blocks *blocks, struct text text, bool is_deeper) {
+    bool has_dash = cursor_take(&text, TEXT("-        "));
+    char opening = has_dash ? '(' : '[', closing = has_dash ? ')' : ']';
+    if (!has_dash && !is_deeper) return false;
+    size_t open = text_find_last(text, opening);
+    if (open == text.bytes_count || text.bytes[text.bytes_count - 1] != closing) return false;
+    struct text pid = text_slice(text, open + 1, text.bytes_count - 1);
+    if (!is_decimal(pid)) return false;
+    set_thread(blocks, text_trim(text_slice(text, 0, open)), pid);
+    return true;
+}
+
+static enum block_line finish(struct collapsed_blocks *blocks, struct text count, struct text *collapsed) {
+    bool is_good = blocks->frames.count && !blocks->is_too_long;
+    blocks->line.count = 0;
+    struct text texts = {blocks->texts.bytes, blocks->texts.count};
+    append(&blocks->line, text_slice(texts, blocks->thread_start, blocks->thread_end));
+    for (size_t i = blocks->frames.count; i-- > 0;) {
+        const struct block_text *frame = column_at(&blocks->frames, i);
+        if (blocks->line.count) append(&blocks->line, TEXT(";"));
+        append(&blocks->line, text_slice(texts, frame->start, frame->end));
+    }
+    append(&blocks->line, TEXT(" "));
+    append(&blocks->line, count);
+    *collapsed = (struct text){blocks->line.bytes, blocks->line.count};
+    blocks->had_thread = blocks->thread_end > blocks->thread_start;
+    forget(blocks);
+    return is_good ? BLOCK_END : BLOCK_BROKEN;
+}
+
+static size_t find_count(struct text line) {
+    const char *found = line.bytes_count ? memmem(line.bytes, line.bytes_count, "]: ", 3) : NULL;
+    return found ? (size_t)(found - line.bytes) : line.bytes_count;
+}
+
+static enum block_line take_map_line(struct collapsed_blocks *blocks, struct text line, struct text *collapsed) {
+    size_t end = find_count(line);
+    if (end < line.bytes_count) {
+        if (blocks->thread_end == blocks->thread_start) set_keys(blocks, text_slice(line, 0, end));
+        return finish(blocks, text_trim(text_from(line, end + 3)), collapsed);
+    }
+    struct text frame = text_trim(line);
+    if (frame.bytes_count && !text_equal(frame, TEXT(","))) add_frame(blocks, frame);
+    return BLOCK_PART;
+}
+
+enum block_line collapsed_blocks_take(struct collapsed_blocks *blocks, struct text line, struct text *collapsed) {
+    if (text_ends_with(line, TEXT("\r"))) line.bytes_count--;
+    if (blocks->is_map) return take_map_line(blocks, line, collapsed);
+    size_t open = text_find(line, '[');
+    if (text_starts_with(line, TEXT("@")) && open < line.bytes_count && find_count(line) == line.bytes_count) {
+        bool was_broken = forget(blocks);
+        blocks->is_map = true;
+        set_keys(blocks, text_from(line, open + 1));
+        return was_broken ? BLOCK_BROKEN : BLOCK_PART;
+    }
+    struct text text = text_trim(line);
+    size_t indent = text_trim_end(line).bytes_count - text.bytes_count;
+    if (!indent || !text.bytes_count) return forget(blocks) ? BLOCK_BROKEN : BLOCK_NONE;
+    if (blocks->frames.count && is_decimal(text)) return finish(blocks, text, collapsed);
+    if (blocks->frames.count && take_thread(blocks, text, indent > blocks->indent)) return BLOCK_PART;
+    if (!blocks->frames.count) blocks->indent = indent;
+    add_frame(blocks, text);
+    return BLOCK_PART;
+}
+
+bool collapsed_blocks_are_broken(const struct collapsed_blocks *blocks) { return blocks->frames.count > 0; }
+
+bool collapsed_blocks_are_in(struct text start, bool is_whole, bool *has_threads) {
+    enum { OTHERS_MAX = 4 };
+    struct failure failure = {0};
+    struct collapsed_blocks blocks;
+    size_t stack_count = 0, other_count = 0;
+    struct text line, collapsed;
+    *has_threads = true;
+    collapsed_blocks_init(&blocks, &failure);
+    while (other_count <= stack_count + OTHERS_MAX && collapsed_line_take(&start, is_whole, &line)) {
+        enum block_line kind = collapsed_blocks_take(&blocks, line, &collapsed);
+        stack_count += kind == BLOCK_END;
+        if (kind == BLOCK_END) *has_threads &= blocks.had_thread;
+        other_count += kind == BLOCK_BROKEN || (kind == BLOCK_NONE && text_trim(line).bytes_count);
+    }
+    collapsed_blocks_fini(&blocks);
+    return stack_count > 0 && other_count <= stack_count + OTHERS_MAX;
+}

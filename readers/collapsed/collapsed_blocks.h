@@ -1,0 +1,55 @@
+/* Stacks that are printed with one frame a line, innermost first, by the tools of bcc, by bpftrace and by DTrace. Each
+ * becomes a line of collapsed stacks.
+ *
+ *         finish_task_switch                     @[
+ *         schedule                                   vfs_read+5
+ *         -                nginx (812)               ksys_read+95
+ *             5                                  , nginx]: 5
+ */
+#ifndef GECKO_COLLAPSED_BLOCKS_H
+#define GECKO_COLLAPSED_BLOCKS_H
+
+#include "libconvert/base/column.h"
+#include "libconvert/base/text.h"
+
+struct block_bytes {
+    struct failure *failure; /* borrowed */
+    char *bytes;
+    size_t count;
+    size_t capacity;
+};
+
+struct collapsed_blocks {
+    struct block_bytes texts; /* the names of the frames and of the thread */
+    struct block_bytes line;  /* the last collapsed line */
+    struct column frames;     /* struct block_text: the frames of the current stack, innermost first */
+    size_t thread_end;        /* the thread's name is in `texts` from thread_start on; equal: there is none */
+    size_t thread_start;
+    size_t indent;    /* of the first frame */
+    bool is_map;      /* the stack is part of a bpftrace map */
+    bool had_thread;  /* the last stack that ended told its thread */
+    bool is_too_long; /* the current stack has more bytes than a line may have */
+};
+
+/* What a line is. */
+enum block_line {
+    BLOCK_NONE,  /* not part of a stack */
+    BLOCK_PART,  /* part of a stack whose end was not read yet */
+    BLOCK_END,   /* the end of a stack */
+    BLOCK_BROKEN /* not part of a stack, and the stack before it had no count */
+};
+
+void collapsed_blocks_init(struct collapsed_blocks *blocks, struct failure *failure);
+void collapsed_blocks_fini(struct collapsed_blocks *blocks);
+
+/* Takes the next line. At the end of a stack, sets *collapsed to its collapsed line, which is valid until the next
+ * call. */
+enum block_line collapsed_blocks_take(struct collapsed_blocks *blocks, struct text line, struct text *collapsed);
+
+/* Returns whether the input ends within a stack. */
+bool collapsed_blocks_are_broken(const struct collapsed_blocks *blocks);
+
+/* Returns whether the start of a trace has printed stacks. If all of them tell their thread, sets *has_threads. */
+bool collapsed_blocks_are_in(struct text start, bool is_whole, bool *has_threads);
+
+#endif
