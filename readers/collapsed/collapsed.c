@@ -77,7 +77,7 @@ static enum probe_score probe(struct text start, bool is_whole) {
     if (text_find(start, '\0') != start.bytes_count) return PROBE_NO;
     struct census census = {0};
     struct text rest = start, line;
-    bool is_austin = collapsed_counts_of(start, is_whole) == COLLAPSED_AUSTIN_NUMBERS;
+    bool is_austin = collapsed_unit_is_full_austin(start);
     enum collapsed_counts counts = is_austin ? COLLAPSED_AUSTIN_NUMBERS : COLLAPSED_TWO_NUMBERS;
     while (collapsed_line_take(&rest, is_whole, &line)) count_line(&census, line, counts);
     bool has_threads;

@@ -54,18 +54,14 @@ static bool is_difference(struct text start, bool is_whole) {
     return two_count > one_count;
 }
 
-static struct collapsed_unit read_start(struct text start, bool is_whole) {
-    struct collapsed_unit unit = {.weight_unit = GECKO_CONVERT_UNIT_SAMPLES};
-    if (!read_austin_header(start, &unit) && is_difference(start, is_whole)) unit.counts = COLLAPSED_TWO_NUMBERS;
-    return unit;
-}
-
-enum collapsed_counts collapsed_counts_of(struct text start, bool is_whole) {
-    return read_start(start, is_whole).counts;
+bool collapsed_unit_is_full_austin(struct text start) {
+    struct collapsed_unit unit = {0};
+    return read_austin_header(start, &unit) && unit.counts == COLLAPSED_AUSTIN_NUMBERS;
 }
 
 struct collapsed_unit collapsed_unit_of(struct text start, bool is_whole, const struct reader_options *options) {
-    struct collapsed_unit unit = read_start(start, is_whole);
+    struct collapsed_unit unit = {.weight_unit = GECKO_CONVERT_UNIT_SAMPLES};
+    if (!read_austin_header(start, &unit) && is_difference(start, is_whole)) unit.counts = COLLAPSED_TWO_NUMBERS;
     if (options->weight_unit != GECKO_CONVERT_UNIT_AUTO) unit.weight_unit = options->weight_unit;
     if (options->sample_interval_ns) unit.interval_ns = options->sample_interval_ns;
     return unit;

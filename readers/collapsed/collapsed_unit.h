@@ -14,8 +14,8 @@ struct collapsed_unit {
 /* Returns what the start of a trace and the options say. */
 struct collapsed_unit collapsed_unit_of(struct text start, bool is_whole, const struct reader_options *options);
 
-/* Returns how many numbers the lines in the start of a trace end in. */
-enum collapsed_counts collapsed_counts_of(struct text start, bool is_whole);
+/* Returns whether the header of austin says that lines end in COLLAPSED_AUSTIN_NUMBERS. */
+bool collapsed_unit_is_full_austin(struct text start);
 
 /* Returns the weight in the profile's unit: a time in nanoseconds, or the weight itself. */
 struct decimal collapsed_unit_weight(const struct collapsed_unit *unit, struct decimal weight);

@@ -119,7 +119,8 @@ def differences(program, reader, path, options, temporary):
     profile = json.load(open(output))
     threads, multiset = read_profile(profile)
     wanted = {(thread["pid"], str(thread["tid"])): thread for thread in expected["threads"] if thread["samples"]}
-    in_milliseconds(profile, wanted)
+    if reader == "perf-script":
+        in_milliseconds(profile, wanted)
     for key in sorted(set(wanted) | set(threads)):
         got, want = threads.get(key), wanted.get(key)
         if not got or not want:

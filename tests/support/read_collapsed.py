@@ -4,7 +4,8 @@
 usage: read_collapsed.py [--root=auto|frame|thread] [--weight-unit=UNIT] [--interval=TIME] FILE
 
 The answer is JSON: {"threads": [{"name", "pid", "tid", "samples", "weightSum", "functions": {name: [self, total]}}]}.
-Weights that are times are in nanoseconds. self is the sum of the weights of the samples whose last frame is the function,
+Weights that are times are in milliseconds. A thread with samples that have no stack also has their
+"weightWithoutStack". self is the sum of the weights of the samples whose last frame is the function,
 total that of the samples that have it anywhere. Nothing here is shared with the converter: it is written from the
 description of the format.
 """
@@ -19,7 +20,7 @@ getcontext().prec = 60
 DIGITS_MAX = 18
 LIMIT = 36
 START_BYTES = 64 * 1024
-NS = {"ns": 1, "us": 1000, "ms": 1000000}
+MS = {"ns": Decimal("0.000001"), "us": Decimal("0.001"), "ms": 1}
 AUSTIN_UNITS = {b"wall": "us", b"cpu": "us", b"full": "us", b"memory": "bytes"}
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\Z", re.ASCII)
 ANNOTATION = re.compile(r"(?s)(.+?)(_\[[kijw01]\]| \[inlined\])\Z")
@@ -207,6 +208,8 @@ def add_sample(thread, dialect, frames, weight):
     thread["samples"] += 1
     thread["weightSum"] += weight
     names = [name_of(dialect, frame) for frame in frames if frame]
+    if not names:
+        thread["weightWithoutStack"] = thread.get("weightWithoutStack", 0) + weight
     for name in dict.fromkeys(names):
         sums = thread["functions"].setdefault(name, [0, 0])
         sums[0] += weight if name == names[-1] else 0
@@ -247,7 +250,7 @@ def read(arguments):
         frames = split_frames(stack[mark.end():] if mark else stack)
         thread = whole if is_whole else threads.find_marked(mark) if mark else threads.find(frames.pop(0))
         weight = numbers[-1] - (numbers[0] if columns == 2 else 0)
-        add_sample(thread, dialect, frames, weight * NS.get(unit, 1))
+        add_sample(thread, dialect, frames, weight * MS.get(unit, 1))
     return json.dumps({"threads": list(threads.by_text.values())}, default=plain_number, ensure_ascii=False, indent=1)
 
 
