@@ -40,8 +40,8 @@ struct manifest_records {
 /* clang-format off */
 #define KEYS(X)                                                                                               \
     X(archive) X(balanced) X(bytes) X(cause) X(code) X(count) X(counts) X(entries) X(error) X(fate) X(format) \
-    X(frames) X(funcs) X(inputs) X(kept) X(ledger) X(libs) X(line) X(lines) X(lost) X(markers) X(member)      \
-    X(message) X(milliseconds) X(offset) X(options_xxh3) X(output) X(path) X(periods) X(processes) X(read)    \
+    X(frames) X(funcs) X(inputs) X(kept) X(ledger) X(library) X(libs) X(line) X(lines) X(lost) X(markers) X(member) \
+    X(message) X(milliseconds) X(missingNames) X(offset) X(options_xxh3) X(output) X(path) X(periods) X(processes) X(read) X(reason) \
     X(records) X(salted_xxh3) X(samples) X(stacks) X(stamp) X(status) X(strings) X(threads) X(trace_bytes) X(type) X(values) \
     X(version) X(wrapping) X(xxh3)
 /* clang-format on */
@@ -239,11 +239,16 @@ static enum gecko_convert_fate fate_named(struct text name) {
     return GECKO_CONVERT_FATE_LOST;
 }
 
-/* Returns the list of a unit's entries; an empty list if there is none. */
-static const struct node *entries_of(const struct node *ledger, enum gecko_convert_unit unit) {
+/* Returns the member; an empty list if it is not a list. */
+static const struct node *list_at(const struct node *node, enum key key) {
     static const struct node none = {.kind = NODE_LIST};
-    const struct node *entries = member_of(member_of(ledger, unit_keys[unit]), KEY_entries);
-    return node_is(entries, NODE_LIST) ? entries : &none;
+    const struct node *list = member_of(node, key);
+    return node_is(list, NODE_LIST) ? list : &none;
+}
+
+/* Returns the list of a unit's entries. */
+static const struct node *entries_of(const struct node *ledger, enum gecko_convert_unit unit) {
+    return list_at(member_of(ledger, unit_keys[unit]), KEY_entries);
 }
 
 static const char *place_text(char **next, struct text text) {
@@ -273,8 +278,11 @@ static void read_sums(const struct node *ledger, struct gecko_convert_result *re
     result->is_balanced = node_is(member_of(ledger, KEY_balanced), NODE_TRUE);
 }
 
-/* Allocates one block for the entries, followed by their texts. Returns false if memory ran out. */
-static bool read_entries(const struct node *ledger, struct text wrapping, struct gecko_convert_result *result) {
+/* Allocates one block for the entries and the missing names, followed by their texts. Returns false if memory ran out.
+ */
+static bool read_entries(const struct node *record, struct gecko_convert_result *result) {
+    const struct node *ledger = member_of(record, KEY_ledger), *missing = list_at(record, KEY_missingNames);
+    struct text wrapping = text_at(record, KEY_wrapping);
     size_t entry_count = 0, text_bytes = wrapping.bytes_count + 1;
     for (enum gecko_convert_unit unit = 0; unit < GECKO_CONVERT_UNIT_COUNT; unit++) {
         const struct node *entries = entries_of(ledger, unit);
@@ -282,14 +290,28 @@ static bool read_entries(const struct node *ledger, struct text wrapping, struct
         for (size_t i = 0; i < entries->count; i++)
             text_bytes += text_at(&entries->nodes[i], KEY_cause).bytes_count + 1;
     }
-    struct gecko_convert_entry *block = malloc(entry_count * sizeof *block + text_bytes);
+    for (size_t i = 0; i < missing->count; i++)
+        text_bytes += text_at(&missing->nodes[i], KEY_library).bytes_count + 1 +
+                      text_at(&missing->nodes[i], KEY_reason).bytes_count + 1;
+    struct gecko_convert_missing_names *names;
+    struct gecko_convert_entry *block =
+        malloc(entry_count * sizeof *block + missing->count * sizeof *names + text_bytes);
     if (!block) return false;
-    char *next = (char *)(block + entry_count);
+    names = (struct gecko_convert_missing_names *)(block + entry_count);
+    char *next = (char *)(names + missing->count);
     for (enum gecko_convert_unit unit = 0; unit < GECKO_CONVERT_UNIT_COUNT; unit++) {
         const struct node *entries = entries_of(ledger, unit);
         for (size_t i = 0; i < entries->count; i++)
             block[result->entry_count++] = ledger_entry(&entries->nodes[i], unit, &next);
     }
+    for (size_t i = 0; i < missing->count; i++) {
+        const struct node *row = &missing->nodes[i];
+        const char *library = place_text(&next, text_at(row, KEY_library));
+        names[i] = (struct gecko_convert_missing_names){library, count_at(row, KEY_samples),
+                                                        place_text(&next, text_at(row, KEY_reason))};
+    }
+    result->missing_names = names;
+    result->missing_name_count = missing->count;
     result->wrapping = place_text(&next, wrapping);
     result->entries = block;
     result->owned = block;
@@ -329,7 +351,7 @@ static bool fill_trace(struct batch_entry *entry, const struct node *record) {
     result->duration_ns = count_at(record, KEY_milliseconds) * NS_PER_MS;
     read_counts(member_of(record, KEY_counts), &result->counts);
     read_sums(ledger, result);
-    if (!read_entries(ledger, text_at(record, KEY_wrapping), result)) return false;
+    if (!read_entries(record, result)) return false;
     struct text path = text_at(output, KEY_path);
     if (!path.bytes_count) return true;
     read_digest(output, &trace->output_digest);
