@@ -1000,6 +1000,24 @@ static void test_records_of_any_name(void **state) {
 
 /* ---- Recognition. ---- */
 
+/* Hostile input may name a new event on every line. */
+static void test_events_of_any_name(void **state) {
+    if (HAS_THREAD_SANITIZER) skip(); /* only one thread reads */
+    char *trace = malloc(5000 * 48);
+    assert_non_null(trace);
+    size_t used_bytes = 0;
+    for (int i = 0; i < 5000; i++)
+        used_bytes += (size_t)sprintf(trace + used_bytes, "a 1/1 1.0: e%d:\n\t10 f (/a)\n\n", i);
+    struct reading reading;
+    read_text(&reading, trace);
+    const struct ledger *ledger = &reading.profile.ledger;
+    assert_int_equal(ledger->read[LEDGER_SAMPLES], 5000);
+    assert_int_equal(count_of(ledger, LEDGER_SAMPLES, LEDGER_LOST, "event e4095"), 1);
+    assert_int_equal(count_of(ledger, LEDGER_SAMPLES, LEDGER_KEPT, "event beyond the first 4096"), 5000 - 4096);
+    reading_fini(&reading);
+    free(trace);
+}
+
 static void test_probe(void **state) {
     static const struct {
         const char *start;
@@ -1083,6 +1101,7 @@ int main(void) {
         cmocka_unit_test(test_odd_bytes),
         cmocka_unit_test(test_a_line_that_is_too_long),
         cmocka_unit_test(test_records_of_any_name),
+        cmocka_unit_test(test_events_of_any_name),
         cmocka_unit_test(test_probe),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
