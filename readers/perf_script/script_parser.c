@@ -99,7 +99,8 @@ static bool add_source(struct parser *parser, struct text line) {
     struct open_sample *sample = &parser->sample;
     uint32_t number = sample->line_count ? script_lines_source(&parser->lines, line) : ID_NONE;
     if (number == ID_NONE) return false;
-    if (!sample->too_deep_count) add_number(parser, number);
+    /* One source line a frame is usual. */
+    if (!sample->too_deep_count && sample->line_count < 2 * STACK_FRAMES_MAX) add_number(parser, number);
     return true;
 }
 
