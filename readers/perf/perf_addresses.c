@@ -4,14 +4,9 @@
 
 /* ---- Records. ---- */
 
-static void use_mapping(struct perf_addresses *addresses, const struct perf_record *record) {
-    const struct code_map_record mapping = {.pid = record->pid,
-                                            .start = record->mapping.start,
-                                            .size_bytes = record->mapping.size_bytes,
-                                            .file_offset = record->mapping.file_offset,
-                                            .path = record->name,
-                                            .build_id = record->text};
-    perf_places_map(&addresses->code, &mapping);
+static void use_mapping(struct perf_places *code, const struct perf_record *record) {
+    const struct code_map_record mapping = perf_record_mapping(record);
+    perf_places_map(code, &mapping);
 }
 
 static void use(void *context, const struct perf_record *record) {
@@ -20,7 +15,7 @@ static void use(void *context, const struct perf_record *record) {
     if (record->time_ns != TIME_NONE) perf_places_advance(code, record->time_ns);
     switch (record->type) {
         case PERF_MAPPING:
-            use_mapping(addresses, record);
+            use_mapping(code, record);
             break;
         case PERF_UNMAPPING:
             perf_places_unmap_kernel(code, record->mapping.start, record->mapping.size_bytes);

@@ -212,6 +212,16 @@ struct perf_record {
     };
 };
 
+/* Returns the mapping that a PERF_MAPPING tells of. */
+static inline struct code_map_record perf_record_mapping(const struct perf_record *record) {
+    return (struct code_map_record){.pid = record->pid,
+                                    .start = record->mapping.start,
+                                    .size_bytes = record->mapping.size_bytes,
+                                    .file_offset = record->mapping.file_offset,
+                                    .path = record->name,
+                                    .build_id = record->text};
+}
+
 /* Where a parser's records go. A record and what it points to are valid during the call. */
 struct perf_sink {
     void (*take)(void *context, const struct perf_record *record);

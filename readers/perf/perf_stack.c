@@ -319,23 +319,17 @@ static uint32_t make_frames(struct perf_stack *stack, int64_t pid, const frame_i
 
 /* ---- The code of a recording. ---- */
 
-static void use_mapping(struct perf_stack *stack, const struct perf_record *record) {
-    if (record->text.bytes_count) code_maps_set_build_id(&stack->maps, record->name, record->text);
-    code_maps_add(&stack->maps,
-                  &(struct code_map_record){.pid = record->pid,
-                                            .start = record->mapping.start,
-                                            .size_bytes = record->mapping.size_bytes,
-                                            .file_offset = record->mapping.file_offset,
-                                            .path = record->name,
-                                            .build_id = record->text},
-                  1);
+static void use_mapping(struct code_maps *maps, const struct perf_record *record) {
+    const struct code_map_record mapping = perf_record_mapping(record);
+    if (mapping.build_id.bytes_count) code_maps_set_build_id(maps, mapping.path, mapping.build_id);
+    code_maps_add(maps, &mapping, 1);
 }
 
 static void use(void *context, const struct perf_record *record) {
     struct perf_stack *stack = context;
     if (record->type == PERF_LINE) learn_line(stack, &record->line);
     /* The mappings of a guest are not used, so its addresses stay absolute: its pids are not the host's. */
-    if (record->type == PERF_MAPPING && !record->machine) use_mapping(stack, record);
+    if (record->type == PERF_MAPPING && !record->machine) use_mapping(&stack->maps, record);
 }
 
 static stack_id add_stack(void *context, const struct perf_record *record, int64_t pid) {

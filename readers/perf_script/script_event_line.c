@@ -76,6 +76,9 @@ static struct text take_machine(struct text comm, struct script_event_line *out)
     return comm;
 }
 
+/* A comm in the kernel has at most 15 bytes. For kernel workers, /proc shows up to 63. */
+enum { COMM_BYTES_MAX = 64 };
+
 /* Parses what precedes the time: comm, ids and optional fields. */
 static bool parse_start(struct text start, struct script_event_line *out) {
     struct text token = take_last_token(&start);
@@ -93,7 +96,7 @@ static bool parse_start(struct text start, struct script_event_line *out) {
     if (!parse_pid_tid(token, out)) return false;
     out->machine = 0;
     out->comm = take_machine(text_trim(start), out);
-    return out->comm.bytes_count <= SCRIPT_COMM_BYTES_MAX;
+    return out->comm.bytes_count <= COMM_BYTES_MAX;
 }
 
 enum { SECONDS_DIGITS_MAX = 10, NS_DIGITS = 9 };

@@ -9,9 +9,6 @@
 
 #include "libconvert/base/text.h"
 
-/* A comm in the kernel has at most 15 bytes. For kernel workers, /proc shows up to 63. */
-enum { SCRIPT_COMM_BYTES_MAX = 64 };
-
 struct script_event_line {
     struct text comm; /* empty if the line has none or the thread has none */
     int64_t pid;      /* PID_UNKNOWN if the line has only the tid */

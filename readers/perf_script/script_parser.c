@@ -25,17 +25,6 @@ struct open_sample {
     uint32_t line_capacity;
 };
 
-/* The name of a task in its last sample. Tasks whose tids differ by a multiple of the count share a place. */
-struct known_name {
-    int64_t pid;
-    int64_t tid;
-    uint32_t machine;
-    uint32_t bytes_count; /* 0: none is known */
-    char bytes[SCRIPT_COMM_BYTES_MAX];
-};
-
-enum { KNOWN_NAMES = 64 };
-
 struct parser {
     struct perf_sink sink;
     struct perf_tallies *tallies; /* borrowed */
@@ -44,7 +33,6 @@ struct parser {
     struct script_event_memo event_memo;
     struct script_lines lines;
     struct open_sample sample;
-    struct known_name known_names[KNOWN_NAMES];
     struct strings events; /* names of events */
     uint32_t event_count;
     struct text last_event;
@@ -215,17 +203,11 @@ static bool is_placeholder(struct text comm, int64_t tid) {
     return cursor_take(&comm, TEXT(":")) && cursor_parse_id(comm, &number) && number == tid;
 }
 
-/* Emits the name of the task, unless it had the same in its last sample, and no record came since. */
-static void emit_name(struct parser *parser, const struct script_event_line *line) {
-    struct known_name *known = &parser->known_names[(uint64_t)line->tid % KNOWN_NAMES];
+/* Emits the name that the task of the open sample has in it. */
+static void emit_name(struct parser *parser, struct text comm) {
     struct perf_record record = parser->sample.record;
-    bool is_task = known->pid == line->pid && known->tid == line->tid && known->machine == line->machine;
-    if (!line->comm.bytes_count) return;
-    if (is_task && text_equal((struct text){known->bytes, known->bytes_count}, line->comm)) return;
-    *known = (struct known_name){line->pid, line->tid, line->machine, (uint32_t)line->comm.bytes_count, {0}};
-    memcpy(known->bytes, line->comm.bytes, line->comm.bytes_count);
     record.type = PERF_NAME;
-    record.name = line->comm;
+    record.name = comm;
     perf_emit(parser->sink, &record);
 }
 
@@ -242,7 +224,8 @@ static void open_sample(struct parser *parser, const struct script_event_line *l
                                           .tid = line->tid,
                                           .time_ns = line->has_time ? line->time_ns : TIME_NONE,
                                           .position = parser->scan.position};
-    if (!is_placeholder(line->comm, line->tid)) emit_name(parser, line);
+    bool has_name = line->comm.bytes_count && !is_placeholder(line->comm, line->tid);
+    if (has_name) emit_name(parser, line->comm);
     parser->has_times |= line->has_time;
     if (parse_deferred_stack(line->rest, &sample->record.sample.cookie)) {
         sample->record.type = PERF_USER_STACK;
@@ -292,7 +275,6 @@ static bool read_event_line(struct parser *parser, struct text line) {
     if (record.bytes_count) {
         close_sample(parser);
         tally(parser, TALLY_RECORD);
-        memset(parser->known_names, 0, sizeof parser->known_names); /* the record may name a task, or begin one */
         script_records_read(&parser->records, &event_line, record, parser->scan.position);
     } else {
         tally(parser, TALLY_EVENT);
