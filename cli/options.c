@@ -17,6 +17,7 @@ CHOICES(root_name, enum gecko_convert_root, "auto", "thread", "frame")
 CHOICES(weight_unit_name, enum gecko_convert_weight_unit, "auto", "samples", "ns", "us", "ms", "bytes")
 CHOICES(symbols_name, enum gecko_convert_symbols, "auto", "none", "always")
 CHOICES(samples_name, enum gecko_convert_samples, "auto", "perf", "recorder")
+CHOICES(debuginfod_name, enum gecko_convert_debuginfod, "auto", "no")
 CHOICES(sources_name, enum gecko_convert_sources, "none", "embed")
 CHOICES(progress_name, enum progress_choice, "auto", "always", "never")
 
@@ -82,6 +83,10 @@ static const struct option known_options[] = {
     {OPTION("sysroot", CONVERT | VIEW, OPTION_TEXT, convert.sysroot), .value_name = "DIR", .json_key = "sysroot",
      .help = "look for the files that the trace names below DIR first: the file\n"
              "system of the container or machine that was recorded"},
+    {OPTION("debuginfod", CONVERT | VIEW, OPTION_CHOICE, convert.debuginfod), .choices = debuginfod_name,
+     .json_key = "debuginfod",
+     .help = "fetch debug information and source files that are not here from the\n"
+             "servers in DEBUGINFOD_URLS, if that is set (auto, the default), or not"},
     {OPTION("sources", CONVERT | VIEW, OPTION_CHOICE, convert.sources), .choices = sources_name, .json_key = "sources",
      .help = "put the text of source files into the profile (embed), so that the\n"
              "viewer shows them anywhere, or leave it out (default: none; for view:\n"

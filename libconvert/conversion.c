@@ -228,8 +228,12 @@ static void embed_sources(struct conversion *conversion) {
     if (options->sources != GECKO_CONVERT_SOURCES_EMBED || conversion->ends->replace_writing) return;
     struct source_search search = {options->source_maps, options->source_map_count, options->source_dirs,
                                    options->source_dir_count, options->sysroot};
-    profile_embed_sources(&conversion->profile, &search,
+    struct debug_server server;
+    bool has_server =
+        options->debuginfod != GECKO_CONVERT_DEBUGINFOD_NO && debug_server_open(&server, &conversion->failure);
+    profile_embed_sources(&conversion->profile, &search, has_server ? &server : NULL,
                           options->source_max_bytes ? options->source_max_bytes : SOURCE_BYTES_MAX);
+    if (has_server) debug_server_close(&server);
 }
 
 static void finish_profile(struct conversion *conversion) {

@@ -13,12 +13,14 @@ struct source_facts {
     uint32_t source;
     uint32_t sample_count; /* of samples whose innermost known source it is */
     bool is_vouched;       /* the debug information of a library names it */
+    struct text build_id;  /* of one of its libraries; empty: unknown */
     int64_t built_s;       /* when the oldest of its libraries was written, since the epoch; INT64_MAX: unknown */
 };
 
 struct embedding {
     struct profile *profile;            /* borrowed */
     const struct source_search *search; /* borrowed */
+    struct debug_server *server;        /* borrowed; NULL: none */
     uint64_t left_bytes;                /* that may still be embedded */
     struct source_facts *facts;         /* one for each source */
     uint32_t count;
@@ -99,6 +101,7 @@ static void find_ages(struct embedding *embedding) {
         uint32_t source = source_row(profile, (frame_id){i});
         if (source == ID_NONE || lib_is_none(frame->lib)) continue;
         struct source_facts *facts = &embedding->facts[source];
+        if (!facts->build_id.bytes_count) facts->build_id = libs_at(&profile->libs, frame->lib)->code_id;
         if (lib_s[frame->lib.index] < facts->built_s) facts->built_s = lib_s[frame->lib.index];
     }
     memory_free(lib_s);
@@ -125,13 +128,21 @@ static enum source_outcome read_content(struct embedding *embedding, int file, u
     return outcome;
 }
 
+static int open_source(struct embedding *embedding, const struct source_facts *facts, struct stat *status,
+                       enum source_outcome *outcome) {
+    const struct profile *profile = embedding->profile;
+    struct text name =
+        strings_text(&profile->strings, profile_source_at(profile, (source_id){facts->source})->filename);
+    int file = source_search_open(embedding->search, name, facts->is_vouched, status, outcome);
+    bool is_wanted = file < 0 && *outcome == SOURCE_MISSING && facts->is_vouched && embedding->server;
+    return is_wanted ? source_search_fetch(embedding->server, facts->build_id, name, status, outcome) : file;
+}
+
 static enum source_outcome embed(struct embedding *embedding, const struct source_facts *facts) {
     struct profile *profile = embedding->profile;
-    string_id name = profile_source_at(profile, (source_id){facts->source})->filename;
     struct stat status;
     enum source_outcome outcome;
-    int file = source_search_open(embedding->search, strings_text(&profile->strings, name), facts->is_vouched, &status,
-                                  &outcome);
+    int file = open_source(embedding, facts, &status, &outcome);
     if (file < 0) return outcome;
     struct text *content = column_at(&profile->source_contents, facts->source);
     outcome = read_content(embedding, file, (uint64_t)status.st_size, content);
@@ -164,9 +175,10 @@ static void note(struct embedding *embedding, const char *what, uint64_t count) 
     ledger_enter(&embedding->profile->ledger, LEDGER_VALUES, LEDGER_NOTED, text_of(cause), count, NULL);
 }
 
-void profile_embed_sources(struct profile *profile, const struct source_search *search, uint64_t max_bytes) {
+void profile_embed_sources(struct profile *profile, const struct source_search *search, struct debug_server *server,
+                           uint64_t max_bytes) {
     if (failure_is_set(profile->failure)) return;
-    struct embedding embedding = {.profile = profile, .search = search, .left_bytes = max_bytes};
+    struct embedding embedding = {.profile = profile, .search = search, .server = server, .left_bytes = max_bytes};
     embedding.count = row_table_count(&profile->sources);
     embedding.facts = memory_allocate(profile->failure, embedding.count * sizeof *embedding.facts);
     if (!embedding.facts) return;
@@ -175,6 +187,7 @@ void profile_embed_sources(struct profile *profile, const struct source_search *
     size_t first = profile->ledger.entries.count;
     for (size_t i = 0; i < SOURCE_OUTCOME_COUNT; i++)
         note(&embedding, source_outcome_name((enum source_outcome)i), embedding.outcomes[i]);
+    if (server) debug_server_note_delay(server, &profile->ledger);
     note(&embedding, "newer than the library built from it", embedding.newer_count);
     profile_show_ledger(profile, first);
 }

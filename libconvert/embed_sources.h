@@ -3,6 +3,7 @@
 #define GECKO_EMBED_SOURCES_H
 
 #include "libconvert/profile/profile.h"
+#include "libconvert/symbols/debug_server.h"
 #include "source_search.h"
 
 /* The causes of all ledger entries that this enters begin so. */
@@ -13,7 +14,9 @@
  * out, and smaller ones are still tried. Files that looked_up_sources does not have are not vouched for: see
  * source_search.h. Notes in the ledger, and so in the information panel, how many files were embedded, not found,
  * unreadable, left out and why, or changed after a library was built from them. Call it after sweep_profile. Opens
- * regular files only. */
-void profile_embed_sources(struct profile *profile, const struct source_search *search, uint64_t max_bytes);
+ * regular files only. Files that are not found are fetched from the server, unless it is NULL, if the debug information
+ * of a library with a known build id names them. */
+void profile_embed_sources(struct profile *profile, const struct source_search *search, struct debug_server *server,
+                           uint64_t max_bytes);
 
 #endif

@@ -120,6 +120,12 @@ enum gecko_convert_timeline {
     GECKO_CONVERT_TIMELINE_TICKS = 5 /* it and another input relate the processor's counter of ticks to a clock */
 };
 
+/* Whether debug information and source files that this machine lacks are fetched. */
+enum gecko_convert_debuginfod {
+    GECKO_CONVERT_DEBUGINFOD_AUTO = 0, /* from the servers in DEBUGINFOD_URLS, if that is set; by libdebuginfod */
+    GECKO_CONVERT_DEBUGINFOD_NO = 1
+};
+
 /* Whether the profile contains the text of the source files that it names, so that the viewer shows it anywhere. */
 enum gecko_convert_sources {
     GECKO_CONVERT_SOURCES_NONE = 0, /* no; a profile with sources should not be shared lightly */
@@ -189,7 +195,7 @@ struct gecko_convert_options {
     void *progress_context;
 
     /* With GECKO_CONVERT_SOURCES_EMBED, a file is searched for where the first fitting map leads, then at its path,
-     * then below the folders. It must have a name of source code, be text, and not be hidden; if no debug information
+     * then below the folders. It must have a name of source code, be text, and not be hidden. If no debug information
      * names it, it must be in one of the folders or the TO of a map. Files with the most samples come first, until
      * source_max_bytes of them are embedded. The entries of the result say how many were embedded, not found,
      * unreadable, left out and why, or changed later. */
@@ -219,6 +225,8 @@ struct gecko_convert_options {
      * interval, the profile has times: each stack takes as long as its count says. 0: unknown. */
     enum gecko_convert_weight_unit weight_unit;
     int64_t sample_interval_ns;
+    /* Servers learn the build ids in the trace. GECKO_CONVERT_SYMBOLS_NONE asks none, either. */
+    enum gecko_convert_debuginfod debuginfod;
 };
 
 /* What is counted. */

@@ -19,7 +19,8 @@ static const struct reader *choose_reader(struct input_loader *loader, struct in
 }
 
 static struct debug_folders debug_folders_of(const struct gecko_convert_options *options) {
-    return (struct debug_folders){options->debug_dirs, options->debug_dir_count, options->sysroot};
+    return (struct debug_folders){
+        .paths = options->debug_dirs, .count = options->debug_dir_count, .sysroot = options->sysroot};
 }
 
 static void read_trace(struct input_loader *loader, struct input *input) {
@@ -140,6 +141,7 @@ void input_loader_symbolize(struct input_loader *loader) {
     const struct gecko_convert_options *options = loader->options;
     struct symbolize_options symbolize_options = {.symbols = options->symbols,
                                                   .folders = debug_folders_of(options),
+                                                  .asks_servers = options->debuginfod != GECKO_CONVERT_DEBUGINFOD_NO,
                                                   .job_count = loader->job_count,
                                                   .name_func = loader->reader->name_func};
     profile_symbolize(loader->profile, &symbolize_options, progress_part(loader->progress, READ_SHARE, 1));

@@ -65,6 +65,8 @@ static void check_choices(const struct gecko_convert_options *options, struct fa
         failure_set(failure, FAILURE_USAGE, "weight_unit has an unknown value, or sample_interval_ns is negative");
     if ((unsigned)options->symbols > GECKO_CONVERT_SYMBOLS_ALWAYS)
         failure_set(failure, FAILURE_USAGE, "symbols has an unknown value");
+    if ((unsigned)options->debuginfod > GECKO_CONVERT_DEBUGINFOD_NO)
+        failure_set(failure, FAILURE_USAGE, "debuginfod has an unknown value");
     if ((unsigned)options->samples > GECKO_CONVERT_SAMPLES_RECORDER)
         failure_set(failure, FAILURE_USAGE, "samples has an unknown value");
 }

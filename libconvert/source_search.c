@@ -194,3 +194,18 @@ int source_search_open(const struct source_search *search, struct text path, boo
     if (attempt.file < 0) errno = attempt.error;
     return attempt.file;
 }
+
+int source_search_fetch(struct debug_server *server, struct text build_id, struct text path, struct stat *status,
+                        enum source_outcome *outcome) {
+    bool is_allowed = source_name_is_code(path) && !source_path_is_hidden(path);
+    *outcome = SOURCE_MISSING;
+    if (!is_allowed || !text_starts_with(path, TEXT("/"))) return -1;
+    int file = debug_server_open_source(server, build_id, path);
+    if (file >= 0 && fstat(file, status) == 0) {
+        *outcome = SOURCE_FOUND;
+        return file;
+    }
+    if (file >= 0) close(file);
+    errno = ENOENT;
+    return -1;
+}

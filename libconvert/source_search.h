@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "libconvert/base/text.h"
+#include "libconvert/symbols/debug_server.h"
 
 /* Where to search. Borrowed, NUL-terminated. The user has named the folders and maps, so files in them may be shown. */
 struct source_search {
@@ -48,5 +49,10 @@ const char *source_outcome_name(enum source_outcome outcome);
  * is why the first file that is there was left out, and errno the error of one that cannot be opened. Thread-safe. */
 int source_search_open(const struct source_search *search, struct text path, bool is_vouched, struct stat *status,
                        enum source_outcome *outcome);
+
+/* Fetches the file that the debug information of that build id names, under the same rules but for links: the server's
+ * file has only that name. Otherwise as above. */
+int source_search_fetch(struct debug_server *server, struct text build_id, struct text path, struct stat *status,
+                        enum source_outcome *outcome);
 
 #endif

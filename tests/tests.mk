@@ -17,7 +17,7 @@ test:
 # The slow suites come first, and the sanitizers, which have many short jobs, last. So all processors are busy until the
 # end. The first `make` above builds what the slow suites run.
 check: packages-test hosts-test accuracy-test install-test client-test batch-test cli-test headers-test \
-    batch-kill-test view-test viewer-test jobs-test profile-rules goldens perf-data-test readings include-test \
+    batch-kill-test debuginfod-test view-test viewer-test jobs-test profile-rules goldens perf-data-test readings include-test \
     version-test contributing-test unit-test
 
 # A test program that is built with sanitizers fails if any of its processes reports an error.
@@ -113,7 +113,7 @@ $(preloaded_programs): $(BUILD)/tests/%: tests/recorder/%.c $(BUILD)/flags
 
 # ---- The programs and libraries as users run them. ----
 
-.PHONY: perf-data-test readings cli-test batch-test batch-kill-test view-test profile-rules goldens update-goldens \
+.PHONY: perf-data-test readings debuginfod-test cli-test batch-test batch-kill-test view-test profile-rules goldens update-goldens \
     client-test headers-test
 perf-data-test: $(BUILD)/gecko-convert
 	tests/support/check_perf_data.py $(abspath $<)
@@ -135,6 +135,9 @@ batch-kill-test: $(BUILD)/gecko-convert
 .PHONY: jobs-test
 jobs-test: $(BUILD)/gecko-convert
 	tests/support/check_jobs.py $< $(TRACES)
+
+debuginfod-test: $(BUILD)/gecko-convert
+	tests/support/check_debuginfod.py $<
 
 view-test: $(BUILD)/gecko-convert $(BUILD)/demo/processed.plain.json
 	tests/view/server.py $< $(BUILD)/demo/plain.trace $(BUILD)/demo/processed.plain.json

@@ -67,6 +67,7 @@ static int show_trace(const char *path, struct input *input, struct failure *fai
     struct info info;
     struct gecko_convert_options options = request->options->convert;
     options.input_path = path;
+    options.debuginfod = GECKO_CONVERT_DEBUGINFOD_NO;
     options.progress = progress_tty_draw;
     options.progress_context = &output->bar;
     struct gecko_convert_result result;

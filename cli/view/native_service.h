@@ -17,9 +17,10 @@ enum { NATIVE_CHILDREN_MAX = 8 };
 struct native_service {
     const struct served_profile *profile; /* borrowed */
     struct debug_folders folders;         /* borrowed */
-    struct source_search sources;         /* borrowed */
-    pthread_mutex_t mutex;                /* guards what follows */
-    pid_t children[NATIVE_CHILDREN_MAX];  /* pids of working children; 0: the slot is free */
+    bool asks_servers;            /* those of DEBUGINFOD_URLS, for source files; set it after native_service_init */
+    struct source_search sources; /* borrowed */
+    pthread_mutex_t mutex;        /* guards what follows */
+    pid_t children[NATIVE_CHILDREN_MAX]; /* pids of working children; 0: the slot is free */
     bool is_cancelled;
 };
 

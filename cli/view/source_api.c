@@ -65,12 +65,31 @@ static enum source_outcome read_bytes(int file, const struct stat *status, char 
     return outcome;
 }
 
+/* A source file that is requested. */
+struct wanted_source {
+    struct text path;
+    struct text build_id; /* of the library whose debug information names it; empty: unknown */
+    bool is_vouched;      /* there is such a library */
+};
+
+static int fetch_source(const struct wanted_source *wanted, struct stat *status, enum source_outcome *outcome) {
+    struct debug_server server;
+    if (!debug_server_open(&server, NULL)) return -1;
+    int file = source_search_fetch(&server, wanted->build_id, wanted->path, status, outcome);
+    int error = errno;
+    debug_server_close(&server);
+    errno = error;
+    return file;
+}
+
 /* Finds the file and reads it, as above. On SOURCE_MISSING, errno is set, too. */
-static enum source_outcome read_source(const struct source_search *search, struct text path, bool is_vouched,
+static enum source_outcome read_source(const struct native_service *service, const struct wanted_source *wanted,
                                        char **bytes, size_t *bytes_count) {
     struct stat status;
     enum source_outcome outcome;
-    int file = source_search_open(search, path, is_vouched, &status, &outcome);
+    int file = source_search_open(&service->sources, wanted->path, wanted->is_vouched, &status, &outcome);
+    if (file < 0 && outcome == SOURCE_MISSING && wanted->is_vouched && service->asks_servers)
+        file = fetch_source(wanted, &status, &outcome);
     if (file < 0) return outcome;
     outcome = read_bytes(file, &status, bytes, bytes_count);
     int error = errno;
@@ -94,12 +113,13 @@ static void respond_source(struct http_response *response, struct text path, str
     native_respond_json(response, &json);
 }
 
-static void respond_with_file(const struct source_search *search, struct http_response *response, struct text path,
-                              bool is_vouched) {
+static void respond_with_file(const struct native_service *service, struct http_response *response,
+                              const struct wanted_source *wanted) {
+    struct text path = wanted->path;
     char message[PATH_MAX + 256], buffer[128];
     char *bytes = NULL;
     size_t bytes_count;
-    enum source_outcome outcome = read_source(search, path, is_vouched, &bytes, &bytes_count);
+    enum source_outcome outcome = read_source(service, wanted, &bytes, &bytes_count);
     if (outcome == SOURCE_FOUND) {
         respond_source(response, path, (struct text){bytes, bytes_count});
         free(bytes);
@@ -112,6 +132,13 @@ static void respond_with_file(const struct source_search *search, struct http_re
     native_respond_error(response, HTTP_OK, message);
 }
 
+static struct text build_id_of(const struct native_service *service, const struct document *request) {
+    const struct lib *lib =
+        served_profile_lib(service->profile, native_text_member(request, &request->root, "debugName"),
+                           native_text_member(request, &request->root, "debugId"));
+    return lib ? lib->code_id : (struct text){0};
+}
+
 static void answer(struct native_service *service, const struct document *request, struct http_response *response) {
     struct text path = native_text_member(request, &request->root, "file");
     bool has_zero = text_find(path, '\0') < path.bytes_count;
@@ -119,9 +146,9 @@ static void answer(struct native_service *service, const struct document *reques
     if (!text_starts_with(path, TEXT("/")) || has_zero || path.bytes_count >= PATH_MAX)
         native_respond_error(response, HTTP_OK, "the file has no absolute path, so nobody knows where it is");
     else if ((source && source->is_looked_up) || debug_information_names(service, request))
-        respond_with_file(&service->sources, response, path, true);
+        respond_with_file(service, response, &(struct wanted_source){path, build_id_of(service, request), true});
     else if (source)
-        respond_with_file(&service->sources, response, path, false);
+        respond_with_file(service, response, &(struct wanted_source){.path = path});
     else
         native_respond_error(response, HTTP_OK, "the profile does not name this file");
 }

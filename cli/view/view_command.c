@@ -328,10 +328,13 @@ static void init(struct view *view, const struct options *options) {
     progress_tty_init(&view->output.bar, STDERR_FILENO, draws, PROGRESS_TTY_DELAY_NS);
     served_profile_init(&view->profile, &view->failure);
     const struct gecko_convert_options *convert = &options->convert;
-    native_service_init(&view->native, &view->profile,
-                        (struct debug_folders){convert->debug_dirs, convert->debug_dir_count, convert->sysroot},
-                        (struct source_search){convert->source_maps, convert->source_map_count, convert->source_dirs,
-                                               convert->source_dir_count, convert->sysroot});
+    native_service_init(
+        &view->native, &view->profile,
+        (struct debug_folders){
+            .paths = convert->debug_dirs, .count = convert->debug_dir_count, .sysroot = convert->sysroot},
+        (struct source_search){convert->source_maps, convert->source_map_count, convert->source_dirs,
+                               convert->source_dir_count, convert->sysroot});
+    view->native.asks_servers = convert->debuginfod != GECKO_CONVERT_DEBUGINFOD_NO;
     view->site.profile = &view->profile;
     view->site.viewer_origin = view->viewer_origin;
     view->site.native = convert->symbols == GECKO_CONVERT_SYMBOLS_NONE ? NULL : &view->native;

@@ -160,6 +160,14 @@ static void try_own_perf_cache(struct search *search) {
     if (bytes_count > 0 && bytes_count < PATH_MAX) try_perf_cache(search, folder);
 }
 
+static void try_fetched(struct search *search) {
+    struct text id = expected_id(search);
+    const char *folder = search->folders->fetched;
+    if (!folder || !id.bytes_count) return;
+    try_place(search, NULL, "%s/%.*s/executable", folder, WIDTH(id));
+    try_place(search, NULL, "%s/%.*s/debuginfo", folder, WIDTH(id));
+}
+
 static void try_folder(struct search *search, const char *folder) {
     struct text path = search->lib->path, name = search->lib->name;
     try_build_id(search, folder);
@@ -264,6 +272,7 @@ static void try_places(struct search *search) {
     for (size_t i = 0; i < search->folders->count; i++) try_folder(search, search->folders->paths[i]);
     try_build_id(search, system_folder);
     try_own_perf_cache(search);
+    try_fetched(search);
 }
 
 bool debug_files_exist(const struct lib *lib, const struct debug_folders *folders) {

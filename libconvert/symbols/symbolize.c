@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "debug_fetch.h"
 #include "libconvert/base/memory.h"
 #include "libconvert/profile/nameless.h"
 #include "library_symbols.h"
@@ -16,8 +17,9 @@ struct symbolizer {
     struct progress progress;
     struct symbol_request *requests; /* sorted by library, address, frame */
     size_t request_count;
-    bool has_lines;     /* the trace has lines of functions in libraries */
-    uint8_t *lib_files; /* enum lib_files, one for each library of the profile */
+    bool has_lines;             /* the trace has lines of functions in libraries */
+    uint8_t *lib_files;         /* enum lib_files, one for each library of the profile */
+    struct debug_server server; /* its path of the cache is used to the end */
     struct child_process child;
     struct symbol_answers answers;
     uint64_t missing_count; /* addresses in libraries whose file was not found */
@@ -343,6 +345,22 @@ static void symbolize_libraries(struct symbolizer *symbolizer) {
                  symbolizer->unknown_count, NULL);
 }
 
+/* ---- Servers. ---- */
+
+/* Fetches what is not on this machine. */
+static void fetch_files(struct symbolizer *symbolizer) {
+    static const double FETCH_SHARE = 0.5;
+    struct profile *profile = symbolizer->profile;
+    struct debug_server *server = &symbolizer->server;
+    if (!symbolizer->options.asks_servers || !debug_server_open(server, profile->failure)) return;
+    struct symbol_work work = {profile, &symbolizer->options, symbolizer->requests, symbolizer->request_count};
+    debug_fetch(server, &work, progress_part(symbolizer->progress, 0, FETCH_SHARE));
+    symbolizer->progress = progress_part(symbolizer->progress, FETCH_SHARE, 1);
+    symbolizer->options.folders.fetched = *server->cache ? server->cache : NULL;
+    debug_server_note_delay(server, &profile->ledger);
+    debug_server_close(server);
+}
+
 /* ---- The whole. ---- */
 
 void profile_symbolize(struct profile *profile, const struct symbolize_options *options, struct progress progress) {
@@ -352,6 +370,7 @@ void profile_symbolize(struct profile *profile, const struct symbolize_options *
     if (symbolizer.lib_files && gather_requests(&symbolizer)) {
         symbol_answers_init(&symbolizer.answers, profile);
         symbolizer.answers.name_func = options->name_func;
+        fetch_files(&symbolizer);
         symbolize_libraries(&symbolizer);
         symbol_answers_apply(&symbolizer.answers);
         symbol_answers_fini(&symbolizer.answers);

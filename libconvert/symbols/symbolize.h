@@ -19,6 +19,7 @@ typedef void symbolize_name_func(struct profile *profile, struct func *func, str
 struct symbolize_options {
     enum gecko_convert_symbols symbols;
     struct debug_folders folders;
+    bool asks_servers;  /* those of DEBUGINFOD_URLS, for what is not on this machine */
     unsigned job_count; /* most threads that look up; at least 1 */
 
     /* For the files of perf inject --jit, whose symbols are names of generated code. NULL: names are just names. */

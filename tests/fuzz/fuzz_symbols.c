@@ -72,7 +72,7 @@ static void check_library(void) {
     struct lib lib = {.name = TEXT("100"), .path = text_of(source_file_path)};
     const char *folder = "/nonexistent";
     enum debug_search_outcome outcome =
-        debug_files_open(&files, &lib, &(struct debug_folders){&folder, 1, NULL}, &failure);
+        debug_files_open(&files, &lib, &(struct debug_folders){.paths = &folder, .count = 1}, &failure);
     FUZZ_CHECK(outcome != DEBUG_FILE_REFUSED, "refused without a build id");
     if (outcome == DEBUG_FILE_FOUND) {
         check_file(&files.first, NULL);

@@ -344,6 +344,7 @@ static void test_help_names_every_option_in_80_columns(void **state) {
                                         "--symbols auto|none|always",
                                         "--debug-dir DIR",
                                         "--sysroot DIR",
+                                        "--debuginfod auto|no",
                                         "--sources none|embed",
                                         "--source-dir DIR",
                                         "--source-map FROM=TO",

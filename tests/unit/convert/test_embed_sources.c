@@ -58,7 +58,7 @@ static void add_samples(const char *file, unsigned count, const char *lib) {
 
 static void embed(const struct source_search *search, uint64_t max_bytes) {
     profile_finish(&profile);
-    profile_embed_sources(&profile, search, max_bytes);
+    profile_embed_sources(&profile, search, NULL, max_bytes);
     assert_false(failure_is_set(&failure));
 }
 

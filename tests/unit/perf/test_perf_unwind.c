@@ -46,7 +46,7 @@ static size_t walk(uint64_t function_offset) {
 
 static void walks_pass_through_the_vdso(void **state) {
     struct utsname names;
-    static const struct debug_folders no_folders = {NULL, 0, NULL};
+    static const struct debug_folders no_folders = {.count = 0};
     void *vdso = dlopen("linux-vdso.so.1", RTLD_LAZY | RTLD_NOLOAD);
     const char *function = vdso ? dlsym(vdso, "__vdso_clock_gettime") : NULL;
     if (!function || uname(&names) != 0) skip();
