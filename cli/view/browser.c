@@ -64,13 +64,14 @@ static int start_command(struct browser *browser, struct text command, const cha
         if (is_good) count++;
         command = text_from(command, end);
     }
+    bool is_too_long = is_good && command.bytes_count;
     if (is_good && count && !has_address) {
         words[count] = strdup(address);
         is_good = words[count] != NULL;
         if (is_good) count++;
     }
     words[count] = NULL;
-    int error = !is_good ? ENOMEM : count ? spawn(&browser->pid, words) : ENOENT;
+    int error = !is_good ? ENOMEM : is_too_long ? E2BIG : count ? spawn(&browser->pid, words) : ENOENT;
     if (count) snprintf(browser->name, sizeof browser->name, "%s", words[0]);
     while (count) free(words[--count]);
     return error;

@@ -21,10 +21,8 @@ struct code {
     uint64_t end;
 };
 
-enum { CODE_SECTIONS_MAX = 64 };
-
 struct candidates {
-    struct code code[CODE_SECTIONS_MAX];
+    struct code *code; /* by start */
     size_t code_count;
     struct symbol *rows; /* the end of one without a size is its start */
     size_t count;
@@ -42,25 +40,39 @@ static uint8_t rank_of(const GElf_Sym *symbol, bool is_old_version) {
 /* "$x" and "$d" mark where code and data begin, on ARM and RISC-V. */
 static bool is_mapping_symbol(const char *name) { return name[0] == '$' && name[1] && strchr("adtx", name[1]); }
 
-static void find_code(struct candidates *candidates, Elf *elf) {
-    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
+static int compare_code(const void *left, const void *right) {
+    const struct code *a = left, *b = right;
+    if (a->start != b->start) return a->start < b->start ? -1 : 1;
+    return (a->end > b->end) - (a->end < b->end);
+}
+
+/* Returns false if memory ran out. */
+static bool find_code(struct candidates *candidates, Elf *elf) {
+    size_t section_count;
+    if (elf_getshdrnum(elf, &section_count) != 0) return true;
+    candidates->code = malloc((section_count + 1) * sizeof *candidates->code);
+    if (!candidates->code) return false;
+    for (Elf_Scn *section = NULL; candidates->code_count < section_count && (section = elf_nextscn(elf, section));) {
         GElf_Shdr header;
-        if (candidates->code_count == CODE_SECTIONS_MAX) return;
-        if (!gelf_getshdr(section, &header) || !(header.sh_flags & SHF_EXECINSTR)) continue;
+        if (!gelf_getshdr(section, &header) || !(header.sh_flags & SHF_EXECINSTR) || !header.sh_size) continue;
         uint64_t end;
         if (__builtin_add_overflow(header.sh_addr, header.sh_size, &end)) continue;
         candidates->code[candidates->code_count++] = (struct code){header.sh_addr, end};
     }
+    qsort(candidates->code, candidates->code_count, sizeof *candidates->code, compare_code);
+    return true;
+}
+
+/* Returns the section that contains the address, or NULL. Of sections that overlap, the last one counts. */
+static const struct code *code_at(const struct candidates *candidates, uint64_t address) {
+    size_t next = FIRST_ROW(i, candidates->code_count, candidates->code[i].start > address);
+    return next && address < candidates->code[next - 1].end ? &candidates->code[next - 1] : NULL;
 }
 
 /* Finds the section by address: a program that removes sections need not renumber references to them. */
 static const struct code *code_of(const struct candidates *candidates, const GElf_Sym *symbol) {
     if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx == SHN_ABS || symbol->st_shndx == SHN_COMMON) return NULL;
-    for (size_t i = 0; i < candidates->code_count; i++) {
-        const struct code *code = &candidates->code[i];
-        if (symbol->st_value >= code->start && symbol->st_value < code->end) return code;
-    }
-    return NULL;
+    return code_at(candidates, symbol->st_value);
 }
 
 /* Makes room for more_count more rows. Returns false if memory ran out. */
@@ -89,7 +101,6 @@ static void add_symbol(struct candidates *candidates, Elf *elf, const GElf_Sym *
                                                           .name = name,
                                                           .rank = rank_of(symbol, is_old_version),
                                                           .is_weak = GELF_ST_BIND(symbol->st_info) == STB_WEAK,
-                                                          .section = (uint8_t)(code - candidates->code),
                                                           .has_size = symbol->st_size > 0};
     candidates->count++;
 }
@@ -243,7 +254,7 @@ static void take_rows(struct symbol_table *table, struct candidates *candidates)
         if (rows[i].start < covered && !has_sized(&rows[i], next - i)) continue;
         for (size_t j = i; j < next; j++) {
             struct symbol symbol = rows[j];
-            uint64_t limit = candidates->code[symbol.section].end;
+            uint64_t limit = code_at(candidates, symbol.start)->end;
             if (!symbol.has_size)
                 symbol.end = next < candidates->count && rows[next].start < limit ? rows[next].start : limit;
             else if (symbol.end > covered)
@@ -270,7 +281,7 @@ static bool collect(struct candidates *candidates, Elf *elf, uint32_t type, uint
 /* The full symbol table includes all others. */
 static bool collect_all(struct candidates *candidates, struct symbol_table *table, const struct debug_file *symbols,
                         struct failure *failure) {
-    find_code(candidates, symbols->elf);
+    if (!find_code(candidates, symbols->elf)) return false;
     if (symbols->has_symbol_table) return collect(candidates, symbols->elf, SHT_SYMTAB, symbols->size_bytes);
     debug_data_open(&table->data, symbols, failure);
     if (table->data.elf && !collect(candidates, table->data.elf, SHT_SYMTAB, DEBUG_DATA_BYTES_MAX)) return false;
@@ -363,6 +374,7 @@ bool symbol_table_init(struct symbol_table *table, const struct debug_file *symb
     }
     if (errno == ENOMEM || failure_is_set(failure)) is_good = false;
     free(candidates.rows);
+    free(candidates.code);
     if (is_good) return true;
     symbol_table_fini(table);
     failure_set_memory(failure);

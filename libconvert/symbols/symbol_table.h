@@ -13,7 +13,6 @@ struct symbol {
     bool has_size;
     bool is_weak;
     uint8_t rank;    /* private; if several symbols have the same start, one with the lowest rank is preferred */
-    uint8_t section; /* private: the section with code that the symbol is in */
     uint32_t choice; /* private: 1 + the place of the preferred symbol among those with this start, in the first of
                         them; 0: not chosen yet */
 };

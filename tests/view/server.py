@@ -843,7 +843,9 @@ def test_opens_the_browser():
         with open(script, "w", encoding="utf-8") as file:
             file.write(f'#!/bin/sh\nprintf "%s\\n" "$@" > {taken}.new && mv {taken}.new {taken}\n')
         os.chmod(script, 0o755)
-        for variable, words in (script, []), (f"{folder}/none:{script} --new %s x", ["--new"]), (f"{script} -a", ["-a"]):
+        too_long = f"{script} {'w ' * 20}:{script}"  # the first command is not cut, but left out
+        for variable, words in (script, []), (f"{folder}/none:{script} --new %s x", ["--new"]), (f"{script} -a", ["-a"]), \
+                (too_long, []):
             with Server(no_open=False, env={**os.environ, "BROWSER": variable}) as server:
                 deadline = time.monotonic() + WAIT_S
                 while not os.path.exists(taken) and time.monotonic() < deadline:
