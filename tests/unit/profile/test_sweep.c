@@ -1,5 +1,7 @@
 /* Tests that rows to which nothing refers are removed from a finished profile. */
 
+#include <stdio.h>
+
 #include "libconvert/profile/sweep.h"
 #include "tests/support/profile_fixture.h"
 #include "tests/support/unit_test.h"
@@ -230,12 +232,34 @@ static void a_label_names_its_file_like_the_function_that_has_it(void **state) {
     assert_int_equal(stack_table_count(&profile.stacks), 2 + 6);
 }
 
+/* However many files there are, a folder that is known from one label counts for all. */
+static void many_labels_name_their_files_like_the_functions(void **state) {
+    enum { FILE_COUNT = 3000 };
+    char name[64];
+    thread_add_sample(thread, 0, add_call(add_call(stack_none(), "run", "/home/me/run.c"), "label", "run.c"), 1);
+    for (unsigned i = 0; i < FILE_COUNT; i++) {
+        snprintf(name, sizeof name, "/home/me/src/%u.c", i);
+        thread_add_sample(thread, 2 * i + 1, add_call(stack_none(), name, name), 1);
+        snprintf(name, sizeof name, "src/%u.c", i);
+        thread_add_sample(thread, 2 * i + 2, add_call(stack_none(), name, name), 1);
+    }
+    profile_finish(&profile);
+    sweep_profile(&profile);
+    assert_false(failure_is_set(&failure));
+    assert_int_equal(row_table_count(&profile.sources), FILE_COUNT + 1);
+    for (unsigned i = 0; i < 2 * FILE_COUNT; i++) {
+        snprintf(name, sizeof name, "/home/me/src/%u.c", i / 2);
+        assert_true(text_equal(file_of_sample(i + 1), text_of(name)));
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(rows_of_dropped_stacks_go, set_up, end_profile),
         cmocka_unit_test_setup_teardown(markers_keep_what_they_name, set_up, end_profile),
         cmocka_unit_test_setup_teardown(lists_and_tables_keep_what_they_name, set_up, end_profile),
         cmocka_unit_test_setup_teardown(a_label_names_its_file_like_the_function_that_has_it, set_up, end_profile),
+        cmocka_unit_test_setup_teardown(many_labels_name_their_files_like_the_functions, set_up, end_profile),
         cmocka_unit_test_setup_teardown(labels_follow_the_functions_of_their_file, set_up, end_profile),
         cmocka_unit_test_setup_teardown(nothing_moves_where_all_is_in_use, set_up, end_profile),
         cmocka_unit_test_setup_teardown(nothing_is_done_after_a_failure, set_up, end_profile),
