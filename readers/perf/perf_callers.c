@@ -1,6 +1,7 @@
 #include "perf_callers.h"
 
 #include "libconvert/base/memory.h"
+#include "libconvert/profile/cut_stacks.h"
 #include "libconvert/profile/stack_rebuild.h"
 
 /* Callers in the kernel are code even if they have no names. */
@@ -18,6 +19,15 @@ static bool has_unknown(const struct profile *profile) {
     return false;
 }
 
+/* Returns whether the stack is the root of stacks that the kernel has cut. If unknown callers follow, the kernel has
+ * followed garbage to its limit. */
+static bool is_truncation(const struct profile *profile, stack_id id) {
+    const struct stack *stack = profile_stack_at(profile, id);
+    const struct func *func = profile_func_at(profile, profile_frame_at(profile, stack->frame)->func);
+    return stack_is_none(stack->prefix) &&
+           text_equal(strings_text(&profile->strings, func->name), TEXT(TRUNCATED_STACK_NAME));
+}
+
 /* Returns the stack without such callers at its root, for each stack. One that has nothing else keeps one of them. Most
  * stacks stay as they are. The others are found, or added behind them. */
 static stack_id *leave_out(struct profile *profile) {
@@ -26,9 +36,11 @@ static stack_id *leave_out(struct profile *profile) {
     bool *is_left_out = memory_allocate_zeroed(profile->failure, count, sizeof *is_left_out);
     for (uint32_t i = 0; new_ids && is_left_out && i < count; i++) {
         const struct stack *stack = profile_stack_at(profile, (stack_id){i});
-        bool is_root = stack_is_none(stack->prefix) || is_left_out[stack->prefix.index];
-        stack_id prefix = is_root ? stack_none() : new_ids[stack->prefix.index];
-        is_left_out[i] = is_root && is_unknown(profile, stack->frame);
+        bool is_first = stack_is_none(stack->prefix) || is_left_out[stack->prefix.index];
+        stack_id prefix = is_first ? stack_none() : new_ids[stack->prefix.index];
+        bool follows_truncation = !is_first && is_truncation(profile, stack->prefix);
+        is_left_out[i] = (is_first || follows_truncation) && is_unknown(profile, stack->frame);
+        if (is_left_out[i]) prefix = stack_none();
         bool is_same = stack_is_same(prefix, stack->prefix);
         new_ids[i] = is_same ? (stack_id){i} : profile_stack(profile, prefix, stack->frame);
     }

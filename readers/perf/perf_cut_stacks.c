@@ -21,14 +21,20 @@ static uint8_t facts_of(const struct profile *profile, const struct stack *stack
     return known | (known & HAS_FUNCTION ? HAS_CALLER : HAS_FUNCTION);
 }
 
-static void count_samples(const struct profile *profile, const uint8_t *facts, uint64_t *count, uint64_t *cut_count) {
+/* Without copies, stacks are truncated at the kernel's limit, and are not longer in copies. */
+static bool is_cut(uint8_t known, bool has_copies) {
+    return !(known & (HAS_CALLER | IS_TRUNCATED)) || (has_copies && known & IS_TRUNCATED);
+}
+
+static void count_samples(const struct profile *profile, const uint8_t *facts, bool has_copies, uint64_t *count,
+                          uint64_t *cut_count) {
     for (size_t i = 0; i < profile->threads.count; i++) {
         const struct samples *samples = &((const struct thread *)column_at(&profile->threads, i))->samples;
         for (uint32_t j = 0; j < samples_count(samples); j++) {
             stack_id stack = samples_at(samples, j)->stack;
             uint8_t known = stack_is_none(stack) ? 0 : facts[stack.index];
             *count += (known & HAS_FUNCTION) != 0;
-            *cut_count += (known & HAS_FUNCTION) && (!(known & HAS_CALLER) || (known & IS_TRUNCATED));
+            *cut_count += (known & HAS_FUNCTION) && is_cut(known, has_copies);
         }
     }
 }
@@ -41,7 +47,7 @@ void perf_cut_stacks_note(struct profile *profile, bool has_copies) {
     if (!facts) return;
     for (uint32_t i = 0; i < stack_count; i++)
         facts[i] = facts_of(profile, profile_stack_at(profile, (stack_id){i}), facts);
-    count_samples(profile, facts, &count, &cut_count);
+    count_samples(profile, facts, has_copies, &count, &cut_count);
     memory_free(facts);
     if (count < COUNT_MIN || cut_count <= count / STACKS_PER_CUT_ONE_MAX) return;
     ledger_enter(&profile->ledger, LEDGER_SAMPLES, LEDGER_NOTED,

@@ -32,6 +32,9 @@ static const struct ledger_cause causes[TALLY_COUNT] = {
     [TALLY_BAD_CHAIN] = {LEDGER_SAMPLES, LEDGER_NOTED, TEXT("sample whose outer frames are garbage: left out")},
     [TALLY_BRANCHES] = {LEDGER_VALUES, LEDGER_LOST, TEXT("branch stack")},
     [TALLY_ADDRESS] = {LEDGER_VALUES, LEDGER_NOTED, TEXT("address or weight of data: profiles have no place for it")},
+    [TALLY_DEEP_STACK] =
+        {LEDGER_SAMPLES, LEDGER_NOTED,
+         TEXT("sample whose stack is deeper than kernel.perf_event_max_stack: outer callers are missing")},
     [TALLY_CUT_STACK] = {LEDGER_SAMPLES, LEDGER_NOTED,
                          TEXT("sample whose copied stack could not be followed to its outermost frame")},
     [TALLY_NO_USER_STACK] = {LEDGER_SAMPLES, LEDGER_NOTED, TEXT("sample whose deferred user stack never came")},

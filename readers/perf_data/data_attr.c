@@ -29,6 +29,9 @@ enum attr_flag { FLAG_FREQUENCY = 1 << 10, FLAG_SAMPLE_ID_ALL = 1 << 18, FLAG_US
 /* Size of the structure's first version. Later versions only add fields; a missing field is read as 0. */
 enum { ATTR_BYTES_MIN = 64, ATTR_BYTES_KNOWN = 128 };
 
+/* The default of kernel.perf_event_max_stack. */
+enum { DEFAULT_PLACES_MAX = 127 };
+
 bool data_attr_parse(struct text bytes, struct data_attr *attr) {
     char padded[ATTR_BYTES_KNOWN] = {0};
     if (bytes.bytes_count < ATTR_BYTES_MIN) return false;
@@ -37,6 +40,7 @@ bool data_attr_parse(struct text bytes, struct data_attr *attr) {
     if (size_bytes < ATTR_BYTES_MIN || size_bytes > bytes.bytes_count) return false;
     memcpy(padded, bytes.bytes, size_bytes < sizeof padded ? size_bytes : sizeof padded);
     uint64_t flags = perf_load_u64(padded + 40);
+    uint32_t max_stack = perf_load_u32(padded + 108) & UINT16_MAX;
     *attr = (struct data_attr){
         .type = perf_load_u32(padded),
         .config = perf_load_u64(padded + 8),
@@ -47,6 +51,7 @@ bool data_attr_parse(struct text bytes, struct data_attr *attr) {
         .registers_user = perf_load_u64(padded + 80),
         .registers_intr = perf_load_u64(padded + 96),
         .stack_user_bytes = perf_load_u32(padded + 88),
+        .stack_places_max = max_stack ? max_stack : DEFAULT_PLACES_MAX,
         .has_trailers = flags & FLAG_SAMPLE_ID_ALL,
         .has_clock = flags & FLAG_USE_CLOCK,
         .clock = (int32_t)perf_load_u32(padded + 92),

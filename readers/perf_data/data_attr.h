@@ -54,10 +54,11 @@ struct data_attr {
     uint64_t registers_intr;
     double frequency_hz; /* 0: samples have a fixed period */
     uint32_t stack_user_bytes;
-    bool has_trailers; /* records other than samples end with a sample's ids (sample_id_all) */
-    bool has_clock;    /* `clock` is valid: the clock of the recorded times */
-    int32_t clock;     /* clockid_t */
-    uint32_t event;    /* row of the recording's events */
+    uint32_t stack_places_max; /* the kernel cuts longer callchains */
+    bool has_trailers;         /* records other than samples end with a sample's ids (sample_id_all) */
+    bool has_clock;            /* `clock` is valid: the clock of the recorded times */
+    int32_t clock;             /* clockid_t */
+    uint32_t event;            /* row of the recording's events */
 };
 
 enum { DATA_ATTRS_MAX = 65536 };

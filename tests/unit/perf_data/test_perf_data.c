@@ -231,6 +231,25 @@ static void test_garbage_in_a_callchain(void **state) {
     assert_entry(LEDGER_SAMPLES, LEDGER_NOTED, "sample whose outer frames are garbage: left out", 1);
 }
 
+/* The kernel cuts chains at the limit that the event has (--max-stack), or else at its own. */
+static void test_chains_at_the_limit(void **state) {
+    enum { ATTR_MAX_STACK_AT = BUILDER_HEADER_BYTES + 104, MAX_STACK_SHIFT = 32, OWN_LIMIT = 127 };
+    static const char cause[] =
+        "sample whose stack is deeper than kernel.perf_event_max_stack: outer callers are missing";
+    const uint64_t chain[] = {CONTEXT_USER, 0x400010, 0x400020, 0x400030};
+    begin_app();
+    builder_set_u64(&builder, ATTR_MAX_STACK_AT, (uint64_t)3 << MAX_STACK_SHIFT);
+    builder_sample(&builder, 5, 5, 100, chain, 4);
+    builder_sample(&builder, 5, 5, 200, chain, 3);
+    assert_samples("5/5 app 0 1000000 [truncated stack];0x102f;0x101f;0x1010\n5/5 app 100 1000000 0x101f;0x1010\n");
+    assert_entry(LEDGER_SAMPLES, LEDGER_NOTED, cause, 1);
+    uint64_t long_chain[1 + OWN_LIMIT + 1] = {CONTEXT_USER};
+    for (size_t i = 1; i < sizeof long_chain / sizeof *long_chain; i++) long_chain[i] = 0x400010;
+    begin_app();
+    for (size_t i = 0; i <= OWN_LIMIT; i++) builder_sample(&builder, 5, 5, 100 + i, long_chain, 2 + i);
+    assert_entry(LEDGER_SAMPLES, LEDGER_NOTED, cause, 1);
+}
+
 /* "perf record -d" adds the address of the data, which follows the time. */
 static void add_data_sample(uint64_t time_ns, uint64_t data_address) {
     builder_begin_record(&builder, 9, 2);
@@ -806,6 +825,7 @@ int main(void) {
         cmocka_unit_test(test_start_of_the_kernel),
         cmocka_unit_test(test_a_context_after_the_user_part),
         cmocka_unit_test(test_garbage_in_a_callchain),
+        cmocka_unit_test(test_chains_at_the_limit),
         cmocka_unit_test(test_addresses_of_data),
         cmocka_unit_test(test_call_stacks_of_branches),
         cmocka_unit_test(test_branches_beside_the_kernel_alone),
