@@ -12,9 +12,10 @@ enum { NAMED_SCOPES_MAX = 16 };
 
 struct dwarf_scope {
     Dwarf_Die die;
-    uint32_t parent;        /* ID_NONE: none */
-    uint32_t number;        /* of a type without a name, among those of its parent, from 1 */
-    uint32_t unnamed_count; /* types without a name in it */
+    uint32_t parent; /* ID_NONE: none */
+    bool is_unnamed; /* a type without a name; the place where it is declared tells such types apart */
+    int line;
+    int column;
 };
 
 void dwarf_names_init(struct dwarf_names *names, struct failure *failure) {
@@ -32,10 +33,10 @@ void dwarf_names_fini(struct dwarf_names *names) {
 uint32_t dwarf_names_add_scope(struct dwarf_names *names, const Dwarf_Die *die, uint32_t parent) {
     struct dwarf_scope *scope = column_push(&names->scopes);
     if (!scope) return parent;
-    struct dwarf_scope *around = parent == ID_NONE ? NULL : column_at(&names->scopes, parent);
-    uint32_t *unnamed_count = around ? &around->unnamed_count : &names->unnamed_count;
-    *scope = (struct dwarf_scope){*die, parent, .number = *unnamed_count + 1};
-    if (!dwarf_diename(&scope->die)) ++*unnamed_count;
+    *scope = (struct dwarf_scope){.die = *die, .parent = parent};
+    scope->is_unnamed = !dwarf_diename(&scope->die);
+    if (scope->is_unnamed && dwarf_decl_line(&scope->die, &scope->line) == 0)
+        dwarf_decl_column(&scope->die, &scope->column);
     return (uint32_t)(names->scopes.count - 1);
 }
 
@@ -74,6 +75,21 @@ static const char *function_name(struct dwarf_names *names, Dwarf_Die *die, uint
     return copy(names, symbol_name_demangle(text_of(linker_name), true, bytes));
 }
 
+static bool is_before(const struct dwarf_scope *left, const struct dwarf_scope *right) {
+    return left->line != right->line ? left->line < right->line : left->column < right->column;
+}
+
+/* Returns the number of a type without a name among those of its parent, in the order of the source, from 1. Entries
+ * need not have that order. */
+static uint32_t number_of(const struct dwarf_names *names, const struct dwarf_scope *type) {
+    uint32_t number = 1;
+    for (size_t i = 0; i < names->scopes.count; i++) {
+        const struct dwarf_scope *other = column_at(&names->scopes, i);
+        number += other->is_unnamed && other->parent == type->parent && is_before(other, type);
+    }
+    return number;
+}
+
 /* Names a type as demanglers do. They also count a lambda's parameters, which this does not. */
 static const char *unnamed_type(struct dwarf_names *names, uint32_t number, const char *member) {
     char bytes[40];
@@ -90,7 +106,7 @@ static const char *scope_name(struct dwarf_names *names, uint32_t row, const cha
     const char *name =
         tag == DW_TAG_subprogram ? function_name(names, &scope->die, parent) : dwarf_diename(&scope->die);
     if (name) return name;
-    return tag == DW_TAG_namespace ? "(anonymous namespace)" : unnamed_type(names, scope->number, member);
+    return tag == DW_TAG_namespace ? "(anonymous namespace)" : unnamed_type(names, number_of(names, scope), member);
 }
 
 static const char *join(struct dwarf_names *names, uint32_t scope, const char *name) {

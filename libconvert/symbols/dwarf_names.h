@@ -11,7 +11,6 @@
 struct dwarf_names {
     struct column scopes;    /* struct dwarf_scope */
     struct column functions; /* struct dwarf_scoped_function, by ascending offset within each unit */
-    uint32_t unnamed_count;  /* types without a name that are in no scope */
     struct arena texts;
 };
 

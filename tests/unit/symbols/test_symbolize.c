@@ -542,10 +542,10 @@ static const char lambda_text[] =
     "volatile unsigned sink;\n"
     "#define PROBE(name) __asm__ volatile(\".globl \" name \"\\n\" name \": nop\")\n"
     "static unsigned shapes(unsigned n) {\n"
-    "    auto first = [&](unsigned x) { sink += x * n; PROBE(\"probe_1\"); };\n"
+    "    { auto first = [&](unsigned x) { sink += x * n; PROBE(\"probe_1\"); }; first(1); }\n"
     "    auto second = [&](unsigned x) { sink ^= x + n; PROBE(\"probe_2\"); };\n"
     "    struct local { void run() { sink++; PROBE(\"probe_3\"); } };\n"
-    "    first(1), second(2), local().run();\n"
+    "    second(2), local().run();\n"
     "    return sink;\n"
     "}\n"
     "int main() { return shapes(2); }\n";
