@@ -165,12 +165,15 @@ static int compare_deltas(const void *left, const void *right) {
     return (*a > *b) - (*a < *b);
 }
 
-/* Returns the configured interval unless the measured one contradicts it. */
-static int64_t choose_interval_ns(const struct profile *profile, int64_t median_ns, size_t delta_count) {
+/* Returns the configured interval unless the distances, which are sorted, contradict it: hardly one is as short. Many
+ * are longer in a program that works in bursts. */
+static int64_t choose_interval_ns(const struct profile *profile, const int64_t *deltas, size_t delta_count) {
+    enum { DELTAS_PER_SHORT_ONE_MAX = 20 };
     int64_t configured_ns = profile->meta.configuration.interval_ns;
-    if (!configured_ns) return delta_count ? median_ns : DEFAULT_INTERVAL_NS;
-    bool is_near = llabs(median_ns - configured_ns) <= configured_ns / 4;
-    return is_near || delta_count < INTERVAL_DELTAS_MIN ? configured_ns : median_ns;
+    if (!configured_ns) return delta_count ? deltas[delta_count / 2] : DEFAULT_INTERVAL_NS;
+    if (delta_count < INTERVAL_DELTAS_MIN) return configured_ns;
+    bool is_kept = deltas[delta_count / DELTAS_PER_SHORT_ONE_MAX] - configured_ns <= configured_ns / 4;
+    return is_kept ? configured_ns : deltas[delta_count / 2];
 }
 
 /* Returns for how many distances there must be room. */
@@ -183,7 +186,7 @@ static size_t count_deltas(const struct profile *profile) {
 
 int64_t profile_estimate_interval_ns(const struct profile *profile) {
     size_t count_max = count_deltas(profile);
-    if (!count_max) return choose_interval_ns(profile, 0, 0);
+    if (!count_max) return choose_interval_ns(profile, NULL, 0);
     int64_t *deltas = memory_allocate(profile->failure, count_max * sizeof *deltas);
     if (!deltas) return DEFAULT_INTERVAL_NS;
     size_t count = 0;
@@ -198,7 +201,7 @@ int64_t profile_estimate_interval_ns(const struct profile *profile) {
         }
     }
     qsort(deltas, count, sizeof *deltas, compare_deltas);
-    int64_t interval_ns = choose_interval_ns(profile, count ? deltas[count / 2] : 0, count);
+    int64_t interval_ns = choose_interval_ns(profile, deltas, count);
     memory_free(deltas);
     return interval_ns;
 }

@@ -420,6 +420,16 @@ static void a_configured_interval_gives_way_to_the_measured_one(void **state) {
     assert_int_equal(profile.meta.configuration.interval_ns, MS / 10);
 }
 
+/* A program that works in bursts: of ten distances, nine are long. */
+static void long_distances_do_not_contradict_the_configured_interval(void **state) {
+    profile.meta.configuration.interval_ns = MS;
+    struct thread *thread = add_single_thread();
+    int64_t time_ns = 0;
+    for (int i = 0; i < 100; i++) thread_add_sample(thread, time_ns += i % 10 ? 5 * MS : MS, stack_none(), 1);
+    finish_profile();
+    assert_int_equal(profile.meta.interval_ns, MS);
+}
+
 static void few_samples_do_not_contradict_the_configured_interval(void **state) {
     profile.meta.configuration.interval_ns = MS / 10;
     add_samples_of_a_recorder(10, MS);
@@ -903,6 +913,7 @@ int main(void) {
         TEST(without_deltas_the_interval_is_a_millisecond),
         TEST(an_interval_that_is_known_stays),
         TEST(a_configured_interval_stays_if_it_was_kept),
+        TEST(long_distances_do_not_contradict_the_configured_interval),
         TEST(a_configured_interval_gives_way_to_the_measured_one),
         TEST(few_samples_do_not_contradict_the_configured_interval),
         TEST(a_process_is_named_after_its_main_thread),
