@@ -121,13 +121,13 @@ check_with_perf() {
 # ---- A program that converts. ----
 
 check "the embedder" make -C "$work/embedder" convert convert-static stream stream-static
-cp "$root/fixtures/perf-script/inlined/input.txt" "$work/good.txt"
+cp "$root/fixtures/perf-script/cpp-names/input.txt" "$work/good.txt"
 cp "$root/fixtures/perf-script/lost/input.txt" "$work/lossy.txt"
 echo 'no trace' >"$work/bad.txt"
 for program in convert convert-static; do
     rm -f "$work"/*.profile.json
     check "$program converts" "$work/embedder/$program" "$work/good.txt"
-    check "$program: the profile" cmp "$root/fixtures/perf-script/inlined/processed.json" "$work/good.txt.profile.json"
+    check "$program: the profile" cmp "$root/fixtures/perf-script/cpp-names/processed.json" "$work/good.txt.profile.json"
     "$work/embedder/$program" "$work/lossy.txt" >"$work/said" 2>&1
     check "$program says what was lost" grep -q '^  lost ' "$work/said"
     "$work/embedder/$program" "$work/good.txt" "$work/bad.txt" >"$work/said" 2>&1
@@ -137,7 +137,7 @@ for program in convert convert-static; do
 done
 for program in stream stream-static; do
     check "$program converts" sh -c "'$work/embedder/$program' <'$work/good.txt' >'$work/streamed'"
-    check "$program: the profile" cmp "$root/fixtures/perf-script/inlined/processed.json" "$work/streamed"
+    check "$program: the profile" cmp "$root/fixtures/perf-script/cpp-names/processed.json" "$work/streamed"
     "$work/embedder/$program" <"$work/bad.txt" >"$work/streamed" 2>"$work/said"
     check "$program fails on what is not a trace" [ $? -eq 1 ]
     check "$program says why" grep -q '^the stream: ' "$work/said"

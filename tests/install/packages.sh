@@ -58,7 +58,7 @@ done
 prefix=$machine/usr
 libdir=$(dirname "$(find "$prefix/lib" -name libgecko_recorder.a)")
 converter=$prefix/bin/gecko-convert
-fixture=$root/fixtures/perf-script/inlined
+fixture=$root/fixtures/perf-script/cpp-names
 check "the program converts" "$converter" --quiet "$fixture/input.txt" -o "$work/profile.json"
 check "the profile" cmp "$fixture/processed.json" "$work/profile.json"
 check "zstd" zstd -q "$fixture/input.txt" -o "$work/input.txt.zst"

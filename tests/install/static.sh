@@ -10,7 +10,7 @@ check "no library" sh -c "! readelf -d '$program' | grep -q NEEDED"
 check "no interpreter" sh -c "! readelf -l '$program' | grep -q INTERP"
 
 # converts WHAT INPUT: passes if the output is the golden profile.
-golden=$root/fixtures/perf-script/inlined
+golden=$root/fixtures/perf-script/cpp-names
 converts() {
     rm -f "$work/profile"
     check "$1" env -i "$program" --quiet "$2" -o "$work/profile"
