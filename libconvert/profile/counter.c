@@ -77,6 +77,31 @@ void counter_start_at_zero(struct counter *counter, int64_t interval_ns) {
     *sample_at(counter, 0) = (struct counter_sample){.time_ns = first.time_ns - lead_ns};
 }
 
+static bool is_process_cpu(const struct counter *counter) {
+    return text_equal(counter->category, TEXT("CPU")) && text_equal(counter->name, TEXT("processCPU"));
+}
+
+/* Takes from the sample what is more than `processor_count` processors can do since the sample before. */
+static int64_t take_excess(const struct counter *counter, size_t i, int64_t processor_count) {
+    struct counter_sample *sample = sample_at(counter, i);
+    int64_t possible_ns, passed_ns = sample->time_ns - sample_at(counter, i - 1)->time_ns;
+    if (__builtin_mul_overflow(passed_ns, processor_count, &possible_ns) || sample->change <= possible_ns) return 0;
+    int64_t excess_ns = sample->change - possible_ns;
+    sample->change = possible_ns;
+    return excess_ns;
+}
+
+static void give(const struct counter *counter, size_t i, int64_t excess_ns) {
+    add_to(sample_at(counter, i), &(struct counter_sample){.change = excess_ns});
+}
+
+void counter_limit_cpu(struct counter *counter, uint32_t processor_count) {
+    size_t count = counter->samples.count;
+    if (!processor_count || count < 2 || !is_process_cpu(counter)) return;
+    for (size_t i = count - 1; i > 1; i--) give(counter, i - 1, take_excess(counter, i, processor_count));
+    for (size_t i = 1; i + 1 < count; i++) give(counter, i + 1, take_excess(counter, i, processor_count));
+}
+
 /* Too short to be seen, and longer than the resolution of most clocks. */
 static const int64_t STEP_NS = 1000;
 
@@ -113,6 +138,5 @@ bool counter_has_numbers(const struct counter *counter) {
 }
 
 struct text counter_visible_name(const struct counter *counter) {
-    bool is_hidden = text_equal(counter->category, TEXT("CPU")) && text_equal(counter->name, TEXT("processCPU"));
-    return is_hidden ? counter_label(counter) : counter->name;
+    return is_process_cpu(counter) ? counter_label(counter) : counter->name;
 }

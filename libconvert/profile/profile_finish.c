@@ -196,6 +196,7 @@ void profile_finish(struct profile *profile) {
         struct counter *counter = column_at(&profile->counters, i);
         counter_bin(counter, meta->interval_ns);
         counter_start_at_zero(counter, meta->interval_ns);
+        counter_limit_cpu(counter, meta->logical_cpu_count);
         counter_hold_steps(counter);
         counter_extend(counter, end_of_process(profile, counter->process));
     }

@@ -173,6 +173,32 @@ static void times_before_zero_are_in_intervals_too(void **state) {
     ASSERT_SAMPLES({-2000, 0, 0, 0}, {-1000, 1, 0, 0}, {0, 6, 0, 0}, {1000, 8, 0, 0}, {2000, 0, 0, 0});
 }
 
+static void processor_time_is_at_most_what_the_processors_can_do(void **state) {
+    counter.graph = COUNTER_RATE;
+    counter.category = TEXT("CPU");
+    counter.name = TEXT("processCPU");
+    ADD({0, 0, 0, 0}, {100, 50, 0, 0}, {150, 220, 0, 0}, {250, 10, 0, 0}, {300, 130, 0, 0}, {310, 10, 0, 0});
+    counter_limit_cpu(&counter, 0);
+    ASSERT_SAMPLES({0, 0, 0, 0}, {100, 50, 0, 0}, {150, 220, 0, 0}, {250, 10, 0, 0}, {300, 130, 0, 0}, {310, 10, 0, 0});
+    /* What is over goes to the sample before, as long as there is room. */
+    counter_limit_cpu(&counter, 2);
+    ASSERT_SAMPLES({0, 0, 0, 0}, {100, 170, 0, 0}, {150, 100, 0, 0}, {250, 40, 0, 0}, {300, 100, 0, 0},
+                   {310, 10, 0, 0});
+    counter.name = TEXT("other");
+    counter_limit_cpu(&counter, 1);
+    ASSERT_SAMPLES({0, 0, 0, 0}, {100, 170, 0, 0}, {150, 100, 0, 0}, {250, 40, 0, 0}, {300, 100, 0, 0},
+                   {310, 10, 0, 0});
+}
+
+static void processor_time_without_room_before_it_goes_to_the_samples_behind(void **state) {
+    counter.graph = COUNTER_RATE;
+    counter.category = TEXT("CPU");
+    counter.name = TEXT("processCPU");
+    ADD({0, 0, 0, 0}, {100, 350, 0, 0}, {200, 0, 0, 0}, {300, 20, 0, 0});
+    counter_limit_cpu(&counter, 1);
+    ASSERT_SAMPLES({0, 0, 0, 0}, {100, 100, 0, 0}, {200, 100, 0, 0}, {300, 170, 0, 0});
+}
+
 /* The sampler adds changes up from round to round. */
 static void other_counters_are_not_summed_up(void **state) {
     counter.graph = COUNTER_RATE;
@@ -202,6 +228,8 @@ int main(void) {
         TEST(changes_of_a_rate_are_summed_up_by_intervals),
         TEST(times_before_zero_are_in_intervals_too),
         TEST(other_counters_are_not_summed_up),
+        TEST(processor_time_is_at_most_what_the_processors_can_do),
+        TEST(processor_time_without_room_before_it_goes_to_the_samples_behind),
         TEST(without_memory_samples_stay),
     };
     return cmocka_run_group_tests_name("counters", tests, NULL, NULL);
