@@ -158,6 +158,17 @@ static bool has_name_of_symbol(const struct reading *reading, const struct symbo
     return !place->calls[0].name || !is_name_of(place->calls[0].name, place->symbol->name);
 }
 
+/* Leaves out the recorder's own functions that are inlined into the program, as grec_sample is: the program called them
+ * at the line of the call around them. In recordings of perf they are code like any other. */
+static void leave_out_recorder(const struct reading *reading, struct symbol_place *place) {
+    if (reading->worker->work->profile->meta.has_file_offsets) return;
+    for (size_t i = 1; i < place->call_count; i++) {
+        const struct symbol_call *call = &place->calls[i];
+        bool is_of_header = call->file && text_equal(text_base_name(text_of(call->file)), TEXT("gecko_recorder.h"));
+        if (is_of_header && call->name && strstr(call->name, "grec_")) place->call_count = i;
+    }
+}
+
 /* If `keeps_name`, the physical function keeps the name that the trace has for it. */
 static void send_place(struct reading *reading, const struct symbol_place *place, bool keeps_name) {
     struct worker *worker = reading->worker;
@@ -327,6 +338,7 @@ static void answer_all(struct reading *reading) {
         enum symbol_outcome outcome = find_place(reading, first, end, &place, &has_name);
         check_failure(worker);
         struct symbol_answer nothing = {outcome, .link_count = 0};
+        if (outcome == SYMBOL_FOUND) leave_out_recorder(reading, &place);
         if (outcome == SYMBOL_FOUND)
             send_place(reading, &place, has_name);
         else if (outcome == SYMBOL_PLACED)

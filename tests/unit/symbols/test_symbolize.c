@@ -527,6 +527,22 @@ static void functions_in_functions_are_found(void **state) {
     assert_stack(0, "root\ninner from 7, nested.c:7 [inner.0]\ndeep from 2, nested.c:4 #1 [inner.0]\n");
 }
 
+static void inlined_functions_of_the_recorder_are_left_out(void **state) {
+    static const char header[] =
+        "static inline __attribute__((always_inline)) void grec_sample(void) {\n"
+        "    __asm__ volatile(\".globl probe\\nprobe: nop\");\n"
+        "}\n";
+    assert_true(file_write(path_of("gecko_recorder.h"), TEXT(header)));
+    run("printf '#include \"gecko_recorder.h\"\\nint main(void) {\\n    grec_sample();\\n    return 0;\\n}\\n' > "
+        "sampled.c && "
+        "cc -g -O1 sampled.c -Wl,--build-id -o sampled");
+    read_build_id("sampled");
+    lib_id lib = lib_of(path_of("sampled"), test.build_id);
+    add_sample(lib, label("sampled", "probe"));
+    symbolize(GECKO_CONVERT_SYMBOLS_AUTO);
+    assert_stack(0, "root\nmain from 2, sampled.c:3 [main]\n");
+}
+
 /* The name that others use for a function is that of its symbol. */
 static void a_function_has_the_name_of_its_symbol(void **state) {
     run("printf 'int own(void) __asm__(\"alias\");\\n__attribute__((noinline)) int own(void) { return 1; }\\n"
@@ -1494,6 +1510,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(supplements_are_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown(supplements_of_separate_debug_information_are_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown(functions_in_functions_are_found, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(inlined_functions_of_the_recorder_are_left_out, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_function_has_the_name_of_its_symbol, set_up, tear_down),
         cmocka_unit_test_setup_teardown(lambdas_and_local_types_are_functions_of_their_own, set_up, tear_down),
         cmocka_unit_test_setup_teardown(addresses_are_relative_to_the_first_segment, set_up, tear_down),
