@@ -176,6 +176,7 @@ void command_read_options(const struct command *command, struct options *options
     if (options->action != OPTIONS_RUN || failure_is_set(failure)) return;
     if (command->complete) command->complete(options, failure);
     options_check_folders(&options->convert, failure);
+    options_check_filters(&options->convert, failure);
 }
 
 static int act(const struct command *command, struct options *options, const struct failure *failure) {

@@ -31,6 +31,8 @@ enum { JOBS_MAX = 1024, PORT_MAX = 65535, IDLE_S_MAX = 365 * 24 * 3600, TOP_COUN
     .name = (option_name), .commands = (unsigned)(option_commands), .kind = (option_kind), \
     .target = offsetof(struct options, member)
 
+#define FILTER(option_name, kind) OPTION(option_name, CONVERT | INFO | VIEW, OPTION_LIST, filter_values[kind])
+
 static const struct option known_options[] = {
     {OPTION("viewer", VIEW, OPTION_TEXT, viewer), .value_name = "DIR|URL",
      .help = "a built front-end to serve, which needs no network, or the address of\n"
@@ -103,6 +105,21 @@ static const struct option known_options[] = {
              "8M)"},
     {OPTION("product", CONVERT | VIEW, OPTION_TEXT, convert.product), .value_name = "NAME", .json_key = "product",
      .help = "name of what was profiled (default: taken from the trace)"},
+    {FILTER("time", GECKO_CONVERT_FILTER_TIME), .value_name = "A-B|A-|-B", .json_key = "time",
+     .help = "convert only this part of a perf recording: seconds after its first\n"
+             "sample (1.5-20), or percent of it (90%-); may be given several times,\n"
+             "like the next options"},
+    {FILTER("pid", GECKO_CONVERT_FILTER_PID), .value_name = "LIST", .json_key = "pid",
+     .help = "convert only these processes of a perf recording: 12,340-350"},
+    {FILTER("tid", GECKO_CONVERT_FILTER_TID), .value_name = "LIST", .json_key = "tid",
+     .help = "convert only these threads of a perf recording: 12,340-350"},
+    {FILTER("comm", GECKO_CONVERT_FILTER_COMM), .value_name = "GLOB", .json_key = "comm",
+     .help = "convert only threads of a perf recording with such names: * is any\n"
+             "text, and ? is any byte"},
+    {FILTER("exclude-comm", GECKO_CONVERT_FILTER_EXCLUDE_COMM), .value_name = "GLOB", .json_key = "exclude_comm",
+     .help = "leave out threads of a perf recording with such names"},
+    {FILTER("cpu", GECKO_CONVERT_FILTER_CPU), .value_name = "LIST", .json_key = "cpu",
+     .help = "convert only samples on these processors: 0,4-7"},
     {OPTION("align", CONVERT | VIEW | INFO, OPTION_LIST, alignments), .value_name = "FILE=OFFSET",
      .help = "of several INPUTs: FILE begins this long after the others begin: 1.5s,\n"
              "-20ms, 300us, 7ns; or monotonic: the times of FILE are those of\n"
@@ -154,6 +171,23 @@ const struct option_table options_table = {.options = known_options,
 
 /* ---- Reading. ---- */
 
+static void collect_filters(struct options *options, struct failure *failure) {
+    enum { KIND_COUNT = sizeof options->filter_values / sizeof *options->filter_values };
+    size_t count = 0;
+    for (unsigned kind = 0; kind < KIND_COUNT; kind++) count += options->filter_values[kind].count;
+    if (!count) return;
+    options->filters = calloc(count, sizeof *options->filters);
+    if (!options->filters) {
+        failure_set_memory(failure);
+        return;
+    }
+    for (unsigned kind = 0; kind < KIND_COUNT; kind++)
+        for (size_t i = 0; i < options->filter_values[kind].count; i++)
+            options->filters[options->convert.filter_count++] =
+                (struct gecko_convert_filter){kind, options->filter_values[kind].values[i]};
+    options->convert.filters = options->filters;
+}
+
 void options_read(struct options *options, enum command_bit command, int argument_count, char *const *arguments,
                   struct failure *failure) {
     struct gecko_convert_options *convert = &options->convert;
@@ -165,6 +199,7 @@ void options_read(struct options *options, enum command_bit command, int argumen
     convert->source_dir_count = options->source_dirs.count;
     convert->source_maps = options->source_maps.values;
     convert->source_map_count = options->source_maps.count;
+    collect_filters(options, failure);
     if (options->action == OPTIONS_RUN && !options->inputs.count)
         failure_set(failure, FAILURE_USAGE, "no input: name a file, or - for standard input");
 }
@@ -175,6 +210,9 @@ void options_fini(struct options *options) {
     free(options->source_dirs.values);
     free(options->source_maps.values);
     free(options->inputs.values);
+    for (size_t i = 0; i < sizeof options->filter_values / sizeof *options->filter_values; i++)
+        free(options->filter_values[i].values);
+    free(options->filters);
     free(options->alignments.values);
     free(options->parsed_alignments);
     *options = (struct options){0};

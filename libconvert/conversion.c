@@ -92,6 +92,11 @@ static void check_content(struct conversion *conversion) {
     if (loss)
         snprintf(lost, sizeof lost, "; lost: %llu %s (%.*s)", (unsigned long long)loss->count,
                  ledger_unit_noun(loss->unit, loss->count), (int)loss->cause.bytes_count, loss->cause.bytes);
+    uint64_t filtered_count = ledger_sum(ledger, LEDGER_SAMPLES, LEDGER_FILTERED);
+    size_t used = strlen(lost);
+    if (filtered_count)
+        snprintf(lost + used, sizeof lost - used, "; %llu of the samples left out by filters",
+                 (unsigned long long)filtered_count);
     /* A trace that is not text has records instead of lines. */
     enum gecko_convert_unit unit = ledger->read[LEDGER_LINES] ? LEDGER_LINES : LEDGER_RECORDS;
     uint64_t unit_count = ledger->read[unit], sample_count = ledger->read[LEDGER_SAMPLES];

@@ -126,6 +126,25 @@ enum gecko_convert_debuginfod {
     GECKO_CONVERT_DEBUGINFOD_NO = 1
 };
 
+/* What a filter looks at. Filters of one kind add up: what any of them keeps is kept (excluded names: what any of them
+ * names is left out). What several kinds are given for must be kept by each kind. Names are those that threads have at
+ * the time. A filter that an input has nothing for fails with GECKO_CONVERT_BAD_USAGE. */
+enum gecko_convert_filter_kind {
+    GECKO_CONVERT_FILTER_TIME = 0, /* "A-B", "A-" or "-B", both inclusive, from the first sample: seconds, or percent of
+                                      the time from the first to the last sample ("10%-20.5%") */
+    GECKO_CONVERT_FILTER_PID = 1,  /* "12,30-40" */
+    GECKO_CONVERT_FILTER_TID = 2,  /* "12,30-40" */
+    GECKO_CONVERT_FILTER_COMM = 3, /* the name of a thread; "*" stands for any bytes and "?" for any byte */
+    GECKO_CONVERT_FILTER_EXCLUDE_COMM = 4, /* what is left out, in the same form */
+    GECKO_CONVERT_FILTER_CPU = 5           /* processors: "0,4-7" */
+};
+
+/* Says which part of a trace to convert. */
+struct gecko_convert_filter {
+    enum gecko_convert_filter_kind kind;
+    const char *value;
+};
+
 /* Whether the profile contains the text of the source files that it names, so that the viewer shows it anywhere. */
 enum gecko_convert_sources {
     GECKO_CONVERT_SOURCES_NONE = 0, /* no; a profile with sources should not be shared lightly */
@@ -227,6 +246,11 @@ struct gecko_convert_options {
     int64_t sample_interval_ns;
     /* Servers learn the build ids in the trace. GECKO_CONVERT_SYMBOLS_NONE asks none, either. */
     enum gecko_convert_debuginfod debuginfod;
+
+    /* The part of each input that becomes the profile. The entries of the result say how much each filter left out. A
+     * time needs a single input. */
+    const struct gecko_convert_filter *filters;
+    size_t filter_count;
 };
 
 /* What is counted. */
@@ -241,9 +265,10 @@ enum gecko_convert_unit {
 
 /* What became of what was counted. */
 enum gecko_convert_fate {
-    GECKO_CONVERT_FATE_KEPT = 0, /* the profile holds it */
-    GECKO_CONVERT_FATE_LOST = 1, /* the profile lacks it */
-    GECKO_CONVERT_FATE_NOTED = 2 /* remarkable, but nothing was lost: a time that went backwards, for example */
+    GECKO_CONVERT_FATE_KEPT = 0,    /* the profile holds it */
+    GECKO_CONVERT_FATE_LOST = 1,    /* the profile lacks it */
+    GECKO_CONVERT_FATE_NOTED = 2,   /* remarkable, but nothing was lost: a time that went backwards, for example */
+    GECKO_CONVERT_FATE_FILTERED = 3 /* a filter left it out, which is no loss */
 };
 
 /* One line of the account: how many of a unit met a fate, and why. */
@@ -257,11 +282,13 @@ struct gecko_convert_entry {
     uint64_t first_offset; /* bytes from the start of the unpacked trace */
 };
 
-/* For one unit: how many were read, kept and lost. read == kept + lost if the result is_balanced. */
+/* For one unit: how many were read, kept, lost and left out by filters. read == kept + lost + filtered if the result
+ * is_balanced. */
 struct gecko_convert_unit_sums {
     uint64_t read;
     uint64_t kept;
     uint64_t lost;
+    uint64_t filtered;
 };
 
 /* How many rows the profile has. */
@@ -320,7 +347,7 @@ struct gecko_convert_result {
     uint64_t duration_ns;
     struct gecko_convert_counts counts;
     struct gecko_convert_unit_sums sums[GECKO_CONVERT_UNIT_COUNT];
-    bool is_balanced; /* everything that was read is either kept or counted as lost */
+    bool is_balanced; /* everything that was read is kept, or counted as lost or filtered */
 
     /* If there are several inputs: one row for each. The input's members above describe the first one. They belong to
      * the result. */

@@ -5,6 +5,7 @@
 
 #include "libconvert/base/memory.h"
 #include "libconvert/symbols/symbolize.h"
+#include "readers/filter.h"
 
 enum { BLOCK_BYTES = 256 * 1024 /* how much of an input in memory, or from a read function, is passed on at a time */ };
 
@@ -23,9 +24,15 @@ static struct debug_folders debug_folders_of(const struct gecko_convert_options 
         .paths = options->debug_dirs, .count = options->debug_dir_count, .sysroot = options->sysroot};
 }
 
-static void read_trace(struct input_loader *loader, struct input *input) {
-    loader->reader = choose_reader(loader, input);
-    if (failure_is_set(loader->profile->failure)) return;
+static void check_filters(const struct input_loader *loader, const struct filter *filter) {
+    const struct reader *reader = loader->reader;
+    for (unsigned kind = 0; kind < FILTER_KIND_COUNT; kind++)
+        if (filter_has(filter, kind) && !(reader->filter_kinds >> kind & 1))
+            failure_set(loader->profile->failure, FAILURE_USAGE, "--%s cannot be applied to this input, read as %s",
+                        filter_name(kind), reader->title);
+}
+
+static void read_filtered(struct input_loader *loader, struct input *input, struct filter *filter) {
     struct debug_folders folders = debug_folders_of(loader->options);
     struct reader_options options = {.weight = loader->options->weight,
                                      .weight_unit = loader->options->weight_unit,
@@ -33,8 +40,20 @@ static void read_trace(struct input_loader *loader, struct input *input) {
                                      .root = loader->options->root,
                                      .ignores_code_files = loader->options->symbols == GECKO_CONVERT_SYMBOLS_NONE,
                                      .debug_folders = &folders,
+                                     .filter = filter->kinds ? filter : NULL,
                                      .job_count = loader->job_count};
     loader->reader->run(input, loader->profile, &options);
+}
+
+static void read_trace(struct input_loader *loader, struct input *input) {
+    struct failure *failure = loader->profile->failure;
+    struct filter filter;
+    loader->reader = choose_reader(loader, input);
+    if (failure_is_set(failure)) return;
+    filter_init(&filter, loader->options->filters, loader->options->filter_count, failure);
+    check_filters(loader, &filter);
+    if (!failure_is_set(failure)) read_filtered(loader, input, &filter);
+    filter_fini(&filter);
 }
 
 /* A single conversion cannot convert several traces, so the message says what can. */

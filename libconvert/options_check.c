@@ -7,6 +7,7 @@
 
 #include "file_identity.h"
 #include "libconvert/base/regular_file.h"
+#include "readers/filter.h"
 #include "readers/input/input_wrapper.h"
 #include "readers/reader.h"
 #include "report.h"
@@ -103,6 +104,14 @@ void options_check_folders(const struct gecko_convert_options *options, struct f
     if (options->sysroot) check_folder("sysroot", options->sysroot, failure);
 }
 
+void options_check_filters(const struct gecko_convert_options *options, struct failure *failure) {
+    struct filter filter;
+    filter_init(&filter, options->filters, options->filter_count, failure);
+    if (options->more_input_count && filter_has(&filter, GECKO_CONVERT_FILTER_TIME))
+        failure_set(failure, FAILURE_USAGE, "--time is for a single input: several inputs begin at different times");
+    filter_fini(&filter);
+}
+
 const struct emitter *options_check(const struct gecko_convert_options *options, bool has_output,
                                     struct failure *failure) {
     if (has_name(options->input_path) + !!options->input_data + !!options->read != 1)
@@ -113,6 +122,7 @@ const struct emitter *options_check(const struct gecko_convert_options *options,
     check_inputs(options, has_output, failure);
     check_sources(options, failure);
     options_check_folders(options, failure);
+    options_check_filters(options, failure);
     if (!has_output) return NULL;
     const struct emitter *emitter = emitter_by_name(options->format);
     if (!emitter) failure_set(failure, FAILURE_USAGE, "no output format is named '%s'", options->format);

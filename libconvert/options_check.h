@@ -22,4 +22,7 @@ const struct emitter *options_check(const struct gecko_convert_options *options,
 /* Latches FAILURE_USAGE if one of the folders in which files are searched is none. */
 void options_check_folders(const struct gecko_convert_options *options, struct failure *failure);
 
+/* Latches FAILURE_USAGE if a filter is not valid, or is for a single input and there are several. */
+void options_check_filters(const struct gecko_convert_options *options, struct failure *failure);
+
 #endif

@@ -77,12 +77,17 @@ static const char *weight_unit_of(const struct gecko_convert_result *result) {
     return result->weight_unit && *result->weight_unit ? result->weight_unit : NULL;
 }
 
+/* If weights count samples, a row is a stack that was sampled several times. */
+static const char *row_noun(const struct gecko_convert_result *result) {
+    const char *unit = weight_unit_of(result);
+    return unit && strcmp(unit, "samples") == 0 ? "stack" : "sample";
+}
+
 void report_append_contents(const struct gecko_convert_result *result, struct report_text *text) {
     const struct gecko_convert_counts *counts = &result->counts;
-    /* If weights count samples, a row is a stack that was sampled several times. */
     const char *unit = weight_unit_of(result);
     bool counts_samples = unit && strcmp(unit, "samples") == 0;
-    append_count(text, counts->samples, counts_samples ? "stack" : "sample", "s");
+    append_count(text, counts->samples, row_noun(result), "s");
     if (unit) report_append(text, " with %s%.12g %s", counts_samples ? "" : "a weight of ", result->weight, unit);
     if (counts->markers) {
         report_append(text, " and ");
@@ -132,11 +137,19 @@ void report_input(const struct gecko_convert_result *result, size_t number, stru
     report_end_line(text, 0);
 }
 
+static void append_filtered(const struct gecko_convert_result *result, struct report_text *text) {
+    uint64_t count = result->sums[GECKO_CONVERT_SAMPLES].filtered;
+    if (!count) return;
+    report_append(text, "; filters left out ");
+    append_count(text, count, row_noun(result), "s");
+}
+
 void report_append_read(const struct gecko_convert_options *options, const struct gecko_convert_result *result,
                         struct report_text *text) {
     if (result->input_count) {
         report_append(text, "read %zu inputs: ", result->input_count);
         report_append_contents(result, text);
+        append_filtered(result, text);
         return;
     }
     report_append(text, "read %s: %s", report_input_name(options), result->input_title);
@@ -145,6 +158,7 @@ void report_append_read(const struct gecko_convert_options *options, const struc
     report_append_bytes(text, result->input_bytes);
     report_append(text, ", ");
     report_append_contents(result, text);
+    append_filtered(result, text);
 }
 
 static bool is_loss(const struct gecko_convert_entry *entry) { return entry->fate == GECKO_CONVERT_FATE_LOST; }
@@ -368,6 +382,7 @@ static void write_unit(struct json *json, const struct gecko_convert_result *res
     json_key_count(json, "read", result->sums[unit].read);
     json_key_count(json, "kept", result->sums[unit].kept);
     json_key_count(json, "lost", result->sums[unit].lost);
+    if (result->sums[unit].filtered) json_key_count(json, "filtered", result->sums[unit].filtered);
     json_key_array_begin(json, "entries");
     for (size_t i = 0; i < result->entry_count; i++)
         if (result->entries[i].unit == unit) write_entry(json, &result->entries[i]);

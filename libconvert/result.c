@@ -135,7 +135,8 @@ bool result_fill(struct gecko_convert_result *result, const struct result_source
     count_contents(sources->profile, result);
     for (enum gecko_convert_unit unit = 0; unit < LEDGER_UNIT_COUNT; unit++)
         result->sums[unit] = (struct gecko_convert_unit_sums){ledger->read[unit], ledger_sum(ledger, unit, LEDGER_KEPT),
-                                                              ledger_sum(ledger, unit, LEDGER_LOST)};
+                                                              ledger_sum(ledger, unit, LEDGER_LOST),
+                                                              ledger_sum(ledger, unit, LEDGER_FILTERED)};
     result->is_balanced = ledger_is_balanced(ledger);
     struct missing_names missing;
     missing_names_init(&missing, sources->profile, sources->looks_up);

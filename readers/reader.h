@@ -6,6 +6,7 @@
 #include "readers/input/input.h"
 
 struct debug_folders;
+struct filter;
 
 struct reader_options {
     enum gecko_convert_weight weight;
@@ -20,6 +21,8 @@ struct reader_options {
      * Borrowed. */
     const struct debug_folders *debug_folders;
 
+    struct filter *filter; /* which part becomes the profile, of kinds that the reader has; NULL: all; borrowed */
+
     const char *perf_map_folder; /* where processes of this machine write perf-PID.map; NULL for /tmp; borrowed */
 };
 
@@ -32,6 +35,8 @@ struct reader {
     const char *name;  /* value of --from, for instance "perf-script" */
     const char *alias; /* a former name; NULL: none */
     const char *title; /* used in messages, for instance "perf script text" */
+
+    unsigned filter_kinds; /* which filters it can apply: a bit for each enum gecko_convert_filter_kind */
 
     /* Scores an input by its start: its first PROBE_BYTES or, if is_whole, all of it. */
     enum probe_score (*probe)(struct text start, bool is_whole);

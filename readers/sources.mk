@@ -4,12 +4,12 @@ readers_sources := \
     readers/code/script_names.c readers/code/system_code.c readers/code/vdso.c \
     readers/collapsed/collapsed.c readers/collapsed/collapsed_blocks.c readers/collapsed/collapsed_dialect.c readers/collapsed/collapsed_line.c \
     readers/collapsed/collapsed_stacks.c readers/collapsed/collapsed_threads.c readers/collapsed/collapsed_unit.c \
-    readers/input/foreign.c readers/input/input.c readers/input/input_archive.c readers/input/input_decoder.c \
+    readers/filter.c readers/input/foreign.c readers/input/input.c readers/input/input_archive.c readers/input/input_decoder.c \
     readers/input/input_file.c readers/input/input_folder.c readers/input/input_gzip.c readers/input/input_lone_file.c \
     readers/input/input_lzma.c readers/input/input_members.c readers/input/input_utf16.c readers/input/input_wrapper.c readers/input/pprof_shape.c readers/input/scan.c \
     readers/perf/perf_activity.c readers/perf/perf_addresses.c readers/perf/perf_callers.c \
-    readers/perf/perf_cut_stacks.c readers/perf/perf_deferred.c readers/perf/perf_events.c readers/perf/perf_header.c \
-    readers/perf/perf_place_stacks.c readers/perf/perf_places.c readers/perf/perf_programs.c \
+    readers/perf/perf_cut_stacks.c readers/perf/perf_deferred.c readers/perf/perf_events.c readers/perf/perf_filter.c \
+    readers/perf/perf_header.c readers/perf/perf_place_stacks.c readers/perf/perf_places.c readers/perf/perf_programs.c \
     readers/perf/perf_recording.c readers/perf/perf_roles.c readers/perf/perf_sources.c readers/perf/perf_stack.c \
     readers/perf/perf_symbols.c readers/perf/perf_tallies.c readers/perf/perf_tasks.c readers/perf/perf_tracing.c \
     readers/perf/perf_unwind.c \

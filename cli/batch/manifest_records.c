@@ -40,7 +40,7 @@ struct manifest_records {
 /* clang-format off */
 #define KEYS(X)                                                                                               \
     X(archive) X(balanced) X(bytes) X(cause) X(code) X(count) X(counts) X(entries) X(error) X(fate) X(format) \
-    X(frames) X(funcs) X(inputs) X(kept) X(ledger) X(library) X(libs) X(line) X(lines) X(lost) X(markers) X(member) \
+    X(frames) X(funcs) X(inputs) X(kept) X(ledger) X(library) X(libs) X(line) X(lines) X(lost) X(filtered) X(markers) X(member) \
     X(message) X(milliseconds) X(missingNames) X(offset) X(options_xxh3) X(output) X(path) X(periods) X(processes) X(read) X(reason) \
     X(records) X(salted_xxh3) X(samples) X(stacks) X(stamp) X(status) X(strings) X(threads) X(trace_bytes) X(type) X(values) \
     X(version) X(wrapping) X(xxh3)
@@ -234,7 +234,7 @@ static void read_counts(const struct node *counts, struct gecko_convert_counts *
 }
 
 static enum gecko_convert_fate fate_named(struct text name) {
-    for (enum gecko_convert_fate fate = GECKO_CONVERT_FATE_KEPT; fate <= GECKO_CONVERT_FATE_NOTED; fate++)
+    for (enum gecko_convert_fate fate = GECKO_CONVERT_FATE_KEPT; fate <= GECKO_CONVERT_FATE_FILTERED; fate++)
         if (text_equal(name, text_of(gecko_convert_fate_name(fate)))) return fate;
     return GECKO_CONVERT_FATE_LOST;
 }
@@ -273,7 +273,7 @@ static void read_sums(const struct node *ledger, struct gecko_convert_result *re
     for (enum gecko_convert_unit unit = 0; unit < GECKO_CONVERT_UNIT_COUNT; unit++) {
         const struct node *sums = member_of(ledger, unit_keys[unit]);
         result->sums[unit] = (struct gecko_convert_unit_sums){count_at(sums, KEY_read), count_at(sums, KEY_kept),
-                                                              count_at(sums, KEY_lost)};
+                                                              count_at(sums, KEY_lost), count_at(sums, KEY_filtered)};
     }
     result->is_balanced = node_is(member_of(ledger, KEY_balanced), NODE_TRUE);
 }

@@ -119,6 +119,8 @@ static int show_profile(const char *path, struct input *input, struct failure *f
     info_init(&info, failure);
     struct progress_root progress = command_progress(output);
     check_input(input, path, &document, &violations, progress_part(progress_whole(&progress), 0, CHECK_END));
+    if (request->options->convert.filter_count)
+        failure_set(failure, FAILURE_USAGE, "%s is a profile, and filters are for traces", report_path_name(path));
     if (!failure_is_set(failure) && violations.counts[VIOLATION_ERROR]) refuse_bad_profile(path, &violations, failure);
     if (!failure_is_set(failure)) info_fill_from_document(&info, &document);
     struct profile_identity identity = profile_identify(&document);

@@ -237,6 +237,7 @@ static void append_ledger(struct chunk_list *text, const struct gecko_convert_re
                           const struct style *style) {
     append_events(text, result);
     append_missing_names(text, result);
+    append_entries(text, result, GECKO_CONVERT_FATE_FILTERED, "", style);
     append_entries(text, result, GECKO_CONVERT_FATE_LOST, style->warning, style);
     append_entries(text, result, GECKO_CONVERT_FATE_NOTED, "", style);
 }

@@ -190,10 +190,15 @@ static bool load_profile(struct view *view) {
     if (!input) return false;
     bool is_lone = !view->options->convert.more_input_count;
     bool is_profile = is_lone && !view->options->convert.from && profile_is_likely(input_peek(input, PROBE_BYTES));
-    if (is_profile)
+    if (is_profile && view->options->convert.filter_count) {
+        failure_set(&view->failure, FAILURE_USAGE, "%s is a profile, and filters are for traces",
+                    report_path_name(view->input_path));
+        input_close(input);
+    } else if (is_profile) {
         read_profile(view, input);
-    else
+    } else {
         convert(view, input);
+    }
     return !failure_is_set(&view->failure);
 }
 

@@ -35,7 +35,8 @@ unsigned ledger_unit_rank(enum gecko_convert_unit unit) {
 }
 
 const char *gecko_convert_fate_name(enum gecko_convert_fate fate) {
-    static const char *const names[] = {[LEDGER_KEPT] = "kept", [LEDGER_LOST] = "lost", [LEDGER_NOTED] = "noted"};
+    static const char *const names[] = {
+        [LEDGER_KEPT] = "kept", [LEDGER_LOST] = "lost", [LEDGER_NOTED] = "noted", [LEDGER_FILTERED] = "filtered"};
     return names[fate];
 }
 
@@ -101,7 +102,8 @@ uint64_t ledger_sum(const struct ledger *ledger, enum gecko_convert_unit unit, e
 
 bool ledger_is_balanced(const struct ledger *ledger) {
     for (enum gecko_convert_unit unit = 0; unit < LEDGER_UNIT_COUNT; unit++)
-        if (ledger->read[unit] != ledger_sum(ledger, unit, LEDGER_KEPT) + ledger_sum(ledger, unit, LEDGER_LOST))
+        if (ledger->read[unit] != ledger_sum(ledger, unit, LEDGER_KEPT) + ledger_sum(ledger, unit, LEDGER_LOST) +
+                                      ledger_sum(ledger, unit, LEDGER_FILTERED))
             return false;
     return true;
 }

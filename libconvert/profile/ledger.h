@@ -1,7 +1,7 @@
-/* The ledger of a conversion: how much was read, how much of it was kept or lost, and why.
+/* The ledger of a conversion: how much was read, how much of it was kept, lost or left out by filters, and why.
  *
- * For each unit, read = kept + lost. Notes are not part of these sums: they record something remarkable that loses
- * nothing a profile has a place for, such as a time that went backwards or a processor number. */
+ * For each unit, read = kept + lost + filtered. Notes are not part of these sums: they record something remarkable that
+ * loses nothing a profile has a place for, such as a time that went backwards or a processor number. */
 #ifndef GECKO_LEDGER_H
 #define GECKO_LEDGER_H
 
@@ -18,6 +18,7 @@
 #define LEDGER_KEPT       GECKO_CONVERT_FATE_KEPT
 #define LEDGER_LOST       GECKO_CONVERT_FATE_LOST
 #define LEDGER_NOTED      GECKO_CONVERT_FATE_NOTED
+#define LEDGER_FILTERED   GECKO_CONVERT_FATE_FILTERED
 
 struct ledger_entry {
     enum gecko_convert_unit unit;
@@ -84,7 +85,7 @@ void ledger_lose_kept(struct ledger *ledger, enum gecko_convert_unit unit, struc
 /* Returns how many of the unit met that fate. */
 uint64_t ledger_sum(const struct ledger *ledger, enum gecko_convert_unit unit, enum gecko_convert_fate fate);
 
-/* Returns whether read = kept + lost in every unit. */
+/* Returns whether read = kept + lost + filtered in every unit. */
 bool ledger_is_balanced(const struct ledger *ledger);
 
 /* Returns whether anything was lost, in any unit. */

@@ -142,8 +142,10 @@ static void filter_overheads(struct profile *profile) {
 /* ---- The whole. ---- */
 
 static void show_ledger_entry(struct profile *profile, const struct ledger_entry *entry) {
-    struct text label = profile_text_format(profile, "%s: %.*s", entry->fate == LEDGER_LOST ? "Lost" : "Note",
-                                            (int)entry->cause.bytes_count, entry->cause.bytes);
+    static const char *const labels[] = {
+        [LEDGER_LOST] = "Lost", [LEDGER_NOTED] = "Note", [LEDGER_FILTERED] = "Filtered"};
+    struct text label = profile_text_format(profile, "%s: %.*s", labels[entry->fate], (int)entry->cause.bytes_count,
+                                            entry->cause.bytes);
     struct text value =
         profile_text_format(profile, "%" PRIu64 " %s", entry->count, gecko_convert_unit_name(entry->unit));
     if (entry->has_first) {
@@ -167,6 +169,10 @@ static void show_sums(struct profile *profile) {
         struct text value =
             profile_text_format(profile, "%" PRIu64 " read, %" PRIu64 " kept, %" PRIu64 " lost", ledger->read[unit],
                                 ledger_sum(ledger, unit, LEDGER_KEPT), ledger_sum(ledger, unit, LEDGER_LOST));
+        uint64_t filtered = ledger_sum(ledger, unit, LEDGER_FILTERED);
+        if (filtered)
+            value = profile_text_format(profile, "%.*s, %" PRIu64 " filtered", (int)value.bytes_count, value.bytes,
+                                        filtered);
         profile_add_extra(profile, TEXT("Conversion"), text_of(gecko_convert_unit_name(unit)), value);
     }
 }

@@ -11,6 +11,7 @@
 #include "collapsed_stacks.h"
 #include "collapsed_threads.h"
 #include "collapsed_unit.h"
+#include "readers/filter.h"
 #include "readers/input/scan.h"
 #include "readers/reader.h"
 
@@ -139,6 +140,8 @@ struct collapsed {
     struct profile *profile; /* borrowed */
     enum gecko_convert_root root;
     struct collapsed_unit unit;
+    struct filter *filter; /* borrowed; NULL: everything is kept */
+    uint64_t filtered_count;
     bool has_other_weight; /* some weight is not 1 */
     bool has_large_sum;    /* a sum overflowed */
     uint64_t sample_count;
@@ -210,6 +213,17 @@ static int64_t take_time(struct collapsed *reader, thread_id thread, struct deci
     return time_ns;
 }
 
+/* Counts what the filter leaves out. */
+static bool is_left_out(struct collapsed *reader, thread_id thread, struct position position) {
+    if (!reader->filter || thread_is_none(thread)) return false;
+    struct filter_subject subject = filter_subject_of(reader->profile, thread);
+    unsigned kind = filter_judge(reader->filter, &subject);
+    if (kind == FILTER_NONE) return false;
+    filter_count(reader->filter, kind, LEDGER_SAMPLES, 1, position);
+    reader->filtered_count++;
+    return true;
+}
+
 static void add_sample(struct collapsed *reader, const struct collapsed_line *line, struct position position) {
     struct profile *profile = reader->profile;
     unsigned notes = line->is_rounded ? NOTE_ROUNDED : 0;
@@ -218,6 +232,7 @@ static void add_sample(struct collapsed *reader, const struct collapsed_line *li
     bool is_beyond = false;
     if (reader->root == GECKO_CONVERT_ROOT_THREAD) id = collapsed_threads_take(&reader->threads, &text, &is_beyond);
     if (is_beyond) notes |= NOTE_MANY_THREADS;
+    if (is_left_out(reader, id, position)) return;
     stack_id stack = collapsed_stacks_intern(&reader->stacks, text, &notes);
     struct decimal weight = collapsed_unit_weight(&reader->unit, line->weight);
     uint32_t encoded_weight = profile_weight_encode(profile, weight);
@@ -272,6 +287,10 @@ static void begin(struct collapsed *reader, struct input *input, const struct re
     if (reader->root == GECKO_CONVERT_ROOT_AUTO)
         reader->root = choice.has_threads ? GECKO_CONVERT_ROOT_THREAD : GECKO_CONVERT_ROOT_FRAME;
     if (reader->root == GECKO_CONVERT_ROOT_FRAME) collapsed_threads_add_whole(&reader->threads);
+    if (reader->filter && reader->root == GECKO_CONVERT_ROOT_FRAME)
+        failure_set(profile->failure, FAILURE_USAGE,
+                    "filters cannot be applied to collapsed stacks without threads: --root thread says that the first "
+                    "frames are threads");
 }
 
 static enum collapsed_verdict read_line(struct collapsed *reader, struct text text, struct collapsed_line *line) {
@@ -307,8 +326,9 @@ static void enter_ledger(const struct collapsed *reader) {
         ledger_read(ledger, LEDGER_LINES, lines->count);
         ledger_enter(ledger, LEDGER_LINES, VERDICTS[i].fate, VERDICTS[i].cause, lines->count, &lines->first);
         if (!VERDICTS[i].is_sample) continue;
-        ledger_read(ledger, LEDGER_SAMPLES, lines->count);
-        ledger_enter(ledger, LEDGER_SAMPLES, VERDICTS[i].fate, VERDICTS[i].cause, lines->count, &lines->first);
+        uint64_t count = i == COLLAPSED_STACK ? lines->count - reader->filtered_count : lines->count;
+        ledger_read(ledger, LEDGER_SAMPLES, count);
+        ledger_enter(ledger, LEDGER_SAMPLES, VERDICTS[i].fate, VERDICTS[i].cause, count, &lines->first);
     }
     if (collapsed_blocks_are_broken(&reader->blocks)) {
         ledger_read(ledger, LEDGER_SAMPLES, 1);
@@ -367,7 +387,8 @@ static void finish(struct collapsed *reader) {
     if (meta->weight_type == WEIGHT_SAMPLES && !reader->has_other_weight) meta->weight_type = WEIGHT_ONE;
     enter_ledger(reader);
     if (is_difference(reader)) describe_difference(reader);
-    if (!reader->sample_count) fail_without_stacks(reader);
+    if (reader->filter) filter_enter(reader->filter, &reader->profile->ledger);
+    if (!reader->sample_count && !reader->filtered_count) fail_without_stacks(reader);
 }
 
 static void end(struct collapsed *reader) {
@@ -378,7 +399,7 @@ static void end(struct collapsed *reader) {
 }
 
 static void run(struct input *input, struct profile *profile, const struct reader_options *options) {
-    struct collapsed reader = {.profile = profile, .root = options->root};
+    struct collapsed reader = {.profile = profile, .root = options->root, .filter = options->filter};
     begin(&reader, input, options);
     read_lines(&reader, input);
     if (!failure_is_set(profile->failure)) finish(&reader);
@@ -389,5 +410,7 @@ const struct reader reader_collapsed = {
     .name = "collapsed",
     .title = "collapsed stacks",
     .probe = probe,
+    .filter_kinds =
+        1 << GECKO_CONVERT_FILTER_PID | 1 << GECKO_CONVERT_FILTER_COMM | 1 << GECKO_CONVERT_FILTER_EXCLUDE_COMM,
     .run = run,
 };

@@ -44,9 +44,9 @@ static const struct marker_schema schemas[PERF_ACTIVITY_KIND_COUNT] = {
                               .field_count = 1},
 };
 
-void perf_activity_init(struct perf_activity *activity, struct profile *profile) {
+void perf_activity_init(struct perf_activity *activity, struct profile *profile, struct filter *filter) {
     struct failure *failure = profile->failure;
-    *activity = (struct perf_activity){.profile = profile};
+    *activity = (struct perf_activity){.profile = profile, .filter = filter};
     for (size_t i = 0; i < PERF_ACTIVITY_KIND_COUNT; i++) activity->schemas[i] = MARKER_SCHEMA_NONE;
     row_table_init(&activity->cgroup_ids, sizeof(uint64_t), failure);
     column_init(&activity->cgroup_paths, sizeof(string_id), failure);
@@ -66,6 +66,7 @@ void perf_activity_fini(struct perf_activity *activity) {
 static void mark(struct perf_activity *activity, enum perf_activity_kind kind, thread_id thread, int64_t start_ns,
                  int64_t end_ns, string_id value) {
     struct profile *profile = activity->profile;
+    if (!filter_keeps_marker(activity->filter, profile, thread, &start_ns, &end_ns)) return;
     uint16_t *schema = &activity->schemas[kind];
     if (*schema == MARKER_SCHEMA_NONE) *schema = profile_marker_schema(profile, &schemas[kind]);
     bool is_interval = kind == PERF_ACTIVITY_OFF_CPU || kind == PERF_ACTIVITY_THROTTLED;

@@ -21,6 +21,7 @@ struct perf_namespaces {
 
 struct perf_activity {
     struct profile *profile;                    /* borrowed */
+    struct filter *filter;                      /* borrowed; NULL: everything is kept */
     uint16_t schemas[PERF_ACTIVITY_KIND_COUNT]; /* MARKER_SCHEMA_NONE until the first marker of that kind */
     struct row_table cgroup_ids;                /* uint64_t */
     struct column cgroup_paths;                 /* string_id: a row of the profile's strings, one per id */
@@ -29,7 +30,7 @@ struct perf_activity {
     struct column throttles;                    /* struct perf_throttle, one per stream */
 };
 
-void perf_activity_init(struct perf_activity *activity, struct profile *profile);
+void perf_activity_init(struct perf_activity *activity, struct profile *profile, struct filter *filter);
 void perf_activity_fini(struct perf_activity *activity);
 
 /* Returns whether switches of the thread mean anything. The idle task, whose tid is 0, runs on all processors at once,

@@ -13,6 +13,7 @@ enum perf_record_type {
     PERF_EVENT_NAME, /* gives an event another name */
     PERF_FORMATS,    /* how the payloads of tracepoints are laid out: a section of perf.data */
     PERF_CLOCK,      /* a moment on two clocks */
+    PERF_TIMES,      /* when the first and the last sample of the recording were taken */
     PERF_TICKS,      /* how the clock follows from the processor's counter */
     PERF_BUILD_ID,   /* of a file */
     PERF_COMM,       /* names the task */
@@ -78,6 +79,11 @@ struct perf_event_description {
 struct perf_clock {
     uint64_t wall_ns;
     uint64_t clock_ns; /* at most wall_ns */
+};
+
+struct perf_times {
+    int64_t first_ns;
+    int64_t last_ns; /* at least first_ns */
 };
 
 /* The clock of the times is base_ns + (ticks * multiplier >> shift). */
@@ -197,6 +203,7 @@ struct perf_record {
     union {
         struct perf_event_description event; /* of PERF_EVENT, and the number of PERF_EVENT_NAME */
         struct perf_clock clock;
+        struct perf_times times;
         struct perf_ticks ticks;
         struct perf_fork fork;
         struct perf_namespace_list namespaces;

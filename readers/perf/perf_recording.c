@@ -4,6 +4,7 @@
 #include "perf_callers.h"
 #include "perf_cut_stacks.h"
 #include "perf_deferred.h"
+#include "perf_filter.h"
 #include "perf_programs.h"
 
 /* Distance between samples without a time. */
@@ -16,11 +17,11 @@ struct raw_tracepoint {
     struct text payload; /* in perf_recording.payloads */
 };
 
-void perf_recording_init(struct perf_recording *recording, struct profile *profile) {
-    *recording = (struct perf_recording){.profile = profile, .tracepoint_schema = UINT16_MAX};
-    perf_tasks_init(&recording->tasks, profile);
+void perf_recording_init(struct perf_recording *recording, struct profile *profile, struct filter *filter) {
+    *recording = (struct perf_recording){.profile = profile, .filter = filter, .tracepoint_schema = UINT16_MAX};
+    perf_tasks_init(&recording->tasks, profile, filter);
     perf_events_init(&recording->events, profile->failure);
-    perf_activity_init(&recording->activity, profile);
+    perf_activity_init(&recording->activity, profile, filter);
     perf_tracing_init(&recording->tracing, profile);
     column_init(&recording->tracepoints, sizeof(struct raw_tracepoint), profile->failure);
     arena_init(&recording->payloads, profile->failure);
@@ -143,6 +144,11 @@ static void use_formats(struct perf_recording *recording, const struct perf_reco
 
 static void use_clock(struct perf_recording *recording, const struct perf_record *record) {
     recording->profile->meta.epoch_offset_ns = (int64_t)(record->clock.wall_ns - record->clock.clock_ns);
+}
+
+static void use_times(struct perf_recording *recording, const struct perf_record *record) {
+    if (recording->filter)
+        recording->filter->range = (struct time_range){record->times.first_ns, record->times.last_ns};
 }
 
 static void use_ticks(struct perf_recording *recording, const struct perf_record *record) {
@@ -310,6 +316,7 @@ static void use_sample(struct perf_recording *recording, const struct perf_recor
         .period = sample->period,
         .position = record->position};
     if (!occurrence.task) return;
+    if (recording->filter && perf_filter_drops(recording, &occurrence, record)) return;
     if (!sample->is_repeated) begin_sample(recording, &occurrence, record);
     if (sample->event != ID_NONE) add_occurrence(recording, &occurrence, record);
 }
@@ -317,6 +324,7 @@ static void use_sample(struct perf_recording *recording, const struct perf_recor
 static void use_user_stack(struct perf_recording *recording, const struct perf_record *record) {
     struct perf_task *task = task_of(recording, record);
     if (!task) return;
+    if (recording->filter && perf_filter_drops_user_stack(recording, task, record)) return;
     recording->has_times |= record->time_ns != TIME_NONE;
     recording->has_stacks |= record->sample.has_stack;
     stack_id outer = recording->code.add_stack(recording->code.context, record, pid_of_maps(task));
@@ -332,6 +340,7 @@ static void (*const uses[PERF_RECORD_TYPE_COUNT])(struct perf_recording *, const
     [PERF_EVENT_NAME] = use_event_name,
     [PERF_FORMATS] = use_formats,
     [PERF_CLOCK] = use_clock,
+    [PERF_TIMES] = use_times,
     [PERF_TICKS] = use_ticks,
     [PERF_COMM] = use_comm,
     [PERF_NAME] = use_name,
@@ -452,9 +461,11 @@ void perf_recording_finish(struct perf_recording *recording, enum gecko_convert_
     if (failure_is_set(profile->failure)) return;
     add_raw_tracepoints(recording);
     perf_tallies_enter(&recording->tallies, &profile->ledger);
+    if (recording->filter) filter_enter(recording->filter, &profile->ledger);
     perf_activity_finish(&recording->activity, &recording->tasks, recording->last_time_ns);
     perf_events_enter(&recording->events, chosen, profile);
     perf_tasks_finish(&recording->tasks, chosen);
+    if (recording->filter) filter_forget_ends(recording->filter, profile);
     if (failure_is_set(profile->failure)) return;
     perf_programs_name_processes(&recording->tasks);
     if (recording->has_libraries) perf_callers_drop(profile);

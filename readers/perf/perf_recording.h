@@ -27,6 +27,7 @@ struct perf_code {
 
 struct perf_recording {
     struct profile *profile; /* borrowed */
+    struct filter *filter;   /* borrowed; NULL: everything is kept */
     struct perf_code code;
     struct perf_header header;
     struct perf_tasks tasks;
@@ -59,7 +60,8 @@ struct perf_occurrence {
     struct position position;
 };
 
-void perf_recording_init(struct perf_recording *recording, struct profile *profile);
+/* filter: NULL keeps everything; borrowed. */
+void perf_recording_init(struct perf_recording *recording, struct profile *profile, struct filter *filter);
 void perf_recording_fini(struct perf_recording *recording);
 
 /* Returns where the recording takes its records from. Set the recording's code before the first record. */

@@ -19,9 +19,10 @@ struct series_key {
     uint32_t event;
 };
 
-void perf_tasks_init(struct perf_tasks *tasks, struct profile *profile) {
+void perf_tasks_init(struct perf_tasks *tasks, struct profile *profile, struct filter *filter) {
     struct failure *failure = profile->failure;
     tasks->profile = profile;
+    tasks->filter = filter;
     column_init(&tasks->rows, sizeof(struct perf_task), failure);
     row_table_init(&tasks->tids, sizeof(struct tid_key), failure);
     column_init(&tasks->current, sizeof(uint32_t), failure);
@@ -180,8 +181,11 @@ static const struct marker_schema rename_schema = {
     .field_count = sizeof rename_fields / sizeof *rename_fields,
 };
 
-static void mark_rename(struct perf_tasks *tasks, struct thread *thread, struct text to, int64_t time_ns) {
+static void mark_rename(struct perf_tasks *tasks, const struct perf_task *task, struct text to, int64_t time_ns) {
     struct profile *profile = tasks->profile;
+    struct thread *thread = profile_thread_at(profile, task->thread);
+    int64_t end_ns = time_ns;
+    if (!filter_keeps_marker(tasks->filter, profile, task->thread, &time_ns, &end_ns)) return;
     if (tasks->rename_schema == UINT16_MAX) tasks->rename_schema = profile_marker_schema(profile, &rename_schema);
     union marker_value values[2] = {{.string = profile_string(profile, thread->name)},
                                     {.string = profile_string(profile, to)}};
@@ -200,7 +204,7 @@ static void mark_rename(struct perf_tasks *tasks, struct thread *thread, struct 
 void perf_tasks_rename(struct perf_tasks *tasks, struct perf_task *task, struct text comm, int64_t time_ns) {
     struct thread *thread = profile_thread_at(tasks->profile, task->thread);
     if (thread->tid == -1 || !comm.bytes_count || text_equal(thread->name, comm)) return;
-    if (task->has_samples) mark_rename(tasks, thread, comm, time_ns);
+    if (task->has_samples) mark_rename(tasks, task, comm, time_ns);
     thread->name = profile_text(tasks->profile, comm);
 }
 

@@ -7,6 +7,7 @@
 #define GECKO_PERF_TASKS_H
 
 #include "libconvert/profile/profile.h"
+#include "readers/filter.h"
 
 /* Samples of one event in one thread. */
 struct perf_series {
@@ -46,6 +47,7 @@ enum { PERF_RECENT_TIDS = 64 };
 
 struct perf_tasks {
     struct profile *profile;                              /* borrowed */
+    struct filter *filter;                                /* borrowed; NULL: everything is kept */
     struct column rows;                                   /* struct perf_task */
     struct row_table tids;                                /* struct tid_key */
     struct column current;                                /* uint32_t: row of the task that has the tid now, per tid */
@@ -66,7 +68,7 @@ static inline int64_t perf_tasks_tid(const struct perf_tasks *tasks, const struc
     return profile_thread_at(tasks->profile, task->thread)->tid;
 }
 
-void perf_tasks_init(struct perf_tasks *tasks, struct profile *profile);
+void perf_tasks_init(struct perf_tasks *tasks, struct profile *profile, struct filter *filter);
 void perf_tasks_fini(struct perf_tasks *tasks);
 
 /* Returns the task that has the tid now. Adds it if it is new. pid may be PID_UNKNOWN. NULL if memory ran out

@@ -17,6 +17,7 @@ enum feature_bit {
     FEATURE_MEMORY = 10,
     FEATURE_COMMAND_LINE = 11,
     FEATURE_EVENTS = 12,
+    FEATURE_SAMPLE_TIMES = 21,
     FEATURE_CLOCK = 29
 };
 
@@ -194,6 +195,17 @@ static bool read_clock(struct data_parser *parser, struct text section) {
     return true;
 }
 
+static bool read_sample_times(struct data_parser *parser, struct text section) {
+    struct perf_cursor cursor = perf_cursor_of(section);
+    uint64_t first_ns = perf_cursor_u64(&cursor), last_ns = perf_cursor_u64(&cursor);
+    if (cursor.is_bad) return false;
+    if (first_ns && first_ns <= last_ns && last_ns <= INT64_MAX)
+        perf_emit(parser->sink,
+                  &(struct perf_record){
+                      .type = PERF_TIMES, .time_ns = TIME_NONE, .times = {(int64_t)first_ns, (int64_t)last_ns}});
+    return true;
+}
+
 /* ---- All sections. ---- */
 
 static const struct {
@@ -211,6 +223,7 @@ static const struct {
     {FEATURE_MEMORY, read_memory},
     {FEATURE_COMMAND_LINE, read_command_line},
     {FEATURE_EVENTS, read_events},
+    {FEATURE_SAMPLE_TIMES, read_sample_times},
     {FEATURE_CLOCK, read_clock},
 };
 

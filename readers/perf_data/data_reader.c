@@ -2,11 +2,12 @@
 #include "data_parser.h"
 #include "readers/code/script_frames.h"
 #include "readers/perf/perf_addresses.h"
+#include "readers/perf/perf_filter.h"
 
 static void run(struct input *input, struct profile *profile, const struct reader_options *options) {
     struct perf_recording recording;
     struct perf_addresses addresses;
-    perf_recording_init(&recording, profile);
+    perf_recording_init(&recording, profile, options->filter);
     perf_addresses_init(&addresses, &recording, input, options);
     data_parse(input, perf_recording_sink(&recording), &recording.tallies, profile->failure);
     if (!failure_is_set(profile->failure)) perf_recording_finish(&recording, options->weight);
@@ -24,5 +25,6 @@ const struct reader reader_perf_data = {
     .title = "perf.data",
     .probe = probe,
     .run = run,
+    .filter_kinds = PERF_FILTER_KINDS,
     .name_func = script_frames_name,
 };

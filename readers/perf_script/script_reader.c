@@ -1,5 +1,6 @@
 /* The reader of perf script text. */
 #include "readers/code/script_frames.h"
+#include "readers/perf/perf_filter.h"
 #include "readers/perf/perf_recording.h"
 #include "readers/perf/perf_sources.h"
 #include "readers/perf/perf_stack.h"
@@ -20,7 +21,7 @@ static void read(struct input *input, struct perf_recording *recording, const st
 static void run(struct input *input, struct profile *profile, const struct reader_options *options) {
     struct perf_recording recording;
     struct perf_stack stack;
-    perf_recording_init(&recording, profile);
+    perf_recording_init(&recording, profile, options->filter);
     perf_stack_init(&stack, &recording);
     read(input, &recording, options);
     if (!failure_is_set(profile->failure)) perf_recording_finish(&recording, options->weight);
@@ -73,5 +74,6 @@ const struct reader reader_perf_script = {
     .title = "perf script text",
     .probe = probe,
     .run = run,
+    .filter_kinds = PERF_FILTER_KINDS,
     .name_func = script_frames_name,
 };

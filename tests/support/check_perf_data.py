@@ -41,6 +41,10 @@ FIELDS = "comm,pid,tid,time,period,event,ip,dso"
 BUSY = ["sh", "-c", "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done; (ls /usr/bin; exec true) >/dev/null"]
 
 
+# The same part of both is compared.
+FILTERS = ("--time=", "--pid=", "--tid=", "--comm=", "--exclude-comm=", "--cpu=")
+
+
 def convert(path, folder, name, options=("--symbols=none",)):
     output = folder / f"{name}.json"
     subprocess.run([converter, "--quiet", *options, str(path), "-o", str(output)], check=True)
@@ -90,7 +94,8 @@ def options_of(case):
 
 def differences(name, data, text, folder, options=("--symbols=none",)):
     """Returns lines that tell how the samples and markers of the profiles differ. The text lacks samples without frames."""
-    ours, theirs = convert(data, folder, "data", options), convert(text, folder, "text")
+    filters = [option for option in options if option.startswith(FILTERS)]
+    ours, theirs = convert(data, folder, "data", options), convert(text, folder, "text", ("--symbols=none", *filters))
     printed = samples(theirs)
     if name in HAS_CALLS:
         printed = collections.Counter({(*thread, undo_subtraction(path)): n for (*thread, path), n in printed.items()})

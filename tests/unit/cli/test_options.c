@@ -134,6 +134,22 @@ static void test_sources(void **state) {
     assert_int_equal(options.convert.source_max_bytes, 2048);
 }
 
+static void test_filters(void **state) {
+    PARSE("in", "--pid=1", "--time", "-5", "--cpu", "0", "--pid", "2,3", "--exclude-comm=*", "--comm", "a", "--tid",
+          "4");
+    static const struct gecko_convert_filter expected[] = {
+        {GECKO_CONVERT_FILTER_TIME, "-5"}, {GECKO_CONVERT_FILTER_PID, "1"},  {GECKO_CONVERT_FILTER_PID, "2,3"},
+        {GECKO_CONVERT_FILTER_TID, "4"},   {GECKO_CONVERT_FILTER_COMM, "a"}, {GECKO_CONVERT_FILTER_EXCLUDE_COMM, "*"},
+        {GECKO_CONVERT_FILTER_CPU, "0"},
+    };
+    assert_int_equal(failure.code, FAILURE_NONE);
+    assert_int_equal(options.convert.filter_count, sizeof expected / sizeof *expected);
+    for (size_t i = 0; i < options.convert.filter_count; i++) {
+        assert_int_equal(options.convert.filters[i].kind, expected[i].kind);
+        assert_string_equal(options.convert.filters[i].value, expected[i].value);
+    }
+}
+
 static void test_double_dash_ends_options(void **state) {
     PARSE("-o", "out", "--", "--strict");
     assert_int_equal(failure.code, FAILURE_NONE);
@@ -350,6 +366,12 @@ static void test_help_names_every_option_in_80_columns(void **state) {
                                         "--source-map FROM=TO",
                                         "--sources-max SIZE",
                                         "--product NAME",
+                                        "--time A-B|A-|-B",
+                                        "--pid LIST",
+                                        "--tid LIST",
+                                        "--comm GLOB",
+                                        "--exclude-comm GLOB",
+                                        "--cpu LIST",
                                         "--align FILE=OFFSET",
                                         "--samples auto|perf|recorder",
                                         "--strict",
@@ -384,6 +406,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_letters, begin, end),
         cmocka_unit_test_setup_teardown(test_the_last_one_counts, begin, end),
         cmocka_unit_test_setup_teardown(test_debug_dirs_add_up, begin, end),
+        cmocka_unit_test_setup_teardown(test_filters, begin, end),
         cmocka_unit_test_setup_teardown(test_sources, begin, end),
         cmocka_unit_test_setup_teardown(test_double_dash_ends_options, begin, end),
         cmocka_unit_test_setup_teardown(test_batches, begin, end),

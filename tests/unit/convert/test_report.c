@@ -177,7 +177,7 @@ static void test_json_of_a_good_conversion(void **state) {
     };
     struct gecko_convert_result result = good_result();
     result.counts = (struct gecko_convert_counts){1, 2, 3, 4, 5, 6, 7, 8, 9};
-    result.sums[GECKO_CONVERT_SAMPLES] = (struct gecko_convert_unit_sums){8, 7, 1};
+    result.sums[GECKO_CONVERT_SAMPLES] = (struct gecko_convert_unit_sums){8, 7, 1, 0};
     result.entries = entries;
     result.entry_count = sizeof entries / sizeof *entries;
     assert_json(&result,

@@ -15,7 +15,7 @@ static struct tasks_test fixture;
 static int set_up(void **state) {
     fixture = (struct tasks_test){0};
     profile_init(&fixture.profile, &fixture.failure);
-    perf_tasks_init(&fixture.tasks, &fixture.profile);
+    perf_tasks_init(&fixture.tasks, &fixture.profile, NULL);
     *state = &fixture;
     return 0;
 }

@@ -31,6 +31,7 @@ static void units_and_fates_have_names(void **state) {
     assert_string_equal(gecko_convert_fate_name(LEDGER_KEPT), "kept");
     assert_string_equal(gecko_convert_fate_name(LEDGER_LOST), "lost");
     assert_string_equal(gecko_convert_fate_name(LEDGER_NOTED), "noted");
+    assert_string_equal(gecko_convert_fate_name(LEDGER_FILTERED), "filtered");
 }
 
 static void a_new_ledger_is_balanced(void **state) {
@@ -102,7 +103,7 @@ static void what_was_read_balances_what_became_of_it(void **state) {
         enum gecko_convert_unit unit = (enum gecko_convert_unit)i;
         ledger_read(&ledger, unit, 4);
         assert_false(ledger_is_balanced(&ledger));
-        ledger_read(&ledger, unit, 6);
+        ledger_read(&ledger, unit, 7);
         ledger_enter(&ledger, unit, LEDGER_KEPT, TEXT("good"), 7, NULL);
         assert_false(ledger_is_balanced(&ledger));
         ledger_enter(&ledger, unit, LEDGER_NOTED, TEXT("odd"), 3, NULL);
@@ -110,8 +111,10 @@ static void what_was_read_balances_what_became_of_it(void **state) {
         ledger_enter(&ledger, unit, LEDGER_LOST, TEXT("bad"), 2, NULL);
         assert_false(ledger_is_balanced(&ledger));
         ledger_enter(&ledger, unit, LEDGER_LOST, TEXT("worse"), 1, NULL);
+        assert_false(ledger_is_balanced(&ledger));
+        ledger_enter(&ledger, unit, LEDGER_FILTERED, TEXT("other"), 1, NULL);
         assert_true(ledger_is_balanced(&ledger));
-        assert_int_equal(ledger.read[unit], 10);
+        assert_int_equal(ledger.read[unit], 11);
     }
     ledger_enter(&ledger, LEDGER_VALUES, LEDGER_KEPT, TEXT("good"), 1, NULL);
     assert_false(ledger_is_balanced(&ledger)); /* more than was read */

@@ -1,0 +1,266 @@
+#include "filter.h"
+
+#include "libconvert/base/cursor.h"
+#include "libconvert/base/decimal.h"
+
+struct filter_term {
+    enum gecko_convert_filter_kind kind;
+    struct text glob;
+    /* An inclusive range of ids, or of times in nanoseconds or billionths of a percent. */
+    int64_t first;
+    int64_t last;
+    bool is_first_percent;
+    bool is_last_percent;
+};
+
+enum { SCALE = 9 /* nanoseconds in a second, billionths of a percent */ };
+static const int64_t PERCENT_MAX = INT64_C(100000000000);
+
+static const struct {
+    const char *name;
+    struct text cause;
+    struct text marker_cause;
+    const char *form;
+} kinds[FILTER_KIND_COUNT] = {
+#define KIND(kind, option, form_text) \
+    [kind] = {option, TEXT("left out by --" option), TEXT("marker left out by --" option), form_text}
+    KIND(GECKO_CONVERT_FILTER_TIME, "time", "A-B, A- or -B in seconds or percent: 1.5-20, 90%-"),
+    KIND(GECKO_CONVERT_FILTER_PID, "pid", "a list of pids: 12,340"),
+    KIND(GECKO_CONVERT_FILTER_TID, "tid", "a list of tids: 12,340"),
+    KIND(GECKO_CONVERT_FILTER_COMM, "comm", "a name"),
+    KIND(GECKO_CONVERT_FILTER_EXCLUDE_COMM, "exclude-comm", "a name"),
+    KIND(GECKO_CONVERT_FILTER_CPU, "cpu", "a list of processors: 0,4-7"),
+};
+
+const char *filter_name(unsigned kind) { return kinds[kind].name; }
+
+/* ---- Values. ---- */
+
+static void add_term(struct filter *filter, const struct filter_term *term) {
+    struct filter_term *added = column_push(&filter->terms);
+    if (added) *added = *term;
+    filter->kinds |= 1U << term->kind;
+    filter->has_percent |= term->is_first_percent || term->is_last_percent;
+}
+
+/* Parses a time: seconds or percent. */
+static bool parse_time(struct text text, int64_t *value, bool *is_percent) {
+    struct decimal number;
+    bool is_rounded = false;
+    *is_percent = text_ends_with(text, TEXT("%"));
+    if (*is_percent) text.bytes_count--;
+    if (!text.bytes_count || !cursor_is_digit(text.bytes[0])) return false;
+    if (!decimal_parse(text, &number, &is_rounded) || is_rounded || number.scale > SCALE) return false;
+    return decimal_rescale(number, SCALE, value) && (!*is_percent || *value <= PERCENT_MAX);
+}
+
+static bool parse_times(struct filter *filter, struct text text) {
+    size_t dash = text_find(text, '-');
+    struct text first = text_slice(text, 0, dash), last = text_from(text, dash + 1);
+    struct filter_term term = {.kind = GECKO_CONVERT_FILTER_TIME, .first = INT64_MIN, .last = INT64_MAX};
+    if (dash == text.bytes_count || (!first.bytes_count && !last.bytes_count)) return false;
+    if (first.bytes_count && !parse_time(first, &term.first, &term.is_first_percent)) return false;
+    if (last.bytes_count && !parse_time(last, &term.last, &term.is_last_percent)) return false;
+    if (term.first > term.last && term.is_first_percent == term.is_last_percent) return false;
+    add_term(filter, &term);
+    return true;
+}
+
+static bool parse_ids(struct filter *filter, enum gecko_convert_filter_kind kind, struct text text) {
+    for (;;) {
+        uint64_t first, last;
+        if (!cursor_take_number(&text, 10, &first)) return false;
+        last = first;
+        if (cursor_take(&text, TEXT("-")) && !cursor_take_number(&text, 10, &last)) return false;
+        if (first > last || last > INT32_MAX) return false;
+        add_term(filter, &(struct filter_term){.kind = kind, .first = (int64_t)first, .last = (int64_t)last});
+        if (!text.bytes_count) return true;
+        if (!cursor_take(&text, TEXT(","))) return false;
+    }
+}
+
+static bool parse(struct filter *filter, enum gecko_convert_filter_kind kind, struct text value) {
+    if (!value.bytes_count) return false;
+    switch (kind) {
+        case GECKO_CONVERT_FILTER_TIME:
+            return parse_times(filter, value);
+        case GECKO_CONVERT_FILTER_PID:
+        case GECKO_CONVERT_FILTER_TID:
+        case GECKO_CONVERT_FILTER_CPU:
+            return parse_ids(filter, kind, value);
+        case GECKO_CONVERT_FILTER_COMM:
+        case GECKO_CONVERT_FILTER_EXCLUDE_COMM:
+            add_term(filter, &(struct filter_term){.kind = kind, .glob = value});
+            return true;
+    }
+    return false;
+}
+
+void filter_init(struct filter *filter, const struct gecko_convert_filter *filters, size_t count,
+                 struct failure *failure) {
+    *filter = (struct filter){.range = TIME_RANGE_EMPTY};
+    column_init(&filter->terms, sizeof(struct filter_term), failure);
+    for (size_t i = 0; i < count; i++) {
+        if ((unsigned)filters[i].kind >= FILTER_KIND_COUNT || !filters[i].value)
+            failure_set(failure, FAILURE_USAGE, "a filter has an unknown kind or no value");
+        else if (!parse(filter, filters[i].kind, text_of(filters[i].value)))
+            failure_set(failure, FAILURE_USAGE, "--%s: '%s' is not %s", filter_name(filters[i].kind), filters[i].value,
+                        kinds[filters[i].kind].form);
+    }
+}
+
+void filter_fini(struct filter *filter) { column_fini(&filter->terms); }
+
+/* ---- Times. ---- */
+
+static int64_t add_to(int64_t origin_ns, int64_t offset_ns) {
+    int64_t time_ns;
+    return __builtin_add_overflow(origin_ns, offset_ns, &time_ns) ? INT64_MAX : time_ns;
+}
+
+/* The time in a term from the first sample, on the trace's clock. */
+static int64_t time_at(const struct filter *filter, int64_t first_ns, int64_t value, bool is_percent) {
+    if (value == INT64_MIN || value == INT64_MAX) return value;
+    if (!is_percent) return add_to(first_ns, value);
+    double span_ns = (double)filter->range.last_ns - (double)filter->range.first_ns;
+    return add_to(filter->range.first_ns, (int64_t)(span_ns * ((double)value / (double)PERCENT_MAX)));
+}
+
+void filter_start(struct filter *filter, int64_t first_ns, struct failure *failure) {
+    if (filter->is_started) return;
+    filter->is_started = true;
+    if (filter->has_percent && filter->range.first_ns > filter->range.last_ns)
+        failure_set(failure, FAILURE_USAGE,
+                    "--time: percent needs the time of the last sample, which only an uncompressed file of perf.data "
+                    "can tell in advance, and this input does not: give seconds");
+    for (size_t i = 0; i < filter->terms.count; i++) {
+        struct filter_term *term = column_at(&filter->terms, i);
+        if (term->kind != GECKO_CONVERT_FILTER_TIME) continue;
+        term->first = time_at(filter, first_ns, term->first, term->is_first_percent);
+        term->last = time_at(filter, first_ns, term->last, term->is_last_percent);
+    }
+}
+
+/* ---- Judging. ---- */
+
+/* After a star that did not lead to a match, the star takes one more byte: the work is at most the product of the
+ * lengths. */
+static bool glob_matches(struct text glob, struct text text) {
+    size_t at = 0, i = 0, star = glob.bytes_count, star_text = 0;
+    while (i < text.bytes_count) {
+        if (at < glob.bytes_count && glob.bytes[at] == '*') {
+            star = at++;
+            star_text = i;
+        } else if (at < glob.bytes_count && (glob.bytes[at] == '?' || glob.bytes[at] == text.bytes[i])) {
+            at++;
+            i++;
+        } else if (star < glob.bytes_count) {
+            at = star + 1;
+            i = ++star_text;
+        } else {
+            return false;
+        }
+    }
+    while (at < glob.bytes_count && glob.bytes[at] == '*') at++;
+    return at == glob.bytes_count;
+}
+
+static bool is_within(const struct filter_term *term, int64_t value) {
+    return value >= term->first && value <= term->last;
+}
+
+/* Before the first sample, it is only certain that the time is before any that was given. */
+static bool matches(const struct filter *filter, const struct filter_term *term, const struct filter_subject *subject) {
+    switch (term->kind) {
+        case GECKO_CONVERT_FILTER_TIME:
+            if (!filter->is_started) return term->first == INT64_MIN;
+            return subject->end_ns >= term->first && subject->start_ns <= term->last;
+        case GECKO_CONVERT_FILTER_PID:
+            return is_within(term, subject->pid);
+        case GECKO_CONVERT_FILTER_TID:
+            return is_within(term, subject->tid);
+        case GECKO_CONVERT_FILTER_CPU:
+            return is_within(term, subject->processor);
+        case GECKO_CONVERT_FILTER_COMM:
+        case GECKO_CONVERT_FILTER_EXCLUDE_COMM:
+            return glob_matches(term->glob, subject->comm);
+    }
+    return false;
+}
+
+struct filter_subject filter_subject_of(const struct profile *profile, thread_id id) {
+    const struct thread *thread = profile_thread_at(profile, id);
+    bool has_process = !process_is_none(thread->process);
+    return (struct filter_subject){.pid = has_process ? profile_process_at(profile, thread->process)->pid : PID_UNKNOWN,
+                                   .tid = thread->tid,
+                                   .comm = thread->name,
+                                   .processor = -1};
+}
+
+unsigned filter_judge(const struct filter *filter, const struct filter_subject *subject) {
+    unsigned matching = 0;
+    for (size_t i = 0; i < filter->terms.count; i++) {
+        const struct filter_term *term = column_at(&filter->terms, i);
+        if (matches(filter, term, subject)) matching |= 1U << term->kind;
+    }
+    unsigned against = (filter->kinds & ~matching) ^ (filter->kinds & 1U << GECKO_CONVERT_FILTER_EXCLUDE_COMM);
+    return against ? (unsigned)__builtin_ctz(against) : FILTER_NONE;
+}
+
+/* Cuts the interval to the times that it overlaps. */
+static void cut_interval(const struct filter *filter, struct filter_subject *subject) {
+    struct time_range times = TIME_RANGE_EMPTY;
+    if (!filter->is_started || !filter_has(filter, GECKO_CONVERT_FILTER_TIME)) return;
+    for (size_t i = 0; i < filter->terms.count; i++) {
+        const struct filter_term *term = column_at(&filter->terms, i);
+        if (term->kind == GECKO_CONVERT_FILTER_TIME && matches(filter, term, subject))
+            time_range_extend(&times, term->first, term->last);
+    }
+    if (subject->start_ns < times.first_ns) subject->start_ns = times.first_ns;
+    if (subject->end_ns > times.last_ns) subject->end_ns = times.last_ns;
+}
+
+bool filter_keeps_marker(struct filter *filter, const struct profile *profile, thread_id thread, int64_t *start_ns,
+                         int64_t *end_ns) {
+    if (!filter) return true;
+    struct filter_subject subject = filter_subject_of(profile, thread);
+    subject.start_ns = *start_ns;
+    subject.end_ns = *end_ns;
+    unsigned kind = filter_judge(filter, &subject);
+    if (kind != FILTER_NONE) {
+        filter->marker_counts[kind]++;
+        return false;
+    }
+    cut_interval(filter, &subject);
+    *start_ns = subject.start_ns;
+    *end_ns = subject.end_ns;
+    return true;
+}
+
+void filter_forget_ends(const struct filter *filter, struct profile *profile) {
+    int64_t last_ns = INT64_MIN;
+    if (!filter_has(filter, GECKO_CONVERT_FILTER_TIME)) return;
+    for (size_t i = 0; i < filter->terms.count; i++) {
+        const struct filter_term *term = column_at(&filter->terms, i);
+        if (term->kind == GECKO_CONVERT_FILTER_TIME && term->last > last_ns) last_ns = term->last;
+    }
+    for (size_t i = 0; i < profile->threads.count; i++) {
+        struct thread *thread = column_at(&profile->threads, i);
+        if (thread->end_ns > last_ns) thread->end_ns = TIME_NONE;
+    }
+    for (size_t i = 0; i < profile->processes.count; i++) {
+        struct process *process = column_at(&profile->processes, i);
+        if (process->end_ns > last_ns) process->end_ns = TIME_NONE;
+    }
+}
+
+void filter_enter(const struct filter *filter, struct ledger *ledger) {
+    for (enum gecko_convert_unit unit = 0; unit < LEDGER_UNIT_COUNT; unit++)
+        for (unsigned kind = 0; kind < FILTER_KIND_COUNT; kind++) {
+            const struct ledger_tally *tally = &filter->tallies[kind][unit];
+            ledger_read(ledger, unit, tally->count);
+            ledger_enter(ledger, unit, LEDGER_FILTERED, kinds[kind].cause, tally->count, &tally->first);
+        }
+    for (unsigned kind = 0; kind < FILTER_KIND_COUNT; kind++)
+        ledger_enter(ledger, LEDGER_VALUES, LEDGER_NOTED, kinds[kind].marker_cause, filter->marker_counts[kind], NULL);
+}

@@ -1,0 +1,54 @@
+#include "perf_filter.h"
+
+/* Fails if a filter looks at what the sample does not tell: no guess may decide what is kept. */
+static void check_told(struct perf_recording *recording, const struct perf_occurrence *occurrence,
+                       const struct perf_record *record) {
+    const struct {
+        enum gecko_convert_filter_kind kind;
+        bool is_told;
+        const char *advice;
+    } rows[] = {
+        {GECKO_CONVERT_FILTER_TIME, record->time_ns != TIME_NONE, "time; print it with perf script -F +time"},
+        {GECKO_CONVERT_FILTER_PID, occurrence->task->pid != PID_UNKNOWN, "pid; print it with perf script -F +pid"},
+        {GECKO_CONVERT_FILTER_CPU, occurrence->processor >= 0,
+         "processor; record with perf record -a or --sample-cpu, and print it with perf script -F +cpu"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (!rows[i].is_told && filter_has(recording->filter, rows[i].kind))
+            failure_set_at(recording->profile->failure, FAILURE_USAGE, record->position,
+                           "--%s cannot be applied: this sample has no %s", filter_name(rows[i].kind), rows[i].advice);
+}
+
+static unsigned judge(const struct perf_recording *recording, const struct perf_task *task, int32_t processor,
+                      int64_t time_ns) {
+    struct filter_subject subject = filter_subject_of(recording->profile, task->thread);
+    subject.processor = processor;
+    subject.start_ns = subject.end_ns = time_ns;
+    return filter_judge(recording->filter, &subject);
+}
+
+bool perf_filter_drops(struct perf_recording *recording, const struct perf_occurrence *occurrence,
+                       const struct perf_record *record) {
+    struct filter *filter = recording->filter;
+    struct failure *failure = recording->profile->failure;
+    check_told(recording, occurrence, record);
+    filter_start(filter, occurrence->time_ns, failure);
+    unsigned kind = judge(recording, occurrence->task, occurrence->processor, occurrence->time_ns);
+    if (failure_is_set(failure) || kind == FILTER_NONE) return failure_is_set(failure);
+    occurrence->task->has_samples = true;
+    if (occurrence->event == ID_NONE) return true;
+    bool is_sample = record->sample.has_stack || !perf_events_at(&recording->events, occurrence->event)->is_tracepoint;
+    filter_count(filter, kind, is_sample ? LEDGER_SAMPLES : LEDGER_RECORDS, 1, occurrence->position);
+    if (is_sample && occurrence->has_period)
+        filter_count(filter, kind, LEDGER_PERIODS, occurrence->period, occurrence->position);
+    return true;
+}
+
+bool perf_filter_drops_user_stack(struct perf_recording *recording, const struct perf_task *task,
+                                  const struct perf_record *record) {
+    unsigned kind =
+        task->deferred || record->time_ns == TIME_NONE ? FILTER_NONE : judge(recording, task, -1, record->time_ns);
+    if (kind == FILTER_NONE) return false;
+    filter_count(recording->filter, kind, LEDGER_RECORDS, 1, record->position);
+    return true;
+}

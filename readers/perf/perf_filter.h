@@ -1,0 +1,20 @@
+/* Leaves out samples of a recording before they get stacks. */
+#ifndef GECKO_PERF_FILTER_H
+#define GECKO_PERF_FILTER_H
+
+#include "perf_recording.h"
+#include "readers/filter.h"
+
+/* Recordings have all that filters look at. */
+enum { PERF_FILTER_KINDS = (1 << FILTER_KIND_COUNT) - 1 };
+
+/* Returns whether the recording's filter, which it must have, leaves the sample out; if so, counts it. Latches
+ * FAILURE_USAGE if the recording does not tell what the filter looks at. */
+bool perf_filter_drops(struct perf_recording *recording, const struct perf_occurrence *occurrence,
+                       const struct perf_record *record);
+
+/* The same for a user stack. One that a sample waits for is kept. */
+bool perf_filter_drops_user_stack(struct perf_recording *recording, const struct perf_task *task,
+                                  const struct perf_record *record);
+
+#endif

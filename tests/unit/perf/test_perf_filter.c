@@ -1,0 +1,229 @@
+/* Tests filters through the readers of perf script text and perf.data: what is kept, what the ledger says of the rest,
+ * and what filters cannot be applied to. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "readers/filter.h"
+#include "readers/reader.h"
+#include "tests/support/marker_text.h"
+#include "tests/support/perf_data_builder.h"
+#include "tests/support/profile_text.h"
+#include "tests/support/unit_test.h"
+
+struct reading {
+    struct failure failure;
+    struct profile profile;
+};
+
+enum { FILTERS_MAX = 4 };
+
+/* Reads the trace with filters; the first one without a value ends their list. */
+static void read_trace(struct reading *reading, const struct reader *reader, struct text trace,
+                       const struct gecko_convert_filter *filters) {
+    struct filter filter;
+    size_t count = 0;
+    while (count < FILTERS_MAX && filters[count].value) count++;
+    *reading = (struct reading){0};
+    profile_init(&reading->profile, &reading->failure);
+    filter_init(&filter, filters, count, &reading->failure);
+    struct input *input = input_from_memory(trace, 0, &reading->failure);
+    assert_non_null(input);
+    reader->run(input, &reading->profile, &(struct reader_options){.filter = &filter, .ignores_code_files = true});
+    profile_finish(&reading->profile);
+    input_close(input);
+    filter_fini(&filter);
+    if (!failure_is_set(&reading->failure)) assert_true(ledger_is_balanced(&reading->profile.ledger));
+}
+
+/* Appends the entries that say what filters did. */
+static void add_filtered(struct profile_text *out, const struct ledger *ledger) {
+    for (size_t i = 0; i < ledger->entries.count; i++) {
+        const struct ledger_entry *entry = ledger_at(ledger, i);
+        char line[128];
+        if (!text_starts_with(entry->cause, TEXT("left out")) && !text_starts_with(entry->cause, TEXT("marker left")))
+            continue;
+        snprintf(line, sizeof line, "%s %s %llu %.*s\n", gecko_convert_unit_name(entry->unit),
+                 gecko_convert_fate_name(entry->fate), (unsigned long long)entry->count, (int)entry->cause.bytes_count,
+                 entry->cause.bytes);
+        profile_text_add(out, text_of(line));
+    }
+}
+
+static void assert_kept(const struct reader *reader, struct text trace, const struct gecko_convert_filter *filters,
+                        const char *expected) {
+    struct reading reading;
+    read_trace(&reading, reader, trace, filters);
+    if (failure_is_set(&reading.failure)) fail_msg("%s", reading.failure.message);
+    struct profile_text *got = profile_samples_text(&reading.profile);
+    add_filtered(got, &reading.profile.ledger);
+    assert_string_equal(got->bytes, expected);
+    free(got);
+    profile_fini(&reading.profile);
+}
+
+static void assert_refused(const struct reader *reader, struct text trace, const struct gecko_convert_filter *filters,
+                           const char *message) {
+    struct reading reading;
+    read_trace(&reading, reader, trace, filters);
+    assert_int_equal(reading.failure.code, FAILURE_USAGE);
+    assert_string_equal(reading.failure.message, message);
+    profile_fini(&reading.profile);
+}
+
+/* ---- Text. ---- */
+
+static const char text[] =
+    "app 5/5 [000] 10.000000: 100 cpu-clock: \n\t10 a (/x)\n\n"
+    "app 5/6 [001] 10.500000: 100 cpu-clock: \n\t10 b (/x)\n\n"
+    "worker 5/6 [000] 11.000000: 100 cpu-clock: \n\t10 c (/x)\n\n"
+    "web 7/7 [003] 12.000000: 100 cpu-clock: \n\t10 d (/x)\n\n";
+
+static void test_kinds(void **state) {
+    static const struct {
+        struct gecko_convert_filter filters[FILTERS_MAX];
+        const char *expected;
+    } rows[] = {
+        {{{GECKO_CONVERT_FILTER_PID, "7"}},
+         "7/7 web 0 100 d\nsamples filtered 3 left out by --pid\nperiods filtered 300 left out by --pid\n"
+         "values noted 1 marker left out by --pid\n"},
+        {{{GECKO_CONVERT_FILTER_PID, "7"}, {GECKO_CONVERT_FILTER_PID, "1-5,9"}},
+         "5/5 app 0 100 a\n5/6 worker 500000000 100 b\n5/6 worker 1000000000 100 c\n7/7 web 2000000000 100 d\n"},
+        {{{GECKO_CONVERT_FILTER_TID, "6"}},
+         "5/6 worker 0 100 b\n5/6 worker 500000000 100 c\nsamples filtered 2 left out by --tid\n"
+         "periods filtered 200 left out by --tid\n"},
+        {{{GECKO_CONVERT_FILTER_CPU, "1,3-4"}},
+         "5/6 worker 0 100 b\n7/7 web 1500000000 100 d\nsamples filtered 2 left out by --cpu\n"
+         "periods filtered 200 left out by --cpu\nvalues noted 1 marker left out by --cpu\n"},
+        /* The name is that of the time: a thread that is renamed later is kept until then. */
+        {{{GECKO_CONVERT_FILTER_COMM, "a?p"}},
+         "5/5 app 0 100 a\n5/6 worker 500000000 100 b\nsamples filtered 2 left out by --comm\n"
+         "periods filtered 200 left out by --comm\n"},
+        {{{GECKO_CONVERT_FILTER_COMM, "w*"}, {GECKO_CONVERT_FILTER_EXCLUDE_COMM, "*b"}},
+         "5/6 worker 0 100 c\nsamples filtered 2 left out by --comm\nsamples filtered 1 left out by --exclude-comm\n"
+         "periods filtered 200 left out by --comm\nperiods filtered 100 left out by --exclude-comm\n"
+         "values noted 1 marker left out by --comm\n"},
+        {{{GECKO_CONVERT_FILTER_COMM, "*p*k*r"}, {GECKO_CONVERT_FILTER_COMM, "wo*k*r"}},
+         "5/6 worker 0 100 c\nsamples filtered 3 left out by --comm\nperiods filtered 300 left out by --comm\n"
+         "values noted 1 marker left out by --comm\n"},
+        {{{GECKO_CONVERT_FILTER_TIME, "0.5-1"}},
+         "5/6 worker 0 100 b\n5/6 worker 500000000 100 c\nsamples filtered 2 left out by --time\n"
+         "periods filtered 200 left out by --time\n"},
+        {{{GECKO_CONVERT_FILTER_TIME, "-0.499999999"}, {GECKO_CONVERT_FILTER_TIME, "1.000000001-"}},
+         "5/5 app 0 100 a\n7/7 web 2000000000 100 d\nsamples filtered 2 left out by --time\n"
+         "periods filtered 200 left out by --time\nvalues noted 1 marker left out by --time\n"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_kept(&reader_perf_script, text_of(text), rows[i].filters, rows[i].expected);
+}
+
+/* Of a wait that reaches into the range, what is within is kept. */
+static void test_markers(void **state) {
+    static const char trace[] =
+        "app 5/5 [000] 10.000000: 100 cpu-clock: \n\t10 a (/x)\n\n"
+        "app 5/5 [000] 10.100000: PERF_RECORD_SWITCH OUT        \n"
+        "app 5/5 [000] 10.200000: PERF_RECORD_SWITCH IN         \n"
+        "app 5/5 [000] 10.300000: PERF_RECORD_SWITCH OUT        \n"
+        "app 5/5 [000] 10.600000: PERF_RECORD_SWITCH IN         \n"
+        "app 5/5 [000] 10.700000: 100 cpu-clock: \n\t10 b (/x)\n\n";
+    const struct gecko_convert_filter filters[FILTERS_MAX] = {{GECKO_CONVERT_FILTER_TIME, "0.5-"}};
+    struct reading reading;
+    read_trace(&reading, &reader_perf_script, text_of(trace), filters);
+    assert_int_equal(reading.failure.code, FAILURE_NONE);
+    struct profile_text *got = profile_samples_text(&reading.profile),
+                        *markers = profile_markers_text(&reading.profile);
+    add_filtered(got, &reading.profile.ledger);
+    assert_string_equal(got->bytes,
+                        "5/5 app 200000000 100 b\nsamples filtered 1 left out by --time\n"
+                        "periods filtered 100 left out by --time\nvalues noted 1 marker left out by --time\n");
+    assert_string_equal(markers->bytes, "5/5 interval 0..100000000 Kernel Off CPU Off CPU{reason='waiting'}\n");
+    free(got);
+    free(markers);
+    profile_fini(&reading.profile);
+}
+
+/* No guess decides what is kept. */
+static void test_what_text_does_not_tell(void **state) {
+    static const char no_pid[] = "app 5 10.000000: 100 cpu-clock: \n\t10 a (/x)\n\n";
+    static const char no_time[] = "app 5/5 [000] cpu-clock: \n\t10 a (/x)\n\n";
+    const struct gecko_convert_filter pid[FILTERS_MAX] = {{GECKO_CONVERT_FILTER_PID, "5"}};
+    const struct gecko_convert_filter cpu[FILTERS_MAX] = {{GECKO_CONVERT_FILTER_CPU, "0"}};
+    const struct gecko_convert_filter time[FILTERS_MAX] = {{GECKO_CONVERT_FILTER_TIME, "1-"}};
+    const struct gecko_convert_filter percent[FILTERS_MAX] = {{GECKO_CONVERT_FILTER_TIME, "1%-"}};
+    assert_refused(&reader_perf_script, text_of(no_pid), pid,
+                   "--pid cannot be applied: this sample has no pid; print it with perf script -F +pid");
+    assert_refused(&reader_perf_script, text_of(no_pid), cpu,
+                   "--cpu cannot be applied: this sample has no processor; record with perf record -a or "
+                   "--sample-cpu, and print it with perf script -F +cpu");
+    assert_refused(&reader_perf_script, text_of(no_time), time,
+                   "--time cannot be applied: this sample has no time; print it with perf script -F +time");
+    assert_refused(&reader_perf_script, text_of(text), percent,
+                   "--time: percent needs the time of the last sample, which only an uncompressed file of perf.data "
+                   "can tell in advance, and this input does not: give seconds");
+}
+
+/* ---- perf.data. ---- */
+
+static struct perf_data_builder builder;
+
+static void add_sample(uint32_t pid, uint64_t time_ns, uint64_t address) {
+    const uint64_t chain[] = {(uint64_t)-512, address};
+    builder_sample(&builder, pid, pid, time_ns, chain, 2);
+}
+
+/* Returns a recording whose header tells when the first and the last sample were taken. */
+static struct text recording(uint64_t first_ns, uint64_t last_ns) {
+    enum { SAMPLE_TIMES = 21 };
+    builder_begin(&builder);
+    builder_comm(&builder, 5, 5, "app", 0);
+    builder_comm(&builder, 7, 7, "web", 0);
+    builder_mmap(&builder, 5, 0x400000, 0x10000, 0x1000, "/opt/app", 0);
+    builder_mmap(&builder, 7, 0x400000, 0x10000, 0x1000, "/opt/web", 0);
+    for (uint64_t i = 0; i <= 10; i++) add_sample(i % 2 ? 5 : 7, 1000 + i * 100, 0x400010 + i);
+    struct text records = builder_finish(&builder);
+    builder_set_u64(&builder, 72, 1 << SAMPLE_TIMES);
+    builder_u64(&builder, records.bytes_count + 16);
+    builder_u64(&builder, 16);
+    builder_u64(&builder, first_ns);
+    builder_u64(&builder, last_ns);
+    return (struct text){builder.bytes, builder.bytes_count};
+}
+
+static void test_recording(void **state) {
+    static const struct {
+        struct gecko_convert_filter filters[FILTERS_MAX];
+        const char *expected;
+    } rows[] = {
+        {{{GECKO_CONVERT_FILTER_TIME, "35%-50%"}},
+         "5/5 app 100 1000000 0x1015\n7/7 web 0 1000000 0x1014\n"
+         "samples filtered 9 left out by --time\nperiods filtered 9000000 left out by --time\n"},
+        {{{GECKO_CONVERT_FILTER_TIME, "-10%"},
+          {GECKO_CONVERT_FILTER_TIME, "0.0000009-"},
+          {GECKO_CONVERT_FILTER_PID, "7"}},
+         "7/7 web 0 1000000 0x1010\n7/7 web 1000 1000000 0x101a\n"
+         "samples filtered 7 left out by --time\nsamples filtered 2 left out by --pid\n"
+         "periods filtered 7000000 left out by --time\nperiods filtered 2000000 left out by --pid\n"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_kept(&reader_perf_data, recording(1000, 2000), rows[i].filters, rows[i].expected);
+}
+
+/* A range that is damaged is no range. */
+static void test_recording_without_range(void **state) {
+    const struct gecko_convert_filter percent[FILTERS_MAX] = {{GECKO_CONVERT_FILTER_TIME, "1%-"}};
+    const uint64_t ranges[][2] = {{0, 0}, {2000, 1000}, {1, UINT64_MAX}};
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+        assert_refused(&reader_perf_data, recording(ranges[i][0], ranges[i][1]), percent,
+                       "--time: percent needs the time of the last sample, which only an uncompressed file of "
+                       "perf.data can tell in advance, and this input does not: give seconds");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_markers),
+        cmocka_unit_test(test_what_text_does_not_tell),
+        cmocka_unit_test(test_recording),
+        cmocka_unit_test(test_recording_without_range),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
