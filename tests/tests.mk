@@ -118,6 +118,7 @@ $(preloaded_programs): $(BUILD)/tests/%: tests/recorder/%.c $(BUILD)/flags
 perf-data-test: $(BUILD)/gecko-convert
 	tests/support/check_perf_data.py $(abspath $<)
 	tests/support/check_perf_names.py $(abspath $<)
+	tests/support/check_perf_fields.py $(abspath $<)
 
 readings: $(BUILD)/gecko-convert
 	tests/support/check_readings.py $(abspath $<)

@@ -14,12 +14,13 @@ struct text perf_event_base_name(struct text name) {
                                                                                        : name;
 }
 
-/* These have a colon too but are not tracepoints: "cpu/…/", an event with modifiers, and a breakpoint
- * ("mem:0x1000:rw"). */
+/* These have a colon too but are not tracepoints: "cpu/…/", an event with modifiers, a breakpoint ("mem:0x1000:rw"),
+ * and an event of libpfm with several attributes ("mem_trans_retired:latency_above_threshold:ldlat=64"). */
 bool perf_role_is_tracepoint(struct text name) {
     struct text base_name = perf_event_base_name(name);
-    if (text_starts_with(name, TEXT("mem:0x"))) return false;
-    return text_find(base_name, ':') < base_name.bytes_count && text_find(base_name, '/') == base_name.bytes_count;
+    size_t colon = text_find(base_name, ':');
+    if (text_starts_with(name, TEXT("mem:0x")) || colon != text_find_last(base_name, ':')) return false;
+    return colon < base_name.bytes_count && text_find(base_name, '/') == base_name.bytes_count;
 }
 
 enum perf_event_unit perf_role_unit(struct text name) {

@@ -11,7 +11,8 @@ enum perf_event_unit { PERF_EVENT_OTHER, PERF_EVENT_CLOCK_NS, PERF_EVENT_CYCLES 
  * colon. */
 struct text perf_event_base_name(struct text name);
 
-/* Returns whether the name is that of a tracepoint, "subsystem:name". One that was hit without a stack is a marker. */
+/* Returns whether the name can be that of a tracepoint, "subsystem:name". One that was hit without a stack is a marker.
+ * Names of hardware events can look the same: "br_inst_exec:taken". */
 bool perf_role_is_tracepoint(struct text name);
 
 enum perf_event_unit perf_role_unit(struct text name);

@@ -39,6 +39,25 @@ static bool parse_cpu(struct text token, int32_t *out) {
     return true;
 }
 
+/* Parses the number of the processor as perf script -L prints it, without brackets, and takes it off *start: it has
+ * four columns where a tid has at least six, and ids precede it. */
+static bool parse_latency_cpu(struct text *start, struct text token, int32_t *out) {
+    enum { COLUMNS = 4, TID_COLUMNS = 5 };
+    struct script_event_line ids;
+    int64_t cpu;
+    struct text left = text_trim_end(*start);
+    size_t columns = start->bytes_count - left.bytes_count + token.bytes_count;
+    struct text task = take_last_token(&left);
+    if (!cursor_parse_id(token, &cpu) || cpu < 0 || !parse_pid_tid(task, &ids) || !text_trim(left).bytes_count)
+        return false;
+    /* "100/100  " is padded on its right. */
+    size_t slash = text_find(task, '/'), tid_columns = task.bytes_count - slash;
+    size_t padding = slash < task.bytes_count && tid_columns <= TID_COLUMNS ? TID_COLUMNS + 1 - tid_columns : 0;
+    if (columns != COLUMNS + padding) return false;
+    *out = (int32_t)cpu;
+    return true;
+}
+
 /* Recognises the flags of -F misc: letters such as U, K, H, G, M, E, S, Sp. */
 static bool is_misc(struct text token) {
     if (!token.bytes_count || token.bytes_count > 6) return false;
@@ -92,7 +111,7 @@ static bool parse_start(struct text start, struct script_event_line *out) {
         token = take_last_token(&start);
     }
     out->cpu = -1;
-    if (parse_cpu(token, &out->cpu)) token = take_last_token(&start);
+    if (parse_cpu(token, &out->cpu) || parse_latency_cpu(&start, token, &out->cpu)) token = take_last_token(&start);
     if (!parse_pid_tid(token, out)) return false;
     out->machine = 0;
     out->comm = take_machine(text_trim(start), out);

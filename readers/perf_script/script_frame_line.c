@@ -49,6 +49,8 @@ bool script_frame_line_parse(struct text line, struct perf_frame_line *out) {
     *out = (struct perf_frame_line){0};
     struct text rest = text_trim(line), after = rest;
     out->has_address = cursor_parse_number(cursor_take_token(&after), 16, &out->address);
+    /* -F brstackinsn prints instructions: their addresses, a tab, and their bytes. */
+    if (out->has_address && text_starts_with(after, TEXT("\t"))) return false;
     if (out->has_address)
         rest = text_trim_start(after);
     else if (!text_starts_with(rest, TEXT("[unknown]")))

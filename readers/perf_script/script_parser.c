@@ -4,7 +4,7 @@
 #include "libconvert/base/memory.h"
 #include "libconvert/base/strings.h"
 #include "readers/input/scan.h"
-#include "readers/perf/perf_roles.h"
+#include "script_fields.h"
 #include "script_frame_line.h"
 #include "script_lines.h"
 #include "script_records.h"
@@ -15,6 +15,7 @@ enum { STACK_FRAMES_MAX = 65535 };
 /* The sample whose stack is being read. */
 struct open_sample {
     bool is_open;
+    bool is_rest_read;
     struct perf_record record; /* its lines are missing, its text is `rest` */
     char *rest; /* owned copy of what follows the event; the line itself is gone when the sample is closed */
     size_t rest_capacity;
@@ -52,6 +53,21 @@ static void tally_sample(struct parser *parser, enum perf_tally cause, uint64_t 
     perf_tally(parser->tallies, cause, count, parser->sample.record.position);
 }
 
+static void tally_fields(struct parser *parser, struct text fields) {
+    static const enum perf_tally tallies[SCRIPT_FIELD_COUNT] = {
+        [SCRIPT_FIELD_DATA] = TALLY_ADDRESS,
+        [SCRIPT_FIELD_TARGET] = TALLY_BRANCH_TARGET,
+        [SCRIPT_FIELD_REGISTERS] = TALLY_REGISTERS,
+        [SCRIPT_FIELD_BRANCHES] = TALLY_BRANCHES,
+        [SCRIPT_FIELD_INSTRUCTION] = TALLY_INSTRUCTION,
+        [SCRIPT_FIELD_CYCLES] = TALLY_CYCLES,
+        [SCRIPT_FIELD_OTHER] = TALLY_FIELD,
+    };
+    uint32_t kinds = script_fields_kinds(fields);
+    for (size_t i = 0; i < SCRIPT_FIELD_COUNT; i++)
+        if (kinds >> i & 1) tally_sample(parser, tallies[i], 1);
+}
+
 /* ---- Stacks. ---- */
 
 /* Running out of memory is latched. */
@@ -81,58 +97,34 @@ static bool add_frame(struct parser *parser, struct text line) {
     return true;
 }
 
-/* Gives the last frame its source line. Returns false if there is no frame, or the line is not a source line. A frame
- * that is too deep for the stack needs none. */
-static bool add_source(struct parser *parser, struct text line) {
+/* Gives the last frame its source line, behind which other fields may be. Returns false if there is no frame, or the
+ * line is not a source line. A frame that is too deep for the stack needs none. */
+static bool add_source(struct parser *parser, struct text whole_line) {
     struct open_sample *sample = &parser->sample;
+    struct text line = script_fields_cut(text_trim_end(whole_line));
     uint32_t number = sample->line_count ? script_lines_source(&parser->lines, line) : ID_NONE;
     if (number == ID_NONE) return false;
     /* One source line a frame is usual. */
     if (!sample->too_deep_count && sample->line_count < 2 * STACK_FRAMES_MAX) add_number(parser, number);
+    tally_fields(parser, text_from(whole_line, line.bytes_count));
     return true;
 }
 
 /* ---- The event line's end. ---- */
 
-enum { ADDRESS_DIGITS_MIN = 4 };
-
-static bool is_address(struct text token, size_t digits_min) {
-    uint64_t address;
-    return token.bytes_count >= digits_min && cursor_parse_number(token, 16, &address);
-}
-
-/* True if another address, printed by -F addr, precedes the frame's: "7ffd0 401195 leaf+0xc (/usr/bin/app)". */
-static bool has_address_before_frame(struct text rest) {
-    cursor_take_token(&rest);
-    struct text second = cursor_take_token(&rest), third = cursor_take_token(&rest);
-    return is_address(second, ADDRESS_DIGITS_MIN) && third.bytes_count && third.bytes[0] != '(';
-}
-
-/* Returns the only frame of a recording without -g, which perf prints on the event line. Other fields may precede the
- * frame (a control group, a data address) or follow it (branches, "0x12/0x34/P/-/-/1"; instructions, "insn: 83 c3"). */
-static struct text frame_on_event_line(struct text rest) {
-    struct text frame = rest, after = rest;
-    for (struct text token = cursor_take_token(&after); token.bytes_count && token.bytes[0] != '[';
-         token = cursor_take_token(&after)) {
-        if (is_address(token, 1) && !has_address_before_frame(frame)) break;
-        frame = text_trim_start(after);
-    }
-    static const struct text behind_frame[] = {TEXT(") 0x"), TEXT(") insn:"), TEXT(") ilen:")};
-    for (size_t i = 0; frame.bytes_count && i < sizeof behind_frame / sizeof *behind_frame; i++) {
-        const char *field = memmem(frame.bytes, frame.bytes_count, behind_frame[i].bytes, behind_frame[i].bytes_count);
-        if (field) frame = text_slice(frame, 0, (size_t)(field - frame.bytes) + 1);
-    }
-    return frame;
-}
-
 /* Counts what follows the event on its line and is not the payload of a tracepoint. Adds the only frame of a recording
  * without -g, which is there. */
 static void read_rest(struct parser *parser) {
-    struct perf_record *record = &parser->sample.record;
-    if (parser->are_tracepoints[record->sample.event]) return;
-    struct text frame = record->sample.has_stack ? (struct text){0} : frame_on_event_line(record->text);
+    struct open_sample *sample = &parser->sample;
+    struct text rest = sample->record.text;
+    if (sample->is_rest_read || sample->record.type != PERF_SAMPLE) return;
+    if (parser->are_tracepoints[sample->record.sample.event]) return;
+    sample->is_rest_read = true;
+    struct text frame = sample->frame_count ? (struct text){0} : script_fields_frame(rest);
     bool is_frame = frame.bytes_count && add_frame(parser, frame);
-    if (record->text.bytes_count > (is_frame ? frame.bytes_count : 0)) tally_sample(parser, TALLY_FIELD, 1);
+    size_t start = is_frame ? (size_t)(frame.bytes - rest.bytes) : rest.bytes_count;
+    tally_fields(parser, text_slice(rest, 0, start));
+    tally_fields(parser, text_from(rest, start + frame.bytes_count));
 }
 
 /* ---- Samples. ---- */
@@ -143,8 +135,9 @@ static void close_sample(struct parser *parser) {
     struct perf_record *record = &sample->record;
     if (!sample->is_open) return;
     sample->is_open = false;
-    record->sample.has_stack = sample->frame_count;
-    if (record->type == PERF_SAMPLE) read_rest(parser);
+    bool has_stack = sample->frame_count && !sample->is_rest_read;
+    read_rest(parser);
+    record->sample.has_stack = has_stack;
     tally_sample(parser, TALLY_DEEP_FRAME, sample->too_deep_count);
     record->sample.lines = sample->lines;
     record->sample.line_count = sample->line_count;
@@ -164,7 +157,8 @@ static bool parse_deferred_stack(struct text rest, uint64_t *cookie) {
 }
 
 /* Returns the event of that name, which it emits if it is new; ID_NONE if memory ran out (latched). */
-static uint32_t event_of(struct parser *parser, struct text name) {
+static uint32_t event_of(struct parser *parser, const struct script_event_line *line) {
+    struct text name = line->event;
     if (parser->last_event_row != ID_NONE && text_equal(name, parser->last_event)) return parser->last_event_row;
     string_id id = strings_intern(&parser->events, name);
     if (string_is_none(id)) return ID_NONE;
@@ -174,7 +168,7 @@ static uint32_t event_of(struct parser *parser, struct text name) {
     if (row < parser->event_count) return row;
     struct text stored = row < PERF_EVENTS_MAX ? parser->last_event : TEXT("beyond the first 4096");
     parser->event_count = row + 1;
-    parser->are_tracepoints[row] = perf_role_is_tracepoint(stored);
+    parser->are_tracepoints[row] = script_fields_are_payload(stored, line->has_period, line->rest);
     const struct perf_record record = {.type = PERF_EVENT,
                                        .time_ns = TIME_NONE,
                                        .position = parser->scan.position,
@@ -216,6 +210,7 @@ static void open_sample(struct parser *parser, const struct script_event_line *l
     struct open_sample *sample = &parser->sample;
     close_sample(parser);
     sample->is_open = true;
+    sample->is_rest_read = false;
     sample->frame_count = sample->line_count = 0;
     sample->too_deep_count = 0;
     sample->record = (struct perf_record){.type = PERF_SAMPLE,
@@ -231,7 +226,7 @@ static void open_sample(struct parser *parser, const struct script_event_line *l
         sample->record.type = PERF_USER_STACK;
         return;
     }
-    sample->record.sample.event = event_of(parser, line->event);
+    sample->record.sample.event = event_of(parser, line);
     sample->record.sample.processor = line->cpu;
     sample->record.sample.has_period = line->has_period;
     sample->record.sample.period = line->has_period ? line->period : 0;
@@ -283,14 +278,6 @@ static bool read_event_line(struct parser *parser, struct text line) {
     return true;
 }
 
-/* Recognises "0x401000/0x402000/P/-/-/1/CALL/-": two addresses and flags. */
-static bool is_branch_stack(struct text trimmed) {
-    size_t blank = text_find(trimmed, ' ');
-    struct text token = text_slice(trimmed, 0, blank);
-    size_t slash = text_find(token, '/');
-    return text_starts_with(token, TEXT("0x")) && text_starts_with(text_from(token, slash), TEXT("/0x"));
-}
-
 /* perf indents a source line by two blanks. It pads the addresses of frames to more. */
 static bool is_at_source_column(struct text line) {
     return text_starts_with(line, TEXT("  ")) && !text_is_blank_byte(text_from(line, 2).bytes[0]);
@@ -298,12 +285,14 @@ static bool is_at_source_column(struct text line) {
 
 /* Reads a line of an open sample that is not an event line. */
 static void read_stack_line(struct parser *parser, struct text line, struct text trimmed) {
+    if (!parser->sample.frame_count && is_at_source_column(line)) read_rest(parser);
     if (is_at_source_column(line) && add_source(parser, line))
         tally(parser, TALLY_SOURCE);
     else if (!parser->has_tab_frames && add_frame(parser, line))
         tally(parser, TALLY_FRAME);
-    else if (is_branch_stack(trimmed))
-        tally(parser, TALLY_BRANCH_STACK);
+    else if (script_fields_are(trimmed))
+        tally(parser,
+              script_fields_kinds(trimmed) >> SCRIPT_FIELD_BRANCHES & 1 ? TALLY_BRANCH_STACK : TALLY_FIELD_LINE);
     else if (add_source(parser, line))
         tally(parser, TALLY_SOURCE);
     else if (!read_message(parser, trimmed))
@@ -313,7 +302,7 @@ static void read_stack_line(struct parser *parser, struct text line, struct text
 /* True if a line that is not an event line belongs to the open sample. */
 static bool belongs_to_stack(struct parser *parser, struct text line) {
     struct perf_source_line source;
-    if (text_is_blank_byte(line.bytes[0])) return true;
+    if (text_is_blank_byte(line.bytes[0]) || script_fields_are(line)) return true;
     if (parser->has_tab_frames) return false;
     if (!script_frame_line_is_bare(line))
         return parser->has_bare_frames && parser->sample.line_count && script_source_line_parse(line, &source);
@@ -324,6 +313,11 @@ static bool belongs_to_stack(struct parser *parser, struct text line) {
 /* A comment is "#" alone or "# …". An event line can begin with '#' too, since a comm can. */
 static bool is_comment(struct text line) {
     return line.bytes[0] == '#' && (line.bytes_count == 1 || text_is_blank_byte(line.bytes[1]));
+}
+
+/* Recognises the source code that -F srccode prints: "|12       return 0;". */
+static bool is_source_code(struct text line) {
+    return line.bytes_count > 1 && line.bytes[0] == '|' && cursor_is_digit(line.bytes[1]);
 }
 
 /* Emits the property on a line that begins with '#', unless it is not "key : value". */
@@ -355,6 +349,8 @@ static void read_line(struct parser *parser, struct text line) {
         tally(parser, TALLY_BLANK);
     } else if (is_comment(line)) {
         read_comment(parser, line);
+    } else if (is_source_code(line)) {
+        tally(parser, TALLY_FIELD_LINE);
     } else if (read_event_line(parser, line)) {
         return;
     } else if (is_open && belongs_to_stack(parser, line)) {

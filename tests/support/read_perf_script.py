@@ -24,7 +24,7 @@ NOTICE = compile_ascii(r"\[ perf |Warning:")
 TRACE_ERROR = compile_ascii(r"\s*\S.*? trace error type \d+ ")
 # The text between the comm and the time, which ends at the first `: ` or at the end of the line.
 IDS = r"(?P<ids>-?\d+(?:/-?\d+)?)"
-CPU = r"(?:\[(?P<cpu>\d+)\]\s+)?"
+CPU = r"(?:\[ *(?P<cpu>\d+)\]\s+)?"
 MISC = r"(?:(?P<misc>[KUHGgMESp]{1,4})\s+)?"
 TOD = r"(?:(?P<tod>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+|disabled|failed)\s+)?"
 GUEST = r"(?:VM:\s*(?P<vm>\d+)\s+)?(?:VCPU:\s*-?\d+\s+)?"
@@ -33,13 +33,16 @@ UNTIMED = compile_ascii(
     rf"\s*{GUEST}(?P<comm>\S.*?)\s+{IDS}\s+{CPU}{MISC}{TOD}"
     r"(?=PERF_RECORD_[A-Z]|DEFERRED CALLCHAIN|(?:\d+\s+)?[^\s\d]\S*:(?:\s|$))"
 )
+# With -L, the comm has eight columns, and the number of the processor has no brackets.
+LATENCY = compile_ascii(r"(?P<task>[ \S]{8}  *\d+(?:/\d+ *)?) (?P<cpu>  \d| \d\d|\d{3})(?P<rest> +\d+\.\d+:)")
 RECORD = compile_ascii(r"\s*PERF_RECORD_(?P<kind>[A-Z0-9_]+)(?P<text>.*)$")
 DEFERRED = compile_ascii(r"\s*DEFERRED CALLCHAIN \[cookie: (?P<cookie>[0-9a-f]+)\]")
 EVENT = compile_ascii(r"\s*(?:(?P<period>\d+)\s+)?(?P<event>\S+?):(?:\s+(?P<tail>.*))?$")
 COMM_RECORD = compile_ascii(r"(?: exec)?: (?P<comm>.*):(?P<pid>-?\d+)/(?P<tid>-?\d+)\s*$")
 TASK_RECORD = compile_ascii(r"\((?P<pid>-?\d+):(?P<tid>-?\d+)\):\(-?\d+:-?\d+\)")
 MMAP_RECORD = compile_ascii(r" (?P<pid>-?\d+)/(?P<tid>-?\d+): \[")
-FRAME = compile_ascii(r"\s+(?P<address>[0-9a-f]+)(?:\s+(?P<rest>\S.*))?$")
+FRAME = compile_ascii(r"\s+(?P<address>[0-9a-f]+)(?: +(?P<rest>\S.*))?$")
+FIELD_LINE = compile_ascii(r" +(?:[0-9a-f]+ (?:N/A|\d+[BKMG])|insn: .*)$")
 NAMELESS_FRAME = compile_ascii(r"\s+(?P<rest>\[unknown\](?: \(.*\))?)$")
 # A frame line that has lost its indentation: the text after the address looks like a frame, or the address is long.
 BARE_FRAME = compile_ascii(
@@ -50,6 +53,18 @@ BARE_FRAME = compile_ascii(
     r")\s*$"
 )
 BARE_SOURCE = compile_ascii(r"\S.*(?::\d+|\[[0-9a-f]+\])(?: \((?:inlined|discriminator \d+)\))?$")
+# A frame among other fields: an address, a symbol with an offset or an unknown one, and a library.
+FIELD_FRAME = compile_ascii(
+    r"(?:^|(?<=\s))(?P<address>[0-9a-f]+) "
+    r"(?P<rest>(?:\[unknown\]|(?![0-9a-f]{16} )[^|\s][^|]*?\+0x[0-9a-f]+) \(.+?\))(?=\s|$)"
+)
+# The same without a library: another field follows the symbol.
+BARE_FIELD_FRAME = compile_ascii(
+    r"(?:^|  )(?P<address>[0-9a-f]{6,}) (?P<rest>[^\s|].*?)(?=(?: ABI:| insn:| {10}|  *\S+/[PM]/).*$)"
+)
+# An address without a symbol is in 17 columns, and other numbers are in 16.
+LONE_ADDRESS = compile_ascii(r"(?<=[\dA]) (?=[0-9a-f ]{16}(?: |$)) *(?P<address>[0-9a-f]+)(?= |$)")
+OLD_TRACEPOINT = compile_ascii(r"\w+=\S")
 BRANCH_FLAGS = r"/(?:[PM]N?|-)/[X-]/[A-]/\d+(?:/\S*)?"
 BRANCH = compile_ascii(rf"(?:^|\s+)\S+(?: \([^()]*\))?/\S+(?: \([^()]*\))?{BRANCH_FLAGS}(?=\s|$)")
 REGISTERS = compile_ascii(r"\s+ABI:\d+ ")
@@ -141,7 +156,7 @@ class Reader:
         self.lines = text.split("\n")
         if self.lines[-1] == "":
             self.lines.pop()
-        self.lines = [line.rstrip("\r") for line in self.lines]
+        self.lines = [LATENCY.sub(r"\g<task> [\g<cpu>]\g<rest>", line.rstrip("\r"), count=1) for line in self.lines]
         self.counts = collections.Counter()
         self.tabbed = any(line.startswith("\t") for line in self.lines)
         self.has_bare_frames = False
@@ -155,6 +170,7 @@ class Reader:
         self.deferred = []  # (cookie, thread, frames, number of samples before it)
         self.is_kernel = False  # the last frame
         self.has_libraries = False
+        self.tracepoints = {}  # by event: whether it is one
         self.stack = None  # the list to which frame lines are added
         for line in self.lines:
             self.learn_pid(line)
@@ -247,11 +263,24 @@ class Reader:
         self.sample = Sample(thread, name, period)
         self.stack = self.sample.frames
         self.samples.append(self.sample)
-        if not is_tracepoint(name):
+        if not self.is_tracepoint(name, tail):
             self.read_tail(tail)
 
+    def is_tracepoint(self, event, tail):
+        """Returns whether it is a tracepoint. Hardware events with a colon in their names have frames."""
+        is_one = not FIELD_FRAME.match(tail.strip()) if is_tracepoint(event) else OLD_TRACEPOINT.match(tail)
+        return self.tracepoints.setdefault(event, bool(is_one))
+
     def read_tail(self, tail):
-        """Reads what follows the event's name without -g: cgroup, then a frame, then branches."""
+        """Reads what follows the event's name without -g: other fields, a frame, more fields."""
+        frames = list(FIELD_FRAME.finditer(tail.split(" => ")[0])) or list(BARE_FIELD_FRAME.finditer(tail)) or list(
+            LONE_ADDRESS.finditer(tail))[:1]
+        if frames:
+            frame = frames[-1].groupdict()
+            self.counts["frame on the event line"] += 1
+            self.stack.extend(read_frame(frame["address"], frame.get("rest")))
+            self.sample.closed = True
+            return
         tail = BRANCH.sub("", REGISTERS.split(" " + tail)[0]).strip()
         if tail.startswith("/"):
             tail = tail.partition(" ")[2]
@@ -288,8 +317,8 @@ class Reader:
         if self.stack is None:
             self.counts["stray"] += 1
             return
-        if REGISTERS.match(line):
-            self.counts["registers"] += 1
+        if REGISTERS.match(line) or FIELD_LINE.match(line):
+            self.counts["fields"] += 1
             return
         if BRANCH.match(line):
             self.counts["branches"] += 1
@@ -345,7 +374,7 @@ class Reader:
         best = None
         for event, count in stacks.items():  # in order of first appearance
             is_clock = event.startswith(("cpu-clock", "task-clock"))
-            rank = (count > 0 and not is_tracepoint(event), count, is_clock)
+            rank = (count > 0 and not self.tracepoints.get(event), count, is_clock)
             if best is None or rank > best[0]:
                 best = (rank, event)
         return best[1] if best else None
@@ -356,7 +385,7 @@ class Reader:
         stacks = collections.Counter()
         total = 0
         for sample in self.samples:
-            if sample.event != event or (is_tracepoint(event) and not sample.frames):
+            if sample.event != event or (self.tracepoints.get(event) and not sample.frames):
                 self.counts["dropped: other event" if sample.event != event else "dropped: no stack"] += 1
                 continue
             weight = 1

@@ -1,0 +1,231 @@
+#include "script_fields.h"
+
+#include "libconvert/base/cursor.h"
+#include "readers/perf/perf_roles.h"
+#include "script_frame_line.h"
+
+/* A word of a text, with what is around it. */
+struct word {
+    struct text text;
+    struct text behind; /* from the word's end on */
+    size_t gap_bytes;   /* number of spaces before it; SIZE_MAX for the first word */
+};
+
+/* Takes the next word off the start of *text. Returns false at the end. */
+static bool take_word(struct text *text, struct word *word, bool is_first) {
+    size_t gap_bytes = 0;
+    while (gap_bytes < text->bytes_count && text->bytes[gap_bytes] == ' ') gap_bytes++;
+    word->gap_bytes = is_first ? SIZE_MAX : gap_bytes;
+    word->text = cursor_take_token(text);
+    word->behind = *text;
+    return word->text.bytes_count > 0;
+}
+
+static bool is_hex(struct text text) {
+    uint64_t number;
+    return cursor_parse_number(text, 16, &number);
+}
+
+/* Recognises an address or another number. perf pads them to 16 columns, and words of other fields, symbols too, follow
+ * a single space. */
+static bool is_number(const struct word *word) {
+    enum { PADDING_BYTES_MIN = 2, DIGITS_MAX = 16 };
+    bool is_padded = word->gap_bytes >= PADDING_BYTES_MIN || word->text.bytes_count >= DIGITS_MAX;
+    return is_padded && is_hex(word->text);
+}
+
+/* ---- Fields behind a frame. ---- */
+
+/* Recognises "FROM/TO/P/-/-/1": a branch, its prediction, and whether it began or aborted a transaction. */
+static bool is_branch(struct text word) {
+    for (size_t i = 1; i + 6 < word.bytes_count; i++) {
+        const char *part = word.bytes + i;
+        if (part[0] != '/' || !memchr("PMN-", part[1], 4)) continue;
+        if (part[2] == 'N') part++;
+        if (part[2] == '/' && part[4] == '/' && memchr("X-", part[3], 2) && memchr("A-", part[5], 2)) return true;
+    }
+    return false;
+}
+
+/* Recognises "SP:0x7fff30d09168". */
+static bool is_register(struct text word) {
+    enum { NAME_BYTES_MAX = 8 };
+    size_t colon = text_find(word, ':');
+    return colon > 0 && colon <= NAME_BYTES_MAX && text_starts_with(text_from(word, colon), TEXT(":0x"));
+}
+
+/* Recognises "4K", "1G" or "N/A". */
+static bool is_page_size(struct text word) {
+    if (text_equal(word, TEXT("N/A"))) return true;
+    uint64_t number;
+    return cursor_take_number(&word, 10, &number) && word.bytes_count == 1 && memchr("BKMG", word.bytes[0], 4);
+}
+
+static bool are_page_sizes(struct text text) {
+    struct text word = cursor_take_token(&text);
+    if (!word.bytes_count) return false;
+    while (is_page_size(word)) word = cursor_take_token(&text);
+    return !word.bytes_count;
+}
+
+/* Returns the kind of field that begins with the word; SCRIPT_FIELD_NONE if it is none of those that are behind a
+ * frame.
+ */
+static enum script_field field_of(const struct word *word) {
+    static const struct {
+        struct text start;
+        enum script_field field;
+    } labels[] = {
+        {TEXT("=>"), SCRIPT_FIELD_TARGET},         {TEXT("ABI:"), SCRIPT_FIELD_REGISTERS},
+        {TEXT("insn:"), SCRIPT_FIELD_INSTRUCTION}, {TEXT("ilen:"), SCRIPT_FIELD_INSTRUCTION},
+        {TEXT("IPC:"), SCRIPT_FIELD_CYCLES},
+    };
+    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++)
+        if (text_starts_with(word->text, labels[i].start)) return labels[i].field;
+    if (is_register(word->text)) return SCRIPT_FIELD_REGISTERS;
+    if (is_branch(word->text)) return SCRIPT_FIELD_BRANCHES;
+    struct text sizes = {word->text.bytes, word->text.bytes_count + word->behind.bytes_count};
+    return are_page_sizes(sizes) ? SCRIPT_FIELD_DATA : SCRIPT_FIELD_NONE;
+}
+
+static bool begins_field(const struct word *word) { return field_of(word) != SCRIPT_FIELD_NONE; }
+
+bool script_fields_are(struct text line) {
+    struct word word, second;
+    if (!take_word(&line, &word, true)) return false;
+    if (begins_field(&word)) return true;
+    return is_number(&word) && (!take_word(&line, &second, false) || begins_field(&second));
+}
+
+uint32_t script_fields_kinds(struct text text) {
+    struct word word;
+    enum script_field kind = SCRIPT_FIELD_OTHER;
+    uint32_t kinds = 0;
+    for (bool is_first = true; take_word(&text, &word, is_first); is_first = false) {
+        enum script_field field = field_of(&word);
+        bool is_target = kind == SCRIPT_FIELD_TARGET; /* whose address, symbol and library follow */
+        if (field != SCRIPT_FIELD_NONE)
+            kind = field;
+        else if (!is_target && (is_number(&word) || word.text.bytes[0] == '|'))
+            kind = SCRIPT_FIELD_DATA;
+        else if (!is_target && word.text.bytes[0] == '/')
+            kind = SCRIPT_FIELD_OTHER;
+        kinds |= UINT32_C(1) << kind;
+    }
+    return kinds;
+}
+
+struct text script_fields_cut(struct text text) {
+    struct text left = text;
+    struct word word;
+    for (bool is_first = true; take_word(&left, &word, is_first); is_first = false)
+        if (!is_first && (begins_field(&word) || is_number(&word)))
+            return text_trim_end(text_slice(text, 0, (size_t)(word.text.bytes - text.bytes)));
+    return text;
+}
+
+/* ---- The frame. ---- */
+
+/* Returns the length of the group in parentheses at the start of the text if a blank or the end follows it, otherwise
+ * 0. */
+static size_t group_bytes(struct text text) {
+    size_t depth = 0;
+    if (!text.bytes_count || text.bytes[0] != '(') return 0;
+    for (size_t i = 0; i < text.bytes_count; i++) {
+        depth += text.bytes[i] == '(';
+        if (text.bytes[i] != ')' || --depth > 0) continue;
+        return i + 1 == text.bytes_count || text_is_blank_byte(text.bytes[i + 1]) ? i + 1 : 0;
+    }
+    return 0;
+}
+
+/* Returns whether more template arguments open than close. A group among them is a type: "run<int (int) const>". */
+static bool is_in_arguments(struct text text) {
+    size_t open_count = 0, close_count = 0;
+    for (size_t i = 0; i < text.bytes_count; i++) {
+        open_count += text.bytes[i] == '<';
+        close_count += text.bytes[i] == '>';
+    }
+    return open_count > close_count;
+}
+
+/* Returns the frame at the start of the text: it ends with its library. If no library is printed, it ends where another
+ * field begins. */
+static struct text frame_at_start(struct text text) {
+    struct text left = text;
+    struct word word;
+    for (bool is_first = true; take_word(&left, &word, is_first); is_first = false) {
+        size_t start = (size_t)(word.text.bytes - text.bytes);
+        size_t bytes_count = group_bytes(text_from(text, start));
+        if (bytes_count && !is_in_arguments(text_slice(text, 0, start)))
+            return text_slice(text, 0, start + bytes_count);
+    }
+    return script_fields_cut(text);
+}
+
+/* Recognises an address in text whose padding is lost: it follows another number, and a symbol follows it. */
+static bool is_unpadded_address(const struct word *word) {
+    enum { DIGITS_MIN = 4 };
+    struct word next;
+    struct text left = word->behind;
+    if (word->text.bytes_count < DIGITS_MIN || !is_hex(word->text) || !take_word(&left, &next, false)) return false;
+    return next.text.bytes[0] != '(' && !is_number(&next) && !begins_field(&next);
+}
+
+enum numbers { NUMBERS_ALONE, NUMBERS_OF_FRAME, NUMBERS_OF_DATA };
+
+/* Takes the other numbers of a run that begins with *word. The last one is the address, and is *word then, if a symbol
+ * or a library follows it. If nothing does, perf has printed the address in 17 columns, and other numbers in 16;
+ * without such columns *word stays. A data source follows its number. */
+static enum numbers take_numbers(struct text *left, struct word *word) {
+    enum { ADDRESS_COLUMNS = 17 };
+    struct word last = *word, next;
+    struct text after = *left;
+    bool has_address = false, is_start = word->gap_bytes == SIZE_MAX;
+    while (take_word(&after, &next, false) && (is_number(&next) || (is_start && is_unpadded_address(&next)))) {
+        if (!has_address && next.gap_bytes + next.text.bytes_count == ADDRESS_COLUMNS) {
+            has_address = true;
+            *word = next;
+        }
+        last = next;
+        *left = after;
+    }
+    if (!next.text.bytes_count || begins_field(&next)) return NUMBERS_ALONE;
+    if (next.text.bytes[0] == '|') return NUMBERS_OF_DATA;
+    *word = last;
+    return NUMBERS_OF_FRAME;
+}
+
+/* The address of data can have a symbol and a library, too. So the last frame counts if only numbers, a data source and
+ * a control group are between the two. */
+struct text script_fields_frame(struct text rest) {
+    struct text frame = {0}, left = rest;
+    struct word word;
+    bool has_symbol = false;
+    for (bool is_first = true; take_word(&left, &word, is_first) && !begins_field(&word); is_first = false) {
+        bool is_address = is_number(&word);
+        if (has_symbol && !is_address && word.text.bytes[0] != '/') break;
+        if (!is_address) continue;
+        enum numbers numbers = take_numbers(&left, &word);
+        struct text start = text_from(rest, (size_t)(word.text.bytes - rest.bytes));
+        has_symbol = numbers == NUMBERS_OF_FRAME;
+        if (numbers == NUMBERS_ALONE && !frame.bytes_count) frame = word.text;
+        if (!has_symbol) continue;
+        frame = frame_at_start(start);
+        left = text_from(start, frame.bytes_count);
+    }
+    return frame;
+}
+
+/* ---- Tracepoints. ---- */
+
+bool script_fields_are_payload(struct text event, bool has_period, struct text rest) {
+    struct text left = rest, first = cursor_take_token(&left);
+    if (is_hex(first) && script_frame_line_is_bare(script_fields_frame(rest))) return false;
+    if (perf_role_is_tracepoint(event)) return rest.bytes_count || !has_period;
+    /* An old kernel's: "kfree: call_site=ffffffff81092295 ptr=(nil)". */
+    bool is_bare_name =
+        event.bytes_count && text_find(event, ':') == event.bytes_count && text_find(event, '/') == event.bytes_count;
+    return is_bare_name && !has_period && text_find(rest, '=') < rest.bytes_count && !is_hex(first) &&
+           first.bytes[0] != '/' && !text_equal(first, TEXT("=>"));
+}
