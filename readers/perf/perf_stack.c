@@ -216,8 +216,8 @@ static frame_id make_frame(struct perf_stack *stack, const struct perf_stack_lin
     return profile_frame(stack->profile, &frame);
 }
 
-/* True if the frame depends on its line alone, so that it can be stored in the symbol. Without any mapping, the
- * process does not matter. */
+/* True if the frame depends on its line, the kernel's mappings and build ids alone, so that it can be stored in the
+ * symbol. Without any mapping, the process does not matter. */
 static bool is_context_free(const struct perf_stack *stack, const struct perf_stack_line *line, uint32_t flags) {
     return !line->line && source_is_none(line->file) && (!(flags & PERF_SYMBOL_IS_ABSOLUTE) || !stack->maps.count);
 }
@@ -228,6 +228,10 @@ static frame_id physical_frame(struct perf_stack *stack, int64_t pid, const stru
                                bool is_caller) {
     struct perf_symbol_memo *memo = perf_symbols_memo(&stack->symbols, line->symbol);
     frame_id *known = is_caller ? &memo->caller : &memo->exact;
+    if (memo->change_count != stack->change_count) {
+        memo->exact = memo->caller = frame_none();
+        memo->change_count = stack->change_count;
+    }
     bool is_context_free_frame = is_context_free(stack, line, memo->flags);
     if (is_context_free_frame && !frame_is_none(*known)) return *known;
     const struct perf_symbol *symbol = perf_symbols_at(&stack->symbols, line->symbol);
@@ -319,17 +323,19 @@ static uint32_t make_frames(struct perf_stack *stack, int64_t pid, const frame_i
 
 /* ---- The code of a recording. ---- */
 
-static void use_mapping(struct code_maps *maps, const struct perf_record *record) {
+static void use_mapping(struct perf_stack *stack, const struct perf_record *record) {
+    struct code_maps *maps = &stack->maps;
     const struct code_map_record mapping = perf_record_mapping(record);
     if (mapping.build_id.bytes_count) code_maps_set_build_id(maps, mapping.path, mapping.build_id);
     code_maps_add(maps, &mapping, 1);
+    stack->change_count = code_maps_process_at(maps, KERNEL_SPACE)->epoch + (uint32_t)maps->listed_ids.count;
 }
 
 static void use(void *context, const struct perf_record *record) {
     struct perf_stack *stack = context;
     if (record->type == PERF_LINE) learn_line(stack, &record->line);
     /* The mappings of a guest are not used, so its addresses stay absolute: its pids are not the host's. */
-    if (record->type == PERF_MAPPING && !record->machine) use_mapping(&stack->maps, record);
+    if (record->type == PERF_MAPPING && !record->machine) use_mapping(stack, record);
 }
 
 static stack_id add_stack(void *context, const struct perf_record *record, int64_t pid) {

@@ -26,6 +26,7 @@ struct perf_stack {
     frame_id *frames; /* root first */
     uint32_t frames_capacity;
     struct stack_path path; /* of the last stack */
+    uint32_t change_count;  /* mappings of the kernel, and files with a build id, so far */
 };
 
 /* Initializes the stack, and makes it the recording's code. */

@@ -8,9 +8,10 @@
 /* The part of a symbol that nearly every frame line needs. struct perf_symbol has the rest, under the same row number.
  */
 struct perf_symbol_memo {
-    frame_id exact;  /* frame for an exact address, if it depends on nothing else; none until first used */
-    frame_id caller; /* frame for a return address, if it depends on nothing else; none until first used */
-    uint32_t flags;  /* enum perf_symbol_flags */
+    frame_id exact;        /* frame for an exact address, if it depends on nothing else; none until first used */
+    frame_id caller;       /* frame for a return address, if it depends on nothing else; none until first used */
+    uint32_t flags;        /* enum perf_symbol_flags */
+    uint32_t change_count; /* of the mappings when the frames were made: perf_stack.change_count */
 };
 
 struct perf_symbol {
