@@ -34,6 +34,9 @@ enum perf_record_type {
     PERF_RECORD_TYPE_COUNT
 };
 
+/* A later time, 73 years after the clock's start, is damage. So sums and differences of a few times cannot overflow. */
+static const int64_t PERF_TIME_MAX_NS = INT64_MAX / 4;
+
 /* A frame of a stack, as a line of text describes it. */
 struct perf_frame_line {
     uint64_t address;

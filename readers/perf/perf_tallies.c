@@ -16,6 +16,8 @@ static const struct ledger_cause causes[TALLY_COUNT] = {
     [TALLY_MALFORMED] = {LEDGER_LINES, LEDGER_LOST, TEXT("line that is no event, frame or record")},
     [TALLY_CUT_LINE] = {LEDGER_VALUES, LEDGER_LOST, TEXT("end of a line longer than 4 MiB")},
     [TALLY_DAMAGED_RECORD] = {LEDGER_RECORDS, LEDGER_LOST, TEXT("damaged record")},
+    [TALLY_SKIPPED_BYTES] = {LEDGER_VALUES, LEDGER_LOST,
+                             TEXT("byte between a damaged record and the next whole round")},
     [TALLY_CUT_OFF] = {LEDGER_RECORDS, LEDGER_LOST, TEXT("record after which the recording is cut off")},
     [TALLY_BAD_SAMPLE] = {LEDGER_SAMPLES, LEDGER_LOST, TEXT("damaged sample")},
     [TALLY_UNKNOWN_EVENT] = {LEDGER_SAMPLES, LEDGER_LOST,

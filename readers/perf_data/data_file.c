@@ -167,6 +167,7 @@ static void read_file(struct data_parser *parser, struct input *input) {
     bool has_features = is_finished && read_features_ahead(parser, input, header + FEATURE_BITS_AT, end);
     input_consume(input, (size_t)records.offset);
     read_records(parser, input, end);
+    if (is_finished) data_skip(input, end - input_offset(input)); /* records behind damage */
     if (is_finished && input_offset(input) < end) data_tally(parser, TALLY_CUT_OFF, 1, input_offset(input));
     if (is_finished && !has_features && input_offset(input) == end)
         read_features(parser, input, header + FEATURE_BITS_AT);

@@ -18,13 +18,6 @@ enum record_flag {
  * malformed. */
 typedef bool record_user(struct data_parser *parser, const struct data_record *record, struct perf_record *out);
 
-/* Limits times to 73 years, so that sums and differences of a few of them cannot overflow. */
-static int64_t trace_time(uint64_t time_ns) {
-    static const int64_t TIME_MAX_NS = INT64_MAX / 4;
-    if (!time_ns) return TIME_NONE;
-    return time_ns <= (uint64_t)TIME_MAX_NS ? (int64_t)time_ns : TIME_MAX_NS;
-}
-
 static void emit(struct data_parser *parser, struct perf_record *out, enum perf_record_type type) {
     out->type = type;
     perf_emit(parser->sink, out);
@@ -388,7 +381,8 @@ static void count_record(struct data_parser *parser, const struct data_record *r
 
 void data_records_use(void *context, const struct data_record *record, uint64_t time_ns) {
     struct data_parser *parser = context;
-    struct perf_record out = {.time_ns = trace_time(time_ns), .position = data_position(record->offset)};
+    struct perf_record out = {.time_ns = time_ns ? (int64_t)time_ns : TIME_NONE,
+                              .position = data_position(record->offset)};
     record_user *use = record->type < RECORD_TABLE_COUNT ? record_table[record->type].use : NULL;
     if (use && !use(parser, record, &out))
         data_tally(parser, TALLY_DAMAGED_RECORD, 1, record->offset);
@@ -401,7 +395,13 @@ uint64_t data_records_take(struct data_parser *parser, const struct data_record 
     const struct data_attr *attr = NULL;
     if (record->type < RECORD_USER_FIRST)
         attr = data_attrs_of_record(&parser->attrs, record->bytes, record->type == RECORD_SAMPLE);
-    if (attr && data_record_time(record, attr, &time_ns) && time_ns)
+    bool has_time = attr && data_record_time(record, attr, &time_ns) && time_ns;
+    if (has_time && time_ns > (uint64_t)PERF_TIME_MAX_NS) {
+        bool is_sample = record->type == RECORD_SAMPLE;
+        data_tally(parser, is_sample ? TALLY_BAD_SAMPLE : TALLY_DAMAGED_RECORD, 1, record->offset);
+        return 0;
+    }
+    if (has_time)
         data_order_add(&parser->order, record, time_ns);
     else
         data_records_use(parser, record, time_ns);

@@ -102,7 +102,46 @@ static void unpack(struct data_stream *stream, const struct data_record *record)
     data_tally(stream->parser, TALLY_BAD_COMPRESSION, 1, record->offset);
 }
 
-/* Reads the next record and what belongs to it. Returns false at the end and at a damaged record. */
+/* Returns whether the sizes of the records in the bytes add up. The last one may be cut off if the bytes are not all
+ * that there are. */
+static bool add_up(struct text bytes, bool is_all) {
+    struct data_record record;
+    while (bytes.bytes_count) {
+        if (bytes.bytes_count < RECORD_HEAD_BYTES || size_of_record(bytes) > bytes.bytes_count) return !is_all;
+        if (!read_head(bytes, 0, &record)) return false;
+        uint64_t after_bytes = bytes_after(&record);
+        bytes = text_from(bytes, record.bytes.bytes_count);
+        if (after_bytes > bytes.bytes_count) return !is_all;
+        bytes = text_from(bytes, (size_t)after_bytes);
+    }
+    return true;
+}
+
+/* Skips a damaged record, and all up to the end of a round from which on the records add up. Returns false if it finds
+ * none. What it searches is bounded, and so is how often it follows records to their end. */
+static bool resume(struct data_stream *stream) {
+    enum { SEARCH_BYTES_MAX = 64 * 1024 * 1024, TRIES_MAX = 16 };
+    static const char round_end[RECORD_HEAD_BYTES] = {RECORD_FINISHED_ROUND, 0, 0, 0, 0, 0, RECORD_HEAD_BYTES, 0};
+    uint64_t left_bytes = stream->end - input_offset(stream->input);
+    bool is_all = left_bytes <= SEARCH_BYTES_MAX;
+    size_t wanted_bytes = is_all ? (size_t)left_bytes : SEARCH_BYTES_MAX;
+    struct text bytes = text_slice(input_peek(stream->input, wanted_bytes), 0, wanted_bytes);
+    struct text left = text_from(bytes, 1);
+    for (int i = 0; i < TRIES_MAX; i++) {
+        const char *found = memmem(left.bytes, left.bytes_count, round_end, sizeof round_end);
+        if (!found) return false;
+        size_t skipped_bytes = (size_t)(found - bytes.bytes);
+        left = text_from(bytes, skipped_bytes + 1);
+        if (!add_up(text_from(bytes, skipped_bytes), is_all)) continue;
+        data_tally(stream->parser, TALLY_SKIPPED_BYTES, skipped_bytes, stream->start + input_offset(stream->input));
+        input_consume(stream->input, skipped_bytes);
+        return true;
+    }
+    return false;
+}
+
+/* Reads the next record and what belongs to it. Skips damaged records. Returns false at the end, and if all that
+ * follows is damaged. */
 static bool read_record(struct data_stream *stream) {
     struct input *input = stream->input;
     if (input_offset(input) >= stream->end) return false;
@@ -112,10 +151,11 @@ static bool read_record(struct data_stream *stream) {
     size_t size_bytes = bytes.bytes_count < RECORD_HEAD_BYTES ? 0 : size_of_record(bytes);
     if (bytes.bytes_count < size_bytes) bytes = input_peek(input, size_bytes);
     struct data_record record;
+    bool is_inside = size_bytes <= stream->end - input_offset(input);
     bool is_whole = bytes.bytes_count >= size_bytes && bytes.bytes_count >= RECORD_HEAD_BYTES;
-    if (!is_whole || !read_head(bytes, offset, &record)) {
-        data_tally(stream->parser, is_whole ? TALLY_DAMAGED_RECORD : TALLY_CUT_OFF, 1, offset);
-        return false;
+    if (!is_whole || !is_inside || !read_head(bytes, offset, &record)) {
+        data_tally(stream->parser, is_whole || !is_inside ? TALLY_DAMAGED_RECORD : TALLY_CUT_OFF, 1, offset);
+        return resume(stream);
     }
     record.is_lasting = is_lasting(stream, record.bytes);
     uint64_t after_bytes = bytes_after(&record);

@@ -135,9 +135,10 @@ static bool parse_time_before(struct text line, size_t colon, size_t *start, int
     for (size_t i = first; i < point; i++) seconds = seconds * 10 + (line.bytes[i] - '0');
     for (size_t i = 0; i < NS_DIGITS; i++)
         fraction = fraction * 10 + (i < fraction_digits ? line.bytes[point + 1 + i] - '0' : 0);
+    static const int64_t NS_PER_SECOND = 1000000000;
     *start = first;
-    return !__builtin_mul_overflow(seconds, 1000000000, &seconds) &&
-           !__builtin_add_overflow(seconds, fraction, time_ns);
+    *time_ns = seconds * NS_PER_SECOND + fraction; /* cannot overflow if the seconds are few enough */
+    return seconds < PERF_TIME_MAX_NS / NS_PER_SECOND;
 }
 
 /* Ids and time are expected within this many bytes of a line, which bounds the search for them. The fields before them,

@@ -201,10 +201,11 @@ static enum numbers take_numbers(struct text *left, struct word *word) {
 struct text script_fields_frame(struct text rest) {
     struct text frame = {0}, left = rest;
     struct word word;
-    bool has_symbol = false;
+    bool has_symbol = false, is_behind_path = false;
     for (bool is_first = true; take_word(&left, &word, is_first) && !begins_field(&word); is_first = false) {
-        bool is_address = is_number(&word);
-        if (has_symbol && !is_address && word.text.bytes[0] != '/') break;
+        bool is_address = is_number(&word) || (is_behind_path && is_hex(word.text));
+        is_behind_path = word.text.bytes[0] == '/';
+        if (has_symbol && !is_address && !is_behind_path) break;
         if (!is_address) continue;
         enum numbers numbers = take_numbers(&left, &word);
         struct text start = text_from(rest, (size_t)(word.text.bytes - rest.bytes));

@@ -77,6 +77,9 @@ PERF_MAP = compile_ascii(r"(?:.*/)?perf-\d+\.map$")
 MODIFIERS = compile_ascii(r"[ukhGHpPSDIWebRX]+$")
 
 
+SECONDS_END = (2**63 - 1) // 4 // 10**9  # times from here on are damage
+
+
 class Nowhere(str):
     """A caller of user code that has neither a symbol nor a library."""
 
@@ -184,6 +187,8 @@ class Reader:
         if line.startswith("\t"):
             return None
         head = TIMED.match(line)
+        if head and int(head["time"].split(".")[0]) >= SECONDS_END:
+            return None
         if head or self.timed:
             return head
         return UNTIMED.match(line)

@@ -171,7 +171,7 @@ static void test_times(void **state) {
         {"1.234567891", 1234567891},
         {"0.000000001", 1},
         {"00012.5", 12500000000},
-        {"9223372036.854775807", INT64_MAX},
+        {"2305843008.999999999", 2305843008999999999},
     };
     for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
         char line[80];
@@ -298,6 +298,7 @@ static void test_what_is_no_event_line(void **state) {
         "a 1/2/3 1.0: cycles:",
         "a 123456789012 1.0: cycles:", /* no tid has twelve digits */
         "a 1 1.1234567890: ",          /* ten digits of a second */
+        "a 1 2305843009.000000000: ",  /* 73 years */
         "a 1 9223372036.854775808: ",  /* more nanoseconds than fit */
         "a 1 12345678901.0: ",
         "a 1 1.: ",
