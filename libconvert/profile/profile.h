@@ -92,6 +92,7 @@ struct profile_meta {
     int64_t interval_ns;     /* time between samples; 0: profile_finish estimates it */
     bool has_stacks;         /* stacks were walked: samples may have more than one frame */
     bool has_file_offsets;   /* addresses of frames are offsets in their files: see profile_symbolize */
+    bool lacks_symbols;      /* nobody has looked for the symbols of addresses yet, so none was searched in vain */
     bool has_times;          /* false: times were made up from the order of the samples */
     bool has_every_state;    /* threads were sampled in every state, also while they waited */
     bool is_clock_monotonic; /* the trace's clock is CLOCK_MONOTONIC, so the profile gives its start on that clock */

@@ -272,7 +272,7 @@ static struct claims claims_of(const struct reading *reading, size_t first, size
             claims.is_wrong_name |= !is_same;
         } else {
             struct text name = strings_text(&profile->strings, profile_func_at(profile, frame->func)->name);
-            claims.is_nameless |= !text_starts_with(name, TEXT("0x"));
+            claims.is_nameless |= !profile->meta.lacks_symbols && !text_starts_with(name, TEXT("0x"));
         }
     }
     return claims;

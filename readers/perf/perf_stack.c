@@ -88,6 +88,9 @@ static uint32_t learn_source(struct perf_stack *stack, const struct perf_source_
 
 /* Lines come in the order of their numbers. */
 static void learn_line(struct perf_stack *stack, const struct perf_line *line) {
+    const struct perf_frame_line *frame = &line->frame;
+    stack->has_symbols |=
+        !line->is_source && (frame->symbol.bytes_count || (frame->is_unknown && frame->library.bytes_count));
     if (stack->meaning_count == stack->meaning_capacity) {
         uint32_t capacity = stack->meaning_capacity ? stack->meaning_capacity * 2 : 1024;
         uint32_t *meanings = memory_resize(stack->profile->failure, stack->meanings, capacity * sizeof *meanings);
@@ -352,6 +355,8 @@ static stack_id *finish(void *context) {
     struct perf_stack *stack = context;
     /* Without -F dso, all libraries are the unknown one. */
     stack->recording->has_libraries = stack->symbols.libraries.rows.count > 1;
+    /* Without -F sym, perf has looked for none. */
+    stack->profile->meta.lacks_symbols = !stack->has_symbols;
     perf_stack_fini(stack);
     return NULL;
 }

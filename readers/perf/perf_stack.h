@@ -27,6 +27,7 @@ struct perf_stack {
     uint32_t frames_capacity;
     struct stack_path path; /* of the last stack */
     uint32_t change_count;  /* mappings of the kernel, and files with a build id, so far */
+    bool has_symbols;       /* perf has printed symbols, or that it found none */
 };
 
 /* Initializes the stack, and makes it the recording's code. */
