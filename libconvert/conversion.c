@@ -182,10 +182,14 @@ static void read_inputs(struct conversion *conversion) {
 
 /* ---- Finishing the profile. ---- */
 
-/* Returns whether the process has a pid and a name of its own: threads without names are called "thread 12". */
+/* Returns whether the process has a pid and a name of its own: threads without names are called "thread 12", and
+ * processes without main threads "process 12". */
 static bool is_program(const struct process *process) {
-    static const struct text nameless = TEXT("thread ");
+    static const struct text nameless = TEXT("thread "), mainless = TEXT("process ");
     if (process->pid <= 0 || !process->name.bytes_count) return false;
+    if (text_starts_with(process->name, mainless) &&
+        text_equal(text_from(process->name, mainless.bytes_count), process->pid_text))
+        return false;
     return !text_starts_with(process->name, nameless) ||
            !cursor_is_digit(process->name.bytes[process->name.bytes_count - 1]);
 }

@@ -65,12 +65,14 @@ static void name_threads(struct profile *profile) {
         if (thread->generation) thread->tid_text = id_text(profile, thread->tid, thread->generation);
         if (!thread->name.bytes_count) thread->name = profile_text_format(profile, "thread %" PRId64, thread->tid);
     }
-    for (size_t i = 0; i < profile->threads.count; i++) {
-        struct thread *thread = column_at(&profile->threads, i);
-        struct process *process = profile_process_at(profile, thread->process);
+    for (size_t i = 0; i < profile->processes.count; i++) {
+        struct process *process = column_at(&profile->processes, i);
         if (process->name.bytes_count) continue;
-        bool has_main = !thread_is_none(process->main_thread);
-        process->name = has_main ? profile_thread_at(profile, process->main_thread)->name : thread->name;
+        /* Names of other threads tell what they do, not what program the process is. */
+        process->name = thread_is_none(process->main_thread)
+                            ? profile_text_format(profile, "process %.*s", (int)process->pid_text.bytes_count,
+                                                  process->pid_text.bytes)
+                            : profile_thread_at(profile, process->main_thread)->name;
     }
 }
 

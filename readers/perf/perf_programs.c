@@ -10,6 +10,14 @@ void perf_programs_execute(struct perf_tasks *tasks, struct perf_task *task, str
     if (string_is_none(task->first_program)) task->first_program = program;
 }
 
+void perf_programs_rename(struct perf_tasks *tasks, struct perf_task *task, struct text comm, int64_t time_ns) {
+    perf_tasks_rename(tasks, task, comm, time_ns);
+    bool runs_code_of_parent = task->is_forked && string_is_none(task->first_program);
+    if (!runs_code_of_parent || task->pid != perf_tasks_tid(tasks, task)) return;
+    string_id program = strings_intern(&tasks->profile->texts, comm);
+    if (!string_is_none(program)) task->last_program = program;
+}
+
 /* Returns whether the name is that of a file whose code was sampled: "python3" is that of "python3.11" and of
  * "libpython3.11.so.1.0". */
 static bool has_file(struct perf_tasks *tasks, struct text name) {
@@ -84,6 +92,15 @@ static void name_process(struct perf_tasks *tasks, struct perf_task *task) {
     profile_process_at(profile, thread->process)->name = strings_text(&profile->texts, task->last_program);
 }
 
+/* Names a process without a main thread after the task, if that has the name of a file whose code was sampled. */
+static void name_process_after_file(struct perf_tasks *tasks, const struct perf_task *task) {
+    const struct thread *thread = profile_thread_at(tasks->profile, task->thread);
+    struct process *process = profile_process_at(tasks->profile, thread->process);
+    if (task->pid == PID_UNKNOWN || process->name.bytes_count || perf_tasks_has_main(tasks, task)) return;
+    if (thread->name.bytes_count && has_file(tasks, thread->name)) process->name = thread->name;
+}
+
 void perf_programs_name_processes(struct perf_tasks *tasks) {
     for (size_t i = 0; i < tasks->rows.count; i++) name_process(tasks, column_at(&tasks->rows, i));
+    for (size_t i = 0; i < tasks->rows.count; i++) name_process_after_file(tasks, column_at(&tasks->rows, i));
 }

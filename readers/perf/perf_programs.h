@@ -8,6 +8,9 @@
 /* Names the task after the program that it executes now. */
 void perf_programs_execute(struct perf_tasks *tasks, struct perf_task *task, struct text comm, int64_t time_ns);
 
+/* Names the task as it named itself. A process that was forked and has executed nothing is a program of that name. */
+void perf_programs_rename(struct perf_tasks *tasks, struct perf_task *task, struct text comm, int64_t time_ns);
+
 /* Gives the task the name that a sample has. Without records of tasks, the name also shows which program the task
  * executes.
  */

@@ -60,7 +60,7 @@ static void use_comm(struct perf_recording *recording, const struct perf_record 
     if (task && record->is_exec)
         perf_programs_execute(&recording->tasks, task, record->name, time_of(recording, record));
     else if (task)
-        perf_tasks_rename(&recording->tasks, task, record->name, time_of(recording, record));
+        perf_programs_rename(&recording->tasks, task, record->name, time_of(recording, record));
 }
 
 /* The time of the sample, if it has none, is about to be made up. */

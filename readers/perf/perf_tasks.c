@@ -168,6 +168,12 @@ struct perf_task *perf_tasks_find(struct perf_tasks *tasks, uint32_t machine, in
     return task;
 }
 
+bool perf_tasks_has_main(const struct perf_tasks *tasks, const struct perf_task *task) {
+    struct tid_key key = {.id = task->pid, .machine = task->machine};
+    uint32_t row = row_table_find(&tasks->tids, &key);
+    return row < tasks->current.count && *(const uint32_t *)column_at(&tasks->current, row) != ID_NONE;
+}
+
 static const struct marker_field rename_fields[] = {
     {.key = TEXT("from"), .label = TEXT("From"), .format = MARKER_UNIQUE_STRING},
     {.key = TEXT("to"), .label = TEXT("To"), .format = MARKER_UNIQUE_STRING},

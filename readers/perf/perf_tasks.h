@@ -75,6 +75,9 @@ void perf_tasks_fini(struct perf_tasks *tasks);
  * (latched). */
 struct perf_task *perf_tasks_find(struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t tid);
 
+/* Returns whether the recording has the main thread of the task's process. */
+bool perf_tasks_has_main(const struct perf_tasks *tasks, const struct perf_task *task);
+
 /* Names the task from now on. If the name changes after the first sample, a marker is added. */
 void perf_tasks_rename(struct perf_tasks *tasks, struct perf_task *task, struct text comm, int64_t time_ns);
 

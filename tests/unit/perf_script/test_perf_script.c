@@ -589,11 +589,11 @@ static void test_programs_without_records(void **state) {
          COMMAND("./app") "app 7/7 1.0: PERF_RECORD_COMM exec: app:7/7\n" SAMPLE(
              "app", "app") "Main 7/7 1.0: PERF_RECORD_COMM: Main:7/7\n" SAMPLE("Main", "Main"),
          "app", "app", "app (Main)"},
-        {"a record tells of the parent's program",
+        {"a child executes nothing and renames itself",
          "app 7/7 1.0: PERF_RECORD_COMM exec: app:5/5\n"
          "app 5/5 1.0: PERF_RECORD_FORK(7:7):(5:5)\n" SAMPLE("app",
                                                              "app") "Child 7/7 1.0: PERF_RECORD_COMM: Child:7/7\n",
-         "", "app", "app (Child)"},
+         "", "Child", "Child"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_names(cases[i].name, cases[i].input, cases[i].product, cases[i].process, cases[i].title);

@@ -453,12 +453,12 @@ static void a_process_is_named_after_its_main_thread(void **state) {
     assert_text(main_thread->tid_text, "");
 }
 
-static void without_a_main_thread_the_first_thread_names_the_process(void **state) {
+static void without_a_main_thread_the_pid_names_the_process(void **state) {
     process_id id = add_process(7, 0);
     add_thread_with_samples(id, 8, 1)->name = TEXT("worker");
     add_thread_with_samples(id, 9, 1)->name = TEXT("other");
     finish_profile();
-    assert_text(profile_process_at(&profile, id)->name, "worker");
+    assert_text(profile_process_at(&profile, id)->name, "process 7");
     assert_true(thread_is_none(profile_process_at(&profile, id)->main_thread));
 }
 
@@ -500,7 +500,7 @@ static void later_lives_are_numbered(void **state) {
     assert_true(a->is_main);
     assert_true(b->is_main);
     assert_int_equal(profile_process_at(&profile, second)->main_thread.index, 1);
-    assert_text(profile_process_at(&profile, third)->name, "");
+    assert_text(profile_process_at(&profile, third)->name, "process 12.3");
 }
 
 static void the_first_generation_of_a_main_thread_is_the_main_thread(void **state) {
@@ -917,7 +917,7 @@ int main(void) {
         TEST(a_configured_interval_gives_way_to_the_measured_one),
         TEST(few_samples_do_not_contradict_the_configured_interval),
         TEST(a_process_is_named_after_its_main_thread),
-        TEST(without_a_main_thread_the_first_thread_names_the_process),
+        TEST(without_a_main_thread_the_pid_names_the_process),
         TEST(threads_without_a_name_are_called_by_their_tid),
         TEST(what_a_reader_named_stays),
         TEST(later_lives_are_numbered),
