@@ -8,6 +8,7 @@
 #include "console.h"
 #include "libconvert/base/text.h"
 #include "libconvert/file_identity.h"
+#include "libconvert/options_check.h"
 #include "libconvert/report.h"
 #include "output_name.h"
 #include "several_inputs.h"
@@ -140,7 +141,8 @@ static void check_batch(const struct options *options, struct failure *failure) 
 }
 
 static void complete(struct options *options, struct failure *failure) {
-    if (!options->convert.format) options->convert.format = gecko_convert_output_format(0);
+    const struct emitter *emitter = options_check_format(&options->convert, failure);
+    if (emitter) options->convert.format = emitter->name;
     check_sources(options, failure);
     if (options_are_batch(options)) {
         check_batch(options, failure);

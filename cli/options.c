@@ -55,8 +55,8 @@ static const struct option known_options[] = {
              ".profile.json, in the current folder; standard output if INPUT is -)"},
     {OPTION("format", CONVERT, OPTION_NAME, convert.format), .letter = 'f', .choices = gecko_convert_output_format,
      .json_key = "format",
-     .help = "format of the profile (default: processed, which holds more data than\n"
-             "gecko)"},
+     .help = "format of the profile (default: by the end of --output, .folded for\n"
+             "collapsed; otherwise processed, which holds the most data)"},
     {OPTION("from", CONVERT | INFO | VIEW, OPTION_NAME, convert.from), .choices = gecko_convert_input_format,
      .alias = {"native", "recorder"}, .json_key = "from",
      .help = "format of the trace (default: detected from the content)"},
@@ -103,6 +103,12 @@ static const struct option known_options[] = {
      .json_key = "source_max_bytes",
      .help = "embed at most this much, files with the most samples first (default:\n"
              "8M)"},
+    {OPTION("fold-recursion", CONVERT | VIEW, OPTION_FLAG, convert.folds_recursion), .json_key = "fold_recursion",
+     .help = "make one frame of a function that is repeated in a row"},
+    {OPTION("frames", CONVERT, OPTION_TEXT, convert.frames), .value_name = "LIST", .json_key = "frames",
+     .help = "what collapsed stacks tell besides functions, with commas: comm, pid,\n"
+             "tid (the first frame), kernel, jit, inline (suffixes of frames),\n"
+             "addresses (of functions without a name), or none (default: comm)"},
     {OPTION("product", CONVERT | VIEW, OPTION_TEXT, convert.product), .value_name = "NAME", .json_key = "product",
      .help = "name of what was profiled (default: taken from the trace)"},
     {FILTER("time", GECKO_CONVERT_FILTER_TIME), .value_name = "A-B|A-|-B", .json_key = "time",

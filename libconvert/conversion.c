@@ -13,12 +13,14 @@
 #include "libconvert/base/memory.h"
 #include "libconvert/base/processors.h"
 #include "libconvert/merge/merge.h"
+#include "libconvert/profile/fold_recursion.h"
 #include "libconvert/profile/sweep.h"
 #include "options_check.h"
 #include "parallel_loader.h"
 #include "report.h"
 #include "result.h"
 #include "writer/emitter.h"
+#include "writer/frame_parts.h"
 #include "writer/sink.h"
 
 _Static_assert(sizeof((struct gecko_convert_result *)0)->message >= sizeof((struct failure *)0)->message,
@@ -247,6 +249,7 @@ static void embed_sources(struct conversion *conversion) {
 
 static void finish_profile(struct conversion *conversion) {
     if (failure_is_set(&conversion->failure)) return;
+    if (conversion->options->folds_recursion) profile_fold_recursion(&conversion->profile);
     profile_finish(&conversion->profile);
     sweep_profile(&conversion->profile);
     embed_sources(conversion);
@@ -286,8 +289,10 @@ static void emit(struct conversion *conversion) {
     if (conversion->ends->before_writing)
         conversion->ends->before_writing(conversion->ends->visitor_context, &conversion->profile);
     drain_output(conversion);
-    conversion->emitter->emit(&conversion->profile, &conversion->profile.ledger, &conversion->output,
-                              conversion->job_count, progress_part(conversion->progress, FINISH_END, EMIT_END));
+    struct emit_options options = {.thread_count = conversion->job_count};
+    frame_parts_parse(conversion->options->frames, &options.frame_parts);
+    conversion->emitter->emit(&conversion->profile, &conversion->profile.ledger, &conversion->output, &options,
+                              progress_part(conversion->progress, FINISH_END, EMIT_END));
 }
 
 /* Emitting comes first, since the output format may lose something as well. */

@@ -198,7 +198,8 @@ struct gecko_convert_options {
 
     bool is_strict;      /* fail rather than lose anything */
     const char *from;    /* a name from gecko_convert_input_format; NULL: detect the format by content */
-    const char *format;  /* a name from gecko_convert_output_format; NULL: "processed" */
+    const char *format;  /* a name from gecko_convert_output_format; NULL: "collapsed" if output_path ends in ".folded"
+                            or ".folded.gz"; otherwise "processed" */
     const char *product; /* the name of what was profiled; NULL: the name in the trace */
     enum gecko_convert_weight weight;
     enum gecko_convert_root root;
@@ -251,6 +252,13 @@ struct gecko_convert_options {
      * time needs a single input. */
     const struct gecko_convert_filter *filters;
     size_t filter_count;
+    /* Repeated functions in a row are one frame, the innermost of them. */
+    bool folds_recursion;
+
+    /* What collapsed stacks tell besides functions: a comma-separated list of comm, pid, tid (first frame "comm",
+     * "comm-pid" or "comm-pid/tid"), kernel, jit, inline (such frames end in "_[k]", "_[j]" or "_[i]") and addresses
+     * (of functions without a name), or none. Only with format "collapsed". NULL: "comm". */
+    const char *frames;
 };
 
 /* What is counted. */

@@ -12,6 +12,7 @@
 #include "readers/reader.h"
 #include "report.h"
 #include "source_search.h"
+#include "writer/frame_parts.h"
 
 static bool has_name(const char *path) { return path && *path; }
 
@@ -112,6 +113,22 @@ void options_check_filters(const struct gecko_convert_options *options, struct f
     filter_fini(&filter);
 }
 
+const struct emitter *options_check_format(const struct gecko_convert_options *options, struct failure *failure) {
+    struct text path = options->output_path ? text_of(options->output_path) : TEXT("");
+    const struct emitter *emitter = options->format ? emitter_by_name(options->format) : emitter_by_path(path);
+    unsigned parts;
+    if (!emitter)
+        failure_set(failure, FAILURE_USAGE, "no output format is named '%s'", options->format);
+    else if (options->frames && !emitter->has_frame_parts)
+        failure_set(failure, FAILURE_USAGE,
+                    "frames is for collapsed stacks: the format must be collapsed, or the output's name end in %s",
+                    emitter_collapsed.suffix);
+    if (!frame_parts_parse(options->frames, &parts))
+        failure_set(failure, FAILURE_USAGE, "frames is '%s', which is not a comma-separated list of " FRAME_PARTS_NAMES,
+                    options->frames);
+    return emitter;
+}
+
 const struct emitter *options_check(const struct gecko_convert_options *options, bool has_output,
                                     struct failure *failure) {
     if (has_name(options->input_path) + !!options->input_data + !!options->read != 1)
@@ -124,7 +141,5 @@ const struct emitter *options_check(const struct gecko_convert_options *options,
     options_check_folders(options, failure);
     options_check_filters(options, failure);
     if (!has_output) return NULL;
-    const struct emitter *emitter = emitter_by_name(options->format);
-    if (!emitter) failure_set(failure, FAILURE_USAGE, "no output format is named '%s'", options->format);
-    return emitter;
+    return options_check_format(options, failure);
 }

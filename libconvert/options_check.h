@@ -19,6 +19,10 @@ static inline const char *options_input_path(const struct gecko_convert_options 
 const struct emitter *options_check(const struct gecko_convert_options *options, bool has_output,
                                     struct failure *failure);
 
+/* Returns the emitter of the output's format; NULL if there is none (latched as FAILURE_USAGE). Latches the same if
+ * what frames tell is not a list that the format obeys. */
+const struct emitter *options_check_format(const struct gecko_convert_options *options, struct failure *failure);
+
 /* Latches FAILURE_USAGE if one of the folders in which files are searched is none. */
 void options_check_folders(const struct gecko_convert_options *options, struct failure *failure);
 

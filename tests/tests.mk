@@ -233,12 +233,16 @@ threads-check: $(threaded_unit_tests:%=run-%)
 
 # ---- Checks of the sources. ----
 
-.PHONY: include-test version-test contributing-test lint
+.PHONY: include-test inferno-test version-test contributing-test lint
 include-test:
 	tests/support/check_includes.sh
 
 version-test:
 	tests/support/check_version.sh
+
+# Not part of `make test`: needs inferno-collapse-perf, which Debian does not have.
+inferno-test: $(BUILD)/gecko-convert
+	GECKO_CONVERT=$< tests/support/compare_inferno.py
 
 contributing-test: $(BUILD)/tests/converter.a
 	tests/support/check_contributing.sh $(BUILD) \

@@ -6,24 +6,31 @@
 #include "libconvert/base/progress.h"
 #include "libconvert/profile/profile.h"
 
+struct emit_options {
+    unsigned thread_count; /* at most this many threads write, including the calling one; at least 1 */
+    unsigned frame_parts;  /* enum frame_part; for emitters that have them */
+};
+
 struct emitter {
     const char *name;       /* value of --format */
     const char *title;      /* used in the summary, for instance "processed v70" */
     const char *suffix;     /* of the names of files, for instance ".profile.json" */
     const char *media_type; /* of the document, for instance "application/json" */
+    bool has_frame_parts;   /* the format obeys --frames */
 
     /* Appends the whole document to `out`. The profile must be finished. Values that the format cannot represent are
      * entered in the ledger (LEDGER_VALUES). The ledger is the profile's own; it is a separate parameter because
-     * everything else in the profile is read-only. At most thread_count threads write, including the calling one; the
-     * document does not depend on their number. Failures are latched in profile->failure. */
-    void (*emit)(const struct profile *profile, struct ledger *ledger, struct chunk_list *out, unsigned thread_count,
-                 struct progress progress);
+     * everything else in the profile is read-only. The document does not depend on the number of threads. Failures are
+     * latched in profile->failure. */
+    void (*emit)(const struct profile *profile, struct ledger *ledger, struct chunk_list *out,
+                 const struct emit_options *options, struct progress progress);
 };
 
 /* All emitters: EMITTER(gecko) stands for `emitter_gecko`. */
 #define EMITTERS(EMITTER) \
     EMITTER(processed)    \
-    EMITTER(gecko)
+    EMITTER(gecko)        \
+    EMITTER(collapsed)
 
 #define DECLARE_EMITTER(name) extern const struct emitter emitter_##name;
 EMITTERS(DECLARE_EMITTER)
@@ -33,5 +40,8 @@ extern const struct emitter *const emitters[];
 
 /* Returns the emitter of that name, or NULL if there is none. The first emitter is the default, named NULL. */
 const struct emitter *emitter_by_name(const char *name);
+
+/* Returns the first emitter whose suffix the path has, perhaps before ".gz"; the default one if there is none. */
+const struct emitter *emitter_by_path(struct text path);
 
 #endif

@@ -19,15 +19,19 @@ static stack_id *make_stacks(struct profile *profile, stack_rebuild_frame *rebui
     return new_ids;
 }
 
-static void renumber(stack_id *stack, const stack_id *new_ids) {
-    if (!stack_is_none(*stack)) *stack = new_ids[stack->index];
+/* Returns whether it changes. */
+static bool renumber(stack_id *stack, const stack_id *new_ids) {
+    stack_id old = *stack;
+    if (!stack_is_none(old)) *stack = new_ids[old.index];
+    return !stack_is_same(old, *stack);
 }
 
-void profile_renumber_stacks(struct profile *profile, const stack_id *new_ids) {
+uint64_t profile_renumber_stacks(struct profile *profile, const stack_id *new_ids) {
+    uint64_t changed_count = 0;
     for (size_t i = 0; i < profile->threads.count; i++) {
         struct thread *thread = column_at(&profile->threads, i);
         for (uint32_t j = 0; j < samples_count(&thread->samples); j++)
-            renumber(&samples_at(&thread->samples, j)->stack, new_ids);
+            changed_count += renumber(&samples_at(&thread->samples, j)->stack, new_ids);
         for (size_t j = 0; j < thread->markers.count; j++) {
             struct marker *marker = column_at(&thread->markers, j);
             renumber(&marker->stack, new_ids);
@@ -37,6 +41,7 @@ void profile_renumber_stacks(struct profile *profile, const stack_id *new_ids) {
             renumber(&allocation->stack, new_ids);
         }
     }
+    return changed_count;
 }
 
 void profile_rebuild_stacks(struct profile *profile, stack_rebuild_frame *rebuild, void *context) {

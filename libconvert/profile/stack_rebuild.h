@@ -11,7 +11,8 @@ typedef stack_id stack_rebuild_frame(void *context, stack_id prefix, frame_id fr
  * of stacks become invalid. Running out of memory is latched in the profile's failure. */
 void profile_rebuild_stacks(struct profile *profile, stack_rebuild_frame *rebuild, void *context);
 
-/* Replaces the stacks of samples, markers and allocations by new_ids[their number]. */
-void profile_renumber_stacks(struct profile *profile, const stack_id *new_ids);
+/* Replaces the stacks of samples, markers and allocations by new_ids[their number]. Returns how many samples have
+ * another number then. */
+uint64_t profile_renumber_stacks(struct profile *profile, const stack_id *new_ids);
 
 #endif

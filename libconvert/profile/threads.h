@@ -81,6 +81,7 @@ struct thread {
     int64_t tid;
     int64_t outer_tid;    /* the tid in the namespace of the process's outer_pid; 0: unknown */
     uint32_t generation;  /* 0 for the first thread of the process with this tid, 1 for the next one, and so on */
+    bool is_made_up;      /* the trace has no threads: the reader has put all samples into this one */
     bool is_main;         /* its tid is the pid; set by profile_finish */
     struct text tid_text; /* "123.2" for the second thread with the tid; empty: the number; set by profile_finish */
     struct text name;

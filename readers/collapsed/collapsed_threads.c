@@ -76,7 +76,9 @@ static thread_id find_thread(struct collapsed_threads *threads, const struct col
 
 /* The thread gets the tid of its process, which makes it the main thread. */
 void collapsed_threads_add_whole(struct collapsed_threads *threads) {
-    find_thread(threads, &(struct collapsed_thread){.name = TEXT("all stacks"), .parent_pid = PID_UNKNOWN}, false);
+    static const struct collapsed_thread parts = {.name = TEXT("all stacks"), .parent_pid = PID_UNKNOWN};
+    thread_id whole = find_thread(threads, &parts, false);
+    if (!thread_is_none(whole)) profile_thread_at(threads->profile, whole)->is_made_up = true;
 }
 
 static thread_id find_others(struct collapsed_threads *threads) {

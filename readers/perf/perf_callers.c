@@ -48,26 +48,11 @@ static stack_id *leave_out(struct profile *profile) {
     return new_ids;
 }
 
-static uint64_t count_changed_samples(const struct profile *profile, const stack_id *new_ids) {
-    uint64_t count = 0;
-    for (size_t i = 0; i < profile->threads.count; i++) {
-        const struct samples *samples = &((const struct thread *)column_at(&profile->threads, i))->samples;
-        for (uint32_t j = 0; j < samples_count(samples); j++) {
-            stack_id stack = samples_at(samples, j)->stack;
-            count += !stack_is_none(stack) && !stack_is_same(new_ids[stack.index], stack);
-        }
-    }
-    return count;
-}
-
 void perf_callers_drop(struct profile *profile) {
     if (failure_is_set(profile->failure) || !has_unknown(profile)) return;
     stack_id *new_ids = leave_out(profile);
-    uint64_t count = failure_is_set(profile->failure) ? 0 : count_changed_samples(profile, new_ids);
-    if (count) {
-        ledger_enter(&profile->ledger, LEDGER_SAMPLES, LEDGER_NOTED,
-                     TEXT("sample whose outermost callers are no code: left out"), count, NULL);
-        profile_renumber_stacks(profile, new_ids);
-    }
+    uint64_t count = failure_is_set(profile->failure) ? 0 : profile_renumber_stacks(profile, new_ids);
+    ledger_enter(&profile->ledger, LEDGER_SAMPLES, LEDGER_NOTED,
+                 TEXT("sample whose outermost callers are no code: left out"), count, NULL);
     memory_free(new_ids);
 }

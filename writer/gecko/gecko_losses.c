@@ -3,6 +3,7 @@
 #include "gecko_process.h"
 #include "gecko_thread.h"
 #include "writer/counter_json.h"
+#include "writer/losses.h"
 
 static bool is_script(const struct profile *profile, const struct func *func) {
     return gecko_location_parts(profile, func).kind == LOCATION_SCRIPT;
@@ -98,12 +99,6 @@ static bool has_content(const struct profile *profile, uint32_t row) {
     return ((const struct text *)column_at(&profile->source_contents, row))->bytes;
 }
 
-static bool is_there(const struct profile *profile, uint32_t row) {
-    (void)profile;
-    (void)row;
-    return true;
-}
-
 /* Properties of the profile's metadata, which counts as one row. */
 
 static bool has_importer(const struct profile *profile, uint32_t row) {
@@ -121,48 +116,7 @@ static bool has_main_memory(const struct profile *profile, uint32_t row) {
     return profile->meta.main_memory_bytes > 0;
 }
 
-enum row_kind {
-    ROWS_FRAMES,
-    ROWS_FUNCS,
-    ROWS_LIBS,
-    ROWS_SOURCE_CONTENTS,
-    ROWS_THREADS,
-    ROWS_COUNTERS,
-    ROWS_OVERHEADS,
-    ROWS_EXTRA,
-    ROWS_META
-};
-
-static size_t row_count(const struct profile *profile, enum row_kind kind) {
-    switch (kind) {
-        case ROWS_FRAMES:
-            return row_table_count(&profile->frames);
-        case ROWS_FUNCS:
-            return row_table_count(&profile->funcs);
-        case ROWS_LIBS:
-            return libs_count(&profile->libs);
-        case ROWS_SOURCE_CONTENTS:
-            return profile->source_contents.count;
-        case ROWS_THREADS:
-            return profile->thread_order.count;
-        case ROWS_COUNTERS:
-            return profile->counters.count;
-        case ROWS_OVERHEADS:
-            return profile->overheads.count;
-        case ROWS_EXTRA:
-            return profile->meta.extra.count;
-        case ROWS_META:
-            return 1;
-    }
-    return 0;
-}
-
-static const struct property {
-    const char *cause;
-    enum row_kind rows;
-    bool (*has)(const struct profile *profile, uint32_t row);
-    bool is_noted; /* nothing is lost, but the user should know */
-} properties[] = {
+static const struct loss losses[] = {
     {"inline depth of a frame (the frame itself is kept)", ROWS_FRAMES, has_inline_depth, false},
     {"address of a frame", ROWS_FRAMES, has_address, false},
     {"native symbol of a frame", ROWS_FRAMES, has_native_symbol, false},
@@ -172,7 +126,7 @@ static const struct property {
     {"resource of a JavaScript function", ROWS_FUNCS, has_script_resource, false},
     {"type of a resource that is not a library", ROWS_FUNCS, has_typed_resource, false},
     {"JavaScript function without a line (line 0 is written)", ROWS_FUNCS, is_script_without_line, true},
-    {"path and build id of a library", ROWS_LIBS, is_there, false},
+    {"path and build id of a library", ROWS_LIBS, loss_of_row, false},
     {"text of a source file", ROWS_SOURCE_CONTENTS, has_content, false},
     {"name of a thread that would make it a main thread (a space is added)", ROWS_THREADS, has_main_thread_name, false},
     {"start time of a process", ROWS_THREADS, starts_process_late, false},
@@ -180,26 +134,11 @@ static const struct property {
     {"overhead of recording in a process without a main thread", ROWS_OVERHEADS, has_lost_overhead, false},
     {"graph, unit, color, order or label of a counter", ROWS_COUNTERS, has_lost_display, false},
     {"changes of an accumulating counter (its levels are written)", ROWS_COUNTERS, has_levels, true},
-    {"entry of the information panel (meta.extra)", ROWS_EXTRA, is_there, false},
+    {"entry of the information panel (meta.extra)", ROWS_EXTRA, loss_of_row, false},
     {"program that wrote the trace (meta.importedFrom)", ROWS_META, has_importer, false},
     {"command line (meta.arguments)", ROWS_META, has_arguments, false},
     {"size of the main memory (meta.mainMemory)", ROWS_META, has_main_memory, false},
 };
-
-static void enter_lost(struct ledger *ledger, const char *cause, uint64_t count) {
-    ledger_read(ledger, LEDGER_VALUES, count);
-    ledger_enter(ledger, LEDGER_VALUES, LEDGER_LOST, text_of(cause), count, NULL);
-}
-
-static void enter_property(const struct profile *profile, const struct property *property, struct ledger *ledger) {
-    uint64_t count = 0;
-    size_t rows = row_count(profile, property->rows);
-    for (uint32_t row = 0; row < rows; row++) count += property->has(profile, row);
-    if (property->is_noted)
-        ledger_enter(ledger, LEDGER_VALUES, LEDGER_NOTED, text_of(property->cause), count, NULL);
-    else
-        enter_lost(ledger, property->cause, count);
-}
 
 /* Returns how many samples have a separate CPU time that is not written because samples are repeated. */
 static uint64_t count_lost_cpu(const struct profile *profile, const struct gecko_weights *weights) {
@@ -220,11 +159,13 @@ void gecko_losses_enter(const struct gecko_tables *tables, const struct gecko_we
         [LOCATION_BRACKETS_REPLACED] = "round brackets in a library's name (square ones are written)",
     };
     const struct profile *profile = tables->profile;
-    for (size_t i = 0; i < sizeof properties / sizeof *properties; i++) enter_property(profile, &properties[i], ledger);
-    for (size_t i = 0; i < LOCATION_CHANGE_COUNT; i++) enter_lost(ledger, change_causes[i], tables->changes[i]);
-    enter_lost(ledger, "function that differs from another one only in what is lost", tables->merged_func_count);
+    losses_enter(profile, losses, sizeof losses / sizeof *losses, ledger);
+    for (size_t i = 0; i < LOCATION_CHANGE_COUNT; i++)
+        losses_enter_values(ledger, change_causes[i], tables->changes[i]);
+    losses_enter_values(ledger, "function that differs from another one only in what is lost",
+                        tables->merged_func_count);
     gecko_weights_enter(weights, ledger);
     bool has_lost_weights = profile->meta.cpu_delta_unit != CPU_DELTA_NONE && !has_cpu_deltas;
-    enter_lost(ledger, "CPU time of a sample (samples are repeated, or weights are differences)",
-               has_lost_weights ? weights->sample_count : count_lost_cpu(profile, weights));
+    losses_enter_values(ledger, "CPU time of a sample (samples are repeated, or weights are differences)",
+                        has_lost_weights ? weights->sample_count : count_lost_cpu(profile, weights));
 }

@@ -149,14 +149,14 @@ static void write_threads(struct processed_writer *writer) {
 
 /* The format carries everything in a profile, so nothing is entered in the ledger. */
 static void emit_processed(const struct profile *profile, struct ledger *ledger, struct chunk_list *out,
-                           unsigned thread_count, struct progress progress) {
+                           const struct emit_options *options, struct progress progress) {
     (void)ledger;
     bool *idle_stacks = profile_idle_stacks(profile);
     struct marker_json markers;
     marker_json_init(&markers, profile, processed_marker_format);
     struct processed_writer writer = {
         .profile = profile,
-        .parallel = parallel_rows_create(thread_count, profile->failure),
+        .parallel = parallel_rows_create(options->thread_count, profile->failure),
         .has_weights = profile->meta.weight_type != WEIGHT_ONE || !profile_has_running_times(profile),
         .idle_stacks = idle_stacks,
         .markers = &markers,

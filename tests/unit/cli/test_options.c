@@ -245,8 +245,8 @@ static void test_refusals(void **state) {
         {{"in", "--product", "", NULL}, "--product: the value is empty"},
         {{"in", "--strict=yes", NULL}, "--strict takes no value"},
         {{"in", "--help=", NULL}, "--help takes no value"},
-        {{"in", "--format", "xml", NULL}, "--format: 'xml' is not one of: processed, gecko"},
-        {{"in", "-fxml", NULL}, "--format: 'xml' is not one of: processed, gecko"},
+        {{"in", "--format", "xml", NULL}, "--format: 'xml' is not one of: processed, gecko, collapsed"},
+        {{"in", "-fxml", NULL}, "--format: 'xml' is not one of: processed, gecko, collapsed"},
         {{"in", "--from=perf", NULL}, "--from: 'perf' is not one of: perf-data, perf-script, collapsed, recorder"},
         {{"in", "--weight=periods", NULL}, "--weight: 'periods' is not one of: samples, period"},
         {{"in", "--root=x", NULL}, "--root: 'x' is not one of: auto, thread, frame"},
@@ -351,7 +351,7 @@ static void test_help_names_every_option_in_80_columns(void **state) {
     arguments_print_help(&options_table, CONVERT | CHECK | INFO | VIEW, stream);
     fclose(stream);
     static const char *const names[] = {"--output FILE",
-                                        "--format processed|gecko",
+                                        "--format processed|gecko|collapsed",
                                         "--from perf-data|perf-script|collapsed|recorder",
                                         "--weight samples|period",
                                         "--root auto|thread|frame",

@@ -35,7 +35,8 @@ static void emit(struct fixture *fixture) {
     profile_finish(&fixture->profile);
     struct chunk_list out;
     chunk_list_init(&out, &fixture->failure);
-    emitter_gecko.emit(&fixture->profile, &fixture->profile.ledger, &out, 1, (struct progress){0});
+    emitter_gecko.emit(&fixture->profile, &fixture->profile.ledger, &out, &(struct emit_options){.thread_count = 1},
+                       (struct progress){0});
     free(fixture->document);
     fixture->document = chunk_text(&out);
     chunk_list_fini(&out);
@@ -889,7 +890,8 @@ static void the_same_profile_gives_the_same_bytes(void **state) {
     char *texts[2];
     for (int i = 0; i < 2; i++) {
         chunk_list_init(&outs[i], &fixture->failure);
-        emitter_gecko.emit(&fixture->profile, &fixture->profile.ledger, &outs[i], 1, (struct progress){0});
+        emitter_gecko.emit(&fixture->profile, &fixture->profile.ledger, &outs[i],
+                           &(struct emit_options){.thread_count = 1}, (struct progress){0});
         texts[i] = chunk_text(&outs[i]);
         chunk_list_fini(&outs[i]);
     }

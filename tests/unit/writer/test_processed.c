@@ -22,7 +22,8 @@ static int begin(void **state) {
 static char *emit_with(unsigned thread_count, struct progress progress) {
     struct chunk_list out;
     chunk_list_init(&out, &failure);
-    emitter_processed.emit(&profile, &profile.ledger, &out, thread_count, progress);
+    emitter_processed.emit(&profile, &profile.ledger, &out, &(struct emit_options){.thread_count = thread_count},
+                           progress);
     char *text = chunk_text(&out);
     chunk_list_fini(&out);
     return text;
@@ -454,7 +455,8 @@ static void small_threads_share_chunks(void **state) {
     profile_finish(&profile);
     struct chunk_list out;
     chunk_list_init(&out, &failure);
-    emitter_processed.emit(&profile, &profile.ledger, &out, 1, (struct progress){0});
+    emitter_processed.emit(&profile, &profile.ledger, &out, &(struct emit_options){.thread_count = 1},
+                           (struct progress){0});
     uint64_t capacity_bytes = 0;
     for (const struct chunk *chunk = out.first; chunk; chunk = chunk->next) capacity_bytes += chunk->capacity_bytes;
     assert_true(out.total_bytes > 500000);

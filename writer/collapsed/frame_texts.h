@@ -1,0 +1,45 @@
+/* The texts of frames in collapsed stacks. A text has no semicolon and no control character, and its last word is no
+ * number, so it can be read back. */
+#ifndef GECKO_FRAME_TEXTS_H
+#define GECKO_FRAME_TEXTS_H
+
+#include "libconvert/profile/profile.h"
+#include "line_buffer.h"
+
+/* What is changed in names because it would end a frame or a line. */
+enum name_change { CHANGE_SEPARATOR, CHANGE_CONTROL, CHANGE_NUMBER, CHANGE_THREAD_BLANK, NAME_CHANGE_COUNT };
+
+/* What a frame is, as far as its text or the ledger tells. */
+enum frame_mark { MARK_NONE, MARK_KERNEL, MARK_GENERATED, MARK_WAKER, MARK_INLINED, MARK_OTHER, FRAME_MARK_COUNT };
+
+/* The texts of the frames of a function. */
+struct func_texts {
+    bool is_known;
+    bool is_nameless;                    /* the function is called after its address */
+    string_id by_mark[FRAME_MARK_COUNT]; /* none: not made yet */
+};
+
+struct frame_texts {
+    const struct profile *profile; /* borrowed */
+    unsigned parts;                /* enum frame_part */
+    struct strings texts;
+    struct func_texts *funcs;                        /* owned; one for each function of the profile */
+    enum frame_mark of_category[CATEGORY_COUNT_MAX]; /* of frames that are not inlined */
+    struct line_buffer buffer;
+    uint64_t changes[NAME_CHANGE_COUNT]; /* how many names were changed so */
+};
+
+/* Running out of memory is latched. */
+void frame_texts_init(struct frame_texts *texts, const struct profile *profile, unsigned parts);
+void frame_texts_fini(struct frame_texts *texts);
+
+/* Returns what the frame is. */
+enum frame_mark frame_texts_mark(const struct frame_texts *texts, const struct frame *frame);
+
+/* Return the text of a frame, of the frame of a thread, or of a sample that has no frame at all; none if memory ran out
+ * (latched). */
+string_id frame_texts_of_frame(struct frame_texts *texts, frame_id frame);
+string_id frame_texts_of_thread(struct frame_texts *texts, const struct thread *thread);
+string_id frame_texts_of_nothing(struct frame_texts *texts);
+
+#endif
