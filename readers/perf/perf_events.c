@@ -2,7 +2,10 @@
 
 #include <stdio.h>
 
+#include "libconvert/base/memory.h"
+
 void perf_events_init(struct perf_events *events, struct failure *failure) {
+    *events = (struct perf_events){.main = ID_NONE};
     strings_init(&events->names, failure);
     column_init(&events->rows, sizeof(struct perf_event), failure);
 }
@@ -19,7 +22,9 @@ uint32_t perf_events_add(struct perf_events *events, struct text name, const str
     uint32_t row = (uint32_t)events->rows.count;
     struct perf_event *event = column_push(&events->rows);
     if (!event) return ID_NONE;
-    *event = (struct perf_event){.is_tracepoint = description->is_tracepoint,
+    *event = (struct perf_event){.measure = strings_intern(&events->names, TEXT("")),
+                                 .is_tracepoint = description->is_tracepoint,
+                                 .is_occurrence = description->is_tracepoint,
                                  .tracepoint_id = description->tracepoint_id,
                                  .period_min = UINT64_MAX,
                                  .first = position};
@@ -33,6 +38,8 @@ void perf_events_set_name(struct perf_events *events, uint32_t row, struct text 
     struct perf_event *event = perf_events_at(events, row);
     event->name = strings_copy(&events->names, name);
     event->unit = perf_role_unit(event->name);
+    event->measure = strings_intern(&events->names, perf_role_measure(event->name));
+    event->is_occurrence = event->is_tracepoint || perf_role_is_occurrence(event->name);
 }
 
 /* ---- Whether periods are the times between samples. ---- */
@@ -71,24 +78,84 @@ bool perf_event_period_fits(const struct perf_event *event) {
     return event->gap_count < GAPS_MIN || event->fitting_gap_count > event->gap_count / GAPS_PER_FITTING_GAP_MAX;
 }
 
+/* ---- What becomes of events. ---- */
+
+/* What is better as the profile's samples, best last. */
+static int rank_of(const struct perf_event *event) {
+    if (event->unit != PERF_EVENT_OTHER) return 3;
+    if (!event->is_occurrence) return 2;
+    return !event->is_tracepoint;
+}
+
 /* Readers may know the events in another order, so a clock is better than another event with as many samples. */
-static bool is_better(const struct perf_event *event, const struct perf_event *than) {
-    if (event->is_tracepoint != than->is_tracepoint) return than->is_tracepoint;
-    if (event->sample_count != than->sample_count) return event->sample_count > than->sample_count;
+static bool is_better(const struct perf_event *event, const struct perf_event *than, const uint64_t *sample_counts) {
+    uint64_t count = sample_counts[event->measure.index], than_count = sample_counts[than->measure.index];
+    if (rank_of(event) != rank_of(than)) return rank_of(event) > rank_of(than);
+    if (count != than_count) return count > than_count;
+    if (string_is_same(event->measure, than->measure)) return event->sample_count > than->sample_count;
     return event->unit == PERF_EVENT_CLOCK_NS && than->unit != PERF_EVENT_CLOCK_NS;
 }
 
-uint32_t perf_events_choose(const struct perf_events *events) {
-    uint32_t best = ID_NONE;
+static void choose_main(struct perf_events *events) {
+    uint64_t *sample_counts =
+        memory_allocate_zeroed(events->rows.failure, strings_count(&events->names) + 1, sizeof *sample_counts);
+    if (!sample_counts) return;
+    for (uint32_t i = 0; i < events->rows.count; i++) {
+        const struct perf_event *event = perf_events_at(events, i);
+        sample_counts[event->measure.index] += event->sample_count;
+    }
     for (uint32_t i = 0; i < events->rows.count; i++) {
         const struct perf_event *event = perf_events_at(events, i);
         if (!event->sample_count) continue;
-        if (best == ID_NONE || is_better(event, perf_events_at(events, best))) best = i;
+        if (events->main == ID_NONE || is_better(event, perf_events_at(events, events->main), sample_counts))
+            events->main = i;
     }
-    return best;
+    memory_free(sample_counts);
 }
 
-void perf_events_enter(const struct perf_events *events, uint32_t chosen, struct profile *profile) {
+static enum perf_treatment treatment_of(const struct perf_events *events, const struct perf_event *event) {
+    bool is_main =
+        events->main != ID_NONE && string_is_same(event->measure, perf_events_at(events, events->main)->measure);
+    return is_main ? PERF_SAMPLES : PERF_MARKERS;
+}
+
+void perf_events_treat(struct perf_events *events) {
+    if (failure_is_set(events->rows.failure)) return;
+    choose_main(events);
+    for (uint32_t i = 0; i < events->rows.count; i++) {
+        struct perf_event *event = perf_events_at(events, i);
+        event->treatment = treatment_of(events, event);
+    }
+}
+
+static bool makes_samples(const struct perf_event *event) {
+    return event->sample_count && event->treatment == PERF_SAMPLES;
+}
+
+bool perf_events_overlap(const struct perf_events *events) {
+    uint32_t scope = 0;
+    for (uint32_t i = 0; i < events->rows.count; i++) {
+        const struct perf_event *event = perf_events_at(events, i);
+        if (!makes_samples(event)) continue;
+        if (scope & perf_role_scope(event->name)) return true;
+        scope |= perf_role_scope(event->name);
+    }
+    return false;
+}
+
+struct text perf_events_main_names(const struct perf_events *events, struct profile *profile) {
+    struct text names = {0};
+    for (uint32_t i = 0; i < events->rows.count; i++) {
+        const struct perf_event *event = perf_events_at(events, i);
+        if (!makes_samples(event)) continue;
+        names = names.bytes_count ? profile_text_format(profile, "%.*s, %.*s", (int)names.bytes_count, names.bytes,
+                                                        (int)event->name.bytes_count, event->name.bytes)
+                                  : profile_text(profile, event->name);
+    }
+    return names;
+}
+
+void perf_events_enter(const struct perf_events *events, struct profile *profile) {
     struct ledger *ledger = &profile->ledger;
     for (uint32_t i = 0; i < events->rows.count; i++) {
         const struct perf_event *event = perf_events_at(events, i);
@@ -96,10 +163,9 @@ void perf_events_enter(const struct perf_events *events, uint32_t chosen, struct
         char cause[256];
         int wanted = snprintf(cause, sizeof cause, "event %.*s", (int)name.bytes_count, name.bytes);
         struct text text = {cause, (size_t)wanted < sizeof cause ? (size_t)wanted : sizeof cause - 1};
-        enum gecko_convert_fate fate = i == chosen ? LEDGER_KEPT : LEDGER_LOST;
         ledger_read(ledger, LEDGER_SAMPLES, event->sample_count);
-        ledger_enter(ledger, LEDGER_SAMPLES, fate, text, event->sample_count, &event->first);
+        ledger_enter(ledger, LEDGER_SAMPLES, LEDGER_KEPT, text, event->sample_count, &event->first);
         ledger_read(ledger, LEDGER_PERIODS, event->period_sum);
-        ledger_enter(ledger, LEDGER_PERIODS, fate, text, event->period_sum, &event->first);
+        ledger_enter(ledger, LEDGER_PERIODS, LEDGER_KEPT, text, event->period_sum, &event->first);
     }
 }

@@ -1,4 +1,4 @@
-/* The events of a perf recording, what is counted of each, and which of them makes the profile's samples. */
+/* The events of a perf recording, what is counted of each, and what becomes of each. */
 #ifndef GECKO_PERF_EVENTS_H
 #define GECKO_PERF_EVENTS_H
 
@@ -6,10 +6,19 @@
 #include "perf_record.h"
 #include "perf_roles.h"
 
+/* What becomes of an event's samples. */
+enum perf_treatment {
+    PERF_SAMPLES, /* the profile's samples */
+    PERF_MARKERS, /* markers with stacks */
+};
+
 struct perf_event {
     struct text name; /* as printed, for instance "cpu-clock:ppp"; empty for lines without an event */
     enum perf_event_unit unit;
+    string_id measure; /* what it measures: see perf_role_measure; a row of the names */
+    enum perf_treatment treatment;
     bool is_tracepoint;
+    bool is_occurrence; /* see perf_role_is_occurrence; a tracepoint is one */
     uint64_t tracepoint_id;
     bool has_period;
     uint64_t sample_count; /* number of samples with a stack */
@@ -26,6 +35,7 @@ struct perf_event {
 struct perf_events {
     struct strings names;
     struct column rows; /* struct perf_event */
+    uint32_t main; /* of those that make the profile's samples, the one that has most; ID_NONE: no event has samples */
 };
 
 void perf_events_init(struct perf_events *events, struct failure *failure);
@@ -51,12 +61,19 @@ void perf_event_count_gap(struct perf_event *event, int32_t processor, int64_t b
  * asked for, the kernel still gives the period that was asked for, and samples are much further apart. */
 bool perf_event_period_fits(const struct perf_event *event);
 
-/* Returns the row of the event with the most stacks, or ID_NONE if no event has any. A tracepoint is chosen only if no
- * other kind of event has a stack. */
-uint32_t perf_events_choose(const struct perf_events *events);
+/* Decides what becomes of each event. The profile's samples are those of a clock or of cycles; otherwise those of the
+ * event with the most stacks: one that is counted before an occurrence, a tracepoint last. All events of one measure
+ * are one. The others become markers. */
+void perf_events_treat(struct perf_events *events);
 
-/* Enters the samples and periods of all events in the ledger by event name. The samples and periods of `chosen` are
- * kept; the others are lost. */
-void perf_events_enter(const struct perf_events *events, uint32_t chosen, struct profile *profile);
+/* Returns whether several of the events that make the profile's samples measure the same, so that periods count it
+ * more than once. */
+bool perf_events_overlap(const struct perf_events *events);
+
+/* Returns the names of the events that make the profile's samples, as a text of the profile. */
+struct text perf_events_main_names(const struct perf_events *events, struct profile *profile);
+
+/* Enters the samples and periods of all events in the ledger by event name. */
+void perf_events_enter(const struct perf_events *events, struct profile *profile);
 
 #endif

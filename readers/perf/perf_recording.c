@@ -5,25 +5,18 @@
 #include "perf_cut_stacks.h"
 #include "perf_deferred.h"
 #include "perf_filter.h"
+#include "perf_occurrences.h"
 #include "perf_programs.h"
 
 /* Distance between samples without a time. */
 static const int64_t MADE_UP_INTERVAL_NS = 1000000;
 
-/* A tracepoint without a stack. It is kept until the recording's end, when its event's name and its payload's format
- * are known. */
-struct raw_tracepoint {
-    struct perf_occurrence occurrence;
-    struct text payload; /* in perf_recording.payloads */
-};
-
 void perf_recording_init(struct perf_recording *recording, struct profile *profile, struct filter *filter) {
-    *recording = (struct perf_recording){.profile = profile, .filter = filter, .tracepoint_schema = UINT16_MAX};
+    *recording = (struct perf_recording){.profile = profile, .filter = filter};
     perf_tasks_init(&recording->tasks, profile, filter);
     perf_events_init(&recording->events, profile->failure);
     perf_activity_init(&recording->activity, profile, filter);
     perf_tracing_init(&recording->tracing, profile);
-    column_init(&recording->tracepoints, sizeof(struct raw_tracepoint), profile->failure);
     arena_init(&recording->payloads, profile->failure);
 }
 
@@ -33,7 +26,6 @@ void perf_recording_fini(struct perf_recording *recording) {
     perf_events_fini(&recording->events);
     perf_activity_fini(&recording->activity);
     perf_tracing_fini(&recording->tracing);
-    column_fini(&recording->tracepoints);
     arena_fini(&recording->payloads);
 }
 
@@ -194,7 +186,7 @@ static uint32_t encode_period(struct profile *profile, const struct perf_occurre
 static struct perf_series *add_sample(struct perf_recording *recording, const struct perf_occurrence *occurrence,
                                       stack_id stack) {
     struct perf_task *task = occurrence->task;
-    struct perf_series *series = perf_tasks_series(&recording->tasks, task, occurrence->event);
+    struct perf_series *series = perf_tasks_series(&recording->tasks, task, occurrence->event, false);
     if (!series) return NULL;
     uint32_t count = samples_count(&series->samples);
     int64_t before_ns = count ? samples_at(&series->samples, count - 1)->time_ns : TIME_NONE;
@@ -207,44 +199,25 @@ static struct perf_series *add_sample(struct perf_recording *recording, const st
     return series;
 }
 
-static const struct marker_field tracepoint_fields[] = {
-    {.key = TEXT("fields"), .label = TEXT("Fields"), .format = MARKER_UNIQUE_STRING},
-};
-
-static const struct marker_schema tracepoint_schema = {
-    .name = TEXT("Tracepoint"),
-    .description = TEXT("A kernel tracepoint that was hit, without a stack."),
-    .table_label = TEXT("{marker.data.fields}"),
-    .fields = tracepoint_fields,
-    .field_count = sizeof tracepoint_fields / sizeof *tracepoint_fields,
-};
-
-static void add_tracepoint(struct perf_recording *recording, const struct perf_occurrence *occurrence, uint16_t schema,
-                           const union marker_value *values) {
-    struct profile *profile = recording->profile;
-    struct text name = perf_events_at(&recording->events, occurrence->event)->name;
-    struct marker marker = {
-        .start_ns = occurrence->time_ns,
-        .end_ns = occurrence->time_ns,
-        .name = profile_marker_name(profile, name, schema),
-        .stack = stack_none(),
-        .schema = schema,
-        .phase = MARKER_INSTANT,
-        .category = categories_intern_code(&profile->categories, CODE_KERNEL, TEXT("")).category,
-    };
-    profile_add_marker(profile, profile_thread_at(profile, occurrence->task->thread), marker, values);
-    ledger_read(&profile->ledger, LEDGER_RECORDS, 1);
-    ledger_enter(&profile->ledger, LEDGER_RECORDS, LEDGER_KEPT, TEXT("tracepoint without a stack: a marker"), 1,
-                 &occurrence->position);
+/* Adds an occurrence without a stack. Returns the series as add_sample does. */
+static struct perf_series *add_bare(struct perf_recording *recording, const struct perf_occurrence *occurrence) {
+    struct perf_series *series = perf_tasks_series(&recording->tasks, occurrence->task, occurrence->event, true);
+    if (!series) return NULL;
+    samples_add(&series->samples, occurrence->time_ns, stack_none(), encode_period(recording->profile, occurrence));
+    bool is_tracepoint = perf_events_at(&recording->events, occurrence->event)->is_tracepoint;
+    perf_tally(&recording->tallies, is_tracepoint ? TALLY_BARE_TRACEPOINT : TALLY_BARE_OCCURRENCE, 1,
+               occurrence->position);
+    return series;
 }
 
-static void add_tracepoint_text(struct perf_recording *recording, const struct perf_occurrence *occurrence,
-                                struct text fields) {
-    struct profile *profile = recording->profile;
-    if (recording->tracepoint_schema == UINT16_MAX)
-        recording->tracepoint_schema = profile_marker_schema(profile, &tracepoint_schema);
-    union marker_value value = {.string = profile_string(profile, fields)};
-    add_tracepoint(recording, occurrence, recording->tracepoint_schema, &value);
+static void add_payload(struct perf_recording *recording, struct perf_series *series,
+                        const struct perf_record *record) {
+    if (!record->text.bytes_count) return;
+    struct perf_payload *payload = column_push(&series->payloads);
+    if (!payload) return;
+    *payload =
+        (struct perf_payload){arena_copy(&recording->payloads, record->text), samples_count(&series->samples) - 1};
+    recording->has_raw_payloads |= record->sample.is_raw;
 }
 
 /* Returns the pid whose mappings apply to the task. The mappings of guests are not known. */
@@ -258,16 +231,6 @@ static int64_t time_of_sample(struct perf_recording *recording, const struct per
         recording->last_time_ns = made_up_time(recording);
     }
     return recording->last_time_ns;
-}
-
-static void add_tracepoint_of(struct perf_recording *recording, const struct perf_occurrence *occurrence,
-                              const struct perf_record *record) {
-    if (!record->sample.is_raw) {
-        add_tracepoint_text(recording, occurrence, record->text);
-        return;
-    }
-    struct raw_tracepoint *kept = column_push(&recording->tracepoints);
-    if (kept) *kept = (struct raw_tracepoint){*occurrence, arena_copy(&recording->payloads, record->text)};
 }
 
 /* Adds what a sample tells apart from the event. */
@@ -286,20 +249,18 @@ static void add_occurrence(struct perf_recording *recording, const struct perf_o
                            const struct perf_record *record) {
     const struct perf_sample *sample = &record->sample;
     struct perf_tallies *tallies = &recording->tallies;
-    bool is_tracepoint = perf_events_at(&recording->events, sample->event)->is_tracepoint;
+    const struct perf_event *event = perf_events_at(&recording->events, sample->event);
     stack_id stack = recording->last_stack;
-    if (is_tracepoint && !sample->has_stack) {
-        add_tracepoint_of(recording, occurrence, record);
-        return;
-    }
-    if (stack_is_none(stack) && !sample->cookie) {
+    bool is_place = !stack_is_none(stack) || sample->cookie;
+    bool is_bare = event->is_tracepoint ? !sample->has_stack : !is_place;
+    if (is_bare && !event->is_occurrence) {
         enum perf_tally tally = record->position.line ? TALLY_LINE_WITHOUT_STACK : TALLY_NO_STACK;
         perf_tally(tallies, tally, 1, record->position);
         return;
     }
-    perf_tally(tallies, TALLY_TRACEPOINT_FIELDS, is_tracepoint && record->text.bytes_count, record->position);
-    struct perf_series *series = add_sample(recording, occurrence, stack);
-    if (series && sample->cookie &&
+    struct perf_series *series = is_bare ? add_bare(recording, occurrence) : add_sample(recording, occurrence, stack);
+    if (series && event->is_occurrence) add_payload(recording, series, record);
+    if (series && !is_bare && sample->cookie &&
         !perf_deferred_add(&recording->tasks, occurrence->task, series, sample->cookie, sample->is_interrupted,
                            record->position))
         perf_tally(tallies, TALLY_NO_USER_STACK, 1, record->position);
@@ -384,7 +345,10 @@ static void set_weights(struct perf_recording *recording, const struct perf_even
                         enum gecko_convert_weight choice) {
     struct profile_meta *meta = &recording->profile->meta;
     if (!event->has_period) return;
-    if (!perf_event_period_fits(event))
+    if (perf_events_overlap(&recording->events))
+        profile_add_extra(recording->profile, TEXT("perf"), TEXT("processor time"),
+                          TEXT("unknown: several events measure the same"));
+    else if (!perf_event_period_fits(event))
         profile_add_extra(recording->profile, TEXT("perf"), TEXT("processor time"),
                           TEXT("unknown: samples are much further apart than their period"));
     else if (event->unit == PERF_EVENT_CLOCK_NS)
@@ -411,21 +375,6 @@ static void count_losses(struct perf_recording *recording) {
     perf_tally(&recording->tallies, TALLY_LOST_BY_PERF, count, recording->first_lost);
 }
 
-static void add_raw_tracepoints(struct perf_recording *recording) {
-    for (size_t i = 0; i < recording->tracepoints.count; i++) {
-        const struct raw_tracepoint *raw = column_at(&recording->tracepoints, i);
-        const struct perf_event *event = perf_events_at(&recording->events, raw->occurrence.event);
-        const union marker_value *values;
-        uint16_t schema = perf_tracing_decode(&recording->tracing, event->tracepoint_id, raw->payload, &values);
-        if (schema != MARKER_SCHEMA_NONE) {
-            add_tracepoint(recording, &raw->occurrence, schema, values);
-            continue;
-        }
-        add_tracepoint_text(recording, &raw->occurrence, TEXT(""));
-        perf_tally(&recording->tallies, TALLY_UNKNOWN_FORMAT, raw->payload.bytes_count > 0, raw->occurrence.position);
-    }
-}
-
 /* Replaces the stacks of the recording's code, which samples have so far, by the profile's. */
 static void finish_stacks(struct perf_recording *recording) {
     stack_id *stacks = recording->code.finish(recording->code.context);
@@ -445,26 +394,30 @@ static void set_meta(struct perf_recording *recording, const struct perf_event *
     struct profile *profile = recording->profile;
     profile->meta.interval_ns = interval_ns(recording, event);
     set_weights(recording, event, weight);
-    if (event->name.bytes_count) profile_add_extra(profile, TEXT("perf"), TEXT("sampled event"), event->name);
+    if (event->name.bytes_count)
+        profile_add_extra(profile, TEXT("perf"), TEXT("sampled event"),
+                          perf_events_main_names(&recording->events, profile));
     describe_weights(profile, event);
 }
 
 void perf_recording_finish(struct perf_recording *recording, enum gecko_convert_weight weight) {
     struct profile *profile = recording->profile;
-    uint32_t chosen = perf_events_choose(&recording->events);
-    const struct perf_event *event = chosen == ID_NONE ? NULL : perf_events_at(&recording->events, chosen);
+    perf_events_treat(&recording->events);
+    uint32_t main = recording->events.main;
+    const struct perf_event *event = main == ID_NONE ? NULL : perf_events_at(&recording->events, main);
     count_losses(recording);
     perf_deferred_count(&recording->tasks, &recording->tallies);
     if (event && weight == GECKO_CONVERT_WEIGHT_PERIOD && !event->has_period)
         perf_tally(&recording->tallies, TALLY_NO_PERIOD, event->sample_count, event->first);
     finish_stacks(recording);
     if (failure_is_set(profile->failure)) return;
-    add_raw_tracepoints(recording);
+    perf_occurrences_mark(&recording->tasks, &recording->events, &recording->tracing, recording->has_raw_payloads,
+                          &recording->tallies);
     perf_tallies_enter(&recording->tallies, &profile->ledger);
     if (recording->filter) filter_enter(recording->filter, &profile->ledger);
     perf_activity_finish(&recording->activity, &recording->tasks, recording->last_time_ns);
-    perf_events_enter(&recording->events, chosen, profile);
-    perf_tasks_finish(&recording->tasks, chosen);
+    perf_events_enter(&recording->events, profile);
+    perf_tasks_finish(&recording->tasks, &recording->events);
     if (recording->filter) filter_forget_ends(recording->filter, profile);
     if (failure_is_set(profile->failure)) return;
     perf_programs_name_processes(&recording->tasks);

@@ -1,5 +1,5 @@
 /* Gives the records of a perf recording their meaning, in whatever form it is read: each sample belongs to a task and
- * an event, and one of the events makes the profile's samples. */
+ * an event, whose samples become samples or markers of the profile. */
 #ifndef GECKO_PERF_RECORDING_H
 #define GECKO_PERF_RECORDING_H
 
@@ -34,16 +34,15 @@ struct perf_recording {
     struct perf_events events;
     struct perf_activity activity;
     struct perf_tallies tallies;
-    bool has_times;       /* some sample had a time */
-    bool has_stacks;      /* samples have stacks, not only an address */
-    bool has_copies;      /* perf copied stacks */
-    bool has_libraries;   /* it is known which addresses are in no library */
-    bool has_named_clock; /* the clock is one that -k names, not perf's own */
-    stack_id last_stack;  /* of the sample before */
+    bool has_times;        /* some sample had a time */
+    bool has_stacks;       /* samples have stacks, not only an address */
+    bool has_copies;       /* perf copied stacks */
+    bool has_libraries;    /* it is known which addresses are in no library */
+    bool has_named_clock;  /* the clock is one that -k names, not perf's own */
+    bool has_raw_payloads; /* payloads are laid out as the formats say, not text */
+    stack_id last_stack;   /* of the sample before */
     struct perf_tracing tracing;
-    struct column tracepoints;  /* struct raw_tracepoint */
-    struct arena payloads;      /* of raw tracepoints */
-    uint16_t tracepoint_schema; /* of tracepoints whose payload is text; UINT16_MAX until there is one */
+    struct arena payloads;   /* those of perf_series */
     int64_t last_time_ns;    /* time of the last record that has one, or time that was made up; 0 until there is one */
     uint64_t lost_counts[2]; /* by LOST records; by LOST_SAMPLES records, which count the same losses */
     struct position first_lost;
@@ -67,8 +66,8 @@ void perf_recording_fini(struct perf_recording *recording);
 /* Returns where the recording takes its records from. Set the recording's code before the first record. */
 struct perf_sink perf_recording_sink(struct perf_recording *recording);
 
-/* Completes the profile: gives threads their samples of the event that has most of them, sets the metadata, and enters
- * in the ledger what was counted. */
+/* Completes the profile: gives threads their samples and markers, sets the metadata, and enters in the ledger what was
+ * counted. */
 void perf_recording_finish(struct perf_recording *recording, enum gecko_convert_weight weight);
 
 #endif

@@ -23,18 +23,84 @@ bool perf_role_is_tracepoint(struct text name) {
     return colon < base_name.bytes_count && text_find(base_name, '/') == base_name.bytes_count;
 }
 
-enum perf_event_unit perf_role_unit(struct text name) {
-    static const struct {
-        struct text name;
-        enum perf_event_unit unit;
-    } units[] = {
-        {TEXT("cpu-clock"), PERF_EVENT_CLOCK_NS},      {TEXT("task-clock"), PERF_EVENT_CLOCK_NS},
-        {TEXT("cycles"), PERF_EVENT_CYCLES},           {TEXT("cpu-cycles"), PERF_EVENT_CYCLES},
-        {TEXT("cpu/cycles/"), PERF_EVENT_CYCLES},      {TEXT("cpu/cpu-cycles/"), PERF_EVENT_CYCLES},
-        {TEXT("cpu_core/cycles/"), PERF_EVENT_CYCLES}, {TEXT("cpu_atom/cycles/"), PERF_EVENT_CYCLES},
+/* The kernel's software events (tools/perf/util/parse-events.c) that do not measure time. */
+bool perf_role_is_occurrence(struct text name) {
+    static const struct text occurrences[] = {
+        TEXT("page-faults"),      TEXT("faults"),           TEXT("minor-faults"),
+        TEXT("major-faults"),     TEXT("context-switches"), TEXT("cs"),
+        TEXT("cpu-migrations"),   TEXT("migrations"),       TEXT("alignment-faults"),
+        TEXT("emulation-faults"), TEXT("bpf-output"),       TEXT("cgroup-switches"),
     };
     struct text base_name = perf_event_base_name(name);
+    if (text_starts_with(name, TEXT("mem:0x"))) return true;
+    for (size_t i = 0; i < sizeof occurrences / sizeof *occurrences; i++)
+        if (text_equal(base_name, occurrences[i])) return true;
+    return false;
+}
+
+/* ---- What an event measures, and where. ---- */
+
+enum { MODES = 7, P_CORE_SHIFT = 3 };
+
+/* The units of a processor that count its events, and the kinds of processors that have them. */
+static const struct {
+    struct text start;
+    uint32_t scope;
+} processors[] = {
+    {TEXT("cpu/"), MODES | MODES << P_CORE_SHIFT},
+    {TEXT("cpu_core/"), MODES << P_CORE_SHIFT},
+    {TEXT("cpu_atom/"), MODES},
+};
+
+/* Parts of the name of an event: "cpu_core/cycles/u", "cycles:u". */
+struct event_name {
+    struct text measure;
+    struct text modifiers;
+    uint32_t processors;
+};
+
+static struct event_name split_name(struct text name) {
+    struct text base_name = perf_event_base_name(name);
+    struct event_name parts = {base_name, text_from(name, base_name.bytes_count), MODES | MODES << P_CORE_SHIFT};
+    for (size_t i = 0; i < sizeof processors / sizeof *processors; i++) {
+        size_t slash = text_find_last(name, '/');
+        if (!text_starts_with(name, processors[i].start) || slash < processors[i].start.bytes_count) continue;
+        parts.measure = text_slice(name, processors[i].start.bytes_count, slash);
+        parts.modifiers = text_from(name, slash + 1);
+        parts.processors = processors[i].scope;
+    }
+    return parts;
+}
+
+static const struct {
+    struct text measure;
+    enum perf_event_unit unit;
+} units[] = {
+    {TEXT("cpu-clock"), PERF_EVENT_CLOCK_NS},
+    {TEXT("task-clock"), PERF_EVENT_CLOCK_NS},
+    {TEXT("cycles"), PERF_EVENT_CYCLES},
+    {TEXT("cpu-cycles"), PERF_EVENT_CYCLES},
+};
+
+enum perf_event_unit perf_role_unit(struct text name) {
+    struct text measure = split_name(name).measure;
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (text_equal(base_name, units[i].name)) return units[i].unit;
+        if (text_equal(measure, units[i].measure)) return units[i].unit;
     return PERF_EVENT_OTHER;
+}
+
+struct text perf_role_measure(struct text name) {
+    static const struct text of_units[] = {
+        [PERF_EVENT_CLOCK_NS] = TEXT("cpu-clock"), [PERF_EVENT_CYCLES] = TEXT("cycles")};
+    enum perf_event_unit unit = perf_role_unit(name);
+    return unit == PERF_EVENT_OTHER ? split_name(name).measure : of_units[unit];
+}
+
+uint32_t perf_role_scope(struct text name) {
+    struct event_name parts = split_name(name);
+    uint32_t modes = 0;
+    for (size_t i = 0; i < parts.modifiers.bytes_count; i++)
+        modes |= parts.modifiers.bytes[i] == 'u' ? 1 : parts.modifiers.bytes[i] == 'k' ? 2 : 0;
+    if (!modes) modes = MODES;
+    return (modes | modes << P_CORE_SHIFT) & parts.processors;
 }

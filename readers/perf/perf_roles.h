@@ -2,6 +2,8 @@
 #ifndef GECKO_PERF_ROLES_H
 #define GECKO_PERF_ROLES_H
 
+#include <stdint.h>
+
 #include "libconvert/base/text.h"
 
 /* The units of an event's period that matter for weights and CPU time. */
@@ -15,6 +17,18 @@ struct text perf_event_base_name(struct text name);
  * Names of hardware events can look the same: "br_inst_exec:taken". */
 bool perf_role_is_tracepoint(struct text name);
 
+/* Returns whether each sample of the event is something that happened there, not one of many events that were counted:
+ * a fault of memory, a switch of threads, a tracepoint. */
+bool perf_role_is_occurrence(struct text name);
+
 enum perf_event_unit perf_role_unit(struct text name);
+
+/* Returns what the event measures: events of one measure are told apart by their modifiers or by the kind of their
+ * processor alone. "cycles" for "cycles:u" and for "cpu_atom/cycles/P". */
+struct text perf_role_measure(struct text name);
+
+/* Returns the parts of the machine in which the event is measured, as bits: modes of each kind of processor. Events of
+ * one measure that have bits in common measure the same twice. */
+uint32_t perf_role_scope(struct text name);
 
 #endif

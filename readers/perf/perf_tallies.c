@@ -56,7 +56,10 @@ static const struct ledger_cause causes[TALLY_COUNT] = {
     [TALLY_JIT_DAMAGED] = {LEDGER_VALUES, LEDGER_NOTED, TEXT("damaged part of a perf map or jitdump")},
     [TALLY_UNKNOWN_FORMAT] = {LEDGER_VALUES, LEDGER_LOST, TEXT("payload of a tracepoint of an unknown format")},
     [TALLY_TRACEPOINT_FIELDS] = {LEDGER_VALUES, LEDGER_LOST, TEXT("fields of a tracepoint with a stack")},
+    [TALLY_MANY_FIELDS] = {LEDGER_VALUES, LEDGER_LOST, TEXT("field of a tracepoint beyond the first 128")},
     [TALLY_DEEP_FRAME] = {LEDGER_VALUES, LEDGER_LOST, TEXT("frame deeper than 65535")},
+    [TALLY_BARE_TRACEPOINT] = {LEDGER_RECORDS, LEDGER_KEPT, TEXT("tracepoint without a stack: a marker")},
+    [TALLY_BARE_OCCURRENCE] = {LEDGER_RECORDS, LEDGER_KEPT, TEXT("event without a stack: a marker")},
 };
 
 void perf_tallies_add(struct perf_tallies *tallies, const struct perf_tallies *more) {

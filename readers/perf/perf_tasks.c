@@ -17,6 +17,7 @@ struct task_key {
 struct series_key {
     thread_id thread;
     uint32_t event;
+    uint32_t is_bare;
 };
 
 void perf_tasks_init(struct perf_tasks *tasks, struct profile *profile, struct filter *filter) {
@@ -36,8 +37,11 @@ void perf_tasks_init(struct perf_tasks *tasks, struct profile *profile, struct f
 }
 
 void perf_tasks_fini(struct perf_tasks *tasks) {
-    for (size_t i = 0; i < tasks->series.count; i++)
-        samples_fini(&((struct perf_series *)column_at(&tasks->series, i))->samples);
+    for (size_t i = 0; i < tasks->series.count; i++) {
+        struct perf_series *series = column_at(&tasks->series, i);
+        samples_fini(&series->samples);
+        column_fini(&series->payloads);
+    }
     column_fini(&tasks->rows);
     row_table_fini(&tasks->tids);
     column_fini(&tasks->current);
@@ -278,16 +282,18 @@ void perf_tasks_exit(struct perf_tasks *tasks, uint32_t machine, int64_t pid, in
 
 /* ---- Samples. ---- */
 
-struct perf_series *perf_tasks_series(struct perf_tasks *tasks, struct perf_task *task, uint32_t event) {
-    if (task->last_series && task->last_series->event == event) return task->last_series;
-    struct series_key key = {task->thread, event};
+struct perf_series *perf_tasks_series(struct perf_tasks *tasks, struct perf_task *task, uint32_t event, bool is_bare) {
+    struct perf_series *last = task->last_series;
+    if (last && last->event == event && last->is_bare == is_bare) return last;
+    struct series_key key = {task->thread, event, is_bare};
     uint32_t row = row_table_intern(&tasks->series_keys, &key);
     if (row == ID_NONE) return NULL;
     if (row < tasks->series.count) return task->last_series = column_at(&tasks->series, row);
     struct perf_series *series = column_push(&tasks->series);
     if (!series) return NULL;
-    *series = (struct perf_series){.event = event, .thread = task->thread};
+    *series = (struct perf_series){.event = event, .is_bare = is_bare, .thread = task->thread};
     samples_init(&series->samples, tasks->profile->failure);
+    column_init(&series->payloads, sizeof(struct perf_payload), tasks->profile->failure);
     return task->last_series = series;
 }
 
@@ -311,13 +317,25 @@ static void start_threads_with_content(struct perf_tasks *tasks) {
     }
 }
 
-/* Moves the samples of the event into their threads, which have none yet. */
-static void move_samples(struct perf_tasks *tasks, uint32_t event) {
+static void add_samples(struct samples *samples, const struct samples *more) {
+    for (uint32_t i = 0; i < samples_count(more); i++) {
+        const struct sample *sample = samples_at(more, i);
+        samples_add(samples, sample->time_ns, sample->stack, sample->weight);
+    }
+}
+
+/* Moves the samples of the events that make the profile's samples into their threads, which have none yet. */
+static void move_samples(struct perf_tasks *tasks, const struct perf_events *events) {
     for (size_t i = 0; i < tasks->series.count; i++) {
         struct perf_series *series = column_at(&tasks->series, i);
-        if (series->event != event) continue;
-        profile_thread_at(tasks->profile, series->thread)->samples = series->samples;
-        series->samples = (struct samples){0};
+        if (series->is_bare || perf_events_at(events, series->event)->treatment != PERF_SAMPLES) continue;
+        struct samples *samples = &profile_thread_at(tasks->profile, series->thread)->samples;
+        if (samples_count(samples)) {
+            add_samples(samples, &series->samples);
+        } else {
+            *samples = series->samples;
+            series->samples = (struct samples){0};
+        }
     }
 }
 
@@ -335,11 +353,11 @@ static void end_processes(struct perf_tasks *tasks) {
     }
 }
 
-void perf_tasks_finish(struct perf_tasks *tasks, uint32_t event) {
+void perf_tasks_finish(struct perf_tasks *tasks, const struct perf_events *events) {
     struct profile *profile = tasks->profile;
     profile->meta.are_starts_guessed = !tasks->has_records;
     if (!tasks->has_records) start_threads_with_content(tasks);
-    move_samples(tasks, event);
+    move_samples(tasks, events);
     for (size_t i = 0; i < tasks->rows.count; i++) {
         const struct perf_task *task = column_at(&tasks->rows, i);
         struct thread *thread = profile_thread_at(profile, task->thread);

@@ -7,13 +7,22 @@
 #define GECKO_PERF_TASKS_H
 
 #include "libconvert/profile/profile.h"
+#include "perf_events.h"
 #include "readers/filter.h"
+
+/* What a tracepoint or another occurrence tells besides its time and place. */
+struct perf_payload {
+    struct text bytes;
+    uint32_t sample; /* row in the samples of its series */
+};
 
 /* Samples of one event in one thread. */
 struct perf_series {
     uint32_t event;
+    bool is_bare; /* none of them has a stack */
     thread_id thread;
     struct samples samples;
+    struct column payloads; /* struct perf_payload, of the samples that have any */
 };
 
 struct perf_task {
@@ -94,10 +103,11 @@ void perf_tasks_fork(struct perf_tasks *tasks, uint32_t machine, int64_t pid, in
                      const struct perf_task *parent, int64_t time_ns);
 void perf_tasks_exit(struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t tid, int64_t time_ns);
 
-/* Returns the samples of the event in the task. NULL if memory ran out (latched). */
-struct perf_series *perf_tasks_series(struct perf_tasks *tasks, struct perf_task *task, uint32_t event);
+/* Returns the samples of the event in the task: those without stacks, or the others. NULL if memory ran out
+ * (latched). */
+struct perf_series *perf_tasks_series(struct perf_tasks *tasks, struct perf_task *task, uint32_t event, bool is_bare);
 
-/* Gives each thread its process and the samples of the chosen event. */
-void perf_tasks_finish(struct perf_tasks *tasks, uint32_t event);
+/* Gives each thread its process, and the samples of the events that make the profile's samples. */
+void perf_tasks_finish(struct perf_tasks *tasks, const struct perf_events *events);
 
 #endif

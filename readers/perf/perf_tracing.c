@@ -228,8 +228,7 @@ static enum marker_format format_of(const struct tep_format_field *field) {
     return field->flags & TEP_FIELD_IS_POINTER ? MARKER_HEXADECIMAL : MARKER_INTEGER;
 }
 
-/* Makes a marker's label of its first fields: "pid={marker.data.pid} comm={marker.data.comm}". */
-static struct text make_label(struct profile *profile, const struct marker_field *fields, uint32_t count) {
+struct text perf_tracing_label(struct profile *profile, const struct marker_field *fields, uint32_t count) {
     char label[512];
     size_t used = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -252,7 +251,7 @@ static uint16_t make_schema(struct profile *profile, const struct tep_event *eve
     struct marker_schema schema = {
         .name = profile_text_format(profile, "%s:%s", event->system, event->name),
         .description = TEXT("A kernel tracepoint that was hit."),
-        .table_label = make_label(profile, fields, count),
+        .table_label = perf_tracing_label(profile, fields, count),
         .fields = fields,
         .field_count = count,
     };

@@ -25,4 +25,8 @@ bool perf_tracing_read(struct perf_tracing *tracing, struct text section);
 uint16_t perf_tracing_decode(struct perf_tracing *tracing, uint64_t id, struct text payload,
                              const union marker_value **values);
 
+/* Returns a label of markers, as a text of the profile, with their first fields: "pid={marker.data.pid}
+ * comm={marker.data.comm}". */
+struct text perf_tracing_label(struct profile *profile, const struct marker_field *fields, uint32_t count);
+
 #endif

@@ -110,6 +110,30 @@ def is_tracepoint(event):
     return not MODIFIERS.match(event.split(":")[1])
 
 
+OCCURRENCES = set(
+    "page-faults faults minor-faults major-faults context-switches cs cpu-migrations migrations alignment-faults"
+    " emulation-faults bpf-output cgroup-switches".split()
+)
+
+
+def measure(event):
+    """Returns what the event measures, whatever its modifiers and the kind of its processor."""
+    if is_tracepoint(event):
+        return event
+    name = re.sub(r":[ukhGHpPSDIWebRX]+$", "", event)
+    name = re.sub(r"^cpu(_core|_atom)?/(.+)/[^/]*$", r"\2", name)
+    return {"cpu-clock": "clock", "task-clock": "clock", "cpu-cycles": "cycles"}.get(name, name)
+
+
+def rank_of(name, is_tracepoint):
+    """Returns which of two measures makes the samples: the higher one."""
+    if name in ("clock", "cycles"):
+        return 3
+    if is_tracepoint:
+        return 0
+    return 1 if name in OCCURRENCES or name.startswith("mem:0x") else 2
+
+
 def split_library(text):
     """Splits `name (library)`: the library is in the last balanced brackets, after a blank."""
     if not text.endswith(")"):
@@ -371,27 +395,31 @@ class Reader:
             while len(sample.frames) > 1 and isinstance(sample.frames[-1], Nowhere):
                 sample.frames.pop()
 
-    def choose_event(self):
-        """Returns the event with the most stacks, or the clock of two; a tracepoint only if no other event has a stack."""
+    def choose_events(self):
+        """Returns the events that make the samples, all of one measure: a clock or cycles; else the one with the most
+        stacks of those that are counted, of those that occur, of the tracepoints."""
         stacks = collections.Counter()
+        events = {}
         for sample in self.samples:
-            stacks[sample.event] += bool(sample.frames)
+            stacks[measure(sample.event)] += bool(sample.frames)
+            events.setdefault(measure(sample.event), set()).add(sample.event)
         best = None
-        for event, count in stacks.items():  # in order of first appearance
-            is_clock = event.startswith(("cpu-clock", "task-clock"))
-            rank = (count > 0 and not self.tracepoints.get(event), count, is_clock)
+        for name, count in stacks.items():  # in order of first appearance
+            rank = (count > 0, rank_of(name, self.tracepoints.get(name)), count, name == "clock")
             if best is None or rank > best[0]:
-                best = (rank, event)
-        return best[1] if best else None
+                best = (rank, name)
+        return events[best[1]] if best else set()
 
     def profile(self, weigh_periods):
-        event = self.choose_event()
+        events = self.choose_events()
         threads = {}
         stacks = collections.Counter()
         total = 0
         for sample in self.samples:
-            if sample.event != event or (self.tracepoints.get(event) and not sample.frames):
-                self.counts["dropped: other event" if sample.event != event else "dropped: no stack"] += 1
+            is_other = sample.event not in events
+            rank = rank_of(measure(sample.event), self.tracepoints.get(sample.event))
+            if is_other or (rank < 2 and not sample.frames):
+                self.counts["no sample: other event" if is_other else "no sample: no stack"] += 1
                 continue
             weight = 1
             if weigh_periods and sample.period is not None:
@@ -427,7 +455,7 @@ class Reader:
             ],
             "stacks": dict(stacks),
             "samples": total,
-            "event": event,
+            "event": ", ".join(sorted(events)),
             "lines": dict(sorted(self.counts.items())),
         }
 

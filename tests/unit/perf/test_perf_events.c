@@ -35,8 +35,13 @@ static struct perf_event *event_of(const char *name) {
     return perf_events_at(&fixture.events, row);
 }
 
+static uint32_t choose(void) {
+    perf_events_treat(&fixture.events);
+    return fixture.events.main;
+}
+
 static void assert_chosen(const char *name) {
-    uint32_t row = perf_events_choose(&fixture.events);
+    uint32_t row = choose();
     assert_int_not_equal(row, ID_NONE);
     struct text chosen = perf_events_at(&fixture.events, row)->name;
     if (!text_equal(chosen, text_of(name)))
@@ -78,6 +83,9 @@ static void test_units_and_tracepoints(void **state) {
         {"cycles:P", PERF_EVENT_CYCLES, false},
         {"cpu-cycles:u", PERF_EVENT_CYCLES, false},
         {"cpu_core/cycles/:u", PERF_EVENT_CYCLES, false},
+        {"cpu_atom/cycles/P", PERF_EVENT_CYCLES, false},
+        {"cpu/cycles/", PERF_EVENT_CYCLES, false},
+        {"cpu/", PERF_EVENT_OTHER, false},
         {"instructions", PERF_EVENT_OTHER, false},
         {"cycles:q", PERF_EVENT_OTHER, true},
         {"sched:sched_switch", PERF_EVENT_OTHER, true},
@@ -97,21 +105,74 @@ static void test_units_and_tracepoints(void **state) {
 }
 
 static void test_choice(void **state) {
-    assert_int_equal(perf_events_choose(&fixture.events), ID_NONE);
+    assert_int_equal(choose(), ID_NONE);
     event_of("page-faults");
-    assert_int_equal(perf_events_choose(&fixture.events), ID_NONE); /* no event has a stack */
+    assert_int_equal(choose(), ID_NONE); /* no event has a stack */
     event_of("sched:sched_switch")->sample_count = 1000;
     assert_chosen("sched:sched_switch"); /* no other kind of event has a stack */
     event_of("sched:sched_wakeup")->sample_count = 1001;
     assert_chosen("sched:sched_wakeup");
-    event_of("cycles")->sample_count = 5;
-    assert_chosen("cycles");
-    event_of("instructions")->sample_count = 5;
-    assert_chosen("cycles"); /* the first of equal ones */
     event_of("page-faults")->sample_count = 5;
-    assert_chosen("page-faults"); /* it came before the others */
-    event_of("instructions")->sample_count = 6;
-    assert_chosen("instructions");
+    assert_chosen("page-faults");
+    event_of("instructions")->sample_count = 4;
+    assert_chosen("instructions"); /* it is counted, not an occurrence */
+    event_of("cycles:u")->sample_count = 2;
+    assert_chosen("cycles:u");
+    event_of("cpu-clock")->sample_count = 2;
+    assert_chosen("cpu-clock"); /* of equal ones, the clock */
+    event_of("cycles:k")->sample_count = 1;
+    assert_chosen("cycles:u"); /* together they have more samples */
+}
+
+static void assert_treatment(const char *name, enum perf_treatment treatment) {
+    enum perf_treatment got = event_of(name)->treatment;
+    if (got != treatment) fail_msg("%s: treatment %d", name, (int)got);
+}
+
+static void test_treatments(void **state) {
+    static const struct {
+        const char *name;
+        enum perf_treatment treatment;
+    } events[] = {
+        {"cpu_core/cycles/P", PERF_SAMPLES},
+        {"cpu_atom/cycles/P", PERF_SAMPLES},
+        {"cycles:u", PERF_SAMPLES},
+        {"cpu-cycles", PERF_SAMPLES},
+        {"cpu-clock", PERF_MARKERS},
+        {"cache-misses:u", PERF_MARKERS},
+        {"page-faults:u", PERF_MARKERS},
+        {"faults", PERF_MARKERS},
+        {"cs", PERF_MARKERS},
+        {"bpf-output", PERF_MARKERS},
+        {"mem:0x4010:rw", PERF_MARKERS},
+        {"probe_app:main", PERF_MARKERS},
+        {"sched:sched_switch", PERF_MARKERS},
+    };
+    for (size_t i = 0; i < sizeof events / sizeof *events; i++) event_of(events[i].name)->sample_count = 1;
+    perf_events_treat(&fixture.events);
+    for (size_t i = 0; i < sizeof events / sizeof *events; i++) assert_treatment(events[i].name, events[i].treatment);
+}
+
+/* The profile's samples are those of both events. */
+static bool overlap(const char *name, const char *other) {
+    perf_events_fini(&fixture.events);
+    perf_events_init(&fixture.events, &fixture.failure);
+    event_of(name)->sample_count = 1;
+    event_of(other)->sample_count = 1;
+    perf_events_treat(&fixture.events);
+    assert_treatment(name, PERF_SAMPLES);
+    assert_treatment(other, PERF_SAMPLES);
+    return perf_events_overlap(&fixture.events);
+}
+
+static void test_overlaps(void **state) {
+    assert_false(overlap("cycles:u", "cycles:k"));
+    assert_false(overlap("cpu_core/cycles/P", "cpu_atom/cycles/P"));
+    assert_false(overlap("cpu_core/cycles/u", "cpu_core/cycles/k"));
+    assert_true(overlap("cycles:u", "cycles"));
+    assert_true(overlap("cycles", "cycles:ppp"));
+    assert_true(overlap("cpu-clock", "task-clock"));
+    assert_true(overlap("cpu/cycles/", "cpu_atom/cycles/k"));
 }
 
 static const struct ledger_entry *find_entry(const struct ledger *ledger, enum gecko_convert_unit unit,
@@ -128,11 +189,14 @@ static void test_ledger(void **state) {
     struct profile profile;
     profile_init(&profile, &fixture.failure);
     struct perf_event *cycles = event_of("cycles"), *faults = event_of("page-faults"), *nameless = event_of("");
-    *cycles = (struct perf_event){.name = cycles->name, .sample_count = 10, .period_sum = 1000, .first = {3, 30}};
+    cycles->sample_count = 10;
+    cycles->period_sum = 1000;
+    cycles->first = (struct position){3, 30};
     faults->sample_count = 4;
     nameless->sample_count = 2;
     event_of("never");
-    perf_events_enter(&fixture.events, perf_events_choose(&fixture.events), &profile);
+    perf_events_treat(&fixture.events);
+    perf_events_enter(&fixture.events, &profile);
     const struct ledger *ledger = &profile.ledger;
     assert_int_equal(ledger->entries.count, 4);
     assert_int_equal(ledger->read[LEDGER_SAMPLES], 16);
@@ -142,8 +206,8 @@ static void test_ledger(void **state) {
     assert_int_equal(kept->count, 10);
     assert_int_equal(kept->first.line, 3);
     assert_int_equal(find_entry(ledger, LEDGER_PERIODS, LEDGER_KEPT, "event cycles")->count, 1000);
-    assert_int_equal(find_entry(ledger, LEDGER_SAMPLES, LEDGER_LOST, "event page-faults")->count, 4);
-    assert_int_equal(find_entry(ledger, LEDGER_SAMPLES, LEDGER_LOST, "event without a name")->count, 2);
+    assert_int_equal(find_entry(ledger, LEDGER_SAMPLES, LEDGER_KEPT, "event page-faults")->count, 4);
+    assert_int_equal(find_entry(ledger, LEDGER_SAMPLES, LEDGER_KEPT, "event without a name")->count, 2);
     profile_fini(&profile);
 }
 
@@ -153,7 +217,7 @@ static void test_a_long_name(void **state) {
     static char name[1000];
     memset(name, 'n', sizeof name - 1);
     event_of(name)->sample_count = 1;
-    perf_events_enter(&fixture.events, 0, &profile);
+    perf_events_enter(&fixture.events, &profile);
     assert_true(ledger_is_balanced(&profile.ledger));
     assert_int_equal(ledger_at(&profile.ledger, 0)->cause.bytes_count, 255);
     profile_fini(&profile);
@@ -164,6 +228,8 @@ int main(void) {
         cmocka_unit_test(test_modifiers),
         cmocka_unit_test_setup_teardown(test_units_and_tracepoints, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_choice, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_treatments, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_overlaps, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_ledger, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_long_name, set_up, tear_down),
     };

@@ -10,6 +10,8 @@ struct tasks_test {
     struct perf_tasks tasks;
 };
 
+enum { EVENT_COUNT = 4096 };
+
 static struct tasks_test fixture;
 
 static int set_up(void **state) {
@@ -44,10 +46,23 @@ static struct process *process_of(const struct perf_task *task) {
 }
 
 static void add_sample(struct perf_task *task, uint32_t event, int64_t time_ns) {
-    struct perf_series *series = perf_tasks_series(&fixture.tasks, task, event);
+    struct perf_series *series = perf_tasks_series(&fixture.tasks, task, event, false);
     assert_non_null(series);
     samples_add(&series->samples, time_ns, stack_none(), 1);
     task->has_samples = true;
+}
+
+/* Finishes with the samples of that event; ID_NONE: of none. */
+static void finish(uint32_t event) {
+    struct perf_events events;
+    perf_events_init(&events, &fixture.failure);
+    for (uint32_t i = 0; i < EVENT_COUNT; i++) {
+        perf_events_add(&events, TEXT(""), &(struct perf_event_description){0}, (struct position){0});
+        perf_events_at(&events, i)->treatment = PERF_MARKERS;
+    }
+    if (event != ID_NONE) perf_events_at(&events, event)->treatment = PERF_SAMPLES;
+    perf_tasks_finish(&fixture.tasks, &events);
+    perf_events_fini(&events);
 }
 
 static void assert_text(struct text got, const char *wanted) {
@@ -84,7 +99,7 @@ static void test_the_pid_is_learnt_later(void **state) {
 
 static void test_a_pid_that_is_never_told(void **state) {
     struct perf_task *a = find(PID_UNKNOWN, 8), *b = find(-1, 9), *c = find(3, 3);
-    perf_tasks_finish(&fixture.tasks, ID_NONE);
+    finish(ID_NONE);
     assert_int_equal(process_of(a)->pid, PID_UNKNOWN);
     assert_text(process_of(a)->name, "unknown pid");
     assert_text(process_of(a)->pid_text, "unknown pid");
@@ -147,7 +162,7 @@ static void test_a_fork_names_and_starts_the_child(void **state) {
     assert_int_equal(thread_of(find(8, 9))->end_ns, 300);
     perf_tasks_exit(&fixture.tasks, 0, 8, 8, 250);
     assert_int_equal(thread_of(child)->end_ns, 250);
-    perf_tasks_finish(&fixture.tasks, 0);
+    finish(0);
     assert_int_equal(process_of(child)->end_ns, 300); /* ends with the last of its threads, not with the main thread */
     assert_int_equal(process_of(parent)->end_ns, TIME_NONE);
     assert_int_equal(thread_of(parent)->start_ns, TIME_NONE);
@@ -183,7 +198,7 @@ static void test_a_tid_is_used_again_without_samples(void **state) {
 static void test_a_process_is_open_while_a_thread_is(void **state) {
     find(8, 9);
     perf_tasks_exit(&fixture.tasks, 0, 8, 8, 60);
-    perf_tasks_finish(&fixture.tasks, 0);
+    finish(0);
     assert_int_equal(process_of(find(8, 8))->end_ns, TIME_NONE);
 }
 
@@ -269,8 +284,8 @@ static void test_only_the_chosen_event_is_taken(void **state) {
         add_sample(b, 2, 200 + i);
         add_sample(c, 1, 300 + i);
     }
-    assert_ptr_equal(perf_tasks_series(&fixture.tasks, a, 1), perf_tasks_series(&fixture.tasks, a, 1));
-    perf_tasks_finish(&fixture.tasks, 2);
+    assert_ptr_equal(perf_tasks_series(&fixture.tasks, a, 1, false), perf_tasks_series(&fixture.tasks, a, 1, false));
+    finish(2);
     assert_int_equal(samples_count(&thread_of(a)->samples), 10);
     assert_int_equal(samples_count(&thread_of(b)->samples), 10);
     assert_int_equal(samples_count(&thread_of(c)->samples), 0);
@@ -281,11 +296,10 @@ static void test_only_the_chosen_event_is_taken(void **state) {
 }
 
 static void test_many_events_in_a_task(void **state) {
-    enum { EVENT_COUNT = 4096 };
     struct perf_task *task = find(7, 7);
     for (int round = 0; round < 20; round++)
         for (uint32_t event = 0; event < EVENT_COUNT; event++) add_sample(task, event, event);
-    perf_tasks_finish(&fixture.tasks, 3000);
+    finish(3000);
     assert_int_equal(samples_count(&thread_of(task)->samples), 20);
     assert_int_equal(samples_at(&thread_of(task)->samples, 19)->time_ns, 3000);
 }

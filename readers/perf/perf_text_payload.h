@@ -1,0 +1,30 @@
+/* Payloads of tracepoints as perf script prints them, as markers with typed fields: "comm=app pid=7 prio=120",
+ * "fd: 0x3, count: 0x40". The text does not say what the fields are, so all payloads of a tracepoint are learnt before
+ * the first one becomes values. */
+#ifndef GECKO_PERF_TEXT_PAYLOAD_H
+#define GECKO_PERF_TEXT_PAYLOAD_H
+
+#include "libconvert/profile/profile.h"
+
+/* The fields of one tracepoint. */
+struct perf_text_fields {
+    struct profile *profile;    /* borrowed */
+    struct column rows;         /* struct text_field */
+    union marker_value *values; /* of the last payload, one for each field */
+    char separator;             /* behind a key: '=' or ':'; 0 until a payload has a key */
+    uint16_t schema;            /* MARKER_SCHEMA_NONE until the first payload becomes values */
+};
+
+void perf_text_fields_init(struct perf_text_fields *fields, struct profile *profile);
+void perf_text_fields_fini(struct perf_text_fields *fields);
+
+/* Learns which fields the payload has, and of which types. */
+void perf_text_fields_learn(struct perf_text_fields *fields, struct text payload);
+
+/* Returns the schema of markers of the tracepoint, and sets *values to those of a payload that was learnt. They are
+ * valid until the next call. *lost_count: how many fields the marker has no place for. Returns MARKER_SCHEMA_NONE if
+ * memory ran out (latched). */
+uint16_t perf_text_fields_values(struct perf_text_fields *fields, struct text name, struct text payload,
+                                 const union marker_value **values, uint64_t *lost_count);
+
+#endif

@@ -1,0 +1,72 @@
+/* Tests payloads of tracepoints as text: limits. The fixture tracepoint-fields has their forms. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "readers/perf/perf_text_payload.h"
+#include "tests/support/unit_test.h"
+
+enum { FIELD_COUNT = 10000, FIELDS_MAX = 128 };
+
+struct payload_test {
+    struct failure failure;
+    struct profile profile;
+    struct perf_text_fields fields;
+    char *payload;
+};
+
+static struct payload_test fixture;
+
+static int set_up(void **state) {
+    fixture = (struct payload_test){0};
+    profile_init(&fixture.profile, &fixture.failure);
+    perf_text_fields_init(&fixture.fields, &fixture.profile);
+    *state = &fixture;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    bool is_good = !failure_is_set(&fixture.failure);
+    free(fixture.payload);
+    perf_text_fields_fini(&fixture.fields);
+    profile_fini(&fixture.profile);
+    return is_good ? 0 : -1;
+}
+
+/* Returns the payload with that many fields: "key0=0 key1=1", or "key=0 key=1". */
+static struct text payload_of(bool have_one_key) {
+    enum { FIELD_BYTES_MAX = 32 };
+    size_t used = 0;
+    fixture.payload = malloc((size_t)FIELD_COUNT * FIELD_BYTES_MAX);
+    assert_non_null(fixture.payload);
+    for (int i = 0; i < FIELD_COUNT; i++) {
+        char *at = fixture.payload + used;
+        int count = have_one_key ? snprintf(at, FIELD_BYTES_MAX, "key=%d ", i)
+                                 : snprintf(at, FIELD_BYTES_MAX, "key%d=%d ", i, i);
+        used += (size_t)count;
+    }
+    return (struct text){fixture.payload, used};
+}
+
+static void assert_first_fields(struct text payload) {
+    const union marker_value *values;
+    uint64_t lost_count;
+    perf_text_fields_learn(&fixture.fields, payload);
+    uint16_t schema = perf_text_fields_values(&fixture.fields, TEXT("app:many"), payload, &values, &lost_count);
+    assert_int_not_equal(schema, MARKER_SCHEMA_NONE);
+    assert_int_equal(lost_count, FIELD_COUNT - FIELDS_MAX);
+    const struct marker_schema *added = column_at(&fixture.profile.marker_schemas, schema);
+    assert_int_equal(added->field_count, FIELDS_MAX);
+    for (int i = 0; i < FIELDS_MAX; i++) assert_int_equal(values[i].number.mantissa, i);
+}
+
+static void test_many_fields(void **state) { assert_first_fields(payload_of(false)); }
+
+static void test_a_key_that_comes_often(void **state) { assert_first_fields(payload_of(true)); }
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_many_fields, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_key_that_comes_often, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
