@@ -22,7 +22,12 @@ void collapsed_blocks_fini(struct collapsed_blocks *blocks) {
     column_fini(&blocks->frames);
 }
 
+/* Without a latch for failures, only counts. */
 static void append(struct block_bytes *out, struct text text) {
+    if (!out->failure) {
+        out->count += text.bytes_count;
+        return;
+    }
     if (out->count + text.bytes_count > out->capacity) {
         size_t capacity = (out->count + text.bytes_count) * 2;
         char *bytes = memory_resize(out->failure, out->bytes, capacity);
@@ -46,8 +51,8 @@ static struct block_text add_text(struct collapsed_blocks *blocks, struct text t
 
 /* Forgets the current stack. Returns whether there was one. */
 static bool forget(struct collapsed_blocks *blocks) {
-    bool had_frames = blocks->frames.count > 0;
-    blocks->frames.count = 0;
+    bool had_frames = blocks->frame_count > 0;
+    blocks->frame_count = blocks->frames.count = 0;
     blocks->texts.count = 0;
     blocks->thread_start = blocks->thread_end = 0;
     blocks->is_map = blocks->is_too_long = false;
@@ -67,7 +72,8 @@ static void add_frame(struct collapsed_blocks *blocks, struct text text) {
     struct text digits = text_from(text, plus + 1);
     bool is_hexadecimal = cursor_take(&digits, TEXT("0x"));
     if (plus > 0 && cursor_parse_number(digits, is_hexadecimal ? 16 : 10, &offset)) text = text_slice(text, 0, plus);
-    struct block_text *added = column_push(&blocks->frames);
+    blocks->frame_count++;
+    struct block_text *added = blocks->texts.failure ? column_push(&blocks->frames) : NULL;
     if (added) *added = add_text(blocks, text);
 }
 
@@ -103,8 +109,7 @@ static bool take_thread(struct collapsed_blocks *blocks, struct text text, bool 
     return true;
 }
 
-static enum block_line finish(struct collapsed_blocks *blocks, struct text count, struct text *collapsed) {
-    bool is_good = blocks->frames.count && !blocks->is_too_long;
+static void write_line(struct collapsed_blocks *blocks, struct text count, struct text *collapsed) {
     blocks->line.count = 0;
     struct text texts = {blocks->texts.bytes, blocks->texts.count};
     append(&blocks->line, text_slice(texts, blocks->thread_start, blocks->thread_end));
@@ -116,6 +121,11 @@ static enum block_line finish(struct collapsed_blocks *blocks, struct text count
     append(&blocks->line, TEXT(" "));
     append(&blocks->line, count);
     *collapsed = (struct text){blocks->line.bytes, blocks->line.count};
+}
+
+static enum block_line finish(struct collapsed_blocks *blocks, struct text count, struct text *collapsed) {
+    bool is_good = blocks->frame_count && !blocks->is_too_long;
+    if (collapsed) write_line(blocks, count, collapsed);
     blocks->had_thread = blocks->thread_end > blocks->thread_start;
     forget(blocks);
     return is_good ? BLOCK_END : BLOCK_BROKEN;
@@ -150,25 +160,24 @@ enum block_line collapsed_blocks_take(struct collapsed_blocks *blocks, struct te
     struct text text = text_trim(line);
     size_t indent = text_trim_end(line).bytes_count - text.bytes_count;
     if (!indent || !text.bytes_count) return forget(blocks) ? BLOCK_BROKEN : BLOCK_NONE;
-    if (blocks->frames.count && is_decimal(text)) return finish(blocks, text, collapsed);
-    if (blocks->frames.count && take_thread(blocks, text, indent > blocks->indent)) return BLOCK_PART;
-    if (!blocks->frames.count) blocks->indent = indent;
+    if (blocks->frame_count && is_decimal(text)) return finish(blocks, text, collapsed);
+    if (blocks->frame_count && take_thread(blocks, text, indent > blocks->indent)) return BLOCK_PART;
+    if (!blocks->frame_count) blocks->indent = indent;
     add_frame(blocks, text);
     return BLOCK_PART;
 }
 
-bool collapsed_blocks_are_broken(const struct collapsed_blocks *blocks) { return blocks->frames.count > 0; }
+bool collapsed_blocks_are_broken(const struct collapsed_blocks *blocks) { return blocks->frame_count > 0; }
 
 bool collapsed_blocks_are_in(struct text start, bool is_whole, bool *has_threads) {
     enum { OTHERS_MAX = 4 };
-    struct failure failure = {0};
     struct collapsed_blocks blocks;
     size_t stack_count = 0, other_count = 0;
-    struct text line, collapsed;
+    struct text line;
     *has_threads = true;
-    collapsed_blocks_init(&blocks, &failure);
+    collapsed_blocks_init(&blocks, NULL); /* looking needs no memory */
     while (other_count <= stack_count + OTHERS_MAX && collapsed_line_take(&start, is_whole, &line)) {
-        enum block_line kind = collapsed_blocks_take(&blocks, line, &collapsed);
+        enum block_line kind = collapsed_blocks_take(&blocks, line, NULL);
         stack_count += kind == BLOCK_END;
         if (kind == BLOCK_END) *has_threads &= blocks.had_thread;
         other_count += kind == BLOCK_BROKEN || (kind == BLOCK_NONE && text_trim(line).bytes_count);

@@ -23,6 +23,7 @@ struct collapsed_blocks {
     struct block_bytes texts; /* the names of the frames and of the thread */
     struct block_bytes line;  /* the last collapsed line */
     struct column frames;     /* struct block_text: the frames of the current stack, innermost first */
+    size_t frame_count;       /* of the current stack */
     size_t thread_end;        /* the thread's name is in `texts` from thread_start on; equal: there is none */
     size_t thread_start;
     size_t indent;    /* of the first frame */
@@ -39,11 +40,12 @@ enum block_line {
     BLOCK_BROKEN /* not part of a stack, and the stack before it had no count */
 };
 
+/* failure NULL: nothing is kept; collapsed_blocks_take then tells only what the lines are. */
 void collapsed_blocks_init(struct collapsed_blocks *blocks, struct failure *failure);
 void collapsed_blocks_fini(struct collapsed_blocks *blocks);
 
-/* Takes the next line. At the end of a stack, sets *collapsed to its collapsed line, which is valid until the next
- * call. */
+/* Takes the next line. At the end of a stack, sets *collapsed, unless that is NULL, to its collapsed line, which is
+ * valid until the next call. */
 enum block_line collapsed_blocks_take(struct collapsed_blocks *blocks, struct text line, struct text *collapsed);
 
 /* Returns whether the input ends within a stack. */

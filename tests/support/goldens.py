@@ -110,8 +110,8 @@ def read_back(case):
         if done.returncode == 1 and b"--format processed" in done.stderr:
             return []
         if not done.returncode:
-            done = subprocess.run([PROGRAM, "--quiet", "--from", "collapsed", "--root", "frame", "--frames", parts, first, "-o", second],
-                                  stderr=subprocess.PIPE, check=False)
+            options = ["--quiet", "--from", "collapsed", "--root", "frame", "--frames", parts]
+            done = subprocess.run([PROGRAM, *options, first, "-o", second], stderr=subprocess.PIPE, check=False)
         if done.returncode:
             return [f"{case.name} as collapsed, read back: {done.stderr.decode(errors='replace')}"]
         return [] if first.read_bytes() == second.read_bytes() else [f"{case.name} as collapsed, read back: differs"]
