@@ -137,8 +137,9 @@ static bool parse_time_before(struct text line, size_t colon, size_t *start, int
         fraction = fraction * 10 + (i < fraction_digits ? line.bytes[point + 1 + i] - '0' : 0);
     static const int64_t NS_PER_SECOND = 1000000000;
     *start = first;
-    *time_ns = seconds * NS_PER_SECOND + fraction; /* cannot overflow if the seconds are few enough */
-    return seconds < PERF_TIME_MAX_NS / NS_PER_SECOND;
+    if (seconds >= PERF_TIME_MAX_NS / NS_PER_SECOND) return false;
+    *time_ns = seconds * NS_PER_SECOND + fraction;
+    return true;
 }
 
 /* Ids and time are expected within this many bytes of a line, which bounds the search for them. The fields before them,

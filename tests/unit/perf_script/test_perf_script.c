@@ -354,18 +354,17 @@ static void test_several_events(void **state) {
         "a 1/1 1.4: sched:sched_switch: prev=a\n\t10 j (/a)\n\n"
         "a 1/1 1.5: sched:sched_switch: prev=a\n\t10 k (/a)\n\n"
         "a 1/1 1.6: dummy:\n",
-        "1/1 a 0 7 g\n"
-        "1/1 a 200000000 8 i\n",
+        "1/1 a 100000000 7 g\n"
+        "1/1 a 300000000 8 i\n",
         "lines kept 6 blank line\n"
         "lines kept 7 event line\n"
         "lines kept 6 frame line\n"
         "samples lost 1 event line without a stack\n"
-        "values lost 3 fields of a tracepoint with a stack\n"
-        "samples lost 1 event page-faults\n"
-        "periods lost 5 event page-faults\n"
+        "samples kept 1 event page-faults\n"
+        "periods kept 5 event page-faults\n"
         "samples kept 2 event cycles\n"
         "periods kept 15 event cycles\n"
-        "samples lost 3 event sched:sched_switch\n");
+        "samples kept 3 event sched:sched_switch\n");
 }
 
 static void test_weights(void **state) {
@@ -452,11 +451,11 @@ static void test_tracepoint_markers(void **state) {
         "\t10 f (/a)\n"
         "\n";
     assert_samples_and_ledger(trace, "7/7 app 1000000000 1 f\n",
-                              "records kept 2 tracepoint without a stack: a marker\n"
                               "lines kept 1 blank line\n"
                               "lines kept 3 event line\n"
                               "lines kept 1 frame line\n"
                               "values noted 2 processor number: profiles have no place for it\n"
+                              "records kept 2 tracepoint without a stack: a marker\n"
                               "samples kept 1 event cycles\n");
     struct reading reading;
     read_text(&reading, trace);
@@ -465,7 +464,7 @@ static void test_tracepoint_markers(void **state) {
     const struct thread *thread = profile_thread_at(profile, *(const thread_id *)column_at(&profile->thread_order, 0));
     assert_int_equal(thread->markers.count, 2);
     static const char *const names[] = {"sched:sched_switch", "sched:sched_wakeup"};
-    static const char *const fields[] = {"prev_comm=sshd prev_state=S ==> next_comm=b", "comm=a 12.5: x"};
+    static const char *const first_fields[] = {"sshd", "a 12.5: x"};
     static const int64_t times_ns[] = {0, 500000000};
     for (size_t i = 0; i < 2; i++) {
         const struct marker *marker = column_at(&thread->markers, i);
@@ -473,9 +472,9 @@ static void test_tracepoint_markers(void **state) {
         assert_int_equal(marker->phase, MARKER_INSTANT);
         assert_true(text_equal(strings_text(&profile->strings, marker->name), text_of(names[i])));
         const union marker_value *value = profile_value_at(profile, marker->values_at);
-        assert_true(text_equal(strings_text(&profile->strings, value->string), text_of(fields[i])));
+        assert_true(text_equal(strings_text(&profile->strings, value->string), text_of(first_fields[i])));
         const struct marker_schema *schema = column_at(&profile->marker_schemas, marker->schema);
-        assert_true(text_equal(schema->name, TEXT("Tracepoint")));
+        assert_true(text_equal(schema->name, text_of(names[i])));
     }
     reading_fini(&reading);
 }
@@ -1015,7 +1014,7 @@ static void test_events_of_any_name(void **state) {
     read_text(&reading, trace);
     const struct ledger *ledger = &reading.profile.ledger;
     assert_int_equal(ledger->read[LEDGER_SAMPLES], 5000);
-    assert_int_equal(count_of(ledger, LEDGER_SAMPLES, LEDGER_LOST, "event e4095"), 1);
+    assert_int_equal(count_of(ledger, LEDGER_SAMPLES, LEDGER_KEPT, "event e4095"), 1);
     assert_int_equal(count_of(ledger, LEDGER_SAMPLES, LEDGER_KEPT, "event beyond the first 4096"), 5000 - 4096);
     reading_fini(&reading);
     free(trace);
