@@ -113,10 +113,14 @@ void session_export_end(void) {
     location_export(*recording_pool.path ? &location : NULL);
 }
 
+void session_write_settings(struct pool *pool, const struct settings *settings) {
+    struct pool_settings shared = {
+        .flags = settings->flags, .interval_us = settings->interval_us, .duration_s = settings->duration_s};
+    memcpy(shared.threads, settings->threads, sizeof shared.threads);
+    pool_write_settings(pool, &shared);
+}
+
 void session_share_settings(void) {
-    const struct settings *own = &session.settings;
-    struct pool_settings shared = {.flags = own->flags, .interval_us = own->interval_us, .duration_s = own->duration_s};
-    memcpy(shared.threads, own->threads, sizeof shared.threads);
-    pool_write_settings(&recording_pool, &shared);
+    session_write_settings(&recording_pool, &session.settings);
     session_tell_group(POOL_GROUP_SETTINGS, POOL_GROUP_RUNS);
 }

@@ -126,7 +126,10 @@ void session_tell_group(enum pool_group_field field, enum pool_group_command com
 
 /* ---- Other processes. ---- */
 
-/* Gives the settings to the other processes, and to those that join. */
+/* Writes what processes that join the pool shall know. */
+void session_write_settings(struct pool *pool, const struct settings *settings);
+
+/* Gives new settings to the processes that have joined, too. */
 void session_share_settings(void);
 
 /* Tells programs that this one executes where the recording is, or that it has left it. */

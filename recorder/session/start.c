@@ -56,7 +56,9 @@ static bool create_pool(struct pool *pool, const struct settings *settings) {
                                    .limit_bytes = settings->limit_bytes,
                                    .chunk_bytes = settings->chunk_bytes,
                                    .own = session_is_recording() ? &recording_pool : NULL};
-    return pool_create(pool, &options);
+    if (!pool_create(pool, &options)) return false;
+    session_write_settings(pool, settings); /* a process may join as soon as the pool is published */
+    return true;
 }
 
 void session_use_pool(const struct pool *pool) {
@@ -224,7 +226,7 @@ enum grec_error grec_start(const struct grec_options *options) {
     bool is_new = recording_generation != generation;
     if (error == GREC_OK && session_is_recording()) {
         int saved_errno = errno;
-        if (is_new || (options && session_is_for_group(options->flags))) session_share_settings();
+        if (!is_new && options && session_is_for_group(options->flags)) session_share_settings();
         session_export_location();
         errno = saved_errno;
     }

@@ -150,7 +150,7 @@ static void join_with_own_proc(const struct temp_folder *folder) {
     pid_t inner = fork_first_process();
     if (!inner) {
         mount_own_proc();
-        while (grec_join(path) != GREC_OK) usleep(1000);
+        while (grec_join(path) != GREC_OK) continue; /* at the first moment at which it can */
         GREC_INSTANT("inner", NULL);
         if (flags & GREC_SAMPLER) await_two_rounds();
         exit(0);
