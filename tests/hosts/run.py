@@ -41,7 +41,9 @@ LOWER_SHARES = {
     "own-storage": 0,  # the C library does not know its thread
     "raw-thread": 0,  # the C library does not know its thread
     "start-many": 0.85,  # some samples are in the code of the C library by which its short threads begin and end
-    "set-in-child": 0,  # it handles both signals that the sampler may use
+    # These handle both signals that the sampler may use.
+    "set-in-child": 0,
+    "share-signals-at-once": 0,
 }
 # These make it hard to take stacks, so they must have at least so many samples with processor time.
 MUST_BE_SAMPLED = {"block-then-handle", "block-then-read", "change-root", "coroutines", "end-first-at-once",
