@@ -21,7 +21,6 @@ static void write_display(struct json *json, uint32_t display) {
         {MARKER_DISPLAY_IPC, "timeline-ipc"},           {MARKER_DISPLAY_FILEIO, "timeline-fileio"},
         {MARKER_DISPLAY_STACK_CHART, "stack-chart"},    {MARKER_DISPLAY_NETWORK, "timeline-network"},
     };
-    if (!display) display = MARKER_DISPLAY_DEFAULT;
     json_key_array_begin(json, "display");
     for (size_t i = 0; i < sizeof displays / sizeof *displays; i++)
         if (display & displays[i].bit) json_string(json, displays[i].name);
@@ -119,7 +118,7 @@ static void write_described_field(struct json *json, struct text description) {
 static void write_schema(struct json *json, const struct marker_schema *schema, bool is_gecko) {
     json_object_begin(json);
     json_key_value_text(json, "name", schema->name);
-    write_display(json, schema->display);
+    write_display(json, marker_schema_display(schema));
     members_write(json, &common_schema_shape, schema);
     if (!is_gecko) meta_json_text_if_known(json, "description", schema->description);
     json_key_array_begin(json, is_gecko ? "data" : "fields");

@@ -211,6 +211,11 @@ struct marker_schema {
     uint16_t value_kinds; /* bits 1 << enum marker_value_kind of the fields and their cells; set by the profile */
 };
 
+/* Returns the bits of enum marker_display that say where the front-end shows markers with the schema. */
+static inline uint32_t marker_schema_display(const struct marker_schema *schema) {
+    return schema->display ? schema->display : MARKER_DISPLAY_DEFAULT;
+}
+
 enum { MARKER_SCHEMA_NONE = UINT16_MAX };
 
 struct marker {

@@ -157,6 +157,22 @@ static void write_markers(struct processed_writer *writer, const struct thread *
     processed_report_rows(writer, thread->markers.count);
 }
 
+/* Returns whether the front-end shows the marker in the strip above the track. */
+static bool is_in_overview(const struct profile *profile, const struct marker *marker) {
+    if (marker->schema == MARKER_SCHEMA_NONE) return false;
+    return marker_schema_display(column_at(&profile->marker_schemas, marker->schema)) & MARKER_DISPLAY_OVERVIEW;
+}
+
+/* Without markers in it, the strip would only make the track higher. */
+static bool has_overview(const struct profile *profile, const struct thread *thread) {
+    for (size_t row = 0, run_count; row < thread->markers.count; row += run_count) {
+        const struct marker *run = column_run(&thread->markers, row, &run_count);
+        for (size_t i = 0; i < run_count; i++)
+            if (is_in_overview(profile, &run[i])) return true;
+    }
+    return false;
+}
+
 /* ---- Threads. ---- */
 
 void processed_thread_write(struct processed_writer *writer, const struct thread *thread) {
@@ -174,7 +190,7 @@ void processed_thread_write(struct processed_writer *writer, const struct thread
     thread_json_key_start(json, "registerTime", thread->start_ns);
     thread_json_key_time(json, "unregisterTime", thread->end_ns);
     thread_json_paused_ranges(json, writer->profile, thread->process);
-    json_key_bool(json, "showMarkersInTimeline", true);
+    if (has_overview(writer->profile, thread)) json_key_bool(json, "showMarkersInTimeline", true);
     write_samples(writer, &thread->samples);
     write_allocations(writer, thread);
     write_markers(writer, thread);

@@ -106,7 +106,7 @@ static void a_small_profile_is_exactly_this(void **state) {
         "\"stringArray\":[\"main\",\"work\"]},"
         "\"threads\":[{\"name\":\"demo\",\"isMainThread\":true,\"processType\":\"demo\",\"processName\":\"demo\","
         "\"pid\":\"7\",\"tid\":7,\"processStartupTime\":0,\"processShutdownTime\":null,\"registerTime\":0,"
-        "\"unregisterTime\":null,\"pausedRanges\":[],\"showMarkersInTimeline\":true,"
+        "\"unregisterTime\":null,\"pausedRanges\":[],"
         "\"samples\":{\"stack\":[1,null,0],\"timeDeltas\":[0,1.5,0.000001],\"weight\":[1,1,1],\"weightType\":"
         "\"samples\","
         "\"length\":3},"
@@ -377,6 +377,28 @@ static void the_tables_have_all_columns(void **state) {
     free(text);
 }
 
+/* Returns how many strips of markers the viewer shows above a track with one marker of that schema. */
+static size_t count_strips(const struct marker_schema *schema) {
+    struct thread *thread = add_thread(profile_add_process(&profile, 7, 0), 7, "demo");
+    struct marker marker = {.name = profile_string(&profile, TEXT("demo marker")), .stack = stack_none()};
+    marker.schema = schema ? profile_marker_schema(&profile, schema) : MARKER_SCHEMA_NONE;
+    profile_add_marker(&profile, thread, marker, NULL);
+    char *text = finish_and_emit();
+    size_t strip_count = count_of(text, "\"showMarkersInTimeline\":true");
+    free(text);
+    return strip_count;
+}
+
+static void a_marker_of_the_overview_has_a_strip(void **state) {
+    assert_int_equal(count_strips(&(struct marker_schema){.name = TEXT("Shown")}), 1);
+}
+
+static void a_marker_of_other_places_has_no_strip(void **state) {
+    assert_int_equal(count_strips(&(struct marker_schema){.name = TEXT("Hidden"), .display = MARKER_DISPLAY_CHART}), 0);
+}
+
+static void a_marker_without_a_schema_has_no_strip(void **state) { assert_int_equal(count_strips(NULL), 0); }
+
 static void threads_stand_in_order_with_their_processes(void **state) {
     add_rich_profile();
     char *text = finish_and_emit();
@@ -390,7 +412,6 @@ static void threads_stand_in_order_with_their_processes(void **state) {
                "{\"name\":\"worker\",\"isMainThread\":false,\"processType\":\"main \\\"quoted\\\"\","
                "\"processName\":\"main \\\"quoted\\\"\",\"pid\":\"100\",\"tid\":101,\"processStartupTime\":0,"
                "\"processShutdownTime\":null,\"registerTime\":0,\"unregisterTime\":null,\"pausedRanges\":[],"
-               "\"showMarkersInTimeline\":true,"
                "\"samples\":{\"stack\":[2,null],\"timeDeltas\":[0.5,1.5],\"weight\":[0.0000001,0.000001],"
                "\"weightType\":\"tracing-ms\",\"threadCPUDelta\":[0,1],\"length\":2}");
     assert_has(text,
@@ -717,6 +738,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(metadata_is_written_where_it_is_known, begin, end_profile),
         cmocka_unit_test_setup_teardown(the_tables_have_all_columns, begin, end_profile),
         cmocka_unit_test_setup_teardown(threads_stand_in_order_with_their_processes, begin, end_profile),
+        cmocka_unit_test_setup_teardown(a_marker_of_the_overview_has_a_strip, begin, end_profile),
+        cmocka_unit_test_setup_teardown(a_marker_of_other_places_has_no_strip, begin, end_profile),
+        cmocka_unit_test_setup_teardown(a_marker_without_a_schema_has_no_strip, begin, end_profile),
         cmocka_unit_test_setup_teardown(markers_have_payloads_and_a_schema, begin, end_profile),
         cmocka_unit_test_setup_teardown(payloads_are_whole_across_chunks, begin, end_profile),
         cmocka_unit_test_setup_teardown(many_samples_keep_their_order, begin, end_profile),
