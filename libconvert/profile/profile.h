@@ -285,9 +285,10 @@ static inline void thread_add_sample(struct thread *thread, int64_t time_ns, sta
  * (latched). */
 void *profile_allocate(struct profile *profile, size_t bytes_count);
 
-/* Returns the row of the schema, which is added if none has its name; a schema with the same name counts as the same.
- * Copies its fields. Returns MARKER_SCHEMA_NONE if there are too many schemas (some 65000) or memory ran out (latched).
- * The schema's name becomes profile_marker_type_name. A key that means something else to the front-end, such as "type",
+/* Returns the row of the schema, which is added if none has its name; a schema with the same name and the same formats
+ * of fields counts as the same. If the formats differ, the new one's name gets a number: "Request 2". Copies its
+ * fields. Returns MARKER_SCHEMA_NONE if there are too many schemas (some 65000) or memory ran out (latched). The
+ * schema's name becomes profile_marker_type_name. A key that means something else to the front-end, such as "type",
  * gets an underscore appended; labels, graphs and color_field must use the key with the underscore. */
 uint16_t profile_marker_schema(struct profile *profile, const struct marker_schema *schema);
 /* Returns the row of the schema, which comes from another profile. Adds it if the profile has none with the same name,

@@ -131,11 +131,27 @@ struct text profile_marker_type_name(struct profile *profile, const struct marke
     return is_free ? schema->name : next_name(profile, schema->name);
 }
 
+static struct text numbered_name(struct profile *profile, struct text name, unsigned number) {
+    return profile_text_format(profile, "%.*s %u", (int)name.bytes_count, name.bytes, number);
+}
+
+/* Whether markers with one of the schemas can have the other one. */
+static bool has_same_values(const struct marker_schema *a, const struct marker_schema *b) {
+    bool is_same = a->field_count == b->field_count;
+    for (uint32_t i = 0; is_same && i < a->field_count; i++) is_same = a->fields[i].format == b->fields[i].format;
+    return is_same;
+}
+
 uint16_t profile_marker_schema(struct profile *profile, const struct marker_schema *schema) {
     /* Reserved for schemas that the profile adds itself: one for each reserved type, and that of foreign stacks. */
     enum { OWN_COUNT_MAX = 64 };
-    struct text name = profile_marker_type_name(profile, schema);
+    struct text wanted = profile_marker_type_name(profile, schema), name = wanted;
     uint16_t known = find_schema(profile, name);
+    for (unsigned number = 2; known != MARKER_SCHEMA_NONE; number++) {
+        if (has_same_values(schema_at(profile, known), schema) || failure_is_set(profile->failure)) break;
+        name = numbered_name(profile, wanted, number);
+        known = find_schema(profile, name);
+    }
     bool has_room = profile->marker_schemas.count < MARKER_SCHEMA_NONE - OWN_COUNT_MAX;
     return known == MARKER_SCHEMA_NONE && has_room ? add_schema(profile, *schema, name) : known;
 }
@@ -176,7 +192,7 @@ uint16_t profile_take_marker_schema(struct profile *profile, const struct marker
     uint16_t row;
     for (unsigned number = 2; (row = find_schema(profile, name)) != MARKER_SCHEMA_NONE; number++) {
         if (is_same_schema(schema_at(profile, row), schema) || failure_is_set(profile->failure)) break;
-        name = profile_text_format(profile, "%.*s %u", (int)schema->name.bytes_count, schema->name.bytes, number);
+        name = numbered_name(profile, schema->name, number);
     }
     if (row == MARKER_SCHEMA_NONE) row = add_schema(profile, *schema, name);
     if (row != MARKER_SCHEMA_NONE) note_values_of(schema_at(profile, row), schema);

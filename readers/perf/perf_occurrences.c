@@ -73,6 +73,11 @@ static void mark_count(const struct marking *marking, const struct perf_series *
     mark(marking, series, sample, event->count_schema, &value);
 }
 
+/* Whether some occurrence of the event has a payload that is text. */
+static bool has_text_fields(const struct marking *marking, uint32_t event) {
+    return !marking->are_raw && marking->of_events[event].fields.rows.count;
+}
+
 /* Adds a marker with the payload's fields. Returns false if there are none, or their format is unknown. */
 static bool mark_payload(const struct marking *marking, const struct perf_series *series, const struct sample *sample,
                          struct text payload) {
@@ -80,7 +85,8 @@ static bool mark_payload(const struct marking *marking, const struct perf_series
     const union marker_value *values;
     uint64_t lost_count = 0;
     uint16_t schema;
-    if (!payload.bytes_count || !event->is_tracepoint) return false;
+    if (!event->is_tracepoint) return false;
+    if (!payload.bytes_count && !has_text_fields(marking, series->event)) return false;
     if (marking->are_raw)
         schema = perf_tracing_decode(marking->tracing, event->tracepoint_id, payload, &values);
     else
