@@ -2,6 +2,7 @@
 
 #include "libconvert/base/cursor.h"
 #include "libconvert/base/decimal.h"
+#include "libconvert/base/glob.h"
 
 struct filter_term {
     enum gecko_convert_filter_kind kind;
@@ -142,28 +143,6 @@ void filter_start(struct filter *filter, int64_t first_ns, struct failure *failu
 }
 
 /* ---- Judging. ---- */
-
-/* After a star that did not lead to a match, the star takes one more byte: the work is at most the product of the
- * lengths. */
-static bool glob_matches(struct text glob, struct text text) {
-    size_t at = 0, i = 0, star = glob.bytes_count, star_text = 0;
-    while (i < text.bytes_count) {
-        if (at < glob.bytes_count && glob.bytes[at] == '*') {
-            star = at++;
-            star_text = i;
-        } else if (at < glob.bytes_count && (glob.bytes[at] == '?' || glob.bytes[at] == text.bytes[i])) {
-            at++;
-            i++;
-        } else if (star < glob.bytes_count) {
-            at = star + 1;
-            i = ++star_text;
-        } else {
-            return false;
-        }
-    }
-    while (at < glob.bytes_count && glob.bytes[at] == '*') at++;
-    return at == glob.bytes_count;
-}
 
 static bool is_within(const struct filter_term *term, int64_t value) {
     return value >= term->first && value <= term->last;
