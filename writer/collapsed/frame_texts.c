@@ -58,12 +58,19 @@ static bool is_number(struct text word) {
     return has_digit;
 }
 
+/* Whether there is more than blanks and control characters, which a reader takes for nothing. */
+static bool is_visible(struct text name) {
+    for (size_t i = 0; i < name.bytes_count; i++)
+        if (name.bytes[i] != ' ' && !is_control(name.bytes[i])) return true;
+    return false;
+}
+
 /* Appends a name of the profile, changed as the format needs it. */
 static void append_name(struct frame_texts *texts, struct text name, bool is_thread) {
     struct line_buffer *buffer = &texts->buffer;
     size_t start = buffer->bytes_count;
     bool is_changed[NAME_CHANGE_COUNT + 1] = {false};
-    line_buffer_append(buffer, name.bytes_count ? name : TEXT("[unknown]"));
+    line_buffer_append(buffer, is_visible(name) ? name : TEXT("[unknown]"));
     for (size_t i = start; i < buffer->bytes_count; i++) {
         enum name_change change;
         buffer->bytes[i] = replacement(buffer->bytes[i], &change, is_thread);
