@@ -34,6 +34,9 @@ enum { JOBS_MAX = 1024, PORT_MAX = 65535, IDLE_S_MAX = 365 * 24 * 3600, TOP_COUN
 #define FILTER(option_name, kind) OPTION(option_name, CONVERT | INFO | VIEW, OPTION_LIST, filter_values[kind])
 
 static const struct option known_options[] = {
+    {OPTION("compare", VIEW, OPTION_FLAG, compares),
+     .help = "compare the INPUTs, recordings or finished profiles: the busiest\n"
+             "thread of the first with its like in the others"},
     {OPTION("viewer", VIEW, OPTION_TEXT, viewer), .value_name = "DIR|URL",
      .help = "a built front-end to serve, which needs no network, or the address of\n"
              "one (default: https://profiler.firefox.com)"},

@@ -51,6 +51,7 @@ struct options {
     unsigned port;      /* 0: any */
     unsigned idle_s;    /* 0: for ever */
     bool opens_nothing;
+    bool compares; /* each input is a profile of its own */
 };
 
 /* All options, in the order of --help. */

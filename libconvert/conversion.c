@@ -13,6 +13,7 @@
 #include "libconvert/base/memory.h"
 #include "libconvert/base/processors.h"
 #include "libconvert/merge/merge.h"
+#include "libconvert/profile/drop_trampolines.h"
 #include "libconvert/profile/fold_recursion.h"
 #include "libconvert/profile/sweep.h"
 #include "options_check.h"
@@ -249,6 +250,7 @@ static void embed_sources(struct conversion *conversion) {
 
 static void finish_profile(struct conversion *conversion) {
     if (failure_is_set(&conversion->failure)) return;
+    profile_drop_trampolines(&conversion->profile);
     if (conversion->options->folds_recursion) profile_fold_recursion(&conversion->profile);
     profile_finish(&conversion->profile);
     sweep_profile(&conversion->profile);

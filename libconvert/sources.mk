@@ -16,7 +16,7 @@ libconvert_sources := \
     libconvert/profile/profile_allocations.c libconvert/profile/profile_finish.c \
     libconvert/profile/profile_markers.c libconvert/profile/profile_samples.c \
     libconvert/profile/profile_threads.c libconvert/profile/profile_times.c libconvert/profile/reserved_types.c libconvert/profile/row_references.c \
-    libconvert/profile/fold_recursion.c libconvert/profile/stack_path.c libconvert/profile/stack_rebuild.c libconvert/profile/stack_table.c libconvert/profile/sweep.c \
+    libconvert/profile/drop_trampolines.c libconvert/profile/fold_recursion.c libconvert/profile/stack_path.c libconvert/profile/stack_rebuild.c libconvert/profile/stack_table.c libconvert/profile/sweep.c \
     libconvert/profile/threads.c \
     libconvert/symbols/address_ranges.c libconvert/symbols/debug_data.c libconvert/symbols/debug_fetch.c libconvert/symbols/debug_file.c \
     libconvert/symbols/debug_file_search.c libconvert/symbols/debug_server.c libconvert/symbols/dwarf_names.c libconvert/symbols/dwarf_session.c \

@@ -118,10 +118,8 @@ static void answer_question(void *context, struct channel *channel) {
 
 /* ---- In the parent. ---- */
 
-void native_service_init(struct native_service *service, const struct served_profile *profile,
-                         struct debug_folders folders, struct source_search sources) {
-    *service = (struct native_service){
-        .profile = profile, .folders = folders, .sources = sources, .mutex = PTHREAD_MUTEX_INITIALIZER};
+void native_service_init(struct native_service *service, struct debug_folders folders, struct source_search sources) {
+    *service = (struct native_service){.folders = folders, .sources = sources, .mutex = PTHREAD_MUTEX_INITIALIZER};
 }
 
 void native_service_fini(struct native_service *service) { pthread_mutex_destroy(&service->mutex); }
@@ -142,8 +140,7 @@ static pid_t *start(struct native_service *service, struct child_process *child,
     pthread_mutex_lock(&service->mutex);
     for (size_t i = 0; i < NATIVE_CHILDREN_MAX && !place; i++)
         if (!service->children[i]) place = &service->children[i];
-    if (service->is_cancelled || !place ||
-        !child_start(child, answer_question, question, service->profile->failure->memory))
+    if (service->is_cancelled || !place || !child_start(child, answer_question, question, service->memory))
         place = NULL;
     else
         *place = child->pid;

@@ -15,8 +15,9 @@
 enum { NATIVE_CHILDREN_MAX = 8 };
 
 struct native_service {
-    const struct served_profile *profile; /* borrowed */
-    struct debug_folders folders;         /* borrowed */
+    const struct served_profile *profiles; /* a list; borrowed; set it before the first question */
+    struct debug_folders folders;          /* borrowed */
+    const struct memory_limit *memory;     /* of children; borrowed; may be NULL */
     bool asks_servers;            /* those of DEBUGINFOD_URLS, for source files; set it after native_service_init */
     struct source_search sources; /* borrowed */
     pthread_mutex_t mutex;        /* guards what follows */
@@ -24,8 +25,7 @@ struct native_service {
     bool is_cancelled;
 };
 
-void native_service_init(struct native_service *service, const struct served_profile *profile,
-                         struct debug_folders folders, struct source_search sources);
+void native_service_init(struct native_service *service, struct debug_folders folders, struct source_search sources);
 void native_service_fini(struct native_service *service);
 
 /* Kills the working children, so that nobody waits for them. Refuses all later questions. */

@@ -1,22 +1,34 @@
 #include "served_profile.h"
 
 #include "libconvert/base/first_row.h"
+#include "libconvert/base/memory.h"
 #include "libconvert/profile/profile.h"
 #include "readers/json/document.h"
 
-void served_profile_init(struct served_profile *served, struct failure *failure) {
-    *served = (struct served_profile){.failure = failure};
+struct served_profile *served_profile_append(struct served_profile **list, struct text name, struct failure *failure) {
+    while (*list) list = &(*list)->next;
+    struct served_profile *served = *list = memory_allocate(failure, sizeof *served);
+    if (!served) return NULL;
+    *served = (struct served_profile){.failure = failure, .name = name};
     gzip_buffer_init(&served->json, failure);
     arena_init(&served->memory, failure);
     column_init(&served->libs, sizeof(struct lib), failure);
     column_init(&served->sources, sizeof(struct served_source), failure);
+    column_init(&served->threads, sizeof(struct served_thread), failure);
+    return served;
 }
 
-void served_profile_fini(struct served_profile *served) {
-    column_fini(&served->sources);
-    column_fini(&served->libs);
-    arena_fini(&served->memory);
-    gzip_buffer_fini(&served->json);
+void served_profile_destroy_all(struct served_profile *list) {
+    while (list) {
+        struct served_profile *next = list->next;
+        column_fini(&list->threads);
+        column_fini(&list->sources);
+        column_fini(&list->libs);
+        arena_fini(&list->memory);
+        gzip_buffer_fini(&list->json);
+        memory_free(list);
+        list = next;
+    }
 }
 
 /* ---- Filling. ---- */
@@ -36,6 +48,14 @@ static void add_source(struct served_profile *served, struct text path) {
     if (own) *own = (struct served_source){.path = arena_copy(&served->memory, path)};
 }
 
+static void add_thread(struct served_profile *served, const struct served_thread *thread) {
+    struct served_thread *own = column_push(&served->threads);
+    if (!own) return;
+    *own = *thread;
+    own->name = arena_copy(&served->memory, thread->name);
+    own->process_name = arena_copy(&served->memory, thread->process_name);
+}
+
 static int compare_sources(const void *left, const void *right) {
     return text_compare(((const struct served_source *)left)->path, ((const struct served_source *)right)->path);
 }
@@ -43,6 +63,26 @@ static int compare_sources(const void *left, const void *right) {
 void served_profile_finish(struct served_profile *served) {
     gzip_buffer_finish(&served->json);
     column_sort(&served->sources, compare_sources);
+}
+
+static void inspect_samples(struct served_thread *own, const struct samples *samples, const bool *idle_stacks) {
+    for (uint32_t i = 0; i < samples_count(samples); i++) {
+        own->sample_count += !profile_is_idle(idle_stacks, samples_at(samples, i)->stack);
+        int64_t cpu_ns = samples_have_cpu(samples) ? samples_cpu_ns(samples, i) : TIME_NONE;
+        if (cpu_ns != TIME_NONE) own->cpu += (double)cpu_ns;
+    }
+}
+
+static void inspect_threads(struct served_profile *served, const struct profile *profile) {
+    bool *idle_stacks = profile_idle_stacks(profile);
+    for (size_t i = 0; i < profile->thread_order.count; i++) {
+        const struct thread *thread = profile_ordered_thread(profile, i);
+        struct served_thread own = {.name = thread->name,
+                                    .process_name = profile_process_at(profile, thread->process)->name};
+        inspect_samples(&own, &thread->samples, idle_stacks);
+        add_thread(served, &own);
+    }
+    memory_free(idle_stacks);
 }
 
 void served_profile_inspect(void *context, const struct profile *profile) {
@@ -57,6 +97,7 @@ void served_profile_inspect(void *context, const struct profile *profile) {
         struct served_source *source = column_at(&served->sources, id->index);
         source->is_looked_up = true;
     }
+    inspect_threads(served, profile);
 }
 
 bool served_profile_write(void *context, const void *bytes, size_t bytes_count) {
@@ -67,13 +108,16 @@ bool served_profile_write(void *context, const void *bytes, size_t bytes_count) 
 
 /* ---- Finished profiles. ---- */
 
-/* A profile may have millions of values. Only those that name files are kept. */
+/* A profile may have millions of values. Only those that name files, and describe threads, are kept. Depths count
+ * lists, too. */
 static bool wants_member(unsigned depth, struct text key) {
     static const struct {
         unsigned depth;
         struct text key;
-    } wanted[] = {{1, {"libs", 4}}, {1, {"shared", 6}}, {2, {"stringArray", 11}}, {2, {"sources", 7}}};
-    if (depth > 2) return true;
+    } wanted[] = {{1, {"libs", 4}},        {1, {"shared", 6}}, {1, {"threads", 7}},        {2, {"stringArray", 11}},
+                  {2, {"sources", 7}},     {3, {"name", 4}},   {3, {"path", 4}},           {3, {"debugName", 9}},
+                  {3, {"breakpadId", 10}}, {3, {"codeId", 6}}, {3, {"filename", 8}},       {3, {"processName", 11}},
+                  {3, {"samples", 7}},     {4, {"length", 6}}, {4, {"threadCPUDelta", 14}}};
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
         if (wanted[i].depth == depth && text_equal(wanted[i].key, key)) return true;
     return false;
@@ -111,6 +155,29 @@ static void take_sources(struct served_profile *served, const struct document *d
     }
 }
 
+static double sum_of(const struct node *list) {
+    double sum = 0;
+    for (size_t i = 0; node_is(list, NODE_LIST) && i < list->count; i++)
+        if (node_is(&list->nodes[i], NODE_NUMBER)) sum += list->nodes[i].number;
+    return sum;
+}
+
+/* In a profile of Gecko's, lists of samples have no length, and the viewer numbers the threads of all processes. */
+static void take_threads(struct served_profile *served, const struct document *document) {
+    const struct node *threads = document_member(document, &document->root, TEXT("threads"));
+    const struct node *shared = document_member(document, &document->root, TEXT("shared"));
+    for (size_t i = 0; shared && node_is(threads, NODE_LIST) && i < threads->count; i++) {
+        const struct node *node = &threads->nodes[i], *samples = document_member(document, node, TEXT("samples"));
+        const struct node *length = document_member(document, samples, TEXT("length"));
+        struct served_thread thread = {
+            .name = text_member(document, node, "name"),
+            .process_name = text_member(document, node, "processName"),
+            .cpu = sum_of(document_member(document, samples, TEXT("threadCPUDelta"))),
+            .sample_count = node_is_index(length, UINT32_MAX) ? (uint64_t)length->number : 0};
+        add_thread(served, &thread);
+    }
+}
+
 /* An input that reads another one, and compresses its bytes into the served profile. */
 struct tee {
     struct served_profile *served; /* borrowed */
@@ -140,6 +207,7 @@ void served_profile_read(struct served_profile *served, struct input *input) {
     if (!failure_is_set(served->failure)) {
         take_libs(served, &document);
         take_sources(served, &document);
+        take_threads(served, &document);
     }
     document_fini(&document);
     served_profile_finish(served);
@@ -147,18 +215,48 @@ void served_profile_read(struct served_profile *served, struct input *input) {
 
 /* ---- Asking. ---- */
 
-const struct lib *served_profile_lib(const struct served_profile *served, struct text debug_name,
+const struct lib *served_profile_lib(const struct served_profile *list, struct text debug_name,
                                      struct text breakpad_id) {
-    for (size_t i = 0; i < served->libs.count; i++) {
-        const struct lib *lib = column_at(&served->libs, i);
-        if (text_equal(lib->debug_name, debug_name) && text_equal(lib->breakpad_id, breakpad_id)) return lib;
+    for (const struct served_profile *served = list; served; served = served->next) {
+        for (size_t i = 0; i < served->libs.count; i++) {
+            const struct lib *lib = column_at(&served->libs, i);
+            if (text_equal(lib->debug_name, debug_name) && text_equal(lib->breakpad_id, breakpad_id)) return lib;
+        }
     }
     return NULL;
 }
 
-const struct served_source *served_profile_source(const struct served_profile *served, struct text path) {
+static const struct served_source *find_source(const struct served_profile *served, struct text path) {
     const struct served_source wanted = {.path = path};
     size_t i = FIRST_ROW(row, served->sources.count, compare_sources(column_at(&served->sources, row), &wanted) >= 0);
     const struct served_source *source = i < served->sources.count ? column_at(&served->sources, i) : NULL;
     return source && text_equal(source->path, path) ? source : NULL;
+}
+
+const struct served_source *served_profile_source(const struct served_profile *list, struct text path) {
+    const struct served_source *best = NULL;
+    for (const struct served_profile *served = list; served && !(best && best->is_looked_up); served = served->next) {
+        const struct served_source *source = find_source(served, path);
+        if (source && (!best || source->is_looked_up)) best = source;
+    }
+    return best;
+}
+
+static unsigned likeness(const struct served_thread *thread, const struct served_thread *like) {
+    if (!like || !thread->sample_count || !text_equal(thread->name, like->name)) return 0;
+    return text_equal(thread->process_name, like->process_name) ? 2 : 1;
+}
+
+static bool is_busier(const struct served_thread *a, const struct served_thread *b) {
+    return a->cpu > b->cpu || (a->cpu >= b->cpu && a->sample_count > b->sample_count);
+}
+
+size_t served_profile_busiest_thread(const struct served_profile *served, const struct served_thread *like) {
+    size_t best = 0;
+    for (size_t i = 1; i < served->threads.count; i++) {
+        const struct served_thread *thread = column_at(&served->threads, i), *found = column_at(&served->threads, best);
+        unsigned wanted = likeness(thread, like), had = likeness(found, like);
+        if (wanted > had || (wanted == had && is_busier(thread, found))) best = i;
+    }
+    return best;
 }

@@ -1,5 +1,5 @@
-/* The profile that is shown: its bytes, compressed once, and the libraries and source files that it names. Nothing else
- * on this machine can be requested. */
+/* A profile that is shown: its bytes, compressed once, and the libraries and source files that it names. Nothing else
+ * on this machine can be requested. Several profiles are a list. */
 #ifndef GECKO_SERVED_PROFILE_H
 #define GECKO_SERVED_PROFILE_H
 
@@ -16,17 +16,28 @@ struct served_source {
     bool is_looked_up; /* the debug information of a library names it */
 };
 
+struct served_thread {
+    struct text name;
+    struct text process_name;
+    double cpu;            /* processor time, in the same unit for all threads of a profile; 0: unknown */
+    uint64_t sample_count; /* idle ones do not count, as far as the profile tells them */
+};
+
 struct served_profile {
     struct failure *failure; /* borrowed */
+    struct text name;        /* that of its file, for the viewer; borrowed, or in `memory` */
     struct gzip_buffer json;
     struct arena memory;
     struct column libs;    /* struct lib */
     struct column sources; /* struct served_source, sorted by path */
+    struct column threads; /* struct served_thread, as the viewer numbers them; none if the profile is of Gecko's */
+    struct served_profile *next; /* owned; NULL: this is the last one */
 };
 
-/* Initializes an empty profile. What fills it later latches failures in `failure`, which is borrowed. */
-void served_profile_init(struct served_profile *served, struct failure *failure);
-void served_profile_fini(struct served_profile *served);
+/* Creates an empty profile behind the last one of the list, which may be empty. What fills it later latches failures in
+ * `failure`, which is borrowed, as is the name. Returns NULL if memory ran out (latched). */
+struct served_profile *served_profile_append(struct served_profile **list, struct text name, struct failure *failure);
+void served_profile_destroy_all(struct served_profile *list); /* NULL is allowed */
 
 /* Fill the empty served profile from a conversion. The first function is the conversion's `inspect`, the second one its
  * write function; `context` is the struct served_profile. Call served_profile_finish after the conversion. */
@@ -37,12 +48,17 @@ void served_profile_finish(struct served_profile *served);
 /* Fills the empty served profile from a finished profile, which may be compressed. Does not close the input. */
 void served_profile_read(struct served_profile *served, struct input *input);
 
-/* Returns the library of that name in the profile, or NULL. This function and the next one only read, so they are
- * thread-safe. */
-const struct lib *served_profile_lib(const struct served_profile *served, struct text debug_name,
+/* Returns the library of that name in one of the profiles, or NULL. This function and the next one only read, so they
+ * are thread-safe. */
+const struct lib *served_profile_lib(const struct served_profile *list, struct text debug_name,
                                      struct text breakpad_id);
 
-/* Returns the source file of that path, if the profile names it, or NULL. */
-const struct served_source *served_profile_source(const struct served_profile *served, struct text path);
+/* Returns the source file of that path, if one of the profiles names it, or NULL. If several do, prefers one that debug
+ * information names. */
+const struct served_source *served_profile_source(const struct served_profile *list, struct text path);
+
+/* Returns the number of the thread to compare with `like`: the busiest one of that name, or else of all. `like` may be
+ * NULL. Returns 0 if the threads are not known. */
+size_t served_profile_busiest_thread(const struct served_profile *served, const struct served_thread *like);
 
 #endif

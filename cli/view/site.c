@@ -22,18 +22,45 @@ bool site_init(struct site *site, uint16_t port) {
     return true;
 }
 
+void site_profile_name(unsigned number, char name[SITE_PROFILE_NAME_BYTES]) {
+    if (number == 1)
+        snprintf(name, SITE_PROFILE_NAME_BYTES, "profile.json");
+    else
+        snprintf(name, SITE_PROFILE_NAME_BYTES, "profile-%u.json", number);
+}
+
 /* ---- Routes. ---- */
 
 typedef void route_answer(struct site *site, const struct http_request *request, struct http_response *response);
 
+/* Returns the profile of "profile.json", "profile-2.json"…; NULL if there is none. */
+static const struct served_profile *find_profile(const struct site *site, struct text path) {
+    char name[SITE_PROFILE_NAME_BYTES];
+    unsigned number = 1;
+    for (const struct served_profile *profile = site->profiles; profile; profile = profile->next) {
+        site_profile_name(number++, name);
+        if (text_equal(text_base_name(path), text_of(name))) return profile;
+    }
+    return NULL;
+}
+
 static void answer_profile(struct site *site, const struct http_request *request, struct http_response *response) {
-    (void)request;
+    const struct served_profile *profile = find_profile(site, request->path);
     *response = (struct http_response){.status = HTTP_OK,
                                        .content_type = emitter_by_name(NULL)->media_type,
                                        .is_gzip = true,
                                        .forbids_scripts = true,
-                                       .bytes = site->profile->json.bytes,
-                                       .bytes_count = site->profile->json.bytes_count};
+                                       .bytes = profile->json.bytes,
+                                       .bytes_count = profile->json.bytes_count};
+}
+
+static void answer_archive(struct site *site, const struct http_request *request, struct http_response *response) {
+    (void)request;
+    *response = (struct http_response){.status = HTTP_OK,
+                                       .content_type = "application/zip",
+                                       .forbids_scripts = true,
+                                       .bytes = site->archive->bytes,
+                                       .bytes_count = site->archive->bytes_count};
 }
 
 static void answer_symbolicate(struct site *site, const struct http_request *request, struct http_response *response) {
@@ -54,8 +81,10 @@ struct route {
     route_answer *answer;
 };
 
+static const struct route profile_route = {.method = HTTP_GET, .answer = answer_profile};
+static const struct route archive_route = {{SITE_ARCHIVE_NAME, sizeof SITE_ARCHIVE_NAME - 1}, HTTP_GET, answer_archive};
+
 static const struct route routes[] = {
-    {{"/profile.json", 13}, HTTP_GET, answer_profile},
     {{"/symbolicate/v5", 15}, HTTP_POST, answer_symbolicate},
     {{"/source/v1", 10}, HTTP_POST, answer_source},
     {{"/asm/v1", 7}, HTTP_POST, answer_asm},
@@ -75,7 +104,9 @@ static const struct route *find_route(const struct site *site, struct text path)
     struct text rest = text_from(path, SITE_TOKEN_DIGITS + 1);
     for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
         if (text_equal(rest, routes[i].path)) return &routes[i];
-    return NULL;
+    if (text_find_last(rest, '/') != 0) return NULL;
+    if (site->archive) return text_equal(text_from(rest, 1), archive_route.path) ? &archive_route : NULL;
+    return find_profile(site, rest) ? &profile_route : NULL;
 }
 
 /* ---- Who may ask. ---- */

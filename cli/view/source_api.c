@@ -25,7 +25,7 @@ static bool names_file(const struct native_place *place, struct text path) {
 static void write_whether_named(const struct native_service *service, const struct document *request, struct json *json,
                                 struct failure *failure) {
     const struct node *root = &request->root;
-    const struct lib *lib = served_profile_lib(service->profile, native_text_member(request, root, "debugName"),
+    const struct lib *lib = served_profile_lib(service->profiles, native_text_member(request, root, "debugName"),
                                                native_text_member(request, root, "debugId"));
     struct native_library library;
     uint32_t address;
@@ -134,7 +134,7 @@ static void respond_with_file(const struct native_service *service, struct http_
 
 static struct text build_id_of(const struct native_service *service, const struct document *request) {
     const struct lib *lib =
-        served_profile_lib(service->profile, native_text_member(request, &request->root, "debugName"),
+        served_profile_lib(service->profiles, native_text_member(request, &request->root, "debugName"),
                            native_text_member(request, &request->root, "debugId"));
     return lib ? lib->code_id : (struct text){0};
 }
@@ -142,7 +142,7 @@ static struct text build_id_of(const struct native_service *service, const struc
 static void answer(struct native_service *service, const struct document *request, struct http_response *response) {
     struct text path = native_text_member(request, &request->root, "file");
     bool has_zero = text_find(path, '\0') < path.bytes_count;
-    const struct served_source *source = served_profile_source(service->profile, path);
+    const struct served_source *source = served_profile_source(service->profiles, path);
     if (!text_starts_with(path, TEXT("/")) || has_zero || path.bytes_count >= PATH_MAX)
         native_respond_error(response, HTTP_OK, "the file has no absolute path, so nobody knows where it is");
     else if ((source && source->is_looked_up) || debug_information_names(service, request))

@@ -79,7 +79,7 @@ static size_t look_up_module(struct job *job, size_t first) {
     uint32_t module = frame->module;
     const struct node *name = &job->modules->nodes[module];
     const struct lib *lib =
-        served_profile_lib(job->service->profile, node_text(&name->nodes[0]), node_text(&name->nodes[1]));
+        served_profile_lib(job->service->profiles, node_text(&name->nodes[0]), node_text(&name->nodes[1]));
     struct native_library library;
     bool is_open = lib && native_library_open(&library, lib, &job->service->folders, job->failure);
     job->has_symbols[module] = is_open;

@@ -12,13 +12,13 @@
 #include <unistd.h>
 
 #include "browser.h"
-#include "cli/check/check.h"
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/several_inputs.h"
 #include "http_server.h"
-#include "libconvert/conversion.h"
-#include "readers/reader.h"
+#include "libconvert/base/memory.h"
+#include "page_address.h"
+#include "profile_loading.h"
 #include "site.h"
 
 static const char public_viewer[] = "https://profiler.firefox.com";
@@ -32,7 +32,8 @@ static const char usage[] =
     "\n"
     "Converts a recording and opens it in the Firefox Profiler, in the browser. INPUT\n"
     "is whatever gecko-convert converts, or a finished profile; - is standard input.\n"
-    "Several recordings become one profile, on one timeline.\n"
+    "Several recordings become one profile, on one timeline. Several finished\n"
+    "profiles are compared, and those in an archive are listed.\n"
     "The profile stays on this machine: the viewer's page fetches it from here, and\n"
     "with it source files and machine code that the profile names. Ctrl-C ends it.\n"
     "With --symbols none no file that the profile names is opened, neither source nor\n"
@@ -53,7 +54,6 @@ static const char notes[] =
 
 struct view {
     const struct options *options;
-    const char *input_path;
     struct failure failure;
     struct memory_limit memory;
     struct command_output output; /* for messages and the progress bar */
@@ -63,7 +63,9 @@ struct view {
     bool has_folder;
     char viewer_base[URL_BYTES];   /* the URL of the viewer's pages, without a slash at the end */
     char viewer_origin[URL_BYTES]; /* scheme, host and port of viewer_base */
-    struct served_profile profile;
+    struct profile_loading loading;
+    enum shown_as shown_as;
+    struct profile_archive archive; /* if the viewer lists the profiles */
     struct native_service native;
 };
 
@@ -71,7 +73,7 @@ struct view {
 static void tell(struct view *view, const char *message) {
     struct failure failure = {0};
     failure_set(&failure, FAILURE_IO, "%s", message);
-    command_print_failure(&view->output, view->input_path, &failure);
+    command_print_failure(&view->output, view->loading.input_path, &failure);
 }
 
 /* ---- The port. ---- */
@@ -126,113 +128,76 @@ static bool prepare_viewer(struct view *view) {
     return view->has_folder;
 }
 
-/* ---- The profile. ---- */
+/* ---- The profiles. ---- */
 
-static void print_read(struct view *view, struct report_text *text) {
-    report_end_line(text, 0);
-    progress_tty_clear(&view->output.bar);
-    if (!view->options->is_quiet) console_print(text);
-}
-
-static void print_conversion(struct view *view, const struct gecko_convert_result *result) {
+/* Says which threads the viewer compares. Whoever wants others can choose them with filters, or in the addresses. */
+static void tell_threads(struct view *view) {
     struct report_text text = {.bytes_count = 0};
-    for (size_t i = 0; i < result->input_count; i++) {
-        report_input(result, i, &text);
-        progress_tty_clear(&view->output.bar);
-        if (!view->options->is_quiet) console_print(&text);
+    report_append(&text, "comparing");
+    for (const struct served_profile *served = view->loading.profiles; served; served = served->next) {
+        size_t number = page_compared_thread(&view->site, served);
+        const struct served_thread *thread =
+            number < served->threads.count ? column_at(&served->threads, number) : NULL;
+        report_append(&text, "%s thread %zu", served == view->loading.profiles ? "" : " with", number);
+        if (thread) report_append(&text, ", %.*s,", (int)thread->name.bytes_count, thread->name.bytes);
+        report_append(&text, " of %.*s", (int)served->name.bytes_count, served->name.bytes);
     }
-    text.bytes_count = 0;
-    report_append_read(&view->options->convert, result, &text);
-    report_append_sources(result, &text);
-    report_append_losses(result, &text);
-    print_read(view, &text);
-    text.bytes_count = 0;
-    report_append_missing_names(result, &text);
-    if (!view->options->is_quiet && text.bytes_count) console_print(&text);
+    report_end_line(&text, 0);
+    if (!view->options->is_quiet) console_print(&text);
 }
 
-static void convert(struct view *view, struct input *input) {
-    struct gecko_convert_options options = view->options->convert;
-    options.progress = progress_tty_draw;
-    options.progress_context = &view->output.bar;
-    options.write = served_profile_write;
-    options.write_context = &view->profile;
-    struct conversion_ends ends = {.open = command_give_input,
-                                   .context = &input,
-                                   .input_failure = &view->failure,
-                                   .memory = &view->memory,
-                                   .before_writing = served_profile_inspect,
-                                   .visitor_context = &view->profile};
-    struct gecko_convert_result result;
-    conversion_run(&options, &ends, &result, NULL);
-    input_close(input);
-    served_profile_finish(&view->profile);
-    /* If memory ran out for the compressed profile, the conversion only knows that its write function failed. */
-    if (view->failure.code != FAILURE_MEMORY) report_take_failure(&view->failure, &result);
-    if (!failure_is_set(&view->failure)) print_conversion(view, &result);
-    gecko_convert_result_fini(&result);
-}
-
-static void read_profile(struct view *view, struct input *input) {
-    struct report_text text = {.bytes_count = 0};
-    struct progress_root progress = command_progress(&view->output);
-    input_watch(input, progress_whole(&progress));
-    served_profile_read(&view->profile, input);
-    report_append(&text, "read %s: a profile, ", report_path_name(view->input_path));
-    report_append_bytes(&text, input_offset(input));
-    input_close(input);
-    if (!failure_is_set(&view->failure)) print_read(view, &text);
-}
-
-/* Loads a trace or a finished profile, depending on the file's first bytes. */
-static bool load_profile(struct view *view) {
-    struct input *input = input_open(view->input_path, &view->failure);
-    if (!input) return false;
-    bool is_lone = !view->options->convert.more_input_count;
-    bool is_profile = is_lone && !view->options->convert.from && profile_is_likely(input_peek(input, PROBE_BYTES));
-    if (is_profile && view->options->convert.filter_count) {
-        failure_set(&view->failure, FAILURE_USAGE, "%s is a profile, and filters are for traces",
-                    report_path_name(view->input_path));
-        input_close(input);
-    } else if (is_profile) {
-        read_profile(view, input);
-    } else {
-        convert(view, input);
-    }
+static bool load_profiles(struct view *view) {
+    view->shown_as = profile_loading_run(&view->loading);
+    if (failure_is_set(&view->failure)) return false;
+    view->native.profiles = view->site.profiles = view->loading.profiles;
+    if (view->shown_as == SHOWN_COMPARED) tell_threads(view);
+    if (view->shown_as != SHOWN_TO_CHOOSE) return true;
+    profile_archive_init(&view->archive, view->loading.profiles);
+    view->site.archive = &view->archive;
     return !failure_is_set(&view->failure);
 }
 
 /* ---- The address. ---- */
 
-/* Appends the text, percent-encoded, as one part of a path or a query. Returns false if it does not fit. */
-static bool append_encoded(char *url, size_t capacity_bytes, const char *text) {
-    size_t at = strlen(url);
-    for (; *text; text++) {
-        bool is_plain = (*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z') ||
-                        (*text >= '0' && *text <= '9') || strchr("-._~", *text);
-        if (at + 4 > capacity_bytes) return false;
-        at += (size_t)snprintf(url + at, capacity_bytes - at, is_plain ? "%c" : "%%%02X", (unsigned char)*text);
-    }
-    return true;
-}
-
-/* Makes the address of the viewer's page that fetches the profile from this server, and asks it for sources and
- * symbols. */
-static void make_address(const struct view *view, char *address, size_t capacity_bytes) {
-    char server[URL_BYTES], profile[URL_BYTES];
-    snprintf(server, sizeof server, "http://%s/%s", view->site.host, view->site.token);
-    snprintf(profile, sizeof profile, "http://%s/%s/profile.json", view->site.host, view->site.token);
-    snprintf(address, capacity_bytes, "%s/from-url/", view->viewer_base);
-    append_encoded(address, capacity_bytes, profile);
-    size_t at = strlen(address);
-    snprintf(address + at, capacity_bytes - at, "/?symbolServer=");
-    append_encoded(address, capacity_bytes, server);
-}
-
 static bool print_address(struct view *view, const char *address) {
     if (printf("%s\n", address) > 0 && fflush(stdout) == 0) return true;
     failure_set(&view->failure, FAILURE_IO, "cannot write the address to standard output: %s", strerror(errno));
     return false;
+}
+
+static bool leads_away(const struct sockaddr *address, socklen_t address_bytes) {
+    int route = socket(address->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    bool is_found = route >= 0 && connect(route, address, address_bytes) == 0;
+    if (route >= 0) close(route);
+    return is_found;
+}
+
+/* Returns whether there is a way to other machines. Nothing is sent: connecting a datagram socket only looks for a
+ * route. The addresses are those of documents, which no machine has. */
+static bool has_route(void) {
+    struct sockaddr_in version_4 = {.sin_family = AF_INET, .sin_port = htons(443)};
+    struct sockaddr_in6 version_6 = {.sin6_family = AF_INET6, .sin6_port = htons(443)};
+    inet_pton(AF_INET, "192.0.2.1", &version_4.sin_addr);
+    inet_pton(AF_INET6, "2001:db8::1", &version_6.sin6_addr);
+    return leads_away((struct sockaddr *)&version_4, sizeof version_4) ||
+           leads_away((struct sockaddr *)&version_6, sizeof version_6);
+}
+
+static void tell_how_to_end(struct view *view) {
+    struct report_text text = {.bytes_count = 0};
+    bool is_public = !view->options->viewer;
+    report_append(&text, "serving until Ctrl-C");
+    if (view->options->idle_s) report_append(&text, ", or until nobody has asked for %u s", view->options->idle_s);
+    report_end_line(&text, 0);
+    size_t start = text.bytes_count;
+    if (is_public && !has_route()) {
+        report_append(&text,
+                      "this machine has no network, and the page comes from %s: --viewer DIR serves one from here "
+                      "(docs/offline.md)",
+                      public_viewer);
+        report_end_line(&text, start);
+    }
+    if (!view->options->is_quiet) console_print(&text);
 }
 
 /* ---- Serving. ---- */
@@ -300,7 +265,6 @@ static void wait_for_end(struct view *view, struct http_server *server, const si
 static bool serve(struct view *view) {
     sigset_t signals = waited_signals(), before;
     struct http_site site = {&view->site, site_admit, site_answer};
-    char address[3 * URL_BYTES];
     struct browser browser;
     pthread_sigmask(SIG_BLOCK, &signals, &before);
     bool is_listening = listen(view->socket, WAITING_CONNECTIONS_MAX) == 0;
@@ -309,11 +273,14 @@ static bool serve(struct view *view) {
         failure_set(&view->failure, FAILURE_IO, "cannot serve on %s: %s", view->site.host, strerror(errno));
         return false;
     }
-    make_address(view, address, sizeof address);
-    if (print_address(view, address)) {
+    char *address = page_address_create(&view->site, view->viewer_base, view->shown_as);
+    if (!address) failure_set_memory(&view->failure);
+    if (address && print_address(view, address)) {
+        tell_how_to_end(view);
         open_browser(view, &browser, address);
         wait_for_end(view, server, &signals, &browser);
     }
+    free(address);
     /* From here on a second signal ends the program at once. */
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     native_service_cancel(&view->native);
@@ -324,30 +291,35 @@ static bool serve(struct view *view) {
 /* ---- The whole. ---- */
 
 static void init(struct view *view, const struct options *options) {
-    *view = (struct view){.options = options, .input_path = options->inputs.values[0], .socket = -1};
+    *view = (struct view){.options = options, .socket = -1};
+    view->loading = (struct profile_loading){.options = options,
+                                             .failure = &view->failure,
+                                             .memory = &view->memory,
+                                             .output = &view->output,
+                                             .input_path = options->inputs.values[0]};
     view->folder.descriptor = -1;
     view->output.command = &command_view;
     memory_limit_init(&view->memory, options->convert.max_memory_bytes);
     view->failure.memory = &view->memory;
     bool draws = isatty(STDERR_FILENO) && !options->is_quiet;
     progress_tty_init(&view->output.bar, STDERR_FILENO, draws, PROGRESS_TTY_DELAY_NS);
-    served_profile_init(&view->profile, &view->failure);
     const struct gecko_convert_options *convert = &options->convert;
     native_service_init(
-        &view->native, &view->profile,
+        &view->native,
         (struct debug_folders){
             .paths = convert->debug_dirs, .count = convert->debug_dir_count, .sysroot = convert->sysroot},
         (struct source_search){convert->source_maps, convert->source_map_count, convert->source_dirs,
                                convert->source_dir_count, convert->sysroot});
     view->native.asks_servers = convert->debuginfod != GECKO_CONVERT_DEBUGINFOD_NO;
-    view->site.profile = &view->profile;
+    view->native.memory = &view->memory;
     view->site.viewer_origin = view->viewer_origin;
     view->site.native = convert->symbols == GECKO_CONVERT_SYMBOLS_NONE ? NULL : &view->native;
 }
 
 static void fini(struct view *view) {
     native_service_fini(&view->native);
-    served_profile_fini(&view->profile);
+    profile_archive_fini(&view->archive);
+    served_profile_destroy_all(view->loading.profiles);
     if (view->has_folder) viewer_folder_close(&view->folder);
     if (view->socket >= 0) close(view->socket);
 }
@@ -358,6 +330,10 @@ static void complete(struct options *options, struct failure *failure) {
     for (size_t i = 0; i < convert->source_map_count; i++)
         if (!source_map_is_valid(convert->source_maps[i]))
             failure_set(failure, FAILURE_USAGE, "--source-map %s is not of the form FROM=TO", convert->source_maps[i]);
+    if (options->compares && options->inputs.count < 2)
+        failure_set(failure, FAILURE_USAGE, "--compare needs several inputs");
+    if (options->compares && options->alignments.count)
+        failure_set(failure, FAILURE_USAGE, "--align is for one timeline, and --compare gives each input its own");
     several_inputs_take(options, failure);
 }
 
@@ -366,13 +342,13 @@ static int show(struct options *options) {
     init(&view, options);
     if (bind_port(&view) && prepare_viewer(&view)) {
         view.site.folder = view.has_folder ? &view.folder : NULL;
-        if (load_profile(&view)) serve(&view);
+        if (load_profiles(&view)) serve(&view);
     }
     int exit_code = (int)view.failure.code;
     if (exit_code == FAILURE_USAGE)
         command_refuse(&command_view, &view.failure);
     else if (exit_code)
-        command_print_failure(&view.output, view.input_path, &view.failure);
+        command_print_failure(&view.output, view.loading.input_path, &view.failure);
     fini(&view);
     return exit_code;
 }

@@ -4,7 +4,7 @@ void script_frames_set_func(struct profile *profile, const struct script_name *s
     func->name = profile_string(profile, script->name);
     func->line = script->line;
     func->column = script->column;
-    func->flags = script->kind == SCRIPT_JAVASCRIPT ? FUNC_IS_JS : 0;
+    func->flags = script->kind == SCRIPT_JAVASCRIPT || script->kind == SCRIPT_PYTHON ? FUNC_IS_JS : 0;
     if (!script->file.bytes_count) return;
     func->source = profile_source(profile, script->file);
     func->resource = resource_none();

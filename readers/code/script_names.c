@@ -59,10 +59,11 @@ static void parse_javascript(struct text text, struct script_name *out) {
     out->file = location;
 }
 
-/* Parses "fn:/file.py" or "Class.fn:<frozen importlib._bootstrap>". */
+/* Parses "fn:/file.py" or "Class.fn:<frozen importlib._bootstrap>". A path may have colons; a name has none. */
 static void parse_python(struct text text, struct script_name *out) {
-    size_t colon = text_find_last(text, ':');
-    if (colon < text.bytes_count) out->file = text_from(text, colon + 1);
+    size_t colon = text_find(text, ':');
+    out->name = colon ? text_slice(text, 0, colon) : TEXT("(anonymous)");
+    out->file = text_from(text, colon + 1);
 }
 
 void script_name_parse(struct text symbol, struct script_name *out) {

@@ -16,7 +16,7 @@ enum script_kind {
 
 struct script_name {
     enum script_kind kind;
-    struct text name; /* name of a JavaScript function, without tier and place; for other code, the whole symbol */
+    struct text name; /* name of the script's function, without tier and place; for other code, the whole symbol */
     struct text tier; /* the compiler tier, which becomes a subcategory; static */
     struct text file; /* file of the script; empty if unknown */
     uint32_t line;    /* 1-based; 0 if unknown */

@@ -12,16 +12,17 @@ static const char served_json[] =
     "\"shared\":{\"stringArray\":[\"/etc/hostname\"],\"sources\":{\"length\":1,\"filename\":[0]}}}";
 
 static struct failure failure;
-static struct served_profile profile;
+static struct served_profile *profiles;
 static struct native_service native;
-static struct site site = {.viewer_origin = "https://profiler.firefox.com", .profile = &profile, .native = &native};
+static struct site site = {.viewer_origin = "https://profiler.firefox.com", .native = &native};
 
 static void set_up(void) {
-    served_profile_init(&profile, &failure);
+    struct served_profile *profile = served_profile_append(&profiles, TEXT("a.json"), &failure);
     struct input *input = input_from_memory(text_of(served_json), 0, &failure);
-    served_profile_read(&profile, input);
+    served_profile_read(profile, input);
     input_close(input);
-    native_service_init(&native, &profile, (struct debug_folders){0}, (struct source_search){0});
+    native_service_init(&native, (struct debug_folders){0}, (struct source_search){0});
+    native.profiles = site.profiles = profiles;
     FUZZ_CHECK(site_init(&site, 4000) && !failure_is_set(&failure), "%s", failure.message);
 }
 
@@ -46,7 +47,7 @@ static void ask(const struct http_request *request) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t bytes_count) {
     static const char *const api_paths[] = {"/symbolicate/v5", "/source/v1", "/asm/v1", "/profile.json"};
-    if (!profile.failure) set_up();
+    if (!profiles) set_up();
     struct text text = {(const char *)bytes, bytes_count};
     if (!bytes_count) return 0;
     unsigned choice = bytes[0] & 7u;

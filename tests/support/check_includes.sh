@@ -48,7 +48,7 @@ header_rules='
 <yajl                 readers/json/document.c
 <event-parse.h        readers/perf/perf_tracing.c
 <zstd.h               readers/perf_data/data_unpacker.c
-<zlib                 readers/input/input_gzip.c writer/gzip_writer.c libconvert/symbols/debug_file.c cli/check/gzip_trailing_data.c
+<zlib                 readers/input/input_gzip.c writer/gzip_writer.c libconvert/symbols/debug_file.c cli/check/gzip_trailing_data.c cli/view/profile_archive.c
 <microhttpd           cli/view/http_server.c
 <capstone             cli/view/disassembly.c
 <elfutils/libdw.h     libconvert/symbols/dwarf_names.h libconvert/symbols/dwarf_session.h

@@ -70,6 +70,7 @@ BRANCH = compile_ascii(rf"(?:^|\s+)\S+(?: \([^()]*\))?/\S+(?: \([^()]*\))?{BRANC
 REGISTERS = compile_ascii(r"\s+ABI:\d+ ")
 OFFSET = compile_ascii(r"\+0x[0-9a-f]+$")
 JAVASCRIPT = compile_ascii(r"(?:JS|LazyCompile|Function|Script|Eval):(?!:)[~^+*]*(?P<name>.*?)(?: [^ ]*)?$")
+PYTHON = compile_ascii(r"py::(?P<name>[^:]*)(?::.*)?$")
 # What linkers append to the names of symbols in shared libraries.
 VERSION = compile_ascii(r"(?<=.)@@?(?!plt$)[A-Za-z][A-Za-z0-9._-]*(?=(?:@plt)?$)")
 GENERATED = compile_ascii(r"\[JIT|(?:.*/)?(?:jitted-|perf-\d+\.map$)")
@@ -78,6 +79,10 @@ MODIFIERS = compile_ascii(r"[ukhGHpPSDIWebRX]+$")
 
 
 SECONDS_END = (2**63 - 1) // 4 // 10**9  # times from here on are damage
+
+
+class Script(str):
+    """A function of Python."""
 
 
 class Nowhere(str):
@@ -170,9 +175,13 @@ def read_frame(address, rest):
             return ["[unknown]"]
         where = library.rsplit("/", 1)[-1] if library else "[unknown]"
         return [f"{where}+0x{address.lstrip('0') or '0'}"]
-    script = JAVASCRIPT.match(symbol) if not library or GENERATED.match(library) else None
+    is_generated = not library or GENERATED.match(library)
+    script = JAVASCRIPT.match(symbol) if is_generated else None
     if script:
         return [script["name"] or "(anonymous)"]
+    script = PYTHON.match(symbol) if is_generated else None
+    if script:
+        return [Script(script["name"] or "(anonymous)")]
     if library and PERF_MAP.match(library):
         return symbol.split("->")[::-1]
     return [VERSION.sub("", symbol)]
@@ -206,6 +215,7 @@ class Reader:
         self.join_deferred()
         if self.has_libraries:
             self.drop_outermost()
+        self.drop_trampolines()
 
     def match_head(self, line):
         if line.startswith("\t"):
@@ -394,6 +404,16 @@ class Reader:
         for sample in self.samples:
             while len(sample.frames) > 1 and isinstance(sample.frames[-1], Nowhere):
                 sample.frames.pop()
+
+    def drop_trampolines(self):
+        """Removes Python's callers of trampolines."""
+        for sample in self.samples:
+            frames = sample.frames
+            sample.frames = [
+                frame
+                for i, frame in enumerate(frames)
+                if not (i and frame == "py_trampoline_evaluator" and isinstance(frames[i - 1], Script))
+            ]
 
     def choose_events(self):
         """Returns the events that make the samples, all of one measure: a clock or cycles; else the one with the most

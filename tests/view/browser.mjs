@@ -36,6 +36,13 @@ async function serveTab(page, tab, options, serverArguments) {
   return server;
 }
 
+/** Serves the inputs and opens the printed address. */
+async function serveAddress(page, serverArguments) {
+  const server = start(program, ['view', '--no-open', '--viewer', viewer, ...serverArguments]);
+  await page.call('Page.navigate', { url: await printedAddress(server) });
+  return server;
+}
+
 /** Serves the recording or profile and opens its call tree. */
 async function serve(page, ...serverArguments) {
   // The inverted call tree has the functions that run, with their callers below them.
@@ -90,6 +97,25 @@ async function main() {
   console.log('ok the source view shows embedded source code');
   await stopServer(other);
 
+  const tracks = `[...document.querySelectorAll('.timelineTrackNameButton')].map((e) => e.textContent).join()`;
+  const compared = await serveAddress(page, ['--compare', trace, saved]);
+  await until('the comparison', async () => /Worker 3.*Worker 3.*Diff between 1 and 2/.test(await page.run(tracks)));
+  await page.picture(path.join(pictures, 'compared.png'));
+  console.log('ok the viewer compares a recording and a profile');
+  await stopServer(compared);
+
+  const archive = path.join(folder, 'profiles.tar');
+  fs.copyFileSync(saved, path.join(folder, 'again.json'));
+  await new Promise((resolve) => start('tar', ['-C', folder, '-cf', archive, 'saved.json', 'again.json']).on('exit', resolve));
+  const listed = await serveAddress(page, [archive]);
+  const choices = '.zipFileViewer a';
+  await until('the list of profiles', async () => /saved[^]*again/.test(await page.run(text(choices))));
+  await page.picture(path.join(pictures, 'listed.png'));
+  await page.run(`[...document.querySelectorAll(${JSON.stringify(choices)})].find((e) => /again/.test(e.textContent)).click()`);
+  await until('the chosen profile', async () => /Worker 3/.test(await page.run(tracks)));
+  console.log('ok the viewer lists the profiles of an archive, and shows the chosen one');
+  await stopServer(listed);
+
   const networkServer = await serveTab(page, 'network-chart', '', [requests]);
   const chart = `JSON.stringify([...document.querySelectorAll('.networkChartRowItem')].map((row) =>
     [row.getAttribute('aria-label').replace(/:\\d+/, ''), ...[...row.querySelectorAll('[data-name]')].map((e) => e.dataset.name)]))`;
@@ -116,5 +142,5 @@ try {
   await lastPage?.picture(path.join(pictures, 'failure.png')).catch(() => {});
 }
 await endAll(lastPage, folder);
-console.log(`viewer in chromium: ${failed ? 0 : 5} passed, ${failed} failed`);
+console.log(`viewer in chromium: ${failed ? 0 : 7} passed, ${failed} failed`);
 process.exit(failed);

@@ -8,6 +8,7 @@ were when it was recorded. With words, only checks with one of them in their nam
 """
 import gzip
 import http.client
+import io
 import json
 import os
 import re
@@ -15,9 +16,11 @@ import signal
 import socket
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 import urllib.parse
+import zipfile
 
 PROGRAM, TRACE, PROFILE = (os.path.abspath(path) for path in sys.argv[1:4])
 VIEWER = "https://profiler.firefox.com"
@@ -205,6 +208,141 @@ def test_serves_several_inputs_as_one_profile():
         with Server("--sources", "none", text) as server, open(output, "rb") as file:
             _, _, body = server.ask("GET", server.token + "/profile.json")
             assert gzip.decompress(body) == file.read(), "another profile than the one that converting writes"
+
+
+def compared(url):
+    """The pages that a page of the viewer compares, each as its path and query."""
+    assert url.startswith(f"{VIEWER}/compare/?"), url
+    pages = urllib.parse.parse_qs(urllib.parse.urlsplit(url).query)["profiles[]"]
+    return [(urllib.parse.unquote(page.path), urllib.parse.parse_qs(page.query)) for page in map(urllib.parse.urlsplit, pages)]
+
+
+def with_threads(folder, name, *threads):
+    """Writes the profile with these threads: (name, process's name, processor time, number of samples)."""
+    path = os.path.join(folder, name)
+    made = []
+    for thread_name, process_name, cpu, count in threads:
+        samples = {"length": count, "stack": [None] * count}
+        if cpu is not None:
+            samples["threadCPUDelta"] = [cpu] + [None] * (count - 1)
+        made.append({"name": thread_name, "processName": process_name, "samples": samples})
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({**profile, "threads": made}, file)
+    return path
+
+
+@check
+def test_compares_profiles():
+    with tempfile.TemporaryDirectory() as folder:
+        first = with_threads(folder, "a b.json", ("idle", "x", 1, 90), ("busy", "x", 50, 9), ("busy", "y", 40, 9))
+        second = with_threads(folder, "second.json", ("other", "x", 99, 9), ("busy", "y", 3, 9), ("busy", "x", 2, 9))
+        third = with_threads(folder, "third.json", ("p", "", None, 3), ("q", "", None, 7), ("r", "", None, 5))
+        for arguments in [second, third], ["--compare", second, third]:
+            with Server(*arguments, trace=first) as server:
+                order = [second, third, first]
+                paths, queries = zip(*compared(server.url))
+                names = ["profile.json", "profile-2.json", "profile-3.json"]
+                expect(list(paths), [f"/from-url/{server.base}/{name}/calltree/" for name in names])
+                expect([query["profileName"] for query in queries], [[os.path.basename(path)] for path in order])
+                # The busiest of all; one of that name does not exist; the same again.
+                expect([query["thread"] for query in queries], [["0"], ["1"], ["1"]])
+                for name, path in zip(names, order):
+                    status, headers, body = server.ask("GET", f"{server.token}/{name}")
+                    expect((status, headers["Content-Type"]), (200, "application/json"))
+                    with open(path, "rb") as file:
+                        assert gzip.decompress(body) == file.read(), path
+                for name in "profile-0.json", "profile-1.json", "profile-4.json", "x/profile.json", "profiles.zip", "":
+                    expect(server.ask("GET", f"{server.token}/{name}")[0], 404, name)
+                _, errors = server.stop()
+                assert "comparing thread 0, other, of second.json with thread 1, q, of third.json" in errors, errors
+        with Server(first, trace=second) as server:
+            # The first has two threads of that name; the process decides.
+            expect([query["thread"] for _, query in compared(server.url)], [["1"], ["2"]])
+
+
+@check
+def test_compares_recordings():
+    with tempfile.TemporaryDirectory() as folder:
+        text, output = folder + "/more.txt", folder + "/converted.json"
+        with open(text, "w", encoding="utf-8") as file:
+            file.write("more 1/1 1.0: 1 cycles:\n\t10 leaf (/l/a.so)\n\nmore 1/2 1.0: 1 cycles:\n\t10 leaf (/l/a.so)\n\n"
+                       "more 1/2 1.1: 1 cycles:\n\t10 leaf (/l/a.so)\n\n")
+        subprocess.run([PROGRAM, "-q", text, "-o", output], check=True)
+        for inputs in (text, output), (output, text):
+            with Server("--compare", "--sources", "none", inputs[0], trace=inputs[1]) as server:
+                expect([query["thread"] for _, query in compared(server.url)], [["1"], ["1"]])
+                with open(output, "rb") as file:
+                    content = file.read()
+                for name in "profile.json", "profile-2.json":
+                    assert gzip.decompress(server.ask("GET", f"{server.token}/{name}")[2]) == content, (inputs, name)
+        with Server("--compare", TRACE, trace=PROFILE) as server:
+            status, answer = server.api("/source/v1", {**library(), "moduleOffset": "0x0", "file": demo_source})
+            expect((status, "source" in answer), (200, True), answer)
+
+
+@check
+def test_lists_the_profiles_of_an_archive():
+    with open(PROFILE, "rb") as file:
+        content = file.read()
+    members = {"one.json": content, "sub/zwei ä.json.gz": gzip.compress(content), "notes.txt": b"no profile", "empty": b""}
+    with tempfile.TemporaryDirectory() as folder:
+        with zipfile.ZipFile(os.path.join(folder, "profiles.zip"), "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, text in members.items():
+                archive.writestr(name, text)
+        with tarfile.open(os.path.join(folder, "profiles.tar.gz"), "w:gz") as archive:
+            for name, text in members.items():
+                member = tarfile.TarInfo(name)
+                member.size = len(text)
+                archive.addfile(member, io.BytesIO(text))
+        for name in "profiles.zip", "profiles.tar.gz":
+            with Server("--source-dir", os.path.dirname(demo_source), trace=os.path.join(folder, name)) as server:
+                wanted = f"{VIEWER}/from-url/{urllib.parse.quote(server.base + '/profiles.zip', safe='')}/?symbolServer="
+                expect(server.url, wanted + urllib.parse.quote(server.base, safe=""))
+                status, headers, body = server.ask("GET", server.token + "/profiles.zip")
+                expect((status, headers["Content-Type"], headers["Content-Encoding"]), (200, "application/zip", None))
+                with zipfile.ZipFile(io.BytesIO(body)) as served:
+                    expect(served.testzip(), None)
+                    expect(served.namelist(), ["one.json", "sub/zwei ä.json.gz"])
+                    for member in served.namelist():
+                        assert gzip.decompress(served.read(member)) == content, member
+                expect(server.ask("GET", server.token + "/profile.json")[0], 404)
+                status, answer = server.api("/source/v1", {**library(), "moduleOffset": "0x0", "file": demo_source})
+                expect((status, "source" in answer), (200, True), answer)
+                _, errors = server.stop()
+                assert f"{name}: 2 profiles, " in errors and "left out: 1 other file\n" in errors, errors
+        with tarfile.open(os.path.join(folder, "lone.tar"), "w") as archive:
+            archive.add(PROFILE, "one.json")
+        with Server(trace=os.path.join(folder, "lone.tar")) as server:
+            assert gzip.decompress(server.ask("GET", server.token + "/profile.json")[2]) == content
+        with tarfile.open(os.path.join(folder, "trace.tar"), "w") as archive:
+            archive.add(TRACE, "app.trace")
+        with Server("--sources", "none", trace=os.path.join(folder, "trace.tar")) as server:
+            assert gzip.decompress(server.ask("GET", server.token + "/profile.json")[2]) == content
+        with open(os.path.join(folder, "cut.zip"), "wb") as cut, open(os.path.join(folder, "profiles.zip"), "rb") as whole:
+            cut.write(whole.read(20000))
+        result = run("--no-open", os.path.join(folder, "cut.zip"))
+        expect((result.returncode, result.stdout), (1, ""), result.stderr)
+
+
+@check
+def test_says_how_to_end_it():
+    for arguments, line in ([], "serving until Ctrl-C\n"), (["--quiet"], ""), \
+            (["--idle-exit", "900"], "serving until Ctrl-C, or until nobody has asked for 900 s\n"):
+        with Server(*arguments) as server:
+            errors = server.stop()[1]
+            assert line in errors and ("Ctrl-C" in errors) == bool(line), errors
+
+
+@check
+def test_names_the_option_for_machines_without_network():
+    alone = ["unshare", "--map-root-user", "--net"]
+    if subprocess.run([*alone, "true"], capture_output=True, check=False).returncode:
+        print("no network namespaces here: the advice for machines without network is not tested")
+        return
+    for arguments, is_wanted in ([], True), (["--quiet"], False), (["--viewer", "http://127.0.0.1:1"], False):
+        command = [*alone, PROGRAM, "view", "--no-open", "--idle-exit", "1", *arguments, PROFILE]
+        result = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S, check=True)
+        expect("--viewer DIR serves one from here" in result.stderr, is_wanted, arguments)
 
 
 @check
@@ -713,6 +851,10 @@ def test_refuses_bad_command_lines():
                 ([], 2, "no input: name a file"),
                 ([TRACE, TRACE], 2, "is named twice"),
                 ([TRACE, "--align", "x=1s"], 2, "no input is named 'x'"),
+                (["--compare", TRACE], 2, "--compare needs several inputs"),
+                (["--compare", TRACE, PROFILE, "--align", f"{TRACE}=1s"], 2, "--align is for one timeline"),
+                (["--compare", PROFILE, folder + "/none"], 3, "No such file"),
+                ([PROFILE, TRACE], 1, "this is a Firefox profile already"),
                 (["--port", "70000", TRACE], 2, "--port"),
                 (["--viewer", folder, TRACE], 2, "is not a built viewer: it has no readable index.html"),
                 (["--viewer", folder + "/none", TRACE], 3, "cannot open the viewer's folder"),

@@ -384,6 +384,7 @@ static void test_help_names_every_option_in_80_columns(void **state) {
                                         "--json",
                                         "--top N",
                                         "--together",
+                                        "--compare",
                                         "--viewer DIR|URL",
                                         "--port N",
                                         "--no-open",

@@ -60,11 +60,13 @@ static void test_javascript(void **state) {
 
 static void test_python(void **state) {
     static const struct reading readings[] = {
-        {"py::fn:/file.py", NULL, SCRIPT_PYTHON, "Python", "/file.py", 0, 0},
-        {"py::Class.method:<frozen importlib._bootstrap>", NULL, SCRIPT_PYTHON, "Python",
+        {"py::fn:/file.py", "fn", SCRIPT_PYTHON, "Python", "/file.py", 0, 0},
+        {"py::Class.method:<frozen importlib._bootstrap>", "Class.method", SCRIPT_PYTHON, "Python",
          "<frozen importlib._bootstrap>", 0, 0},
-        {"py::<lambda>:/srv/my app.py", NULL, SCRIPT_PYTHON, "Python", "/srv/my app.py", 0, 0},
-        {"py::fn", NULL, SCRIPT_PYTHON, "Python", "", 0, 0},
+        {"py::<lambda>:/srv/my app.py", "<lambda>", SCRIPT_PYTHON, "Python", "/srv/my app.py", 0, 0},
+        {"py::fn", "fn", SCRIPT_PYTHON, "Python", "", 0, 0},
+        {"py::fn:/a:b.py", "fn", SCRIPT_PYTHON, "Python", "/a:b.py", 0, 0},
+        {"py:::<string>", "(anonymous)", SCRIPT_PYTHON, "Python", "<string>", 0, 0},
     };
     ASSERT_READINGS(readings);
 }

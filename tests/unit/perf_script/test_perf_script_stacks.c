@@ -609,7 +609,7 @@ static void test_scripts(void **state) {
     add("\t7f01 py::fn:/file.py (/tmp/perf-1.map)");
     take();
     const struct func *func = func_at(2);
-    assert_names("py::fn:/file.py;fn;fn");
+    assert_names("fn;fn;fn");
     assert_int_equal(frame_at(1)->func.index, frame_at(2)->func.index);
     assert_line(2, "file.js", 0);
     assert_int_equal(func->line, 10);

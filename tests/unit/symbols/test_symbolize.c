@@ -1005,7 +1005,7 @@ static void symbols_of_generated_code_are_parsed(void **state) {
     profile_symbolize(&test.profile, &options, (struct progress){0});
     assert_stack(0, "fib from 1, fib.js:0 [JS:*fib /app/fib.js:1:13]\n");
     assert_stack(1, "fib from 1, fib.js:0 [JS:^fib /app/fib.js:1:13]\n");
-    assert_stack(2, "py::work:/app/a.py, a.py:0 [py::work:/app/a.py]\n");
+    assert_stack(2, "work, a.py:0 [py::work:/app/a.py]\n");
     assert_stack(3, "Builtin:Add [Builtin:Add]\n");
     assert_stack(4, "JS:*fib /app/fib.js:1:13 [JS:*fib /app/fib.js:1:13]\n");
     assert_int_equal(leaf(0)->func.index, leaf(1)->func.index);
