@@ -10,6 +10,7 @@
 #include "libconvert/file_identity.h"
 #include "libconvert/options_check.h"
 #include "libconvert/report.h"
+#include "list_events.h"
 #include "output_name.h"
 #include "several_inputs.h"
 #include "writer/sink.h"
@@ -140,7 +141,20 @@ static void check_batch(const struct options *options, struct failure *failure) 
     }
 }
 
+static void check_listing(const struct options *options, struct failure *failure) {
+    const char *option = options->convert.output_path ? "output"
+                         : options->output_dir        ? "output-dir"
+                         : options->output_archive    ? "output-archive"
+                         : options->report_path       ? "report"
+                                                      : NULL;
+    if (option) failure_set(failure, FAILURE_USAGE, "--event list converts nothing: it goes without --%s", option);
+}
+
 static void complete(struct options *options, struct failure *failure) {
+    if (options->lists_events) {
+        check_listing(options, failure);
+        return;
+    }
     const struct emitter *emitter = options_check_format(&options->convert, failure);
     if (emitter) options->convert.format = emitter->name;
     check_sources(options, failure);
@@ -211,6 +225,7 @@ static int convert_single(struct options *options, struct progress_tty *bar) {
 }
 
 static int convert(struct options *options) {
+    if (options->lists_events) return list_events(options);
     bool is_forced = options->progress == PROGRESS_ALWAYS;
     struct progress_tty bar;
     progress_tty_init(&bar, STDERR_FILENO, draws_progress(options), is_forced ? 0 : PROGRESS_TTY_DELAY_NS);

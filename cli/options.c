@@ -1,6 +1,7 @@
 #include "options.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- Names of choices, in the order of their enumerations. ---- */
 
@@ -129,6 +130,10 @@ static const struct option known_options[] = {
      .help = "leave out threads of a perf recording with such names"},
     {FILTER("cpu", GECKO_CONVERT_FILTER_CPU), .value_name = "LIST", .json_key = "cpu",
      .help = "convert only samples on these processors: 0,4-7"},
+    {FILTER("event", GECKO_CONVERT_FILTER_EVENT), .value_name = "GLOB=WHAT", .json_key = "event",
+     .help = "what becomes of such events of a perf recording: samples, markers or\n"
+             "drop; with commas, or given several times: the last one that names an\n"
+             "event decides; --event list shows the events, and converts nothing"},
     {OPTION("align", CONVERT | VIEW | INFO, OPTION_LIST, alignments), .value_name = "FILE=OFFSET",
      .help = "of several INPUTs: FILE begins this long after the others begin: 1.5s,\n"
              "-20ms, 300us, 7ns; or monotonic: the times of FILE are those of\n"
@@ -191,9 +196,13 @@ static void collect_filters(struct options *options, struct failure *failure) {
         return;
     }
     for (unsigned kind = 0; kind < KIND_COUNT; kind++)
-        for (size_t i = 0; i < options->filter_values[kind].count; i++)
-            options->filters[options->convert.filter_count++] =
-                (struct gecko_convert_filter){kind, options->filter_values[kind].values[i]};
+        for (size_t i = 0; i < options->filter_values[kind].count; i++) {
+            const char *value = options->filter_values[kind].values[i];
+            bool is_list = kind == GECKO_CONVERT_FILTER_EVENT && strcmp(value, "list") == 0;
+            options->lists_events |= is_list;
+            if (!is_list)
+                options->filters[options->convert.filter_count++] = (struct gecko_convert_filter){kind, value};
+        }
     options->convert.filters = options->filters;
 }
 
@@ -209,6 +218,8 @@ void options_read(struct options *options, enum command_bit command, int argumen
     convert->source_maps = options->source_maps.values;
     convert->source_map_count = options->source_maps.count;
     collect_filters(options, failure);
+    if (options->lists_events && command != CONVERT)
+        failure_set(failure, FAILURE_USAGE, "--event list is an option of its own: gecko-convert --event list FILE");
     if (options->action == OPTIONS_RUN && !options->inputs.count)
         failure_set(failure, FAILURE_USAGE, "no input: name a file, or - for standard input");
 }

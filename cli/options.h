@@ -25,9 +25,9 @@ struct options {
     struct options_list debug_dirs; /* those of `convert`, as are the next two */
     struct options_list source_dirs;
     struct options_list source_maps;
-    struct options_list filter_values[GECKO_CONVERT_FILTER_CPU + 1]; /* by kind */
-    struct gecko_convert_filter *filters;                            /* owned; those of `convert` */
-    struct options_list alignments;                                  /* texts FILE=OFFSET */
+    struct options_list filter_values[GECKO_CONVERT_FILTER_EVENT + 1]; /* by kind */
+    struct gecko_convert_filter *filters;                              /* owned; those of `convert` */
+    struct options_list alignments;                                    /* texts FILE=OFFSET */
     struct gecko_convert_alignment *parsed_alignments; /* owned; one for each input; NULL: none was given */
     bool is_quiet;
 
@@ -38,6 +38,7 @@ struct options {
     const char *report_path;    /* "-": standard output */
     const char *junit_path;     /* "-": standard output */
     bool compresses;            /* profiles whose names are not given */
+    bool lists_events;          /* instead of converting */
     const char *if_changed;     /* path of a manifest; "": the one in output_dir */
     enum progress_choice progress;
 

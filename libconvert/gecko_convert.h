@@ -128,7 +128,8 @@ enum gecko_convert_debuginfod {
 
 /* What a filter looks at. Filters of one kind add up: what any of them keeps is kept (excluded names: what any of them
  * names is left out). What several kinds are given for must be kept by each kind. Names are those that threads have at
- * the time. A filter that an input has nothing for fails with GECKO_CONVERT_BAD_USAGE. */
+ * the time. Of the filters of events, the last one that names an event decides, and the others are kept. A filter that
+ * an input has nothing for fails with GECKO_CONVERT_BAD_USAGE. */
 enum gecko_convert_filter_kind {
     GECKO_CONVERT_FILTER_TIME = 0, /* "A-B", "A-" or "-B", both inclusive, from the first sample: seconds, or percent of
                                       the time from the first to the last sample ("10%-20.5%") */
@@ -136,7 +137,10 @@ enum gecko_convert_filter_kind {
     GECKO_CONVERT_FILTER_TID = 2,  /* "12,30-40" */
     GECKO_CONVERT_FILTER_COMM = 3, /* the name of a thread; "*" stands for any bytes and "?" for any byte */
     GECKO_CONVERT_FILTER_EXCLUDE_COMM = 4, /* what is left out, in the same form */
-    GECKO_CONVERT_FILTER_CPU = 5           /* processors: "0,4-7" */
+    GECKO_CONVERT_FILTER_CPU = 5,          /* processors: "0,4-7" */
+    GECKO_CONVERT_FILTER_EVENT = 6 /* "GLOB=TREATMENT,GLOB=TREATMENT": what becomes of the events of a recording with
+                                      such names, as printed or without modifiers: samples, markers, or drop, which
+                                      leaves them out */
 };
 
 /* Says which part of a trace to convert. */
@@ -331,6 +335,13 @@ struct gecko_convert_missing_names {
     const char *reason;    /* why, and what to do about it */
 };
 
+/* An event of a perf recording. */
+struct gecko_convert_event {
+    const char *name;      /* as perf prints it */
+    const char *treatment; /* what became of its samples, as in GECKO_CONVERT_FILTER_EVENT */
+    uint64_t sample_count; /* with and without stacks */
+};
+
 /* The outcome of a conversion. Strings are NUL-terminated and never NULL; they are empty if unknown. `wrapping`, the
  * entries, their causes and output_data belong to the result and live until gecko_convert_result_fini. The other
  * strings are static. */
@@ -371,6 +382,10 @@ struct gecko_convert_result {
      * The unit is empty if every sample weighs 1. It belongs to the result. */
     double weight;
     const char *weight_unit;
+
+    /* The events of recordings of perf, those without samples too. They belong to the result. */
+    const struct gecko_convert_event *events;
+    size_t event_count;
 };
 
 /* Converts. Sets every member of *result except struct_bytes, whatever they held, and returns its status. If

@@ -9,6 +9,7 @@
 #include "libconvert/base/printable.h"
 #include "libconvert/profile/cut_stacks.h"
 #include "libconvert/profile/ledger.h"
+#include "readers/filter.h"
 #include "writer/json.h"
 
 /* ---- Lines for people. ---- */
@@ -254,6 +255,18 @@ void report_append_missing_names(const struct gecko_convert_result *result, stru
     report_end_line(text, start);
 }
 
+/* Names the filters that have named no event. */
+static void append_unused_filters(const struct gecko_convert_result *result, struct report_text *text) {
+    static const char cause[] = FILTER_UNUSED_CAUSE;
+    for (size_t i = 0; i < result->entry_count; i++) {
+        const struct gecko_convert_entry *entry = &result->entries[i];
+        if (entry->fate != GECKO_CONVERT_FATE_NOTED || strncmp(entry->cause, cause, sizeof cause - 1) != 0) continue;
+        size_t start = text->bytes_count;
+        report_append(text, "%s", entry->cause);
+        report_end_line(text, start);
+    }
+}
+
 /* Says how to record whole stacks. */
 static void append_cut_stacks(const struct gecko_convert_result *result, struct report_text *text) {
     static const char cause[] = CUT_STACKS_CAUSE;
@@ -288,6 +301,7 @@ void report_summary(const struct gecko_convert_options *options, const struct ge
     report_end_line(text, second_line);
     report_append_missing_names(result, text);
     append_cut_stacks(result, text);
+    append_unused_filters(result, text);
 }
 
 void report_error(const struct gecko_convert_options *options, const struct gecko_convert_result *result,

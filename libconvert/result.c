@@ -92,7 +92,18 @@ static void copy_missing_names(struct gecko_convert_result *result, const struct
     result->stack_sample_count = missing->sample_count;
 }
 
-/* Copies the entries, the inputs, the missing names and their texts into one block. Returns false if memory ran out. */
+static void copy_events(struct gecko_convert_result *result, const struct column *told,
+                        struct gecko_convert_event *events, char **next) {
+    for (size_t i = 0; i < told->count; i++) {
+        const struct profile_event *event = column_at(told, i);
+        events[i] = (struct gecko_convert_event){copy_text(next, event->name), event->treatment, event->sample_count};
+    }
+    result->events = events;
+    result->event_count = told->count;
+}
+
+/* Copies the entries, the inputs, the missing names, the events and their texts into one block. Returns false if memory
+ * ran out. */
 static bool copy_ledger(struct gecko_convert_result *result, const struct result_sources *sources,
                         const struct missing_names *missing) {
     const struct ledger *ledger = &sources->profile->ledger;
@@ -106,13 +117,19 @@ static bool copy_ledger(struct gecko_convert_result *result, const struct result
     size_t missing_count = missing->rows.count;
     for (size_t i = 0; i < missing_count; i++)
         text_bytes += ((const struct missing_name *)column_at(&missing->rows, i))->library.bytes_count + 1;
+    const struct column *told_events = &sources->profile->events;
+    for (size_t i = 0; i < told_events->count; i++)
+        text_bytes += ((const struct profile_event *)column_at(told_events, i))->name.bytes_count + 1;
     struct gecko_convert_entry *entries =
         malloc(entry_count * sizeof *entries + input_count * sizeof(struct gecko_convert_input) +
-               missing_count * sizeof(struct gecko_convert_missing_names) + text_bytes);
+               missing_count * sizeof(struct gecko_convert_missing_names) +
+               told_events->count * sizeof(struct gecko_convert_event) + text_bytes);
     if (!entries) return false;
     struct gecko_convert_input *inputs = (struct gecko_convert_input *)(entries + entry_count);
     struct gecko_convert_missing_names *names = (struct gecko_convert_missing_names *)(inputs + input_count);
-    char *next = (char *)(names + missing_count);
+    struct gecko_convert_event *events = (struct gecko_convert_event *)(names + missing_count);
+    char *next = (char *)(events + told_events->count);
+    copy_events(result, told_events, events, &next);
     copy_missing_names(result, missing, names, &next);
     copy_inputs(result, sources, inputs, &next);
     for (size_t i = 0; i < entry_count; i++) entries[i] = result_entry(ledger_at(ledger, i), &next);
@@ -156,5 +173,7 @@ void gecko_convert_result_fini(struct gecko_convert_result *result) {
     result->input_count = 0;
     result->missing_names = NULL;
     result->missing_name_count = 0;
+    result->events = NULL;
+    result->event_count = 0;
     result->wrapping = result->weight_unit = "";
 }

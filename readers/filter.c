@@ -1,5 +1,7 @@
 #include "filter.h"
 
+#include <stdio.h>
+
 #include "libconvert/base/cursor.h"
 #include "libconvert/base/decimal.h"
 #include "libconvert/base/glob.h"
@@ -12,6 +14,8 @@ struct filter_term {
     int64_t last;
     bool is_first_percent;
     bool is_last_percent;
+    enum event_treatment treatment; /* of events that the glob names */
+    bool is_used;                   /* the glob has named an event */
 };
 
 enum { SCALE = 9 /* nanoseconds in a second, billionths of a percent */ };
@@ -31,9 +35,24 @@ static const struct {
     KIND(GECKO_CONVERT_FILTER_COMM, "comm", "a name"),
     KIND(GECKO_CONVERT_FILTER_EXCLUDE_COMM, "exclude-comm", "a name"),
     KIND(GECKO_CONVERT_FILTER_CPU, "cpu", "a list of processors: 0,4-7"),
+    KIND(GECKO_CONVERT_FILTER_EVENT, "event",
+         "GLOB=samples, GLOB=markers or GLOB=drop, or several of those with commas"),
 };
 
 const char *filter_name(unsigned kind) { return kinds[kind].name; }
+
+/* ---- Treatments of events. ---- */
+
+static const char *const treatment_names[EVENT_TREATMENT_COUNT] = {
+    [EVENT_SAMPLES] = "samples", [EVENT_MARKERS] = "markers", [EVENT_DROPPED] = "drop"};
+
+static enum event_treatment treatment_of(struct text name) {
+    for (enum event_treatment i = EVENT_UNTOLD + 1; i < EVENT_TREATMENT_COUNT; i++)
+        if (text_equal(name, text_of(treatment_names[i]))) return i;
+    return EVENT_UNTOLD;
+}
+
+const char *event_treatment_name(enum event_treatment treatment) { return treatment_names[treatment]; }
 
 /* ---- Values. ---- */
 
@@ -80,6 +99,32 @@ static bool parse_ids(struct filter *filter, enum gecko_convert_filter_kind kind
     }
 }
 
+/* Takes "GLOB=TREATMENT". Names of events can have commas and equals signs ("cpu/event=0x3c,umask=0x1/"), so the glob
+ * ends where a treatment follows, and after that a comma or nothing. */
+static bool take_treatment(struct text *text, struct filter_term *term) {
+    for (size_t at = 0; at < text->bytes_count; at++) {
+        at += text_find(text_from(*text, at), '=');
+        struct text rest = text_from(*text, at + 1);
+        size_t word_bytes = text_find(rest, ',');
+        term->treatment = treatment_of(text_slice(rest, 0, word_bytes));
+        if (term->treatment == EVENT_UNTOLD) continue;
+        term->glob = text_slice(*text, 0, at);
+        *text = text_from(rest, word_bytes);
+        return term->glob.bytes_count > 0;
+    }
+    return false;
+}
+
+static bool parse_treatments(struct filter *filter, struct text text) {
+    for (;;) {
+        struct filter_term term = {.kind = GECKO_CONVERT_FILTER_EVENT};
+        if (!take_treatment(&text, &term)) return false;
+        add_term(filter, &term);
+        if (!text.bytes_count) return true;
+        text = text_from(text, 1);
+    }
+}
+
 static bool parse(struct filter *filter, enum gecko_convert_filter_kind kind, struct text value) {
     if (!value.bytes_count) return false;
     switch (kind) {
@@ -93,6 +138,8 @@ static bool parse(struct filter *filter, enum gecko_convert_filter_kind kind, st
         case GECKO_CONVERT_FILTER_EXCLUDE_COMM:
             add_term(filter, &(struct filter_term){.kind = kind, .glob = value});
             return true;
+        case GECKO_CONVERT_FILTER_EVENT:
+            return parse_treatments(filter, value);
     }
     return false;
 }
@@ -144,6 +191,31 @@ void filter_start(struct filter *filter, int64_t first_ns, struct failure *failu
 
 /* ---- Judging. ---- */
 
+enum event_treatment filter_treat(struct filter *filter, const struct text *names, size_t name_count) {
+    enum event_treatment treatment = EVENT_UNTOLD;
+    for (size_t i = 0; i < filter->terms.count; i++) {
+        struct filter_term *term = column_at(&filter->terms, i);
+        for (size_t j = 0; j < name_count && term->kind == GECKO_CONVERT_FILTER_EVENT; j++) {
+            if (!glob_matches(term->glob, names[j])) continue;
+            term->is_used = true;
+            treatment = term->treatment;
+        }
+    }
+    return treatment;
+}
+
+void filter_note_unused(const struct filter *filter, struct text events, struct ledger *ledger) {
+    for (size_t i = 0; i < filter->terms.count; i++) {
+        const struct filter_term *term = column_at(&filter->terms, i);
+        if (term->kind != GECKO_CONVERT_FILTER_EVENT || term->is_used) continue;
+        char cause[1024];
+        int wanted = snprintf(cause, sizeof cause, FILTER_UNUSED_CAUSE "%.*s names no event; there are: %.*s",
+                              (int)term->glob.bytes_count, term->glob.bytes, (int)events.bytes_count, events.bytes);
+        struct text text = {cause, (size_t)wanted < sizeof cause ? (size_t)wanted : sizeof cause - 1};
+        ledger_enter(ledger, LEDGER_VALUES, LEDGER_NOTED, text, 1, NULL);
+    }
+}
+
 static bool is_within(const struct filter_term *term, int64_t value) {
     return value >= term->first && value <= term->last;
 }
@@ -163,6 +235,8 @@ static bool matches(const struct filter *filter, const struct filter_term *term,
         case GECKO_CONVERT_FILTER_COMM:
         case GECKO_CONVERT_FILTER_EXCLUDE_COMM:
             return glob_matches(term->glob, subject->comm);
+        case GECKO_CONVERT_FILTER_EVENT:
+            return true;
     }
     return false;
 }

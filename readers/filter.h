@@ -5,7 +5,16 @@
 #include "libconvert/profile/profile.h"
 #include "libconvert/profile/time_range.h"
 
-enum { FILTER_KIND_COUNT = GECKO_CONVERT_FILTER_CPU + 1, FILTER_NONE = FILTER_KIND_COUNT };
+enum { FILTER_KIND_COUNT = GECKO_CONVERT_FILTER_EVENT + 1, FILTER_NONE = FILTER_KIND_COUNT };
+
+/* What becomes of the samples of an event. */
+enum event_treatment {
+    EVENT_UNTOLD,  /* what the reader decides */
+    EVENT_SAMPLES, /* the profile's samples */
+    EVENT_MARKERS, /* markers with stacks */
+    EVENT_DROPPED, /* nothing */
+    EVENT_TREATMENT_COUNT
+};
 
 /* What is kept, or left out: something in a thread. */
 struct filter_subject {
@@ -42,6 +51,18 @@ const char *filter_name(unsigned kind);
 
 /* Tells the time of the first sample. Latches FAILURE_USAGE if times are in percent and the range is not known. */
 void filter_start(struct filter *filter, int64_t first_ns, struct failure *failure);
+
+/* Returns what the last filter of events says that names the event by one of the names; EVENT_UNTOLD if none does. */
+enum event_treatment filter_treat(struct filter *filter, const struct text *names, size_t name_count);
+
+/* Returns the value of --event for that treatment. Static. */
+const char *event_treatment_name(enum event_treatment treatment);
+
+/* How notes about filters that have named no event begin in the ledger. The summary shows them. */
+#define FILTER_UNUSED_CAUSE "--event: "
+
+/* Notes the filters of events that have named none. `events` lists those that there are. */
+void filter_note_unused(const struct filter *filter, struct text events, struct ledger *ledger);
 
 /* Returns the thread as filters see it; the caller adds the processor and the times. */
 struct filter_subject filter_subject_of(const struct profile *profile, thread_id thread);

@@ -165,13 +165,12 @@ static void write_facts(struct json *json, const struct info *info) {
 
 static void write_events(struct json *json, const struct gecko_convert_result *result) {
     json_key_array_begin(json, "events");
-    for (size_t i = 0; result && i < result->entry_count; i++) {
-        struct text event = info_event_of(&result->entries[i]);
-        if (!event.bytes_count) continue;
+    for (size_t i = 0; result && i < result->event_count; i++) {
+        const struct gecko_convert_event *event = &result->events[i];
         json_object_begin(json);
-        json_key_value_text(json, "name", event);
-        json_key_count(json, "samples", result->entries[i].count);
-        json_key_string(json, "fate", gecko_convert_fate_name(result->entries[i].fate));
+        json_key_string(json, "name", event->name);
+        json_key_count(json, "samples", event->sample_count);
+        json_key_string(json, "treatment", event->treatment);
         json_object_end(json);
     }
     json_array_end(json);

@@ -33,8 +33,4 @@ void info_append_text(struct chunk_list *text, const struct info_subject *subjec
 /* Writes an object, as described in docs/info.md. Lists of functions and markers have at most top_count rows. */
 void info_write_json(struct json *json, const struct info_subject *subject, unsigned top_count);
 
-/* Returns the name of the sample event in a ledger's cause, such as "cycles" in "event cycles"; an empty text if there
- * is none. */
-struct text info_event_of(const struct gecko_convert_entry *entry);
-
 #endif

@@ -185,23 +185,15 @@ static void append_facts(struct chunk_list *text, const struct info *info) {
 
 /* ---- The ledger. ---- */
 
-struct text info_event_of(const struct gecko_convert_entry *entry) {
-    static const struct text start = TEXT("event ");
-    struct text cause = text_of(entry->cause);
-    bool is_event = entry->unit == GECKO_CONVERT_SAMPLES && text_starts_with(cause, start);
-    return is_event ? text_from(cause, start.bytes_count) : (struct text){0};
-}
-
 static void append_events(struct chunk_list *text, const struct gecko_convert_result *result) {
-    for (size_t i = 0; i < result->entry_count; i++) {
-        const struct gecko_convert_entry *entry = &result->entries[i];
-        struct text event = info_event_of(entry);
-        if (!event.bytes_count) continue;
+    for (size_t i = 0; i < result->event_count; i++) {
+        const struct gecko_convert_event *event = &result->events[i];
         append_label(text, "event");
-        append_printable(text, event);
+        append_printable(text, text_of(event->name));
         command_append(text, ": ");
-        append_count(text, entry->count, "sample");
-        command_append(text, "%s\n", entry->fate == GECKO_CONVERT_FATE_LOST ? ", lost" : "");
+        append_count(text, event->sample_count, "sample");
+        bool are_samples = strcmp(event->treatment, "samples") == 0;
+        command_append(text, are_samples ? "\n" : " (%s)\n", event->treatment);
     }
 }
 

@@ -157,6 +157,14 @@ static void join_importers(struct profile *whole, struct text importer) {
                                    importer.bytes);
 }
 
+static void add_events(struct profile *whole, const struct merge_input *input) {
+    const struct column *events = &input->profile.events;
+    for (size_t i = 0; i < events->count; i++) {
+        struct profile_event *added = column_push(&whole->events);
+        if (added) *added = *(const struct profile_event *)column_at(events, i);
+    }
+}
+
 static void add_extras(struct profile *whole, const struct merge_input *input) {
     const struct column *extra = &input->profile.meta.extra;
     for (size_t i = 0; i < extra->count; i++) {
@@ -179,6 +187,7 @@ void merge_meta(struct merge *merge, struct profile *whole) {
         join_recordings(&whole->recording, &input->profile.recording);
         join_importers(whole, input->profile.meta.imported_from);
         add_extras(whole, input);
+        add_events(whole, input);
     }
     meta->is_clock_monotonic = reference->is_clock_monotonic;
     meta->epoch_offset_ns = reference->epoch_offset_ns;

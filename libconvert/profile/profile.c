@@ -40,6 +40,7 @@ void profile_init(struct profile *profile, struct failure *failure) {
     column_init(&profile->counters, sizeof(struct counter), failure);
     column_init(&profile->paused_ranges, sizeof(struct paused_range), failure);
     column_init(&profile->overheads, sizeof(struct overhead), failure);
+    column_init(&profile->events, sizeof(struct profile_event), failure);
     column_init(&profile->profiling_log, sizeof(struct log_line), failure);
     column_init(&profile->gathering_log, sizeof(struct log_line), failure);
     column_init(&profile->thread_order, sizeof(thread_id), failure);
@@ -83,6 +84,7 @@ void profile_fini(struct profile *profile) {
     column_fini(&profile->counters);
     column_fini(&profile->paused_ranges);
     column_fini(&profile->overheads);
+    column_fini(&profile->events);
     column_fini(&profile->profiling_log);
     column_fini(&profile->gathering_log);
     column_fini(&profile->thread_order);

@@ -58,6 +58,13 @@ struct extra_entry {
     struct text value;
 };
 
+/* An event of a perf recording, and what became of it. */
+struct profile_event {
+    struct text name;
+    const char *treatment; /* static */
+    uint64_t sample_count;
+};
+
 /* What the recorder was told to record, and to leave out. */
 struct profile_configuration {
     bool is_known;
@@ -148,6 +155,7 @@ struct profile {
     struct column counters;         /* struct counter, in order of first appearance until profile_finish */
     struct column paused_ranges;    /* struct paused_range */
     struct column overheads;        /* struct overhead */
+    struct column events;           /* struct profile_event */
     struct column profiling_log;    /* struct log_line, from the recorder */
     struct column gathering_log;    /* struct log_line, from the reader */
     struct column thread_order;     /* thread_id: the threads to write, in order; set by profile_finish */

@@ -4,8 +4,8 @@
 
 #include "libconvert/base/memory.h"
 
-void perf_events_init(struct perf_events *events, struct failure *failure) {
-    *events = (struct perf_events){.main = ID_NONE};
+void perf_events_init(struct perf_events *events, struct filter *filter, struct failure *failure) {
+    *events = (struct perf_events){.filter = filter, .main = ID_NONE};
     strings_init(&events->names, failure);
     column_init(&events->rows, sizeof(struct perf_event), failure);
 }
@@ -17,6 +17,19 @@ void perf_events_fini(struct perf_events *events) {
     column_fini(&events->rows);
 }
 
+static enum event_treatment choice_of(struct perf_events *events, struct text name) {
+    const struct text names[] = {name, perf_event_base_name(name), perf_role_plain_name(name)};
+    return events->filter ? filter_treat(events->filter, names, sizeof names / sizeof *names) : EVENT_UNTOLD;
+}
+
+static void set_name(struct perf_events *events, struct perf_event *event, struct text name) {
+    if (name.bytes_count) event->name = strings_copy(&events->names, name);
+    event->choice = choice_of(events, event->name);
+    event->unit = perf_role_unit(event->name);
+    event->measure = strings_intern(&events->names, perf_role_measure(event->name));
+    event->is_occurrence = event->is_tracepoint || perf_role_is_occurrence(event->name);
+}
+
 uint32_t perf_events_add(struct perf_events *events, struct text name, const struct perf_event_description *description,
                          struct position position) {
     uint32_t row = (uint32_t)events->rows.count;
@@ -25,21 +38,19 @@ uint32_t perf_events_add(struct perf_events *events, struct text name, const str
     *event = (struct perf_event){.measure = strings_intern(&events->names, TEXT("")),
                                  .is_tracepoint = description->is_tracepoint,
                                  .is_occurrence = description->is_tracepoint,
+                                 .is_name_made_up = description->is_name_made_up,
                                  .tracepoint_id = description->tracepoint_id,
                                  .period_min = UINT64_MAX,
                                  .first = position};
     column_init(&event->last_times_ns, sizeof(int64_t), events->rows.failure);
-    perf_events_set_name(events, row, name);
+    set_name(events, event, name);
     return row;
 }
 
 void perf_events_set_name(struct perf_events *events, uint32_t row, struct text name) {
-    if (!name.bytes_count) return;
     struct perf_event *event = perf_events_at(events, row);
-    event->name = strings_copy(&events->names, name);
-    event->unit = perf_role_unit(event->name);
-    event->measure = strings_intern(&events->names, perf_role_measure(event->name));
-    event->is_occurrence = event->is_tracepoint || perf_role_is_occurrence(event->name);
+    event->is_name_made_up = false;
+    set_name(events, event, name);
 }
 
 /* ---- Whether periods are the times between samples. ---- */
@@ -96,27 +107,42 @@ static bool is_better(const struct perf_event *event, const struct perf_event *t
     return event->unit == PERF_EVENT_CLOCK_NS && than->unit != PERF_EVENT_CLOCK_NS;
 }
 
+/* Returns whether the event can make the profile's samples. If the options name events that do, only those can. */
+static bool is_eligible(const struct perf_event *event, bool is_any_chosen) {
+    enum event_treatment wanted = is_any_chosen ? EVENT_SAMPLES : EVENT_UNTOLD;
+    return event->sample_count && event->choice == wanted;
+}
+
 static void choose_main(struct perf_events *events) {
     uint64_t *sample_counts =
         memory_allocate_zeroed(events->rows.failure, strings_count(&events->names) + 1, sizeof *sample_counts);
     if (!sample_counts) return;
+    bool is_any_chosen = false;
     for (uint32_t i = 0; i < events->rows.count; i++) {
         const struct perf_event *event = perf_events_at(events, i);
         sample_counts[event->measure.index] += event->sample_count;
+        is_any_chosen |= is_eligible(event, true);
     }
     for (uint32_t i = 0; i < events->rows.count; i++) {
         const struct perf_event *event = perf_events_at(events, i);
-        if (!event->sample_count) continue;
+        if (!is_eligible(event, is_any_chosen)) continue;
         if (events->main == ID_NONE || is_better(event, perf_events_at(events, events->main), sample_counts))
             events->main = i;
     }
     memory_free(sample_counts);
 }
 
-static enum perf_treatment treatment_of(const struct perf_events *events, const struct perf_event *event) {
+static enum event_treatment treatment_of(const struct perf_events *events, const struct perf_event *event) {
+    if (event->choice != EVENT_UNTOLD) return event->choice;
     bool is_main =
         events->main != ID_NONE && string_is_same(event->measure, perf_events_at(events, events->main)->measure);
-    return is_main ? PERF_SAMPLES : PERF_MARKERS;
+    return is_main ? EVENT_SAMPLES : EVENT_MARKERS;
+}
+
+static void count_bare_as_samples(struct perf_event *event) {
+    event->sample_count += event->bare.count;
+    event->period_sum += event->bare_period_sum;
+    event->bare.count = 0;
 }
 
 void perf_events_treat(struct perf_events *events) {
@@ -125,11 +151,12 @@ void perf_events_treat(struct perf_events *events) {
     for (uint32_t i = 0; i < events->rows.count; i++) {
         struct perf_event *event = perf_events_at(events, i);
         event->treatment = treatment_of(events, event);
+        if (event->treatment == EVENT_DROPPED && !event->is_tracepoint) count_bare_as_samples(event);
     }
 }
 
 static bool makes_samples(const struct perf_event *event) {
-    return event->sample_count && event->treatment == PERF_SAMPLES;
+    return event->sample_count && event->treatment == EVENT_SAMPLES;
 }
 
 bool perf_events_overlap(const struct perf_events *events) {
@@ -137,17 +164,20 @@ bool perf_events_overlap(const struct perf_events *events) {
     for (uint32_t i = 0; i < events->rows.count; i++) {
         const struct perf_event *event = perf_events_at(events, i);
         if (!makes_samples(event)) continue;
-        if (scope & perf_role_scope(event->name)) return true;
+        bool is_other = !string_is_same(event->measure, perf_events_at(events, events->main)->measure);
+        if (is_other || scope & perf_role_scope(event->name)) return true;
         scope |= perf_role_scope(event->name);
     }
     return false;
 }
 
-struct text perf_events_main_names(const struct perf_events *events, struct profile *profile) {
+struct text perf_events_names(const struct perf_events *events, enum event_treatment treatment,
+                              struct profile *profile) {
     struct text names = {0};
     for (uint32_t i = 0; i < events->rows.count; i++) {
         const struct perf_event *event = perf_events_at(events, i);
-        if (!makes_samples(event)) continue;
+        bool is_wanted = treatment == EVENT_UNTOLD || (event->sample_count && event->treatment == treatment);
+        if (!is_wanted || !event->name.bytes_count) continue;
         names = names.bytes_count ? profile_text_format(profile, "%.*s, %.*s", (int)names.bytes_count, names.bytes,
                                                         (int)event->name.bytes_count, event->name.bytes)
                                   : profile_text(profile, event->name);
@@ -155,17 +185,36 @@ struct text perf_events_main_names(const struct perf_events *events, struct prof
     return names;
 }
 
+/* ---- What became of events. ---- */
+
+static const struct text nameless = TEXT("without a name");
+
+/* Enters the event under "event NAME", and the treatment if that is not the usual one. */
+static void enter(const struct perf_event *event, struct ledger *ledger) {
+    enum gecko_convert_fate fate = event->treatment == EVENT_DROPPED ? LEDGER_FILTERED : LEDGER_KEPT;
+    struct text name = event->name.bytes_count ? event->name : nameless;
+    char cause[256];
+    int wanted = snprintf(cause, sizeof cause, "event %.*s", (int)name.bytes_count, name.bytes);
+    struct text text = {cause, (size_t)wanted < sizeof cause ? (size_t)wanted : sizeof cause - 1};
+    ledger_read(ledger, LEDGER_SAMPLES, event->sample_count);
+    ledger_enter(ledger, LEDGER_SAMPLES, fate, text, event->sample_count, &event->first);
+    ledger_read(ledger, LEDGER_PERIODS, event->period_sum);
+    ledger_enter(ledger, LEDGER_PERIODS, fate, text, event->period_sum, &event->first);
+}
+
+static void tell(const struct perf_event *event, struct profile *profile) {
+    struct profile_event *told = column_push(&profile->events);
+    if (told)
+        *told = (struct profile_event){profile_text(profile, event->name.bytes_count ? event->name : nameless),
+                                       event_treatment_name(event->treatment), event->sample_count + event->bare.count};
+}
+
 void perf_events_enter(const struct perf_events *events, struct profile *profile) {
-    struct ledger *ledger = &profile->ledger;
     for (uint32_t i = 0; i < events->rows.count; i++) {
         const struct perf_event *event = perf_events_at(events, i);
-        struct text name = event->name.bytes_count ? event->name : TEXT("without a name");
-        char cause[256];
-        int wanted = snprintf(cause, sizeof cause, "event %.*s", (int)name.bytes_count, name.bytes);
-        struct text text = {cause, (size_t)wanted < sizeof cause ? (size_t)wanted : sizeof cause - 1};
-        ledger_read(ledger, LEDGER_SAMPLES, event->sample_count);
-        ledger_enter(ledger, LEDGER_SAMPLES, LEDGER_KEPT, text, event->sample_count, &event->first);
-        ledger_read(ledger, LEDGER_PERIODS, event->period_sum);
-        ledger_enter(ledger, LEDGER_PERIODS, LEDGER_KEPT, text, event->period_sum, &event->first);
+        enter(event, &profile->ledger);
+        tell(event, profile);
     }
+    if (events->filter)
+        filter_note_unused(events->filter, perf_events_names(events, EVENT_UNTOLD, profile), &profile->ledger);
 }

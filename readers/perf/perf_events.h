@@ -5,24 +5,23 @@
 #include "libconvert/profile/profile.h"
 #include "perf_record.h"
 #include "perf_roles.h"
-
-/* What becomes of an event's samples. */
-enum perf_treatment {
-    PERF_SAMPLES, /* the profile's samples */
-    PERF_MARKERS, /* markers with stacks */
-};
+#include "readers/filter.h"
 
 struct perf_event {
     struct text name; /* as printed, for instance "cpu-clock:ppp"; empty for lines without an event */
     enum perf_event_unit unit;
-    string_id measure; /* what it measures: see perf_role_measure; a row of the names */
-    enum perf_treatment treatment;
+    string_id measure;              /* what it measures: see perf_role_measure; a row of the names */
+    enum event_treatment choice;    /* what the options say */
+    enum event_treatment treatment; /* set by perf_events_treat */
+    bool is_name_made_up;           /* until perf_events_set_name */
     bool is_tracepoint;
     bool is_occurrence; /* see perf_role_is_occurrence; a tracepoint is one */
     uint64_t tracepoint_id;
     bool has_period;
     uint64_t sample_count; /* number of samples with a stack */
     uint64_t period_sum;
+    struct ledger_tally bare; /* samples without a stack that are kept until it is known what becomes of them */
+    uint64_t bare_period_sum;
     uint64_t period_min;
     uint64_t period_max;
     struct position first;
@@ -34,11 +33,13 @@ struct perf_event {
 
 struct perf_events {
     struct strings names;
-    struct column rows; /* struct perf_event */
+    struct filter *filter; /* borrowed; NULL: everything is kept */
+    struct column rows;    /* struct perf_event */
     uint32_t main; /* of those that make the profile's samples, the one that has most; ID_NONE: no event has samples */
 };
 
-void perf_events_init(struct perf_events *events, struct failure *failure);
+/* filter: NULL keeps everything; borrowed. */
+void perf_events_init(struct perf_events *events, struct filter *filter, struct failure *failure);
 void perf_events_fini(struct perf_events *events);
 
 /* Adds an event. Returns its row; ID_NONE if memory ran out (latched). */
@@ -61,19 +62,38 @@ void perf_event_count_gap(struct perf_event *event, int32_t processor, int64_t b
  * asked for, the kernel still gives the period that was asked for, and samples are much further apart. */
 bool perf_event_period_fits(const struct perf_event *event);
 
-/* Decides what becomes of each event. The profile's samples are those of a clock or of cycles; otherwise those of the
- * event with the most stacks: one that is counted before an occurrence, a tracepoint last. All events of one measure
- * are one. The others become markers. */
+/* Returns whether the samples of the event are left out, as is certain before all of the recording has been read. */
+static inline bool perf_event_is_dropped(const struct perf_event *event) {
+    return event->choice == EVENT_DROPPED && !event->is_name_made_up;
+}
+
+/* Returns whether samples of the event can be of use without a stack. */
+static inline bool perf_events_use_bare(const struct perf_events *events, const struct perf_event *event) {
+    bool may_be_chosen = events->filter && event->is_name_made_up;
+    return event->is_occurrence || event->choice == EVENT_MARKERS || may_be_chosen;
+}
+
+/* Returns whether samples of the event become markers. Call it after perf_events_treat. */
+static inline bool perf_event_marks(const struct perf_event *event, bool is_bare) {
+    if (event->treatment == EVENT_DROPPED) return false;
+    return event->treatment == EVENT_MARKERS || (is_bare && event->is_occurrence);
+}
+
+/* Decides what becomes of each event. What the options say comes first. The profile's samples are those of a clock or
+ * of cycles; otherwise those of the event with the most stacks: one that is counted before an occurrence, a tracepoint
+ * last. All events of one measure are one. The others become markers. */
 void perf_events_treat(struct perf_events *events);
 
 /* Returns whether several of the events that make the profile's samples measure the same, so that periods count it
  * more than once. */
 bool perf_events_overlap(const struct perf_events *events);
 
-/* Returns the names of the events that make the profile's samples, as a text of the profile. */
-struct text perf_events_main_names(const struct perf_events *events, struct profile *profile);
+/* Returns the names of the events with that treatment, and with samples, as a text of the profile. EVENT_UNTOLD: of all
+ * events. */
+struct text perf_events_names(const struct perf_events *events, enum event_treatment treatment,
+                              struct profile *profile);
 
-/* Enters the samples and periods of all events in the ledger by event name. */
+/* Enters the samples and periods of all events in the ledger by event name, and tells the profile of the events. */
 void perf_events_enter(const struct perf_events *events, struct profile *profile);
 
 #endif

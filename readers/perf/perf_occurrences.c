@@ -40,7 +40,7 @@ struct marking {
 };
 
 static bool is_marked(const struct marking *marking, const struct perf_series *series) {
-    return series->is_bare || perf_events_at(marking->events, series->event)->treatment == PERF_MARKERS;
+    return perf_event_marks(perf_events_at(marking->events, series->event), series->is_bare);
 }
 
 /* Markers with a stack have the category of its function. */
@@ -155,11 +155,11 @@ void perf_occurrences_mark(struct perf_tasks *tasks, const struct perf_events *e
     if (!are_raw) learn_fields(&marking);
     for (size_t i = 0; i < tasks->series.count && !failure_is_set(tasks->profile->failure); i++) {
         const struct perf_series *series = column_at(&tasks->series, i);
+        const struct perf_event *event = perf_events_at(events, series->event);
         if (is_marked(&marking, series))
             mark_series(&marking, series);
-        else
-            perf_tally(tallies, TALLY_TRACEPOINT_FIELDS, series->payloads.count,
-                       perf_events_at(events, series->event)->first);
+        else if (event->treatment != EVENT_DROPPED)
+            perf_tally(tallies, TALLY_TRACEPOINT_FIELDS, series->payloads.count, event->first);
     }
     destroy_markings(marking.of_events, event_count);
 }

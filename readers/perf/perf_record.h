@@ -73,6 +73,7 @@ enum { PERF_EVENTS_MAX = 4096 };
 struct perf_event_description {
     uint32_t event; /* dense, in order of first appearance */
     bool is_tracepoint;
+    bool is_name_made_up;   /* from the description alone; its own name may follow */
     uint64_t tracepoint_id; /* in the formats */
     double frequency_hz;    /* 0: unknown, or samples have a fixed period */
     bool has_clock;         /* the clock of the times is one that -k names, not perf's own */

@@ -14,7 +14,7 @@ static const int64_t MADE_UP_INTERVAL_NS = 1000000;
 void perf_recording_init(struct perf_recording *recording, struct profile *profile, struct filter *filter) {
     *recording = (struct perf_recording){.profile = profile, .filter = filter};
     perf_tasks_init(&recording->tasks, profile, filter);
-    perf_events_init(&recording->events, profile->failure);
+    perf_events_init(&recording->events, filter, profile->failure);
     perf_activity_init(&recording->activity, profile, filter);
     perf_tracing_init(&recording->tracing, profile);
     arena_init(&recording->payloads, profile->failure);
@@ -204,9 +204,9 @@ static struct perf_series *add_bare(struct perf_recording *recording, const stru
     struct perf_series *series = perf_tasks_series(&recording->tasks, occurrence->task, occurrence->event, true);
     if (!series) return NULL;
     samples_add(&series->samples, occurrence->time_ns, stack_none(), encode_period(recording->profile, occurrence));
-    bool is_tracepoint = perf_events_at(&recording->events, occurrence->event)->is_tracepoint;
-    perf_tally(&recording->tallies, is_tracepoint ? TALLY_BARE_TRACEPOINT : TALLY_BARE_OCCURRENCE, 1,
-               occurrence->position);
+    struct perf_event *event = perf_events_at(&recording->events, occurrence->event);
+    ledger_tally_add(&event->bare, 1, occurrence->position);
+    if (occurrence->has_period) event->bare_period_sum += occurrence->period;
     return series;
 }
 
@@ -245,6 +245,10 @@ static void begin_sample(struct perf_recording *recording, const struct perf_occ
     recording->last_stack = recording->code.add_stack(recording->code.context, record, pid_of_maps(task));
 }
 
+static enum perf_tally tally_of_no_stack(struct position position) {
+    return position.line ? TALLY_LINE_WITHOUT_STACK : TALLY_NO_STACK;
+}
+
 static void add_occurrence(struct perf_recording *recording, const struct perf_occurrence *occurrence,
                            const struct perf_record *record) {
     const struct perf_sample *sample = &record->sample;
@@ -253,9 +257,8 @@ static void add_occurrence(struct perf_recording *recording, const struct perf_o
     stack_id stack = recording->last_stack;
     bool is_place = !stack_is_none(stack) || sample->cookie;
     bool is_bare = event->is_tracepoint ? !sample->has_stack : !is_place;
-    if (is_bare && !event->is_occurrence) {
-        enum perf_tally tally = record->position.line ? TALLY_LINE_WITHOUT_STACK : TALLY_NO_STACK;
-        perf_tally(tallies, tally, 1, record->position);
+    if (is_bare && !perf_events_use_bare(&recording->events, event)) {
+        perf_tally(tallies, tally_of_no_stack(record->position), 1, record->position);
         return;
     }
     struct perf_series *series = is_bare ? add_bare(recording, occurrence) : add_sample(recording, occurrence, stack);
@@ -264,6 +267,23 @@ static void add_occurrence(struct perf_recording *recording, const struct perf_o
         !perf_deferred_add(&recording->tasks, occurrence->task, series, sample->cookie, sample->is_interrupted,
                            record->position))
         perf_tally(tallies, TALLY_NO_USER_STACK, 1, record->position);
+}
+
+static bool is_of_dropped_event(const struct perf_recording *recording, const struct perf_sample *sample) {
+    return sample->event != ID_NONE && perf_event_is_dropped(perf_events_at(&recording->events, sample->event));
+}
+
+/* Counts a sample of an event that the options leave out. */
+static void drop(struct perf_recording *recording, const struct perf_occurrence *occurrence,
+                 const struct perf_sample *sample) {
+    struct perf_event *event = perf_events_at(&recording->events, occurrence->event);
+    occurrence->task->has_samples = true;
+    if (event->is_tracepoint && !sample->has_stack) {
+        ledger_tally_add(&event->bare, 1, occurrence->position);
+        return;
+    }
+    event->sample_count++;
+    if (occurrence->has_period) event->period_sum += occurrence->period;
 }
 
 static void use_sample(struct perf_recording *recording, const struct perf_record *record) {
@@ -278,6 +298,10 @@ static void use_sample(struct perf_recording *recording, const struct perf_recor
         .position = record->position};
     if (!occurrence.task) return;
     if (recording->filter && perf_filter_drops(recording, &occurrence, record)) return;
+    if (is_of_dropped_event(recording, sample)) {
+        drop(recording, &occurrence, sample);
+        return;
+    }
     if (!sample->is_repeated) begin_sample(recording, &occurrence, record);
     if (sample->event != ID_NONE) add_occurrence(recording, &occurrence, record);
 }
@@ -375,6 +399,19 @@ static void count_losses(struct perf_recording *recording) {
     perf_tally(&recording->tallies, TALLY_LOST_BY_PERF, count, recording->first_lost);
 }
 
+static enum perf_tally tally_of_bare(const struct perf_event *event) {
+    if (event->treatment == EVENT_DROPPED) return TALLY_BARE_DROPPED;
+    if (!perf_event_marks(event, true)) return tally_of_no_stack(event->bare.first);
+    return event->is_tracepoint ? TALLY_BARE_TRACEPOINT : TALLY_BARE_OCCURRENCE;
+}
+
+static void count_bare(struct perf_recording *recording) {
+    for (uint32_t i = 0; i < recording->events.rows.count; i++) {
+        const struct perf_event *event = perf_events_at(&recording->events, i);
+        perf_tally(&recording->tallies, tally_of_bare(event), event->bare.count, event->bare.first);
+    }
+}
+
 /* Replaces the stacks of the recording's code, which samples have so far, by the profile's. */
 static void finish_stacks(struct perf_recording *recording) {
     stack_id *stacks = recording->code.finish(recording->code.context);
@@ -396,7 +433,7 @@ static void set_meta(struct perf_recording *recording, const struct perf_event *
     set_weights(recording, event, weight);
     if (event->name.bytes_count)
         profile_add_extra(profile, TEXT("perf"), TEXT("sampled event"),
-                          perf_events_main_names(&recording->events, profile));
+                          perf_events_names(&recording->events, EVENT_SAMPLES, profile));
     describe_weights(profile, event);
 }
 
@@ -406,6 +443,7 @@ void perf_recording_finish(struct perf_recording *recording, enum gecko_convert_
     uint32_t main = recording->events.main;
     const struct perf_event *event = main == ID_NONE ? NULL : perf_events_at(&recording->events, main);
     count_losses(recording);
+    count_bare(recording);
     perf_deferred_count(&recording->tasks, &recording->tallies);
     if (event && weight == GECKO_CONVERT_WEIGHT_PERIOD && !event->has_period)
         perf_tally(&recording->tallies, TALLY_NO_PERIOD, event->sample_count, event->first);

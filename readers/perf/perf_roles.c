@@ -72,6 +72,10 @@ static struct event_name split_name(struct text name) {
     return parts;
 }
 
+struct text perf_role_plain_name(struct text name) {
+    return split_name(name).measure;
+}
+
 static const struct {
     struct text measure;
     enum perf_event_unit unit;

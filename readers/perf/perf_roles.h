@@ -21,6 +21,10 @@ bool perf_role_is_tracepoint(struct text name);
  * a fault of memory, a switch of threads, a tracepoint. */
 bool perf_role_is_occurrence(struct text name);
 
+/* Returns the name without its modifiers and the unit of the processor that counts it: "cycles" for
+ * "cpu_atom/cycles/P". */
+struct text perf_role_plain_name(struct text name);
+
 enum perf_event_unit perf_role_unit(struct text name);
 
 /* Returns what the event measures: events of one measure are told apart by their modifiers or by the kind of their

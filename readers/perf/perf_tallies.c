@@ -60,6 +60,7 @@ static const struct ledger_cause causes[TALLY_COUNT] = {
     [TALLY_DEEP_FRAME] = {LEDGER_VALUES, LEDGER_LOST, TEXT("frame deeper than 65535")},
     [TALLY_BARE_TRACEPOINT] = {LEDGER_RECORDS, LEDGER_KEPT, TEXT("tracepoint without a stack: a marker")},
     [TALLY_BARE_OCCURRENCE] = {LEDGER_RECORDS, LEDGER_KEPT, TEXT("event without a stack: a marker")},
+    [TALLY_BARE_DROPPED] = {LEDGER_RECORDS, LEDGER_FILTERED, TEXT("event without a stack: left out by --event")},
 };
 
 void perf_tallies_add(struct perf_tallies *tallies, const struct perf_tallies *more) {

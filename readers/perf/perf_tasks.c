@@ -302,11 +302,12 @@ static void start_until(struct thread *thread, int64_t time_ns) {
 }
 
 /* Without records of tasks, nothing is known of a thread before its first sample or marker. */
-static void start_threads_with_content(struct perf_tasks *tasks) {
+static void start_threads_with_content(struct perf_tasks *tasks, const struct perf_events *events) {
     struct profile *profile = tasks->profile;
     for (size_t i = 0; i < tasks->series.count; i++) {
         const struct perf_series *series = column_at(&tasks->series, i);
         struct thread *thread = profile_thread_at(profile, series->thread);
+        if (perf_events_at(events, series->event)->treatment == EVENT_DROPPED) continue;
         for (uint32_t j = 0; j < samples_count(&series->samples); j++)
             start_until(thread, samples_at(&series->samples, j)->time_ns);
     }
@@ -328,7 +329,7 @@ static void add_samples(struct samples *samples, const struct samples *more) {
 static void move_samples(struct perf_tasks *tasks, const struct perf_events *events) {
     for (size_t i = 0; i < tasks->series.count; i++) {
         struct perf_series *series = column_at(&tasks->series, i);
-        if (series->is_bare || perf_events_at(events, series->event)->treatment != PERF_SAMPLES) continue;
+        if (series->is_bare || perf_events_at(events, series->event)->treatment != EVENT_SAMPLES) continue;
         struct samples *samples = &profile_thread_at(tasks->profile, series->thread)->samples;
         if (samples_count(samples)) {
             add_samples(samples, &series->samples);
@@ -356,7 +357,7 @@ static void end_processes(struct perf_tasks *tasks) {
 void perf_tasks_finish(struct perf_tasks *tasks, const struct perf_events *events) {
     struct profile *profile = tasks->profile;
     profile->meta.are_starts_guessed = !tasks->has_records;
-    if (!tasks->has_records) start_threads_with_content(tasks);
+    if (!tasks->has_records) start_threads_with_content(tasks, events);
     move_samples(tasks, events);
     for (size_t i = 0; i < tasks->rows.count; i++) {
         const struct perf_task *task = column_at(&tasks->rows, i);

@@ -246,6 +246,7 @@ uint32_t data_records_add_attr(struct data_parser *parser, struct text bytes, ui
                               .name = text_of(name),
                               .event = {.event = attr.event,
                                         .is_tracepoint = attr.type == ATTR_TRACEPOINT,
+                                        .is_name_made_up = true,
                                         .tracepoint_id = attr.config,
                                         .frequency_hz = attr.frequency_hz,
                                         .has_clock = attr.has_clock,

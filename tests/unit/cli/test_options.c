@@ -136,11 +136,13 @@ static void test_sources(void **state) {
 
 static void test_filters(void **state) {
     PARSE("in", "--pid=1", "--time", "-5", "--cpu", "0", "--pid", "2,3", "--exclude-comm=*", "--comm", "a", "--tid",
-          "4");
+          "4", "--event", "a=drop", "--event=list");
+    assert_true(options.lists_events);
     static const struct gecko_convert_filter expected[] = {
-        {GECKO_CONVERT_FILTER_TIME, "-5"}, {GECKO_CONVERT_FILTER_PID, "1"},  {GECKO_CONVERT_FILTER_PID, "2,3"},
-        {GECKO_CONVERT_FILTER_TID, "4"},   {GECKO_CONVERT_FILTER_COMM, "a"}, {GECKO_CONVERT_FILTER_EXCLUDE_COMM, "*"},
-        {GECKO_CONVERT_FILTER_CPU, "0"},
+        {GECKO_CONVERT_FILTER_TIME, "-5"}, {GECKO_CONVERT_FILTER_PID, "1"},
+        {GECKO_CONVERT_FILTER_PID, "2,3"}, {GECKO_CONVERT_FILTER_TID, "4"},
+        {GECKO_CONVERT_FILTER_COMM, "a"},  {GECKO_CONVERT_FILTER_EXCLUDE_COMM, "*"},
+        {GECKO_CONVERT_FILTER_CPU, "0"},   {GECKO_CONVERT_FILTER_EVENT, "a=drop"},
     };
     assert_int_equal(failure.code, FAILURE_NONE);
     assert_int_equal(options.convert.filter_count, sizeof expected / sizeof *expected);
@@ -372,6 +374,7 @@ static void test_help_names_every_option_in_80_columns(void **state) {
                                         "--comm GLOB",
                                         "--exclude-comm GLOB",
                                         "--cpu LIST",
+                                        "--event GLOB=WHAT",
                                         "--align FILE=OFFSET",
                                         "--samples auto|perf|recorder",
                                         "--strict",

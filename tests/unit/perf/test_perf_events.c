@@ -11,7 +11,7 @@ static struct events_test fixture;
 
 static int set_up(void **state) {
     fixture = (struct events_test){0};
-    perf_events_init(&fixture.events, &fixture.failure);
+    perf_events_init(&fixture.events, NULL, &fixture.failure);
     *state = &fixture;
     return 0;
 }
@@ -124,29 +124,29 @@ static void test_choice(void **state) {
     assert_chosen("cycles:u"); /* together they have more samples */
 }
 
-static void assert_treatment(const char *name, enum perf_treatment treatment) {
-    enum perf_treatment got = event_of(name)->treatment;
+static void assert_treatment(const char *name, enum event_treatment treatment) {
+    enum event_treatment got = event_of(name)->treatment;
     if (got != treatment) fail_msg("%s: treatment %d", name, (int)got);
 }
 
 static void test_treatments(void **state) {
     static const struct {
         const char *name;
-        enum perf_treatment treatment;
+        enum event_treatment treatment;
     } events[] = {
-        {"cpu_core/cycles/P", PERF_SAMPLES},
-        {"cpu_atom/cycles/P", PERF_SAMPLES},
-        {"cycles:u", PERF_SAMPLES},
-        {"cpu-cycles", PERF_SAMPLES},
-        {"cpu-clock", PERF_MARKERS},
-        {"cache-misses:u", PERF_MARKERS},
-        {"page-faults:u", PERF_MARKERS},
-        {"faults", PERF_MARKERS},
-        {"cs", PERF_MARKERS},
-        {"bpf-output", PERF_MARKERS},
-        {"mem:0x4010:rw", PERF_MARKERS},
-        {"probe_app:main", PERF_MARKERS},
-        {"sched:sched_switch", PERF_MARKERS},
+        {"cpu_core/cycles/P", EVENT_SAMPLES},
+        {"cpu_atom/cycles/P", EVENT_SAMPLES},
+        {"cycles:u", EVENT_SAMPLES},
+        {"cpu-cycles", EVENT_SAMPLES},
+        {"cpu-clock", EVENT_MARKERS},
+        {"cache-misses:u", EVENT_MARKERS},
+        {"page-faults:u", EVENT_MARKERS},
+        {"faults", EVENT_MARKERS},
+        {"cs", EVENT_MARKERS},
+        {"bpf-output", EVENT_MARKERS},
+        {"mem:0x4010:rw", EVENT_MARKERS},
+        {"probe_app:main", EVENT_MARKERS},
+        {"sched:sched_switch", EVENT_MARKERS},
     };
     for (size_t i = 0; i < sizeof events / sizeof *events; i++) event_of(events[i].name)->sample_count = 1;
     perf_events_treat(&fixture.events);
@@ -156,12 +156,12 @@ static void test_treatments(void **state) {
 /* The profile's samples are those of both events. */
 static bool overlap(const char *name, const char *other) {
     perf_events_fini(&fixture.events);
-    perf_events_init(&fixture.events, &fixture.failure);
+    perf_events_init(&fixture.events, NULL, &fixture.failure);
     event_of(name)->sample_count = 1;
     event_of(other)->sample_count = 1;
     perf_events_treat(&fixture.events);
-    assert_treatment(name, PERF_SAMPLES);
-    assert_treatment(other, PERF_SAMPLES);
+    assert_treatment(name, EVENT_SAMPLES);
+    assert_treatment(other, EVENT_SAMPLES);
     return perf_events_overlap(&fixture.events);
 }
 

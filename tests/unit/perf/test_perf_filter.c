@@ -40,7 +40,8 @@ static void add_filtered(struct profile_text *out, const struct ledger *ledger) 
     for (size_t i = 0; i < ledger->entries.count; i++) {
         const struct ledger_entry *entry = ledger_at(ledger, i);
         char line[128];
-        if (!text_starts_with(entry->cause, TEXT("left out")) && !text_starts_with(entry->cause, TEXT("marker left")))
+        bool is_unused = text_starts_with(entry->cause, TEXT(FILTER_UNUSED_CAUSE));
+        if (entry->fate != LEDGER_FILTERED && !text_starts_with(entry->cause, TEXT("marker left")) && !is_unused)
             continue;
         snprintf(line, sizeof line, "%s %s %llu %.*s\n", gecko_convert_unit_name(entry->unit),
                  gecko_convert_fate_name(entry->fate), (unsigned long long)entry->count, (int)entry->cause.bytes_count,
@@ -141,6 +142,64 @@ static void test_markers(void **state) {
     profile_fini(&reading.profile);
 }
 
+/* Of an event that is left out, samples without a stack are left out too, and no marker is made. */
+static void test_events(void **state) {
+    static const char trace[] =
+        "app 5/5 10.000000: 100 cycles:u: \n\t10 a (/x)\n\n"
+        "app 5/5 10.100000: 100 cycles:u: \n\t10 b (/x)\n\n"
+        "app 5/5 10.200000: 7 cpu/event=0x3c,umask=0x1/pp: \n\t10 c (/x)\n\n"
+        "app 5/5 10.300000: 7 cpu/event=0x3c,umask=0x1/pp: \n"
+        "app 5/5 10.400000: 1 page-faults: \n\t10 d (/x)\n\n"
+        "app 5/5 10.500000: 1 page-faults: \n"
+        "app 5/5 10.600000: probe:x: (10) y=1\n\n";
+    static const struct {
+        struct gecko_convert_filter filters[FILTERS_MAX];
+        const char *expected;
+        const char *markers;
+    } rows[] = {
+        {{{GECKO_CONVERT_FILTER_EVENT, "page*=drop,probe:*=drop,cpu*=drop"}},
+         "5/5 app 0 100 a\n5/5 app 100000000 100 b\n"
+         "records filtered 1 event without a stack: left out by --event\n"
+         "samples filtered 2 event cpu/event=0x3c,umask=0x1/pp\n"
+         "periods filtered 14 event cpu/event=0x3c,umask=0x1/pp\n"
+         "samples filtered 2 event page-faults\nperiods filtered 2 event page-faults\n",
+         ""},
+        /* The last one counts. Names of events can have what separates filters. */
+        {{{GECKO_CONVERT_FILTER_EVENT, "*=drop,cycles=samples"},
+          {GECKO_CONVERT_FILTER_EVENT, "cpu/event=0x3c,umask=0x1/pp=markers,none=drop"}},
+         "5/5 app 0 100 a\n5/5 app 100000000 100 b\n"
+         "records filtered 1 event without a stack: left out by --event\n"
+         "samples filtered 2 event page-faults\nperiods filtered 2 event page-faults\n"
+         "values noted 1 --event: none names no event; there are: cycles:u, cpu/event=0x3c,umask=0x1/pp, page-faults, "
+         "probe:x\n",
+         "5/5 instant 200000000 User cpu/event=0x3c,umask=0x1/pp cpu/event=0x3c,umask=0x1/pp{count=7} <c>\n"
+         "5/5 instant 300000000 Kernel cpu/event=0x3c,umask=0x1/pp cpu/event=0x3c,umask=0x1/pp{count=7}\n"},
+        /* Another event makes the samples: the one that was named, or else the next best one. */
+        {{{GECKO_CONVERT_FILTER_EVENT, "page-fau?ts=samples,cpu*=drop,*probe*=drop,cycles:u=drop"}},
+         "5/5 app 0 1 d\n"
+         "records filtered 1 event without a stack: left out by --event\n"
+         "samples filtered 2 event cycles:u\nperiods filtered 200 event cycles:u\n"
+         "samples filtered 2 event cpu/event=0x3c,umask=0x1/pp\n"
+         "periods filtered 14 event cpu/event=0x3c,umask=0x1/pp\n",
+         "5/5 instant 100000000 Kernel page-faults page-faults{count=1}\n"},
+        {{{GECKO_CONVERT_FILTER_EVENT, "cycles=drop"}, {GECKO_CONVERT_FILTER_EVENT, "p*=drop"}},
+         "5/5 app 0 7 c\n"
+         "records filtered 1 event without a stack: left out by --event\n"
+         "samples filtered 2 event cycles:u\nperiods filtered 200 event cycles:u\n"
+         "samples filtered 2 event page-faults\nperiods filtered 2 event page-faults\n",
+         ""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct reading reading;
+        assert_kept(&reader_perf_script, text_of(trace), rows[i].filters, rows[i].expected);
+        read_trace(&reading, &reader_perf_script, text_of(trace), rows[i].filters);
+        struct profile_text *markers = profile_markers_text(&reading.profile);
+        assert_string_equal(markers->bytes, rows[i].markers);
+        free(markers);
+        profile_fini(&reading.profile);
+    }
+}
+
 /* No guess decides what is kept. */
 static void test_what_text_does_not_tell(void **state) {
     static const char no_pid[] = "app 5 10.000000: 100 cpu-clock: \n\t10 a (/x)\n\n";
@@ -219,11 +278,9 @@ static void test_recording_without_range(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_markers),
-        cmocka_unit_test(test_what_text_does_not_tell),
-        cmocka_unit_test(test_recording),
-        cmocka_unit_test(test_recording_without_range),
+        cmocka_unit_test(test_kinds),     cmocka_unit_test(test_markers),
+        cmocka_unit_test(test_events),    cmocka_unit_test(test_what_text_does_not_tell),
+        cmocka_unit_test(test_recording), cmocka_unit_test(test_recording_without_range),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,12 +55,12 @@ static void add_sample(struct perf_task *task, uint32_t event, int64_t time_ns) 
 /* Finishes with the samples of that event; ID_NONE: of none. */
 static void finish(uint32_t event) {
     struct perf_events events;
-    perf_events_init(&events, &fixture.failure);
+    perf_events_init(&events, NULL, &fixture.failure);
     for (uint32_t i = 0; i < EVENT_COUNT; i++) {
         perf_events_add(&events, TEXT(""), &(struct perf_event_description){0}, (struct position){0});
-        perf_events_at(&events, i)->treatment = PERF_MARKERS;
+        perf_events_at(&events, i)->treatment = EVENT_MARKERS;
     }
-    if (event != ID_NONE) perf_events_at(&events, event)->treatment = PERF_SAMPLES;
+    if (event != ID_NONE) perf_events_at(&events, event)->treatment = EVENT_SAMPLES;
     perf_tasks_finish(&fixture.tasks, &events);
     perf_events_fini(&events);
 }
