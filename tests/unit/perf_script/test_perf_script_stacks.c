@@ -616,7 +616,7 @@ static void test_scripts(void **state) {
     assert_int_equal(func->column, 3);
     assert_int_equal(func->flags, FUNC_IS_JS);
     assert_line(0, "/file.py", 0);
-    assert_int_equal(func_at(0)->flags, 0);
+    assert_int_equal(func_at(0)->flags, FUNC_IS_JS);
     /* Compiled code with names that look like a script's. */
     static const char *const compiled[] = {
         "7f01 JS::Call (/usr/lib/libxul.so)",

@@ -1294,7 +1294,7 @@ static void test_perf_map(void **state) {
     read_trace();
     assert_samples(
         "10/20 one 0 1 a new name\n10/20 one 1000 1 a new name\n10/20 one 2000 1 old name\n"
-        "10/20 one 3000 1 fn\n10/20 one 4000 1 py::run:/app/run.py\n10/20 one 5000 1 0x4000\n");
+        "10/20 one 3000 1 fn\n10/20 one 4000 1 run\n10/20 one 5000 1 0x4000\n");
     const struct profile *profile = &fixture.profile;
     const struct func *func = profile_func_at(profile, leaf_of(0, 0)->func);
     const struct resource *resource = profile_resource_at(profile, func->resource);
@@ -1438,7 +1438,7 @@ static void test_jitdump(void **state) {
     /* The perf map may name what the dump does not. */
     assert_samples(
         "10/20 one 0 1 first\n10/20 one 1000 1 first\n10/20 one 2000 1 first\n10/20 one 3000 1 second\n"
-        "10/20 one 4000 1 fn\n10/20 one 5000 1 py::run:/app/run.py\n"
+        "10/20 one 4000 1 fn\n10/20 one 5000 1 run\n"
         "10/20 one 6000 1 first\n");
     assert_ledger("damaged part of a file about generated code", 0);
     assert_int_equal(lost_sum(), 0);
