@@ -109,6 +109,11 @@ static const struct option known_options[] = {
              "8M)"},
     {OPTION("fold-recursion", CONVERT | VIEW, OPTION_FLAG, convert.folds_recursion), .json_key = "fold_recursion",
      .help = "make one frame of a function that is repeated in a row"},
+    {OPTION("merge-threads", CONVERT | VIEW, OPTION_TEXT, convert.merge_threads), .value_name = "no|GLOB",
+     .json_key = "merge_threads",
+     .help = "give every thread a track (no), or make one track of all threads, and\n"
+             "of all processes, with such names that follow each other (default: of\n"
+             "those of one name if there are more than 30)"},
     {OPTION("frames", CONVERT, OPTION_TEXT, convert.frames), .value_name = "LIST", .json_key = "frames",
      .help = "what collapsed stacks tell besides functions, with commas: comm, pid,\n"
              "tid (the first frame), kernel, jit, inline (suffixes of frames),\n"

@@ -16,6 +16,7 @@
 #include "libconvert/profile/drop_trampolines.h"
 #include "libconvert/profile/fold_recursion.h"
 #include "libconvert/profile/sweep.h"
+#include "libconvert/tracks/crowds.h"
 #include "options_check.h"
 #include "parallel_loader.h"
 #include "report.h"
@@ -248,10 +249,19 @@ static void embed_sources(struct conversion *conversion) {
     if (has_server) debug_server_close(&server);
 }
 
+/* What only shows facts, and formats without tracks, tell all threads. */
+static void merge_crowds(struct conversion *conversion) {
+    const char *wanted = conversion->options->merge_threads;
+    bool has_tracks = !conversion->ends->replace_writing && conversion->emitter->has_tracks;
+    if (!has_tracks || (wanted && strcmp(wanted, "no") == 0)) return;
+    profile_merge_crowds(&conversion->profile, wanted ? text_of(wanted) : (struct text){0});
+}
+
 static void finish_profile(struct conversion *conversion) {
     if (failure_is_set(&conversion->failure)) return;
     profile_drop_trampolines(&conversion->profile);
     if (conversion->options->folds_recursion) profile_fold_recursion(&conversion->profile);
+    merge_crowds(conversion);
     profile_finish(&conversion->profile);
     sweep_profile(&conversion->profile);
     embed_sources(conversion);

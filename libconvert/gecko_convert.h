@@ -263,6 +263,11 @@ struct gecko_convert_options {
      * "comm-pid" or "comm-pid/tid"), kernel, jit, inline (such frames end in "_[k]", "_[j]" or "_[i]") and addresses
      * (of functions without a name), or none. Only with format "collapsed". NULL: "comm". */
     const char *frames;
+
+    /* Threads of one name that follow each other in a process, and processes of one name that follow each other in a
+     * parent, have one track if there are more than 30. Also those with names that match this pattern, in which * is
+     * any text and ? any byte, if there are two; "no": none. NULL: no others. */
+    const char *merge_threads;
 };
 
 /* What is counted. */
@@ -303,7 +308,7 @@ struct gecko_convert_unit_sums {
     uint64_t filtered;
 };
 
-/* How many rows the profile has. */
+/* How many rows the profile has. Threads and processes that share a track count one by one. */
 struct gecko_convert_counts {
     uint64_t processes;
     uint64_t threads;

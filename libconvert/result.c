@@ -13,9 +13,9 @@ static void count_contents(const struct profile *profile, struct gecko_convert_r
         const thread_id *id = column_at(&profile->thread_order, i);
         const struct thread *thread = profile_thread_at(profile, *id);
         const struct process *process = profile_process_at(profile, thread->process);
-        if (process != last_process) counts->processes++;
+        if (process != last_process) counts->processes += 1 + process->merged_count;
         last_process = process;
-        counts->threads++;
+        counts->threads += 1 + thread->merged_count;
         counts->samples += samples_count(&thread->samples);
         for (uint32_t j = 0; j < samples_count(&thread->samples); j++)
             result->weight += fabs(profile_weight_of(profile, samples_at(&thread->samples, j)->weight));

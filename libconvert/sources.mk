@@ -17,11 +17,13 @@ libconvert_sources := \
     libconvert/profile/profile_markers.c libconvert/profile/profile_samples.c \
     libconvert/profile/profile_threads.c libconvert/profile/profile_times.c libconvert/profile/reserved_types.c libconvert/profile/row_references.c \
     libconvert/profile/drop_trampolines.c libconvert/profile/fold_recursion.c libconvert/profile/stack_path.c libconvert/profile/stack_rebuild.c libconvert/profile/stack_table.c libconvert/profile/sweep.c \
-    libconvert/profile/threads.c \
+    libconvert/profile/threads.c libconvert/profile/time_range.c \
     libconvert/symbols/address_ranges.c libconvert/symbols/debug_data.c libconvert/symbols/debug_fetch.c libconvert/symbols/debug_file.c \
     libconvert/symbols/debug_file_search.c libconvert/symbols/debug_server.c libconvert/symbols/dwarf_names.c libconvert/symbols/dwarf_session.c \
     libconvert/symbols/function_ranges.c libconvert/symbols/label_places.c libconvert/symbols/library_symbols.c libconvert/symbols/return_address.c \
     libconvert/symbols/symbol_answers.c libconvert/symbols/symbol_answers_apply.c \
     libconvert/symbols/symbol_lines.c libconvert/symbols/symbol_names.c \
     libconvert/symbols/symbol_stubs.c libconvert/symbols/symbol_table.c libconvert/symbols/symbol_worker.c \
-    libconvert/symbols/symbolize.c libconvert/symbols/sysroot.c
+    libconvert/symbols/symbolize.c libconvert/symbols/sysroot.c \
+    libconvert/tracks/crowd_moves.c libconvert/tracks/crowd_times.c libconvert/tracks/crowds.c libconvert/tracks/lanes.c \
+    libconvert/tracks/task_markers.c

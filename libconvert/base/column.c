@@ -107,3 +107,16 @@ void column_sort(struct column *column, comparison *compare) {
     memory_free(rows);
     memory_free(sorted);
 }
+
+void column_take(struct column *column, struct column *other) {
+    struct failure *failure = other->failure;
+    if (column->count) {
+        column_append(column, other);
+        column_fini(other);
+    } else {
+        other->failure = column->failure;
+        column_fini(column);
+        *column = *other;
+    }
+    column_init(other, column->element_bytes, failure);
+}

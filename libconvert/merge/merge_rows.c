@@ -37,22 +37,6 @@ static stack_id moved_stack(const struct moving *moving, stack_id stack) {
     return stack_is_none(stack) ? stack : (stack_id){moving->tables.numbers[ROWS_STACKS][stack.index]};
 }
 
-/* Appends the rows of a column to another one with rows of the same size, and leaves it empty. */
-static void move_column(struct column *to, struct column *from) {
-    if (!to->count) {
-        struct column empty = *to;
-        *to = *from;
-        to->failure = empty.failure;
-        *from = empty;
-        return;
-    }
-    column_append(to, from);
-    uint32_t row_bytes = from->element_bytes;
-    struct failure *failure = from->failure;
-    column_fini(from);
-    column_init(from, row_bytes, failure);
-}
-
 /* ---- Samples. ---- */
 
 static uint8_t kind_of(const struct merge_input *input) { return input->is_recorder ? FROM_RECORDER : FROM_PERF; }
@@ -109,30 +93,6 @@ static void renumber_samples(const struct moving *moving, struct samples *sample
     }
 }
 
-static void append_samples(struct samples *to, const struct samples *from) {
-    for (uint32_t i = 0; i < samples_count(from); i++) {
-        const struct sample *sample = samples_at(from, i);
-        samples_add(to, sample->time_ns, sample->stack, sample->weight);
-        samples_set_details(to, samples_cpu_ns(from, i), samples_delay_ns(from, i));
-    }
-}
-
-static void move_samples(struct moving *moving, struct thread *to, struct samples *from) {
-    renumber_samples(moving, from);
-    if (samples_count(&to->samples)) {
-        append_samples(&to->samples, from);
-        return;
-    }
-    struct failure *failure = to->samples.rows.failure;
-    struct samples empty = to->samples;
-    to->samples = *from;
-    *from = empty;
-    to->samples.rows.failure = failure;
-    if (!to->samples.details) return;
-    to->samples.details->cpu_ns.failure = failure;
-    to->samples.details->delay_ns.failure = failure;
-}
-
 /* ---- Markers. ---- */
 
 static void move_string(const struct moving *moving, union marker_value *value) {
@@ -183,66 +143,43 @@ static void move_thread(struct moving *moving, uint32_t number) {
     struct thread *from = column_at(&moving->part->threads, number);
     thread_id whole = moved_thread(moving, (thread_id){number});
     struct thread *to = profile_thread_at(moving->whole, whole);
-    if (takes_samples(moving, whole))
-        move_samples(moving, to, &from->samples);
-    else
+    if (takes_samples(moving, whole)) {
+        renumber_samples(moving, &from->samples);
+        samples_take(&to->samples, &from->samples);
+    } else {
         drop_samples(moving, &from->samples);
+    }
     for (size_t i = 0; i < from->markers.count; i++) move_marker(moving, column_at(&from->markers, i));
-    move_column(&to->markers, &from->markers);
+    column_take(&to->markers, &from->markers);
     for (size_t i = 0; i < from->allocations.count; i++) {
         struct allocation *allocation = column_at(&from->allocations, i);
         allocation->stack = moved_stack(moving, allocation->stack);
         allocation->thread = moved_thread(moving, allocation->thread);
     }
-    move_column(&to->allocations, &from->allocations);
+    column_take(&to->allocations, &from->allocations);
 }
 
 /* ---- Processes. ---- */
-
-static bool is_same_counter(const struct counter *a, const struct counter *b) {
-    return process_is_same(a->process, b->process) && text_equal(a->name, b->name) &&
-           text_equal(a->category, b->category) && text_equal(a->description, b->description) &&
-           text_equal(a->label, b->label) && text_equal(a->unit, b->unit) && a->graph == b->graph &&
-           a->color == b->color && a->has_each_change == b->has_each_change && a->sort_weight == b->sort_weight;
-}
-
-/* When a counter has samples, and what they add up to. */
-struct counter_span {
-    struct counter_sample *first; /* NULL: it has no samples */
-    int64_t last_ns;
-    int64_t sum;
-};
-
-static struct counter_span span_of(const struct counter *counter) {
-    struct counter_span span = {.last_ns = INT64_MIN};
-    for (size_t i = 0; i < counter->samples.count; i++) {
-        struct counter_sample *sample = column_at(&counter->samples, i);
-        if (!span.first || sample->time_ns < span.first->time_ns) span.first = sample;
-        if (sample->time_ns > span.last_ns) span.last_ns = sample->time_ns;
-        span.sum = (int64_t)((uint64_t)span.sum + (uint64_t)sample->change);
-    }
-    return span;
-}
 
 /* Moves the samples to another part of the same counter. A process counts from 0 in each recording, so the later part
  * begins with the fall from the last value of the earlier one. Returns false, and does nothing, if both parts have
  * samples at the same time: then they count different things. */
 static bool join_counters(struct counter *to, struct counter *from) {
-    struct counter_span a = span_of(to), b = span_of(from);
+    struct counter_span a = counter_span_of(to), b = counter_span_of(from);
     if (a.first && b.first && a.last_ns >= b.first->time_ns && b.last_ns >= a.first->time_ns) return false;
     bool is_later = a.first && b.first && b.first->time_ns > a.last_ns;
     if (a.first && b.first && to->graph == COUNTER_ACCUMULATED) {
         struct counter_sample *first = is_later ? b.first : a.first;
         first->change = (int64_t)((uint64_t)first->change - (uint64_t)(is_later ? a.sum : b.sum));
     }
-    move_column(&to->samples, &from->samples);
+    column_take(&to->samples, &from->samples);
     return true;
 }
 
 static bool join_known_counter(const struct moving *moving, struct counter *counter) {
     for (size_t i = 0; i < moving->whole->counters.count; i++) {
         struct counter *known = column_at(&moving->whole->counters, i);
-        if (is_same_counter(known, counter) && join_counters(known, counter)) return true;
+        if (counter_is_same(known, counter) && join_counters(known, counter)) return true;
     }
     return false;
 }
@@ -253,7 +190,7 @@ static void move_counters(struct moving *moving) {
         from->process = moved_process(moving, from->process);
         if (join_known_counter(moving, from)) continue;
         struct counter *to = profile_add_counter(moving->whole, from);
-        if (to) move_column(&to->samples, &from->samples);
+        if (to) column_take(&to->samples, &from->samples);
     }
 }
 
@@ -263,7 +200,7 @@ static void move_process_rows(const struct moving *moving, struct column *to, st
         process_id *process = column_at(from, i);
         *process = moved_process(moving, *process);
     }
-    move_column(to, from);
+    column_take(to, from);
 }
 
 /* Keys must be unique within the log of a process, and several inputs have the same ones. */

@@ -6,22 +6,11 @@
 
 /* ---- The time of the events. ---- */
 
-static void extend_by_markers(struct time_range *range, const struct column *markers) {
-    for (size_t i = 0; i < markers->count; i++) {
-        const struct marker *marker = column_at(markers, i);
-        time_range_extend(range, marker->start_ns, marker->end_ns);
-    }
-}
-
 struct time_range merge_events(const struct profile *profile) {
     struct time_range range = TIME_RANGE_EMPTY;
     for (size_t i = 0; i < profile->threads.count; i++) {
-        const struct thread *thread = column_at(&profile->threads, i);
-        for (uint32_t j = 0; j < samples_count(&thread->samples); j++)
-            time_range_add(&range, samples_at(&thread->samples, j)->time_ns);
-        for (size_t j = 0; j < thread->allocations.count; j++)
-            time_range_add(&range, ((const struct allocation *)column_at(&thread->allocations, j))->time_ns);
-        extend_by_markers(&range, &thread->markers);
+        struct time_range events = thread_events(column_at(&profile->threads, i));
+        time_range_extend(&range, events.first_ns, events.last_ns);
     }
     for (size_t i = 0; i < profile->counters.count; i++) {
         const struct column *samples = &((const struct counter *)column_at(&profile->counters, i))->samples;

@@ -140,3 +140,21 @@ bool counter_has_numbers(const struct counter *counter) {
 struct text counter_visible_name(const struct counter *counter) {
     return is_process_cpu(counter) ? counter_label(counter) : counter->name;
 }
+
+bool counter_is_same(const struct counter *a, const struct counter *b) {
+    return process_is_same(a->process, b->process) && text_equal(a->name, b->name) &&
+           text_equal(a->category, b->category) && text_equal(a->description, b->description) &&
+           text_equal(a->label, b->label) && text_equal(a->unit, b->unit) && a->graph == b->graph &&
+           a->color == b->color && a->has_each_change == b->has_each_change && a->sort_weight == b->sort_weight;
+}
+
+struct counter_span counter_span_of(const struct counter *counter) {
+    struct counter_span span = {.last_ns = INT64_MIN};
+    for (size_t i = 0; i < counter->samples.count; i++) {
+        struct counter_sample *sample = column_at(&counter->samples, i);
+        if (!span.first || sample->time_ns < span.first->time_ns) span.first = sample;
+        if (sample->time_ns > span.last_ns) span.last_ns = sample->time_ns;
+        span.sum = (int64_t)((uint64_t)span.sum + (uint64_t)sample->change);
+    }
+    return span;
+}

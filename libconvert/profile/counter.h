@@ -37,6 +37,20 @@ struct counter {
     struct column samples; /* struct counter_sample; in any order until profile_finish */
 };
 
+/* Returns whether both belong to one process and have the same descriptions, so that they may be parts of one counter.
+ */
+bool counter_is_same(const struct counter *a, const struct counter *b);
+
+/* When a counter has samples, and what they add up to. */
+struct counter_span {
+    struct counter_sample *first; /* NULL: it has no samples */
+    int64_t last_ns;
+    int64_t sum;
+};
+
+/* The samples may be in any order. */
+struct counter_span counter_span_of(const struct counter *counter);
+
 /* Sorts the samples by time, and merges those of the same time: the front-end would divide by the 0 between them. */
 void counter_order(struct counter *counter);
 

@@ -411,8 +411,8 @@ static inline bool profile_is_idle(const bool *idle_stacks, stack_id stack) {
     return idle_stacks && !stack_is_none(stack) && idle_stacks[stack.index];
 }
 
-/* Returns whether the times between samples show how long something ran: each thread was sampled in every state, or its
- * samples are about one interval apart. */
+/* Returns whether the times between samples show how long something ran, except in merged threads: each thread was
+ * sampled in every state, or its samples are about one interval apart. */
 bool profile_has_running_times(const struct profile *profile);
 
 /* Returns the position of the process's first thread among those to write, which is its main thread if it has one.

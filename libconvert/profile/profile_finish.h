@@ -17,7 +17,10 @@ void profile_make_times_relative(struct profile *profile);
  * ran out (latched). */
 int64_t profile_estimate_interval_ns(const struct profile *profile);
 
-/* Finds the main threads, names processes and threads that have no name, and sets the order of the threads to write. */
+/* Finds the main threads, and names processes and threads that have no name. It may be called before profile_finish. */
+void profile_name_tasks(struct profile *profile);
+
+/* Calls profile_name_tasks, and sets the order of the threads to write. */
 void profile_order_threads(struct profile *profile);
 
 #endif

@@ -45,7 +45,9 @@ static bool are_evenly_spaced(const struct samples *samples, int64_t interval_ns
 bool profile_has_running_times(const struct profile *profile) {
     if (profile->meta.has_every_state) return true;
     if (!profile->meta.has_times) return false;
-    for (size_t i = 0; i < profile->thread_order.count; i++)
-        if (!are_evenly_spaced(&profile_ordered_thread(profile, i)->samples, profile->meta.interval_ns)) return false;
+    for (size_t i = 0; i < profile->thread_order.count; i++) {
+        const struct thread *thread = profile_ordered_thread(profile, i);
+        if (!thread->merged_count && !are_evenly_spaced(&thread->samples, profile->meta.interval_ns)) return false;
+    }
     return true;
 }

@@ -62,7 +62,8 @@ static void name_threads(struct profile *profile) {
     number_processes(profile);
     for (size_t i = 0; i < profile->threads.count; i++) {
         struct thread *thread = column_at(&profile->threads, i);
-        if (thread->generation) thread->tid_text = id_text(profile, thread->tid, thread->generation);
+        if (thread->generation && !thread->tid_text.bytes_count)
+            thread->tid_text = id_text(profile, thread->tid, thread->generation);
         if (!thread->name.bytes_count) thread->name = profile_text_format(profile, "thread %" PRId64, thread->tid);
     }
     for (size_t i = 0; i < profile->processes.count; i++) {
@@ -177,9 +178,13 @@ static void list_in_order(struct profile *profile) {
     memory_free(next);
 }
 
-void profile_order_threads(struct profile *profile) {
+void profile_name_tasks(struct profile *profile) {
     mark_main_threads(profile);
     name_threads(profile);
+}
+
+void profile_order_threads(struct profile *profile) {
+    profile_name_tasks(profile);
     title_processes(profile);
     list_in_order(profile);
 }

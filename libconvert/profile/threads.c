@@ -80,3 +80,25 @@ void samples_spread_cpu(struct samples *samples, int64_t cpu_ns) {
         spread_ns += (double)added_ns;
     }
 }
+
+static void append(struct samples *samples, const struct samples *other) {
+    for (uint32_t i = 0; i < samples_count(other); i++) {
+        const struct sample *sample = samples_at(other, i);
+        samples_add(samples, sample->time_ns, sample->stack, sample->weight);
+        samples_set_details(samples, samples_cpu_ns(other, i), samples_delay_ns(other, i));
+    }
+}
+
+void samples_take(struct samples *samples, struct samples *other) {
+    struct failure *failure = samples->rows.failure, *other_failure = other->rows.failure;
+    if (samples_count(samples)) {
+        append(samples, other);
+        samples_fini(other);
+    } else {
+        samples_fini(samples);
+        *samples = *other;
+        samples->rows.failure = failure;
+        if (samples->details) samples->details->cpu_ns.failure = samples->details->delay_ns.failure = failure;
+    }
+    samples_init(other, other_failure);
+}

@@ -62,6 +62,7 @@ struct process {
     uint32_t place;   /* place of its first thread among those to write; ID_NONE: it has none; set by profile_finish */
     bool is_replaced; /* the next process with its pid is a program that it has executed */
     bool lives_on;    /* end_ns is when it stopped recording; it went on without */
+    uint32_t merged_count; /* how many other processes it has the rows of: see crowds.h */
     bool has_lost_content; /* it is written even if it has nothing to show, because the trace has lost that */
     /* The pid as written: "123", or "123.2" for another process with it. Set by profile_finish unless the reader has
      * set it. */
@@ -79,11 +80,12 @@ struct process {
 struct thread {
     process_id process;
     int64_t tid;
-    int64_t outer_tid;    /* the tid in the namespace of the process's outer_pid; 0: unknown */
-    uint32_t generation;  /* 0 for the first thread of the process with this tid, 1 for the next one, and so on */
-    bool is_made_up;      /* the trace has no threads: the reader has put all samples into this one */
-    bool is_main;         /* its tid is the pid; set by profile_finish */
-    struct text tid_text; /* "123.2" for the second thread with the tid; empty: the number; set by profile_finish */
+    int64_t outer_tid;     /* the tid in the namespace of the process's outer_pid; 0: unknown */
+    uint32_t generation;   /* 0 for the first thread of the process with this tid, 1 for the next one, and so on */
+    bool is_made_up;       /* the trace has no threads: the reader has put all samples into this one */
+    bool is_main;          /* its tid is the pid; set by profile_finish */
+    struct text tid_text;  /* "123.2" for the second thread with the tid; empty: the number; set by profile_finish */
+    uint32_t merged_count; /* how many other threads it has the rows of: see crowds.h */
     struct text name;
     union {
         int64_t start_ns; /* TIME_NONE: it started before the trace */
@@ -118,6 +120,10 @@ void samples_forget_cpu(struct samples *samples);
 /* Adds CPU time to the samples, in proportion to that which each of them has. Does nothing if they have less than that
  * together. */
 void samples_spread_cpu(struct samples *samples, int64_t cpu_ns);
+
+/* Moves the other samples, which share the tables of stacks and weights, to the end of these. There are no other
+ * samples afterwards. Running out of memory is latched. */
+void samples_take(struct samples *samples, struct samples *other);
 
 static inline bool samples_have_cpu(const struct samples *samples) {
     return samples->details && samples->details->cpu_ns.count;

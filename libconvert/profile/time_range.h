@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "markers.h"
+
 struct time_range {
     int64_t first_ns;
     int64_t last_ns; /* before first_ns: there is no event */
@@ -19,5 +21,10 @@ static inline void time_range_extend(struct time_range *range, int64_t first_ns,
 static inline void time_range_add(struct time_range *range, int64_t time_ns) {
     time_range_extend(range, time_ns, time_ns);
 }
+
+static inline bool time_range_is_empty(const struct time_range *range) { return range->first_ns > range->last_ns; }
+
+/* Returns the range of the thread's samples, markers and allocations. */
+struct time_range thread_events(const struct thread *thread);
 
 #endif

@@ -11,6 +11,7 @@ libconvert/profile    libconvert/base
 libconvert/format     libconvert/base libconvert/profile
 libconvert/merge      libconvert/base libconvert/profile
 libconvert/symbols    libconvert/base libconvert/profile recorder/unwind
+libconvert/tracks     libconvert/base libconvert/profile
 readers/input         libconvert/base
 readers               libconvert/base libconvert/profile readers/input
 readers/code          libconvert/base libconvert/profile libconvert/symbols readers/input
@@ -25,7 +26,7 @@ writer                libconvert/base libconvert/format libconvert/profile
 writer/processed      libconvert/base libconvert/format libconvert/profile writer
 writer/collapsed      libconvert/base libconvert/profile writer
 writer/gecko          libconvert/base libconvert/format libconvert/profile writer
-libconvert            libconvert/base libconvert/merge libconvert/profile libconvert/symbols readers readers/input writer
+libconvert            libconvert/base libconvert/merge libconvert/profile libconvert/symbols libconvert/tracks readers readers/input writer
 cli                   cli/batch libconvert libconvert/base readers/input writer
 cli/batch             cli libconvert libconvert/base readers readers/input readers/json writer
 cli/check             cli libconvert libconvert/base libconvert/format libconvert/profile readers/json writer

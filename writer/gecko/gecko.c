@@ -161,4 +161,5 @@ const struct emitter emitter_gecko = {.name = "gecko",
                                       .title = "Gecko v36",
                                       .suffix = ".profile.json",
                                       .media_type = "application/json",
+                                      .has_tracks = true,
                                       .emit = emit_gecko};

@@ -183,4 +183,5 @@ const struct emitter emitter_processed = {.name = "processed",
                                           .title = "processed v70",
                                           .suffix = ".profile.json",
                                           .media_type = "application/json",
+                                          .has_tracks = true,
                                           .emit = emit_processed};

@@ -45,7 +45,7 @@ static void write_sample_cpu_deltas(struct json *json, const void *context, size
     }
 }
 
-static void write_samples(struct processed_writer *writer, const struct samples *samples) {
+static void write_samples(struct processed_writer *writer, const struct thread *thread) {
     static const struct {
         const char *type;
         rows_writer *write;
@@ -56,12 +56,14 @@ static void write_samples(struct processed_writer *writer, const struct samples 
         [WEIGHT_BYTES] = {"bytes", write_sample_weights},
     };
     const struct profile_meta *meta = &writer->profile->meta;
+    const struct samples *samples = &thread->samples;
     const struct sample_rows rows = {writer, samples};
+    bool has_weights = writer->has_weights || thread->merged_count;
     uint32_t count = samples_count(samples);
     bool are_weights_cpu = meta->cpu_delta_unit != CPU_DELTA_NONE;
     const struct sample_details *details = samples->details;
     const struct processed_part parts[PART_COUNT] = {
-        [PART_WEIGHT] = {.write = writer->has_weights ? weights[meta->weight_type].write : NULL},
+        [PART_WEIGHT] = {.write = has_weights ? weights[meta->weight_type].write : NULL},
         [PART_WEIGHT_TYPE] = {.text = weights[meta->weight_type].type},
         /* profiler-cli 0.10.0 loops forever over this column if the thread has no samples. */
         [PART_CPU_DELTA] = {.write = are_weights_cpu && count ? write_sample_cpu_deltas : NULL,
@@ -191,7 +193,7 @@ void processed_thread_write(struct processed_writer *writer, const struct thread
     thread_json_key_time(json, "unregisterTime", thread->end_ns);
     thread_json_paused_ranges(json, writer->profile, thread->process);
     if (has_overview(writer->profile, thread)) json_key_bool(json, "showMarkersInTimeline", true);
-    write_samples(writer, &thread->samples);
+    write_samples(writer, thread);
     write_allocations(writer, thread);
     write_markers(writer, thread);
     json_object_end(json);

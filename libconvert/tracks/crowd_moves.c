@@ -1,0 +1,272 @@
+#include "crowd_steps.h"
+#include "libconvert/base/memory.h"
+#include "libconvert/profile/profile_finish.h"
+#include "task_markers.h"
+
+struct moving {
+    struct profile *profile;
+    const struct crowd_heads *heads;
+    /* Of each thread and process: how many have its track, itself included. */
+    uint32_t *thread_counts;
+    uint32_t *process_counts;
+    bool *are_shown;           /* of each thread: a thread of its track has content */
+    bool *are_processes_shown; /* of each process: it has a thread with content */
+};
+
+static uint32_t head_of(const uint32_t *heads, uint32_t row) { return row == ID_NONE ? ID_NONE : heads[row]; }
+
+/* ---- Members. ---- */
+
+/* Counts the members of each head. Returns how many of all have no track of their own. */
+static uint64_t count_members(const uint32_t *heads, size_t count, uint32_t *counts) {
+    uint64_t merged_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        counts[heads[i]]++;
+        merged_count += heads[i] != i;
+    }
+    return merged_count;
+}
+
+/* Counts what is merged and would have a track of its own. */
+static void count_merged(const struct moving *moving) {
+    const struct profile *profile = moving->profile;
+    const struct crowd_heads *heads = moving->heads;
+    for (uint32_t i = 0; i < profile->threads.count; i++) {
+        const struct thread *thread = column_at(&profile->threads, i);
+        if (!thread_has_content(thread)) continue;
+        moving->are_shown[heads->threads[i]] = moving->are_processes_shown[thread->process.index] = true;
+        if (heads->threads[i] != i) profile_thread_at(profile, (thread_id){heads->threads[i]})->merged_count++;
+    }
+    for (uint32_t i = 0; i < profile->processes.count; i++)
+        if (heads->processes[i] != i && moving->are_processes_shown[i])
+            profile_process_at(profile, (process_id){heads->processes[i]})->merged_count++;
+}
+
+static void add_thread_marker(struct moving *moving, uint32_t row) {
+    struct profile *profile = moving->profile;
+    const struct crowd_heads *heads = moving->heads;
+    const struct thread *thread = column_at(&profile->threads, row);
+    uint32_t head = heads->threads[row];
+    struct time_range range = thread->is_main ? crowd_life_of_process(profile, heads, thread->process.index)
+                                              : crowd_life_of_thread(profile, heads, row);
+    if (moving->thread_counts[head] < 2 || !moving->are_shown[head] || time_range_is_empty(&range)) return;
+    struct thread *to = column_at(&profile->threads, head);
+    if (thread->is_main)
+        task_markers_add_process(profile, to, profile_process_at(profile, thread->process), range);
+    else
+        task_markers_add_thread(profile, to, thread, range);
+}
+
+/* The markers go to the heads, before other rows follow them. */
+static void add_markers(struct moving *moving) {
+    const struct profile *profile = moving->profile;
+    if (!profile->meta.has_times) return;
+    for (uint32_t i = 0; i < profile->threads.count && !failure_is_set(profile->failure); i++)
+        add_thread_marker(moving, i);
+}
+
+/* ---- Counters. ---- */
+
+struct placed_counter {
+    uint32_t head; /* of its process */
+    uint32_t row;
+};
+
+static int compare_counters(const void *left, const void *right) {
+    const struct placed_counter *a = left, *b = right;
+    if (a->head != b->head) return a->head < b->head ? -1 : 1;
+    return (a->row > b->row) - (a->row < b->row);
+}
+
+/* The value of the next process begins at 0. */
+static void end_counter(const struct moving *moving, struct counter *counter) {
+    struct counter_span span = counter_span_of(counter);
+    int64_t end_ns = crowd_life_of_process(moving->profile, moving->heads, counter->process.index).last_ns;
+    if (counter->graph != COUNTER_ACCUMULATED || !span.first) return;
+    if (end_ns <= span.last_ns && span.last_ns < INT64_MAX) end_ns = span.last_ns + 1;
+    struct counter_sample *fall = column_push(&counter->samples);
+    if (fall) *fall = (struct counter_sample){.time_ns = end_ns, .change = (int64_t)(0 - (uint64_t)span.sum)};
+}
+
+/* Moves the counter's samples to one of the first `count` counters with the same head. Returns false if there is none
+ * like it. */
+static bool join_counter(const struct profile *profile, const struct placed_counter *places, size_t count,
+                         struct counter *counter) {
+    for (size_t i = 0; i < count; i++) {
+        struct counter *first = column_at(&profile->counters, places[i].row);
+        if (!counter_is_same(first, counter)) continue;
+        column_take(&first->samples, &counter->samples);
+        counter->process = process_none();
+        return true;
+    }
+    return false;
+}
+
+/* Joins the counters of the members of a process. The first places get those that stay. */
+static void join_counters(const struct moving *moving, struct placed_counter *places, size_t count) {
+    size_t kept_count = 0;
+    if (moving->process_counts[places->head] < 2) return;
+    for (size_t i = 0; i < count; i++) {
+        struct counter *counter = column_at(&moving->profile->counters, places[i].row);
+        end_counter(moving, counter);
+        counter->process.index = places->head;
+        if (!join_counter(moving->profile, places, kept_count, counter)) places[kept_count++] = places[i];
+    }
+}
+
+static void drop_joined_counters(struct column *counters) {
+    uint32_t kept_count = 0;
+    for (size_t i = 0; i < counters->count; i++) {
+        struct counter *counter = column_at(counters, i);
+        if (process_is_none(counter->process))
+            column_fini(&counter->samples);
+        else
+            *(struct counter *)column_at(counters, kept_count++) = *counter;
+    }
+    counters->count = kept_count;
+}
+
+static void move_counters(const struct moving *moving) {
+    struct column *counters = &moving->profile->counters;
+    struct failure *failure = moving->profile->failure;
+    struct placed_counter *places = memory_allocate(failure, counters->count * sizeof *places);
+    if (!places) return;
+    for (uint32_t i = 0; i < counters->count; i++) {
+        const struct counter *counter = column_at(counters, i);
+        places[i] = (struct placed_counter){moving->heads->processes[counter->process.index], i};
+    }
+    memory_sort(failure, places, counters->count, sizeof *places, compare_counters);
+    for (size_t i = 0, count; i < counters->count && !failure_is_set(failure); i += count) {
+        for (count = 1; i + count < counters->count && places[i + count].head == places[i].head;) count++;
+        join_counters(moving, &places[i], count);
+    }
+    if (!failure_is_set(failure)) drop_joined_counters(counters);
+    memory_free(places);
+}
+
+/* ---- Processes. ---- */
+
+/* The paused ranges of a member end with it. */
+static void move_paused_ranges(const struct moving *moving) {
+    const struct column *ranges = &moving->profile->paused_ranges;
+    for (size_t i = 0; i < ranges->count; i++) {
+        struct paused_range *range = column_at(ranges, i);
+        uint32_t row = range->process.index, head = moving->heads->processes[row];
+        struct time_range life = crowd_life_of_process(moving->profile, moving->heads, row);
+        if (moving->process_counts[head] < 2) continue;
+        if (range->start_ns == TIME_NONE) range->start_ns = life.first_ns;
+        if (range->end_ns == TIME_NONE) range->end_ns = life.last_ns;
+        range->process.index = head;
+    }
+}
+
+static void move_overheads(const struct moving *moving) {
+    const struct column *overheads = &moving->profile->overheads;
+    for (size_t i = 0; i < overheads->count; i++) {
+        struct overhead *overhead = column_at(overheads, i);
+        overhead->process.index = moving->heads->processes[overhead->process.index];
+    }
+}
+
+/* Returns the time if both are known. */
+static int64_t time_of_both(int64_t a, int64_t b, int64_t time_ns) {
+    return a == TIME_NONE || b == TIME_NONE ? TIME_NONE : time_ns;
+}
+
+static void move_processes(const struct moving *moving) {
+    const uint32_t *heads = moving->heads->processes;
+    for (uint32_t i = 0; i < moving->profile->processes.count; i++) {
+        struct process *process = column_at(&moving->profile->processes, i);
+        struct process *head = column_at(&moving->profile->processes, heads[i]);
+        process->parent.index = head_of(heads, process->parent.index);
+        if (head == process) continue;
+        int64_t start_ns = time_earlier(head->start_ns, process->start_ns);
+        int64_t end_ns = time_later(head->end_ns, process->end_ns);
+        head->start_ns = time_of_both(head->start_ns, process->start_ns, start_ns);
+        head->end_ns = time_of_both(head->end_ns, process->end_ns, end_ns);
+        head->lives_on |= process->lives_on;
+        head->has_lost_content |= process->has_lost_content;
+        process->has_lost_content = false;
+    }
+}
+
+/* ---- Threads. ---- */
+
+/* Rows of other threads name threads too. */
+static void renumber_threads(const struct moving *moving, const struct thread *thread) {
+    const uint32_t *heads = moving->heads->threads;
+    for (size_t i = 0; i < thread->allocations.count; i++) {
+        struct allocation *allocation = column_at(&thread->allocations, i);
+        allocation->thread.index = head_of(heads, allocation->thread.index);
+    }
+    for (size_t i = 0; i < thread->markers.count; i++) {
+        struct stack_origin *origin = profile_marker_origin(moving->profile, column_at(&thread->markers, i));
+        if (origin) origin->thread.index = head_of(heads, origin->thread.index);
+    }
+}
+
+static void move_thread(const struct moving *moving, uint32_t row) {
+    struct thread *thread = column_at(&moving->profile->threads, row);
+    struct thread *head = column_at(&moving->profile->threads, moving->heads->threads[row]);
+    renumber_threads(moving, thread);
+    thread->process.index = moving->heads->processes[thread->process.index];
+    if (head == thread) return;
+    int64_t start_ns = time_earlier(head->start_ns, thread->start_ns);
+    int64_t end_ns = time_later(head->end_ns, thread->end_ns);
+    head->start_ns = time_of_both(head->start_ns, thread->start_ns, start_ns);
+    head->end_ns = time_of_both(head->end_ns, thread->end_ns, end_ns);
+    thread->is_main = false;
+    samples_take(&head->samples, &thread->samples);
+    column_take(&head->markers, &thread->markers);
+    column_take(&head->allocations, &thread->allocations);
+}
+
+static void move_threads(const struct moving *moving) {
+    struct profile *profile = moving->profile;
+    for (uint32_t i = 0; i < profile->threads.count && !failure_is_set(profile->failure); i++) move_thread(moving, i);
+    for (uint32_t i = 0; i < profile->threads.count; i++) {
+        struct thread *thread = column_at(&profile->threads, i);
+        uint32_t count = moving->thread_counts[i];
+        if (count > 1)
+            thread->name = profile_text_format(profile, "%.*s and %u more", (int)thread->name.bytes_count,
+                                               thread->name.bytes, count - 1);
+    }
+}
+
+/* ---- The whole. ---- */
+
+static void move(struct moving *moving) {
+    struct profile *profile = moving->profile;
+    uint64_t threads = count_members(moving->heads->threads, profile->threads.count, moving->thread_counts);
+    uint64_t processes = count_members(moving->heads->processes, profile->processes.count, moving->process_counts);
+    if (!threads && !processes) return;
+    /* Times between samples of different threads say nothing of the interval. */
+    if (!profile->meta.interval_ns) profile->meta.interval_ns = profile_estimate_interval_ns(profile);
+    count_merged(moving);
+    add_markers(moving);
+    move_counters(moving);
+    move_paused_ranges(moving);
+    move_overheads(moving);
+    move_threads(moving);
+    move_processes(moving);
+    ledger_enter(&profile->ledger, LEDGER_RECORDS, LEDGER_NOTED,
+                 TEXT("thread in the track of an earlier one of its name"), threads, NULL);
+    ledger_enter(&profile->ledger, LEDGER_RECORDS, LEDGER_NOTED,
+                 TEXT("process in the track of an earlier one of its name"), processes, NULL);
+}
+
+void crowd_moves_run(struct profile *profile, const struct crowd_heads *heads) {
+    struct failure *failure = profile->failure;
+    size_t thread_count = profile->threads.count, process_count = profile->processes.count;
+    struct moving moving = {profile,
+                            heads,
+                            memory_allocate_zeroed(failure, thread_count, sizeof *moving.thread_counts),
+                            memory_allocate_zeroed(failure, process_count, sizeof *moving.process_counts),
+                            memory_allocate_zeroed(failure, thread_count, sizeof *moving.are_shown),
+                            memory_allocate_zeroed(failure, process_count, sizeof *moving.are_processes_shown)};
+    if (!failure_is_set(failure)) move(&moving);
+    memory_free(moving.thread_counts);
+    memory_free(moving.process_counts);
+    memory_free(moving.are_shown);
+    memory_free(moving.are_processes_shown);
+}

@@ -1,0 +1,32 @@
+/* The steps of profile_merge_crowds, each in a file of its own. */
+#ifndef GECKO_CROWD_STEPS_H
+#define GECKO_CROWD_STEPS_H
+
+#include "crowds.h"
+#include "libconvert/profile/time_range.h"
+
+/* Which threads and processes share a track. All members are owned. */
+struct crowd_heads {
+    uint32_t *threads;   /* the thread that has the track of each thread: itself or another one */
+    uint32_t *processes; /* the same of processes */
+    /* From the first to the last event of each thread and process; if it has none, its life. Empty: unknown. */
+    struct time_range *thread_times;
+    struct time_range *process_times;
+};
+
+/* ---- crowd_times.c. ---- */
+
+/* Sets the times. If those of the profile are made up, all follow each other. */
+void crowd_times_find(const struct profile *profile, struct crowd_heads *heads);
+
+/* Return the time from the start to the end, as far as they are known; otherwise from the first event, to the last one.
+ * Empty: unknown. */
+struct time_range crowd_life_of_thread(const struct profile *profile, const struct crowd_heads *heads, uint32_t row);
+struct time_range crowd_life_of_process(const struct profile *profile, const struct crowd_heads *heads, uint32_t row);
+
+/* ---- crowd_moves.c. ---- */
+
+/* Moves the rows of all threads and processes to their heads. */
+void crowd_moves_run(struct profile *profile, const struct crowd_heads *heads);
+
+#endif

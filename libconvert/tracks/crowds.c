@@ -1,0 +1,260 @@
+#include "crowds.h"
+
+#include "crowd_steps.h"
+#include "lanes.h"
+#include "libconvert/base/cursor.h"
+#include "libconvert/base/glob.h"
+#include "libconvert/base/memory.h"
+#include "libconvert/profile/profile_finish.h"
+
+/* ---- Crowds. ---- */
+
+/* What the members of a crowd have in common. */
+struct crowd_key {
+    uint32_t parent; /* what they belong to; ID_NONE: unknown */
+    uint32_t name;   /* a row of `names` */
+};
+
+struct crowd {
+    uint32_t member_count; /* without those that would have no track anyway */
+    bool is_wanted;        /* two members are enough */
+};
+
+/* A process or a thread that may be a member of a crowd. */
+struct candidate {
+    uint32_t row;
+    uint32_t crowd;
+};
+
+struct crowds {
+    struct profile *profile;
+    struct text pattern;
+    struct strings names;
+    struct row_table keys;    /* struct crowd_key */
+    struct column rows;       /* struct crowd, one for each key */
+    struct column candidates; /* struct candidate */
+};
+
+static void crowds_init(struct crowds *crowds, struct profile *profile, struct text pattern) {
+    *crowds = (struct crowds){.profile = profile, .pattern = pattern};
+    strings_init(&crowds->names, profile->failure);
+    row_table_init(&crowds->keys, sizeof(struct crowd_key), profile->failure);
+    column_init(&crowds->rows, sizeof(struct crowd), profile->failure);
+    column_init(&crowds->candidates, sizeof(struct candidate), profile->failure);
+}
+
+static void crowds_fini(struct crowds *crowds) {
+    strings_fini(&crowds->names);
+    row_table_fini(&crowds->keys);
+    column_fini(&crowds->rows);
+    column_fini(&crowds->candidates);
+}
+
+static struct crowd *crowd_at(const struct crowds *crowds, uint32_t number) { return column_at(&crowds->rows, number); }
+
+static bool is_merged(const struct crowds *crowds, uint32_t number) {
+    const struct crowd *crowd = crowd_at(crowds, number);
+    return crowd->member_count > (crowd->is_wanted ? 1 : CROWD_MEMBERS_MAX);
+}
+
+/* Returns the number of the crowd; ID_NONE if memory ran out (latched). */
+static uint32_t crowd_of(struct crowds *crowds, uint32_t parent, struct text name) {
+    const struct crowd_key key = {parent, strings_intern(&crowds->names, name).index};
+    uint32_t number = row_table_intern(&crowds->keys, &key);
+    if (number != crowds->rows.count) return number;
+    struct crowd *added = column_push(&crowds->rows);
+    if (!added) return ID_NONE;
+    *added = (struct crowd){.is_wanted = crowds->pattern.bytes && glob_matches(crowds->pattern, name)};
+    return number;
+}
+
+/* Adds a candidate, unless memory runs out (latched). */
+static void add_candidate(struct crowds *crowds, uint32_t row, uint32_t number) {
+    struct candidate *candidate = number == ID_NONE ? NULL : column_push(&crowds->candidates);
+    if (candidate) *candidate = (struct candidate){row, number};
+}
+
+/* Returns the end of a member; members need to take some time. */
+static int64_t end_of(const struct time_range *range) {
+    bool is_instant = range->first_ns == range->last_ns && range->first_ns < INT64_MAX;
+    return range->last_ns + is_instant;
+}
+
+/* Sets the heads of the candidates whose crowds are merged, and forgets all candidates. */
+static void find_heads(struct crowds *crowds, const struct time_range *times, uint32_t *heads) {
+    struct failure *failure = crowds->profile->failure;
+    struct lane_member *members = memory_allocate(failure, crowds->candidates.count * sizeof *members);
+    size_t count = 0;
+    for (size_t i = 0; members && i < crowds->candidates.count; i++) {
+        const struct candidate *candidate = column_at(&crowds->candidates, i);
+        const struct time_range *range = &times[candidate->row];
+        if (is_merged(crowds, candidate->crowd) && !time_range_is_empty(range))
+            members[count++] =
+                (struct lane_member){candidate->crowd, candidate->row, range->first_ns, end_of(range), candidate->row};
+    }
+    crowds->candidates.count = 0;
+    if (count) lanes_assign(members, count, failure);
+    for (size_t i = 0; i < count; i++) heads[members[i].row] = members[i].head;
+    memory_free(members);
+}
+
+/* ---- Processes. ---- */
+
+enum { DEPTH_UNKNOWN = UINT32_MAX, DEPTH_IN_PATH = UINT32_MAX - 1 };
+
+struct placed_process {
+    uint32_t depth; /* how many ancestors it has */
+    uint32_t row;
+};
+
+static int compare_depths(const void *left, const void *right) {
+    const struct placed_process *a = left, *b = right;
+    if (a->depth != b->depth) return a->depth < b->depth ? -1 : 1;
+    return (a->row > b->row) - (a->row < b->row);
+}
+
+/* Sets the depths of the process and its ancestors. In a damaged trace, a process may descend from itself. */
+static void find_depth(const struct profile *profile, struct placed_process *places, uint32_t row, uint32_t *path) {
+    uint32_t count = 0, i = row;
+    for (; i != ID_NONE && places[i].depth == DEPTH_UNKNOWN;
+         i = profile_process_at(profile, (process_id){i})->parent.index) {
+        places[i].depth = DEPTH_IN_PATH;
+        path[count++] = i;
+    }
+    uint32_t depth = i == ID_NONE || places[i].depth == DEPTH_IN_PATH ? 0 : places[i].depth + 1;
+    while (count) places[path[--count]].depth = depth++;
+}
+
+/* Returns all processes, ancestors before their descendants; the caller frees them. NULL if memory ran out (latched).
+ */
+static struct placed_process *place_processes(const struct profile *profile) {
+    uint32_t count = profile->processes.count;
+    struct placed_process *places = memory_allocate(profile->failure, count * sizeof *places);
+    uint32_t *path = memory_allocate(profile->failure, count * sizeof *path);
+    if (places && path) {
+        for (uint32_t i = 0; i < count; i++) places[i] = (struct placed_process){DEPTH_UNKNOWN, i};
+        for (uint32_t i = 0; i < count; i++) find_depth(profile, places, i, path);
+        memory_sort(profile->failure, places, count, sizeof *places, compare_depths);
+    }
+    memory_free(path);
+    return places;
+}
+
+/* `identities` has, for each process, the number of its crowd if that is merged, after the numbers of processes. */
+static void find_level(struct crowds *crowds, const struct placed_process *places, size_t count,
+                       const struct crowd_heads *heads, uint32_t *identities) {
+    const struct profile *profile = crowds->profile;
+    for (size_t i = 0; i < count; i++) {
+        const struct process *process = profile_process_at(profile, (process_id){places[i].row});
+        uint32_t parent = process_is_none(process->parent) ? ID_NONE : identities[process->parent.index];
+        uint32_t number = crowd_of(crowds, parent, process->name);
+        if (number != ID_NONE) crowd_at(crowds, number)->member_count++;
+        add_candidate(crowds, places[i].row, number);
+    }
+    for (size_t i = 0; i < crowds->candidates.count; i++) {
+        const struct candidate *candidate = column_at(&crowds->candidates, i);
+        if (is_merged(crowds, candidate->crowd))
+            identities[candidate->row] = profile->processes.count + candidate->crowd;
+    }
+    find_heads(crowds, heads->process_times, heads->processes);
+}
+
+/* Finds the crowds of one level of ancestry after the other, because children of merged parents have one parent. */
+static void find_process_heads(struct profile *profile, struct text pattern, const struct crowd_heads *heads) {
+    struct crowds crowds;
+    size_t count = profile->processes.count;
+    struct placed_process *places = place_processes(profile);
+    uint32_t *identities = memory_allocate(profile->failure, count * sizeof *identities);
+    crowds_init(&crowds, profile, pattern);
+    for (uint32_t i = 0; identities && i < count; i++) identities[i] = i;
+    for (size_t i = 0, level; i < count && !failure_is_set(profile->failure); i += level) {
+        for (level = 1; i + level < count && places[i + level].depth == places[i].depth;) level++;
+        find_level(&crowds, &places[i], level, heads, identities);
+    }
+    crowds_fini(&crowds);
+    memory_free(identities);
+    memory_free(places);
+}
+
+/* ---- Threads. ---- */
+
+enum { NAME_BYTES_MAX = 64 };
+
+/* Returns the name with # in place of each number, in `buffer`, or as it is if it is too long. */
+static struct text without_numbers(struct text name, char *buffer) {
+    size_t count = 0;
+    if (name.bytes_count > NAME_BYTES_MAX) return name;
+    for (size_t i = 0; i < name.bytes_count; i++) {
+        bool is_digit = cursor_is_digit(name.bytes[i]);
+        if (is_digit && i && cursor_is_digit(name.bytes[i - 1])) continue;
+        buffer[count++] = is_digit ? '#' : name.bytes[i];
+    }
+    return (struct text){buffer, count};
+}
+
+static void add_thread(struct crowds *crowds, uint32_t row, const struct crowd_heads *heads, bool is_of_crowd) {
+    const struct thread *thread = column_at(&crowds->profile->threads, row);
+    char buffer[NAME_BYTES_MAX];
+    uint32_t number = crowd_of(crowds, heads->processes[thread->process.index], without_numbers(thread->name, buffer));
+    if (number == ID_NONE) return;
+    struct crowd *crowd = crowd_at(crowds, number);
+    crowd->member_count += thread_has_content(thread);
+    crowd->is_wanted |= is_of_crowd;
+    add_candidate(crowds, row, number);
+}
+
+/* Main threads go with their processes. */
+static void find_thread_heads(struct profile *profile, struct text pattern, const struct crowd_heads *heads) {
+    struct crowds crowds;
+    bool *are_crowds = memory_allocate_zeroed(profile->failure, profile->processes.count, sizeof *are_crowds);
+    crowds_init(&crowds, profile, pattern);
+    for (uint32_t i = 0; are_crowds && i < profile->processes.count; i++)
+        if (heads->processes[i] != i) are_crowds[heads->processes[i]] = true;
+    for (uint32_t i = 0; are_crowds && i < profile->threads.count; i++) {
+        const struct thread *thread = column_at(&profile->threads, i);
+        uint32_t head = heads->processes[thread->process.index];
+        uint32_t main_thread = profile_process_at(profile, (process_id){head})->main_thread.index;
+        if (!thread->is_main || main_thread == ID_NONE)
+            add_thread(&crowds, i, heads, are_crowds[head]);
+        else
+            heads->threads[i] = main_thread;
+    }
+    find_heads(&crowds, heads->thread_times, heads->threads);
+    crowds_fini(&crowds);
+    memory_free(are_crowds);
+}
+
+/* ---- The whole. ---- */
+
+static bool crowd_heads_init(struct crowd_heads *heads, const struct profile *profile) {
+    struct failure *failure = profile->failure;
+    size_t thread_count = profile->threads.count, process_count = profile->processes.count;
+    heads->threads = memory_allocate(failure, thread_count * sizeof *heads->threads);
+    heads->processes = memory_allocate(failure, process_count * sizeof *heads->processes);
+    heads->thread_times = memory_allocate(failure, thread_count * sizeof *heads->thread_times);
+    heads->process_times = memory_allocate(failure, process_count * sizeof *heads->process_times);
+    if (failure_is_set(failure)) return false;
+    for (uint32_t i = 0; i < thread_count; i++) heads->threads[i] = i;
+    for (uint32_t i = 0; i < process_count; i++) heads->processes[i] = i;
+    return true;
+}
+
+static void crowd_heads_fini(struct crowd_heads *heads) {
+    memory_free(heads->threads);
+    memory_free(heads->processes);
+    memory_free(heads->thread_times);
+    memory_free(heads->process_times);
+}
+
+void profile_merge_crowds(struct profile *profile, struct text pattern) {
+    struct crowd_heads heads = {0};
+    if (failure_is_set(profile->failure)) return;
+    profile_name_tasks(profile);
+    if (crowd_heads_init(&heads, profile)) {
+        crowd_times_find(profile, &heads);
+        find_process_heads(profile, pattern, &heads);
+        find_thread_heads(profile, pattern, &heads);
+        if (!failure_is_set(profile->failure)) crowd_moves_run(profile, &heads);
+    }
+    crowd_heads_fini(&heads);
+}

@@ -1,0 +1,327 @@
+/* Tests crowds: which threads and processes get one track, and what becomes of what they have. */
+#include "libconvert/tracks/crowds.h"
+
+#include <stdio.h>
+
+#include "tests/support/assert_text.h"
+#include "tests/support/profile_check.h"
+#include "tests/support/profile_fixture.h"
+#include "tests/support/unit_test.h"
+
+static const int64_t MS = 1000000;
+
+static struct thread *at(thread_id id) { return profile_thread_at(&profile, id); }
+
+static int begin(void **state) {
+    begin_profile(state);
+    profile.meta.has_times = true;
+    return 0;
+}
+
+static process_id add_process(int64_t pid, const char *name, process_id parent) {
+    process_id id = profile_add_process(&profile, pid, 0);
+    profile_process_at(&profile, id)->name = text_of(name);
+    profile_process_at(&profile, id)->parent = parent;
+    return id;
+}
+
+/* Adds a thread with a sample, of which 1 ms is processor time, at its start and at its end. */
+static thread_id add_thread(process_id process, int64_t tid, const char *name, int64_t start_ms, int64_t end_ms) {
+    thread_id id = profile_add_thread(&profile, process, tid, 0);
+    struct thread *thread = at(id);
+    thread->name = text_of(name);
+    thread->start_ns = start_ms * MS;
+    thread->end_ns = end_ms * MS;
+    for (int i = 0; i < 2; i++) {
+        thread_add_sample(thread, i ? thread->end_ns : thread->start_ns, stack_none(), 1);
+        samples_set_details(&thread->samples, MS, TIME_NONE);
+    }
+    return id;
+}
+
+/* Adds a process with a main thread. */
+static process_id add_program(int64_t pid, const char *name, process_id parent, int64_t start_ms, int64_t end_ms) {
+    process_id id = add_process(pid, name, parent);
+    add_thread(id, pid, name, start_ms, end_ms);
+    return id;
+}
+
+/* Adds threads that run for 8 ms, one after the other. */
+static void add_requests(process_id process, int count, const char *format) {
+    for (int i = 0; i < count; i++) {
+        thread_id id = add_thread(process, 1000 + i, "", i * 10, i * 10 + 8);
+        at(id)->name = profile_text_format(&profile, format, i);
+    }
+}
+
+static void merge(const char *pattern) {
+    profile_merge_crowds(&profile, pattern ? text_of(pattern) : (struct text){0});
+    finish_profile();
+    const char *fault = profile_fault(&profile);
+    if (fault) fail_msg("%s", fault);
+}
+
+/* Compares the threads that are written with "NAME:SAMPLES/MARKERS NAME:SAMPLES/MARKERS ". */
+static void assert_tracks(const char *expected) {
+    char text[1024] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < profile.thread_order.count; i++) {
+        const struct thread *thread = profile_ordered_thread(&profile, i);
+        used += (size_t)snprintf(text + used, sizeof text - used, "%.*s:%u/%u ", (int)thread->name.bytes_count,
+                                 thread->name.bytes, samples_count(&thread->samples), thread->markers.count);
+        assert_true(used < sizeof text);
+    }
+    assert_string_equal(text, expected);
+}
+
+static uint64_t noted(void) { return ledger_sum(&profile.ledger, LEDGER_RECORDS, LEDGER_NOTED); }
+
+/* ---- Threads. ---- */
+
+static void threads_that_follow_each_other_are_one_track(void **state) {
+    add_requests(add_program(1, "server", process_none(), 0, 400), 31, "request");
+    merge(NULL);
+    assert_tracks("server:2/0 request and 30 more:62/31 ");
+    const struct thread *track = profile_ordered_thread(&profile, 1);
+    int64_t cpu_ns = 0;
+    for (uint32_t i = 0; i < samples_count(&track->samples); i++) cpu_ns += samples_cpu_ns(&track->samples, i);
+    assert_int_equal(cpu_ns, 62 * MS);
+    assert_int_equal(track->start_ns, 0);
+    assert_int_equal(track->end_ns, 308 * MS);
+    assert_int_equal(track->merged_count, 30);
+    assert_int_equal(noted(), 30);
+}
+
+static void each_member_is_a_marker(void **state) {
+    add_requests(add_program(1, "server", process_none(), 0, 400), 31, "request");
+    merge(NULL);
+    const struct thread *track = profile_ordered_thread(&profile, 1);
+    const struct marker *marker = column_at(&track->markers, 30);
+    assert_text(strings_text(&profile.strings, marker->name), "request");
+    assert_int_equal(marker->start_ns, 300 * MS);
+    assert_int_equal(marker->end_ns, 308 * MS);
+    assert_text(profile_value_at(&profile, marker->values_at)->text, "1030");
+    assert_int_equal(profile_value_at(&profile, marker->values_at + 1)->number.mantissa, 2);
+}
+
+static void thirty_threads_are_no_crowd(void **state) {
+    add_requests(add_program(1, "server", process_none(), 0, 400), 30, "request");
+    merge(NULL);
+    assert_int_equal(profile.thread_order.count, 31);
+    assert_int_equal(noted(), 0);
+}
+
+static void threads_at_a_time_have_tracks_of_their_own(void **state) {
+    process_id server = add_program(1, "server", process_none(), 0, 400);
+    add_requests(server, 31, "request");
+    add_thread(server, 2000, "request", 15, 45);
+    add_thread(server, 2001, "request", 52, 53);
+    merge(NULL);
+    assert_tracks("server:2/0 request and 30 more:62/31 request and 1 more:4/2 ");
+}
+
+static void threads_that_never_ended_follow_by_their_events(void **state) {
+    add_requests(add_program(1, "server", process_none(), 0, 400), 31, "request");
+    for (size_t i = 0; i < profile.threads.count; i++)
+        at((thread_id){(uint32_t)i})->start_ns = at((thread_id){(uint32_t)i})->end_ns = TIME_NONE;
+    merge(NULL);
+    assert_tracks("server:2/0 request and 30 more:62/31 ");
+    assert_int_equal(profile_ordered_thread(&profile, 1)->end_ns, TIME_NONE);
+}
+
+static void numbers_in_names_do_not_count(void **state) {
+    add_requests(add_program(1, "server", process_none(), 0, 400), 31, "Thread-%d (serve)");
+    merge(NULL);
+    assert_tracks("server:2/0 Thread-0 (serve) and 30 more:62/31 ");
+}
+
+static void other_names_stay(void **state) {
+    process_id server = add_program(1, "server", process_none(), 0, 400);
+    add_requests(server, 31, "request");
+    add_thread(server, 2000, "log", 500, 510);
+    add_thread(server, 2001, "log", 600, 610);
+    merge(NULL);
+    assert_tracks("server:2/0 request and 30 more:62/31 log:2/0 log:2/0 ");
+}
+
+static void a_pattern_merges_small_crowds(void **state) {
+    process_id server = add_program(1, "server", process_none(), 0, 400);
+    add_requests(server, 3, "request");
+    add_thread(server, 2000, "log", 500, 510);
+    add_thread(server, 2001, "log", 600, 610);
+    merge("l?g*");
+    assert_tracks("server:2/0 request:2/0 request:2/0 request:2/0 log and 1 more:4/2 ");
+}
+
+static void threads_of_other_processes_stay(void **state) {
+    add_requests(add_program(1, "server", process_none(), 0, 400), 16, "request");
+    add_requests(add_program(2, "another", process_none(), 0, 400), 16, "request");
+    merge(NULL);
+    assert_int_equal(profile.thread_order.count, 34);
+}
+
+static void all_threads_follow_each_other_if_times_are_made_up(void **state) {
+    profile.meta.has_times = false;
+    process_id server = add_process(1, "server", process_none());
+    for (int i = 0; i < 31; i++) add_thread(server, 1000 + i, "request", 0, 10);
+    merge(NULL);
+    assert_tracks("request and 30 more:62/0 ");
+}
+
+static void a_thread_without_content_is_told(void **state) {
+    process_id server = add_program(1, "server", process_none(), 0, 400);
+    add_requests(server, 31, "request");
+    thread_id idle = profile_add_thread(&profile, server, 3000, 0);
+    at(idle)->name = TEXT("request");
+    at(idle)->start_ns = 500 * MS;
+    at(idle)->end_ns = 501 * MS;
+    merge(NULL);
+    assert_tracks("server:2/0 request and 31 more:62/32 ");
+}
+
+/* ---- What refers to threads. ---- */
+
+static void rows_name_the_track(void **state) {
+    process_id server = add_program(1, "server", process_none(), 0, 400);
+    add_requests(server, 31, "request");
+    thread_id last = {profile.threads.count - 1}, first = {1};
+    profile_add_allocation(&profile, last, 305 * MS, 100, 0x10, stack_none());
+    profile_add_allocation(&profile, (thread_id){0}, 306 * MS, -100, 0x10, stack_none());
+    struct marker marker = {.start_ns = 307 * MS,
+                            .end_ns = 307 * MS,
+                            .name = profile_string(&profile, TEXT("other's stack")),
+                            .stack = stack_none(),
+                            .schema = MARKER_SCHEMA_NONE};
+    const struct stack_origin origin = {.time_ns = 307 * MS, .thread = last};
+    profile_add_marker_from(&profile, at((thread_id){0}), &marker, &origin, NULL);
+    merge(NULL);
+    const struct thread *track = profile_ordered_thread(&profile, 1);
+    assert_ptr_equal(track, at(first));
+    /* The deallocation moves to the thread that allocated. */
+    assert_int_equal(track->allocations.count, 2);
+    const struct allocation *allocation = column_at(&track->allocations, 0);
+    assert_int_equal(allocation->thread.index, first.index);
+    const struct marker *moved = column_at(&profile_ordered_thread(&profile, 0)->markers, 0);
+    const struct stack_origin *found = profile_marker_origin(&profile, moved);
+    assert_non_null(found);
+    assert_int_equal(found->thread.index, first.index);
+}
+
+/* ---- Processes. ---- */
+
+/* Adds a shell that runs a program `count` times, whose child runs for a part of that time. */
+static process_id add_script(int count) {
+    process_id shell = add_program(1, "sh", process_none(), 0, 1000);
+    for (int i = 0; i < count; i++) {
+        process_id gcc = add_program(100 + i, "gcc", shell, i * 10, i * 10 + 8);
+        add_program(1000 + i, "cc1", gcc, i * 10 + 2, i * 10 + 6);
+    }
+    return shell;
+}
+
+static void processes_that_follow_each_other_are_one_track(void **state) {
+    add_script(31);
+    merge(NULL);
+    assert_tracks("sh:2/0 gcc and 30 more:62/31 cc1 and 30 more:62/31 ");
+    const struct process *process = profile_process_at(&profile, profile_ordered_thread(&profile, 1)->process);
+    assert_text(process->pid_text, "100");
+    assert_text(process->name, "gcc");
+    assert_text(process->title, "gcc and 30 more");
+    assert_int_equal(process->start_ns, TIME_NONE);
+    assert_int_equal(noted(), 120);
+}
+
+static void children_of_other_parents_stay(void **state) {
+    process_id first = add_program(1, "sh", process_none(), 0, 1000);
+    process_id second = add_program(2, "sh", process_none(), 0, 1000);
+    for (int i = 0; i < 32; i++) add_program(100 + i, "gcc", i % 2 ? first : second, i * 10, i * 10 + 8);
+    merge(NULL);
+    assert_int_equal(profile.thread_order.count, 34);
+}
+
+static void threads_of_merged_processes_are_merged(void **state) {
+    process_id shell = add_program(1, "sh", process_none(), 0, 1000);
+    for (int i = 0; i < 31; i++) {
+        process_id java = add_program(100 + i, "java", shell, i * 10, i * 10 + 8);
+        if (i < 3) add_thread(java, 1000 + i, "gc", i * 10 + 1, i * 10 + 4);
+    }
+    merge(NULL);
+    assert_tracks("sh:2/0 java and 30 more:62/31 gc and 2 more:6/3 ");
+}
+
+static void a_process_may_descend_from_itself(void **state) {
+    process_id first = add_program(1, "a", process_none(), 0, 10);
+    process_id second = add_program(2, "b", first, 0, 10);
+    profile_process_at(&profile, first)->parent = second;
+    profile_process_at(&profile, add_program(3, "c", process_none(), 0, 10))->parent = second;
+    merge("*");
+    assert_int_equal(profile.thread_order.count, 3);
+}
+
+static void add_counter(process_id process, const char *name, enum counter_graph graph, int64_t time_ms,
+                        int64_t change) {
+    struct counter description = {
+        .process = process, .name = text_of(name), .category = TEXT("Memory"), .graph = graph};
+    struct counter *counter = profile_add_counter(&profile, &description);
+    struct counter_sample *sample = column_push(&counter->samples);
+    *sample = (struct counter_sample){.time_ns = time_ms * MS, .change = change};
+}
+
+/* Returns the value of the counter at the time. */
+static int64_t value_at(const struct counter *counter, int64_t time_ms) {
+    int64_t value = 0;
+    for (size_t i = 0; i < counter->samples.count; i++) {
+        const struct counter_sample *sample = column_at(&counter->samples, i);
+        if (sample->time_ns <= time_ms * MS) value += sample->change;
+    }
+    return value;
+}
+
+static void counters_begin_at_zero_in_each_process(void **state) {
+    process_id shell = add_program(1, "sh", process_none(), 0, 1000);
+    for (int i = 0; i < 31; i++) {
+        process_id process = add_program(100 + i, "gcc", shell, i * 10, i * 10 + 8);
+        add_counter(process, "memory", COUNTER_ACCUMULATED, i * 10 + 2, 100);
+        add_counter(process, "bytes", COUNTER_RATE, i * 10 + 2, 7);
+        profile_add_paused_range(&profile, process, i * 10 * MS + 1, TIME_NONE);
+        profile_add_overhead(&profile, &(struct overhead){.process = process, .time_ns = i * 10 * MS});
+    }
+    add_counter(shell, "memory", COUNTER_ACCUMULATED, 5, 50);
+    merge(NULL);
+    assert_int_equal(profile.counters.count, 3);
+    const struct counter *memory = column_at(&profile.counters, 1), *bytes = column_at(&profile.counters, 2);
+    assert_text(memory->name, "memory");
+    assert_int_equal(value_at(memory, 5), 100);
+    assert_int_equal(value_at(memory, 9), 0);
+    assert_int_equal(value_at(memory, 305), 100);
+    assert_int_equal(value_at(bytes, 1000), 31 * 7);
+    for (size_t i = 0; i < profile.paused_ranges.count; i++)
+        assert_int_not_equal(((const struct paused_range *)column_at(&profile.paused_ranges, i))->end_ns, TIME_NONE);
+    assert_int_equal(profile.overheads.count, 31);
+    assert_int_equal(ledger_sum(&profile.ledger, LEDGER_VALUES, LEDGER_LOST), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end_profile)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(threads_that_follow_each_other_are_one_track),
+        TEST(each_member_is_a_marker),
+        TEST(thirty_threads_are_no_crowd),
+        TEST(threads_at_a_time_have_tracks_of_their_own),
+        TEST(threads_that_never_ended_follow_by_their_events),
+        TEST(numbers_in_names_do_not_count),
+        TEST(other_names_stay),
+        TEST(a_pattern_merges_small_crowds),
+        TEST(threads_of_other_processes_stay),
+        TEST(all_threads_follow_each_other_if_times_are_made_up),
+        TEST(a_thread_without_content_is_told),
+        TEST(rows_name_the_track),
+        TEST(processes_that_follow_each_other_are_one_track),
+        TEST(children_of_other_parents_stay),
+        TEST(threads_of_merged_processes_are_merged),
+        TEST(a_process_may_descend_from_itself),
+        TEST(counters_begin_at_zero_in_each_process),
+    };
+    return cmocka_run_group_tests_name("crowds", tests, NULL, NULL);
+}
