@@ -211,6 +211,7 @@ help:
 	@echo 'make test-programs   PostgreSQL, nginx, Chromium and others with the recorder preloaded'
 	@echo 'make hosts-test      small programs that the recorder must not disturb, with and without it'
 	@echo 'make accuracy-test   recorded programs whose shares of processor time are known'
+	@echo 'make record-test     gecko-convert record, where the kernel allows it'
 	@echo 'make asan            unit tests and goldens under the address and undefined-behaviour sanitizers'
 	@echo 'make tsan            the recorder and concurrent conversions under the thread sanitizer'
 	@echo 'make fuzz            fuzz everything that reads foreign bytes, FUZZ_SECONDS=60 each, JOBS at a time'

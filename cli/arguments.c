@@ -261,7 +261,9 @@ static void read_letters(struct argument_reader *reader, const char *letters) {
 }
 
 static void read_operand(struct argument_reader *reader, const char *argument) {
-    if (*argument)
+    bool is_command_line = reader->table->ended_by_operand & reader->command;
+    reader->only_operands |= is_command_line;
+    if (*argument || is_command_line)
         add_to_list((struct options_list *)(reader->values + reader->table->operands), argument, reader->failure);
     else
         failure_set(reader->failure, FAILURE_USAGE, "the name of an input is empty");

@@ -157,7 +157,7 @@ static int show_help(const struct command *command) {
     fputs(
         "\n"
         "A value is the next argument or follows an equals sign: --max-memory 4G,\n"
-        "--max-memory=4G. Everything after -- is the name of an input.\n"
+        "--max-memory=4G. Nothing after -- is an option.\n"
         "\n",
         stdout);
     fputs(command->notes, stdout);

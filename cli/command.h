@@ -30,6 +30,7 @@ struct command {
     COMMAND(convert)      \
     COMMAND(check)        \
     COMMAND(info)         \
+    COMMAND(record)       \
     COMMAND(view)
 
 #define DECLARE_COMMAND(name) extern const struct command command_##name;

@@ -19,6 +19,7 @@ static const char usage[] =
     "Usage: gecko-convert [options] INPUT [-o OUTPUT]\n"
     "       gecko-convert [options] INPUT... -o OUTPUT       (into one profile)\n"
     "       gecko-convert [options] INPUT... --output-dir DIR\n"
+    "       gecko-convert record COMMAND... run it, sample its stacks, view the profile\n"
     "       gecko-convert info FILE...      show what traces and profiles contain\n"
     "       gecko-convert check PROFILE...  find what the viewer does not accept\n"
     "       gecko-convert view INPUT        open it in the viewer, from this machine\n"

@@ -19,8 +19,10 @@ static void end_by_signal(int signal_number) {
     raise(signal_number);
 }
 
-static void handle(int signal_number, void (*handler)(int)) {
-    struct sigaction old, action = {.sa_handler = handler, .sa_flags = (int)SA_RESETHAND};
+static void do_nothing(int signal_number) { (void)signal_number; }
+
+static void handle(int signal_number, void (*handler)(int), int flags) {
+    struct sigaction old, action = {.sa_handler = handler, .sa_flags = flags};
     sigemptyset(&action.sa_mask);
     /* A signal that the caller ignores (as nohup does) stays ignored. */
     if (sigaction(signal_number, NULL, &old) == 0 && old.sa_handler == SIG_IGN) return;
@@ -30,10 +32,11 @@ static void handle(int signal_number, void (*handler)(int)) {
 static void handle_signals(void) {
     static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
     for (size_t i = 0; i < sizeof ending_signals / sizeof *ending_signals; i++)
-        handle(ending_signals[i], end_by_signal);
+        handle(ending_signals[i], end_by_signal, (int)SA_RESETHAND);
     bus_guard_install(sink_abandon, FAILURE_IO);
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN);
+    /* Unlike an ignored signal, one that is handled has its default action in programs that are started. */
+    handle(SIGPIPE, do_nothing, SA_RESTART);
+    handle(SIGXFSZ, do_nothing, SA_RESTART);
 }
 
 /* ---- Memory. ---- */
@@ -57,7 +60,7 @@ static void keep_freed_memory(void) {
 static void fill_closed_streams(void) {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
         if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
-        int opened = open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+        int opened = open("/dev/null", (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
         (void)opened; /* open returns the lowest free number, which is fd */
     }
 }

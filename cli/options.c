@@ -20,6 +20,7 @@ CHOICES(symbols_name, enum gecko_convert_symbols, "auto", "none", "always")
 CHOICES(samples_name, enum gecko_convert_samples, "auto", "perf", "recorder")
 CHOICES(debuginfod_name, enum gecko_convert_debuginfod, "auto", "no")
 CHOICES(sources_name, enum gecko_convert_sources, "none", "embed")
+CHOICES(call_graph_name, unsigned, "dwarf", "fp", "no")
 CHOICES(progress_name, enum progress_choice, "auto", "always", "never")
 
 _Static_assert(sizeof(enum options_action) == sizeof(unsigned), "choices are stored as numbers");
@@ -27,6 +28,8 @@ _Static_assert(sizeof(enum options_action) == sizeof(unsigned), "choices are sto
 /* ---- The table. ---- */
 
 enum { JOBS_MAX = 1024, PORT_MAX = 65535, IDLE_S_MAX = 365 * 24 * 3600, TOP_COUNT_MAX = 1000000, EVERY_COMMAND = -1 };
+
+enum { FREQUENCY_HZ_MAX = 1000000, ITERATIONS_MAX = 1000 };
 
 #define OPTION(option_name, option_commands, option_kind, member)                          \
     .name = (option_name), .commands = (unsigned)(option_commands), .kind = (option_kind), \
@@ -38,14 +41,40 @@ static const struct option known_options[] = {
     {OPTION("compare", VIEW, OPTION_FLAG, compares),
      .help = "compare the INPUTs, recordings or finished profiles: the busiest\n"
              "thread of the first with its like in the others"},
-    {OPTION("viewer", VIEW, OPTION_TEXT, viewer), .value_name = "DIR|URL",
+    {OPTION("pid", RECORD, OPTION_LIST, recorded_pids), .letter = 'p', .value_name = "PID",
+     .help = "record this process, which runs already, and what it starts; may be\n"
+             "given several times"},
+    {OPTION("all", RECORD, OPTION_FLAG, is_system_wide), .letter = 'a', .help = "record all that runs on the machine"},
+    {OPTION("duration", RECORD, OPTION_TEXT, duration), .letter = 'd', .value_name = "SECONDS",
+     .help = "record this long; a command that still runs is then ended (SIGTERM)"},
+    {OPTION("frequency", RECORD, OPTION_NUMBER, frequency_hz), .letter = 'F', .number_min = 1,
+     .number_max = FREQUENCY_HZ_MAX, .value_name = "HZ",
+     .help = "take this many samples in a second of running (default: 1000)"},
+    {OPTION("event", RECORD, OPTION_LIST, recorded_events), .letter = 'e', .value_name = "EVENT",
+     .help = "sample at this event, by perf's name for it: cycles, cpu-clock,\n"
+             "page-faults, L1-dcache-load-misses, r01c2, sched:sched_switch; may be\n"
+             "given several times (default: cycles, or cpu-clock without them)"},
+    {OPTION("call-graph", RECORD, OPTION_CHOICE, call_graph), .choices = call_graph_name,
+     .help = "find callers from copies of stacks, for any program (dwarf, the\n"
+             "default), or from frame pointers, which is cheaper, or not at all"},
+    {OPTION("stack-size", RECORD, OPTION_SIZE, stack_bytes), .value_name = "SIZE",
+     .help = "copy at most this much of a stack, up to 65528 (default: 16K)"},
+    {OPTION("iterations", RECORD, OPTION_NUMBER, iteration_count), .number_min = 1, .number_max = ITERATIONS_MAX,
+     .value_name = "N", .help = "run the command N times, one after the other, for one profile"},
+    {OPTION("output", RECORD, OPTION_TEXT, convert.output_path), .letter = 'o', .value_name = "FILE",
+     .help = "write the profile to FILE, or to standard output for -, and open no\n"
+             "viewer; compressed if FILE ends in .gz"},
+    {OPTION("trace", RECORD, OPTION_TEXT, trace_path), .value_name = "FILE",
+     .help = "also keep the recording, as a perf.data stream that perf script and\n"
+             "perf report read with -i"},
+    {OPTION("viewer", VIEW | RECORD, OPTION_TEXT, viewer), .value_name = "DIR|URL",
      .help = "a built front-end to serve, which needs no network, or the address of\n"
              "one (default: https://profiler.firefox.com)"},
-    {OPTION("port", VIEW, OPTION_NUMBER, port), .number_min = 1, .number_max = PORT_MAX, .value_name = "N",
+    {OPTION("port", VIEW | RECORD, OPTION_NUMBER, port), .number_min = 1, .number_max = PORT_MAX, .value_name = "N",
      .help = "listen on this port of 127.0.0.1 (default: any free one)"},
-    {OPTION("no-open", VIEW, OPTION_FLAG, opens_nothing),
+    {OPTION("no-open", VIEW | RECORD, OPTION_FLAG, opens_nothing),
      .help = "do not open a browser; the address is printed anyway"},
-    {OPTION("idle-exit", VIEW, OPTION_NUMBER, idle_s), .number_min = 1, .number_max = IDLE_S_MAX,
+    {OPTION("idle-exit", VIEW | RECORD, OPTION_NUMBER, idle_s), .number_min = 1, .number_max = IDLE_S_MAX,
      .value_name = "SECONDS", .help = "exit when there has been no request for this long"},
     {OPTION("json", CHECK | INFO, OPTION_FLAG, wants_json), .help = "print JSON: see docs/info.md"},
     {OPTION("top", INFO, OPTION_NUMBER, top_count), .number_max = TOP_COUNT_MAX, .value_name = "N",
@@ -57,15 +86,15 @@ static const struct option known_options[] = {
      .help = "write to FILE, or to standard output for -; compressed if FILE ends\n"
              "in .gz (default: the name of INPUT without its suffixes and with\n"
              ".profile.json, in the current folder; standard output if INPUT is -)"},
-    {OPTION("format", CONVERT, OPTION_NAME, convert.format), .letter = 'f', .choices = gecko_convert_output_format,
-     .json_key = "format",
+    {OPTION("format", CONVERT | RECORD, OPTION_NAME, convert.format), .letter = 'f',
+     .choices = gecko_convert_output_format, .json_key = "format",
      .help = "format of the profile (default: by the end of --output, .folded for\n"
              "collapsed; otherwise processed, which holds the most data)"},
     {OPTION("from", CONVERT | INFO | VIEW, OPTION_NAME, convert.from), .choices = gecko_convert_input_format,
      .alias = {"native", "recorder"}, .json_key = "from",
      .help = "format of the trace (default: detected from the content)"},
-    {OPTION("weight", CONVERT | VIEW, OPTION_CHOICE, convert.weight), .choices = weight_name, .json_key = "weight",
-     .help = "weight of a perf sample: one, or its period (default: samples)"},
+    {OPTION("weight", CONVERT | VIEW | RECORD, OPTION_CHOICE, convert.weight), .choices = weight_name,
+     .json_key = "weight", .help = "weight of a perf sample: one, or its period (default: samples)"},
     {OPTION("root", CONVERT | VIEW, OPTION_CHOICE, convert.root), .choices = root_name, .json_key = "root",
      .help = "what the first frame of a collapsed stack is: a thread, a frame, or\n"
              "a thread where async-profiler, py-spy or austin mark one (auto, the\n"
@@ -78,48 +107,54 @@ static const struct option known_options[] = {
      .json_key = "interval_ns",
      .help = "of collapsed stacks: the time between two samples of a thread, such\n"
              "as 10ms (default: unknown)"},
-    {OPTION("symbols", CONVERT | VIEW, OPTION_CHOICE, convert.symbols), .choices = symbols_name, .json_key = "symbols",
+    {OPTION("symbols", CONVERT | VIEW | RECORD, OPTION_CHOICE, convert.symbols), .choices = symbols_name,
+     .json_key = "symbols",
      .help = "look up functions, inlined functions, files and lines in the libraries\n"
              "on this machine: for addresses without a function in the trace or with\n"
              "the same symbol there (auto, the default), for no address (none), or\n"
              "for every address (always)"},
-    {OPTION("debug-dir", CONVERT | VIEW, OPTION_LIST, debug_dirs), .value_name = "DIR", .json_key = "debug_dirs",
+    {OPTION("debug-dir", CONVERT | VIEW | RECORD, OPTION_LIST, debug_dirs), .value_name = "DIR",
+     .json_key = "debug_dirs",
      .help = "also look for libraries and debug information in DIR, by build id and\n"
              "by path; may be given several times"},
-    {OPTION("sysroot", CONVERT | VIEW, OPTION_TEXT, convert.sysroot), .value_name = "DIR", .json_key = "sysroot",
+    {OPTION("sysroot", CONVERT | VIEW | RECORD, OPTION_TEXT, convert.sysroot), .value_name = "DIR",
+     .json_key = "sysroot",
      .help = "look for the files that the trace names below DIR first: the file\n"
              "system of the container or machine that was recorded"},
-    {OPTION("debuginfod", CONVERT | VIEW, OPTION_CHOICE, convert.debuginfod), .choices = debuginfod_name,
+    {OPTION("debuginfod", CONVERT | VIEW | RECORD, OPTION_CHOICE, convert.debuginfod), .choices = debuginfod_name,
      .json_key = "debuginfod",
      .help = "fetch debug information and source files that are not here from the\n"
              "servers in DEBUGINFOD_URLS, if that is set (auto, the default), or not"},
-    {OPTION("sources", CONVERT | VIEW, OPTION_CHOICE, convert.sources), .choices = sources_name, .json_key = "sources",
+    {OPTION("sources", CONVERT | VIEW | RECORD, OPTION_CHOICE, convert.sources), .choices = sources_name,
+     .json_key = "sources",
      .help = "put the text of source files into the profile (embed), so that the\n"
              "viewer shows them anywhere, or leave it out (default: none; for view:\n"
              "embed)"},
-    {OPTION("source-dir", CONVERT | VIEW, OPTION_LIST, source_dirs), .value_name = "DIR", .json_key = "source_dirs",
+    {OPTION("source-dir", CONVERT | VIEW | RECORD, OPTION_LIST, source_dirs), .value_name = "DIR",
+     .json_key = "source_dirs",
      .help = "also look for source files below DIR, by the end of their path; may be\n"
              "given several times"},
-    {OPTION("source-map", CONVERT | VIEW, OPTION_LIST, source_maps), .value_name = "FROM=TO", .json_key = "source_maps",
+    {OPTION("source-map", CONVERT | VIEW | RECORD, OPTION_LIST, source_maps), .value_name = "FROM=TO",
+     .json_key = "source_maps",
      .help = "look for source files of the folder FROM in the folder TO; may be\n"
              "given several times"},
-    {OPTION("sources-max", CONVERT | VIEW, OPTION_SIZE, convert.source_max_bytes), .value_name = "SIZE",
+    {OPTION("sources-max", CONVERT | VIEW | RECORD, OPTION_SIZE, convert.source_max_bytes), .value_name = "SIZE",
      .json_key = "source_max_bytes",
      .help = "embed at most this much, files with the most samples first (default:\n"
              "8M)"},
-    {OPTION("fold-recursion", CONVERT | VIEW, OPTION_FLAG, convert.folds_recursion), .json_key = "fold_recursion",
-     .help = "make one frame of a function that is repeated in a row"},
-    {OPTION("merge-threads", CONVERT | VIEW, OPTION_TEXT, convert.merge_threads), .value_name = "no|GLOB",
+    {OPTION("fold-recursion", CONVERT | VIEW | RECORD, OPTION_FLAG, convert.folds_recursion),
+     .json_key = "fold_recursion", .help = "make one frame of a function that is repeated in a row"},
+    {OPTION("merge-threads", CONVERT | VIEW | RECORD, OPTION_TEXT, convert.merge_threads), .value_name = "no|GLOB",
      .json_key = "merge_threads",
      .help = "give every thread a track (no), or make one track of all threads, and\n"
              "of all processes, with such names that follow each other (default: of\n"
              "those of one name if there are more than 30)"},
-    {OPTION("frames", CONVERT, OPTION_TEXT, convert.frames), .value_name = "LIST", .json_key = "frames",
+    {OPTION("frames", CONVERT | RECORD, OPTION_TEXT, convert.frames), .value_name = "LIST", .json_key = "frames",
      .help = "what collapsed stacks tell besides functions, with commas: comm, pid,\n"
              "tid (the first frame), kernel, jit, inline (suffixes of frames),\n"
              "addresses (of functions without a name), or none (default: comm)"},
-    {OPTION("product", CONVERT | VIEW, OPTION_TEXT, convert.product), .value_name = "NAME", .json_key = "product",
-     .help = "name of what was profiled (default: taken from the trace)"},
+    {OPTION("product", CONVERT | VIEW | RECORD, OPTION_TEXT, convert.product), .value_name = "NAME",
+     .json_key = "product", .help = "name of what was profiled (default: taken from the trace)"},
     {FILTER("time", GECKO_CONVERT_FILTER_TIME), .value_name = "A-B|A-|-B", .json_key = "time",
      .help = "convert only this part of a perf recording: seconds after its first\n"
              "sample (1.5-20), or percent of it (90%-); may be given several times,\n"
@@ -151,9 +186,9 @@ static const struct option known_options[] = {
      .help = "fail rather than use more memory than this: bytes, or with K, M, G or\n"
              "T, or unlimited (default: half of the memory of the machine or of its\n"
              "control group); of many files, only the one that needs more fails"},
-    {OPTION("strict", CONVERT, OPTION_FLAG, convert.is_strict), .json_key = "strict",
+    {OPTION("strict", CONVERT | RECORD, OPTION_FLAG, convert.is_strict), .json_key = "strict",
      .help = "if something would be lost, write nothing and fail"},
-    {OPTION("report", CONVERT, OPTION_TEXT, report_path), .value_name = "FILE",
+    {OPTION("report", CONVERT | RECORD, OPTION_TEXT, report_path), .value_name = "FILE",
      .help = "write a report as JSON to FILE, or to standard output for -: what was\n"
              "read, written and lost; also if the conversion fails"},
     {OPTION("output-dir", CONVERT, OPTION_TEXT, output_dir), .value_name = "DIR",
@@ -164,8 +199,8 @@ static const struct option known_options[] = {
              ".tar.xz or .zip"},
     {OPTION("compress", CONVERT, OPTION_FLAG, compresses), .json_key = "compress",
      .help = "compress profiles whose names are not given: NAME.profile.json.gz"},
-    {OPTION("jobs", CONVERT, OPTION_NUMBER, convert.job_count), .letter = 'j', .number_min = 1, .number_max = JOBS_MAX,
-     .value_name = "N",
+    {OPTION("jobs", CONVERT | RECORD, OPTION_NUMBER, convert.job_count), .letter = 'j', .number_min = 1,
+     .number_max = JOBS_MAX, .value_name = "N",
      .help = "use N threads; a batch runs N conversions at a time, each with one\n"
              "thread (default: one per processor)"},
     {OPTION("if-changed", CONVERT, OPTION_EXTRA, if_changed), .value_name = "MANIFEST",
@@ -176,7 +211,7 @@ static const struct option known_options[] = {
     {OPTION("progress", CONVERT, OPTION_CHOICE, progress), .choices = progress_name,
      .help = "draw a progress bar on standard error (default: auto, if that is a\n"
              "terminal and the conversion takes long)"},
-    {OPTION("quiet", CONVERT | VIEW, OPTION_FLAG, is_quiet), .letter = 'q',
+    {OPTION("quiet", CONVERT | VIEW | RECORD, OPTION_FLAG, is_quiet), .letter = 'q',
      .help = "print only errors; no progress bar"},
     {OPTION("help", EVERY_COMMAND, OPTION_ACTION, action), .letter = 'h', .action = OPTIONS_SHOW_HELP,
      .help = "show this text"},
@@ -186,7 +221,8 @@ static const struct option known_options[] = {
 
 const struct option_table options_table = {.options = known_options,
                                            .option_count = sizeof known_options / sizeof *known_options,
-                                           .operands = offsetof(struct options, inputs)};
+                                           .operands = offsetof(struct options, inputs),
+                                           .ended_by_operand = RECORD};
 
 /* ---- Reading. ---- */
 
@@ -225,7 +261,7 @@ void options_read(struct options *options, enum command_bit command, int argumen
     collect_filters(options, failure);
     if (options->lists_events && command != CONVERT)
         failure_set(failure, FAILURE_USAGE, "--event list is an option of its own: gecko-convert --event list FILE");
-    if (options->action == OPTIONS_RUN && !options->inputs.count)
+    if (options->action == OPTIONS_RUN && !options->inputs.count && command != RECORD)
         failure_set(failure, FAILURE_USAGE, "no input: name a file, or - for standard input");
 }
 
@@ -235,6 +271,8 @@ void options_fini(struct options *options) {
     free(options->source_dirs.values);
     free(options->source_maps.values);
     free(options->inputs.values);
+    free(options->recorded_pids.values);
+    free(options->recorded_events.values);
     for (size_t i = 0; i < sizeof options->filter_values / sizeof *options->filter_values; i++)
         free(options->filter_values[i].values);
     free(options->filters);

@@ -6,7 +6,7 @@
 #include "libconvert/gecko_convert.h"
 
 /* Bits of the commands in the table of options. Converting is the command without a name. */
-enum command_bit { CONVERT = 1, CHECK = 2, INFO = 4, VIEW = 8 };
+enum command_bit { CONVERT = 1, CHECK = 2, INFO = 4, VIEW = 8, RECORD = 32 };
 
 enum options_action { OPTIONS_RUN, OPTIONS_SHOW_HELP, OPTIONS_SHOW_VERSION };
 
@@ -20,7 +20,7 @@ enum progress_choice {
 /* Strings are borrowed from the arguments, except the default output name. */
 struct options {
     enum options_action action;
-    struct options_list inputs; /* at least one if the action is OPTIONS_RUN */
+    struct options_list inputs; /* at least one if the action is OPTIONS_RUN, unless `record` runs no command */
     struct gecko_convert_options convert;
     struct options_list debug_dirs; /* those of `convert`, as are the next two */
     struct options_list source_dirs;
@@ -53,6 +53,18 @@ struct options {
     unsigned idle_s;    /* 0: for ever */
     bool opens_nothing;
     bool compares; /* each input is a profile of its own */
+
+    /* record, whose inputs are the command to run and its arguments. */
+    struct options_list recorded_pids;
+    struct options_list recorded_events;
+    const char *duration; /* text in seconds; NULL: until the program ends */
+    int64_t duration_ns;  /* 0: no duration */
+    const char *trace_path;
+    unsigned frequency_hz;
+    unsigned iteration_count;
+    unsigned call_graph; /* enum call_graph */
+    uint64_t stack_bytes;
+    bool is_system_wide;
 };
 
 /* All options, in the order of --help. */

@@ -9,7 +9,10 @@ cli_sources := \
     cli/check/check_markers.c cli/check/check_processed.c cli/check/check_rules.c cli/check/gzip_trailing_data.c \
     cli/check/violations.c \
     cli/info/info.c cli/info/info_command.c cli/info/info_document.c cli/info/info_json.c cli/info/info_profile.c \
-    cli/info/info_text.c cli/info/totals.c
+    cli/info/info_text.c cli/info/totals.c \
+    cli/record/record_command.c cli/record/started_program.c cli/record/kernel/event_names.c \
+    cli/record/kernel/kernel_events.c cli/record/kernel/kernel_recording.c cli/record/kernel/kernel_rings.c \
+    cli/record/kernel/kernel_stream.c cli/record/kernel/proc_tasks.c
 
 # The command view. The static program does without it, because Debian lacks static libraries that libmicrohttpd needs.
 view_sources := \

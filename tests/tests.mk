@@ -16,7 +16,7 @@ test:
 
 # The slow suites come first, and the sanitizers, which have many short jobs, last. So all processors are busy until the
 # end. The first `make` above builds what the slow suites run.
-check: packages-test hosts-test accuracy-test install-test client-test batch-test cli-test headers-test \
+check: packages-test hosts-test accuracy-test record-test install-test client-test batch-test cli-test headers-test \
     batch-kill-test debuginfod-test view-test viewer-test jobs-test profile-rules goldens perf-data-test readings include-test \
     version-test contributing-test unit-test
 
@@ -207,6 +207,11 @@ $(accuracy_programs): $(BUILD)/accuracy/%: tests/accuracy/%.c $(wildcard tests/a
 .PHONY: accuracy-test
 accuracy-test: $(accuracy_programs) $(BUILD)/gecko-convert recorder
 	tests/accuracy/run.py $(BUILD)
+
+# Loud when it is skipped, where the kernel refuses to record.
+.PHONY: record-test
+record-test: $(BUILD)/accuracy/mix $(BUILD)/gecko-convert
+	tests/record/run.py $(BUILD)
 
 # Programs whose packages cannot be installed are reported and left out.
 install_programs = tests/support/install_packages.sh programs || echo 'real programs: NOT ALL PACKAGES CAN BE INSTALLED'

@@ -22,6 +22,8 @@ ATTEMPTS_MAX = 20
 
 # Strings that the profiles of each task must have.
 TEXTS = {
+    "command.profile.json.gz": "main",
+    "process.profile.json.gz": "handle_request",
     "service.profile.json.gz": "handle_request",
     "killed.profile.json.gz": "handle_request",
     "app.profile.json.gz": "count_primes",

@@ -31,6 +31,8 @@ cli                   cli/batch libconvert libconvert/base readers/input writer
 cli/batch             cli libconvert libconvert/base readers readers/input readers/json writer
 cli/check             cli libconvert libconvert/base libconvert/format libconvert/profile readers/json writer
 cli/info              cli cli/check libconvert libconvert/base libconvert/profile readers readers/json writer
+cli/record            cli cli/record/kernel libconvert libconvert/base
+cli/record/kernel     libconvert/base
 cli/view              cli cli/check libconvert libconvert/base libconvert/profile libconvert/symbols readers readers/input readers/json writer
 recorder
 recorder/state        recorder

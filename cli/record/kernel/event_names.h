@@ -1,0 +1,14 @@
+/* The names of events, as perf has them. */
+#ifndef GECKO_EVENT_NAMES_H
+#define GECKO_EVENT_NAMES_H
+
+#include <linux/perf_event.h>
+
+#include "libconvert/base/failure.h"
+
+/* Sets what the name says of the event: its type, config, and what a modifier such as ":u" excludes. Names are those of
+ * hardware, software and cache events, tracepoints ("sched:sched_switch") and raw events ("r01c2"). Returns false after
+ * a failure. */
+bool event_named(const char *name, struct perf_event_attr *attr, struct failure *failure);
+
+#endif

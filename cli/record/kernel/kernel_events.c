@@ -1,0 +1,191 @@
+#include "kernel_events.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "event_names.h"
+
+/* ---- Attributes. ---- */
+
+/* The registers that unwinding needs: all but segment registers, floating point and vectors. */
+#if defined __x86_64__
+static const uint64_t USER_REGISTERS = 0xff0fff;
+#elif defined __aarch64__
+static const uint64_t USER_REGISTERS = 0x1ffffffff;
+#else
+static const uint64_t USER_REGISTERS = 0;
+#endif
+
+static void want_stacks(struct perf_event_attr *attr, const struct kernel_events_wanted *wanted) {
+    if (wanted->call_graph == CALL_GRAPH_NONE) return;
+    attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
+    if (wanted->call_graph == CALL_GRAPH_FP) return;
+    attr->exclude_callchain_user = 1;
+    attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+    attr->sample_regs_user = USER_REGISTERS;
+    attr->sample_stack_user = wanted->stack_bytes;
+}
+
+/* One event of a recording tells what tasks do. */
+static void want_tasks(struct perf_event_attr *attr) {
+    attr->mmap = attr->mmap2 = attr->build_id = 1;
+    attr->comm = attr->comm_exec = attr->task = 1;
+    attr->context_switch = 1;
+    /* perf's unwinder, unlike ours, finds the files' call frame information through mappings that are not code. */
+    if (attr->sample_type & PERF_SAMPLE_STACK_USER) attr->mmap_data = 1;
+}
+
+static void set_attr(struct perf_event_attr *attr, const struct kernel_events_wanted *wanted) {
+    attr->sample_type |= PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+                         PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
+    attr->read_format = PERF_FORMAT_LOST;
+    attr->freq = attr->type != PERF_TYPE_TRACEPOINT;
+    attr->sample_freq = attr->freq ? wanted->frequency_hz : 1;
+    if (attr->type == PERF_TYPE_TRACEPOINT) attr->sample_type |= PERF_SAMPLE_RAW;
+    attr->sample_id_all = 1;
+    attr->disabled = 1;
+    attr->inherit = !wanted->is_system_wide;
+    attr->enable_on_exec = wanted->begins_on_exec;
+    attr->use_clockid = 1;
+    attr->clockid = CLOCK_MONOTONIC;
+    want_stacks(attr, wanted);
+}
+
+bool kernel_events_init(struct kernel_events *events, const struct kernel_events_wanted *wanted,
+                        struct failure *failure) {
+    static const char *const default_names[] = {"cycles"};
+    const char *const *names = wanted->name_count ? wanted->names : default_names;
+    size_t count = wanted->name_count ? wanted->name_count : 1;
+    *events = (struct kernel_events){.rows = calloc(count, sizeof *events->rows)};
+    if (!events->rows) failure_set_memory(failure);
+    for (size_t i = 0; i < count && !failure_is_set(failure); i++) {
+        struct kernel_event *event = &events->rows[events->count++];
+        snprintf(event->name, sizeof event->name, "%s", names[i]);
+        if (event_named(event->name, &event->attr, failure)) set_attr(&event->attr, wanted);
+    }
+    if (events->count) want_tasks(&events->rows[0].attr);
+    return !failure_is_set(failure);
+}
+
+void kernel_events_fini(struct kernel_events *events) {
+    for (size_t i = 0; i < events->count; i++) {
+        for (size_t j = 0; j < events->rows[i].count; j++) close(events->rows[i].fds[j]);
+        free(events->rows[i].fds);
+        free(events->rows[i].ids);
+    }
+    free(events->rows);
+}
+
+/* ---- Opening. ---- */
+
+/* Gives up one thing that the kernel may have refused with that errno. Returns false if there is nothing left. */
+static bool concede(struct kernel_event *event, int error) {
+    struct perf_event_attr *attr = &event->attr;
+    bool is_forbidden = error == EACCES || error == EPERM, is_unknown = error == EINVAL || error == EOPNOTSUPP;
+    if (is_forbidden && !attr->exclude_kernel) {
+        attr->exclude_kernel = attr->exclude_hv = attr->exclude_callchain_kernel = 1;
+    } else if (strcmp(event->name, "cycles") == 0 && attr->type == PERF_TYPE_HARDWARE &&
+               (error == ENOENT || error == ENODEV || error == EOPNOTSUPP)) {
+        snprintf(event->name, sizeof event->name, "cpu-clock");
+        attr->type = PERF_TYPE_SOFTWARE;
+        attr->config = PERF_COUNT_SW_CPU_CLOCK;
+    } else if (is_unknown && attr->build_id) {
+        attr->build_id = 0;
+    } else if (is_unknown && attr->read_format) {
+        attr->read_format = 0;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* Finds attributes that the kernel accepts for the task on all processors: those of a hybrid one differ. */
+static int settle(struct kernel_event *event, const struct kernel_rings *rings, pid_t pid) {
+    int error = 0;
+    for (size_t i = 0; i < rings->count;) {
+        int fd = kernel_event_open(&event->attr, pid, rings->rows[i].processor);
+        error = fd < 0 ? errno : 0;
+        if (fd >= 0) close(fd);
+        if (error && !concede(event, error)) return error;
+        i = error ? 0 : i + 1;
+    }
+    return 0;
+}
+
+/* Opens the event for one task on one processor. */
+static int open_one(struct kernel_event *event, const struct kernel_ring *ring, pid_t pid) {
+    int fd = kernel_event_open(&event->attr, pid, ring->processor);
+    if (fd < 0) return errno;
+    bool is_good = ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) == 0 &&
+                   ioctl(fd, PERF_EVENT_IOC_ID, &event->ids[event->count]) == 0;
+    int error = is_good ? 0 : errno;
+    if (is_good)
+        event->fds[event->count++] = fd;
+    else
+        close(fd);
+    return error;
+}
+
+static int open_event(struct kernel_event *event, const struct kernel_rings *rings, const pid_t *tasks,
+                      size_t task_count) {
+    event->fds = calloc(task_count * rings->count, sizeof *event->fds);
+    event->ids = calloc(task_count * rings->count, sizeof *event->ids);
+    int error = event->fds && event->ids ? settle(event, rings, tasks[0]) : ENOMEM;
+    /* The task that was tried may have ended: others decide. */
+    if (error == ESRCH) error = 0;
+    for (size_t i = 0; i < task_count && !error; i++)
+        for (size_t j = 0; j < rings->count && !error; j++) {
+            error = open_one(event, &rings->rows[j], tasks[i]);
+            if (error == ESRCH) error = 0;
+        }
+    return error || event->count ? error : ESRCH;
+}
+
+int kernel_events_open(struct kernel_events *events, const struct kernel_rings *rings, const struct proc_ids *tasks,
+                       const struct kernel_event **refused) {
+    static const pid_t whatever_runs = -1;
+    int error = 0;
+    for (size_t i = 0; i < events->count && !error; i++) {
+        *refused = &events->rows[i];
+        error = open_event(&events->rows[i], rings, tasks->count ? tasks->values : &whatever_runs,
+                           tasks->count ? tasks->count : 1);
+    }
+    return error;
+}
+
+/* ---- While recording. ---- */
+
+static void control(const struct kernel_events *events, unsigned long request) {
+    for (size_t i = 0; i < events->count; i++)
+        for (size_t j = 0; j < events->rows[i].count; j++) ioctl(events->rows[i].fds[j], request, 0);
+}
+
+void kernel_events_enable(const struct kernel_events *events) { control(events, PERF_EVENT_IOC_ENABLE); }
+
+void kernel_events_disable(const struct kernel_events *events) { control(events, PERF_EVENT_IOC_DISABLE); }
+
+uint64_t kernel_events_lost(const struct kernel_events *events) {
+    uint64_t lost_count = 0;
+    for (size_t i = 0; i < events->count; i++) {
+        const struct kernel_event *event = &events->rows[i];
+        for (size_t j = 0; j < event->count && event->attr.read_format; j++) {
+            uint64_t values[2]; /* the count, and the losses */
+            if (read(event->fds[j], values, sizeof values) == sizeof values) lost_count += values[1];
+        }
+    }
+    return lost_count;
+}
+
+bool kernel_events_are_alive(const struct kernel_events *events) {
+    for (size_t i = 0; i < events->rows[0].count; i++) {
+        struct pollfd polled = {.fd = events->rows[0].fds[i]};
+        if (poll(&polled, 1, 0) == 0 || !(polled.revents & POLLHUP)) return true;
+    }
+    return false;
+}

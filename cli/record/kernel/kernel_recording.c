@@ -1,0 +1,278 @@
+#include "kernel_recording.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+static const uint64_t NS_PER_S = 1000000000;
+
+/* ---- Failures. ---- */
+
+static unsigned number_in(const char *path, unsigned otherwise) {
+    unsigned number = otherwise;
+    FILE *file = fopen(path, "re");
+    if (file && fscanf(file, "%u", &number) != 1) number = otherwise;
+    if (file) fclose(file);
+    return number;
+}
+
+static void fail(struct kernel_recording *recording, int error, const char *event, struct failure *failure) {
+    recording->is_refused = error == EACCES || error == EPERM || error == ENOSYS;
+    if (error == ESRCH)
+        failure_set(failure, FAILURE_USAGE, "there is no such process");
+    else if (error == ENOMEM)
+        failure_set_memory(failure);
+    else if (error == EMFILE || error == ENFILE)
+        failure_set(failure, FAILURE_IO,
+                    "an event is opened for each thread on each processor, and these are more "
+                    "files than may be open (ulimit -n)");
+    else if (error == ENOENT || error == ENODEV || error == EOPNOTSUPP)
+        failure_set(failure, FAILURE_USAGE, "--event %s: this machine does not count it", event);
+    else
+        failure_set(failure, FAILURE_IO, "the kernel refuses to record: %s", strerror(error));
+}
+
+/* ---- The head of the stream. ---- */
+
+/* Numbers of features, and their layout: Linux tools/perf/util/header.c. */
+enum feature {
+    FEATURE_HOSTNAME = 3,
+    FEATURE_OS_RELEASE = 4,
+    FEATURE_VERSION = 5,
+    FEATURE_ARCH = 6,
+    FEATURE_CPU_COUNT = 7,
+    FEATURE_CPU_DESCRIPTION = 8,
+    FEATURE_MEMORY = 10,
+    FEATURE_COMMAND_LINE = 11,
+    FEATURE_CLOCK_ID = 23,
+    FEATURE_CLOCK = 29,
+    FEATURE_LAST = 32
+};
+
+static void begin_feature(struct kernel_stream *stream, uint64_t feature) {
+    kernel_stream_begin(stream, STREAM_FEATURE, 0);
+    kernel_stream_u64(stream, feature);
+}
+
+static void append_text_feature(struct kernel_stream *stream, uint64_t feature, const char *text) {
+    begin_feature(stream, feature);
+    kernel_stream_string(stream, text);
+    kernel_stream_end(stream);
+}
+
+static void append_processor(struct kernel_stream *stream) {
+    char line[256];
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    while (file && fgets(line, sizeof line, file)) {
+        const char *colon = strchr(line, ':');
+        if (strncmp(line, "model name", 10) != 0 || !colon) continue;
+        line[strcspn(line, "\n")] = '\0';
+        append_text_feature(stream, FEATURE_CPU_DESCRIPTION, colon + 2);
+        break;
+    }
+    if (file) fclose(file);
+}
+
+static void append_machine(struct kernel_stream *stream) {
+    struct utsname names;
+    if (uname(&names) == 0) {
+        append_text_feature(stream, FEATURE_HOSTNAME, names.nodename);
+        append_text_feature(stream, FEATURE_OS_RELEASE, names.release);
+        append_text_feature(stream, FEATURE_ARCH, names.machine);
+    }
+    append_text_feature(stream, FEATURE_VERSION, "gecko-convert " GECKO_CONVERT_VERSION);
+    append_processor(stream);
+    begin_feature(stream, FEATURE_CPU_COUNT);
+    kernel_stream_u32(stream, (uint32_t)sysconf(_SC_NPROCESSORS_CONF));
+    kernel_stream_u32(stream, (uint32_t)sysconf(_SC_NPROCESSORS_ONLN));
+    kernel_stream_end(stream);
+    begin_feature(stream, FEATURE_MEMORY);
+    kernel_stream_u64(stream, (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 1024);
+    kernel_stream_end(stream);
+}
+
+static uint64_t now_ns(clockid_t clock) {
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+static void append_clock(struct kernel_stream *stream) {
+    begin_feature(stream, FEATURE_CLOCK_ID);
+    kernel_stream_u64(stream, NS_PER_S); /* ticks a second */
+    kernel_stream_end(stream);
+    begin_feature(stream, FEATURE_CLOCK);
+    kernel_stream_u32(stream, 1); /* the layout's version */
+    kernel_stream_u32(stream, CLOCK_MONOTONIC);
+    kernel_stream_u64(stream, now_ns(CLOCK_REALTIME));
+    kernel_stream_u64(stream, now_ns(CLOCK_MONOTONIC));
+    kernel_stream_end(stream);
+}
+
+/* The command line, in the form of perf's, from which readers tell what was recorded and how. */
+static void append_command(struct kernel_stream *stream, const struct kernel_recording_options *options) {
+    enum { WORDS_BYTES_MAX = 32 * 1024 };
+    static const char *const call_graphs[] = {"--call-graph=dwarf", "--call-graph=fp", "--call-graph=no"};
+    const char *const head[] = {"gecko-convert", "record", call_graphs[options->events.call_graph], "--"};
+    enum { HEAD_COUNT = sizeof head / sizeof *head };
+    size_t count = 0, bytes_count = 0;
+    while (count < options->command_count && bytes_count < WORDS_BYTES_MAX)
+        bytes_count += strnlen(options->command[count++], WORDS_BYTES_MAX) + 16;
+    if (bytes_count >= WORDS_BYTES_MAX) count--;
+    begin_feature(stream, FEATURE_COMMAND_LINE);
+    kernel_stream_u32(stream, (uint32_t)(count ? HEAD_COUNT + count : HEAD_COUNT - 1));
+    for (size_t i = 0; i < (count ? HEAD_COUNT : HEAD_COUNT - 1); i++) kernel_stream_string(stream, head[i]);
+    for (size_t i = 0; i < count; i++) kernel_stream_string(stream, options->command[i]);
+    kernel_stream_end(stream);
+}
+
+/* As many ids as a record has room for. */
+enum { IDS_MAX = (STREAM_RECORD_BYTES_MAX - 512) / 8 };
+
+/* Describes an event and the ids of its samples. If it is the only one, all samples are of it, and ids can be left out.
+ */
+static void append_event(struct kernel_stream *stream, const struct kernel_event *event) {
+    enum { UPDATE_NAME = 2 };
+    struct perf_event_attr attr = event->attr;
+    attr.size = sizeof attr;
+    size_t count = event->count < IDS_MAX ? event->count : IDS_MAX;
+    kernel_stream_begin(stream, STREAM_ATTR, 0);
+    kernel_stream_bytes(stream, &attr, sizeof attr);
+    kernel_stream_bytes(stream, event->ids, count * sizeof *event->ids);
+    kernel_stream_end(stream);
+    kernel_stream_begin(stream, STREAM_EVENT_UPDATE, 0);
+    kernel_stream_u64(stream, UPDATE_NAME);
+    kernel_stream_u64(stream, event->ids[0]);
+    kernel_stream_name(stream, event->name);
+    kernel_stream_end(stream);
+}
+
+static void append_head(struct kernel_recording *recording, const struct kernel_recording_options *options) {
+    struct kernel_stream *stream = &recording->stream;
+    for (size_t i = 0; i < recording->events.count; i++) append_event(stream, &recording->events.rows[i]);
+    append_machine(stream);
+    append_command(stream, options);
+    append_clock(stream);
+    begin_feature(stream, FEATURE_LAST); /* ends the features */
+    kernel_stream_end(stream);
+    recording->names_kernel = recording->has_kernel && proc_kernel_append(stream, recording->trailer_bytes);
+}
+
+/* ---- Beginning. ---- */
+
+/* Fields of all samples before the call chain: identifier, ip, pid and tid, time, processor, period. */
+enum { SAMPLE_HEAD_WORDS = 6, TRAILER_WORDS = 4, WORD_BYTES = 8 };
+
+bool kernel_recording_init(struct kernel_recording *recording, const struct kernel_recording_options *options,
+                           const struct proc_ids *tasks, int fd, struct failure *failure) {
+    const struct kernel_event *refused = NULL;
+    struct kernel_events_wanted wanted = options->events;
+    unsigned rate_max_hz = number_in("/proc/sys/kernel/perf_event_max_sample_rate", UINT32_MAX);
+    *recording = (struct kernel_recording){.rings.poll_fd = -1, .trailer_bytes = TRAILER_WORDS * WORD_BYTES};
+    if (wanted.frequency_hz > rate_max_hz)
+        failure_set(failure, FAILURE_USAGE,
+                    "--frequency %u: the kernel takes at most %u samples a second "
+                    "(sysctl kernel.perf_event_max_sample_rate)",
+                    wanted.frequency_hz, rate_max_hz);
+    if (failure_is_set(failure) || !kernel_events_init(&recording->events, &wanted, failure)) return false;
+    int error = kernel_rings_init(&recording->rings);
+    if (!error) error = kernel_events_open(&recording->events, &recording->rings, tasks, &refused);
+    if (error)
+        fail(recording, error, refused ? refused->name : "", failure);
+    else if (recording->events.count > 1 && recording->events.rows[0].count > IDS_MAX)
+        failure_set(failure, FAILURE_USAGE, "so many threads can only be recorded with a single --event");
+    if (failure_is_set(failure)) return false;
+    recording->has_kernel = !recording->events.rows[0].attr.exclude_kernel;
+    kernel_stream_init(&recording->stream, fd, failure);
+    append_head(recording, options);
+    kernel_stream_flush(&recording->stream);
+    return !failure_is_set(failure);
+}
+
+void kernel_recording_fini(struct kernel_recording *recording) {
+    kernel_events_fini(&recording->events);
+    kernel_rings_fini(&recording->rings);
+    kernel_stream_fini(&recording->stream);
+}
+
+void kernel_recording_begin(struct kernel_recording *recording, const struct proc_ids *processes) {
+    /* What begins while processes are described is then told twice, and nothing is missed. */
+    kernel_events_enable(&recording->events);
+    proc_tasks_append(&recording->stream, processes, recording->trailer_bytes);
+}
+
+/* ---- Records. ---- */
+
+static uint64_t word_at(const char *record, size_t at) {
+    uint64_t word;
+    memcpy(&word, record + at, sizeof word);
+    return word;
+}
+
+static size_t registers_bytes(const struct perf_event_attr *attr, uint64_t abi) {
+    return WORD_BYTES + (abi ? (size_t)__builtin_popcountll(attr->sample_regs_user) * WORD_BYTES : 0);
+}
+
+/* The kernel reserves the same room for all copied stacks, and then says how much of it is used. Drops the rest. */
+static size_t trim_stack(const struct perf_event_attr *attr, char *record, size_t bytes_count) {
+    size_t at = sizeof(struct perf_event_header) + SAMPLE_HEAD_WORDS * WORD_BYTES;
+    at += WORD_BYTES + word_at(record, at) * WORD_BYTES; /* the call chain */
+    if (attr->sample_type & PERF_SAMPLE_RAW) at += sizeof(uint32_t) + (uint32_t)word_at(record, at);
+    at += registers_bytes(attr, word_at(record, at));
+    uint64_t copied_bytes = word_at(record, at);
+    if (!copied_bytes) return bytes_count;
+    uint64_t used_bytes = word_at(record, bytes_count - WORD_BYTES);
+    uint64_t kept_bytes = (used_bytes + WORD_BYTES - 1) / WORD_BYTES * WORD_BYTES;
+    if (kept_bytes >= copied_bytes) return bytes_count;
+    memcpy(record + at, &kept_bytes, sizeof kept_bytes);
+    at += WORD_BYTES + kept_bytes;
+    if (kept_bytes) {
+        memcpy(record + at, &used_bytes, sizeof used_bytes);
+        at += WORD_BYTES;
+    }
+    uint16_t size_bytes = (uint16_t)at;
+    memcpy(record + offsetof(struct perf_event_header, size), &size_bytes, sizeof size_bytes);
+    return at;
+}
+
+/* Returns the attributes of the event of a sample. Those of the first one stand for all but tracepoints. */
+static const struct perf_event_attr *attr_of(const struct kernel_events *events, uint64_t id) {
+    for (size_t i = 1; i < events->count; i++)
+        for (size_t j = 0; j < events->rows[i].count; j++)
+            if (events->rows[i].ids[j] == id) return &events->rows[i].attr;
+    return &events->rows[0].attr;
+}
+
+static size_t visit(void *context, char *record, size_t bytes_count) {
+    struct kernel_recording *recording = context;
+    struct perf_event_header header;
+    memcpy(&header, record, sizeof header);
+    if (header.type == PERF_RECORD_LOST) recording->lost_count += word_at(record, sizeof header + WORD_BYTES);
+    if (header.type != PERF_RECORD_SAMPLE) return bytes_count;
+    recording->sample_count++;
+    const struct perf_event_attr *attr = attr_of(&recording->events, word_at(record, sizeof header));
+    return attr->sample_type & PERF_SAMPLE_STACK_USER ? trim_stack(attr, record, bytes_count) : bytes_count;
+}
+
+int kernel_recording_poll_fd(const struct kernel_recording *recording) { return recording->rings.poll_fd; }
+
+void kernel_recording_take(struct kernel_recording *recording) {
+    kernel_rings_drain(&recording->rings, &recording->stream, visit, recording);
+    kernel_stream_flush(&recording->stream);
+}
+
+void kernel_recording_end(struct kernel_recording *recording) {
+    kernel_events_disable(&recording->events);
+    kernel_recording_take(recording);
+    uint64_t lost_count = kernel_events_lost(&recording->events);
+    if (!lost_count) return;
+    static const char zeros[TRAILER_WORDS * WORD_BYTES];
+    kernel_stream_begin(&recording->stream, PERF_RECORD_LOST_SAMPLES, 0);
+    kernel_stream_u64(&recording->stream, lost_count);
+    kernel_stream_bytes(&recording->stream, zeros, sizeof zeros);
+    kernel_stream_end(&recording->stream);
+    kernel_stream_flush(&recording->stream);
+}

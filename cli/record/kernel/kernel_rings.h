@@ -1,0 +1,43 @@
+/* The buffers into which the kernel writes records, one for each processor. They belong to events that count nothing
+ * and live as long as the recording, so that events of tasks can come and go. */
+#ifndef GECKO_KERNEL_RINGS_H
+#define GECKO_KERNEL_RINGS_H
+
+#include <linux/perf_event.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "kernel_stream.h"
+
+struct kernel_ring {
+    int fd;
+    int processor;
+    struct perf_event_mmap_page *pages; /* the kernel's control page, then the data */
+};
+
+struct kernel_rings {
+    struct kernel_ring *rows; /* one for each processor that is online */
+    size_t count;
+    size_t data_bytes; /* of each; a power of two */
+    int poll_fd;       /* readable when some ring is filled to a part */
+};
+
+/* The smallest size that holds a few records of any size. */
+enum { KERNEL_RING_BYTES_MIN = 256 * 1024 };
+
+/* Returns the errno of the failed call, or 0. If less memory may be locked than is good, rings are smaller. */
+int kernel_rings_init(struct kernel_rings *rings);
+void kernel_rings_fini(struct kernel_rings *rings);
+
+/* Opens an event by perf_event_open, which glibc does not declare. pid -1: any; processor -1: any. Returns a
+ * descriptor, or -1 with errno set. */
+int kernel_event_open(struct perf_event_attr *attr, pid_t pid, int processor);
+
+/* Looks at a record that was copied to the stream; returns its size, which may now be smaller. */
+typedef size_t kernel_record_visitor(void *context, char *record, size_t bytes_count);
+
+/* Appends all records in the rings to the stream, and ends the round. */
+void kernel_rings_drain(struct kernel_rings *rings, struct kernel_stream *stream, kernel_record_visitor *visit,
+                        void *context);
+
+#endif

@@ -1,0 +1,56 @@
+/* Writes the records of a perf.data stream: what `perf record -o -` writes. Layout: Linux
+ * tools/perf/Documentation/perf.data-file-format.txt and tools/lib/perf/include/perf/event.h. */
+#ifndef GECKO_KERNEL_STREAM_H
+#define GECKO_KERNEL_STREAM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libconvert/base/failure.h"
+
+/* Records that the kernel does not write, but perf. */
+enum stream_record {
+    STREAM_ATTR = 64,
+    STREAM_TRACING_DATA = 66,
+    STREAM_FINISHED_ROUND = 68,
+    STREAM_EVENT_UPDATE = 78,
+    STREAM_FEATURE = 80
+};
+
+/* The size of a record is a u16. */
+enum { STREAM_RECORD_BYTES_MAX = 65535 };
+
+struct kernel_stream {
+    int fd;                  /* borrowed */
+    struct failure *failure; /* borrowed; after a failure nothing is written */
+    char *bytes;             /* what is not written yet */
+    size_t bytes_count;
+    size_t record_at;     /* where the record begins that is being appended */
+    uint64_t total_bytes; /* of all records, and of the stream's header */
+};
+
+/* Begins the stream with its header. */
+void kernel_stream_init(struct kernel_stream *stream, int fd, struct failure *failure);
+void kernel_stream_fini(struct kernel_stream *stream);
+
+/* Append a record part by part. All of it fits in STREAM_RECORD_BYTES_MAX. Numbers are in the machine's byte order. */
+void kernel_stream_begin(struct kernel_stream *stream, uint32_t type, uint16_t misc);
+void kernel_stream_u32(struct kernel_stream *stream, uint32_t value);
+void kernel_stream_u64(struct kernel_stream *stream, uint64_t value);
+void kernel_stream_bytes(struct kernel_stream *stream, const void *bytes, size_t bytes_count);
+/* The text, cut to 4095 bytes, with NULs up to a multiple of 8 bytes; at least one. */
+void kernel_stream_name(struct kernel_stream *stream, const char *name);
+/* The same after its length, padded. */
+void kernel_stream_string(struct kernel_stream *stream, const char *string);
+void kernel_stream_end(struct kernel_stream *stream);
+
+/* Appends bytes that belong to no record: those after a record of tracing data. */
+void kernel_stream_raw(struct kernel_stream *stream, const void *bytes, size_t bytes_count);
+
+/* Returns where a record that the kernel has written can be copied to; call kernel_stream_keep with its size then. */
+char *kernel_stream_reserve(struct kernel_stream *stream);
+void kernel_stream_keep(struct kernel_stream *stream, size_t bytes_count);
+
+void kernel_stream_flush(struct kernel_stream *stream);
+
+#endif

@@ -1,0 +1,228 @@
+#include "proc_tasks.h"
+
+#include <dirent.h>
+#include <elf.h>
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    PATH_BYTES = 128,
+    MISC_DATA = PERF_RECORD_MISC_MMAP_DATA,
+    BUILD_ID_BYTES = 20,
+    MISC_BUILD_ID = PERF_RECORD_MISC_MMAP_BUILD_ID,
+    MISC_SYNTHESIZED = 1 << 13,
+    PROTECTION_READ = 1,
+    PROTECTION_READ_EXECUTE = 5,
+    MAP_PRIVATELY = 2
+};
+
+/* ---- Numbers of processes and threads. ---- */
+
+bool proc_ids_read(struct proc_ids *ids, const char *path) {
+    DIR *folder = opendir(path);
+    struct dirent *entry;
+    *ids = (struct proc_ids){0};
+    while (folder && (entry = readdir(folder))) {
+        long id = strtol(entry->d_name, NULL, 10);
+        if (id <= 0) continue;
+        pid_t *values = realloc(ids->values, (ids->count + 1) * sizeof *values);
+        if (!values) break;
+        ids->values = values;
+        values[ids->count++] = (pid_t)id;
+    }
+    if (folder) closedir(folder);
+    return ids->count > 0;
+}
+
+void proc_ids_fini(struct proc_ids *ids) { free(ids->values); }
+
+/* Reads a file of one line. Returns false if there is none. */
+static bool read_line(const char *path, char *line, size_t capacity_bytes) {
+    FILE *file = fopen(path, "re");
+    bool is_good = file && fgets(line, (int)capacity_bytes, file);
+    if (is_good) line[strcspn(line, "\n")] = '\0';
+    if (file) fclose(file);
+    return is_good;
+}
+
+/* ---- Records. ---- */
+
+static void end_record(struct kernel_stream *stream, size_t trailer_bytes) {
+    static const char zeros[64];
+    kernel_stream_bytes(stream, zeros, trailer_bytes);
+    kernel_stream_end(stream);
+}
+
+static void append_task(struct kernel_stream *stream, pid_t pid, pid_t tid, pid_t parent, size_t trailer_bytes) {
+    char path[PATH_BYTES], name[64];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/comm", pid, tid);
+    if (!read_line(path, name, sizeof name)) return;
+    kernel_stream_begin(stream, PERF_RECORD_FORK, MISC_SYNTHESIZED);
+    pid_t ids[] = {pid, parent, tid, parent};
+    kernel_stream_bytes(stream, ids, sizeof ids);
+    kernel_stream_u64(stream, 0);
+    end_record(stream, trailer_bytes);
+    kernel_stream_begin(stream, PERF_RECORD_COMM, 0);
+    kernel_stream_u32(stream, (uint32_t)pid);
+    kernel_stream_u32(stream, (uint32_t)tid);
+    kernel_stream_name(stream, name);
+    end_record(stream, trailer_bytes);
+}
+
+struct code_mapping {
+    uint32_t pid;
+    uint64_t start;
+    uint64_t end;
+    uint64_t file_offset;
+    bool is_code;
+    uint32_t major, minor;
+    uint64_t inode;
+    uint8_t build_id[BUILD_ID_BYTES];
+    uint8_t build_id_bytes; /* 0: unknown; then the device and inode tell which file it is */
+    const char *name;
+};
+
+static void append_mapping(struct kernel_stream *stream, const struct code_mapping *mapping, uint16_t misc,
+                           size_t trailer_bytes) {
+    misc |= (uint16_t)((mapping->build_id_bytes ? MISC_BUILD_ID : 0) | (mapping->is_code ? 0 : MISC_DATA));
+    kernel_stream_begin(stream, PERF_RECORD_MMAP2, misc);
+    kernel_stream_u32(stream, mapping->pid);
+    kernel_stream_u32(stream, mapping->pid);
+    kernel_stream_u64(stream, mapping->start);
+    kernel_stream_u64(stream, mapping->end - mapping->start);
+    kernel_stream_u64(stream, mapping->file_offset);
+    if (mapping->build_id_bytes) {
+        kernel_stream_u32(stream, mapping->build_id_bytes);
+        kernel_stream_bytes(stream, mapping->build_id, sizeof mapping->build_id);
+    } else {
+        kernel_stream_u32(stream, mapping->major);
+        kernel_stream_u32(stream, mapping->minor);
+        kernel_stream_u64(stream, mapping->inode);
+        kernel_stream_u64(stream, 0);
+    }
+    kernel_stream_u32(stream, mapping->is_code ? PROTECTION_READ_EXECUTE : PROTECTION_READ);
+    kernel_stream_u32(stream, MAP_PRIVATELY);
+    kernel_stream_name(stream, mapping->name);
+    end_record(stream, trailer_bytes);
+}
+
+/* ---- Processes. ---- */
+
+/* Lines of maps are like "55d0c0de1000-55d0c0de3000 r-xp 00001000 fd:00 1234   /usr/bin/app". */
+static void append_maps(struct kernel_stream *stream, pid_t pid, size_t trailer_bytes) {
+    char path[PATH_BYTES], permissions[8], *line = NULL;
+    size_t capacity_bytes = 0;
+    snprintf(path, sizeof path, "/proc/%d/maps", pid);
+    FILE *file = fopen(path, "re");
+    while (file && getline(&line, &capacity_bytes, file) > 0) {
+        struct code_mapping mapping = {.pid = (uint32_t)pid};
+        int name_at = 0;
+        line[strcspn(line, "\n")] = '\0';
+        int count = sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %" SCNx32 ":%" SCNx32 " %" SCNu64 " %n",
+                           &mapping.start, &mapping.end, permissions, &mapping.file_offset, &mapping.major,
+                           &mapping.minor, &mapping.inode, &name_at);
+        mapping.is_code = permissions[2] == 'x';
+        /* Of other mappings, only those of files are of use, as they have call frame information. */
+        if (count < 7 || (!mapping.is_code && line[name_at] != '/')) continue;
+        mapping.name = line[name_at] ? line + name_at : "//anon";
+        append_mapping(stream, &mapping, PERF_RECORD_MISC_USER, trailer_bytes);
+    }
+    if (file) fclose(file);
+    free(line);
+}
+
+/* Returns the number of the process that started this one; 0 if that is unknown. */
+static pid_t parent_of(pid_t pid) {
+    char path[PATH_BYTES], line[512];
+    int parent;
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    if (!read_line(path, line, sizeof line)) return 0;
+    const char *name_end = strrchr(line, ')');
+    return name_end && sscanf(name_end + 1, " %*c %d", &parent) == 1 ? parent : 0;
+}
+
+static void append_process(struct kernel_stream *stream, pid_t pid, size_t trailer_bytes) {
+    char path[PATH_BYTES];
+    struct proc_ids threads;
+    snprintf(path, sizeof path, "/proc/%d/task", pid);
+    append_task(stream, pid, pid, parent_of(pid), trailer_bytes);
+    proc_ids_read(&threads, path);
+    for (size_t i = 0; i < threads.count; i++)
+        if (threads.values[i] != pid) append_task(stream, pid, threads.values[i], pid, trailer_bytes);
+    proc_ids_fini(&threads);
+    append_maps(stream, pid, trailer_bytes);
+}
+
+void proc_tasks_append(struct kernel_stream *stream, const struct proc_ids *processes, size_t trailer_bytes) {
+    for (size_t i = 0; i < processes->count; i++) append_process(stream, processes->values[i], trailer_bytes);
+}
+
+/* ---- The kernel. ---- */
+
+/* Finds the build id among the notes of the kernel or a module. */
+static void read_build_id(const char *path, struct code_mapping *mapping) {
+    char name[16];
+    Elf64_Nhdr note;
+    FILE *file = fopen(path, "re");
+    while (file && fread(&note, sizeof note, 1, file) == 1) {
+        size_t name_bytes = (note.n_namesz + 3U) & ~3U, id_bytes = (note.n_descsz + 3U) & ~3U;
+        bool is_id = note.n_type == NT_GNU_BUILD_ID && name_bytes <= sizeof name && note.n_descsz <= BUILD_ID_BYTES;
+        if (is_id && fread(name, name_bytes, 1, file) == 1 && strcmp(name, "GNU") == 0) {
+            mapping->build_id_bytes = (uint8_t)fread(mapping->build_id, 1, note.n_descsz, file);
+            break;
+        }
+        if (fseek(file, (long)(is_id ? id_bytes : name_bytes + id_bytes), SEEK_CUR)) break;
+    }
+    if (file) fclose(file);
+}
+
+static void append_module(struct kernel_stream *stream, const char *line, size_t trailer_bytes) {
+    char name[64], quoted[sizeof name + 2], path[PATH_BYTES];
+    uint64_t size_bytes;
+    struct code_mapping mapping = {.pid = UINT32_MAX, .is_code = true, .name = quoted};
+    if (sscanf(line, "%63s %" SCNu64 " %*s %*s %*s %" SCNx64, name, &size_bytes, &mapping.start) != 3) return;
+    mapping.end = mapping.start + size_bytes;
+    if (!mapping.start) return;
+    snprintf(quoted, sizeof quoted, "[%s]", name);
+    snprintf(path, sizeof path, "/sys/module/%s/notes/.note.gnu.build-id", name);
+    read_build_id(path, &mapping);
+    append_mapping(stream, &mapping, PERF_RECORD_MISC_KERNEL, trailer_bytes);
+}
+
+static void append_modules(struct kernel_stream *stream, size_t trailer_bytes) {
+    char *line = NULL;
+    size_t capacity_bytes = 0;
+    FILE *file = fopen("/proc/modules", "re");
+    while (file && getline(&line, &capacity_bytes, file) > 0) append_module(stream, line, trailer_bytes);
+    if (file) fclose(file);
+    free(line);
+}
+
+/* Finds where the kernel's code begins and ends in its list of symbols, which has zeros for a user who may not know. */
+static bool find_kernel(uint64_t *start, uint64_t *end) {
+    char line[512], name[64];
+    uint64_t address;
+    FILE *file = fopen("/proc/kallsyms", "re");
+    *start = *end = 0;
+    while (file && !*end && fgets(line, sizeof line, file)) {
+        if (sscanf(line, "%" SCNx64 " %*c %63s", &address, name) != 2) continue;
+        if (!address) break;
+        if (strcmp(name, "_text") == 0) *start = address;
+        if (strcmp(name, "_etext") == 0) *end = address;
+    }
+    if (file) fclose(file);
+    return *start && *end > *start;
+}
+
+bool proc_kernel_append(struct kernel_stream *stream, size_t trailer_bytes) {
+    struct code_mapping mapping = {.pid = UINT32_MAX, .is_code = true, .name = "[kernel.kallsyms]_text"};
+    if (!find_kernel(&mapping.start, &mapping.end)) return false;
+    mapping.file_offset = mapping.start;
+    read_build_id("/sys/kernel/notes", &mapping);
+    append_mapping(stream, &mapping, PERF_RECORD_MISC_KERNEL, trailer_bytes);
+    append_modules(stream, trailer_bytes);
+    return true;
+}

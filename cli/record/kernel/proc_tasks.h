@@ -1,0 +1,26 @@
+/* Describes what is on the machine already, as perf does, by records that the kernel writes only of what begins. */
+#ifndef GECKO_PROC_TASKS_H
+#define GECKO_PROC_TASKS_H
+
+#include <sys/types.h>
+
+#include "kernel_stream.h"
+
+/* Numbers that a folder has as names: processes in /proc, threads in /proc/PID/task. */
+struct proc_ids {
+    pid_t *values;
+    size_t count;
+};
+
+/* Returns false if the folder cannot be read, or memory ran out. */
+bool proc_ids_read(struct proc_ids *ids, const char *path);
+void proc_ids_fini(struct proc_ids *ids);
+
+/* Append records of the processes' threads, names and mapped files. Each record ends with `trailer_bytes` zeros, in
+ * place of what the kernel would tell. A process that has ended has none. */
+void proc_tasks_append(struct kernel_stream *stream, const struct proc_ids *processes, size_t trailer_bytes);
+
+/* Appends records of the kernel's own code. Returns false if its addresses are hidden from this user. */
+bool proc_kernel_append(struct kernel_stream *stream, size_t trailer_bytes);
+
+#endif

@@ -1,0 +1,425 @@
+/* gecko-convert record: runs a program, or observes what runs already, and makes a profile of it (docs/recording.md).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/console.h"
+#include "cli/record/kernel/kernel_recording.h"
+#include "libconvert/base/decimal.h"
+#include "started_program.h"
+
+static const uint64_t NS_PER_S = 1000000000;
+
+static const char usage[] =
+    "Usage: gecko-convert record [options] COMMAND [ARGUMENT...]\n"
+    "       gecko-convert record [options] -p PID\n"
+    "       gecko-convert record [options] -a\n"
+    "\n"
+    "Runs a command, or observes a process or the whole machine, and samples the\n"
+    "stacks of all threads. The result is opened in the Firefox Profiler as\n"
+    "gecko-convert view does, or written to a file with --output.\n"
+    "Options come before the command. Its input, output, terminal and signals are its\n"
+    "own. Ctrl-C ends the program, or what is observed, and the profile is still\n"
+    "made; a second Ctrl-C gives up.\n";
+
+static const char notes[] =
+    "Exit codes: that of the command if it is not 0, as a shell has it (126: it cannot\n"
+    "be executed, 127: there is none, 128 + N: signal N ended it). Otherwise:\n"
+    "  0  success\n"
+    "  1  nothing was recorded\n"
+    "  2  the command line is wrong\n"
+    "  3  recording is not allowed, or reading or writing failed\n"
+    "  4  memory ran out, or more than --max-memory was needed\n"
+    "  5  --strict was given, and something would have been lost\n";
+
+/* ---- Options. ---- */
+
+static void parse_duration(struct options *options, struct failure *failure) {
+    enum { NS_DIGITS = 9 };
+    struct decimal seconds;
+    bool is_rounded = false;
+    if (!options->duration) return;
+    bool is_good = decimal_parse(text_of(options->duration), &seconds, &is_rounded) && !is_rounded &&
+                   seconds.scale <= NS_DIGITS && decimal_rescale(seconds, NS_DIGITS, &options->duration_ns) &&
+                   options->duration_ns > 0;
+    if (!is_good)
+        failure_set(failure, FAILURE_USAGE, "--duration: '%s' is not a number of seconds above 0", options->duration);
+}
+
+static void check_target(const struct options *options, struct failure *failure) {
+    int count = (options->inputs.count > 0) + (options->recorded_pids.count > 0) + options->is_system_wide;
+    if (!count) failure_set(failure, FAILURE_USAGE, "nothing to record: name a command, --pid PID or --all");
+    if (count > 1)
+        failure_set(failure, FAILURE_USAGE,
+                    "a command, --pid and --all exclude each other: what is recorded is one of them");
+    if (options->iteration_count > 1 && !options->inputs.count)
+        failure_set(failure, FAILURE_USAGE, "--iterations is for a command");
+}
+
+static void check_output(const struct options *options, struct failure *failure) {
+    const char *option = options->convert.format ? "format" : options->convert.is_strict ? "strict" : NULL;
+    if (options->report_path) option = "report";
+    if (option && !options->convert.output_path)
+        failure_set(failure, FAILURE_USAGE, "--%s is for a profile that is written: it needs --output FILE", option);
+}
+
+static void complete(struct options *options, struct failure *failure) {
+    enum { ALIGNMENT = 8, STACK_BYTES_MAX = 65528 };
+    parse_duration(options, failure);
+    check_target(options, failure);
+    check_output(options, failure);
+    if (options->stack_bytes % ALIGNMENT || options->stack_bytes > STACK_BYTES_MAX)
+        failure_set(failure, FAILURE_USAGE, "--stack-size: a multiple of 8 of at most 65528 is needed");
+}
+
+/* Stands for the default of the command that makes the profile. */
+enum { SOURCES_OF_NEXT_COMMAND = GECKO_CONVERT_SOURCES_EMBED + 1 };
+
+/* ---- State of the command. ---- */
+
+struct record {
+    struct options *options;
+    struct failure failure;
+    struct progress_tty bar;
+    int trace; /* what is recorded goes to this file */
+    char trace_path[64];
+    sigset_t signals; /* those that the command waits for */
+    sigset_t mask;    /* of the caller */
+    int signal_fd;
+    struct started_program *programs; /* one for each iteration */
+    size_t program_count;
+    size_t current; /* the iteration that runs; program_count after the last */
+    struct proc_ids targets;
+    struct kernel_recording recording;
+    uint64_t begin_ns;
+    bool is_interrupted;
+    int program_code; /* the first exit code of a program that is not 0 */
+};
+
+static uint64_t now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+static void tell(struct record *record, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void tell(struct record *record, const char *format, ...) {
+    char message[512];
+    struct report_text text;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    progress_tty_clear(&record->bar);
+    report_message(message, &text);
+    if (!record->options->is_quiet) console_print(&text);
+}
+
+/* ---- The file of the recording. ---- */
+
+/* A recording that is not kept has no name, so nothing of it is left however the command ends. */
+static void open_trace(struct record *record) {
+    const char *kept = record->options->trace_path, *folder = getenv("TMPDIR");
+    char path[4096];
+    snprintf(path, sizeof path, "%s/gecko-convert-XXXXXX", folder && *folder ? folder : "/tmp");
+    record->trace = kept ? open(kept, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : mkostemp(path, O_CLOEXEC);
+    if (record->trace < 0)
+        failure_set(&record->failure, FAILURE_IO, "cannot create %s for the recording: %s", kept ? kept : path,
+                    strerror(errno));
+    else if (!kept)
+        unlink(path);
+    snprintf(record->trace_path, sizeof record->trace_path, "/proc/self/fd/%d", record->trace);
+}
+
+/* ---- Targets. ---- */
+
+static void add_target(struct record *record, pid_t id) {
+    pid_t *values = realloc(record->targets.values, (record->targets.count + 1) * sizeof *values);
+    if (!values) {
+        failure_set_memory(&record->failure);
+        return;
+    }
+    record->targets.values = values;
+    values[record->targets.count++] = id;
+}
+
+/* Replaces processes by their threads. */
+static void find_threads(struct record *record, const struct proc_ids *processes) {
+    char path[64];
+    for (size_t i = 0; i < processes->count; i++) {
+        struct proc_ids threads;
+        snprintf(path, sizeof path, "/proc/%d/task", processes->values[i]);
+        if (!proc_ids_read(&threads, path))
+            failure_set(&record->failure, FAILURE_USAGE, "--pid %d: there is no such process", processes->values[i]);
+        for (size_t j = 0; j < threads.count; j++) add_target(record, threads.values[j]);
+        proc_ids_fini(&threads);
+    }
+}
+
+static void parse_pids(struct record *record, struct proc_ids *processes) {
+    const struct options_list *pids = &record->options->recorded_pids;
+    processes->values = calloc(pids->count + 1, sizeof *processes->values);
+    if (!processes->values) failure_set_memory(&record->failure);
+    for (size_t i = 0; i < pids->count && processes->values; i++) {
+        char *end;
+        long pid = strtol(pids->values[i], &end, 10);
+        if (*end || pid <= 0 || pid > INT32_MAX)
+            failure_set(&record->failure, FAILURE_USAGE, "--pid: '%s' is not the number of a process", pids->values[i]);
+        processes->values[processes->count++] = (pid_t)pid;
+    }
+}
+
+static void start_programs(struct record *record) {
+    struct options *options = record->options;
+    char **command = calloc(options->inputs.count + 1, sizeof *command);
+    record->programs = calloc(options->iteration_count, sizeof *record->programs);
+    if (!command || !record->programs) failure_set_memory(&record->failure);
+    for (size_t i = 0; i < options->inputs.count && command; i++)
+        command[i] = (char *)(uintptr_t)options->inputs.values[i];
+    while (record->program_count < options->iteration_count && !failure_is_set(&record->failure)) {
+        struct started_program *program = &record->programs[record->program_count++];
+        if (started_program_init(program, command, &record->mask))
+            add_target(record, program->pid);
+        else
+            failure_set(&record->failure, FAILURE_IO, "cannot start a process: %s", strerror(errno));
+    }
+    free(command);
+}
+
+/* ---- Signals. ---- */
+
+/* Blocks the signals that end a command, except those that the caller ignores. */
+static void take_signals(struct record *record) {
+    static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
+    sigemptyset(&record->signals);
+    sigaddset(&record->signals, SIGCHLD);
+    for (size_t i = 0; i < sizeof ending_signals / sizeof *ending_signals; i++) {
+        struct sigaction action;
+        if (sigaction(ending_signals[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+            sigaddset(&record->signals, ending_signals[i]);
+    }
+    sigprocmask(SIG_BLOCK, &record->signals, &record->mask);
+    record->signal_fd = signalfd(-1, &record->signals, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (record->signal_fd < 0)
+        failure_set(&record->failure, FAILURE_IO, "cannot wait for signals: %s", strerror(errno));
+}
+
+static struct started_program *current_program(struct record *record) {
+    return record->current < record->program_count ? &record->programs[record->current] : NULL;
+}
+
+/* A terminal sends its signals to the program too. Others are passed on to it. Without a program, they end the
+ * recording. The second Ctrl-C ends this process. */
+static void use_signal(struct record *record, const struct signalfd_siginfo *signal) {
+    struct started_program *program = current_program(record);
+    if (signal->ssi_signo == SIGCHLD) return;
+    if (record->is_interrupted && signal->ssi_signo == SIGINT) {
+        sigprocmask(SIG_SETMASK, &record->mask, NULL);
+        raise(SIGINT);
+    }
+    record->is_interrupted = true;
+    if (program && signal->ssi_code <= 0) kill(program->pid, (int)signal->ssi_signo);
+}
+
+static void use_signals(struct record *record) {
+    struct signalfd_siginfo signal;
+    while (read(record->signal_fd, &signal, sizeof signal) == sizeof signal) use_signal(record, &signal);
+}
+
+/* ---- Recording. ---- */
+
+/* Starts the program of this iteration. Returns false if it cannot be executed. */
+static bool begin_iteration(struct record *record) {
+    struct started_program *program = current_program(record);
+    int error = started_program_execute(program);
+    if (!error) return true;
+    record->program_code = error == ENOENT ? EXIT_CODE_NOT_FOUND : EXIT_CODE_NOT_EXECUTABLE;
+    failure_set(&record->failure, FAILURE_IO, "cannot execute %s: %s", record->options->inputs.values[0],
+                strerror(error));
+    return false;
+}
+
+/* Returns whether the last program has ended. */
+static bool has_ended(struct record *record) {
+    int status;
+    struct started_program *program = current_program(record);
+    if (!program) return true;
+    if (waitpid(program->pid, &status, WNOHANG) != program->pid) return false;
+    int code = started_program_exit_code(status);
+    if (!record->program_code) record->program_code = code;
+    record->current++;
+    if (record->is_interrupted || !current_program(record)) return true;
+    return !begin_iteration(record);
+}
+
+static bool is_over(const struct record *record) {
+    uint64_t limit_ns = (uint64_t)record->options->duration_ns;
+    return limit_ns && now_ns() - record->begin_ns >= limit_ns;
+}
+
+/* Observes until the end of the duration or of what is observed, or a signal. Returns whether a program runs still. */
+static void observe(struct record *record) {
+    enum { CHECK_MS = 100 };
+    struct kernel_recording *recording = &record->recording;
+    bool is_started = record->program_count > 0, is_done = false;
+    while (!is_done && !failure_is_set(&record->failure)) {
+        struct pollfd polled[] = {{record->signal_fd, POLLIN, 0}, {kernel_recording_poll_fd(recording), POLLIN, 0}};
+        int ready_count = poll(polled, 2, CHECK_MS);
+        kernel_recording_take(recording);
+        use_signals(record);
+        is_done = is_over(record);
+        if (is_started)
+            is_done |= has_ended(record);
+        else
+            is_done |= record->is_interrupted || (ready_count == 0 && !kernel_events_are_alive(&recording->events));
+    }
+}
+
+/* The program is ended as timeout(1) does, and its end is as wanted. */
+static void end_program(struct record *record) {
+    struct started_program *program = current_program(record);
+    if (!program || program->pid <= 0) return;
+    kill(program->pid, SIGTERM);
+    while (waitpid(program->pid, NULL, 0) < 0 && errno == EINTR) {
+    }
+}
+
+static void raise_file_limit(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit)) return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static void tell_recorded(struct record *record) {
+    const struct kernel_recording *recording = &record->recording;
+    struct report_text size = {.bytes_count = 0};
+    report_append_bytes(&size, recording->stream.total_bytes);
+    tell(record, "recorded %.1f s of %s: %llu sample%s, %llu lost, %.*s", (double)(now_ns() - record->begin_ns) / 1e9,
+         recording->events.rows[0].name, (unsigned long long)recording->sample_count,
+         recording->sample_count == 1 ? "" : "s", (unsigned long long)recording->lost_count, (int)size.bytes_count,
+         size.bytes);
+    if (!recording->sample_count)
+        tell(record, "a shorter time than that between two samples needs a higher --frequency, or --iterations");
+    if (!recording->has_kernel)
+        tell(record,
+             "the kernel's own code was not recorded: that needs CAP_PERFMON, or sysctl "
+             "kernel.perf_event_paranoid=1");
+    else if (!recording->names_kernel)
+        tell(record, "the kernel's functions have no names: that needs sysctl kernel.kptr_restrict=0");
+    if (record->program_count && !is_over(record) && kernel_events_are_alive(&recording->events))
+        tell(record, "processes that the program has started run on, and are no longer recorded");
+}
+
+static void record_all(struct record *record, const struct proc_ids *processes) {
+    const struct options *options = record->options;
+    const struct kernel_recording_options wanted = {.events = {.names = options->recorded_events.values,
+                                                               .name_count = options->recorded_events.count,
+                                                               .frequency_hz = options->frequency_hz,
+                                                               .call_graph = (enum call_graph)options->call_graph,
+                                                               .stack_bytes = (unsigned)options->stack_bytes,
+                                                               .is_system_wide = options->is_system_wide,
+                                                               .begins_on_exec = options->inputs.count > 0},
+                                                    .command = options->inputs.values,
+                                                    .command_count = options->inputs.count};
+    raise_file_limit();
+    if (!kernel_recording_init(&record->recording, &wanted, &record->targets, record->trace, &record->failure)) return;
+    record->begin_ns = now_ns();
+    if (record->program_count)
+        begin_iteration(record);
+    else
+        kernel_recording_begin(&record->recording, processes);
+    observe(record);
+    kernel_recording_end(&record->recording);
+    if (!failure_is_set(&record->failure)) tell_recorded(record);
+    end_program(record);
+}
+
+static void find_processes(struct record *record, struct proc_ids *processes) {
+    if (record->options->is_system_wide) {
+        proc_ids_read(processes, "/proc");
+    } else {
+        parse_pids(record, processes);
+        find_threads(record, processes);
+    }
+}
+
+static void run_recording(struct record *record) {
+    struct proc_ids processes = {0};
+    take_signals(record);
+    if (record->options->inputs.count)
+        start_programs(record);
+    else
+        find_processes(record, &processes);
+    if (!failure_is_set(&record->failure)) record_all(record, &processes);
+    kernel_recording_fini(&record->recording);
+    for (size_t i = 0; i < record->program_count; i++) started_program_fini(&record->programs[i]);
+    proc_ids_fini(&processes);
+    proc_ids_fini(&record->targets);
+    free(record->programs);
+    if (record->signal_fd >= 0) close(record->signal_fd);
+    sigprocmask(SIG_SETMASK, &record->mask, NULL);
+}
+
+/* ---- The profile. ---- */
+
+/* Makes the recording the input of the command that shows or writes the profile. */
+static void prepare_profile(struct record *record, const struct command *next, struct options *options) {
+    *options = *record->options;
+    options->inputs = (struct options_list){0};
+    options->inputs.values = malloc(sizeof *options->inputs.values);
+    if (!options->inputs.values) {
+        failure_set_memory(&record->failure);
+        return;
+    }
+    options->inputs.values[options->inputs.count++] = record->trace_path;
+    options->convert.input_name = record->options->trace_path ? record->options->trace_path : "the recording";
+    if ((unsigned)options->convert.sources == SOURCES_OF_NEXT_COMMAND)
+        options->convert.sources = next->defaults.convert.sources;
+    next->complete(options, &record->failure);
+}
+
+static int run(struct options *options) {
+    const struct command *next = options->convert.output_path ? &command_convert : &command_view;
+    struct record record = {.options = options, .trace = -1, .signal_fd = -1, .recording.rings.poll_fd = -1};
+    struct options profile_options;
+    progress_tty_init(&record.bar, STDERR_FILENO, false, 0);
+    open_trace(&record);
+    prepare_profile(&record, next, &profile_options);
+    if (!failure_is_set(&record.failure)) run_recording(&record);
+    int exit_code = record.program_code;
+    if (failure_is_set(&record.failure)) {
+        int failure_code = command_refuse(&command_record, &record.failure);
+        if (!exit_code) exit_code = failure_code;
+    } else {
+        int code = next->run(&profile_options);
+        if (!exit_code) exit_code = code;
+    }
+    free(profile_options.inputs.values);
+    if (record.trace >= 0) close(record.trace);
+    return exit_code;
+}
+
+const struct command command_record = {
+    .name = "record",
+    .bit = RECORD,
+    .usage = usage,
+    .notes = notes,
+    .defaults = {.frequency_hz = 1000,
+                 .iteration_count = 1,
+                 .stack_bytes = 16384,
+                 .convert.sources = (enum gecko_convert_sources)SOURCES_OF_NEXT_COMMAND},
+    .complete = complete,
+    .run = run};

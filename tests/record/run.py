@@ -1,0 +1,285 @@
+#!/usr/bin/env python3
+"""Tests `gecko-convert record` where the kernel allows it to record. Says so loudly where not.
+
+usage: tests/record/run.py BUILD [CASE...]
+
+Programs must run as they do alone, what they do must be in their profiles, and shares of processor time must be right to
+within LIMIT_POINTS of what the programs measure themselves.
+"""
+import collections
+import gzip
+import json
+import os
+import pathlib
+import pty
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+
+LIMIT_POINTS = 1
+# Shares of samples vary by chance: the sums of several runs must be right.
+ROUND_COUNT_MAX = 10
+WAIT_SECONDS = 120
+
+build = pathlib.Path(sys.argv[1]).absolute()
+program = str(build / "gecko-convert")
+mix = str(build / "accuracy" / "mix")
+NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+
+
+class Fault(Exception):
+    pass
+
+
+def check(is_good, what):
+    if not is_good:
+        raise Fault(what)
+
+
+def record(*arguments, before=(), **options):
+    options = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "timeout": WAIT_SECONDS, **options}
+    return subprocess.run([*before, program, "record", *arguments], check=False, **options)
+
+
+def profile_of(path):
+    return json.loads(gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes())
+
+
+def text_of(path):
+    return json.dumps(profile_of(path))
+
+
+def count_samples(path):
+    """Returns how many samples of a profile have a stack."""
+    return sum(stack is not None for thread in profile_of(path)["threads"] for stack in thread["samples"]["stack"])
+
+
+# ---- The profile. ----
+
+def shares_are_right(folder):
+    true, seen, true_total, seen_total = collections.Counter(), collections.Counter(), 0, 0
+    for _ in range(ROUND_COUNT_MAX):
+        ended = record("-o", "mix.folded", "--frames", "none", mix, "2000", cwd=folder)
+        check(ended.returncode == 0, ended.stderr)
+        for line in ended.stdout.splitlines():
+            kind, *words = line.split()
+            if kind == "total":
+                true_total += int(words[0])
+            elif kind == "function":
+                true[words[0]] += int(words[1])
+        whole_count = round_count = 0
+        for line in (folder / "mix.folded").read_text().splitlines():
+            stack, count = line.rsplit(" ", 1)
+            frames = stack.split(";")
+            round_count += int(count)
+            whole_count += int(count) * (frames[0] in ("clone3", "_start", "__clone3"))
+            for name in set(frames) & set(true):
+                seen[name] += int(count)
+        check(whole_count >= 0.98 * round_count, f"only {whole_count} of {round_count} stacks are whole")
+        seen_total += round_count
+        wrong = [f"{name} has {100 * seen[name] / seen_total:.2f} % in place of {100 * true[name] / true_total:.2f} %"
+                 for name in true if abs(seen[name] / seen_total - true[name] / true_total) * 100 > LIMIT_POINTS]
+        if not wrong:
+            break
+    check(len(true) == 5, ended.stdout)
+    check(not wrong, "; ".join(wrong))
+
+
+def trace_is_read_by_others(folder):
+    ended = record("-o", "p.json", "--trace", "p.data", mix, "300", cwd=folder)
+    check(ended.returncode == 0, ended.stderr)
+    count = count_samples(folder / "p.json")
+    check(count > 100, f"{count} samples")
+    again = subprocess.run([program, folder / "p.data", "-o", folder / "again.json"], capture_output=True, check=False)
+    check(again.returncode == 0 and count_samples(folder / "again.json") == count, again.stderr)
+    if not shutil.which("perf"):
+        return
+    script = subprocess.run(["perf", "script", "-i", folder / "p.data", "-F", "comm,tid,time,ip,sym", "--no-inline"],
+                            capture_output=True, text=True, check=False)
+    samples = re.split(r"\n\n", script.stdout.strip())
+    check(len(samples) == count, f"perf script has {len(samples)} samples in place of {count}: {script.stderr}")
+    whole = sum("start_thread" in sample or "main" in sample for sample in samples)
+    check(whole > 0.9 * count, f"perf script finds callers for {whole} of {count} samples")
+
+
+def children_and_iterations_are_recorded(folder):
+    busy = "i=0; while [ $i -lt 30000 ]; do i=$((i + 1)); done"
+    ended = record("-o", "p.json", "--iterations", "3", "sh", "-c", f"({busy}) & sh -c '{busy}'; wait", cwd=folder)
+    check(ended.returncode == 0, ended.stderr)
+    pids = {thread["pid"] for thread in profile_of(folder / "p.json")["threads"] if thread["samples"]["length"]}
+    check(len(pids) >= 6, f"{len(pids)} processes in place of 6 or 9: {ended.stderr}")
+
+
+def running_processes_are_recorded(folder):
+    with subprocess.Popen([mix, "20000"], stdout=subprocess.DEVNULL) as running:
+        try:
+            while len(os.listdir(f"/proc/{running.pid}/task")) < 5:
+                time.sleep(0.01)
+            ended = record("-o", "p.json", "-d", "1", "-p", str(running.pid), cwd=folder)
+            check(ended.returncode == 0, ended.stderr)
+            check("parse" in text_of(folder / "p.json"), "functions of the process have no names")
+            check(len(profile_of(folder / "p.json")["threads"]) == 5, "threads are missing")
+            if os.geteuid() == 0:
+                ended = record("-o", "all.json", "-d", "0.5", "-a", cwd=folder)
+                check(ended.returncode == 0, ended.stderr)
+                check("parse" in text_of(folder / "all.json"), "the process is not in the recording of the machine")
+        finally:
+            running.kill()
+
+
+def the_end_of_a_process_ends_its_recording(folder):
+    with subprocess.Popen([mix, "1500"], stdout=subprocess.DEVNULL) as running:
+        ended = record("-o", "p.json", "-p", str(running.pid), cwd=folder)
+    check(ended.returncode == 0, ended.stderr)
+
+
+def events_are_named(folder):
+    ended = record("-o", "p.json", "-e", "cpu-clock:u", "-e", "page-faults", mix, "300", cwd=folder)
+    check(ended.returncode == 0, ended.stderr)
+    check("page-faults" in text_of(folder / "p.json"), "no page fault was recorded")
+
+
+# ---- The program. ----
+
+def exit_codes_are_those_of_a_shell(folder):
+    (folder / "file").write_text("")
+    for command, code in ((["sh", "-c", "exit 3"], 3), (["sh", "-c", "kill -KILL $$"], 137), ([mix, "200"], 0),
+                          (["./nothing"], 127), (["./file"], 126)):
+        ended = record("-o", "p.json", *command, cwd=folder)
+        check(ended.returncode == code, f"{command}: {ended.returncode}: {ended.stderr}")
+    ended = record("-o", "nothing.json", "true", cwd=folder)
+    # A program that ends at once may be too short for a sample.
+    check(ended.returncode in (0, 1), ended.stderr)
+    check((folder / "nothing.json").exists() == (ended.returncode == 0), "a profile without a recording")
+
+
+def the_program_has_what_it_would_have_alone(folder):
+    tell = ("grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status; ulimit -n; ls /proc/self/fd | wc -l; "
+            "[ -e /proc/self/fd/0 ] || echo closed; cat")
+    for closing in ("", "exec 0<&-; ", "trap '' PIPE; ", "trap '' INT; ", "exec 2>&-; "):
+        command = ["sh", "-c", tell]
+        outputs = [subprocess.run(["sh", "-c", closing + 'exec "$@"', "sh", *before, *command], input="text", cwd=folder,
+                                  capture_output=True, text=True, timeout=WAIT_SECONDS, check=False).stdout
+                   for before in ([], [program, "record", "-q", "-o", "p.json", "--"])]
+        check(outputs[0] == outputs[1], f"{closing}: {outputs}")
+
+
+def the_duration_ends_the_program(folder):
+    ended = record("-o", "p.json", "-d", "0.5", "sh", "-c", "while :; do :; done", cwd=folder)
+    check(ended.returncode == 0 and count_samples(folder / "p.json") > 10, ended.stderr)
+
+
+def programs_that_run_on_are_told_of(folder):
+    ended = record("-o", "p.json", "sh", "-c", "sleep 60 >/dev/null 2>&1 & echo $!", cwd=folder)
+    os.kill(int(ended.stdout), signal.SIGKILL)
+    check("run on" in ended.stderr, ended.stderr)
+    ended = record("-o", "p.json", "sh", "-c", "sleep 0.1 & wait", cwd=folder)
+    check("run on" not in ended.stderr, ended.stderr)
+
+
+def the_terminal_sends_signals_to_the_program(folder):
+    for command, code in (("while :; do :; done", 130), ("trap 'echo caught; exit 5' INT; while :; do :; done", 5)):
+        (folder / "p.json").unlink(missing_ok=True)
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.chdir(folder)
+            os.execv(program, [program, "record", "-o", "p.json", "sh", "-c", "echo ready; " + command])
+        output = b""
+        while b"ready" not in output:
+            output += os.read(terminal, 4096)
+        time.sleep(0.2)
+        os.write(terminal, b"\x03")
+        try:
+            while more := os.read(terminal, 4096):
+                output += more
+        except OSError:  # the terminal is gone with its programs
+            pass
+        ended = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        check(ended == code, f"{ended}: {output}")
+        check(count_samples(folder / "p.json") > 10, "no samples")
+
+
+def signals_are_passed_on(folder):
+    with subprocess.Popen([program, "record", "-o", "p.json", "sh", "-c", "trap 'exit 7' TERM; echo; while :; do :; done"],
+                          cwd=folder, stdout=subprocess.PIPE) as running:
+        running.stdout.readline()
+        running.send_signal(signal.SIGTERM)
+        check(running.wait(WAIT_SECONDS) == 7, running.returncode)
+    check((folder / "p.json").exists(), "no profile")
+
+
+# ---- The viewer. ----
+
+def the_profile_is_viewed(folder):
+    with subprocess.Popen([program, "record", "--no-open", mix, "300"], cwd=folder, stdout=subprocess.PIPE, text=True,
+                          stderr=subprocess.DEVNULL) as running:
+        killer = threading.Timer(WAIT_SECONDS, running.kill)
+        killer.start()
+        address = ""
+        while "from-url" not in address:
+            address = running.stdout.readline()
+            check(address, "no address")
+        url = urllib.request.unquote(re.search(r"from-url/([^/]*)/", address)[1])
+        request = urllib.request.Request(url, headers={"Origin": "https://profiler.firefox.com", "Accept-Encoding": "gzip"})
+        with urllib.request.urlopen(request) as response:
+            check(b"parse" in gzip.decompress(response.read()), "the profile lacks functions")
+        running.send_signal(signal.SIGINT)
+        check(running.wait(WAIT_SECONDS) == 0, running.returncode)
+        killer.cancel()
+    check(not list(folder.iterdir()), "a file was left")
+
+
+# ---- Other users. ----
+
+def other_users_record_their_programs(folder):
+    if os.geteuid() != 0:
+        return
+    folder.chmod(0o777)
+    level = int(pathlib.Path("/proc/sys/kernel/perf_event_paranoid").read_text())
+    if level <= 2:
+        ended = record("-o", "p.json", mix, "300", before=NOBODY, cwd=folder)
+        check(ended.returncode == 0 and count_samples(folder / "p.json") > 100, ended.stderr)
+        check(("the kernel's own code was not recorded" in ended.stderr) == (level == 2), ended.stderr)
+    if level >= 1:
+        ended = record("-o", "a.json", "-a", "-d", "0.1", before=NOBODY, cwd=folder)
+        check(ended.returncode == 3 and not (folder / "a.json").exists(), ended.stderr)
+
+
+CASES = [shares_are_right, trace_is_read_by_others, children_and_iterations_are_recorded, running_processes_are_recorded,
+         the_end_of_a_process_ends_its_recording, events_are_named, exit_codes_are_those_of_a_shell,
+         the_program_has_what_it_would_have_alone, the_duration_ends_the_program, programs_that_run_on_are_told_of,
+         the_terminal_sends_signals_to_the_program, signals_are_passed_on, the_profile_is_viewed,
+         other_users_record_their_programs]
+
+
+def main():
+    wanted = sys.argv[2:] or [case.__name__ for case in CASES]
+    counts = collections.Counter()
+    with tempfile.TemporaryDirectory() as name:
+        ended = record("-o", "p.json", mix, "100", cwd=name)
+    if "refuses to record" in ended.stderr:
+        print(f"record: NOT TESTED: {ended.stderr.strip()}")
+        print(f"record: 0 passed, 0 failed, {len(wanted)} skipped")
+        return 0
+    for case in CASES:
+        if case.__name__ not in wanted:
+            continue
+        with tempfile.TemporaryDirectory() as name:
+            try:
+                case(pathlib.Path(name))
+                counts["passed"] += 1
+            except (Fault, OSError, ValueError, KeyError, subprocess.SubprocessError) as fault:
+                counts["failed"] += 1
+                print(f"record: FAIL {case.__name__}: {fault!r}")
+    print(f"record: {counts['passed']} passed, {counts['failed']} failed")
+    return counts["failed"] != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
