@@ -5,12 +5,14 @@
 #include "served_profile.h"
 
 struct profile_archive {
-    char *bytes; /* owned */
+    struct failure *failure; /* borrowed */
+    char *bytes;             /* owned */
     size_t bytes_count;
+    size_t capacity_bytes;
 };
 
-/* Packs the finished profiles as gzip files under their names, and frees their bytes. Failures are latched in theirs:
- * FAILURE_MEMORY, or FAILURE_INPUT if they do not fit into an archive. Call profile_archive_fini in any case. */
+/* Packs the finished profiles as gzip files under their names, and frees their bytes. Running out of memory is latched
+ * in their failure. Call profile_archive_fini in any case. */
 void profile_archive_init(struct profile_archive *archive, struct served_profile *list);
 void profile_archive_fini(struct profile_archive *archive);
 
