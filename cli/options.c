@@ -138,6 +138,11 @@ static const struct option known_options[] = {
      .json_key = "source_maps",
      .help = "look for source files of the folder FROM in the folder TO; may be\n"
              "given several times"},
+    {OPTION("source-url", CONVERT | VIEW | RECORD, OPTION_LIST, source_urls), .value_name = "DIR=URL",
+     .json_key = "source_urls",
+     .help = "the viewer finds source files below DIR on the web, at URL:\n"
+             "https://github.com/OWNER/REPOSITORY/tree/REVISION; may be given\n"
+             "several times"},
     {OPTION("sources-max", CONVERT | VIEW | RECORD, OPTION_SIZE, convert.source_max_bytes), .value_name = "SIZE",
      .json_key = "source_max_bytes",
      .help = "embed at most this much, files with the most samples first (default:\n"
@@ -258,6 +263,8 @@ void options_read(struct options *options, enum command_bit command, int argumen
     convert->source_dir_count = options->source_dirs.count;
     convert->source_maps = options->source_maps.values;
     convert->source_map_count = options->source_maps.count;
+    convert->source_urls = options->source_urls.values;
+    convert->source_url_count = options->source_urls.count;
     collect_filters(options, failure);
     if (options->lists_events && command != CONVERT)
         failure_set(failure, FAILURE_USAGE, "--event list is an option of its own: gecko-convert --event list FILE");
@@ -270,6 +277,7 @@ void options_fini(struct options *options) {
     free(options->debug_dirs.values);
     free(options->source_dirs.values);
     free(options->source_maps.values);
+    free(options->source_urls.values);
     free(options->inputs.values);
     free(options->recorded_pids.values);
     free(options->recorded_events.values);

@@ -16,6 +16,7 @@
 #include "libconvert/profile/drop_trampolines.h"
 #include "libconvert/profile/fold_recursion.h"
 #include "libconvert/profile/sweep.h"
+#include "libconvert/source_names.h"
 #include "libconvert/tracks/crowds.h"
 #include "options_check.h"
 #include "parallel_loader.h"
@@ -263,6 +264,8 @@ static void finish_profile(struct conversion *conversion) {
     if (conversion->options->folds_recursion) profile_fold_recursion(&conversion->profile);
     merge_crowds(conversion);
     profile_finish(&conversion->profile);
+    const struct gecko_convert_options *options = conversion->options;
+    profile_name_sources(&conversion->profile, &(struct source_urls){options->source_urls, options->source_url_count});
     sweep_profile(&conversion->profile);
     embed_sources(conversion);
     if (failure_is_set(&conversion->failure)) return;

@@ -131,8 +131,7 @@ static enum source_outcome read_content(struct embedding *embedding, int file, u
 static int open_source(struct embedding *embedding, const struct source_facts *facts, struct stat *status,
                        enum source_outcome *outcome) {
     const struct profile *profile = embedding->profile;
-    struct text name =
-        strings_text(&profile->strings, profile_source_at(profile, (source_id){facts->source})->filename);
+    struct text name = profile_source_path(profile, (source_id){facts->source});
     int file = source_search_open(embedding->search, name, facts->is_vouched, status, outcome);
     bool is_wanted = file < 0 && *outcome == SOURCE_MISSING && facts->is_vouched && embedding->server;
     return is_wanted ? source_search_fetch(embedding->server, facts->build_id, name, status, outcome) : file;

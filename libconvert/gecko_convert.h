@@ -268,6 +268,11 @@ struct gecko_convert_options {
      * parent, have one track if there are more than 30. Also those with names that match this pattern, in which * is
      * any text and ? any byte, if there are two; "no": none. NULL: no others. */
     const char *merge_threads;
+
+    /* "FOLDER=https://github.com/OWNER/REPOSITORY/tree/REVISION": source files below the folder get names under which
+     * the viewer fetches them from there. */
+    const char *const *source_urls;
+    size_t source_url_count;
 };
 
 /* What is counted. */

@@ -11,6 +11,7 @@
 #include "readers/input/input_wrapper.h"
 #include "readers/reader.h"
 #include "report.h"
+#include "source_names.h"
 #include "source_search.h"
 #include "writer/frame_parts.h"
 
@@ -56,6 +57,12 @@ static void check_sources(const struct gecko_convert_options *options, struct fa
         if (!source_map_is_valid(options->source_maps[i]))
             failure_set(failure, FAILURE_USAGE, "the source map '%s' is not of the form FROM=TO",
                         options->source_maps[i]);
+    for (size_t i = 0; i < options->source_url_count; i++)
+        if (!source_url_is_valid(options->source_urls[i]))
+            failure_set(
+                failure, FAILURE_USAGE,
+                "the source URL '%s' is not of the form FOLDER=https://github.com/OWNER/REPOSITORY/tree/REVISION",
+                options->source_urls[i]);
 }
 
 static void check_choices(const struct gecko_convert_options *options, struct failure *failure) {

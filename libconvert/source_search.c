@@ -10,6 +10,8 @@
 #include "libconvert/base/path.h"
 #include "libconvert/base/regular_file.h"
 #include "libconvert/symbols/sysroot.h"
+#include "source_names.h"
+#include "source_packages.h"
 #include "source_rules.h"
 
 /* The most components of a path that are left out below a folder, one after the other. */
@@ -54,12 +56,22 @@ static struct text rest_below_folders(const struct source_search *search, struct
     return shortest;
 }
 
+/* Returns what follows a folder of packages in the path; nothing if it is in none of them. */
+static struct text rest_below_packages(struct text path) {
+    char folder[PATH_MAX];
+    struct text rest = {0};
+    for (int i = 0; i < PACKAGE_FOLDER_COUNT && !rest.bytes_count; i++)
+        if (source_package_folder((enum source_package_folder)i, folder)) rest = rest_below(text_of(folder), path);
+    return rest;
+}
+
 /* Judges a file by its path without links. `inner` is the part of the path that the user has not named, if the file is
  * outside of the search's folders. */
 static enum source_outcome judge(const struct attempt *attempt, struct text path, struct text inner) {
     struct text rest = rest_below_folders(attempt->search, path);
     if (!rest.bytes_count && !attempt->is_vouched) return SOURCE_UNVOUCHED;
     if (!source_name_is_code(path)) return SOURCE_NOT_CODE;
+    if (!rest.bytes_count) rest = rest_below_packages(path);
     return source_path_is_hidden(rest.bytes_count ? rest : inner) ? SOURCE_HIDDEN : SOURCE_FOUND;
 }
 
@@ -148,6 +160,35 @@ static void try_maps(struct attempt *attempt, const struct source_search *search
     }
 }
 
+/* Tries the rest of the path behind a folder that packages are in, in that folder of this machine. */
+static void try_package(struct attempt *attempt, enum source_package_folder packages, const char *behind,
+                        struct text path) {
+    char folder[PATH_MAX];
+    const char *found = memmem(path.bytes, path.bytes_count, behind, strlen(behind));
+    if (!found || !source_package_folder(packages, folder)) return;
+    struct text rest = text_from(path, (size_t)(found - path.bytes) + strlen(behind));
+    if (!path_leads_up(rest)) try_file(attempt, text_of(folder), rest);
+}
+
+/* "/rustc/COMMIT/library/core/src/option.rs" is in the toolchain that was built from the commit. */
+static void try_toolchain(struct attempt *attempt, struct text path) {
+    char folder[PATH_MAX];
+    if (attempt->file >= 0 || !text_starts_with(path, TEXT("/rustc/")) || path_leads_up(path)) return;
+    struct text rest = text_from(path, sizeof "/rustc/" - 1), commit = text_slice(rest, 0, text_find(rest, '/'));
+    rest = text_from(rest, commit.bytes_count + 1);
+    bool is_named = commit.bytes_count && rest.bytes_count;
+    if (is_named && source_package_toolchain(commit, folder)) try_file(attempt, text_of(folder), rest);
+}
+
+static void try_packages(struct attempt *attempt, struct text path) {
+    try_toolchain(attempt, path);
+    try_package(attempt, PACKAGES_CARGO, "/registry/src/", path);
+    try_package(attempt, PACKAGES_GO, "/pkg/mod/", path);
+    /* `go build -trimpath` leaves out the folder before modules. */
+    bool is_module = !text_starts_with(path, TEXT("/")) && text_find(path, '@') < path.bytes_count;
+    if (is_module) try_package(attempt, PACKAGES_GO, "", path);
+}
+
 static void try_folder(struct attempt *attempt, const char *folder, struct text path) {
     if (path_leads_up(path)) return;
     for (size_t i = 0; i <= LEFT_OUT_MAX && path.bytes_count; i++) {
@@ -181,6 +222,9 @@ int source_search_open(const struct source_search *search, struct text path, boo
                               .status = status,
                               .outcome = SOURCE_MISSING,
                               .error = ENOENT};
+    char local_bytes[SOURCE_NAME_BYTES];
+    struct text local = source_name_local(path, local_bytes);
+    if (local.bytes_count) path = local;
     if (text_starts_with(path, TEXT("file:///"))) path = text_from(path, sizeof "file://" - 1);
     if (text_find(path, '\0') == path.bytes_count && path.bytes_count) {
         try_maps(&attempt, search, path);
@@ -188,6 +232,7 @@ int source_search_open(const struct source_search *search, struct text path, boo
             try_sysroot(&attempt, search->sysroot, path);
             try_file(&attempt, TEXT(""), path);
         }
+        try_packages(&attempt, path);
         for (size_t i = 0; i < search->folder_count; i++) try_folder(&attempt, search->folders[i], path);
     }
     *outcome = attempt.file < 0 ? attempt.outcome : SOURCE_FOUND;

@@ -6,7 +6,7 @@ libconvert_sources := \
     libconvert/base/strings.c libconvert/base/thread.c libconvert/base/thread_pool.c libconvert/base/utf8.c libconvert/base/utf8_locale.c \
     libconvert/conversion.c libconvert/embed_sources.c libconvert/file_identity.c libconvert/gecko_convert.c \
     libconvert/input_loader.c libconvert/missing_names.c libconvert/options_check.c libconvert/parallel_loader.c \
-    libconvert/report.c libconvert/result.c libconvert/source_rules.c libconvert/source_search.c \
+    libconvert/report.c libconvert/result.c libconvert/source_names.c libconvert/source_packages.c libconvert/source_rules.c libconvert/source_search.c \
     libconvert/format/common_format.c libconvert/format/gecko_format.c libconvert/format/processed_format.c \
     libconvert/merge/merge.c libconvert/merge/merge_meta.c libconvert/merge/merge_rows.c \
     libconvert/merge/merge_runs.c \

@@ -43,9 +43,12 @@ static void add_lib(struct served_profile *served, const struct lib *lib) {
     own->code_id = arena_copy(&served->memory, lib->code_id);
 }
 
-static void add_source(struct served_profile *served, struct text path) {
+static void add_source(struct served_profile *served, struct text name, struct text path) {
     struct served_source *own = column_push(&served->sources);
-    if (own) *own = (struct served_source){.path = arena_copy(&served->memory, path)};
+    if (!own) return;
+    own->name = arena_copy(&served->memory, name);
+    own->path = text_equal(path, name) ? own->name : arena_copy(&served->memory, path);
+    own->is_looked_up = false;
 }
 
 static void add_thread(struct served_profile *served, const struct served_thread *thread) {
@@ -57,7 +60,7 @@ static void add_thread(struct served_profile *served, const struct served_thread
 }
 
 static int compare_sources(const void *left, const void *right) {
-    return text_compare(((const struct served_source *)left)->path, ((const struct served_source *)right)->path);
+    return text_compare(((const struct served_source *)left)->name, ((const struct served_source *)right)->name);
 }
 
 void served_profile_finish(struct served_profile *served) {
@@ -90,7 +93,8 @@ void served_profile_inspect(void *context, const struct profile *profile) {
     for (uint32_t i = 0; i < libs_count(&profile->libs); i++) add_lib(served, libs_at(&profile->libs, (lib_id){i}));
     for (uint32_t i = 0; i < row_table_count(&profile->sources); i++) {
         const struct source *source = column_at(&profile->sources.rows, i);
-        add_source(served, strings_text(&profile->strings, source->filename));
+        add_source(served, strings_text(&profile->strings, source->filename),
+                   profile_source_path(profile, (source_id){i}));
     }
     for (size_t i = 0; i < profile->looked_up_sources.count && !failure_is_set(served->failure); i++) {
         const source_id *id = column_at(&profile->looked_up_sources, i);
@@ -151,7 +155,7 @@ static void take_sources(struct served_profile *served, const struct document *d
     for (size_t i = 0; i < names->count; i++) {
         if (!node_is_index(&names->nodes[i], strings->count)) continue;
         const struct node *name = &strings->nodes[(size_t)names->nodes[i].number];
-        if (node_is(name, NODE_TEXT)) add_source(served, node_text(name));
+        if (node_is(name, NODE_TEXT)) add_source(served, node_text(name), node_text(name));
     }
 }
 
@@ -226,17 +230,17 @@ const struct lib *served_profile_lib(const struct served_profile *list, struct t
     return NULL;
 }
 
-static const struct served_source *find_source(const struct served_profile *served, struct text path) {
-    const struct served_source wanted = {.path = path};
+static const struct served_source *find_source(const struct served_profile *served, struct text name) {
+    const struct served_source wanted = {.name = name};
     size_t i = FIRST_ROW(row, served->sources.count, compare_sources(column_at(&served->sources, row), &wanted) >= 0);
     const struct served_source *source = i < served->sources.count ? column_at(&served->sources, i) : NULL;
-    return source && text_equal(source->path, path) ? source : NULL;
+    return source && text_equal(source->name, name) ? source : NULL;
 }
 
-const struct served_source *served_profile_source(const struct served_profile *list, struct text path) {
+const struct served_source *served_profile_source(const struct served_profile *list, struct text name) {
     const struct served_source *best = NULL;
     for (const struct served_profile *served = list; served && !(best && best->is_looked_up); served = served->next) {
-        const struct served_source *source = find_source(served, path);
+        const struct served_source *source = find_source(served, name);
         if (source && (!best || source->is_looked_up)) best = source;
     }
     return best;

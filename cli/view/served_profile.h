@@ -12,6 +12,7 @@
 struct profile;
 
 struct served_source {
+    struct text name; /* in the profile: the path, or a name on the web */
     struct text path;
     bool is_looked_up; /* the debug information of a library names it */
 };
@@ -29,7 +30,7 @@ struct served_profile {
     struct gzip_buffer json;
     struct arena memory;
     struct column libs;    /* struct lib */
-    struct column sources; /* struct served_source, sorted by path */
+    struct column sources; /* struct served_source, sorted by name */
     struct column threads; /* struct served_thread, as the viewer numbers them; none if the profile is of Gecko's */
     struct served_profile *next; /* owned; NULL: this is the last one */
 };
@@ -53,9 +54,9 @@ void served_profile_read(struct served_profile *served, struct input *input);
 const struct lib *served_profile_lib(const struct served_profile *list, struct text debug_name,
                                      struct text breakpad_id);
 
-/* Returns the source file of that path, if one of the profiles names it, or NULL. If several do, prefers one that debug
+/* Returns the source file of that name, if one of the profiles names it, or NULL. If several do, prefers one that debug
  * information names. */
-const struct served_source *served_profile_source(const struct served_profile *list, struct text path);
+const struct served_source *served_profile_source(const struct served_profile *list, struct text name);
 
 /* Returns the number of the thread to compare with `like`: the busiest one of that name, or else of all. `like` may be
  * NULL. Returns 0 if the threads are not known. */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "libconvert/base/regular_file.h"
+#include "libconvert/source_names.h"
 #include "libconvert/source_rules.h"
 #include "native_library.h"
 
@@ -16,8 +17,11 @@ enum { SOURCE_BYTES_MAX = 32 << 20 };
 /* ---- Files that only debug information names. ---- */
 
 static bool names_file(const struct native_place *place, struct text path) {
-    for (size_t i = 0; place->is_found && i < place->call_count; i++)
-        if (text_equal(place->calls[i].file, path)) return true;
+    char bytes[SOURCE_NAME_BYTES];
+    for (size_t i = 0; place->is_found && i < place->call_count; i++) {
+        struct text file = place->calls[i].file;
+        if (text_equal(file, path) || text_equal(source_name_on_web(NULL, file, bytes), path)) return true;
+    }
     return false;
 }
 
@@ -67,6 +71,7 @@ static enum source_outcome read_bytes(int file, const struct stat *status, char 
 
 /* A source file that is requested. */
 struct wanted_source {
+    struct text name; /* in the profile */
     struct text path;
     struct text build_id; /* of the library whose debug information names it; empty: unknown */
     bool is_vouched;      /* there is such a library */
@@ -115,19 +120,19 @@ static void respond_source(struct http_response *response, struct text path, str
 
 static void respond_with_file(const struct native_service *service, struct http_response *response,
                               const struct wanted_source *wanted) {
-    struct text path = wanted->path;
+    struct text name = wanted->name;
     char message[PATH_MAX + 256], buffer[128];
     char *bytes = NULL;
     size_t bytes_count;
     enum source_outcome outcome = read_source(service, wanted, &bytes, &bytes_count);
     if (outcome == SOURCE_FOUND) {
-        respond_source(response, path, (struct text){bytes, bytes_count});
+        respond_source(response, name, (struct text){bytes, bytes_count});
         free(bytes);
         return;
     }
     bool has_error = outcome == SOURCE_MISSING || outcome == SOURCE_UNREADABLE;
     const char *reason = has_error ? strerror_r(errno, buffer, sizeof buffer) : source_outcome_name(outcome);
-    snprintf(message, sizeof message, "cannot read %.*s: %s%s", (int)path.bytes_count, path.bytes,
+    snprintf(message, sizeof message, "cannot read %.*s: %s%s", (int)name.bytes_count, name.bytes,
              has_error ? "" : "the file is ", reason);
     native_respond_error(response, HTTP_OK, message);
 }
@@ -139,16 +144,25 @@ static struct text build_id_of(const struct native_service *service, const struc
     return lib ? lib->code_id : (struct text){0};
 }
 
+/* Returns whether the file can be somewhere: the viewer asks for what has a name on the web, too. */
+static bool has_place(struct text name, struct text path) {
+    char bytes[SOURCE_NAME_BYTES];
+    return text_starts_with(path, TEXT("/")) || !text_equal(name, path) || source_name_local(name, bytes).bytes_count;
+}
+
 static void answer(struct native_service *service, const struct document *request, struct http_response *response) {
-    struct text path = native_text_member(request, &request->root, "file");
-    bool has_zero = text_find(path, '\0') < path.bytes_count;
-    const struct served_source *source = served_profile_source(service->profiles, path);
-    if (!text_starts_with(path, TEXT("/")) || has_zero || path.bytes_count >= PATH_MAX)
+    struct text name = native_text_member(request, &request->root, "file");
+    bool has_zero = text_find(name, '\0') < name.bytes_count;
+    const struct served_source *source = served_profile_source(service->profiles, name);
+    struct wanted_source wanted = {.name = name, .path = source ? source->path : name};
+    if (!has_place(name, wanted.path) || has_zero || wanted.path.bytes_count >= PATH_MAX) {
         native_respond_error(response, HTTP_OK, "the file has no absolute path, so nobody knows where it is");
-    else if ((source && source->is_looked_up) || debug_information_names(service, request))
-        respond_with_file(service, response, &(struct wanted_source){path, build_id_of(service, request), true});
-    else if (source)
-        respond_with_file(service, response, &(struct wanted_source){.path = path});
+        return;
+    }
+    wanted.is_vouched = (source && source->is_looked_up) || debug_information_names(service, request);
+    if (wanted.is_vouched) wanted.build_id = build_id_of(service, request);
+    if (source || wanted.is_vouched)
+        respond_with_file(service, response, &wanted);
     else
         native_respond_error(response, HTTP_OK, "the profile does not name this file");
 }

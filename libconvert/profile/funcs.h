@@ -21,7 +21,8 @@ struct resource {
 };
 
 struct source {
-    string_id filename;
+    string_id filename; /* a path, a URL, or a name on the web (libconvert/source_names.h) */
+    uint32_t origin;    /* 0: the file's path is filename; N: it is the N-th of the profile's source_origins */
 };
 
 /* A symbol of a library's symbol table. */

@@ -25,6 +25,7 @@ void profile_init(struct profile *profile, struct failure *failure) {
     row_table_init(&profile->sources, sizeof(struct source), failure);
     column_init(&profile->lib_troubles, sizeof(struct lib_trouble), failure);
     column_init(&profile->looked_up_sources, sizeof(source_id), failure);
+    column_init(&profile->source_origins, sizeof(struct text), failure);
     column_init(&profile->source_contents, sizeof(struct text), failure);
     row_table_init(&profile->native_symbols, sizeof(struct native_symbol), failure);
     row_table_init(&profile->funcs, sizeof(struct func), failure);
@@ -70,6 +71,7 @@ void profile_fini(struct profile *profile) {
     column_fini(&profile->lib_troubles);
     column_fini(&profile->looked_up_sources);
     column_fini(&profile->source_contents);
+    column_fini(&profile->source_origins);
     row_table_fini(&profile->native_symbols);
     row_table_fini(&profile->funcs);
     row_table_fini(&profile->frames);
@@ -119,7 +121,7 @@ void profile_note_trouble(struct profile *profile, const struct lib *lib, const 
 
 source_id profile_source(struct profile *profile, struct text filename) {
     char bytes[PATH_MAX];
-    struct source row = {profile_string(profile, path_normalize(filename, bytes))};
+    struct source row = {.filename = profile_string(profile, path_normalize(filename, bytes))};
     if (string_is_none(row.filename)) return source_none();
     return (source_id){row_table_intern(&profile->sources, &row)};
 }

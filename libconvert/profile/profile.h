@@ -138,6 +138,7 @@ struct profile {
     struct row_table resources;      /* struct resource */
     struct row_table sources;        /* struct source */
     struct column looked_up_sources; /* source_id; those that debug information of a library names. May repeat */
+    struct column source_origins;    /* struct text: paths of sources that have other names */
     struct column source_contents;   /* struct text, one for each source; NULL bytes: unknown. May be empty */
     struct row_table native_symbols; /* struct native_symbol */
     struct row_table funcs;          /* struct func */
@@ -239,6 +240,12 @@ static inline const struct resource *profile_resource_at(const struct profile *p
 }
 static inline const struct source *profile_source_at(const struct profile *profile, source_id id) {
     return row_table_at(&profile->sources, id.index);
+}
+/* Returns the path of the source, which its name need not be. */
+static inline struct text profile_source_path(const struct profile *profile, source_id id) {
+    const struct source *source = profile_source_at(profile, id);
+    if (!source->origin) return strings_text(&profile->strings, source->filename);
+    return *(const struct text *)column_at(&profile->source_origins, source->origin - 1);
 }
 static inline const struct native_symbol *profile_native_symbol_at(const struct profile *profile, native_symbol_id id) {
     return row_table_at(&profile->native_symbols, id.index);

@@ -35,7 +35,7 @@ static uint32_t number_of(const struct sweep *sweep, enum row_kind kind, uint32_
 static const uint32_t SOURCE_IS_UNDECIDED = ID_NONE - 1, SOURCE_IS_AMBIGUOUS = ID_NONE - 2;
 
 static struct text source_name(const struct profile *profile, uint32_t row) {
-    return strings_text(&profile->strings, profile_source_at(profile, (source_id){row})->filename);
+    return profile_source_path(profile, (source_id){row});
 }
 
 static bool is_absolute(struct text path) { return text_starts_with(path, TEXT("/")); }

@@ -483,7 +483,7 @@ class Reader:
 def read(arguments):
     """Returns the answer as text."""
     weigh_periods = "--weight=period" in arguments
-    paths = [argument for argument in arguments if not argument.startswith("--weight=")]
+    paths = [argument for argument in arguments if not argument.startswith(("--weight=", "--source-url="))]
     if len(paths) != 1:
         sys.exit(__doc__)
     with open(paths[0], "rb") as source:

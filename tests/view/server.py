@@ -539,6 +539,41 @@ def test_gives_sources_that_debug_information_names():
 
 
 @check
+def test_gives_sources_that_have_names_on_the_web():
+    """A library built with a crate on another machine. The crate is here, in cargo's hidden folder."""
+    crate = "registry/src/index.crates.io-1949cf8c6b5b557f/demo-1.0.0/src/lib.rs"
+    name = "cargo:index.crates.io-1949cf8c6b5b557f:demo-1.0.0:src/lib.rs"
+    with tempfile.TemporaryDirectory() as folder:
+        code, lib, text = folder + "/lib.c", folder + "/lib.so", folder + "/perf.txt"
+        with open(code, "w", encoding="utf-8") as file:
+            file.write(f'#line 7 "/home/other/.cargo/{crate}"\nint demo(int x) {{ return x * x; }}\n')
+        subprocess.run(["cc", "-g", "-shared", "-fPIC", "-O0", "-o", lib, code], check=True)
+        symbols = subprocess.run(["nm", lib], capture_output=True, text=True, check=True).stdout
+        address = next(int(line.split()[0], 16) for line in symbols.splitlines() if line.endswith(" demo"))
+        with open(text, "w", encoding="utf-8") as file:
+            file.write(f"app 1/1 1.0: 1 cycles:\n\t{address:x} demo+0x0 ({lib})\n\n")
+        os.makedirs(os.path.dirname(f"{folder}/.cargo/{crate}"))
+        with open(f"{folder}/.cargo/{crate}", "w", encoding="utf-8") as file:
+            file.write("fn demo")
+        environment = {**os.environ, "CARGO_HOME": folder + "/.cargo"}
+        saved = folder + "/saved.json"
+        subprocess.run([PROGRAM, "-q", text, "-o", saved], check=True, env=environment)
+        for trace in text, saved:
+            with Server("--sources", "none", trace=trace, env=environment) as server:
+                served = json.loads(gzip.decompress(server.ask("GET", server.token + "/profile.json")[2]))
+                table = served["shared"]["stringArray"]
+                expect([table[source] for source in served["shared"]["sources"]["filename"]], [name])
+                lib_row = served["libs"][0]
+                request = {"debugName": lib_row["debugName"], "debugId": lib_row["breakpadId"], "moduleOffset": hex(address),
+                           "file": name}
+                _, answer = server.api("/source/v1", request)
+                expect((answer.get("file"), answer.get("source")), (name, "fn demo"), answer)
+        with Server(trace=text, env=environment) as server:
+            served = json.loads(gzip.decompress(server.ask("GET", server.token + "/profile.json")[2]))
+            expect(served["shared"]["sources"]["content"], ["fn demo"])
+
+
+@check
 def test_gives_away_no_secrets():
     """The trace comes from somebody else and names files as if they were source code."""
     with tempfile.TemporaryDirectory() as folder:
@@ -859,6 +894,7 @@ def test_refuses_bad_command_lines():
                 (["--viewer", folder, TRACE], 2, "is not a built viewer: it has no readable index.html"),
                 (["--viewer", folder + "/none", TRACE], 3, "cannot open the viewer's folder"),
                 (["--source-map", "a", TRACE], 2, "--source-map a is not of the form FROM=TO"),
+                (["--source-url", "/a=https://example.org/a", TRACE], 2, "--source-url /a=https://example.org/a is not of"),
                 (["--viewer", "https://", TRACE], 2, "is not an address of a viewer"),
                 (["--viewer", "http://a\nb", TRACE], 2, "is not an address of a viewer"),
                 ([folder + "/none"], 3, "No such file"),

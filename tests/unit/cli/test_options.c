@@ -388,6 +388,7 @@ static void test_help_names_every_option_in_80_columns(void **state) {
                                         "--top N",
                                         "--together",
                                         "--compare",
+                                        "--source-url DIR=URL",
                                         "--viewer DIR|URL",
                                         "--port N",
                                         "--no-open",

@@ -351,6 +351,87 @@ static void maps_lead_from_one_folder_to_another(void **state) {
     free(out);
 }
 
+/* ---- Packages. ---- */
+
+#define COMMIT "59807616e1fa2540724bfbac14d7976d7e4a3860"
+
+/* Writes the file and the folders that it is in, below the hidden folder of the test. */
+static void write_package(const char *name, const char *content) {
+    char command[2 * PATH_MAX], path[PATH_MAX];
+    snprintf(path, sizeof path, ".home/%s", name);
+    snprintf(command, sizeof command, "mkdir -p $(dirname '%s')", temp_folder_file(&folder, path));
+    assert_int_equal(system(command), 0);
+    write_text(path, content);
+}
+
+static void forget_packages(void) {
+    char command[2 * PATH_MAX];
+    static const char *const variables[] = {"CARGO_HOME", "RUSTUP_HOME", "GOMODCACHE", "GOPATH"};
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) unsetenv(variables[i]);
+    snprintf(command, sizeof command, "rm -rf '%s'", temp_folder_file(&folder, ".home"));
+    assert_int_equal(system(command), 0);
+}
+
+static void use_packages(void) {
+    char *home = path_of(".home");
+    forget_packages();
+    setenv("HOME", home, 1);
+    free(home);
+    write_package(".rustup/toolchains/beta/lib/rustlib/multirust-channel-manifest.toml", "git_commit_hash = \"0\"");
+    write_package(".rustup/toolchains/x/lib/rustlib/multirust-channel-manifest.toml",
+                  "git_commit_hash = \"" COMMIT "\"");
+    write_package(".rustup/toolchains/beta/lib/rustlib/src/rust/library/a.rs", "wrong");
+    write_package(".rustup/toolchains/x/lib/rustlib/src/rust/library/a.rs", "rust");
+    write_package(".cargo/registry/src/index.crates.io-1/b-1.0.0/src/b.rs", "crate");
+    write_package("go/pkg/mod/github.com/!o/r@v1.0.0/c.go", "module");
+    write_package("outside.rs", "secret");
+}
+
+static const char *const package_files[] = {
+    "/rustc/" COMMIT "/library/a.rs",
+    "/elsewhere/.cargo/registry/src/index.crates.io-1/b-1.0.0/src/b.rs",
+    "cargo:index.crates.io-1:b-1.0.0:src/b.rs",
+    "git:github.com/rust-lang/rust:library/a.rs:" COMMIT,
+    "/root/elsewhere/pkg/mod/github.com/!o/r@v1.0.0/c.go",
+    "github.com/!o/r@v1.0.0/c.go",
+    /* These are nowhere. */
+    "/rustc/0123456789012345678901234567890123456789/library/a.rs",
+    "cargo:..:b-1.0.0:outside.rs",
+    "cargo:index.crates.io-1:b-1.0.0:../../../outside.rs",
+    "git:github.com/rust-lang/rust:../../../../../../../outside.rs:" COMMIT,
+};
+
+static void packages_are_found_in_hidden_folders(void **state) {
+    static const char *const contents[] = {"rust", "crate", "crate", "rust", "module", "module"};
+    use_packages();
+    size_t count = sizeof package_files / sizeof *package_files;
+    for (size_t i = 0; i < count; i++) add_samples(package_files[i], 1, NULL);
+    embed(&nowhere, 1000);
+    for (uint32_t i = 0; i < count; i++) assert_content(i, i < sizeof contents / sizeof *contents ? contents[i] : NULL);
+    assert_noted("source file not found", 4);
+    forget_packages();
+}
+
+static void packages_are_where_variables_say(void **state) {
+    use_packages();
+    static const char *const variables[][2] = {
+        {"CARGO_HOME", ".home/.cargo"}, {"RUSTUP_HOME", ".home/.rustup"}, {"GOPATH", ".home/go"}};
+    setenv("HOME", "/nonexistent", 1);
+    for (size_t i = 0; i < 3; i++) setenv(variables[i][0], temp_folder_file(&folder, variables[i][1]), 1);
+    for (size_t i = 0; i < 6; i++) add_samples(package_files[i], 1, NULL);
+    embed(&nowhere, 1000);
+    assert_noted("source file embedded", 6);
+    forget_packages();
+}
+
+static void packages_are_not_given_out_for_the_trace_alone(void **state) {
+    use_packages();
+    for (size_t i = 0; i < 6; i++) add_samples_of_trace(package_files[i], 1, NULL);
+    embed(&nowhere, 1000);
+    assert_noted("source file named by the input alone, not below a --source-dir", 6);
+    forget_packages();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(files_at_their_paths_are_embedded, set_up, tear_down),
@@ -368,6 +449,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(folders_have_files_by_the_end_of_their_path, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_sysroot_comes_before_the_path_itself, set_up, tear_down),
         cmocka_unit_test_setup_teardown(maps_lead_from_one_folder_to_another, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(packages_are_found_in_hidden_folders, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(packages_are_where_variables_say, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(packages_are_not_given_out_for_the_trace_alone, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
