@@ -1,6 +1,6 @@
 cli_sources := \
     cli/arguments.c cli/bus_guard.c cli/command.c cli/console.c cli/convert_command.c cli/exit_guard.c cli/list_events.c \
-    cli/options.c cli/output_name.c cli/progress_tty.c cli/several_inputs.c cli/style.c \
+    cli/options.c cli/output_name.c cli/progress_tty.c cli/several_inputs.c cli/style.c cli/xml.c \
     cli/batch/batch.c cli/batch/batch_entry.c cli/batch/batch_plan.c cli/batch/batch_plan_find.c \
     cli/batch/batch_plan_identify.c cli/batch/batch_table.c cli/batch/batch_threads.c \
     cli/batch/batch_work.c cli/batch/file_digest.c cli/batch/junit.c cli/batch/manifest.c cli/batch/manifest_records.c cli/batch/member_path.c \
@@ -9,7 +9,7 @@ cli_sources := \
     cli/check/check_markers.c cli/check/check_processed.c cli/check/check_rules.c cli/check/gzip_trailing_data.c \
     cli/check/violations.c \
     cli/info/info.c cli/info/info_command.c cli/info/info_document.c cli/info/info_json.c cli/info/info_profile.c \
-    cli/info/info_text.c cli/info/totals.c \
+    cli/info/info_text.c \
     cli/record/record_command.c cli/record/started_program.c cli/record/kernel/event_names.c \
     cli/record/kernel/kernel_events.c cli/record/kernel/kernel_recording.c cli/record/kernel/kernel_rings.c \
     cli/record/kernel/kernel_stream.c cli/record/kernel/proc_tasks.c

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libconvert/base/utf8.h"
+#include "cli/xml.h"
 #include "manifest.h"
 
 enum { LINE_BYTES = 256, BUFFERED_BYTES_MAX = 1024 * 1024, NS_PER_MS = 1000000, MS_PER_S = 1000 };
@@ -23,48 +23,6 @@ static void append(struct chunk_list *out, const char *format, ...) {
     chunk_list_append(out, line, (size_t)bytes_count);
 }
 
-/* Returns the escape for a byte in an attribute; NULL if the byte needs none. XML cannot represent control characters,
- * so U+FFFD stands for them. */
-static const char *escape_of(char byte) {
-    switch (byte) {
-        case '&':
-            return "&amp;";
-        case '<':
-            return "&lt;";
-        case '>':
-            return "&gt;";
-        case '"':
-            return "&quot;";
-        case '\t':
-            return "&#9;";
-        case '\n':
-            return "&#10;";
-        case '\r':
-            return "&#13;";
-        default:
-            return (unsigned char)byte < 0x20 ? "\xef\xbf\xbd" : NULL;
-    }
-}
-
-/* Returns true for U+FFFE and U+FFFF, which are valid in UTF-8 but not in XML. */
-static bool is_no_character(struct text sequence) {
-    return text_starts_with(sequence, TEXT("\xef\xbf\xbe")) || text_starts_with(sequence, TEXT("\xef\xbf\xbf"));
-}
-
-static void append_text(struct chunk_list *out, const char *terminated) {
-    static const char replacement[] = "\xef\xbf\xbd";
-    for (struct text rest = text_of(terminated); rest.bytes_count;) {
-        size_t sequence_bytes = utf8_sequence_bytes(rest);
-        const char *escape = escape_of(rest.bytes[0]);
-        if (!sequence_bytes || is_no_character(rest)) escape = replacement;
-        if (escape)
-            chunk_list_append(out, escape, strlen(escape));
-        else
-            chunk_list_append(out, rest.bytes, sequence_bytes);
-        rest = text_from(rest, sequence_bytes ? sequence_bytes : 1);
-    }
-}
-
 static void append_seconds(struct chunk_list *out, uint64_t duration_ns) {
     uint64_t ms = duration_ns / NS_PER_MS;
     append(out, " time=\"%" PRIu64 ".%03" PRIu64 "\"", ms / MS_PER_S, ms % MS_PER_S);
@@ -74,7 +32,7 @@ static void append_error(struct chunk_list *out, const char *element, const stru
     append(out, "<%s type=\"%s\" message=\"", element, error->code);
     if (error->has_place && error->line) append(out, "line %" PRIu64 ": ", error->line);
     if (error->has_place && !error->line) append(out, "byte %" PRIu64 ": ", error->offset);
-    append_text(out, error->message);
+    xml_append_text(out, text_of(error->message));
     append(out, "\"/>");
 }
 
@@ -86,7 +44,7 @@ static void append_case(struct chunk_list *out, const struct batch_source *sourc
     }
     enum batch_status status = atomic_load(&entry->status);
     append(out, "    <testcase classname=\"gecko-convert\" name=\"");
-    append_text(out, name);
+    xml_append_text(out, text_of(name));
     append(out, "\"");
     append_seconds(out,
                    status == BATCH_CONVERTED || status == BATCH_FAILED ? batch_entry_result(entry)->duration_ns : 0);

@@ -3,7 +3,7 @@
 #define GECKO_INFO_H
 
 #include "libconvert/base/strings.h"
-#include "totals.h"
+#include "libconvert/profile/totals.h"
 
 /* All texts are owned by the info. Times are in milliseconds since the profile's time zero. */
 

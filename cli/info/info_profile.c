@@ -6,6 +6,7 @@
 
 #include "libconvert/base/memory.h"
 #include "libconvert/profile/time_range.h"
+#include "libconvert/profile/weighed_sample.h"
 
 static const double NS_PER_MS = 1e6;
 
@@ -51,44 +52,21 @@ struct tallies {
     bool *idle_stacks;            /* see profile_idle_stacks */
 };
 
-/* Returns the processor time since the thread's sample before, which the front-end does not know for the first one. */
-static double cpu_of(const struct profile *profile, const struct samples *samples, uint32_t row, bool is_idle) {
-    enum cpu_delta_unit unit = profile->meta.cpu_delta_unit;
-    if (row == 0) return 0;
-    if (unit == CPU_DELTA_NONE) {
-        int64_t cpu_ns = samples_cpu_ns(samples, row);
-        return cpu_ns == TIME_NONE ? 0 : (double)cpu_ns / NS_PER_MS;
-    }
-    struct decimal delta = profile_weight_decode(profile, samples_at(samples, row)->weight);
-    if (is_idle || delta.mantissa <= 0) return 0;
-    double value = decimal_to_double(delta);
-    return unit == CPU_DELTA_NS ? value / NS_PER_MS : value;
-}
-
-/* A thread that waits uses no processor time: what it used before belongs to the functions that called the wait. */
-static stack_id without_wait(const struct profile *profile, stack_id stack, const bool *idle_stacks) {
-    while (profile_is_idle(idle_stacks, stack)) stack = profile_stack_at(profile, stack)->prefix;
-    return stack;
-}
-
 static void count_samples(struct info *info, const struct profile *profile, const struct samples *samples,
                           const struct tallies *tallies) {
     for (uint32_t i = 0; i < samples_count(samples); i++) {
-        stack_id stack = samples_at(samples, i)->stack;
-        double weight = profile_weight_of(profile, samples_at(samples, i)->weight);
-        bool is_idle = profile_is_idle(tallies->idle_stacks, stack);
-        double cpu = cpu_of(profile, samples, i, is_idle);
-        info_count_sample(info, weight, cpu, !stack_is_none(stack));
-        if (stack_is_none(stack)) continue;
-        tallies->self[INFO_WEIGHT][stack.index] += weight;
-        if (is_idle) {
-            tallies->waits[profile_frame_at(profile, profile_stack_at(profile, stack)->frame)->func.index] += weight;
-            info->wait += fabs(weight);
+        struct weighed_sample sample = profile_weigh_sample(profile, samples, i, tallies->idle_stacks);
+        info_count_sample(info, sample.weight, sample.cpu, !stack_is_none(sample.stack));
+        if (stack_is_none(sample.stack)) continue;
+        tallies->self[INFO_WEIGHT][sample.stack.index] += sample.weight;
+        if (sample.is_idle) {
+            const struct stack *stack = profile_stack_at(profile, sample.stack);
+            tallies->waits[profile_frame_at(profile, stack->frame)->func.index] += sample.weight;
+            info->wait += fabs(sample.weight);
         }
-        stack_id working = without_wait(profile, stack, tallies->idle_stacks);
-        if (stack_is_none(working)) continue;
-        tallies->self[INFO_CPU][working.index] += cpu;
-        info->cpu += cpu;
+        if (stack_is_none(sample.working)) continue;
+        tallies->self[INFO_CPU][sample.working.index] += sample.cpu;
+        info->cpu += sample.cpu;
     }
 }
 
@@ -163,13 +141,6 @@ static void weigh(struct info *info, const struct profile *profile, struct call_
     }
 }
 
-static bool knows_cpu(const struct profile *profile) {
-    if (profile->meta.cpu_delta_unit != CPU_DELTA_NONE) return true;
-    for (size_t i = 0; i < profile->thread_order.count; i++)
-        if (samples_have_cpu(&profile_ordered_thread(profile, i)->samples)) return true;
-    return false;
-}
-
 static void add_threads_and_functions(struct info *info, const struct profile *profile) {
     size_t stack_count = stack_table_count(&profile->stacks);
     struct failure *failure = info->failure;
@@ -177,8 +148,7 @@ static void add_threads_and_functions(struct info *info, const struct profile *p
     struct tallies tallies = {
         .waits = memory_allocate_zeroed(failure, row_table_count(&profile->funcs), sizeof *tallies.waits),
         .idle_stacks = profile_idle_stacks(profile)};
-    if (knows_cpu(profile))
-        info->cpu_unit = profile->meta.cpu_delta_unit == CPU_DELTA_CYCLES ? TEXT("cycles") : TEXT("ms");
+    info->cpu_unit = profile_cpu_unit(profile);
     for (enum info_sum sum = 0; sum < INFO_SUM_COUNT; sum++)
         tallies.self[sum] = memory_allocate_zeroed(failure, stack_count, sizeof *tallies.self[sum]);
     if (!failure_is_set(failure)) {

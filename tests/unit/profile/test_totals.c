@@ -1,7 +1,7 @@
 /* Self and total weights of functions. */
 #include <stdlib.h>
 
-#include "cli/info/totals.h"
+#include "libconvert/profile/totals.h"
 #include "tests/support/unit_test.h"
 
 #define NO ID_NONE
