@@ -59,7 +59,7 @@ link_program  := $(CC) -pie $(link_flags)
 package_flags = $(call answer,$(subst $() ,,packages$(1)$(2)),$(PKG_CONFIG) $(1) $(2) 2>/dev/null)
 answer        = $(if $(filter undefined,$(origin $(1))),$(eval $(1) := $$(shell $(2))))$($(1))
 library_libs  = $(call package_flags,--libs,$(packages)) $(demangler)
-program_libs  = $(call package_flags,--libs,$(all_packages)) $(demangler)
+program_libs  = $(call package_flags,--libs,$(all_packages)) $(demangler) -lm
 
 quiet = $(if $(V),,@echo '  $(1) $(2)';)
 
@@ -68,7 +68,7 @@ quiet = $(if $(V),,@echo '  $(1) $(2)';)
 include libconvert/sources.mk readers/sources.mk writer/sources.mk cli/sources.mk recorder/sources.mk
 
 library_sources := $(libconvert_sources) $(readers_sources) $(writer_sources)
-program_sources := $(archive_writer_sources) $(json_reader_sources) $(cli_sources)
+program_sources := $(archive_writer_sources) $(json_reader_sources) $(compare_sources) $(cli_sources)
 
 objects_of        = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 library_objects  := $(call objects_of,$(library_sources))

@@ -1,6 +1,6 @@
 # Benchmarks: see bench/README.md. Other recorders that cannot be installed are reported and skipped.
 
-.PHONY: bench bench-deflate bench-markers bench-merge bench-recorder bench-processes bench-programs
+.PHONY: bench bench-deflate bench-markers bench-merge bench-recorder bench-processes bench-programs bench-trials
 
 # Other inputs of make bench, besides what it records itself.
 BENCH_INPUTS ?=
@@ -41,3 +41,7 @@ bench-merge: $(BUILD)/gecko-convert $(static_recorder)
 bench-programs: all
 	-tests/support/install_packages.sh programs bench
 	bench/programs.py --build $(BUILD)
+
+bench-trials: $(BUILD)/gecko-convert
+	$(CC) -std=gnu11 $(warnings) -O2 -fno-omit-frame-pointer bench/trials/work.c -o $(BUILD)/trials-work
+	GECKO_CONVERT=$< bench/trials.py $(BUILD)/trials-work

@@ -31,6 +31,7 @@ struct command {
     COMMAND(check)        \
     COMMAND(info)         \
     COMMAND(record)       \
+    COMMAND(diff)         \
     COMMAND(view)
 
 #define DECLARE_COMMAND(name) extern const struct command command_##name;

@@ -23,6 +23,7 @@ static const char usage[] =
     "       gecko-convert info FILE...      show what traces and profiles contain\n"
     "       gecko-convert check PROFILE...  find what the viewer does not accept\n"
     "       gecko-convert view INPUT        open it in the viewer, from this machine\n"
+    "       gecko-convert diff BASE HEAD    show what changed between runs\n"
     "\n"
     "Converts a trace into a profile for the Firefox Profiler. INPUT is a recorder\n"
     "trace, a perf.data file, perf script text or a file of collapsed stacks. It may\n"

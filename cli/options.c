@@ -21,6 +21,7 @@ CHOICES(samples_name, enum gecko_convert_samples, "auto", "perf", "recorder")
 CHOICES(debuginfod_name, enum gecko_convert_debuginfod, "auto", "no")
 CHOICES(sources_name, enum gecko_convert_sources, "none", "embed")
 CHOICES(call_graph_name, unsigned, "dwarf", "fp", "no")
+CHOICES(measure_name, enum measure_choice, "auto", "samples", "cpu")
 CHOICES(progress_name, enum progress_choice, "auto", "always", "never")
 
 _Static_assert(sizeof(enum options_action) == sizeof(unsigned), "choices are stored as numbers");
@@ -35,7 +36,7 @@ enum { FREQUENCY_HZ_MAX = 1000000, ITERATIONS_MAX = 1000 };
     .name = (option_name), .commands = (unsigned)(option_commands), .kind = (option_kind), \
     .target = offsetof(struct options, member)
 
-#define FILTER(option_name, kind) OPTION(option_name, CONVERT | INFO | VIEW, OPTION_LIST, filter_values[kind])
+#define FILTER(option_name, kind) OPTION(option_name, CONVERT | INFO | VIEW | DIFF, OPTION_LIST, filter_values[kind])
 
 static const struct option known_options[] = {
     {OPTION("compare", VIEW, OPTION_FLAG, compares),
@@ -76,6 +77,31 @@ static const struct option known_options[] = {
      .help = "do not open a browser; the address is printed anyway"},
     {OPTION("idle-exit", VIEW | RECORD, OPTION_NUMBER, idle_s), .number_min = 1, .number_max = IDLE_S_MAX,
      .value_name = "SECONDS", .help = "exit when there has been no request for this long"},
+    {OPTION("per", DIFF, OPTION_TEXT, per), .value_name = "UNIT",
+     .help = "compare shares of all samples (share, the default), amounts per run\n"
+             "(run), per second (second), or per occurrence of the marker UNIT"},
+    {OPTION("measure", DIFF, OPTION_CHOICE, measure), .choices = measure_name,
+     .help = "what is compared: samples, or processor time (default: auto, processor\n"
+             "time if all runs know it and threads wait in some samples)"},
+    {OPTION("ignore", DIFF, OPTION_TEXT, ignored), .value_name = "LIST",
+     .help = "match functions although these differ, with commas: templates (their\n"
+             "arguments), clones (.part.0, .constprop.1…), paths (folders of source\n"
+             "files), versions (of symbols and libraries), or all"},
+    {OPTION("all", DIFF, OPTION_FLAG, shows_all), .help = "also list changes that do not stand out of the noise"},
+    {OPTION("fail-if", DIFF, OPTION_LIST, limits), .value_name = "EXPRESSION",
+     .help = "exit with code 6 if the change is surely above a limit, such as\n"
+             "'total(parse_*) > +5%'; may be given several times"},
+    {OPTION("budget", DIFF, OPTION_LIST, budgets), .value_name = "FILE",
+     .help = "read such expressions from FILE, one a line; lines that begin with #\n"
+             "are comments; may be given several times"},
+    {OPTION("allow-missing", DIFF, OPTION_FLAG, allows_missing),
+     .help = "an expression that matches nothing is no error"},
+    {OPTION("junit", DIFF, OPTION_TEXT, junit_path), .value_name = "FILE",
+     .help = "write the outcome of each expression to FILE as JUnit XML"},
+    {OPTION("markdown", DIFF, OPTION_FLAG, wants_markdown), .help = "print Markdown, for a comment on a pull request"},
+    {OPTION("json", DIFF, OPTION_FLAG, wants_json), .help = "print JSON: see docs/comparing.md"},
+    {OPTION("top", DIFF, OPTION_NUMBER, top_count), .number_max = TOP_COUNT_MAX, .value_name = "N",
+     .help = "show at most N rows of each list, except as JSON (default: 20)"},
     {OPTION("json", CHECK | INFO, OPTION_FLAG, wants_json), .help = "print JSON: see docs/info.md"},
     {OPTION("top", INFO, OPTION_NUMBER, top_count), .number_max = TOP_COUNT_MAX, .value_name = "N",
      .help = "show at most N rows of each list (default: 10)"},
@@ -90,39 +116,39 @@ static const struct option known_options[] = {
      .choices = gecko_convert_output_format, .json_key = "format",
      .help = "format of the profile (default: by the end of --output, .folded for\n"
              "collapsed; otherwise processed, which holds the most data)"},
-    {OPTION("from", CONVERT | INFO | VIEW, OPTION_NAME, convert.from), .choices = gecko_convert_input_format,
+    {OPTION("from", CONVERT | INFO | VIEW | DIFF, OPTION_NAME, convert.from), .choices = gecko_convert_input_format,
      .alias = {"native", "recorder"}, .json_key = "from",
      .help = "format of the trace (default: detected from the content)"},
-    {OPTION("weight", CONVERT | VIEW | RECORD, OPTION_CHOICE, convert.weight), .choices = weight_name,
+    {OPTION("weight", CONVERT | VIEW | RECORD | DIFF, OPTION_CHOICE, convert.weight), .choices = weight_name,
      .json_key = "weight", .help = "weight of a perf sample: one, or its period (default: samples)"},
-    {OPTION("root", CONVERT | VIEW, OPTION_CHOICE, convert.root), .choices = root_name, .json_key = "root",
+    {OPTION("root", CONVERT | VIEW | DIFF, OPTION_CHOICE, convert.root), .choices = root_name, .json_key = "root",
      .help = "what the first frame of a collapsed stack is: a thread, a frame, or\n"
              "a thread where async-profiler, py-spy or austin mark one (auto, the\n"
              "default)"},
-    {OPTION("weight-unit", CONVERT | VIEW, OPTION_CHOICE, convert.weight_unit), .choices = weight_unit_name,
+    {OPTION("weight-unit", CONVERT | VIEW | DIFF, OPTION_CHOICE, convert.weight_unit), .choices = weight_unit_name,
      .json_key = "weight_unit",
      .help = "what the counts of collapsed stacks count (default: auto, which is\n"
              "samples unless austin's header says something else)"},
-    {OPTION("interval", CONVERT | VIEW, OPTION_TIME, convert.sample_interval_ns), .value_name = "TIME",
+    {OPTION("interval", CONVERT | VIEW | DIFF, OPTION_TIME, convert.sample_interval_ns), .value_name = "TIME",
      .json_key = "interval_ns",
      .help = "of collapsed stacks: the time between two samples of a thread, such\n"
              "as 10ms (default: unknown)"},
-    {OPTION("symbols", CONVERT | VIEW | RECORD, OPTION_CHOICE, convert.symbols), .choices = symbols_name,
+    {OPTION("symbols", CONVERT | VIEW | RECORD | DIFF, OPTION_CHOICE, convert.symbols), .choices = symbols_name,
      .json_key = "symbols",
      .help = "look up functions, inlined functions, files and lines in the libraries\n"
              "on this machine: for addresses without a function in the trace or with\n"
              "the same symbol there (auto, the default), for no address (none), or\n"
              "for every address (always)"},
-    {OPTION("debug-dir", CONVERT | VIEW | RECORD, OPTION_LIST, debug_dirs), .value_name = "DIR",
+    {OPTION("debug-dir", CONVERT | VIEW | RECORD | DIFF, OPTION_LIST, debug_dirs), .value_name = "DIR",
      .json_key = "debug_dirs",
      .help = "also look for libraries and debug information in DIR, by build id and\n"
              "by path; may be given several times"},
-    {OPTION("sysroot", CONVERT | VIEW | RECORD, OPTION_TEXT, convert.sysroot), .value_name = "DIR",
+    {OPTION("sysroot", CONVERT | VIEW | RECORD | DIFF, OPTION_TEXT, convert.sysroot), .value_name = "DIR",
      .json_key = "sysroot",
      .help = "look for the files that the trace names below DIR first: the file\n"
              "system of the container or machine that was recorded"},
-    {OPTION("debuginfod", CONVERT | VIEW | RECORD, OPTION_CHOICE, convert.debuginfod), .choices = debuginfod_name,
-     .json_key = "debuginfod",
+    {OPTION("debuginfod", CONVERT | VIEW | RECORD | DIFF, OPTION_CHOICE, convert.debuginfod),
+     .choices = debuginfod_name, .json_key = "debuginfod",
      .help = "fetch debug information and source files that are not here from the\n"
              "servers in DEBUGINFOD_URLS, if that is set (auto, the default), or not"},
     {OPTION("sources", CONVERT | VIEW | RECORD, OPTION_CHOICE, convert.sources), .choices = sources_name,
@@ -147,7 +173,7 @@ static const struct option known_options[] = {
      .json_key = "source_max_bytes",
      .help = "embed at most this much, files with the most samples first (default:\n"
              "8M)"},
-    {OPTION("fold-recursion", CONVERT | VIEW | RECORD, OPTION_FLAG, convert.folds_recursion),
+    {OPTION("fold-recursion", CONVERT | VIEW | RECORD | DIFF, OPTION_FLAG, convert.folds_recursion),
      .json_key = "fold_recursion", .help = "make one frame of a function that is repeated in a row"},
     {OPTION("merge-threads", CONVERT | VIEW | RECORD, OPTION_TEXT, convert.merge_threads), .value_name = "no|GLOB",
      .json_key = "merge_threads",
@@ -204,7 +230,7 @@ static const struct option known_options[] = {
              ".tar.xz or .zip"},
     {OPTION("compress", CONVERT, OPTION_FLAG, compresses), .json_key = "compress",
      .help = "compress profiles whose names are not given: NAME.profile.json.gz"},
-    {OPTION("jobs", CONVERT | RECORD, OPTION_NUMBER, convert.job_count), .letter = 'j', .number_min = 1,
+    {OPTION("jobs", CONVERT | RECORD | DIFF, OPTION_NUMBER, convert.job_count), .letter = 'j', .number_min = 1,
      .number_max = JOBS_MAX, .value_name = "N",
      .help = "use N threads; a batch runs N conversions at a time, each with one\n"
              "thread (default: one per processor)"},
@@ -216,7 +242,7 @@ static const struct option known_options[] = {
     {OPTION("progress", CONVERT, OPTION_CHOICE, progress), .choices = progress_name,
      .help = "draw a progress bar on standard error (default: auto, if that is a\n"
              "terminal and the conversion takes long)"},
-    {OPTION("quiet", CONVERT | VIEW | RECORD, OPTION_FLAG, is_quiet), .letter = 'q',
+    {OPTION("quiet", CONVERT | VIEW | RECORD | DIFF, OPTION_FLAG, is_quiet), .letter = 'q',
      .help = "print only errors; no progress bar"},
     {OPTION("help", EVERY_COMMAND, OPTION_ACTION, action), .letter = 'h', .action = OPTIONS_SHOW_HELP,
      .help = "show this text"},
@@ -281,6 +307,8 @@ void options_fini(struct options *options) {
     free(options->inputs.values);
     free(options->recorded_pids.values);
     free(options->recorded_events.values);
+    free(options->limits.values);
+    free(options->budgets.values);
     for (size_t i = 0; i < sizeof options->filter_values / sizeof *options->filter_values; i++)
         free(options->filter_values[i].values);
     free(options->filters);

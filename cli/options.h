@@ -6,7 +6,7 @@
 #include "libconvert/gecko_convert.h"
 
 /* Bits of the commands in the table of options. Converting is the command without a name. */
-enum command_bit { CONVERT = 1, CHECK = 2, INFO = 4, VIEW = 8, RECORD = 32 };
+enum command_bit { CONVERT = 1, CHECK = 2, INFO = 4, VIEW = 8, RECORD = 16, DIFF = 32 };
 
 enum options_action { OPTIONS_RUN, OPTIONS_SHOW_HELP, OPTIONS_SHOW_VERSION };
 
@@ -15,6 +15,13 @@ enum progress_choice {
     PROGRESS_AUTO, /* if standard error is a terminal and the work takes long */
     PROGRESS_ALWAYS,
     PROGRESS_NEVER
+};
+
+/* What diff compares. */
+enum measure_choice {
+    MEASURE_AUTO, /* processor time if it is known and threads wait in some samples; else samples */
+    MEASURE_SAMPLES,
+    MEASURE_PROCESSOR
 };
 
 /* Strings are borrowed from the arguments, except the default output name. */
@@ -37,16 +44,26 @@ struct options {
     const char *output_dir;     /* NULL: not given */
     const char *output_archive; /* a batch needs output_dir or output_archive */
     const char *report_path;    /* "-": standard output */
-    const char *junit_path;     /* "-": standard output */
+    const char *junit_path;     /* "-": standard output; also of diff */
     bool compresses;            /* profiles whose names are not given */
     bool lists_events;          /* instead of converting */
     const char *if_changed;     /* path of a manifest; "": the one in output_dir */
     enum progress_choice progress;
 
-    /* check and info. */
+    /* check, info and diff. */
     bool wants_json;
     unsigned top_count;
     bool is_together;
+
+    /* diff. */
+    const char *per;     /* "share", "run", "second" or the name of a marker; NULL: "share" */
+    unsigned measure;    /* enum measure_choice */
+    const char *ignored; /* see ignored_parts_parse; NULL: nothing */
+    bool shows_all;
+    bool wants_markdown;
+    struct options_list limits;  /* expressions */
+    struct options_list budgets; /* files of expressions */
+    bool allows_missing;
 
     /* view. */
     const char *viewer; /* a folder or an address; NULL: the public one */

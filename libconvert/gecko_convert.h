@@ -48,7 +48,7 @@ enum gecko_convert_status {
     GECKO_CONVERT_IO_FAILED = 3, /* reading or writing failed: disk, permission, pipe, a read or write function */
     GECKO_CONVERT_NO_MEMORY = 4, /* memory ran out, or the conversion needed more than max_memory_bytes */
     GECKO_CONVERT_LOST = 5,      /* is_strict is set, and something would have been lost */
-    GECKO_CONVERT_CANCELLED = 6  /* the progress function returned false; the program never exits with it */
+    GECKO_CONVERT_CANCELLED = 6  /* the progress function returned false. The program's 6 has another meaning: diff */
 };
 
 /* The weight of a sample. */

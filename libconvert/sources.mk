@@ -28,3 +28,6 @@ libconvert_sources := \
     libconvert/symbols/symbolize.c libconvert/symbols/sysroot.c \
     libconvert/tracks/crowd_moves.c libconvert/tracks/crowd_times.c libconvert/tracks/crowds.c libconvert/tracks/lanes.c \
     libconvert/tracks/task_markers.c
+
+# Only the program compares runs.
+compare_sources := libconvert/compare/estimate.c libconvert/compare/matched_name.c libconvert/compare/run_weights.c

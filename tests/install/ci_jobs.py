@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""ci_jobs.py PREFIX: tests the CI jobs in examples/ci.
+"""ci_jobs.py PREFIX: tests the CI jobs in examples/ci and examples/gate.
 
 Runs the steps of each job in a folder like that of a CI system after the checkout, with two programs as tests, once with
 passing and once with failing tests. Steps that install packages or belong to the CI system are checked but not run."""
@@ -117,6 +117,29 @@ def check_gitlab(tests_pass, folder):
     check_artefacts("gitlab", folder, job["artifacts"]["paths"])
 
 
+def check_gate(folder):
+    """Two commits of a program are compared: with room for noise, and with a limit that nothing keeps."""
+    prepare(folder, True)
+    for name in ("gate.sh", "budget"):
+        shutil.copy(os.path.join(root, "examples", "gate", name), folder)
+    commit = "git -c user.name=test -c user.email=test@localhost commit --quiet --allow-empty --message"
+    check("gate: a repository", run(f"git init --quiet . && git add . && {commit} base && {commit} head", {}, folder) == 0)
+    for limit, expected in (("duration > +100s", 0), ("duration > 1us", 6)):
+        with open(os.path.join(folder, "budget"), "w", encoding="ascii") as file:
+            file.write(f"# The limit.\n{limit}\n")
+        code = run("./gate.sh HEAD~1 'make app-c' './app-c' 2", {}, folder)
+        check(f"gate: exit code {code} of {limit}", code == expected)
+        with open(os.path.join(folder, "gate.md"), encoding="utf-8") as file:
+            check("gate: the comment has the limit", limit.replace(">", "\\>") in file.read())
+        cases = list(xml.etree.ElementTree.parse(os.path.join(folder, "gate.junit.xml")).iter("testcase"))
+        check("gate: a test case for the limit", [case.get("name") for case in cases] == [limit])
+    for system in ("github-actions.yml", "gitlab-ci.yml"):
+        with open(os.path.join(root, "examples", "gate", system), encoding="utf-8") as file:
+            check(f"gate: {system} runs the script", "./gate.sh" in json.dumps(yaml.safe_load(file)))
+
+
+with tempfile.TemporaryDirectory() as workspace:
+    check_gate(workspace)
 for check_system in (check_github, check_gitlab):
     for do_tests_pass in (True, False):
         with tempfile.TemporaryDirectory() as workspace:

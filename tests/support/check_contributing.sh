@@ -66,7 +66,7 @@ cp cli/main.c cli/command.c cli/options.c cli/*.h "$folder/cli/"
 sed 's/READER(collapsed) /READER(steps) &/' readers/reader.h >"$folder/readers/reader.h"
 sed 's/EMITTER(processed) /EMITTER(rows) &/' writer/emitter.h >"$folder/writer/emitter.h"
 sed 's/^    COMMAND(view)$/    COMMAND(view) COMMAND(threads)/' cli/command.h >"$folder/cli/command.h"
-sed 's/VIEW = 8/&, THREADS = 16/' cli/options.h >"$folder/cli/options.h"
+sed 's/DIFF = 32/&, THREADS = 64/' cli/options.h >"$folder/cli/options.h"
 
 # ---- Tests. ----
 

@@ -9,6 +9,7 @@ folder_rules='
 libconvert/base
 libconvert/profile    libconvert/base
 libconvert/format     libconvert/base libconvert/profile
+libconvert/compare    libconvert/base libconvert/profile
 libconvert/merge      libconvert/base libconvert/profile
 libconvert/symbols    libconvert/base libconvert/profile recorder/unwind
 libconvert/tracks     libconvert/base libconvert/profile
@@ -30,6 +31,7 @@ libconvert            libconvert/base libconvert/merge libconvert/profile libcon
 cli                   cli/batch libconvert libconvert/base readers/input writer
 cli/batch             cli libconvert libconvert/base readers readers/input readers/json writer
 cli/check             cli libconvert libconvert/base libconvert/format libconvert/profile readers/json writer
+cli/diff              cli cli/info libconvert libconvert/base libconvert/compare libconvert/profile readers/input writer
 cli/info              cli cli/check libconvert libconvert/base libconvert/profile readers readers/json writer
 cli/record            cli cli/record/kernel libconvert libconvert/base
 cli/record/kernel     libconvert/base

@@ -1,0 +1,355 @@
+#include "comparison.h"
+
+#include <math.h>
+
+#include "libconvert/report.h"
+
+static const double MS_PER_S = 1000, PERCENT = 100;
+
+struct row_key {
+    uint32_t kind;
+    string_id name;
+    string_id library;
+    string_id file;
+};
+
+/* ---- Amounts. ---- */
+
+static struct run *run_at(const struct comparison *comparison, size_t number) { return &comparison->runs->all[number]; }
+
+/* Returns how often the run has the marker. */
+static double marker_count(const struct info *info, struct text name) {
+    for (size_t i = 0; i < info->markers.count; i++) {
+        const struct info_marker *marker = column_at(&info->markers, i);
+        if (text_equal(marker->name, name)) return (double)marker->count;
+    }
+    return 0;
+}
+
+/* Returns what an amount of the run is multiplied by. Amounts other than weights have no share. */
+static double scale_of(const struct comparison *comparison, const struct run *run, enum per_kind per) {
+    double weight = run->weights.all[comparison->runs->measure].sums.self;
+    switch (per) {
+        case PER_SHARE:
+            return weight != 0 ? 1 / weight : 0;
+        case PER_SECOND:
+            return MS_PER_S / run->info.duration_ms;
+        case PER_MARKER:
+            return 1 / marker_count(&run->info, comparison->marker);
+        case PER_RUN:
+            break;
+    }
+    return 1;
+}
+
+static enum per_kind per_of_amount(const struct comparison *comparison) {
+    return comparison->per == PER_SHARE ? PER_RUN : comparison->per;
+}
+
+/* Returns the variance of a weight by the drawing of samples: n samples, of which a share p was in the function, could
+ * have had others there. If all weigh 1, this is n p (1 - p). */
+static double binomial_variance(double weight, double variance, const struct weights *all) {
+    double share = all->sums.self != 0 ? weight / all->sums.self : 0;
+    return fmax(0, variance - 2 * share * variance + share * share * all->variances.self);
+}
+
+/* ---- Rows. ---- */
+
+static size_t run_count(const struct comparison *comparison) { return runs_count(comparison->runs); }
+
+/* Returns zeros, one for each run; NULL if memory ran out (latched). */
+static double *new_values(struct comparison *comparison) {
+    return arena_take_aligned(&comparison->memory, run_count(comparison) * sizeof(double));
+}
+
+/* Returns the row, which is added if it is new; NULL if memory ran out (latched). */
+static struct comparison_row *row_of(struct comparison *comparison, enum row_kind kind, struct text name,
+                                     struct text library, struct text file) {
+    struct strings *texts = &comparison->texts;
+    struct row_key key = {kind, strings_intern(texts, name), strings_intern(texts, library),
+                          strings_intern(texts, file)};
+    uint32_t number = row_table_intern(&comparison->keys, &key);
+    if (number < comparison->rows.count) return column_at(&comparison->rows, number);
+    struct comparison_row *row = failure_is_set(comparison->failure) ? NULL : column_push(&comparison->rows);
+    if (row)
+        *row = (struct comparison_row){.kind = kind,
+                                       .name = strings_text(texts, key.name),
+                                       .library = strings_text(texts, key.library),
+                                       .file = strings_text(texts, key.file)};
+    return row;
+}
+
+/* Adds to the value of a run; a value that was never added to is 0. */
+static void add_value(struct comparison *comparison, struct cell *cell, size_t run, double value) {
+    if (!cell->values) cell->values = new_values(comparison);
+    if (cell->values) cell->values[run] += value;
+}
+
+static void add_weight(struct comparison *comparison, struct cell *cell, size_t run, double value, double variance) {
+    add_value(comparison, cell, run, value);
+    if (!cell->variances) cell->variances = new_values(comparison);
+    if (cell->variances) cell->variances[run] += variance;
+}
+
+static void add_functions(struct comparison *comparison, size_t number) {
+    const struct run_weights *run = &run_at(comparison, number)->weights;
+    enum measure measure = comparison->runs->measure;
+    const struct weights *all = &run->all[measure];
+    double scale = scale_of(comparison, run_at(comparison, number), comparison->per);
+    for (size_t i = 0; i < run->functions.count; i++) {
+        const struct run_function *function = column_at(&run->functions, i);
+        const struct function_weights *sums = &function->weights[measure].sums;
+        const struct function_weights *variances = &function->weights[measure].variances;
+        if (sums->self == 0 && sums->total == 0) continue;
+        struct comparison_row *row =
+            row_of(comparison, ROW_FUNCTION, function->name, function->library, function->file);
+        if (!row) return;
+        add_weight(comparison, &row->cells[CELL_SELF], number, sums->self * scale,
+                   binomial_variance(sums->self, variances->self, all) * scale * scale);
+        add_weight(comparison, &row->cells[CELL_TOTAL], number, sums->total * scale,
+                   binomial_variance(sums->total, variances->total, all) * scale * scale);
+    }
+}
+
+static void add_markers(struct comparison *comparison, size_t number) {
+    const struct run *run = run_at(comparison, number);
+    double scale = scale_of(comparison, run, per_of_amount(comparison));
+    for (size_t i = 0; i < run->info.markers.count; i++) {
+        const struct info_marker *marker = column_at(&run->info.markers, i);
+        struct comparison_row *row = row_of(comparison, ROW_MARKER, marker->name, (struct text){0}, (struct text){0});
+        if (!row) return;
+        add_value(comparison, &row->cells[CELL_COUNT], number, (double)marker->count * scale);
+        if (!marker->duration_count) continue;
+        add_value(comparison, &row->cells[CELL_MEDIAN], number, marker->median_ms);
+        add_value(comparison, &row->cells[CELL_P95], number, marker->p95_ms);
+    }
+}
+
+/* Equal counters of several processes count together. */
+static void add_counters(struct comparison *comparison, size_t number) {
+    const struct run *run = run_at(comparison, number);
+    double scale = scale_of(comparison, run, per_of_amount(comparison));
+    for (size_t i = 0; i < run->info.counters.count; i++) {
+        const struct info_counter *counter = column_at(&run->info.counters, i);
+        struct comparison_row *row = row_of(comparison, ROW_COUNTER, counter->name, (struct text){0}, counter->unit);
+        double highest = isfinite(counter->highest) ? counter->highest : 0;
+        if (!row) return;
+        add_value(comparison, &row->cells[CELL_VALUE], number, counter->is_rate ? counter->change * scale : highest);
+    }
+}
+
+static void add_duration(struct comparison *comparison, size_t number) {
+    if (!comparison->runs->has_times) return;
+    struct comparison_row *row = row_of(comparison, ROW_DURATION, TEXT("duration"), (struct text){0}, (struct text){0});
+    if (row) add_value(comparison, &row->cells[CELL_VALUE], number, run_at(comparison, number)->info.duration_ms);
+}
+
+/* A run without a duration of the marker has no median. */
+static bool lacks_durations(const struct comparison *comparison, const struct comparison_row *row) {
+    for (size_t i = 0; i < run_count(comparison); i++) {
+        const struct column *markers = &run_at(comparison, i)->info.markers;
+        bool has_durations = false;
+        for (size_t j = 0; j < markers->count && !has_durations; j++) {
+            const struct info_marker *marker = column_at(markers, j);
+            has_durations = marker->duration_count && text_equal(marker->name, row->name);
+        }
+        if (!has_durations) return true;
+    }
+    return false;
+}
+
+static void add_rows(struct comparison *comparison) {
+    for (size_t i = 0; i < run_count(comparison) && !failure_is_set(comparison->failure); i++) {
+        add_functions(comparison, i);
+        add_markers(comparison, i);
+        add_counters(comparison, i);
+        add_duration(comparison, i);
+    }
+    for (size_t i = 0; i < comparison->rows.count; i++) {
+        struct comparison_row *row = column_at(&comparison->rows, i);
+        if (row->kind == ROW_MARKER && lacks_durations(comparison, row))
+            row->cells[CELL_MEDIAN].values = row->cells[CELL_P95].values = NULL;
+    }
+}
+
+/* ---- Estimates. ---- */
+
+static struct quantity quantity_of(const struct cell *cell) {
+    return (struct quantity){cell->values, cell->variances, 1};
+}
+
+static void conclude(struct comparison *comparison, struct cell *cell, double critical_errors) {
+    cell->estimate = estimate_change(&(struct quantity){cell->values, cell->variances, 1}, comparison->runs->counts);
+    double reach = critical_errors * cell->estimate.error;
+    cell->lower = cell->estimate.change - reach;
+    cell->upper = cell->estimate.change + reach;
+    cell->stands_out = cell->lower > 0 || cell->upper < 0;
+}
+
+/* Calls are of all cells that have values. */
+#define FOR_EACH_CELL(comparison, row_number, cell)                                                              \
+    for (size_t row_number = 0; row_number < (comparison)->rows.count; row_number++)                             \
+        for (struct cell *first_ = ((struct comparison_row *)column_at(&(comparison)->rows, row_number))->cells, \
+                         *cell = first_;                                                                         \
+             cell < first_ + CELL_COUNT_MAX; cell++)                                                             \
+            if (cell->values)
+
+static void estimate_all(struct comparison *comparison) {
+    struct run_counts counts = comparison->runs->counts;
+    struct quantity *family =
+        memory_allocate(comparison->failure, comparison->rows.count * CELL_COUNT_MAX * sizeof *family);
+    size_t count = 0;
+    if (!family) return;
+    FOR_EACH_CELL(comparison, row, cell) {
+        struct quantity quantity = quantity_of(cell);
+        if (estimate_may_stand_out(&quantity, counts)) family[count++] = quantity;
+    }
+    double critical_errors = resamples_critical_errors(&comparison->resamples, family, count);
+    FOR_EACH_CELL(comparison, row, cell) {
+        struct quantity quantity = quantity_of(cell);
+        conclude(comparison, cell, critical_errors);
+        cell->stands_out = cell->stands_out && estimate_may_stand_out(&quantity, counts);
+    }
+    memory_free(family);
+}
+
+/* ---- The comparison. ---- */
+
+static void set_per(struct comparison *comparison, const char *per) {
+    static const struct {
+        const char *name;
+        enum per_kind kind;
+    } kinds[] = {{"share", PER_SHARE}, {"run", PER_RUN}, {"second", PER_SECOND}};
+    if (!per) return;
+    comparison->per = PER_MARKER;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(kinds[i].name, per) == 0) comparison->per = kinds[i].kind;
+    if (comparison->per == PER_MARKER) comparison->marker = text_of(per);
+    for (size_t i = 0; i < run_count(comparison); i++) {
+        const struct run *run = run_at(comparison, i);
+        if (comparison->per == PER_SECOND && !(run->info.has_times && run->info.duration_ms > 0))
+            failure_set(comparison->failure, FAILURE_USAGE, "--per second: there are no times in %s",
+                        report_path_name(run->path));
+        if (comparison->per == PER_MARKER && marker_count(&run->info, comparison->marker) == 0)
+            failure_set(comparison->failure, FAILURE_USAGE, "--per %s: there is no marker of that name in %s", per,
+                        report_path_name(run->path));
+    }
+}
+
+void comparison_init(struct comparison *comparison, const struct runs *runs, const char *per, struct failure *failure) {
+    *comparison = (struct comparison){.failure = failure, .runs = runs};
+    strings_init(&comparison->texts, failure);
+    arena_init(&comparison->memory, failure);
+    row_table_init(&comparison->keys, sizeof(struct row_key), failure);
+    column_init(&comparison->rows, sizeof(struct comparison_row), failure);
+    if (failure_is_set(failure)) return;
+    resamples_init(&comparison->resamples, runs->counts, failure);
+    set_per(comparison, per);
+    if (!failure_is_set(failure)) add_rows(comparison);
+    if (!failure_is_set(failure)) estimate_all(comparison);
+}
+
+void comparison_fini(struct comparison *comparison) {
+    resamples_fini(&comparison->resamples);
+    column_fini(&comparison->rows);
+    row_table_fini(&comparison->keys);
+    arena_fini(&comparison->memory);
+    strings_fini(&comparison->texts);
+}
+
+struct text comparison_unit(const struct comparison *comparison) {
+    return comparison->per == PER_SHARE ? (struct text){0} : comparison->runs->unit;
+}
+
+/* ---- Limits. ---- */
+
+static const struct {
+    enum row_kind kind;
+    enum cell_kind cell;
+} sources[] = {
+    [LIMIT_COUNT] = {ROW_MARKER, CELL_COUNT},      [LIMIT_MEDIAN] = {ROW_MARKER, CELL_MEDIAN},
+    [LIMIT_P95] = {ROW_MARKER, CELL_P95},          [LIMIT_COUNTER] = {ROW_COUNTER, CELL_VALUE},
+    [LIMIT_DURATION] = {ROW_DURATION, CELL_VALUE},
+};
+
+/* Returns the quantity of the limit's marker or counter, or the duration; without values if there is none. */
+static struct quantity find_quantity(struct comparison *comparison, const struct limit *limit) {
+    for (size_t i = 0; i < comparison->rows.count; i++) {
+        struct comparison_row *row = column_at(&comparison->rows, i);
+        if (row->kind != sources[limit->subject].kind) continue;
+        if (limit->subject == LIMIT_DURATION || text_equal(row->name, limit->pattern))
+            return quantity_of(&row->cells[sources[limit->subject].cell]);
+    }
+    return (struct quantity){0};
+}
+
+/* Returns what a weight is multiplied by to become milliseconds. Latches FAILURE_USAGE if that is not known. */
+static double ms_per_unit(const struct comparison *comparison, const struct run *run, const struct limit *limit) {
+    if (text_equal(comparison->runs->unit, TEXT("ms"))) return 1;
+    bool is_known =
+        text_equal(comparison->runs->unit, TEXT("samples")) && run->info.has_times && run->info.interval_ms > 0;
+    if (!is_known)
+        failure_set(comparison->failure, FAILURE_USAGE,
+                    "'%.*s': how much time a sample of %s stands for is not known; give a limit in percent",
+                    (int)limit->source.bytes_count, limit->source.bytes, report_path_name(run->path));
+    return run->info.interval_ms;
+}
+
+/* Returns what the weights of functions are divided by for this limit. */
+static enum per_kind per_of_limit(const struct comparison *comparison, const struct limit *limit) {
+    if (limit->unit != LIMIT_PERCENT) return per_of_amount(comparison);
+    return limit->is_change ? comparison->per : PER_SHARE;
+}
+
+/* Returns the quantity of the group of functions; without values if no function matches, or after a failure. */
+static struct quantity group_quantity(struct comparison *comparison, const struct limit *limit, size_t group_number) {
+    double *values = new_values(comparison), *variances = new_values(comparison);
+    enum per_kind per = per_of_limit(comparison, limit);
+    uint64_t function_count = 0;
+    for (size_t i = 0; values && variances && i < run_count(comparison); i++) {
+        const struct run *run = run_at(comparison, i);
+        const struct run_group *group = column_at(&run->weights.groups, group_number);
+        const struct weights *weights = &group->weights[comparison->runs->measure];
+        double scale = scale_of(comparison, run, per);
+        if (limit->unit == LIMIT_MS) scale *= ms_per_unit(comparison, run, limit);
+        if (per == PER_SHARE) scale *= PERCENT;
+        bool is_self = limit->subject == LIMIT_SELF;
+        double sum = is_self ? weights->sums.self : weights->sums.total;
+        double variance = is_self ? weights->variances.self : weights->variances.total;
+        values[i] = sum * scale;
+        variances[i] = binomial_variance(sum, variance, &run->weights.all[comparison->runs->measure]) * scale * scale;
+        function_count += group->function_count;
+    }
+    bool is_good = function_count && !failure_is_set(comparison->failure);
+    return is_good ? (struct quantity){values, variances, 1} : (struct quantity){0};
+}
+
+static struct text unit_of(const struct comparison *comparison, const struct limit *limit) {
+    bool is_of_functions = limit->subject == LIMIT_SELF || limit->subject == LIMIT_TOTAL;
+    if (is_of_functions && per_of_limit(comparison, limit) == PER_SHARE) return TEXT("%");
+    if (is_of_functions && limit->unit != LIMIT_MS) return comparison->runs->unit;
+    return limit->subject == LIMIT_COUNT || limit->subject == LIMIT_COUNTER ? (struct text){0} : TEXT("ms");
+}
+
+struct outcome comparison_judge(struct comparison *comparison, const struct limit *limit, size_t group) {
+    bool is_of_functions = limit->subject == LIMIT_SELF || limit->subject == LIMIT_TOTAL;
+    struct quantity quantity =
+        is_of_functions ? group_quantity(comparison, limit, group) : find_quantity(comparison, limit);
+    if (!quantity.values) return (struct outcome){.verdict = VERDICT_MISSING};
+    bool is_relative = limit->is_change && limit->unit == LIMIT_PERCENT;
+    quantity.factor = is_relative ? 1 + limit->value / PERCENT : limit->is_change;
+    struct estimate estimate = estimate_change(&quantity, comparison->runs->counts);
+    double critical_errors = resamples_critical_errors(&comparison->resamples, &quantity, 1);
+    double lower = estimate.change - critical_errors * estimate.error;
+    struct outcome outcome = {.base = estimate.base,
+                              .head = estimate.head,
+                              .change = estimate.change,
+                              .lower = lower,
+                              .unit = unit_of(comparison, limit)};
+    bool is_above = is_relative ? lower > 0 : lower > limit->value;
+    outcome.verdict = is_above ? VERDICT_FAILED : VERDICT_PASSED;
+    if (!is_relative) return outcome;
+    outcome.change = (estimate.head / estimate.base - 1) * PERCENT;
+    outcome.lower = lower / estimate.base * PERCENT + limit->value;
+    return outcome;
+}

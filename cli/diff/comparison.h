@@ -1,0 +1,82 @@
+/* The differences between two sides of runs. */
+#ifndef GECKO_COMPARISON_H
+#define GECKO_COMPARISON_H
+
+#include "limit.h"
+#include "runs.h"
+
+enum row_kind { ROW_FUNCTION, ROW_MARKER, ROW_COUNTER, ROW_DURATION };
+
+/* The quantities of rows. */
+enum cell_kind {
+    CELL_SELF = 0, /* of a function */
+    CELL_TOTAL = 1,
+    CELL_COUNT = 0, /* of a marker */
+    CELL_MEDIAN = 1,
+    CELL_P95 = 2,
+    CELL_VALUE = 0, /* of a counter; the duration in milliseconds */
+    CELL_COUNT_MAX = 3
+};
+
+struct cell {
+    double *values;    /* of each run; NULL: not known, or the row has no such cell */
+    double *variances; /* of each value by sampling; NULL: values are exact */
+    struct estimate estimate;
+    double lower; /* ends of the interval of the change */
+    double upper;
+    bool stands_out;
+};
+
+struct comparison_row {
+    enum row_kind kind;
+    struct text name;
+    struct text library; /* empty: unknown */
+    struct text file;    /* empty: unknown */
+    struct cell cells[CELL_COUNT_MAX];
+};
+
+/* What amounts are divided by. */
+enum per_kind { PER_SHARE, PER_RUN, PER_SECOND, PER_MARKER };
+
+struct comparison {
+    struct failure *failure; /* borrowed */
+    const struct runs *runs; /* borrowed */
+    enum per_kind per;
+    struct text marker; /* if PER_MARKER */
+    struct resamples resamples;
+    struct strings texts;
+    struct arena memory;
+    struct row_table keys; /* of rows */
+    struct column rows;    /* struct comparison_row */
+};
+
+/* Compares the runs. `per` is the value of --per, or NULL. Failures are latched in `failure`. Call comparison_fini in
+ * any case. */
+void comparison_init(struct comparison *comparison, const struct runs *runs, const char *per, struct failure *failure);
+void comparison_fini(struct comparison *comparison);
+
+/* Returns the unit of the self and total of functions: "samples", "ms", an event; empty: a share of all. */
+struct text comparison_unit(const struct comparison *comparison);
+
+static inline const struct comparison_row *comparison_row_at(const struct comparison *comparison, size_t row) {
+    return column_at(&comparison->rows, row);
+}
+
+/* ---- Limits. ---- */
+
+enum verdict { VERDICT_PASSED, VERDICT_FAILED, VERDICT_MISSING };
+
+/* How a limit was kept. Without a match, only the verdict is set. */
+struct outcome {
+    enum verdict verdict;
+    double base; /* in the unit of the limit, except for a percentage of the base */
+    double head;
+    double change;    /* or the head, if the limit is no change; both in the unit of the limit */
+    double lower;     /* its lower bound */
+    struct text unit; /* of base and head; "%": of all samples */
+};
+
+/* `group` is the number of the runs' group, if the limit is of functions. */
+struct outcome comparison_judge(struct comparison *comparison, const struct limit *limit, size_t group);
+
+#endif

@@ -1,0 +1,136 @@
+#include "diff_json.h"
+
+#include "diff_lists.h"
+#include "libconvert/gecko_convert.h"
+#include "libconvert/report.h"
+
+enum { DIFF_VERSION = 1 };
+
+/* The members of rows, by their cells. */
+struct cell_key {
+    const char *key;
+    enum cell_kind cell;
+};
+
+static void write_double(struct json *json, const char *key, double value) {
+    json_key(json, key);
+    json_double(json, value);
+}
+
+static void write_cell(struct json *json, const char *key, const struct cell *cell) {
+    json_key(json, key);
+    if (!cell->values) {
+        json_null(json);
+        return;
+    }
+    json_object_begin(json);
+    json_key_string(json, "state", cell->estimate.change == 0 ? "same" : diff_state(cell));
+    write_double(json, "base", cell->estimate.base);
+    write_double(json, "head", cell->estimate.head);
+    write_double(json, "change", cell->estimate.change);
+    write_double(json, "lower", cell->lower);
+    write_double(json, "upper", cell->upper);
+    json_key_bool(json, "standsOut", cell->stands_out);
+    json_object_end(json);
+}
+
+static bool is_shown(const struct comparison_row *row, bool shows_all) {
+    for (size_t i = 0; i < CELL_COUNT_MAX; i++) {
+        const struct cell *cell = &row->cells[i];
+        if (cell->values && cell->estimate.change != 0 && (cell->stands_out || shows_all)) return true;
+    }
+    return false;
+}
+
+static void write_text_or_null(struct json *json, const char *key, struct text text) {
+    json_key(json, key);
+    if (text.bytes_count)
+        json_text(json, text);
+    else
+        json_null(json);
+}
+
+static void write_rows(struct json *json, const char *key, const struct comparison *comparison, enum row_kind kind,
+                       bool shows_all) {
+    static const struct cell_key keys[][CELL_COUNT_MAX] = {
+        [ROW_FUNCTION] = {{"self", CELL_SELF}, {"total", CELL_TOTAL}},
+        [ROW_MARKER] = {{"count", CELL_COUNT}, {"medianMs", CELL_MEDIAN}, {"p95Ms", CELL_P95}},
+        [ROW_COUNTER] = {{"value", CELL_VALUE}},
+        [ROW_DURATION] = {{"durationMs", CELL_VALUE}},
+    };
+    json_key_array_begin(json, key);
+    for (size_t i = 0; i < comparison->rows.count; i++) {
+        const struct comparison_row *row = comparison_row_at(comparison, i);
+        if (row->kind != kind || !is_shown(row, shows_all)) continue;
+        json_object_begin(json);
+        json_key_value_text(json, "name", row->name);
+        if (kind == ROW_FUNCTION) write_text_or_null(json, "library", row->library);
+        if (kind == ROW_FUNCTION) write_text_or_null(json, "file", row->file);
+        if (kind == ROW_COUNTER) write_text_or_null(json, "unit", row->file);
+        for (size_t j = 0; j < CELL_COUNT_MAX && keys[kind][j].key; j++)
+            write_cell(json, keys[kind][j].key, &row->cells[keys[kind][j].cell]);
+        json_object_end(json);
+    }
+    json_array_end(json);
+}
+
+static void write_side(struct json *json, const char *key, const struct runs *runs, size_t side) {
+    size_t first = side ? runs->counts.base : 0, count = side ? runs->counts.head : runs->counts.base;
+    json_key_object_begin(json, key);
+    json_key_string(json, "name", report_path_name(runs->paths[side]));
+    json_key_array_begin(json, "runs");
+    for (size_t i = first; i < first + count; i++) {
+        const struct run *run = &runs->all[i];
+        json_object_begin(json);
+        json_key_string(json, "name", report_path_name(run->path));
+        json_key_string(json, "title", run->title);
+        json_key_count(json, "samples", run->info.sample_count);
+        json_key_count(json, "samplesLost", run->lost_count);
+        json_object_end(json);
+    }
+    json_array_end(json);
+    json_object_end(json);
+}
+
+static void write_limits(struct json *json, const struct gate *gate) {
+    json_key_array_begin(json, "limits");
+    for (size_t i = 0; i < gate->limits.count; i++) {
+        const struct gate_limit *limit = gate_at(gate, i);
+        bool is_known = limit->outcome.verdict != VERDICT_MISSING;
+        char words[GATE_WORDS_BYTES];
+        gate_describe(limit, words);
+        json_object_begin(json);
+        json_key_value_text(json, "expression", limit->limit.source);
+        json_key_string(json, "verdict", gate_verdict(gate, limit));
+        json_key_string(json, "words", words);
+        if (is_known) {
+            write_double(json, "base", limit->outcome.base);
+            write_double(json, "head", limit->outcome.head);
+            write_double(json, limit->limit.is_change ? "change" : "value", limit->outcome.change);
+            write_double(json, "lower", limit->outcome.lower);
+        }
+        json_object_end(json);
+    }
+    json_array_end(json);
+}
+
+void diff_write_json(struct json *json, const struct comparison *comparison, const struct gate *gate, bool shows_all) {
+    static const char *const pers[] = {[PER_SHARE] = "share", [PER_RUN] = "run", [PER_SECOND] = "second"};
+    const struct runs *runs = comparison->runs;
+    json_object_begin(json);
+    json_key_int(json, "version", DIFF_VERSION);
+    json_key_string(json, "tool", "gecko-convert " GECKO_CONVERT_VERSION);
+    write_side(json, "base", runs, 0);
+    write_side(json, "head", runs, 1);
+    json_key_string(json, "measure", runs->measure == MEASURE_CPU ? "cpu" : "samples");
+    json_key_value_text(json, "unit", runs->unit);
+    json_key_value_text(json, "per",
+                        comparison->per == PER_MARKER ? comparison->marker : text_of(pers[comparison->per]));
+    json_key_string(json, "error", estimate_knows_noise(runs->counts) ? "bootstrap" : "sampling");
+    write_rows(json, "functions", comparison, ROW_FUNCTION, shows_all);
+    write_rows(json, "markers", comparison, ROW_MARKER, shows_all);
+    write_rows(json, "counters", comparison, ROW_COUNTER, shows_all);
+    write_rows(json, "duration", comparison, ROW_DURATION, shows_all);
+    write_limits(json, gate);
+    json_object_end(json);
+}

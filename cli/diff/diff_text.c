@@ -1,0 +1,201 @@
+#include "diff_text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "diff_lists.h"
+#include "libconvert/base/memory.h"
+#include "libconvert/base/printable.h"
+#include "numbers.h"
+
+enum { NAME_BYTES = 512 };
+
+/* ---- Texts. ---- */
+
+/* Replaces control characters: a trace must not control the terminal. In Markdown, bytes with a meaning there are
+ * escaped. */
+static void append_name(struct chunk_list *text, struct text name, const struct diff_layout *layout) {
+    char printable[NAME_BYTES];
+    printable_copy(printable, sizeof printable, name);
+    for (const char *byte = printable; *byte; byte++) {
+        if (layout->is_markdown && strchr("\\`*_{}[]<>#|~&@", *byte)) chunk_list_append(text, "\\", 1);
+        chunk_list_append(text, byte, 1);
+    }
+}
+
+static void append_row_name(struct chunk_list *text, const struct comparison_row *row,
+                            const struct diff_layout *layout) {
+    append_name(text, row->name, layout);
+    if (row->library.bytes_count) {
+        command_append(text, " (");
+        append_name(text, row->library, layout);
+        command_append(text, ")");
+    }
+    if (row->kind == ROW_COUNTER && row->file.bytes_count) {
+        command_append(text, ", ");
+        append_name(text, row->file, layout);
+    }
+}
+
+/* ---- The head. ---- */
+
+static void append_side(struct chunk_list *text, const char *label, const char *path, size_t run_count,
+                        const struct diff_layout *layout) {
+    command_append(text, layout->is_markdown ? "- %s: " : "%s  ", label);
+    append_name(text, text_of(report_path_name(path)), layout);
+    command_append(text, run_count == 1 ? ", one run\n" : ", %zu runs\n", run_count);
+}
+
+/* Describes what is compared: "Shares of all samples of a run.", "Compared are cycles per request." */
+static void append_unit(struct chunk_list *text, const struct comparison *comparison,
+                        const struct diff_layout *layout) {
+    static const struct text pers[] = {[PER_SHARE] = TEXT("of a run"),
+                                       [PER_RUN] = TEXT("per run"),
+                                       [PER_SECOND] = TEXT("per second"),
+                                       [PER_MARKER] = TEXT("per ")};
+    bool is_share = comparison->per == PER_SHARE, is_cpu = comparison->runs->measure == MEASURE_CPU;
+    command_append(text, is_share ? "Compared are shares of all " : "Compared are ");
+    if (!is_share || !is_cpu) append_name(text, comparison->runs->unit, layout);
+    if (is_cpu) command_append(text, is_share ? "processor time" : " of processor time");
+    command_append(text, " %.*s", (int)pers[comparison->per].bytes_count, pers[comparison->per].bytes);
+    append_name(text, comparison->marker, layout);
+    command_append(text, ".\n");
+}
+
+static void append_certainty(struct chunk_list *text, const struct comparison *comparison, bool shows_all) {
+    if (!estimate_knows_noise(comparison->runs->counts))
+        command_append(text,
+                       "The noise between runs is unknown: that takes %d runs on each side. Intervals are those of "
+                       "sampling (binomial), so they are too narrow if runs differ for other reasons.\n",
+                       KNOWN_NOISE_RUNS_MIN);
+    else
+        command_append(text,
+                       "%s; the intervals hold for all rows together in 95 of 100 comparisons (bootstrap over runs).\n",
+                       shows_all ? "All changes are listed" : "Changes that stand out of the noise are listed");
+}
+
+static void append_head(struct chunk_list *text, const struct comparison *comparison,
+                        const struct diff_layout *layout) {
+    const struct runs *runs = comparison->runs;
+    append_side(text, "base", runs->paths[0], runs->counts.base, layout);
+    append_side(text, "head", runs->paths[1], runs->counts.head, layout);
+    command_append(text, "\n");
+    append_unit(text, comparison, layout);
+    append_certainty(text, comparison, layout->shows_all);
+}
+
+/* ---- Lists. ---- */
+
+static void append_cell(struct chunk_list *text, const struct comparison_row *row, const struct cell *cell,
+                        struct text unit, const struct diff_layout *layout) {
+    const struct estimate *estimate = &cell->estimate;
+    char base[NUMBER_BYTES], head[NUMBER_BYTES], change[NUMBER_BYTES], lower[NUMBER_BYTES], upper[NUMBER_BYTES];
+    char interval[2 * NUMBER_BYTES + 8], relative[NUMBER_BYTES];
+    /* Only shares have their unit in the columns; that of others is in the heading. */
+    struct text shown_unit = text_equal(unit, TEXT("%")) ? unit : (struct text){0};
+    number_format(estimate->base, shown_unit, false, base);
+    number_format(estimate->head, shown_unit, false, head);
+    number_format(estimate->change, shown_unit, true, change);
+    number_format(cell->lower, shown_unit, true, lower);
+    number_format(cell->upper, shown_unit, true, upper);
+    snprintf(interval, sizeof interval, "%s to %s", lower, upper);
+    if (estimate->base == 0 || estimate->head == 0)
+        snprintf(relative, sizeof relative, "%s", diff_state(cell));
+    else
+        snprintf(relative, sizeof relative, "%+.1f %%", (estimate->head / estimate->base - 1) * 100);
+    const char *format = layout->is_markdown ? "| %s | %s | %s | %s | %s | " : "  %10s  %10s  %10s  %9s  %-24s  ";
+    command_append(text, format, base, head, change, relative,
+                   interval); /* NOLINT(clang-diagnostic-format-nonliteral) */
+    append_row_name(text, row, layout);
+    command_append(text, layout->is_markdown ? " |\n" : "\n");
+}
+
+static void append_heading(struct chunk_list *text, const struct diff_list *list, struct text unit, size_t shown_count,
+                           size_t count, const struct diff_layout *layout) {
+    const struct style *style = layout->style;
+    command_append(text, "\n%s%s", layout->is_markdown ? "### " : style->bold, list->title);
+    if (unit.bytes_count && !text_equal(unit, TEXT("%"))) {
+        command_append(text, " in ");
+        append_name(text, unit, layout);
+    }
+    command_append(text, "%s", layout->is_markdown ? "" : style->reset);
+    if (shown_count < count) command_append(text, " (%zu of %zu)", shown_count, count);
+    command_append(text, "\n");
+    if (layout->is_markdown)
+        command_append(text, "\n| base | head | change | | interval | |\n|---:|---:|---:|---:|---|---|\n");
+    else
+        command_append(text, "  %10s  %10s  %10s  %9s  %-24s\n", "base", "head", "change", "", "interval");
+}
+
+/* Returns the number by which percentages are shown. */
+static struct cell in_percent(const struct cell *cell, struct text unit) {
+    struct cell shown = *cell;
+    if (!text_equal(unit, TEXT("%"))) return shown;
+    shown.estimate.base *= 100;
+    shown.estimate.head *= 100;
+    shown.estimate.change *= 100;
+    shown.lower *= 100;
+    shown.upper *= 100;
+    return shown;
+}
+
+/* Returns how many rows changed; adds those within the noise to *quiet_count. */
+static size_t append_list(struct chunk_list *text, const struct diff_list *list, const struct comparison *comparison,
+                          const struct diff_layout *layout, size_t *quiet_count) {
+    size_t count, list_quiet_count;
+    uint32_t *rows = diff_list_rows(list, comparison, layout->shows_all, &count, &list_quiet_count);
+    struct text unit = diff_list_unit(list, comparison);
+    size_t shown_count = count < layout->top_count ? count : layout->top_count;
+    if (rows && count) append_heading(text, list, unit, shown_count, count, layout);
+    for (size_t i = 0; rows && i < shown_count; i++) {
+        const struct comparison_row *row = comparison_row_at(comparison, rows[i]);
+        struct cell shown = in_percent(&row->cells[list->cell], unit);
+        append_cell(text, row, &shown, unit, layout);
+    }
+    memory_free(rows);
+    *quiet_count += list_quiet_count;
+    return count;
+}
+
+static void append_lists(struct chunk_list *text, const struct comparison *comparison,
+                         const struct diff_layout *layout) {
+    size_t count = 0, quiet_count = 0;
+    for (size_t i = 0; i < DIFF_LIST_COUNT; i++)
+        count += append_list(text, &diff_lists[i], comparison, layout, &quiet_count);
+    if (!count && !quiet_count) command_append(text, "\nNothing has changed.\n");
+    if (!count && quiet_count) command_append(text, "\nNo change stands out of the noise.\n");
+    if (quiet_count && !layout->shows_all)
+        command_append(text, "\n%zu %s within the noise: --all lists %s.\n", quiet_count,
+                       quiet_count == 1 ? "change is" : "changes are", quiet_count == 1 ? "it" : "them");
+}
+
+/* ---- Limits. ---- */
+
+static void append_limits(struct chunk_list *text, const struct gate *gate, const struct diff_layout *layout) {
+    const struct style *style = layout->style;
+    if (!gate->limits.count) return;
+    command_append(text, "\n%slimits%s\n", layout->is_markdown ? "### " : style->bold,
+                   layout->is_markdown ? "\n\n| | limit | |\n|---|---|---|" : style->reset);
+    for (size_t i = 0; i < gate->limits.count; i++) {
+        const struct gate_limit *limit = gate_at(gate, i);
+        const char *verdict = gate_verdict(gate, limit);
+        bool is_good = limit->outcome.verdict == VERDICT_PASSED;
+        char words[GATE_WORDS_BYTES];
+        gate_describe(limit, words);
+        if (layout->is_markdown)
+            command_append(text, is_good ? "| %s | " : "| **%s** | ", verdict);
+        else
+            command_append(text, "  %s%-7s%s  ", is_good ? style->good : style->bad, verdict, style->reset);
+        append_name(text, limit->limit.source, layout);
+        command_append(text, layout->is_markdown ? " | %s |\n" : "  (%s)\n", words);
+    }
+}
+
+void diff_append_text(struct chunk_list *text, const struct comparison *comparison, const struct gate *gate,
+                      const struct diff_layout *layout) {
+    append_head(text, comparison, layout);
+    append_lists(text, comparison, layout);
+    append_limits(text, gate, layout);
+}

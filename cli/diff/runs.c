@@ -1,0 +1,224 @@
+#include "runs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/info/info_profile.h"
+#include "libconvert/base/processors.h"
+#include "libconvert/base/thread_pool.h"
+#include "libconvert/compare/matched_name.h"
+#include "libconvert/conversion.h"
+#include "libconvert/report.h"
+#include "readers/input/input_folder.h"
+
+/* ---- Finding. ---- */
+
+static void add_path(struct column *paths, char *path) {
+    char **added = path ? column_push(paths) : NULL;
+    if (!path) failure_set_memory(paths->failure);
+    if (added)
+        *added = path;
+    else
+        free(path);
+}
+
+static int compare_names(const struct dirent **left, const struct dirent **right) {
+    return strcmp((*left)->d_name, (*right)->d_name);
+}
+
+static int is_not_hidden(const struct dirent *entry) { return entry->d_name[0] != '.'; }
+
+static void add_files(struct column *paths, const char *folder) {
+    struct dirent **entries;
+    int count = scandir(folder, &entries, is_not_hidden, compare_names);
+    if (count < 0) {
+        failure_set(paths->failure, FAILURE_IO, "cannot read the folder %s: %s", folder, strerror(errno));
+        return;
+    }
+    for (int i = 0; i < count; i++) {
+        char *path;
+        bool has_slash = text_ends_with(text_of(folder), TEXT("/"));
+        add_path(paths, asprintf(&path, "%s%s%s", folder, has_slash ? "" : "/", entries[i]->d_name) < 0 ? NULL : path);
+        free(entries[i]);
+    }
+    free(entries);
+    if (!count) failure_set(paths->failure, FAILURE_INPUT, "there are no runs in the folder %s", folder);
+}
+
+/* Adds the paths of one side. A folder in which perf has recorded is one run. */
+static void add_side(struct column *paths, const char *side) {
+    struct stat status;
+    struct input_folder recording = {0};
+    bool is_folder = strcmp(side, "-") != 0 && stat(side, &status) == 0 && S_ISDIR(status.st_mode);
+    if (is_folder) input_folder_list(&recording, side, paths->failure);
+    if (is_folder && !recording.path_count)
+        add_files(paths, side);
+    else
+        add_path(paths, strdup(side));
+    input_folder_fini(&recording);
+}
+
+static void find(struct runs *runs) {
+    struct column paths;
+    column_init(&paths, sizeof(char *), &runs->failure);
+    add_side(&paths, runs->paths[0]);
+    runs->counts.base = paths.count;
+    add_side(&paths, runs->paths[1]);
+    runs->counts.head = paths.count - runs->counts.base;
+    runs->all = calloc(paths.count + 1, sizeof *runs->all);
+    if (!runs->all) failure_set_memory(&runs->failure);
+    for (size_t i = 0; i < paths.count; i++) {
+        char *path = *(char **)column_at(&paths, i);
+        if (runs->all)
+            runs->all[i].path = path;
+        else
+            free(path);
+    }
+    column_fini(&paths);
+}
+
+/* ---- Reading. ---- */
+
+/* One run that a thread reads. */
+struct reading {
+    struct thread_job job;
+    struct run *run;
+    struct memory_limit *memory;
+    struct gecko_convert_options options;
+};
+
+/* A profile_visitor. */
+static void visit(void *context, const struct profile *profile) {
+    struct run *run = context;
+    info_fill_from_profile(&run->info, profile);
+    run_weights_fill(&run->weights, profile);
+}
+
+/* A thread_job_run. */
+static void read_run(void *context, unsigned helper) {
+    struct reading *reading = context;
+    struct run *run = reading->run;
+    struct conversion_ends ends = {.memory = reading->memory, .replace_writing = visit, .visitor_context = run};
+    struct gecko_convert_result result;
+    (void)helper;
+    conversion_run(&reading->options, &ends, &result, NULL);
+    report_take_failure(&run->failure, &result);
+    struct report_text losses = {.bytes_count = 0};
+    report_append_losses(&result, &losses);
+    struct text told = text_from((struct text){losses.bytes, losses.bytes_count}, strlen("; "));
+    run->losses = strndup(told.bytes, told.bytes_count);
+    run->title = strdup(result.input_title);
+    if (!run->title || !run->losses) failure_set_memory(&run->failure);
+    run->lost_count = result.sums[GECKO_CONVERT_SAMPLES].lost;
+    gecko_convert_result_fini(&result);
+}
+
+static void begin_run(struct run *run, struct runs *runs, unsigned ignored, const struct column *globs) {
+    run->failure.memory = &runs->memory;
+    info_init(&run->info, &run->failure);
+    run_weights_init(&run->weights, ignored, &run->failure);
+    for (size_t i = 0; i < globs->count; i++) {
+        struct run_group *group = column_push(&run->weights.groups);
+        if (group) *group = (struct run_group){.glob = *(const struct text *)column_at(globs, i)};
+    }
+}
+
+static void read_all(struct runs *runs, const struct options *options) {
+    size_t count = runs_count(runs);
+    unsigned job_count = options->convert.job_count ? options->convert.job_count : processors_available();
+    unsigned thread_count = job_count < count ? job_count : (unsigned)count;
+    struct reading *readings = calloc(count, sizeof *readings);
+    struct thread_pool pool;
+    if (!readings) {
+        failure_set_memory(&runs->failure);
+        return;
+    }
+    thread_pool_init(&pool, thread_count);
+    for (size_t i = 0; i < count; i++) {
+        readings[i] = (struct reading){.run = &runs->all[i], .memory = &runs->memory, .options = options->convert};
+        readings[i].options.input_path = runs->all[i].path;
+        readings[i].options.job_count = job_count / thread_count;
+        thread_pool_submit(&pool, &readings[i].job, read_run, &readings[i]);
+    }
+    for (size_t i = 0; i < count; i++) thread_pool_await(&pool, &readings[i].job);
+    thread_pool_fini(&pool);
+    free(readings);
+}
+
+/* The first run that failed decides, whichever was read first. */
+static void take_failure(struct runs *runs) {
+    for (size_t i = 0; i < runs_count(runs) && !failure_is_set(&runs->failure); i++) {
+        struct memory_limit *memory = runs->failure.memory;
+        if (!failure_is_set(&runs->all[i].failure)) continue;
+        runs->failure = runs->all[i].failure;
+        runs->failure.memory = memory;
+        runs->failed_path = runs->all[i].path;
+    }
+}
+
+/* ---- What is compared. ---- */
+
+static bool all_know_cpu(const struct runs *runs) {
+    for (size_t i = 0; i < runs_count(runs); i++)
+        if (!runs->all[i].info.cpu_unit.bytes_count) return false;
+    return true;
+}
+
+static bool any_waits(const struct runs *runs) {
+    for (size_t i = 0; i < runs_count(runs); i++)
+        if (info_is_by_cpu(&runs->all[i].info)) return true;
+    return false;
+}
+
+static struct text unit_of(const struct run *run, enum measure measure) {
+    return measure == MEASURE_CPU ? run->info.cpu_unit : run->info.weight_unit;
+}
+
+static void choose_measure(struct runs *runs, enum measure_choice choice) {
+    bool knows_cpu = all_know_cpu(runs);
+    if (choice == MEASURE_PROCESSOR && !knows_cpu)
+        failure_set(&runs->failure, FAILURE_USAGE, "--measure cpu: not all runs know the processor time of samples");
+    bool is_cpu = choice == MEASURE_PROCESSOR || (choice == MEASURE_AUTO && knows_cpu && any_waits(runs));
+    runs->measure = is_cpu ? MEASURE_CPU : MEASURE_WEIGHT;
+    runs->unit = unit_of(&runs->all[0], runs->measure);
+    runs->has_times = true;
+    for (size_t i = 0; i < runs_count(runs); i++) {
+        const struct run *run = &runs->all[i];
+        struct text unit = unit_of(run, runs->measure);
+        runs->has_times = runs->has_times && run->info.has_times;
+        if (!text_equal(unit, runs->unit))
+            failure_set(&runs->failure, FAILURE_USAGE, "%s counts %.*s, and %s counts %.*s: they cannot be compared",
+                        report_path_name(runs->all[0].path), (int)runs->unit.bytes_count, runs->unit.bytes,
+                        report_path_name(run->path), (int)unit.bytes_count, unit.bytes);
+    }
+}
+
+void runs_read(struct runs *runs, const struct options *options, const struct column *globs) {
+    *runs = (struct runs){.paths = {options->inputs.values[0], options->inputs.values[1]}};
+    memory_limit_init(&runs->memory, options->convert.max_memory_bytes);
+    runs->failure.memory = &runs->memory;
+    unsigned ignored = ignored_parts_parse(options->ignored, &runs->failure);
+    find(runs);
+    for (size_t i = 0; runs->all && i < runs_count(runs); i++) begin_run(&runs->all[i], runs, ignored, globs);
+    if (failure_is_set(&runs->failure)) return;
+    read_all(runs, options);
+    take_failure(runs);
+    if (!failure_is_set(&runs->failure)) choose_measure(runs, options->measure);
+}
+
+void runs_fini(struct runs *runs) {
+    for (size_t i = 0; runs->all && i < runs_count(runs); i++) {
+        struct run *run = &runs->all[i];
+        run_weights_fini(&run->weights);
+        info_fini(&run->info);
+        free(run->title);
+        free(run->losses);
+        free(run->path);
+    }
+    free(runs->all);
+}
