@@ -14,7 +14,7 @@ cli_sources := \
     cli/info/info_text.c \
     cli/record/record_command.c cli/record/started_program.c cli/record/kernel/event_names.c \
     cli/record/kernel/kernel_events.c cli/record/kernel/kernel_recording.c cli/record/kernel/kernel_rings.c \
-    cli/record/kernel/kernel_stream.c cli/record/kernel/proc_tasks.c
+    cli/record/kernel/kernel_stream.c cli/record/kernel/proc_tasks.c cli/record/kernel/tracing_formats.c
 
 # The command view. The static program does without it, because Debian lacks static libraries that libmicrohttpd needs.
 view_sources := \

@@ -7,6 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tracing_formats.h"
+
 static const uint64_t NS_PER_S = 1000000000;
 
 /* ---- Failures. ---- */
@@ -153,6 +155,7 @@ static void append_event(struct kernel_stream *stream, const struct kernel_event
 static void append_head(struct kernel_recording *recording, const struct kernel_recording_options *options) {
     struct kernel_stream *stream = &recording->stream;
     for (size_t i = 0; i < recording->events.count; i++) append_event(stream, &recording->events.rows[i]);
+    tracing_formats_append(stream, &recording->events);
     append_machine(stream);
     append_command(stream, options);
     append_clock(stream);

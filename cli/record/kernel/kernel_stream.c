@@ -92,6 +92,10 @@ void kernel_stream_end(struct kernel_stream *stream) {
     static const char zeros[ALIGNMENT];
     size_t rest_bytes = (stream->bytes_count - stream->record_at) % ALIGNMENT;
     if (rest_bytes) kernel_stream_bytes(stream, zeros, ALIGNMENT - rest_bytes);
+    kernel_stream_end_short(stream);
+}
+
+void kernel_stream_end_short(struct kernel_stream *stream) {
     uint16_t size_bytes = (uint16_t)(stream->bytes_count - stream->record_at);
     if (stream->bytes) memcpy(stream->bytes + stream->record_at + SIZE_AT, &size_bytes, sizeof size_bytes);
 }

@@ -42,7 +42,9 @@ void kernel_stream_bytes(struct kernel_stream *stream, const void *bytes, size_t
 void kernel_stream_name(struct kernel_stream *stream, const char *name);
 /* The same after its length, padded. */
 void kernel_stream_string(struct kernel_stream *stream, const char *string);
+/* Ends the record with zeros up to a multiple of 8 bytes, or as it is. */
 void kernel_stream_end(struct kernel_stream *stream);
+void kernel_stream_end_short(struct kernel_stream *stream);
 
 /* Appends bytes that belong to no record: those after a record of tracing data. */
 void kernel_stream_raw(struct kernel_stream *stream, const void *bytes, size_t bytes_count);
