@@ -22,6 +22,7 @@ CHOICES(debuginfod_name, enum gecko_convert_debuginfod, "auto", "no")
 CHOICES(sources_name, enum gecko_convert_sources, "none", "embed")
 CHOICES(call_graph_name, unsigned, "dwarf", "fp", "no")
 CHOICES(measure_name, enum measure_choice, "auto", "samples", "cpu")
+CHOICES(recorder_name, enum recorder_choice, "auto", "kernel", "recorder")
 CHOICES(progress_name, enum progress_choice, "auto", "always", "never")
 
 _Static_assert(sizeof(enum options_action) == sizeof(unsigned), "choices are stored as numbers");
@@ -60,6 +61,10 @@ static const struct option known_options[] = {
              "default), or from frame pointers, which is cheaper, or not at all"},
     {OPTION("stack-size", RECORD, OPTION_SIZE, stack_bytes), .value_name = "SIZE",
      .help = "copy at most this much of a stack, up to 65528 (default: 16K)"},
+    {OPTION("with", RECORD, OPTION_CHOICE, recorder_choice), .choices = recorder_name,
+     .help = "sample a command by the kernel, or by the recorder's library, which is\n"
+             "preloaded and needs no rights (default: auto, the recorder if the\n"
+             "kernel refuses)"},
     {OPTION("iterations", RECORD, OPTION_NUMBER, iteration_count), .number_min = 1, .number_max = ITERATIONS_MAX,
      .value_name = "N", .help = "run the command N times, one after the other, for one profile"},
     {OPTION("output", RECORD, OPTION_TEXT, convert.output_path), .letter = 'o', .value_name = "FILE",

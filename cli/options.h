@@ -24,6 +24,9 @@ enum measure_choice {
     MEASURE_PROCESSOR
 };
 
+/* What samples a command that `record` starts. */
+enum recorder_choice { WITH_AUTO, WITH_KERNEL, WITH_RECORDER };
+
 /* Strings are borrowed from the arguments, except the default output name. */
 struct options {
     enum options_action action;
@@ -81,6 +84,7 @@ struct options {
     unsigned frequency_hz;
     unsigned iteration_count;
     unsigned call_graph; /* enum call_graph */
+    enum recorder_choice recorder_choice;
     uint64_t stack_bytes;
     bool is_system_wide;
 };

@@ -128,6 +128,15 @@ void progress_tty_draw_bytes(struct progress_tty *bar, uint64_t done_bytes, uint
     draw(bar, total_bytes ? (double)done_bytes / (double)total_bytes : 0);
 }
 
+void progress_tty_draw_text(struct progress_tty *bar, const char *text) {
+    uint64_t now = bar->is_on ? now_ns() : 0;
+    if (!bar->is_on || now < bar->first_draw_ns || now < bar->last_draw_ns + REDRAW_NS) return;
+    bar->last_percent = PERCENT_NONE;
+    struct report_text line = {.bytes_count = 0};
+    report_append(&line, "%s", text);
+    show(bar, &line, now);
+}
+
 void progress_tty_restart(struct progress_tty *bar) {
     progress_tty_clear(bar);
     bar->total_bytes = 0;

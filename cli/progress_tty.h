@@ -28,6 +28,9 @@ bool progress_tty_draw(void *context, const struct gecko_convert_progress *progr
 /* Draws the bar for work whose total may still grow. */
 void progress_tty_draw_bytes(struct progress_tty *bar, uint64_t done_bytes, uint64_t total_bytes);
 
+/* Draws a text in place of a bar, for work that is endless. */
+void progress_tty_draw_text(struct progress_tty *bar, const char *text);
+
 /* Clears the bar and starts a new piece of work, from which rates are then computed. The bar is not delayed again. */
 void progress_tty_restart(struct progress_tty *bar);
 

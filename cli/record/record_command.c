@@ -17,6 +17,7 @@
 #include "cli/console.h"
 #include "cli/record/kernel/kernel_recording.h"
 #include "libconvert/base/decimal.h"
+#include "recorder_traces.h"
 #include "started_program.h"
 
 static const uint64_t NS_PER_S = 1000000000;
@@ -63,6 +64,11 @@ static void check_target(const struct options *options, struct failure *failure)
     if (count > 1)
         failure_set(failure, FAILURE_USAGE,
                     "a command, --pid and --all exclude each other: what is recorded is one of them");
+    bool is_by_recorder = options->recorder_choice == WITH_RECORDER;
+    if (is_by_recorder && !options->inputs.count)
+        failure_set(failure, FAILURE_USAGE, "--with recorder is for a command: what runs already cannot be preloaded");
+    if (is_by_recorder && (options->recorded_events.count || options->trace_path))
+        failure_set(failure, FAILURE_USAGE, "--event and --trace are for recording by the kernel");
     if (options->iteration_count > 1 && !options->inputs.count)
         failure_set(failure, FAILURE_USAGE, "--iterations is for a command");
 }
@@ -93,7 +99,7 @@ struct record {
     struct failure failure;
     struct progress_tty bar;
     int trace; /* what is recorded goes to this file */
-    char trace_path[64];
+    char trace_path[4096];
     sigset_t signals; /* those that the command waits for */
     sigset_t mask;    /* of the caller */
     int signal_fd;
@@ -101,7 +107,9 @@ struct record {
     size_t program_count;
     size_t current; /* the iteration that runs; program_count after the last */
     struct proc_ids targets;
+    bool is_by_kernel; /* otherwise by the recorder that is preloaded into the programs */
     struct kernel_recording recording;
+    struct recorder_traces traces; /* of the programs' own events, or of what the recorder has sampled */
     uint64_t begin_ns;
     bool is_interrupted;
     int program_code; /* the first exit code of a program that is not 0 */
@@ -140,7 +148,10 @@ static void open_trace(struct record *record) {
                     strerror(errno));
     else if (!kept)
         unlink(path);
-    snprintf(record->trace_path, sizeof record->trace_path, "/proc/self/fd/%d", record->trace);
+    if (kept)
+        snprintf(record->trace_path, sizeof record->trace_path, "%s", kept);
+    else
+        snprintf(record->trace_path, sizeof record->trace_path, "/proc/self/fd/%d", record->trace);
 }
 
 /* ---- Targets. ---- */
@@ -226,6 +237,7 @@ static void use_signal(struct record *record, const struct signalfd_siginfo *sig
     struct started_program *program = current_program(record);
     if (signal->ssi_signo == SIGCHLD) return;
     if (record->is_interrupted && signal->ssi_signo == SIGINT) {
+        recorder_traces_fini(&record->traces);
         sigprocmask(SIG_SETMASK, &record->mask, NULL);
         raise(SIGINT);
     }
@@ -269,15 +281,30 @@ static bool is_over(const struct record *record) {
     return limit_ns && now_ns() - record->begin_ns >= limit_ns;
 }
 
+static void draw_progress(struct record *record) {
+    const struct kernel_recording *recording = &record->recording;
+    struct report_text size = {.bytes_count = 0};
+    char line[160];
+    report_append_bytes(&size, recording->stream.total_bytes);
+    snprintf(line, sizeof line, "recording %llu s: %llu samples, %llu lost, %.*s; Ctrl-C ends it",
+             (unsigned long long)((now_ns() - record->begin_ns) / NS_PER_S),
+             (unsigned long long)recording->sample_count, (unsigned long long)recording->lost_count,
+             (int)size.bytes_count, size.bytes);
+    progress_tty_draw_text(&record->bar, line);
+}
+
 /* Observes until the end of the duration or of what is observed, or a signal. Returns whether a program runs still. */
 static void observe(struct record *record) {
     enum { CHECK_MS = 100 };
     struct kernel_recording *recording = &record->recording;
     bool is_started = record->program_count > 0, is_done = false;
     while (!is_done && !failure_is_set(&record->failure)) {
-        struct pollfd polled[] = {{record->signal_fd, POLLIN, 0}, {kernel_recording_poll_fd(recording), POLLIN, 0}};
+        /* A descriptor below 0 is ignored. */
+        struct pollfd polled[] = {{record->signal_fd, POLLIN, 0},
+                                  {record->is_by_kernel ? kernel_recording_poll_fd(recording) : -1, POLLIN, 0}};
         int ready_count = poll(polled, 2, CHECK_MS);
-        kernel_recording_take(recording);
+        if (record->is_by_kernel) kernel_recording_take(recording);
+        if (!is_started) draw_progress(record); /* the terminal of a program is its own */
         use_signals(record);
         is_done = is_over(record);
         if (is_started)
@@ -311,6 +338,9 @@ static void tell_recorded(struct record *record) {
          recording->events.rows[0].name, (unsigned long long)recording->sample_count,
          recording->sample_count == 1 ? "" : "s", (unsigned long long)recording->lost_count, (int)size.bytes_count,
          size.bytes);
+    if (recording->rings.data_bytes < KERNEL_RING_BYTES_MIN)
+        tell(record,
+             "little memory may be locked (sysctl kernel.perf_event_mlock_kb), so samples are lost more easily");
     if (!recording->sample_count)
         tell(record, "a shorter time than that between two samples needs a higher --frequency, or --iterations");
     if (!recording->has_kernel)
@@ -323,7 +353,49 @@ static void tell_recorded(struct record *record) {
         tell(record, "processes that the program has started run on, and are no longer recorded");
 }
 
-static void record_all(struct record *record, const struct proc_ids *processes) {
+/* Lets the programs execute, or observes what runs already, to the end. */
+static void run_all(struct record *record, const struct proc_ids *processes) {
+    record->begin_ns = now_ns();
+    if (record->program_count)
+        begin_iteration(record);
+    else
+        kernel_recording_begin(&record->recording, processes);
+    observe(record);
+    if (record->is_by_kernel) kernel_recording_end(&record->recording);
+    if (record->is_by_kernel && !failure_is_set(&record->failure)) tell_recorded(record);
+    end_program(record);
+}
+
+/* ---- By the kernel, or by the recorder. ---- */
+
+/* Creates the processes of the programs. With a frequency above 0, the recorder samples them. */
+static void start_programs_recorded(struct record *record, unsigned frequency_hz) {
+    if (recorder_traces_set_environment(&record->traces, frequency_hz, &record->failure)) start_programs(record);
+    recorder_traces_restore_environment(&record->traces);
+}
+
+/* Ends the processes that wait to execute a program. */
+static void end_programs(struct record *record) {
+    for (size_t i = 0; i < record->program_count; i++) started_program_fini(&record->programs[i]);
+    for (size_t i = record->current; i < record->program_count; i++)
+        if (record->programs[i].pid > 0) waitpid(record->programs[i].pid, NULL, 0);
+    free(record->programs);
+    record->programs = NULL;
+    record->program_count = record->targets.count = 0;
+}
+
+/* Returns whether the recorder may take the kernel's place. */
+static bool may_preload(const struct record *record) {
+    const struct options *options = record->options;
+    return options->inputs.count && record->recording.is_refused && options->recorder_choice == WITH_AUTO &&
+           !options->recorded_events.count && !options->trace_path;
+}
+
+static const char advice[] =
+    "allow it by CAP_PERFMON or root, by sysctl kernel.perf_event_paranoid (0 for --all and for processes of others, 2 "
+    "for own programs), and in a container by its seccomp filter";
+
+static bool begin_by_kernel(struct record *record) {
     const struct options *options = record->options;
     const struct kernel_recording_options wanted = {.events = {.names = options->recorded_events.values,
                                                                .name_count = options->recorded_events.count,
@@ -335,16 +407,28 @@ static void record_all(struct record *record, const struct proc_ids *processes) 
                                                     .command = options->inputs.values,
                                                     .command_count = options->inputs.count};
     raise_file_limit();
-    if (!kernel_recording_init(&record->recording, &wanted, &record->targets, record->trace, &record->failure)) return;
-    record->begin_ns = now_ns();
-    if (record->program_count)
-        begin_iteration(record);
-    else
-        kernel_recording_begin(&record->recording, processes);
-    observe(record);
-    kernel_recording_end(&record->recording);
-    if (!failure_is_set(&record->failure)) tell_recorded(record);
-    end_program(record);
+    record->is_by_kernel =
+        kernel_recording_init(&record->recording, &wanted, &record->targets, record->trace, &record->failure);
+    return record->is_by_kernel;
+}
+
+static void record_program(struct record *record) {
+    unsigned frequency_hz = record->options->frequency_hz;
+    bool is_kernel_wanted = record->options->recorder_choice != WITH_RECORDER;
+    if (!recorder_traces_init(&record->traces, &record->failure)) return;
+    start_programs_recorded(record, is_kernel_wanted ? 0 : frequency_hz);
+    if (failure_is_set(&record->failure)) return;
+    if (is_kernel_wanted && !begin_by_kernel(record) && may_preload(record)) {
+        tell(record,
+             "%s; the preloaded recorder samples in its place: without the kernel's code, and without programs "
+             "that are linked statically or have more rights",
+             record->failure.message);
+        failure_clear(&record->failure);
+        end_programs(record);
+        start_programs_recorded(record, frequency_hz);
+    }
+    if (!failure_is_set(&record->failure)) run_all(record, NULL);
+    recorder_traces_find(&record->traces);
 }
 
 static void find_processes(struct record *record, struct proc_ids *processes) {
@@ -356,60 +440,101 @@ static void find_processes(struct record *record, struct proc_ids *processes) {
     }
 }
 
-static void run_recording(struct record *record) {
+static void record_processes(struct record *record) {
     struct proc_ids processes = {0};
+    find_processes(record, &processes);
+    if (!failure_is_set(&record->failure) && begin_by_kernel(record)) run_all(record, &processes);
+    proc_ids_fini(&processes);
+}
+
+static void run_recording(struct record *record) {
     take_signals(record);
     if (record->options->inputs.count)
-        start_programs(record);
+        record_program(record);
     else
-        find_processes(record, &processes);
-    if (!failure_is_set(&record->failure)) record_all(record, &processes);
+        record_processes(record);
+    if (record->recording.is_refused && failure_is_set(&record->failure)) {
+        struct failure refusal = record->failure;
+        failure_clear(&record->failure);
+        failure_set(&record->failure, refusal.code, "%s: %s", refusal.message, advice);
+    }
     kernel_recording_fini(&record->recording);
-    for (size_t i = 0; i < record->program_count; i++) started_program_fini(&record->programs[i]);
-    proc_ids_fini(&processes);
+    end_programs(record);
     proc_ids_fini(&record->targets);
-    free(record->programs);
     if (record->signal_fd >= 0) close(record->signal_fd);
     sigprocmask(SIG_SETMASK, &record->mask, NULL);
 }
 
 /* ---- The profile. ---- */
 
-/* Makes the recording the input of the command that shows or writes the profile. */
+/* Traces of several runs of a program belong together here, and their clock is the kernel's. */
+static void align_traces(struct options *options, struct failure *failure) {
+    struct gecko_convert_alignment *alignments = calloc(options->inputs.count, sizeof *alignments);
+    options->convert.alignments = options->parsed_alignments = alignments;
+    if (!alignments) failure_set_memory(failure);
+    for (size_t i = 0; i < options->inputs.count && alignments; i++) alignments[i].kind = GECKO_CONVERT_ALIGN_MONOTONIC;
+}
+
+/* Makes the recording and the traces the inputs of the command that shows or writes the profile. */
 static void prepare_profile(struct record *record, const struct command *next, struct options *options) {
+    size_t trace_count = record->traces.found.gl_pathc;
     *options = *record->options;
     options->inputs = (struct options_list){0};
-    options->inputs.values = malloc(sizeof *options->inputs.values);
+    options->inputs.values = calloc(trace_count + 1, sizeof *options->inputs.values);
     if (!options->inputs.values) {
         failure_set_memory(&record->failure);
         return;
     }
-    options->inputs.values[options->inputs.count++] = record->trace_path;
-    options->convert.input_name = record->options->trace_path ? record->options->trace_path : "the recording";
+    if (record->is_by_kernel) options->inputs.values[options->inputs.count++] = record->trace_path;
+    for (size_t i = 0; i < trace_count; i++)
+        options->inputs.values[options->inputs.count++] = record->traces.found.gl_pathv[i];
+    if (!options->inputs.count) {
+        failure_set(
+            &record->failure, FAILURE_INPUT,
+            "nothing was recorded: the recorder cannot be preloaded into programs that are linked statically or "
+            "have more rights than this one");
+        return;
+    }
+    if (record->is_by_kernel && !record->options->trace_path) options->convert.input_name = "the recording";
     if ((unsigned)options->convert.sources == SOURCES_OF_NEXT_COMMAND)
         options->convert.sources = next->defaults.convert.sources;
     next->complete(options, &record->failure);
+    align_traces(options, &record->failure);
+}
+
+static int make_profile(struct record *record, const struct command *next) {
+    struct options options;
+    prepare_profile(record, next, &options);
+    int exit_code =
+        failure_is_set(&record->failure) ? command_refuse(&command_record, &record->failure) : next->run(&options);
+    free(options.inputs.values);
+    free(options.parsed_alignments);
+    return exit_code;
+}
+
+/* Finds out before recording whether the options of the next command are right. */
+static void check_options(struct record *record, const struct command *next) {
+    struct options options;
+    record->is_by_kernel = true;
+    prepare_profile(record, next, &options);
+    record->is_by_kernel = false;
+    free(options.inputs.values);
+    free(options.parsed_alignments);
 }
 
 static int run(struct options *options) {
     const struct command *next = options->convert.output_path ? &command_convert : &command_view;
     struct record record = {.options = options, .trace = -1, .signal_fd = -1, .recording.rings.poll_fd = -1};
-    struct options profile_options;
-    progress_tty_init(&record.bar, STDERR_FILENO, false, 0);
+    bool draws = isatty(STDERR_FILENO) && !options->is_quiet;
+    progress_tty_init(&record.bar, STDERR_FILENO, draws, PROGRESS_TTY_DELAY_NS);
     open_trace(&record);
-    prepare_profile(&record, next, &profile_options);
+    check_options(&record, next);
     if (!failure_is_set(&record.failure)) run_recording(&record);
-    int exit_code = record.program_code;
-    if (failure_is_set(&record.failure)) {
-        int failure_code = command_refuse(&command_record, &record.failure);
-        if (!exit_code) exit_code = failure_code;
-    } else {
-        int code = next->run(&profile_options);
-        if (!exit_code) exit_code = code;
-    }
-    free(profile_options.inputs.values);
+    int exit_code = failure_is_set(&record.failure) ? command_refuse(&command_record, &record.failure)
+                                                    : make_profile(&record, next);
+    recorder_traces_fini(&record.traces);
     if (record.trace >= 0) close(record.trace);
-    return exit_code;
+    return record.program_code ? record.program_code : exit_code;
 }
 
 const struct command command_record = {

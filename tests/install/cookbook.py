@@ -23,6 +23,7 @@ ATTEMPTS_MAX = 20
 # Strings that the profiles of each task must have.
 TEXTS = {
     "command.profile.json.gz": "main",
+    "unprivileged.profile.json.gz": "handle_request",
     "process.profile.json.gz": "handle_request",
     "service.profile.json.gz": "handle_request",
     "killed.profile.json.gz": "handle_request",

@@ -7,6 +7,8 @@ Programs must run as they do alone, what they do must be in their profiles, and 
 within LIMIT_POINTS of what the programs measure themselves.
 """
 import collections
+import ctypes
+import errno
 import gzip
 import json
 import os
@@ -15,6 +17,7 @@ import pty
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -145,6 +148,18 @@ def events_are_named(folder):
     check("page-faults" in text_of(folder / "p.json"), "no page fault was recorded")
 
 
+def tracepoints_have_fields(folder):
+    if os.geteuid() != 0 or not os.path.exists("/sys/kernel/tracing/events/sched/sched_switch/id"):
+        return
+    ended = record("-o", "p.json", "-e", "cpu-clock", "-e", "sched:sched_switch", "sh", "-c", "sleep 0.1; sleep 0.1", cwd=folder)
+    check(ended.returncode == 0 and "unknown format" not in ended.stderr, ended.stderr)
+    profile = profile_of(folder / "p.json")
+    markers = [data for thread in profile["threads"] for data in thread["markers"]["data"] if data]
+    names = {data["prev_comm"] for data in markers if "prev_comm" in data}
+    names |= {profile["shared"]["stringArray"][name] for name in names if isinstance(name, int)}
+    check("sleep" in names, f"switches have the fields {names}")
+
+
 # ---- The program. ----
 
 def exit_codes_are_those_of_a_shell(folder):
@@ -183,35 +198,108 @@ def programs_that_run_on_are_told_of(folder):
     check("run on" not in ended.stderr, ended.stderr)
 
 
+def run_on_terminal(folder, arguments, wanted, typed):
+    """Runs `record` on a terminal of its own, and types each text when the terminal shows what is waited for. Returns the
+    exit code, or minus the signal, and the output."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(folder)
+        os.execv(program, [program, "record", *arguments])
+    output = b""
+    for text, keys in zip(wanted, typed):
+        while text not in output:
+            output += os.read(terminal, 4096)
+        output = b""
+        time.sleep(0.2)
+        os.write(terminal, keys)
+    try:
+        while more := os.read(terminal, 4096):
+            output += more
+    except OSError:  # the terminal is gone with its programs
+        pass
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), output
+
+
 def the_terminal_sends_signals_to_the_program(folder):
     for command, code in (("while :; do :; done", 130), ("trap 'echo caught; exit 5' INT; while :; do :; done", 5)):
         (folder / "p.json").unlink(missing_ok=True)
-        pid, terminal = pty.fork()
-        if pid == 0:
-            os.chdir(folder)
-            os.execv(program, [program, "record", "-o", "p.json", "sh", "-c", "echo ready; " + command])
-        output = b""
-        while b"ready" not in output:
-            output += os.read(terminal, 4096)
-        time.sleep(0.2)
-        os.write(terminal, b"\x03")
-        try:
-            while more := os.read(terminal, 4096):
-                output += more
-        except OSError:  # the terminal is gone with its programs
-            pass
-        ended = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        arguments = ["-o", "p.json", "sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done; echo ready; " + command]
+        ended, output = run_on_terminal(folder, arguments, [b"ready"], [b"\x03"])
         check(ended == code, f"{ended}: {output}")
         check(count_samples(folder / "p.json") > 10, "no samples")
 
 
+def a_second_interrupt_gives_up(folder):
+    command = "trap 'echo caught' INT; echo ready; i=0; while [ $i -lt 200 ]; do sleep 0.05; i=$((i + 1)); done"
+    code, output = run_on_terminal(folder, ["-o", "p.json", "sh", "-c", command], [b"ready", b"caught"], [b"\x03"] * 2)
+    check(code == -signal.SIGINT, f"{code}: {output}")
+    check(not list(folder.iterdir()), "something was written")
+
+
+def progress_is_shown_of_what_runs(folder):
+    code, output = run_on_terminal(folder, ["-o", "p.json", "-p", str(os.getpid())], [b"recording 1 s"], [b"\x03"])
+    check(code == 0 and (folder / "p.json").exists(), f"{code}: {output}")
+
+
 def signals_are_passed_on(folder):
-    with subprocess.Popen([program, "record", "-o", "p.json", "sh", "-c", "trap 'exit 7' TERM; echo; while :; do :; done"],
-                          cwd=folder, stdout=subprocess.PIPE) as running:
+    command = "trap 'exit 7' TERM; i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done; echo; while :; do :; done"
+    with subprocess.Popen([program, "record", "-o", "p.json", "sh", "-c", command], cwd=folder,
+                          stdout=subprocess.PIPE) as running:
         running.stdout.readline()
         running.send_signal(signal.SIGTERM)
         check(running.wait(WAIT_SECONDS) == 7, running.returncode)
     check((folder / "p.json").exists(), "no profile")
+
+
+# ---- The recorder. ----
+
+def forbid_events():
+    """Makes perf_event_open fail in this process and those that it starts, as containers do."""
+    number = {"x86_64": 298, "aarch64": 241}[os.uname().machine]
+    # If the number of the call is this one, it fails with EPERM; otherwise it is allowed.
+    instructions = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x00050000 | errno.EPERM),
+                    (0x06, 0, 0, 0x7fff0000)]
+    code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *one) for one in instructions))
+    program = struct.pack("@HP", len(instructions), ctypes.addressof(code))
+    libc = ctypes.CDLL(None)
+    no_new_privileges, set_seccomp, filter_mode = 38, 22, 2
+    if libc.prctl(no_new_privileges, 1, 0, 0, 0) or libc.prctl(set_seccomp, filter_mode, program, 0, 0):
+        raise OSError("no seccomp")
+
+
+def the_recorder_takes_the_place_of_a_kernel_that_refuses(folder):
+    ended = record("-o", "p.json", mix, "300", cwd=folder, preexec_fn=forbid_events)
+    check(ended.returncode == 0, ended.stderr)
+    check("the preloaded recorder samples in its place" in ended.stderr, ended.stderr)
+    check(count_samples(folder / "p.json") > 100 and "parse" in text_of(folder / "p.json"), ended.stderr)
+    for arguments in (["--with", "kernel", mix, "300"], ["-e", "page-faults", mix, "300"], ["-a"], ["-p", str(os.getpid())]):
+        ended = record("-o", "no.json", *arguments, cwd=folder, preexec_fn=forbid_events)
+        check(ended.returncode == 3 and "perf_event_paranoid" in ended.stderr and not ended.stdout, ended.stderr)
+        check(not (folder / "no.json").exists(), "a profile of nothing")
+    check(sorted(os.listdir(folder)) == ["p.json"], f"left: {os.listdir(folder)}")
+
+
+def the_recorder_samples_if_it_is_to(folder):
+    environment = {**os.environ, "TMPDIR": str(folder), "LD_PRELOAD": "", "GECKO_RECORDER_THREADS": ""}
+    ended = record("--with", "recorder", "--iterations", "2", "-o", "p.json", "sh", "-c", f"{mix} 300; env", cwd=folder,
+                   env=environment)
+    check(ended.returncode == 0 and "parse" in text_of(folder / "p.json"), ended.stderr)
+    check("LD_PRELOAD=" in ended.stdout and "libgecko_preload" in ended.stdout, ended.stdout)
+    check(sorted(os.listdir(folder)) == ["p.json"], f"left: {os.listdir(folder)}")
+
+
+def events_of_the_program_are_in_the_profile(folder):
+    source = build.parent / "examples" / "recorder" / "app.c"
+    subprocess.run(["cc", "-O1", "-g", "-I", source.parent.parent.parent / "recorder", source, "-o", folder / "app",
+                    "-L", build, "-lgecko_recorder", f"-Wl,-rpath,{build}"], check=True)
+    ended = record("-o", "p.json", "sh", "-c", "./app; ./app", cwd=folder)
+    check(ended.returncode == 0, ended.stderr)
+    profile = profile_of(folder / "p.json")
+    names = profile["shared"]["stringArray"]
+    requests = sum(names[name] == "request" for thread in profile["threads"] for name in thread["markers"]["name"])
+    check(requests == 16, f"{requests} requests in place of 16: {ended.stderr}")
+    check(any(counter["name"] == "Served" for counter in profile["counters"]), "the counter is missing")
+    check(sorted(os.listdir(folder)) == ["app", "p.json"], f"left: {os.listdir(folder)}")
 
 
 # ---- The viewer. ----
@@ -249,12 +337,17 @@ def other_users_record_their_programs(folder):
     if level >= 1:
         ended = record("-o", "a.json", "-a", "-d", "0.1", before=NOBODY, cwd=folder)
         check(ended.returncode == 3 and not (folder / "a.json").exists(), ended.stderr)
+        check("perf_event_paranoid" in ended.stderr, ended.stderr)
 
 
 CASES = [shares_are_right, trace_is_read_by_others, children_and_iterations_are_recorded, running_processes_are_recorded,
-         the_end_of_a_process_ends_its_recording, events_are_named, exit_codes_are_those_of_a_shell,
+         the_end_of_a_process_ends_its_recording, events_are_named, tracepoints_have_fields,
+         exit_codes_are_those_of_a_shell,
          the_program_has_what_it_would_have_alone, the_duration_ends_the_program, programs_that_run_on_are_told_of,
-         the_terminal_sends_signals_to_the_program, signals_are_passed_on, the_profile_is_viewed,
+         the_terminal_sends_signals_to_the_program, a_second_interrupt_gives_up,
+         progress_is_shown_of_what_runs, signals_are_passed_on,
+         the_recorder_takes_the_place_of_a_kernel_that_refuses, the_recorder_samples_if_it_is_to,
+         events_of_the_program_are_in_the_profile, the_profile_is_viewed,
          other_users_record_their_programs]
 
 
@@ -262,7 +355,7 @@ def main():
     wanted = sys.argv[2:] or [case.__name__ for case in CASES]
     counts = collections.Counter()
     with tempfile.TemporaryDirectory() as name:
-        ended = record("-o", "p.json", mix, "100", cwd=name)
+        ended = record("--with", "kernel", "-o", "p.json", mix, "100", cwd=name)
     if "refuses to record" in ended.stderr:
         print(f"record: NOT TESTED: {ended.stderr.strip()}")
         print(f"record: 0 passed, 0 failed, {len(wanted)} skipped")

@@ -1,0 +1,38 @@
+/* What the recorder library in started programs records: in those that are linked with it, or by the library that is
+ * preloaded into any dynamic program. Each process whose parent does not record writes a trace into a folder. */
+#ifndef GECKO_RECORDER_TRACES_H
+#define GECKO_RECORDER_TRACES_H
+
+#include <glob.h>
+
+#include "libconvert/base/failure.h"
+
+enum { RECORDER_PATH_BYTES = 4096 };
+
+struct recorder_traces {
+    char folder[RECORDER_PATH_BYTES]; /* empty: there is none */
+    glob_t found;                     /* paths of the traces */
+    char *preloaded_before;           /* the caller's LD_PRELOAD; NULL: none */
+    bool is_environment_set;
+    bool is_preload_set;
+};
+
+/* Creates the folder. Returns false after a failure. Call recorder_traces_fini in any case. */
+bool recorder_traces_init(struct recorder_traces *traces, struct failure *failure);
+
+/* Removes the folder and all traces in it. */
+void recorder_traces_fini(struct recorder_traces *traces);
+
+/* Sets the variables by which programs that are started from now on record into the folder. Programs that are linked
+ * with the library record their events. With a frequency above 0, the library is preloaded into all programs and
+ * samples their threads. Does nothing, and returns true, if the caller has set variables of the recorder himself and no
+ * samples are wanted. Returns false after a failure. */
+bool recorder_traces_set_environment(struct recorder_traces *traces, unsigned frequency_hz, struct failure *failure);
+
+/* Makes the environment what it was. */
+void recorder_traces_restore_environment(struct recorder_traces *traces);
+
+/* Finds the traces that there are by now. */
+void recorder_traces_find(struct recorder_traces *traces);
+
+#endif
