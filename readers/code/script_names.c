@@ -31,6 +31,14 @@ static const struct {
     {TEXT("py::"), SCRIPT_PYTHON, TEXT("Python")},
 };
 
+/* What .NET appends to names (GetJitOptimizationTierStr in src/coreclr/vm/prestub.cpp, and perfmap.cpp), in brackets.
+ */
+static const struct text dotnet_tiers[] = {
+    TEXT("[PreStub]"),           TEXT("[PreJIT]"),           TEXT("[MinOptJitted]"),
+    TEXT("[Optimized]"),         TEXT("[QuickJitted]"),      TEXT("[OptimizedTier1]"),
+    TEXT("[OptimizedTier1OSR]"), TEXT("[InstrumentedTier]"), TEXT("[InstrumentedTierOptimized]"),
+};
+
 /* Removes a number such as ":10" from the end and returns it in *out. */
 static bool take_last_number(struct text *text, uint32_t *out) {
     size_t colon = text_find_last(*text, ':');
@@ -66,8 +74,22 @@ static void parse_python(struct text text, struct script_name *out) {
     out->file = text_from(text, colon + 1);
 }
 
+/* Parses "void [App] App.Service::Run(int64)[OptimizedTier1]". Code of all tiers has one name. */
+static bool parse_dotnet(struct text symbol, struct script_name *out) {
+    for (size_t i = 0; i < sizeof dotnet_tiers / sizeof *dotnet_tiers; i++) {
+        struct text tier = dotnet_tiers[i];
+        if (symbol.bytes_count == tier.bytes_count || !text_ends_with(symbol, tier)) continue;
+        out->kind = SCRIPT_CODE;
+        out->name = text_slice(symbol, 0, symbol.bytes_count - tier.bytes_count);
+        out->tier = text_slice(tier, 1, tier.bytes_count - 1);
+        return true;
+    }
+    return false;
+}
+
 void script_name_parse(struct text symbol, struct script_name *out) {
     *out = (struct script_name){.name = symbol};
+    if (parse_dotnet(symbol, out)) return;
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
         if (!text_starts_with(symbol, prefixes[i].start)) continue;
         /* A name such as "JS::Call" is C++, not a script's. */

@@ -1,5 +1,5 @@
 /* Parses the names that JIT compilers and interpreters give their code in perf maps: "JS:*fn file.js:10:3",
- * "py::fn:/file.py". */
+ * "py::fn:/file.py", "void [App] App::Run()[OptimizedTier1]". */
 #ifndef GECKO_SCRIPT_NAMES_H
 #define GECKO_SCRIPT_NAMES_H
 
@@ -16,7 +16,7 @@ enum script_kind {
 
 struct script_name {
     enum script_kind kind;
-    struct text name; /* name of the script's function, without tier and place; for other code, the whole symbol */
+    struct text name; /* name of the function, without tier and place; for code of V8 without a function, the symbol */
     struct text tier; /* the compiler tier, which becomes a subcategory; static */
     struct text file; /* file of the script; empty if unknown */
     uint32_t line;    /* 1-based; 0 if unknown */

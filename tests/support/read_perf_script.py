@@ -70,6 +70,9 @@ BRANCH = compile_ascii(rf"(?:^|\s+)\S+(?: \([^()]*\))?/\S+(?: \([^()]*\))?{BRANC
 REGISTERS = compile_ascii(r"\s+ABI:\d+ ")
 OFFSET = compile_ascii(r"\+0x[0-9a-f]+$")
 JAVASCRIPT = compile_ascii(r"(?:JS|LazyCompile|Function|Script|Eval):(?!:)[~^+*]*(?P<name>.*?)(?: [^ ]*)?$")
+DOTNET_TIER = compile_ascii(
+    r"(?<=.)\[(?:PreStub|PreJIT|MinOptJitted|Optimized(?:Tier1(?:OSR)?)?|QuickJitted|InstrumentedTier(?:Optimized)?)\]$"
+)
 PYTHON = compile_ascii(r"py::(?P<name>[^:]*)(?::.*)?$")
 # What linkers append to the names of symbols in shared libraries.
 VERSION = compile_ascii(r"(?<=.)@@?(?!plt$)[A-Za-z][A-Za-z0-9._-]*(?=(?:@plt)?$)")
@@ -179,6 +182,8 @@ def read_frame(address, rest):
     script = JAVASCRIPT.match(symbol) if is_generated else None
     if script:
         return [script["name"] or "(anonymous)"]
+    if is_generated and DOTNET_TIER.search(symbol):
+        return [DOTNET_TIER.sub("", symbol)]
     script = PYTHON.match(symbol) if is_generated else None
     if script:
         return [Script(script["name"] or "(anonymous)")]

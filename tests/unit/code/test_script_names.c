@@ -81,6 +81,18 @@ static void test_code_without_a_script(void **state) {
     ASSERT_READINGS(readings);
 }
 
+static void test_dotnet(void **state) {
+    static const struct reading readings[] = {
+        {"void [App] App.Svc::Spin(int64)[OptimizedTier1]", "void [App] App.Svc::Spin(int64)", SCRIPT_CODE,
+         "OptimizedTier1", "", 0, 0},
+        {"instance void [System.Private.CoreLib] System.Text::Add()[PreJIT]",
+         "instance void [System.Private.CoreLib] System.Text::Add()", SCRIPT_CODE, "PreJIT", "", 0, 0},
+        {"[OptimizedTier1]", NULL, SCRIPT_NONE, "", "", 0, 0},
+        {"void [App] App::Run()[Tier9]", NULL, SCRIPT_NONE, "", "", 0, 0},
+    };
+    ASSERT_READINGS(readings);
+}
+
 static void test_other_names(void **state) {
     static const struct reading readings[] = {
         {"", NULL, SCRIPT_NONE, "", "", 0, 0},
@@ -102,6 +114,7 @@ int main(void) {
         cmocka_unit_test(test_javascript),
         cmocka_unit_test(test_python),
         cmocka_unit_test(test_code_without_a_script),
+        cmocka_unit_test(test_dotnet),
         cmocka_unit_test(test_other_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
