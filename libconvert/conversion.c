@@ -254,7 +254,7 @@ static void embed_sources(struct conversion *conversion) {
 static void merge_crowds(struct conversion *conversion) {
     const char *wanted = conversion->options->merge_threads;
     bool has_tracks = !conversion->ends->replace_writing && conversion->emitter->has_tracks;
-    if (!has_tracks || (wanted && strcmp(wanted, "no") == 0)) return;
+    if (!has_tracks || (wanted ? strcmp(wanted, "no") == 0 : conversion->profile.meta.was_profile)) return;
     profile_merge_crowds(&conversion->profile, wanted ? text_of(wanted) : (struct text){0});
 }
 

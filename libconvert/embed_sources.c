@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "libconvert/base/id_column.h"
 #include "libconvert/base/memory.h"
 #include "libconvert/base/regular_file.h"
 #include "libconvert/symbols/sysroot.h"
@@ -156,16 +157,19 @@ static void embed_all(struct embedding *embedding) {
     struct profile *profile = embedding->profile;
     for (uint32_t i = 0; i < embedding->count; i++) {
         embedding->facts[i] = (struct source_facts){.source = i, .built_s = INT64_MAX};
-        struct text *content = column_push(&profile->source_contents);
-        if (content) *content = (struct text){0};
+        id_column_at(&profile->source_contents, i);
     }
     for (size_t i = 0; i < profile->looked_up_sources.count; i++)
         embedding->facts[((const source_id *)column_at(&profile->looked_up_sources, i))->index].is_vouched = true;
     count_samples(embedding);
     find_ages(embedding);
     memory_sort(profile->failure, embedding->facts, embedding->count, sizeof *embedding->facts, compare_facts);
-    for (uint32_t i = 0; i < embedding->count && !failure_is_set(profile->failure); i++)
-        embedding->outcomes[embed(embedding, &embedding->facts[i])]++;
+    for (uint32_t i = 0; i < embedding->count && !failure_is_set(profile->failure); i++) {
+        const struct source_facts *facts = &embedding->facts[i];
+        const struct text *content = column_at(&profile->source_contents, facts->source);
+        /* The trace may be a profile that has the text of the time when it was made. */
+        if (!content->bytes) embedding->outcomes[embed(embedding, facts)]++;
+    }
 }
 
 static void note(struct embedding *embedding, const char *what, uint64_t count) {

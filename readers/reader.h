@@ -56,7 +56,8 @@ struct reader {
     READER(perf_data)   \
     READER(perf_script) \
     READER(collapsed)   \
-    READER(trace)
+    READER(trace)       \
+    READER(profile)
 
 #define DECLARE_READER(name) extern const struct reader reader_##name;
 READERS(DECLARE_READER)

@@ -35,6 +35,7 @@ void thread_json_tid(struct json *json, const struct thread *thread) {
  * others in tooltips, where the name of the process says more than a type. */
 static struct text process_type(const struct profile *profile, const struct process *process) {
     static const struct text special[] = {TEXT("comparison"), TEXT("gpu"), TEXT("plugin"), TEXT("tab")};
+    if (process->type.bytes_count) return process->type;
     bool is_parent = process->has_children && !profile_shows_parent(profile, process);
     if (is_parent || !process->name.bytes_count) return TEXT("default");
     for (size_t i = 0; i < sizeof special / sizeof *special; i++)

@@ -25,12 +25,23 @@ static void take_failure(struct probe *probe, struct batch_entry *entry, const s
     batch_entry_fail(entry, &probe->source->texts, BATCH_FAILED, NULL, latch);
 }
 
+/* Returns whether the input is a trace; `foreign` says what else it is. A folder with traces often has their profiles,
+ * too, which a batch converts only if the format is named. */
+static bool detect_trace(struct input *input, struct failure *foreign) {
+    const struct reader *reader = reader_detect(input, foreign);
+    if (reader == &reader_profile)
+        failure_set(foreign, FAILURE_INPUT,
+                    "%s: this is a profile already: it needs no conversion; --from profile converts it all the same",
+                    input_name(input));
+    return reader && reader != &reader_profile;
+}
+
 /* Makes the entry a trace if its content is that of one, or if the options name the format of all inputs. `name` is
  * that of its output, with suffixes. */
 static void identify_trace(struct probe *probe, struct batch_entry *entry, struct input *input, const char *name) {
     const char *from = probe->source->is_own ? NULL : probe->plan->options->convert.from;
     struct failure foreign = {0};
-    bool is_trace = from || reader_detect(input, &foreign);
+    bool is_trace = from || detect_trace(input, &foreign);
     if (failure_is_set(&probe->source->failure)) {
         take_failure(probe, entry, &probe->source->failure);
         return;

@@ -75,11 +75,11 @@ const struct shape common_meta_shape = SHAPE(meta_members);
 /* ---- Libraries, pages and paused ranges. ---- */
 
 static const struct member lib_members[] = {
-    MEMBER("arch", TYPE_TEXT, IS_LENIENT, CONSTANT("\"\"")), /* unknown: traces do not have it */
+    MEMBER("arch", TYPE_TEXT, IS_LENIENT, CELL(lib, arch)),
     MEMBER("name", TYPE_TEXT, 0, CELL(lib, name)),
     MEMBER("path", TYPE_TEXT, 0, CELL(lib, path)),
     MEMBER("debugName", TYPE_TEXT, IS_KEY, CELL(lib, debug_name)),
-    MEMBER("debugPath", TYPE_TEXT, 0, CELL(lib, path)),
+    MEMBER("debugPath", TYPE_TEXT, 0, CELL(lib, debug_path)),
     MEMBER("breakpadId", TYPE_TEXT, IS_KEY, CELL(lib, breakpad_id)),
 };
 const struct shape common_lib_shape = SHAPE(lib_members);

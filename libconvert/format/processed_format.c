@@ -165,7 +165,7 @@ static const struct member thread_members[] = {
     MEMBER("nativeAllocations", TYPE_COLUMNS, MAY_LACK, CODE, .shape = &processed_native_allocation_table),
     MEMBER("markers", TYPE_COLUMNS, 0, CODE, .shape = &processed_marker_table),
 };
-static const struct shape thread_shape = SHAPE(thread_members);
+const struct shape processed_thread_shape = SHAPE(thread_members);
 
 /* ---- Counters and overhead. ---- */
 
@@ -224,7 +224,7 @@ static const struct member counter_members[] = {
     MEMBER("samples", TYPE_COLUMNS, 0, CODE, .shape = &processed_counter_sample_table),
     MEMBER("display", TYPE_OBJECT, 0, CODE, .shape = &display_shape, .since = 62),
 };
-static const struct shape counter_shape = SHAPE(counter_members, .id = SHAPE_COUNTER);
+const struct shape processed_counter_shape = SHAPE(counter_members, .id = SHAPE_COUNTER);
 
 static const struct member overhead_columns[] = {
     MEMBER("time", TYPE_NUMBER, 0, CELL_AS(MS, overhead, time_ns)),
@@ -295,9 +295,10 @@ static const struct member profile_members[] = {
     MEMBER("meta", TYPE_OBJECT, 0, CODE, .shape = &processed_meta),
     MEMBER("libs", TYPE_LIST, IS_UNIQUE, CODE, .table = TABLE_LIBS, .shape = &processed_lib_shape),
     MEMBER("shared", TYPE_OBJECT, 0, CODE, .shape = &processed_shared, .since = 56),
-    MEMBER("threads", TYPE_LIST, IS_NOT_EMPTY | IS_UNIQUE, CODE, .table = TABLE_THREADS, .shape = &thread_shape),
+    MEMBER("threads", TYPE_LIST, IS_NOT_EMPTY | IS_UNIQUE, CODE, .table = TABLE_THREADS,
+           .shape = &processed_thread_shape),
     MEMBER("pages", TYPE_LIST, MAY_LACK | IS_UNIQUE, .shape = &page_shape),
-    MEMBER("counters", TYPE_LIST, MAY_LACK, CODE, .shape = &counter_shape),
+    MEMBER("counters", TYPE_LIST, MAY_LACK, CODE, .shape = &processed_counter_shape),
     MEMBER("profilerOverhead", TYPE_LIST, MAY_LACK, CODE, .shape = &overhead_shape),
     MEMBER("profilingLog", TYPE_OBJECT, MAY_LACK, CODE),
     MEMBER("profileGatheringLog", TYPE_OBJECT, MAY_LACK, CODE),

@@ -1,6 +1,7 @@
 /* Merges the tables to which samples and markers refer. A table is merged after those that its rows refer to. */
 #include <string.h>
 
+#include "libconvert/base/id_column.h"
 #include "libconvert/base/memory.h"
 #include "merge_steps.h"
 
@@ -50,7 +51,7 @@ static void map_libs(struct merge_tables *tables, const struct profile *part, st
     uint32_t *numbers = ALLOCATE_MAP(tables->numbers[ROWS_LIBS], count, whole->failure);
     for (uint32_t i = 0; numbers && i < count; i++) {
         const struct lib *lib = libs_at(&part->libs, (lib_id){i});
-        numbers[i] = libs_intern(&whole->libs, lib->path, lib->code_id).index;
+        numbers[i] = libs_take(&whole->libs, lib).index;
     }
     for (size_t i = 0; i < part->lib_troubles.count; i++) {
         struct lib_trouble *trouble = column_push(&whole->lib_troubles);
@@ -83,6 +84,15 @@ static void map_looked_up_sources(const struct merge_tables *tables, const struc
         const source_id *id = column_at(&part->looked_up_sources, i);
         source_id *looked_up = column_push(&whole->looked_up_sources);
         if (looked_up) looked_up->index = tables->numbers[ROWS_SOURCES][id->index];
+    }
+}
+
+static void map_source_contents(const struct merge_tables *tables, const struct profile *part, struct profile *whole) {
+    for (uint32_t i = 0; i < part->source_contents.count; i++) {
+        const struct text *content = column_at(&part->source_contents, i);
+        if (!content->bytes) continue;
+        struct text *kept = id_column_at(&whole->source_contents, tables->numbers[ROWS_SOURCES][i]);
+        if (kept) *kept = *content;
     }
 }
 
@@ -126,6 +136,7 @@ void merge_tables_init(struct merge_tables *tables, struct profile *part, struct
     for (enum row_kind kind = ROWS_RESOURCES; kind <= ROWS_FRAMES && !failure_is_set(failure); kind++)
         map_rows(tables, kind, part, whole);
     if (!failure_is_set(failure)) map_looked_up_sources(tables, part, whole);
+    if (!failure_is_set(failure)) map_source_contents(tables, part, whole);
     if (!failure_is_set(failure)) map_stacks(tables, part, whole);
     if (!failure_is_set(failure)) map_schemas(tables, part, whole);
     if (failure_is_set(failure)) return;

@@ -89,17 +89,17 @@ static uint32_t intern_debug_key(struct libs *libs, struct debug_key key, bool *
     return row;
 }
 
-/* Appends a number if another library has the name and id. Numbers continue after the last one of that name, since
- * counting from 1 each time would take quadratic time. */
-static struct text unique_debug_name(struct libs *libs, const struct lib *lib) {
-    struct debug_key key = {strings_intern(&libs->texts, lib->name), strings_intern(&libs->texts, lib->breakpad_id)};
+/* Returns the name, with a number if another library has the name and id. Numbers continue after the last one of that
+ * name, since counting from 1 each time would take quadratic time. */
+static struct text unique_debug_name(struct libs *libs, const struct lib *lib, struct text name) {
+    struct debug_key key = {strings_intern(&libs->texts, name), strings_intern(&libs->texts, lib->breakpad_id)};
     if (string_is_none(key.debug_name) || string_is_none(key.breakpad_id)) return (struct text){0};
     bool is_new;
     uint32_t row = intern_debug_key(libs, key, &is_new);
     if (row == ID_NONE) return (struct text){0};
     uint32_t *next_copy = column_at(&libs->next_copies, row);
     while (!is_new) {
-        key.debug_name = intern_numbered(&libs->texts, lib->name, (*next_copy)++);
+        key.debug_name = intern_numbered(&libs->texts, name, (*next_copy)++);
         if (string_is_none(key.debug_name) || intern_debug_key(libs, key, &is_new) == ID_NONE) return (struct text){0};
     }
     return strings_text(&libs->texts, key.debug_name);
@@ -112,6 +112,7 @@ lib_id libs_intern(struct libs *libs, struct text path, struct text build_id) {
     size_t id_bytes_count = parse_build_id(build_id, id_bytes);
     struct lib lib = {.path = strings_copy(&libs->texts, path)};
     lib.name = strings_copy(&libs->texts, text_base_name(lib.path));
+    lib.debug_path = lib.path;
     set_ids(libs, &lib, id_bytes, id_bytes_count);
 
     struct key key = {strings_intern(&libs->texts, lib.path), strings_intern(&libs->texts, lib.code_id)};
@@ -119,9 +120,32 @@ lib_id libs_intern(struct libs *libs, struct text path, struct text build_id) {
     uint32_t row = row_table_intern(&libs->keys, &key);
     if (row == ID_NONE || row < libs_count(libs)) return (lib_id){row};
 
-    lib.debug_name = unique_debug_name(libs, &lib);
+    lib.debug_name = unique_debug_name(libs, &lib, lib.name);
     struct lib *added = column_push(&libs->rows);
     if (!added) return lib_none();
     *added = lib;
+    return (lib_id){row};
+}
+
+/* The breakpad id tells apart what has no build id. */
+static struct text own_id(const struct lib *lib) { return lib->code_id.bytes_count ? lib->code_id : lib->breakpad_id; }
+
+lib_id libs_take(struct libs *libs, const struct lib *lib) {
+    if (failure_is_set(libs->rows.failure)) return lib_none();
+    if (!lib->is_from_profile) return libs_intern(libs, lib->path, lib->code_id);
+    struct key key = {strings_intern(&libs->texts, lib->path), strings_intern(&libs->texts, own_id(lib))};
+    if (string_is_none(key.path) || string_is_none(key.code_id)) return lib_none();
+    uint32_t row = row_table_intern(&libs->keys, &key);
+    if (row == ID_NONE || row < libs_count(libs)) return (lib_id){row};
+    struct lib *added = column_push(&libs->rows);
+    if (!added) return lib_none();
+    *added = (struct lib){.name = strings_copy(&libs->texts, lib->name),
+                          .path = strings_copy(&libs->texts, lib->path),
+                          .debug_name = unique_debug_name(libs, lib, lib->debug_name),
+                          .breakpad_id = strings_copy(&libs->texts, lib->breakpad_id),
+                          .code_id = strings_copy(&libs->texts, lib->code_id),
+                          .arch = strings_copy(&libs->texts, lib->arch),
+                          .debug_path = strings_copy(&libs->texts, lib->debug_path),
+                          .is_from_profile = true};
     return (lib_id){row};
 }

@@ -102,6 +102,7 @@ struct profile_meta {
     bool lacks_symbols;      /* nobody has looked for the symbols of addresses yet, so none was searched in vain */
     bool has_times;          /* false: times were made up from the order of the samples */
     bool has_every_state;    /* threads were sampled in every state, also while they waited */
+    bool was_profile;        /* the trace is a profile already: what is derived when one is made stays as it says */
     bool is_clock_monotonic; /* the trace's clock is CLOCK_MONOTONIC, so the profile gives its start on that clock */
     bool are_starts_guessed; /* the trace has no starts, so threads begin with their first events */
     struct tick_relation tick_relation;
@@ -339,6 +340,14 @@ void profile_add_marker(struct profile *profile, struct thread *thread, struct m
  * the profile has. */
 void profile_add_marker_from(struct profile *profile, struct thread *thread, struct marker *marker,
                              const struct stack_origin *origin, const union marker_value *values);
+
+/* The two steps of profile_add_marker_from, for a reader that learns the payloads of markers before their phases.
+ * Stores the values of a marker, for which marker->schema has fields; call it once for each marker. */
+void profile_set_payload(struct profile *profile, struct marker *marker, const struct stack_origin *origin,
+                         const union marker_value *values);
+/* Gives a marker, whose payload is set, a schema with the same fields under another name if the front-end requires
+ * values of the schema's type that the marker lacks. */
+void profile_fit_marker(struct profile *profile, struct marker *marker);
 
 /* Calls `visit` for each value of that kind in the marker that is not absent, cells of lists and tables included. */
 typedef void marker_value_visitor(void *context, union marker_value *value);

@@ -54,28 +54,21 @@ static int compare_marker_starts(const void *left, const void *right) {
     return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
 }
 
-/* Counters, paused ranges, overheads and lines of logs begin with their process id. Those without a process come
- * last. */
-static int compare_processes(const void *left, const void *right) {
-    const process_id *a = left, *b = right;
-    return (a->index > b->index) - (a->index < b->index);
-}
-
 static int compare_paused_ranges(const void *left, const void *right) {
     const struct paused_range *a = left, *b = right;
-    int result = compare_processes(a, b);
+    int result = profile_compare_processes(a, b);
     return result ? result : (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
 }
 
 static int compare_overheads(const void *left, const void *right) {
     const struct overhead *a = left, *b = right;
-    int result = compare_processes(a, b);
+    int result = profile_compare_processes(a, b);
     return result ? result : (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
 }
 
 static int compare_log_lines(const void *left, const void *right) {
     const struct log_line *a = left, *b = right;
-    int result = compare_processes(a, b);
+    int result = profile_compare_processes(a, b);
     return result ? result : (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
 }
 
@@ -87,7 +80,7 @@ static void order_rows(struct profile *profile) {
     }
     profile_order_allocations(profile);
     for (size_t i = 0; i < profile->counters.count; i++) counter_order(column_at(&profile->counters, i));
-    column_sort(&profile->counters, compare_processes);
+    column_sort(&profile->counters, profile_compare_processes);
     column_sort(&profile->paused_ranges, compare_paused_ranges);
     column_sort(&profile->overheads, compare_overheads);
     column_sort(&profile->profiling_log, compare_log_lines);
@@ -206,6 +199,6 @@ void profile_finish(struct profile *profile) {
         counter_hold_steps(counter);
         counter_extend(counter, end_of_process(profile, counter->process));
     }
-    show_sums(profile);
+    if (!meta->was_profile) show_sums(profile);
     profile_show_ledger(profile, 0);
 }

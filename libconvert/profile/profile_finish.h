@@ -17,6 +17,10 @@ void profile_make_times_relative(struct profile *profile);
  * ran out (latched). */
 int64_t profile_estimate_interval_ns(const struct profile *profile);
 
+/* Orders rows that begin with their process id: counters, paused ranges, overheads and lines of logs. Those without a
+ * process come last. */
+int profile_compare_processes(const void *left, const void *right);
+
 /* Finds the main threads, and names processes and threads that have no name. It may be called before profile_finish. */
 void profile_name_tasks(struct profile *profile);
 

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "libconvert/base/memory.h"
 #include "marker_label.h"
 #include "profile.h"
 #include "reserved_types.h"
@@ -327,6 +328,23 @@ static const struct marker_schema *payload_schema(const struct profile *profile,
 static bool push_values(struct profile *profile, const struct marker_schema *schema, const union marker_value *values) {
     if (schema->has_hexadecimal) note_wide_values(profile, schema, values);
     return column_push_all(&profile->payloads.values, values, schema->field_count);
+}
+
+void profile_set_payload(struct profile *profile, struct marker *marker, const struct stack_origin *origin,
+                         const union marker_value *values) {
+    const struct marker_schema *schema = payload_schema(profile, marker);
+    place_values(profile, marker, origin);
+    if (schema) push_values(profile, schema, values);
+}
+
+void profile_fit_marker(struct profile *profile, struct marker *marker) {
+    const struct marker_schema *schema = payload_schema(profile, marker);
+    if (!schema || !schema->reserved || failure_is_set(profile->failure)) return;
+    union marker_value *values = memory_allocate(profile->failure, schema->field_count * sizeof *values);
+    if (!values) return;
+    for (uint32_t i = 0; i < schema->field_count; i++) values[i] = *profile_value_at(profile, marker->values_at + i);
+    fit_reserved_type(profile, marker, values);
+    memory_free(values);
 }
 
 void profile_add_marker_from(struct profile *profile, struct thread *thread, struct marker *marker,

@@ -10,6 +10,7 @@ static struct text id_text(struct profile *profile, int64_t id, uint32_t generat
 
 /* The main thread is the one whose tid is the pid; if the tid was reused, the first one. */
 static void mark_main_threads(struct profile *profile) {
+    if (profile->meta.was_profile) return;
     for (uint32_t i = 0; i < profile->threads.count; i++) {
         struct thread *thread = column_at(&profile->threads, i);
         struct process *process = profile_process_at(profile, thread->process);
@@ -26,7 +27,7 @@ static void title_processes(struct profile *profile) {
         if (thread_is_none(process->main_thread)) continue;
         const struct thread *thread = profile_thread_at(profile, process->main_thread);
         process->title =
-            text_starts_with(thread->name, process->name)
+            profile->meta.was_profile || text_starts_with(thread->name, process->name)
                 ? thread->name
                 : profile_text_format(profile, "%.*s (%.*s)", (int)process->name.bytes_count, process->name.bytes,
                                       (int)thread->name.bytes_count, thread->name.bytes);
@@ -178,6 +179,50 @@ static void list_in_order(struct profile *profile) {
     memory_free(next);
 }
 
+/* Renumbers the ids with which rows begin. */
+static void renumber_rows(struct column *rows, const uint32_t *numbers) {
+    for (size_t i = 0; i < rows->count; i++) {
+        process_id *id = column_at(rows, i);
+        if (!process_is_none(*id)) id->index = numbers[id->index];
+    }
+}
+
+static int compare_places(const void *left, const void *right) {
+    const struct process *a = left, *b = right;
+    return (a->place > b->place) - (a->place < b->place);
+}
+
+/* Numbers the processes in the order of their threads, so that what is sorted by process is in that order, too. */
+static void renumber_processes(struct profile *profile) {
+    struct column *processes = &profile->processes;
+    struct column *const others[] = {&profile->counters, &profile->paused_ranges, &profile->overheads,
+                                     &profile->profiling_log, &profile->gathering_log};
+    uint32_t *numbers = memory_allocate(profile->failure, processes->count * sizeof *numbers);
+    if (!numbers) return;
+    for (uint32_t i = 0; i < processes->count; i++) ((struct process *)column_at(processes, i))->number = i;
+    column_sort(processes, compare_places);
+    for (uint32_t i = 0; i < processes->count; i++)
+        numbers[((const struct process *)column_at(processes, i))->number] = i;
+    for (size_t i = 0; i < processes->count; i++) {
+        process_id *parent = &((struct process *)column_at(processes, i))->parent;
+        if (!process_is_none(*parent)) parent->index = numbers[parent->index];
+    }
+    for (size_t i = 0; i < profile->threads.count; i++) {
+        process_id *process = &((struct thread *)column_at(&profile->threads, i))->process;
+        process->index = numbers[process->index];
+    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        renumber_rows(others[i], numbers);
+        column_sort(others[i], profile_compare_processes);
+    }
+    memory_free(numbers);
+}
+
+int profile_compare_processes(const void *left, const void *right) {
+    const process_id *a = left, *b = right;
+    return (a->index > b->index) - (a->index < b->index);
+}
+
 void profile_name_tasks(struct profile *profile) {
     mark_main_threads(profile);
     name_threads(profile);
@@ -187,4 +232,5 @@ void profile_order_threads(struct profile *profile) {
     profile_name_tasks(profile);
     title_processes(profile);
     list_in_order(profile);
+    renumber_processes(profile);
 }

@@ -1,6 +1,7 @@
 #include "sweep.h"
 
 #include "libconvert/base/first_row.h"
+#include "libconvert/base/id_column.h"
 #include "libconvert/base/memory.h"
 #include "row_references.h"
 
@@ -279,6 +280,21 @@ static void renumber_looked_up_sources(const struct sweep *sweep) {
     ids->count = kept_count;
 }
 
+/* Contents follow their sources. */
+static void renumber_source_contents(const struct sweep *sweep) {
+    struct profile *profile = sweep->profile;
+    struct column moved;
+    column_init(&moved, sizeof(struct text), profile->failure);
+    for (uint32_t i = 0; i < profile->source_contents.count; i++) {
+        const struct text *content = column_at(&profile->source_contents, i);
+        uint32_t row = number_of(sweep, ROWS_SOURCES, i);
+        struct text *kept = row == ID_NONE || !content->bytes ? NULL : id_column_at(&moved, row);
+        if (kept) *kept = *content;
+    }
+    column_fini(&profile->source_contents);
+    profile->source_contents = moved;
+}
+
 static uint32_t move_row(const struct sweep *sweep, enum row_kind kind, const void *from) {
     union {
         struct frame frame; /* the largest of the rows */
@@ -336,8 +352,7 @@ static void move_libs(struct sweep *sweep) {
     libs_init(&moved, sweep->profile->failure);
     for (uint32_t i = 0; i < sweep->counts[ROWS_LIBS]; i++) {
         const struct lib *lib = libs_at(libs, (lib_id){i});
-        if (is_marked(sweep, ROWS_LIBS, i))
-            sweep->numbers[ROWS_LIBS][i] = libs_intern(&moved, lib->path, lib->code_id).index;
+        if (is_marked(sweep, ROWS_LIBS, i)) sweep->numbers[ROWS_LIBS][i] = libs_take(&moved, lib).index;
     }
     libs_fini(libs);
     *libs = moved;
@@ -380,6 +395,7 @@ static void move_all(struct sweep *sweep) {
         if (kind == ROWS_SOURCES) number_same_sources(sweep);
     }
     renumber_looked_up_sources(sweep);
+    renumber_source_contents(sweep);
     move_stacks(sweep);
     renumber_threads(sweep);
 }

@@ -56,6 +56,18 @@ void samples_set_details(struct samples *samples, int64_t cpu_ns, int64_t delay_
     set_last(&samples->details->delay_ns, sample_count, delay_ns);
 }
 
+static void take_column(struct column *to, struct column *from) {
+    struct column empty = *to;
+    *to = *from;
+    *from = empty;
+}
+
+void samples_take_details(struct samples *samples, struct column *cpu_ns, struct column *delay_ns) {
+    if ((!cpu_ns->count && !delay_ns->count) || !provide_details(samples)) return;
+    take_column(&samples->details->cpu_ns, cpu_ns);
+    take_column(&samples->details->delay_ns, delay_ns);
+}
+
 void samples_forget_cpu(struct samples *samples) {
     if (!samples->details) return;
     column_fini(&samples->details->cpu_ns);

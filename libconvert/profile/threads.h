@@ -59,6 +59,7 @@ struct process {
     process_id parent;       /* none if unknown or not in the trace */
     thread_id main_thread;   /* none if the trace has none; set by profile_finish */
     bool has_children;       /* a written process has it as parent; set by profile_finish */
+    uint32_t number;         /* private to profile_finish */
     uint32_t place;   /* place of its first thread among those to write; ID_NONE: it has none; set by profile_finish */
     bool is_replaced; /* the next process with its pid is a program that it has executed */
     bool lives_on;    /* end_ns is when it stopped recording; it went on without */
@@ -68,6 +69,7 @@ struct process {
      * set it. */
     struct text pid_text;
     struct text name; /* set by profile_finish from the main thread unless the reader has set it */
+    struct text type; /* the processType as written; empty: follows from the name */
     struct text
         title;        /* "name", or "name (name of the main thread)"; set by profile_finish if there is a main thread */
     int64_t start_ns; /* TIME_NONE: it started before the trace */
@@ -83,7 +85,9 @@ struct thread {
     int64_t outer_tid;     /* the tid in the namespace of the process's outer_pid; 0: unknown */
     uint32_t generation;   /* 0 for the first thread of the process with this tid, 1 for the next one, and so on */
     bool is_made_up;       /* the trace has no threads: the reader has put all samples into this one */
-    bool is_main;          /* its tid is the pid; set by profile_finish */
+    bool is_main;          /* its tid is the pid; set by profile_finish unless the trace is a profile */
+    bool has_weights;      /* the trace is a profile that gives its samples weights, even if all are 1 */
+    bool is_visible;       /* the trace is a profile that shows the thread at first */
     struct text tid_text;  /* "123.2" for the second thread with the tid; empty: the number; set by profile_finish */
     uint32_t merged_count; /* how many other threads it has the rows of: see crowds.h */
     struct text name;
@@ -113,6 +117,10 @@ void samples_add_no_details(struct samples *samples);
 
 /* Sets the details of the last sample, which must still be unknown. Running out of memory is latched. */
 void samples_set_details(struct samples *samples, int64_t cpu_ns, int64_t delay_ns);
+
+/* Moves columns with one row for each sample, or none, into the samples, which must have no details. Both columns are
+ * empty afterwards. Running out of memory is latched. */
+void samples_take_details(struct samples *samples, struct column *cpu_ns, struct column *delay_ns);
 
 /* Makes the CPU time of all samples unknown. */
 void samples_forget_cpu(struct samples *samples);

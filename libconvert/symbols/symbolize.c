@@ -17,8 +17,8 @@ struct symbolizer {
     struct progress progress;
     struct symbol_request *requests; /* sorted by library, address, frame */
     size_t request_count;
-    bool has_lines;             /* the trace has lines of functions in libraries */
-    uint8_t *lib_files;         /* enum lib_files, one for each library of the profile */
+    bool has_lines;     /* the trace has lines of functions in libraries, or is a profile, which has what it has */
+    uint8_t *lib_files; /* enum lib_files, one for each library of the profile */
     struct debug_server server; /* its path of the cache is used to the end */
     struct child_process child;
     struct symbol_answers answers;
@@ -71,6 +71,7 @@ static bool is_wanted(struct symbolizer *symbolizer, const struct frame *frame) 
 }
 
 static bool has_lines(const struct profile *profile) {
+    if (profile->meta.was_profile) return true;
     for (uint32_t i = 0; i < row_table_count(&profile->frames); i++) {
         const struct frame *frame = profile_frame_at(profile, (frame_id){i});
         if (frame->line && !native_symbol_is_none(frame->native_symbol)) return true;

@@ -1,7 +1,7 @@
 # Fuzzing of everything that reads foreign bytes.
 
 fuzz_targets    := fuzz_perf_data fuzz_perf_script fuzz_collapsed fuzz_trace fuzz_trace_packed fuzz_jit fuzz_symbols \
-    fuzz_symbol_name fuzz_merge fuzz_unwind fuzz_input fuzz_batch fuzz_manifest fuzz_profile fuzz_options fuzz_view
+    fuzz_symbol_name fuzz_merge fuzz_unwind fuzz_input fuzz_batch fuzz_manifest fuzz_profile fuzz_saved fuzz_options fuzz_view
 fuzz_support    := $(patsubst %,$(BUILD)/obj/tests/fuzz/%.o,checked_conversion source_file)
 fuzz_objects    := $(fuzz_support) $(patsubst %,$(BUILD)/obj/tests/fuzz/%.o,replay $(fuzz_targets))
 replay_programs := $(fuzz_targets:%=$(BUILD)/replay/%)

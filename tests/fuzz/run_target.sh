@@ -24,6 +24,7 @@ esac
 case $target in
     fuzz_trace_packed) dictionary=fuzz_trace ;;
     fuzz_batch) dictionary=fuzz_input ;;
+    fuzz_saved) dictionary=fuzz_profile ;;
     *) dictionary=$target ;;
 esac
 

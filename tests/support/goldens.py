@@ -3,7 +3,7 @@
 in the cases that have it.
 
     goldens.py check     converts every case from the file and from a gzip pipe, and compares. Also checks each golden
-                         output with `gecko-convert check`, and reads collapsed stacks of every case back
+                         output with `gecko-convert check`, and reads collapsed stacks and profiles of every case back
     goldens.py update    writes the golden outputs again; read the diff before you commit it
 
 A case in fixtures/together has several inputs, part.*, which become one profile. If a format cannot hold a profile, the
@@ -25,6 +25,7 @@ import tempfile
 PROGRAM = os.environ.get("GECKO_CONVERT")
 FIXTURES = pathlib.Path(__file__).resolve().parent.parent.parent / "fixtures"
 FORMATS = ("processed", "gecko", "collapsed")
+READ_BACK_FORMS = ("processed",)
 REFUSED = b"refused: use --format processed\n"
 SHOWN_LINES_MAX, SHOWN_COLUMNS_MAX = 6, 400
 
@@ -94,7 +95,25 @@ def check(case):
                 faults += (line[:SHOWN_COLUMNS_MAX] for line in itertools.islice(differences, SHOWN_LINES_MAX))
         except (OSError, RuntimeError) as error:
             faults.append(f"{case.name} as {form}: {error}")
-    return passed, faults + read_back(case)
+    return passed, faults + read_back(case) + read_profile_back(case)
+
+
+def read_profile_back(case):
+    """Returns what is wrong with profiles of the case: reading one and writing it again must give the same bytes."""
+    faults = []
+    for form in READ_BACK_FORMS:
+        golden = case.golden(form)
+        if golden.suffix != ".json":
+            continue
+        with tempfile.TemporaryDirectory() as temporary:
+            output = pathlib.Path(temporary) / "out.json"
+            command = [PROGRAM, "--quiet", "--strict", "--from", "profile", "--symbols=none", "--format", form]
+            done = subprocess.run([*command, golden, "-o", output], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+            if done.returncode:
+                faults.append(f"{golden}, read back: {done.stderr.decode(errors='replace')}")
+            elif output.read_bytes() != golden.read_bytes():
+                faults.append(f"{golden}, read back: differs")
+    return faults
 
 
 def read_back(case):

@@ -58,7 +58,7 @@ static void write_samples(struct processed_writer *writer, const struct thread *
     const struct profile_meta *meta = &writer->profile->meta;
     const struct samples *samples = &thread->samples;
     const struct sample_rows rows = {writer, samples};
-    bool has_weights = writer->has_weights || thread->merged_count;
+    bool has_weights = writer->has_weights || thread->merged_count || thread->has_weights;
     uint32_t count = samples_count(samples);
     bool are_weights_cpu = meta->cpu_delta_unit != CPU_DELTA_NONE;
     const struct sample_details *details = samples->details;

@@ -132,9 +132,26 @@ static void write_places(struct json *json, const struct candidate *candidates, 
     json_array_end(json);
 }
 
+/* Writes the threads that the profile which was read shows at first; nothing if it leaves the choice to the
+ * front-end. */
+static void write_as_read(struct processed_writer *writer) {
+    bool is_any = false;
+    for (size_t i = 0; i < writer->profile->thread_order.count; i++) {
+        if (!profile_ordered_thread(writer->profile, i)->is_visible) continue;
+        if (!is_any) json_key_array_begin(&writer->json, "initialVisibleThreads");
+        is_any = true;
+        json_int(&writer->json, (int64_t)i);
+    }
+    if (is_any) json_array_end(&writer->json);
+}
+
 void processed_visible_threads_write(struct processed_writer *writer) {
     const struct profile *profile = writer->profile;
     size_t count = profile->thread_order.count;
+    if (profile->meta.was_profile) {
+        write_as_read(writer);
+        return;
+    }
     struct candidate *candidates = memory_allocate(profile->failure, count * sizeof *candidates);
     if (candidates && list_threads(profile, candidates, count)) {
         choose_active(writer, candidates, count);

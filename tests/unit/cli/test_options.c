@@ -249,7 +249,8 @@ static void test_refusals(void **state) {
         {{"in", "--help=", NULL}, "--help takes no value"},
         {{"in", "--format", "xml", NULL}, "--format: 'xml' is not one of: processed, gecko, collapsed"},
         {{"in", "-fxml", NULL}, "--format: 'xml' is not one of: processed, gecko, collapsed"},
-        {{"in", "--from=perf", NULL}, "--from: 'perf' is not one of: perf-data, perf-script, collapsed, recorder"},
+        {{"in", "--from=perf", NULL},
+         "--from: 'perf' is not one of: perf-data, perf-script, collapsed, recorder, profile"},
         {{"in", "--weight=periods", NULL}, "--weight: 'periods' is not one of: samples, period"},
         {{"in", "--root=x", NULL}, "--root: 'x' is not one of: auto, thread, frame"},
         {{"in", "--symbols=x", NULL}, "--symbols: 'x' is not one of: auto, none, always"},
@@ -354,7 +355,7 @@ static void test_help_names_every_option_in_80_columns(void **state) {
     fclose(stream);
     static const char *const names[] = {"--output FILE",
                                         "--format processed|gecko|collapsed",
-                                        "--from perf-data|perf-script|collapsed|recorder",
+                                        "--from perf-data|perf-script|collapsed|recorder|profile",
                                         "--weight samples|period",
                                         "--root auto|thread|frame",
                                         "--weight-unit auto|samples|ns|us|ms|bytes",

@@ -1,0 +1,615 @@
+#include "json_stream.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "libconvert/base/cursor.h"
+#include "libconvert/base/memory.h"
+#include "libconvert/base/utf8.h"
+
+/* Within this many bytes of the window's end, values are read the slow way. */
+enum { FAST_BYTES = 48, FAST_DIGITS_MAX = 18 };
+
+static const int64_t powers_of_ten[] = {1,
+                                        10,
+                                        100,
+                                        1000,
+                                        10000,
+                                        100000,
+                                        1000000,
+                                        10000000,
+                                        100000000,
+                                        1000000000,
+                                        10000000000,
+                                        100000000000,
+                                        1000000000000,
+                                        10000000000000,
+                                        100000000000000,
+                                        1000000000000000,
+                                        10000000000000000,
+                                        100000000000000000,
+                                        1000000000000000000};
+
+/* ---- Failures. ---- */
+
+struct position json_stream_position(const struct json_stream *stream) {
+    return (struct position){stream->line, stream->window_offset + (uint64_t)(stream->at - stream->window)};
+}
+
+static void append_names(const struct json_stream *stream, char *out, size_t capacity_bytes) {
+    size_t used = 0;
+    out[0] = '\0';
+    for (unsigned i = 0; i < stream->name_count && used < capacity_bytes; i++) {
+        const struct json_name *name = &stream->names[i];
+        used += (size_t)snprintf(out + used, capacity_bytes - used, "%s%s", i ? "." : "", name->name);
+        if (name->index >= 0 && used < capacity_bytes)
+            used += (size_t)snprintf(out + used, capacity_bytes - used, "[%" PRId64 "]", name->index);
+    }
+    if (used && used < capacity_bytes) snprintf(out + used, capacity_bytes - used, ": ");
+}
+
+void json_stream_fail(struct json_stream *stream, const char *format, ...) {
+    char names[160], message[320];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    append_names(stream, names, sizeof names);
+    failure_set_at(stream->failure, FAILURE_INPUT, json_stream_position(stream), "%s%s", names, message);
+}
+
+void json_push_name(struct json_stream *stream, const char *name, int64_t index) {
+    if (stream->name_count < JSON_STREAM_NAMES_MAX)
+        stream->names[stream->name_count++] = (struct json_name){name, index};
+}
+
+static bool is_good(const struct json_stream *stream) { return !failure_is_set(stream->failure); }
+
+static bool fail_syntax(struct json_stream *stream, const char *what) {
+    json_stream_fail(stream, "this is not JSON: %s", what);
+    return false;
+}
+
+static bool fail_end(struct json_stream *stream) { return fail_syntax(stream, "the text ends too early"); }
+
+/* ---- The window. ---- */
+
+static bool buffer_append(struct json_stream *stream, struct json_buffer *buffer, const char *bytes, size_t count) {
+    if (buffer->capacity_bytes - buffer->bytes_count < count) {
+        size_t capacity_bytes = (buffer->bytes_count + count) * 2;
+        char *grown = memory_resize(stream->failure, buffer->bytes, capacity_bytes);
+        if (!grown) return false;
+        buffer->bytes = grown;
+        buffer->capacity_bytes = capacity_bytes;
+    }
+    if (count) memcpy(buffer->bytes + buffer->bytes_count, bytes, count);
+    buffer->bytes_count += count;
+    return true;
+}
+
+/* Makes more bytes available after those from `keep` on, which stay. Returns false if there are none. */
+static bool refill(struct json_stream *stream, const char *keep) {
+    size_t kept_bytes = (size_t)(stream->end - keep), at = (size_t)(stream->at - keep);
+    if (!stream->input || !is_good(stream)) return false;
+    if (stream->record_from && keep > stream->record_from &&
+        !buffer_append(stream, &stream->record, stream->record_from, (size_t)(keep - stream->record_from)))
+        return false;
+    size_t recorded_bytes = stream->record_from > keep ? (size_t)(stream->record_from - keep) : 0;
+    input_consume(stream->input, (size_t)(keep - stream->window));
+    stream->window_offset += (uint64_t)(keep - stream->window);
+    struct text bytes = input_peek(stream->input, kept_bytes * 2 + 1);
+    stream->window = bytes.bytes;
+    stream->at = bytes.bytes + at;
+    stream->end = bytes.bytes + bytes.bytes_count;
+    if (stream->record_from) stream->record_from = bytes.bytes + recorded_bytes;
+    return bytes.bytes_count > kept_bytes;
+}
+
+/* Returns false at the end of the text. */
+static inline bool skip_blanks(struct json_stream *stream) {
+    for (;;) {
+        for (; stream->at < stream->end; stream->at++) {
+            char byte = *stream->at;
+            if (byte == '\n')
+                stream->line++;
+            else if (byte != ' ' && byte != '\t' && byte != '\r')
+                return true;
+        }
+        if (!refill(stream, stream->at)) return false;
+    }
+}
+
+/* ---- Life. ---- */
+
+static void skip_byte_order_mark(struct json_stream *stream) {
+    static const struct text mark = TEXT("\xef\xbb\xbf");
+    while (stream->end - stream->at < (ptrdiff_t)mark.bytes_count && refill(stream, stream->at)) {
+    }
+    struct text start = {stream->at, (size_t)(stream->end - stream->at)};
+    if (text_starts_with(start, mark)) stream->at += mark.bytes_count;
+}
+
+void json_stream_init_text(struct json_stream *stream, struct text text, struct position position,
+                           struct failure *failure) {
+    const char *bytes = text.bytes ? text.bytes : "";
+    *stream = (struct json_stream){.failure = failure,
+                                   .window = bytes,
+                                   .at = bytes,
+                                   .end = bytes + text.bytes_count,
+                                   .window_offset = position.offset,
+                                   .line = position.line};
+}
+
+void json_stream_init(struct json_stream *stream, struct input *input, struct failure *failure) {
+    json_stream_init_text(stream, (struct text){0}, (struct position){1, input_offset(input)}, failure);
+    stream->input = input;
+    skip_byte_order_mark(stream);
+}
+
+void json_stream_fini(struct json_stream *stream) {
+    if (stream->input) input_consume(stream->input, (size_t)(stream->at - stream->window));
+    memory_free(stream->text.bytes);
+    memory_free(stream->key.bytes);
+    memory_free(stream->record.bytes);
+    *stream = (struct json_stream){.failure = stream->failure};
+}
+
+void json_stream_finish(struct json_stream *stream) {
+    if (is_good(stream) && skip_blanks(stream)) fail_syntax(stream, "something follows the document");
+}
+
+/* ---- Kinds. ---- */
+
+static enum json_kind kind_of(char byte) {
+    switch (byte) {
+        case 'n':
+            return JSON_NULL;
+        case 't':
+        case 'f':
+            return JSON_BOOL;
+        case '"':
+            return JSON_TEXT;
+        case '[':
+            return JSON_LIST;
+        case '{':
+            return JSON_OBJECT;
+        default:
+            return byte == '-' || cursor_is_digit(byte) ? JSON_NUMBER : JSON_END;
+    }
+}
+
+enum json_kind json_peek_kind(struct json_stream *stream) {
+    if (!is_good(stream)) return JSON_END;
+    if (!skip_blanks(stream)) {
+        fail_end(stream);
+        return JSON_END;
+    }
+    enum json_kind kind = kind_of(*stream->at);
+    if (kind == JSON_END) fail_syntax(stream, "a value is missing here");
+    return kind;
+}
+
+bool json_starts_with(struct json_stream *stream, struct text start) {
+    if (json_peek_kind(stream) == JSON_END) return false;
+    while ((size_t)(stream->end - stream->at) < start.bytes_count && refill(stream, stream->at)) {
+    }
+    return text_starts_with((struct text){stream->at, (size_t)(stream->end - stream->at)}, start);
+}
+
+static bool expect(struct json_stream *stream, enum json_kind wanted) {
+    static const char *const nouns[] = {
+        "", "null", "true or false", "a number", "a text", "a list", "an object",
+    };
+    enum json_kind kind = json_peek_kind(stream);
+    if (kind == JSON_END || kind == wanted) return kind == wanted;
+    json_stream_fail(stream, "there is %s where %s is expected", nouns[kind], nouns[wanted]);
+    return false;
+}
+
+/* ---- Lists and objects. ---- */
+
+static bool begin(struct json_stream *stream, enum json_kind kind) {
+    if (!expect(stream, kind)) return false;
+    if (stream->depth == JSON_STREAM_DEPTH_MAX) {
+        json_stream_fail(stream, "lists and objects are nested more than %d deep", JSON_STREAM_DEPTH_MAX);
+        return false;
+    }
+    stream->at++;
+    stream->depth++;
+    stream->is_fresh = true;
+    return true;
+}
+
+bool json_begin_list(struct json_stream *stream) { return begin(stream, JSON_LIST); }
+bool json_begin_object(struct json_stream *stream) { return begin(stream, JSON_OBJECT); }
+
+/* Goes to the next element. Returns false at the end, which is `closer`, and after a failure. */
+static inline bool go_on(struct json_stream *stream, char closer) {
+    bool is_first = stream->is_fresh;
+    stream->is_fresh = false;
+    if (!is_good(stream)) return false;
+    if (!skip_blanks(stream)) return fail_end(stream);
+    if (*stream->at == closer) {
+        stream->at++;
+        stream->depth--;
+        return false;
+    }
+    if (is_first) return true;
+    if (*stream->at != ',') return fail_syntax(stream, "a comma is missing here");
+    stream->at++;
+    return true;
+}
+
+bool json_next(struct json_stream *stream) { return go_on(stream, ']'); }
+
+bool json_next_key(struct json_stream *stream, struct text *key) {
+    if (!go_on(stream, '}')) return false;
+    if (!skip_blanks(stream)) return fail_end(stream);
+    if (*stream->at != '"') return fail_syntax(stream, "a key is missing here");
+    if (!json_take_text(stream, key)) return false;
+    if (stream->at < stream->end && *stream->at == ':') {
+        stream->at++;
+        return true;
+    }
+    /* Looking for the colon may move the window, and the key with it. */
+    stream->key.bytes_count = 0;
+    if (!buffer_append(stream, &stream->key, key->bytes, key->bytes_count)) return false;
+    *key = (struct text){stream->key.bytes, stream->key.bytes_count};
+    if (!skip_blanks(stream)) return fail_end(stream);
+    if (*stream->at != ':') return fail_syntax(stream, "a colon is missing here");
+    stream->at++;
+    return true;
+}
+
+/* ---- Words. ---- */
+
+static bool take_word(struct json_stream *stream, struct text word) {
+    while ((size_t)(stream->end - stream->at) < word.bytes_count && refill(stream, stream->at)) {
+    }
+    struct text rest = {stream->at, (size_t)(stream->end - stream->at)};
+    if (!text_starts_with(rest, word)) return fail_syntax(stream, "a value is missing here");
+    stream->at += word.bytes_count;
+    return true;
+}
+
+bool json_take_null(struct json_stream *stream) {
+    return json_peek_kind(stream) == JSON_NULL && take_word(stream, TEXT("null"));
+}
+
+bool json_take_bool(struct json_stream *stream, bool *value) {
+    *value = false;
+    if (!expect(stream, JSON_BOOL)) return false;
+    *value = *stream->at == 't';
+    return take_word(stream, *value ? TEXT("true") : TEXT("false"));
+}
+
+/* ---- Numbers. ---- */
+
+static bool is_of_number(char byte) {
+    return cursor_is_digit(byte) || byte == '-' || byte == '+' || byte == '.' || byte == 'e' || byte == 'E';
+}
+
+static size_t count_digits(struct text text) {
+    size_t count = 0;
+    while (count < text.bytes_count && cursor_is_digit(text.bytes[count])) count++;
+    return count;
+}
+
+static bool is_number(struct text text) {
+    cursor_take(&text, TEXT("-"));
+    size_t count = count_digits(text);
+    if (!count || (count > 1 && text.bytes[0] == '0')) return false;
+    text = text_from(text, count);
+    if (cursor_take(&text, TEXT("."))) {
+        count = count_digits(text);
+        if (!count) return false;
+        text = text_from(text, count);
+    }
+    if (!cursor_take(&text, TEXT("e")) && !cursor_take(&text, TEXT("E"))) return !text.bytes_count;
+    if (!cursor_take(&text, TEXT("+"))) cursor_take(&text, TEXT("-"));
+    return text.bytes_count && count_digits(text) == text.bytes_count;
+}
+
+bool json_take_number_text(struct json_stream *stream, struct text *number) {
+    *number = TEXT("0");
+    if (!expect(stream, JSON_NUMBER)) return false;
+    size_t count = 0;
+    for (;;) {
+        while (stream->at + count < stream->end && is_of_number(stream->at[count])) count++;
+        if (stream->at + count < stream->end || !refill(stream, stream->at)) break;
+    }
+    *number = (struct text){stream->at, count};
+    if (!is_number(*number)) return fail_syntax(stream, "this is no number");
+    stream->at += count;
+    return true;
+}
+
+bool json_take_decimal(struct json_stream *stream, struct decimal *value, bool *is_rounded) {
+    struct text number;
+    *value = (struct decimal){0};
+    *is_rounded = false;
+    if (!json_take_number_text(stream, &number)) return false;
+    if (decimal_parse(number, value, is_rounded)) return true;
+    json_stream_fail(stream, "the number is too large");
+    return false;
+}
+
+/* Reads digits, if the window certainly has all of the number. Returns where they end; NULL if there are too many. */
+static inline const char *read_digits(const char *at, int64_t *value, size_t digits_max) {
+    const char *first = at;
+    for (; cursor_is_digit(*at); at++) {
+        if ((size_t)(at - first) == digits_max) return NULL;
+        *value = *value * 10 + (*at - '0');
+    }
+    return at == first ? NULL : at;
+}
+
+static inline bool ends_number(char byte) { return byte == ',' || byte == ']' || byte == '}'; }
+
+/* Reads a number of few digits that is followed by a comma or the end of its list. Returns false if it is not that. */
+static inline bool take_fast(struct json_stream *stream, unsigned digits, int64_t *value) {
+    const char *at = stream->at;
+    if (stream->end - at < FAST_BYTES) return false;
+    bool is_negative = *at == '-';
+    at += is_negative;
+    int64_t number = 0;
+    bool has_zero = *at == '0';
+    const char *end = read_digits(at, &number, FAST_DIGITS_MAX - digits);
+    if (!end || (has_zero && end - at > 1)) return false;
+    unsigned missing = digits;
+    if (*end == '.') {
+        const char *fraction = end + 1;
+        end = read_digits(fraction, &number, digits);
+        if (!end) return false;
+        missing -= (unsigned)(end - fraction);
+    }
+    if (!ends_number(*end)) return false;
+    number *= powers_of_ten[missing];
+    *value = is_negative ? -number : number;
+    stream->at = end;
+    return true;
+}
+
+/* Stores the value times 10^digits, and what is cut off. Returns false if it does not fit. */
+static bool scale(struct decimal number, unsigned digits, int64_t *value, double *rest) {
+    struct decimal scaled = decimal_shift(number, (int)digits);
+    *rest = 0;
+    if (!scaled.scale) return decimal_rescale(scaled, 0, value);
+    if (scaled.scale > FAST_DIGITS_MAX) {
+        *value = 0;
+        *rest = decimal_to_double(scaled);
+        return true;
+    }
+    int64_t divisor = powers_of_ten[scaled.scale];
+    *value = scaled.mantissa / divisor;
+    *rest = (double)(scaled.mantissa % divisor) / (double)divisor;
+    return true;
+}
+
+bool json_take_scaled(struct json_stream *stream, unsigned digits, int64_t *value, double *rest) {
+    *rest = 0;
+    if (is_good(stream) && stream->at < stream->end && take_fast(stream, digits, value)) return true;
+    struct decimal number;
+    bool is_rounded;
+    *value = 0;
+    if (!json_take_decimal(stream, &number, &is_rounded)) return false;
+    if (scale(number, digits, value, rest)) return true;
+    json_stream_fail(stream, "the number is too large");
+    return false;
+}
+
+bool json_take_int(struct json_stream *stream, int64_t *value) {
+    double rest;
+    if (!json_take_scaled(stream, 0, value, &rest)) return false;
+    if (rest == 0) return true;
+    json_stream_fail(stream, "there is a fraction where an integer is expected");
+    return false;
+}
+
+/* ---- Texts. ---- */
+
+static const char simple_escapes[] = "\"\"\\\\//b\bf\fn\nr\rt\t";
+
+static bool take_hex(const char *digits, uint32_t *value) {
+    *value = 0;
+    for (unsigned i = 0; i < 4; i++) {
+        int digit = cursor_digit_value(digits[i]);
+        if (digit < 0) return false;
+        *value = *value << 4 | (uint32_t)digit;
+    }
+    return true;
+}
+
+static size_t put_utf8(char *out, uint32_t code) {
+    if (code < 0x80) {
+        out[0] = (char)code;
+        return 1;
+    }
+    if (code < 0x800) {
+        out[0] = (char)(0xc0 | code >> 6);
+        out[1] = (char)(0x80 | (code & 0x3f));
+        return 2;
+    }
+    if (code < 0x10000) {
+        out[0] = (char)(0xe0 | code >> 12);
+        out[1] = (char)(0x80 | (code >> 6 & 0x3f));
+        out[2] = (char)(0x80 | (code & 0x3f));
+        return 3;
+    }
+    out[0] = (char)(0xf0 | code >> 18);
+    out[1] = (char)(0x80 | (code >> 12 & 0x3f));
+    out[2] = (char)(0x80 | (code >> 6 & 0x3f));
+    out[3] = (char)(0x80 | (code & 0x3f));
+    return 4;
+}
+
+/* Reads \uXXXX, which begins at the current position, or a pair of them. A surrogate without its partner becomes
+ * U+FFFD. */
+static bool take_code(struct json_stream *stream) {
+    enum { ESCAPE_BYTES = 6 };
+    uint32_t code, low;
+    while (stream->end - stream->at < 2 * ESCAPE_BYTES && refill(stream, stream->at)) {
+    }
+    if (stream->end - stream->at < ESCAPE_BYTES) return fail_end(stream);
+    if (!take_hex(stream->at + 2, &code)) return fail_syntax(stream, "this is no escape");
+    stream->at += ESCAPE_BYTES;
+    bool has_partner = code >= 0xd800 && code < 0xdc00 && stream->end - stream->at >= ESCAPE_BYTES &&
+                       stream->at[0] == '\\' && stream->at[1] == 'u' && take_hex(stream->at + 2, &low) &&
+                       low >= 0xdc00 && low < 0xe000;
+    if (has_partner) {
+        code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+        stream->at += ESCAPE_BYTES;
+    } else if (code >= 0xd800 && code < 0xe000) {
+        code = 0xfffd;
+    }
+    char utf8[4];
+    return buffer_append(stream, &stream->text, utf8, put_utf8(utf8, code));
+}
+
+static bool take_escape(struct json_stream *stream) {
+    while (stream->end - stream->at < 2 && refill(stream, stream->at)) {
+    }
+    if (stream->end - stream->at < 2) return fail_end(stream);
+    if (stream->at[1] == 'u') return take_code(stream);
+    for (size_t i = 0; i + 1 < sizeof simple_escapes; i += 2) {
+        if (simple_escapes[i] != stream->at[1]) continue;
+        stream->at += 2;
+        return buffer_append(stream, &stream->text, &simple_escapes[i + 1], 1);
+    }
+    return fail_syntax(stream, "this is no escape");
+}
+
+/* Returns how many bytes from `from` on stand for themselves: up to a quotation mark, a backslash or a control
+ * character. */
+static inline size_t count_plain(const char *from, const char *end, unsigned char *all_bits) {
+    const char *at = from;
+    for (; at < end; at++) {
+        unsigned char byte = (unsigned char)*at;
+        if (byte == '"' || byte == '\\' || byte < 0x20) break;
+        *all_bits |= byte;
+    }
+    return (size_t)(at - from);
+}
+
+/* Reads the rest of a text that has escapes. */
+static bool take_escaped(struct json_stream *stream, struct text *text, unsigned char all_bits) {
+    for (;;) {
+        size_t count = count_plain(stream->at, stream->end, &all_bits);
+        if (!buffer_append(stream, &stream->text, stream->at, count)) return false;
+        stream->at += count;
+        if (stream->at == stream->end) {
+            if (!refill(stream, stream->at)) return fail_end(stream);
+        } else if (*stream->at == '"') {
+            break;
+        } else if (*stream->at != '\\') {
+            return fail_syntax(stream, "a control character in a text");
+        } else if (!take_escape(stream)) {
+            return false;
+        }
+    }
+    stream->at++;
+    *text = (struct text){stream->text.bytes, stream->text.bytes_count};
+    if (!(all_bits & 0x80) || utf8_valid_prefix_bytes(*text) == text->bytes_count) return true;
+    return fail_syntax(stream, "a text is not UTF-8");
+}
+
+bool json_take_text(struct json_stream *stream, struct text *text) {
+    *text = TEXT("");
+    if (!expect(stream, JSON_TEXT)) return false;
+    size_t count = 0;
+    unsigned char all_bits = 0;
+    for (;;) {
+        count += count_plain(stream->at + 1 + count, stream->end, &all_bits);
+        if (stream->at + 1 + count < stream->end) break;
+        if (!refill(stream, stream->at)) return fail_end(stream);
+    }
+    if (stream->at[1 + count] != '"') {
+        stream->at++;
+        stream->text.bytes_count = 0;
+        return take_escaped(stream, text, all_bits);
+    }
+    *text = (struct text){stream->at + 1, count};
+    if (all_bits & 0x80 && utf8_valid_prefix_bytes(*text) < count) return fail_syntax(stream, "a text is not UTF-8");
+    stream->at += count + 2;
+    return true;
+}
+
+/* ---- Skipping. ---- */
+
+/* Skips a value, or enters a list or an object. */
+static enum json_kind skip_or_enter(struct json_stream *stream) {
+    struct text text;
+    bool value;
+    enum json_kind kind = json_peek_kind(stream);
+    switch (kind) {
+        case JSON_NULL:
+            json_take_null(stream);
+            break;
+        case JSON_BOOL:
+            json_take_bool(stream, &value);
+            break;
+        case JSON_NUMBER:
+            json_take_number_text(stream, &text);
+            break;
+        case JSON_TEXT:
+            json_take_text(stream, &text);
+            break;
+        case JSON_LIST:
+        case JSON_OBJECT:
+            begin(stream, kind);
+            break;
+        case JSON_END:
+            break;
+    }
+    return kind;
+}
+
+void json_skip(struct json_stream *stream) {
+    enum { BITS = 8 };
+    uint8_t are_objects[JSON_STREAM_DEPTH_MAX / BITS + 1];
+    uint32_t level_count = 0;
+    struct text key;
+    do {
+        enum json_kind kind = skip_or_enter(stream);
+        if (!is_good(stream)) return;
+        if (kind == JSON_LIST || kind == JSON_OBJECT) {
+            uint8_t bit = (uint8_t)(1u << level_count % BITS), *bits = &are_objects[level_count / BITS];
+            *bits = (uint8_t)(kind == JSON_OBJECT ? (level_count % BITS ? *bits : 0) | bit
+                                                  : (level_count % BITS ? *bits : 0) & ~bit);
+            level_count++;
+        }
+        while (level_count) {
+            bool is_object = are_objects[(level_count - 1) / BITS] >> (level_count - 1) % BITS & 1;
+            if (is_object ? json_next_key(stream, &key) : json_next(stream)) break;
+            if (!is_good(stream)) return;
+            level_count--;
+        }
+    } while (level_count);
+}
+
+uint64_t json_skip_counting(struct json_stream *stream) {
+    uint64_t count = 0;
+    enum json_kind kind = json_peek_kind(stream);
+    if (kind != JSON_LIST) {
+        json_skip(stream);
+        return kind != JSON_NULL && is_good(stream);
+    }
+    json_begin_list(stream);
+    while (json_next(stream)) {
+        count += json_peek_kind(stream) != JSON_NULL;
+        json_skip(stream);
+    }
+    return count;
+}
+
+struct text json_skip_recording(struct json_stream *stream) {
+    json_peek_kind(stream);
+    stream->record.bytes_count = 0;
+    stream->record_from = stream->at;
+    json_skip(stream);
+    if (stream->at > stream->record_from)
+        buffer_append(stream, &stream->record, stream->record_from, (size_t)(stream->at - stream->record_from));
+    stream->record_from = NULL;
+    return (struct text){stream->record.bytes, stream->record.bytes_count};
+}

@@ -1,0 +1,103 @@
+/* Reads JSON value by value, in one pass and in little memory: the caller asks for what it expects next. Numbers are
+ * exact. What JSON.parse refuses is refused here, and so is text that is not UTF-8.
+ *
+ * The first failure is latched with its place. After it, json_next and json_next_key return false, and values are 0 or
+ * empty. */
+#ifndef GECKO_JSON_STREAM_H
+#define GECKO_JSON_STREAM_H
+
+#include "libconvert/base/decimal.h"
+#include "libconvert/base/failure.h"
+#include "readers/input/input.h"
+
+enum { JSON_STREAM_DEPTH_MAX = 10000, JSON_STREAM_NAMES_MAX = 12 };
+
+enum json_kind { JSON_END, JSON_NULL, JSON_BOOL, JSON_NUMBER, JSON_TEXT, JSON_LIST, JSON_OBJECT };
+
+/* A part of the name of what is read, for messages: "threads[3]". */
+struct json_name {
+    const char *name;
+    int64_t index; /* negative: none */
+};
+
+struct json_buffer {
+    char *bytes; /* owned */
+    size_t bytes_count;
+    size_t capacity_bytes;
+};
+
+struct json_stream {
+    struct failure *failure; /* borrowed */
+    struct input *input;     /* borrowed; NULL: the window has all of the text */
+    const char *window;
+    const char *at;
+    const char *end;
+    uint64_t window_offset;  /* of the window in the input */
+    uint64_t line;           /* from 1 */
+    uint32_t depth;          /* of open lists and objects */
+    bool is_fresh;           /* nothing of the innermost list or object was read yet */
+    struct json_buffer text; /* a text without its escapes */
+    struct json_buffer key;
+    struct json_buffer record;
+    const char *record_from; /* what comes from here on is recorded, and not yet copied; NULL: nothing is recorded */
+    struct json_name names[JSON_STREAM_NAMES_MAX];
+    unsigned name_count;
+};
+
+/* Reads the input from its current position, or the text. Both are borrowed. A byte order mark is skipped. `position`
+ * is that of the text in the input. */
+void json_stream_init(struct json_stream *stream, struct input *input, struct failure *failure);
+void json_stream_init_text(struct json_stream *stream, struct text text, struct position position,
+                           struct failure *failure);
+void json_stream_fini(struct json_stream *stream);
+
+/* Latches a failure unless nothing but blanks follows. */
+void json_stream_finish(struct json_stream *stream);
+
+struct position json_stream_position(const struct json_stream *stream);
+
+/* Latches a failure at the current position; the message begins with the names that were pushed. */
+void json_stream_fail(struct json_stream *stream, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Names what is read from now on. `name` is borrowed. index: negative for none. */
+void json_push_name(struct json_stream *stream, const char *name, int64_t index);
+static inline void json_pop_name(struct json_stream *stream) {
+    if (stream->name_count) stream->name_count--;
+}
+
+/* Returns the kind of the next value without reading it; JSON_END at the end and after a failure. */
+enum json_kind json_peek_kind(struct json_stream *stream);
+
+/* Returns whether the next value begins with exactly these bytes. */
+bool json_starts_with(struct json_stream *stream, struct text start);
+
+/* Begin a list or an object. Return false if the next value is something else (a failure). Then call json_next or
+ * json_next_key until it returns false, and read or skip one value after each call that returns true. */
+bool json_begin_list(struct json_stream *stream);
+bool json_begin_object(struct json_stream *stream);
+bool json_next(struct json_stream *stream);
+bool json_next_key(struct json_stream *stream, struct text *key); /* valid until the next call */
+
+/* Reads null if that is the next value. */
+bool json_take_null(struct json_stream *stream);
+
+/* The following latch a failure and return false if the next value is of another kind or out of range. */
+bool json_take_bool(struct json_stream *stream, bool *value);
+bool json_take_text(struct json_stream *stream, struct text *text);          /* valid until the next call */
+bool json_take_number_text(struct json_stream *stream, struct text *number); /* valid until the next call */
+bool json_take_int(struct json_stream *stream, int64_t *value);              /* no fraction */
+bool json_take_decimal(struct json_stream *stream, struct decimal *value, bool *is_rounded);
+
+/* Reads a number times 10^digits. *rest is what is cut off, between -1 and 1. */
+bool json_take_scaled(struct json_stream *stream, unsigned digits, int64_t *value, double *rest);
+
+/* Skips the next value. */
+void json_skip(struct json_stream *stream);
+
+/* Skips the next value. Returns how many values it has, not counting null: the elements of a list, or 1. */
+uint64_t json_skip_counting(struct json_stream *stream);
+
+/* Skips the next value and returns its text. Valid until the next call of this function. */
+struct text json_skip_recording(struct json_stream *stream);
+
+#endif

@@ -1,0 +1,217 @@
+/* "counters", "profilerOverhead", and the two logs. */
+#include "libconvert/base/id_column.h"
+#include "libconvert/format/common_format.h"
+#include "libconvert/format/processed_format.h"
+#include "saved_reader.h"
+
+static const struct shape no_shape;
+
+/* Returns the process of the pid that an object has; none, and a loss, if no thread has that pid. */
+static process_id known_process(struct saved_reader *reader, string_id pid) {
+    const uint32_t *known =
+        !string_is_none(pid) && pid.index < reader->processes.count ? column_at(&reader->processes, pid.index) : NULL;
+    if (known && *known) return (process_id){*known - 1};
+    saved_lose(reader, TEXT("(of a process without threads)"), 1);
+    return process_none();
+}
+
+/* ---- Counters. ---- */
+
+struct saved_counter {
+    struct counter counter;
+    string_id pid;
+    struct column times; /* int64_t: of samples whose times are not differences */
+    bool has_display;
+};
+
+static bool read_display_part(struct saved_reader *reader, struct text key, void *context) {
+    struct counter *counter = context;
+    if (text_equal(key, TEXT("graphType")))
+        counter->graph =
+            (enum counter_graph)saved_choice(reader, counter_graph_names, COUNTER_GRAPH_COUNT, COUNTER_RATE);
+    else if (text_equal(key, TEXT("unit")))
+        counter->unit = saved_text(reader);
+    else if (text_equal(key, TEXT("color")))
+        counter->color = (enum graph_color)saved_choice(reader, graph_color_names, GRAPH_COLOR_COUNT, GRAPH_GREY);
+    else if (text_equal(key, TEXT("sortWeight")))
+        counter->sort_weight = (int32_t)saved_int(reader, INT32_MIN, INT32_MAX);
+    else if (text_equal(key, TEXT("label")))
+        counter->label = saved_text(reader);
+    else if (text_equal(key, TEXT("markerSchemaLocation")) || text_equal(key, TEXT("tooltipRows")))
+        json_skip(reader->json); /* they follow from the others, and are written anew */
+    else
+        return false;
+    return true;
+}
+
+static bool read_counter_sample_part(struct saved_reader *reader, struct text key, void *context) {
+    const struct saved_table *table = context;
+    uint32_t row = 0;
+    bool is_time = text_equal(key, TEXT("time")), is_number = text_equal(key, TEXT("number"));
+    if (!is_time && !is_number) return false;
+    if (json_take_null(reader->json) || !json_begin_list(reader->json)) return true;
+    while (json_next(reader->json)) {
+        struct counter_sample *sample = saved_row_at(table, row++);
+        if (!sample) return true;
+        if (is_time)
+            sample->time_ns = saved_ns_of_ms(reader);
+        else
+            sample->number = (uint32_t)saved_int(reader, 0, UINT32_MAX);
+    }
+    return true;
+}
+
+static bool read_counter_part(struct saved_reader *reader, struct text key, void *context) {
+    static const struct counter_sample blank = {0};
+    struct saved_counter *saved = context;
+    struct counter *counter = &saved->counter;
+    if (text_equal(key, TEXT("name")))
+        counter->name = saved_text(reader);
+    else if (text_equal(key, TEXT("category")))
+        counter->category = saved_text(reader);
+    else if (text_equal(key, TEXT("description")))
+        counter->description = saved_text(reader);
+    else if (text_equal(key, TEXT("pid")))
+        saved->pid = saved_id_text(reader);
+    else if (text_equal(key, TEXT("mainThreadIndex")))
+        json_skip(reader->json); /* the pid says more */
+    else if (text_equal(key, TEXT("display")))
+        saved_read_members(reader, &no_shape, NULL, read_display_part, counter);
+    else if (!text_equal(key, TEXT("samples")))
+        return false;
+    else {
+        struct saved_table table = {.shape = &processed_counter_sample_table,
+                                    .rows = &counter->samples,
+                                    .blank = &blank,
+                                    .part = read_counter_sample_part};
+        table.context = &table;
+        json_push_name(reader->json, "samples", -1);
+        saved_read_columns(reader, &table);
+        json_pop_name(reader->json);
+    }
+    return true;
+}
+
+static void read_counter(struct saved_reader *reader) {
+    struct saved_counter saved = {.counter = {.graph = COUNTER_RATE, .color = GRAPH_GREY}, .pid = string_none()};
+    column_init(&saved.counter.samples, sizeof(struct counter_sample), reader->profile->failure);
+    saved_read_members(reader, &processed_counter_shape, NULL, read_counter_part, &saved);
+    if (saved_is_good(reader)) saved.counter.process = known_process(reader, saved.pid);
+    struct counter *added = saved_is_good(reader) && !process_is_none(saved.counter.process)
+                                ? profile_add_counter(reader->profile, &saved.counter)
+                                : NULL;
+    if (!added) {
+        column_fini(&saved.counter.samples);
+        return;
+    }
+    column_fini(&added->samples);
+    added->samples = saved.counter.samples;
+}
+
+void saved_counters_read(struct saved_reader *reader) {
+    if (json_take_null(reader->json) || !json_begin_list(reader->json)) return;
+    while (json_next(reader->json)) read_counter(reader);
+}
+
+/* ---- The cost of recording. ---- */
+
+struct saved_overhead {
+    struct column rows; /* struct overhead */
+    string_id pid;
+};
+
+static bool read_overhead_part(struct saved_reader *reader, struct text key, void *context) {
+    static const struct overhead blank = {.process = {ID_NONE}};
+    struct saved_overhead *saved = context;
+    if (text_equal(key, TEXT("pid")))
+        saved->pid = saved_id_text(reader);
+    else if (text_equal(key, TEXT("mainThreadIndex")) || text_equal(key, TEXT("statistics")))
+        json_skip(reader->json); /* they follow from the samples */
+    else if (text_equal(key, TEXT("samples")))
+        saved_read_columns(
+            reader, &(struct saved_table){.shape = &processed_overhead_table, .rows = &saved->rows, .blank = &blank});
+    else
+        return false;
+    return true;
+}
+
+static void read_overhead(struct saved_reader *reader) {
+    struct saved_overhead saved = {.pid = string_none()};
+    column_init(&saved.rows, sizeof(struct overhead), reader->profile->failure);
+    saved_read_members(reader, &no_shape, NULL, read_overhead_part, &saved);
+    process_id process = saved_is_good(reader) ? known_process(reader, saved.pid) : process_none();
+    for (size_t i = 0; i < saved.rows.count && !process_is_none(process); i++) {
+        struct overhead *overhead = column_at(&saved.rows, i);
+        overhead->process = process;
+        profile_add_overhead(reader->profile, overhead);
+    }
+    column_fini(&saved.rows);
+}
+
+void saved_overheads_read(struct saved_reader *reader) {
+    if (json_take_null(reader->json) || !json_begin_list(reader->json)) return;
+    while (json_next(reader->json)) read_overhead(reader);
+}
+
+/* ---- Logs. ---- */
+
+struct saved_log {
+    struct column *log;
+    process_id process;
+};
+
+/* Reads "[time, text]". */
+static void read_line(struct saved_reader *reader, const struct saved_log *log) {
+    int64_t time_ns = TIME_NONE;
+    struct text text = TEXT("");
+    if (!json_begin_list(reader->json)) return;
+    for (unsigned i = 0; json_next(reader->json); i++) {
+        if (i == 0)
+            time_ns = saved_ns_of_ms(reader);
+        else if (i == 1)
+            text = saved_text(reader);
+        else
+            json_skip(reader->json);
+    }
+    profile_log_line(reader->profile, log->log, log->process, time_ns, text);
+}
+
+static bool read_fact(struct saved_reader *reader, struct text key, void *context) {
+    const struct saved_log *log = context;
+    int64_t number;
+    if (text_equal(key, TEXT("lines")) && json_peek_kind(reader->json) == JSON_LIST) {
+        json_begin_list(reader->json);
+        while (json_next(reader->json)) read_line(reader, log);
+        return true;
+    }
+    switch (json_peek_kind(reader->json)) {
+        case JSON_TEXT:
+            profile_log_text(reader->profile, log->log, log->process, key, saved_text(reader));
+            return true;
+        case JSON_NUMBER:
+            if (json_take_int(reader->json, &number))
+                profile_log_number(reader->profile, log->log, log->process, key, number);
+            return true;
+        default:
+            return false;
+    }
+}
+
+static bool read_log_of_process(struct saved_reader *reader, struct text key, void *context) {
+    struct saved_log log = {.log = context, .process = process_none()};
+    if (json_peek_kind(reader->json) != JSON_OBJECT) return false;
+    if (!text_equal(key, TEXT("trace"))) {
+        string_id pid = strings_intern(&reader->texts, key);
+        const uint32_t *known = string_is_none(pid) || pid.index >= reader->processes.count
+                                    ? NULL
+                                    : column_at(&reader->processes, pid.index);
+        if (!known || !*known) return false;
+        log.process = (process_id){*known - 1};
+    }
+    saved_read_members(reader, &no_shape, NULL, read_fact, &log);
+    return true;
+}
+
+void saved_log_read(struct saved_reader *reader, struct column *log) {
+    if (!json_take_null(reader->json)) saved_read_members(reader, &no_shape, NULL, read_log_of_process, log);
+}

@@ -1,0 +1,301 @@
+/* "meta" and "libs": what was recorded, where and how. */
+#include "libconvert/base/id_column.h"
+#include "libconvert/format/common_format.h"
+#include "libconvert/format/processed_format.h"
+#include "saved_reader.h"
+
+/* ---- Categories. ---- */
+
+/* A category as it is read. */
+struct category_text {
+    struct text name;
+    enum category_color color;
+    uint32_t first; /* the first of its subcategories, texts in `subcategories` */
+    struct column *subcategories;
+};
+
+static enum category_color take_color(struct saved_reader *reader) {
+    const char *names[COLOR_COUNT];
+    for (unsigned i = 0; i < COLOR_COUNT; i++) names[i] = category_color_name((enum category_color)i);
+    return (enum category_color)saved_choice(reader, names, COLOR_COUNT, COLOR_GREY);
+}
+
+static bool read_category_part(struct saved_reader *reader, struct text key, void *context) {
+    struct category_text *category = context;
+    if (text_equal(key, TEXT("name"))) {
+        category->name = saved_text(reader);
+    } else if (text_equal(key, TEXT("color"))) {
+        category->color = take_color(reader);
+    } else if (text_equal(key, TEXT("subcategories"))) {
+        if (!json_begin_list(reader->json)) return true;
+        while (json_next(reader->json)) {
+            struct text *name = column_push(category->subcategories);
+            if (name) *name = saved_text(reader);
+        }
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static void add_category(struct saved_reader *reader, const struct category_text *category) {
+    struct categories *categories = &reader->profile->categories;
+    struct saved_category *row = column_push(&reader->categories);
+    if (!row) return;
+    *row = (struct saved_category){reader->pairs.count, 0};
+    size_t count = category->subcategories->count;
+    for (size_t i = 0; i < count || i == 0; i++) {
+        struct text name = i < count ? *(struct text *)column_at(category->subcategories, i) : (struct text){0};
+        struct category_pair *pair = column_push(&reader->pairs);
+        if (!pair) return;
+        *pair = categories_intern(categories, category->name, category->color, name);
+        row->count++;
+    }
+}
+
+void saved_categories_read(struct saved_reader *reader) {
+    static const struct shape no_shape;
+    struct column subcategories;
+    column_init(&subcategories, sizeof(struct text), reader->profile->failure);
+    if (json_begin_list(reader->json))
+        while (json_next(reader->json)) {
+            struct category_text category = {.color = COLOR_GREY, .subcategories = &subcategories};
+            subcategories.count = 0;
+            saved_read_members(reader, &no_shape, NULL, read_category_part, &category);
+            add_category(reader, &category);
+        }
+    column_fini(&subcategories);
+}
+
+struct category_pair saved_category_at(struct saved_reader *reader, int64_t category, int64_t subcategory) {
+    if (category < 0 || category >= reader->categories.count) {
+        json_stream_fail(reader->json, "there is no category %d", (int)category);
+        return (struct category_pair){0};
+    }
+    const struct saved_category *row = column_at(&reader->categories, (size_t)category);
+    if (subcategory >= row->count) subcategory = 0; /* the front-end shows no subcategory then */
+    return *(const struct category_pair *)column_at(&reader->pairs, row->first + (size_t)subcategory);
+}
+
+/* ---- Configuration, units, and the information panel. ---- */
+
+/* Joins the texts of a list by commas. */
+static struct text take_list(struct saved_reader *reader) {
+    struct text list = TEXT("");
+    bool is_first = true;
+    if (!json_begin_list(reader->json)) return list;
+    while (json_next(reader->json)) {
+        struct text part = saved_text(reader);
+        list = is_first ? part
+                        : profile_text_format(reader->profile, "%.*s,%.*s", (int)list.bytes_count, list.bytes,
+                                              (int)part.bytes_count, part.bytes);
+        is_first = false;
+    }
+    return list;
+}
+
+static bool read_configuration_part(struct saved_reader *reader, struct text key, void *context) {
+    enum { ENTRY_BYTES = 8 };
+    struct profile_configuration *configuration = context;
+    if (text_equal(key, TEXT("threads")))
+        configuration->threads = take_list(reader);
+    else if (text_equal(key, TEXT("features")))
+        configuration->features = take_list(reader);
+    else if (text_equal(key, TEXT("capacity")))
+        configuration->capacity_bytes = (uint64_t)saved_int(reader, 0, INT64_MAX / ENTRY_BYTES) * ENTRY_BYTES;
+    else if (text_equal(key, TEXT("duration")))
+        configuration->duration_s = (uint32_t)saved_int(reader, 0, INT32_MAX);
+    else if (text_equal(key, TEXT("interval")))
+        configuration->interval_ns = saved_ns_of_ms(reader);
+    else if (text_equal(key, TEXT("activeTabID")))
+        json_skip(reader->json); /* only the viewer of a browser's tabs has a use for it */
+    else
+        return false;
+    return true;
+}
+
+static bool read_units_part(struct saved_reader *reader, struct text key, void *context) {
+    static const char *const units[] = {"ns", "\xc2\xb5s", "variable CPU cycles"};
+    (void)context;
+    if (text_equal(key, TEXT("threadCPUDelta"))) {
+        unsigned unit = saved_choice(reader, units, 3, 0);
+        reader->cpu_unit = unit == 2 ? CPU_DELTA_CYCLES : CPU_DELTA_NS;
+        reader->cpu_unit_ns = unit == 1 ? 1000 : 1;
+        return true;
+    }
+    /* Others have the only unit that there is, unless a time is none. */
+    struct text unit;
+    return json_take_text(reader->json, &unit) && (text_equal(unit, TEXT("ms")) || (saved_lose(reader, key, 1), true));
+}
+
+/* An entry of the information panel, whose value may be of any kind. */
+static bool read_entry_part(struct saved_reader *reader, struct text key, void *context) {
+    struct extra_entry *entry = context;
+    struct text number;
+    if (text_equal(key, TEXT("label"))) {
+        entry->label = saved_text(reader);
+    } else if (text_equal(key, TEXT("format"))) {
+        struct text format;
+        if (json_peek_kind(reader->json) != JSON_TEXT) return false;
+        if (json_take_text(reader->json, &format) && !text_equal(format, TEXT("string"))) saved_lose(reader, key, 1);
+    } else if (!text_equal(key, TEXT("value"))) {
+        return false;
+    } else if (json_peek_kind(reader->json) == JSON_NUMBER) {
+        json_take_number_text(reader->json, &number);
+        entry->value = profile_text(reader->profile, number);
+    } else if (json_peek_kind(reader->json) == JSON_TEXT) {
+        entry->value = saved_text(reader);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static bool read_section_part(struct saved_reader *reader, struct text key, void *context) {
+    static const struct shape no_shape;
+    struct text *section = context;
+    if (text_equal(key, TEXT("label"))) {
+        *section = saved_text(reader);
+        return true;
+    }
+    if (!text_equal(key, TEXT("entries"))) return false;
+    if (!json_begin_list(reader->json)) return true;
+    while (json_next(reader->json)) {
+        struct extra_entry entry = {.section = *section};
+        saved_read_members(reader, &no_shape, NULL, read_entry_part, &entry);
+        profile_add_extra(reader->profile, entry.section, entry.label, entry.value);
+    }
+    return true;
+}
+
+static void read_extra(struct saved_reader *reader) {
+    static const struct shape no_shape;
+    if (json_take_null(reader->json) || !json_begin_list(reader->json)) return;
+    while (json_next(reader->json)) {
+        struct text section = TEXT("");
+        saved_read_members(reader, &no_shape, NULL, read_section_part, &section);
+    }
+}
+
+/* ---- Meta. ---- */
+
+static void skip(struct saved_reader *reader) { json_skip(reader->json); }
+
+static void read_product(struct saved_reader *reader) { reader->profile->meta.product = saved_text(reader); }
+static void read_imported_from(struct saved_reader *reader) {
+    reader->profile->meta.imported_from = saved_text(reader);
+}
+static void read_arguments(struct saved_reader *reader) { reader->profile->meta.arguments = saved_text(reader); }
+static void read_memory(struct saved_reader *reader) {
+    reader->profile->meta.main_memory_bytes = (uint64_t)saved_int(reader, 0, INT64_MAX);
+}
+
+static void read_interval(struct saved_reader *reader) {
+    int64_t interval_ns = saved_ns_of_ms(reader);
+    reader->profile->meta.interval_ns = interval_ns > 0 ? interval_ns : 0;
+}
+
+/* The start is kept in nanoseconds, since zero may move when inputs are joined. */
+static void read_start(struct saved_reader *reader) {
+    int64_t start_ns = saved_ns_of_ms(reader);
+    if (start_ns != TIME_NONE) reader->profile->meta.epoch_offset_ns = start_ns;
+}
+
+static void read_range_start(struct saved_reader *reader) {
+    reader->profile->recording.start_ns = saved_ns_of_ms(reader);
+}
+static void read_range_end(struct saved_reader *reader) { reader->profile->recording.end_ns = saved_ns_of_ms(reader); }
+
+/* Where zero is on CLOCK_MONOTONIC. */
+static void read_clock(struct saved_reader *reader) {
+    double rest;
+    if (json_take_null(reader->json)) return;
+    json_take_scaled(reader->json, 0, &reader->origin_ns, &rest);
+    reader->profile->meta.is_clock_monotonic = true;
+}
+
+static void read_configuration(struct saved_reader *reader) {
+    static const struct shape no_shape;
+    struct profile_configuration *configuration = &reader->profile->meta.configuration;
+    if (json_take_null(reader->json)) return;
+    configuration->is_known = true;
+    saved_read_members(reader, &no_shape, NULL, read_configuration_part, configuration);
+    if (configuration->interval_ns == TIME_NONE) configuration->interval_ns = 0;
+}
+
+static void read_units(struct saved_reader *reader) {
+    static const struct shape no_shape;
+    if (!json_take_null(reader->json)) saved_read_members(reader, &no_shape, NULL, read_units_part, NULL);
+}
+
+/* The places of the threads that are shown at first. They are marked when the threads are read. */
+static void read_visible(struct saved_reader *reader) {
+    if (json_take_null(reader->json) || !json_begin_list(reader->json)) return;
+    while (json_next(reader->json)) {
+        uint32_t *place = column_push(&reader->visible_threads);
+        if (place) *place = (uint32_t)saved_int(reader, 0, INT32_MAX);
+    }
+}
+
+static const struct {
+    struct text key;
+    void (*read)(struct saved_reader *reader);
+} META_PARTS[] = {
+    {TEXT("interval"), read_interval},
+    {TEXT("startTime"), read_start},
+    {TEXT("profilingStartTime"), read_range_start},
+    {TEXT("profilingEndTime"), read_range_end},
+    {TEXT("startTimeAsClockMonotonicNanosecondsSinceBoot"), read_clock},
+    {TEXT("product"), read_product},
+    {TEXT("importedFrom"), read_imported_from},
+    {TEXT("arguments"), read_arguments},
+    {TEXT("mainMemory"), read_memory},
+    {TEXT("configuration"), read_configuration},
+    {TEXT("sampleUnits"), read_units},
+    {TEXT("categories"), saved_categories_read},
+    {TEXT("markerSchema"), saved_schemas_read},
+    {TEXT("initialVisibleThreads"), read_visible},
+    {TEXT("extra"), read_extra},
+    /* These are written anew. */
+    {TEXT("version"), skip},
+    {TEXT("preprocessedProfileVersion"), skip},
+    {TEXT("processType"), skip},
+    {TEXT("symbolicated"), skip},
+    {TEXT("symbolicationNotSupported"), skip},
+    {TEXT("usesOnlyOneStackType"), skip},
+    {TEXT("sourceCodeIsNotOnSearchfox"), skip},
+};
+
+static bool read_meta_part(struct saved_reader *reader, struct text key, void *context) {
+    (void)context;
+    for (size_t i = 0; i < sizeof META_PARTS / sizeof *META_PARTS; i++) {
+        if (!text_equal(key, META_PARTS[i].key)) continue;
+        json_push_name(reader->json, META_PARTS[i].key.bytes, -1);
+        META_PARTS[i].read(reader);
+        json_pop_name(reader->json);
+        return true;
+    }
+    return false;
+}
+
+void saved_meta_read(struct saved_reader *reader) {
+    struct profile *profile = reader->profile;
+    struct profile_meta *meta = &profile->meta;
+    meta->was_profile = true;
+    saved_read_members(reader, &processed_meta, meta, read_meta_part, NULL);
+    /* Collapsed stacks have no times, so profiles of them have neither a range nor a date. */
+    meta->has_times = profile->recording.end_ns != TIME_NONE || meta->epoch_offset_ns;
+    profile->recording.program_start_ns = 0;
+}
+
+/* ---- Libraries. ---- */
+
+void saved_libs_read(struct saved_reader *reader) {
+    reader->maps[TABLE_LIBS].is_known = true;
+    if (!json_begin_list(reader->json)) return;
+    while (json_next(reader->json)) {
+        struct lib lib = {.is_from_profile = true};
+        saved_read_members(reader, &processed_lib_shape, &lib, NULL, NULL);
+        if (saved_is_good(reader)) saved_map_push(reader, TABLE_LIBS, libs_take(&reader->profile->libs, &lib).index);
+    }
+}

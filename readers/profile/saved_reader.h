@@ -1,0 +1,151 @@
+/* The state of reading a profile that some program has saved, and what its parts share. A document is read in one pass,
+ * part by part: meta, libraries, tables, threads, counters. Numbers of rows in the document become ids of the profile
+ * as soon as they are read. */
+#ifndef GECKO_SAVED_READER_H
+#define GECKO_SAVED_READER_H
+
+#include "libconvert/format/format.h"
+#include "libconvert/profile/profile.h"
+#include "readers/json/json_stream.h"
+#include "readers/reader.h"
+
+/* The rows of the profile that rows of a table of the document have become. */
+struct saved_map {
+    struct column ids; /* uint32_t */
+    bool is_known;     /* the table was read */
+};
+
+/* A category of the document: what its subcategories have become. */
+struct saved_category {
+    uint32_t first; /* in saved_reader.pairs */
+    uint32_t count;
+};
+
+/* A type of markers, by the name in payloads. */
+struct saved_type {
+    uint16_t schema;
+    uint64_t lost_count; /* values without a field */
+};
+
+/* The thread of a marker's stack, which may come later in the document. */
+struct saved_origin {
+    uint32_t value;   /* the number of the origin among the profile's payloads */
+    string_id tid;    /* in saved_reader.texts */
+    thread_id thread; /* the marker's own */
+    uint16_t schema;
+};
+
+struct saved_reader {
+    struct json_stream *json; /* borrowed */
+    struct profile *profile;  /* borrowed */
+    int64_t version;
+    struct saved_map maps[TABLE_COUNT];
+    struct column categories;   /* struct saved_category */
+    struct column pairs;        /* struct category_pair */
+    struct strings texts;       /* pids, tids and types of markers */
+    struct column processes;    /* process_id by text, plus 1; 0: none has that pid */
+    struct column types;        /* struct saved_type by text; schema 0: none, otherwise the number plus 1 */
+    struct column tids;         /* thread_id by text, plus 1: the first thread with that tid */
+    struct column origins;      /* struct saved_origin */
+    struct column thread_tids;  /* string_id in `texts`, one for each thread */
+    thread_id thread;           /* the one that is read */
+    union marker_value *values; /* owned: of the payload that is read */
+    uint32_t value_capacity;
+    struct column visible_threads; /* uint32_t: places of the threads that the viewer shows at first */
+    int64_t origin_ns;             /* zero on the clock of the trace; 0 if that is unknown */
+    enum cpu_delta_unit cpu_unit;
+    int64_t cpu_unit_ns;    /* of one unit of processor time, if that is a time */
+    bool has_weights;       /* some thread has weights */
+    bool has_null_weights;  /* some thread with samples has none */
+    bool has_other_weights; /* some weight is not 1 */
+    uint64_t thread_count;
+    uint64_t sample_count;
+    uint64_t marker_count;
+    uint64_t allocation_count;
+};
+
+/* Reads a member that needs code: one that no row has a cell for, or that the description does not know. Returns false,
+ * and reads nothing, if it knows no such member. */
+typedef bool saved_part_reader(struct saved_reader *reader, struct text key, void *context);
+
+/* Reads an object. Members with cells go to `row`. What has no place is counted as lost. */
+void saved_read_members(struct saved_reader *reader, const struct shape *shape, void *row, saved_part_reader *part,
+                        void *context);
+
+/* A table, and where it goes. */
+struct saved_table {
+    const struct shape *shape;
+    struct column *rows;
+    const void *blank; /* a new row, whose cells are unknown */
+    bool is_raw;       /* ids stay numbers of the document */
+    saved_part_reader *part;
+    void *context;
+};
+
+/* Reads a table of columns, whose rows are appended. A column without the table's number of rows is a failure. */
+void saved_read_columns(struct saved_reader *reader, const struct saved_table *table);
+
+/* Returns the row, which is added if it is the next one; NULL if memory ran out (latched). */
+void *saved_row_at(const struct saved_table *table, uint32_t row);
+
+/* Counts the values as lost, under the names that were pushed and `key`. */
+void saved_lose(struct saved_reader *reader, struct text key, uint64_t count);
+
+/* Returns what the row of that number has become. A number that the table does not have is a failure. */
+uint32_t saved_map_row(struct saved_reader *reader, enum format_table table, int64_t row);
+
+/* Appends what the next row of the table has become. */
+void saved_map_push(struct saved_reader *reader, enum format_table table, uint32_t id);
+
+/* Reads a text that lives as long as the profile; empty for null. */
+struct text saved_text(struct saved_reader *reader);
+
+/* Reads a pid or tid, which may be a number, as text. */
+string_id saved_id_text(struct saved_reader *reader);
+
+/* Reads milliseconds as nanoseconds; TIME_NONE for null. */
+int64_t saved_ns_of_ms(struct saved_reader *reader);
+
+/* Reads a number that must be within the bounds; 0 for null. */
+int64_t saved_int(struct saved_reader *reader, int64_t min, int64_t max);
+
+/* Returns the number of the choice, which is a text; `fallback` and a loss if the text is none of them. */
+unsigned saved_choice(struct saved_reader *reader, const char *const *choices, size_t choice_count, unsigned fallback);
+
+static inline bool saved_is_good(const struct saved_reader *reader) {
+    return !failure_is_set(reader->profile->failure);
+}
+
+/* ---- The parts of a document. ---- */
+
+void saved_meta_read(struct saved_reader *reader);
+void saved_libs_read(struct saved_reader *reader);
+void saved_shared_read(struct saved_reader *reader);
+void saved_threads_read(struct saved_reader *reader);
+void saved_counters_read(struct saved_reader *reader);
+void saved_overheads_read(struct saved_reader *reader);
+void saved_log_read(struct saved_reader *reader, struct column *log);
+
+/* Reads "categories" and "markerSchema". */
+void saved_categories_read(struct saved_reader *reader);
+void saved_schemas_read(struct saved_reader *reader);
+
+/* Reads the payload of a marker, which is an object or null. */
+void saved_payload_read(struct saved_reader *reader, struct marker *marker);
+
+/* Enters in the ledger what payloads have lost. */
+void saved_types_count_lost(struct saved_reader *reader);
+
+/* Returns the process with that pid, which is added if it is new. */
+process_id saved_process(struct saved_reader *reader, string_id pid);
+
+/* Finds the threads that stacks of markers and allocations name, once all threads were read. */
+void saved_threads_link(struct saved_reader *reader);
+
+/* Moves processor times in cycles to where the profile has them. Call it once all threads were read. */
+void saved_threads_settle_cycles(struct saved_reader *reader);
+
+/* Returns the category of the frames and markers with these numbers. */
+struct category_pair saved_category_at(struct saved_reader *reader, int64_t category, int64_t subcategory);
+
+#endif

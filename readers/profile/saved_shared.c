@@ -1,0 +1,184 @@
+/* "shared": the tables of all threads. They may come in any order, so their rows are kept as they are until all have
+ * been read. */
+#include "libconvert/base/id_column.h"
+#include "libconvert/format/processed_format.h"
+#include "saved_reader.h"
+
+struct shared_tables {
+    struct column rows[TABLE_COUNT];
+    struct column contents; /* struct text: of sources */
+};
+
+/* A member that no description of this version has: see saved_upgrades.c. */
+
+static bool read_source_part(struct saved_reader *reader, struct text key, void *context) {
+    struct column *contents = context;
+    if (!text_equal(key, TEXT("content"))) return false;
+    if (!json_begin_list(reader->json)) return true;
+    while (json_next(reader->json)) {
+        struct text *content = column_push(contents), text;
+        if (!content) break;
+        *content = (struct text){0};
+        if (json_take_null(reader->json) || !json_take_text(reader->json, &text)) continue;
+        *content = arena_copy(&reader->profile->memory, text);
+    }
+    return true;
+}
+
+static void read_strings(struct saved_reader *reader) {
+    struct text text;
+    reader->maps[TABLE_STRINGS].is_known = true;
+    if (!json_begin_list(reader->json)) return;
+    while (json_next(reader->json) && json_take_text(reader->json, &text))
+        saved_map_push(reader, TABLE_STRINGS, profile_string(reader->profile, text).index);
+}
+
+/* New rows, as they are if no column says otherwise. */
+static const struct frame blank_frame = {
+    .func = {ID_NONE}, .address = ADDRESS_NONE, .lib = {ID_NONE}, .native_symbol = {ID_NONE}};
+static const struct func blank_func = {.name = {ID_NONE}, .resource = {ID_NONE}, .source = {ID_NONE}};
+static const struct stack blank_stack = {.prefix = {ID_NONE}, .frame = {ID_NONE}};
+static const struct resource blank_resource = {.name = {ID_NONE}};
+static const struct source blank_source = {.filename = {ID_NONE}};
+static const struct native_symbol blank_native_symbol = {.lib = {ID_NONE}, .name = {ID_NONE}};
+
+static const struct {
+    uint32_t row_bytes;
+    const void *blank;
+} ROWS[TABLE_COUNT] = {
+    [TABLE_STACKS] = {sizeof(struct stack), &blank_stack},
+    [TABLE_FRAMES] = {sizeof(struct frame), &blank_frame},
+    [TABLE_FUNCS] = {sizeof(struct func), &blank_func},
+    [TABLE_RESOURCES] = {sizeof(struct resource), &blank_resource},
+    [TABLE_NATIVE_SYMBOLS] = {sizeof(struct native_symbol), &blank_native_symbol},
+    [TABLE_SOURCES] = {sizeof(struct source), &blank_source},
+};
+
+static bool read_table(struct saved_reader *reader, struct text key, void *context) {
+    struct shared_tables *tables = context;
+    for (size_t i = 0; i < processed_shared.member_count; i++) {
+        const struct member *member = &processed_shared.members[i];
+        if (!text_equal(key, member_name(member))) continue;
+        bool is_source = member->table == TABLE_SOURCES;
+        json_push_name(reader->json, member->name, -1);
+        if (member->table == TABLE_STRINGS)
+            read_strings(reader);
+        else if (ROWS[member->table].blank)
+            saved_read_columns(reader, &(struct saved_table){.shape = member->shape,
+                                                             .rows = &tables->rows[member->table],
+                                                             .blank = ROWS[member->table].blank,
+                                                             .is_raw = true,
+                                                             .part = is_source ? read_source_part : NULL,
+                                                             .context = &tables->contents});
+        else
+            saved_lose(reader, TEXT(""), json_skip_counting(reader->json) > 1);
+        json_pop_name(reader->json);
+        return true;
+    }
+    return false;
+}
+
+/* ---- Rows of the document become rows of the profile. ---- */
+
+/* Replaces the id of a row of the document; none stays none if it may. */
+static void map_id(struct saved_reader *reader, enum format_table table, uint32_t *id, const char *name,
+                   bool may_lack) {
+    if (*id == ID_NONE && may_lack) return;
+    json_push_name(reader->json, name, -1);
+    *id = saved_map_row(reader, table, *id == ID_NONE ? -1 : (int64_t)*id);
+    json_pop_name(reader->json);
+}
+
+static uint32_t add_resource(struct saved_reader *reader, void *row) {
+    struct resource *resource = row;
+    map_id(reader, TABLE_STRINGS, &resource->name.index, "resourceTable.name", false);
+    return row_table_intern(&reader->profile->resources, resource);
+}
+
+static uint32_t add_source(struct saved_reader *reader, void *row) {
+    struct source *source = row;
+    map_id(reader, TABLE_STRINGS, &source->filename.index, "sources.filename", false);
+    return row_table_intern(&reader->profile->sources, source);
+}
+
+static uint32_t add_native_symbol(struct saved_reader *reader, void *row) {
+    struct native_symbol *symbol = row;
+    map_id(reader, TABLE_LIBS, &symbol->lib.index, "nativeSymbols.libIndex", false);
+    map_id(reader, TABLE_STRINGS, &symbol->name.index, "nativeSymbols.name", false);
+    return row_table_intern(&reader->profile->native_symbols, symbol);
+}
+
+static uint32_t add_func(struct saved_reader *reader, void *row) {
+    struct func *func = row;
+    map_id(reader, TABLE_STRINGS, &func->name.index, "funcTable.name", false);
+    map_id(reader, TABLE_RESOURCES, &func->resource.index, "funcTable.resource", true);
+    map_id(reader, TABLE_SOURCES, &func->source.index, "funcTable.source", true);
+    return row_table_intern(&reader->profile->funcs, func);
+}
+
+static uint32_t add_frame(struct saved_reader *reader, void *row) {
+    struct frame *frame = row;
+    map_id(reader, TABLE_FUNCS, &frame->func.index, "frameTable.func", false);
+    map_id(reader, TABLE_LIBS, &frame->lib.index, "frameTable.lib", true);
+    map_id(reader, TABLE_NATIVE_SYMBOLS, &frame->native_symbol.index, "frameTable.nativeSymbol", true);
+    if (!frame->inherits_category) {
+        struct category_pair pair = saved_category_at(reader, frame->category, frame->subcategory);
+        frame->category = pair.category;
+        frame->subcategory = pair.subcategory;
+    } else {
+        frame->category = frame->subcategory = 0;
+    }
+    return row_table_intern(&reader->profile->frames, frame);
+}
+
+static uint32_t add_stack(struct saved_reader *reader, void *row) {
+    struct stack *stack = row;
+    map_id(reader, TABLE_FRAMES, &stack->frame.index, "stackTable.frame", false);
+    map_id(reader, TABLE_STACKS, &stack->prefix.index, "stackTable.prefix", true);
+    return saved_is_good(reader) ? profile_stack(reader->profile, stack->prefix, stack->frame).index : ID_NONE;
+}
+
+/* Each table refers only to those before it. */
+static const struct {
+    enum format_table table;
+    uint32_t (*add)(struct saved_reader *reader, void *row);
+} STEPS[] = {
+    {TABLE_RESOURCES, add_resource}, {TABLE_SOURCES, add_source}, {TABLE_NATIVE_SYMBOLS, add_native_symbol},
+    {TABLE_FUNCS, add_func},         {TABLE_FRAMES, add_frame},   {TABLE_STACKS, add_stack},
+};
+
+static void keep_contents(struct saved_reader *reader, const struct column *contents) {
+    const struct saved_map *sources = &reader->maps[TABLE_SOURCES];
+    for (size_t i = 0; i < contents->count && i < sources->ids.count && saved_is_good(reader); i++) {
+        const struct text *content = column_at(contents, i);
+        if (!content->bytes) continue;
+        struct text *kept = id_column_at(&reader->profile->source_contents, *(uint32_t *)column_at(&sources->ids, i));
+        if (kept) *kept = *content;
+    }
+}
+
+static void add_rows(struct saved_reader *reader, struct shared_tables *tables) {
+    for (size_t step = 0; step < sizeof STEPS / sizeof *STEPS; step++) {
+        enum format_table table = STEPS[step].table;
+        struct column *rows = &tables->rows[table];
+        for (uint32_t i = 0; i < rows->count && saved_is_good(reader); i++)
+            saved_map_push(reader, table, STEPS[step].add(reader, column_at(rows, i)));
+        reader->maps[table].is_known = true;
+        column_fini(rows);
+        column_init(rows, ROWS[table].row_bytes, reader->profile->failure);
+    }
+}
+
+void saved_shared_read(struct saved_reader *reader) {
+    static const struct shape no_shape;
+    struct failure *failure = reader->profile->failure;
+    struct shared_tables tables;
+    column_init(&tables.contents, sizeof(struct text), failure);
+    for (size_t i = 0; i < TABLE_COUNT; i++)
+        column_init(&tables.rows[i], ROWS[i].row_bytes ? ROWS[i].row_bytes : 1, failure);
+    saved_read_members(reader, &no_shape, NULL, read_table, &tables);
+    add_rows(reader, &tables);
+    keep_contents(reader, &tables.contents);
+    for (size_t i = 0; i < TABLE_COUNT; i++) column_fini(&tables.rows[i]);
+    column_fini(&tables.contents);
+}

@@ -1,0 +1,356 @@
+/* Objects and tables, as the description of the format says: the inverse of writer/cells.c. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "libconvert/base/id_column.h"
+#include "saved_reader.h"
+
+enum { MS_DIGITS_OF_NS = 6, US_DIGITS_OF_NS = 3 };
+
+/* ---- Losses. ---- */
+
+void saved_lose(struct saved_reader *reader, struct text key, uint64_t count) {
+    const struct json_stream *json = reader->json;
+    char cause[160] = "value without a place here: ";
+    if (!count) return;
+    for (unsigned i = 0; i < json->name_count; i++) {
+        size_t used = strlen(cause);
+        snprintf(cause + used, sizeof cause - used, "%s.", json->names[i].name);
+    }
+    size_t used = strlen(cause);
+    if (key.bytes_count)
+        snprintf(cause + used, sizeof cause - used, "%.*s", (int)(key.bytes_count < 64 ? key.bytes_count : 64),
+                 key.bytes);
+    else
+        cause[used - 1] = '\0';
+    struct position position = json_stream_position(json);
+    position.line = 0;
+    ledger_read(&reader->profile->ledger, LEDGER_VALUES, count);
+    ledger_enter(&reader->profile->ledger, LEDGER_VALUES, LEDGER_LOST, text_of(cause), count, &position);
+}
+
+/* ---- Ids. ---- */
+
+uint32_t saved_map_row(struct saved_reader *reader, enum format_table table, int64_t row) {
+    const struct saved_map *map = &reader->maps[table];
+    if (row >= 0 && row < map->ids.count) return *(const uint32_t *)column_at(&map->ids, (size_t)row);
+    json_stream_fail(reader->json, "there is no row %" PRId64 ": the table has %" PRIu32, row, map->ids.count);
+    return ID_NONE;
+}
+
+void saved_map_push(struct saved_reader *reader, enum format_table table, uint32_t id) {
+    uint32_t *added = column_push(&reader->maps[table].ids);
+    if (added) *added = id;
+}
+
+/* ---- Values. ---- */
+
+struct text saved_text(struct saved_reader *reader) {
+    struct text text;
+    if (json_take_null(reader->json) || !json_take_text(reader->json, &text)) return (struct text){0};
+    return profile_text(reader->profile, text);
+}
+
+string_id saved_id_text(struct saved_reader *reader) {
+    struct text text = TEXT("");
+    if (json_peek_kind(reader->json) == JSON_NUMBER)
+        json_take_number_text(reader->json, &text);
+    else
+        json_take_text(reader->json, &text);
+    return strings_intern(&reader->texts, text);
+}
+
+static int64_t rounded(int64_t value, double rest) { return value + (rest >= 0.5) - (rest <= -0.5); }
+
+int64_t saved_ns_of_ms(struct saved_reader *reader) {
+    int64_t ns;
+    double rest;
+    if (json_take_null(reader->json)) return TIME_NONE;
+    if (!json_take_scaled(reader->json, MS_DIGITS_OF_NS, &ns, &rest)) return TIME_NONE;
+    return rounded(ns, rest);
+}
+
+int64_t saved_int(struct saved_reader *reader, int64_t min, int64_t max) {
+    int64_t value;
+    if (json_take_null(reader->json) || !json_take_int(reader->json, &value)) return 0;
+    if (value >= min && value <= max) return value;
+    json_stream_fail(reader->json, "%" PRId64 " is not between %" PRId64 " and %" PRId64, value, min, max);
+    return 0;
+}
+
+unsigned saved_choice(struct saved_reader *reader, const char *const *choices, size_t choice_count, unsigned fallback) {
+    struct text text;
+    if (json_take_null(reader->json) || !json_take_text(reader->json, &text)) return fallback;
+    for (unsigned i = 0; i < choice_count; i++)
+        if (text_equal(text, text_of(choices[i]))) return i;
+    saved_lose(reader, TEXT(""), 1);
+    return fallback;
+}
+
+/* ---- Cells. ---- */
+
+/* A column whose cells are read one after the other. */
+struct saved_cells {
+    const struct member *column;
+    bool is_raw;
+    int64_t row;       /* the number of the next row */
+    int64_t before_ns; /* the time of the row before it, for CELL_MS_DELTA */
+    double rest;       /* what rounding has left of the values before */
+    uint64_t lost_count;
+};
+
+/* Reads a number of units of 10^-digits, and carries what rounding leaves to the next one, so that sums stay right. */
+static int64_t take_carrying(struct saved_reader *reader, struct saved_cells *cells, unsigned digits) {
+    int64_t value, carried;
+    double rest;
+    if (!json_take_scaled(reader->json, digits, &value, &rest)) return 0;
+    if (rest == 0) return value;
+    carried = rounded(0, cells->rest + rest);
+    cells->rest += rest - (double)carried;
+    return value + carried;
+}
+
+static uint32_t take_id(struct saved_reader *reader, const struct saved_cells *cells) {
+    int64_t row;
+    if (json_take_null(reader->json) || !json_take_int(reader->json, &row) || row == -1) return ID_NONE;
+    if (!cells->is_raw) return saved_map_row(reader, cells->column->table, row);
+    if (row >= 0 && row < ID_NONE) return (uint32_t)row;
+    json_stream_fail(reader->json, "%" PRId64 " is no number of a row", row);
+    return ID_NONE;
+}
+
+static uint32_t take_distance(struct saved_reader *reader, const struct saved_cells *cells) {
+    int64_t distance = saved_int(reader, 0, cells->row);
+    return distance ? (uint32_t)(cells->row - distance) : ID_NONE;
+}
+
+/* Returns whether the value is lost: it is neither null nor the constant. */
+static bool differs_from(struct saved_reader *reader, const char *constant) {
+    struct text text = {0};
+    bool is_true = false;
+    switch (json_peek_kind(reader->json)) {
+        case JSON_NULL:
+            json_take_null(reader->json);
+            return false;
+        case JSON_BOOL:
+            json_take_bool(reader->json, &is_true);
+            return strcmp(constant, is_true ? "true" : "false") != 0;
+        case JSON_NUMBER:
+            json_take_number_text(reader->json, &text);
+            return !text_equal(text, text_of(constant));
+        case JSON_TEXT:
+            json_take_text(reader->json, &text);
+            return text_of(constant).bytes_count != text.bytes_count + 2 ||
+                   memcmp(constant + 1, text.bytes, text.bytes_count) != 0;
+        default:
+            json_skip(reader->json);
+            return true;
+    }
+}
+
+static void take_category(struct saved_reader *reader, struct frame *frame, uint8_t *cell) {
+    frame->inherits_category = frame->inherits_category || json_peek_kind(reader->json) == JSON_NULL;
+    *cell = (uint8_t)saved_int(reader, 0, UINT8_MAX);
+}
+
+static uint8_t take_byte(struct saved_reader *reader, const struct member *column) {
+    bool is_true = false;
+    if (json_peek_kind(reader->json) == JSON_BOOL) {
+        json_take_bool(reader->json, &is_true);
+        return is_true;
+    }
+    int64_t value = saved_int(reader, 0, UINT8_MAX);
+    return column->table == TABLE_CATEGORIES ? saved_category_at(reader, value, 0).category : (uint8_t)value;
+}
+
+static uint32_t take_uint(struct saved_reader *reader, const struct member *column) {
+    bool is_true = false;
+    if (column->type == TYPE_BOOL) {
+        if (!json_take_null(reader->json)) json_take_bool(reader->json, &is_true);
+        return is_true;
+    }
+    return (uint32_t)saved_int(reader, 0, UINT32_MAX - 1);
+}
+
+/* An address is lost if it does not fit. */
+static int32_t take_signed(struct saved_reader *reader, struct saved_cells *cells) {
+    int64_t value;
+    if (json_take_null(reader->json) || !json_take_int(reader->json, &value)) return ADDRESS_NONE;
+    if (value >= ADDRESS_NONE && value <= INT32_MAX) return (int32_t)value;
+    cells->lost_count++;
+    return ADDRESS_NONE;
+}
+
+static void read_cell(struct saved_reader *reader, struct saved_cells *cells, void *row) {
+#define AT(type) (*(type *)(void *)((char *)row + cells->column->offset))
+    struct json_stream *json = reader->json;
+    const struct member *column = cells->column;
+    switch (column->cell) {
+        case CELL_CONSTANT:
+            cells->lost_count += differs_from(reader, column->constant);
+            break;
+        case CELL_BYTE:
+            AT(uint8_t) = take_byte(reader, column);
+            break;
+        case CELL_UINT:
+            AT(uint32_t) = take_uint(reader, column);
+            break;
+        case CELL_INT:
+            AT(int32_t) = take_signed(reader, cells);
+            break;
+        case CELL_LONG:
+            AT(int64_t) = json_take_null(json) ? TIME_NONE : take_carrying(reader, cells, 0);
+            break;
+        case CELL_ID:
+            AT(uint32_t) = take_id(reader, cells);
+            break;
+        case CELL_TEXT:
+            AT(struct text) = saved_text(reader);
+            break;
+        case CELL_CATEGORY:
+            take_category(reader, row, &AT(uint8_t));
+            break;
+        case CELL_MS:
+            AT(int64_t) = saved_ns_of_ms(reader);
+            break;
+        case CELL_MS_DELTA:
+            AT(int64_t) = cells->before_ns =
+                (int64_t)((uint64_t)cells->before_ns + (uint64_t)take_carrying(reader, cells, MS_DIGITS_OF_NS));
+            break;
+        case CELL_US:
+            AT(int64_t) = take_carrying(reader, cells, US_DIGITS_OF_NS);
+            break;
+        case CELL_ADDRESS:
+            AT(uint64_t) = (uint64_t)saved_int(reader, 0, INT64_MAX);
+            break;
+        case CELL_DISTANCE:
+            AT(uint32_t) = take_distance(reader, cells);
+            break;
+        case CELL_MARKER_START:
+            ((struct marker *)row)->start_ns = saved_ns_of_ms(reader);
+            break;
+        case CELL_MARKER_END:
+            ((struct marker *)row)->end_ns = saved_ns_of_ms(reader);
+            break;
+        case CELL_MARKER_PHASE:
+            ((struct marker *)row)->phase = (enum marker_phase)(saved_int(reader, 0, MARKER_INTERVAL_END) & 0x3f);
+            break;
+        case CELL_NONE:
+        case CELL_CODE:
+            break;
+    }
+    cells->row++;
+#undef AT
+}
+
+/* ---- Members and columns. ---- */
+
+static bool has_cell(const struct member *member) { return member->cell > CELL_CODE && !member->part; }
+
+/* Returns the number of the member with that name; the number of members if there is none. */
+static size_t find_member(const struct shape *shape, struct text key) {
+    size_t count = shape_member_count(shape);
+    for (size_t i = 0; i < count; i++)
+        if (text_equal(member_name(shape_member(shape, i)), key)) return i;
+    return count;
+}
+
+/* A key that is read twice would give two values to one thing. */
+static void check_repeated(struct saved_reader *reader, uint64_t *seen, size_t number, const struct shape *shape) {
+    if (number >= shape_member_count(shape)) return;
+    if (*seen >> number & 1)
+        json_stream_fail(reader->json, "the key \"%s\" is there twice", shape_member(shape, number)->name);
+    *seen |= UINT64_C(1) << number;
+}
+
+/* Reads or loses a member without a cell. `key` is the stream's, so it is copied first. */
+static void read_part(struct saved_reader *reader, struct text key, saved_part_reader *part, void *context) {
+    char name[80];
+    if (key.bytes_count > sizeof name) key.bytes_count = sizeof name;
+    if (key.bytes_count) memcpy(name, key.bytes, key.bytes_count);
+    key.bytes = name;
+    if (!part || !part(reader, key, context)) saved_lose(reader, key, json_skip_counting(reader->json));
+}
+
+void saved_read_members(struct saved_reader *reader, const struct shape *shape, void *row, saved_part_reader *part,
+                        void *context) {
+    struct text key;
+    uint64_t seen = 0;
+    if (!json_begin_object(reader->json)) return;
+    while (json_next_key(reader->json, &key)) {
+        size_t number = find_member(shape, key);
+        const struct member *member = number < shape_member_count(shape) ? shape_member(shape, number) : NULL;
+        check_repeated(reader, &seen, number, shape);
+        if (!member || !has_cell(member)) {
+            read_part(reader, key, part, context);
+            continue;
+        }
+        struct saved_cells cells = {.column = member};
+        json_push_name(reader->json, member->name, -1);
+        read_cell(reader, &cells, row);
+        saved_lose(reader, TEXT(""), cells.lost_count);
+        json_pop_name(reader->json);
+    }
+}
+
+void *saved_row_at(const struct saved_table *table, uint32_t row) {
+    if (row < table->rows->count) return column_at(table->rows, row);
+    void *added = column_push(table->rows);
+    if (added) memcpy(added, table->blank, table->rows->element_bytes);
+    return added;
+}
+
+/* Returns how many rows the column has. */
+static uint32_t read_column(struct saved_reader *reader, const struct saved_table *table, const struct member *member) {
+    struct json_stream *json = reader->json;
+    struct saved_cells cells = {.column = member, .is_raw = table->is_raw};
+    uint32_t count = 0;
+    if (member->flags & IS_NULLABLE_WHOLE && json_take_null(json)) return 0;
+    if (!json_begin_list(json)) return 0;
+    while (json_next(json)) {
+        void *row = saved_row_at(table, count++);
+        if (!row) break;
+        read_cell(reader, &cells, row);
+    }
+    saved_lose(reader, TEXT(""), cells.lost_count);
+    return count;
+}
+
+/* Front-ends pad nothing: they fail on a column that is shorter than the table. An empty one stands for no column. */
+static void check_count(struct saved_reader *reader, uint32_t count, int64_t row_count) {
+    if (!count || count == row_count) return;
+    json_stream_fail(reader->json, "the column has %" PRIu32 " rows, and the table %" PRId64, count, row_count);
+}
+
+void saved_read_columns(struct saved_reader *reader, const struct saved_table *table) {
+    struct json_stream *json = reader->json;
+    struct text key;
+    uint64_t seen = 0;
+    int64_t length = -1;
+    uint32_t counts[64] = {0};
+    size_t member_count = shape_member_count(table->shape);
+    if (!json_begin_object(json)) return;
+    while (json_next_key(json, &key)) {
+        size_t number = find_member(table->shape, key);
+        const struct member *member = number < member_count ? shape_member(table->shape, number) : NULL;
+        check_repeated(reader, &seen, number, table->shape);
+        if (text_equal(key, TEXT("length"))) {
+            json_take_int(json, &length);
+        } else if (member && has_cell(member)) {
+            json_push_name(json, member->name, -1);
+            counts[number] = read_column(reader, table, member);
+            json_pop_name(json);
+        } else {
+            read_part(reader, key, table->part, table->context);
+        }
+    }
+    if (length < 0) length = table->rows->count;
+    for (size_t i = 0; i < member_count; i++) {
+        json_push_name(json, shape_member(table->shape, i)->name, -1);
+        check_count(reader, counts[i], length);
+        json_pop_name(json);
+    }
+    if (table->rows->count != length && saved_is_good(reader))
+        json_stream_fail(json, "the length is %" PRId64 ", and the columns have %" PRIu32 " rows", length,
+                         table->rows->count);
+}

@@ -1,0 +1,527 @@
+/* "threads": their samples, allocations and markers. */
+#include <inttypes.h>
+
+#include "libconvert/base/cursor.h"
+#include "libconvert/base/id_column.h"
+#include "libconvert/format/common_format.h"
+#include "libconvert/format/processed_format.h"
+#include "saved_reader.h"
+
+/* The thread that is read. Its process is known when all members have been read. */
+struct saved_thread {
+    thread_id id;
+    struct thread *thread;
+    string_id pid;
+    struct text process_name;
+    struct text process_type;
+    int64_t process_start_ns;
+    int64_t process_end_ns;
+    bool is_main;
+    struct column pauses;    /* struct paused_range */
+    struct column times;     /* int64_t: of samples whose times are not differences */
+    struct column weights;   /* struct decimal */
+    struct column cpu_ns;    /* int64_t */
+    struct column delays_ns; /* int64_t */
+    bool has_cpu_rest;       /* some processor times have a fraction */
+    bool has_weights;
+    enum weight_type weight_type;
+};
+
+/* ---- Processes. ---- */
+
+/* Parses "12" and "12.2", the second process with that pid. */
+static void parse_pid(struct text text, int64_t *pid, uint32_t *generation) {
+    uint64_t number;
+    *generation = 0;
+    *pid = PID_UNKNOWN;
+    if (!cursor_take_id(&text, pid)) return;
+    if (!text.bytes_count) return;
+    if (cursor_take(&text, TEXT(".")) && cursor_parse_number(text, 10, &number) && number > 1 && number < UINT32_MAX)
+        *generation = (uint32_t)number - 1;
+    else
+        *pid = PID_UNKNOWN;
+}
+
+process_id saved_process(struct saved_reader *reader, string_id pid) {
+    if (string_is_none(pid)) return process_none();
+    uint32_t *known = id_column_at(&reader->processes, pid.index);
+    if (!known) return process_none();
+    if (*known) return (process_id){*known - 1};
+    int64_t number;
+    uint32_t generation;
+    struct text text = strings_text(&reader->texts, pid);
+    parse_pid(text, &number, &generation);
+    process_id id = profile_add_process(reader->profile, number, generation);
+    if (process_is_none(id)) return id;
+    struct process *process = profile_process_at(reader->profile, id);
+    process->pid_text = profile_text(reader->profile, text);
+    process->has_lost_content = true; /* it was written, so it has a place */
+    *known = id.index + 1;
+    return id;
+}
+
+/* What each thread says of its process is the same, so the first one's word is taken. */
+static void describe_process(struct saved_reader *reader, const struct saved_thread *saved, process_id id,
+                             bool is_first) {
+    struct process *process = profile_process_at(reader->profile, id);
+    if (is_first) {
+        process->name = saved->process_name;
+        process->type = saved->process_type;
+        process->start_ns = saved->process_start_ns;
+        process->end_ns = saved->process_end_ns;
+        for (size_t i = 0; i < saved->pauses.count; i++) {
+            const struct paused_range *pause = column_at(&saved->pauses, i);
+            profile_add_paused_range(reader->profile, id, pause->start_ns, pause->end_ns);
+        }
+    }
+    if (!saved->is_main || !thread_is_none(process->main_thread)) return;
+    process->main_thread = saved->id;
+    saved->thread->is_main = true;
+}
+
+/* ---- Samples. ---- */
+
+static void read_weights(struct saved_reader *reader, struct saved_thread *saved) {
+    bool is_rounded;
+    if (json_take_null(reader->json) || !json_begin_list(reader->json)) return;
+    saved->has_weights = true;
+    while (json_next(reader->json)) {
+        struct decimal *weight = column_push(&saved->weights);
+        if (!weight) return;
+        *weight = (struct decimal){0};
+        if (!json_take_null(reader->json)) json_take_decimal(reader->json, weight, &is_rounded);
+    }
+}
+
+static void read_times(struct saved_reader *reader, struct saved_thread *saved) {
+    if (!json_begin_list(reader->json)) return;
+    while (json_next(reader->json)) {
+        int64_t *time_ns = column_push(&saved->times);
+        if (!time_ns) return;
+        *time_ns = saved_ns_of_ms(reader);
+    }
+}
+
+static void read_cpu(struct saved_reader *reader, struct saved_thread *saved) {
+    double rest = 0;
+    if (json_take_null(reader->json) || !json_begin_list(reader->json)) return;
+    while (json_next(reader->json)) {
+        int64_t *cpu = column_push(&saved->cpu_ns), units = 0;
+        if (!cpu) return;
+        *cpu = TIME_NONE;
+        if (json_take_null(reader->json) || !json_take_scaled(reader->json, 0, &units, &rest)) continue;
+        saved->has_cpu_rest |= rest != 0;
+        if (__builtin_mul_overflow(units, reader->cpu_unit_ns, cpu))
+            json_stream_fail(reader->json, "the number is too large");
+    }
+}
+
+static void read_delays(struct saved_reader *reader, struct saved_thread *saved) {
+    if (json_take_null(reader->json) || !json_begin_list(reader->json)) return;
+    while (json_next(reader->json)) {
+        int64_t *delay_ns = column_push(&saved->delays_ns);
+        if (!delay_ns) return;
+        *delay_ns = saved_ns_of_ms(reader);
+    }
+}
+
+static void read_weight_type(struct saved_reader *reader, struct saved_thread *saved) {
+    static const char *const types[] = {"samples", "tracing-ms", "bytes"};
+    saved->weight_type = (enum weight_type)(WEIGHT_SAMPLES + saved_choice(reader, types, 3, 0));
+}
+
+struct thread_part {
+    struct text key;
+    void (*read)(struct saved_reader *reader, struct saved_thread *saved);
+};
+
+static bool read_part_of(struct saved_reader *reader, const struct thread_part *parts, size_t part_count,
+                         struct text key, struct saved_thread *saved) {
+    for (size_t i = 0; i < part_count; i++) {
+        if (!text_equal(key, parts[i].key)) continue;
+        json_push_name(reader->json, parts[i].key.bytes, -1);
+        parts[i].read(reader, saved);
+        json_pop_name(reader->json);
+        return true;
+    }
+    return false;
+}
+
+static bool read_sample_part(struct saved_reader *reader, struct text key, void *context) {
+    static const struct thread_part parts[] = {{TEXT("weight"), read_weights},
+                                               {TEXT("weightType"), read_weight_type},
+                                               {TEXT("time"), read_times},
+                                               {TEXT("threadCPUDelta"), read_cpu},
+                                               {TEXT("eventDelay"), read_delays}};
+    return read_part_of(reader, parts, sizeof parts / sizeof *parts, key, context);
+}
+
+/* A column that a part has read must have the table's number of rows, or none. */
+static bool has_rows(struct saved_reader *reader, const struct column *column, uint32_t count, const char *name) {
+    if (!column->count) return false;
+    if (column->count == count) return true;
+    json_push_name(reader->json, name, -1);
+    json_stream_fail(reader->json, "the column has %" PRIu32 " rows, and the table %" PRIu32, column->count, count);
+    json_pop_name(reader->json);
+    return false;
+}
+
+static void set_times(struct saved_reader *reader, struct saved_thread *saved) {
+    struct samples *samples = &saved->thread->samples;
+    if (!has_rows(reader, &saved->times, samples_count(samples), "time")) return;
+    for (uint32_t i = 0; i < samples_count(samples); i++)
+        samples_at(samples, i)->time_ns = *(const int64_t *)column_at(&saved->times, i);
+}
+
+/* The profile has one kind of weights: that of the first thread that has any. */
+static void set_weights(struct saved_reader *reader, struct saved_thread *saved) {
+    enum { MS_DIGITS_OF_NS = 6 };
+    struct profile_meta *meta = &reader->profile->meta;
+    struct samples *samples = &saved->thread->samples;
+    uint32_t count = samples_count(samples);
+    reader->has_null_weights |= !saved->has_weights && count;
+    if (!saved->has_weights) return;
+    reader->has_weights = saved->thread->has_weights = true;
+    if (meta->weight_type == WEIGHT_ONE) meta->weight_type = saved->weight_type;
+    if (meta->weight_type != saved->weight_type) {
+        saved_lose(reader, TEXT("weight (of another unit than in other threads)"), saved->weights.count);
+        return;
+    }
+    if (!has_rows(reader, &saved->weights, count, "weight")) return;
+    for (uint32_t i = 0; i < count; i++) {
+        struct decimal weight = *(const struct decimal *)column_at(&saved->weights, i);
+        if (saved->weight_type == WEIGHT_TRACING_MS) weight = decimal_shift(weight, MS_DIGITS_OF_NS);
+        uint32_t *encoded = &samples_at(samples, i)->weight;
+        *encoded = profile_weight_encode(reader->profile, weight);
+        reader->has_other_weights |= *encoded != 1;
+    }
+}
+
+static void set_cpu(struct saved_reader *reader, struct saved_thread *saved) {
+    struct samples *samples = &saved->thread->samples;
+    if (!has_rows(reader, &saved->delays_ns, samples_count(samples), "eventDelay")) saved->delays_ns.count = 0;
+    if (!has_rows(reader, &saved->cpu_ns, samples_count(samples), "threadCPUDelta")) saved->cpu_ns.count = 0;
+    if (saved->has_cpu_rest) saved_lose(reader, TEXT("threadCPUDelta (its fractions)"), saved->cpu_ns.count);
+    samples_take_details(samples, &saved->cpu_ns, &saved->delays_ns);
+}
+
+static void read_samples(struct saved_reader *reader, struct saved_thread *saved) {
+    static const struct sample blank = {.stack = {ID_NONE}, .weight = 1};
+    struct samples *samples = &saved->thread->samples;
+    saved_read_columns(reader, &(struct saved_table){.shape = &processed_sample_table,
+                                                     .rows = &samples->rows,
+                                                     .blank = &blank,
+                                                     .part = read_sample_part,
+                                                     .context = saved});
+    if (!saved_is_good(reader)) return;
+    set_times(reader, saved);
+    set_weights(reader, saved);
+    set_cpu(reader, saved);
+    reader->sample_count += samples_count(samples);
+}
+
+/* ---- Allocations. ---- */
+
+static bool read_allocation_part(struct saved_reader *reader, struct text key, void *context) {
+    const struct saved_table *table = context;
+    uint32_t row = 0;
+    struct text type;
+    if (text_equal(key, TEXT("weightType"))) return json_take_text(reader->json, &type);
+    if (!text_equal(key, TEXT("threadId"))) return false;
+    if (!json_begin_list(reader->json)) return true;
+    while (json_next(reader->json)) {
+        string_id tid = saved_id_text(reader);
+        struct allocation *allocation = saved_row_at(table, row++);
+        if (!allocation) return true;
+        allocation->thread.index = tid.index; /* saved_threads_link replaces it */
+    }
+    return true;
+}
+
+static void read_allocations(struct saved_reader *reader, struct saved_thread *saved) {
+    static const struct allocation blank = {.stack = {ID_NONE}, .thread = {ID_NONE}};
+    struct saved_table table = {.shape = &processed_native_allocation_table,
+                                .rows = &saved->thread->allocations,
+                                .blank = &blank,
+                                .part = read_allocation_part};
+    table.context = &table;
+    if (json_take_null(reader->json)) return;
+    saved_read_columns(reader, &table);
+    reader->allocation_count += saved->thread->allocations.count;
+}
+
+/* ---- Markers. ---- */
+
+static bool read_marker_part(struct saved_reader *reader, struct text key, void *context) {
+    const struct saved_table *table = context;
+    uint32_t row = 0;
+    if (!text_equal(key, TEXT("data"))) return false;
+    json_push_name(reader->json, "data", -1);
+    if (json_begin_list(reader->json)) {
+        while (json_next(reader->json)) {
+            struct marker *marker = saved_row_at(table, row++);
+            if (!marker) break;
+            saved_payload_read(reader, marker);
+        }
+    }
+    json_pop_name(reader->json);
+    return true;
+}
+
+/* A marker without an end, or without a start, has one time twice. */
+static void settle_marker(struct saved_reader *reader, struct marker *marker, uint32_t row) {
+    bool has_start = marker->phase != MARKER_INTERVAL_END, has_end = marker_has_end(marker);
+    bool lacks_time = (has_start && marker->start_ns == TIME_NONE) || (has_end && marker->end_ns == TIME_NONE);
+    if (lacks_time) {
+        json_stream_fail(reader->json, "marker %" PRIu32 " lacks a time that its phase needs", row);
+        return;
+    }
+    if (string_is_none(marker->name)) {
+        json_stream_fail(reader->json, "marker %" PRIu32 " has no name", row);
+        return;
+    }
+    if (!has_start) marker->start_ns = marker->end_ns;
+    if (!has_end) marker->end_ns = marker->start_ns;
+    profile_fit_marker(reader->profile, marker);
+}
+
+static void read_markers(struct saved_reader *reader, struct saved_thread *saved) {
+    static const struct marker blank = {.start_ns = TIME_NONE,
+                                        .end_ns = TIME_NONE,
+                                        .name = {ID_NONE},
+                                        .stack = {ID_NONE},
+                                        .schema = MARKER_SCHEMA_NONE};
+    struct column *markers = &saved->thread->markers;
+    struct saved_table table = {
+        .shape = &processed_marker_table, .rows = markers, .blank = &blank, .part = read_marker_part};
+    table.context = &table;
+    saved_read_columns(reader, &table);
+    for (uint32_t i = 0; i < markers->count && saved_is_good(reader); i++)
+        settle_marker(reader, column_at(markers, i), i);
+    reader->marker_count += markers->count;
+}
+
+/* ---- Threads. ---- */
+
+static void read_name(struct saved_reader *reader, struct saved_thread *saved) {
+    saved->thread->name = saved_text(reader);
+}
+static void read_pid(struct saved_reader *reader, struct saved_thread *saved) { saved->pid = saved_id_text(reader); }
+
+static void read_tid(struct saved_reader *reader, struct saved_thread *saved) {
+    bool is_number = json_peek_kind(reader->json) == JSON_NUMBER;
+    string_id id = saved_id_text(reader);
+    uint32_t generation;
+    if (string_is_none(id)) return;
+    uint32_t *first = id_column_at(&reader->tids, id.index);
+    if (first && !*first) *first = saved->id.index + 1;
+    ((string_id *)column_at(&reader->thread_tids, saved->id.index))->index = id.index;
+    struct text text = strings_text(&reader->texts, id);
+    uint64_t number;
+    if (is_number && cursor_parse_number(text, 10, &number) && number <= INT64_MAX) {
+        saved->thread->tid = (int64_t)number;
+        return;
+    }
+    parse_pid(text, &saved->thread->tid, &generation);
+    if (is_number && saved->thread->tid != PID_UNKNOWN && !generation) return;
+    if (saved->thread->tid == PID_UNKNOWN) saved->thread->tid = 0;
+    saved->thread->tid_text = profile_text(reader->profile, text);
+}
+
+static void read_is_main(struct saved_reader *reader, struct saved_thread *saved) {
+    json_take_bool(reader->json, &saved->is_main);
+}
+static void read_process_name(struct saved_reader *reader, struct saved_thread *saved) {
+    saved->process_name = saved_text(reader);
+}
+static void read_process_type(struct saved_reader *reader, struct saved_thread *saved) {
+    saved->process_type = saved_text(reader);
+}
+
+/* A start at zero says no more than that it was before the profile. */
+static int64_t take_start(struct saved_reader *reader) {
+    int64_t start_ns = saved_ns_of_ms(reader);
+    return start_ns ? start_ns : TIME_NONE;
+}
+
+static void read_start(struct saved_reader *reader, struct saved_thread *saved) {
+    saved->thread->start_ns = take_start(reader);
+}
+static void read_end(struct saved_reader *reader, struct saved_thread *saved) {
+    saved->thread->end_ns = saved_ns_of_ms(reader);
+}
+static void read_process_start(struct saved_reader *reader, struct saved_thread *saved) {
+    saved->process_start_ns = take_start(reader);
+}
+static void read_process_end(struct saved_reader *reader, struct saved_thread *saved) {
+    saved->process_end_ns = saved_ns_of_ms(reader);
+}
+
+static void read_pauses(struct saved_reader *reader, struct saved_thread *saved) {
+    if (json_take_null(reader->json) || !json_begin_list(reader->json)) return;
+    while (json_next(reader->json)) {
+        struct paused_range *pause = column_push(&saved->pauses);
+        if (!pause) return;
+        *pause = (struct paused_range){.start_ns = TIME_NONE, .end_ns = TIME_NONE};
+        saved_read_members(reader, &paused_range_shape, pause, NULL, NULL);
+    }
+}
+
+static void skip(struct saved_reader *reader, struct saved_thread *saved) {
+    (void)saved;
+    json_skip(reader->json);
+}
+
+static const struct thread_part THREAD_PARTS[] = {
+    {TEXT("name"), read_name},
+    {TEXT("isMainThread"), read_is_main},
+    {TEXT("processType"), read_process_type},
+    {TEXT("processName"), read_process_name},
+    {TEXT("pid"), read_pid},
+    {TEXT("tid"), read_tid},
+    {TEXT("processStartupTime"), read_process_start},
+    {TEXT("processShutdownTime"), read_process_end},
+    {TEXT("registerTime"), read_start},
+    {TEXT("unregisterTime"), read_end},
+    {TEXT("pausedRanges"), read_pauses},
+    {TEXT("showMarkersInTimeline"), skip}, /* always true here */
+    {TEXT("samples"), read_samples},
+    {TEXT("nativeAllocations"), read_allocations},
+    {TEXT("markers"), read_markers},
+};
+
+static bool read_thread_part(struct saved_reader *reader, struct text key, void *context) {
+    return read_part_of(reader, THREAD_PARTS, sizeof THREAD_PARTS / sizeof *THREAD_PARTS, key, context);
+}
+
+static void add_to_process(struct saved_reader *reader, struct saved_thread *saved) {
+    if (string_is_none(saved->pid)) {
+        json_stream_fail(reader->json, "the thread has no pid");
+        return;
+    }
+    size_t process_count = reader->profile->processes.count;
+    process_id process = saved_process(reader, saved->pid);
+    if (process_is_none(process)) return;
+    saved->thread->process = process;
+    describe_process(reader, saved, process, reader->profile->processes.count > process_count);
+}
+
+static void read_thread(struct saved_reader *reader) {
+    struct failure *failure = reader->profile->failure;
+    struct saved_thread saved = {.id = profile_add_thread(reader->profile, process_none(), 0, 0),
+                                 .pid = string_none(),
+                                 .process_start_ns = TIME_NONE,
+                                 .process_end_ns = TIME_NONE,
+                                 .weight_type = WEIGHT_SAMPLES};
+    if (thread_is_none(saved.id)) return;
+    saved.thread = profile_thread_at(reader->profile, saved.id);
+    string_id *tid = column_push(&reader->thread_tids);
+    if (!tid) return;
+    *tid = string_none();
+    reader->thread = saved.id;
+    column_init(&saved.pauses, sizeof(struct paused_range), failure);
+    column_init(&saved.times, sizeof(int64_t), failure);
+    column_init(&saved.weights, sizeof(struct decimal), failure);
+    column_init(&saved.cpu_ns, sizeof(int64_t), failure);
+    column_init(&saved.delays_ns, sizeof(int64_t), failure);
+    saved_read_members(reader, &processed_thread_shape, NULL, read_thread_part, &saved);
+    if (saved_is_good(reader)) add_to_process(reader, &saved);
+    column_fini(&saved.pauses);
+    column_fini(&saved.times);
+    column_fini(&saved.weights);
+    column_fini(&saved.cpu_ns);
+    column_fini(&saved.delays_ns);
+}
+
+void saved_threads_read(struct saved_reader *reader) {
+    if (!json_begin_list(reader->json)) return;
+    json_pop_name(reader->json);
+    for (int64_t i = 0; json_next(reader->json); i++) {
+        json_push_name(reader->json, "threads", i);
+        read_thread(reader);
+        json_pop_name(reader->json);
+        reader->thread_count++;
+    }
+    json_push_name(reader->json, "threads", -1);
+}
+
+/* ---- Cycles. ---- */
+
+/* Returns whether each processor time is the weight of its sample, or 0 for one that does not count. */
+static bool is_cpu_the_weight(const struct profile *profile, const struct samples *samples) {
+    for (uint32_t i = 0; samples_have_cpu(samples) && i < samples_count(samples); i++) {
+        struct decimal weight = profile_weight_decode(profile, samples_at(samples, i)->weight);
+        int64_t cpu = samples_cpu_ns(samples, i);
+        if (cpu && (weight.scale || weight.exponent || weight.mantissa != cpu)) return false;
+    }
+    return true;
+}
+
+static void make_cpu_the_weight(struct profile *profile, struct samples *samples) {
+    for (uint32_t i = 0; samples_have_cpu(samples) && i < samples_count(samples); i++) {
+        int64_t cpu = samples_cpu_ns(samples, i);
+        samples_at(samples, i)->weight =
+            profile_weight_encode(profile, (struct decimal){.mantissa = cpu == TIME_NONE ? 0 : cpu});
+    }
+}
+
+/* The profile has no place for cycles but the weights. */
+void saved_threads_settle_cycles(struct saved_reader *reader) {
+    struct profile *profile = reader->profile;
+    bool is_the_weight = true;
+    uint64_t count = 0;
+    if (reader->cpu_unit != CPU_DELTA_CYCLES) return;
+    for (uint32_t i = 0; i < profile->threads.count; i++) {
+        struct samples *samples = &profile_thread_at(profile, (thread_id){i})->samples;
+        count += samples_have_cpu(samples) ? samples_count(samples) : 0;
+        if (reader->has_other_weights)
+            is_the_weight &= is_cpu_the_weight(profile, samples);
+        else
+            make_cpu_the_weight(profile, samples);
+    }
+    for (uint32_t i = 0; i < profile->threads.count; i++)
+        samples_forget_cpu(&profile_thread_at(profile, (thread_id){i})->samples);
+    if (!is_the_weight) saved_lose(reader, TEXT("threads.samples.threadCPUDelta (in cycles)"), count);
+    if (!is_the_weight || !count) return;
+    profile->meta.cpu_delta_unit = CPU_DELTA_CYCLES;
+    if (!reader->has_other_weights) profile->meta.weight_type = WEIGHT_ONE;
+}
+
+/* ---- Links to threads that may have come later. ---- */
+
+/* Returns the thread with that tid: the thread `own`, if it has the tid, otherwise the first one; none if there is
+ * none. */
+static thread_id thread_of_tid(const struct saved_reader *reader, thread_id own, uint32_t tid) {
+    const string_id *own_tid = column_at(&reader->thread_tids, own.index);
+    const uint32_t *first = tid < reader->tids.count ? column_at(&reader->tids, tid) : NULL;
+    if (own_tid->index == tid) return own;
+    return first && *first ? (thread_id){*first - 1} : thread_none();
+}
+
+static void link_origin(struct saved_reader *reader, const struct saved_origin *origin) {
+    struct profile *profile = reader->profile;
+    thread_id thread = thread_of_tid(reader, origin->thread, origin->tid.index);
+    profile_value_at(profile, origin->value)->origin.thread = thread;
+    bool is_foreign = !thread_is_none(thread) && thread.index != origin->thread.index;
+    if (!is_foreign || origin->schema == MARKER_SCHEMA_NONE) return;
+    ((struct marker_schema *)column_at(&profile->marker_schemas, origin->schema))->has_foreign_stacks = true;
+}
+
+static void link_allocations(struct saved_reader *reader, thread_id id) {
+    struct thread *thread = profile_thread_at(reader->profile, id);
+    for (size_t i = 0; i < thread->allocations.count; i++) {
+        struct allocation *allocation = column_at(&thread->allocations, i);
+        thread_id other = thread_of_tid(reader, id, allocation->thread.index);
+        allocation->thread = thread_is_none(other) ? id : other;
+    }
+}
+
+void saved_threads_link(struct saved_reader *reader) {
+    struct profile *profile = reader->profile;
+    for (size_t i = 0; i < reader->origins.count; i++) link_origin(reader, column_at(&reader->origins, i));
+    for (uint32_t i = 0; i < profile->threads.count; i++) link_allocations(reader, (thread_id){i});
+    for (size_t i = 0; i < reader->visible_threads.count; i++) {
+        uint32_t place = *(const uint32_t *)column_at(&reader->visible_threads, i);
+        if (place < profile->threads.count) profile_thread_at(profile, (thread_id){place})->is_visible = true;
+    }
+}

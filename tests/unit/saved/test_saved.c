@@ -1,0 +1,147 @@
+/* Tests the reader of profiles: what bad documents say, parts in any order, and what is lost. What becomes of good ones
+ * is tested with all golden profiles, which are read back. */
+#include <stdio.h>
+
+#include "readers/reader.h"
+#include "tests/support/profile_fixture.h"
+#include "tests/support/unit_test.h"
+
+#define META                                                                                                           \
+    "\"meta\":{\"interval\":1,\"startTime\":5,\"preprocessedProfileVersion\":70,\"categories\":[{\"name\":\"Other\","  \
+    "\"color\":\"grey\",\"subcategories\":[\"Other\"]}],\"markerSchema\":[{\"name\":\"T\",\"display\":[],\"fields\":[" \
+    "{"                                                                                                                \
+    "\"key\":\"n\",\"format\":\"integer\"}]}]}"
+#define LIBS "\"libs\":[]"
+#define SHARED_WITH(frame_columns, stacks)                                                                         \
+    "\"shared\":{\"stringArray\":[\"main\",\"mark\"],\"funcTable\":{\"name\":[0],\"resource\":[-1],\"length\":1}," \
+    "\"frameTable\":{" frame_columns "},\"stackTable\":{" stacks "}}"
+#define FRAMES "\"func\":[0],\"category\":[0],\"subcategory\":[0],\"length\":1"
+#define STACKS "\"frame\":[0],\"prefixOffset\":[0],\"length\":1"
+#define SHARED SHARED_WITH(FRAMES, STACKS)
+#define THREADS_WITH(samples, markers)                                                                 \
+    "\"threads\":[{\"name\":\"a\",\"pid\":\"1\",\"tid\":1,\"isMainThread\":true,\"samples\":{" samples \
+    "},"                                                                                               \
+    "\"markers\":{" markers "}}]"
+#define SAMPLES "\"stack\":[0,null],\"timeDeltas\":[0.5,1.0000004],\"weight\":[1,2],\"length\":2"
+#define MARKERS                                                                                           \
+    "\"data\":[{\"n\":7,\"type\":\"T\",\"other\":[1,2]}],\"name\":[1],\"startTime\":[1],\"endTime\":[2]," \
+    "\"phase\":[1],\"category\":[0],\"length\":1"
+#define THREADS THREADS_WITH(SAMPLES, MARKERS)
+
+static void read_text(struct text text, size_t window_bytes) {
+    struct reader_options options = {0};
+    struct input *input = input_from_memory(text, window_bytes, &failure);
+    reader_profile.run(input, &profile, &options);
+    input_close(input);
+}
+
+static void check_whole(void) {
+    assert_string_equal(failure.message, "");
+    assert_int_equal(profile.threads.count, 1);
+    const struct thread *thread = profile_thread_at(&profile, (thread_id){0});
+    assert_int_equal(samples_count(&thread->samples), 2);
+    assert_int_equal(samples_at(&thread->samples, 0)->time_ns, 500000);
+    assert_int_equal(samples_at(&thread->samples, 1)->time_ns, 1500000);
+    assert_int_equal(samples_at(&thread->samples, 1)->weight, 2);
+    assert_true(stack_is_none(samples_at(&thread->samples, 1)->stack));
+    const struct marker *marker = column_at(&thread->markers, 0);
+    assert_int_equal(marker->start_ns, 1000000);
+    assert_int_equal(marker->end_ns, 2000000);
+    assert_int_equal(profile_value_at(&profile, marker->values_at)->number.mantissa, 7);
+    assert_int_equal(ledger_sum(&profile.ledger, LEDGER_VALUES, LEDGER_LOST), 1);
+    assert_true(ledger_is_balanced(&profile.ledger));
+}
+
+static void test_parts_in_order(void **state) {
+    read_text(TEXT("{" META "," LIBS "," SHARED "," THREADS "}"), 0);
+    check_whole();
+}
+
+static void test_parts_in_any_order(void **state) {
+    read_text(TEXT(" {" THREADS "," SHARED "," LIBS "," META "}\n"), 0);
+    check_whole();
+}
+
+static void test_any_window(void **state) {
+    read_text(TEXT("{" META "," LIBS "," THREADS "," SHARED "}"), 3);
+    check_whole();
+}
+
+static void test_probe(void **state) {
+    assert_int_equal(reader_profile.probe(TEXT("{" META), true), PROBE_SURE);
+    assert_int_equal(
+        reader_profile.probe(TEXT("\xef\xbb\xbf {\"meta\":{\"version\":27,\"interval\":1,\"processType\":0"), true),
+        PROBE_SURE);
+    assert_int_equal(reader_profile.probe(TEXT("{\"traceEvents\":[{\"meta\":1}]}"), true), PROBE_NO);
+    assert_int_equal(reader_profile.probe(TEXT("main;\"meta\" 1"), true), PROBE_NO);
+}
+
+static void test_refusals(void **state) {
+    static const struct {
+        struct text document;
+        const char *message;
+    } cases[] = {
+        {TEXT(""), "this is not JSON: the text ends too early"},
+        {TEXT("[]"), "there is a list where an object is expected"},
+        {TEXT("{\"meta\":{\"interval\":1"), "meta: this is not JSON: the text ends too early"},
+        {TEXT("{\"meta\":{\"interval\":NaN}}"), "meta.interval: this is not JSON: a value is missing here"},
+        {TEXT("{\"meta\":{\"interval\":01}}"), "meta.interval: this is not JSON: this is no number"},
+        {TEXT("{\"meta\":{\"product\":\"\xff\"}}"), "meta.product: this is not JSON: a text is not UTF-8"},
+        {TEXT("{\"meta\":{\"product\":\"a\nb\"}}"), "meta.product: this is not JSON: a control character in a text"},
+        {TEXT("{\"meta\":{\"interval\":1,\"interval\":2}}"), "meta: the key \"interval\" is there twice"},
+        {TEXT("{" META "," LIBS "," SHARED ",\"threads\":[{\"name\":\"a\",\"name\":\"b\"}]}"),
+         "threads[0]: the key \"name\" is there twice"},
+        {TEXT("{" META "," LIBS "," SHARED "," THREADS "} x"), "this is not JSON: something follows the document"},
+        {TEXT("{" META "," LIBS "," SHARED "}"), "the profile has no \"threads\""},
+        {TEXT("{" META "," META "}"), "the key \"meta\" is there twice"},
+        {TEXT("{" META "," LIBS "," SHARED_WITH("\"func\":[3],\"category\":[0],\"length\":1", STACKS) "," THREADS "}"),
+         "shared.frameTable.func: there is no row 3: the table has 1"},
+        {TEXT("{" META "," LIBS "," SHARED_WITH("\"func\":[0],\"category\":[7],\"length\":1", STACKS) "," THREADS "}"),
+         "shared: there is no category 7"},
+        {TEXT("{" META "," LIBS "," SHARED_WITH("\"func\":[0],\"category\":[0],\"length\":2", STACKS) "," THREADS "}"),
+         "shared.frameTable.category: the column has 1 rows, and the table 2"},
+        {TEXT("{" META "," LIBS
+              "," SHARED_WITH(FRAMES, "\"frame\":[0,0],\"prefixOffset\":[0,2],\"length\":2") "," THREADS "}"),
+         "shared.stackTable.prefixOffset: 2 is not between 0 and 1"},
+        {TEXT("{" META "," LIBS "," SHARED
+              "," THREADS_WITH("\"stack\":[1],\"timeDeltas\":[0],\"length\":1", MARKERS) "}"),
+         "threads[0].samples.stack: there is no row 1: the table has 1"},
+        {TEXT("{" META "," LIBS "," SHARED
+              "," THREADS_WITH("\"stack\":[0],\"timeDeltas\":[\"0\"],\"length\":1", MARKERS) "}"),
+         "threads[0].samples.timeDeltas: there is a text where a number is expected"},
+        {TEXT("{" META "," LIBS "," SHARED
+              "," THREADS_WITH("\"stack\":[0],\"timeDeltas\":[1e40],\"length\":1", MARKERS) "}"),
+         "threads[0].samples.timeDeltas: the number is too large"},
+        {TEXT("{" META "," LIBS "," SHARED "," THREADS_WITH(
+             SAMPLES, "\"name\":[1],\"phase\":[1],\"startTime\":[1],\"category\":[0],\"length\":1") "}"),
+         "threads[0].markers: marker 0 lacks a time that its phase needs"},
+        {TEXT("{" META "," LIBS "," SHARED "," THREADS_WITH(
+             SAMPLES, "\"name\":[1],\"phase\":[4],\"startTime\":[1],\"category\":[0],\"length\":1") "}"),
+         "threads[0].markers.phase: 4 is not between 0 and 3"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        end_profile(state);
+        begin_profile(state);
+        read_text(cases[i].document, 0);
+        assert_string_equal(failure.message, cases[i].message);
+        assert_true(failure.has_position);
+    }
+}
+
+static void test_deep_nesting(void **state) {
+    enum { LEVELS = 20000 };
+    static char text[LEVELS + 64];
+    int start = snprintf(text, sizeof text, "{\"other\":");
+    memset(text + start, '[', LEVELS);
+    read_text((struct text){text, (size_t)start + LEVELS}, 0);
+    assert_string_equal(failure.message, "lists and objects are nested more than 10000 deep");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin_profile, end_profile)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {TEST(test_parts_in_order), TEST(test_parts_in_any_order),
+                                       TEST(test_any_window),     TEST(test_probe),
+                                       TEST(test_refusals),       TEST(test_deep_nesting)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
