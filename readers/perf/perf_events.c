@@ -28,6 +28,7 @@ static void set_name(struct perf_events *events, struct perf_event *event, struc
     event->unit = perf_role_unit(event->name);
     event->measure = strings_intern(&events->names, perf_role_measure(event->name));
     event->is_occurrence = event->is_tracepoint || perf_role_is_occurrence(event->name);
+    event->has_payloads = event->is_tracepoint || text_equal(perf_event_base_name(event->name), TEXT("bpf-output"));
 }
 
 uint32_t perf_events_add(struct perf_events *events, struct text name, const struct perf_event_description *description,
@@ -40,6 +41,7 @@ uint32_t perf_events_add(struct perf_events *events, struct text name, const str
                                  .is_occurrence = description->is_tracepoint,
                                  .is_name_made_up = description->is_name_made_up,
                                  .tracepoint_id = description->tracepoint_id,
+                                 .has_payloads = description->is_tracepoint,
                                  .period_min = UINT64_MAX,
                                  .first = position};
     column_init(&event->last_times_ns, sizeof(int64_t), events->rows.failure);

@@ -1,7 +1,46 @@
 #include "perf_occurrences.h"
 
 #include "libconvert/base/memory.h"
-#include "perf_text_payload.h"
+#include "perf_spans.h"
+
+/* What becomes of samples, and what is known of their events. */
+struct marking {
+    struct perf_tasks *tasks;
+    const struct perf_events *events;
+    struct perf_payloads payloads;
+    struct perf_pairs pairs;
+    struct perf_spans spans;
+    uint16_t *count_schemas; /* one for each event; MARKER_SCHEMA_NONE until a marker needs it */
+};
+
+/* Markers with a stack have the category of its function. */
+static uint8_t category_of(struct profile *profile, stack_id stack) {
+    if (stack_is_none(stack)) return categories_intern_code(&profile->categories, CODE_KERNEL, TEXT("")).category;
+    return profile_frame_at(profile, profile_stack_at(profile, stack)->frame)->category;
+}
+
+/* Adds a marker that begins with the sample and ends at that time. */
+static void mark(const struct marking *marking, const struct perf_series *series, const struct sample *sample,
+                 int64_t end_ns, enum marker_phase phase, struct text name, uint16_t schema,
+                 const union marker_value *values) {
+    struct profile *profile = marking->tasks->profile;
+    struct marker marker = {
+        .start_ns = sample->time_ns,
+        .end_ns = end_ns,
+        .name = profile_marker_name(profile, name, schema),
+        .stack = sample->stack,
+        .schema = schema,
+        .phase = phase,
+        .category = category_of(profile, sample->stack),
+    };
+    profile_add_marker(profile, profile_thread_at(profile, series->thread), marker, values);
+}
+
+static void mark_instant(const struct marking *marking, const struct perf_series *series, const struct sample *sample,
+                         uint16_t schema, const union marker_value *values) {
+    mark(marking, series, sample, sample->time_ns, MARKER_INSTANT, perf_events_at(marking->events, series->event)->name,
+         schema, values);
+}
 
 /* ---- Occurrences without a payload. ---- */
 
@@ -21,145 +60,86 @@ static uint16_t make_count_schema(struct profile *profile, const struct perf_eve
     return profile_marker_schema(profile, &schema);
 }
 
-/* ---- Markers. ---- */
-
-/* What the markers of an event have in common. */
-struct event_marking {
-    uint16_t count_schema; /* MARKER_SCHEMA_NONE until a marker needs it */
-    struct perf_text_fields fields;
-};
-
-/* What becomes of samples, and what is known of their events. */
-struct marking {
-    struct perf_tasks *tasks;
-    const struct perf_events *events;
-    struct perf_tracing *tracing;
-    struct perf_tallies *tallies;
-    struct event_marking *of_events; /* one for each event */
-    bool are_raw;
-};
-
-static bool is_marked(const struct marking *marking, const struct perf_series *series) {
-    return perf_event_marks(perf_events_at(marking->events, series->event), series->is_bare);
-}
-
-/* Markers with a stack have the category of its function. */
-static uint8_t category_of(struct profile *profile, stack_id stack) {
-    if (stack_is_none(stack)) return categories_intern_code(&profile->categories, CODE_KERNEL, TEXT("")).category;
-    return profile_frame_at(profile, profile_stack_at(profile, stack)->frame)->category;
-}
-
-static void mark(const struct marking *marking, const struct perf_series *series, const struct sample *sample,
-                 uint16_t schema, const union marker_value *values) {
-    struct profile *profile = marking->tasks->profile;
-    struct marker marker = {
-        .start_ns = sample->time_ns,
-        .end_ns = sample->time_ns,
-        .name = profile_marker_name(profile, perf_events_at(marking->events, series->event)->name, schema),
-        .stack = sample->stack,
-        .schema = schema,
-        .phase = MARKER_INSTANT,
-        .category = category_of(profile, sample->stack),
-    };
-    profile_add_marker(profile, profile_thread_at(profile, series->thread), marker, values);
-}
-
 static void mark_count(const struct marking *marking, const struct perf_series *series, const struct sample *sample) {
     struct profile *profile = marking->tasks->profile;
-    struct event_marking *event = &marking->of_events[series->event];
+    uint16_t *schema = &marking->count_schemas[series->event];
     union marker_value value = {.number = profile_weight_decode(profile, sample->weight)};
-    if (event->count_schema == MARKER_SCHEMA_NONE)
-        event->count_schema = make_count_schema(profile, perf_events_at(marking->events, series->event));
-    mark(marking, series, sample, event->count_schema, &value);
+    if (*schema == MARKER_SCHEMA_NONE)
+        *schema = make_count_schema(profile, perf_events_at(marking->events, series->event));
+    mark_instant(marking, series, sample, *schema, &value);
 }
 
-/* Whether some occurrence of the event has a payload that is text. */
-static bool has_text_fields(const struct marking *marking, uint32_t event) {
-    return !marking->are_raw && marking->of_events[event].fields.rows.count;
-}
+/* ---- Payloads. ---- */
 
 /* Adds a marker with the payload's fields. Returns false if there are none, or their format is unknown. */
-static bool mark_payload(const struct marking *marking, const struct perf_series *series, const struct sample *sample,
-                         struct text payload) {
-    const struct perf_event *event = perf_events_at(marking->events, series->event);
+static bool mark_payload(struct marking *marking, const struct perf_series *series, const struct sample *sample,
+                         const struct perf_payload *payload) {
     const union marker_value *values;
-    uint64_t lost_count = 0;
-    uint16_t schema;
-    if (!event->is_tracepoint) return false;
-    if (!payload.bytes_count && !has_text_fields(marking, series->event)) return false;
-    if (marking->are_raw)
-        schema = perf_tracing_decode(marking->tracing, event->tracepoint_id, payload, &values);
-    else
-        schema = perf_text_fields_values(&marking->of_events[series->event].fields, perf_event_base_name(event->name),
-                                         payload, &values, &lost_count);
-    perf_tally(marking->tallies, TALLY_MANY_FIELDS, lost_count, event->first);
-    perf_tally(marking->tallies, TALLY_UNKNOWN_FORMAT, schema == MARKER_SCHEMA_NONE, event->first);
-    if (schema != MARKER_SCHEMA_NONE) mark(marking, series, sample, schema, values);
-    return schema != MARKER_SCHEMA_NONE;
+    struct perf_layout *layout = perf_payloads_decode(&marking->payloads, series->event, payload, &values);
+    if (!layout) return false;
+    mark_instant(marking, series, sample, perf_layout_schema(layout, marking->tasks->profile), values);
+    return true;
 }
 
-static void mark_series(const struct marking *marking, const struct perf_series *series) {
-    size_t payload_row = 0;
-    for (uint32_t i = 0; i < samples_count(&series->samples); i++) {
-        const struct sample *sample = samples_at(&series->samples, i);
-        struct text payload = {0};
-        if (payload_row < series->payloads.count) {
-            const struct perf_payload *next = column_at(&series->payloads, payload_row);
-            if (next->sample == i) payload = next->bytes;
-            payload_row += next->sample == i;
-        }
-        if (!mark_payload(marking, series, sample, payload)) mark_count(marking, series, sample);
-    }
+/* Adds a marker from one payload to another one. Returns false if that is impossible. */
+static bool mark_span(struct marking *marking, const struct perf_series *series, uint32_t start, uint32_t end) {
+    const union marker_value *values;
+    const struct perf_span_kind *kind = perf_spans_make(&marking->spans, start, end, &values);
+    if (!kind) return false;
+    mark(marking, series, perf_payloads_sample(&marking->payloads, start),
+         perf_payloads_sample(&marking->payloads, end)->time_ns, MARKER_INTERVAL, kind->name, kind->schema, values);
+    return true;
 }
 
-/* ---- Payloads that are text. ---- */
-
-static void learn_fields(const struct marking *marking) {
-    struct perf_tasks *tasks = marking->tasks;
-    for (size_t i = 0; i < tasks->series.count && !failure_is_set(tasks->profile->failure); i++) {
-        const struct perf_series *series = column_at(&tasks->series, i);
-        if (!is_marked(marking, series)) continue;
-        for (size_t j = 0; j < series->payloads.count; j++) {
-            const struct perf_payload *payload = column_at(&series->payloads, j);
-            perf_text_fields_learn(&marking->of_events[series->event].fields, payload->bytes);
-        }
-    }
+/* Adds the marker of a sample, which may have a payload. */
+static void mark_sample(struct marking *marking, const struct perf_series *series, const struct sample *sample,
+                        const struct perf_payload *payload) {
+    uint32_t partner = payload ? perf_pairs_partner(&marking->pairs, payload) : ID_NONE;
+    if (partner != ID_NONE && !marking->pairs.roles[series->event].has_end) return;
+    if (partner != ID_NONE && mark_span(marking, series, payload->order, partner)) return;
+    if (!payload || !mark_payload(marking, series, sample, payload)) mark_count(marking, series, sample);
 }
 
 /* ---- All. ---- */
 
-static struct event_marking *create_markings(struct profile *profile, uint32_t event_count) {
-    struct event_marking *markings = memory_allocate(profile->failure, event_count * sizeof *markings);
-    for (uint32_t i = 0; markings && i < event_count; i++) {
-        markings[i].count_schema = MARKER_SCHEMA_NONE;
-        perf_text_fields_init(&markings[i].fields, profile);
+/* Samples of the profile that tell more than their place are markers, too. */
+static void mark_series(struct marking *marking, const struct perf_series *series) {
+    const struct perf_event *event = perf_events_at(marking->events, series->event);
+    size_t payload_row = 0;
+    bool are_all = perf_event_marks(event, series->is_bare);
+    if (event->treatment == EVENT_DROPPED) return;
+    for (uint32_t i = 0; i < samples_count(&series->samples); i++) {
+        const struct perf_payload *payload = NULL;
+        if (payload_row < series->payloads.count) payload = column_at(&series->payloads, payload_row);
+        if (payload && payload->sample != i) payload = NULL;
+        payload_row += payload != NULL;
+        if (are_all || (payload && payload->bytes_count))
+            mark_sample(marking, series, samples_at(&series->samples, i), payload);
     }
-    return markings;
 }
 
-static void destroy_markings(struct event_marking *markings, uint32_t event_count) {
-    for (uint32_t i = 0; i < event_count; i++) perf_text_fields_fini(&markings[i].fields);
-    memory_free(markings);
+static void init(struct marking *marking, bool are_raw, struct perf_tallies *tallies, struct perf_tracing *tracing) {
+    size_t event_count = marking->events->rows.count;
+    marking->count_schemas =
+        memory_allocate(marking->tasks->profile->failure, (event_count + 1) * sizeof *marking->count_schemas);
+    for (size_t i = 0; marking->count_schemas && i < event_count; i++) marking->count_schemas[i] = MARKER_SCHEMA_NONE;
+    perf_payloads_init(&marking->payloads, marking->tasks, marking->events, tracing, are_raw, tallies);
+    perf_pairs_init(&marking->pairs, &marking->payloads);
+    perf_spans_init(&marking->spans, &marking->payloads, &marking->pairs);
+}
+
+static void fini(struct marking *marking) {
+    perf_spans_fini(&marking->spans);
+    perf_pairs_fini(&marking->pairs);
+    perf_payloads_fini(&marking->payloads);
+    memory_free(marking->count_schemas);
 }
 
 void perf_occurrences_mark(struct perf_tasks *tasks, const struct perf_events *events, struct perf_tracing *tracing,
                            bool are_raw, struct perf_tallies *tallies) {
-    uint32_t event_count = (uint32_t)events->rows.count;
-    const struct marking marking = {.tasks = tasks,
-                                    .events = events,
-                                    .tracing = tracing,
-                                    .tallies = tallies,
-                                    .of_events = create_markings(tasks->profile, event_count),
-                                    .are_raw = are_raw};
-    if (!marking.of_events) return;
-    if (!are_raw) learn_fields(&marking);
-    for (size_t i = 0; i < tasks->series.count && !failure_is_set(tasks->profile->failure); i++) {
-        const struct perf_series *series = column_at(&tasks->series, i);
-        const struct perf_event *event = perf_events_at(events, series->event);
-        if (is_marked(&marking, series))
-            mark_series(&marking, series);
-        else if (event->treatment != EVENT_DROPPED)
-            perf_tally(tallies, TALLY_TRACEPOINT_FIELDS, series->payloads.count, event->first);
-    }
-    destroy_markings(marking.of_events, event_count);
+    struct marking marking = {.tasks = tasks, .events = events};
+    init(&marking, are_raw, tallies, tracing);
+    for (size_t i = 0; i < tasks->series.count && !failure_is_set(tasks->profile->failure); i++)
+        mark_series(&marking, column_at(&tasks->series, i));
+    fini(&marking);
 }

@@ -210,13 +210,18 @@ static struct perf_series *add_bare(struct perf_recording *recording, const stru
     return series;
 }
 
+/* Without the text that perf prints of it, a tracepoint's payload is empty. */
 static void add_payload(struct perf_recording *recording, struct perf_series *series,
                         const struct perf_record *record) {
-    if (!record->text.bytes_count) return;
-    struct perf_payload *payload = column_push(&series->payloads);
+    struct perf_tasks *tasks = &recording->tasks;
+    struct text bytes = arena_copy(&recording->payloads, text_slice(record->text, 0, UINT32_MAX));
+    struct perf_payload *payload = tasks->payload_count < UINT32_MAX ? column_push(&series->payloads) : NULL;
     if (!payload) return;
-    *payload =
-        (struct perf_payload){arena_copy(&recording->payloads, record->text), samples_count(&series->samples) - 1};
+    *payload = (struct perf_payload){.bytes = bytes.bytes,
+                                     .bytes_count = (uint32_t)bytes.bytes_count,
+                                     .sample = samples_count(&series->samples) - 1,
+                                     .order = tasks->payload_count++,
+                                     .processor = record->sample.processor};
     recording->has_raw_payloads |= record->sample.is_raw;
 }
 
@@ -262,7 +267,7 @@ static void add_occurrence(struct perf_recording *recording, const struct perf_o
         return;
     }
     struct perf_series *series = is_bare ? add_bare(recording, occurrence) : add_sample(recording, occurrence, stack);
-    if (series && event->is_occurrence) add_payload(recording, series, record);
+    if (series && event->has_payloads) add_payload(recording, series, record);
     if (series && !is_bare && sample->cookie &&
         !perf_deferred_add(&recording->tasks, occurrence->task, series, sample->cookie, sample->is_interrupted,
                            record->position))

@@ -12,9 +12,16 @@
 
 /* What a tracepoint or another occurrence tells besides its time and place. */
 struct perf_payload {
-    struct text bytes;
-    uint32_t sample; /* row in the samples of its series */
+    const char *bytes;
+    uint32_t bytes_count;
+    uint32_t sample;   /* row in the samples of its series */
+    uint32_t order;    /* number of payloads before it, of all series */
+    int32_t processor; /* -1: unknown */
 };
+
+static inline struct text perf_payload_text(const struct perf_payload *payload) {
+    return (struct text){payload->bytes, payload->bytes_count};
+}
 
 /* Samples of one event in one thread. */
 struct perf_series {
@@ -67,6 +74,7 @@ struct perf_tasks {
     struct column former_counts;                          /* uint32_t: how many tasks those were, per key */
     struct row_table series_keys;                         /* struct series_key */
     struct column series;                                 /* struct perf_series */
+    uint32_t payload_count;                               /* of all series */
     uint32_t deferred_count;                              /* samples that wait for their user stacks, over all tasks */
     uint64_t comparison_count; /* how often the name of a program was compared with that of a file */
     uint16_t rename_schema;

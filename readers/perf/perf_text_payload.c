@@ -2,10 +2,9 @@
 
 #include "libconvert/base/cursor.h"
 #include "libconvert/base/memory.h"
-#include "perf_tracing.h"
 
 /* The type of a field, which all its values have in common. */
-enum value_type { TYPE_UNKNOWN, TYPE_INTEGER, TYPE_HEXADECIMAL, TYPE_NANOSECONDS, TYPE_TEXT, TYPE_COUNT };
+enum value_type { TYPE_UNKNOWN, TYPE_INTEGER, TYPE_HEXADECIMAL, TYPE_NANOSECONDS, TYPE_BYTES, TYPE_TEXT, TYPE_COUNT };
 
 struct text_field {
     struct text key;
@@ -14,17 +13,79 @@ struct text_field {
     bool is_set; /* the payload that is being read has it */
 };
 
-/* Limit for fields; no tracepoint has as many. */
-enum { FIELDS_MAX = 128 };
-
-void perf_text_fields_init(struct perf_text_fields *fields, struct profile *profile) {
-    *fields = (struct perf_text_fields){.profile = profile, .schema = MARKER_SCHEMA_NONE};
+void perf_text_fields_init(struct perf_text_fields *fields, struct profile *profile, struct text name) {
+    *fields = (struct perf_text_fields){.profile = profile, .name = name};
     column_init(&fields->rows, sizeof(struct text_field), profile->failure);
 }
 
 void perf_text_fields_fini(struct perf_text_fields *fields) {
     column_fini(&fields->rows);
     memory_free(fields->values);
+}
+
+/* ---- What the kernel prints without keys. ---- */
+
+/* Print rules of tracepoints, with the names of their fields in braces. "x:" precedes that of an address, and "i:"
+ * that of a signed number that is printed in hexadecimal. An event that
+ * ends with "*" stands for all that begin so; an empty one for probes, which may have any name. */
+static const struct {
+    struct text event;
+    struct text form;
+} forms[] = {
+    {TEXT("syscalls:sys_exit_*"), TEXT("{i:ret}")},
+    {TEXT("raw_syscalls:sys_enter"), TEXT("NR {id} ({args})")},
+    {TEXT("raw_syscalls:sys_exit"), TEXT("NR {id} = {ret}")},
+    {TEXT("irq:softirq_*"), TEXT("vec={vec} [action={action}]")},
+    {TEXT("block:block_rq_issue"), TEXT("{dev} {rwbs} {bytes} ({cmd}) {sector} + {nr_sector} {ioprio} [{comm}]")},
+    {TEXT("block:block_rq_issue"), TEXT("{dev} {rwbs} {bytes} ({cmd}) {sector} + {nr_sector} [{comm}]")},
+    {TEXT("block:block_rq_complete"), TEXT("{dev} {rwbs} ({cmd}) {sector} + {nr_sector} {ioprio} [{error}]")},
+    {TEXT("block:block_rq_complete"), TEXT("{dev} {rwbs} ({cmd}) {sector} + {nr_sector} [{error}]")},
+    {TEXT("workqueue:workqueue_execute_*"), TEXT("work struct {work}: function {function}")},
+    {TEXT(""), TEXT("({x:__probe_func} <- {x:__probe_ret_ip})")},
+    {TEXT(""), TEXT("({x:__probe_ip})")},
+};
+
+static bool is_form_of(struct text event, struct text name) {
+    if (!text_ends_with(event, TEXT("*"))) return !event.bytes_count || text_equal(event, name);
+    return text_starts_with(name, text_slice(event, 0, event.bytes_count - 1));
+}
+
+struct pair {
+    struct text key;
+    struct text value;
+    bool is_address; /* in hexadecimal, without 0x */
+    bool is_integer; /* even if it is printed in hexadecimal */
+};
+
+/* Takes the next field of the form off the payload, and what surrounds it. Returns false if the payload does not have
+ * the form, or the form has no more fields. A field at the end of the form takes one word. */
+static bool take_formed(struct text *form, struct text *payload, struct pair *pair) {
+    size_t open = text_find(*form, '{'), close = text_find(*form, '}');
+    if (close == form->bytes_count || !cursor_take(payload, text_slice(*form, 0, open))) return false;
+    pair->key = text_slice(*form, open + 1, close);
+    pair->is_address = cursor_take(&pair->key, TEXT("x:"));
+    pair->is_integer = cursor_take(&pair->key, TEXT("i:"));
+    *form = text_from(*form, close + 1);
+    struct text until = text_slice(*form, 0, text_find(*form, '{'));
+    const char *end =
+        until.bytes_count ? memmem(payload->bytes, payload->bytes_count, until.bytes, until.bytes_count) : NULL;
+    if (until.bytes_count && !end) return false;
+    pair->value = text_slice(*payload, 0, end ? (size_t)(end - payload->bytes) : text_find(*payload, ' '));
+    *payload = text_from(*payload, pair->value.bytes_count);
+    return pair->value.bytes_count || end;
+}
+
+/* Returns the form that the payload has; an empty text: none. */
+static struct text form_of(struct text name, struct text payload) {
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        struct text form = forms[i].form, left = payload;
+        struct pair pair;
+        if (!is_form_of(forms[i].event, name)) continue;
+        while (take_formed(&form, &left, &pair)) {
+        }
+        if (text_find(form, '}') == form.bytes_count && text_starts_with(left, form)) return forms[i].form;
+    }
+    return (struct text){0};
 }
 
 /* ---- Pairs of keys and values. ---- */
@@ -97,43 +158,57 @@ static struct text trim_value(struct text value) {
     }
 }
 
-/* Reads the pairs of a payload one after the other. What comes before the first key is the value of "fields". */
+/* Reads the pairs of a payload one after the other: first those of its form. What comes before the first key is the
+ * value of "fields". */
 struct pairs {
     struct text payload;
+    struct text form; /* what is left of it */
     struct key next;
     char separator;
     bool has_next;
-    bool is_begun;
+    bool is_begun; /* the form, if any, is read */
+    bool is_past_start;
 };
 
+static void begin_pairs(struct pairs *pairs) {
+    pairs->is_begun = true;
+    pairs->has_next = pairs->separator && find_key(pairs->payload, 0, pairs->separator, &pairs->next);
+}
+
 static struct pairs pairs_of(const struct perf_text_fields *fields, struct text payload) {
-    struct pairs pairs = {.payload = payload, .separator = fields->separator};
-    pairs.has_next = pairs.separator && find_key(payload, 0, pairs.separator, &pairs.next);
+    struct pairs pairs = {.payload = payload, .separator = fields->separator, .form = form_of(fields->name, payload)};
+    if (!pairs.form.bytes_count) begin_pairs(&pairs);
     return pairs;
 }
 
-static bool take_pair(struct pairs *pairs, struct text *key, struct text *value) {
-    struct text payload = pairs->payload;
+static bool take_pair(struct pairs *pairs, struct pair *pair) {
     if (!pairs->is_begun) {
-        pairs->is_begun = true;
-        *key = TEXT("fields");
-        *value = trim_value(text_slice(payload, 0, pairs->has_next ? pairs->next.start : payload.bytes_count));
-        if (value->bytes_count) return true;
+        if (take_formed(&pairs->form, &pairs->payload, pair)) return true;
+        cursor_take(&pairs->payload, pairs->form);
+        begin_pairs(pairs);
+    }
+    struct text payload = pairs->payload;
+    pair->is_address = pair->is_integer = false;
+    if (!pairs->is_past_start) {
+        pairs->is_past_start = true;
+        pair->key = TEXT("fields");
+        pair->value = trim_value(text_slice(payload, 0, pairs->has_next ? pairs->next.start : payload.bytes_count));
+        if (pair->value.bytes_count) return true;
     }
     if (!pairs->has_next) return false;
     struct key taken = pairs->next;
     pairs->has_next = find_key(payload, taken.value, pairs->separator, &pairs->next);
-    *key = text_slice(payload, taken.start, taken.end);
-    *value = trim_value(text_slice(payload, taken.value, pairs->has_next ? pairs->next.start : payload.bytes_count));
+    pair->key = text_slice(payload, taken.start, taken.end);
+    pair->value =
+        trim_value(text_slice(payload, taken.value, pairs->has_next ? pairs->next.start : payload.bytes_count));
     return true;
 }
 
 /* ---- Values. ---- */
 
 static const enum marker_format formats[TYPE_COUNT] = {
-    [TYPE_UNKNOWN] = MARKER_UNIQUE_STRING,   [TYPE_INTEGER] = MARKER_INTEGER,
-    [TYPE_HEXADECIMAL] = MARKER_HEXADECIMAL, [TYPE_NANOSECONDS] = MARKER_NANOSECONDS,
-    [TYPE_TEXT] = MARKER_UNIQUE_STRING,
+    [TYPE_UNKNOWN] = MARKER_UNIQUE_STRING,   [TYPE_INTEGER] = MARKER_INTEGER, [TYPE_HEXADECIMAL] = MARKER_HEXADECIMAL,
+    [TYPE_NANOSECONDS] = MARKER_NANOSECONDS, [TYPE_BYTES] = MARKER_BYTES,     [TYPE_TEXT] = MARKER_UNIQUE_STRING,
 };
 
 static bool parse_integer(struct text text, int64_t *value) {
@@ -150,9 +225,9 @@ static bool parse_integer(struct text text, int64_t *value) {
 }
 
 /* Parses "0x1f", and 16 digits that begin with "ffff" or "0000": the kernel prints addresses so. */
-static bool parse_hexadecimal(struct text text, int64_t *value) {
+static bool parse_hexadecimal(struct text text, bool is_known, int64_t *value) {
     enum { DIGITS_MAX = 16 };
-    bool is_marked = cursor_take(&text, TEXT("0x"));
+    bool is_marked = cursor_take(&text, TEXT("0x")) || is_known;
     uint64_t number = 0;
     if (!text.bytes_count || text.bytes_count > DIGITS_MAX) return false;
     bool is_address = text.bytes_count == DIGITS_MAX &&
@@ -168,20 +243,23 @@ static bool parse_hexadecimal(struct text text, int64_t *value) {
     return true;
 }
 
-static enum value_type parse_value(struct text text, int64_t *value) {
-    static const struct text unit = TEXT(" [ns]");
-    if (parse_hexadecimal(text, value)) return TYPE_HEXADECIMAL;
-    if (parse_integer(text, value)) return TYPE_INTEGER;
-    bool is_time =
-        text_ends_with(text, unit) && parse_integer(text_slice(text, 0, text.bytes_count - unit.bytes_count), value);
-    return is_time ? TYPE_NANOSECONDS : TYPE_TEXT;
+static bool parse_with_unit(struct text text, struct text unit, int64_t *value) {
+    return text_ends_with(text, unit) && parse_integer(text_slice(text, 0, text.bytes_count - unit.bytes_count), value);
 }
 
-static union marker_value value_of(struct profile *profile, enum value_type type, struct text text) {
+static enum value_type parse_value(const struct pair *pair, int64_t *value) {
+    if (parse_hexadecimal(pair->value, pair->is_address, value))
+        return pair->is_integer ? TYPE_INTEGER : TYPE_HEXADECIMAL;
+    if (parse_integer(pair->value, value)) return TYPE_INTEGER;
+    if (parse_with_unit(pair->value, TEXT(" [ns]"), value)) return TYPE_NANOSECONDS;
+    return parse_with_unit(pair->value, TEXT("B"), value) ? TYPE_BYTES : TYPE_TEXT;
+}
+
+static union marker_value value_of(struct profile *profile, enum value_type type, const struct pair *pair) {
     int64_t number = 0;
     if (marker_format_kind(formats[type]) == VALUE_STRING)
-        return (union marker_value){.string = profile_string(profile, text)};
-    return parse_value(text, &number) == type ? marker_value_integer(number) : marker_value_absent(VALUE_NUMBER);
+        return (union marker_value){.string = profile_string(profile, pair->value)};
+    return parse_value(pair, &number) == type ? marker_value_integer(number) : marker_value_absent(VALUE_NUMBER);
 }
 
 /* ---- Fields. ---- */
@@ -219,73 +297,66 @@ static void learn_separator(struct perf_text_fields *fields, struct text payload
 }
 
 void perf_text_fields_learn(struct perf_text_fields *fields, struct text payload) {
-    struct text key, value;
+    struct pair pair;
     uint32_t row = ID_NONE;
     if (!fields->separator) learn_separator(fields, payload);
     struct pairs pairs = pairs_of(fields, payload);
     begin_payload(fields);
-    while (take_pair(&pairs, &key, &value)) {
+    while (take_pair(&pairs, &pair)) {
         uint32_t number;
         int64_t parsed;
-        row = find_field(fields, key, row + 1, &number);
-        if (row == ID_NONE && fields->rows.count < FIELDS_MAX) {
+        row = find_field(fields, pair.key, row + 1, &number);
+        if (row == ID_NONE && fields->rows.count < PERF_FIELDS_MAX) {
             struct text_field *added = column_push(&fields->rows);
             if (!added) return;
-            *added = (struct text_field){.key = profile_text(fields->profile, key), .number = number};
+            *added = (struct text_field){.key = profile_text(fields->profile, pair.key), .number = number};
             row = (uint32_t)fields->rows.count - 1;
         }
         if (row == ID_NONE) continue;
         struct text_field *field = column_at(&fields->rows, row);
-        enum value_type type = parse_value(value, &parsed);
+        enum value_type type = parse_value(&pair, &parsed);
         field->type = field->type == TYPE_UNKNOWN || field->type == type ? type : TYPE_TEXT;
         field->is_set = true;
     }
 }
 
-static void make_schema(struct perf_text_fields *fields, struct text name) {
+struct perf_layout *perf_text_fields_layout(struct perf_text_fields *fields) {
+    if (fields->layout) return fields->layout;
     struct profile *profile = fields->profile;
-    struct marker_field rows[FIELDS_MAX];
     uint32_t count = (uint32_t)fields->rows.count;
-    for (uint32_t i = 0; i < count; i++) {
+    fields->layout = perf_layout_create(profile, fields->name, count);
+    for (uint32_t i = 0; fields->layout && i < count; i++) {
         const struct text_field *field = column_at(&fields->rows, i);
         struct text key = field->number == 1 ? field->key
                                              : profile_text_format(profile, "%.*s %u", (int)field->key.bytes_count,
                                                                    field->key.bytes, (unsigned)field->number);
-        rows[i] = (struct marker_field){.key = key, .label = key, .format = formats[field->type]};
+        perf_layout_add(fields->layout, profile, key, formats[field->type]);
     }
-    struct marker_schema schema = {
-        .name = profile_text(profile, name),
-        .description = TEXT("A kernel tracepoint that was hit."),
-        .table_label = perf_tracing_label(profile, rows, count),
-        .fields = rows,
-        .field_count = count,
-    };
-    fields->schema = profile_marker_schema(profile, &schema);
+    return fields->layout;
 }
 
-uint16_t perf_text_fields_values(struct perf_text_fields *fields, struct text name, struct text payload,
-                                 const union marker_value **values, uint64_t *lost_count) {
-    struct text key, value;
+struct perf_layout *perf_text_fields_values(struct perf_text_fields *fields, struct text payload,
+                                            const union marker_value **values, uint64_t *lost_count) {
+    struct pair pair;
     uint32_t row = ID_NONE, number;
     *lost_count = 0;
-    if (fields->schema == MARKER_SCHEMA_NONE) make_schema(fields, name);
     if (!fields->values)
-        fields->values = memory_allocate(fields->profile->failure, FIELDS_MAX * sizeof *fields->values);
-    if (!fields->values) return MARKER_SCHEMA_NONE;
+        fields->values = memory_allocate(fields->profile->failure, PERF_FIELDS_MAX * sizeof *fields->values);
+    if (!fields->values || !perf_text_fields_layout(fields)) return NULL;
     for (uint32_t i = 0; i < fields->rows.count; i++) {
         const struct text_field *field = column_at(&fields->rows, i);
         fields->values[i] = marker_value_absent(marker_format_kind(formats[field->type]));
     }
     struct pairs pairs = pairs_of(fields, payload);
     begin_payload(fields);
-    while (take_pair(&pairs, &key, &value)) {
-        row = find_field(fields, key, row + 1, &number);
+    while (take_pair(&pairs, &pair)) {
+        row = find_field(fields, pair.key, row + 1, &number);
         *lost_count += row == ID_NONE;
         if (row == ID_NONE) continue;
         struct text_field *field = column_at(&fields->rows, row);
         field->is_set = true;
-        fields->values[row] = value_of(fields->profile, field->type, value);
+        fields->values[row] = value_of(fields->profile, field->type, &pair);
     }
     *values = fields->values;
-    return fields->schema;
+    return fields->layout;
 }

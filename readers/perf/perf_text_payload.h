@@ -4,7 +4,7 @@
 #ifndef GECKO_PERF_TEXT_PAYLOAD_H
 #define GECKO_PERF_TEXT_PAYLOAD_H
 
-#include "libconvert/profile/profile.h"
+#include "perf_layout.h"
 
 /* The fields of one tracepoint. */
 struct perf_text_fields {
@@ -12,19 +12,24 @@ struct perf_text_fields {
     struct column rows;         /* struct text_field */
     union marker_value *values; /* of the last payload, one for each field */
     char separator;             /* behind a key: '=' or ':'; 0 until a payload has a key */
-    uint16_t schema;            /* MARKER_SCHEMA_NONE until the first payload becomes values */
+    struct text name;           /* the tracepoint's; borrowed */
+    struct perf_layout *layout; /* NULL until the first payload becomes values */
 };
 
-void perf_text_fields_init(struct perf_text_fields *fields, struct profile *profile);
+/* name: as that of a layout; it must live as long as the fields. */
+void perf_text_fields_init(struct perf_text_fields *fields, struct profile *profile, struct text name);
 void perf_text_fields_fini(struct perf_text_fields *fields);
 
 /* Learns which fields the payload has, and of which types. */
 void perf_text_fields_learn(struct perf_text_fields *fields, struct text payload);
 
-/* Returns the schema of markers of the tracepoint, and sets *values to those of a payload that was learnt. They are
- * valid until the next call. *lost_count: how many fields the marker has no place for. Returns MARKER_SCHEMA_NONE if
- * memory ran out (latched). */
-uint16_t perf_text_fields_values(struct perf_text_fields *fields, struct text name, struct text payload,
-                                 const union marker_value **values, uint64_t *lost_count);
+/* Returns the layout of the tracepoint. Call it when all payloads were learnt. Returns NULL if memory ran out
+ * (latched). */
+struct perf_layout *perf_text_fields_layout(struct perf_text_fields *fields);
+
+/* Returns the layout of the tracepoint, and sets *values to those of a payload that was learnt. They are valid until
+ * the next call. *lost_count: how many fields the layout has no place for. Returns NULL if memory ran out (latched). */
+struct perf_layout *perf_text_fields_values(struct perf_text_fields *fields, struct text payload,
+                                            const union marker_value **values, uint64_t *lost_count);
 
 #endif

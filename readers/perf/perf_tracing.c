@@ -1,20 +1,20 @@
 #include "perf_tracing.h"
 
 #include <event-parse.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "libconvert/base/cursor.h"
 #include "libconvert/base/memory.h"
 #include "perf_cursor.h"
 
 struct tracepoint_kind {
-    struct tep_event *event; /* NULL: unknown format */
-    uint16_t schema;
+    struct tep_event *event;    /* NULL: unknown format */
+    struct perf_layout *layout; /* in the profile's memory; NULL: unknown format */
+    uint32_t lost_count;        /* number of fields that the layout has no place for */
 };
-
-/* Limit for fields; no tracepoint has as many. */
-enum { FIELDS_MAX = 128 };
 
 void perf_tracing_init(struct perf_tracing *tracing, struct profile *profile) {
     *tracing = (struct perf_tracing){.profile = profile};
@@ -162,7 +162,8 @@ static bool is_printed_in_hex(struct text rule, const char *field) {
 /* Marks unsigned numbers that the kernel prints as addresses, since their types do not say so. Signed ones may be error
  * codes. */
 static void mark_addresses(const struct tep_event *event, struct text rule) {
-    for (struct tep_format_field *field = event->format.fields; field; field = field->next)
+    uint32_t left = PERF_FIELDS_MAX;
+    for (struct tep_format_field *field = event->format.fields; field && left; field = field->next, left--)
         if (!(field->flags & TEP_FIELD_IS_SIGNED) && is_printed_in_hex(rule, field->name))
             field->flags |= TEP_FIELD_IS_POINTER;
 }
@@ -216,10 +217,19 @@ bool perf_tracing_read(struct perf_tracing *tracing, struct text section) {
 
 /* ---- Schemas. ---- */
 
-static bool is_text(const struct tep_format_field *field) { return field->flags & TEP_FIELD_IS_STRING; }
+/* libtraceevent takes arrays of all types of one byte for texts: u8 and unsigned char, too. */
+static bool is_text(const struct tep_format_field *field) {
+    bool is_char = strstr(field->type, "char") && !strstr(field->type, "unsigned");
+    return field->flags & TEP_FIELD_IS_STRING && is_char;
+}
+
+/* The kernel's own encoding of the numbers of a device; programs have another one. */
+static bool is_device(const struct tep_format_field *field) {
+    return field->size == 4 && !(field->flags & TEP_FIELD_IS_ARRAY) && text_equal(text_of(field->type), TEXT("dev_t"));
+}
 
 static bool is_number(const struct tep_format_field *field) {
-    return !(field->flags & (TEP_FIELD_IS_STRING | TEP_FIELD_IS_ARRAY | TEP_FIELD_IS_DYNAMIC)) &&
+    return !is_device(field) && !(field->flags & (TEP_FIELD_IS_STRING | TEP_FIELD_IS_ARRAY | TEP_FIELD_IS_DYNAMIC)) &&
            (field->size == 1 || field->size == 2 || field->size == 4 || field->size == 8);
 }
 
@@ -228,34 +238,16 @@ static enum marker_format format_of(const struct tep_format_field *field) {
     return field->flags & TEP_FIELD_IS_POINTER ? MARKER_HEXADECIMAL : MARKER_INTEGER;
 }
 
-struct text perf_tracing_label(struct profile *profile, const struct marker_field *fields, uint32_t count) {
-    char label[512];
-    size_t used = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        int width = (int)fields[i].key.bytes_count;
-        int wanted = snprintf(label + used, sizeof label - used, "%s%.*s={marker.data.%.*s}", i ? " " : "", width,
-                              fields[i].key.bytes, width, fields[i].key.bytes);
-        if (wanted < 0 || (size_t)wanted >= sizeof label - used) break;
-        used += (size_t)wanted;
-    }
-    return profile_text(profile, (struct text){label, used});
-}
-
-static uint16_t make_schema(struct profile *profile, const struct tep_event *event) {
-    struct marker_field fields[FIELDS_MAX];
-    uint32_t count = 0;
-    for (const struct tep_format_field *field = event->format.fields; field && count < FIELDS_MAX; field = field->next)
-        fields[count++] = (struct marker_field){.key = profile_text(profile, text_of(field->name)),
-                                                .label = profile_text(profile, text_of(field->name)),
-                                                .format = format_of(field)};
-    struct marker_schema schema = {
-        .name = profile_text_format(profile, "%s:%s", event->system, event->name),
-        .description = TEXT("A kernel tracepoint that was hit."),
-        .table_label = perf_tracing_label(profile, fields, count),
-        .fields = fields,
-        .field_count = count,
-    };
-    return profile_marker_schema(profile, &schema);
+static void make_layout(struct profile *profile, struct tracepoint_kind *kind) {
+    uint32_t field_count = 0;
+    for (const struct tep_format_field *field = kind->event->format.fields; field; field = field->next) field_count++;
+    uint32_t kept_count = field_count < PERF_FIELDS_MAX ? field_count : PERF_FIELDS_MAX;
+    struct text name = profile_text_format(profile, "%s:%s", kind->event->system, kind->event->name);
+    kind->lost_count = field_count - kept_count;
+    kind->layout = perf_layout_create(profile, name, kept_count);
+    const struct tep_format_field *field = kind->event->format.fields;
+    for (uint32_t i = 0; kind->layout && i < kept_count; i++, field = field->next)
+        perf_layout_add(kind->layout, profile, text_of(field->name), format_of(field));
 }
 
 /* Returns what is known about the tracepoint. Returns NULL if memory ran out (latched). */
@@ -266,8 +258,13 @@ static const struct tracepoint_kind *find_kind(struct perf_tracing *tracing, uin
     if (!kind) return NULL;
     bool is_known = tracing->formats && id <= INT32_MAX;
     *kind = (struct tracepoint_kind){.event = is_known ? tep_find_event(tracing->formats, (int)id) : NULL};
-    kind->schema = kind->event ? make_schema(tracing->profile, kind->event) : MARKER_SCHEMA_NONE;
+    if (kind->event) make_layout(tracing->profile, kind);
     return kind;
+}
+
+struct perf_layout *perf_tracing_layout(struct perf_tracing *tracing, uint64_t id) {
+    const struct tracepoint_kind *kind = find_kind(tracing, id);
+    return kind ? kind->layout : NULL;
 }
 
 /* ---- Values. ---- */
@@ -300,34 +297,55 @@ static struct text bytes_of(const struct tep_format_field *field, struct text pa
     return text_slice(payload, from, from + (place >> 16));
 }
 
-/* Returns an array other than a text as hexadecimal digits of its bytes. */
-static union marker_value array_value(struct profile *profile, struct text bytes) {
-    enum { SHOWN_BYTES_MAX = 64 };
-    char digits[2 * SHOWN_BYTES_MAX + 1] = "";
-    for (size_t i = 0; i < bytes.bytes_count && i < SHOWN_BYTES_MAX; i++)
-        snprintf(digits + 2 * i, 3, "%02x", (unsigned char)bytes.bytes[i]);
-    return (union marker_value){.string = profile_string(profile, text_of(digits))};
+/* Returns an array other than a text: the elements in hexadecimal, or the digits of its bytes. */
+static union marker_value array_value(struct profile *profile, const struct tep_format_field *field,
+                                      struct text bytes) {
+    enum { SHOWN_BYTES_MAX = 64, DIGITS_MAX = 20 };
+    char digits[SHOWN_BYTES_MAX * DIGITS_MAX] = "";
+    size_t element_bytes = field->elementsize == 4 || field->elementsize == 8 ? (size_t)field->elementsize : 1;
+    size_t used = 0;
+    for (size_t i = 0; i + element_bytes <= bytes.bytes_count && i < SHOWN_BYTES_MAX; i += element_bytes) {
+        uint64_t number = load_number(text_slice(bytes, i, i + element_bytes));
+        const char *form = element_bytes == 1 ? "%02" PRIx64 : i ? ", %" PRIx64 : "%" PRIx64;
+        used += (size_t)snprintf(digits + used, sizeof digits - used, form, number);
+    }
+    return (union marker_value){.string = profile_string(profile, (struct text){digits, used})};
+}
+
+static union marker_value device_value(struct profile *profile, struct text bytes) {
+    enum { MINOR_BITS = 20 };
+    uint32_t device = perf_load_u32(bytes.bytes);
+    return (union marker_value){.string = strings_intern_format(&profile->strings, "%" PRIu32 ",%" PRIu32,
+                                                                device >> MINOR_BITS,
+                                                                device & ((UINT32_C(1) << MINOR_BITS) - 1))};
 }
 
 static union marker_value value_of(struct profile *profile, const struct tep_format_field *field, struct text payload) {
     struct text bytes = bytes_of(field, payload);
     if (!bytes.bytes_count) return marker_value_absent(is_number(field) ? VALUE_NUMBER : VALUE_STRING);
     if (is_number(field)) return number_value(field, bytes);
-    if (!is_text(field)) return array_value(profile, bytes);
+    if (is_device(field)) return device_value(profile, bytes);
+    if (!is_text(field)) return array_value(profile, field, bytes);
     return (union marker_value){.string = profile_string(profile, text_slice(bytes, 0, text_find(bytes, '\0')))};
 }
 
-uint16_t perf_tracing_decode(struct perf_tracing *tracing, uint64_t id, struct text payload,
-                             const union marker_value **values) {
+struct perf_layout *perf_tracing_decode(struct perf_tracing *tracing, uint64_t id, struct text payload,
+                                        const union marker_value **values, uint64_t *lost_count) {
     const struct tracepoint_kind *kind = find_kind(tracing, id);
-    if (!kind || !kind->event || kind->schema == MARKER_SCHEMA_NONE) return MARKER_SCHEMA_NONE;
+    if (!kind || !kind->layout) return NULL;
     if (!tracing->values)
-        tracing->values = memory_allocate(tracing->profile->failure, FIELDS_MAX * sizeof *tracing->values);
-    if (!tracing->values) return MARKER_SCHEMA_NONE;
-    uint32_t count = 0;
+        tracing->values = memory_allocate(tracing->profile->failure, PERF_FIELDS_MAX * sizeof *tracing->values);
+    if (!tracing->values) return NULL;
     const struct tep_format_field *field = kind->event->format.fields;
-    for (; field && count < FIELDS_MAX; field = field->next)
-        tracing->values[count++] = value_of(tracing->profile, field, payload);
+    for (uint32_t i = 0; i < kind->layout->field_count; i++, field = field->next)
+        tracing->values[i] = value_of(tracing->profile, field, payload);
     *values = tracing->values;
-    return kind->schema;
+    *lost_count = kind->lost_count;
+    return kind->layout;
+}
+
+union marker_value perf_tracing_value(struct perf_tracing *tracing, uint64_t id, struct text payload, uint32_t row) {
+    const struct tep_format_field *field = find_kind(tracing, id)->event->format.fields;
+    while (row--) field = field->next;
+    return value_of(tracing->profile, field, payload);
 }

@@ -3,7 +3,7 @@
 #ifndef GECKO_PERF_TRACING_H
 #define GECKO_PERF_TRACING_H
 
-#include "libconvert/profile/profile.h"
+#include "perf_layout.h"
 
 struct perf_tracing {
     struct profile *profile; /* borrowed */
@@ -20,13 +20,16 @@ void perf_tracing_fini(struct perf_tracing *tracing);
  * are still used. */
 bool perf_tracing_read(struct perf_tracing *tracing, struct text section);
 
-/* Decodes the payload of the tracepoint with that id. Returns the schema of a marker for it and sets *values, which are
- * valid until the next call. Returns MARKER_SCHEMA_NONE if the tracepoint's format is unknown. */
-uint16_t perf_tracing_decode(struct perf_tracing *tracing, uint64_t id, struct text payload,
-                             const union marker_value **values);
+/* Returns the layout of the tracepoint with that id; NULL if its format is unknown. */
+struct perf_layout *perf_tracing_layout(struct perf_tracing *tracing, uint64_t id);
 
-/* Returns a label of markers, as a text of the profile, with their first fields: "pid={marker.data.pid}
- * comm={marker.data.comm}". */
-struct text perf_tracing_label(struct profile *profile, const struct marker_field *fields, uint32_t count);
+/* Decodes the payload of the tracepoint with that id. Returns its layout and sets *values, which are valid until the
+ * next call. Returns NULL if the tracepoint's format is unknown. *lost_count: how many fields the layout has no place
+ * for. */
+struct perf_layout *perf_tracing_decode(struct perf_tracing *tracing, uint64_t id, struct text payload,
+                                        const union marker_value **values, uint64_t *lost_count);
+
+/* Returns the value of one field, by its row in the layout that perf_tracing_layout returns for the id. */
+union marker_value perf_tracing_value(struct perf_tracing *tracing, uint64_t id, struct text payload, uint32_t row);
 
 #endif

@@ -5,7 +5,7 @@
 #include "readers/perf/perf_text_payload.h"
 #include "tests/support/unit_test.h"
 
-enum { FIELD_COUNT = 10000, FIELDS_MAX = 128 };
+enum { FIELD_COUNT = 10000 };
 
 struct payload_test {
     struct failure failure;
@@ -19,7 +19,7 @@ static struct payload_test fixture;
 static int set_up(void **state) {
     fixture = (struct payload_test){0};
     profile_init(&fixture.profile, &fixture.failure);
-    perf_text_fields_init(&fixture.fields, &fixture.profile);
+    perf_text_fields_init(&fixture.fields, &fixture.profile, TEXT("app:many"));
     *state = &fixture;
     return 0;
 }
@@ -51,12 +51,11 @@ static void assert_first_fields(struct text payload) {
     const union marker_value *values;
     uint64_t lost_count;
     perf_text_fields_learn(&fixture.fields, payload);
-    uint16_t schema = perf_text_fields_values(&fixture.fields, TEXT("app:many"), payload, &values, &lost_count);
-    assert_int_not_equal(schema, MARKER_SCHEMA_NONE);
-    assert_int_equal(lost_count, FIELD_COUNT - FIELDS_MAX);
-    const struct marker_schema *added = column_at(&fixture.profile.marker_schemas, schema);
-    assert_int_equal(added->field_count, FIELDS_MAX);
-    for (int i = 0; i < FIELDS_MAX; i++) assert_int_equal(values[i].number.mantissa, i);
+    struct perf_layout *layout = perf_text_fields_values(&fixture.fields, payload, &values, &lost_count);
+    assert_non_null(layout);
+    assert_int_equal(lost_count, FIELD_COUNT - PERF_FIELDS_MAX);
+    assert_int_equal(layout->field_count, PERF_FIELDS_MAX);
+    for (int i = 0; i < PERF_FIELDS_MAX; i++) assert_int_equal(values[i].number.mantissa, i);
 }
 
 static void test_many_fields(void **state) { assert_first_fields(payload_of(false)); }

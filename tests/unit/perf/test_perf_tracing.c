@@ -1,0 +1,167 @@
+/* Tests payloads of tracepoints that are laid out as formats say, and formats that lie. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "readers/perf/perf_tracing.h"
+#include "tests/support/unit_test.h"
+
+enum { SECTION_BYTES_MAX = 4 * 1024 * 1024, TRACEPOINT_ID = 7, FIELD_COUNT = 10000 };
+
+struct tracing_test {
+    struct failure failure;
+    struct profile profile;
+    struct perf_tracing tracing;
+    char *section;
+    size_t used;
+};
+
+static struct tracing_test fixture;
+
+static int set_up(void **state) {
+    fixture = (struct tracing_test){.section = malloc(SECTION_BYTES_MAX)};
+    profile_init(&fixture.profile, &fixture.failure);
+    perf_tracing_init(&fixture.tracing, &fixture.profile);
+    *state = &fixture;
+    return fixture.section ? 0 : -1;
+}
+
+static int tear_down(void **state) {
+    bool is_good = !failure_is_set(&fixture.failure);
+    free(fixture.section);
+    perf_tracing_fini(&fixture.tracing);
+    profile_fini(&fixture.profile);
+    return is_good ? 0 : -1;
+}
+
+static void put(const void *bytes, size_t bytes_count) {
+    assert_true(fixture.used + bytes_count <= SECTION_BYTES_MAX);
+    memcpy(fixture.section + fixture.used, bytes, bytes_count);
+    fixture.used += bytes_count;
+}
+
+static void put_name(const char *name) { put(name, strlen(name) + 1); }
+
+static void put_sized(const char *text) {
+    uint64_t bytes_count = strlen(text);
+    put(&bytes_count, sizeof bytes_count);
+    put(text, bytes_count);
+}
+
+/* Reads a section with one format. */
+static void read_format(const char *fields, const char *rule) {
+    static const char common[] = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n";
+    char *format = NULL;
+    uint32_t none = 0, one = 1;
+    assert_true(asprintf(&format, "name: event\nID: %d\nformat:\n%s\n%s\nprint fmt: %s\n", TRACEPOINT_ID, common,
+                         fields, rule) > 0);
+    put("\x17\x08\x44tracing", 10);
+    put_name("0.6");
+    put("\0\x8\0\x10\0\0", 6);
+    put_name("header_page");
+    put_sized("");
+    put_name("header_event");
+    put_sized("");
+    put(&none, sizeof none);
+    put(&one, sizeof one);
+    put_name("test");
+    put(&one, sizeof one);
+    put_sized(format);
+    free(format);
+    assert_true(perf_tracing_read(&fixture.tracing, (struct text){fixture.section, fixture.used}));
+}
+
+/* Writes the fields of a payload as "key=value key=value"; "-": the payload does not have it. */
+static void assert_payload(const char *bytes, size_t bytes_count, const char *expected) {
+    const union marker_value *values;
+    uint64_t lost_count;
+    char text[256] = "";
+    size_t used = 0;
+    struct text payload = {bytes, bytes_count};
+    const struct perf_layout *layout =
+        perf_tracing_decode(&fixture.tracing, TRACEPOINT_ID, payload, &values, &lost_count);
+    assert_non_null(layout);
+    for (uint32_t i = 0; i < layout->field_count; i++) {
+        enum marker_value_kind kind = marker_format_kind(layout->fields[i].format);
+        bool is_absent = marker_value_is_absent(kind, &values[i]);
+        struct text string = kind == VALUE_STRING && !is_absent
+                                 ? strings_text(&fixture.profile.strings, values[i].string)
+                                 : (struct text){0};
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%.*s=", i ? " " : "",
+                                 (int)layout->fields[i].key.bytes_count, layout->fields[i].key.bytes);
+        if (is_absent)
+            used += (size_t)snprintf(text + used, sizeof text - used, "-");
+        else if (kind == VALUE_STRING)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%.*s", (int)string.bytes_count, string.bytes);
+        else
+            used += (size_t)snprintf(text + used, sizeof text - used, "%" PRId64, values[i].number.mantissa);
+    }
+    assert_string_equal(text, expected);
+}
+
+#define PAYLOAD(bytes, expected) assert_payload(bytes, sizeof bytes - 1, expected)
+
+static void test_types(void **state) {
+    read_format(
+        "\tfield:int a;\toffset:0;\tsize:4;\tsigned:1;\n"
+        "\tfield:dev_t dev;\toffset:4;\tsize:4;\tsigned:0;\n"
+        "\tfield:unsigned long args[2];\toffset:8;\tsize:16;\tsigned:0;\n"
+        "\tfield:u8 mac[3];\toffset:24;\tsize:3;\tsigned:0;\n"
+        "\tfield:char comm[4];\toffset:27;\tsize:4;\tsigned:0;\n"
+        "\tfield:__data_loc char[] name;\toffset:31;\tsize:4;\tsigned:0;\n",
+        "\"\"");
+    PAYLOAD("\xfe\xff\xff\xff\x10\0\xe0\x0f\x29\0\0\0\0\0\0\0\0\x24\0\0\0\0\0\0\x0a\xff\0abc\0\x23\0\x3\0xyz",
+            "a=-2 dev=254,16 args=29, 2400 mac=0aff00 comm=abc name=xyz");
+    PAYLOAD("\xfe\xff\xff\xff", "a=-2 dev=- args=- mac=- comm=- name=-");
+}
+
+static void test_places_outside_of_the_payload(void **state) {
+    read_format(
+        "\tfield:int far;\toffset:99999;\tsize:4;\tsigned:1;\n"
+        "\tfield:int large;\toffset:0;\tsize:99999;\tsigned:1;\n"
+        "\tfield:int odd;\toffset:0;\tsize:3;\tsigned:1;\n"
+        "\tfield:__data_loc char[] name;\toffset:4;\tsize:4;\tsigned:0;\n",
+        "\"\"");
+    PAYLOAD("abcd\xff\xff\xff\xff", "far=- large=- odd=616263 name=-");
+}
+
+/* The marker has as many as it has room for, and the others are counted. */
+static void test_many_fields(void **state) {
+    enum { FIELD_BYTES_MAX = 64, RULE_BYTES_MAX = 32 };
+    char *fields = malloc((size_t)FIELD_COUNT * FIELD_BYTES_MAX), *rule = malloc((size_t)FIELD_COUNT * RULE_BYTES_MAX);
+    assert_non_null(fields);
+    assert_non_null(rule);
+    size_t used = 0, rule_used = (size_t)sprintf(rule, "\"%%d\"");
+    for (int i = 0; i < FIELD_COUNT; i++) {
+        used += (size_t)sprintf(fields + used, "\tfield:char f%d;\toffset:%d;\tsize:1;\tsigned:1;\n", i, i % 4);
+        rule_used += (size_t)sprintf(rule + rule_used, ", REC->f%d", i);
+    }
+    read_format(fields, rule);
+    const union marker_value *values;
+    uint64_t lost_count;
+    const struct perf_layout *layout =
+        perf_tracing_decode(&fixture.tracing, TRACEPOINT_ID, TEXT("\1\2\3\4"), &values, &lost_count);
+    assert_non_null(layout);
+    assert_int_equal(layout->field_count, PERF_FIELDS_MAX);
+    assert_int_equal(lost_count, FIELD_COUNT - PERF_FIELDS_MAX);
+    assert_int_equal(values[PERF_FIELDS_MAX - 1].number.mantissa, 4);
+    free(fields);
+    free(rule);
+}
+
+static void test_an_unknown_id(void **state) {
+    const union marker_value *values;
+    uint64_t lost_count;
+    read_format("\tfield:int a;\toffset:0;\tsize:4;\tsigned:1;\n", "\"\"");
+    assert_null(perf_tracing_decode(&fixture.tracing, TRACEPOINT_ID + 1, TEXT("abcd"), &values, &lost_count));
+    assert_null(perf_tracing_decode(&fixture.tracing, UINT64_MAX, TEXT("abcd"), &values, &lost_count));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {TEST(test_types), TEST(test_places_outside_of_the_payload),
+                                       TEST(test_many_fields), TEST(test_an_unknown_id)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
