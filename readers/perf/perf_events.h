@@ -17,7 +17,8 @@ struct perf_event {
     bool is_tracepoint;
     bool is_occurrence; /* see perf_role_is_occurrence; a tracepoint is one */
     uint64_t tracepoint_id;
-    bool has_payloads; /* samples tell more than their time and place */
+    bool has_addresses; /* some sample has the address of data: see perf_role_has_address */
+    bool has_payloads;  /* samples tell more than their time and place */
     bool has_period;
     uint64_t sample_count; /* number of samples with a stack */
     uint64_t period_sum;

@@ -46,6 +46,7 @@ static void mark_instant(const struct marking *marking, const struct perf_series
 
 static const struct marker_field count_fields[] = {
     {.key = TEXT("count"), .label = TEXT("Count since the previous one"), .format = MARKER_INTEGER},
+    {.key = TEXT("address"), .label = TEXT("Address of the data"), .format = MARKER_HEXADECIMAL},
 };
 
 static uint16_t make_count_schema(struct profile *profile, const struct perf_event *event) {
@@ -53,20 +54,25 @@ static uint16_t make_count_schema(struct profile *profile, const struct perf_eve
         .name = profile_text(profile, perf_event_base_name(event->name)),
         .description = TEXT("The event happened here. perf may record only some of them: each one counts those since "
                             "the previous one."),
-        .table_label = TEXT("{marker.data.count}"),
+        .table_label =
+            event->has_addresses ? TEXT("{marker.data.count} at {marker.data.address}") : TEXT("{marker.data.count}"),
         .fields = count_fields,
-        .field_count = sizeof count_fields / sizeof *count_fields,
+        .field_count = event->has_addresses ? 2 : 1,
     };
     return profile_marker_schema(profile, &schema);
 }
 
-static void mark_count(const struct marking *marking, const struct perf_series *series, const struct sample *sample) {
+static void mark_count(const struct marking *marking, const struct perf_series *series, const struct sample *sample,
+                       const struct perf_data_address *address) {
     struct profile *profile = marking->tasks->profile;
     uint16_t *schema = &marking->count_schemas[series->event];
-    union marker_value value = {.number = profile_weight_decode(profile, sample->weight)};
+    const union marker_value values[] = {
+        {.number = profile_weight_decode(profile, sample->weight)},
+        address ? marker_value_integer((int64_t)address->address) : marker_value_absent(VALUE_NUMBER),
+    };
     if (*schema == MARKER_SCHEMA_NONE)
         *schema = make_count_schema(profile, perf_events_at(marking->events, series->event));
-    mark_instant(marking, series, sample, *schema, &value);
+    mark_instant(marking, series, sample, *schema, values);
 }
 
 /* ---- Payloads. ---- */
@@ -91,30 +97,55 @@ static bool mark_span(struct marking *marking, const struct perf_series *series,
     return true;
 }
 
-/* Adds the marker of a sample, which may have a payload. */
+/* What a sample tells besides its time and place; NULL: nothing. */
+struct details {
+    const struct perf_payload *payload;
+    const struct perf_data_address *address;
+};
+
 static void mark_sample(struct marking *marking, const struct perf_series *series, const struct sample *sample,
-                        const struct perf_payload *payload) {
+                        struct details details) {
+    const struct perf_payload *payload = details.payload;
     uint32_t partner = payload ? perf_pairs_partner(&marking->pairs, payload) : ID_NONE;
     if (partner != ID_NONE && !marking->pairs.roles[series->event].has_end) return;
     if (partner != ID_NONE && mark_span(marking, series, payload->order, partner)) return;
-    if (!payload || !mark_payload(marking, series, sample, payload)) mark_count(marking, series, sample);
+    if (!payload || !mark_payload(marking, series, sample, payload))
+        mark_count(marking, series, sample, details.address);
 }
 
 /* ---- All. ---- */
 
+/* The details of a series in the order of its samples. */
+struct details_cursor {
+    const struct perf_series *series;
+    size_t payload_row;
+    size_t address_row;
+};
+
+static struct details take_details(struct details_cursor *cursor, uint32_t sample) {
+    const struct perf_series *series = cursor->series;
+    struct details details = {0};
+    if (cursor->payload_row < series->payloads.count)
+        details.payload = column_at(&series->payloads, cursor->payload_row);
+    if (details.payload && details.payload->sample != sample) details.payload = NULL;
+    if (cursor->address_row < series->addresses.count)
+        details.address = column_at(&series->addresses, cursor->address_row);
+    if (details.address && details.address->sample != sample) details.address = NULL;
+    cursor->payload_row += details.payload != NULL;
+    cursor->address_row += details.address != NULL;
+    return details;
+}
+
 /* Samples of the profile that tell more than their place are markers, too. */
 static void mark_series(struct marking *marking, const struct perf_series *series) {
+    struct details_cursor cursor = {.series = series};
     const struct perf_event *event = perf_events_at(marking->events, series->event);
-    size_t payload_row = 0;
     bool are_all = perf_event_marks(event, series->is_bare);
     if (event->treatment == EVENT_DROPPED) return;
     for (uint32_t i = 0; i < samples_count(&series->samples); i++) {
-        const struct perf_payload *payload = NULL;
-        if (payload_row < series->payloads.count) payload = column_at(&series->payloads, payload_row);
-        if (payload && payload->sample != i) payload = NULL;
-        payload_row += payload != NULL;
-        if (are_all || (payload && payload->bytes_count))
-            mark_sample(marking, series, samples_at(&series->samples, i), payload);
+        struct details details = take_details(&cursor, i);
+        if (are_all || (details.payload && details.payload->bytes_count) || details.address)
+            mark_sample(marking, series, samples_at(&series->samples, i), details);
     }
 }
 

@@ -160,10 +160,12 @@ struct perf_sample {
     int32_t processor; /* -1: unknown */
     uint64_t period;
     uint64_t cgroup;       /* id of the control group; 0: unknown */
+    uint64_t address;      /* of the data that the sample is about, if has_address */
     uint64_t cookie;       /* of the user stack that follows later, or of this user stack; 0: none */
     const uint32_t *lines; /* numbers of the stack's lines, innermost frame first */
     uint32_t line_count;
     bool has_period;
+    bool has_address;
     bool is_raw;         /* the payload is laid out as the formats say, not text */
     bool has_stack;      /* the stack is more than an address */
     bool is_repeated;    /* the sample before, which counts for another event as well */

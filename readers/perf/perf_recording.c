@@ -225,6 +225,20 @@ static void add_payload(struct perf_recording *recording, struct perf_series *se
     recording->has_raw_payloads |= record->sample.is_raw;
 }
 
+/* Other events count accesses to data, and their addresses mean little one by one. */
+static void add_address(struct perf_recording *recording, struct perf_series *series,
+                        const struct perf_record *record) {
+    const struct perf_sample *sample = &record->sample;
+    struct perf_event *event = perf_events_at(&recording->events, series->event);
+    bool is_kept = sample->has_address && !event->is_tracepoint && perf_role_has_address(event->name);
+    perf_tally(&recording->tallies, TALLY_ADDRESS, !is_kept && sample->has_address && sample->address,
+               record->position);
+    struct perf_data_address *added = is_kept ? column_push(&series->addresses) : NULL;
+    if (!added) return;
+    *added = (struct perf_data_address){sample->address, samples_count(&series->samples) - 1};
+    event->has_addresses = true;
+}
+
 /* Returns the pid whose mappings apply to the task. The mappings of guests are not known. */
 static int64_t pid_of_maps(const struct perf_task *task) { return task->machine ? PID_UNKNOWN : task->pid; }
 
@@ -267,6 +281,7 @@ static void add_occurrence(struct perf_recording *recording, const struct perf_o
         return;
     }
     struct perf_series *series = is_bare ? add_bare(recording, occurrence) : add_sample(recording, occurrence, stack);
+    if (series) add_address(recording, series, record);
     if (series && event->has_payloads) add_payload(recording, series, record);
     if (series && !is_bare && sample->cookie &&
         !perf_deferred_add(&recording->tasks, occurrence->task, series, sample->cookie, sample->is_interrupted,

@@ -38,6 +38,10 @@ bool perf_role_is_occurrence(struct text name) {
     return false;
 }
 
+bool perf_role_has_address(struct text name) {
+    return text_starts_with(name, TEXT("mem:0x")) || text_ends_with(perf_event_base_name(name), TEXT("faults"));
+}
+
 /* ---- What an event measures, and where. ---- */
 
 enum { MODES = 7, P_CORE_SHIFT = 3 };

@@ -25,6 +25,9 @@ bool perf_role_is_occurrence(struct text name);
  * "cpu_atom/cycles/P". */
 struct text perf_role_plain_name(struct text name);
 
+/* Returns whether the event happens where a program accesses data: the data's address tells where. */
+bool perf_role_has_address(struct text name);
+
 enum perf_event_unit perf_role_unit(struct text name);
 
 /* Returns what the event measures: events of one measure are told apart by their modifiers or by the kind of their

@@ -34,6 +34,7 @@ static const struct ledger_cause causes[TALLY_COUNT] = {
     [TALLY_CPU] = {LEDGER_VALUES, LEDGER_NOTED, TEXT("processor number: profiles have no place for it")},
     [TALLY_BAD_CHAIN] = {LEDGER_SAMPLES, LEDGER_NOTED, TEXT("sample whose outer frames are garbage: left out")},
     [TALLY_BRANCHES] = {LEDGER_VALUES, LEDGER_LOST, TEXT("branch stack")},
+    [TALLY_DATA_NAME] = {LEDGER_VALUES, LEDGER_NOTED, TEXT("symbol or library of an address of data: left out")},
     [TALLY_ADDRESS] = {LEDGER_VALUES, LEDGER_NOTED, TEXT("address or weight of data: profiles have no place for it")},
     [TALLY_DEEP_STACK] =
         {LEDGER_SAMPLES, LEDGER_NOTED,

@@ -41,6 +41,7 @@ void perf_tasks_fini(struct perf_tasks *tasks) {
         struct perf_series *series = column_at(&tasks->series, i);
         samples_fini(&series->samples);
         column_fini(&series->payloads);
+        column_fini(&series->addresses);
     }
     column_fini(&tasks->rows);
     row_table_fini(&tasks->tids);
@@ -294,6 +295,7 @@ struct perf_series *perf_tasks_series(struct perf_tasks *tasks, struct perf_task
     *series = (struct perf_series){.event = event, .is_bare = is_bare, .thread = task->thread};
     samples_init(&series->samples, tasks->profile->failure);
     column_init(&series->payloads, sizeof(struct perf_payload), tasks->profile->failure);
+    column_init(&series->addresses, sizeof(struct perf_data_address), tasks->profile->failure);
     return task->last_series = series;
 }
 

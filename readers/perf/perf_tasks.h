@@ -23,13 +23,20 @@ static inline struct text perf_payload_text(const struct perf_payload *payload) 
     return (struct text){payload->bytes, payload->bytes_count};
 }
 
+/* The address of the data that a sample is about. */
+struct perf_data_address {
+    uint64_t address;
+    uint32_t sample; /* row in the samples of its series */
+};
+
 /* Samples of one event in one thread. */
 struct perf_series {
     uint32_t event;
     bool is_bare; /* none of them has a stack */
     thread_id thread;
     struct samples samples;
-    struct column payloads; /* struct perf_payload, of the samples that have any */
+    struct column payloads;  /* struct perf_payload, of the samples that have any */
+    struct column addresses; /* struct perf_data_address, of the samples that have any */
 };
 
 struct perf_task {

@@ -212,14 +212,9 @@ static const enum marker_format formats[TYPE_COUNT] = {
 };
 
 static bool parse_integer(struct text text, int64_t *value) {
-    enum { DIGITS_MAX = 18 };
     bool is_negative = cursor_take(&text, TEXT("-"));
-    uint64_t number = 0;
-    if (!text.bytes_count || text.bytes_count > DIGITS_MAX) return false;
-    for (size_t i = 0; i < text.bytes_count; i++) {
-        if (!cursor_is_digit(text.bytes[i])) return false;
-        number = number * 10 + (uint64_t)(text.bytes[i] - '0');
-    }
+    uint64_t number;
+    if (!cursor_parse_number(text, 10, &number) || number > INT64_MAX) return false;
     *value = is_negative ? -(int64_t)number : (int64_t)number;
     return true;
 }

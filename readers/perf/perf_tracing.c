@@ -120,7 +120,7 @@ static size_t quoted_bytes(struct text rule) {
 /* Returns the letter of the conversion with that number in a format of printf: 'x' for "%08lx". Returns 0 if there are
  * fewer. */
 static char conversion_at(struct text format, size_t number) {
-    static const char modifiers[] = "#-+ .0123456789hlzjt";
+    static const char modifiers[] = "#-+ .0123456789hlLqzjt";
     for (size_t i = 0; i < format.bytes_count; i++) {
         if (format.bytes[i] != '%') continue;
         for (i++; i < format.bytes_count && memchr(modifiers, format.bytes[i], sizeof modifiers - 1);) i++;

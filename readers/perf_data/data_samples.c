@@ -178,8 +178,10 @@ void data_samples_use(struct data_parser *parser, const struct data_record *reco
                              .period = sample.period,
                              .is_raw = true,
                              .has_stack = fields & SAMPLE_CALLCHAIN,
-                             .cgroup = sample.cgroup};
-    data_tally(parser, TALLY_ADDRESS, sample.address || fields & MEMORY_FIELDS, record->offset);
+                             .cgroup = sample.cgroup,
+                             .address = sample.address,
+                             .has_address = fields & SAMPLE_ADDR};
+    data_tally(parser, TALLY_ADDRESS, !sample.address && fields & MEMORY_FIELDS, record->offset);
     struct perf_address_stack stack = parse_stack(parser, record, &sample, out);
     if (fields & SAMPLE_STACK_USER) stack.copy = &copy;
     if (fields & SAMPLE_IP) stack.only = &only;

@@ -218,6 +218,28 @@ struct text script_fields_frame(struct text rest) {
     return frame;
 }
 
+/* ---- Addresses of data. ---- */
+
+bool script_fields_take_address(struct text *text, uint64_t *address, bool *has_name) {
+    struct text left = *text, word = cursor_take_token(&left);
+    if (!cursor_parse_number(word, 16, address) || text_starts_with(text_trim_start(left), TEXT("|"))) return false;
+    struct text taken = text_trim_end(frame_at_start(*text));
+    *has_name = taken.bytes_count > word.bytes_count;
+    *text = text_trim_start(text_from(*text, taken.bytes_count));
+    return true;
+}
+
+/* An address that takes all of its columns looks like a word of the payload. */
+bool script_fields_cut_address(struct text *payload, uint64_t *address) {
+    enum { COLUMNS = 16 };
+    if (payload->bytes_count < COLUMNS) return false;
+    struct text column = text_from(*payload, payload->bytes_count - COLUMNS);
+    struct text word = text_trim_start(column);
+    if (!text_starts_with(column, TEXT("  ")) || !cursor_parse_number(word, 16, address)) return false;
+    *payload = text_trim_end(text_slice(*payload, 0, payload->bytes_count - COLUMNS));
+    return true;
+}
+
 /* ---- Tracepoints. ---- */
 
 bool script_fields_are_payload(struct text event, bool has_period, struct text rest) {

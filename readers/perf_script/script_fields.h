@@ -16,6 +16,13 @@
  * line. */
 struct text script_fields_frame(struct text rest);
 
+/* Takes the address of data, which begins the fields of a fault, off *text, with its symbol and library. *has_name:
+ * whether it has one of them. Returns false if the address is not there. */
+bool script_fields_take_address(struct text *text, uint64_t *address, bool *has_name);
+
+/* Takes the address of data, in 16 columns, off the end of a tracepoint's payload. Returns false if it is not there. */
+bool script_fields_cut_address(struct text *payload, uint64_t *address);
+
 /* Returns what precedes the first field of those behind a frame: all of the text if there is none. Its first word is
  * not taken for a field. */
 struct text script_fields_cut(struct text text);

@@ -4,6 +4,7 @@
 #include "libconvert/base/memory.h"
 #include "libconvert/base/strings.h"
 #include "readers/input/scan.h"
+#include "readers/perf/perf_roles.h"
 #include "script_fields.h"
 #include "script_frame_line.h"
 #include "script_lines.h"
@@ -112,6 +113,10 @@ static bool add_source(struct parser *parser, struct text whole_line) {
 
 /* ---- The event line's end. ---- */
 
+static struct text event_name(const struct parser *parser) {
+    return strings_text(&parser->events, (string_id){parser->sample.record.sample.event});
+}
+
 /* Counts what follows the event on its line and is not the payload of a tracepoint. Adds the only frame of a recording
  * without -g, which is there. */
 static void read_rest(struct parser *parser) {
@@ -123,7 +128,13 @@ static void read_rest(struct parser *parser) {
     struct text frame = sample->frame_count ? (struct text){0} : script_fields_frame(rest);
     bool is_frame = frame.bytes_count && add_frame(parser, frame);
     size_t start = is_frame ? (size_t)(frame.bytes - rest.bytes) : rest.bytes_count;
-    tally_fields(parser, text_slice(rest, 0, start));
+    struct text before = text_slice(rest, 0, start);
+    bool has_name = false;
+    if (perf_role_has_address(event_name(parser)))
+        sample->record.sample.has_address =
+            script_fields_take_address(&before, &sample->record.sample.address, &has_name);
+    tally_sample(parser, TALLY_DATA_NAME, has_name);
+    tally_fields(parser, before);
     tally_fields(parser, text_from(rest, start + frame.bytes_count));
 }
 
@@ -231,6 +242,9 @@ static void open_sample(struct parser *parser, const struct script_event_line *l
     sample->record.sample.has_period = line->has_period;
     sample->record.sample.period = line->has_period ? line->period : 0;
     sample->record.text = copy_rest(parser, line->rest);
+    if (sample->record.sample.event != ID_NONE && parser->are_tracepoints[sample->record.sample.event])
+        sample->record.sample.has_address =
+            script_fields_cut_address(&sample->record.text, &sample->record.sample.address);
     sample->is_open = sample->record.sample.event != ID_NONE;
     if (line->has_skipped_field) tally(parser, TALLY_SKIPPED_FIELD);
 }

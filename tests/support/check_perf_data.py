@@ -81,9 +81,11 @@ def samples(profile):
 
 
 def markers(profile):
+    """Counts the markers of (thread's name, marker's name, phase)."""
     strings = profile["shared"]["stringArray"]
     return collections.Counter(
-        (thread["name"], strings[name]) for thread in profile["threads"] for name in thread["markers"]["name"]
+        (thread["name"], strings[name], phase) for thread in profile["threads"]
+        for name, phase in zip(thread["markers"]["name"], thread["markers"]["phase"])
         if strings[name] not in UNPRINTED)
 
 
