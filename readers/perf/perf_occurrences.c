@@ -1,6 +1,7 @@
 #include "perf_occurrences.h"
 
 #include "libconvert/base/memory.h"
+#include "perf_memory.h"
 #include "perf_spans.h"
 
 /* What becomes of samples, and what is known of their events. */
@@ -172,5 +173,6 @@ void perf_occurrences_mark(struct perf_tasks *tasks, const struct perf_events *e
     init(&marking, are_raw, tallies, tracing);
     for (size_t i = 0; i < tasks->series.count && !failure_is_set(tasks->profile->failure); i++)
         mark_series(&marking, column_at(&tasks->series, i));
+    perf_memory_count(&marking.payloads);
     fini(&marking);
 }

@@ -35,6 +35,7 @@ static const struct {
     {TEXT("syscalls:sys_exit_*"), TEXT("{i:ret}")},
     {TEXT("raw_syscalls:sys_enter"), TEXT("NR {id} ({args})")},
     {TEXT("raw_syscalls:sys_exit"), TEXT("NR {id} = {ret}")},
+    {TEXT("kmem:rss_stat"), TEXT("mm_id={mm_id} curr={curr} type={member} size={size}")},
     {TEXT("irq:softirq_*"), TEXT("vec={vec} [action={action}]")},
     {TEXT("block:block_rq_issue"), TEXT("{dev} {rwbs} {bytes} ({cmd}) {sector} + {nr_sector} {ioprio} [{comm}]")},
     {TEXT("block:block_rq_issue"), TEXT("{dev} {rwbs} {bytes} ({cmd}) {sector} + {nr_sector} [{comm}]")},
