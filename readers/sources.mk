@@ -13,7 +13,7 @@ readers_sources := \
     readers/perf/perf_place_stacks.c readers/perf/perf_places.c readers/perf/perf_programs.c \
     readers/perf/perf_recording.c readers/perf/perf_roles.c readers/perf/perf_sources.c readers/perf/perf_spans.c readers/perf/perf_stack.c \
     readers/perf/perf_symbols.c readers/perf/perf_tallies.c readers/perf/perf_tasks.c readers/perf/perf_text_payload.c readers/perf/perf_tracing.c \
-    readers/perf/perf_unwind.c \
+    readers/perf/perf_unwind.c readers/perf/perf_wakeups.c \
     readers/perf_data/data_attr.c readers/perf_data/data_features.c readers/perf_data/data_file.c \
     readers/perf_data/data_folder.c readers/perf_data/data_order.c readers/perf_data/data_reader.c \
     readers/perf_data/data_records.c readers/perf_data/data_sample.c readers/perf_data/data_samples.c \

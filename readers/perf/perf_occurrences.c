@@ -3,6 +3,7 @@
 #include "libconvert/base/memory.h"
 #include "perf_memory.h"
 #include "perf_spans.h"
+#include "perf_wakeups.h"
 
 /* What becomes of samples, and what is known of their events. */
 struct marking {
@@ -11,6 +12,7 @@ struct marking {
     struct perf_payloads payloads;
     struct perf_pairs pairs;
     struct perf_spans spans;
+    struct perf_wakeups wakeups;
     uint16_t *count_schemas; /* one for each event; MARKER_SCHEMA_NONE until a marker needs it */
 };
 
@@ -84,7 +86,9 @@ static bool mark_payload(struct marking *marking, const struct perf_series *seri
     const union marker_value *values;
     struct perf_layout *layout = perf_payloads_decode(&marking->payloads, series->event, payload, &values);
     if (!layout) return false;
-    mark_instant(marking, series, sample, perf_layout_schema(layout, marking->tasks->profile), values);
+    uint16_t schema = perf_wakeups_link(&marking->wakeups, series, sample, payload, layout, &values);
+    if (schema == MARKER_SCHEMA_NONE) schema = perf_layout_schema(layout, marking->tasks->profile);
+    mark_instant(marking, series, sample, schema, values);
     return true;
 }
 
@@ -158,9 +162,11 @@ static void init(struct marking *marking, bool are_raw, struct perf_tallies *tal
     perf_payloads_init(&marking->payloads, marking->tasks, marking->events, tracing, are_raw, tallies);
     perf_pairs_init(&marking->pairs, &marking->payloads);
     perf_spans_init(&marking->spans, &marking->payloads, &marking->pairs);
+    perf_wakeups_init(&marking->wakeups, &marking->payloads, marking->tasks);
 }
 
 static void fini(struct marking *marking) {
+    perf_wakeups_fini(&marking->wakeups);
     perf_spans_fini(&marking->spans);
     perf_pairs_fini(&marking->pairs);
     perf_payloads_fini(&marking->payloads);

@@ -173,10 +173,15 @@ struct perf_task *perf_tasks_find(struct perf_tasks *tasks, uint32_t machine, in
     return task;
 }
 
-bool perf_tasks_has_main(const struct perf_tasks *tasks, const struct perf_task *task) {
-    struct tid_key key = {.id = task->pid, .machine = task->machine};
+const struct perf_task *perf_tasks_of_tid(const struct perf_tasks *tasks, uint32_t machine, int64_t tid) {
+    struct tid_key key = {.id = tid, .machine = machine};
     uint32_t row = row_table_find(&tasks->tids, &key);
-    return row < tasks->current.count && *(const uint32_t *)column_at(&tasks->current, row) != ID_NONE;
+    uint32_t task = row < tasks->current.count ? *(const uint32_t *)column_at(&tasks->current, row) : ID_NONE;
+    return task == ID_NONE ? NULL : column_at(&tasks->rows, task);
+}
+
+bool perf_tasks_has_main(const struct perf_tasks *tasks, const struct perf_task *task) {
+    return perf_tasks_of_tid(tasks, task->machine, task->pid);
 }
 
 static const struct marker_field rename_fields[] = {

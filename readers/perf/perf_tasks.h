@@ -99,6 +99,9 @@ void perf_tasks_fini(struct perf_tasks *tasks);
  * (latched). */
 struct perf_task *perf_tasks_find(struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t tid);
 
+/* Returns the task that has the tid now; NULL if none was found. */
+const struct perf_task *perf_tasks_of_tid(const struct perf_tasks *tasks, uint32_t machine, int64_t tid);
+
 /* Returns whether the recording has the main thread of the task's process. */
 bool perf_tasks_has_main(const struct perf_tasks *tasks, const struct perf_task *task);
 
