@@ -170,7 +170,7 @@ def functions(stacks):
 
 
 def record(data, program, *options):
-    run("perf", "record", "-q", "-o", data, "-e", "cpu-clock", "-F", "999", "-g", *options, *program, cwd=data.parent)
+    return run("perf", "record", "-q", "-o", data, "-e", "cpu-clock", "-F", "999", "-g", *options, *program, cwd=data.parent)
 
 
 def check_agreement(folder):
@@ -238,6 +238,11 @@ def check_generated_code(folder):
     run("perf", "inject", "--jit", "-i", data, "-o", injected, cwd=folder)
     places = [script_functions(recording) for recording in (data, injected)]
     check(f"names of scripts, also after perf inject --jit: {places}", places == [{("hot", "/app/hot.js", 3)}] * 2)
+    run("cc", "-O1", support / "memory_file_program.c", "-o", program)
+    perf_map = pathlib.Path(record(data, [program]).decode().strip())
+    found = functions(convert(data))
+    check(f"a perf map of code in a memory file: {found}", "void [App] App.Service::Spin" in found)
+    perf_map.unlink()
 
 
 START_FUNCTIONS = {"_start", "_dl_start_user", "clone", "clone3", "runtime.goexit", "runtime.mstart", "runtime.clone"}
