@@ -152,6 +152,10 @@ static const struct option known_options[] = {
      .json_key = "sysroot",
      .help = "look for the files that the trace names below DIR first: the file\n"
              "system of the container or machine that was recorded"},
+    {OPTION("perf-map", CONVERT | VIEW | RECORD | DIFF, OPTION_LIST, perf_maps), .value_name = "PID=FILE",
+     .json_key = "perf_maps",
+     .help = "the process PID of the trace generated code that FILE names, as a perf\n"
+             "map does; may be given several times"},
     {OPTION("debuginfod", CONVERT | VIEW | RECORD | DIFF, OPTION_CHOICE, convert.debuginfod),
      .choices = debuginfod_name, .json_key = "debuginfod",
      .help = "fetch debug information and source files that are not here from the\n"
@@ -296,6 +300,8 @@ void options_read(struct options *options, enum command_bit command, int argumen
     convert->source_map_count = options->source_maps.count;
     convert->source_urls = options->source_urls.values;
     convert->source_url_count = options->source_urls.count;
+    convert->perf_maps = options->perf_maps.values;
+    convert->perf_map_count = options->perf_maps.count;
     collect_filters(options, failure);
     if (options->lists_events && command != CONVERT)
         failure_set(failure, FAILURE_USAGE, "--event list is an option of its own: gecko-convert --event list FILE");
@@ -309,6 +315,7 @@ void options_fini(struct options *options) {
     free(options->source_dirs.values);
     free(options->source_maps.values);
     free(options->source_urls.values);
+    free(options->perf_maps.values);
     free(options->inputs.values);
     free(options->recorded_pids.values);
     free(options->recorded_events.values);

@@ -36,6 +36,7 @@ struct options {
     struct options_list source_dirs;
     struct options_list source_maps;
     struct options_list source_urls;
+    struct options_list perf_maps;
     struct options_list filter_values[GECKO_CONVERT_FILTER_EVENT + 1]; /* by kind */
     struct gecko_convert_filter *filters;                              /* owned; those of `convert` */
     struct options_list alignments;                                    /* texts FILE=OFFSET */

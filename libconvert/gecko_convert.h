@@ -273,6 +273,11 @@ struct gecko_convert_options {
      * the viewer fetches them from there. */
     const char *const *source_urls;
     size_t source_url_count;
+
+    /* "PID=FILE": the perf map of a process of the trace, which names the code that it generated. It is read wherever
+     * the process ran, and whoever wrote it. */
+    const char *const *perf_maps;
+    size_t perf_map_count;
 };
 
 /* What is counted. */

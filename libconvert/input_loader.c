@@ -39,6 +39,8 @@ static void read_filtered(struct input_loader *loader, struct input *input, stru
                                      .sample_interval_ns = loader->options->sample_interval_ns,
                                      .root = loader->options->root,
                                      .ignores_code_files = loader->options->symbols == GECKO_CONVERT_SYMBOLS_NONE,
+                                     .perf_maps = loader->options->perf_maps,
+                                     .perf_map_count = loader->options->perf_map_count,
                                      .debug_folders = &folders,
                                      .filter = filter->kinds ? filter : NULL,
                                      .job_count = loader->job_count};

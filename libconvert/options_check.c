@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "file_identity.h"
+#include "libconvert/base/cursor.h"
 #include "libconvert/base/regular_file.h"
 #include "readers/filter.h"
 #include "readers/input/input_wrapper.h"
@@ -63,6 +64,19 @@ static void check_sources(const struct gecko_convert_options *options, struct fa
                 failure, FAILURE_USAGE,
                 "the source URL '%s' is not of the form FOLDER=https://github.com/OWNER/REPOSITORY/tree/REVISION",
                 options->source_urls[i]);
+}
+
+static void check_perf_maps(const struct gecko_convert_options *options, struct failure *failure) {
+    if (options->perf_map_count && options->symbols == GECKO_CONVERT_SYMBOLS_NONE)
+        failure_set(failure, FAILURE_USAGE, "perf maps have symbols, and without symbols none is looked up");
+    for (size_t i = 0; i < options->perf_map_count; i++) {
+        const char *map = options->perf_maps[i], *file = map + strcspn(map, "=");
+        int64_t pid;
+        if (!*file || !file[1] || !cursor_parse_id(text_slice(text_of(map), 0, (size_t)(file - map)), &pid))
+            failure_set(failure, FAILURE_USAGE, "the perf map '%s' is not of the form PID=FILE", map);
+        else if (access(file + 1, R_OK) != 0)
+            failure_set(failure, FAILURE_USAGE, "the perf map %s cannot be opened: %s", file + 1, strerror(errno));
+    }
 }
 
 static void check_choices(const struct gecko_convert_options *options, struct failure *failure) {
@@ -145,6 +159,7 @@ const struct emitter *options_check(const struct gecko_convert_options *options,
     check_choices(options, failure);
     check_inputs(options, has_output, failure);
     check_sources(options, failure);
+    check_perf_maps(options, failure);
     options_check_folders(options, failure);
     options_check_filters(options, failure);
     if (!has_output) return NULL;

@@ -23,6 +23,8 @@ struct reader_options {
 
     struct filter *filter; /* which part becomes the profile, of kinds that the reader has; NULL: all; borrowed */
 
+    const char *const *perf_maps; /* "PID=FILE": the process's perf map, wherever it ran; borrowed */
+    size_t perf_map_count;
     const char *perf_map_folder; /* where processes of this machine write perf-PID.map; NULL for /tmp; borrowed */
 };
 

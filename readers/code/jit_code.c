@@ -16,7 +16,8 @@
 /* A file that may be read about the code of a process. */
 struct jit_file {
     string_id path;
-    bool is_dump; /* false: perf map */
+    bool is_dump;  /* false: perf map */
+    bool is_named; /* by the user */
     bool is_read;
     struct code_history history; /* of generated code; its times are those of time_order */
     uint32_t next_code;          /* rows of its code in jit.codes that is not valid yet at the time of jit_advance */
@@ -110,6 +111,7 @@ static bool is_of_process(const struct jit_process *process, const struct stat *
 
 static bool is_readable(struct jit *jit, const struct jit_process *process, const struct stat *link,
                         const struct stat *status) {
+    if (!process) return S_ISREG(status->st_mode) || refuse(jit, JIT_NOTE_KIND);
     if (!is_of_process(process, status)) return false;
     if (!is_trusted(jit, link->st_uid)) return refuse(jit, JIT_NOTE_OWNER);
     if (!S_ISREG(status->st_mode)) return refuse(jit, JIT_NOTE_KIND);
@@ -120,11 +122,11 @@ static bool is_readable(struct jit *jit, const struct jit_process *process, cons
 /* Opens the file if it may be read, and returns its descriptor; -1 if not. Anybody may write into /tmp, and a recording
  * may name any file as a jitdump, so the owner decides. The owner of a symbolic link must be trusted, too, except below
  * the sysroot, which links do not leave. If a FIFO or a device is in the file's place, opening it must neither block
- * nor change anything. */
+ * nor change anything. A file that the user has named is that of no process. */
 static int open_file(struct jit *jit, const struct jit_process *process, const char *path, struct stat *status) {
     char real_path[PATH_MAX];
     struct stat link = {.st_uid = 0};
-    int descriptor = jit->policy.sysroot ? sysroot_open(jit->policy.sysroot, path, real_path) : -1;
+    int descriptor = jit->policy.sysroot && process ? sysroot_open(jit->policy.sysroot, path, real_path) : -1;
     if (descriptor < 0) {
         if (lstat(path, &link) != 0) return -1;
         if (!S_ISLNK(link.st_mode)) link.st_uid = 0;
@@ -150,12 +152,13 @@ static bool make_path(char path[PATH_MAX], struct text text) {
 
 /* Adds the file to those of the process if it is there and may be read. `owner` is the row of jit->processes. */
 static void look_for(struct jit *jit, const struct jit_process *process, uint32_t owner, struct text text,
-                     bool is_dump) {
+                     struct jit_file kind) {
     char path[PATH_MAX];
     struct stat status;
     struct jit_process with_any_end = *process;
     with_any_end.changed_last_ns = INT64_MAX;
-    int descriptor = make_path(path, text) ? open_file(jit, &with_any_end, path, &status) : -1;
+    const struct jit_process *writer = kind.is_named ? NULL : &with_any_end;
+    int descriptor = make_path(path, text) ? open_file(jit, writer, path, &status) : -1;
     if (descriptor < 0) return;
     close(descriptor);
     const struct file_key key = {owner, status.st_dev, status.st_ino};
@@ -164,7 +167,9 @@ static void look_for(struct jit *jit, const struct jit_process *process, uint32_
     if (row_table_intern(&jit->file_keys, &key) != row) return;
     struct jit_file *file = column_push(&jit->files);
     if (!file) return;
-    *file = (struct jit_file){.path = strings_intern(&jit->paths, text), .is_dump = is_dump, .next = ID_NONE};
+    *file = kind;
+    file->path = strings_intern(&jit->paths, text);
+    file->next = ID_NONE;
     code_history_init(&file->history, jit->failure);
     if (files->first == ID_NONE)
         files->first = row;
@@ -173,17 +178,35 @@ static void look_for(struct jit *jit, const struct jit_process *process, uint32_
     files->last = row;
 }
 
+/* Returns the perf map that the user names for the process; an empty text if there is none. */
+static struct text named_map(const struct jit *jit, const struct jit_process *process) {
+    for (size_t i = 0; i < jit->policy.map_count; i++) {
+        struct text map = text_of(jit->policy.maps[i]);
+        size_t equals = text_find(map, '=');
+        int64_t pid;
+        if (cursor_parse_id(text_slice(map, 0, equals), &pid) && pid == process->pid) return text_from(map, equals + 1);
+    }
+    return (struct text){0};
+}
+
 static void look_for_perf_map(struct jit *jit, const struct jit_process *process, uint32_t owner) {
     char path[PATH_MAX];
-    if (!*jit->policy.map_folder) return;
+    struct text named = named_map(jit, process);
+    if (named.bytes_count) {
+        look_for(jit, process, owner, named, (struct jit_file){.is_named = true});
+        return;
+    }
+    if (!*jit->policy.map_folder || !jit->policy.opens_files) return;
     int wanted = snprintf(path, sizeof path, "%s/perf-%" PRId64 ".map", jit->policy.map_folder, process->pid);
-    if (wanted > 0 && (size_t)wanted < sizeof path) look_for(jit, process, owner, text_of(path), false);
+    if (wanted > 0 && (size_t)wanted < sizeof path)
+        look_for(jit, process, owner, text_of(path), (struct jit_file){.is_dump = false});
 }
 
 /* Returns the row of the process's files; ID_NONE if no files are opened, or if memory ran out (latched). */
 static uint32_t row_of(struct jit *jit, const struct jit_process *process) {
     const struct process_key key = {process->pid, process->start_ns};
-    uint32_t row = jit->policy.opens_files ? row_table_intern(&jit->process_keys, &key) : ID_NONE;
+    bool opens_any = jit->policy.opens_files || jit->policy.map_count;
+    uint32_t row = opens_any ? row_table_intern(&jit->process_keys, &key) : ID_NONE;
     if (row == ID_NONE || row < jit->processes.count) return row;
     struct jit_files *files = column_push(&jit->processes);
     if (!files) return ID_NONE;
@@ -194,12 +217,12 @@ static uint32_t row_of(struct jit *jit, const struct jit_process *process) {
 
 /* Threads may map the file again, so it may be known. */
 void jit_offer(struct jit *jit, const struct jit_process *process, struct text path) {
-    if (!text_starts_with(path, TEXT("/")) || !jit_is_dump(path)) return;
+    if (!jit->policy.opens_files || !text_starts_with(path, TEXT("/")) || !jit_is_dump(path)) return;
     uint32_t row = row_of(jit, process), known_count = row_table_count(&jit->offers);
     if (row == ID_NONE) return;
     const struct offer offer = {row, strings_intern(&jit->paths, path)};
     if (row_table_intern(&jit->offers, &offer) != known_count) return;
-    look_for(jit, process, row, path, true);
+    look_for(jit, process, row, path, (struct jit_file){.is_dump = true});
     jit->moment++;
 }
 
@@ -285,7 +308,7 @@ static void read_file(struct jit *jit, const struct jit_process *process, struct
     struct stat status;
     file->is_read = true;
     make_path(path, strings_text(&jit->paths, file->path));
-    int descriptor = open_file(jit, process, path, &status);
+    int descriptor = open_file(jit, file->is_named ? NULL : process, path, &status);
     if (descriptor < 0) return;
     struct reading *reading = malloc(sizeof *reading);
     if (reading) {

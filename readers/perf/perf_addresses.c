@@ -115,6 +115,8 @@ void perf_addresses_init(struct perf_addresses *addresses, struct perf_recording
     const struct debug_folders *folders = options->ignores_code_files ? NULL : options->debug_folders;
     struct jit_policy policy = {.map_folder = options->perf_map_folder, .opens_files = folders};
     if (folders) policy.sysroot = folders->sysroot;
+    policy.maps = options->perf_maps;
+    policy.map_count = options->perf_map_count;
     policy.has_owner = input_owner(input, &policy.owner);
     *addresses = (struct perf_addresses){.recording = recording, .has_threads = options->job_count > 1};
     perf_places_init(&addresses->code, recording->profile, folders, &policy);

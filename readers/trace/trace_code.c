@@ -39,6 +39,8 @@ void trace_code_init(struct trace_code *code, struct profile *profile, struct tr
                      const struct reader_options *options) {
     struct jit_policy policy = {.map_folder = options->perf_map_folder,
                                 .opens_files = !options->ignores_code_files && is_of_this_boot(epoch_offset_ns)};
+    policy.maps = options->perf_maps;
+    policy.map_count = options->perf_map_count;
     policy.has_owner = input_owner(trace, &policy.owner);
     *code = (struct trace_code){
         .profile = profile, .definitions = definitions, .clock = clock, .epoch_offset_ns = epoch_offset_ns};

@@ -242,7 +242,15 @@ def check_generated_code(folder):
     perf_map = pathlib.Path(record(data, [program]).decode().strip())
     found = functions(convert(data))
     check(f"a perf map of code in a memory file: {found}", "void [App] App.Service::Spin" in found)
+    elsewhere = folder / "elsewhere.map"
+    elsewhere.write_bytes(perf_map.read_bytes())
+    os.utime(elsewhere, (0, 0))  # before the recording
     perf_map.unlink()
+    found = functions(convert(data))
+    check(f"no perf map: {found}", "void [App] App.Service::Spin" not in found)
+    pid = perf_map.stem.removeprefix("perf-")
+    found = functions(convert(data, f"--perf-map=1={program}", f"--perf-map={pid}={elsewhere}"))
+    check(f"a perf map that the user names: {found}", "void [App] App.Service::Spin" in found)
 
 
 START_FUNCTIONS = {"_start", "_dl_start_user", "clone", "clone3", "runtime.goexit", "runtime.mstart", "runtime.clone"}

@@ -390,6 +390,7 @@ static void test_help_names_every_option_in_80_columns(void **state) {
                                         "--together",
                                         "--compare",
                                         "--source-url DIR=URL",
+                                        "--perf-map PID=FILE",
                                         "--viewer DIR|URL",
                                         "--port N",
                                         "--no-open",
