@@ -18,6 +18,7 @@
 #include "libconvert/profile/sweep.h"
 #include "libconvert/source_names.h"
 #include "libconvert/tracks/crowds.h"
+#include "libconvert/tracks/task_markers.h"
 #include "options_check.h"
 #include "parallel_loader.h"
 #include "report.h"
@@ -250,19 +251,24 @@ static void embed_sources(struct conversion *conversion) {
     if (has_server) debug_server_close(&server);
 }
 
-/* What only shows facts, and formats without tracks, tell all threads. */
-static void merge_crowds(struct conversion *conversion) {
+/* Facts and formats without tracks tell the threads as they are in the inputs. The tracks of a profile stay. */
+static void arrange_tracks(struct conversion *conversion) {
+    struct profile *profile = &conversion->profile;
     const char *wanted = conversion->options->merge_threads;
-    bool has_tracks = !conversion->ends->replace_writing && conversion->emitter->has_tracks;
-    if (!has_tracks || (wanted ? strcmp(wanted, "no") == 0 : conversion->profile.meta.was_profile)) return;
-    profile_merge_crowds(&conversion->profile, wanted ? text_of(wanted) : (struct text){0});
+    bool tells_facts = conversion->ends->replace_writing, was_profile = profile->meta.was_profile;
+    struct task_markers markers;
+    if (!tells_facts && !conversion->emitter->has_tracks) return;
+    task_markers_init(&markers, profile);
+    if (!was_profile) task_markers_add_children(&markers);
+    if (tells_facts || (wanted ? strcmp(wanted, "no") == 0 : was_profile)) return;
+    profile_merge_crowds(profile, wanted ? text_of(wanted) : (struct text){0});
 }
 
 static void finish_profile(struct conversion *conversion) {
     if (failure_is_set(&conversion->failure)) return;
     profile_drop_trampolines(&conversion->profile);
     if (conversion->options->folds_recursion) profile_fold_recursion(&conversion->profile);
-    merge_crowds(conversion);
+    arrange_tracks(conversion);
     profile_finish(&conversion->profile);
     const struct gecko_convert_options *options = conversion->options;
     profile_name_sources(&conversion->profile, &(struct source_urls){options->source_urls, options->source_url_count});

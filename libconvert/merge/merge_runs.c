@@ -4,22 +4,6 @@
 #include "libconvert/base/memory.h"
 #include "merge_steps.h"
 
-/* ---- The time of the events. ---- */
-
-struct time_range merge_events(const struct profile *profile) {
-    struct time_range range = TIME_RANGE_EMPTY;
-    for (size_t i = 0; i < profile->threads.count; i++) {
-        struct time_range events = thread_events(column_at(&profile->threads, i));
-        time_range_extend(&range, events.first_ns, events.last_ns);
-    }
-    for (size_t i = 0; i < profile->counters.count; i++) {
-        const struct column *samples = &((const struct counter *)column_at(&profile->counters, i))->samples;
-        for (size_t j = 0; j < samples->count; j++)
-            time_range_add(&range, ((const struct counter_sample *)column_at(samples, j))->time_ns);
-    }
-    return range;
-}
-
 /* ---- Runs. ---- */
 
 /* Returns the process that began first, and has recorded the others; NULL if there is none. */
@@ -57,7 +41,7 @@ static int compare_spans(const void *left, const void *right) {
 
 static void find_sessions(struct span *spans, const struct merge *merge) {
     for (size_t i = 0; i < merge->input_count; i++)
-        spans[i] = (struct span){.events = merge_events(&merge->inputs[i].profile), .input = &merge->inputs[i]};
+        spans[i] = (struct span){.events = profile_events(&merge->inputs[i].profile), .input = &merge->inputs[i]};
     qsort(spans, merge->input_count, sizeof *spans, compare_spans);
     int64_t end_ns = spans[0].events.last_ns;
     for (size_t i = 1; i < merge->input_count; i++) {

@@ -20,9 +20,6 @@ struct merge_input *merge_reference(const struct merge *merge);
 
 /* ---- merge_runs.c. ---- */
 
-/* Returns the range of all samples, markers, allocations and samples of counters. */
-struct time_range merge_events(const struct profile *profile);
-
 /* Latches FAILURE_USAGE if two traces of the recorder are of two runs of one program, at different times with a pause
  * between them in which no input has an event: nobody wants those on one timeline without saying so. Traces that one
  * process made, and those that the caller aligns, are no such runs. Call it after merge_align. */

@@ -206,6 +206,7 @@ static void merge_process(struct process *whole, const struct process *part, boo
     whole->start_ns = time_earlier(whole->start_ns, part->start_ns);
     whole->end_ns = time_later(whole->end_ns, part->end_ns);
     take_name(&whole->name, part->name, is_recorder);
+    take_name(&whole->ending, part->ending, is_recorder);
     if (!whole->pid_namespace) whole->pid_namespace = part->pid_namespace;
     if (!whole->home_namespace) whole->home_namespace = part->home_namespace;
     if (!whole->outer_pid) whole->outer_pid = part->outer_pid;

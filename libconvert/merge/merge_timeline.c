@@ -20,7 +20,7 @@ static bool is_by_clock(const struct merge_input *input) {
 
 /* Returns TIME_NONE if the input has no events. */
 static int64_t first_time_ns(const struct profile *profile) {
-    struct time_range events = merge_events(profile);
+    struct time_range events = profile_events(profile);
     return events.first_ns > events.last_ns ? TIME_NONE : events.first_ns;
 }
 

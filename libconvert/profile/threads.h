@@ -71,8 +71,9 @@ struct process {
     struct text name; /* set by profile_finish from the main thread unless the reader has set it */
     struct text type; /* the processType as written; empty: follows from the name */
     struct text
-        title;        /* "name", or "name (name of the main thread)"; set by profile_finish if there is a main thread */
-    int64_t start_ns; /* TIME_NONE: it started before the trace */
+        title; /* "name", or "name (name of the main thread)"; set by profile_finish if there is a main thread */
+    struct text ending; /* how it ended: "exited"; empty: unknown. Lives as long as the profile */
+    int64_t start_ns;   /* TIME_NONE: it started before the trace */
     union {
         int64_t end_ns; /* TIME_NONE: it ended after the trace */
         int64_t end_ticks;

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "markers.h"
+#include "profile.h"
 
 struct time_range {
     int64_t first_ns;
@@ -26,5 +26,8 @@ static inline bool time_range_is_empty(const struct time_range *range) { return 
 
 /* Returns the range of the thread's samples, markers and allocations. */
 struct time_range thread_events(const struct thread *thread);
+
+/* Returns the range of all samples, markers, allocations and samples of counters. */
+struct time_range profile_events(const struct profile *profile);
 
 #endif

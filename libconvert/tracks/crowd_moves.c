@@ -5,6 +5,7 @@
 
 struct moving {
     struct profile *profile;
+    struct task_markers markers;
     const struct crowd_heads *heads;
     /* Of each thread and process: how many have its track, itself included. */
     uint32_t *thread_counts;
@@ -52,9 +53,9 @@ static void add_thread_marker(struct moving *moving, uint32_t row) {
     if (moving->thread_counts[head] < 2 || !moving->are_shown[head] || time_range_is_empty(&range)) return;
     struct thread *to = column_at(&profile->threads, head);
     if (thread->is_main)
-        task_markers_add_process(profile, to, profile_process_at(profile, thread->process), range);
+        task_markers_add_process(&moving->markers, to, profile_process_at(profile, thread->process), range);
     else
-        task_markers_add_thread(profile, to, thread, range);
+        task_markers_add_thread(&moving->markers, to, thread, range);
 }
 
 /* The markers go to the heads, before other rows follow them. */
@@ -258,12 +259,12 @@ static void move(struct moving *moving) {
 void crowd_moves_run(struct profile *profile, const struct crowd_heads *heads) {
     struct failure *failure = profile->failure;
     size_t thread_count = profile->threads.count, process_count = profile->processes.count;
-    struct moving moving = {profile,
-                            heads,
-                            memory_allocate_zeroed(failure, thread_count, sizeof *moving.thread_counts),
-                            memory_allocate_zeroed(failure, process_count, sizeof *moving.process_counts),
-                            memory_allocate_zeroed(failure, thread_count, sizeof *moving.are_shown),
-                            memory_allocate_zeroed(failure, process_count, sizeof *moving.are_processes_shown)};
+    struct moving moving = {.profile = profile, .heads = heads};
+    task_markers_init(&moving.markers, profile);
+    moving.thread_counts = memory_allocate_zeroed(failure, thread_count, sizeof *moving.thread_counts);
+    moving.process_counts = memory_allocate_zeroed(failure, process_count, sizeof *moving.process_counts);
+    moving.are_shown = memory_allocate_zeroed(failure, thread_count, sizeof *moving.are_shown);
+    moving.are_processes_shown = memory_allocate_zeroed(failure, process_count, sizeof *moving.are_processes_shown);
     if (!failure_is_set(failure)) move(&moving);
     memory_free(moving.thread_counts);
     memory_free(moving.process_counts);

@@ -2,6 +2,8 @@
 
 #include <inttypes.h>
 
+#include "libconvert/profile/profile_finish.h"
+
 /* These markers are not shown in the overview: they say when a task ran, which is no event, and would fill it. */
 enum { DISPLAY = MARKER_DISPLAY_CHART | MARKER_DISPLAY_TABLE };
 
@@ -16,7 +18,8 @@ static const struct marker_schema thread_schema = {
     .field_count = sizeof thread_fields / sizeof *thread_fields};
 
 static const struct marker_field process_fields[] = {
-    {.key = TEXT("pid"), .label = TEXT("Process"), .format = MARKER_PID}};
+    {.key = TEXT("pid"), .label = TEXT("Process"), .format = MARKER_PID},
+    {.key = TEXT("end"), .label = TEXT("End"), .format = MARKER_STRING}};
 static const struct marker_schema process_schema = {
     .name = TEXT("Process"),
     .description = TEXT("A process ran from its start, or its first event, to its end, or its last event."),
@@ -24,8 +27,16 @@ static const struct marker_schema process_schema = {
     .fields = process_fields,
     .field_count = sizeof process_fields / sizeof *process_fields};
 
-static void add(struct profile *profile, struct thread *to, struct text name, struct time_range range,
+void task_markers_init(struct task_markers *markers, struct profile *profile) {
+    *markers = (struct task_markers){profile, profile_events(profile)};
+}
+
+static void add(const struct task_markers *markers, struct thread *to, struct text name, struct time_range range,
                 const struct marker_schema *schema, const union marker_value *values) {
+    struct profile *profile = markers->profile;
+    if (range.first_ns < markers->within.first_ns) range.first_ns = markers->within.first_ns;
+    if (range.last_ns > markers->within.last_ns) range.last_ns = markers->within.last_ns;
+    if (time_range_is_empty(&range)) return;
     uint16_t number = profile_marker_schema(profile, schema);
     struct marker marker = {.start_ns = range.first_ns,
                             .end_ns = range.last_ns,
@@ -37,16 +48,31 @@ static void add(struct profile *profile, struct thread *to, struct text name, st
     if (!failure_is_set(profile->failure)) profile_add_marker(profile, to, marker, values);
 }
 
-void task_markers_add_thread(struct profile *profile, struct thread *to, const struct thread *thread,
+void task_markers_add_thread(const struct task_markers *markers, struct thread *to, const struct thread *thread,
                              struct time_range range) {
-    struct text tid =
-        thread->tid_text.bytes_count ? thread->tid_text : profile_text_format(profile, "%" PRId64, thread->tid);
+    struct text tid = thread->tid_text.bytes_count ? thread->tid_text
+                                                   : profile_text_format(markers->profile, "%" PRId64, thread->tid);
     const union marker_value values[] = {{.text = tid}, {.number = {.mantissa = samples_count(&thread->samples)}}};
-    add(profile, to, thread->name, range, &thread_schema, values);
+    add(markers, to, thread->name, range, &thread_schema, values);
 }
 
-void task_markers_add_process(struct profile *profile, struct thread *to, const struct process *process,
+void task_markers_add_process(const struct task_markers *markers, struct thread *to, const struct process *process,
                               struct time_range range) {
-    const union marker_value values[] = {{.text = process->pid_text}};
-    add(profile, to, process->name, range, &process_schema, values);
+    const union marker_value values[] = {{.text = process->pid_text}, {.text = process->ending}};
+    add(markers, to, process->name, range, &process_schema, values);
+}
+
+void task_markers_add_children(const struct task_markers *markers) {
+    struct profile *profile = markers->profile;
+    if (!profile->meta.has_times) return;
+    profile_name_tasks(profile);
+    for (uint32_t i = 0; i < profile->processes.count && !failure_is_set(profile->failure); i++) {
+        const struct process *process = column_at(&profile->processes, i);
+        if (process_is_none(process->parent) || process->start_ns == TIME_NONE) continue;
+        thread_id parent = profile_process_at(profile, process->parent)->main_thread;
+        int64_t end_ns = process_shutdown_ns(process);
+        struct time_range range = {process->start_ns, end_ns == TIME_NONE ? INT64_MAX : end_ns};
+        if (!thread_is_none(parent))
+            task_markers_add_process(markers, profile_thread_at(profile, parent), process, range);
+    }
 }

@@ -5,11 +5,23 @@
 #include "libconvert/profile/profile.h"
 #include "libconvert/profile/time_range.h"
 
-/* Add a marker to the thread `to` for another thread or a process that ran in that range, which must not be empty.
- * Running out of memory is latched. */
-void task_markers_add_thread(struct profile *profile, struct thread *to, const struct thread *thread,
+struct task_markers {
+    struct profile *profile;  /* borrowed */
+    struct time_range within; /* all events; markers are cut to it */
+};
+
+/* The profile must not be finished. Running out of memory is latched in its failure by all functions. */
+void task_markers_init(struct task_markers *markers, struct profile *profile);
+
+/* Add a marker to the thread `to` for another thread or a process that ran in that range. What is outside of the
+ * profile's events, or was left out by a filter, is cut off. */
+void task_markers_add_thread(const struct task_markers *markers, struct thread *to, const struct thread *thread,
                              struct time_range range);
-void task_markers_add_process(struct profile *profile, struct thread *to, const struct process *process,
+void task_markers_add_process(const struct task_markers *markers, struct thread *to, const struct process *process,
                               struct time_range range);
+
+/* Adds a marker for each process whose start and parent are known to the main thread of the parent. A process that has
+ * not ended lasts until the last event. Does nothing if times are made up. Call it before profile_merge_crowds. */
+void task_markers_add_children(const struct task_markers *markers);
 
 #endif

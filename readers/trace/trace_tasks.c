@@ -232,11 +232,24 @@ static int64_t find_end_ns(const struct trace_tasks *tasks, const struct trace_p
     return is_known ? trace_clock_convert(clock, process->last_ticks) : TIME_NONE;
 }
 
+static struct text ending_of(const struct trace_process *process) {
+    static const struct text of_ends[] = {[TRACE_END_STOPPED] = TEXT("stopped recording"),
+                                          [TRACE_END_EXITED] = TEXT("exited"),
+                                          [TRACE_END_TOLD] = TEXT("stopped recording")};
+    static const struct text of_fates[] = {[TRACE_FATE_STILL_RECORDING] = TEXT("still recording"),
+                                           [TRACE_FATE_KILLED] = TEXT("killed"),
+                                           [TRACE_FATE_REPLACED] = TEXT("executed another program")};
+    if (process->has_ended) return process->end <= TRACE_END_TOLD ? of_ends[process->end] : (struct text){0};
+    enum trace_fate fate = process_is_none(process->successor) ? process->fate : TRACE_FATE_REPLACED;
+    return fate <= TRACE_FATE_REPLACED ? of_fates[fate] : (struct text){0};
+}
+
 static void end_processes(struct trace_tasks *tasks, struct trace_clock *clock) {
     for (size_t i = 0; i < tasks->processes.count; i++) {
         const struct trace_process *row = column_at(&tasks->processes, i);
         struct process *process = profile_process_at(tasks->profile, row->id);
         process->is_replaced = !process_is_none(row->successor);
+        process->ending = ending_of(row);
         process->lives_on = row->has_ended && (row->end == TRACE_END_STOPPED || row->end == TRACE_END_TOLD);
         if (process->end_ns == TIME_NONE) process->end_ns = find_end_ns(tasks, row, clock);
     }

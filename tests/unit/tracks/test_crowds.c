@@ -173,8 +173,8 @@ static void a_thread_without_content_is_told(void **state) {
     add_requests(server, 31, "request");
     thread_id idle = profile_add_thread(&profile, server, 3000, 0);
     at(idle)->name = TEXT("request");
-    at(idle)->start_ns = 500 * MS;
-    at(idle)->end_ns = 501 * MS;
+    at(idle)->start_ns = 350 * MS;
+    at(idle)->end_ns = 351 * MS;
     merge(NULL);
     assert_tracks("server:2/0 request and 31 more:62/32 ");
 }

@@ -1,0 +1,113 @@
+/* Tests markers of child processes: where they are, and what they tell. */
+#include "libconvert/tracks/task_markers.h"
+
+#include "tests/support/assert_text.h"
+#include "tests/support/profile_fixture.h"
+#include "tests/support/unit_test.h"
+
+static struct thread *shell;
+
+/* Adds a shell with samples at 10 and 90, and returns a child of it. */
+static struct process *add_family(int64_t start_ns, int64_t end_ns) {
+    profile.meta.has_times = true;
+    process_id parent = profile_add_process(&profile, 1, 0), child = profile_add_process(&profile, 2, 0);
+    shell = profile_thread_at(&profile, profile_add_thread(&profile, parent, 1, 0));
+    shell->name = TEXT("sh");
+    thread_add_sample(shell, 10, stack_none(), 1);
+    thread_add_sample(shell, 90, stack_none(), 1);
+    struct process *process = profile_process_at(&profile, child);
+    process->name = TEXT("cc1");
+    process->parent = parent;
+    process->start_ns = start_ns;
+    process->end_ns = end_ns;
+    return process;
+}
+
+static void mark(void) {
+    struct task_markers markers;
+    task_markers_init(&markers, &profile);
+    task_markers_add_children(&markers);
+    assert_string_equal(failure.message, "");
+}
+
+static void assert_interval(int64_t start_ns, int64_t end_ns) {
+    mark();
+    assert_int_equal(shell->markers.count, 1);
+    const struct marker *marker = column_at(&shell->markers, 0);
+    assert_int_equal(marker->phase, MARKER_INTERVAL);
+    assert_int_equal(marker->start_ns, start_ns);
+    assert_int_equal(marker->end_ns, end_ns);
+}
+
+static void a_child_is_a_marker_of_its_parent(void **state) {
+    add_family(20, 50)->ending = TEXT("exited");
+    assert_interval(20, 50);
+    const struct marker *marker = column_at(&shell->markers, 0);
+    assert_text(strings_text(&profile.strings, marker->name), "cc1");
+    assert_text(profile_value_at(&profile, marker->values_at)->text, "2");
+    assert_text(profile_value_at(&profile, marker->values_at + 1)->text, "exited");
+}
+
+static void a_child_without_an_end_lasts_until_the_last_event(void **state) {
+    add_family(20, TIME_NONE);
+    assert_interval(20, 90);
+}
+
+static void a_child_that_went_on_without_recording_does_too(void **state) {
+    add_family(20, 50)->lives_on = true;
+    assert_interval(20, 90);
+}
+
+static void a_marker_is_cut_to_the_events(void **state) {
+    add_family(5, 95);
+    assert_interval(10, 90);
+}
+
+static void assert_no_marker(void) {
+    mark();
+    assert_int_equal(shell->markers.count, 0);
+}
+
+static void a_child_outside_of_the_events_has_no_marker(void **state) {
+    add_family(91, 95);
+    assert_no_marker();
+}
+
+static void made_up_times_have_no_marker(void **state) {
+    add_family(20, 50);
+    profile.meta.has_times = false;
+    assert_no_marker();
+}
+
+static void a_child_with_an_unknown_start_has_no_marker(void **state) {
+    add_family(TIME_NONE, 50);
+    assert_no_marker();
+}
+
+static void a_child_that_ends_before_it_starts_has_no_marker(void **state) {
+    add_family(50, 20);
+    assert_no_marker();
+}
+
+static void a_parent_without_a_main_thread_has_no_marker(void **state) {
+    add_family(20, 50);
+    shell->tid = 7;
+    assert_no_marker();
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin_profile, end_profile)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(a_child_is_a_marker_of_its_parent),
+        TEST(a_child_without_an_end_lasts_until_the_last_event),
+        TEST(a_child_that_went_on_without_recording_does_too),
+        TEST(a_marker_is_cut_to_the_events),
+        TEST(a_child_outside_of_the_events_has_no_marker),
+        TEST(made_up_times_have_no_marker),
+        TEST(a_child_with_an_unknown_start_has_no_marker),
+        TEST(a_child_that_ends_before_it_starts_has_no_marker),
+        TEST(a_parent_without_a_main_thread_has_no_marker),
+    };
+    return cmocka_run_group_tests_name("task_markers", tests, NULL, NULL);
+}
