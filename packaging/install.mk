@@ -96,7 +96,7 @@ without_xar := -Wl,--defsym=archive_write_set_format_xar=abort
 $(BUILD)/static/gecko-convert: $(main_object) $(filter-out $(view_objects),$(program_objects)) \
     $(call objects_of,$(view_absent_source)) $(library_objects)
 	@mkdir -p $(@D)
-	$(call quiet,LINK,$@)$(link) -static-pie $(without_xar) $^ $(call static_flags,$(packages) $(program_packages)) $(demangler) -o $@
+	$(call quiet,LINK,$@)$(link) -static-pie $(without_xar) $^ $(call static_flags,$(packages) $(program_packages)) $(demangler) -lm -o $@
 
 # ---- Debian packages. ----
 

@@ -52,4 +52,12 @@ address=$(nm "$work/traced" | sed -n 's/ T twice$//p')
 printf 'traced 1/1 1.000000: 1 cycles:\n\t%s [unknown] (%s/traced)\n\n' "$address" "$work" >"$work/traced.txt"
 check "an address" env -i "$program" --quiet --symbols always "$work/traced.txt" -o "$work/traced.json"
 check "its function, file" is_profile "$work/traced.json" twice "$work/traced.c"
+
+# It records as well, by the kernel or by the library in the folder above it. It has no viewer.
+echo 'int main(void) { for (volatile long i = 0; i < 400000000; i++) continue; }' >"$work/busy.c"
+# shellcheck disable=SC2086
+check "a program to record" ${CC:-cc} -g -O0 -o "$work/busy" "$work/busy.c"
+check "recording it" env -i "$program" record --quiet -o "$work/busy.json" -- "$work/busy"
+check "its function and file" is_profile "$work/busy.json" main "$work/busy.c"
+check "no viewer, so no recording" sh -c "env -i '$program' record '$work/busy' 2>&1 | grep -q 'without its HTTP server'"
 finish
