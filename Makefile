@@ -221,6 +221,7 @@ help:
 	@echo 'make bench-merge     one profile of ten traces, compared with ten profiles'
 	@echo 'make bench-processes what a marker costs if 64 processes record into one trace'
 	@echo 'make bench-programs  what recording real programs costs, compared with perf'
+	@echo 'make bench-record    what gecko-convert record costs a program, compared with perf'
 	@echo 'make update-goldens  write the expected profiles again; read the diff'
 	@echo 'make install         install programs, libraries, headers, pages, completions: PREFIX=/usr/local DESTDIR= LIBDIR= …'
 	@echo 'make uninstall       remove what make install with the same variables installed'

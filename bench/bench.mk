@@ -20,6 +20,11 @@ bench-recorder: all
 	CC='$(CC)' CFLAGS='$(CFLAGS)' bench/recorder.py --build $(BUILD)
 	CC='$(CC)' bench/sampler.py --build $(BUILD)
 
+.PHONY: bench-record
+bench-record: $(BUILD)/gecko-convert
+	$(CC) -O1 -g bench/record_work.c -lpthread -o $(BUILD)/record-work
+	bench/record_command.py $(BUILD)
+
 # Records in one process, and then in many, for BENCH_SECONDS each.
 BENCH_SECONDS ?= 10
 bench-processes: $(static_recorder)
