@@ -314,13 +314,18 @@ static void observe(struct record *record) {
     }
 }
 
-/* The program is ended as timeout(1) does, and its end is as wanted. */
+/* Waits for a program that runs still. At the end of the duration it is ended as timeout(1) does, and its exit code
+ * does not count. If the recording failed, nothing is done to it. */
 static void end_program(struct record *record) {
     struct started_program *program = current_program(record);
+    int status = 0;
     if (!program || program->pid <= 0) return;
-    kill(program->pid, SIGTERM);
-    while (waitpid(program->pid, NULL, 0) < 0 && errno == EINTR) {
+    bool is_ended = is_over(record);
+    if (is_ended) kill(program->pid, SIGTERM);
+    while (waitpid(program->pid, &status, 0) < 0 && errno == EINTR) {
     }
+    if (!is_ended && !record->program_code) record->program_code = started_program_exit_code(status);
+    record->current++;
 }
 
 static void raise_file_limit(void) {

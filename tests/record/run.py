@@ -168,6 +168,8 @@ def exit_codes_are_those_of_a_shell(folder):
                           (["./nothing"], 127), (["./file"], 126)):
         ended = record("-o", "p.json", *command, cwd=folder)
         check(ended.returncode == code, f"{command}: {ended.returncode}: {ended.stderr}")
+    ended = record("-o", "full.json", "--trace", "/dev/full", "touch", "started", cwd=folder)
+    check(ended.returncode == 3 and not (folder / "started").exists(), ended.stderr)
     ended = record("-o", "nothing.json", "true", cwd=folder)
     # A program that ends at once may be too short for a sample.
     check(ended.returncode in (0, 1), ended.stderr)
