@@ -3,39 +3,12 @@
 #include <string.h>
 
 #include "libconvert/format/common_format.h"
+#include "libconvert/format/counter_display.h"
 
-/* ---- The client's default display, by category and name. ---- */
-
-struct default_display {
-    struct text category; /* empty matches any */
-    struct text name;     /* empty matches any */
-    enum counter_graph graph;
-    struct text unit;
-    enum graph_color color;
-    int32_t sort_weight;
-    struct text label; /* empty stands for the counter's name */
-    const char *marker_location;
-};
-
-/* The first row that matches applies. */
-static const struct default_display default_displays[] = {
-    {TEXT("Bandwidth"), {0}, COUNTER_RATE, TEXT("bytes"), GRAPH_BLUE, 10, TEXT("Bandwidth"), NULL},
-    {TEXT("Memory"), {0}, COUNTER_ACCUMULATED, TEXT("bytes"), GRAPH_ORANGE, 20, TEXT("Memory"), "timeline-memory"},
-    {TEXT("power"), {0}, COUNTER_RATE, TEXT("pWh"), GRAPH_GREY, 30, {0}, NULL},
-    {TEXT("CPU"), TEXT("processCPU"), COUNTER_RATE, TEXT("percent"), GRAPH_GREY, 40, TEXT("Process CPU"), NULL},
-    {{0}, {0}, COUNTER_RATE, {0}, GRAPH_GREY, 50, {0}, NULL},
-};
-
-static bool fits(struct text wanted, struct text text) { return !wanted.bytes_count || text_equal(wanted, text); }
-
-static const struct default_display *default_display_of(const struct counter *counter) {
-    const struct default_display *display = default_displays;
-    while (!fits(display->category, counter->category) || !fits(display->name, counter->name)) display++;
-    return display;
-}
+/* ---- The client's default display. ---- */
 
 bool counter_json_is_shown_by_default(const struct counter *counter) {
-    const struct default_display *display = default_display_of(counter);
+    const struct counter_display *display = counter_display_of(counter);
     struct text label = display->label.bytes_count ? display->label : counter->name;
     return display->graph == counter->graph && text_equal(display->unit, counter->unit) &&
            display->color == counter->color && display->sort_weight == counter->sort_weight &&
@@ -43,13 +16,15 @@ bool counter_json_is_shown_by_default(const struct counter *counter) {
 }
 
 bool counter_json_is_right_by_default(const struct counter *counter) {
-    const struct default_display *display = default_display_of(counter);
+    const struct counter_display *display = counter_display_of(counter);
     struct text label = display->label.bytes_count ? display->label : counter->name;
     return display->graph == counter->graph && text_equal(display->unit, counter->unit) &&
            text_starts_with(counter_label(counter), label);
 }
 
 /* ---- The rows of a tooltip. ---- */
+
+static bool fits(struct text wanted, struct text text) { return !wanted.bytes_count || text_equal(wanted, text); }
 
 struct tooltip_row {
     const char *source; /* NULL for a separator; the last row has no label either */
@@ -182,13 +157,12 @@ void counter_json_identity(struct json *json, const struct counter *counter, str
 void counter_json_plain_identity(struct json *json, const struct counter *counter) {
     struct counter plain = {
         .name = counter_label(counter), .category = counter->category, .description = counter->description};
-    const struct default_display *others = &default_displays[sizeof default_displays / sizeof *default_displays - 1];
-    if (default_display_of(&plain) != others) plain.category = TEXT("Counters");
+    if (counter_display_is_known(&plain)) plain.category = TEXT("Counters");
     counter_json_identity(json, &plain, plain.name);
 }
 
 void counter_json_display(struct json *json, const struct counter *counter) {
-    const char *marker_location = default_display_of(counter)->marker_location;
+    const char *marker_location = counter_display_of(counter)->marker_location;
     json_key_object_begin(json, "display");
     json_key_string(json, "graphType", counter_graph_names[counter->graph]);
     json_key_value_text(json, "unit", counter->unit);

@@ -114,6 +114,8 @@ static const struct foreign FOREIGNS[] = {
      "profile --perf FILE writes pprof profiles",
      MAGIC("\x0a"), .content = CONTENT_BINARY},
 
+    {"a Gecko profile, as Firefox writes it", OPENS_DIRECTLY, CONTENT_JSON,
+     PARTS(TEXT("\"meta\""), TEXT("\"processType\""), TEXT("\"interval\""))},
     {"a Chrome trace (trace events in JSON)", OPENS_DIRECTLY, CONTENT_JSON, PARTS(TEXT("\"traceEvents\""))},
     {.content = CONTENT_JSON, MAGIC("["), PARTS(TEXT("\"ph\""), TEXT("\"ts\""))},
     {"a CPU profile of V8 (Chrome, Node.js)", OPENS_DIRECTLY, CONTENT_JSON,

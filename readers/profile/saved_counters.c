@@ -1,6 +1,7 @@
 /* "counters", "profilerOverhead", and the two logs. */
 #include "libconvert/base/id_column.h"
 #include "libconvert/format/common_format.h"
+#include "libconvert/format/counter_display.h"
 #include "libconvert/format/processed_format.h"
 #include "saved_reader.h"
 
@@ -20,8 +21,7 @@ static process_id known_process(struct saved_reader *reader, string_id pid) {
 struct saved_counter {
     struct counter counter;
     string_id pid;
-    struct column times; /* int64_t: of samples whose times are not differences */
-    bool has_display;
+    bool has_display; /* profiles before version 62 have none */
 };
 
 static bool read_display_part(struct saved_reader *reader, struct text key, void *context) {
@@ -75,11 +75,12 @@ static bool read_counter_part(struct saved_reader *reader, struct text key, void
         saved->pid = saved_id_text(reader);
     else if (text_equal(key, TEXT("mainThreadIndex")))
         json_skip(reader->json); /* the pid says more */
-    else if (text_equal(key, TEXT("display")))
+    else if (text_equal(key, TEXT("display"))) {
+        saved->has_display = true;
         saved_read_members(reader, &no_shape, NULL, read_display_part, counter);
-    else if (!text_equal(key, TEXT("samples")))
+    } else if (!text_equal(key, TEXT("samples"))) {
         return false;
-    else {
+    } else {
         struct saved_table table = {.shape = &processed_counter_sample_table,
                                     .rows = &counter->samples,
                                     .blank = &blank,
@@ -92,10 +93,20 @@ static bool read_counter_part(struct saved_reader *reader, struct text key, void
     return true;
 }
 
+static void display_by_default(struct counter *counter) {
+    const struct counter_display *display = counter_display_of(counter);
+    counter->graph = display->graph;
+    counter->unit = display->unit;
+    counter->color = display->color;
+    counter->sort_weight = display->sort_weight;
+    counter->label = display->label;
+}
+
 static void read_counter(struct saved_reader *reader) {
     struct saved_counter saved = {.counter = {.graph = COUNTER_RATE, .color = GRAPH_GREY}, .pid = string_none()};
     column_init(&saved.counter.samples, sizeof(struct counter_sample), reader->profile->failure);
     saved_read_members(reader, &processed_counter_shape, NULL, read_counter_part, &saved);
+    if (!saved.has_display) display_by_default(&saved.counter);
     if (saved_is_good(reader)) saved.counter.process = known_process(reader, saved.pid);
     struct counter *added = saved_is_good(reader) && !process_is_none(saved.counter.process)
                                 ? profile_add_counter(reader->profile, &saved.counter)

@@ -190,6 +190,20 @@ static void read_memory(struct saved_reader *reader) {
     reader->profile->meta.main_memory_bytes = (uint64_t)saved_int(reader, 0, INT64_MAX);
 }
 
+/* Versions before 60 have tables in each thread. What later ones changed: see saved_shared.c and saved_counters.c. */
+static void read_version(struct saved_reader *reader) {
+    enum { VERSION_MIN = 60 };
+    json_take_int(reader->json, &reader->version);
+    if (reader->version > PROCESSED_VERSION)
+        json_stream_fail(reader->json, "this profile has version %d, which is newer than %d", (int)reader->version,
+                         PROCESSED_VERSION);
+    else if (reader->version < VERSION_MIN)
+        json_stream_fail(reader->json,
+                         "this profile has version %d, and %d to %d are read: open it at https://profiler.firefox.com "
+                         "and save it again",
+                         (int)reader->version, VERSION_MIN, PROCESSED_VERSION);
+}
+
 static void read_interval(struct saved_reader *reader) {
     int64_t interval_ns = saved_ns_of_ms(reader);
     reader->profile->meta.interval_ns = interval_ns > 0 ? interval_ns : 0;
@@ -258,7 +272,7 @@ static const struct {
     {TEXT("extra"), read_extra},
     /* These are written anew. */
     {TEXT("version"), skip},
-    {TEXT("preprocessedProfileVersion"), skip},
+    {TEXT("preprocessedProfileVersion"), read_version},
     {TEXT("processType"), skip},
     {TEXT("symbolicated"), skip},
     {TEXT("symbolicationNotSupported"), skip},

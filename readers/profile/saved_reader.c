@@ -204,9 +204,7 @@ static enum probe_score probe(struct text start, bool is_whole) {
     if (text_starts_with(start, TEXT("\xef\xbb\xbf"))) start = text_from(start, 3);
     while (start.bytes_count && strchr(" \t\r\n", start.bytes[0]) && start.bytes[0]) start = text_from(start, 1);
     if (!text_starts_with(start, TEXT("{"))) return PROBE_NO;
-    bool is_profile =
-        has(start, TEXT("\"meta\"")) && (has(start, TEXT("\"preprocessedProfileVersion\"")) ||
-                                         (has(start, TEXT("\"processType\"")) && has(start, TEXT("\"interval\""))));
+    bool is_profile = has(start, TEXT("\"meta\"")) && has(start, TEXT("\"preprocessedProfileVersion\""));
     return is_profile ? PROBE_SURE : PROBE_NO;
 }
 

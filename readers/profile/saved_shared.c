@@ -4,15 +4,16 @@
 #include "libconvert/format/processed_format.h"
 #include "saved_reader.h"
 
+enum { FRAMES_HAVE_LIBS = 70 };
+
 struct shared_tables {
     struct column rows[TABLE_COUNT];
-    struct column contents; /* struct text: of sources */
+    struct column contents;      /* struct text: of sources */
+    struct column resource_libs; /* uint32_t: before version 70 */
 };
 
-/* A member that no description of this version has: see saved_upgrades.c. */
-
 static bool read_source_part(struct saved_reader *reader, struct text key, void *context) {
-    struct column *contents = context;
+    struct column *contents = &((struct shared_tables *)context)->contents;
     if (!text_equal(key, TEXT("content"))) return false;
     if (!json_begin_list(reader->json)) return true;
     while (json_next(reader->json)) {
@@ -21,6 +22,35 @@ static bool read_source_part(struct saved_reader *reader, struct text key, void 
         *content = (struct text){0};
         if (json_take_null(reader->json) || !json_take_text(reader->json, &text)) continue;
         *content = arena_copy(&reader->profile->memory, text);
+    }
+    return true;
+}
+
+/* Before version 66, stacks had the number of their prefix. */
+static bool read_stack_part(struct saved_reader *reader, struct text key, void *context) {
+    struct column *stacks = &((struct shared_tables *)context)->rows[TABLE_STACKS];
+    static const struct stack blank = {.prefix = {ID_NONE}, .frame = {ID_NONE}};
+    const struct saved_table table = {.rows = stacks, .blank = &blank};
+    uint32_t row = 0;
+    if (!text_equal(key, TEXT("prefix")) || !json_begin_list(reader->json)) return false;
+    while (json_next(reader->json)) {
+        struct stack *stack = saved_row_at(&table, row++);
+        if (!stack) break;
+        if (!json_take_null(reader->json)) stack->prefix.index = (uint32_t)saved_int(reader, 0, (int64_t)row - 2);
+    }
+    return true;
+}
+
+/* Before version 70, resources had the libraries of frames. */
+static bool read_resource_part(struct saved_reader *reader, struct text key, void *context) {
+    struct column *libs = &((struct shared_tables *)context)->resource_libs;
+    int64_t lib;
+    if (!text_equal(key, TEXT("lib")) || !json_begin_list(reader->json)) return false;
+    while (json_next(reader->json)) {
+        uint32_t *row = column_push(libs);
+        if (!row) break;
+        bool is_none = json_take_null(reader->json) || !json_take_int(reader->json, &lib) || lib == -1;
+        *row = is_none ? ID_NONE : saved_map_row(reader, TABLE_LIBS, lib);
     }
     return true;
 }
@@ -45,13 +75,14 @@ static const struct native_symbol blank_native_symbol = {.lib = {ID_NONE}, .name
 static const struct {
     uint32_t row_bytes;
     const void *blank;
+    saved_part_reader *part;
 } ROWS[TABLE_COUNT] = {
-    [TABLE_STACKS] = {sizeof(struct stack), &blank_stack},
-    [TABLE_FRAMES] = {sizeof(struct frame), &blank_frame},
-    [TABLE_FUNCS] = {sizeof(struct func), &blank_func},
-    [TABLE_RESOURCES] = {sizeof(struct resource), &blank_resource},
-    [TABLE_NATIVE_SYMBOLS] = {sizeof(struct native_symbol), &blank_native_symbol},
-    [TABLE_SOURCES] = {sizeof(struct source), &blank_source},
+    [TABLE_STACKS] = {sizeof(struct stack), &blank_stack, read_stack_part},
+    [TABLE_FRAMES] = {sizeof(struct frame), &blank_frame, NULL},
+    [TABLE_FUNCS] = {sizeof(struct func), &blank_func, NULL},
+    [TABLE_RESOURCES] = {sizeof(struct resource), &blank_resource, read_resource_part},
+    [TABLE_NATIVE_SYMBOLS] = {sizeof(struct native_symbol), &blank_native_symbol, NULL},
+    [TABLE_SOURCES] = {sizeof(struct source), &blank_source, read_source_part},
 };
 
 static bool read_table(struct saved_reader *reader, struct text key, void *context) {
@@ -59,7 +90,6 @@ static bool read_table(struct saved_reader *reader, struct text key, void *conte
     for (size_t i = 0; i < processed_shared.member_count; i++) {
         const struct member *member = &processed_shared.members[i];
         if (!text_equal(key, member_name(member))) continue;
-        bool is_source = member->table == TABLE_SOURCES;
         json_push_name(reader->json, member->name, -1);
         if (member->table == TABLE_STRINGS)
             read_strings(reader);
@@ -68,8 +98,8 @@ static bool read_table(struct saved_reader *reader, struct text key, void *conte
                                                              .rows = &tables->rows[member->table],
                                                              .blank = ROWS[member->table].blank,
                                                              .is_raw = true,
-                                                             .part = is_source ? read_source_part : NULL,
-                                                             .context = &tables->contents});
+                                                             .part = ROWS[member->table].part,
+                                                             .context = tables});
         else
             saved_lose(reader, TEXT(""), json_skip_counting(reader->json) > 1);
         json_pop_name(reader->json);
@@ -119,7 +149,7 @@ static uint32_t add_func(struct saved_reader *reader, void *row) {
 static uint32_t add_frame(struct saved_reader *reader, void *row) {
     struct frame *frame = row;
     map_id(reader, TABLE_FUNCS, &frame->func.index, "frameTable.func", false);
-    map_id(reader, TABLE_LIBS, &frame->lib.index, "frameTable.lib", true);
+    if (reader->version >= FRAMES_HAVE_LIBS) map_id(reader, TABLE_LIBS, &frame->lib.index, "frameTable.lib", true);
     map_id(reader, TABLE_NATIVE_SYMBOLS, &frame->native_symbol.index, "frameTable.nativeSymbol", true);
     if (!frame->inherits_category) {
         struct category_pair pair = saved_category_at(reader, frame->category, frame->subcategory);
@@ -157,6 +187,17 @@ static void keep_contents(struct saved_reader *reader, const struct column *cont
     }
 }
 
+/* Gives frames the libraries of their resources, as long as all of these are rows of the document. */
+static void find_frame_libs(struct saved_reader *reader, struct shared_tables *tables) {
+    const struct column *funcs = &tables->rows[TABLE_FUNCS], *libs = &tables->resource_libs;
+    for (uint32_t i = 0; libs->count && i < tables->rows[TABLE_FRAMES].count && saved_is_good(reader); i++) {
+        struct frame *frame = column_at(&tables->rows[TABLE_FRAMES], i);
+        const struct func *func = frame->func.index < funcs->count ? column_at(funcs, frame->func.index) : NULL;
+        if (!func || func->resource.index >= libs->count || frame->address < 0) continue;
+        frame->lib.index = *(const uint32_t *)column_at(libs, func->resource.index);
+    }
+}
+
 static void add_rows(struct saved_reader *reader, struct shared_tables *tables) {
     for (size_t step = 0; step < sizeof STEPS / sizeof *STEPS; step++) {
         enum format_table table = STEPS[step].table;
@@ -174,11 +215,14 @@ void saved_shared_read(struct saved_reader *reader) {
     struct failure *failure = reader->profile->failure;
     struct shared_tables tables;
     column_init(&tables.contents, sizeof(struct text), failure);
+    column_init(&tables.resource_libs, sizeof(uint32_t), failure);
     for (size_t i = 0; i < TABLE_COUNT; i++)
         column_init(&tables.rows[i], ROWS[i].row_bytes ? ROWS[i].row_bytes : 1, failure);
     saved_read_members(reader, &no_shape, NULL, read_table, &tables);
+    find_frame_libs(reader, &tables);
     add_rows(reader, &tables);
     keep_contents(reader, &tables.contents);
     for (size_t i = 0; i < TABLE_COUNT; i++) column_fini(&tables.rows[i]);
     column_fini(&tables.contents);
+    column_fini(&tables.resource_libs);
 }

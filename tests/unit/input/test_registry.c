@@ -158,6 +158,8 @@ static const struct content contents[] = {
      "a Perfetto trace, by its looks: traceconv json memory OUT.json, and open the result at "
      "https://profiler.firefox.com; for its CPU samples, traceconv profile --perf memory writes pprof profiles"},
 
+    {BYTES("\xef\xbb\xbf {\n \"meta\": {\"version\": 27, \"interval\": 1, \"processType\": 0}, \"threads\": []}"),
+     "a Gecko profile, as Firefox writes it" DIRECTLY},
     {BYTES("{\"traceEvents\":[{\"ph\":\"X\"}]}"), "a Chrome trace (trace events in JSON)" DIRECTLY},
     {BYTES("[{\"name\":\"a\",\"ph\":\"B\",\"pid\":1,\"ts\":5}]"), "a Chrome trace (trace events in JSON)" DIRECTLY},
     {BYTES("{\"nodes\":[{\"id\":1,\"callFrame\":{\"functionName\":\"(root)\"},\"hitCount\":0}]}"),

@@ -69,9 +69,8 @@ static void test_any_window(void **state) {
 
 static void test_probe(void **state) {
     assert_int_equal(reader_profile.probe(TEXT("{" META), true), PROBE_SURE);
-    assert_int_equal(
-        reader_profile.probe(TEXT("\xef\xbb\xbf {\"meta\":{\"version\":27,\"interval\":1,\"processType\":0"), true),
-        PROBE_SURE);
+    assert_int_equal(reader_profile.probe(TEXT("\xef\xbb\xbf {" META), true), PROBE_SURE);
+    assert_int_equal(reader_profile.probe(TEXT("{\"meta\":{\"interval\":1,\"processType\":0"), true), PROBE_NO);
     assert_int_equal(reader_profile.probe(TEXT("{\"traceEvents\":[{\"meta\":1}]}"), true), PROBE_NO);
     assert_int_equal(reader_profile.probe(TEXT("main;\"meta\" 1"), true), PROBE_NO);
 }
@@ -83,6 +82,11 @@ static void test_refusals(void **state) {
     } cases[] = {
         {TEXT(""), "this is not JSON: the text ends too early"},
         {TEXT("[]"), "there is a list where an object is expected"},
+        {TEXT("{\"meta\":{\"preprocessedProfileVersion\":71}}"),
+         "meta.preprocessedProfileVersion: this profile has version 71, which is newer than 70"},
+        {TEXT("{\"meta\":{\"preprocessedProfileVersion\":59}}"),
+         "meta.preprocessedProfileVersion: this profile has version 59, and 60 to 70 are read: open it at "
+         "https://profiler.firefox.com and save it again"},
         {TEXT("{\"meta\":{\"interval\":1"), "meta: this is not JSON: the text ends too early"},
         {TEXT("{\"meta\":{\"interval\":NaN}}"), "meta.interval: this is not JSON: a value is missing here"},
         {TEXT("{\"meta\":{\"interval\":01}}"), "meta.interval: this is not JSON: this is no number"},
@@ -128,6 +132,36 @@ static void test_refusals(void **state) {
     }
 }
 
+/* Before version 62 counters have no display, before 66 stacks have prefixes, and before 70 resources have libraries.
+ */
+static void test_older_version(void **state) {
+    read_text(TEXT("{\"meta\":{\"interval\":1,\"startTime\":5,\"preprocessedProfileVersion\":60,\"categories\":[{"
+                   "\"name\":\"Other\",\"color\":\"grey\",\"subcategories\":[\"Other\"]}],\"markerSchema\":[]},"
+                   "\"libs\":[{\"name\":\"a.so\",\"path\":\"/a.so\",\"debugName\":\"a.so\",\"breakpadId\":\"1\"}],"
+                   "\"shared\":{\"stringArray\":[\"main\",\"a.so\"],\"frameTable\":{\"func\":[0,0],"
+                   "\"address\":[7,-1],\"category\":[0,null],\"length\":2},\"funcTable\":{\"name\":[0],"
+                   "\"resource\":[0],\"length\":1},\"resourceTable\":{\"name\":[1],\"lib\":[0],\"type\":[1],"
+                   "\"length\":1},\"stackTable\":{\"frame\":[1,0],\"prefix\":[null,0],\"length\":2}},"
+                   "\"counters\":[{\"name\":\"malloc\",\"category\":\"Memory\",\"pid\":\"1\",\"samples\":{"
+                   "\"time\":[1],\"count\":[5],\"length\":1}}]," THREADS_WITH("\"stack\":[1],\"time\":[2],\"length\":1",
+                                                                              "\"name\":[],\"length\":0") "}"),
+              0);
+    assert_string_equal(failure.message, "");
+    const struct sample *sample = samples_at(&profile_thread_at(&profile, (thread_id){0})->samples, 0);
+    const struct stack *stack = profile_stack_at(&profile, sample->stack);
+    const struct frame *frame = profile_frame_at(&profile, stack->frame);
+    assert_int_equal(sample->time_ns, 2000000);
+    assert_int_equal(frame->address, 7);
+    assert_int_equal(frame->lib.index, 0);
+    const struct frame *caller = profile_frame_at(&profile, profile_stack_at(&profile, stack->prefix)->frame);
+    assert_true(lib_is_none(caller->lib));
+    const struct counter *counter = column_at(&profile.counters, 0);
+    assert_int_equal(counter->graph, COUNTER_ACCUMULATED);
+    assert_int_equal(counter->color, GRAPH_ORANGE);
+    assert_int_equal(((const struct counter_sample *)column_at(&counter->samples, 0))->change, 5);
+    assert_int_equal(ledger_sum(&profile.ledger, LEDGER_VALUES, LEDGER_LOST), 0);
+}
+
 static void test_deep_nesting(void **state) {
     enum { LEVELS = 20000 };
     static char text[LEVELS + 64];
@@ -140,8 +174,8 @@ static void test_deep_nesting(void **state) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin_profile, end_profile)
 
 int main(void) {
-    const struct CMUnitTest tests[] = {TEST(test_parts_in_order), TEST(test_parts_in_any_order),
-                                       TEST(test_any_window),     TEST(test_probe),
-                                       TEST(test_refusals),       TEST(test_deep_nesting)};
+    const struct CMUnitTest tests[] = {
+        TEST(test_parts_in_order), TEST(test_parts_in_any_order), TEST(test_any_window),   TEST(test_probe),
+        TEST(test_refusals),       TEST(test_deep_nesting),       TEST(test_older_version)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
