@@ -127,17 +127,31 @@ static void settle_times(struct saved_reader *reader) {
     profile_shift_times(profile, reader->origin_ns);
 }
 
+/* Collapsed stacks without threads have become a thread of this name. */
+static void recognise_made_up(struct profile *profile) {
+    struct thread *thread = profile->threads.count == 1 ? profile_thread_at(profile, (thread_id){0}) : NULL;
+    if (thread && !profile->meta.has_times) thread->is_made_up = text_equal(thread->name, TEXT("all stacks"));
+}
+
 static void count_kept(struct saved_reader *reader) {
-    struct ledger *ledger = &reader->profile->ledger;
+    struct profile *profile = reader->profile;
+    struct ledger *ledger = &profile->ledger;
+    uint64_t sample_count = 0, marker_count = 0, allocation_count = 0;
+    for (uint32_t i = 0; i < profile->threads.count; i++) {
+        const struct thread *thread = profile_thread_at(profile, (thread_id){i});
+        sample_count += samples_count(&thread->samples);
+        marker_count += thread->markers.count;
+        allocation_count += thread->allocations.count;
+    }
     const struct {
         struct text cause;
         enum gecko_convert_unit unit;
         uint64_t count;
     } kept[] = {
-        {TEXT("sample"), LEDGER_SAMPLES, reader->sample_count},
-        {TEXT("sample"), LEDGER_RECORDS, reader->sample_count},
-        {TEXT("marker"), LEDGER_RECORDS, reader->marker_count},
-        {TEXT("allocation"), LEDGER_RECORDS, reader->allocation_count},
+        {TEXT("sample"), LEDGER_SAMPLES, sample_count},
+        {TEXT("sample"), LEDGER_RECORDS, sample_count},
+        {TEXT("marker"), LEDGER_RECORDS, marker_count},
+        {TEXT("allocation"), LEDGER_RECORDS, allocation_count},
     };
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
         ledger_read(ledger, kept[i].unit, kept[i].count);
@@ -177,16 +191,17 @@ static void fini(struct saved_reader *reader) {
 static void run(struct input *input, struct profile *profile, const struct reader_options *options) {
     struct saved_reader reader;
     struct json_stream json;
-    (void)options;
     json_stream_init(&json, input, profile->failure);
     init(&reader, profile, &json);
     read_document(&reader);
     if (saved_is_good(&reader)) {
         saved_threads_link(&reader);
         saved_types_count_lost(&reader);
+        if (options->filter) saved_filter(&reader, options->filter);
         settle_weights(&reader);
         saved_threads_settle_cycles(&reader);
         settle_times(&reader);
+        recognise_made_up(profile);
         count_kept(&reader);
     }
     fini(&reader);
@@ -208,4 +223,10 @@ static enum probe_score probe(struct text start, bool is_whole) {
     return is_profile ? PROBE_SURE : PROBE_NO;
 }
 
-const struct reader reader_profile = {.name = "profile", .title = "Firefox profile", .probe = probe, .run = run};
+const struct reader reader_profile = {.name = "profile",
+                                      .title = "Firefox profile",
+                                      .filter_kinds = 1U << GECKO_CONVERT_FILTER_TIME | 1U << GECKO_CONVERT_FILTER_PID |
+                                                      1U << GECKO_CONVERT_FILTER_TID | 1U << GECKO_CONVERT_FILTER_COMM |
+                                                      1U << GECKO_CONVERT_FILTER_EXCLUDE_COMM,
+                                      .probe = probe,
+                                      .run = run};

@@ -58,10 +58,6 @@ struct saved_reader {
     bool has_weights;       /* some thread has weights */
     bool has_null_weights;  /* some thread with samples has none */
     bool has_other_weights; /* some weight is not 1 */
-    uint64_t thread_count;
-    uint64_t sample_count;
-    uint64_t marker_count;
-    uint64_t allocation_count;
 };
 
 /* Reads a member that needs code: one that no row has a cell for, or that the description does not know. Returns false,
@@ -144,6 +140,9 @@ void saved_threads_link(struct saved_reader *reader);
 
 /* Moves processor times in cycles to where the profile has them. Call it once all threads were read. */
 void saved_threads_settle_cycles(struct saved_reader *reader);
+
+/* Leaves out what the filter says. Call it when threads are linked, and before times are those of the trace's clock. */
+void saved_filter(struct saved_reader *reader, struct filter *filter);
 
 /* Returns the category of the frames and markers with these numbers. */
 struct category_pair saved_category_at(struct saved_reader *reader, int64_t category, int64_t subcategory);

@@ -217,7 +217,6 @@ static void read_samples(struct saved_reader *reader, struct saved_thread *saved
     set_times(reader, saved);
     set_weights(reader, saved);
     set_cpu(reader, saved);
-    reader->sample_count += samples_count(samples);
 }
 
 /* ---- Allocations. ---- */
@@ -247,7 +246,6 @@ static void read_allocations(struct saved_reader *reader, struct saved_thread *s
     table.context = &table;
     if (json_take_null(reader->json)) return;
     saved_read_columns(reader, &table);
-    reader->allocation_count += saved->thread->allocations.count;
 }
 
 /* ---- Markers. ---- */
@@ -298,7 +296,6 @@ static void read_markers(struct saved_reader *reader, struct saved_thread *saved
     saved_read_columns(reader, &table);
     for (uint32_t i = 0; i < markers->count && saved_is_good(reader); i++)
         settle_marker(reader, column_at(markers, i), i);
-    reader->marker_count += markers->count;
 }
 
 /* ---- Threads. ---- */
@@ -440,7 +437,6 @@ void saved_threads_read(struct saved_reader *reader) {
         json_push_name(reader->json, "threads", i);
         read_thread(reader);
         json_pop_name(reader->json);
-        reader->thread_count++;
     }
     json_push_name(reader->json, "threads", -1);
 }

@@ -2,6 +2,7 @@
  * is tested with all golden profiles, which are read back. */
 #include <stdio.h>
 
+#include "readers/filter.h"
 #include "readers/reader.h"
 #include "tests/support/profile_fixture.h"
 #include "tests/support/unit_test.h"
@@ -162,6 +163,36 @@ static void test_older_version(void **state) {
     assert_int_equal(ledger_sum(&profile.ledger, LEDGER_VALUES, LEDGER_LOST), 0);
 }
 
+static void read_filtered(enum gecko_convert_filter_kind kind, const char *value) {
+    const struct gecko_convert_filter given = {.kind = kind, .value = value};
+    struct filter filter;
+    struct input *input = input_from_memory(TEXT("{" META "," LIBS "," SHARED "," THREADS "}"), 0, &failure);
+    filter_init(&filter, &given, 1, &failure);
+    reader_profile.run(input, &profile, &(struct reader_options){.filter = &filter});
+    filter_fini(&filter);
+    input_close(input);
+    assert_string_equal(failure.message, "");
+    assert_true(ledger_is_balanced(&profile.ledger));
+}
+
+static void test_filter_of_times(void **state) {
+    read_filtered(GECKO_CONVERT_FILTER_TIME, "0.0008-");
+    const struct thread *thread = profile_thread_at(&profile, (thread_id){0});
+    assert_int_equal(samples_count(&thread->samples), 1);
+    assert_int_equal(samples_at(&thread->samples, 0)->weight, 2);
+    assert_int_equal(ledger_sum(&profile.ledger, LEDGER_SAMPLES, LEDGER_FILTERED), 1);
+    /* The marker from 1 to 2 ms begins where the given time begins: 0.8 ms after the first sample. */
+    assert_int_equal(((const struct marker *)column_at(&thread->markers, 0))->start_ns, 1300000);
+}
+
+static void test_filter_of_processes(void **state) {
+    read_filtered(GECKO_CONVERT_FILTER_PID, "2");
+    const struct thread *thread = profile_thread_at(&profile, (thread_id){0});
+    assert_int_equal(samples_count(&thread->samples), 0);
+    assert_int_equal(thread->markers.count, 0);
+    assert_int_equal(ledger_sum(&profile.ledger, LEDGER_SAMPLES, LEDGER_FILTERED), 2);
+}
+
 static void test_deep_nesting(void **state) {
     enum { LEVELS = 20000 };
     static char text[LEVELS + 64];
@@ -174,8 +205,10 @@ static void test_deep_nesting(void **state) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin_profile, end_profile)
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(test_parts_in_order), TEST(test_parts_in_any_order), TEST(test_any_window),   TEST(test_probe),
-        TEST(test_refusals),       TEST(test_deep_nesting),       TEST(test_older_version)};
+    const struct CMUnitTest tests[] = {TEST(test_parts_in_order),  TEST(test_parts_in_any_order),
+                                       TEST(test_any_window),      TEST(test_probe),
+                                       TEST(test_refusals),        TEST(test_deep_nesting),
+                                       TEST(test_filter_of_times), TEST(test_filter_of_processes),
+                                       TEST(test_older_version)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,161 @@
+/* Filters of profiles. They act once all has been read, because threads tell their names and processes in any order. */
+#include "readers/filter.h"
+
+#include "libconvert/base/memory.h"
+#include "saved_reader.h"
+
+static struct time_range range_of_samples(const struct profile *profile) {
+    struct time_range range = TIME_RANGE_EMPTY;
+    for (uint32_t i = 0; i < profile->threads.count; i++) {
+        const struct samples *samples = &profile_thread_at(profile, (thread_id){i})->samples;
+        for (uint32_t row = 0; row < samples_count(samples); row++)
+            time_range_add(&range, samples_at(samples, row)->time_ns);
+    }
+    return range;
+}
+
+static bool keeps(struct filter *filter, const struct profile *profile, thread_id thread, int64_t time_ns,
+                  enum gecko_convert_unit unit) {
+    struct filter_subject subject = filter_subject_of(profile, thread);
+    subject.start_ns = subject.end_ns = time_ns;
+    unsigned kind = filter_judge(filter, &subject);
+    if (kind != FILTER_NONE) filter_count(filter, kind, unit, 1, (struct position){0});
+    return kind == FILTER_NONE;
+}
+
+static void move_detail(struct column *column, uint32_t from, uint32_t to) {
+    if (column->count) *(int64_t *)column_at(column, to) = *(const int64_t *)column_at(column, from);
+}
+
+static void filter_samples(struct filter *filter, struct profile *profile, thread_id id) {
+    struct samples *samples = &profile_thread_at(profile, id)->samples;
+    uint32_t kept_count = 0;
+    for (uint32_t i = 0; i < samples_count(samples); i++) {
+        const struct sample *sample = samples_at(samples, i);
+        if (!keeps(filter, profile, id, sample->time_ns, LEDGER_SAMPLES)) continue;
+        *samples_at(samples, kept_count) = *sample;
+        if (samples->details) move_detail(&samples->details->cpu_ns, i, kept_count);
+        if (samples->details) move_detail(&samples->details->delay_ns, i, kept_count);
+        kept_count++;
+    }
+    samples->rows.count = kept_count;
+    if (!samples->details) return;
+    if (samples->details->cpu_ns.count) samples->details->cpu_ns.count = kept_count;
+    if (samples->details->delay_ns.count) samples->details->delay_ns.count = kept_count;
+}
+
+static void filter_markers(struct filter *filter, struct profile *profile, thread_id id) {
+    struct column *markers = &profile_thread_at(profile, id)->markers;
+    uint32_t kept_count = 0;
+    for (uint32_t i = 0; i < markers->count; i++) {
+        struct marker *marker = column_at(markers, i);
+        if (!filter_keeps_marker(filter, profile, id, &marker->start_ns, &marker->end_ns)) continue;
+        *(struct marker *)column_at(markers, kept_count++) = *marker;
+    }
+    markers->count = kept_count;
+}
+
+static void filter_allocations(struct filter *filter, struct profile *profile, thread_id id) {
+    struct column *allocations = &profile_thread_at(profile, id)->allocations;
+    uint32_t kept_count = 0;
+    for (uint32_t i = 0; i < allocations->count; i++) {
+        const struct allocation *allocation = column_at(allocations, i);
+        if (keeps(filter, profile, id, allocation->time_ns, LEDGER_RECORDS))
+            *(struct allocation *)column_at(allocations, kept_count++) = *allocation;
+    }
+    allocations->count = kept_count;
+}
+
+/* ---- What belongs to processes. ---- */
+
+/* Returns a thread of each process that the filters of threads keep; none if there is none. */
+static thread_id *kept_threads(const struct filter *filter, const struct profile *profile) {
+    thread_id *kept = memory_allocate(profile->failure, profile->processes.count * sizeof *kept);
+    for (size_t i = 0; kept && i < profile->processes.count; i++) kept[i] = thread_none();
+    for (uint32_t i = 0; kept && i < profile->threads.count; i++) {
+        struct filter_subject subject = filter_subject_of(profile, (thread_id){i});
+        unsigned kind;
+        subject.start_ns = INT64_MIN;
+        subject.end_ns = INT64_MAX;
+        kind = filter_judge(filter, &subject);
+        if (kind == FILTER_NONE) kept[profile_thread_at(profile, (thread_id){i})->process.index] = (thread_id){i};
+    }
+    return kept;
+}
+
+/* The changes before the first sample that is kept lead to where an accumulated counter begins. */
+static void filter_counter(struct filter *filter, const struct profile *profile, struct counter *counter,
+                           thread_id thread) {
+    uint32_t kept_count = 0;
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < counter->samples.count; i++) {
+        struct counter_sample sample = *(const struct counter_sample *)column_at(&counter->samples, i);
+        int64_t start_ns = sample.time_ns, end_ns = sample.time_ns;
+        struct filter_subject subject = filter_subject_of(profile, thread);
+        subject.start_ns = start_ns;
+        subject.end_ns = end_ns;
+        if (filter_judge(filter, &subject) != FILTER_NONE) {
+            if (__builtin_add_overflow(sum, sample.change, &sum)) sum = 0;
+            continue;
+        }
+        bool continues = counter->graph == COUNTER_ACCUMULATED && !kept_count;
+        if (continues && __builtin_add_overflow(sample.change, sum, &sample.change)) sample.change = 0;
+        *(struct counter_sample *)column_at(&counter->samples, kept_count++) = sample;
+    }
+    counter->samples.count = kept_count;
+}
+
+static void filter_counters(struct filter *filter, struct profile *profile, const thread_id *kept) {
+    uint32_t kept_count = 0;
+    for (uint32_t i = 0; i < profile->counters.count; i++) {
+        struct counter *counter = column_at(&profile->counters, i);
+        thread_id thread = kept[counter->process.index];
+        if (!thread_is_none(thread)) filter_counter(filter, profile, counter, thread);
+        if (thread_is_none(thread) || !counter->samples.count)
+            column_fini(&counter->samples);
+        else
+            *(struct counter *)column_at(&profile->counters, kept_count++) = *counter;
+    }
+    profile->counters.count = kept_count;
+}
+
+static void filter_overheads(const struct filter *filter, struct profile *profile, const thread_id *kept) {
+    uint32_t kept_count = 0;
+    for (uint32_t i = 0; i < profile->overheads.count; i++) {
+        const struct overhead *overhead = column_at(&profile->overheads, i);
+        thread_id thread = kept[overhead->process.index];
+        if (thread_is_none(thread)) continue;
+        struct filter_subject subject = filter_subject_of(profile, thread);
+        subject.start_ns = subject.end_ns = overhead->time_ns;
+        if (filter_judge(filter, &subject) == FILTER_NONE)
+            *(struct overhead *)column_at(&profile->overheads, kept_count++) = *overhead;
+    }
+    profile->overheads.count = kept_count;
+}
+
+/* A process that is left out has no thread to be shown with, and one that is kept has what is left of it. */
+static void forget_empty_processes(struct profile *profile) {
+    for (size_t i = 0; i < profile->processes.count; i++)
+        ((struct process *)column_at(&profile->processes, i))->has_lost_content = false;
+}
+
+void saved_filter(struct saved_reader *reader, struct filter *filter) {
+    struct profile *profile = reader->profile;
+    filter->range = range_of_samples(profile);
+    if (filter->range.first_ns <= filter->range.last_ns) filter_start(filter, filter->range.first_ns, profile->failure);
+    thread_id *kept = saved_is_good(reader) ? kept_threads(filter, profile) : NULL;
+    if (!kept) return;
+    filter_counters(filter, profile, kept);
+    filter_overheads(filter, profile, kept);
+    for (uint32_t i = 0; i < profile->threads.count; i++) {
+        filter_samples(filter, profile, (thread_id){i});
+        filter_markers(filter, profile, (thread_id){i});
+        filter_allocations(filter, profile, (thread_id){i});
+    }
+    forget_empty_processes(profile);
+    filter_forget_ends(filter, profile);
+    if (filter_has(filter, GECKO_CONVERT_FILTER_TIME))
+        profile->recording.start_ns = profile->recording.end_ns = TIME_NONE;
+    filter_enter(filter, &profile->ledger);
+    memory_free(kept);
+}
