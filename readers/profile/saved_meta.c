@@ -305,7 +305,6 @@ void saved_meta_read(struct saved_reader *reader) {
 /* ---- Libraries. ---- */
 
 void saved_libs_read(struct saved_reader *reader) {
-    reader->maps[TABLE_LIBS].is_known = true;
     if (!json_begin_list(reader->json)) return;
     while (json_next(reader->json)) {
         struct lib lib = {.is_from_profile = true};

@@ -12,7 +12,6 @@
 /* The rows of the profile that rows of a table of the document have become. */
 struct saved_map {
     struct column ids; /* uint32_t */
-    bool is_known;     /* the table was read */
 };
 
 /* A category of the document: what its subcategories have become. */

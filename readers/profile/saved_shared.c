@@ -57,7 +57,6 @@ static bool read_resource_part(struct saved_reader *reader, struct text key, voi
 
 static void read_strings(struct saved_reader *reader) {
     struct text text;
-    reader->maps[TABLE_STRINGS].is_known = true;
     if (!json_begin_list(reader->json)) return;
     while (json_next(reader->json) && json_take_text(reader->json, &text))
         saved_map_push(reader, TABLE_STRINGS, profile_string(reader->profile, text).index);
@@ -204,7 +203,6 @@ static void add_rows(struct saved_reader *reader, struct shared_tables *tables) 
         struct column *rows = &tables->rows[table];
         for (uint32_t i = 0; i < rows->count && saved_is_good(reader); i++)
             saved_map_push(reader, table, STEPS[step].add(reader, column_at(rows, i)));
-        reader->maps[table].is_known = true;
         column_fini(rows);
         column_init(rows, ROWS[table].row_bytes, reader->profile->failure);
     }
