@@ -6,6 +6,10 @@
 
 static const double MS_PER_S = 1000, PERCENT = 100;
 
+/* Of all rows together, and of a limit. At most 5 in 100 tables may list a change that is none, so fewer are meant to.
+ */
+static const double TABLE_CONFIDENCE = 0.98, LIMIT_CONFIDENCE = 0.95;
+
 struct row_key {
     uint32_t kind;
     string_id name;
@@ -204,7 +208,7 @@ static void estimate_all(struct comparison *comparison) {
         struct quantity quantity = quantity_of(cell);
         if (estimate_may_stand_out(&quantity, counts)) family[count++] = quantity;
     }
-    double critical_errors = resamples_critical_errors(&comparison->resamples, family, count);
+    double critical_errors = resamples_critical_errors(&comparison->resamples, family, count, TABLE_CONFIDENCE);
     FOR_EACH_CELL(comparison, row, cell) {
         struct quantity quantity = quantity_of(cell);
         conclude(comparison, cell, critical_errors);
@@ -339,7 +343,7 @@ struct outcome comparison_judge(struct comparison *comparison, const struct limi
     bool is_relative = limit->is_change && limit->unit == LIMIT_PERCENT;
     quantity.factor = is_relative ? 1 + limit->value / PERCENT : limit->is_change;
     struct estimate estimate = estimate_change(&quantity, comparison->runs->counts);
-    double critical_errors = resamples_critical_errors(&comparison->resamples, &quantity, 1);
+    double critical_errors = resamples_critical_errors(&comparison->resamples, &quantity, 1, LIMIT_CONFIDENCE);
     double lower = estimate.change - critical_errors * estimate.error;
     struct outcome outcome = {.base = estimate.base,
                               .head = estimate.head,

@@ -72,7 +72,7 @@ static void append_certainty(struct chunk_list *text, const struct comparison *c
                        KNOWN_NOISE_RUNS_MIN);
     else
         command_append(text,
-                       "%s; the intervals hold for all rows together in 95 of 100 comparisons (bootstrap over runs).\n",
+                       "%s; the intervals hold for all rows together in 98 of 100 comparisons (bootstrap over runs).\n",
                        shows_all ? "All changes are listed" : "Changes that stand out of the noise are listed");
 }
 

@@ -9,8 +9,6 @@
 
 enum { RESAMPLE_COUNT = 2000, SAMPLES_MIN = 10 };
 
-static const double CONFIDENCE = 0.95;
-
 /* A resample may consist of runs that happen to be alike. Its variance counts as this part of that of all runs at
  * least, because a change is not a thousand times surer for that reason. */
 static const double VARIANCE_PART_MIN = 0.25;
@@ -20,10 +18,17 @@ static const double ROUNDING = 1e-12;
 
 /* ---- One side. ---- */
 
-static double mean_of(const double *values, size_t count) {
+static double sum_of(const double *values, size_t count) {
     double sum = 0;
     for (size_t i = 0; i < count; i++) sum += values[i];
-    return sum / (double)count;
+    return sum;
+}
+
+static double mean_of(const double *values, size_t count) { return sum_of(values, count) / (double)count; }
+
+/* Adds the sides' sums, so that all digits are the same if the sides are exchanged. */
+static double sum_of_both(const double *values, struct run_counts runs) {
+    return sum_of(values, runs.base) + sum_of(values + runs.base, runs.head);
 }
 
 /* Returns the variance between the runs; 0 if there is only one. */
@@ -36,7 +41,7 @@ static double variance_of(const double *values, size_t count, double mean) {
 /* Returns the variance of one run by sampling. Both sides together say it best: a function that one side never has
  * could have been there too. */
 static double sampling_variance(const struct quantity *quantity, struct run_counts runs) {
-    return quantity->variances ? mean_of(quantity->variances, runs.base + runs.head) : 0;
+    return quantity->variances ? sum_of_both(quantity->variances, runs) / (double)(runs.base + runs.head) : 0;
 }
 
 /* The standard error of a change between sides whose runs have these variances. */
@@ -58,12 +63,8 @@ struct estimate estimate_change(const struct quantity *quantity, struct run_coun
 }
 
 bool estimate_may_stand_out(const struct quantity *quantity, struct run_counts runs) {
-    double value = 0, variance = 0;
     if (!quantity->variances) return true;
-    for (size_t i = 0; i < runs.base + runs.head; i++) {
-        value += quantity->values[i];
-        variance += quantity->variances[i];
-    }
+    double value = sum_of_both(quantity->values, runs), variance = sum_of_both(quantity->variances, runs);
     /* If all samples weigh the same, value²/variance is their number. */
     return value * value >= SAMPLES_MIN * variance;
 }
@@ -176,11 +177,12 @@ static double normal_critical_errors(double probability) {
     return high;
 }
 
-double resamples_critical_errors(struct resamples *resamples, const struct quantity *quantities, size_t count) {
+double resamples_critical_errors(struct resamples *resamples, const struct quantity *quantities, size_t count,
+                                 double confidence) {
     if (failure_is_set(resamples->failure) || !count) return 0;
-    if (!resamples->draws) return normal_critical_errors((1 - CONFIDENCE) / (double)count);
+    if (!resamples->draws) return normal_critical_errors((1 - confidence) / (double)count);
     memset(resamples->largest, 0, RESAMPLE_COUNT * sizeof *resamples->largest);
     for (size_t i = 0; i < count; i++) take_distances(resamples, &quantities[i]);
     qsort(resamples->largest, RESAMPLE_COUNT, sizeof *resamples->largest, compare_numbers);
-    return resamples->largest[(size_t)(CONFIDENCE * RESAMPLE_COUNT) - 1];
+    return resamples->largest[(size_t)(confidence * RESAMPLE_COUNT) - 1];
 }

@@ -5,7 +5,7 @@
  * far the change in such a resample is from the real one, in standard errors of that resample. This is the bootstrap-t
  * of Efron and Tibshirani, An Introduction to the Bootstrap (1993), chapter 12.5, with symmetric intervals. For many
  * quantities at once, the largest of these distances counts (Westfall and Young, Resampling-Based Multiple Testing,
- * 1993), so an interval holds for all of them together: without a change, 95 of 100 comparisons find none.
+ * 1993), so an interval holds for all of them together: without a change, most comparisons find none at all.
  *
  * Fewer runs cannot show the noise between runs. Then the error is that of sampling alone: a run with N samples, of
  * which a share p is in a function, could as well have had more or fewer of them there (binomial distribution). */
@@ -62,9 +62,10 @@ struct resamples {
 void resamples_init(struct resamples *resamples, struct run_counts runs, struct failure *failure);
 void resamples_fini(struct resamples *resamples);
 
-/* Returns how many standard errors a change must have so that 95 of 100 comparisons without a change have none, among
- * all of the quantities together. Returns 0 after a failure. */
-double resamples_critical_errors(struct resamples *resamples, const struct quantity *quantities, size_t count);
+/* Returns how many standard errors a change must have so that this part of comparisons without a change has none, among
+ * all of the quantities together. The confidence is below 1. Returns 0 after a failure. */
+double resamples_critical_errors(struct resamples *resamples, const struct quantity *quantities, size_t count,
+                                 double confidence);
 
 /* Returns whether a quantity could ever stand out: false if all runs together have too few samples. Leaving it out
  * before changes are looked at makes the others no surer than they are, since it does not depend on the side. */

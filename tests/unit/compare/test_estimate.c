@@ -28,7 +28,7 @@ static void fill(double *values, double base, double head, double deviation, uns
 static double critical_errors(struct run_counts runs, const struct quantity *quantities, size_t count) {
     struct resamples resamples;
     resamples_init(&resamples, runs, &failure);
-    double result = resamples_critical_errors(&resamples, quantities, count);
+    double result = resamples_critical_errors(&resamples, quantities, count, 0.95);
     resamples_fini(&resamples);
     assert_false(failure_is_set(&failure));
     return result;
