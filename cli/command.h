@@ -32,6 +32,7 @@ struct command {
     COMMAND(info)         \
     COMMAND(record)       \
     COMMAND(diff)         \
+    COMMAND(merge)        \
     COMMAND(view)
 
 #define DECLARE_COMMAND(name) extern const struct command command_##name;

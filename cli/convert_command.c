@@ -7,6 +7,7 @@
 #include "command.h"
 #include "console.h"
 #include "libconvert/base/text.h"
+#include "libconvert/conversion.h"
 #include "libconvert/file_identity.h"
 #include "libconvert/options_check.h"
 #include "libconvert/report.h"
@@ -24,6 +25,7 @@ static const char usage[] =
     "       gecko-convert check PROFILE...  find what the viewer does not accept\n"
     "       gecko-convert view INPUT        open it in the viewer, from this machine\n"
     "       gecko-convert diff BASE HEAD    show what changed between runs\n"
+    "       gecko-convert merge INPUT... -o OUTPUT            make runs one profile\n"
     "\n"
     "Converts a trace into a profile for the Firefox Profiler. INPUT is a recorder\n"
     "trace, a perf.data file, perf script text or a file of collapsed stacks. It may\n"
@@ -202,7 +204,8 @@ static void print_inputs(const struct gecko_convert_result *result) {
     }
 }
 
-static void print_outcome(const struct options *options, const struct gecko_convert_result *result) {
+static void print_outcome(const struct command *command, const struct options *options,
+                          const struct gecko_convert_result *result) {
     struct report_text text = {.bytes_count = 0};
     if (result->status == GECKO_CONVERT_GOOD && !options->is_quiet) print_inputs(result);
     if (result->status != GECKO_CONVERT_GOOD)
@@ -210,29 +213,78 @@ static void print_outcome(const struct options *options, const struct gecko_conv
     else if (!options->is_quiet)
         report_summary(&options->convert, result, &text);
     console_print(&text);
-    command_print_hint(&command_convert, result->status);
+    command_print_hint(command, result->status);
 }
 
-static int convert_single(struct options *options, struct progress_tty *bar) {
+/* `runs` says that the inputs are runs of one program; otherwise NULL. */
+static int convert_single(const struct command *command, struct options *options, const struct merge_runs *runs,
+                          struct progress_tty *bar) {
     options->convert.progress = progress_tty_draw;
     options->convert.progress_context = bar;
-    struct gecko_convert_result result = {.struct_bytes = sizeof result};
-    gecko_convert(&options->convert, &result);
+    struct gecko_convert_result result;
+    conversion_run(&options->convert, &(struct conversion_ends){.runs = runs}, &result, NULL);
     progress_tty_clear(bar);
-    print_outcome(options, &result);
+    print_outcome(command, options, &result);
     int report_exit = write_report(options, &result);
     int exit_code = result.status != GECKO_CONVERT_GOOD ? (int)result.status : report_exit;
     gecko_convert_result_fini(&result);
     return exit_code;
 }
 
+static void init_bar(const struct options *options, struct progress_tty *bar) {
+    bool is_forced = options->progress == PROGRESS_ALWAYS;
+    progress_tty_init(bar, STDERR_FILENO, draws_progress(options), is_forced ? 0 : PROGRESS_TTY_DELAY_NS);
+}
+
 static int convert(struct options *options) {
     if (options->lists_events) return list_events(options);
-    bool is_forced = options->progress == PROGRESS_ALWAYS;
     struct progress_tty bar;
-    progress_tty_init(&bar, STDERR_FILENO, draws_progress(options), is_forced ? 0 : PROGRESS_TTY_DELAY_NS);
-    return options_are_batch(options) ? batch_run(options, &bar) : convert_single(options, &bar);
+    init_bar(options, &bar);
+    if (options_are_batch(options)) return batch_run(options, &bar);
+    return convert_single(&command_convert, options, NULL, &bar);
 }
 
 const struct command command_convert = {
     .name = "", .bit = CONVERT, .usage = usage, .notes = notes, .complete = complete, .run = convert};
+
+/* ---- Merging runs. ---- */
+
+static const char merge_usage[] =
+    "Usage: gecko-convert merge [options] INPUT... -o OUTPUT\n"
+    "\n"
+    "Makes one profile of several runs of a program. Weights are added: a function has\n"
+    "the samples of all runs. Processes and threads with one name become one.\n";
+
+static const char merge_notes[] =
+    "Exit codes:\n"
+    "  0  success\n"
+    "  1  an input is not valid\n"
+    "  2  the command line is wrong\n"
+    "  3  reading or writing failed: disk, permission, pipe\n"
+    "  4  memory ran out, or more than --max-memory was needed\n"
+    "  5  --strict was given, and something would have been lost\n"
+    "If the code is not 0, OUTPUT is not written, and an existing file is kept.\n";
+
+static void complete_merge(struct options *options, struct failure *failure) {
+    const struct emitter *emitter = options_check_format(&options->convert, failure);
+    if (emitter) options->convert.format = emitter->name;
+    if (!options->convert.output_path)
+        failure_set(failure, FAILURE_USAGE, "where should the profile go? name it with --output FILE");
+    if (failure_is_set(failure)) return;
+    several_inputs_take(options, failure);
+    check_report(options, failure);
+}
+
+static int merge(struct options *options) {
+    const struct merge_runs runs = {.match = options->match, .layout = options->layout};
+    struct progress_tty bar;
+    init_bar(options, &bar);
+    return convert_single(&command_merge, options, &runs, &bar);
+}
+
+const struct command command_merge = {.name = "merge",
+                                      .bit = MERGE,
+                                      .usage = merge_usage,
+                                      .notes = merge_notes,
+                                      .complete = complete_merge,
+                                      .run = merge};

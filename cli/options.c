@@ -21,6 +21,8 @@ CHOICES(samples_name, enum gecko_convert_samples, "auto", "perf", "recorder")
 CHOICES(debuginfod_name, enum gecko_convert_debuginfod, "auto", "no")
 CHOICES(sources_name, enum gecko_convert_sources, "none", "embed")
 CHOICES(call_graph_name, unsigned, "dwarf", "fp", "no")
+CHOICES(match_name, unsigned, "name", "position", "pid")
+CHOICES(layout_name, unsigned, "after", "over")
 CHOICES(measure_name, enum measure_choice, "auto", "samples", "cpu")
 CHOICES(recorder_name, enum recorder_choice, "auto", "kernel", "recorder")
 CHOICES(progress_name, enum progress_choice, "auto", "always", "never")
@@ -37,7 +39,8 @@ enum { FREQUENCY_HZ_MAX = 1000000, ITERATIONS_MAX = 1000 };
     .name = (option_name), .commands = (unsigned)(option_commands), .kind = (option_kind), \
     .target = offsetof(struct options, member)
 
-#define FILTER(option_name, kind) OPTION(option_name, CONVERT | INFO | VIEW | DIFF, OPTION_LIST, filter_values[kind])
+#define FILTER(option_name, kind) \
+    OPTION(option_name, CONVERT | INFO | VIEW | DIFF | MERGE, OPTION_LIST, filter_values[kind])
 
 static const struct option known_options[] = {
     {OPTION("compare", VIEW, OPTION_FLAG, compares),
@@ -82,6 +85,13 @@ static const struct option known_options[] = {
      .help = "do not open a browser; the address is printed anyway"},
     {OPTION("idle-exit", VIEW | RECORD, OPTION_NUMBER, idle_s), .number_min = 1, .number_max = IDLE_S_MAX,
      .value_name = "SECONDS", .help = "exit when there has been no request for this long"},
+    {OPTION("match", MERGE, OPTION_CHOICE, match), .choices = match_name,
+     .help = "which processes and threads of the runs are the same: those with one\n"
+             "name (the default), those that come at the same place, or those with\n"
+             "one pid or tid"},
+    {OPTION("layout", MERGE, OPTION_CHOICE, layout), .choices = layout_name,
+     .help = "each run begins when the one before has ended (after, the default), or\n"
+             "all begin at the same time (over)"},
     {OPTION("per", DIFF, OPTION_TEXT, per), .value_name = "UNIT",
      .help = "compare shares of all samples (share, the default), amounts per run\n"
              "(run), per second (second), or per occurrence of the marker UNIT"},
@@ -113,50 +123,51 @@ static const struct option known_options[] = {
     {OPTION("together", INFO, OPTION_FLAG, is_together),
      .help = "show all files, which must be traces, as the one profile that\n"
              "converting them together makes, with --align and --samples"},
-    {OPTION("output", CONVERT, OPTION_TEXT, convert.output_path), .letter = 'o', .value_name = "FILE",
+    {OPTION("output", CONVERT | MERGE, OPTION_TEXT, convert.output_path), .letter = 'o', .value_name = "FILE",
      .help = "write to FILE, or to standard output for -; compressed if FILE ends\n"
              "in .gz (default: the name of INPUT without its suffixes and with\n"
              ".profile.json, in the current folder; standard output if INPUT is -)"},
-    {OPTION("format", CONVERT | RECORD, OPTION_NAME, convert.format), .letter = 'f',
+    {OPTION("format", CONVERT | RECORD | MERGE, OPTION_NAME, convert.format), .letter = 'f',
      .choices = gecko_convert_output_format, .json_key = "format",
      .help = "format of the profile (default: by the end of --output, .folded for\n"
              "collapsed; otherwise processed, which holds the most data)"},
-    {OPTION("from", CONVERT | INFO | VIEW | DIFF, OPTION_NAME, convert.from), .choices = gecko_convert_input_format,
-     .alias = {"native", "recorder"}, .json_key = "from",
+    {OPTION("from", CONVERT | INFO | VIEW | DIFF | MERGE, OPTION_NAME, convert.from),
+     .choices = gecko_convert_input_format, .alias = {"native", "recorder"}, .json_key = "from",
      .help = "format of the trace (default: detected from the content)"},
-    {OPTION("weight", CONVERT | VIEW | RECORD | DIFF, OPTION_CHOICE, convert.weight), .choices = weight_name,
+    {OPTION("weight", CONVERT | VIEW | RECORD | DIFF | MERGE, OPTION_CHOICE, convert.weight), .choices = weight_name,
      .json_key = "weight", .help = "weight of a perf sample: one, or its period (default: samples)"},
-    {OPTION("root", CONVERT | VIEW | DIFF, OPTION_CHOICE, convert.root), .choices = root_name, .json_key = "root",
+    {OPTION("root", CONVERT | VIEW | DIFF | MERGE, OPTION_CHOICE, convert.root), .choices = root_name,
+     .json_key = "root",
      .help = "what the first frame of a collapsed stack is: a thread, a frame, or\n"
              "a thread where async-profiler, py-spy or austin mark one (auto, the\n"
              "default)"},
-    {OPTION("weight-unit", CONVERT | VIEW | DIFF, OPTION_CHOICE, convert.weight_unit), .choices = weight_unit_name,
-     .json_key = "weight_unit",
+    {OPTION("weight-unit", CONVERT | VIEW | DIFF | MERGE, OPTION_CHOICE, convert.weight_unit),
+     .choices = weight_unit_name, .json_key = "weight_unit",
      .help = "what the counts of collapsed stacks count (default: auto, which is\n"
              "samples unless austin's header says something else)"},
-    {OPTION("interval", CONVERT | VIEW | DIFF, OPTION_TIME, convert.sample_interval_ns), .value_name = "TIME",
+    {OPTION("interval", CONVERT | VIEW | DIFF | MERGE, OPTION_TIME, convert.sample_interval_ns), .value_name = "TIME",
      .json_key = "interval_ns",
      .help = "of collapsed stacks: the time between two samples of a thread, such\n"
              "as 10ms (default: unknown)"},
-    {OPTION("symbols", CONVERT | VIEW | RECORD | DIFF, OPTION_CHOICE, convert.symbols), .choices = symbols_name,
+    {OPTION("symbols", CONVERT | VIEW | RECORD | DIFF | MERGE, OPTION_CHOICE, convert.symbols), .choices = symbols_name,
      .json_key = "symbols",
      .help = "look up functions, inlined functions, files and lines in the libraries\n"
              "on this machine: for addresses without a function in the trace or with\n"
              "the same symbol there (auto, the default), for no address (none), or\n"
              "for every address (always)"},
-    {OPTION("debug-dir", CONVERT | VIEW | RECORD | DIFF, OPTION_LIST, debug_dirs), .value_name = "DIR",
+    {OPTION("debug-dir", CONVERT | VIEW | RECORD | DIFF | MERGE, OPTION_LIST, debug_dirs), .value_name = "DIR",
      .json_key = "debug_dirs",
      .help = "also look for libraries and debug information in DIR, by build id and\n"
              "by path; may be given several times"},
-    {OPTION("sysroot", CONVERT | VIEW | RECORD | DIFF, OPTION_TEXT, convert.sysroot), .value_name = "DIR",
+    {OPTION("sysroot", CONVERT | VIEW | RECORD | DIFF | MERGE, OPTION_TEXT, convert.sysroot), .value_name = "DIR",
      .json_key = "sysroot",
      .help = "look for the files that the trace names below DIR first: the file\n"
              "system of the container or machine that was recorded"},
-    {OPTION("perf-map", CONVERT | VIEW | RECORD | DIFF, OPTION_LIST, perf_maps), .value_name = "PID=FILE",
+    {OPTION("perf-map", CONVERT | VIEW | RECORD | DIFF | MERGE, OPTION_LIST, perf_maps), .value_name = "PID=FILE",
      .json_key = "perf_maps",
      .help = "the process PID of the trace generated code that FILE names, as a perf\n"
              "map does; may be given several times"},
-    {OPTION("debuginfod", CONVERT | VIEW | RECORD | DIFF, OPTION_CHOICE, convert.debuginfod),
+    {OPTION("debuginfod", CONVERT | VIEW | RECORD | DIFF | MERGE, OPTION_CHOICE, convert.debuginfod),
      .choices = debuginfod_name, .json_key = "debuginfod",
      .help = "fetch debug information and source files that are not here from the\n"
              "servers in DEBUGINFOD_URLS, if that is set (auto, the default), or not"},
@@ -182,18 +193,19 @@ static const struct option known_options[] = {
      .json_key = "source_max_bytes",
      .help = "embed at most this much, files with the most samples first (default:\n"
              "8M)"},
-    {OPTION("fold-recursion", CONVERT | VIEW | RECORD | DIFF, OPTION_FLAG, convert.folds_recursion),
+    {OPTION("fold-recursion", CONVERT | VIEW | RECORD | DIFF | MERGE, OPTION_FLAG, convert.folds_recursion),
      .json_key = "fold_recursion", .help = "make one frame of a function that is repeated in a row"},
     {OPTION("merge-threads", CONVERT | VIEW | RECORD, OPTION_TEXT, convert.merge_threads), .value_name = "no|GLOB",
      .json_key = "merge_threads",
      .help = "give every thread a track (no), or make one track of all threads, and\n"
              "of all processes, with such names that follow each other (default: of\n"
              "those of one name if there are more than 30)"},
-    {OPTION("frames", CONVERT | RECORD, OPTION_TEXT, convert.frames), .value_name = "LIST", .json_key = "frames",
+    {OPTION("frames", CONVERT | RECORD | MERGE, OPTION_TEXT, convert.frames), .value_name = "LIST",
+     .json_key = "frames",
      .help = "what collapsed stacks tell besides functions, with commas: comm, pid,\n"
              "tid (the first frame), kernel, jit, inline (suffixes of frames),\n"
              "addresses (of functions without a name), or none (default: comm)"},
-    {OPTION("product", CONVERT | VIEW | RECORD, OPTION_TEXT, convert.product), .value_name = "NAME",
+    {OPTION("product", CONVERT | VIEW | RECORD | MERGE, OPTION_TEXT, convert.product), .value_name = "NAME",
      .json_key = "product", .help = "name of what was profiled (default: taken from the trace)"},
     {FILTER("time", GECKO_CONVERT_FILTER_TIME), .value_name = "A-B|A-|-B", .json_key = "time",
      .help = "convert only this part of a perf recording: seconds after its first\n"
@@ -226,9 +238,9 @@ static const struct option known_options[] = {
      .help = "fail rather than use more memory than this: bytes, or with K, M, G or\n"
              "T, or unlimited (default: half of the memory of the machine or of its\n"
              "control group); of many files, only the one that needs more fails"},
-    {OPTION("strict", CONVERT | RECORD, OPTION_FLAG, convert.is_strict), .json_key = "strict",
+    {OPTION("strict", CONVERT | RECORD | MERGE, OPTION_FLAG, convert.is_strict), .json_key = "strict",
      .help = "if something would be lost, write nothing and fail"},
-    {OPTION("report", CONVERT | RECORD, OPTION_TEXT, report_path), .value_name = "FILE",
+    {OPTION("report", CONVERT | RECORD | MERGE, OPTION_TEXT, report_path), .value_name = "FILE",
      .help = "write a report as JSON to FILE, or to standard output for -: what was\n"
              "read, written and lost; also if the conversion fails"},
     {OPTION("output-dir", CONVERT, OPTION_TEXT, output_dir), .value_name = "DIR",
@@ -239,7 +251,7 @@ static const struct option known_options[] = {
              ".tar.xz or .zip"},
     {OPTION("compress", CONVERT, OPTION_FLAG, compresses), .json_key = "compress",
      .help = "compress profiles whose names are not given: NAME.profile.json.gz"},
-    {OPTION("jobs", CONVERT | RECORD | DIFF, OPTION_NUMBER, convert.job_count), .letter = 'j', .number_min = 1,
+    {OPTION("jobs", CONVERT | RECORD | DIFF | MERGE, OPTION_NUMBER, convert.job_count), .letter = 'j', .number_min = 1,
      .number_max = JOBS_MAX, .value_name = "N",
      .help = "use N threads; a batch runs N conversions at a time, each with one\n"
              "thread (default: one per processor)"},
@@ -248,10 +260,10 @@ static const struct option known_options[] = {
              "batch (default: the one in DIR)"},
     {OPTION("report-junit", CONVERT, OPTION_TEXT, junit_path), .value_name = "FILE",
      .help = "write the outcome for each trace to FILE as JUnit XML"},
-    {OPTION("progress", CONVERT, OPTION_CHOICE, progress), .choices = progress_name,
+    {OPTION("progress", CONVERT | MERGE, OPTION_CHOICE, progress), .choices = progress_name,
      .help = "draw a progress bar on standard error (default: auto, if that is a\n"
              "terminal and the conversion takes long)"},
-    {OPTION("quiet", CONVERT | VIEW | RECORD | DIFF, OPTION_FLAG, is_quiet), .letter = 'q',
+    {OPTION("quiet", CONVERT | VIEW | RECORD | DIFF | MERGE, OPTION_FLAG, is_quiet), .letter = 'q',
      .help = "print only errors; no progress bar"},
     {OPTION("help", EVERY_COMMAND, OPTION_ACTION, action), .letter = 'h', .action = OPTIONS_SHOW_HELP,
      .help = "show this text"},

@@ -6,7 +6,7 @@
 #include "libconvert/gecko_convert.h"
 
 /* Bits of the commands in the table of options. Converting is the command without a name. */
-enum command_bit { CONVERT = 1, CHECK = 2, INFO = 4, VIEW = 8, RECORD = 16, DIFF = 32 };
+enum command_bit { CONVERT = 1, CHECK = 2, INFO = 4, VIEW = 8, RECORD = 16, DIFF = 32, MERGE = 64 };
 
 enum options_action { OPTIONS_RUN, OPTIONS_SHOW_HELP, OPTIONS_SHOW_VERSION };
 
@@ -58,6 +58,10 @@ struct options {
     bool wants_json;
     unsigned top_count;
     bool is_together;
+
+    /* merge. */
+    unsigned match;  /* enum merge_match */
+    unsigned layout; /* enum merge_layout */
 
     /* diff. */
     const char *per;     /* "share", "run", "second" or the name of a marker; NULL: "share" */

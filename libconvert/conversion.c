@@ -141,6 +141,7 @@ static void read_parts(struct conversion *conversion) {
     if (failure_is_set(failure)) return;
     for (size_t i = 0; i < conversion->loader_count; i++) describe_part(conversion, i);
     merge->samples = conversion->options->samples;
+    merge->runs = conversion->ends->runs;
     merge_run(merge, &conversion->profile);
     check_content(conversion);
 }

@@ -6,6 +6,7 @@
 
 #include "gecko_convert.h"
 #include "libconvert/base/memory.h"
+#include "libconvert/merge/merge.h"
 #include "libconvert/profile/profile.h"
 #include "readers/input/input.h"
 #include "writer/sink.h"
@@ -24,6 +25,7 @@ struct conversion_ends {
     const volatile sig_atomic_t *has_lost_bytes; /* nonzero once the input was truncated; checked after reading */
     bool *is_empty; /* set to true if the trace lost nothing but has no content; NULL: not wanted */
     const struct sink_batch *batch;
+    const struct merge_runs *runs; /* several inputs are runs of one program; NULL: they lie on one timeline */
     struct memory_limit *memory; /* shared by several conversions, and used in place of the options' max_memory_bytes */
 
     /* Gets the finished profile, which is then not written. The options and the result for the output mean nothing in

@@ -117,7 +117,8 @@ enum gecko_convert_timeline {
     GECKO_CONVERT_TIMELINE_EVENTS = 2,      /* it and another input have the same events */
     GECKO_CONVERT_TIMELINE_GIVEN = 3,       /* the options say so */
     GECKO_CONVERT_TIMELINE_APART = 4,       /* its clock is unknown: it begins where the timeline begins */
-    GECKO_CONVERT_TIMELINE_TICKS = 5 /* it and another input relate the processor's counter of ticks to a clock */
+    GECKO_CONVERT_TIMELINE_TICKS = 5, /* it and another input relate the processor's counter of ticks to a clock */
+    GECKO_CONVERT_TIMELINE_RUN = 6    /* it is a run of the program, laid after or over the others */
 };
 
 /* Whether debug information and source files that this machine lacks are fetched. */

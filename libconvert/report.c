@@ -105,6 +105,7 @@ static const char *timeline_name(enum gecko_convert_timeline timeline) {
         [GECKO_CONVERT_TIMELINE_CLOCK] = "clock",   [GECKO_CONVERT_TIMELINE_TIME_OF_DAY] = "time-of-day",
         [GECKO_CONVERT_TIMELINE_EVENTS] = "events", [GECKO_CONVERT_TIMELINE_GIVEN] = "given",
         [GECKO_CONVERT_TIMELINE_APART] = "apart",   [GECKO_CONVERT_TIMELINE_TICKS] = "ticks",
+        [GECKO_CONVERT_TIMELINE_RUN] = "run",
     };
     return names[timeline];
 }
@@ -116,6 +117,7 @@ static const char *timeline_description(enum gecko_convert_timeline timeline) {
         [GECKO_CONVERT_TIMELINE_EVENTS] = "on the timeline by events that another input has too",
         [GECKO_CONVERT_TIMELINE_GIVEN] = "on the timeline as --align says",
         [GECKO_CONVERT_TIMELINE_TICKS] = "on the timeline by the processor's counter of ticks",
+        [GECKO_CONVERT_TIMELINE_RUN] = "a run of the program",
         [GECKO_CONVERT_TIMELINE_APART] = "beside the timeline, from its start, since its clock is unknown",
     };
     return descriptions[timeline];

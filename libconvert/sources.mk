@@ -9,7 +9,7 @@ libconvert_sources := \
     libconvert/report.c libconvert/result.c libconvert/source_names.c libconvert/source_packages.c libconvert/source_rules.c libconvert/source_search.c \
     libconvert/format/common_format.c libconvert/format/counter_display.c libconvert/format/gecko_format.c libconvert/format/processed_format.c \
     libconvert/merge/merge.c libconvert/merge/merge_meta.c libconvert/merge/merge_rows.c \
-    libconvert/merge/merge_runs.c \
+    libconvert/merge/merge_layout.c libconvert/merge/merge_runs.c \
     libconvert/merge/merge_tables.c libconvert/merge/merge_tasks.c libconvert/merge/merge_timeline.c \
     libconvert/profile/categories.c libconvert/profile/counter.c libconvert/profile/launchers.c \
     libconvert/profile/ledger.c libconvert/profile/libs.c libconvert/profile/marker_label.c libconvert/profile/markers.c libconvert/profile/profile.c libconvert/profile/nameless.c \

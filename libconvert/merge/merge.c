@@ -51,8 +51,12 @@ static void take_failures(struct merge *merge) {
 void merge_run(struct merge *merge, struct profile *whole) {
     struct merge_tasks tasks;
     if (failure_is_set(merge->failure)) return;
-    merge_align(merge);
-    merge_refuse_runs(merge);
+    if (merge->runs) {
+        merge_lay_out(merge);
+    } else {
+        merge_align(merge);
+        merge_refuse_runs(merge);
+    }
     if (failure_is_set(merge->failure)) return;
     merge_weights(merge, whole);
     join_payloads(merge, whole);

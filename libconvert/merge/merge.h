@@ -9,6 +9,19 @@
 
 #include "libconvert/profile/profile.h"
 
+/* How inputs that are runs of one program become one profile, instead of lying where their clocks say. */
+struct merge_runs {
+    enum merge_match {
+        MERGE_MATCH_NAME,     /* processes and threads of one name are the same: the first with the first, and so on */
+        MERGE_MATCH_POSITION, /* those that come first in their run are the same, and so on */
+        MERGE_MATCH_PID       /* those with the same pid or tid are the same */
+    } match;
+    enum merge_layout {
+        MERGE_LAYOUT_AFTER, /* each run begins when the one before has ended */
+        MERGE_LAYOUT_OVER   /* all begin at the same time */
+    } layout;
+};
+
 struct merge_input {
     /* Set by the caller. */
     struct profile profile; /* owned; read and symbolized, not finished */
@@ -30,6 +43,7 @@ struct merge {
     size_t input_count;
     struct payloads *payloads; /* owned; the payloads of each input, to which the whole profile refers */
     enum gecko_convert_samples samples;
+    const struct merge_runs *runs; /* borrowed; NULL: the inputs are no runs of one program */
 };
 
 /* Allocates all inputs and initialises their profiles. */

@@ -1,4 +1,5 @@
 /* Merges what describes recordings: their weights, and the machine and program. */
+#include "libconvert/base/cursor.h"
 #include "merge_steps.h"
 
 static const int64_t DEFAULT_INTERVAL_NS = 1000000;
@@ -176,8 +177,54 @@ static void add_extras(struct profile *whole, const struct merge_input *input) {
     }
 }
 
+/* ---- Runs. ---- */
+
+static const struct text RUNS_SECTION = TEXT("Merge"), RUNS_LABEL = TEXT("runs");
+
+/* Returns the input's value of that line; NULL if it has none. */
+static const struct extra_entry *find_extra(const struct merge_input *input, struct text section, struct text label) {
+    const struct column *extra = &input->profile.meta.extra;
+    for (size_t i = 0; i < extra->count; i++) {
+        const struct extra_entry *entry = column_at(extra, i);
+        if (text_equal(entry->section, section) && text_equal(entry->label, label)) return entry;
+    }
+    return NULL;
+}
+
+/* An input that was merged itself tells how many runs it has. */
+static uint64_t run_count_of(const struct merge_input *input) {
+    const struct extra_entry *entry = find_extra(input, RUNS_SECTION, RUNS_LABEL);
+    uint64_t count;
+    return entry && cursor_parse_number(entry->value, 10, &count) ? count : 1;
+}
+
+static bool is_of_all_runs(const struct merge *merge, const struct extra_entry *entry) {
+    for (size_t i = 0; i < merge->input_count; i++) {
+        const struct extra_entry *other = find_extra(&merge->inputs[i], entry->section, entry->label);
+        if (!other || !text_equal(other->value, entry->value)) return false;
+    }
+    return true;
+}
+
+/* Adds the number of runs, and the lines that all runs have: what differs would say of one run what holds for another.
+ */
+static void add_extras_of_runs(const struct merge *merge, struct profile *whole) {
+    const struct column *extra = &merge->inputs[0].profile.meta.extra;
+    uint64_t run_count = 0;
+    for (size_t i = 0; i < extra->count; i++) {
+        const struct extra_entry *entry = column_at(extra, i);
+        bool is_count = text_equal(entry->section, RUNS_SECTION) && text_equal(entry->label, RUNS_LABEL);
+        if (!is_count && is_of_all_runs(merge, entry))
+            profile_add_extra(whole, entry->section, entry->label, entry->value);
+    }
+    for (size_t i = 0; i < merge->input_count; i++) run_count += run_count_of(&merge->inputs[i]);
+    profile_add_extra(whole, RUNS_SECTION, RUNS_LABEL,
+                      profile_text_format(whole, "%llu", (unsigned long long)run_count));
+}
+
 void merge_meta(struct merge *merge, struct profile *whole) {
-    const struct profile_meta *reference = &merge_reference(merge)->profile.meta;
+    const struct merge_input *first = merge->runs ? &merge->inputs[0] : merge_reference(merge);
+    const struct profile_meta *reference = &first->profile.meta;
     struct profile_meta *meta = &whole->meta;
     meta->has_times = false;
     take_facts(meta, reference);
@@ -186,9 +233,10 @@ void merge_meta(struct merge *merge, struct profile *whole) {
         take_facts(meta, &input->profile.meta);
         join_recordings(&whole->recording, &input->profile.recording);
         join_importers(whole, input->profile.meta.imported_from);
-        add_extras(whole, input);
+        if (!merge->runs) add_extras(whole, input);
         add_events(whole, input);
     }
+    if (merge->runs) add_extras_of_runs(merge, whole);
     meta->is_clock_monotonic = reference->is_clock_monotonic;
     meta->epoch_offset_ns = reference->epoch_offset_ns;
     meta->start_time_ms = reference->start_time_ms;

@@ -68,7 +68,7 @@ static bool prefers_recorder(const struct merge *merge) {
 }
 
 static bool takes_samples(const struct moving *moving, thread_id whole) {
-    if (moving->sampled_by[whole.index] != (FROM_PERF | FROM_RECORDER)) return true;
+    if (moving->merge->runs || moving->sampled_by[whole.index] != (FROM_PERF | FROM_RECORDER)) return true;
     return moving->prefers_recorder == moving->input->is_recorder;
 }
 
@@ -203,11 +203,31 @@ static void move_process_rows(const struct moving *moving, struct column *to, st
     column_take(to, from);
 }
 
+/* Moves the lines of a further run without those that have a key, which the first run's log has. */
+static void move_log_of_run(const struct moving *moving, struct column *to, const struct column *from) {
+    uint64_t lost_count = 0;
+    for (size_t i = 0; i < from->count; i++) {
+        struct log_line line = *(const struct log_line *)column_at(from, i);
+        line.process = moved_process(moving, line.process);
+        if (line.key.bytes_count)
+            lost_count++;
+        else
+            column_push_all(to, &line, 1);
+    }
+    struct ledger *ledger = &moving->whole->ledger;
+    ledger_read(ledger, LEDGER_VALUES, lost_count);
+    ledger_enter(ledger, LEDGER_VALUES, LEDGER_LOST, TEXT("number in the log of a further run"), lost_count, NULL);
+}
+
 /* Keys must be unique within the log of a process, and several inputs have the same ones. */
 static void move_log(const struct moving *moving, struct column *to, struct column *from) {
+    if (moving->merge->runs && moving->number) {
+        move_log_of_run(moving, to, from);
+        return;
+    }
     for (size_t i = 0; i < from->count; i++) {
         struct log_line *line = column_at(from, i);
-        if (line->key.bytes_count)
+        if (line->key.bytes_count && !moving->merge->runs)
             line->key = profile_text_format(moving->whole, "%.*s: %.*s", (int)moving->input->name.bytes_count,
                                             moving->input->name.bytes, (int)line->key.bytes_count, line->key.bytes);
     }
@@ -228,10 +248,10 @@ static void move_ledger(struct moving *moving) {
     for (size_t i = 0; i < from->entries.count; i++) {
         const struct ledger_entry *entry = ledger_at(from, i);
         struct text cause = entry->cause;
-        if (entry->fate != LEDGER_KEPT)
+        if (entry->fate != LEDGER_KEPT && !moving->merge->runs)
             cause = profile_text_format(moving->whole, "%.*s: %.*s", (int)name.bytes_count, name.bytes,
                                         (int)cause.bytes_count, cause.bytes);
-        bool has_first = entry->has_first && entry->fate != LEDGER_KEPT;
+        bool has_first = entry->has_first && entry->fate != LEDGER_KEPT && !moving->merge->runs;
         ledger_enter(to, entry->unit, entry->fate, cause, entry->count, has_first ? &entry->first : NULL);
     }
 }

@@ -25,6 +25,11 @@ struct merge_input *merge_reference(const struct merge *merge);
  * process made, and those that the caller aligns, are no such runs. Call it after merge_align. */
 void merge_refuse_runs(const struct merge *merge);
 
+/* ---- merge_layout.c. ---- */
+
+/* Shifts the times of runs after or over each other. */
+void merge_lay_out(struct merge *merge);
+
 /* ---- merge_tasks.c. ---- */
 
 /* Maps the processes and threads of all inputs to those of the whole profile. The rows of an input begin at its number

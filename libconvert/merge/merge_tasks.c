@@ -269,10 +269,99 @@ static void add_threads(struct merge_tasks *tasks, const struct merge *merge, ui
             else
                 tasks->threads[row] = tasks->threads[first];
             if (failure_is_set(merge->failure)) break;
-            merge_thread(profile_thread_at(whole, tasks->threads[row]), part, input->is_recorder);
+            struct thread *thread = profile_thread_at(whole, tasks->threads[row]);
+            if (merge->runs) thread->is_made_up = part->is_made_up && (first == row || thread->is_made_up);
+            merge_thread(thread, part, input->is_recorder);
         }
     }
     generations_fini(&generations);
+}
+
+/* ---- Runs. ---- */
+
+/* By what a task is found in another run. */
+struct run_key {
+    uint64_t group;   /* of a thread: its process */
+    int64_t id;       /* by what tasks are matched: a name, or a pid */
+    uint64_t ordinal; /* among tasks of the run with the same group and id */
+};
+
+struct run_matching {
+    enum merge_match match;
+    struct strings names;
+    struct row_table keys;
+    struct column rows;      /* uint32_t: the first task with each key */
+    struct generations seen; /* in the current run */
+    uint32_t *sets;          /* borrowed */
+};
+
+static void run_matching_init(struct run_matching *matching, const struct merge *merge, uint32_t *sets) {
+    *matching = (struct run_matching){.match = merge->runs->match, .sets = sets};
+    strings_init(&matching->names, merge->failure);
+    row_table_init(&matching->keys, sizeof(struct run_key), merge->failure);
+    column_init(&matching->rows, sizeof(uint32_t), merge->failure);
+}
+
+static void run_matching_fini(struct run_matching *matching) {
+    column_fini(&matching->rows);
+    row_table_fini(&matching->keys);
+    strings_fini(&matching->names);
+}
+
+/* Joins the task with the first one that has the same key. */
+static void match_in_runs(struct run_matching *matching, uint32_t row, uint64_t group, int64_t number,
+                          struct text name) {
+    struct run_key key = {.group = group};
+    if (matching->match == MERGE_MATCH_NAME) key.id = strings_intern(&matching->names, name).index;
+    if (matching->match == MERGE_MATCH_PID) key.id = number;
+    key.ordinal = next_generation(&matching->seen, key.id, group);
+    uint32_t found = row_table_intern(&matching->keys, &key);
+    if (found < matching->rows.count)
+        join(matching->sets, *(uint32_t *)column_at(&matching->rows, found), row);
+    else
+        column_push_all(&matching->rows, &row, 1);
+}
+
+/* A process that has no name yet will get that of its main thread. */
+static struct text name_of_process(const struct profile *profile, uint32_t number) {
+    const struct process *process = column_at(&profile->processes, number);
+    if (process->name.bytes_count) return process->name;
+    for (size_t i = 0; i < profile->threads.count; i++) {
+        const struct thread *thread = column_at(&profile->threads, i);
+        if (thread->process.index == number && thread->tid == process->pid) return thread->name;
+    }
+    return process->name;
+}
+
+static void match_processes_of_runs(const struct merge_tasks *tasks, const struct merge *merge, uint32_t *sets) {
+    struct run_matching matching;
+    run_matching_init(&matching, merge, sets);
+    for (uint32_t i = 0; i < merge->input_count && !failure_is_set(merge->failure); i++) {
+        const struct profile *profile = &merge->inputs[i].profile;
+        generations_init(&matching.seen, merge->failure);
+        for (uint32_t j = 0; j < profile->processes.count; j++) {
+            const struct process *process = column_at(&profile->processes, j);
+            match_in_runs(&matching, tasks->first_processes[i] + j, 0, process->pid, name_of_process(profile, j));
+        }
+        generations_fini(&matching.seen);
+    }
+    run_matching_fini(&matching);
+}
+
+static void match_threads_of_runs(const struct merge_tasks *tasks, const struct merge *merge, uint32_t *sets) {
+    struct run_matching matching;
+    run_matching_init(&matching, merge, sets);
+    for (uint32_t i = 0; i < merge->input_count && !failure_is_set(merge->failure); i++) {
+        const struct column *threads = &merge->inputs[i].profile.threads;
+        generations_init(&matching.seen, merge->failure);
+        for (uint32_t j = 0; j < threads->count; j++) {
+            const struct thread *thread = column_at(threads, j);
+            process_id process = tasks->processes[tasks->first_processes[i] + thread->process.index];
+            match_in_runs(&matching, tasks->first_threads[i] + j, process.index, thread->tid, thread->name);
+        }
+        generations_fini(&matching.seen);
+    }
+    run_matching_fini(&matching);
 }
 
 /* ---- The whole. ---- */
@@ -361,13 +450,19 @@ void merge_tasks_init(struct merge_tasks *tasks, const struct merge *merge, stru
     uint32_t *sets = memory_allocate(failure, row_count * sizeof *sets);
     if (!failure_is_set(failure)) {
         for (uint32_t i = 0; i < row_count; i++) sets[i] = i;
-        match_processes(tasks, merge, whole, rows, sets);
+        if (merge->runs)
+            match_processes_of_runs(tasks, merge, sets);
+        else
+            match_processes(tasks, merge, whole, rows, sets);
         add_processes(tasks, merge, sets, whole);
         add_parents(tasks, merge, whole);
     }
     if (!failure_is_set(failure)) {
         for (uint32_t i = 0; i < row_count; i++) sets[i] = i;
-        match_threads(tasks, merge, whole, rows, sets);
+        if (merge->runs)
+            match_threads_of_runs(tasks, merge, sets);
+        else
+            match_threads(tasks, merge, whole, rows, sets);
         add_threads(tasks, merge, sets, whole);
     }
     memory_free(rows);
