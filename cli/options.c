@@ -92,6 +92,10 @@ static const struct option known_options[] = {
     {OPTION("layout", MERGE, OPTION_CHOICE, layout), .choices = layout_name,
      .help = "each run begins when the one before has ended (after, the default), or\n"
              "all begin at the same time (over)"},
+    {OPTION("output", DIFF, OPTION_TEXT, convert.output_path), .letter = 'o', .value_name = "FILE",
+     .help = "also write the difference to FILE: a profile in which stacks that became\n"
+             "lighter have negative weights; or, if FILE ends in .folded, collapsed\n"
+             "stacks with two counts, as difffolded.pl writes them"},
     {OPTION("per", DIFF, OPTION_TEXT, per), .value_name = "UNIT",
      .help = "compare shares of all samples (share, the default), amounts per run\n"
              "(run), per second (second), or per occurrence of the marker UNIT"},

@@ -7,6 +7,7 @@
 #include "cli/console.h"
 #include "diff_json.h"
 #include "diff_text.h"
+#include "difference.h"
 #include "writer/sink.h"
 
 enum { TOP_COUNT_DEFAULT = 20 };
@@ -40,6 +41,15 @@ static void complete(struct options *options, struct failure *failure) {
         failure_set(failure, FAILURE_USAGE, "only one of BASE and HEAD can be standard input");
     if (options->wants_json && options->wants_markdown)
         failure_set(failure, FAILURE_USAGE, "--json and --markdown exclude each other");
+    bool has_pers = !options->per || strcmp(options->per, "share") == 0 || strcmp(options->per, "run") == 0;
+    const char *output_path = options->convert.output_path;
+    if (output_path && !has_pers)
+        failure_set(failure, FAILURE_USAGE, "--output writes shares or amounts per run: it needs --per share or run");
+    if (output_path && strcmp(output_path, "-") == 0)
+        failure_set(failure, FAILURE_USAGE, "--output needs a file, because the comparison goes to standard output");
+    for (size_t i = 0; output_path && i < options->inputs.count; i++)
+        if (strcmp(options->inputs.values[i], "-") == 0)
+            failure_set(failure, FAILURE_USAGE, "--output reads the runs again, so they must be files");
     bool has_limits = options->limits.count || options->budgets.count;
     if (!has_limits && (options->junit_path || options->allows_missing))
         failure_set(failure, FAILURE_USAGE, "--%s is for limits: it needs --fail-if or --budget",
@@ -122,6 +132,7 @@ static int diff(struct options *options) {
     comparison_init(&comparison, &runs, options->per, failure);
     if (!failure_is_set(failure)) gate_judge(&gate, &comparison);
     if (!options->is_quiet && !failure_is_set(failure)) print_losses(&runs);
+    if (!failure_is_set(failure) && options->convert.output_path) difference_write(&comparison, options, failure);
     if (!failure_is_set(failure)) write_junit(&gate, options->junit_path, failure);
     if (!failure_is_set(failure)) write_comparison(&comparison, &gate, options, failure);
     int exit_code = failure_is_set(failure) ? refuse(&runs, failure) : gate_exit_code(&gate);

@@ -32,7 +32,7 @@ libconvert            libconvert/base libconvert/merge libconvert/profile libcon
 cli                   cli/batch libconvert libconvert/base readers/input writer
 cli/batch             cli libconvert libconvert/base readers readers/input readers/json writer
 cli/check             cli libconvert libconvert/base libconvert/format libconvert/profile readers/json writer
-cli/diff              cli cli/info libconvert libconvert/base libconvert/compare libconvert/profile readers/input writer
+cli/diff              cli cli/info libconvert libconvert/base libconvert/compare libconvert/merge libconvert/profile readers/input writer
 cli/info              cli cli/check libconvert libconvert/base libconvert/profile readers readers/json writer
 cli/record            cli cli/record/kernel libconvert libconvert/base
 cli/record/kernel     libconvert/base

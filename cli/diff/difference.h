@@ -1,0 +1,12 @@
+/* The difference of two sides as collapsed stacks with two counts, or as a profile of them. */
+#ifndef GECKO_DIFFERENCE_H
+#define GECKO_DIFFERENCE_H
+
+#include "comparison.h"
+
+/* Writes the difference to options->convert.output_path. The counts of the base come first. They are amounts per run,
+ * or with shares, those of the base are scaled to the sum of the head. In the profile, the weight of a stack is the
+ * head's less the base's. Failures are latched. */
+void difference_write(const struct comparison *comparison, const struct options *options, struct failure *failure);
+
+#endif
