@@ -140,8 +140,8 @@ enum gecko_convert_filter_kind {
     GECKO_CONVERT_FILTER_EXCLUDE_COMM = 4, /* what is left out, in the same form */
     GECKO_CONVERT_FILTER_CPU = 5,          /* processors: "0,4-7" */
     GECKO_CONVERT_FILTER_EVENT = 6 /* "GLOB=TREATMENT,GLOB=TREATMENT": what becomes of the events of a recording with
-                                      such names, as printed or without modifiers: samples, markers, or drop, which
-                                      leaves them out */
+                                      such names, as printed or without modifiers: samples, tracks, markers, or drop,
+                                      which leaves them out */
 };
 
 /* Says which part of a trace to convert. */
@@ -394,8 +394,9 @@ struct gecko_convert_result {
     size_t missing_name_count;
     uint64_t stack_sample_count; /* samples with a stack */
 
-    /* The sum of the absolute weights of all samples, and what a weight counts: "samples", "ms", "bytes" or an event.
-     * The unit is empty if every sample weighs 1. It belongs to the result. */
+    /* The sum of the absolute weights of all samples but those in tracks of events beside the main one, and what a
+     * weight counts: "samples", "ms", "bytes" or an event. The unit is empty if every sample weighs 1. It belongs to
+     * the result. */
     double weight;
     const char *weight_unit;
 

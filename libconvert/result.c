@@ -17,7 +17,7 @@ static void count_contents(const struct profile *profile, struct gecko_convert_r
         last_process = process;
         counts->threads += 1 + thread->merged_count;
         counts->samples += samples_count(&thread->samples);
-        for (uint32_t j = 0; j < samples_count(&thread->samples); j++)
+        for (uint32_t j = 0; j < samples_count(&thread->samples) && !thread_is_track(thread); j++)
             result->weight += fabs(profile_weight_of(profile, samples_at(&thread->samples, j)->weight));
         counts->markers += thread->markers.count;
     }

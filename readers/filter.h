@@ -11,6 +11,7 @@ enum { FILTER_KIND_COUNT = GECKO_CONVERT_FILTER_EVENT + 1, FILTER_NONE = FILTER_
 enum event_treatment {
     EVENT_UNTOLD,  /* what the reader decides */
     EVENT_SAMPLES, /* the profile's samples */
+    EVENT_TRACKS,  /* samples of threads of their own */
     EVENT_MARKERS, /* markers with stacks */
     EVENT_DROPPED, /* nothing */
     EVENT_TREATMENT_COUNT

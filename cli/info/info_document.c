@@ -303,8 +303,15 @@ static void count_allocations(struct collector *collector, const struct node *al
     }
 }
 
+/* The converter's tracks of events have a tid such as "12 cache-misses". Their weights have another unit. */
+static bool is_track(const struct node *thread_tid) {
+    struct text tid = text_or_empty(thread_tid);
+    return text_find(tid, ' ') < tid.bytes_count;
+}
+
 static void collect_thread(struct collector *collector, const struct node *from, const struct node *strings,
                            double shift_ms, struct stacks *stacks) {
+    if (is_track(member(collector, from, "tid"))) return;
     struct info_thread *thread = info_add_thread(collector->info);
     if (!thread) return;
     const struct node *samples = member(collector, from, "samples");
@@ -458,14 +465,15 @@ static void find_idle_category(struct collector *collector, const struct node *m
         if (node_is_text(member(collector, &categories->nodes[i], "name"), TEXT("Idle"))) collector->idle_category = i;
 }
 
-/* Returns the weight type of the first thread that has weights, such as "tracing-ms". All threads of a profile use the
- * same type. */
+/* Returns the weight type of the first thread that has weights, such as "tracing-ms". All threads of a profile but
+ * tracks use the same type. */
 static struct text weight_unit(const struct collector *collector) {
     const struct node *threads = member(collector, collector->root, "threads");
     for (size_t i = 0; !collector->is_gecko && i < threads->count; i++) {
         const struct node *samples = member(collector, &threads->nodes[i], "samples");
         const struct node *type = member(collector, samples, "weightType");
-        if (!node_is(member(collector, samples, "weight"), NODE_LIST)) continue;
+        bool has_weights = node_is(member(collector, samples, "weight"), NODE_LIST);
+        if (!has_weights || is_track(member(collector, &threads->nodes[i], "tid"))) continue;
         return node_is_text(type, TEXT("tracing-ms")) ? TEXT("ms") : text_or_empty(type);
     }
     return TEXT("samples");

@@ -102,7 +102,7 @@ static void add_threads(struct info *info, const struct profile *profile, const 
         const struct thread *thread = profile_ordered_thread(profile, i);
         if (!process_is_same(thread->process, last)) add_process(info, profile_process_at(profile, thread->process));
         last = thread->process;
-        if (!failure_is_set(info->failure)) add_thread(info, profile, thread, tallies);
+        if (!failure_is_set(info->failure) && !thread_is_track(thread)) add_thread(info, profile, thread, tallies);
     }
 }
 

@@ -41,7 +41,8 @@ static void set_weights(struct merge_input *input, enum weight_type type) {
         weight = profile_weight_encode(&input->profile, (struct decimal){.mantissa = interval_ns});
     for (size_t i = 0; i < input->profile.threads.count; i++) {
         struct thread *thread = column_at(&input->profile.threads, i);
-        for (uint32_t j = 0; j < samples_count(&thread->samples); j++) samples_at(&thread->samples, j)->weight = weight;
+        uint32_t count = thread_is_track(thread) ? 0 : samples_count(&thread->samples);
+        for (uint32_t j = 0; j < count; j++) samples_at(&thread->samples, j)->weight = weight;
     }
 }
 
@@ -51,8 +52,10 @@ static void set_weights(struct merge_input *input, enum weight_type type) {
  * The first sample of a thread has no sample before it. */
 static void spread_cpu_times(struct profile *profile) {
     for (size_t i = 0; i < profile->threads.count; i++) {
-        struct samples all, *samples = &((struct thread *)column_at(&profile->threads, i))->samples;
+        struct thread *thread = column_at(&profile->threads, i);
+        struct samples all, *samples = &thread->samples;
         uint32_t count = samples_count(samples);
+        if (thread_is_track(thread)) continue;
         samples_init(&all, profile->failure);
         for (uint32_t j = 0; j < count && !failure_is_set(profile->failure); j++) {
             const struct sample *sample = samples_at(samples, j);

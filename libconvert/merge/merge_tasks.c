@@ -254,6 +254,14 @@ static void add_parents(const struct merge_tasks *tasks, const struct merge *mer
     }
 }
 
+/* Adds the track to the whole profile, which has its owner. */
+static thread_id add_track(const struct merge_tasks *tasks, uint32_t first_thread, const struct event_track *part,
+                           struct profile *whole) {
+    struct event_track track = *part;
+    track.owner = tasks->threads[first_thread + part->owner.index];
+    return profile_add_track(whole, &track);
+}
+
 static void add_threads(struct merge_tasks *tasks, const struct merge *merge, uint32_t *sets, struct profile *whole) {
     struct generations generations;
     generations_init(&generations, merge->failure);
@@ -263,7 +271,10 @@ static void add_threads(struct merge_tasks *tasks, const struct merge *merge, ui
             const struct thread *part = column_at(&input->profile.threads, j);
             uint32_t row = tasks->first_threads[i] + (uint32_t)j, first = representative(sets, row);
             process_id process = tasks->processes[tasks->first_processes[i] + part->process.index];
-            if (first == row)
+            if (thread_is_track(part))
+                tasks->threads[row] =
+                    add_track(tasks, tasks->first_threads[i], profile_track_of(&input->profile, part), whole);
+            else if (first == row)
                 tasks->threads[row] = profile_add_thread(whole, process, part->tid,
                                                          next_generation(&generations, part->tid, process.index));
             else
@@ -420,7 +431,8 @@ static void match_threads(const struct merge_tasks *tasks, const struct merge *m
             const struct thread *thread = column_at(&profile->threads, j);
             rows[count++] =
                 (struct task){.group = {tasks->processes[tasks->first_processes[i] + thread->process.index].index,
-                                        find_tid_group(profile, thread)},
+                                        find_tid_group(profile, thread),
+                                        thread_is_track(thread) ? 1 + tasks->first_threads[i] + j : 0},
                               .number = find_tid(profile, thread),
                               .start_ns = profile->meta.are_starts_guessed ? TIME_NONE : thread->start_ns,
                               .end_ns = known_end_ns(thread->end_ns),

@@ -42,6 +42,7 @@ void profile_init(struct profile *profile, struct failure *failure) {
     column_init(&profile->paused_ranges, sizeof(struct paused_range), failure);
     column_init(&profile->overheads, sizeof(struct overhead), failure);
     column_init(&profile->events, sizeof(struct profile_event), failure);
+    column_init(&profile->tracks, sizeof(struct event_track), failure);
     column_init(&profile->profiling_log, sizeof(struct log_line), failure);
     column_init(&profile->gathering_log, sizeof(struct log_line), failure);
     column_init(&profile->thread_order, sizeof(thread_id), failure);
@@ -87,6 +88,7 @@ void profile_fini(struct profile *profile) {
     column_fini(&profile->paused_ranges);
     column_fini(&profile->overheads);
     column_fini(&profile->events);
+    column_fini(&profile->tracks);
     column_fini(&profile->profiling_log);
     column_fini(&profile->gathering_log);
     column_fini(&profile->thread_order);
@@ -157,11 +159,29 @@ thread_id profile_add_thread(struct profile *profile, process_id process, int64_
     thread_id id = {(uint32_t)profile->threads.count};
     struct thread *thread = column_push(&profile->threads);
     if (!thread) return thread_none();
-    *thread = (struct thread){
-        .process = process, .tid = tid, .generation = generation, .start_ns = TIME_NONE, .end_ns = TIME_NONE};
+    *thread = (struct thread){.process = process,
+                              .track = ID_NONE,
+                              .tid = tid,
+                              .generation = generation,
+                              .start_ns = TIME_NONE,
+                              .end_ns = TIME_NONE};
     samples_init(&thread->samples, profile->failure);
     column_init(&thread->markers, sizeof(struct marker), profile->failure);
     column_init(&thread->allocations, sizeof(struct allocation), profile->failure);
+    return id;
+}
+
+thread_id profile_add_track(struct profile *profile, const struct event_track *track) {
+    const struct thread *owner = profile_thread_at(profile, track->owner);
+    struct event_track *added = column_push(&profile->tracks);
+    thread_id id = added ? profile_add_thread(profile, owner->process, owner->tid, owner->generation) : thread_none();
+    if (thread_is_none(id)) return id;
+    struct thread *thread = profile_thread_at(profile, id);
+    owner = profile_thread_at(profile, track->owner);
+    *added = *track;
+    thread->track = (uint32_t)profile->tracks.count - 1;
+    thread->start_ns = owner->start_ns;
+    thread->end_ns = owner->end_ns;
     return id;
 }
 

@@ -154,6 +154,7 @@ struct profile {
     struct row_table large_weights; /* struct decimal: weights that do not fit 31 bits */
     struct column processes;        /* struct process */
     struct column threads;          /* struct thread, in order of first appearance */
+    struct column tracks;           /* struct event_track */
     struct column counters;         /* struct counter, in order of first appearance until profile_finish */
     struct column paused_ranges;    /* struct paused_range */
     struct column overheads;        /* struct overhead */
@@ -271,6 +272,14 @@ static inline const struct stack *profile_stack_at(const struct profile *profile
 process_id profile_add_process(struct profile *profile, int64_t pid, uint32_t generation);
 thread_id profile_add_thread(struct profile *profile, process_id process, int64_t tid, uint32_t generation);
 
+/* Adds the track, which is copied. Its owner must have its process, start and end. Its text must live as long as the
+ * profile. */
+thread_id profile_add_track(struct profile *profile, const struct event_track *track);
+
+static inline const struct event_track *profile_track_of(const struct profile *profile, const struct thread *thread) {
+    return column_at(&profile->tracks, thread->track);
+}
+
 static inline struct process *profile_process_at(const struct profile *profile, process_id id) {
     return column_at(&profile->processes, id.index);
 }
@@ -286,6 +295,12 @@ static inline struct thread *profile_thread_at(const struct profile *profile, th
  * bit set. */
 uint32_t profile_weight_encode(struct profile *profile, struct decimal weight);
 struct decimal profile_weight_decode(const struct profile *profile, uint32_t weight);
+
+/* Returns what the weights of the thread's samples are. */
+static inline enum weight_type profile_weights_of(const struct profile *profile, const struct thread *thread) {
+    if (!thread_is_track(thread)) return profile->meta.weight_type;
+    return profile_track_of(profile, thread)->counts_ns ? WEIGHT_TRACING_MS : WEIGHT_SAMPLES;
+}
 
 /* Returns the weight of a sample in the unit that profile_weight_unit names. */
 double profile_weight_of(const struct profile *profile, uint32_t weight);
@@ -399,8 +414,8 @@ void profile_shift_times(struct profile *profile, int64_t delta_ns);
  * Times become relative to the first event, which is a sample, a marker, an allocation or a sample of a counter; if the
  * first process or the recording is known to have started earlier, relative to that.
  *
- * Processes without a name get that of their main thread. Threads are grouped by process, the main thread first.
- * Processes are in order of appearance, except that a parent comes before its children.
+ * Processes without a name get that of their main thread. Threads are grouped by process, the main thread first, and
+ * each is followed by its tracks. Processes are in order of appearance, except that a parent comes before its children.
  * Threads without samples, markers and allocations are left out. One such thread is kept if its process has other
  * threads or counters, or has lost its content: the main thread if there is one. Counters without samples are dropped,
  * and so are the counters and overheads of processes without any thread.

@@ -47,7 +47,8 @@ bool profile_has_running_times(const struct profile *profile) {
     if (!profile->meta.has_times) return false;
     for (size_t i = 0; i < profile->thread_order.count; i++) {
         const struct thread *thread = profile_ordered_thread(profile, i);
-        if (!thread->merged_count && !are_evenly_spaced(&thread->samples, profile->meta.interval_ns)) return false;
+        if (thread->merged_count || thread_is_track(thread)) continue;
+        if (!are_evenly_spaced(&thread->samples, profile->meta.interval_ns)) return false;
     }
     return true;
 }

@@ -14,7 +14,7 @@ static void mark_main_threads(struct profile *profile) {
     for (uint32_t i = 0; i < profile->threads.count; i++) {
         struct thread *thread = column_at(&profile->threads, i);
         struct process *process = profile_process_at(profile, thread->process);
-        if (process->pid != thread->tid || !thread_is_none(process->main_thread)) continue;
+        if (thread_is_track(thread) || process->pid != thread->tid || !thread_is_none(process->main_thread)) continue;
         process->main_thread = (thread_id){i};
         thread->is_main = true;
     }
@@ -59,13 +59,29 @@ static void number_processes(struct profile *profile) {
     memory_free(order);
 }
 
+/* A track is named after its thread, which has a name: it was added before. The front-end needs tids that differ. */
+static void name_track(struct profile *profile, struct thread *track) {
+    const struct thread *owner = profile_thread_at(profile, profile_track_of(profile, track)->owner);
+    struct text event = profile_track_of(profile, track)->event;
+    struct text tid =
+        owner->tid_text.bytes_count ? owner->tid_text : profile_text_format(profile, "%" PRId64, owner->tid);
+    track->name = profile_text_format(profile, "%.*s · %.*s", (int)owner->name.bytes_count, owner->name.bytes,
+                                      (int)event.bytes_count, event.bytes);
+    track->tid_text =
+        profile_text_format(profile, "%.*s %.*s", (int)tid.bytes_count, tid.bytes, (int)event.bytes_count, event.bytes);
+}
+
+static void name_thread(struct profile *profile, struct thread *thread) {
+    if (thread->generation && !thread->tid_text.bytes_count)
+        thread->tid_text = id_text(profile, thread->tid, thread->generation);
+    if (!thread->name.bytes_count) thread->name = profile_text_format(profile, "thread %" PRId64, thread->tid);
+}
+
 static void name_threads(struct profile *profile) {
     number_processes(profile);
     for (size_t i = 0; i < profile->threads.count; i++) {
         struct thread *thread = column_at(&profile->threads, i);
-        if (thread->generation && !thread->tid_text.bytes_count)
-            thread->tid_text = id_text(profile, thread->tid, thread->generation);
-        if (!thread->name.bytes_count) thread->name = profile_text_format(profile, "thread %" PRId64, thread->tid);
+        (thread_is_track(thread) ? name_track : name_thread)(profile, thread);
     }
     for (size_t i = 0; i < profile->processes.count; i++) {
         struct process *process = column_at(&profile->processes, i);
@@ -100,20 +116,58 @@ static void list_thread(struct process_threads *list, uint32_t *next, uint32_t t
     list->last = thread;
 }
 
-static void list_threads(const struct profile *profile, struct process_threads *lists, uint32_t *next) {
+/* The tracks of each thread, as linked lists; ID_NONE ends them. */
+struct track_lists {
+    uint32_t *first; /* by owner; NULL: there are no tracks */
+    uint32_t *next;  /* by track */
+};
+
+static void list_tracks(const struct profile *profile, struct track_lists *tracks) {
+    uint32_t count = (uint32_t)profile->threads.count;
+    *tracks = (struct track_lists){0};
+    if (!profile->tracks.count) return;
+    tracks->first = memory_allocate(profile->failure, count * sizeof *tracks->first);
+    tracks->next = memory_allocate(profile->failure, count * sizeof *tracks->next);
+    if (failure_is_set(profile->failure)) return;
+    for (uint32_t i = 0; i < count; i++) tracks->first[i] = ID_NONE;
+    for (uint32_t i = count; i-- > 0;) {
+        const struct thread *thread = column_at(&profile->threads, i);
+        if (!thread_is_track(thread)) continue;
+        uint32_t owner = profile_track_of(profile, thread)->owner.index;
+        tracks->next[i] = tracks->first[owner];
+        tracks->first[owner] = i;
+    }
+}
+
+/* Tracks that share one may be in another process than their owner: see libconvert/tracks/crowds.h. */
+static void list_with_tracks(const struct profile *profile, struct process_threads *lists, uint32_t *next,
+                             const struct track_lists *tracks, uint32_t thread) {
+    const struct thread *owner = column_at(&profile->threads, thread);
+    struct process_threads *list = &lists[owner->process.index];
+    next[thread] = ID_NONE;
+    if (!owner->is_main && thread_has_content(owner))
+        list_thread(list, next, thread);
+    else if (!owner->is_main && list->spare == ID_NONE)
+        list->spare = thread;
+    if (!tracks->first) return;
+    for (uint32_t i = tracks->first[thread]; i != ID_NONE; i = tracks->next[i]) {
+        const struct thread *track = column_at(&profile->threads, i);
+        next[i] = ID_NONE;
+        if (thread_has_content(track)) list_thread(&lists[track->process.index], next, i);
+    }
+}
+
+static void list_threads(const struct profile *profile, struct process_threads *lists, uint32_t *next,
+                         const struct track_lists *tracks) {
     for (size_t i = 0; i < profile->processes.count; i++)
         lists[i] = (struct process_threads){
             ID_NONE, ID_NONE, ID_NONE, ((const struct process *)column_at(&profile->processes, i))->has_lost_content};
-    for (uint32_t i = 0; i < profile->threads.count; i++) {
-        const struct thread *thread = column_at(&profile->threads, i);
-        struct process_threads *list = &lists[thread->process.index];
-        next[i] = ID_NONE;
-        if (thread->is_main) continue;
-        if (thread_has_content(thread))
-            list_thread(list, next, i);
-        else if (list->spare == ID_NONE)
-            list->spare = i;
-    }
+    for (int is_other = 0; is_other <= 1; is_other++)
+        for (uint32_t i = 0; i < profile->threads.count; i++) {
+            const struct thread *thread = column_at(&profile->threads, i);
+            if (!thread_is_track(thread) && thread->is_main == !is_other)
+                list_with_tracks(profile, lists, next, tracks, i);
+        }
     for (size_t i = 0; i < profile->counters.count; i++)
         lists[((const struct counter *)column_at(&profile->counters, i))->process.index].needs_thread = true;
 }
@@ -165,16 +219,21 @@ static void mark_parents(struct profile *profile) {
 static void list_in_order(struct profile *profile) {
     size_t process_count = profile->processes.count;
     struct process_threads *lists = memory_allocate(profile->failure, process_count * sizeof *lists);
-    uint32_t *next = memory_allocate(profile->failure, profile->threads.count * sizeof *next);
+    size_t thread_count = profile->threads.count;
+    uint32_t *next = memory_allocate(profile->failure, thread_count * sizeof *next);
+    struct track_lists tracks;
+    list_tracks(profile, &tracks);
     struct ancestry ancestry = {memory_allocate(profile->failure, process_count * sizeof *ancestry.path),
                                 memory_allocate_zeroed(profile->failure, process_count, sizeof *ancestry.is_visited)};
-    if (lists && next && ancestry.path && ancestry.is_visited) {
-        list_threads(profile, lists, next);
+    if (!failure_is_set(profile->failure)) {
+        list_threads(profile, lists, next, &tracks);
         for (uint32_t i = 0; i < process_count; i++) order_family(profile, i, &ancestry, lists, next);
         mark_parents(profile);
     }
     memory_free(ancestry.path);
     memory_free(ancestry.is_visited);
+    memory_free(tracks.first);
+    memory_free(tracks.next);
     memory_free(lists);
     memory_free(next);
 }

@@ -199,6 +199,7 @@ int64_t profile_estimate_interval_ns(const struct profile *profile) {
     for (size_t i = 0; i < profile->threads.count && count < count_max; i++) {
         const struct thread *thread = column_at(&profile->threads, i);
         const struct samples *samples = &thread->samples;
+        if (thread_is_track(thread)) continue;
         for (uint32_t j = 1; j < samples_count(samples) && count < count_max; j++) {
             /* A thread may be left unsampled while it sleeps, so this distance is not the interval. */
             if (samples_cpu_ns(samples, j) == 0) continue;

@@ -80,8 +80,17 @@ struct process {
     };
 };
 
+/* A track has the samples of an event of its own, beside the thread in which they were taken. Their weights count the
+ * event, and have another unit than those of other threads. */
+struct event_track {
+    struct text event;
+    bool counts_ns;  /* the weights are nanoseconds */
+    thread_id owner; /* the thread in which the samples were taken */
+};
+
 struct thread {
     process_id process;
+    uint32_t track; /* row of the profile's tracks; ID_NONE: this is none */
     int64_t tid;
     int64_t outer_tid;     /* the tid in the namespace of the process's outer_pid; 0: unknown */
     uint32_t generation;   /* 0 for the first thread of the process with this tid, 1 for the next one, and so on */
@@ -104,6 +113,8 @@ struct thread {
     struct column markers;     /* struct marker */
     struct column allocations; /* struct allocation; in any order until profile_finish */
 };
+
+static inline bool thread_is_track(const struct thread *thread) { return thread->track != ID_NONE; }
 
 /* Returns when the process ended; TIME_NONE: it ended after the trace, or after it stopped recording. */
 static inline int64_t process_shutdown_ns(const struct process *process) {

@@ -13,6 +13,7 @@
 struct crowd_key {
     uint32_t parent; /* what they belong to; ID_NONE: unknown */
     uint32_t name;   /* a row of `names` */
+    uint32_t event;  /* that of tracks, a row of `names`; ID_NONE: they are none */
 };
 
 struct crowd {
@@ -58,8 +59,8 @@ static bool is_merged(const struct crowds *crowds, uint32_t number) {
 }
 
 /* Returns the number of the crowd; ID_NONE if memory ran out (latched). */
-static uint32_t crowd_of(struct crowds *crowds, uint32_t parent, struct text name) {
-    const struct crowd_key key = {parent, strings_intern(&crowds->names, name).index};
+static uint32_t crowd_of(struct crowds *crowds, uint32_t parent, struct text name, uint32_t event) {
+    const struct crowd_key key = {parent, strings_intern(&crowds->names, name).index, event};
     uint32_t number = row_table_intern(&crowds->keys, &key);
     if (number != crowds->rows.count) return number;
     struct crowd *added = column_push(&crowds->rows);
@@ -147,7 +148,7 @@ static void find_level(struct crowds *crowds, const struct placed_process *place
     for (size_t i = 0; i < count; i++) {
         const struct process *process = profile_process_at(profile, (process_id){places[i].row});
         uint32_t parent = process_is_none(process->parent) ? ID_NONE : identities[process->parent.index];
-        uint32_t number = crowd_of(crowds, parent, process->name);
+        uint32_t number = crowd_of(crowds, parent, process->name, ID_NONE);
         if (number != ID_NONE) crowd_at(crowds, number)->member_count++;
         add_candidate(crowds, places[i].row, number);
     }
@@ -192,10 +193,16 @@ static struct text without_numbers(struct text name, char *buffer) {
     return (struct text){buffer, count};
 }
 
+static uint32_t event_of(struct crowds *crowds, const struct thread *thread) {
+    if (!thread_is_track(thread)) return ID_NONE;
+    return strings_intern(&crowds->names, profile_track_of(crowds->profile, thread)->event).index;
+}
+
 static void add_thread(struct crowds *crowds, uint32_t row, const struct crowd_heads *heads, bool is_of_crowd) {
     const struct thread *thread = column_at(&crowds->profile->threads, row);
     char buffer[NAME_BYTES_MAX];
-    uint32_t number = crowd_of(crowds, heads->processes[thread->process.index], without_numbers(thread->name, buffer));
+    uint32_t number = crowd_of(crowds, heads->processes[thread->process.index], without_numbers(thread->name, buffer),
+                               event_of(crowds, thread));
     if (number == ID_NONE) return;
     struct crowd *crowd = crowd_at(crowds, number);
     crowd->member_count += thread_has_content(thread);

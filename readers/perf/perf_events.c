@@ -93,17 +93,25 @@ bool perf_event_period_fits(const struct perf_event *event) {
 
 /* ---- What becomes of events. ---- */
 
-/* What is better as the profile's samples, best last. */
-static int rank_of(const struct perf_event *event) {
-    if (event->unit != PERF_EVENT_OTHER) return 3;
-    if (!event->is_occurrence) return 2;
-    return !event->is_tracepoint;
+/* What an event is. The first kinds are the best for the profile's samples. */
+enum kind { KIND_TIME, KIND_COUNTED, KIND_OCCURRENCE, KIND_TRACEPOINT };
+
+/* What becomes of an event that does not make the profile's samples. */
+static const enum event_treatment usual_treatments[] = {[KIND_TIME] = EVENT_TRACKS,
+                                                        [KIND_COUNTED] = EVENT_TRACKS,
+                                                        [KIND_OCCURRENCE] = EVENT_MARKERS,
+                                                        [KIND_TRACEPOINT] = EVENT_MARKERS};
+
+static enum kind kind_of(const struct perf_event *event) {
+    if (event->unit != PERF_EVENT_OTHER) return KIND_TIME;
+    if (!event->is_occurrence) return KIND_COUNTED;
+    return event->is_tracepoint ? KIND_TRACEPOINT : KIND_OCCURRENCE;
 }
 
 /* Readers may know the events in another order, so a clock is better than another event with as many samples. */
 static bool is_better(const struct perf_event *event, const struct perf_event *than, const uint64_t *sample_counts) {
     uint64_t count = sample_counts[event->measure.index], than_count = sample_counts[than->measure.index];
-    if (rank_of(event) != rank_of(than)) return rank_of(event) > rank_of(than);
+    if (kind_of(event) != kind_of(than)) return kind_of(event) < kind_of(than);
     if (count != than_count) return count > than_count;
     if (string_is_same(event->measure, than->measure)) return event->sample_count > than->sample_count;
     return event->unit == PERF_EVENT_CLOCK_NS && than->unit != PERF_EVENT_CLOCK_NS;
@@ -138,13 +146,32 @@ static enum event_treatment treatment_of(const struct perf_events *events, const
     if (event->choice != EVENT_UNTOLD) return event->choice;
     bool is_main =
         events->main != ID_NONE && string_is_same(event->measure, perf_events_at(events, events->main)->measure);
-    return is_main ? EVENT_SAMPLES : EVENT_MARKERS;
+    return is_main ? EVENT_SAMPLES : usual_treatments[kind_of(event)];
 }
 
 static void count_bare_as_samples(struct perf_event *event) {
     event->sample_count += event->bare.count;
     event->period_sum += event->bare_period_sum;
     event->bare.count = 0;
+}
+
+/* Events of one measure share a track, unless they measure the same twice. */
+static void name_tracks(struct perf_events *events) {
+    size_t name_count = strings_count(&events->names) + 1;
+    uint32_t *scopes = memory_allocate_zeroed(events->rows.failure, name_count, sizeof *scopes);
+    bool *overlap = memory_allocate_zeroed(events->rows.failure, name_count, sizeof *overlap);
+    for (uint32_t i = 0; scopes && overlap && i < events->rows.count; i++) {
+        const struct perf_event *event = perf_events_at(events, i);
+        uint32_t scope = event->treatment == EVENT_TRACKS ? perf_role_scope(event->name) : 0;
+        overlap[event->measure.index] |= (scopes[event->measure.index] & scope) != 0;
+        scopes[event->measure.index] |= scope;
+    }
+    for (uint32_t i = 0; scopes && overlap && i < events->rows.count; i++) {
+        struct perf_event *event = perf_events_at(events, i);
+        event->track = overlap[event->measure.index] ? strings_intern(&events->names, event->name) : event->measure;
+    }
+    memory_free(overlap);
+    memory_free(scopes);
 }
 
 void perf_events_treat(struct perf_events *events) {
@@ -155,6 +182,7 @@ void perf_events_treat(struct perf_events *events) {
         event->treatment = treatment_of(events, event);
         if (event->treatment == EVENT_DROPPED && !event->is_tracepoint) count_bare_as_samples(event);
     }
+    name_tracks(events);
 }
 
 static bool makes_samples(const struct perf_event *event) {

@@ -10,7 +10,8 @@
 struct perf_event {
     struct text name; /* as printed, for instance "cpu-clock:ppp"; empty for lines without an event */
     enum perf_event_unit unit;
-    string_id measure;              /* what it measures: see perf_role_measure; a row of the names */
+    string_id measure; /* what it measures: see perf_role_measure; a row of the names */
+    string_id track;   /* what its track is called: a row of the names, set by perf_events_treat. Equal ones share it */
     enum event_treatment choice;    /* what the options say */
     enum event_treatment treatment; /* set by perf_events_treat */
     bool is_name_made_up;           /* until perf_events_set_name */
@@ -83,7 +84,8 @@ static inline bool perf_event_marks(const struct perf_event *event, bool is_bare
 
 /* Decides what becomes of each event. What the options say comes first. The profile's samples are those of a clock or
  * of cycles; otherwise those of the event with the most stacks: one that is counted before an occurrence, a tracepoint
- * last. All events of one measure are one. The others become markers. */
+ * last. All events of one measure are one. Of the others, those that occur become markers, and those that are counted
+ * become tracks. */
 void perf_events_treat(struct perf_events *events);
 
 /* Returns whether several of the events that make the profile's samples measure the same, so that periods count it

@@ -457,6 +457,14 @@ static void set_meta(struct perf_recording *recording, const struct perf_event *
     describe_weights(profile, event);
 }
 
+static void describe_tracks(const struct perf_recording *recording) {
+    struct text events = perf_events_names(&recording->events, EVENT_TRACKS, recording->profile);
+    if (!events.bytes_count) return;
+    profile_add_extra(recording->profile, TEXT("perf"), TEXT("tracks"), events);
+    profile_add_extra(recording->profile, TEXT("perf"), TEXT("weight in a track"),
+                      TEXT("its period: how often the event happened since the sample before"));
+}
+
 void perf_recording_finish(struct perf_recording *recording, enum gecko_convert_weight weight) {
     struct profile *profile = recording->profile;
     perf_events_treat(&recording->events);
@@ -490,4 +498,5 @@ void perf_recording_finish(struct perf_recording *recording, enum gecko_convert_
     profile->meta.has_times = recording->has_times;
     if (recording->has_named_clock) profile->meta.tick_relation = (struct tick_relation){.is_known = false};
     if (event) set_meta(recording, event, weight);
+    describe_tracks(recording);
 }

@@ -332,12 +332,43 @@ static void add_samples(struct samples *samples, const struct samples *more) {
     }
 }
 
-/* Moves the samples of the events that make the profile's samples into their threads, which have none yet. */
-static void move_samples(struct perf_tasks *tasks, const struct perf_events *events) {
-    for (size_t i = 0; i < tasks->series.count; i++) {
+struct track_key {
+    uint32_t thread;
+    uint32_t name; /* row in the names of the events */
+};
+
+/* The tracks that were added. */
+struct tracks {
+    struct row_table keys; /* struct track_key */
+    struct column ids;     /* thread_id, one for each key */
+};
+
+/* Returns the track of the series's event in its thread; none if memory ran out (latched). */
+static thread_id track_of(const struct perf_tasks *tasks, const struct perf_events *events, struct tracks *tracks,
+                          const struct perf_series *series) {
+    const struct perf_event *event = perf_events_at(events, series->event);
+    uint32_t row = row_table_intern(&tracks->keys, &(struct track_key){series->thread.index, event->track.index});
+    if (row == ID_NONE) return thread_none();
+    if (row < tracks->ids.count) return *(const thread_id *)column_at(&tracks->ids, row);
+    struct text name = profile_text(tasks->profile, strings_text(&events->names, event->track));
+    thread_id *added = column_push(&tracks->ids);
+    if (!added) return thread_none();
+    const struct event_track track = {.event = name.bytes_count ? name : TEXT("without a name"),
+                                      .counts_ns = event->unit == PERF_EVENT_CLOCK_NS,
+                                      .owner = series->thread};
+    *added = profile_add_track(tasks->profile, &track);
+    return *added;
+}
+
+/* Moves the samples into their threads, which have none yet, or into tracks. */
+static void move_samples(struct perf_tasks *tasks, const struct perf_events *events, struct tracks *tracks) {
+    for (size_t i = 0; i < tasks->series.count && !failure_is_set(tasks->profile->failure); i++) {
         struct perf_series *series = column_at(&tasks->series, i);
-        if (series->is_bare || perf_events_at(events, series->event)->treatment != EVENT_SAMPLES) continue;
-        struct samples *samples = &profile_thread_at(tasks->profile, series->thread)->samples;
+        enum event_treatment treatment = perf_events_at(events, series->event)->treatment;
+        if (series->is_bare || (treatment != EVENT_SAMPLES && treatment != EVENT_TRACKS)) continue;
+        thread_id thread = treatment == EVENT_TRACKS ? track_of(tasks, events, tracks, series) : series->thread;
+        if (thread_is_none(thread)) return;
+        struct samples *samples = &profile_thread_at(tasks->profile, thread)->samples;
         if (samples_count(samples)) {
             add_samples(samples, &series->samples);
         } else {
@@ -345,6 +376,16 @@ static void move_samples(struct perf_tasks *tasks, const struct perf_events *eve
             series->samples = (struct samples){0};
         }
     }
+}
+
+static void place_samples(struct perf_tasks *tasks, const struct perf_events *events) {
+    struct failure *failure = tasks->profile->failure;
+    struct tracks tracks;
+    row_table_init(&tracks.keys, sizeof(struct track_key), failure);
+    column_init(&tracks.ids, sizeof(thread_id), failure);
+    move_samples(tasks, events, &tracks);
+    row_table_fini(&tracks.keys);
+    column_fini(&tracks.ids);
 }
 
 /* A process ends with the last of its threads. If the end of one thread is unknown, so is the end of the process. */
@@ -365,7 +406,6 @@ void perf_tasks_finish(struct perf_tasks *tasks, const struct perf_events *event
     struct profile *profile = tasks->profile;
     profile->meta.are_starts_guessed = !tasks->has_records;
     if (!tasks->has_records) start_threads_with_content(tasks, events);
-    move_samples(tasks, events);
     for (size_t i = 0; i < tasks->rows.count; i++) {
         const struct perf_task *task = column_at(&tasks->rows, i);
         struct thread *thread = profile_thread_at(profile, task->thread);
@@ -375,5 +415,6 @@ void perf_tasks_finish(struct perf_tasks *tasks, const struct perf_events *event
             thread->process = *unknown;
         }
     }
+    place_samples(tasks, events);
     end_processes(tasks);
 }

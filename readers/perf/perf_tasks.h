@@ -125,7 +125,7 @@ void perf_tasks_exit(struct perf_tasks *tasks, uint32_t machine, int64_t pid, in
  * (latched). */
 struct perf_series *perf_tasks_series(struct perf_tasks *tasks, struct perf_task *task, uint32_t event, bool is_bare);
 
-/* Gives each thread its process, and the samples of the events that make the profile's samples. */
+/* Gives each thread its process, its samples and its tracks. */
 void perf_tasks_finish(struct perf_tasks *tasks, const struct perf_events *events);
 
 #endif

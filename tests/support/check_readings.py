@@ -70,6 +70,8 @@ def read_profile(profile):
     names = stack_names(profile)
     threads, multiset = {}, collections.Counter()
     for thread in profile["threads"]:
+        if " " in str(thread["tid"]):
+            continue  # the track of an event beside those that make the samples
         samples = thread["samples"]
         if not samples["length"]:
             continue

@@ -87,7 +87,8 @@ static void add_threads(struct collapsed *collapsed, struct progress progress) {
     const struct profile *profile = collapsed->profile;
     size_t count = profile->thread_order.count;
     for (size_t i = 0; i < count && !failure_is_set(profile->failure); i++) {
-        add_samples(collapsed, profile_ordered_thread(profile, i));
+        const struct thread *thread = profile_ordered_thread(profile, i);
+        if (!thread_is_track(thread)) add_samples(collapsed, thread);
         progress_report(progress, i + 1, count);
     }
     if (!collapsed->sample_count)

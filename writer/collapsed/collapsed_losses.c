@@ -105,15 +105,19 @@ static uint64_t count_known(const struct samples *samples, int64_t (*value_of)(c
 }
 
 static void enter_rows_of_threads(const struct profile *profile, struct ledger *ledger) {
-    uint64_t times = 0, cpu_times = 0, delays = 0, markers = 0, allocations = 0;
+    uint64_t times = 0, cpu_times = 0, delays = 0, markers = 0, allocations = 0, track_samples = 0;
     for (size_t i = 0; i < profile->thread_order.count; i++) {
         const struct thread *thread = profile_ordered_thread(profile, i);
+        if (thread_is_track(thread)) track_samples += samples_count(&thread->samples);
+        if (thread_is_track(thread)) continue;
         times += profile->meta.has_times ? samples_count(&thread->samples) : 0;
         cpu_times += count_known(&thread->samples, samples_cpu_ns);
         delays += count_known(&thread->samples, samples_delay_ns);
         markers += thread->markers.count;
         allocations += thread->allocations.count;
     }
+    losses_enter_values(ledger, "sample in a track of another event (--event EVENT=samples writes those)",
+                        track_samples);
     losses_enter_values(ledger, "time of a sample", times);
     losses_enter_values(ledger, "CPU time of a sample", cpu_times);
     losses_enter_values(ledger, "delay of events at a sample", delays);

@@ -140,6 +140,16 @@ static const struct loss losses[] = {
     {"size of the main memory (meta.mainMemory)", ROWS_META, has_main_memory, false},
 };
 
+static uint64_t count_track_weights(const struct profile *profile) {
+    uint64_t count = 0;
+    for (size_t i = 0; i < profile->thread_order.count; i++) {
+        const struct thread *thread = profile_ordered_thread(profile, i);
+        uint32_t sample_count = thread_is_track(thread) ? samples_count(&thread->samples) : 0;
+        for (uint32_t row = 0; row < sample_count; row++) count += samples_at(&thread->samples, row)->weight != 1;
+    }
+    return count;
+}
+
 /* Returns how many samples have a separate CPU time that is not written because samples are repeated. */
 static uint64_t count_lost_cpu(const struct profile *profile, const struct gecko_weights *weights) {
     uint64_t count = 0;
@@ -165,6 +175,7 @@ void gecko_losses_enter(const struct gecko_tables *tables, const struct gecko_we
     losses_enter_values(ledger, "function that differs from another one only in what is lost",
                         tables->merged_func_count);
     gecko_weights_enter(weights, ledger);
+    losses_enter_values(ledger, "weight of a sample in a track of an event", count_track_weights(profile));
     bool has_lost_weights = profile->meta.cpu_delta_unit != CPU_DELTA_NONE && !has_cpu_deltas;
     losses_enter_values(ledger, "CPU time of a sample (samples are repeated, or weights are differences)",
                         has_lost_weights ? weights->sample_count : count_lost_cpu(profile, weights));

@@ -142,10 +142,12 @@ void gecko_sources_write(struct gecko_thread_writer *writer, struct json *json) 
 
 /* ---- Samples. ---- */
 
-static void write_samples(struct gecko_thread_writer *writer, const struct samples *samples, struct json *json) {
+static void write_samples(struct gecko_thread_writer *writer, const struct thread *thread, struct json *json) {
     const struct profile *profile = writer->profile;
-    bool tells_cpu = !writer->has_cpu_deltas && gecko_tells_cpu(writer->weights, samples);
-    bool has_cpu_column = writer->has_cpu_deltas || tells_cpu;
+    const struct samples *samples = &thread->samples;
+    bool has_cpu_deltas = writer->has_cpu_deltas && !thread_is_track(thread);
+    bool tells_cpu = !has_cpu_deltas && gecko_tells_cpu(writer->weights, samples);
+    bool has_cpu_column = has_cpu_deltas || tells_cpu;
     table_of_rows_begin(json, "samples", &gecko_sample_table, has_cpu_column ? NULL : "threadCPUDelta");
     /* If times were made up from the order of samples, they are made up again with one interval per repetition, so that
      * the time axis shows the weights. Real times stay: all repetitions have the time of their sample. */
@@ -155,13 +157,12 @@ static void write_samples(struct gecko_thread_writer *writer, const struct sampl
         const struct sample *sample = samples_at(samples, i);
         int64_t delay_ns = samples_delay_ns(samples, i), cpu_ns = samples_cpu_ns(samples, i);
         bool is_unused = i == 0 || profile_is_idle(writer->idle_stacks, sample->stack);
-        uint32_t row_count = gecko_weights_row_count(writer->weights, sample->weight);
+        uint32_t row_count = thread_is_track(thread) ? 1 : gecko_weights_row_count(writer->weights, sample->weight);
         for (uint32_t left = row_count; left > 0; left--, rows_written++) {
             json_array_begin(json);
             write_stack_number(writer, json, sample->stack);
             json_ms(json, has_row_times ? rows_written * profile->meta.interval_ns : sample->time_ns);
-            if (writer->has_cpu_deltas)
-                thread_json_cpu_delta(json, profile_weight_decode(profile, sample->weight), is_unused);
+            if (has_cpu_deltas) thread_json_cpu_delta(json, profile_weight_decode(profile, sample->weight), is_unused);
             if (tells_cpu) json_int_or_null(json, cpu_ns, cpu_ns != TIME_NONE);
             if (delay_ns != TIME_NONE) json_ms(json, delay_ns);
             json_array_end(json);
@@ -343,7 +344,7 @@ void gecko_thread_write(struct gecko_thread_writer *writer, const struct thread 
     numbering_restart(&writer->stacks);
     json_object_begin(json);
     write_identity(writer->profile, thread, json);
-    write_samples(writer, &thread->samples, json);
+    write_samples(writer, thread, json);
     write_markers(writer, thread, json);
     if (!failure_is_set(writer->profile->failure)) {
         order_frames(writer);

@@ -29,9 +29,10 @@ typedef void weight_visitor(struct gecko_weights *weights, struct decimal weight
 static void visit_weights(struct gecko_weights *weights, weight_visitor *visit) {
     const struct profile *profile = weights->profile;
     for (size_t i = 0; i < profile->thread_order.count; i++) {
-        const struct samples *samples = &profile_ordered_thread(profile, i)->samples;
-        for (uint32_t j = 0; j < samples_count(samples); j++)
-            visit(weights, profile_weight_decode(profile, samples_at(samples, j)->weight));
+        const struct thread *thread = profile_ordered_thread(profile, i);
+        uint32_t count = thread_is_track(thread) ? 0 : samples_count(&thread->samples);
+        for (uint32_t j = 0; j < count; j++)
+            visit(weights, profile_weight_decode(profile, samples_at(&thread->samples, j)->weight));
     }
 }
 

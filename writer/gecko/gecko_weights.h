@@ -1,4 +1,5 @@
-/* Weights in a format that has none: a heavy sample is written several times.
+/* Weights in a format that has none: a heavy sample is written several times, but for those in tracks, whose weights
+ * are lost.
  *
  * A written sample stands for the greatest common divisor of all weights, so the proportions are exact. If that needs
  * more rows than a viewer can use, the weights are rounded to multiples of a larger unit. */
@@ -24,7 +25,8 @@ struct gecko_weights {
     uint64_t row_count;      /* number of samples to write; UINT64_MAX if that or more */
 };
 
-/* Weighs the samples of the threads to write. Latches FAILURE_INPUT if there are too many samples. */
+/* Weighs the samples of the threads to write that are no tracks. Latches FAILURE_INPUT if there are too many samples.
+ */
 void gecko_weights_init(struct gecko_weights *weights, const struct profile *profile);
 
 /* Returns how often a sample of that encoded weight (profile_weight_encode) is written. */

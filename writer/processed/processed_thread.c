@@ -55,16 +55,17 @@ static void write_samples(struct processed_writer *writer, const struct thread *
         [WEIGHT_TRACING_MS] = {"tracing-ms", write_sample_weights_as_ms},
         [WEIGHT_BYTES] = {"bytes", write_sample_weights},
     };
-    const struct profile_meta *meta = &writer->profile->meta;
     const struct samples *samples = &thread->samples;
+    enum weight_type type = profile_weights_of(writer->profile, thread);
+    bool is_track = thread_is_track(thread);
     const struct sample_rows rows = {writer, samples};
-    bool has_weights = writer->has_weights || thread->merged_count || thread->has_weights;
+    bool has_weights = writer->has_weights || thread->merged_count || thread->has_weights || is_track;
     uint32_t count = samples_count(samples);
-    bool are_weights_cpu = meta->cpu_delta_unit != CPU_DELTA_NONE;
+    bool are_weights_cpu = writer->profile->meta.cpu_delta_unit != CPU_DELTA_NONE && !is_track;
     const struct sample_details *details = samples->details;
     const struct processed_part parts[PART_COUNT] = {
-        [PART_WEIGHT] = {.write = has_weights ? weights[meta->weight_type].write : NULL},
-        [PART_WEIGHT_TYPE] = {.text = weights[meta->weight_type].type},
+        [PART_WEIGHT] = {.write = has_weights ? weights[type].write : NULL},
+        [PART_WEIGHT_TYPE] = {.text = weights[type].type},
         /* profiler-cli 0.10.0 loops forever over this column if the thread has no samples. */
         [PART_CPU_DELTA] = {.write = are_weights_cpu && count ? write_sample_cpu_deltas : NULL,
                             .rows = samples_have_cpu(samples) && !are_weights_cpu ? &details->cpu_ns : NULL},

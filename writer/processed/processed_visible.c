@@ -1,8 +1,9 @@
 /* Chooses the threads that the viewer shows at first.
  *
  * The front-end shows those with the most processor time (computeDefaultVisibleThreads in src/profile-logic/tracks.ts).
- * That hides a thread that sleeps most of the time, whatever it reports in markers. If there are such threads, the
- * profile lists them together with those that the front-end would show. */
+ * That hides a thread that sleeps most of the time, whatever it reports in markers, and may show the track of an event,
+ * which has no processor time. If there are such threads, the profile lists those that the front-end would show without
+ * tracks, together with those that have markers. */
 #include "libconvert/base/memory.h"
 #include "processed_writer.h"
 
@@ -109,15 +110,32 @@ static bool add_marked(struct candidate *candidates, size_t count, struct failur
 
 /* ---- All. ---- */
 
-/* Returns whether any thread has markers. */
-static bool list_threads(const struct profile *profile, struct candidate *candidates, size_t count) {
-    size_t marker_count = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        candidates[i] =
-            (struct candidate){.place = i, .marker_count = count_markers(profile_ordered_thread(profile, i))};
-        marker_count += candidates[i].marker_count;
+/* Returns whether tracks are beside other threads with samples, and so are not for the first sight. */
+static bool hides_tracks(const struct profile *profile) {
+    bool has_tracks = false, has_others = false;
+    for (size_t i = 0; i < profile->thread_order.count; i++) {
+        const struct thread *thread = profile_ordered_thread(profile, i);
+        has_tracks |= thread_is_track(thread);
+        has_others |= !thread_is_track(thread) && samples_count(&thread->samples);
     }
-    return marker_count > 0;
+    return has_tracks && has_others;
+}
+
+/* Returns the number of candidates. */
+static size_t list_threads(const struct profile *profile, struct candidate *candidates, bool has_tracks) {
+    size_t count = 0;
+    for (uint32_t i = 0; i < profile->thread_order.count; i++) {
+        const struct thread *thread = profile_ordered_thread(profile, i);
+        if (thread_is_track(thread) && !has_tracks) continue;
+        candidates[count++] = (struct candidate){.place = i, .marker_count = count_markers(thread)};
+    }
+    return count;
+}
+
+static bool has_markers(const struct candidate *candidates, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (candidates[i].marker_count) return true;
+    return false;
 }
 
 static int compare_places(const void *left, const void *right) {
@@ -147,15 +165,17 @@ static void write_as_read(struct processed_writer *writer) {
 
 void processed_visible_threads_write(struct processed_writer *writer) {
     const struct profile *profile = writer->profile;
-    size_t count = profile->thread_order.count;
     if (profile->meta.was_profile) {
         write_as_read(writer);
         return;
     }
-    struct candidate *candidates = memory_allocate(profile->failure, count * sizeof *candidates);
-    if (candidates && list_threads(profile, candidates, count)) {
+    bool is_listed = hides_tracks(profile);
+    struct candidate *candidates = memory_allocate(profile->failure, profile->thread_order.count * sizeof *candidates);
+    size_t count = candidates ? list_threads(profile, candidates, !is_listed) : 0;
+    if (is_listed || has_markers(candidates, count)) {
         choose_active(writer, candidates, count);
-        if (add_marked(candidates, count, profile->failure)) {
+        is_listed |= add_marked(candidates, count, profile->failure);
+        if (is_listed) {
             memory_sort(profile->failure, candidates, count, sizeof *candidates, compare_places);
             write_places(&writer->json, candidates, count);
         }
