@@ -228,8 +228,8 @@ static const struct option known_options[] = {
      .help = "convert only samples on these processors: 0,4-7"},
     {FILTER("event", GECKO_CONVERT_FILTER_EVENT), .value_name = "GLOB=WHAT", .json_key = "event",
      .help = "what becomes of such events of a perf recording: samples, tracks,\n"
-             "markers or drop; with commas, or given several times: the last one\n"
-             "that names an event decides; --event list shows the events"},
+             "markers, counter or drop; with commas, or given several times: the\n"
+             "last one that names an event decides; --event list shows the events"},
     {OPTION("align", CONVERT | VIEW | INFO, OPTION_LIST, alignments), .value_name = "FILE=OFFSET",
      .help = "of several INPUTs: FILE begins this long after the others begin: 1.5s,\n"
              "-20ms, 300us, 7ns; or monotonic: the times of FILE are those of\n"

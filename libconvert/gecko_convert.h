@@ -140,8 +140,8 @@ enum gecko_convert_filter_kind {
     GECKO_CONVERT_FILTER_EXCLUDE_COMM = 4, /* what is left out, in the same form */
     GECKO_CONVERT_FILTER_CPU = 5,          /* processors: "0,4-7" */
     GECKO_CONVERT_FILTER_EVENT = 6 /* "GLOB=TREATMENT,GLOB=TREATMENT": what becomes of the events of a recording with
-                                      such names, as printed or without modifiers: samples, tracks, markers, or drop,
-                                      which leaves them out */
+                                      such names, as printed or without modifiers: samples, tracks, markers, counter, or
+                                      drop, which leaves them out */
 };
 
 /* Says which part of a trace to convert. */

@@ -35,15 +35,19 @@ static const struct {
     KIND(GECKO_CONVERT_FILTER_COMM, "comm", "a name"),
     KIND(GECKO_CONVERT_FILTER_EXCLUDE_COMM, "exclude-comm", "a name"),
     KIND(GECKO_CONVERT_FILTER_CPU, "cpu", "a list of processors: 0,4-7"),
-    KIND(GECKO_CONVERT_FILTER_EVENT, "event", "GLOB=samples, tracks, markers or drop, or several of those with commas"),
+    KIND(GECKO_CONVERT_FILTER_EVENT, "event",
+         "GLOB=samples, tracks, markers, counter or drop, or several of those with commas"),
 };
 
 const char *filter_name(unsigned kind) { return kinds[kind].name; }
 
 /* ---- Treatments of events. ---- */
 
-static const char *const treatment_names[EVENT_TREATMENT_COUNT] = {
-    [EVENT_SAMPLES] = "samples", [EVENT_TRACKS] = "tracks", [EVENT_MARKERS] = "markers", [EVENT_DROPPED] = "drop"};
+static const char *const treatment_names[EVENT_TREATMENT_COUNT] = {[EVENT_SAMPLES] = "samples",
+                                                                   [EVENT_TRACKS] = "tracks",
+                                                                   [EVENT_MARKERS] = "markers",
+                                                                   [EVENT_COUNTER] = "counter",
+                                                                   [EVENT_DROPPED] = "drop"};
 
 static enum event_treatment treatment_of(struct text name) {
     for (enum event_treatment i = EVENT_UNTOLD + 1; i < EVENT_TREATMENT_COUNT; i++)

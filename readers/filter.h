@@ -13,6 +13,7 @@ enum event_treatment {
     EVENT_SAMPLES, /* the profile's samples */
     EVENT_TRACKS,  /* samples of threads of their own */
     EVENT_MARKERS, /* markers with stacks */
+    EVENT_COUNTER, /* a rate over time */
     EVENT_DROPPED, /* nothing */
     EVENT_TREATMENT_COUNT
 };

@@ -180,7 +180,8 @@ void perf_events_treat(struct perf_events *events) {
     for (uint32_t i = 0; i < events->rows.count; i++) {
         struct perf_event *event = perf_events_at(events, i);
         event->treatment = treatment_of(events, event);
-        if (event->treatment == EVENT_DROPPED && !event->is_tracepoint) count_bare_as_samples(event);
+        bool is_dropped = event->treatment == EVENT_DROPPED && !event->is_tracepoint;
+        if (is_dropped || event->treatment == EVENT_COUNTER) count_bare_as_samples(event);
     }
     name_tracks(events);
 }

@@ -73,12 +73,12 @@ static inline bool perf_event_is_dropped(const struct perf_event *event) {
 /* Returns whether samples of the event can be of use without a stack. */
 static inline bool perf_events_use_bare(const struct perf_events *events, const struct perf_event *event) {
     bool may_be_chosen = events->filter && event->is_name_made_up;
-    return event->is_occurrence || event->choice == EVENT_MARKERS || may_be_chosen;
+    return event->is_occurrence || event->choice == EVENT_MARKERS || event->choice == EVENT_COUNTER || may_be_chosen;
 }
 
 /* Returns whether samples of the event become markers. Call it after perf_events_treat. */
 static inline bool perf_event_marks(const struct perf_event *event, bool is_bare) {
-    if (event->treatment == EVENT_DROPPED) return false;
+    if (event->treatment == EVENT_DROPPED || event->treatment == EVENT_COUNTER) return false;
     return event->treatment == EVENT_MARKERS || (is_bare && event->is_occurrence);
 }
 

@@ -1,6 +1,9 @@
 #include "perf_tasks.h"
 
 #include <inttypes.h>
+#include <string.h>
+
+#include "libconvert/base/memory.h"
 
 struct tid_key {
     int64_t id;
@@ -378,6 +381,48 @@ static void move_samples(struct perf_tasks *tasks, const struct perf_events *eve
     }
 }
 
+/* ---- Counters. ---- */
+
+/* Makes counters of the samples of one event, one for each process. */
+static void count_event(struct perf_tasks *tasks, const struct perf_events *events, uint32_t row,
+                        struct counter **counters) {
+    struct profile *profile = tasks->profile;
+    const struct perf_event *event = perf_events_at(events, row);
+    struct text name = event->name.bytes_count ? event->name : TEXT("without a name");
+    const struct counter like = {.name = profile_text(profile, name),
+                                 .category = TEXT("perf"),
+                                 .description = TEXT("How often the event happened, from the periods of its samples."),
+                                 .graph = COUNTER_RATE,
+                                 .color = GRAPH_ORANGE,
+                                 .has_each_change = true,
+                                 .sort_weight = 60};
+    memset(counters, 0, profile->processes.count * sizeof *counters);
+    for (size_t i = 0; i < tasks->series.count; i++) {
+        const struct perf_series *series = column_at(&tasks->series, i);
+        if (series->event != row) continue;
+        process_id process = profile_thread_at(profile, series->thread)->process;
+        struct counter **counter = &counters[process.index];
+        struct counter added = like;
+        added.process = process;
+        if (!*counter) *counter = profile_add_counter(profile, &added);
+        for (uint32_t j = 0; *counter && j < samples_count(&series->samples); j++) {
+            const struct sample *sample = samples_at(&series->samples, j);
+            struct counter_sample *change = column_push(&(*counter)->samples);
+            if (change)
+                *change = (struct counter_sample){.time_ns = sample->time_ns,
+                                                  .change = profile_weight_decode(profile, sample->weight).mantissa};
+        }
+    }
+}
+
+static void add_counters(struct perf_tasks *tasks, const struct perf_events *events) {
+    struct failure *failure = tasks->profile->failure;
+    struct counter **counters = memory_allocate(failure, tasks->profile->processes.count * sizeof *counters);
+    for (uint32_t i = 0; counters && i < events->rows.count && !failure_is_set(failure); i++)
+        if (perf_events_at(events, i)->treatment == EVENT_COUNTER) count_event(tasks, events, i, counters);
+    memory_free(counters);
+}
+
 static void place_samples(struct perf_tasks *tasks, const struct perf_events *events) {
     struct failure *failure = tasks->profile->failure;
     struct tracks tracks;
@@ -416,5 +461,6 @@ void perf_tasks_finish(struct perf_tasks *tasks, const struct perf_events *event
         }
     }
     place_samples(tasks, events);
+    add_counters(tasks, events);
     end_processes(tasks);
 }

@@ -200,6 +200,35 @@ static void test_events(void **state) {
     }
 }
 
+/* A counter has the periods of all samples of a process, with and without stacks. */
+static void test_counter(void **state) {
+    static const char trace[] =
+        "app 5/5 10.000000: 100 cycles: \n\t10 a (/x)\n\n"
+        "app 5/5 10.001000: 100 cycles: \n\t10 a (/x)\n\n"
+        "app 5/5 10.001100: 30 cache-misses: \n\t10 b (/x)\n\n"
+        "app 5/6 10.001200: 12 cache-misses: \n"
+        "app 5/5 10.002000: 100 cycles: \n\t10 a (/x)\n\n"
+        "web 7/7 10.002500: 9223372036854775807 cache-misses: \n"
+        "web 7/7 10.002500: 18446744073709551615 cache-misses: \n";
+    const struct gecko_convert_filter filters[FILTERS_MAX] = {{GECKO_CONVERT_FILTER_EVENT, "cache-misses=counter"}};
+    static const int64_t expected[] = {42, INT64_MAX};
+    struct reading reading;
+    read_trace(&reading, &reader_perf_script, text_of(trace), filters);
+    assert_int_equal(reading.failure.code, FAILURE_NONE);
+    assert_int_equal(ledger_sum(&reading.profile.ledger, LEDGER_SAMPLES, LEDGER_KEPT), 7);
+    assert_false(ledger_has_losses(&reading.profile.ledger));
+    assert_int_equal(reading.profile.counters.count, 2);
+    for (size_t i = 0; i < reading.profile.counters.count; i++) {
+        const struct counter *counter = column_at(&reading.profile.counters, i);
+        int64_t sum = 0;
+        for (size_t j = 0; j < counter->samples.count; j++)
+            sum += ((const struct counter_sample *)column_at(&counter->samples, j))->change;
+        assert_true(text_equal(counter->name, TEXT("cache-misses")));
+        assert_true(sum == expected[i]);
+    }
+    profile_fini(&reading.profile);
+}
+
 /* No guess decides what is kept. */
 static void test_what_text_does_not_tell(void **state) {
     static const char no_pid[] = "app 5 10.000000: 100 cpu-clock: \n\t10 a (/x)\n\n";
@@ -278,9 +307,13 @@ static void test_recording_without_range(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kinds),     cmocka_unit_test(test_markers),
-        cmocka_unit_test(test_events),    cmocka_unit_test(test_what_text_does_not_tell),
-        cmocka_unit_test(test_recording), cmocka_unit_test(test_recording_without_range),
+        cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_markers),
+        cmocka_unit_test(test_events),
+        cmocka_unit_test(test_counter),
+        cmocka_unit_test(test_what_text_does_not_tell),
+        cmocka_unit_test(test_recording),
+        cmocka_unit_test(test_recording_without_range),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
