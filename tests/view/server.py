@@ -889,7 +889,6 @@ def test_refuses_bad_command_lines():
                 (["--compare", TRACE], 2, "--compare needs several inputs"),
                 (["--compare", TRACE, PROFILE, "--align", f"{TRACE}=1s"], 2, "--align is for one timeline"),
                 (["--compare", PROFILE, folder + "/none"], 3, "No such file"),
-                ([PROFILE, TRACE], 1, "this is a Firefox profile already"),
                 (["--port", "70000", TRACE], 2, "--port"),
                 (["--viewer", folder, TRACE], 2, "is not a built viewer: it has no readable index.html"),
                 (["--viewer", folder + "/none", TRACE], 3, "cannot open the viewer's folder"),
