@@ -132,6 +132,19 @@ static void describe_part(struct conversion *conversion, size_t number) {
     if (options->alignments) part->alignment = options->alignments[number];
 }
 
+/* Whether what is made of the profile tells that it has tracks. */
+static bool tells_tracks(const struct conversion *conversion) {
+    return conversion->ends->replace_writing || conversion->emitter->has_tracks;
+}
+
+/* Shows in each process what it has started. A profile shows it already. */
+static void add_children(struct profile *profile) {
+    struct task_markers markers;
+    if (profile->meta.was_profile) return;
+    task_markers_init(&markers, profile);
+    task_markers_add_children(&markers);
+}
+
 static void read_parts(struct conversion *conversion) {
     struct failure *failure = &conversion->failure;
     struct merge *merge = &conversion->merge;
@@ -142,6 +155,9 @@ static void read_parts(struct conversion *conversion) {
     for (size_t i = 0; i < conversion->loader_count; i++) describe_part(conversion, i);
     merge->samples = conversion->options->samples;
     merge->runs = conversion->ends->runs;
+    /* Processes of several runs become one. */
+    for (size_t i = 0; merge->runs && tells_tracks(conversion) && i < conversion->loader_count; i++)
+        add_children(&merge->inputs[i].profile);
     merge_run(merge, &conversion->profile);
     check_content(conversion);
 }
@@ -257,10 +273,8 @@ static void arrange_tracks(struct conversion *conversion) {
     struct profile *profile = &conversion->profile;
     const char *wanted = conversion->options->merge_threads;
     bool tells_facts = conversion->ends->replace_writing, was_profile = profile->meta.was_profile;
-    struct task_markers markers;
-    if (!tells_facts && !conversion->emitter->has_tracks) return;
-    task_markers_init(&markers, profile);
-    if (!was_profile) task_markers_add_children(&markers);
+    if (!tells_tracks(conversion)) return;
+    if (!conversion->ends->runs) add_children(profile);
     if (tells_facts || (wanted ? strcmp(wanted, "no") == 0 : was_profile)) return;
     profile_merge_crowds(profile, wanted ? text_of(wanted) : (struct text){0});
 }

@@ -58,12 +58,12 @@ struct process {
     uint32_t generation;     /* 0 for the first process with this pid, 1 for the next one, and so on */
     process_id parent;       /* none if unknown or not in the trace */
     thread_id main_thread;   /* none if the trace has none; set by profile_finish */
-    bool has_children;       /* a written process has it as parent; set by profile_finish */
     uint32_t number;         /* private to profile_finish */
-    uint32_t place;   /* place of its first thread among those to write; ID_NONE: it has none; set by profile_finish */
-    bool is_replaced; /* the next process with its pid is a program that it has executed */
-    bool lives_on;    /* end_ns is when it stopped recording; it went on without */
+    uint32_t place; /* place of its first thread among those to write; ID_NONE: it has none; set by profile_finish */
     uint32_t merged_count; /* how many other processes it has the rows of: see crowds.h */
+    bool has_children;     /* a written process has it as parent; set by profile_finish */
+    bool is_replaced;      /* the next process with its pid is a program that it has executed */
+    bool lives_on;         /* end_ns is when it stopped recording; it went on without */
     bool has_lost_content; /* it is written even if it has nothing to show, because the trace has lost that */
     /* The pid as written: "123", or "123.2" for another process with it. Set by profile_finish unless the reader has
      * set it. */

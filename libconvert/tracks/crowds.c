@@ -253,9 +253,17 @@ static void crowd_heads_fini(struct crowd_heads *heads) {
     memory_free(heads->process_times);
 }
 
+/* Few tracks stay as they are, however many threads had nothing to show. */
+static bool has_many_tracks(const struct profile *profile) {
+    size_t track_count = 0;
+    for (size_t i = 0; i < profile->threads.count && track_count <= CROWD_MEMBERS_MAX; i++)
+        track_count += thread_has_content(column_at(&profile->threads, i));
+    return track_count > CROWD_MEMBERS_MAX;
+}
+
 void profile_merge_crowds(struct profile *profile, struct text pattern) {
     struct crowd_heads heads = {0};
-    if (failure_is_set(profile->failure)) return;
+    if (failure_is_set(profile->failure) || (!pattern.bytes && !has_many_tracks(profile))) return;
     profile_name_tasks(profile);
     if (crowd_heads_init(&heads, profile)) {
         crowd_times_find(profile, &heads);

@@ -22,6 +22,14 @@ FIXTURES = os.path.join(HERE, "..", "..", "fixtures")
 READERS = {"perf-script": read_perf_script, "collapsed": read_collapsed}
 
 
+def without_merging(options):
+    """Readers tell each thread for itself."""
+    while "--merge-threads" in options:
+        at = options.index("--merge-threads")
+        options = options[:at] + options[at + 2:]
+    return options
+
+
 def cases():
     for reader in READERS:
         folder = os.path.join(FIXTURES, reader)
@@ -31,7 +39,7 @@ def cases():
                 if name.startswith("input."):
                     options = os.path.join(path, "options")
                     words = open(options).read().split() if os.path.exists(options) else []
-                    yield reader, os.path.join(path, name), words
+                    yield reader, os.path.join(path, name), without_merging(words)
     folder = os.path.join(FIXTURES, "recordings")
     for name in sorted(os.listdir(folder)):
         yield ("collapsed" if ".folded" in name else "perf-script"), os.path.join(folder, name), []
@@ -110,7 +118,8 @@ def in_milliseconds(profile, expected):
 def differences(program, reader, path, options, temporary):
     output, report = os.path.join(temporary, "out.json"), os.path.join(temporary, "report.json")
     # The files that a recording names may exist on this machine.
-    command = [program, "--quiet", "--symbols=none", "--from", reader, "--report", report, *options, path, "-o", output]
+    settings = ["--quiet", "--symbols=none", "--merge-threads=no", "--from", reader, "--report", report]
+    command = [program, *settings, *options, path, "-o", output]
     run = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if run.returncode:
         yield f"exit {run.returncode}: {run.stderr.strip()}"

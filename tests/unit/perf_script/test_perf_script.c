@@ -544,7 +544,8 @@ static void assert_names(const char *name, const char *input, const char *produc
     struct reading reading;
     read_text(&reading, input);
     const struct profile *profile = &reading.profile;
-    const struct process *last = profile_process_at(profile, (process_id){(uint32_t)profile->processes.count - 1});
+    const struct process *last =
+        profile_process_at(profile, profile_ordered_thread(profile, profile->thread_order.count - 1)->process);
     const struct text got[] = {profile->meta.product, last->name, last->title};
     const char *const wanted[] = {product, process, title};
     for (size_t i = 0; i < sizeof got / sizeof *got; i++)
