@@ -121,6 +121,8 @@ def of_processed(profile):
             stack -= stacks["prefixOffset"][stack]
 
     for thread in profile["threads"]:
+        if is_track(thread):
+            continue
         sums.add(thread, thread["samples"], thread["markers"], strings, functions, thread["isMainThread"])
         for table in ("jsAllocations", "nativeAllocations"):
             if table in thread:
@@ -132,10 +134,17 @@ def of_processed(profile):
     return sums
 
 
+def is_track(thread):
+    """A track of an event has the thread's tid and the event's name. info leaves it out."""
+    return " " in str(thread["tid"])
+
+
 def of_gecko(profile):
     sums = Sums(profile["meta"])
     for process in [profile, *profile["processes"]]:
         for thread in process["threads"]:
+            if is_track(thread):
+                continue
             strings, stacks = thread["stringTable"], columns(thread["stackTable"])
             frames = columns(thread["frameTable"])
 

@@ -141,10 +141,14 @@ static void phases_are_those_of_the_front_end(void **state) {
 static void a_schema_is_its_name(void **state) {
     assert_int_equal(profile_marker_schema(&profile, &period_schema), 0);
     assert_int_equal(profile_marker_schema(&profile, &bare_schema), 1);
-    struct marker_schema namesake = {.name = text_of("Period"), .description = TEXT("another")};
+    struct marker_schema namesake = period_schema;
+    namesake.description = TEXT("another");
     assert_int_equal(profile_marker_schema(&profile, &namesake), 0);
     assert_int_equal(profile_marker_schema(&profile, &bare_schema), 1);
     assert_int_equal(profile.marker_schemas.count, 2);
+    namesake.field_count = 0;
+    assert_int_equal(profile_marker_schema(&profile, &namesake), 2);
+    assert_text(((const struct marker_schema *)column_at(&profile.marker_schemas, 2))->name, "Period 2");
     const struct marker_schema *schema = column_at(&profile.marker_schemas, 0);
     assert_text(schema->description, "A period");
     assert_int_equal(schema->field_count, 2);

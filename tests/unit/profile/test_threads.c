@@ -263,20 +263,25 @@ static process_id add_process(int64_t pid, const char *name) {
 static void set_parent(process_id child, process_id parent) { profile_process_at(&profile, child)->parent = parent; }
 
 static void parents_come_before_their_children(void **state) {
-    process_id grandchild = add_process(1, "grandchild"), alone = add_process(2, "alone");
+    process_id grandchild = add_process(1, "grandchild");
+    add_process(2, "alone");
     process_id child = add_process(3, "child"), root = add_process(4, "root");
-    process_id unwritten = profile_add_process(&profile, 5, 0), plugin = add_process(6, "plugin");
+    process_id unwritten = profile_add_process(&profile, 5, 0);
+    add_process(6, "plugin");
     set_parent(grandchild, child);
     set_parent(child, root);
     set_parent(root, unwritten);
     finish();
-    const process_id order[] = {root, child, grandchild, alone, plugin};
+    static const int64_t pids[] = {4, 3, 1, 2, 6};
     assert_int_equal(profile.thread_order.count, 5);
     for (size_t i = 0; i < 5; i++) {
-        assert_true(process_is_same(profile_ordered_thread(&profile, i)->process, order[i]));
-        assert_int_equal(profile_place_of_process(&profile, order[i]), i);
+        process_id process = profile_ordered_thread(&profile, i)->process;
+        assert_int_equal(profile_process_at(&profile, process)->pid, pids[i]);
+        assert_int_equal(profile_place_of_process(&profile, process), i);
     }
-    assert_int_equal(profile_place_of_process(&profile, unwritten), 5);
+    const process_id last = {5};
+    assert_int_equal(profile_process_at(&profile, last)->pid, 5);
+    assert_int_equal(profile_place_of_process(&profile, last), 5);
     /* The viewer puts the type "default" first, and knows a type "plugin". */
     static const struct emitter *const formats[] = {&emitter_processed, &emitter_gecko};
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {

