@@ -14,6 +14,7 @@
     }
 
 CHOICES(weight_name, enum gecko_convert_weight, "samples", "period")
+CHOICES(off_cpu_name, enum gecko_convert_off_cpu, "auto", "no", "only")
 CHOICES(root_name, enum gecko_convert_root, "auto", "thread", "frame")
 CHOICES(weight_unit_name, enum gecko_convert_weight_unit, "auto", "samples", "ns", "us", "ms", "bytes")
 CHOICES(symbols_name, enum gecko_convert_symbols, "auto", "none", "always")
@@ -140,6 +141,10 @@ static const struct option known_options[] = {
      .help = "format of the trace (default: detected from the content)"},
     {OPTION("weight", CONVERT | VIEW | RECORD | DIFF | MERGE, OPTION_CHOICE, convert.weight), .choices = weight_name,
      .json_key = "weight", .help = "weight of a perf sample: one, or its period (default: samples)"},
+    {OPTION("off-cpu", CONVERT | INFO | VIEW | RECORD | DIFF | MERGE, OPTION_CHOICE, convert.off_cpu),
+     .choices = off_cpu_name, .json_key = "off_cpu",
+     .help = "samples of the time in which threads did not run: if a perf recording\n"
+             "tells it (auto, the default), no, or only these"},
     {OPTION("root", CONVERT | VIEW | DIFF | MERGE, OPTION_CHOICE, convert.root), .choices = root_name,
      .json_key = "root",
      .help = "what the first frame of a collapsed stack is: a thread, a frame, or\n"

@@ -57,6 +57,13 @@ enum gecko_convert_weight {
     GECKO_CONVERT_WEIGHT_PERIOD = 1   /* its period: the number of events since the previous sample */
 };
 
+/* What becomes of the time in which threads did not run, which recordings of perf can tell. */
+enum gecko_convert_off_cpu {
+    GECKO_CONVERT_OFF_CPU_AUTO = 0, /* samples, if the recording tells it. All samples then weigh time */
+    GECKO_CONVERT_OFF_CPU_NO = 1,   /* markers */
+    GECKO_CONVERT_OFF_CPU_ONLY = 2  /* the only samples */
+};
+
 /* The meaning of the first frame of a collapsed stack. */
 enum gecko_convert_root {
     GECKO_CONVERT_ROOT_AUTO = 0,   /* a thread if the stacks mark threads as async-profiler, py-spy or austin do;
@@ -279,6 +286,9 @@ struct gecko_convert_options {
      * the process ran, and whoever wrote it. */
     const char *const *perf_maps;
     size_t perf_map_count;
+
+    /* Of recordings of perf; other inputs need GECKO_CONVERT_OFF_CPU_AUTO. */
+    enum gecko_convert_off_cpu off_cpu;
 };
 
 /* What is counted. */

@@ -32,9 +32,16 @@ static void check_filters(const struct input_loader *loader, const struct filter
                         filter_name(kind), reader->title);
 }
 
+static void check_off_cpu(const struct input_loader *loader) {
+    if (loader->options->off_cpu == GECKO_CONVERT_OFF_CPU_AUTO || loader->reader->has_off_cpu) return;
+    failure_set(loader->profile->failure, FAILURE_USAGE, "--off-cpu cannot be applied to this input, read as %s",
+                loader->reader->title);
+}
+
 static void read_filtered(struct input_loader *loader, struct input *input, struct filter *filter) {
     struct debug_folders folders = debug_folders_of(loader->options);
     struct reader_options options = {.weight = loader->options->weight,
+                                     .off_cpu = loader->options->off_cpu,
                                      .weight_unit = loader->options->weight_unit,
                                      .sample_interval_ns = loader->options->sample_interval_ns,
                                      .root = loader->options->root,
@@ -54,6 +61,7 @@ static void read_trace(struct input_loader *loader, struct input *input) {
     if (failure_is_set(failure)) return;
     filter_init(&filter, loader->options->filters, loader->options->filter_count, failure);
     check_filters(loader, &filter);
+    check_off_cpu(loader);
     if (!failure_is_set(failure)) read_filtered(loader, input, &filter);
     filter_fini(&filter);
 }

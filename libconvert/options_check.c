@@ -86,6 +86,8 @@ static void check_choices(const struct gecko_convert_options *options, struct fa
         failure_set(failure, FAILURE_USAGE, "weight or root has an unknown value");
     if ((unsigned)options->weight_unit > GECKO_CONVERT_UNIT_BYTES || options->sample_interval_ns < 0)
         failure_set(failure, FAILURE_USAGE, "weight_unit has an unknown value, or sample_interval_ns is negative");
+    if ((unsigned)options->off_cpu > GECKO_CONVERT_OFF_CPU_ONLY)
+        failure_set(failure, FAILURE_USAGE, "off_cpu has an unknown value");
     if ((unsigned)options->symbols > GECKO_CONVERT_SYMBOLS_ALWAYS)
         failure_set(failure, FAILURE_USAGE, "symbols has an unknown value");
     if ((unsigned)options->debuginfod > GECKO_CONVERT_DEBUGINFOD_NO)

@@ -253,27 +253,50 @@ struct filter_subject filter_subject_of(const struct profile *profile, thread_id
                                    .processor = -1};
 }
 
-unsigned filter_judge(const struct filter *filter, const struct filter_subject *subject) {
+/* Returns a bit for each kind of filter that leaves the subject out. */
+static unsigned kinds_against(const struct filter *filter, const struct filter_subject *subject) {
     unsigned matching = 0;
     for (size_t i = 0; i < filter->terms.count; i++) {
         const struct filter_term *term = column_at(&filter->terms, i);
         if (matches(filter, term, subject)) matching |= 1U << term->kind;
     }
-    unsigned against = (filter->kinds & ~matching) ^ (filter->kinds & 1U << GECKO_CONVERT_FILTER_EXCLUDE_COMM);
+    return (filter->kinds & ~matching) ^ (filter->kinds & 1U << GECKO_CONVERT_FILTER_EXCLUDE_COMM);
+}
+
+unsigned filter_judge(const struct filter *filter, const struct filter_subject *subject) {
+    unsigned against = kinds_against(filter, subject);
     return against ? (unsigned)__builtin_ctz(against) : FILTER_NONE;
 }
 
-/* Cuts the interval to the times that it overlaps. */
-static void cut_interval(const struct filter *filter, struct filter_subject *subject) {
+bool filter_keeps_thread(const struct filter *filter, const struct profile *profile, thread_id thread,
+                         int64_t time_ns) {
+    struct filter_subject subject = filter_subject_of(profile, thread);
+    subject.start_ns = subject.end_ns = time_ns;
+    return !(kinds_against(filter, &subject) & ~(1U << GECKO_CONVERT_FILTER_TIME));
+}
+
+/* Cuts the interval to the times that it overlaps. Returns how many do. */
+static size_t cut_interval(const struct filter *filter, struct filter_subject *subject) {
     struct time_range times = TIME_RANGE_EMPTY;
-    if (!filter->is_started || !filter_has(filter, GECKO_CONVERT_FILTER_TIME)) return;
+    size_t count = 0;
+    if (!filter->is_started || !filter_has(filter, GECKO_CONVERT_FILTER_TIME)) return 1;
     for (size_t i = 0; i < filter->terms.count; i++) {
         const struct filter_term *term = column_at(&filter->terms, i);
-        if (term->kind == GECKO_CONVERT_FILTER_TIME && matches(filter, term, subject))
-            time_range_extend(&times, term->first, term->last);
+        if (term->kind != GECKO_CONVERT_FILTER_TIME || !matches(filter, term, subject)) continue;
+        time_range_extend(&times, term->first, term->last);
+        count++;
     }
     if (subject->start_ns < times.first_ns) subject->start_ns = times.first_ns;
     if (subject->end_ns > times.last_ns) subject->end_ns = times.last_ns;
+    return count;
+}
+
+bool filter_cut(const struct filter *filter, int64_t *start_ns, int64_t *end_ns) {
+    struct filter_subject subject = {.start_ns = *start_ns, .end_ns = *end_ns};
+    size_t count = cut_interval(filter, &subject);
+    *start_ns = count ? subject.start_ns : *end_ns;
+    *end_ns = count ? subject.end_ns : *end_ns;
+    return count <= 1;
 }
 
 bool filter_keeps_marker(struct filter *filter, const struct profile *profile, thread_id thread, int64_t *start_ns,

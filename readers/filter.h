@@ -82,6 +82,13 @@ static inline void filter_count(struct filter *filter, unsigned kind, enum gecko
 bool filter_keeps_marker(struct filter *filter, const struct profile *profile, thread_id thread, int64_t *start_ns,
                          int64_t *end_ns);
 
+/* Returns whether the thread is kept at that time, whatever the times that were given. Counts nothing. */
+bool filter_keeps_thread(const struct filter *filter, const struct profile *profile, thread_id thread, int64_t time_ns);
+
+/* Cuts an interval to the given times. It is empty if none of them is in it. Returns false if there are several that
+ * are, so that what is left has parts between them. */
+bool filter_cut(const struct filter *filter, int64_t *start_ns, int64_t *end_ns);
+
 /* Makes the ends of threads and processes after the given times unknown: they would stretch the profile. */
 void filter_forget_ends(const struct filter *filter, struct profile *profile);
 

@@ -117,6 +117,7 @@ $(preloaded_programs): $(BUILD)/tests/%: tests/recorder/%.c $(BUILD)/flags
     client-test headers-test
 perf-data-test: $(BUILD)/gecko-convert
 	tests/support/check_perf_data.py $(abspath $<)
+	tests/support/check_off_cpu.py $(abspath $<)
 	tests/support/check_perf_names.py $(abspath $<)
 	tests/support/check_perf_fields.py $(abspath $<)
 

@@ -142,6 +142,7 @@ static void take_facts(struct profile_meta *whole, const struct profile_meta *pa
     if (!whole->interval_ns) whole->interval_ns = part->interval_ns;
     whole->has_stacks |= part->has_stacks;
     whole->has_times |= part->has_times;
+    whole->has_waits |= part->has_waits;
 }
 
 /* The recording began with the first of the inputs, and ended with the last one. */

@@ -101,6 +101,7 @@ struct profile_meta {
     bool has_file_offsets;   /* addresses of frames are offsets in their files: see profile_symbolize */
     bool lacks_symbols;      /* nobody has looked for the symbols of addresses yet, so none was searched in vain */
     bool has_times;          /* false: times were made up from the order of the samples */
+    bool has_waits;          /* weights are times, and samples of threads that waited are among them */
     bool has_every_state;    /* threads were sampled in every state, also while they waited */
     bool was_profile;        /* the trace is a profile already: what is derived when one is made stays as it says */
     bool is_clock_monotonic; /* the trace's clock is CLOCK_MONOTONIC, so the profile gives its start on that clock */

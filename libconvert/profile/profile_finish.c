@@ -7,48 +7,6 @@
 
 /* ---- Order. ---- */
 
-struct placed_sample {
-    struct sample sample;
-    uint32_t place; /* the number in the order of arrival, which makes the order total, so that any sort is stable */
-};
-
-static int compare_samples(const void *left, const void *right) {
-    const struct placed_sample *a = left, *b = right;
-    if (a->sample.time_ns != b->sample.time_ns) return a->sample.time_ns < b->sample.time_ns ? -1 : 1;
-    return a->place < b->place ? -1 : 1;
-}
-
-static bool times_ascend(const struct samples *samples) {
-    for (uint32_t i = 1; i < samples_count(samples); i++)
-        if (samples_at(samples, i)->time_ns < samples_at(samples, i - 1)->time_ns) return false;
-    return true;
-}
-
-/* Puts the values of a column in the order of the samples. */
-static void reorder(struct column *column, const struct placed_sample *rows, uint32_t count, struct failure *failure) {
-    if (!column->count) return;
-    int64_t *values = memory_allocate(failure, count * sizeof *values);
-    if (!values) return;
-    for (uint32_t i = 0; i < count; i++) values[i] = *(int64_t *)column_at(column, rows[i].place);
-    for (uint32_t i = 0; i < count; i++) *(int64_t *)column_at(column, i) = values[i];
-    memory_free(values);
-}
-
-static void sort_samples(struct samples *samples, struct failure *failure) {
-    if (times_ascend(samples)) return;
-    uint32_t count = samples_count(samples);
-    struct placed_sample *rows = memory_allocate(failure, count * sizeof *rows);
-    if (!rows) return;
-    for (uint32_t i = 0; i < count; i++) rows[i] = (struct placed_sample){*samples_at(samples, i), i};
-    memory_sort(failure, rows, count, sizeof *rows, compare_samples);
-    for (uint32_t i = 0; i < count; i++) *samples_at(samples, i) = rows[i].sample;
-    if (samples->details) {
-        reorder(&samples->details->cpu_ns, rows, count, failure);
-        reorder(&samples->details->delay_ns, rows, count, failure);
-    }
-    memory_free(rows);
-}
-
 static int compare_marker_starts(const void *left, const void *right) {
     const struct marker *a = left, *b = right;
     return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
@@ -75,7 +33,7 @@ static int compare_log_lines(const void *left, const void *right) {
 static void order_rows(struct profile *profile) {
     for (size_t i = 0; i < profile->threads.count; i++) {
         struct thread *thread = column_at(&profile->threads, i);
-        sort_samples(&thread->samples, profile->failure);
+        samples_sort(&thread->samples, profile->failure);
         column_sort(&thread->markers, compare_marker_starts);
     }
     profile_order_allocations(profile);

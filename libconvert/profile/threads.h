@@ -152,6 +152,9 @@ static inline bool samples_have_delays(const struct samples *samples) {
     return samples->details && samples->details->delay_ns.count;
 }
 
+/* Puts the samples in order of their times. Those with the same time keep their order. */
+void samples_sort(struct samples *samples, struct failure *failure);
+
 /* Return TIME_NONE if it is unknown. */
 static inline int64_t samples_cpu_ns(const struct samples *samples, uint32_t row) {
     return samples_have_cpu(samples) ? *(const int64_t *)column_at(&samples->details->cpu_ns, row) : TIME_NONE;

@@ -86,22 +86,10 @@ static void mark(struct perf_activity *activity, enum perf_activity_kind kind, t
 
 /* ---- Running. ---- */
 
-void perf_activity_switch_out(struct perf_task *task, bool is_preempted, int64_t time_ns) {
-    task->is_off_cpu = true;
-    task->is_preempted = is_preempted;
-    task->off_cpu_ns = time_ns;
-}
-
-static void mark_off_cpu(struct perf_activity *activity, const struct perf_task *task, int64_t end_ns) {
-    struct text reason = task->is_preempted ? TEXT("preempted") : TEXT("waiting");
-    if (end_ns >= task->off_cpu_ns)
-        mark(activity, PERF_ACTIVITY_OFF_CPU, task->thread, task->off_cpu_ns, end_ns,
-             profile_string(activity->profile, reason));
-}
-
-void perf_activity_switch_in(struct perf_activity *activity, struct perf_task *task, int64_t time_ns) {
-    if (task->is_off_cpu) mark_off_cpu(activity, task, time_ns);
-    task->is_off_cpu = false;
+void perf_activity_mark_off_cpu(struct perf_activity *activity, const struct perf_task *task, int64_t start_ns,
+                                int64_t end_ns, bool is_preempted) {
+    struct text reason = is_preempted ? TEXT("preempted") : TEXT("waiting");
+    mark(activity, PERF_ACTIVITY_OFF_CPU, task->thread, start_ns, end_ns, profile_string(activity->profile, reason));
 }
 
 /* ---- Throttling. ---- */
@@ -201,11 +189,5 @@ static void set_home_namespace(struct perf_activity *activity, const struct perf
 void perf_activity_finish(struct perf_activity *activity, const struct perf_tasks *tasks, int64_t end_ns) {
     for (size_t i = 0; i < activity->throttles.count; i++)
         end_throttle(activity, column_at(&activity->throttles, i), end_ns);
-    for (size_t i = 0; i < tasks->rows.count; i++) {
-        const struct perf_task *task = column_at(&tasks->rows, i);
-        set_home_namespace(activity, task);
-        /* A thread that has ended stopped running for good. */
-        bool has_ended = profile_thread_at(activity->profile, task->thread)->end_ns != TIME_NONE;
-        if (task->is_off_cpu && !has_ended) mark_off_cpu(activity, task, end_ns);
-    }
+    for (size_t i = 0; i < tasks->rows.count; i++) set_home_namespace(activity, column_at(&tasks->rows, i));
 }

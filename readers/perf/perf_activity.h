@@ -37,11 +37,9 @@ void perf_activity_fini(struct perf_activity *activity);
  * and a thread whose tid is -1 has ended. */
 static inline bool perf_activity_has_switches(int64_t tid) { return tid > 0; }
 
-/* The thread stops running, either because another one preempts it or because it waits. */
-void perf_activity_switch_out(struct perf_task *task, bool is_preempted, int64_t time_ns);
-
-/* The thread runs again. Adds a marker for the time since it stopped, if that is known. */
-void perf_activity_switch_in(struct perf_activity *activity, struct perf_task *task, int64_t time_ns);
+/* The thread did not run in that time: another one had preempted it, or it waited. */
+void perf_activity_mark_off_cpu(struct perf_activity *activity, const struct perf_task *task, int64_t start_ns,
+                                int64_t end_ns, bool is_preempted);
 
 /* The kernel stops or resumes sampling the stream: an event on one processor, or in one thread. The marker belongs to
  * the thread that ran when sampling stopped. */

@@ -6,8 +6,13 @@
 /* What is known of a stack. */
 enum { HAS_FUNCTION = 1, HAS_CALLER = 2, IS_TRUNCATED = 4 };
 
-static bool is_kernel(const struct profile *profile, const struct frame *frame) {
-    return text_equal(categories_at(&profile->categories, frame->category)->name, TEXT("Kernel"));
+/* Frames of waits, which are idle or of no category, are no functions. */
+static bool is_of_program(const struct profile *profile, const struct frame *frame) {
+    static const struct text others[] = {TEXT("Kernel"), TEXT("Idle"), TEXT("Other")};
+    struct text category = categories_at(&profile->categories, frame->category)->name;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (text_equal(category, others[i])) return false;
+    return true;
 }
 
 /* Stacks come after their prefixes. */
@@ -17,7 +22,7 @@ static uint8_t facts_of(const struct profile *profile, const struct stack *stack
     if (text_equal(strings_text(&profile->strings, profile_func_at(profile, frame->func)->name),
                    TEXT(TRUNCATED_STACK_NAME)))
         return IS_TRUNCATED;
-    if (frame->inline_depth || is_kernel(profile, frame)) return known;
+    if (frame->inline_depth || !is_of_program(profile, frame)) return known;
     return known | (known & HAS_FUNCTION ? HAS_CALLER : HAS_FUNCTION);
 }
 

@@ -27,6 +27,7 @@ static void set_name(struct perf_events *events, struct perf_event *event, struc
     event->choice = choice_of(events, event->name);
     event->unit = perf_role_unit(event->name);
     event->measure = strings_intern(&events->names, perf_role_measure(event->name));
+    event->is_switch = perf_role_is_switch(event->name);
     event->is_occurrence = event->is_tracepoint || perf_role_is_occurrence(event->name);
     event->has_payloads = event->is_tracepoint || text_equal(perf_event_base_name(event->name), TEXT("bpf-output"));
 }
@@ -136,6 +137,7 @@ static void choose_main(struct perf_events *events) {
     for (uint32_t i = 0; i < events->rows.count; i++) {
         const struct perf_event *event = perf_events_at(events, i);
         if (!is_eligible(event, is_any_chosen)) continue;
+        if (events->has_waits && event->is_switch && event->choice != EVENT_SAMPLES) continue;
         if (events->main == ID_NONE || is_better(event, perf_events_at(events, events->main), sample_counts))
             events->main = i;
     }
@@ -144,6 +146,7 @@ static void choose_main(struct perf_events *events) {
 
 static enum event_treatment treatment_of(const struct perf_events *events, const struct perf_event *event) {
     if (event->choice != EVENT_UNTOLD) return event->choice;
+    if (events->has_waits && event->is_switch) return EVENT_MARKERS; /* its lengths are samples of waits */
     bool is_main =
         events->main != ID_NONE && string_is_same(event->measure, perf_events_at(events, events->main)->measure);
     return is_main ? EVENT_SAMPLES : usual_treatments[kind_of(event)];
@@ -186,6 +189,14 @@ void perf_events_treat(struct perf_events *events) {
     name_tracks(events);
 }
 
+bool perf_events_have_counted(const struct perf_events *events) {
+    for (uint32_t i = 0; i < events->rows.count; i++) {
+        const struct perf_event *event = perf_events_at(events, i);
+        if (event->sample_count && !event->is_occurrence) return true;
+    }
+    return false;
+}
+
 static bool makes_samples(const struct perf_event *event) {
     return event->sample_count && event->treatment == EVENT_SAMPLES;
 }
@@ -221,8 +232,9 @@ struct text perf_events_names(const struct perf_events *events, enum event_treat
 static const struct text nameless = TEXT("without a name");
 
 /* Enters the event under "event NAME", and the treatment if that is not the usual one. */
-static void enter(const struct perf_event *event, struct ledger *ledger) {
-    enum gecko_convert_fate fate = event->treatment == EVENT_DROPPED ? LEDGER_FILTERED : LEDGER_KEPT;
+static void enter(const struct perf_events *events, const struct perf_event *event, struct ledger *ledger) {
+    bool is_left_out = event->treatment == EVENT_DROPPED || (events->are_waits_alone && makes_samples(event));
+    enum gecko_convert_fate fate = is_left_out ? LEDGER_FILTERED : LEDGER_KEPT;
     struct text name = event->name.bytes_count ? event->name : nameless;
     char cause[256];
     int wanted = snprintf(cause, sizeof cause, "event %.*s", (int)name.bytes_count, name.bytes);
@@ -243,7 +255,7 @@ static void tell(const struct perf_event *event, struct profile *profile) {
 void perf_events_enter(const struct perf_events *events, struct profile *profile) {
     for (uint32_t i = 0; i < events->rows.count; i++) {
         const struct perf_event *event = perf_events_at(events, i);
-        enter(event, &profile->ledger);
+        enter(events, event, &profile->ledger);
         tell(event, profile);
     }
     if (events->filter)

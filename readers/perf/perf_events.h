@@ -17,6 +17,7 @@ struct perf_event {
     bool is_name_made_up;           /* until perf_events_set_name */
     bool is_tracepoint;
     bool is_occurrence; /* see perf_role_is_occurrence; a tracepoint is one */
+    bool is_switch;     /* see perf_role_is_switch */
     uint64_t tracepoint_id;
     bool has_addresses; /* some sample has the address of data: see perf_role_has_address */
     bool has_payloads;  /* samples tell more than their time and place */
@@ -38,6 +39,8 @@ struct perf_events {
     struct strings names;
     struct filter *filter; /* borrowed; NULL: everything is kept */
     struct column rows;    /* struct perf_event */
+    bool has_waits;       /* sched_switch tells of the time in which threads do not run, so it makes no other samples */
+    bool are_waits_alone; /* of what makes samples, only that time is wanted */
     uint32_t main; /* of those that make the profile's samples, the one that has most; ID_NONE: no event has samples */
 };
 
@@ -81,6 +84,9 @@ static inline bool perf_event_marks(const struct perf_event *event, bool is_bare
     if (event->treatment == EVENT_DROPPED || event->treatment == EVENT_COUNTER) return false;
     return event->treatment == EVENT_MARKERS || (is_bare && event->is_occurrence);
 }
+
+/* Returns whether an event was counted, in contrast to those that occur: it shows where threads ran. */
+bool perf_events_have_counted(const struct perf_events *events);
 
 /* Decides what becomes of each event. What the options say comes first. The profile's samples are those of a clock or
  * of cycles; otherwise those of the event with the most stacks: one that is counted before an occurrence, a tracepoint

@@ -6,16 +6,19 @@
 #include "perf_deferred.h"
 #include "perf_filter.h"
 #include "perf_occurrences.h"
+#include "perf_off_cpu.h"
 #include "perf_programs.h"
+#include "perf_switches.h"
 
 /* Distance between samples without a time. */
 static const int64_t MADE_UP_INTERVAL_NS = 1000000;
 
 void perf_recording_init(struct perf_recording *recording, struct profile *profile, struct filter *filter) {
-    *recording = (struct perf_recording){.profile = profile, .filter = filter};
+    *recording = (struct perf_recording){.profile = profile, .filter = filter, .first_time_ns = TIME_NONE};
     perf_tasks_init(&recording->tasks, profile, filter);
     perf_events_init(&recording->events, filter, profile->failure);
     perf_activity_init(&recording->activity, profile, filter);
+    perf_waits_init(&recording->waits, &recording->activity, &recording->tallies);
     perf_tracing_init(&recording->tracing, profile);
     arena_init(&recording->payloads, profile->failure);
 }
@@ -25,6 +28,7 @@ void perf_recording_fini(struct perf_recording *recording) {
     perf_tasks_fini(&recording->tasks);
     perf_events_fini(&recording->events);
     perf_activity_fini(&recording->activity);
+    perf_waits_fini(&recording->waits);
     perf_tracing_fini(&recording->tracing);
     arena_fini(&recording->payloads);
 }
@@ -105,10 +109,7 @@ static void use_throttle(struct perf_recording *recording, const struct perf_rec
 
 static void use_switch(struct perf_recording *recording, const struct perf_record *record) {
     struct perf_task *task = perf_activity_has_switches(record->tid) ? task_of(recording, record) : NULL;
-    if (task && record->running.is_out)
-        perf_activity_switch_out(task, record->running.is_preempted, record->time_ns);
-    else if (task)
-        perf_activity_switch_in(&recording->activity, task, record->time_ns);
+    if (task) perf_switches_use_record(recording, task, record);
 }
 
 /* ---- The recording. ---- */
@@ -268,8 +269,9 @@ static enum perf_tally tally_of_no_stack(struct position position) {
     return position.line ? TALLY_LINE_WITHOUT_STACK : TALLY_NO_STACK;
 }
 
-static void add_occurrence(struct perf_recording *recording, const struct perf_occurrence *occurrence,
-                           const struct perf_record *record) {
+/* Returns the series, in which the sample is now the last one; NULL if it is lost. */
+static struct perf_series *add_occurrence(struct perf_recording *recording, const struct perf_occurrence *occurrence,
+                                          const struct perf_record *record) {
     const struct perf_sample *sample = &record->sample;
     struct perf_tallies *tallies = &recording->tallies;
     const struct perf_event *event = perf_events_at(&recording->events, sample->event);
@@ -278,7 +280,7 @@ static void add_occurrence(struct perf_recording *recording, const struct perf_o
     bool is_bare = event->is_tracepoint ? !sample->has_stack : !is_place;
     if (is_bare && !perf_events_use_bare(&recording->events, event)) {
         perf_tally(tallies, tally_of_no_stack(record->position), 1, record->position);
-        return;
+        return NULL;
     }
     struct perf_series *series = is_bare ? add_bare(recording, occurrence) : add_sample(recording, occurrence, stack);
     if (series) add_address(recording, series, record);
@@ -287,6 +289,7 @@ static void add_occurrence(struct perf_recording *recording, const struct perf_o
         !perf_deferred_add(&recording->tasks, occurrence->task, series, sample->cookie, sample->is_interrupted,
                            record->position))
         perf_tally(tallies, TALLY_NO_USER_STACK, 1, record->position);
+    return series;
 }
 
 static bool is_of_dropped_event(const struct perf_recording *recording, const struct perf_sample *sample) {
@@ -317,13 +320,16 @@ static void use_sample(struct perf_recording *recording, const struct perf_recor
         .period = sample->period,
         .position = record->position};
     if (!occurrence.task) return;
-    if (recording->filter && perf_filter_drops(recording, &occurrence, record)) return;
-    if (is_of_dropped_event(recording, sample)) {
-        drop(recording, &occurrence, sample);
-        return;
-    }
-    if (!sample->is_repeated) begin_sample(recording, &occurrence, record);
-    if (sample->event != ID_NONE) add_occurrence(recording, &occurrence, record);
+    bool is_of_dropped = is_of_dropped_event(recording, sample);
+    struct perf_wait wait;
+    bool is_switch = !is_of_dropped && perf_switches_begin(recording, &occurrence, record, &wait);
+    bool is_dropped = recording->filter && perf_filter_drops(recording, &occurrence, record);
+    if (!is_dropped && is_of_dropped) drop(recording, &occurrence, sample);
+    is_dropped |= is_of_dropped;
+    if (!is_dropped && !sample->is_repeated) begin_sample(recording, &occurrence, record);
+    struct perf_series *series = NULL;
+    if (!is_dropped && sample->event != ID_NONE) series = add_occurrence(recording, &occurrence, record);
+    if (is_switch) perf_switches_finish(recording, &occurrence, &wait, series);
 }
 
 static void use_user_stack(struct perf_recording *recording, const struct perf_record *record) {
@@ -367,6 +373,7 @@ static void take(void *context, const struct perf_record *record) {
     /* After an allocation has failed, a table can lack rows that another table refers to. */
     if (failure_is_set(recording->profile->failure)) return;
     if (record->time_ns != TIME_NONE) recording->last_time_ns = record->time_ns;
+    if (record->time_ns > 0) recording->first_time_ns = time_earlier(recording->first_time_ns, record->time_ns);
     if (uses[record->type]) uses[record->type](recording, record);
     recording->code.use(recording->code.context, record);
 }
@@ -449,12 +456,15 @@ static void finish_stacks(struct perf_recording *recording) {
 static void set_meta(struct perf_recording *recording, const struct perf_event *event,
                      enum gecko_convert_weight weight) {
     struct profile *profile = recording->profile;
-    profile->meta.interval_ns = interval_ns(recording, event);
-    set_weights(recording, event, weight);
+    bool has_waits = profile->meta.has_waits;
+    if (!has_waits) {
+        profile->meta.interval_ns = interval_ns(recording, event);
+        set_weights(recording, event, weight);
+    }
     if (event->name.bytes_count)
         profile_add_extra(profile, TEXT("perf"), TEXT("sampled event"),
                           perf_events_names(&recording->events, EVENT_SAMPLES, profile));
-    describe_weights(profile, event);
+    if (!has_waits) describe_weights(profile, event);
 }
 
 static void describe_tracks(const struct perf_recording *recording) {
@@ -465,25 +475,35 @@ static void describe_tracks(const struct perf_recording *recording) {
                       TEXT("its period: how often the event happened since the sample before"));
 }
 
-void perf_recording_finish(struct perf_recording *recording, enum gecko_convert_weight weight) {
+void perf_recording_finish(struct perf_recording *recording, const struct reader_options *options) {
     struct profile *profile = recording->profile;
+    bool has_waits = perf_off_cpu_is_used(recording, options->off_cpu);
+    recording->events.has_waits = has_waits;
+    recording->events.are_waits_alone = has_waits && options->off_cpu == GECKO_CONVERT_OFF_CPU_ONLY;
     perf_events_treat(&recording->events);
     uint32_t main = recording->events.main;
     const struct perf_event *event = main == ID_NONE ? NULL : perf_events_at(&recording->events, main);
     count_losses(recording);
     count_bare(recording);
     perf_deferred_count(&recording->tasks, &recording->tallies);
-    if (event && weight == GECKO_CONVERT_WEIGHT_PERIOD && !event->has_period)
+    if (event && !has_waits && options->weight == GECKO_CONVERT_WEIGHT_PERIOD && !event->has_period)
         perf_tally(&recording->tallies, TALLY_NO_PERIOD, event->sample_count, event->first);
     finish_stacks(recording);
     if (failure_is_set(profile->failure)) return;
+    perf_waits_take_stacks(&recording->waits);
     perf_occurrences_mark(&recording->tasks, &recording->events, &recording->tracing, recording->has_raw_payloads,
                           &recording->tallies);
+    if (!has_waits) perf_waits_forget_tallies(&recording->waits);
     perf_tallies_enter(&recording->tallies, &profile->ledger);
     if (recording->filter) filter_enter(recording->filter, &profile->ledger);
     perf_activity_finish(&recording->activity, &recording->tasks, recording->last_time_ns);
+    perf_waits_finish(&recording->waits, &recording->tasks, recording->last_time_ns);
     perf_events_enter(&recording->events, profile);
     perf_tasks_finish(&recording->tasks, &recording->events);
+    if (has_waits) {
+        profile->meta.interval_ns = event ? interval_ns(recording, event) : 0;
+        has_waits = perf_off_cpu_add(recording, event, options->off_cpu);
+    }
     if (recording->filter) filter_forget_ends(recording->filter, profile);
     if (failure_is_set(profile->failure)) return;
     perf_programs_name_processes(&recording->tasks);
@@ -497,6 +517,7 @@ void perf_recording_finish(struct perf_recording *recording, enum gecko_convert_
     profile->meta.has_stacks = recording->has_stacks;
     profile->meta.has_times = recording->has_times;
     if (recording->has_named_clock) profile->meta.tick_relation = (struct tick_relation){.is_known = false};
-    if (event) set_meta(recording, event, weight);
+    if (event) set_meta(recording, event, options->weight);
     describe_tracks(recording);
+    if (has_waits) profile_add_extra(profile, TEXT("perf"), TEXT("weight of a sample"), TEXT(PERF_OFF_CPU_WEIGHT));
 }

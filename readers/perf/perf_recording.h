@@ -9,6 +9,7 @@
 #include "perf_record.h"
 #include "perf_tasks.h"
 #include "perf_tracing.h"
+#include "perf_waits.h"
 #include "readers/reader.h"
 
 /* Gives stacks their meaning: stacks of lines (perf_stack.h), or of addresses. */
@@ -33,6 +34,7 @@ struct perf_recording {
     struct perf_tasks tasks;
     struct perf_events events;
     struct perf_activity activity;
+    struct perf_waits waits;
     struct perf_tallies tallies;
     bool has_times;        /* some sample had a time */
     bool has_stacks;       /* samples have stacks, not only an address */
@@ -43,6 +45,7 @@ struct perf_recording {
     stack_id last_stack;   /* of the sample before */
     struct perf_tracing tracing;
     struct arena payloads;   /* those of perf_series */
+    int64_t first_time_ns;   /* the earliest time above 0, which records of what was before have; TIME_NONE: none */
     int64_t last_time_ns;    /* time of the last record that has one, or time that was made up; 0 until there is one */
     uint64_t lost_counts[2]; /* by LOST records; by LOST_SAMPLES records, which count the same losses */
     struct position first_lost;
@@ -68,6 +71,6 @@ struct perf_sink perf_recording_sink(struct perf_recording *recording);
 
 /* Completes the profile: gives threads their samples and markers, sets the metadata, and enters in the ledger what was
  * counted. */
-void perf_recording_finish(struct perf_recording *recording, enum gecko_convert_weight weight);
+void perf_recording_finish(struct perf_recording *recording, const struct reader_options *options);
 
 #endif

@@ -42,6 +42,10 @@ bool perf_role_has_address(struct text name) {
     return text_starts_with(name, TEXT("mem:0x")) || text_ends_with(perf_event_base_name(name), TEXT("faults"));
 }
 
+bool perf_role_is_switch(struct text name) {
+    return text_equal(perf_event_base_name(name), TEXT("sched:sched_switch"));
+}
+
 /* ---- What an event measures, and where. ---- */
 
 enum { MODES = 7, P_CORE_SHIFT = 3 };
@@ -56,7 +60,17 @@ static const struct {
     {TEXT("cpu_atom/"), MODES},
 };
 
-/* Parts of the name of an event: "cpu_core/cycles/u", "cycles:u". */
+static const struct {
+    struct text measure;
+    enum perf_event_unit unit;
+} units[] = {
+    {TEXT("cpu-clock"), PERF_EVENT_CLOCK_NS},
+    {TEXT("task-clock"), PERF_EVENT_CLOCK_NS},
+    {TEXT("cycles"), PERF_EVENT_CYCLES},
+    {TEXT("cpu-cycles"), PERF_EVENT_CYCLES},
+};
+
+/* Parts of the name of an event: "cpu_core/cycles/u", "cycles:u", "cycles/freq=99/u". */
 struct event_name {
     struct text measure;
     struct text modifiers;
@@ -73,22 +87,18 @@ static struct event_name split_name(struct text name) {
         parts.modifiers = text_from(name, slash + 1);
         parts.processors = processors[i].scope;
     }
+    size_t slash = text_find(parts.measure, '/');
+    for (size_t i = 0; i < sizeof units / sizeof *units && slash < parts.measure.bytes_count; i++) {
+        if (!text_equal(text_slice(parts.measure, 0, slash), units[i].measure)) continue;
+        parts.measure = units[i].measure;
+        parts.modifiers = text_from(name, text_find_last(name, '/') + 1);
+    }
     return parts;
 }
 
 struct text perf_role_plain_name(struct text name) {
     return split_name(name).measure;
 }
-
-static const struct {
-    struct text measure;
-    enum perf_event_unit unit;
-} units[] = {
-    {TEXT("cpu-clock"), PERF_EVENT_CLOCK_NS},
-    {TEXT("task-clock"), PERF_EVENT_CLOCK_NS},
-    {TEXT("cycles"), PERF_EVENT_CYCLES},
-    {TEXT("cpu-cycles"), PERF_EVENT_CYCLES},
-};
 
 enum perf_event_unit perf_role_unit(struct text name) {
     struct text measure = split_name(name).measure;

@@ -28,6 +28,9 @@ struct text perf_role_plain_name(struct text name);
 /* Returns whether the event happens where a program accesses data: the data's address tells where. */
 bool perf_role_has_address(struct text name);
 
+/* Returns whether the event is the tracepoint at which a thread leaves its processor. */
+bool perf_role_is_switch(struct text name);
+
 enum perf_event_unit perf_role_unit(struct text name);
 
 /* Returns what the event measures: events of one measure are told apart by their modifiers or by the kind of their

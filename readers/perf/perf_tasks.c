@@ -149,6 +149,8 @@ static struct perf_task *add_task(struct perf_tasks *tasks, uint32_t *slot, uint
                                .namespaces = ID_NONE,
                                .first_program = string_none(),
                                .last_program = string_none(),
+                               .first_wait = ID_NONE,
+                               .last_wait = ID_NONE,
                                .last_time_ns = TIME_NONE};
     if (*slot != ID_NONE) count_former(tasks, column_at(&tasks->rows, *slot));
     *slot = row;
@@ -176,7 +178,7 @@ struct perf_task *perf_tasks_find(struct perf_tasks *tasks, uint32_t machine, in
     return task;
 }
 
-const struct perf_task *perf_tasks_of_tid(const struct perf_tasks *tasks, uint32_t machine, int64_t tid) {
+struct perf_task *perf_tasks_known(const struct perf_tasks *tasks, uint32_t machine, int64_t tid) {
     struct tid_key key = {.id = tid, .machine = machine};
     uint32_t row = row_table_find(&tasks->tids, &key);
     uint32_t task = row < tasks->current.count ? *(const uint32_t *)column_at(&tasks->current, row) : ID_NONE;
@@ -184,7 +186,7 @@ const struct perf_task *perf_tasks_of_tid(const struct perf_tasks *tasks, uint32
 }
 
 bool perf_tasks_has_main(const struct perf_tasks *tasks, const struct perf_task *task) {
-    return perf_tasks_of_tid(tasks, task->machine, task->pid);
+    return perf_tasks_known(tasks, task->machine, task->pid);
 }
 
 static const struct marker_field rename_fields[] = {

@@ -45,14 +45,13 @@ struct perf_task {
     thread_id thread;
     bool is_forked;
     bool has_samples;
-    bool is_off_cpu;   /* does not run; see perf_activity.h */
-    bool is_preempted; /* if it does not run: another thread runs in its place */
     /* Programs that it executed, as the kernel names them, with up to 15 bytes; none: unknown. Rows of the profile's
        texts. A task that was forked has the last one of its parent. */
     string_id first_program;
     string_id last_program;
     uint32_t namespaces; /* a row of perf_activity's table; ID_NONE: unknown */
-    int64_t off_cpu_ns;
+    uint32_t first_wait; /* rows of perf_waits; ID_NONE: none */
+    uint32_t last_wait;
     uint64_t cgroup;                 /* 0: unknown */
     int64_t last_time_ns;            /* time of its last sample; TIME_NONE until there is one */
     struct perf_series *last_series; /* series of its last sample; NULL until there is one */
@@ -99,8 +98,8 @@ void perf_tasks_fini(struct perf_tasks *tasks);
  * (latched). */
 struct perf_task *perf_tasks_find(struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t tid);
 
-/* Returns the task that has the tid now; NULL if none was found. */
-const struct perf_task *perf_tasks_of_tid(const struct perf_tasks *tasks, uint32_t machine, int64_t tid);
+/* Returns the task that has the tid now; NULL if it is not known yet. */
+struct perf_task *perf_tasks_known(const struct perf_tasks *tasks, uint32_t machine, int64_t tid);
 
 /* Returns whether the recording has the main thread of the task's process. */
 bool perf_tasks_has_main(const struct perf_tasks *tasks, const struct perf_task *task);

@@ -250,14 +250,18 @@ static void make_layout(struct profile *profile, struct tracepoint_kind *kind) {
         perf_layout_add(kind->layout, profile, text_of(field->name), format_of(field));
 }
 
+static struct tep_event *find_event(const struct perf_tracing *tracing, uint64_t id) {
+    bool is_known = tracing->formats && id <= INT32_MAX;
+    return is_known ? tep_find_event(tracing->formats, (int)id) : NULL;
+}
+
 /* Returns what is known about the tracepoint. Returns NULL if memory ran out (latched). */
 static const struct tracepoint_kind *find_kind(struct perf_tracing *tracing, uint64_t id) {
     uint32_t row = row_table_intern(&tracing->ids, &id);
     if (row < tracing->kinds.count) return column_at(&tracing->kinds, row);
     struct tracepoint_kind *kind = row == ID_NONE ? NULL : column_push(&tracing->kinds);
     if (!kind) return NULL;
-    bool is_known = tracing->formats && id <= INT32_MAX;
-    *kind = (struct tracepoint_kind){.event = is_known ? tep_find_event(tracing->formats, (int)id) : NULL};
+    *kind = (struct tracepoint_kind){.event = find_event(tracing, id)};
     if (kind->event) make_layout(tracing->profile, kind);
     return kind;
 }
@@ -265,6 +269,15 @@ static const struct tracepoint_kind *find_kind(struct perf_tracing *tracing, uin
 struct perf_layout *perf_tracing_layout(struct perf_tracing *tracing, uint64_t id) {
     const struct tracepoint_kind *kind = find_kind(tracing, id);
     return kind ? kind->layout : NULL;
+}
+
+bool perf_tracing_knows(struct perf_tracing *tracing, uint64_t id) { return find_event(tracing, id); }
+
+bool perf_tracing_find(struct perf_tracing *tracing, uint64_t id, const char *name, struct perf_tracing_place *place) {
+    const struct tep_format_field *field = tep_find_field(find_event(tracing, id), name);
+    if (!field || field->offset < 0 || field->size < 0) return false;
+    *place = (struct perf_tracing_place){(uint32_t)field->offset, (uint32_t)field->size};
+    return true;
 }
 
 /* ---- Values. ---- */

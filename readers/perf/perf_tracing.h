@@ -32,4 +32,16 @@ struct perf_layout *perf_tracing_decode(struct perf_tracing *tracing, uint64_t i
 /* Returns the value of one field, by its row in the layout that perf_tracing_layout returns for the id. */
 union marker_value perf_tracing_value(struct perf_tracing *tracing, uint64_t id, struct text payload, uint32_t row);
 
+/* Where a field is in payloads. */
+struct perf_tracing_place {
+    uint32_t offset;
+    uint32_t size_bytes;
+};
+
+/* Returns whether the format of the tracepoint with that id is known. */
+bool perf_tracing_knows(struct perf_tracing *tracing, uint64_t id);
+
+/* Finds a field of the tracepoint, whose format must be known, by its name. Returns false if it has none. */
+bool perf_tracing_find(struct perf_tracing *tracing, uint64_t id, const char *name, struct perf_tracing_place *place);
+
 #endif

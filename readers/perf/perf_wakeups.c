@@ -48,7 +48,7 @@ void perf_wakeups_fini(struct perf_wakeups *wakeups) {
 
 /* Returns the task that had the tid at that time; NULL if the recording has nothing of it. */
 static const struct perf_task *find_woken(const struct perf_wakeups *wakeups, int64_t tid, int64_t time_ns) {
-    const struct perf_task *task = perf_tasks_of_tid(wakeups->tasks, HOST, tid);
+    const struct perf_task *task = perf_tasks_known(wakeups->tasks, HOST, tid);
     if (!task || !task->last_series) return NULL;
     const struct thread *thread = profile_thread_at(wakeups->tasks->profile, task->thread);
     bool is_alive = (thread->start_ns == TIME_NONE || thread->start_ns <= time_ns) &&

@@ -24,7 +24,7 @@ static void run(struct input *input, struct profile *profile, const struct reade
     perf_recording_init(&recording, profile, options->filter);
     perf_stack_init(&stack, &recording);
     read(input, &recording, options);
-    if (!failure_is_set(profile->failure)) perf_recording_finish(&recording, options->weight);
+    if (!failure_is_set(profile->failure)) perf_recording_finish(&recording, options);
     if (!failure_is_set(profile->failure)) perf_sources_unify(profile);
     perf_stack_fini(&stack);
     perf_recording_fini(&recording);
@@ -74,6 +74,7 @@ const struct reader reader_perf_script = {
     .title = "perf script text",
     .probe = probe,
     .run = run,
+    .has_off_cpu = true,
     .filter_kinds = PERF_FILTER_KINDS,
     .name_func = script_frames_name,
 };

@@ -34,6 +34,7 @@ TEXTS = {
     "programs.profile.json.gz": "request",
     "markers.profile.json.gz": "read",
     "node.profile.json.gz": "fibonacci",
+    "waits.profile.json.gz": "(preempted)",
     "memory.profile.json.gz": "handle_request",
 }
 

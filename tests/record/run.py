@@ -68,7 +68,7 @@ def count_samples(path):
 def shares_are_right(folder):
     true, seen, true_total, seen_total = collections.Counter(), collections.Counter(), 0, 0
     for _ in range(ROUND_COUNT_MAX):
-        ended = record("-o", "mix.folded", "--frames", "none", mix, "2000", cwd=folder)
+        ended = record("-o", "mix.folded", "--frames", "none", "--off-cpu", "no", mix, "2000", cwd=folder)
         check(ended.returncode == 0, ended.stderr)
         for line in ended.stdout.splitlines():
             kind, *words = line.split()
@@ -95,11 +95,12 @@ def shares_are_right(folder):
 
 
 def trace_is_read_by_others(folder):
-    ended = record("-o", "p.json", "--trace", "p.data", mix, "300", cwd=folder)
+    ended = record("-o", "p.json", "--trace", "p.data", "--off-cpu", "no", mix, "300", cwd=folder)
     check(ended.returncode == 0, ended.stderr)
     count = count_samples(folder / "p.json")
     check(count > 100, f"{count} samples")
-    again = subprocess.run([program, folder / "p.data", "-o", folder / "again.json"], capture_output=True, check=False)
+    again = subprocess.run([program, folder / "p.data", "--off-cpu", "no", "-o", folder / "again.json"],
+                           capture_output=True, check=False)
     check(again.returncode == 0 and count_samples(folder / "again.json") == count, again.stderr)
     if not shutil.which("perf"):
         return

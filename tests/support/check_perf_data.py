@@ -35,9 +35,10 @@ RECORDINGS = {
     "threads": ["--threads", "-F", "999", "-e", "cpu-clock", "-g"],
     "threads, compressed": ["--threads", "-z", "-F", "999", "-e", "cpu-clock", "-g"],
     "switches": ["--switch-events", "-F", "999", "-e", "cpu-clock", "-g"],
+    "off-CPU time": ["-e", "cpu-clock/freq=999/", "-e", "sched:sched_switch", "--switch-events", "-g"],
     "build ids": ["--buildid-mmap", "-F", "999", "-e", "cpu-clock", "-g"],
 }
-FIELDS = "comm,pid,tid,time,period,event,ip,dso"
+FIELDS = "comm,pid,tid,time,period,event,ip,dso,trace"
 BUSY = ["sh", "-c", "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done; (ls /usr/bin; exec true) >/dev/null"]
 
 
@@ -89,6 +90,17 @@ def markers(profile):
         if strings[name] not in UNPRINTED)
 
 
+def weights(profile):
+    """Returns the sum of the times of each thread's samples, which weigh time if the recording tells of waits."""
+    return {(thread["pid"], thread["tid"]): sum(thread["samples"]["weight"]) for thread in profile["threads"]
+            if thread["samples"]["weightType"] == "tracing-ms"}
+
+
+def are_near(one, other):
+    """The text has microseconds. perf prints nothing of samples without frames, so a thread may lack its first one."""
+    return one.keys() == other.keys() and all(abs(one[key] - other[key]) <= 0.01 + 0.001 * one[key] for key in one)
+
+
 def options_of(case):
     """Returns what the fixture is converted with. Code is found in files that are stored beside it."""
     return (case / "options").read_text().replace("CASE", str(case)).split()
@@ -106,6 +118,8 @@ def differences(name, data, text, folder, options=("--symbols=none",)):
     if name in UNCOMPARABLE:
         has_fewer = sum(samples(ours).values()) < sum(samples(theirs).values())
         return [f"perf.data: {name}: fewer samples than the text"] if has_fewer else []
+    if not are_near(weights(ours), weights(theirs)):
+        return [f"perf.data: {name}: threads weigh {weights(ours)}, and of the text {weights(theirs)}"]
     if not missing and not surplus and markers(ours) == markers(theirs):
         return []
     return [f"perf.data: {name}: of the text alone: {sum(missing.values())}, of perf.data alone: {sum(surplus.values())}",

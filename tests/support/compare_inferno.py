@@ -65,8 +65,8 @@ def main():
     reasons = {case: reason for reason, cases in REASONS.items() for case in cases.split()}
     passed, failed = 0, 0
     for path in paths:
-        ours = run(PROGRAM, "--quiet", "--from", "perf-script", "--symbols=none", "--weight=period", "-f", "collapsed", path,
-                   "-o", "-")
+        ours = run(PROGRAM, "--quiet", "--from", "perf-script", "--symbols=none", "--weight=period", "--off-cpu=no", "-f",
+                   "collapsed", path, "-o", "-")
         theirs = run(INFERNO, path)
         is_equal = ours == theirs or weights(ours) == weights(theirs)
         case = path.parent.name if path.stem == "input" else path.stem

@@ -75,13 +75,21 @@ static void count_exact_rows(struct gecko_weights *weights) {
     weights->are_rounded = weights->row_count > GECKO_SAMPLE_ROWS_MAX;
 }
 
+/* Returns what one written sample must stand for at least. Times of waiting need rows for each interval of the samples
+ * of a running thread. */
+static double find_least_unit(const struct gecko_weights *weights) {
+    const struct profile_meta *meta = &weights->profile->meta;
+    bool are_few = weights->sample_count < GECKO_ROUNDED_ROWS_MAX / GECKO_ROUNDED_ROWS_A_SAMPLE;
+    uint64_t row_count = are_few ? weights->sample_count * GECKO_ROUNDED_ROWS_A_SAMPLE : GECKO_ROUNDED_ROWS_MAX;
+    double least = weights->sum / (double)row_count, of_interval = (double)meta->interval_ns / GECKO_ROWS_AN_INTERVAL;
+    return meta->has_waits && least < of_interval ? of_interval : least;
+}
+
 /* The unit is 1, 2 or 5 times a power of ten. */
 static void count_rounded_rows(struct gecko_weights *weights) {
     enum { STEP_COUNT = 3 };
     static const int64_t steps[STEP_COUNT] = {1, 2, 5};
-    bool are_few = weights->sample_count < GECKO_ROUNDED_ROWS_MAX / GECKO_ROUNDED_ROWS_A_SAMPLE;
-    uint64_t row_count = are_few ? weights->sample_count * GECKO_ROUNDED_ROWS_A_SAMPLE : GECKO_ROUNDED_ROWS_MAX;
-    double least = weights->sum / (double)row_count;
+    double least = find_least_unit(weights);
     for (int i = 0; decimal_to_double(weights->rounding) < least; i++) {
         int power = i / STEP_COUNT - DECIMAL_SCALE_MAX;
         weights->rounding = decimal_shift((struct decimal){.mantissa = steps[i % STEP_COUNT]}, power);
@@ -95,6 +103,7 @@ void gecko_weights_init(struct gecko_weights *weights, const struct profile *pro
     if (profile->meta.weight_type == WEIGHT_ONE) weights->are_lost = false;
     weights->row_count = weights->sample_count;
     if (profile->meta.weight_type == WEIGHT_ONE || weights->are_lost || !weights->sample_count) return;
+    if (profile->meta.has_waits) weights->are_rounded = true;
     if (!weights->are_rounded) count_exact_rows(weights);
     if (weights->are_rounded) count_rounded_rows(weights);
     if (weights->row_count <= GECKO_SAMPLE_ROWS_MAX) return;

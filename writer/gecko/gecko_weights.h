@@ -9,8 +9,14 @@
 #include "libconvert/profile/profile.h"
 
 /* A viewer cannot use more rows than GECKO_SAMPLE_ROWS_MAX. Rounded weights get about a thousand rows a sample, so they
- * are exact to a thousandth on average, but not many more than a million in all. */
-enum { GECKO_SAMPLE_ROWS_MAX = 10000000, GECKO_ROUNDED_ROWS_MAX = 1000000, GECKO_ROUNDED_ROWS_A_SAMPLE = 1000 };
+ * are exact to a thousandth on average, but not many more than a million in all. Times of waiting are rounded to a part
+ * of the interval between samples. */
+enum {
+    GECKO_SAMPLE_ROWS_MAX = 10000000,
+    GECKO_ROUNDED_ROWS_MAX = 1000000,
+    GECKO_ROUNDED_ROWS_A_SAMPLE = 1000,
+    GECKO_ROWS_AN_INTERVAL = 10
+};
 
 struct gecko_weights {
     const struct profile *profile;

@@ -28,7 +28,9 @@ static void read_trace(struct reading *reading, const struct reader *reader, str
     filter_init(&filter, filters, count, &reading->failure);
     struct input *input = input_from_memory(trace, 0, &reading->failure);
     assert_non_null(input);
-    reader->run(input, &reading->profile, &(struct reader_options){.filter = &filter, .ignores_code_files = true});
+    reader->run(
+        input, &reading->profile,
+        &(struct reader_options){.filter = &filter, .off_cpu = GECKO_CONVERT_OFF_CPU_NO, .ignores_code_files = true});
     profile_finish(&reading->profile);
     input_close(input);
     filter_fini(&filter);

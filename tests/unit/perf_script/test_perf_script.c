@@ -76,6 +76,9 @@ static void assert_same_stacks(const struct profile *left, const struct profile 
     free(right_samples);
 }
 
+/* Of recordings with switches, for tests of something else. */
+static const struct reader_options without_waits = {.off_cpu = GECKO_CONVERT_OFF_CPU_NO};
+
 /* Checks what the trace becomes, in whichever way it is read. Each expectation may be NULL. */
 static void assert_trace(struct text trace, struct reader_options options, const char *samples, const char *ledger) {
     for (size_t i = 0; i < BLOCK_SIZE_COUNT * 4; i++) {
@@ -95,11 +98,11 @@ static void assert_trace(struct text trace, struct reader_options options, const
 }
 
 static void assert_samples(const char *trace, const char *samples) {
-    assert_trace(text_of(trace), (struct reader_options){0}, samples, NULL);
+    assert_trace(text_of(trace), without_waits, samples, NULL);
 }
 
 static void assert_samples_and_ledger(const char *trace, const char *samples, const char *ledger) {
-    assert_trace(text_of(trace), (struct reader_options){0}, samples, ledger);
+    assert_trace(text_of(trace), without_waits, samples, ledger);
 }
 
 static uint64_t count_of(const struct ledger *ledger, enum gecko_convert_unit unit, enum gecko_convert_fate fate,
@@ -365,6 +368,74 @@ static void test_several_events(void **state) {
         "samples kept 2 event cycles\n"
         "periods kept 15 event cycles\n"
         "samples kept 3 event sched:sched_switch\n");
+}
+
+/* ---- Off-CPU time. ---- */
+
+/* Without switches that tell when threads run again, waits end when the thread is seen again, or as much earlier as its
+ * samples say that it ran. */
+static void test_ends_of_waits_are_estimated(void **state) {
+    static const char trace[] =
+        "a 1/1 1.000: 1000000 cpu-clock:\n\t10 f (/a)\n\n"
+        "a 1/1 1.001: 1000000 cpu-clock:\n\t10 f (/a)\n\n"
+        "a 1/1 1.001: sched:sched_switch: prev_comm=a prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=b next_pid=2 "
+        "next_prio=1\n\t20 g (/a)\n\n"
+        "a 1/1 1.005: 1000000 cpu-clock:\n\t10 f (/a)\n\n";
+    assert_trace(text_of(trace), (struct reader_options){0},
+                 "1/1 a 0 1000000 f\n"
+                 "1/1 a 1000000 1000000 f\n"
+                 "1/1 a 1000000 1000000 g;(waits)\n"
+                 "1/1 a 3000000 1000000 g;(waits)\n"
+                 "1/1 a 5000000 1000000 f\n",
+                 NULL);
+    assert_trace(text_of(trace), without_waits,
+                 "1/1 a 0 1000000 f\n"
+                 "1/1 a 1000000 1000000 f\n"
+                 "1/1 a 5000000 1000000 f\n",
+                 NULL);
+}
+
+/* A thread that seems to have run for a second between two samples has waited: most switches are missing. */
+static void test_missing_switches(void **state) {
+    static const char trace[] =
+        "a 1/1 1.000: 1000000 cpu-clock:\n\t10 f (/a)\n\n"
+        "a 1/1 1.001: 1000000 cpu-clock:\n\t10 f (/a)\n\n"
+        "a 1/1 2.000: 1 sched:sched_switch: a:1 [120] D ==> b:2 [120]\n\t20 g (/a)\n\n"
+        "a 1/1 2.001: 1000000 cpu-clock:\n\t10 f (/a)\n\n";
+    static const char several[] =
+        "a 1/1 1.000: 1000000 cpu-clock:\n\t10 f (/a)\n\n"
+        "a 1/1 1.001: 7 sched:sched_switch: a:1 [120] D ==> b:2 [120]\n\t20 g (/a)\n\n"
+        "a 1/1 1.005: 1000000 cpu-clock:\n\t10 f (/a)\n\n";
+    const char *const traces[] = {trace, several};
+    const char *const samples[] = {
+        "1/1 a 0 1000000 f\n1/1 a 1000000 1000000 f\n1/1 a 1001000000 1000000 f\n",
+        "1/1 a 0 1000000 f\n1/1 a 5000000 1000000 f\n",
+    };
+    for (size_t i = 0; i < sizeof traces / sizeof *traces; i++) {
+        struct reading reading;
+        read_text(&reading, traces[i]);
+        struct profile_text *got = profile_samples_text(&reading.profile);
+        assert_string_equal(got->bytes, samples[i]);
+        assert_int_equal(count_of(&reading.profile.ledger, LEDGER_RECORDS, LEDGER_NOTED,
+                                  "time in which a thread did not run: left out, as the recording lacks others (record "
+                                  "sched_switch without -F)"),
+                         1);
+        free(got);
+        reading_fini(&reading);
+    }
+}
+
+/* simpleperf's --trace-offcpu. */
+static void test_periods_that_are_waits(void **state) {
+    assert_trace(TEXT("a 1/1 1.000: 1000000 cpu-clock:\n\t10 f (/a)\n\n"
+                      "a 1/1 1.001: 3000000 sched:sched_switch:\n\t20 g (/a)\n\n"
+                      "a 1/1 1.005: 1000000 cpu-clock:\n\t10 f (/a)\n\n"),
+                 (struct reader_options){0},
+                 "1/1 a 0 1000000 f\n"
+                 "1/1 a 1000000 1500000 g;(waits)\n"
+                 "1/1 a 4000000 1500000 g;(waits)\n"
+                 "1/1 a 5000000 1000000 f\n",
+                 NULL);
 }
 
 static void test_weights(void **state) {
@@ -1077,6 +1148,9 @@ int main(void) {
         cmocka_unit_test(test_a_comm_that_looks_like_a_comment),
         cmocka_unit_test(test_guests),
         cmocka_unit_test(test_several_events),
+        cmocka_unit_test(test_ends_of_waits_are_estimated),
+        cmocka_unit_test(test_missing_switches),
+        cmocka_unit_test(test_periods_that_are_waits),
         cmocka_unit_test(test_weights),
         cmocka_unit_test(test_the_interval),
         cmocka_unit_test(test_periods_that_are_no_distances),

@@ -1,0 +1,445 @@
+#include "perf_off_cpu.h"
+
+#include "libconvert/base/memory.h"
+#include "libconvert/profile/profile_finish.h"
+
+/* ---- What a thread waits in. ---- */
+
+/* What a frame of the kernel tells of waits whose stack it is in. */
+struct frame_role {
+    bool is_kernel;
+    bool is_vague;  /* a frame that it called can tell more */
+    string_id leaf; /* the name of the innermost frame; none: the frame tells nothing */
+};
+
+/* How the names of functions begin with which the kernel serves system calls. A tail call can leave only the last of
+ * them in the stack. */
+static const struct text call_starts[] = {
+    TEXT("__x64_sys_"),   TEXT("__arm64_sys_"), TEXT("__riscv_sys_"),
+    TEXT("__s390x_sys_"), TEXT("__ia32_sys_"),  TEXT("__ia32_compat_sys_"),
+    TEXT("__se_sys_"),    TEXT("__do_sys_"),    TEXT("ksys_"),
+    TEXT("SyS_"),         TEXT("sys_"),
+};
+
+#define PAGE_WAIT TEXT("(waits for a page)")
+#define CALL_WAIT TEXT("(waits in a system call)")
+
+/* Other functions that tell what the kernel does for the thread. */
+static const struct {
+    struct text function;
+    struct text leaf;
+} entries[] = {
+    {TEXT("asm_exc_page_fault"), PAGE_WAIT}, {TEXT("exc_page_fault"), PAGE_WAIT},
+    {TEXT("do_page_fault"), PAGE_WAIT},      {TEXT("page_fault"), PAGE_WAIT},
+    {TEXT("handle_mm_fault"), PAGE_WAIT},    {TEXT("kernel_wait4"), TEXT("(waits in wait4)")},
+    {TEXT("do_syscall_64"), CALL_WAIT},      {TEXT("el0_svc"), CALL_WAIT},
+};
+
+static struct text call_of(struct text function) {
+    for (size_t i = 0; i < sizeof call_starts / sizeof *call_starts; i++)
+        if (text_starts_with(function, call_starts[i])) return text_from(function, call_starts[i].bytes_count);
+    return (struct text){0};
+}
+
+static string_id leaf_of(struct profile *profile, struct text function) {
+    function = text_slice(function, 0, text_find(function, '.'));
+    struct text call = call_of(function);
+    if (call.bytes_count)
+        return strings_intern_format(&profile->strings, "(waits in %.*s)", (int)call.bytes_count, call.bytes);
+    for (size_t i = 0; i < sizeof entries / sizeof *entries; i++)
+        if (text_equal(function, entries[i].function)) return profile_string(profile, entries[i].leaf);
+    return string_none();
+}
+
+/* Returns the role of each frame of the profile; NULL if memory ran out (latched). */
+static struct frame_role *find_roles(struct profile *profile) {
+    uint32_t count = row_table_count(&profile->frames);
+    struct frame_role *roles = memory_allocate(profile->failure, (count + 1) * sizeof *roles);
+    string_id vague = profile_string(profile, CALL_WAIT);
+    for (uint32_t i = 0; roles && i < count; i++) {
+        const struct frame *frame = profile_frame_at(profile, (frame_id){i});
+        struct text category = categories_at(&profile->categories, frame->category)->name;
+        roles[i] = (struct frame_role){.is_kernel = text_equal(category, TEXT("Kernel")), .leaf = string_none()};
+        struct text function = strings_text(&profile->strings, profile_func_at(profile, frame->func)->name);
+        if (!roles[i].is_kernel) continue;
+        roles[i].leaf = leaf_of(profile, function);
+        roles[i].is_vague = string_is_same(roles[i].leaf, vague);
+    }
+    return roles;
+}
+
+/* ---- States. ---- */
+
+static const struct {
+    char letter;
+    struct text name;
+} states[] = {
+    {PERF_STATE_PREEMPTED, TEXT("Runnable (R)")},
+    {'S', TEXT("Interruptible (S)")},
+    {'D', TEXT("Uninterruptible (D)")},
+    {'T', TEXT("Stopped (T)")},
+    {'t', TEXT("Traced (t)")},
+    {'P', TEXT("Parked (P)")},
+    {'I', TEXT("Idle kernel thread (I)")},
+};
+
+static struct text name_of_state(char letter) {
+    for (size_t i = 0; i < sizeof states / sizeof *states; i++)
+        if (states[i].letter == letter) return states[i].name;
+    return (struct text){0};
+}
+
+/* ---- Adding samples. ---- */
+
+struct adding {
+    struct profile *profile;
+    const struct perf_waits *waits;
+    const struct frame_role *roles;
+    enum gecko_convert_off_cpu choice;
+    int64_t first_ns; /* of the recording */
+    int64_t last_ns;
+    double ns_per_period; /* processor time for each unit of periods, where no thread tells it */
+};
+
+/* The samples of a thread, while they are added. */
+struct timeline {
+    struct samples before; /* those of its processor time */
+    struct samples *all;
+    int64_t counted_ns;   /* all processor time before is counted */
+    double ns_per_period; /* what weights become */
+    double passed_ns;     /* weights of samples of processor time, exactly and as they were rounded */
+    double weighed_ns;
+    bool is_unsampled; /* it has processor time, but no sample of it */
+};
+
+/* Returns what a thread waits in: what the outermost frame of the kernel's part of the stack tells. */
+static string_id find_leaf(const struct adding *adding, stack_id stack) {
+    string_id leaf = string_none();
+    for (; !stack_is_none(stack); stack = profile_stack_at(adding->profile, stack)->prefix) {
+        struct frame_role role = adding->roles[profile_stack_at(adding->profile, stack)->frame.index];
+        if (!role.is_kernel) break;
+        bool tells_more = !string_is_none(role.leaf) && (!role.is_vague || string_is_none(leaf));
+        if (tells_more) leaf = role.leaf;
+    }
+    return string_is_none(leaf) ? profile_string(adding->profile, TEXT("(waits)")) : leaf;
+}
+
+static frame_id leaf_frame(const struct adding *adding, const struct perf_wait *wait) {
+    struct profile *profile = adding->profile;
+    bool is_preempted = wait->state == PERF_STATE_PREEMPTED;
+    string_id name = is_preempted ? profile_string(profile, TEXT("(preempted)")) : find_leaf(adding, wait->stack);
+    struct category_pair category = categories_intern_code(&profile->categories, is_preempted ? CODE_KERNEL : CODE_IDLE,
+                                                           name_of_state(wait->state));
+    struct frame frame = frame_of_func(profile_named_func(profile, name), category);
+    return profile_frame(profile, &frame);
+}
+
+static void add_sample(const struct adding *adding, struct timeline *timeline, int64_t time_ns, stack_id stack,
+                       int64_t weight_ns, int64_t cpu_ns) {
+    uint32_t weight = profile_weight_encode(adding->profile, (struct decimal){.mantissa = weight_ns});
+    samples_add(timeline->all, time_ns, stack, weight);
+    samples_set_details(timeline->all, cpu_ns, TIME_NONE);
+}
+
+/* Returns the processor time up to then that no sample has. */
+static int64_t count_cpu(struct timeline *timeline, int64_t time_ns) {
+    int64_t cpu_ns = time_ns > timeline->counted_ns ? time_ns - timeline->counted_ns : 0;
+    timeline->counted_ns += cpu_ns;
+    return cpu_ns;
+}
+
+/* Adds a sample of a thread that ran, but was never found running. */
+static void add_unsampled(const struct adding *adding, struct timeline *timeline, int64_t time_ns) {
+    struct profile *profile = adding->profile;
+    int64_t cpu_ns = timeline->is_unsampled ? count_cpu(timeline, time_ns) : 0;
+    if (!cpu_ns) return;
+    frame_id frame = profile_named_frame(profile, TEXT("(not sampled)"), (struct category_pair){0});
+    add_sample(adding, timeline, time_ns, profile_stack(profile, stack_none(), frame), cpu_ns, cpu_ns);
+}
+
+/* A long wait also has a sample at its end, so that the front-end, which draws between samples, sees when it ended. */
+static void add_wait(const struct adding *adding, struct timeline *timeline, const struct perf_wait *wait,
+                     int64_t start_ns, int64_t end_ns) {
+    stack_id stack = profile_stack(adding->profile, wait->stack, leaf_frame(adding, wait));
+    int64_t weight_ns = end_ns - start_ns, last_weight_ns = 0;
+    if (weight_ns >= adding->profile->meta.interval_ns) last_weight_ns = weight_ns / 2;
+    add_unsampled(adding, timeline, start_ns);
+    add_sample(adding, timeline, start_ns, stack, weight_ns - last_weight_ns, count_cpu(timeline, start_ns));
+    if (last_weight_ns) add_sample(adding, timeline, end_ns, stack, last_weight_ns, 0);
+}
+
+/* Returns the weight of the next sample of processor time. */
+static int64_t weigh(struct timeline *timeline, double period) {
+    timeline->passed_ns += period * timeline->ns_per_period;
+    int64_t weight_ns = (int64_t)(timeline->passed_ns - timeline->weighed_ns + 0.5);
+    if (weight_ns < 1) weight_ns = 1;
+    timeline->weighed_ns += (double)weight_ns;
+    return weight_ns;
+}
+
+/* Adds the samples of processor time up to then, from that row on. Returns the row of the next one. */
+static uint32_t add_running(const struct adding *adding, struct timeline *timeline, uint32_t row, int64_t until_ns) {
+    for (; row < samples_count(&timeline->before); row++) {
+        const struct sample *sample = samples_at(&timeline->before, row);
+        if (sample->time_ns > until_ns) break;
+        int64_t cpu_ns = count_cpu(timeline, sample->time_ns);
+        int64_t weight_ns = weigh(timeline, decimal_to_double(profile_weight_decode(adding->profile, sample->weight)));
+        add_sample(adding, timeline, sample->time_ns, sample->stack, weight_ns, cpu_ns);
+    }
+    return row;
+}
+
+/* ---- The life of a thread. ---- */
+
+/* The part of a thread's life that the profile shows. It ran whenever it did not wait. */
+struct life {
+    int64_t start_ns;
+    int64_t end_ns;
+    bool is_whole; /* all of its waits are known */
+    /* Of waits whose ends are guessed: the part in which the thread did not run. They end at the latest when it was
+       seen again, so they are too long. */
+    double guess_part;
+};
+
+static int64_t first_event_of(const struct samples *samples, const struct perf_wait *first_wait) {
+    int64_t time_ns = first_wait->start_ns == TIME_NONE ? first_wait->end_ns : first_wait->start_ns;
+    return time_earlier(time_ns, samples_count(samples) ? samples_at(samples, 0)->time_ns : TIME_NONE);
+}
+
+static int64_t last_event_of(const struct samples *samples, const struct perf_wait *last_wait) {
+    uint32_t count = samples_count(samples);
+    return time_later(last_wait->end_ns, count ? samples_at(samples, count - 1)->time_ns : TIME_NONE);
+}
+
+/* Without records of threads that begin to run, nothing is known of one before it was first seen, and behind. */
+static struct life life_of(const struct adding *adding, const struct thread *thread, const struct perf_task *task) {
+    const struct perf_waits *waits = adding->waits;
+    const struct perf_wait *first = perf_waits_at(waits, task->first_wait);
+    const struct perf_wait *last = perf_waits_at(waits, task->last_wait);
+    struct life life = {thread->start_ns, thread->end_ns, true, 1};
+    if (life.start_ns == TIME_NONE)
+        life.start_ns = waits->has_ends ? adding->first_ns : first_event_of(&thread->samples, first);
+    if (life.end_ns == TIME_NONE && last->end_ns == TIME_NONE)
+        life.end_ns = perf_wait_is_end(last) ? last->start_ns : adding->last_ns;
+    if (life.end_ns == TIME_NONE)
+        life.end_ns = waits->has_ends ? adding->last_ns : last_event_of(&thread->samples, last);
+    if (waits->filter) life.is_whole = filter_cut(waits->filter, &life.start_ns, &life.end_ns);
+    return life;
+}
+
+/* Finds the part of a wait that is in the thread's life. Returns false if there is none. */
+static bool find_part(const struct perf_wait *wait, const struct life *life, int64_t *start_ns, int64_t *end_ns) {
+    bool has_start = wait->start_ns != TIME_NONE && wait->start_ns > life->start_ns;
+    bool has_end = wait->end_ns != TIME_NONE && wait->end_ns < life->end_ns;
+    *start_ns = has_start ? wait->start_ns : life->start_ns;
+    *end_ns = has_end ? wait->end_ns : life->end_ns;
+    if (*start_ns >= *end_ns || perf_wait_is_end(wait)) return false;
+    if (wait->is_guessed) *end_ns = *start_ns + (int64_t)((double)(*end_ns - *start_ns) * life->guess_part);
+    return *start_ns < *end_ns;
+}
+
+static double sum_of_periods(const struct profile *profile, const struct samples *samples) {
+    double sum = 0;
+    for (uint32_t i = 0; i < samples_count(samples); i++)
+        sum += decimal_to_double(profile_weight_decode(profile, samples_at(samples, i)->weight));
+    return sum;
+}
+
+/* Adds up the times of a thread's waits: those whose ends are known, and those whose ends are guessed. Returns false if
+ * filters left some out. */
+static bool sum_waits(const struct adding *adding, const struct perf_task *task, const struct life *life,
+                      int64_t sums_ns[2]) {
+    bool is_whole = life->is_whole;
+    for (uint32_t row = task->first_wait; row != ID_NONE; row = perf_waits_at(adding->waits, row)->next) {
+        const struct perf_wait *wait = perf_waits_at(adding->waits, row);
+        int64_t start_ns, end_ns;
+        is_whole = is_whole && !wait->is_left_out;
+        if (find_part(wait, life, &start_ns, &end_ns)) sums_ns[wait->is_guessed] += end_ns - start_ns;
+    }
+    return is_whole;
+}
+
+/* Returns how long the thread ran; 0 if that is unknown. If guesses leave less time than its samples stand for, they
+ * become shorter. */
+static double find_processor_ns(const struct adding *adding, const struct perf_task *task, double sampled_ns,
+                                struct life *life) {
+    int64_t sums_ns[2] = {0};
+    bool is_whole = sum_waits(adding, task, life, sums_ns);
+    double left_ns = (double)(life->end_ns - life->start_ns - sums_ns[false]), guessed_ns = (double)sums_ns[true];
+    if (guessed_ns > 0 && left_ns - guessed_ns < sampled_ns) {
+        life->guess_part = sampled_ns < left_ns ? (left_ns - sampled_ns) / guessed_ns : 0;
+        guessed_ns *= life->guess_part;
+    }
+    return is_whole && left_ns > guessed_ns ? left_ns - guessed_ns : 0;
+}
+
+/* ---- Threads. ---- */
+
+/* Turns periods into times. */
+static void weigh_samples(const struct adding *adding, struct samples *samples, double ns_per_period) {
+    struct profile *profile = adding->profile;
+    struct timeline timeline = {.ns_per_period = ns_per_period};
+    for (uint32_t i = 0; i < samples_count(samples); i++) {
+        struct sample *sample = samples_at(samples, i);
+        int64_t weight_ns = weigh(&timeline, decimal_to_double(profile_weight_decode(profile, sample->weight)));
+        sample->weight = profile_weight_encode(profile, (struct decimal){.mantissa = weight_ns});
+    }
+}
+
+static void add_waits(const struct adding *adding, struct thread *thread, const struct perf_task *task,
+                      double ns_per_period) {
+    struct life life = life_of(adding, thread, task);
+    double period = sum_of_periods(adding->profile, &thread->samples);
+    double processor_ns = find_processor_ns(adding, task, period * adding->ns_per_period, &life);
+    struct timeline timeline = {
+        .before = thread->samples,
+        .all = &thread->samples,
+        .counted_ns = life.start_ns,
+        .ns_per_period = period > 0 && processor_ns > 0 ? processor_ns / period : ns_per_period,
+        .is_unsampled = period <= 0 && processor_ns > 0 && adding->choice != GECKO_CONVERT_OFF_CPU_ONLY,
+    };
+    uint32_t at = 0;
+    samples_init(timeline.all, adding->profile->failure);
+    if (adding->choice == GECKO_CONVERT_OFF_CPU_ONLY) at = samples_count(&timeline.before);
+    for (uint32_t row = task->first_wait; row != ID_NONE; row = perf_waits_at(adding->waits, row)->next) {
+        const struct perf_wait *wait = perf_waits_at(adding->waits, row);
+        int64_t start_ns, end_ns;
+        if (!find_part(wait, &life, &start_ns, &end_ns)) continue;
+        at = add_running(adding, &timeline, at, start_ns);
+        if (!wait->is_left_out) add_wait(adding, &timeline, wait, start_ns, end_ns);
+        timeline.counted_ns = end_ns;
+    }
+    add_running(adding, &timeline, at, INT64_MAX);
+    add_unsampled(adding, &timeline, life.end_ns);
+    samples_fini(&timeline.before);
+}
+
+/* What is known of all threads that waited and were sampled. */
+struct sums {
+    double processor_ns;
+    double period;
+};
+
+static struct sums sum_threads(const struct adding *adding, const struct perf_tasks *tasks) {
+    struct sums sums = {0};
+    for (size_t i = 0; i < tasks->rows.count; i++) {
+        const struct perf_task *task = column_at(&tasks->rows, i);
+        struct thread *thread = profile_thread_at(adding->profile, task->thread);
+        samples_sort(&thread->samples, adding->profile->failure);
+        if (task->first_wait == ID_NONE || !samples_count(&thread->samples)) continue;
+        struct life life = life_of(adding, thread, task);
+        double period = sum_of_periods(adding->profile, &thread->samples);
+        double processor_ns = find_processor_ns(adding, task, period * adding->ns_per_period, &life);
+        sums.processor_ns += processor_ns;
+        if (processor_ns > 0) sums.period += period;
+    }
+    return sums;
+}
+
+/* Returns whether threads seem to have run for much longer than their samples tell. With -F, perf records sched_switch
+ * at that frequency, which leaves out most switches. */
+static bool ran_too_long(const struct adding *adding, struct sums sums) {
+    const int excess_percent_max = 50, excess_intervals_max = 20;
+    double sampled_ns = sums.period * adding->ns_per_period, excess_ns = sums.processor_ns - sampled_ns;
+    return !adding->waits->has_records && excess_ns * 100 > sampled_ns * excess_percent_max &&
+           excess_ns > (double)adding->profile->meta.interval_ns * excess_intervals_max;
+}
+
+static void add_all(const struct adding *adding, const struct perf_tasks *tasks, struct sums sums) {
+    double ns_per_period = sums.period > 0 ? sums.processor_ns / sums.period : adding->ns_per_period;
+    for (size_t i = 0; i < tasks->rows.count && !failure_is_set(adding->profile->failure); i++) {
+        const struct perf_task *task = column_at(&tasks->rows, i);
+        struct thread *thread = profile_thread_at(adding->profile, task->thread);
+        if (task->first_wait != ID_NONE)
+            add_waits(adding, thread, task, ns_per_period);
+        else if (adding->choice == GECKO_CONVERT_OFF_CPU_ONLY)
+            samples_fini(&thread->samples);
+        else
+            weigh_samples(adding, &thread->samples, ns_per_period);
+    }
+}
+
+/* ---- The recording. ---- */
+
+static bool misses_switches(const struct perf_waits *waits) {
+    return waits->rows.count && waits->misses_switches && !waits->has_records;
+}
+
+/* Waits need an end: the recording tells when threads run again, or has samples of threads that run. */
+static bool tells_waits(const struct perf_recording *recording) {
+    const struct perf_waits *waits = &recording->waits;
+    if (!waits->rows.count || misses_switches(waits)) return false;
+    return waits->has_ends || perf_events_have_counted(&recording->events);
+}
+
+static void fail_without_waits(const struct perf_recording *recording) {
+    failure_set(recording->profile->failure, FAILURE_USAGE,
+                "--off-cpu only: the recording does not tell when threads did not run; record with perf record "
+                "--switch-events, or with -a -e sched:sched_switch and without -F");
+}
+
+static void note_missing(const struct perf_recording *recording) {
+    ledger_enter(&recording->profile->ledger, LEDGER_RECORDS, LEDGER_NOTED,
+                 TEXT("time in which a thread did not run: left out, as the recording lacks others (record "
+                      "sched_switch without -F)"),
+                 recording->waits.rows.count, NULL);
+}
+
+bool perf_off_cpu_is_used(const struct perf_recording *recording, enum gecko_convert_off_cpu choice) {
+    bool is_of_processors = recording->filter && filter_has(recording->filter, GECKO_CONVERT_FILTER_CPU);
+    if (choice == GECKO_CONVERT_OFF_CPU_ONLY && is_of_processors)
+        failure_set(recording->profile->failure, FAILURE_USAGE,
+                    "--off-cpu only and --cpu exclude each other: a thread that does not run is on no processor");
+    bool is_wanted = choice != GECKO_CONVERT_OFF_CPU_NO && !is_of_processors;
+    if (choice == GECKO_CONVERT_OFF_CPU_ONLY && !tells_waits(recording)) fail_without_waits(recording);
+    if (is_wanted && misses_switches(&recording->waits)) note_missing(recording);
+    return is_wanted && tells_waits(recording);
+}
+
+/* Returns the processor time that a unit of the event's period stands for, as far as the event itself tells. */
+static double ns_per_period_of(const struct perf_event *event, int64_t interval_ns) {
+    bool is_clock = event->unit == PERF_EVENT_CLOCK_NS && event->has_period && perf_event_period_fits(event);
+    if (is_clock || !event->sample_count) return 1;
+    double period = event->has_period ? (double)event->period_sum : (double)event->sample_count;
+    return (double)interval_ns * (double)event->sample_count / period;
+}
+
+static void note_guesses(const struct perf_recording *recording) {
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < recording->waits.rows.count; i++) count += perf_waits_at(&recording->waits, i)->is_guessed;
+    ledger_enter(&recording->profile->ledger, LEDGER_RECORDS, LEDGER_NOTED,
+                 TEXT("time in which a thread did not run whose end is estimated: the recording does not tell when it "
+                      "ran again (record with --switch-events)"),
+                 count, NULL);
+}
+
+bool perf_off_cpu_add(struct perf_recording *recording, const struct perf_event *event,
+                      enum gecko_convert_off_cpu choice) {
+    struct profile *profile = recording->profile;
+    struct profile_meta *meta = &profile->meta;
+    int64_t interval_ns = meta->interval_ns;
+    if (!meta->interval_ns) meta->interval_ns = profile_estimate_interval_ns(profile);
+    struct frame_role *roles = find_roles(profile);
+    const struct adding adding = {
+        .profile = profile,
+        .waits = &recording->waits,
+        .roles = roles,
+        .choice = choice,
+        .first_ns = recording->first_time_ns,
+        .last_ns = recording->last_time_ns,
+        .ns_per_period = event ? ns_per_period_of(event, meta->interval_ns) : 1,
+    };
+    struct sums sums = sum_threads(&adding, &recording->tasks);
+    meta->has_waits = roles && !ran_too_long(&adding, sums);
+    if (meta->has_waits) {
+        add_all(&adding, &recording->tasks, sums);
+        note_guesses(recording);
+        meta->weight_type = WEIGHT_TRACING_MS;
+    } else {
+        if (choice == GECKO_CONVERT_OFF_CPU_ONLY) fail_without_waits(recording);
+        note_missing(recording);
+        meta->interval_ns = interval_ns;
+    }
+    memory_free(roles);
+    return meta->has_waits;
+}

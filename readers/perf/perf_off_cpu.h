@@ -1,0 +1,22 @@
+/* Samples of the time in which threads did not run: each wait becomes samples of the stack in which the thread stopped,
+ * with what it waits in as innermost frame. All samples then weigh time, so that those of a thread add up to its life.
+ */
+#ifndef GECKO_PERF_OFF_CPU_H
+#define GECKO_PERF_OFF_CPU_H
+
+#include "perf_recording.h"
+
+#define PERF_OFF_CPU_WEIGHT "the time in which the thread ran there or did not run, in milliseconds"
+
+/* Returns whether samples are made of the time in which threads did not run. Latches FAILURE_USAGE if only they are
+ * wanted, and there are none. */
+bool perf_off_cpu_is_used(const struct perf_recording *recording, enum gecko_convert_off_cpu choice);
+
+/* Adds samples to the threads, which have those of their processor time, with periods as weights. Gives all samples of
+ * the profile their time as weight, and those of threads that waited the processor time since the sample before. Call
+ * perf_waits_take_stacks before. event: the main one; NULL: there is none. Returns false if the recording turns out to
+ * lack switches; nothing is changed then. */
+bool perf_off_cpu_add(struct perf_recording *recording, const struct perf_event *event,
+                      enum gecko_convert_off_cpu choice);
+
+#endif

@@ -1,0 +1,97 @@
+#include "perf_switches.h"
+
+#include "perf_sched_switch.h"
+
+/* ---- Records. ---- */
+
+/* Returns a wait with the stack of the task's last sample, if something occurred there as the thread stopped. */
+static struct perf_wait wait_at_occurrence(const struct perf_recording *recording, const struct perf_task *task,
+                                           int64_t time_ns) {
+    struct perf_wait wait = {.start_ns = time_ns, .end_ns = TIME_NONE};
+    struct perf_series *series = task->last_series;
+    if (!series || !perf_events_at(&recording->events, series->event)->is_occurrence) return wait;
+    uint32_t last = samples_count(&series->samples) - 1;
+    int64_t since_ns = time_ns - samples_at(&series->samples, last)->time_ns;
+    if (since_ns < 0 || since_ns > PERF_SWITCH_NS_MAX) return wait;
+    wait.series = series;
+    wait.sample = last;
+    return wait;
+}
+
+void perf_switches_use_record(struct perf_recording *recording, struct perf_task *task,
+                              const struct perf_record *record) {
+    struct perf_waits *waits = &recording->waits;
+    if (record->time_ns == TIME_NONE) return;
+    waits->has_records = waits->has_ends = true;
+    if (!record->running.is_out) {
+        perf_waits_end(waits, task, record->time_ns, record->position);
+        return;
+    }
+    struct perf_wait wait = wait_at_occurrence(recording, task, record->time_ns);
+    wait.state = record->running.is_preempted ? PERF_STATE_PREEMPTED : PERF_STATE_UNKNOWN;
+    perf_waits_begin(waits, task, &wait, record->position);
+}
+
+/* ---- Samples. ---- */
+
+static bool decode(struct perf_recording *recording, const struct perf_event *event, const struct perf_record *record,
+                   struct perf_sched_switch *out) {
+    bool is_good = record->sample.is_raw
+                       ? perf_sched_switch_decode(&recording->tracing, event->tracepoint_id, record->text, out)
+                       : perf_sched_switch_parse(record->text, out);
+    return is_good && out->from_tid == record->tid;
+}
+
+/* Names of events may come after samples, and readers name tracepoints by their ids until then. A payload that is laid
+ * out like that of sched_switch, and has the thread's tid in its place, tells as much. */
+static bool is_switch(struct perf_recording *recording, const struct perf_record *record) {
+    struct perf_sched_switch payload;
+    if (record->sample.event == ID_NONE) return false;
+    struct perf_event *event = perf_events_at(&recording->events, record->sample.event);
+    bool is_nameless = event->is_tracepoint && event->is_name_made_up;
+    if (event->is_switch || !is_nameless) return event->is_switch;
+    event->is_switch = decode(recording, event, record, &payload);
+    return event->is_switch;
+}
+
+/* The next thread on the processor runs. A recording of some threads does not show when others make room for one of
+ * them, the idle one above all. */
+static void end_next(struct perf_recording *recording, const struct perf_record *record, int64_t tid) {
+    struct perf_waits *waits = &recording->waits;
+    waits->has_ends |= record->tid == 0;
+    if (!perf_activity_has_switches(tid)) return;
+    struct perf_task *next = perf_tasks_known(&recording->tasks, record->machine, tid);
+    if (next)
+        perf_waits_end(waits, next, record->time_ns, record->position);
+    else
+        perf_waits_end_unseen(waits, record->machine, tid, record->time_ns);
+}
+
+bool perf_switches_begin(struct perf_recording *recording, const struct perf_occurrence *occurrence,
+                         const struct perf_record *record, struct perf_wait *wait) {
+    struct perf_sched_switch payload;
+    *wait = (struct perf_wait){.start_ns = record->time_ns, .end_ns = TIME_NONE};
+    if (record->time_ns == TIME_NONE) return false;
+    if (!is_switch(recording, record)) {
+        perf_waits_see_running(&recording->waits, occurrence->task, record->time_ns);
+        return false;
+    }
+    bool is_good = decode(recording, perf_events_at(&recording->events, occurrence->event), record, &payload);
+    bool has_payload = record->text.bytes_count, has_period = occurrence->has_period && occurrence->period > 1;
+    perf_tally(&recording->tallies, TALLY_BAD_SWITCH, has_payload && !is_good, record->position);
+    if (is_good) end_next(recording, record, payload.to_tid);
+    if (is_good) wait->state = payload.state;
+    recording->waits.misses_switches |= has_payload && has_period;
+    /* simpleperf prints no payload. Its periods are the times until threads run again. */
+    bool is_length = !has_payload && has_period && occurrence->period < (uint64_t)PERF_TIME_MAX_NS;
+    if (is_length) wait->end_ns = record->time_ns + (int64_t)occurrence->period;
+    recording->waits.has_ends |= is_length;
+    return perf_activity_has_switches(record->tid);
+}
+
+void perf_switches_finish(struct perf_recording *recording, const struct perf_occurrence *occurrence,
+                          struct perf_wait *wait, struct perf_series *series) {
+    wait->series = series;
+    if (series) wait->sample = samples_count(&series->samples) - 1;
+    perf_waits_begin(&recording->waits, occurrence->task, wait, occurrence->position);
+}

@@ -1,0 +1,152 @@
+#include "perf_waits.h"
+
+struct unseen_tid {
+    int64_t tid;
+    uint64_t machine; /* 64 bits: the key is hashed as bytes */
+};
+
+void perf_waits_init(struct perf_waits *waits, struct perf_activity *activity, struct perf_tallies *tallies) {
+    struct profile *profile = activity->profile;
+    *waits =
+        (struct perf_waits){.profile = profile, .filter = activity->filter, .activity = activity, .tallies = tallies};
+    column_init(&waits->rows, sizeof(struct perf_wait), profile->failure);
+    row_table_init(&waits->unseen_tids, sizeof(struct unseen_tid), profile->failure);
+    column_init(&waits->unseen_ends, sizeof(int64_t), profile->failure);
+}
+
+void perf_waits_fini(struct perf_waits *waits) {
+    column_fini(&waits->rows);
+    row_table_fini(&waits->unseen_tids);
+    column_fini(&waits->unseen_ends);
+}
+
+static struct perf_wait *last_of(const struct perf_waits *waits, const struct perf_task *task) {
+    return task->last_wait == ID_NONE ? NULL : perf_waits_at(waits, task->last_wait);
+}
+
+/* Returns whether the thread does not run, as far as is known. */
+static bool is_open(const struct perf_wait *wait) { return wait && wait->end_ns == TIME_NONE; }
+
+static bool is_earlier(struct perf_waits *waits, const struct perf_wait *last, int64_t time_ns,
+                       struct position position) {
+    bool is_jump = last && (time_ns < last->start_ns || (last->end_ns != TIME_NONE && time_ns < last->end_ns));
+    perf_tally(waits->tallies, TALLY_SWITCH_JUMP, is_jump, position);
+    return is_jump;
+}
+
+static void add(struct perf_waits *waits, struct perf_task *task, const struct perf_wait *wait) {
+    uint32_t row = (uint32_t)waits->rows.count;
+    struct perf_wait *last = last_of(waits, task), *added = column_push(&waits->rows);
+    if (!added) return;
+    *added = *wait;
+    added->next = ID_NONE;
+    *(last ? &last->next : &task->first_wait) = row;
+    task->last_wait = row;
+}
+
+static void mark(const struct perf_waits *waits, const struct perf_task *task, const struct perf_wait *wait,
+                 int64_t end_ns) {
+    if (waits->has_records && wait->start_ns != TIME_NONE && !perf_wait_is_end(wait) && wait->start_ns <= end_ns)
+        perf_activity_mark_off_cpu(waits->activity, task, wait->start_ns, end_ns, wait->state == PERF_STATE_PREEMPTED);
+}
+
+/* The thread has its name of the time of the wait until it is renamed. */
+static void end(const struct perf_waits *waits, const struct perf_task *task, struct perf_wait *wait, int64_t end_ns) {
+    int64_t start_ns = wait->start_ns == TIME_NONE ? end_ns : wait->start_ns;
+    wait->end_ns = end_ns;
+    mark(waits, task, wait, end_ns);
+    if (waits->filter) wait->is_left_out = !filter_keeps_thread(waits->filter, waits->profile, task->thread, start_ns);
+}
+
+/* Adds the time before the thread ran for the first time that the recording tells of. */
+static void add_first(struct perf_waits *waits, struct perf_task *task, int64_t end_ns) {
+    char state = task->is_forked ? PERF_STATE_PREEMPTED : PERF_STATE_UNKNOWN;
+    add(waits, task, &(struct perf_wait){.start_ns = TIME_NONE, .end_ns = TIME_NONE, .state = state});
+    struct perf_wait *added = last_of(waits, task);
+    if (added) end(waits, task, added, end_ns);
+}
+
+/* ---- Threads that are not known yet. ---- */
+
+void perf_waits_end_unseen(struct perf_waits *waits, uint32_t machine, int64_t tid, int64_t time_ns) {
+    const struct unseen_tid key = {tid, machine};
+    uint32_t row = row_table_intern(&waits->unseen_tids, &key);
+    if (row == ID_NONE || row < waits->unseen_ends.count) return;
+    int64_t *end_ns = column_push(&waits->unseen_ends);
+    if (end_ns) *end_ns = time_ns;
+}
+
+static void add_unseen(struct perf_waits *waits, struct perf_task *task, int64_t before_ns) {
+    if (task->last_wait != ID_NONE || !waits->unseen_ends.count) return;
+    const struct thread *thread = profile_thread_at(waits->profile, task->thread);
+    const struct unseen_tid key = {thread->tid, task->machine};
+    uint32_t row = row_table_find(&waits->unseen_tids, &key);
+    if (row >= waits->unseen_ends.count) return;
+    int64_t end_ns = *(const int64_t *)column_at(&waits->unseen_ends, row);
+    if (end_ns < before_ns && end_ns >= thread->start_ns) add_first(waits, task, end_ns);
+}
+
+/* ---- Threads. ---- */
+
+static void complete(struct perf_wait *wait, const struct perf_wait *more) {
+    if (wait->state == PERF_STATE_UNKNOWN) wait->state = more->state;
+    if (wait->series) return;
+    wait->series = more->series;
+    wait->sample = more->sample;
+}
+
+void perf_waits_begin(struct perf_waits *waits, struct perf_task *task, const struct perf_wait *wait,
+                      struct position position) {
+    if (wait->start_ns != TIME_NONE) add_unseen(waits, task, wait->start_ns);
+    struct perf_wait *last = last_of(waits, task);
+    if (wait->start_ns == TIME_NONE || is_earlier(waits, last, wait->start_ns, position)) return;
+    if (is_open(last) && wait->start_ns - last->start_ns <= PERF_SWITCH_NS_MAX) {
+        complete(last, wait);
+        return;
+    }
+    if (is_open(last)) {
+        last->is_guessed = true;
+        end(waits, task, last, wait->start_ns);
+    }
+    add(waits, task, wait);
+}
+
+void perf_waits_end(struct perf_waits *waits, struct perf_task *task, int64_t time_ns, struct position position) {
+    struct perf_wait *last = last_of(waits, task);
+    if (time_ns == TIME_NONE || is_earlier(waits, last, time_ns, position)) return;
+    if (!last && !task->has_samples)
+        add_first(waits, task, time_ns);
+    else if (is_open(last))
+        end(waits, task, last, time_ns);
+}
+
+void perf_waits_see_running(struct perf_waits *waits, struct perf_task *task, int64_t time_ns) {
+    if (time_ns != TIME_NONE) add_unseen(waits, task, time_ns);
+    struct perf_wait *last = last_of(waits, task);
+    if (!is_open(last) || time_ns == TIME_NONE || time_ns - PERF_SWITCH_NS_MAX <= last->start_ns) return;
+    last->is_guessed = true;
+    end(waits, task, last, time_ns);
+}
+
+void perf_waits_forget_tallies(struct perf_waits *waits) {
+    waits->tallies->rows[TALLY_SWITCH_JUMP].count = 0;
+    waits->tallies->rows[TALLY_BAD_SWITCH].count = 0;
+}
+
+/* A thread that has ended stopped running for good. */
+void perf_waits_finish(const struct perf_waits *waits, const struct perf_tasks *tasks, int64_t end_ns) {
+    for (size_t i = 0; i < tasks->rows.count; i++) {
+        const struct perf_task *task = column_at(&tasks->rows, i);
+        const struct perf_wait *last = last_of(waits, task);
+        bool has_ended = profile_thread_at(waits->profile, task->thread)->end_ns != TIME_NONE;
+        if (is_open(last) && !has_ended) mark(waits, task, last, end_ns);
+    }
+}
+
+void perf_waits_take_stacks(struct perf_waits *waits) {
+    for (uint32_t i = 0; i < waits->rows.count; i++) {
+        struct perf_wait *wait = perf_waits_at(waits, i);
+        wait->stack = wait->series ? samples_at(&wait->series->samples, wait->sample)->stack : stack_none();
+        wait->series = NULL;
+    }
+}

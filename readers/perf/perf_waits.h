@@ -1,0 +1,77 @@
+/* When threads did not run: what a recording tells of that by PERF_RECORD_SWITCH, by the tracepoint sched:sched_switch,
+ * and by samples, which show that a thread runs. perf_off_cpu.h makes samples of it. */
+#ifndef GECKO_PERF_WAITS_H
+#define GECKO_PERF_WAITS_H
+
+#include "perf_activity.h"
+
+/* Letters of the states in which a thread stops, as ps shows them, besides those of the kernel's waits. */
+enum { PERF_STATE_UNKNOWN = 0, PERF_STATE_PREEMPTED = 'R', PERF_STATE_ENDED = 'X', PERF_STATE_ZOMBIE = 'Z' };
+
+/* All records of one switch are closer together. */
+static const int64_t PERF_SWITCH_NS_MAX = 50000;
+
+/* A time in which a thread did not run. */
+struct perf_wait {
+    int64_t start_ns;           /* TIME_NONE: since the thread began, or since the recording did */
+    int64_t end_ns;             /* TIME_NONE: until the thread or the recording ended */
+    struct perf_series *series; /* of the sample that has the stack; NULL: the stack is unknown */
+    union {
+        uint32_t sample; /* its row in the series */
+        stack_id stack;  /* see perf_waits_take_stacks */
+    };
+    uint32_t next;    /* row of the thread's next wait; ID_NONE: it has none yet */
+    char state;       /* PERF_STATE_UNKNOWN: unknown */
+    bool is_guessed;  /* the recording does not tell the end, only when the thread was seen again */
+    bool is_left_out; /* by a filter other than that of times */
+};
+
+struct perf_waits {
+    struct profile *profile;        /* borrowed */
+    struct filter *filter;          /* borrowed; NULL: everything is kept */
+    struct perf_activity *activity; /* borrowed; gets a marker of each wait that PERF_RECORD_SWITCH tells of */
+    struct perf_tallies *tallies;   /* borrowed */
+    struct row_table unseen_tids;   /* of threads that were not known when they were first told to run */
+    struct column unseen_ends;      /* int64_t: when that was, one per tid */
+    struct column rows;             /* struct perf_wait; those of a thread are in order of time */
+    bool has_records;               /* PERF_RECORD_SWITCH, of all switches */
+    bool misses_switches;           /* sched_switch was recorded for some switches only */
+    bool has_ends;                  /* the recording tells of every thread when it runs again */
+};
+
+/* Borrows all. */
+void perf_waits_init(struct perf_waits *waits, struct perf_activity *activity, struct perf_tallies *tallies);
+void perf_waits_fini(struct perf_waits *waits);
+
+/* The thread stops. Two records can tell of one switch: what the first one does not know is taken from the second. */
+void perf_waits_begin(struct perf_waits *waits, struct perf_task *task, const struct perf_wait *wait,
+                      struct position position);
+
+/* The thread runs again. */
+void perf_waits_end(struct perf_waits *waits, struct perf_task *task, int64_t time_ns, struct position position);
+
+/* A thread runs again that the recording may tell nothing else of. */
+void perf_waits_end_unseen(struct perf_waits *waits, uint32_t machine, int64_t tid, int64_t time_ns);
+
+/* A sample finds the thread running. */
+void perf_waits_see_running(struct perf_waits *waits, struct perf_task *task, int64_t time_ns);
+
+/* Forgets what was counted of switches that tell of no wait, for a profile without waits. */
+void perf_waits_forget_tallies(struct perf_waits *waits);
+
+/* Adds markers for waits that still last when the recording ends. */
+void perf_waits_finish(const struct perf_waits *waits, const struct perf_tasks *tasks, int64_t end_ns);
+
+/* Replaces series and sample of all waits by their stacks. Call it when those are the profile's. */
+void perf_waits_take_stacks(struct perf_waits *waits);
+
+/* Returns whether the thread has ended with the wait. */
+static inline bool perf_wait_is_end(const struct perf_wait *wait) {
+    return wait->state == PERF_STATE_ENDED || wait->state == PERF_STATE_ZOMBIE;
+}
+
+static inline struct perf_wait *perf_waits_at(const struct perf_waits *waits, uint32_t row) {
+    return column_at(&waits->rows, row);
+}
+
+#endif
