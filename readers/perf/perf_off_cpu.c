@@ -168,11 +168,12 @@ static void add_wait(const struct adding *adding, struct timeline *timeline, con
     if (last_weight_ns) add_sample(adding, timeline, end_ns, stack, last_weight_ns, 0);
 }
 
-/* Returns the weight of the next sample of processor time. */
+/* Returns the weight of the next sample of processor time. Damaged periods can be of any size. */
 static int64_t weigh(struct timeline *timeline, double period) {
     timeline->passed_ns += period * timeline->ns_per_period;
-    int64_t weight_ns = (int64_t)(timeline->passed_ns - timeline->weighed_ns + 0.5);
-    if (weight_ns < 1) weight_ns = 1;
+    double left_ns = timeline->passed_ns - timeline->weighed_ns + 0.5;
+    int64_t weight_ns = 1;
+    if (left_ns >= 1) weight_ns = left_ns < (double)PERF_TIME_MAX_NS ? (int64_t)left_ns : PERF_TIME_MAX_NS;
     timeline->weighed_ns += (double)weight_ns;
     return weight_ns;
 }
