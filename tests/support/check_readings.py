@@ -22,11 +22,13 @@ FIXTURES = os.path.join(HERE, "..", "..", "fixtures")
 READERS = {"perf-script": read_perf_script, "collapsed": read_collapsed}
 
 
-def without_merging(options):
-    """Readers tell each thread for itself."""
-    while "--merge-threads" in options:
-        at = options.index("--merge-threads")
-        options = options[:at] + options[at + 2:]
+def without_additions(options):
+    """Readers tell each thread for itself, and only what was sampled."""
+    options = [word for word in options if not word.startswith("--off-cpu=")]
+    for name in "--merge-threads", "--off-cpu":
+        if name in options:
+            at = options.index(name)
+            options = options[:at] + options[at + 2:]
     return options
 
 
@@ -39,7 +41,7 @@ def cases():
                 if name.startswith("input."):
                     options = os.path.join(path, "options")
                     words = open(options).read().split() if os.path.exists(options) else []
-                    yield reader, os.path.join(path, name), without_merging(words)
+                    yield reader, os.path.join(path, name), without_additions(words)
     folder = os.path.join(FIXTURES, "recordings")
     for name in sorted(os.listdir(folder)):
         yield ("collapsed" if ".folded" in name else "perf-script"), os.path.join(folder, name), []
@@ -119,6 +121,7 @@ def differences(program, reader, path, options, temporary):
     output, report = os.path.join(temporary, "out.json"), os.path.join(temporary, "report.json")
     # The files that a recording names may exist on this machine.
     settings = ["--quiet", "--symbols=none", "--merge-threads=no", "--from", reader, "--report", report]
+    settings += ["--off-cpu=no"] if reader == "perf-script" else []
     command = [program, *settings, *options, path, "-o", output]
     run = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if run.returncode:
