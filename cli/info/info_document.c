@@ -7,6 +7,7 @@
 
 #include "cli/check/check.h"
 #include "libconvert/base/memory.h"
+#include "libconvert/profile/weighed_sample.h"
 #include "readers/json/column_view.h"
 
 /* The document being read, the info being filled, and totals so far. */
@@ -247,9 +248,14 @@ static void fill_gecko_stacks(struct collector *collector, const struct node *th
 
 /* ---- Threads. ---- */
 
-/* What a thread used before it waited belongs to the functions that called the wait. */
+static bool runs(const struct collector *collector, const struct stacks *stacks, uint32_t stack) {
+    const struct info_function *function = column_at(&collector->info->functions, stacks->nodes[stack].function);
+    return !stacks->is_idle[stack] && !text_equal(function->name, PREEMPTED_FRAME);
+}
+
+/* What a thread used before it stopped belongs to the functions in which it did. */
 static void count_cpu(struct collector *collector, struct stacks *stacks, uint32_t stack, double cpu) {
-    while (stack < stacks->count && stacks->is_idle[stack]) stack = stacks->nodes[stack].prefix;
+    while (stack < stacks->count && !runs(collector, stacks, stack)) stack = stacks->nodes[stack].prefix;
     if (stack >= stacks->count) return;
     stacks->self[INFO_CPU][stack] += cpu;
     collector->info->cpu += cpu;

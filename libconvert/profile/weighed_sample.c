@@ -15,6 +15,12 @@ static double cpu_of(const struct profile *profile, const struct samples *sample
     return unit == CPU_DELTA_NS ? value / NS_PER_MS : value;
 }
 
+static bool is_preempted(const struct profile *profile, stack_id stack) {
+    if (stack_is_none(stack)) return false;
+    const struct frame *frame = profile_frame_at(profile, profile_stack_at(profile, stack)->frame);
+    return text_equal(strings_text(&profile->strings, profile_func_at(profile, frame->func)->name), PREEMPTED_FRAME);
+}
+
 struct weighed_sample profile_weigh_sample(const struct profile *profile, const struct samples *samples, uint32_t row,
                                            const bool *idle_stacks) {
     const struct sample *sample = samples_at(samples, row);
@@ -24,7 +30,7 @@ struct weighed_sample profile_weigh_sample(const struct profile *profile, const 
                                      .stack = sample->stack,
                                      .working = sample->stack,
                                      .is_idle = is_idle};
-    while (profile_is_idle(idle_stacks, weighed.working))
+    while (profile_is_idle(idle_stacks, weighed.working) || is_preempted(profile, weighed.working))
         weighed.working = profile_stack_at(profile, weighed.working)->prefix;
     return weighed;
 }

@@ -4,6 +4,9 @@
 
 #include "profile.h"
 
+/* The innermost frame of a thread that had to make room for another one: it is not idle, but does not run. */
+#define PREEMPTED_FRAME TEXT("(preempted)")
+
 struct weighed_sample {
     double weight; /* as profile_weight_of */
     /* Processor time since the thread's sample before, in milliseconds or cycles. The front-end does not know it for
@@ -14,8 +17,8 @@ struct weighed_sample {
     bool is_idle;
 };
 
-/* `idle_stacks` is what profile_idle_stacks returned. A thread that waits uses no processor time: what it used before
- * belongs to the functions that called the wait. */
+/* `idle_stacks` is what profile_idle_stacks returned. A thread that waits or is preempted uses no processor time: what
+ * it used before belongs to the functions in which it stopped. */
 struct weighed_sample profile_weigh_sample(const struct profile *profile, const struct samples *samples, uint32_t row,
                                            const bool *idle_stacks);
 

@@ -2,6 +2,7 @@
 
 #include "libconvert/base/memory.h"
 #include "libconvert/profile/profile_finish.h"
+#include "libconvert/profile/weighed_sample.h"
 
 /* ---- What a thread waits in. ---- */
 
@@ -127,7 +128,7 @@ static string_id find_leaf(const struct adding *adding, stack_id stack) {
 static frame_id leaf_frame(const struct adding *adding, const struct perf_wait *wait) {
     struct profile *profile = adding->profile;
     bool is_preempted = wait->state == PERF_STATE_PREEMPTED;
-    string_id name = is_preempted ? profile_string(profile, TEXT("(preempted)")) : find_leaf(adding, wait->stack);
+    string_id name = is_preempted ? profile_string(profile, PREEMPTED_FRAME) : find_leaf(adding, wait->stack);
     struct category_pair category = categories_intern_code(&profile->categories, is_preempted ? CODE_KERNEL : CODE_IDLE,
                                                            name_of_state(wait->state));
     struct frame frame = frame_of_func(profile_named_func(profile, name), category);

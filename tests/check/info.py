@@ -85,16 +85,16 @@ class Sums:
                               None if is_share else sum(changes), min(values, default=None), max(values, default=None)))
 
     def add_cpu(self, frames, weight, cpu):
-        """A frame without a category has that of its caller. What was used before a wait belongs to its callers."""
-        idle_count = 0
-        for number in range(len(frames)):
-            own = [category for _, category in frames[number:] if category is not None]
-            if not own or own[0] not in self.idle:
-                break
-            idle_count += 1
-        if idle_count:
+        """A frame without a category has that of its caller. What was used before a thread stopped belongs to the
+        functions in which it did."""
+        def is_idle(number):
+            return next((category for _, category in frames[number:] if category is not None), None) in self.idle
+
+        if frames and is_idle(0):
             self.waits[frames[0][0]] += weight
-        working = [function for function, _ in frames[idle_count:]]
+        stopped = list(itertools.takewhile(lambda number: is_idle(number) or frames[number][0][0] == "(preempted)",
+                                           range(len(frames))))
+        working = [function for function, _ in frames[len(stopped):]]
         for function in set(working):
             self.cpu_functions[function][1] += cpu
         if working:
