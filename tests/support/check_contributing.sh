@@ -1,6 +1,6 @@
 #!/bin/sh
-# Follows CONTRIBUTING.md: compiles the reader, the emitter and the command that it shows, and runs their tests. Then
-# registers all three as the page says, builds the program with them, and uses them.
+# Follows CONTRIBUTING.md: compiles the reader, the type of perf record, the emitter and the command that it shows, and
+# runs their tests. Then registers them as the page says, builds the program with them, and uses them.
 #
 #     check_contributing.sh BUILD COMPILER_AND_FLAGS LIBRARIES
 set -u
@@ -14,7 +14,7 @@ example_lines_max=60
 passed=0
 failed=0
 rm -rf "$folder"
-mkdir -p "$folder/readers" "$folder/writer/rows" "$folder/cli/threads"
+mkdir -p "$folder/readers/perf" "$folder/readers/perf_data" "$folder/writer/rows" "$folder/cli/threads"
 
 check() {
     what=$1
@@ -36,10 +36,17 @@ block() {
         indent && count == wanted { print substr($0, indent) }' CONTRIBUTING.md
 }
 
-# example NUMBER FILE: writes an example, which must be short.
+# example NUMBER... FILE: writes an example, whose blocks must be short together. FILE gets the last one.
 example() {
-    block c "$1" >"$folder/$2"
-    check "$2 has $example_lines_max lines or more" [ "$(wc -l <"$folder/$2")" -lt "$example_lines_max" ]
+    lines=0
+    while [ $# -gt 1 ]; do
+        block c "$1" >"$folder/block$1.c"
+        lines=$((lines + $(wc -l <"$folder/block$1.c")))
+        last=$folder/block$1.c
+        shift
+    done
+    cp "$last" "$folder/$1"
+    check "$1 has $example_lines_max lines or more" [ "$lines" -lt "$example_lines_max" ]
 }
 
 # Copies of headers in the folder come before the originals.
@@ -49,14 +56,21 @@ compile() {
     $compiler_and_flags -iquote "$folder" "$@" $libraries
 }
 
-# run_test NAME SOURCE: links a test with the source that it is for, and runs it.
-run_test() { compile "$folder/$1.c" "$2" -o "$folder/$1" && "$folder/$1"; }
+# run_test NAME SOURCE...: links a test with the sources that it is for, and runs it.
+run_test() {
+    test=$folder/$1
+    shift
+    compile "$test.c" "$@" -o "$test" && "$test"
+}
 
 example 1 readers/steps.c
 block c 2 >"$folder/test_steps.c"
-example 3 writer/rows/rows.c
-block c 4 >"$folder/test_rows.c"
-example 5 cli/threads/threads_command.c
+example 3 5 4 readers/perf/perf_traced.c
+cp "$folder/block3.c" "$folder/readers/perf/perf_traced.h"
+block c 6 >"$folder/test_traced.c"
+example 7 writer/rows/rows.c
+block c 8 >"$folder/test_rows.c"
+example 9 cli/threads/threads_command.c
 
 # ---- Registering. ----
 
@@ -68,9 +82,22 @@ sed 's/EMITTER(processed) /EMITTER(rows) &/' writer/emitter.h >"$folder/writer/e
 sed 's/^    COMMAND(view)$/    COMMAND(view) COMMAND(threads)/' cli/command.h >"$folder/cli/command.h"
 sed 's/DIFF = 32/&, THREADS = 64/' cli/options.h >"$folder/cli/options.h"
 
+cp readers/perf/*.h "$folder/readers/perf/"
+cp readers/perf_data/*.h "$folder/readers/perf_data/"
+sed 's/^    PERF_RECORD_TYPE_COUNT$/    PERF_TRACED,\n&/' readers/perf/perf_record.h >"$folder/readers/perf/perf_record.h"
+sed -e 's/^#include "perf_switches.h"$/&\n#include "perf_traced.h"/' \
+    -e 's/^    \[PERF_COUNT\] = use_count,$/&\n    [PERF_TRACED] = perf_traced_use,/' \
+    readers/perf/perf_recording.c >"$folder/readers/perf/perf_recording.c"
+awk -v parser="$folder/block5.c" '/^\/\* ---- All records. ---- \*\// { while ((getline line < parser) > 0) print line } { print }' \
+    readers/perf_data/data_records.c |
+    sed 's/{"ITRACE_START", NULL, true}/{"ITRACE_START", use_itrace_start, false}/' \
+        >"$folder/readers/perf_data/data_records.c"
+
 # ---- Tests. ----
 
 check "the reader's test" run_test test_steps "$folder/readers/steps.c"
+check "the perf record type's test" run_test test_traced "$folder/readers/perf/perf_traced.c" \
+    "$folder/readers/perf/perf_recording.c" "$folder/readers/perf_data/data_records.c"
 check "the emitter's test" run_test test_rows "$folder/writer/rows/rows.c"
 
 GECKO_CONVERT=$folder/gecko-convert
