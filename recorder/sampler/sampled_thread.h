@@ -30,10 +30,17 @@ enum sampled_reach {
     REACH_FOREIGN, /* the C library does not know the thread */
 };
 
+/* The last thread that had a record. */
+struct sampled_before {
+    uint32_t tid; /* 0: none */
+    uint64_t cpu_ns;
+};
+
 struct sampled_thread {
     uint32_t epoch; /* the number of the sampler that set the other members; a later sampler resets them */
     uint32_t tid;   /* 0: none */
-    uint64_t uid;   /* in the trace; 0: not known yet */
+    struct sampled_before before;
+    uint64_t uid; /* in the trace; 0: not known yet */
     uint64_t start_ticks;
     uint64_t found_ticks; /* the round that found the thread */
     uint64_t named_ticks; /* when the system's name for it was last read */

@@ -29,6 +29,7 @@ struct task {
     uint32_t name_bytes_count;
     char name[TASK_NAME_BYTES];
     bool is_seen;
+    bool is_counted;      /* its processor time becomes markers */
     uint64_t cpu_ns;      /* processor time that the thread had used at read_ns */
     uint64_t read_ns;     /* when cpu_ns was read */
     uint64_t unmarked_ns; /* processor time that the thread has used since marked_ns */
@@ -176,10 +177,9 @@ static void visit_task(uint32_t tid, uint64_t now_ns, bool is_slow) {
     struct task stranger = {.tid = tid, .read_ns = now_ns, .marked_ns = now_ns};
     struct task *known = find_task(tid), *task = known ? known : &stranger;
     if (!known || is_slow) read_name(task);
-    if (is_to_be_held(task)) {
-        thread_registry_hold(tid);
-        return;
-    }
+    bool is_wanted = is_to_be_held(task);
+    if (is_wanted && thread_registry_hold(tid)) return;
+    task->is_counted = is_wanted || (!list.takes_all && !is_own(task));
     task->is_seen = true;
     if (!known) add_task(task);
 }
@@ -201,7 +201,7 @@ static void drop_unseen(void) {
 
 static void read_time(struct task *task, uint64_t now_ns) {
     uint64_t cpu_ns;
-    if (is_own(task) || thread_registry_has(task->tid) || !task_read_cpu_ns(task->tid, &cpu_ns)) return;
+    if (!task->is_counted || thread_registry_has(task->tid) || !task_read_cpu_ns(task->tid, &cpu_ns)) return;
     task->unmarked_ns += cpu_ns > task->cpu_ns ? cpu_ns - task->cpu_ns : 0;
     task->cpu_ns = cpu_ns;
     task->read_ns = now_ns;
@@ -209,7 +209,6 @@ static void read_time(struct task *task, uint64_t now_ns) {
 
 /* Reads all times often, because the time that a thread uses after the last reading is lost when it ends. */
 static void read_times(uint64_t now_ns) {
-    if (list.takes_all) return;
     for (uint32_t i = 0; i < list.count; i++) read_time(&list.tasks[i], now_ns);
 }
 
@@ -264,6 +263,8 @@ void task_list_refresh(uint64_t now_ns) {
     mark_all();
     list.next_slow_ns = now_ns + SLOW_PERIOD_NS;
 }
+
+void task_list_look_again(void) { list.next_swap_ns = 0; }
 
 void task_list_forget_times(void) {
     for (uint32_t i = 0; i < list.count; i++) task_read_cpu_ns(list.tasks[i].tid, &list.tasks[i].cpu_ns);

@@ -9,8 +9,8 @@
 
 enum { TASK_NAME_BYTES = 16 };
 
-/* takes_all: the registry holds a record for each thread that is not registered. Else, the processor time of such
- * threads becomes markers of the main thread. */
+/* takes_all: the registry holds a record for each thread that is not registered, and was not before. The processor time
+ * of others becomes markers of the main thread. */
 void task_list_open(bool takes_all);
 
 /* Writes markers for the time since the last ones. */
@@ -18,6 +18,9 @@ void task_list_close(uint64_t now_ns);
 
 /* Reads the list if that is due. */
 void task_list_refresh(uint64_t now_ns);
+
+/* Makes the next refresh read the list again: a thread may have unregistered. */
+void task_list_look_again(void);
 
 /* Returns the processor time that a thread in the list had used when that was last read; 0: it is not in the list. */
 uint64_t task_list_cpu_ns(uint32_t tid);

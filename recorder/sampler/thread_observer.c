@@ -89,15 +89,18 @@ static void ask_kernel(struct sampled_thread *thread) {
 }
 
 /* Returns the processor time that a thread had used before it was sampled. */
-static uint64_t first_cpu_ns(uint32_t tid) {
-    uint64_t listed_ns = task_list_cpu_ns(tid), started_ns = tid == observer.starter.tid ? observer.starter.cpu_ns : 0;
-    return listed_ns > started_ns ? listed_ns : started_ns;
+static uint64_t first_cpu_ns(const struct sampled_thread *thread) {
+    uint64_t listed_ns = task_list_cpu_ns(thread->tid);
+    uint64_t started_ns = thread->tid == observer.starter.tid ? observer.starter.cpu_ns : 0;
+    uint64_t before_ns = thread->tid == thread->before.tid ? thread->before.cpu_ns : 0;
+    uint64_t first_ns = listed_ns > started_ns ? listed_ns : started_ns;
+    return first_ns > before_ns ? first_ns : before_ns;
 }
 
 /* Finds the processor time that the thread has used since the round before. Of a thread that has begun since, that is
  * all of it. Returns false if the thread has ended. */
 static bool read_used_ns(struct sampled_thread *thread, struct round *round, uint64_t *used_ns) {
-    uint64_t cpu_ns, known_ns = thread->is_cpu_read ? thread->cpu_ns : first_cpu_ns(thread->tid);
+    uint64_t cpu_ns, known_ns = thread->is_cpu_read ? thread->cpu_ns : first_cpu_ns(thread);
     *used_ns = 0;
     thread->read_ticks = clock_ticks();
     if (!task_read_cpu_ns(thread->tid, &cpu_ns)) return false;
@@ -130,10 +133,15 @@ static bool is_passed_over(const struct thread_record *record, struct sampled_th
 
 /* In a forked child, the clocks are those of the parent's thread. */
 static void forget(struct sampled_thread *thread, uint32_t tid) {
-    if (thread->epoch == observer.epoch) thread_signal_leave(thread);
+    struct sampled_before before = {0, 0};
+    if (thread->epoch == observer.epoch) {
+        thread_signal_leave(thread);
+        before = thread->tid ? (struct sampled_before){thread->tid, thread->cpu_ns} : thread->before;
+    }
     memset(thread, 0, offsetof(struct sampled_thread, last));
     thread->epoch = observer.epoch;
     thread->tid = tid;
+    thread->before = before;
 }
 
 /* Writes the processor time that no sample stands for when the thread or the recording ends. It was used between two
@@ -431,11 +439,12 @@ static bool is_muted(const struct thread_writers *writers) {
     return thread_writers_know_filter(writers) && __atomic_load_n(&writers->is_muted, __ATOMIC_RELAXED);
 }
 
-/* A record that is held for a thread must not be found by a later thread with the same id. */
+/* A record that is held for a thread, or that the thread has released, must not be found by a later thread with the
+ * same id. */
 static void drop_if_ended(struct thread_writers *writers) {
+    uint32_t tid = thread_registry_absent_tid(writers);
     uint64_t cpu_ns;
-    if (thread_registry_is_held(writers) && !task_read_cpu_ns(thread_registry_tid(writers), &cpu_ns))
-        thread_registry_drop(writers);
+    if (tid && !task_read_cpu_ns(tid, &cpu_ns)) thread_registry_drop(writers);
 }
 
 /* Makes the record the thread's of that id. */
@@ -448,6 +457,7 @@ static void become(struct thread_record *record, struct sampled_thread *thread, 
     end_thread(thread, round, tid);
     thread->found_ticks = round->now_ticks;
     thread->interval_ns = observer.rules.interval_ns;
+    if (!tid) task_list_look_again();
 }
 
 static void observe_thread(struct thread_writers *writers, struct thread_record *record, struct sampled_thread *thread,
@@ -490,6 +500,7 @@ static void observe_thread(struct thread_writers *writers, struct thread_record 
 static void observe(struct thread_writers *writers, struct thread_record *record, void *context) {
     struct round *round = context;
     uint32_t tid = thread_registry_tid(writers);
+    if (!tid) drop_if_ended(writers);
     /* Store nothing into records without a thread: after a fork, a store would copy their pages. */
     if (tid == observer.own_tid || (!tid && !(record->sampled && record->sampled->tid))) return;
     struct sampled_thread *thread = sampled_thread_of(record);

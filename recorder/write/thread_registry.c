@@ -19,7 +19,8 @@
 
 enum { BLOCK_RECORD_COUNT = 16, SYSTEM_NAME_BYTES = 16 };
 
-static const uint32_t HELD = (uint32_t)1 << 31;
+/* Flags in a record's owner word. A pid has 22 bits. */
+static const uint32_t HELD = (uint32_t)1 << 31, RELEASED = (uint32_t)1 << 30;
 
 /* Records that were mapped together. Never unmapped: a thread may hold one for as long as it lives. */
 struct block {
@@ -70,8 +71,10 @@ struct entry {
     struct thread_record *record;
 };
 
-/* The owner word of a record is 0, HELD while the record is made ready, the id of the thread that has claimed it, or
- * HELD and the id of the thread that it is held for. drop_held relies on the order of these operations. */
+/* The owner word of a record is 0, HELD while the record is made ready, the id of the thread that has claimed it, HELD
+ * and the id of the thread that it is held for, or RELEASED and the id of the thread that has released it. A released
+ * record is free once that thread is gone: until then, it shows the sampler that the thread has had its track.
+ * drop_held relies on the order of these operations. */
 static bool swap_word(struct thread_writers *writers, uint32_t from, uint32_t to) {
     return __atomic_compare_exchange_n(&writers->tid, &from, to, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 }
@@ -80,10 +83,14 @@ static uint32_t load_word(const struct thread_writers *writers) {
     return __atomic_load_n(&writers->tid, __ATOMIC_SEQ_CST);
 }
 
+static bool is_gone(uint32_t tid) { return syscall(SYS_tgkill, getpid(), tid, 0) != 0 && errno == ESRCH; }
+
+static bool is_free(uint32_t word) { return !word || (word & RELEASED && is_gone(word & ~RELEASED)); }
+
 static bool claim_in(struct block *block, struct entry *entry) {
     for (int i = 0; i < BLOCK_RECORD_COUNT; i++) {
-        if (__atomic_load_n(&block->writers[i].tid, __ATOMIC_RELAXED) || !swap_word(&block->writers[i], 0, HELD))
-            continue;
+        uint32_t word = __atomic_load_n(&block->writers[i].tid, __ATOMIC_RELAXED);
+        if (!is_free(word) || !swap_word(&block->writers[i], word, HELD)) continue;
         *entry = (struct entry){&block->writers[i], &block->records[i]};
         return true;
     }
@@ -95,9 +102,8 @@ static bool claim_in(struct block *block, struct entry *entry) {
 static bool inherit(struct block *block, struct entry *entry) {
     for (int i = 0; i < BLOCK_RECORD_COUNT; i++) {
         struct thread_writers *writers = &block->writers[i];
-        uint32_t old_word = __atomic_load_n(&writers->tid, __ATOMIC_RELAXED), old_tid = old_word & ~HELD;
-        if (!old_tid || syscall(SYS_tgkill, getpid(), old_tid, 0) == 0 || errno != ESRCH) continue;
-        if (!swap_word(writers, old_word, HELD)) continue;
+        uint32_t old_word = __atomic_load_n(&writers->tid, __ATOMIC_RELAXED), old_tid = old_word & ~(HELD | RELEASED);
+        if (!old_tid || !is_gone(old_tid) || !swap_word(writers, old_word, HELD)) continue;
         if (writers->generation) writers->orphan_generation = writers->generation;
         writers->generation = 0;
         __atomic_store_n(&writers->is_muted, 0, __ATOMIC_RELAXED);
@@ -123,10 +129,11 @@ static bool take_free(struct entry *entry) {
     return true;
 }
 
-static bool find_word(uint32_t word, struct entry *entry) {
+/* Finds a record whose owner word is this one if the flags are left out. */
+static bool find_word(uint32_t word, uint32_t flags, struct entry *entry) {
     for (struct block *block = __atomic_load_n(&first_block, __ATOMIC_SEQ_CST); block; block = block->next)
         for (int i = 0; i < BLOCK_RECORD_COUNT; i++) {
-            if (load_word(&block->writers[i]) != word) continue;
+            if ((load_word(&block->writers[i]) & ~flags) != word) continue;
             *entry = (struct entry){&block->writers[i], &block->records[i]};
             return true;
         }
@@ -158,19 +165,22 @@ static void reset(struct thread_record *record) {
  * then looks for the other's. So at least one of them sees both, and drops the held one. */
 static void drop_held(uint32_t tid) {
     struct entry held;
-    if (find_word(HELD | tid, &held)) swap_word(held.writers, HELD | tid, 0);
+    if (find_word(HELD | tid, 0, &held)) swap_word(held.writers, HELD | tid, 0);
 }
 
-static bool take_held(uint32_t tid, struct entry *entry) {
-    return find_word(HELD | tid, entry) && swap_word(entry->writers, HELD | tid, tid);
+static bool take_word(uint32_t word, uint32_t to, struct entry *entry) {
+    return find_word(word, 0, entry) && swap_word(entry->writers, word, to);
 }
 
-/* Claims the record that is held for this thread, and leaves it as it is, or claims a new one. The sampler may take one
- * to hold while the new one is made ready. It may have sampled the thread then, so that one is used. */
+static bool take_held(uint32_t tid, struct entry *entry) { return take_word(HELD | tid, tid, entry); }
+
+/* Claims the record that is held for this thread, and leaves it as it is. Otherwise claims the one that the thread has
+ * released, or a new one. The sampler may take one to hold while that is made ready. It may have sampled the thread
+ * then, so that one is used. */
 static bool take_entry(uint32_t tid, struct entry *entry) {
     struct entry fresh;
     if (take_held(tid, entry)) return true;
-    if (!take_free(&fresh)) return false;
+    if (!take_word(RELEASED | tid, HELD, &fresh) && !take_free(&fresh)) return false;
     reset(fresh.record);
     if (take_held(tid, entry)) {
         swap_word(fresh.writers, HELD, 0);
@@ -193,22 +203,30 @@ static void claim_and_name(void) {
     call_at_exit();
 }
 
-/* The owner word has no thread id before the record is ready, so nobody finds it. */
-void thread_registry_hold(uint32_t tid) {
+/* The owner word has no thread id before the record is ready, so nobody finds it. A thread may claim a record, record
+ * and release it meanwhile. */
+bool thread_registry_hold(uint32_t tid) {
     struct entry entry, own;
-    if (thread_registry_has(tid) || !take_free(&entry)) return;
+    if (find_word(tid, HELD | RELEASED, &own)) return !(load_word(own.writers) & RELEASED);
+    if (!take_free(&entry)) return true;
     reset(entry.record);
     swap_word(entry.writers, HELD, HELD | tid);
-    if (find_word(tid, &own)) swap_word(entry.writers, HELD | tid, 0);
+    if (find_word(tid, RELEASED, &own)) swap_word(entry.writers, HELD | tid, 0);
+    return true;
 }
 
 bool thread_registry_is_held(const struct thread_writers *writers) {
     return __atomic_load_n(&writers->tid, __ATOMIC_ACQUIRE) & HELD;
 }
 
+uint32_t thread_registry_absent_tid(const struct thread_writers *writers) {
+    uint32_t word = __atomic_load_n(&writers->tid, __ATOMIC_ACQUIRE);
+    return word & (HELD | RELEASED) ? word & ~(HELD | RELEASED) : 0;
+}
+
 void thread_registry_drop(struct thread_writers *writers) {
     uint32_t word = __atomic_load_n(&writers->tid, __ATOMIC_ACQUIRE);
-    if (word & HELD && word != HELD) swap_word(writers, word, 0);
+    if (word & (HELD | RELEASED) && word != HELD) swap_word(writers, word, 0);
 }
 
 static bool is_held_for(const struct thread_record *record, uint64_t control_block) {
@@ -270,7 +288,9 @@ void thread_registry_release(void) {
     __atomic_store_n(&writers->generation, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&writers->is_muted, 0, __ATOMIC_RELAXED);
     thread_writers_unlock(writers);
-    if (!has_labels) __atomic_store_n(&writers->tid, 0, __ATOMIC_RELEASE);
+    /* Without a sampler, nobody would hold a record for the thread. */
+    uint32_t left_word = sampler_thread_count() ? RELEASED | load_word(writers) : 0;
+    if (!has_labels) __atomic_store_n(&writers->tid, left_word, __ATOMIC_SEQ_CST);
     signal_mask_restore(&before);
 }
 
@@ -311,12 +331,13 @@ void thread_registry_each_record(void (*visit)(struct thread_writers *writers, s
 }
 
 uint32_t thread_registry_tid(const struct thread_writers *writers) {
-    return __atomic_load_n(&writers->tid, __ATOMIC_ACQUIRE) & ~HELD;
+    uint32_t word = __atomic_load_n(&writers->tid, __ATOMIC_ACQUIRE);
+    return word & RELEASED ? 0 : word & ~HELD;
 }
 
 bool thread_registry_has(uint32_t tid) {
     struct entry entry;
-    return find_word(tid, &entry) || find_word(HELD | tid, &entry);
+    return find_word(tid, HELD, &entry);
 }
 
 /* ---- Numbers in the trace. ---- */
@@ -359,13 +380,13 @@ static bool is_left_out(const struct entry *entry) {
 
 struct thread_record *thread_registry_find(uint64_t tagged_uid, uint32_t tid) {
     struct entry entry;
-    if (!find_word(tid, &entry) && !find_word(HELD | tid, &entry)) return NULL;
+    if (!find_word(tid, HELD, &entry)) return NULL;
     return __atomic_load_n(&entry.record->shared_uid, __ATOMIC_ACQUIRE) == tagged_uid ? entry.record : NULL;
 }
 
 void thread_registry_look_up(uint64_t tagged_uid, uint32_t tid, bool *is_known_left_out) {
     struct entry entry;
-    if (!find_word(tid, &entry) && !find_word(HELD | tid, &entry)) return;
+    if (!find_word(tid, HELD, &entry)) return;
     /* The name of a held record is not known. */
     bool is_known = __atomic_load_n(&entry.record->shared_uid, __ATOMIC_ACQUIRE) == tagged_uid &&
                     __atomic_load_n(&entry.record->name_bytes_count, __ATOMIC_RELAXED);
@@ -375,7 +396,7 @@ void thread_registry_look_up(uint64_t tagged_uid, uint32_t tid, bool *is_known_l
 struct grec_thread thread_registry_main(void) {
     uint32_t tid = (uint32_t)getpid();
     struct entry entry;
-    if (!find_word(tid, &entry) && !find_word(HELD | tid, &entry)) return (struct grec_thread){0, 0};
+    if (!find_word(tid, HELD, &entry)) return (struct grec_thread){0, 0};
     return thread_handle_make(thread_record_tagged_uid(entry.record), tid, false);
 }
 

@@ -123,10 +123,15 @@ bool thread_uid_is_current(uint64_t tagged_uid);
 void thread_registry_look_up(uint64_t tagged_uid, uint32_t tid, bool *is_left_out);
 
 /* The sampler holds records for threads that have not claimed one. The first call of such a thread claims the record
- * that is held for it. thread_registry_hold does nothing if the thread has a record. thread_registry_drop gives a held
- * record back, when its thread has ended or is no longer of interest, and does nothing to a claimed one. */
-void thread_registry_hold(uint32_t tid) GREC_SHARED(thread_registry_hold);
+ * that is held for it. thread_registry_hold does nothing if the thread has a record. It returns false if the thread has
+ * released its record, so that the thread has had its track, and has recorded nothing since. */
+bool thread_registry_hold(uint32_t tid) GREC_SHARED(thread_registry_hold);
 bool thread_registry_is_held(const struct thread_writers *writers) GREC_SHARED(thread_registry_is_held);
+
+/* Returns the id of the thread that the record is held for, or that has released it; 0: none. */
+uint32_t thread_registry_absent_tid(const struct thread_writers *writers) GREC_SHARED(thread_registry_absent_tid);
+
+/* Frees such a record, when that thread has ended or is no longer of interest. Does nothing to a claimed one. */
 void thread_registry_drop(struct thread_writers *writers) GREC_SHARED(thread_registry_drop);
 
 /* Returns the id of the thread that has claimed the record or that it is held for; 0: none. */

@@ -4,11 +4,14 @@
 #include <stdlib.h>
 
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "recorder/write/thread_registry.h"
 #include "tests/support/sampler_check.h"
 #include "tests/support/unit_test.h"
 
@@ -397,6 +400,167 @@ static void test_storm_of_sleepers(void **state) {
     recorded_fini(&recorded);
 }
 
+/* ---- Threads that have released their records. ---- */
+
+static size_t count_tracks(const struct profile *profile, uint32_t tid) {
+    size_t count = 0;
+    for (size_t i = 0; i < profile->threads.count; i++)
+        count += ((const struct thread *)column_at(&profile->threads, i))->tid == tid;
+    return count;
+}
+
+/* The sampler reads the kernel's list in so many rounds. */
+enum { LISTED_ROUND_COUNT = 40 };
+
+static void wait_as_thread_ends(void *unused) {
+    (void)unused;
+    wait_rounds(LISTED_ROUND_COUNT);
+}
+
+/* Destructors of thread-specific data run in the order of their keys, and the recorder's key is older than this one. */
+static void *record_and_end_late(void *argument) {
+    pthread_key_t *key = argument;
+    pthread_setspecific(*key, key);
+    GREC_INSTANT("words", NULL);
+    return (void *)(uintptr_t)gettid();
+}
+
+/* The sampler finds a thread that the recorder has left. The thread must have no second track. */
+static void test_late_end(void **state) {
+    struct recorded recorded;
+    pthread_key_t key;
+    pthread_t thread;
+    void *tid;
+    assert_int_equal(pthread_key_create(&key, wait_as_thread_ends), 0);
+    start_sampling(*state, "late.trace", (struct grec_options){.interval_us = 1000, .flags = GREC_ALL_THREADS});
+    assert_int_equal(pthread_create(&thread, NULL, record_and_end_late, &key), 0);
+    assert_int_equal(pthread_join(thread, &tid), 0);
+    stop_and_read(&recorded, *state, "late.trace");
+    pthread_key_delete(key);
+    assert_int_equal(count_tracks(&recorded.profile, (uint32_t)(uintptr_t)tid), 1);
+    recorded_fini(&recorded);
+}
+
+/* What the main thread tells a thread to do. */
+static atomic_int task;
+enum { TASK_REGISTERED, TASK_UNREGISTERED, TASK_REGISTERED_AGAIN };
+
+static void work_until(int next) {
+    while (atomic_load(&task) < next) work_a_little();
+}
+
+static void work_unregistered(struct busy_thread *self) {
+    pthread_setname_np(pthread_self(), "stranger");
+    work_until(TASK_UNREGISTERED);
+    grec_thread_unregister();
+    work_until(TASK_REGISTERED_AGAIN);
+    grec_thread_register("second life");
+    while (goes_on(self)) work_a_little();
+}
+
+/* Processor time of a thread that has unregistered is recorded as that of a thread that never registered, and no other
+ * part of its time is recorded twice. */
+static void test_life_after_unregistering(void **state) {
+    skip_under_thread_sanitizer();
+    enum { CPU_NS = 20000000 };
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "first life", .run = work_unregistered};
+    uint64_t between_ns;
+    atomic_store(&task, TASK_REGISTERED);
+    start_sampling(*state, "lives.trace", (struct grec_options){.interval_us = 1000, .flags = GREC_ALL_THREADS});
+    grec_thread_register("main one");
+    busy_thread_start(&thread);
+    wait_cpu(&thread, CPU_NS);
+    uint64_t from_ns = cpu_of_thread_ns(&thread);
+    atomic_store(&task, TASK_UNREGISTERED);
+    wait_rounds(LISTED_ROUND_COUNT);
+    uint64_t seen_from_ns = cpu_of_thread_ns(&thread);
+    wait_cpu(&thread, CPU_NS);
+    between_ns = cpu_of_thread_ns(&thread) - seen_from_ns;
+    wait_rounds(LISTED_ROUND_COUNT);
+    atomic_store(&task, TASK_REGISTERED_AGAIN);
+    wait_cpu(&thread, CPU_NS);
+    grec_stop();
+    uint64_t spent_ns = cpu_of_thread_ns(&thread);
+    busy_thread_join(&thread);
+    recorded_read(&recorded, temp_folder_file(*state, "lives.trace"));
+    const struct profile *profile = &recorded.profile;
+    const struct thread *first = need_thread(&recorded, "first life"), *second = need_thread(&recorded, "second life");
+    assert_int_equal(count_tracks(profile, (uint32_t)first->tid), 2);
+    struct cpu_marks marks = find_cpu_marks(profile);
+    assert_true(marks.used_ns >= (int64_t)between_ns && marks.used_ns <= (int64_t)(spent_ns - from_ns));
+    int64_t sampled_ns = sum_cpu_ns(first) + sum_cpu_ns(second);
+    if (sampled_ns + marks.used_ns > (int64_t)spent_ns)
+        fail_msg("%" PRId64 " ns of samples and %" PRId64 " of markers, but %" PRIu64 " spent", sampled_ns,
+                 marks.used_ns, spent_ns);
+    recorded_fini(&recorded);
+}
+
+/* What happens while the sampler makes a record ready: its first store into the record faults. */
+static struct {
+    void *page;
+    size_t page_bytes;
+    sem_t has_faulted;
+    sem_t may_continue;
+    volatile sig_atomic_t count;
+} fault;
+
+static void choose_page(struct thread_writers *writers, struct thread_record *record, void *unused) {
+    (void)unused;
+    bool is_free = !thread_registry_tid(writers) && !thread_registry_absent_tid(writers);
+    uintptr_t address = (uintptr_t)&record->start_ticks;
+    if (is_free && !fault.page) fault.page = (void *)(address - address % fault.page_bytes);
+}
+
+static void handle_fault(int number) {
+    (void)number;
+    fault.count++;
+    mprotect(fault.page, fault.page_bytes, PROT_READ | PROT_WRITE);
+    sem_post(&fault.has_faulted);
+    sem_wait(&fault.may_continue);
+}
+
+static void *record_and_release(void *tid) {
+    atomic_store((atomic_uint *)tid, (unsigned)gettid());
+    sem_wait(&fault.has_faulted);
+    GREC_INSTANT("words", NULL);
+    grec_thread_unregister();
+    sem_post(&fault.may_continue);
+    return NULL;
+}
+
+static void assert_not_held(struct thread_writers *writers, struct thread_record *record, void *tid) {
+    (void)record;
+    assert_false(thread_registry_is_held(writers) && thread_registry_tid(writers) == *(const unsigned *)tid);
+}
+
+/* A thread claims a record, records and releases it while the sampler takes a record to hold for the thread, which has
+ * had its track then. */
+static void test_release_while_held(void **state) {
+    struct recorded recorded;
+    struct sigaction action = {.sa_handler = handle_fault, .sa_flags = (int)SA_RESETHAND}, before;
+    atomic_uint tid = 0;
+    pthread_t thread;
+    fault.page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    sem_init(&fault.has_faulted, 0, 0);
+    sem_init(&fault.may_continue, 0, 0);
+    start_sampling(*state, "hold.trace", (struct grec_options){.interval_us = 1000});
+    wait_rounds(1);
+    assert_int_equal(pthread_create(&thread, NULL, record_and_release, &tid), 0);
+    while (!atomic_load(&tid)) usleep(100);
+    thread_registry_each_record(choose_page, NULL);
+    assert_non_null(fault.page);
+    sigaction(SIGSEGV, &action, &before);
+    assert_int_equal(mprotect(fault.page, fault.page_bytes, PROT_READ), 0);
+    thread_registry_hold(tid);
+    sigaction(SIGSEGV, &before, NULL);
+    assert_int_equal(fault.count, 1);
+    thread_registry_each_record(assert_not_held, &tid);
+    pthread_join(thread, NULL);
+    stop_and_read(&recorded, *state, "hold.trace");
+    recorded_fini(&recorded);
+}
+
 /* ---- Threads that start and end. ---- */
 
 static void *register_and_end(void *unused) {
@@ -629,12 +793,13 @@ static void test_counters_by_flags(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_without_stacks),     TEST(test_counters_by_flags),      TEST(test_unregistered_thread),
-        TEST(test_short_threads),      TEST(test_handler_of_the_program), TEST(test_own_name_stays),
-        TEST(test_all_threads),        TEST(test_blocked_signal),         TEST(test_signal_in_pause),
-        TEST(test_handler_taken_over), TEST(test_sleeping_stranger),      TEST(test_stranger_that_speaks),
-        TEST(test_unwanted_stranger),  TEST(test_storm_of_sleepers),      TEST(test_name_of_a_short_thread),
-        TEST(test_name_at_the_end),    TEST(test_name_of_one_sample),
+        TEST(test_without_stacks),     TEST(test_counters_by_flags),        TEST(test_unregistered_thread),
+        TEST(test_short_threads),      TEST(test_handler_of_the_program),   TEST(test_own_name_stays),
+        TEST(test_all_threads),        TEST(test_blocked_signal),           TEST(test_signal_in_pause),
+        TEST(test_handler_taken_over), TEST(test_sleeping_stranger),        TEST(test_stranger_that_speaks),
+        TEST(test_unwanted_stranger),  TEST(test_storm_of_sleepers),        TEST(test_name_of_a_short_thread),
+        TEST(test_name_at_the_end),    TEST(test_name_of_one_sample),       TEST(test_late_end),
+        TEST(test_release_while_held), TEST(test_life_after_unregistering),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
