@@ -20,9 +20,8 @@ RECORDER_ABI := $(shell sed -n 's/^.define GREC_ABI "\(.*\)"/\1/p' recorder/sess
 
 packages         := libarchive libdw libelf liblzma libtraceevent libxxhash libzstd zlib
 # Only the program uses these packages, not the library.
-program_packages := yajl
 view_packages    := libmicrohttpd capstone
-all_packages     := $(packages) $(program_packages) $(view_packages)
+all_packages     := $(packages) $(view_packages)
 test_packages    := cmocka
 
 # libiberty has no pkg-config file.

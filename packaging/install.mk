@@ -87,16 +87,13 @@ uninstall:
 .PHONY: static
 static: $(BUILD)/static/gecko-convert
 
-# Debian's static library of yajl has a different name.
-static_flags = $(subst -lyajl,-lyajl_s,$(call package_flags,--static --libs,$(1)))
-
 # libarchive's tar writer refers to all of its formats. xar, which is not used, would add libxml2 and 30 MB of ICU.
 without_xar := -Wl,--defsym=archive_write_set_format_xar=abort
 
 $(BUILD)/static/gecko-convert: $(main_object) $(filter-out $(view_objects),$(program_objects)) \
     $(call objects_of,$(view_absent_source)) $(library_objects)
 	@mkdir -p $(@D)
-	$(call quiet,LINK,$@)$(link) -static-pie $(without_xar) $^ $(call static_flags,$(packages) $(program_packages)) $(demangler) -lm -o $@
+	$(call quiet,LINK,$@)$(link) -static-pie $(without_xar) $^ $(call package_flags,--static --libs,$(packages)) $(demangler) -lm -o $@
 
 # ---- Debian packages. ----
 

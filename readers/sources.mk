@@ -39,5 +39,5 @@ readers_sources := \
 # The interpreter of call frame information, which the recorder uses as well.
 readers_sources += recorder/unwind/unwind_cfi.c recorder/unwind/unwind_program.c
 
-# JSON, which only the program reads: the library does without yajl.
+# JSON documents in memory, which only the program needs.
 json_reader_sources := readers/json/column_view.c readers/json/document.c

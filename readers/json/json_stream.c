@@ -530,7 +530,11 @@ bool json_take_text(struct json_stream *stream, struct text *text) {
         return take_escaped(stream, text, all_bits);
     }
     *text = (struct text){stream->at + 1, count};
-    if (all_bits & 0x80 && utf8_valid_prefix_bytes(*text) < count) return fail_syntax(stream, "a text is not UTF-8");
+    size_t valid_bytes = all_bits & 0x80 ? utf8_valid_prefix_bytes(*text) : count;
+    if (valid_bytes < count) {
+        stream->at += 1 + valid_bytes;
+        return fail_syntax(stream, "a text is not UTF-8");
+    }
     stream->at += count + 2;
     return true;
 }

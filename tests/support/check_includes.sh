@@ -51,7 +51,6 @@ recorder/preload      recorder recorder/state recorder/sampler recorder/session
 header_rules='
 <archive              readers/input/input_archive.c readers/input/input_wrapper.c writer/archive_file.c cli/view/profile_archive.c
 <lzma                 libconvert/symbols/debug_data.c readers/input/input_lzma.c
-<yajl                 readers/json/document.c
 <event-parse.h        readers/perf/perf_tracing.c
 <zstd.h               readers/perf_data/data_unpacker.c
 <zlib                 readers/input/input_gzip.c writer/gzip_writer.c libconvert/symbols/debug_file.c cli/check/gzip_trailing_data.c cli/view/profile_archive.c
