@@ -18,7 +18,7 @@ cli_sources := \
 
 # The command view. The static program does without it, because Debian lacks static libraries that libmicrohttpd needs.
 view_sources := \
-    cli/view/asm_api.c cli/view/browser.c cli/view/disassembly.c cli/view/gzip_buffer.c cli/view/http_server.c \
+    cli/view/asm_api.c cli/view/browser.c cli/view/disassembly.c cli/view/http_server.c \
     cli/view/native_library.c cli/view/native_service.c cli/view/page_address.c cli/view/profile_archive.c \
     cli/view/profile_loading.c cli/view/served_profile.c cli/view/site.c \
     cli/view/source_api.c cli/view/symbolicate_api.c cli/view/view_command.c cli/view/viewer_folder.c

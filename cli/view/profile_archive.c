@@ -4,32 +4,19 @@
 #include <archive_entry.h>
 #include <errno.h>
 
-#include "libconvert/base/memory.h"
 #include "libconvert/base/utf8_locale.h"
 
 enum { MEMBER_MODE = 0644 };
 
 /* Appends what libarchive writes. */
 static la_ssize_t append(struct archive *writer, void *context, const void *bytes, size_t bytes_count) {
-    struct profile_archive *archive = context;
-    size_t needed_bytes = archive->bytes_count + bytes_count;
-    if (needed_bytes > archive->capacity_bytes) {
-        size_t capacity_bytes = needed_bytes + needed_bytes / 2;
-        char *grown = memory_resize(archive->failure, archive->bytes, capacity_bytes);
-        if (!grown) {
-            archive_set_error(writer, ENOMEM, "out of memory");
-            return -1;
-        }
-        archive->bytes = grown;
-        archive->capacity_bytes = capacity_bytes;
-    }
-    memcpy(archive->bytes + archive->bytes_count, bytes, bytes_count);
-    archive->bytes_count = needed_bytes;
-    return (la_ssize_t)bytes_count;
+    if (byte_buffer_append(context, (struct text){bytes, bytes_count})) return (la_ssize_t)bytes_count;
+    archive_set_error(writer, ENOMEM, "out of memory");
+    return -1;
 }
 
 /* Members are stored: they are compressed already. */
-static bool open_zip(struct archive *writer, struct profile_archive *archive) {
+static bool open_zip(struct archive *writer, struct byte_buffer *archive) {
     return archive_write_set_format_zip(writer) == ARCHIVE_OK &&
            archive_write_zip_set_compression_store(writer) == ARCHIVE_OK &&
            archive_write_set_bytes_in_last_block(writer, 1) == ARCHIVE_OK &&
@@ -55,7 +42,7 @@ static bool add_member(struct archive *writer, struct archive_entry *entry, stru
     archive_entry_set_size(entry, (la_int64_t)served->json.bytes_count);
     bool is_good = archive_write_header(writer, entry) >= ARCHIVE_WARN &&
                    archive_write_data(writer, served->json.bytes, served->json.bytes_count) >= 0;
-    gzip_buffer_fini(&served->json);
+    byte_buffer_fini(&served->json);
     return is_good;
 }
 
@@ -66,11 +53,11 @@ static bool add_members(struct archive *writer, struct archive_entry *entry, str
     return is_good;
 }
 
-void profile_archive_init(struct profile_archive *archive, struct served_profile *list) {
+void profile_archive_write(struct byte_buffer *archive, struct served_profile *list) {
     struct archive *writer = archive_write_new();
     struct archive_entry *entry = archive_entry_new();
     locale_t locale = utf8_locale_create(), before = locale ? uselocale(locale) : (locale_t)0;
-    *archive = (struct profile_archive){.failure = list->failure};
+    *archive = (struct byte_buffer){.failure = list->failure};
     bool is_good = writer && entry && open_zip(writer, archive) && add_members(writer, entry, list) &&
                    archive_write_close(writer) == ARCHIVE_OK;
     if (!is_good) failure_set_memory(list->failure);
@@ -79,5 +66,3 @@ void profile_archive_init(struct profile_archive *archive, struct served_profile
     archive_entry_free(entry);
     archive_write_free(writer);
 }
-
-void profile_archive_fini(struct profile_archive *archive) { memory_free(archive->bytes); }

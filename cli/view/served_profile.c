@@ -2,15 +2,22 @@
 
 #include "libconvert/base/first_row.h"
 #include "libconvert/base/memory.h"
+#include "libconvert/base/processors.h"
 #include "libconvert/profile/profile.h"
 #include "readers/json/document.h"
+
+/* The bytes go to a browser on this machine, so time matters more than size. */
+enum { GZIP_LEVEL = 1 };
+
+/* A gzip_output. The C library moves large blocks by remapping them, so a member that grows is not copied. */
+static void keep(void *json, struct text bytes) { byte_buffer_append(json, bytes); }
 
 struct served_profile *served_profile_append(struct served_profile **list, struct text name, struct failure *failure) {
     while (*list) list = &(*list)->next;
     struct served_profile *served = *list = memory_allocate(failure, sizeof *served);
     if (!served) return NULL;
-    *served = (struct served_profile){.failure = failure, .name = name};
-    gzip_buffer_init(&served->json, failure);
+    *served = (struct served_profile){.failure = failure, .name = name, .json.failure = failure};
+    served->writer = gzip_writer_create(GZIP_LEVEL, processors_available(), keep, &served->json, failure);
     arena_init(&served->memory, failure);
     column_init(&served->libs, sizeof(struct lib), failure);
     column_init(&served->sources, sizeof(struct served_source), failure);
@@ -25,7 +32,8 @@ void served_profile_destroy_all(struct served_profile *list) {
         column_fini(&list->sources);
         column_fini(&list->libs);
         arena_fini(&list->memory);
-        gzip_buffer_fini(&list->json);
+        gzip_writer_destroy(list->writer);
+        byte_buffer_fini(&list->json);
         memory_free(list);
         list = next;
     }
@@ -64,7 +72,9 @@ static int compare_sources(const void *left, const void *right) {
 }
 
 void served_profile_finish(struct served_profile *served) {
-    gzip_buffer_finish(&served->json);
+    if (served->writer) gzip_writer_finish(served->writer);
+    gzip_writer_destroy(served->writer);
+    served->writer = NULL;
     column_sort(&served->sources, compare_sources);
 }
 
@@ -104,9 +114,13 @@ void served_profile_inspect(void *context, const struct profile *profile) {
     inspect_threads(served, profile);
 }
 
+static void compress(struct served_profile *served, struct text bytes) {
+    if (served->writer) gzip_writer_append(served->writer, bytes);
+}
+
 bool served_profile_write(void *context, const void *bytes, size_t bytes_count) {
     struct served_profile *served = context;
-    gzip_buffer_append(&served->json, (struct text){bytes, bytes_count});
+    compress(served, (struct text){bytes, bytes_count});
     return !failure_is_set(served->failure);
 }
 
@@ -194,7 +208,7 @@ static struct text next_block(void *context) {
     input_consume(tee->from, tee->given_bytes);
     struct text block = input_peek(tee->from, 1);
     tee->given_bytes = block.bytes_count;
-    gzip_buffer_append(&tee->served->json, block);
+    compress(tee->served, block);
     return block;
 }
 

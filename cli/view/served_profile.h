@@ -3,11 +3,12 @@
 #ifndef GECKO_SERVED_PROFILE_H
 #define GECKO_SERVED_PROFILE_H
 
-#include "gzip_buffer.h"
 #include "libconvert/base/arena.h"
+#include "libconvert/base/byte_buffer.h"
 #include "libconvert/base/column.h"
 #include "libconvert/profile/libs.h"
 #include "readers/input/input.h"
+#include "writer/gzip_writer.h"
 
 struct profile;
 
@@ -25,9 +26,10 @@ struct served_thread {
 };
 
 struct served_profile {
-    struct failure *failure; /* borrowed */
-    struct text name;        /* that of its file, for the viewer; borrowed, or in `memory` */
-    struct gzip_buffer json;
+    struct failure *failure;    /* borrowed */
+    struct text name;           /* that of its file, for the viewer; borrowed, or in `memory` */
+    struct byte_buffer json;    /* a gzip member */
+    struct gzip_writer *writer; /* of the member; owned; NULL: it is complete, or memory ran out */
     struct arena memory;
     struct column libs;    /* struct lib */
     struct column sources; /* struct served_source, sorted by name */

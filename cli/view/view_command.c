@@ -19,6 +19,7 @@
 #include "libconvert/base/memory.h"
 #include "libconvert/source_names.h"
 #include "page_address.h"
+#include "profile_archive.h"
 #include "profile_loading.h"
 #include "site.h"
 
@@ -66,7 +67,7 @@ struct view {
     char viewer_origin[URL_BYTES]; /* scheme, host and port of viewer_base */
     struct profile_loading loading;
     enum shown_as shown_as;
-    struct profile_archive archive; /* if the viewer lists the profiles */
+    struct byte_buffer archive; /* if the viewer lists the profiles */
     struct native_service native;
 };
 
@@ -153,7 +154,7 @@ static bool load_profiles(struct view *view) {
     view->native.profiles = view->site.profiles = view->loading.profiles;
     if (view->shown_as == SHOWN_COMPARED) tell_threads(view);
     if (view->shown_as != SHOWN_TO_CHOOSE) return true;
-    profile_archive_init(&view->archive, view->loading.profiles);
+    profile_archive_write(&view->archive, view->loading.profiles);
     view->site.archive = &view->archive;
     return !failure_is_set(&view->failure);
 }
@@ -319,7 +320,7 @@ static void init(struct view *view, const struct options *options) {
 
 static void fini(struct view *view) {
     native_service_fini(&view->native);
-    profile_archive_fini(&view->archive);
+    byte_buffer_fini(&view->archive);
     served_profile_destroy_all(view->loading.profiles);
     if (view->has_folder) viewer_folder_close(&view->folder);
     if (view->socket >= 0) close(view->socket);

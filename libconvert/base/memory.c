@@ -3,6 +3,7 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "machine.h"
 
@@ -97,6 +98,19 @@ void *memory_resize(struct failure *failure, void *block, size_t bytes_count) {
     header->bytes_count = whole_bytes;
     if (whole_bytes < had_bytes) discount(header->limit, had_bytes - whole_bytes);
     return header->bytes;
+}
+
+bool memory_grow(struct failure *failure, void *array, size_t *capacity, size_t count, size_t element_bytes) {
+    enum { FIRST_COUNT = 4 };
+    void *block;
+    size_t wanted = *capacity ? 2 * *capacity : FIRST_COUNT;
+    if (wanted < count) wanted = count;
+    memcpy(&block, array, sizeof block);
+    block = memory_resize(failure, block, wanted * element_bytes);
+    if (!block) return false;
+    memcpy(array, &block, sizeof block);
+    *capacity = wanted;
+    return true;
 }
 
 void memory_free(void *block) {

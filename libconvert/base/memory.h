@@ -35,6 +35,17 @@ void *memory_allocate_zeroed(struct failure *failure, size_t element_count, size
  * block as it was. */
 void *memory_resize(struct failure *failure, void *block, size_t bytes_count);
 
+/* Enlarges an array so that it has room for `count` elements, which it has not. `array` is the address of the pointer
+ * to it, which may be NULL, and *capacity is the number of elements for which there is room. Returns false if memory
+ * ran out (latched), and leaves the array as it was. */
+bool memory_grow(struct failure *failure, void *array, size_t *capacity, size_t count, size_t element_bytes);
+
+/* Makes room for `count` elements, as memory_grow does, unless there is. */
+static inline bool memory_reserve(struct failure *failure, void *array, size_t *capacity, size_t count,
+                                  size_t element_bytes) {
+    return count <= *capacity || memory_grow(failure, array, capacity, count, element_bytes);
+}
+
 void memory_free(void *block); /* accepts NULL */
 
 /* Sorts as qsort does, and counts the copy of the rows that qsort makes. If that exceeds the limit (latched), leaves

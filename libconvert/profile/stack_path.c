@@ -12,22 +12,12 @@ void stack_path_fini(struct stack_path *path) {
     *path = (struct stack_path){0};
 }
 
-static bool reserve(struct stack_path *path, struct profile *profile, uint32_t count) {
-    if (count <= path->capacity) return true;
-    uint32_t capacity = path->capacity ? path->capacity : 4;
-    while (capacity < count) capacity *= 2;
-    struct stack_path_step *steps = memory_resize(profile->failure, path->steps, capacity * sizeof *steps);
-    if (!steps) return false;
-    path->steps = steps;
-    path->capacity = capacity;
-    return true;
-}
-
 stack_id stack_path_go_on(struct stack_path *path, struct profile *profile, uint32_t kept_count, const frame_id *frames,
                           uint32_t count) {
     stack_id stack = kept_count ? path->steps[kept_count - 1].stack : stack_none();
     path->count = kept_count;
-    if (!reserve(path, profile, kept_count + count)) return stack_none();
+    if (!memory_reserve(profile->failure, &path->steps, &path->capacity, kept_count + count, sizeof *path->steps))
+        return stack_none();
     for (uint32_t i = 0; i < count; i++) {
         stack = profile_stack(profile, stack, frames[i]);
         if (stack_is_none(stack)) return stack;

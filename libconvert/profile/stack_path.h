@@ -8,7 +8,7 @@
 struct stack_path {
     struct stack_path_step *steps; /* the root first */
     uint32_t count;
-    uint32_t capacity;
+    size_t capacity;
 };
 
 void stack_path_fini(struct stack_path *path);

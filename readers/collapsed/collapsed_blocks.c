@@ -17,35 +17,26 @@ void collapsed_blocks_init(struct collapsed_blocks *blocks, struct failure *fail
 }
 
 void collapsed_blocks_fini(struct collapsed_blocks *blocks) {
-    memory_free(blocks->texts.bytes);
-    memory_free(blocks->line.bytes);
+    byte_buffer_fini(&blocks->texts);
+    byte_buffer_fini(&blocks->line);
     column_fini(&blocks->frames);
 }
 
 /* Without a latch for failures, only counts. */
-static void append(struct block_bytes *out, struct text text) {
-    if (!out->failure) {
-        out->count += text.bytes_count;
-        return;
-    }
-    if (out->count + text.bytes_count > out->capacity) {
-        size_t capacity = (out->count + text.bytes_count) * 2;
-        char *bytes = memory_resize(out->failure, out->bytes, capacity);
-        if (!bytes) return;
-        out->bytes = bytes;
-        out->capacity = capacity;
-    }
-    if (text.bytes_count) memcpy(out->bytes + out->count, text.bytes, text.bytes_count);
-    out->count += text.bytes_count;
+static void append(struct byte_buffer *out, struct text text) {
+    if (out->failure)
+        byte_buffer_append(out, text);
+    else
+        out->bytes_count += text.bytes_count;
 }
 
 static struct block_text add_text(struct collapsed_blocks *blocks, struct text text) {
-    struct block_text added = {.start = blocks->texts.count};
+    struct block_text added = {.start = blocks->texts.bytes_count};
     if (added.start + text.bytes_count > SCAN_LINE_BYTES_MAX)
         blocks->is_too_long = true;
     else
         append(&blocks->texts, text);
-    added.end = blocks->texts.count;
+    added.end = blocks->texts.bytes_count;
     return added;
 }
 
@@ -53,7 +44,7 @@ static struct block_text add_text(struct collapsed_blocks *blocks, struct text t
 static bool forget(struct collapsed_blocks *blocks) {
     bool had_frames = blocks->frame_count > 0;
     blocks->frame_count = blocks->frames.count = 0;
-    blocks->texts.count = 0;
+    blocks->texts.bytes_count = 0;
     blocks->thread_start = blocks->thread_end = 0;
     blocks->is_map = blocks->is_too_long = false;
     return had_frames;
@@ -78,7 +69,7 @@ static void add_frame(struct collapsed_blocks *blocks, struct text text) {
 }
 
 static void set_thread(struct collapsed_blocks *blocks, struct text name, struct text pid) {
-    blocks->thread_start = blocks->texts.count;
+    blocks->thread_start = blocks->texts.bytes_count;
     add_text(blocks, name);
     if (pid.bytes_count) add_text(blocks, TEXT("-"));
     blocks->thread_end = add_text(blocks, pid).end;
@@ -110,17 +101,17 @@ static bool take_thread(struct collapsed_blocks *blocks, struct text text, bool 
 }
 
 static void write_line(struct collapsed_blocks *blocks, struct text count, struct text *collapsed) {
-    blocks->line.count = 0;
-    struct text texts = {blocks->texts.bytes, blocks->texts.count};
+    blocks->line.bytes_count = 0;
+    struct text texts = byte_buffer_text(&blocks->texts);
     append(&blocks->line, text_slice(texts, blocks->thread_start, blocks->thread_end));
     for (size_t i = blocks->frames.count; i-- > 0;) {
         const struct block_text *frame = column_at(&blocks->frames, i);
-        if (blocks->line.count) append(&blocks->line, TEXT(";"));
+        if (blocks->line.bytes_count) append(&blocks->line, TEXT(";"));
         append(&blocks->line, text_slice(texts, frame->start, frame->end));
     }
     append(&blocks->line, TEXT(" "));
     append(&blocks->line, count);
-    *collapsed = (struct text){blocks->line.bytes, blocks->line.count};
+    *collapsed = byte_buffer_text(&blocks->line);
 }
 
 static enum block_line finish(struct collapsed_blocks *blocks, struct text count, struct text *collapsed) {

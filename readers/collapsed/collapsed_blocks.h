@@ -9,19 +9,12 @@
 #ifndef GECKO_COLLAPSED_BLOCKS_H
 #define GECKO_COLLAPSED_BLOCKS_H
 
+#include "libconvert/base/byte_buffer.h"
 #include "libconvert/base/column.h"
-#include "libconvert/base/text.h"
-
-struct block_bytes {
-    struct failure *failure; /* borrowed */
-    char *bytes;
-    size_t count;
-    size_t capacity;
-};
 
 struct collapsed_blocks {
-    struct block_bytes texts; /* the names of the frames and of the thread */
-    struct block_bytes line;  /* the last collapsed line */
+    struct byte_buffer texts; /* the names of the frames and of the thread */
+    struct byte_buffer line;  /* the last collapsed line */
     struct column frames;     /* struct block_text: the frames of the current stack, innermost first */
     size_t frame_count;       /* of the current stack */
     size_t thread_end;        /* the thread's name is in `texts` from thread_start on; equal: there is none */

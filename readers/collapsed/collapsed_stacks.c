@@ -131,20 +131,11 @@ static size_t shared_bytes_count(struct text a, struct text b) {
     return at;
 }
 
-static bool reserve_text(struct collapsed_stacks *stacks, size_t bytes_count) {
-    if (bytes_count <= stacks->text_capacity_bytes) return true;
-    size_t capacity_bytes = bytes_count * 2;
-    char *text = memory_resize(stacks->profile->failure, stacks->text, capacity_bytes);
-    if (!text) return false;
-    stacks->text = text;
-    stacks->text_capacity_bytes = capacity_bytes;
-    return true;
-}
-
 /* Stores `text` as the previous stack's text and drops the levels that it does not share. Returns false if memory ran
  * out (latched). */
 static bool keep_shared_levels(struct collapsed_stacks *stacks, struct text text) {
-    if (!reserve_text(stacks, text.bytes_count)) return false;
+    if (!memory_reserve(stacks->profile->failure, &stacks->text, &stacks->text_capacity_bytes, text.bytes_count, 1))
+        return false;
     size_t shared = shared_bytes_count((struct text){stacks->text, stacks->text_bytes_count}, text);
     memcpy(stacks->text + shared, text.bytes + shared, text.bytes_count - shared);
     stacks->text_bytes_count = text.bytes_count;

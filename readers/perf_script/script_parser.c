@@ -24,7 +24,7 @@ struct open_sample {
     uint64_t too_deep_count; /* frames beyond STACK_FRAMES_MAX */
     uint32_t *lines;         /* owned; numbers of its frame lines and source lines */
     uint32_t line_count;
-    uint32_t line_capacity;
+    size_t line_capacity;
 };
 
 struct parser {
@@ -74,14 +74,8 @@ static void tally_fields(struct parser *parser, struct text fields) {
 /* Running out of memory is latched. */
 static void add_number(struct parser *parser, uint32_t number) {
     struct open_sample *sample = &parser->sample;
-    if (sample->line_count == sample->line_capacity) {
-        uint32_t capacity = sample->line_capacity ? sample->line_capacity * 2 : 128;
-        uint32_t *lines = memory_resize(parser->failure, sample->lines, capacity * sizeof *lines);
-        if (!lines) return;
-        sample->lines = lines;
-        sample->line_capacity = capacity;
-    }
-    sample->lines[sample->line_count++] = number;
+    if (memory_reserve(parser->failure, &sample->lines, &sample->line_capacity, sample->line_count + 1, sizeof number))
+        sample->lines[sample->line_count++] = number;
 }
 
 /* Adds the line to the stack. Returns false if it is not a frame line. */
@@ -192,12 +186,8 @@ static uint32_t event_of(struct parser *parser, const struct script_event_line *
 static struct text copy_rest(struct parser *parser, struct text rest) {
     struct open_sample *sample = &parser->sample;
     if (!rest.bytes_count) return rest;
-    if (rest.bytes_count > sample->rest_capacity) {
-        char *bytes = memory_resize(parser->failure, sample->rest, rest.bytes_count);
-        if (!bytes) return (struct text){0};
-        sample->rest = bytes;
-        sample->rest_capacity = rest.bytes_count;
-    }
+    if (!memory_reserve(parser->failure, &sample->rest, &sample->rest_capacity, rest.bytes_count, 1))
+        return (struct text){0};
     memcpy(sample->rest, rest.bytes, rest.bytes_count);
     return (struct text){sample->rest, rest.bytes_count};
 }

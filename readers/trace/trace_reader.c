@@ -37,6 +37,7 @@ static void begin(struct trace_reader *trace, const struct input *input, const s
     column_init(&trace->skipped, sizeof(struct trace_skipped), profile->failure);
     column_init(&trace->set_aside, sizeof(struct trace_blocks), profile->failure);
     column_init(&trace->cells, sizeof(union marker_value), profile->failure);
+    trace->scratch.failure = profile->failure;
 }
 
 static void end(struct trace_reader *trace) {
@@ -55,7 +56,7 @@ static void end(struct trace_reader *trace) {
     column_fini(&trace->set_aside);
     column_fini(&trace->cells);
     memory_free(trace->frames);
-    memory_free(trace->scratch);
+    byte_buffer_fini(&trace->scratch);
 }
 
 static int compare_pauses(const void *left, const void *right) {

@@ -4,6 +4,7 @@
 #ifndef GECKO_TRACE_READER_INTERNAL_H
 #define GECKO_TRACE_READER_INTERNAL_H
 
+#include "libconvert/base/byte_buffer.h"
 #include "readers/reader.h"
 #include "recorder/trace_format.h"
 #include "trace_clock.h"
@@ -81,8 +82,7 @@ struct trace_reader {
     struct column cells; /* union marker_value: cells of the current list or table */
     frame_id *frames;    /* frames of the current stack */
     size_t frame_capacity;
-    char *scratch; /* for composed names */
-    size_t scratch_bytes;
+    struct byte_buffer scratch; /* for composed names */
 };
 
 enum trace_verdict {

@@ -1,27 +1,14 @@
 /* Stacks of recorder traces. Converts labels, script frames and addresses to frames of the profile. */
-#include "libconvert/base/memory.h"
 #include "trace_reader_internal.h"
-
-/* Returns contiguous memory for a composed name. NULL if memory ran out (latched). */
-static char *reserve_scratch(struct trace_reader *trace, size_t bytes_count) {
-    if (bytes_count <= trace->scratch_bytes) return trace->scratch;
-    char *scratch = memory_resize(trace->profile->failure, trace->scratch, bytes_count);
-    if (!scratch) return NULL;
-    trace->scratch = scratch;
-    trace->scratch_bytes = bytes_count;
-    return scratch;
-}
 
 /* Returns "label text", or the one that is not empty. Gecko composes names in the same way. */
 static struct text compose_name(struct trace_reader *trace, struct text label, struct text text) {
     if (!text.bytes_count) return label;
     if (!label.bytes_count) return text;
-    char *name = reserve_scratch(trace, label.bytes_count + 1 + text.bytes_count);
-    if (!name) return (struct text){0};
-    memcpy(name, label.bytes, label.bytes_count);
-    name[label.bytes_count] = ' ';
-    memcpy(name + label.bytes_count + 1, text.bytes, text.bytes_count);
-    return (struct text){name, label.bytes_count + 1 + text.bytes_count};
+    trace->scratch.bytes_count = 0;
+    bool is_good = byte_buffer_append(&trace->scratch, label) && byte_buffer_append(&trace->scratch, TEXT(" ")) &&
+                   byte_buffer_append(&trace->scratch, text);
+    return is_good ? byte_buffer_text(&trace->scratch) : (struct text){0};
 }
 
 static frame_id add_frame(struct profile *profile, const struct func *func, struct category_pair category,
@@ -76,17 +63,6 @@ static frame_id read_script(struct trace_reader *trace, struct trace_cursor *cur
     uint32_t known_line = line > INT32_MAX ? 0 : (uint32_t)line;
     uint32_t known_column = column > INT32_MAX || !known_line ? 0 : (uint32_t)column;
     return note_label(trace, add_frame(profile, &func, category, known_line, known_column));
-}
-
-/* Makes room for that many frames. Returns false if memory ran out (latched). */
-static bool reserve_frames(struct trace_reader *trace, size_t count) {
-    if (count <= trace->frame_capacity) return true;
-    size_t capacity = count < 64 ? 64 : count;
-    frame_id *frames = memory_resize(trace->profile->failure, trace->frames, capacity * sizeof *frames);
-    if (!frames) return false;
-    trace->frames = frames;
-    trace->frame_capacity = capacity;
-    return true;
 }
 
 /* A stack that is being read. */
@@ -160,7 +136,9 @@ struct trace_frames trace_stack_read_frames(struct trace_reader *trace, const st
         trace_cursor_spoil(cursor);
         return *frames;
     }
-    if (!reserve_frames(trace, (size_t)reading.count)) return *frames;
+    if (!memory_reserve(trace->profile->failure, &trace->frames, &trace->frame_capacity, (size_t)reading.count,
+                        sizeof *trace->frames))
+        return *frames;
     while (frames->count < reading.count && !cursor->is_bad && !*is_open) {
         if (read_frames(&reading)) continue;
         trace_ledger_defer(&trace->ledger, TRACE_LOST_STACK);

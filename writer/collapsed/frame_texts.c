@@ -29,7 +29,7 @@ void frame_texts_init(struct frame_texts *texts, const struct profile *profile, 
 void frame_texts_fini(struct frame_texts *texts) {
     strings_fini(&texts->texts);
     memory_free(texts->funcs);
-    memory_free(texts->buffer.bytes);
+    byte_buffer_fini(&texts->buffer);
 }
 
 /* ---- What would end a frame or a line. ---- */
@@ -67,16 +67,16 @@ static bool is_visible(struct text name) {
 
 /* Appends a name of the profile, changed as the format needs it. */
 static void append_name(struct frame_texts *texts, struct text name, bool is_thread) {
-    struct line_buffer *buffer = &texts->buffer;
+    struct byte_buffer *buffer = &texts->buffer;
     size_t start = buffer->bytes_count;
     bool is_changed[NAME_CHANGE_COUNT + 1] = {false};
-    line_buffer_append(buffer, is_visible(name) ? name : TEXT("[unknown]"));
+    byte_buffer_append(buffer, is_visible(name) ? name : TEXT("[unknown]"));
     for (size_t i = start; i < buffer->bytes_count; i++) {
         enum name_change change;
         buffer->bytes[i] = replacement(buffer->bytes[i], &change, is_thread);
         is_changed[change] = true;
     }
-    struct text text = text_from(line_buffer_text(buffer), start);
+    struct text text = text_from(byte_buffer_text(buffer), start);
     size_t blank = text_find_last(text, ' ');
     if (blank < text.bytes_count && is_number(text_from(text, blank + 1))) {
         buffer->bytes[start + blank] = '_';
@@ -98,14 +98,14 @@ static void append_nameless(struct frame_texts *texts, const struct frame *frame
     if (!cursor_take(&address, TEXT("0x")) && cursor_take(&address, TEXT("fun_")) && !lib_is_none(frame->lib))
         place = libs_at(&profile->libs, frame->lib)->name;
     bool is_unknown = text_equal(place, TEXT("[unknown]"));
-    line_buffer_append(&texts->buffer, TEXT("["));
+    byte_buffer_append(&texts->buffer, TEXT("["));
     append_name(texts, is_unknown ? TEXT("unknown") : place, false);
     if (texts->parts & FRAME_PART_ADDRESSES) {
-        line_buffer_append(&texts->buffer, TEXT(" <"));
-        line_buffer_append(&texts->buffer, address);
-        line_buffer_append(&texts->buffer, TEXT(">"));
+        byte_buffer_append(&texts->buffer, TEXT(" <"));
+        byte_buffer_append(&texts->buffer, address);
+        byte_buffer_append(&texts->buffer, TEXT(">"));
     }
-    line_buffer_append(&texts->buffer, TEXT("]"));
+    byte_buffer_append(&texts->buffer, TEXT("]"));
 }
 
 enum frame_mark frame_texts_mark(const struct frame_texts *texts, const struct frame *frame) {
@@ -121,11 +121,11 @@ static void append_mark(struct frame_texts *texts, enum frame_mark mark) {
                                  [MARK_GENERATED] = {FRAME_PART_JIT, TEXT("_[j]")},
                                  [MARK_WAKER] = {0, TEXT("_[w]")},
                                  [MARK_INLINED] = {FRAME_PART_INLINE, TEXT("_[i]")}};
-    if (!MARKS[mark].part || texts->parts & MARKS[mark].part) line_buffer_append(&texts->buffer, MARKS[mark].suffix);
+    if (!MARKS[mark].part || texts->parts & MARKS[mark].part) byte_buffer_append(&texts->buffer, MARKS[mark].suffix);
 }
 
 static string_id take_text(struct frame_texts *texts) {
-    string_id text = strings_intern(&texts->texts, line_buffer_text(&texts->buffer));
+    string_id text = strings_intern(&texts->texts, byte_buffer_text(&texts->buffer));
     texts->buffer.bytes_count = 0;
     return text;
 }
@@ -166,7 +166,7 @@ string_id frame_texts_of_thread(struct frame_texts *texts, const struct thread *
             pid == PID_UNKNOWN ? snprintf(ids, sizeof ids, "-?") : snprintf(ids, sizeof ids, "-%" PRId64, pid);
     if (texts->parts & FRAME_PART_TID)
         snprintf(ids + bytes_count, sizeof ids - (size_t)bytes_count, "/%" PRId64, thread->tid);
-    line_buffer_append(&texts->buffer, text_of(ids));
+    byte_buffer_append(&texts->buffer, text_of(ids));
     return take_text(texts);
 }
 

@@ -3,8 +3,8 @@
 #ifndef GECKO_FRAME_TEXTS_H
 #define GECKO_FRAME_TEXTS_H
 
+#include "libconvert/base/byte_buffer.h"
 #include "libconvert/profile/profile.h"
-#include "line_buffer.h"
 
 /* What is changed in names because it would end a frame or a line. */
 enum name_change { CHANGE_SEPARATOR, CHANGE_CONTROL, CHANGE_NUMBER, CHANGE_THREAD_BLANK, NAME_CHANGE_COUNT };
@@ -25,7 +25,7 @@ struct frame_texts {
     struct strings texts;
     struct func_texts *funcs;                        /* owned; one for each function of the profile */
     enum frame_mark of_category[CATEGORY_COUNT_MAX]; /* of frames that are not inlined */
-    struct line_buffer buffer;
+    struct byte_buffer buffer;
     uint64_t changes[NAME_CHANGE_COUNT]; /* how many names were changed so */
 };
 

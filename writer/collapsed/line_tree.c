@@ -1,6 +1,6 @@
 #include "line_tree.h"
 
-#include "line_buffer.h"
+#include "libconvert/base/byte_buffer.h"
 
 struct line_weight {
     bool is_line; /* some sample has this stack; the row is not only a caller */
@@ -202,7 +202,7 @@ static bool has_negative(const struct line_tree *tree) {
 
 /* Walks through the lists. `callers` holds the texts of the rows from the root to the current row, each with a
  * semicolon. */
-static void write_lines(const struct line_order *order, struct line_buffer *callers, struct chunk_list *out,
+static void write_lines(const struct line_order *order, struct byte_buffer *callers, struct chunk_list *out,
                         struct progress progress) {
     const struct line_tree *tree = order->tree;
     uint32_t row_count = stack_table_count(&tree->rows), written_count = 0;
@@ -220,23 +220,23 @@ static void write_lines(const struct line_order *order, struct line_buffer *call
         uint32_t row = place / 2;
         struct text text = strings_text(tree->texts, (string_id){row_at(tree, row)->frame.index});
         if (place % 2) {
-            line_buffer_append(callers, text);
-            line_buffer_append(callers, TEXT(";"));
+            byte_buffer_append(callers, text);
+            byte_buffer_append(callers, TEXT(";"));
             caller = (stack_id){row};
             place = order->firsts[row];
             continue;
         }
         struct decimal sum = ((const struct line_weight *)column_at(&tree->weights, row))->sum;
-        write_line(out, line_buffer_text(callers), text, sum, is_difference);
+        write_line(out, byte_buffer_text(callers), text, sum, is_difference);
         progress_report(progress, ++written_count, row_count);
         place = order->nexts[place];
     }
 }
 
 void line_tree_write(const struct line_tree *tree, struct chunk_list *out, struct progress progress) {
-    struct line_buffer callers = {.failure = out->failure};
+    struct byte_buffer callers = {.failure = out->failure};
     struct line_order order = line_order_create(tree, out->failure);
     if (!failure_is_set(out->failure)) write_lines(&order, &callers, out, progress);
     line_order_fini(&order);
-    memory_free(callers.bytes);
+    byte_buffer_fini(&callers);
 }
