@@ -209,6 +209,11 @@ static const struct option known_options[] = {
      .help = "give every thread a track (no), or make one track of all threads, and\n"
              "of all processes, with such names that follow each other (default: of\n"
              "those of one name if there are more than 30)"},
+    {OPTION("process-args", CONVERT | VIEW | RECORD | MERGE, OPTION_TEXT, convert.process_args), .value_name = "N",
+     .json_key = "process_args",
+     .help = "name processes after their arguments, cut to N characters, where a\n"
+             "trace tells them: 'cc1 parse.c'; 0 leaves out command lines, which\n"
+             "may hold secrets (default: 40)"},
     {OPTION("frames", CONVERT | RECORD | MERGE, OPTION_TEXT, convert.frames), .value_name = "LIST",
      .json_key = "frames",
      .help = "what collapsed stacks tell besides functions, with commas: comm, pid,\n"

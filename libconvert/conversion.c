@@ -18,6 +18,7 @@
 #include "libconvert/profile/sweep.h"
 #include "libconvert/source_names.h"
 #include "libconvert/tracks/crowds.h"
+#include "libconvert/tracks/process_labels.h"
 #include "libconvert/tracks/task_markers.h"
 #include "options_check.h"
 #include "parallel_loader.h"
@@ -137,10 +138,11 @@ static bool tells_tracks(const struct conversion *conversion) {
     return conversion->ends->replace_writing || conversion->emitter->has_tracks;
 }
 
-/* Shows in each process what it has started. A profile shows it already. */
-static void add_children(struct profile *profile) {
+/* Names processes after their arguments, and shows in each process what it has started. A profile shows it already. */
+static void show_processes(const struct conversion *conversion, struct profile *profile) {
     struct task_markers markers;
     if (profile->meta.was_profile) return;
+    profile_label_processes(profile, options_process_label_characters(conversion->options));
     task_markers_init(&markers, profile);
     task_markers_add_children(&markers);
 }
@@ -157,7 +159,7 @@ static void read_parts(struct conversion *conversion) {
     merge->runs = conversion->ends->runs;
     /* Processes of several runs become one. */
     for (size_t i = 0; merge->runs && tells_tracks(conversion) && i < conversion->loader_count; i++)
-        add_children(&merge->inputs[i].profile);
+        show_processes(conversion, &merge->inputs[i].profile);
     merge_run(merge, &conversion->profile);
     check_content(conversion);
 }
@@ -274,7 +276,7 @@ static void arrange_tracks(struct conversion *conversion) {
     const char *wanted = conversion->options->merge_threads;
     bool tells_facts = conversion->ends->replace_writing, was_profile = profile->meta.was_profile;
     if (!tells_tracks(conversion)) return;
-    if (!conversion->ends->runs) add_children(profile);
+    if (!conversion->ends->runs) show_processes(conversion, profile);
     if (tells_facts || (wanted ? strcmp(wanted, "no") == 0 : was_profile)) return;
     profile_merge_crowds(profile, wanted ? text_of(wanted) : (struct text){0});
 }

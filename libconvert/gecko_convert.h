@@ -277,6 +277,10 @@ struct gecko_convert_options {
      * any text and ? any byte, if there are two; "no": none. NULL: no others. */
     const char *merge_threads;
 
+    /* The most characters that the name of a process has if its arguments are shown with it, from 1 to 500; "0": names
+     * and markers tell no command lines. NULL: 40. */
+    const char *process_args;
+
     /* "FOLDER=https://github.com/OWNER/REPOSITORY/tree/REVISION": source files below the folder get names under which
      * the viewer fetches them from there. */
     const char *const *source_urls;

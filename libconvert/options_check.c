@@ -8,6 +8,7 @@
 #include "file_identity.h"
 #include "libconvert/base/cursor.h"
 #include "libconvert/base/regular_file.h"
+#include "libconvert/tracks/process_labels.h"
 #include "readers/filter.h"
 #include "readers/input/input_wrapper.h"
 #include "readers/reader.h"
@@ -79,6 +80,18 @@ static void check_perf_maps(const struct gecko_convert_options *options, struct 
     }
 }
 
+/* Returns false if the option is not valid. */
+static bool parse_process_args(const char *process_args, uint64_t *character_count_max) {
+    *character_count_max = PROCESS_LABEL_CHARACTERS;
+    return !process_args || (cursor_parse_number(text_of(process_args), 10, character_count_max) &&
+                             *character_count_max <= PROCESS_LABEL_CHARACTERS_MAX);
+}
+
+unsigned options_process_label_characters(const struct gecko_convert_options *options) {
+    uint64_t count;
+    return parse_process_args(options->process_args, &count) ? (unsigned)count : 0;
+}
+
 static void check_choices(const struct gecko_convert_options *options, struct failure *failure) {
     if (options->from && !reader_by_name(options->from))
         failure_set(failure, FAILURE_USAGE, "no input format is named '%s'", options->from);
@@ -94,6 +107,10 @@ static void check_choices(const struct gecko_convert_options *options, struct fa
         failure_set(failure, FAILURE_USAGE, "debuginfod has an unknown value");
     if ((unsigned)options->samples > GECKO_CONVERT_SAMPLES_RECORDER)
         failure_set(failure, FAILURE_USAGE, "samples has an unknown value");
+    uint64_t count;
+    if (!parse_process_args(options->process_args, &count))
+        failure_set(failure, FAILURE_USAGE, "process_args is '%s', which is not a number of characters from 0 to %d",
+                    options->process_args, PROCESS_LABEL_CHARACTERS_MAX);
 }
 
 /* Returns whether the file is an archive or compressed. */

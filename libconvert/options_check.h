@@ -23,6 +23,9 @@ const struct emitter *options_check(const struct gecko_convert_options *options,
  * what frames tell is not a list that the format obeys. */
 const struct emitter *options_check_format(const struct gecko_convert_options *options, struct failure *failure);
 
+/* Returns the most characters of a process's name with its arguments; 0: it is without them. */
+unsigned options_process_label_characters(const struct gecko_convert_options *options);
+
 /* Latches FAILURE_USAGE if one of the folders in which files are searched is none. */
 void options_check_folders(const struct gecko_convert_options *options, struct failure *failure);
 

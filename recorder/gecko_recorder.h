@@ -94,6 +94,7 @@ enum grec_option_flag {
     GREC_NO_PROCESS_CPU = 32, /* no counter of the process's processor time */
     GREC_NO_MEMORY = 64,      /* no counter of the memory that the process has in RAM */
     GREC_NO_POWER = 128,      /* no counters of power */
+    GREC_NO_ARGUMENTS = 256,  /* the trace does not tell the command lines of its processes */
 };
 
 /* A member that is zero means the default. */

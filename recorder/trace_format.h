@@ -346,6 +346,8 @@ enum trace_definition_kind {
     /* id library, leb offset from the image base, leb size in bytes, text name: a function of a library that is not a
      * file. Comes before the mappings of the library. */
     TRACE_DEFINE_SYMBOL = 11,
+    TRACE_DEFINE_ARGUMENTS = 12, /* leb pid, leb start of the process, text: its command line, in which each argument
+                                    ends with a zero byte. A forked child has that of its parent */
 };
 
 enum trace_type_flag { TRACE_TYPE_IS_STACK_BASED = 1 };

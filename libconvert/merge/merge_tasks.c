@@ -211,6 +211,7 @@ static void merge_process(struct process *whole, const struct process *part, boo
     if (!whole->home_namespace) whole->home_namespace = part->home_namespace;
     if (!whole->outer_pid) whole->outer_pid = part->outer_pid;
     if (!whole->pid_text.bytes_count) whole->pid_text = part->pid_text;
+    if (!whole->arguments.bytes_count) whole->arguments = part->arguments;
     whole->is_replaced &= part->is_replaced;
     whole->has_lost_content |= part->has_lost_content;
 }

@@ -70,8 +70,14 @@ struct process {
     struct text pid_text;
     struct text name; /* set by profile_finish from the main thread unless the reader has set it */
     struct text type; /* the processType as written; empty: follows from the name */
+    /* Its command line, in which each argument ends with a zero byte; empty: unknown. Like the next ones, it is valid
+     * UTF-8 and lives as long as the profile. */
+    struct text arguments;
     struct text
-        title; /* "name", or "name (name of the main thread)"; set by profile_finish if there is a main thread */
+        command;       /* the command line as shown; empty: it is not. Set by profile_label_processes, like the label */
+    struct text label; /* "cc1 parse.c"; empty: the name */
+    /* The label, "name", or "name (name of the main thread)"; set by profile_finish if there is a main thread. */
+    struct text title;
     struct text ending; /* how it ended: "exited"; empty: unknown. Lives as long as the profile */
     int64_t start_ns;   /* TIME_NONE: it started before the trace */
     union {

@@ -17,9 +17,11 @@ static const struct marker_schema thread_schema = {
     .fields = thread_fields,
     .field_count = sizeof thread_fields / sizeof *thread_fields};
 
+/* The last field is left out if no process has it. */
 static const struct marker_field process_fields[] = {
     {.key = TEXT("pid"), .label = TEXT("Process"), .format = MARKER_PID},
-    {.key = TEXT("end"), .label = TEXT("End"), .format = MARKER_STRING}};
+    {.key = TEXT("end"), .label = TEXT("End"), .format = MARKER_STRING},
+    {.key = TEXT("command"), .label = TEXT("Command line"), .format = MARKER_STRING}};
 static const struct marker_schema process_schema = {
     .name = TEXT("Process"),
     .description = TEXT("A process ran from its start, or its first event, to its end, or its last event."),
@@ -28,7 +30,9 @@ static const struct marker_schema process_schema = {
     .field_count = sizeof process_fields / sizeof *process_fields};
 
 void task_markers_init(struct task_markers *markers, struct profile *profile) {
-    *markers = (struct task_markers){profile, profile_events(profile)};
+    *markers = (struct task_markers){.profile = profile, .within = profile_events(profile)};
+    for (size_t i = 0; i < profile->processes.count && !markers->has_commands; i++)
+        markers->has_commands = ((const struct process *)column_at(&profile->processes, i))->command.bytes_count;
 }
 
 static void add(const struct task_markers *markers, struct thread *to, struct text name, struct time_range range,
@@ -58,8 +62,12 @@ void task_markers_add_thread(const struct task_markers *markers, struct thread *
 
 void task_markers_add_process(const struct task_markers *markers, struct thread *to, const struct process *process,
                               struct time_range range) {
-    const union marker_value values[] = {{.text = process->pid_text}, {.text = process->ending}};
-    add(markers, to, process->name, range, &process_schema, values);
+    const union marker_value values[] = {
+        {.text = process->pid_text}, {.text = process->ending}, {.text = process->command}};
+    struct text name = process->label.bytes_count ? process->label : process->name;
+    struct marker_schema schema = process_schema;
+    schema.field_count -= !markers->has_commands;
+    add(markers, to, name, range, &schema, values);
 }
 
 void task_markers_add_children(const struct task_markers *markers) {

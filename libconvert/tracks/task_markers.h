@@ -8,6 +8,7 @@
 struct task_markers {
     struct profile *profile;  /* borrowed */
     struct time_range within; /* all events; markers are cut to it */
+    bool has_commands;        /* the command line of some process is shown */
 };
 
 /* The profile must not be finished. Running out of memory is latched in its failure by all functions. */

@@ -65,6 +65,7 @@ void trace_definitions_init(struct trace_definitions *definitions, struct profil
     column_init(&definitions->mappings, sizeof(struct trace_mapping), failure);
     column_init(&definitions->inheritances, sizeof(struct inheritance), failure);
     column_init(&definitions->jitdumps, sizeof(struct trace_jitdump), failure);
+    column_init(&definitions->arguments, sizeof(struct trace_arguments), failure);
     column_init(&definitions->symbols, sizeof(struct trace_function), failure);
     row_table_init(&definitions->symbol_owners, sizeof(uint64_t), failure);
     column_init(&definitions->symbol_maps, sizeof(struct code_space), failure);
@@ -92,6 +93,7 @@ void trace_definitions_fini(struct trace_definitions *definitions) {
     column_fini(&definitions->mappings);
     column_fini(&definitions->inheritances);
     column_fini(&definitions->jitdumps);
+    column_fini(&definitions->arguments);
     column_fini(&definitions->symbols);
     row_table_fini(&definitions->symbol_owners);
     column_fini(&definitions->symbol_maps);
@@ -304,6 +306,17 @@ static bool read_symbol(struct trace_definitions *definitions, struct trace_curs
     return true;
 }
 
+static bool read_arguments(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id) {
+    (void)id;
+    struct trace_arguments read = {.pid = (int64_t)trace_cursor_bounded(body, INT32_MAX)};
+    read.process_start_ns = trace_cursor_leb(body);
+    read.text = profile_text_of(definitions, trace_cursor_text(body));
+    if (body->is_bad) return false;
+    struct trace_arguments *arguments = column_push(&definitions->arguments);
+    if (arguments) *arguments = read;
+    return true;
+}
+
 static const struct kind_traits {
     bool (*read)(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id);
     size_t column; /* of struct trace_definitions, for rows of this kind */
@@ -319,6 +332,7 @@ static const struct kind_traits {
     [TRACE_DEFINE_MAPPING] = {read_mapping, offsetof(struct trace_definitions, mappings)},
     [TRACE_DEFINE_INHERITANCE] = {read_inheritance, offsetof(struct trace_definitions, inheritances)},
     [TRACE_DEFINE_SYMBOL] = {read_symbol, offsetof(struct trace_definitions, symbols)},
+    [TRACE_DEFINE_ARGUMENTS] = {read_arguments, offsetof(struct trace_definitions, arguments)},
 };
 enum { KIND_COUNT = sizeof KINDS / sizeof *KINDS };
 

@@ -67,6 +67,13 @@ struct trace_mapping {
     struct code_mapping mapping;
 };
 
+/* The command line of a process, in which each argument ends with a zero byte. */
+struct trace_arguments {
+    int64_t pid;
+    uint64_t process_start_ns;
+    struct text text; /* lives as long as the profile */
+};
+
 /* A file in which a process describes the code that it generates. */
 struct trace_jitdump {
     int64_t pid;
@@ -101,6 +108,7 @@ struct trace_definitions {
     struct column mappings;                                        /* struct trace_mapping */
     struct column inheritances;                                    /* struct inheritance */
     struct column jitdumps;         /* struct trace_jitdump, for the mappings that are in force */
+    struct column arguments;        /* struct trace_arguments */
     struct column symbols;          /* struct trace_function */
     struct row_table symbol_owners; /* uint64_t: ids of libraries with symbols */
     struct column symbol_maps;      /* struct code_space, one per library: its symbols, by number, at their offsets */

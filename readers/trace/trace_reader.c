@@ -150,12 +150,21 @@ static struct trace_gaps find_gaps(const struct trace_reader *trace) {
     return gaps;
 }
 
+static void set_arguments(struct trace_reader *trace) {
+    const struct column *all = &trace->definitions.arguments;
+    for (size_t i = 0; i < all->count; i++) {
+        const struct trace_arguments *arguments = column_at(all, i);
+        trace_tasks_set_arguments(&trace->tasks, arguments->pid, arguments->process_start_ns, arguments->text);
+    }
+}
+
 static void finish(struct trace_reader *trace, const struct input *input) {
     struct profile *profile = trace->profile;
     if (!trace->code.is_ready) trace_clock_finish(&trace->clock);
     trace_code_enter_notes(&trace->code);
     const struct trace_gaps gaps = find_gaps(trace);
     trace_counters_finish(&trace->counters, &trace->tasks, &gaps);
+    set_arguments(trace);
     trace_tasks_finish(&trace->tasks);
     add_paused_ranges(trace);
     describe(trace);

@@ -65,6 +65,14 @@ struct trace_process *trace_tasks_find_process(struct trace_tasks *tasks, int64_
     return found;
 }
 
+void trace_tasks_set_arguments(struct trace_tasks *tasks, int64_t pid, uint64_t start_ns, struct text arguments) {
+    const struct process_key key = {pid, start_ns};
+    uint32_t row = row_table_find(&tasks->process_keys, &key);
+    if (row >= tasks->processes.count) return;
+    const struct trace_process *process = column_at(&tasks->processes, row);
+    profile_process_at(tasks->profile, process->id)->arguments = arguments;
+}
+
 static struct trace_thread *add_thread(struct trace_tasks *tasks, const struct thread_key *key, int64_t tid) {
     thread_id id = profile_add_thread(tasks->profile, (process_id){(uint32_t)key->process}, tid, 0);
     struct trace_thread *thread = thread_is_none(id) ? NULL : column_push(&tasks->threads);
@@ -155,6 +163,25 @@ static void number_generations(struct trace_tasks *tasks, struct generation *gen
     }
 }
 
+static int compare_ages(const void *left, const void *right) {
+    const struct generation *a = left, *b = right;
+    if (a->order != b->order) return a->order < b->order ? -1 : 1;
+    return (a->row > b->row) - (a->row < b->row);
+}
+
+/* A forked child has its parent's command line, and does not tell it. One that executes another program does. Sorts the
+ * generations: a parent comes before its children. */
+static void inherit_arguments(struct trace_tasks *tasks, struct generation *generations, size_t count) {
+    memory_sort(tasks->profile->failure, generations, count, sizeof *generations, compare_ages);
+    for (size_t i = 0; i < count; i++) {
+        const struct trace_process *row = column_at(&tasks->processes, generations[i].row);
+        struct process *process = profile_process_at(tasks->profile, row->id);
+        if (process->arguments.bytes_count || process_is_none(process->parent)) continue;
+        const struct process *parent = profile_process_at(tasks->profile, process->parent);
+        if (text_equal(parent->name, process->name)) process->arguments = parent->arguments;
+    }
+}
+
 /* Finds the processes that have taken over the pid of one that has no end, usually by executing another program. */
 static void find_successors(struct trace_tasks *tasks, const struct generation *generations, size_t count) {
     for (size_t i = 1; i < count; i++) {
@@ -177,6 +204,7 @@ static void number_processes(struct trace_tasks *tasks) {
     number_generations(tasks, generations, count);
     find_parents(tasks, generations, count);
     find_successors(tasks, generations, count);
+    inherit_arguments(tasks, generations, count);
     memory_free(generations);
 }
 

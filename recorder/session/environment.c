@@ -95,6 +95,11 @@ static bool read_children(const char *value, struct grec_options *options) {
     return true;
 }
 
+static bool read_arguments(const char *value, struct grec_options *options) {
+    if (!strcmp(value, "0")) options->flags |= GREC_NO_ARGUMENTS;
+    return true;
+}
+
 static bool read_clock(const char *value, struct grec_options *options) {
     (void)options;
     return !strcmp(value, "monotonic");
@@ -141,6 +146,8 @@ static const struct variable {
      "words of up to 511 bytes", SETTINGS_OPTION_THREADS},
     {"_CHILDREN", "0", "do not record forked and executed children (default 1: into the same trace)", read_children,
      NULL, SETTINGS_OPTION_NONE},
+    {"_ARGUMENTS", "0", "do not record command lines (default 1: those of all processes)", read_arguments, NULL,
+     SETTINGS_OPTION_NONE},
     {"_CLOCK", "monotonic", "do not use the processor's cycle counter", read_clock, "monotonic", SETTINGS_OPTION_NONE},
     {"_SIGNAL", "NAME", "interrupt threads by this signal: URG, WINCH, USR1, RTMAX-1, ... (default URG or WINCH)",
      read_signal, "one of URG, WINCH, IO, PROF, PWR, USR1, USR2, VTALRM, RTMIN+N, RTMAX-N", SETTINGS_OPTION_NONE},

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "location.h"
+#include "machine_facts.h"
 #include "recorder/pool/chunk_pool.h"
 #include "recorder/state/recording_state.h"
 #include "session.h"
@@ -45,6 +46,7 @@ static bool join_at(const struct location *location, const struct grec_options *
     session_apply(&settings);
     session.owner_start_ns = 0;
     session_begin_generation();
+    machine_describe_process(&session.settings);
     session.is_sampling_paused = pool_group_command(recording_obeyed_word, POOL_GROUP_SAMPLING) == POOL_GROUP_IS_PAUSED;
     session_begin(pool_group_command(recording_obeyed_word, POOL_GROUP_RECORDING) == POOL_GROUP_IS_PAUSED);
     session_export_location();

@@ -22,16 +22,19 @@ static struct fact {
 } facts[FACT_COUNT_MAX];
 static size_t fact_count;
 
-static bool read_file(const char *path, char *bytes, size_t bytes_count) {
+/* Returns how many bytes were read. */
+static size_t read_bytes(const char *path, char *bytes, size_t bytes_count) {
     int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0) return false;
-    ssize_t count = read(file, bytes, bytes_count - 1);
+    if (file < 0) return 0;
+    ssize_t count = read(file, bytes, bytes_count);
     close(file);
-    if (count <= 0) return false;
+    return count > 0 ? (size_t)count : 0;
+}
+
+static bool read_file(const char *path, char *bytes, size_t bytes_count) {
+    size_t count = read_bytes(path, bytes, bytes_count - 1);
     bytes[count] = '\0';
-    for (ssize_t i = 0; i + 1 < count; i++)
-        if (!bytes[i]) bytes[i] = ' '; /* zero bytes separate the arguments */
-    return true;
+    return count > 0;
 }
 
 static void describe_cpu(void) {
@@ -68,6 +71,23 @@ static uint64_t count_cores(long processor_count) {
         if (read_file(path, siblings, sizeof siblings)) count += strtol(siblings, NULL, 10) == i;
     }
     return count;
+}
+
+void machine_describe_process(const struct settings *settings) {
+    char arguments[DEFINITION_ARGUMENTS_BYTES_MAX + 1];
+    if (settings->flags & GREC_NO_ARGUMENTS) return;
+    definition_add_arguments(arguments, read_bytes("/proc/self/cmdline", arguments, sizeof arguments));
+}
+
+/* The command line of the process that recorded first, with blanks between the arguments. */
+static void describe_arguments(void) {
+    char arguments[GREC_NAME_BYTES_MAX + 1];
+    size_t count = read_bytes("/proc/self/cmdline", arguments, sizeof arguments - 1);
+    if (!count) return;
+    arguments[count] = '\0';
+    for (size_t i = 0; i + 1 < count; i++)
+        if (!arguments[i]) arguments[i] = ' ';
+    definition_add_meta("arguments", arguments);
 }
 
 void machine_describe_settings(const struct settings *settings) {
@@ -108,12 +128,11 @@ void machine_set_fact(const char *key, const char *value, bool is_recording) {
 }
 
 void machine_describe(const struct settings *settings) {
-    char arguments[GREC_NAME_BYTES_MAX + 1];
     char os[sizeof(struct utsname)];
     struct utsname machine;
     definition_add_meta("recorder", GREC_VERSION);
     definition_add_meta("product", *settings->product ? settings->product : program_invocation_short_name);
-    if (read_file("/proc/self/cmdline", arguments, sizeof arguments)) definition_add_meta("arguments", arguments);
+    if (!(settings->flags & GREC_NO_ARGUMENTS)) describe_arguments();
     if (uname(&machine) == 0) {
         snprintf(os, sizeof os, "%s %s %s", machine.sysname, machine.release, machine.machine);
         definition_add_meta("oscpu", os);

@@ -10,6 +10,9 @@
 /* Writes all facts into a trace that has just begun. */
 void machine_describe(const struct settings *settings);
 
+/* Writes the command line of this process, which is about to record, unless the settings leave it out. */
+void machine_describe_process(const struct settings *settings);
+
 /* Writes the options that say what the trace has and what it lacks. */
 void machine_describe_settings(const struct settings *settings);
 

@@ -12,7 +12,7 @@
 enum {
     /* The flags that the processes of a recording share. */
     SETTINGS_SHARED_FLAGS = GREC_HELPER | GREC_SAMPLER | GREC_ALL_THREADS | GREC_NO_STACKS | GREC_NO_PROCESS_CPU |
-                            GREC_NO_MEMORY | GREC_NO_POWER,
+                            GREC_NO_MEMORY | GREC_NO_POWER | GREC_NO_ARGUMENTS,
     SETTINGS_KNOWN_FLAGS = GREC_NO_CHILDREN | SETTINGS_SHARED_FLAGS,
     /* Either asks for the sampler's thread. */
     SETTINGS_THREAD_FLAGS = GREC_HELPER | GREC_SAMPLER,

@@ -109,6 +109,7 @@ static enum grec_error start_new(const struct settings *settings) {
     session.is_sampling_paused = false;
     session_begin_generation();
     machine_describe(&session.settings);
+    machine_describe_process(&session.settings);
     session_begin(false);
     return GREC_OK;
 }

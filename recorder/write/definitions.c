@@ -222,6 +222,14 @@ static uint32_t finish(struct body *body, uint64_t *cache) {
     return id;
 }
 
+/* Appends a body that no other one equals, or that must not be merged with one that does. */
+static uint32_t finish_unshared(struct body *body) {
+    uint32_t id = body->is_too_long ? 0 : append(body, hash_bytes(body->bytes, body->count));
+    body_end(body);
+    if (!id) recording_count_loss(LOSS_DEFINITION, 1);
+    return id;
+}
+
 enum { CATEGORY_CLIMB_MAX = 8 };
 
 /* Categories have two levels. A category below the second one belongs to the topmost. */
@@ -378,10 +386,7 @@ uint32_t definition_of_mapping(uint64_t address, uint64_t size_bytes, uint64_t o
     body_add_number(&body, size_bytes);
     body_add_number(&body, offset);
     body_add_number(&body, library_id);
-    uint32_t id = body.is_too_long ? 0 : append(&body, hash_bytes(body.bytes, body.count));
-    body_end(&body);
-    if (!id) recording_count_loss(LOSS_DEFINITION, 1);
-    return id;
+    return finish_unshared(&body);
 }
 
 uint32_t definition_of_inheritance(uint32_t parent_pid, uint64_t parent_start_ns, uint32_t last_mapping_id) {
@@ -394,8 +399,23 @@ uint32_t definition_of_inheritance(uint32_t parent_pid, uint64_t parent_start_ns
     return finish(&body, &cache);
 }
 
+/* Definitions of the process may come before its first event. */
+static bool has_thread(void) { return thread_record_self || thread_registry_claim(); }
+
+void definition_add_arguments(const char *bytes, size_t bytes_count) {
+    if (!bytes_count || !has_thread()) return;
+    if (bytes_count > DEFINITION_ARGUMENTS_BYTES_MAX) {
+        bytes_count = DEFINITION_ARGUMENTS_BYTES_MAX;
+        recording_count_loss(LOSS_TEXT, 1);
+    }
+    struct body body = body_begin(TRACE_DEFINE_ARGUMENTS);
+    body_add_process(&body);
+    body_add_bytes(&body, bytes, (uint32_t)bytes_count);
+    finish_unshared(&body);
+}
+
 void definition_add_meta(const char *key, const char *value) {
-    if (!value || !*value || (!thread_record_self && !thread_registry_claim())) return;
+    if (!value || !*value || !has_thread()) return;
     struct body body = body_begin(TRACE_DEFINE_META);
     body_add_text(&body, key);
     body_add_text(&body, value);

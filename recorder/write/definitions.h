@@ -42,6 +42,11 @@ uint32_t definition_of_inheritance(uint32_t parent_pid, uint64_t parent_start_ns
 /* Defines a fact about the program or the machine. Texts are cut to GREC_NAME_BYTES_MAX bytes. */
 void definition_add_meta(const char *key, const char *value) GREC_SHARED(definition_add_meta);
 
+/* Defines the command line of this process, in which each argument ends with a zero byte. It is cut to
+ * DEFINITION_ARGUMENTS_BYTES_MAX bytes. */
+enum { DEFINITION_ARGUMENTS_BYTES_MAX = 1024 };
+void definition_add_arguments(const char *bytes, size_t bytes_count);
+
 /* Call this in a forked child. */
 void definitions_enter_child(void);
 

@@ -658,10 +658,10 @@ static void test_unknown_variables(void **state) {
 }
 
 static void test_help(void **state) {
-    static const char *const variables[] = {"GECKO_RECORDER=1", "_OUTPUT=PATH",  "_LIMIT=SIZE",      "_CHUNK=SIZE",
-                                            "_DURATION=S",      "_STORAGE=KIND", "_INTERVAL=MS",     "_ALL_THREADS=0",
-                                            "_THREADS=WORDS",   "_CHILDREN=0",   "_CLOCK=monotonic", "_SIGNAL=NAME",
-                                            "_EVENTS=0",        "_HELP=1",       "_JOIN=PLACE"};
+    static const char *const variables[] = {"GECKO_RECORDER=1", "_OUTPUT=PATH",  "_LIMIT=SIZE",  "_CHUNK=SIZE",
+                                            "_DURATION=S",      "_STORAGE=KIND", "_INTERVAL=MS", "_ALL_THREADS=0",
+                                            "_THREADS=WORDS",   "_CHILDREN=0",   "_ARGUMENTS=0", "_CLOCK=monotonic",
+                                            "_SIGNAL=NAME",     "_EVENTS=0",     "_HELP=1",      "_JOIN=PLACE"};
     struct ended ended = RUN(*state, "whether", WITH("GECKO_RECORDER_HELP=1"));
     assert_int_equal(ended.status, 0);
     assert_int_equal(temp_folder_count(*state), 0);
@@ -741,6 +741,46 @@ static void test_executed_child_joins(void **state) {
     int64_t last_ns = find_marker(profile, "parent again", NULL)->start_ns;
     int64_t child_ns = find_marker(profile, "in main", NULL)->start_ns;
     assert_true(first_ns < child_ns && child_ns < child->end_ns && child->end_ns < last_ns);
+    recorded_fini(&recorded);
+}
+
+static struct text arguments_of(const struct recorded *recorded, const char *marker) {
+    return process_of_marker(&recorded->profile, marker)->arguments;
+}
+
+/* An executed child tells its own command line. A forked one has its parent's. */
+static void test_arguments(void **state) {
+    struct recorded recorded;
+    assert_quiet(RUN(*state, "execute", "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=a.trace")));
+    take(&recorded, *state, "a.trace");
+    assert_true(text_equal(arguments_of(&recorded, "parent"), TEXT("app\0execute\0plain\0")));
+    assert_true(text_equal(arguments_of(&recorded, "in main"), TEXT("child\0plain\0")));
+    recorded_fini(&recorded);
+    free(RUN(*state, "fork", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=a.trace")).said);
+    take(&recorded, *state, "a.trace");
+    assert_true(text_equal(arguments_of(&recorded, "parent"), TEXT("app\0fork\0")));
+    assert_true(text_equal(arguments_of(&recorded, "forked"), TEXT("app\0fork\0")));
+    recorded_fini(&recorded);
+    assert_quiet(RUN(*state, "execute", "plain",
+                     WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=a.trace", "GECKO_RECORDER_ARGUMENTS=0")));
+    take(&recorded, *state, "a.trace");
+    assert_int_equal(arguments_of(&recorded, "parent").bytes_count, 0);
+    assert_int_equal(arguments_of(&recorded, "in main").bytes_count, 0);
+    assert_int_equal(recorded.profile.meta.arguments.bytes_count, 0);
+    recorded_fini(&recorded);
+}
+
+/* A long command line is cut, and the trace says so. */
+static void test_long_arguments(void **state) {
+    struct recorded recorded;
+    char argument[2000];
+    memset(argument, 'x', sizeof argument - 1);
+    argument[sizeof argument - 1] = '\0';
+    assert_quiet(RUN(*state, "plain", argument, WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=a.trace")));
+    take(&recorded, *state, "a.trace");
+    assert_int_equal(arguments_of(&recorded, "in main").bytes_count, 1024);
+    assert_true(text_starts_with(arguments_of(&recorded, "in main"), TEXT("app\0plain\0xxx")));
+    assert_int_equal(recorded.header.cut_text_count, 1);
     recorded_fini(&recorded);
 }
 
@@ -985,6 +1025,8 @@ int main(int argument_count, char **arguments) {
         TEST(test_help),
         TEST(test_hand_over),
         TEST(test_executed_child_joins),
+        TEST(test_arguments),
+        TEST(test_long_arguments),
         TEST(test_grandchild_joins),
         TEST(test_process_becomes_another),
         TEST(test_children_are_left_out),

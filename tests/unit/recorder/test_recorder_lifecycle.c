@@ -310,7 +310,7 @@ static void test_options_out_of_range(void **state) {
         {.limit_bytes = 16 * 65536 - 1, .chunk_bytes = 65536},
         {.limit_bytes = (16u << 20) - 1, .chunk_bytes = 1u << 20},
         {.storage = 2},
-        {.flags = 256},
+        {.flags = 512},
         {.flags = UINT32_MAX},
         {.flags = GREC_SAMPLER, .interval_us = 99},
         {.flags = GREC_SAMPLER, .interval_us = 1},
@@ -532,7 +532,7 @@ static void test_going_on_that_fails(void **state) {
         {.path = "%x"},
         {.storage = 7},
         {.limit_bytes = 4096},
-        {.flags = 256},
+        {.flags = 512},
     };
     enum { CASE_COUNT = sizeof cases / sizeof *cases };
     start_recording(folder, "goes-on.trace", no_options);

@@ -1,0 +1,170 @@
+#include "process_labels.h"
+
+#include "libconvert/profile/profile_finish.h"
+
+/* An argument that processes of a name have. The argument ID_NONE stands for the processes themselves. */
+struct use {
+    uint32_t name; /* a row of `texts`, like the argument */
+    uint32_t argument;
+};
+
+struct use_count {
+    uint32_t process_count;
+    uint32_t last_process; /* that was counted, and then, that has the argument in its label */
+};
+
+struct labels {
+    struct profile *profile;
+    unsigned character_count_max;
+    struct strings texts;
+    struct row_table uses; /* struct use */
+    struct column counts;  /* struct use_count, one for each use */
+};
+
+/* Takes the next argument. */
+static struct text take_argument(struct text *arguments) {
+    struct text argument = text_slice(*arguments, 0, text_find(*arguments, '\0'));
+    *arguments = text_from(*arguments, argument.bytes_count + 1);
+    return argument;
+}
+
+/* Returns the arguments of the process without the path of the program. */
+static struct text arguments_of(const struct process *process) {
+    struct text arguments = process->arguments;
+    take_argument(&arguments);
+    return arguments;
+}
+
+/* ---- What processes have in common. ---- */
+
+/* Returns NULL if memory ran out (latched). */
+static struct use_count *count_of(struct labels *labels, uint32_t name, uint32_t argument) {
+    const struct use use = {name, argument};
+    uint32_t row = row_table_intern(&labels->uses, &use);
+    if (row < labels->counts.count) return column_at(&labels->counts, row);
+    struct use_count *count = row == ID_NONE ? NULL : column_push(&labels->counts);
+    if (count) *count = (struct use_count){0, ID_NONE};
+    return count;
+}
+
+/* Returns false if it was the last process. */
+static bool set_last_process(struct use_count *count, uint32_t process) {
+    bool is_other = count->last_process != process;
+    count->last_process = process;
+    return is_other;
+}
+
+static void count_use(struct labels *labels, uint32_t name, uint32_t argument, uint32_t process) {
+    struct use_count *count = count_of(labels, name, argument);
+    if (count) count->process_count += set_last_process(count, process);
+}
+
+static uint32_t number_of(struct labels *labels, struct text text) {
+    return strings_intern(&labels->texts, text).index;
+}
+
+static void count_arguments(struct labels *labels, uint32_t row) {
+    const struct process *process = column_at(&labels->profile->processes, row);
+    uint32_t name = number_of(labels, process->name);
+    count_use(labels, name, ID_NONE, row);
+    for (struct text rest = arguments_of(process); rest.bytes_count;)
+        count_use(labels, name, number_of(labels, take_argument(&rest)), row);
+}
+
+/* ---- A label. ---- */
+
+enum { CHARACTER_BYTES_MAX = 4, LABEL_BYTES_MAX = CHARACTER_BYTES_MAX * PROCESS_LABEL_CHARACTERS_MAX };
+
+struct label {
+    char bytes[LABEL_BYTES_MAX + CHARACTER_BYTES_MAX];
+    size_t bytes_count;
+    unsigned character_count;
+    unsigned character_count_max;
+    bool is_cut;
+};
+
+/* Returns whether the byte begins a character of UTF-8. */
+static bool begins_character(char byte) { return ((unsigned char)byte & 0xc0) != 0x80; }
+
+static void append(struct label *label, struct text text) {
+    for (size_t i = 0; i < text.bytes_count && !label->is_cut; i++) {
+        bool is_control = (unsigned char)text.bytes[i] < ' ';
+        label->character_count += begins_character(text.bytes[i]);
+        label->is_cut = label->character_count > label->character_count_max || label->bytes_count == LABEL_BYTES_MAX;
+        if (!label->is_cut) label->bytes[label->bytes_count++] = is_control ? ' ' : text.bytes[i];
+    }
+}
+
+/* Puts an ellipsis in place of the last character. */
+static void show_cut(struct label *label) {
+    static const struct text ellipsis = TEXT("…");
+    while (label->bytes_count && !begins_character(label->bytes[--label->bytes_count])) continue;
+    for (size_t i = 0; i < ellipsis.bytes_count; i++) label->bytes[label->bytes_count++] = ellipsis.bytes[i];
+}
+
+static bool is_temporary(struct text argument) {
+    return text_starts_with(argument, TEXT("/tmp/")) || text_starts_with(argument, TEXT("/var/tmp/"));
+}
+
+/* Returns whether the argument is to be shown: it sets the process apart, because another process of its name does not
+ * have it, or there is no other; and the label does not have it yet. */
+static bool is_telling(struct labels *labels, uint32_t row, uint32_t name, struct text argument) {
+    const struct use_count *all = count_of(labels, name, ID_NONE);
+    struct use_count *own = count_of(labels, name, number_of(labels, argument));
+    if (!all || !own || (all->process_count > 1 && own->process_count == all->process_count)) return false;
+    return set_last_process(own, row);
+}
+
+/* Appends the telling arguments, each once. Returns whether there was one. */
+static bool append_arguments(struct labels *labels, uint32_t row, bool are_temporary, struct label *label) {
+    const struct process *process = column_at(&labels->profile->processes, row);
+    uint32_t name = number_of(labels, process->name);
+    size_t bytes_count = label->bytes_count;
+    for (struct text rest = arguments_of(process); rest.bytes_count && !label->is_cut;) {
+        struct text argument = take_argument(&rest);
+        if (is_temporary(argument) != are_temporary || !is_telling(labels, row, name, argument)) continue;
+        append(label, TEXT(" "));
+        append(label, argument);
+    }
+    return label->bytes_count > bytes_count;
+}
+
+/* Returns the arguments with blanks between them. */
+static struct text command_line(struct profile *profile, struct text arguments) {
+    char *bytes = arena_take_bytes(&profile->memory, arguments.bytes_count);
+    if (!bytes) return (struct text){0};
+    for (size_t i = 0; i < arguments.bytes_count; i++) bytes[i] = arguments.bytes[i] ? arguments.bytes[i] : ' ';
+    return text_trim_end((struct text){bytes, arguments.bytes_count});
+}
+
+static void label_process(struct labels *labels, uint32_t row) {
+    struct profile *profile = labels->profile;
+    struct process *process = column_at(&profile->processes, row);
+    process->command = command_line(profile, process->arguments);
+    struct label label = {.character_count_max = labels->character_count_max};
+    for (size_t i = 0; i < process->name.bytes_count; i++)
+        label.character_count += begins_character(process->name.bytes[i]);
+    if (!append_arguments(labels, row, false, &label)) append_arguments(labels, row, true, &label);
+    if (label.is_cut && label.bytes_count) show_cut(&label);
+    if (label.bytes_count)
+        process->label = profile_text_format(profile, "%.*s%.*s", (int)process->name.bytes_count, process->name.bytes,
+                                             (int)label.bytes_count, label.bytes);
+}
+
+void profile_label_processes(struct profile *profile, unsigned character_count_max) {
+    struct labels labels = {.profile = profile, .character_count_max = character_count_max};
+    if (failure_is_set(profile->failure) || !character_count_max) return;
+    profile_name_tasks(profile);
+    strings_init(&labels.texts, profile->failure);
+    row_table_init(&labels.uses, sizeof(struct use), profile->failure);
+    column_init(&labels.counts, sizeof(struct use_count), profile->failure);
+    for (uint32_t i = 0; i < profile->processes.count; i++)
+        if (arguments_of(column_at(&profile->processes, i)).bytes_count) count_arguments(&labels, i);
+    for (size_t i = 0; i < labels.counts.count; i++)
+        ((struct use_count *)column_at(&labels.counts, i))->last_process = ID_NONE;
+    for (uint32_t i = 0; i < profile->processes.count && !failure_is_set(profile->failure); i++)
+        if (arguments_of(column_at(&profile->processes, i)).bytes_count) label_process(&labels, i);
+    strings_fini(&labels.texts);
+    row_table_fini(&labels.uses);
+    column_fini(&labels.counts);
+}

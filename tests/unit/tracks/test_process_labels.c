@@ -1,0 +1,107 @@
+/* Tests labels: what tells processes of one name apart. */
+#include "libconvert/tracks/process_labels.h"
+
+#include "tests/support/assert_text.h"
+#include "tests/support/profile_fixture.h"
+#include "tests/support/unit_test.h"
+
+static struct process *at(process_id id) { return profile_process_at(&profile, id); }
+
+static process_id add(const char *name, struct text arguments) {
+    process_id id = profile_add_process(&profile, profile.processes.count + 1, 0);
+    at(id)->name = text_of(name);
+    at(id)->arguments = arguments;
+    return id;
+}
+
+static void label_with(unsigned character_count_max) {
+    profile_label_processes(&profile, character_count_max);
+    assert_string_equal(failure.message, "");
+}
+
+static void label(void) { label_with(PROCESS_LABEL_CHARACTERS); }
+
+static void the_only_process_of_a_name_has_all_arguments(void **state) {
+    process_id id = add("python3", TEXT("/usr/bin/python3\0-m\0http.server\0"
+                                        "80\0"));
+    label();
+    assert_text(at(id)->label, "python3 -m http.server 80");
+    assert_text(at(id)->command, "/usr/bin/python3 -m http.server 80");
+}
+
+static void what_all_processes_of_a_name_have_tells_nothing(void **state) {
+    process_id first = add("cc1", TEXT("/lib/cc1\0-quiet\0a.c\0-dumpbase\0a.c\0-o\0/tmp/ccX.s\0"));
+    process_id second = add("cc1", TEXT("/lib/cc1\0-quiet\0b.c\0-dumpbase\0b.c\0-o\0/tmp/ccY.s\0"));
+    process_id other = add("as", TEXT("as\0-quiet\0"));
+    label();
+    assert_text(at(first)->label, "cc1 a.c");
+    assert_text(at(second)->label, "cc1 b.c");
+    assert_text(at(other)->label, "as -quiet");
+}
+
+static void temporary_files_are_better_than_nothing(void **state) {
+    process_id first = add("as", TEXT("as\0/tmp/ccX.s\0"));
+    process_id second = add("as", TEXT("as\0/tmp/ccY.s\0"));
+    label();
+    assert_text(at(first)->label, "as /tmp/ccX.s");
+    assert_text(at(second)->label, "as /tmp/ccY.s");
+}
+
+static void equal_processes_have_their_name(void **state) {
+    process_id first = add("worker", TEXT("worker\0-v\0")), second = add("worker", TEXT("worker\0-v\0"));
+    process_id bare = add("worker", TEXT("worker\0")), unknown = add("worker", TEXT(""));
+    label();
+    assert_text(at(first)->label, "");
+    assert_text(at(second)->label, "");
+    assert_text(at(first)->command, "worker -v");
+    assert_text(at(bare)->label, "");
+    assert_text(at(unknown)->command, "");
+}
+
+static void labels_are_cut_between_characters(void **state) {
+    process_id id = add("cat", TEXT("cat\0éééé\0"));
+    process_id long_name = add("a-very-long-name", TEXT("x\0y\0"));
+    label_with(8);
+    assert_text(at(id)->label, "cat éééé");
+    label_with(7);
+    assert_text(at(id)->label, "cat éé…");
+    assert_text(at(long_name)->label, "");
+    assert_text(at(id)->command, "cat éééé");
+}
+
+static void lines_of_scripts_are_one_line(void **state) {
+    process_id id = add("sh", TEXT("sh\0-c\0ls\n\tpwd\0"));
+    label();
+    assert_text(at(id)->label, "sh -c ls  pwd");
+}
+
+static void command_lines_can_be_left_out(void **state) {
+    process_id id = add("login", TEXT("login\0secret\0"));
+    label_with(0);
+    assert_text(at(id)->label, "");
+    assert_text(at(id)->command, "");
+}
+
+/* The kernel cuts command lines anywhere, and programs write what they want. */
+static void any_bytes_are_arguments(void **state) {
+    process_id cut = add("a", TEXT("a\0b")), empty = add("e", TEXT("e\0\0\0x\0"));
+    label();
+    assert_text(at(cut)->label, "a b");
+    assert_text(at(empty)->label, "e  x");
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, begin_profile, end_profile)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(the_only_process_of_a_name_has_all_arguments),
+        TEST(what_all_processes_of_a_name_have_tells_nothing),
+        TEST(temporary_files_are_better_than_nothing),
+        TEST(equal_processes_have_their_name),
+        TEST(labels_are_cut_between_characters),
+        TEST(lines_of_scripts_are_one_line),
+        TEST(command_lines_can_be_left_out),
+        TEST(any_bytes_are_arguments),
+    };
+    return cmocka_run_group_tests_name("process labels", tests, NULL, NULL);
+}
