@@ -5,7 +5,7 @@
 #include "libconvert/base/memory.h"
 
 void perf_events_init(struct perf_events *events, struct filter *filter, struct failure *failure) {
-    *events = (struct perf_events){.filter = filter, .main = ID_NONE};
+    *events = (struct perf_events){.filter = filter, .main = ID_NONE, .off_cpu_time = ID_NONE};
     strings_init(&events->names, failure);
     column_init(&events->rows, sizeof(struct perf_event), failure);
 }
@@ -28,6 +28,7 @@ static void set_name(struct perf_events *events, struct perf_event *event, struc
     event->unit = perf_role_unit(event->name);
     event->measure = strings_intern(&events->names, perf_role_measure(event->name));
     event->is_switch = perf_role_is_switch(event->name);
+    event->is_off_cpu_time = perf_role_is_off_cpu_time(event->name);
     event->is_occurrence = event->is_tracepoint || perf_role_is_occurrence(event->name);
     event->has_payloads = event->is_tracepoint || text_equal(perf_event_base_name(event->name), TEXT("bpf-output"));
 }
@@ -118,9 +119,16 @@ static bool is_better(const struct perf_event *event, const struct perf_event *t
     return event->unit == PERF_EVENT_CLOCK_NS && than->unit != PERF_EVENT_CLOCK_NS;
 }
 
-/* Returns whether the event can make the profile's samples. If the options name events that do, only those can. */
-static bool is_eligible(const struct perf_event *event, bool is_any_chosen) {
+static bool tells_waits(const struct perf_events *events, const struct perf_event *event) {
+    return events->off_cpu_time != ID_NONE && perf_events_at(events, events->off_cpu_time) == event;
+}
+
+/* Returns whether the event can make the profile's samples. If the options name events that do, only those can. The
+ * time in which threads waited says nothing of where they ran. */
+static bool is_eligible(const struct perf_events *events, const struct perf_event *event, bool is_any_chosen) {
     enum event_treatment wanted = is_any_chosen ? EVENT_SAMPLES : EVENT_UNTOLD;
+    if (event->is_off_cpu_time && (!is_any_chosen || tells_waits(events, event))) return false;
+    if (events->has_waits && event->is_switch && event->choice != EVENT_SAMPLES) return false;
     return event->sample_count && event->choice == wanted;
 }
 
@@ -132,12 +140,11 @@ static void choose_main(struct perf_events *events) {
     for (uint32_t i = 0; i < events->rows.count; i++) {
         const struct perf_event *event = perf_events_at(events, i);
         sample_counts[event->measure.index] += event->sample_count;
-        is_any_chosen |= is_eligible(event, true);
+        is_any_chosen |= event->sample_count && event->choice == EVENT_SAMPLES;
     }
     for (uint32_t i = 0; i < events->rows.count; i++) {
         const struct perf_event *event = perf_events_at(events, i);
-        if (!is_eligible(event, is_any_chosen)) continue;
-        if (events->has_waits && event->is_switch && event->choice != EVENT_SAMPLES) continue;
+        if (!is_eligible(events, event, is_any_chosen)) continue;
         if (events->main == ID_NONE || is_better(event, perf_events_at(events, events->main), sample_counts))
             events->main = i;
     }
@@ -146,6 +153,7 @@ static void choose_main(struct perf_events *events) {
 
 static enum event_treatment treatment_of(const struct perf_events *events, const struct perf_event *event) {
     if (event->choice != EVENT_UNTOLD) return event->choice;
+    if (tells_waits(events, event)) return EVENT_SAMPLES;
     if (events->has_waits && event->is_switch) return EVENT_MARKERS; /* its lengths are samples of waits */
     bool is_main =
         events->main != ID_NONE && string_is_same(event->measure, perf_events_at(events, events->main)->measure);
@@ -233,7 +241,8 @@ static const struct text nameless = TEXT("without a name");
 
 /* Enters the event under "event NAME", and the treatment if that is not the usual one. */
 static void enter(const struct perf_events *events, const struct perf_event *event, struct ledger *ledger) {
-    bool is_left_out = event->treatment == EVENT_DROPPED || (events->are_waits_alone && makes_samples(event));
+    bool is_of_running = makes_samples(event) && !tells_waits(events, event);
+    bool is_left_out = event->treatment == EVENT_DROPPED || (events->are_waits_alone && is_of_running);
     enum gecko_convert_fate fate = is_left_out ? LEDGER_FILTERED : LEDGER_KEPT;
     struct text name = event->name.bytes_count ? event->name : nameless;
     char cause[256];

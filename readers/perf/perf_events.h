@@ -16,8 +16,9 @@ struct perf_event {
     enum event_treatment treatment; /* set by perf_events_treat */
     bool is_name_made_up;           /* until perf_events_set_name */
     bool is_tracepoint;
-    bool is_occurrence; /* see perf_role_is_occurrence; a tracepoint is one */
-    bool is_switch;     /* see perf_role_is_switch */
+    bool is_occurrence;   /* see perf_role_is_occurrence; a tracepoint is one */
+    bool is_switch;       /* see perf_role_is_switch */
+    bool is_off_cpu_time; /* see perf_role_is_off_cpu_time */
     uint64_t tracepoint_id;
     bool has_addresses; /* some sample has the address of data: see perf_role_has_address */
     bool has_payloads;  /* samples tell more than their time and place */
@@ -39,8 +40,10 @@ struct perf_events {
     struct strings names;
     struct filter *filter; /* borrowed; NULL: everything is kept */
     struct column rows;    /* struct perf_event */
-    bool has_waits;       /* sched_switch tells of the time in which threads do not run, so it makes no other samples */
-    bool are_waits_alone; /* of what makes samples, only that time is wanted */
+    bool
+        has_waits; /* the time in which threads do not run makes samples: sched_switch, which tells of it, makes none */
+    bool are_waits_alone;  /* of what makes samples, only that time is wanted */
+    uint32_t off_cpu_time; /* the event whose samples tell of that time in place of switches; ID_NONE: none does */
     uint32_t main; /* of those that make the profile's samples, the one that has most; ID_NONE: no event has samples */
 };
 

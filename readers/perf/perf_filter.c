@@ -20,20 +20,39 @@ static void check_told(struct perf_recording *recording, const struct perf_occur
 }
 
 static unsigned judge(const struct perf_recording *recording, const struct perf_task *task, int32_t processor,
-                      int64_t time_ns) {
+                      int64_t start_ns, int64_t end_ns) {
     struct filter_subject subject = filter_subject_of(recording->profile, task->thread);
     subject.processor = processor;
-    subject.start_ns = subject.end_ns = time_ns;
+    subject.start_ns = start_ns;
+    subject.end_ns = end_ns;
     return filter_judge(recording->filter, &subject);
+}
+
+/* A thread that waits is on no processor, and a sum of waits is of no time. */
+static unsigned judge_wait(const struct perf_recording *recording, const struct perf_occurrence *occurrence,
+                           int64_t end_ns) {
+    if (filter_has(recording->filter, GECKO_CONVERT_FILTER_CPU)) return GECKO_CONVERT_FILTER_CPU;
+    bool is_sum = occurrence->time_ns == TIME_NONE;
+    if (is_sum && filter_has(recording->filter, GECKO_CONVERT_FILTER_TIME)) return GECKO_CONVERT_FILTER_TIME;
+    return judge(recording, occurrence->task, -1, occurrence->time_ns, is_sum ? TIME_NONE : end_ns);
+}
+
+static unsigned judge_sample(struct perf_recording *recording, const struct perf_occurrence *occurrence,
+                             const struct perf_record *record) {
+    bool is_of_wait =
+        occurrence->event != ID_NONE && perf_events_at(&recording->events, occurrence->event)->is_off_cpu_time;
+    int64_t first_ns = is_of_wait ? record->time_ns : occurrence->time_ns;
+    if (!is_of_wait) check_told(recording, occurrence, record);
+    if (first_ns != TIME_NONE) filter_start(recording->filter, first_ns, recording->profile->failure);
+    if (is_of_wait) return judge_wait(recording, occurrence, record->time_ns);
+    return judge(recording, occurrence->task, occurrence->processor, occurrence->time_ns, occurrence->time_ns);
 }
 
 bool perf_filter_drops(struct perf_recording *recording, const struct perf_occurrence *occurrence,
                        const struct perf_record *record) {
     struct filter *filter = recording->filter;
     struct failure *failure = recording->profile->failure;
-    check_told(recording, occurrence, record);
-    filter_start(filter, occurrence->time_ns, failure);
-    unsigned kind = judge(recording, occurrence->task, occurrence->processor, occurrence->time_ns);
+    unsigned kind = judge_sample(recording, occurrence, record);
     if (failure_is_set(failure) || kind == FILTER_NONE) return failure_is_set(failure);
     occurrence->task->has_samples = true;
     if (occurrence->event == ID_NONE) return true;
@@ -46,8 +65,9 @@ bool perf_filter_drops(struct perf_recording *recording, const struct perf_occur
 
 bool perf_filter_drops_user_stack(struct perf_recording *recording, const struct perf_task *task,
                                   const struct perf_record *record) {
-    unsigned kind =
-        task->deferred || record->time_ns == TIME_NONE ? FILTER_NONE : judge(recording, task, -1, record->time_ns);
+    unsigned kind = task->deferred || record->time_ns == TIME_NONE
+                        ? FILTER_NONE
+                        : judge(recording, task, -1, record->time_ns, record->time_ns);
     if (kind == FILTER_NONE) return false;
     filter_count(recording->filter, kind, LEDGER_RECORDS, 1, record->position);
     return true;

@@ -95,6 +95,7 @@ static struct text name_of_state(char letter) {
 struct adding {
     struct profile *profile;
     const struct perf_waits *waits;
+    uint32_t off_cpu_time; /* the event that tells of waits in place of `waits`; ID_NONE: none does */
     const struct frame_role *roles;
     enum gecko_convert_off_cpu choice;
     int64_t first_ns; /* of the recording */
@@ -125,21 +126,22 @@ static string_id find_leaf(const struct adding *adding, stack_id stack) {
     return string_is_none(leaf) ? profile_string(adding->profile, TEXT("(waits)")) : leaf;
 }
 
-static frame_id leaf_frame(const struct adding *adding, const struct perf_wait *wait) {
+/* Returns the stack with what the thread waits in as innermost frame. */
+static stack_id stack_of_wait(const struct adding *adding, stack_id stack, char state) {
     struct profile *profile = adding->profile;
-    bool is_preempted = wait->state == PERF_STATE_PREEMPTED;
-    string_id name = is_preempted ? profile_string(profile, PREEMPTED_FRAME) : find_leaf(adding, wait->stack);
-    struct category_pair category = categories_intern_code(&profile->categories, is_preempted ? CODE_KERNEL : CODE_IDLE,
-                                                           name_of_state(wait->state));
+    bool is_preempted = state == PERF_STATE_PREEMPTED;
+    string_id name = is_preempted ? profile_string(profile, PREEMPTED_FRAME) : find_leaf(adding, stack);
+    struct category_pair category =
+        categories_intern_code(&profile->categories, is_preempted ? CODE_KERNEL : CODE_IDLE, name_of_state(state));
     struct frame frame = frame_of_func(profile_named_func(profile, name), category);
-    return profile_frame(profile, &frame);
+    return profile_stack(profile, stack, profile_frame(profile, &frame));
 }
 
-static void add_sample(const struct adding *adding, struct timeline *timeline, int64_t time_ns, stack_id stack,
+static void add_sample(const struct adding *adding, struct samples *samples, int64_t time_ns, stack_id stack,
                        int64_t weight_ns, int64_t cpu_ns) {
     uint32_t weight = profile_weight_encode(adding->profile, (struct decimal){.mantissa = weight_ns});
-    samples_add(timeline->all, time_ns, stack, weight);
-    samples_set_details(timeline->all, cpu_ns, TIME_NONE);
+    samples_add(samples, time_ns, stack, weight);
+    samples_set_details(samples, cpu_ns, TIME_NONE);
 }
 
 /* Returns the processor time up to then that no sample has. */
@@ -155,18 +157,17 @@ static void add_unsampled(const struct adding *adding, struct timeline *timeline
     int64_t cpu_ns = timeline->is_unsampled ? count_cpu(timeline, time_ns) : 0;
     if (!cpu_ns) return;
     frame_id frame = profile_named_frame(profile, TEXT("(not sampled)"), (struct category_pair){0});
-    add_sample(adding, timeline, time_ns, profile_stack(profile, stack_none(), frame), cpu_ns, cpu_ns);
+    add_sample(adding, timeline->all, time_ns, profile_stack(profile, stack_none(), frame), cpu_ns, cpu_ns);
 }
 
-/* A long wait also has a sample at its end, so that the front-end, which draws between samples, sees when it ended. */
-static void add_wait(const struct adding *adding, struct timeline *timeline, const struct perf_wait *wait,
-                     int64_t start_ns, int64_t end_ns) {
-    stack_id stack = profile_stack(adding->profile, wait->stack, leaf_frame(adding, wait));
+/* A long wait also has a sample at its end, so that the front-end, which draws between samples, sees when it ended.
+ * cpu_ns: processor time before the wait that no sample has; TIME_NONE: unknown. */
+static void add_wait(const struct adding *adding, struct samples *samples, stack_id stack, int64_t start_ns,
+                     int64_t end_ns, int64_t cpu_ns) {
     int64_t weight_ns = end_ns - start_ns, last_weight_ns = 0;
     if (weight_ns >= adding->profile->meta.interval_ns) last_weight_ns = weight_ns / 2;
-    add_unsampled(adding, timeline, start_ns);
-    add_sample(adding, timeline, start_ns, stack, weight_ns - last_weight_ns, count_cpu(timeline, start_ns));
-    if (last_weight_ns) add_sample(adding, timeline, end_ns, stack, last_weight_ns, 0);
+    add_sample(adding, samples, start_ns, stack, weight_ns - last_weight_ns, cpu_ns);
+    if (last_weight_ns) add_sample(adding, samples, end_ns, stack, last_weight_ns, cpu_ns == TIME_NONE ? cpu_ns : 0);
 }
 
 /* Returns the weight of the next sample of processor time. Damaged periods can be of any size. */
@@ -186,7 +187,7 @@ static uint32_t add_running(const struct adding *adding, struct timeline *timeli
         if (sample->time_ns > until_ns) break;
         int64_t cpu_ns = count_cpu(timeline, sample->time_ns);
         int64_t weight_ns = weigh(timeline, decimal_to_double(profile_weight_decode(adding->profile, sample->weight)));
-        add_sample(adding, timeline, sample->time_ns, sample->stack, weight_ns, cpu_ns);
+        add_sample(adding, timeline->all, sample->time_ns, sample->stack, weight_ns, cpu_ns);
     }
     return row;
 }
@@ -308,12 +309,47 @@ static void add_waits(const struct adding *adding, struct thread *thread, const 
         int64_t start_ns, end_ns;
         if (!find_part(wait, &life, &start_ns, &end_ns)) continue;
         at = add_running(adding, &timeline, at, start_ns);
-        if (!wait->is_left_out) add_wait(adding, &timeline, wait, start_ns, end_ns);
+        if (!wait->is_left_out) {
+            stack_id stack = stack_of_wait(adding, wait->stack, wait->state);
+            add_unsampled(adding, &timeline, start_ns);
+            add_wait(adding, timeline.all, stack, start_ns, end_ns, count_cpu(&timeline, start_ns));
+        }
         timeline.counted_ns = end_ns;
     }
     add_running(adding, &timeline, at, INT64_MAX);
     add_unsampled(adding, &timeline, life.end_ns);
     samples_fini(&timeline.before);
+}
+
+/* ---- Waits of which an event tells. ---- */
+
+/* The recording does not tell when the waits of a sum were. */
+static int64_t time_of_sum(const struct thread *thread, int64_t last_ns) {
+    return thread->end_ns == TIME_NONE ? last_ns : thread->end_ns;
+}
+
+static void add_told_wait(const struct adding *adding, struct thread *thread, const struct sample *told) {
+    struct profile *profile = adding->profile;
+    stack_id stack = stack_of_wait(adding, told->stack, PERF_STATE_UNKNOWN);
+    int64_t weight_ns = profile_weight_decode(profile, told->weight).mantissa;
+    if (told->time_ns == TIME_NONE) {
+        add_sample(adding, &thread->samples, time_of_sum(thread, adding->last_ns), stack, weight_ns, TIME_NONE);
+        return;
+    }
+    int64_t start_ns = told->time_ns, end_ns = told->time_ns + weight_ns;
+    if (adding->waits->filter) filter_cut(adding->waits->filter, &start_ns, &end_ns);
+    if (start_ns < end_ns) add_wait(adding, &thread->samples, stack, start_ns, end_ns, TIME_NONE);
+}
+
+static void add_told_waits(const struct adding *adding, const struct perf_tasks *tasks) {
+    for (size_t i = 0; i < tasks->series.count; i++) {
+        const struct perf_series *series = column_at(&tasks->series, i);
+        if (series->event != adding->off_cpu_time) continue;
+        struct thread *thread = profile_thread_at(adding->profile, series->thread);
+        for (uint32_t row = 0; row < samples_count(&series->samples); row++)
+            add_told_wait(adding, thread, samples_at(&series->samples, row));
+        samples_sort(&thread->samples, adding->profile->failure);
+    }
 }
 
 /* What is known of all threads that waited and were sampled. */
@@ -352,13 +388,16 @@ static void add_all(const struct adding *adding, const struct perf_tasks *tasks,
     for (size_t i = 0; i < tasks->rows.count && !failure_is_set(adding->profile->failure); i++) {
         const struct perf_task *task = column_at(&tasks->rows, i);
         struct thread *thread = profile_thread_at(adding->profile, task->thread);
-        if (task->first_wait != ID_NONE)
+        if (task->first_wait != ID_NONE) {
             add_waits(adding, thread, task, ns_per_period);
-        else if (adding->choice == GECKO_CONVERT_OFF_CPU_ONLY)
+        } else if (adding->choice == GECKO_CONVERT_OFF_CPU_ONLY) {
             samples_fini(&thread->samples);
-        else
+            samples_init(&thread->samples, adding->profile->failure);
+        } else {
             weigh_samples(adding, &thread->samples, ns_per_period);
+        }
     }
+    if (adding->off_cpu_time != ID_NONE) add_told_waits(adding, tasks);
 }
 
 /* ---- The recording. ---- */
@@ -374,10 +413,20 @@ static bool tells_waits(const struct perf_recording *recording) {
     return waits->has_ends || perf_events_have_counted(&recording->events);
 }
 
+/* Returns the event that tells of waits, if the options leave that to it. */
+static uint32_t find_off_cpu_time(const struct perf_events *events) {
+    for (uint32_t i = 0; i < events->rows.count; i++) {
+        const struct perf_event *event = perf_events_at(events, i);
+        bool is_left = event->choice == EVENT_UNTOLD || event->choice == EVENT_SAMPLES;
+        if (event->is_off_cpu_time && event->has_period && is_left) return i;
+    }
+    return ID_NONE;
+}
+
 static void fail_without_waits(const struct perf_recording *recording) {
     failure_set(recording->profile->failure, FAILURE_USAGE,
                 "--off-cpu only: the recording does not tell when threads did not run; record with perf record "
-                "--switch-events, or with -a -e sched:sched_switch and without -F");
+                "--switch-events, with --off-cpu, or with -a -e sched:sched_switch and without -F");
 }
 
 static void note_missing(const struct perf_recording *recording) {
@@ -387,15 +436,19 @@ static void note_missing(const struct perf_recording *recording) {
                  recording->waits.rows.count, NULL);
 }
 
-bool perf_off_cpu_is_used(const struct perf_recording *recording, enum gecko_convert_off_cpu choice) {
+bool perf_off_cpu_begin(struct perf_recording *recording, enum gecko_convert_off_cpu choice) {
+    struct perf_events *events = &recording->events;
     bool is_of_processors = recording->filter && filter_has(recording->filter, GECKO_CONVERT_FILTER_CPU);
     if (choice == GECKO_CONVERT_OFF_CPU_ONLY && is_of_processors)
         failure_set(recording->profile->failure, FAILURE_USAGE,
                     "--off-cpu only and --cpu exclude each other: a thread that does not run is on no processor");
     bool is_wanted = choice != GECKO_CONVERT_OFF_CPU_NO && !is_of_processors;
-    if (choice == GECKO_CONVERT_OFF_CPU_ONLY && !tells_waits(recording)) fail_without_waits(recording);
     if (is_wanted && misses_switches(&recording->waits)) note_missing(recording);
-    return is_wanted && tells_waits(recording);
+    if (is_wanted && !tells_waits(recording)) events->off_cpu_time = find_off_cpu_time(events);
+    events->has_waits = is_wanted && (tells_waits(recording) || events->off_cpu_time != ID_NONE);
+    events->are_waits_alone = choice == GECKO_CONVERT_OFF_CPU_ONLY;
+    if (events->are_waits_alone && !events->has_waits) fail_without_waits(recording);
+    return events->has_waits;
 }
 
 /* Returns the processor time that a unit of the event's period stands for, as far as the event itself tells. */
@@ -415,6 +468,17 @@ static void note_guesses(const struct perf_recording *recording) {
                  count, NULL);
 }
 
+void perf_off_cpu_place_sums(struct perf_recording *recording) {
+    for (size_t i = 0; i < recording->tasks.series.count; i++) {
+        const struct perf_series *series = column_at(&recording->tasks.series, i);
+        const struct thread *thread = profile_thread_at(recording->profile, series->thread);
+        for (uint32_t row = 0; row < samples_count(&series->samples); row++) {
+            int64_t *time_ns = &samples_at(&series->samples, row)->time_ns;
+            if (*time_ns == TIME_NONE) *time_ns = time_of_sum(thread, recording->last_time_ns);
+        }
+    }
+}
+
 bool perf_off_cpu_add(struct perf_recording *recording, const struct perf_event *event,
                       enum gecko_convert_off_cpu choice) {
     struct profile *profile = recording->profile;
@@ -425,6 +489,7 @@ bool perf_off_cpu_add(struct perf_recording *recording, const struct perf_event 
     const struct adding adding = {
         .profile = profile,
         .waits = &recording->waits,
+        .off_cpu_time = recording->events.off_cpu_time,
         .roles = roles,
         .choice = choice,
         .first_ns = recording->first_time_ns,

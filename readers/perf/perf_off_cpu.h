@@ -8,14 +8,17 @@
 
 #define PERF_OFF_CPU_WEIGHT "the time in which the thread ran there or did not run, in milliseconds"
 
-/* Returns whether samples are made of the time in which threads did not run. Latches FAILURE_USAGE if only they are
- * wanted, and there are none. */
-bool perf_off_cpu_is_used(const struct perf_recording *recording, enum gecko_convert_off_cpu choice);
+/* Decides whether samples are made of the time in which threads did not run, and tells the recording's events. Returns
+ * whether they are. Latches FAILURE_USAGE if only they are wanted, and there are none. */
+bool perf_off_cpu_begin(struct perf_recording *recording, enum gecko_convert_off_cpu choice);
+
+/* Gives sums of waits, whose samples have no time, the ends of their threads as times. */
+void perf_off_cpu_place_sums(struct perf_recording *recording);
 
 /* Adds samples to the threads, which have those of their processor time, with periods as weights. Gives all samples of
  * the profile their time as weight, and those of threads that waited the processor time since the sample before. Call
- * perf_waits_take_stacks before. event: the main one; NULL: there is none. Returns false if the recording turns out to
- * lack switches; nothing is changed then. */
+ * perf_waits_take_stacks before, and do not place sums of waits. event: the main one; NULL: there is none. Returns
+ * false if the recording turns out to lack switches; nothing is changed then. */
 bool perf_off_cpu_add(struct perf_recording *recording, const struct perf_event *event,
                       enum gecko_convert_off_cpu choice);
 

@@ -183,6 +183,18 @@ static uint32_t encode_period(struct profile *profile, const struct perf_occurre
     return profile_weight_encode(profile, (struct decimal){.mantissa = period});
 }
 
+/* The time of a wait is when it began, before samples of the thread that came earlier. */
+static void count_time(struct perf_recording *recording, const struct perf_occurrence *occurrence) {
+    struct perf_task *task = occurrence->task;
+    if (perf_events_at(&recording->events, occurrence->event)->is_off_cpu_time) {
+        perf_tally(&recording->tallies, TALLY_SUM_OF_WAITS, occurrence->time_ns == TIME_NONE, occurrence->position);
+        return;
+    }
+    bool is_jump = task->last_time_ns != TIME_NONE && occurrence->time_ns < task->last_time_ns;
+    perf_tally(&recording->tallies, TALLY_JUMP, is_jump, occurrence->position);
+    task->last_time_ns = occurrence->time_ns;
+}
+
 /* Returns the series, in which the sample is now the last one; NULL if memory ran out (latched). */
 static struct perf_series *add_sample(struct perf_recording *recording, const struct perf_occurrence *occurrence,
                                       stack_id stack) {
@@ -193,9 +205,7 @@ static struct perf_series *add_sample(struct perf_recording *recording, const st
     int64_t before_ns = count ? samples_at(&series->samples, count - 1)->time_ns : TIME_NONE;
     samples_add(&series->samples, occurrence->time_ns, stack, encode_period(recording->profile, occurrence));
     count_period(perf_events_at(&recording->events, occurrence->event), occurrence, before_ns);
-    bool is_jump = task->last_time_ns != TIME_NONE && occurrence->time_ns < task->last_time_ns;
-    perf_tally(&recording->tallies, TALLY_JUMP, is_jump, occurrence->position);
-    task->last_time_ns = occurrence->time_ns;
+    count_time(recording, occurrence);
     task->has_samples = true;
     return series;
 }
@@ -243,7 +253,19 @@ static void add_address(struct perf_recording *recording, struct perf_series *se
 /* Returns the pid whose mappings apply to the task. The mappings of guests are not known. */
 static int64_t pid_of_maps(const struct perf_task *task) { return task->machine ? PID_UNKNOWN : task->pid; }
 
+static bool is_of_off_cpu_time(const struct perf_recording *recording, const struct perf_sample *sample) {
+    return sample->event != ID_NONE && perf_events_at(&recording->events, sample->event)->is_off_cpu_time;
+}
+
+/* Waits end at the time of the sample. That of a sum of waits is not known. */
+static int64_t start_of_wait(const struct perf_record *record) {
+    bool is_sum = record->time_ns == TIME_NONE || record->sample.period > (uint64_t)record->time_ns;
+    return is_sum ? TIME_NONE : record->time_ns - (int64_t)record->sample.period;
+}
+
 static int64_t time_of_sample(struct perf_recording *recording, const struct perf_record *record) {
+    if (is_of_off_cpu_time(recording, &record->sample)) return start_of_wait(record);
+    if (record->sample.is_repeated) return time_of(recording, record);
     if (record->time_ns != TIME_NONE) {
         recording->has_times = true;
     } else {
@@ -258,7 +280,9 @@ static void begin_sample(struct perf_recording *recording, const struct perf_occ
                          const struct perf_record *record) {
     const struct perf_sample *sample = &record->sample;
     struct perf_task *task = occurrence->task;
-    if (sample->cgroup) perf_activity_set_cgroup(&recording->activity, task, sample->cgroup, occurrence->time_ns);
+    bool is_of_moment = occurrence->time_ns != TIME_NONE;
+    if (sample->cgroup && is_of_moment)
+        perf_activity_set_cgroup(&recording->activity, task, sample->cgroup, occurrence->time_ns);
     perf_tally(&recording->tallies, TALLY_CPU, sample->processor >= 0, record->position);
     recording->has_stacks |= sample->has_stack;
     recording->has_copies |= sample->addresses && sample->addresses->copy;
@@ -311,14 +335,13 @@ static void drop(struct perf_recording *recording, const struct perf_occurrence 
 
 static void use_sample(struct perf_recording *recording, const struct perf_record *record) {
     const struct perf_sample *sample = &record->sample;
-    const struct perf_occurrence occurrence = {
-        .task = task_of(recording, record),
-        .event = sample->event,
-        .time_ns = sample->is_repeated ? time_of(recording, record) : time_of_sample(recording, record),
-        .processor = sample->processor,
-        .has_period = sample->has_period,
-        .period = sample->period,
-        .position = record->position};
+    const struct perf_occurrence occurrence = {.task = task_of(recording, record),
+                                               .event = sample->event,
+                                               .time_ns = time_of_sample(recording, record),
+                                               .processor = sample->processor,
+                                               .has_period = sample->has_period,
+                                               .period = sample->period,
+                                               .position = record->position};
     if (!occurrence.task) return;
     bool is_of_dropped = is_of_dropped_event(recording, sample);
     struct perf_wait wait;
@@ -477,9 +500,7 @@ static void describe_tracks(const struct perf_recording *recording) {
 
 void perf_recording_finish(struct perf_recording *recording, const struct reader_options *options) {
     struct profile *profile = recording->profile;
-    bool has_waits = perf_off_cpu_is_used(recording, options->off_cpu);
-    recording->events.has_waits = has_waits;
-    recording->events.are_waits_alone = has_waits && options->off_cpu == GECKO_CONVERT_OFF_CPU_ONLY;
+    bool has_waits = perf_off_cpu_begin(recording, options->off_cpu);
     perf_events_treat(&recording->events);
     uint32_t main = recording->events.main;
     const struct perf_event *event = main == ID_NONE ? NULL : perf_events_at(&recording->events, main);
@@ -499,6 +520,7 @@ void perf_recording_finish(struct perf_recording *recording, const struct reader
     perf_activity_finish(&recording->activity, &recording->tasks, recording->last_time_ns);
     perf_waits_finish(&recording->waits, &recording->tasks, recording->last_time_ns);
     perf_events_enter(&recording->events, profile);
+    if (recording->events.off_cpu_time == ID_NONE) perf_off_cpu_place_sums(recording);
     perf_tasks_finish(&recording->tasks, &recording->events);
     if (has_waits) {
         profile->meta.interval_ns = event ? interval_ns(recording, event) : 0;

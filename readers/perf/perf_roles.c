@@ -46,6 +46,8 @@ bool perf_role_is_switch(struct text name) {
     return text_equal(perf_event_base_name(name), TEXT("sched:sched_switch"));
 }
 
+bool perf_role_is_off_cpu_time(struct text name) { return text_equal(perf_event_base_name(name), TEXT("offcpu-time")); }
+
 /* ---- What an event measures, and where. ---- */
 
 enum { MODES = 7, P_CORE_SHIFT = 3 };

@@ -33,6 +33,10 @@ static const struct ledger_cause causes[TALLY_COUNT] = {
     [TALLY_BAD_SWITCH] = {LEDGER_RECORDS, LEDGER_NOTED,
                           TEXT("sched_switch whose payload is damaged or of another thread: only its stack is used")},
     [TALLY_NO_TIME] = {LEDGER_SAMPLES, LEDGER_NOTED, TEXT("sample without a time: made up from the order")},
+    [TALLY_SUM_OF_WAITS] =
+        {LEDGER_SAMPLES, LEDGER_NOTED,
+         TEXT("sum of the times in which a thread waited in one place (perf record --off-cpu): put where the "
+              "thread ends, as it is not known when they were")},
     [TALLY_LOST_BY_PERF] = {LEDGER_SAMPLES, LEDGER_NOTED, TEXT("sample that perf itself lost while recording")},
     [TALLY_LATE] = {LEDGER_RECORDS, LEDGER_NOTED, TEXT("record that came long after later ones: used late")},
     [TALLY_CPU] = {LEDGER_VALUES, LEDGER_NOTED, TEXT("processor number: profiles have no place for it")},

@@ -34,6 +34,7 @@ enum perf_tally {
     TALLY_SWITCH_JUMP,
     TALLY_BAD_SWITCH,
     TALLY_NO_TIME,
+    TALLY_SUM_OF_WAITS,
     TALLY_LOST_BY_PERF,
     TALLY_LATE,
     TALLY_CPU,

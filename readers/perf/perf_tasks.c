@@ -320,8 +320,10 @@ static void start_threads_with_content(struct perf_tasks *tasks, const struct pe
         const struct perf_series *series = column_at(&tasks->series, i);
         struct thread *thread = profile_thread_at(profile, series->thread);
         if (perf_events_at(events, series->event)->treatment == EVENT_DROPPED) continue;
-        for (uint32_t j = 0; j < samples_count(&series->samples); j++)
-            start_until(thread, samples_at(&series->samples, j)->time_ns);
+        for (uint32_t j = 0; j < samples_count(&series->samples); j++) {
+            int64_t time_ns = samples_at(&series->samples, j)->time_ns;
+            if (time_ns != TIME_NONE) start_until(thread, time_ns);
+        }
     }
     for (size_t i = 0; i < profile->threads.count; i++) {
         struct thread *thread = column_at(&profile->threads, i);
@@ -359,7 +361,7 @@ static thread_id track_of(const struct perf_tasks *tasks, const struct perf_even
     thread_id *added = column_push(&tracks->ids);
     if (!added) return thread_none();
     const struct event_track track = {.event = name.bytes_count ? name : TEXT("without a name"),
-                                      .counts_ns = event->unit == PERF_EVENT_CLOCK_NS,
+                                      .counts_ns = event->unit == PERF_EVENT_CLOCK_NS || event->is_off_cpu_time,
                                       .owner = series->thread};
     *added = profile_add_track(tasks->profile, &track);
     return *added;
@@ -370,7 +372,9 @@ static void move_samples(struct perf_tasks *tasks, const struct perf_events *eve
     for (size_t i = 0; i < tasks->series.count && !failure_is_set(tasks->profile->failure); i++) {
         struct perf_series *series = column_at(&tasks->series, i);
         enum event_treatment treatment = perf_events_at(events, series->event)->treatment;
-        if (series->is_bare || (treatment != EVENT_SAMPLES && treatment != EVENT_TRACKS)) continue;
+        if (series->is_bare || series->event == events->off_cpu_time ||
+            (treatment != EVENT_SAMPLES && treatment != EVENT_TRACKS))
+            continue;
         thread_id thread = treatment == EVENT_TRACKS ? track_of(tasks, events, tracks, series) : series->thread;
         if (thread_is_none(thread)) return;
         struct samples *samples = &profile_thread_at(tasks->profile, thread)->samples;

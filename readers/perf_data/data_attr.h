@@ -59,6 +59,8 @@ struct data_attr {
     bool has_clock;            /* `clock` is valid: the clock of the recorded times */
     int32_t clock;             /* clockid_t */
     uint32_t event;            /* row of the recording's events */
+    bool has_name;             /* its name is known: in a pipe, it may come after samples */
+    bool is_off_cpu_time;      /* see perf_role_is_off_cpu_time */
 };
 
 enum { DATA_ATTRS_MAX = 65536 };
@@ -100,6 +102,13 @@ uint64_t data_attrs_count(struct data_attrs *attrs, uint64_t id, uint64_t value,
 /* Returns the event that a record belongs to, by the id in the record. The id of a record other than a sample is in its
  * trailer. Returns NULL if the id is unknown. */
 const struct data_attr *data_attrs_of_record(struct data_attrs *attrs, struct text record, bool is_sample);
+
+/* Returns whether the name of the event can be offcpu-time. */
+static inline bool data_attr_may_be_off_cpu_time(const struct data_attr *attr) {
+    enum { SOFTWARE_BPF_OUTPUT = 10 };
+    return attr->type == ATTR_SOFTWARE && attr->config == SOFTWARE_BPF_OUTPUT &&
+           (attr->is_off_cpu_time || !attr->has_name);
+}
 
 /* Writes perf's name for this kind of event. It is used if the recording does not name the event. */
 void data_attr_default_name(const struct data_attr *attr, char *name, size_t capacity_bytes);

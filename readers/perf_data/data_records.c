@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "data_parser.h"
+#include "readers/perf/perf_roles.h"
 
 /* Flags in misc. The same bit has different meanings in different types of records. */
 enum record_flag {
@@ -268,6 +269,9 @@ static bool use_header_attr(struct data_parser *parser, const struct data_record
 
 void data_records_name_event(struct data_parser *parser, const struct data_attr *attr, struct text name) {
     struct perf_record out = {.time_ns = TIME_NONE, .name = name, .event = {.event = attr->event}};
+    struct data_attr *named = data_attrs_at(&parser->attrs, attr->event);
+    named->has_name = true;
+    named->is_off_cpu_time = perf_role_is_off_cpu_time(name);
     emit(parser, &out, PERF_EVENT_NAME);
 }
 
@@ -382,7 +386,8 @@ static void count_record(struct data_parser *parser, const struct data_record *r
 
 void data_records_use(void *context, const struct data_record *record, uint64_t time_ns) {
     struct data_parser *parser = context;
-    struct perf_record out = {.time_ns = time_ns ? (int64_t)time_ns : TIME_NONE,
+    bool has_time = time_ns && time_ns <= (uint64_t)PERF_TIME_MAX_NS;
+    struct perf_record out = {.time_ns = has_time ? (int64_t)time_ns : TIME_NONE,
                               .position = data_position(record->offset)};
     record_user *use = record->type < RECORD_TABLE_COUNT ? record_table[record->type].use : NULL;
     if (use && !use(parser, record, &out))
@@ -391,12 +396,20 @@ void data_records_use(void *context, const struct data_record *record, uint64_t 
         count_record(parser, record);
 }
 
+static bool is_sum_of_waits(const struct data_attr *attr, const struct data_record *record, uint64_t time_ns) {
+    return record->type == RECORD_SAMPLE && data_attr_may_be_off_cpu_time(attr) && time_ns >= DATA_TIME_OF_SUMS_NS;
+}
+
 uint64_t data_records_take(struct data_parser *parser, const struct data_record *record) {
     uint64_t time_ns = 0;
     const struct data_attr *attr = NULL;
     if (record->type < RECORD_USER_FIRST)
         attr = data_attrs_of_record(&parser->attrs, record->bytes, record->type == RECORD_SAMPLE);
     bool has_time = attr && data_record_time(record, attr, &time_ns) && time_ns;
+    if (has_time && is_sum_of_waits(attr, record, time_ns)) {
+        data_order_add(&parser->order, record, time_ns);
+        return 0;
+    }
     if (has_time && time_ns > (uint64_t)PERF_TIME_MAX_NS) {
         bool is_sample = record->type == RECORD_SAMPLE;
         data_tally(parser, is_sample ? TALLY_BAD_SAMPLE : TALLY_DAMAGED_RECORD, 1, record->offset);

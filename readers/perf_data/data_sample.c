@@ -68,6 +68,25 @@ static void parse_ids(struct perf_cursor *cursor, struct data_sample *sample) {
     sample->tid = perf_cursor_s32(cursor);
 }
 
+/* Since perf 6.15, perf record --off-cpu writes what it knows of a wait into the payload of a sample of the thread that
+ * ran before: pid, tid, length, callchain and control group, and padding. Returns false if the payload is another one.
+ */
+static bool parse_wait(struct data_sample *sample) {
+    struct perf_cursor cursor = perf_cursor_of(sample->raw);
+    struct data_sample wait = *sample;
+    parse_ids(&cursor, &wait);
+    wait.period = perf_cursor_u64(&cursor);
+    wait.callchain = perf_cursor_words(&cursor, perf_cursor_u64(&cursor));
+    wait.cgroup = perf_cursor_u64(&cursor);
+    if (cursor.is_bad || cursor.left.bytes_count >= 8 || wait.callchain.bytes_count < 16) return false;
+    if ((int64_t)perf_word_at(wait.callchain, 0) != CONTEXT_USER) return false;
+    wait.is_wait = true;
+    wait.ip = perf_word_at(wait.callchain, 1);
+    wait.raw = (struct text){0};
+    *sample = wait;
+    return true;
+}
+
 bool data_sample_parse(const struct data_record *record, const struct data_attr *attr, struct data_sample *sample) {
     struct perf_cursor cursor = perf_cursor_of(record->payload);
     uint64_t fields = attr->sample_type;
@@ -91,6 +110,8 @@ bool data_sample_parse(const struct data_record *record, const struct data_attr 
     if (fields & SAMPLE_REGS_USER) parse_registers(&cursor, attr->registers_user, sample);
     if (fields & SAMPLE_STACK_USER) parse_stack(&cursor, sample);
     if (fields & SAMPLE_CGROUP) parse_cgroup(&cursor, attr, sample);
+    bool may_be_wait = fields & SAMPLE_RAW && data_attr_may_be_off_cpu_time(attr);
+    if (may_be_wait && !parse_wait(sample) && attr->is_off_cpu_time) return false;
     return !cursor.is_bad;
 }
 

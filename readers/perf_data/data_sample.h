@@ -17,6 +17,9 @@ struct data_record {
 
 enum { RECORD_HEAD_BYTES = 8 };
 
+/* perf gives sums of waits, which are of no moment, times from here on, so that they come last. */
+static const uint64_t DATA_TIME_OF_SUMS_NS = UINT64_MAX << 32;
+
 /* The low bits of misc: the processor's mode. */
 enum record_mode {
     MODE_UNKNOWN = 0,
@@ -30,6 +33,9 @@ enum record_mode {
 static inline enum record_mode data_record_mode(const struct data_record *record) {
     return (enum record_mode)(record->misc & 7);
 }
+
+/* The marker in a callchain that comes before user code. */
+enum { CONTEXT_USER = -512 };
 
 /* One counter's value in a sample. */
 struct data_read {
@@ -52,6 +58,7 @@ struct data_sample {
     uint32_t read_words;    /* words per counter */
     struct text callchain;  /* words, innermost first, with markers between contexts */
     struct text raw;        /* a tracepoint's payload */
+    bool is_wait;           /* perf record --off-cpu made it; what its payload told of the wait has been decoded */
     struct text branches;   /* words: from, to and flags of each branch, newest first */
     uint64_t registers_abi; /* 0: no registers */
     struct text registers;  /* words: user registers, one per bit of the attributes' mask */

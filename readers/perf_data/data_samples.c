@@ -20,8 +20,6 @@ static void push(struct data_parser *parser, uint64_t address, uint32_t flags) {
     parser->places[parser->place_count++] = (struct perf_place){address, flags};
 }
 
-enum { CONTEXT_USER = -512 };
-
 /* Markers in a callchain. Each gives the mode of the addresses that follow it (PERF_CONTEXT_…). */
 static const struct context {
     int64_t word;
@@ -115,13 +113,16 @@ static void push_branch_calls(struct data_parser *parser, const struct data_samp
         push(parser, perf_word_at(sample->branches, i * BRANCH_WORDS + FROM), 0);
 }
 
+/* MAX_STACKS in tools/perf/util/bpf_skel/off_cpu.bpf.c. */
+enum { WAIT_PLACES_MAX = 32 };
+
 /* Parses the stack of a sample, but for what is further out in the copied stack. */
 static struct perf_address_stack parse_stack(struct data_parser *parser, const struct data_record *record,
                                              const struct data_sample *sample, struct perf_record *out) {
     parser->place_count = 0;
     push_callchain(parser, record, sample->callchain, has_branch_calls(sample), out);
     /* A longer chain comes from a kernel with another limit, which the recording does not tell. */
-    bool is_at_limit = parser->place_count == sample->attr->stack_places_max;
+    bool is_at_limit = parser->place_count == (sample->is_wait ? WAIT_PLACES_MAX : sample->attr->stack_places_max);
     if (is_at_limit && !has_branch_calls(sample) && !(sample->attr->sample_type & SAMPLE_STACK_USER)) {
         push(parser, 0, ADDRESS_IS_CUT);
         data_tally(parser, TALLY_DEEP_STACK, 1, record->offset);
@@ -164,6 +165,8 @@ void data_samples_use(struct data_parser *parser, const struct data_record *reco
         data_tally(parser, attr ? TALLY_BAD_SAMPLE : TALLY_UNKNOWN_EVENT, 1, record->offset);
         return;
     }
+    sample.is_wait |= sample.time_ns >= DATA_TIME_OF_SUMS_NS && data_attr_may_be_off_cpu_time(attr);
+    if (sample.is_wait && !attr->has_name) data_records_name_event(parser, attr, TEXT("offcpu-time"));
     uint64_t fields = attr->sample_type;
     const struct perf_place only = {sample.ip, mode_flags(record)};
     const struct perf_stack_copy copy = {sample.registers_abi, attr->registers_user, sample.registers, sample.stack};
@@ -174,10 +177,10 @@ void data_samples_use(struct data_parser *parser, const struct data_record *reco
     out->sample =
         (struct perf_sample){.event = attr->event,
                              .processor = fields & SAMPLE_CPU && sample.cpu <= INT32_MAX ? (int32_t)sample.cpu : -1,
-                             .has_period = fields & SAMPLE_PERIOD,
+                             .has_period = fields & SAMPLE_PERIOD || sample.is_wait,
                              .period = sample.period,
                              .is_raw = true,
-                             .has_stack = fields & SAMPLE_CALLCHAIN,
+                             .has_stack = fields & SAMPLE_CALLCHAIN || sample.is_wait,
                              .cgroup = sample.cgroup,
                              .address = sample.address,
                              .has_address = fields & SAMPLE_ADDR};

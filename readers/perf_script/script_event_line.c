@@ -3,6 +3,7 @@
 #include "libconvert/base/cursor.h"
 #include "libconvert/base/index_set.h"
 #include "readers/perf/perf_record.h"
+#include "readers/perf/perf_roles.h"
 
 static bool is_end_or_blank(struct text text, size_t at) {
     return at >= text.bytes_count || text_is_blank_byte(text.bytes[at]);
@@ -118,49 +119,6 @@ static bool parse_start(struct text start, struct script_event_line *out) {
     return out->comm.bytes_count <= COMM_BYTES_MAX;
 }
 
-enum { SECONDS_DIGITS_MAX = 10, NS_DIGITS = 9 };
-
-/* Parses the time that ends at `colon`: a blank, digits, a point, digits. Sets *start to its first digit. */
-static bool parse_time_before(struct text line, size_t colon, size_t *start, int64_t *time_ns) {
-    size_t point = colon;
-    while (point > 0 && cursor_is_digit(line.bytes[point - 1])) point--;
-    size_t fraction_digits = colon - point;
-    if (!fraction_digits || fraction_digits > NS_DIGITS || !point || line.bytes[point - 1] != '.') return false;
-    size_t first = --point;
-    while (first > 0 && cursor_is_digit(line.bytes[first - 1])) first--;
-    if (first == point || point - first > SECONDS_DIGITS_MAX || first == 0 ||
-        !text_is_blank_byte(line.bytes[first - 1]))
-        return false;
-    int64_t seconds = 0, fraction = 0;
-    for (size_t i = first; i < point; i++) seconds = seconds * 10 + (line.bytes[i] - '0');
-    for (size_t i = 0; i < NS_DIGITS; i++)
-        fraction = fraction * 10 + (i < fraction_digits ? line.bytes[point + 1 + i] - '0' : 0);
-    static const int64_t NS_PER_SECOND = 1000000000;
-    *start = first;
-    if (seconds >= PERF_TIME_MAX_NS / NS_PER_SECOND) return false;
-    *time_ns = seconds * NS_PER_SECOND + fraction;
-    return true;
-}
-
-/* Ids and time are expected within this many bytes of a line, which bounds the search for them. The fields before them,
- * at their widest, take less. */
-enum { EVENT_START_BYTES_MAX = 256 };
-
-/* Finds the first time that has ids before it. Sets *rest to what follows its colon. */
-static bool parse_with_time(struct text line, struct script_event_line *out, struct text *rest) {
-    for (size_t colon = text_find(line, ':'); colon < line.bytes_count && colon < EVENT_START_BYTES_MAX;) {
-        size_t start;
-        if (is_end_or_blank(line, colon + 1) && parse_time_before(line, colon, &start, &out->time_ns) &&
-            parse_start(text_slice(line, 0, start), out)) {
-            out->has_time = true;
-            *rest = text_from(line, colon + 1);
-            return true;
-        }
-        colon += 1 + text_find(text_from(line, colon + 1), ':');
-    }
-    return false;
-}
-
 static bool is_event_token(struct text token) {
     return token.bytes_count > 1 && token.bytes[token.bytes_count - 1] == ':';
 }
@@ -183,6 +141,58 @@ static bool parse_event(struct text rest, struct script_event_line *out) {
     }
     out->event = (struct text){0};
     out->rest = text_trim(rest);
+    return false;
+}
+
+enum { SECONDS_DIGITS_MAX = 11, NS_DIGITS = 9 };
+
+/* perf gives sums of waits, which are of no moment, such times so that they come last. `rest` follows the time. */
+static bool is_time_of_sum(int64_t seconds, struct text rest) {
+    static const int64_t FIRST_SECONDS = 18446744069;
+    struct script_event_line line;
+    return seconds >= FIRST_SECONDS && parse_event(rest, &line) && perf_role_is_off_cpu_time(line.event);
+}
+
+/* Parses the time that ends at `colon`: a blank, digits, a point, digits. Sets *start to its first digit. The time is
+ * TIME_NONE if it is that of a sum of waits. */
+static bool parse_time_before(struct text line, size_t colon, size_t *start, int64_t *time_ns) {
+    size_t point = colon;
+    while (point > 0 && cursor_is_digit(line.bytes[point - 1])) point--;
+    size_t fraction_digits = colon - point;
+    if (!fraction_digits || fraction_digits > NS_DIGITS || !point || line.bytes[point - 1] != '.') return false;
+    size_t first = --point;
+    while (first > 0 && cursor_is_digit(line.bytes[first - 1])) first--;
+    if (first == point || point - first > SECONDS_DIGITS_MAX || first == 0 ||
+        !text_is_blank_byte(line.bytes[first - 1]))
+        return false;
+    int64_t seconds = 0, fraction = 0;
+    for (size_t i = first; i < point; i++) seconds = seconds * 10 + (line.bytes[i] - '0');
+    for (size_t i = 0; i < NS_DIGITS; i++)
+        fraction = fraction * 10 + (i < fraction_digits ? line.bytes[point + 1 + i] - '0' : 0);
+    static const int64_t NS_PER_SECOND = 1000000000;
+    *start = first;
+    bool is_late = seconds >= PERF_TIME_MAX_NS / NS_PER_SECOND;
+    if (is_late && !is_time_of_sum(seconds, text_from(line, colon + 1))) return false;
+    *time_ns = is_late ? TIME_NONE : seconds * NS_PER_SECOND + fraction;
+    return true;
+}
+
+/* Ids and time are expected within this many bytes of a line, which bounds the search for them. The fields before them,
+ * at their widest, take less. */
+enum { EVENT_START_BYTES_MAX = 256 };
+
+/* Finds the first time that has ids before it. Sets *rest to what follows its colon. */
+static bool parse_with_time(struct text line, struct script_event_line *out, struct text *rest) {
+    for (size_t colon = text_find(line, ':'); colon < line.bytes_count && colon < EVENT_START_BYTES_MAX;) {
+        size_t start;
+        if (is_end_or_blank(line, colon + 1) && parse_time_before(line, colon, &start, &out->time_ns) &&
+            parse_start(text_slice(line, 0, start), out)) {
+            out->has_time = true;
+            *rest = text_from(line, colon + 1);
+            return true;
+        }
+        colon += 1 + text_find(text_from(line, colon + 1), ':');
+    }
     return false;
 }
 

@@ -17,7 +17,7 @@ struct script_event_line {
     int32_t cpu;            /* -1 if the line has none */
     bool has_skipped_field; /* flags (-F misc), the time of day (-F tod), a guest's processor (-F vcpu) */
     bool has_time;
-    int64_t time_ns;
+    int64_t time_ns; /* TIME_NONE: the line is a sum of waits, and has a time that is none */
     bool has_period;
     uint64_t period;
     struct text event; /* as printed, without the colon that ends it; empty if the line has none */

@@ -23,8 +23,8 @@ READERS = {"perf-script": read_perf_script, "collapsed": read_collapsed}
 
 
 def without_additions(options):
-    """Readers tell each thread for itself, and only what was sampled."""
-    options = [word for word in options if not word.startswith("--off-cpu=")]
+    """Readers tell each thread for itself, only what was sampled, and all of that."""
+    options = [word for word in options if not word.startswith(("--off-cpu=", "--time="))]
     for name in "--merge-threads", "--off-cpu":
         if name in options:
             at = options.index(name)
@@ -109,7 +109,8 @@ def rounded(value):
 
 def in_milliseconds(profile, expected):
     """Converts the expected weights if periods of a clock are written as milliseconds."""
-    if all(thread["samples"]["weightType"] != "tracing-ms" for thread in profile["threads"]):
+    threads = [thread for thread in profile["threads"] if " " not in str(thread["tid"])]  # the others are tracks
+    if all(thread["samples"]["weightType"] != "tracing-ms" for thread in threads):
         return
     for thread in expected.values():
         thread["weightSum"] /= 1e6
