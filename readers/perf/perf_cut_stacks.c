@@ -44,6 +44,14 @@ static void count_samples(const struct profile *profile, const uint8_t *facts, b
     }
 }
 
+static struct text advice(const struct profile *profile, bool has_copies) {
+    if (!has_copies) return TEXT(CUT_STACKS_CAUSE "record with --call-graph dwarf");
+    if (text_starts_with(profile->meta.arguments, TEXT("gecko-convert record ")))
+        return TEXT(CUT_STACKS_CAUSE "record with a larger --stack-size, or name its libraries with --debug-dir");
+    return TEXT(CUT_STACKS_CAUSE
+                "record with a larger --call-graph dwarf,BYTES, or name its libraries with --debug-dir");
+}
+
 void perf_cut_stacks_note(struct profile *profile, bool has_copies) {
     enum { COUNT_MIN = 20, STACKS_PER_CUT_ONE_MAX = 10 };
     uint32_t stack_count = stack_table_count(&profile->stacks);
@@ -55,10 +63,5 @@ void perf_cut_stacks_note(struct profile *profile, bool has_copies) {
     count_samples(profile, facts, has_copies, &count, &cut_count);
     memory_free(facts);
     if (count < COUNT_MIN || cut_count <= count / STACKS_PER_CUT_ONE_MAX) return;
-    ledger_enter(&profile->ledger, LEDGER_SAMPLES, LEDGER_NOTED,
-                 has_copies
-                     ? TEXT(CUT_STACKS_CAUSE
-                            "record with a larger --call-graph dwarf,BYTES, or name its libraries with --debug-dir")
-                     : TEXT(CUT_STACKS_CAUSE "record with --call-graph dwarf"),
-                 cut_count, NULL);
+    ledger_enter(&profile->ledger, LEDGER_SAMPLES, LEDGER_NOTED, advice(profile, has_copies), cut_count, NULL);
 }
