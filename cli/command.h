@@ -21,6 +21,9 @@ struct command {
     /* Checks and completes the options: what concerns several of them, or only this command. NULL: nothing. */
     void (*complete)(struct options *options, struct failure *failure);
 
+    /* Finds out what of the completed options cannot be done, before inputs are made for the command. NULL: nothing. */
+    void (*check)(const struct options *options, struct failure *failure);
+
     /* Returns the exit code. */
     int (*run)(struct options *options);
 };

@@ -1,4 +1,7 @@
 /* Converting: one profile of all inputs, or a batch. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -236,6 +239,22 @@ static void init_bar(const struct options *options, struct progress_tty *bar) {
     progress_tty_init(bar, STDERR_FILENO, draws_progress(options), is_forced ? 0 : PROGRESS_TTY_DELAY_NS);
 }
 
+/* Files are written when all else is done. Whoever makes the inputs first wants to know before whether that will work.
+ */
+static void check_place(const char *path, struct failure *failure) {
+    char folder[PATH_MAX] = ".";
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    if (!path || strcmp(path, "-") == 0 || access(path, W_OK) == 0) return;
+    if (slash) snprintf(folder, sizeof folder, "%.*s", (int)(slash - path + 1), path);
+    if (errno != ENOENT || access(folder, W_OK | X_OK))
+        failure_set(failure, FAILURE_IO, "cannot write %s: %s", path, strerror(errno));
+}
+
+static void check_places(const struct options *options, struct failure *failure) {
+    check_place(options->convert.output_path, failure);
+    check_place(options->report_path, failure);
+}
+
 static int convert(struct options *options) {
     if (options->lists_events) return list_events(options);
     struct progress_tty bar;
@@ -244,8 +263,13 @@ static int convert(struct options *options) {
     return convert_single(&command_convert, options, NULL, &bar);
 }
 
-const struct command command_convert = {
-    .name = "", .bit = CONVERT, .usage = usage, .notes = notes, .complete = complete, .run = convert};
+const struct command command_convert = {.name = "",
+                                        .bit = CONVERT,
+                                        .usage = usage,
+                                        .notes = notes,
+                                        .complete = complete,
+                                        .check = check_places,
+                                        .run = convert};
 
 /* ---- Merging runs. ---- */
 

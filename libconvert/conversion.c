@@ -186,11 +186,10 @@ static void begin_loaders(struct conversion *conversion) {
     conversion->loader_count = count;
     for (size_t i = 0; i < count; i++) {
         const char *path = options_input_path(options, i);
-        conversion->loaders[i] =
-            (struct input_loader){.options = options,
-                                  .ends = conversion->ends,
-                                  .path = path,
-                                  .name = count > 1 ? report_path_name(path) : report_input_name(options)};
+        conversion->loaders[i] = (struct input_loader){.options = options,
+                                                       .ends = conversion->ends,
+                                                       .path = path,
+                                                       .name = i ? report_path_name(path) : report_input_name(options)};
     }
     if (count > 1) merge_init(&conversion->merge, count, failure);
 }

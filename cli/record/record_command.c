@@ -19,6 +19,7 @@
 #include "libconvert/base/decimal.h"
 #include "recorder_traces.h"
 #include "started_program.h"
+#include "writer/sink.h"
 
 static const uint64_t NS_PER_S = 1000000000;
 
@@ -98,10 +99,11 @@ struct record {
     struct options *options;
     struct failure failure;
     struct progress_tty bar;
-    int trace; /* what is recorded goes to this file */
-    char trace_path[4096];
-    sigset_t signals; /* those that the command waits for */
-    sigset_t mask;    /* of the caller */
+    int trace;                /* what the kernel records goes to this file; -1: nothing */
+    char trace_path[4096];    /* that file */
+    struct rlimit file_limit; /* of the caller */
+    sigset_t signals;         /* those that the command waits for */
+    struct caller_signals caller_signals;
     int signal_fd;
     struct started_program *programs; /* one for each iteration */
     size_t program_count;
@@ -138,7 +140,7 @@ static void tell(struct record *record, const char *format, ...) {
 /* ---- The file of the recording. ---- */
 
 /* A recording that is not kept has no name, so nothing of it is left however the command ends. */
-static void open_trace(struct record *record) {
+static bool open_trace(struct record *record) {
     const char *kept = record->options->trace_path, *folder = getenv("TMPDIR");
     char path[4096];
     snprintf(path, sizeof path, "%s/gecko-convert-XXXXXX", folder && *folder ? folder : "/tmp");
@@ -148,10 +150,8 @@ static void open_trace(struct record *record) {
                     strerror(errno));
     else if (!kept)
         unlink(path);
-    if (kept)
-        snprintf(record->trace_path, sizeof record->trace_path, "%s", kept);
-    else
-        snprintf(record->trace_path, sizeof record->trace_path, "/proc/self/fd/%d", record->trace);
+    if (!kept) snprintf(record->trace_path, sizeof record->trace_path, "/proc/self/fd/%d", record->trace);
+    return record->trace >= 0;
 }
 
 /* ---- Targets. ---- */
@@ -179,6 +179,12 @@ static void find_threads(struct record *record, const struct proc_ids *processes
     }
 }
 
+static void add_process(struct proc_ids *processes, pid_t pid) {
+    bool is_known = false;
+    for (size_t i = 0; i < processes->count; i++) is_known |= processes->values[i] == pid;
+    if (!is_known) processes->values[processes->count++] = pid;
+}
+
 static void parse_pids(struct record *record, struct proc_ids *processes) {
     const struct options_list *pids = &record->options->recorded_pids;
     processes->values = calloc(pids->count + 1, sizeof *processes->values);
@@ -188,7 +194,7 @@ static void parse_pids(struct record *record, struct proc_ids *processes) {
         long pid = strtol(pids->values[i], &end, 10);
         if (*end || pid <= 0 || pid > INT32_MAX)
             failure_set(&record->failure, FAILURE_USAGE, "--pid: '%s' is not the number of a process", pids->values[i]);
-        processes->values[processes->count++] = (pid_t)pid;
+        add_process(processes, (pid_t)pid);
     }
 }
 
@@ -201,7 +207,7 @@ static void start_programs(struct record *record) {
         command[i] = (char *)(uintptr_t)options->inputs.values[i];
     while (record->program_count < options->iteration_count && !failure_is_set(&record->failure)) {
         struct started_program *program = &record->programs[record->program_count++];
-        if (started_program_init(program, command, &record->mask))
+        if (started_program_init(program, command, &record->caller_signals))
             add_target(record, program->pid);
         else
             failure_set(&record->failure, FAILURE_IO, "cannot start a process: %s", strerror(errno));
@@ -211,17 +217,23 @@ static void start_programs(struct record *record) {
 
 /* ---- Signals. ---- */
 
-/* Blocks the signals that end a command, except those that the caller ignores. */
+static const int ending_signals[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+
+enum { ENDING_SIGNAL_COUNT = sizeof ending_signals / sizeof *ending_signals };
+
+/* Blocks the signals that end a command, except those that the caller ignores. If SIGCHLD were ignored, nobody could
+ * wait for programs. */
 static void take_signals(struct record *record) {
-    static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
+    static const struct sigaction by_default = {.sa_handler = SIG_DFL};
+    sigaction(SIGCHLD, &by_default, &record->caller_signals.on_child);
     sigemptyset(&record->signals);
     sigaddset(&record->signals, SIGCHLD);
-    for (size_t i = 0; i < sizeof ending_signals / sizeof *ending_signals; i++) {
+    for (size_t i = 0; i < ENDING_SIGNAL_COUNT; i++) {
         struct sigaction action;
         if (sigaction(ending_signals[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
             sigaddset(&record->signals, ending_signals[i]);
     }
-    sigprocmask(SIG_BLOCK, &record->signals, &record->mask);
+    sigprocmask(SIG_BLOCK, &record->signals, &record->caller_signals.mask);
     record->signal_fd = signalfd(-1, &record->signals, SFD_CLOEXEC | SFD_NONBLOCK);
     if (record->signal_fd < 0)
         failure_set(&record->failure, FAILURE_IO, "cannot wait for signals: %s", strerror(errno));
@@ -231,17 +243,38 @@ static struct started_program *current_program(struct record *record) {
     return record->current < record->program_count ? &record->programs[record->current] : NULL;
 }
 
+static const struct recorder_traces *left_traces; /* global because a signal handler must find them */
+
+static void end_by_signal(int signal_number) {
+    recorder_traces_remove(left_traces);
+    sink_abandon();
+    raise(signal_number);
+}
+
+/* From here on, signals end this process at once, and nothing is left. */
+static void release_signals(struct record *record) {
+    left_traces = &record->traces;
+    for (size_t i = 0; i < ENDING_SIGNAL_COUNT; i++) {
+        struct sigaction action = {.sa_handler = end_by_signal, .sa_flags = (int)SA_RESETHAND};
+        sigemptyset(&action.sa_mask);
+        if (sigismember(&record->signals, ending_signals[i])) sigaction(ending_signals[i], &action, NULL);
+    }
+    sigaction(SIGCHLD, &record->caller_signals.on_child, NULL);
+    sigprocmask(SIG_SETMASK, &record->caller_signals.mask, NULL);
+}
+
 /* A terminal sends its signals to the program too. Others are passed on to it. Without a program, they end the
- * recording. The second Ctrl-C ends this process. */
+ * recording. SIGQUIT is the program's alone: those in Java and Go print their stacks then. The second Ctrl-C ends this
+ * process. */
 static void use_signal(struct record *record, const struct signalfd_siginfo *signal) {
     struct started_program *program = current_program(record);
     if (signal->ssi_signo == SIGCHLD) return;
     if (record->is_interrupted && signal->ssi_signo == SIGINT) {
-        recorder_traces_fini(&record->traces);
-        sigprocmask(SIG_SETMASK, &record->mask, NULL);
+        recorder_traces_find(&record->traces, &record->failure);
+        release_signals(record);
         raise(SIGINT);
     }
-    record->is_interrupted = true;
+    record->is_interrupted |= !program || signal->ssi_signo != SIGQUIT;
     if (program && signal->ssi_code <= 0) kill(program->pid, (int)signal->ssi_signo);
 }
 
@@ -263,15 +296,20 @@ static bool begin_iteration(struct record *record) {
     return false;
 }
 
+/* Returns false if the program of this iteration still runs. */
+static bool take_end(struct record *record) {
+    int status;
+    const struct started_program *program = current_program(record);
+    if (waitpid(program->pid, &status, WNOHANG) != program->pid) return false;
+    if (!record->program_code) record->program_code = started_program_exit_code(status);
+    record->current++;
+    return true;
+}
+
 /* Returns whether the last program has ended. */
 static bool has_ended(struct record *record) {
-    int status;
-    struct started_program *program = current_program(record);
-    if (!program) return true;
-    if (waitpid(program->pid, &status, WNOHANG) != program->pid) return false;
-    int code = started_program_exit_code(status);
-    if (!record->program_code) record->program_code = code;
-    record->current++;
+    if (!current_program(record)) return true;
+    if (!take_end(record)) return false;
     if (record->is_interrupted || !current_program(record)) return true;
     return !begin_iteration(record);
 }
@@ -317,22 +355,24 @@ static void observe(struct record *record) {
 /* Waits for a program that runs still. At the end of the duration it is ended as timeout(1) does, and its exit code
  * does not count. If the recording failed, nothing is done to it. */
 static void end_program(struct record *record) {
-    struct started_program *program = current_program(record);
-    int status = 0;
+    const struct started_program *program = current_program(record);
     if (!program || program->pid <= 0) return;
+    int code_before = record->program_code;
     bool is_ended = is_over(record);
     if (is_ended) kill(program->pid, SIGTERM);
-    while (waitpid(program->pid, &status, 0) < 0 && errno == EINTR) {
+    while (!take_end(record)) {
+        struct pollfd polled = {record->signal_fd, POLLIN, 0};
+        poll(&polled, 1, -1);
+        use_signals(record);
     }
-    if (!is_ended && !record->program_code) record->program_code = started_program_exit_code(status);
-    record->current++;
+    if (is_ended) record->program_code = code_before;
 }
 
-static void raise_file_limit(void) {
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit)) return;
-    limit.rlim_cur = limit.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &limit);
+/* Recording needs many files. */
+static void raise_file_limit(struct record *record) {
+    if (getrlimit(RLIMIT_NOFILE, &record->file_limit)) return;
+    struct rlimit raised = {record->file_limit.rlim_max, record->file_limit.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &raised);
 }
 
 static void tell_recorded(struct record *record) {
@@ -348,11 +388,11 @@ static void tell_recorded(struct record *record) {
              "little memory may be locked (sysctl kernel.perf_event_mlock_kb), so samples are lost more easily");
     if (!recording->sample_count)
         tell(record, "a shorter time than that between two samples needs a higher --frequency, or --iterations");
-    if (!recording->has_kernel)
+    if (recording->lacks_kernel)
         tell(record,
              "the kernel's own code was not recorded: that needs CAP_PERFMON, or sysctl "
              "kernel.perf_event_paranoid=1");
-    else if (!recording->names_kernel)
+    else if (recording->hides_kernel)
         tell(record, "the kernel's functions have no names: that needs sysctl kernel.kptr_restrict=0");
     if (record->program_count && !is_over(record) && kernel_events_are_alive(&recording->events))
         tell(record, "processes that the program has started run on, and are no longer recorded");
@@ -361,10 +401,10 @@ static void tell_recorded(struct record *record) {
 /* Lets the programs execute, or observes what runs already, to the end. */
 static void run_all(struct record *record, const struct proc_ids *processes) {
     record->begin_ns = now_ns();
-    if (record->program_count)
-        begin_iteration(record);
-    else
-        kernel_recording_begin(&record->recording, processes);
+    if (record->is_by_kernel && open_trace(record))
+        kernel_recording_begin(&record->recording, record->trace, processes, &record->failure);
+    if (failure_is_set(&record->failure)) return;
+    if (record->program_count) begin_iteration(record);
     observe(record);
     if (record->is_by_kernel) kernel_recording_end(&record->recording);
     if (record->is_by_kernel && !failure_is_set(&record->failure)) tell_recorded(record);
@@ -392,13 +432,9 @@ static void end_programs(struct record *record) {
 /* Returns whether the recorder may take the kernel's place. */
 static bool may_preload(const struct record *record) {
     const struct options *options = record->options;
-    return options->inputs.count && record->recording.is_refused && options->recorder_choice == WITH_AUTO &&
+    return options->inputs.count && record->recording.allowing && options->recorder_choice == WITH_AUTO &&
            !options->recorded_events.count && !options->trace_path;
 }
-
-static const char advice[] =
-    "allow it by CAP_PERFMON or root, by sysctl kernel.perf_event_paranoid (0 for --all and for processes of others, 2 "
-    "for own programs), and in a container by its seccomp filter";
 
 static bool begin_by_kernel(struct record *record) {
     const struct options *options = record->options;
@@ -411,9 +447,9 @@ static bool begin_by_kernel(struct record *record) {
                                                                .begins_on_exec = options->inputs.count > 0},
                                                     .command = options->inputs.values,
                                                     .command_count = options->inputs.count};
-    raise_file_limit();
-    record->is_by_kernel =
-        kernel_recording_init(&record->recording, &wanted, &record->targets, record->trace, &record->failure);
+    raise_file_limit(record);
+    record->is_by_kernel = kernel_recording_init(&record->recording, &wanted, &record->targets, &record->failure);
+    if (!record->is_by_kernel) setrlimit(RLIMIT_NOFILE, &record->file_limit);
     return record->is_by_kernel;
 }
 
@@ -433,21 +469,13 @@ static void record_program(struct record *record) {
         start_programs_recorded(record, frequency_hz);
     }
     if (!failure_is_set(&record->failure)) run_all(record, NULL);
-    recorder_traces_find(&record->traces);
-}
-
-static void find_processes(struct record *record, struct proc_ids *processes) {
-    if (record->options->is_system_wide) {
-        proc_ids_read(processes, "/proc");
-    } else {
-        parse_pids(record, processes);
-        find_threads(record, processes);
-    }
+    recorder_traces_find(&record->traces, &record->failure);
 }
 
 static void record_processes(struct record *record) {
     struct proc_ids processes = {0};
-    find_processes(record, &processes);
+    parse_pids(record, &processes);
+    find_threads(record, &processes);
     if (!failure_is_set(&record->failure) && begin_by_kernel(record)) run_all(record, &processes);
     proc_ids_fini(&processes);
 }
@@ -458,16 +486,16 @@ static void run_recording(struct record *record) {
         record_program(record);
     else
         record_processes(record);
-    if (record->recording.is_refused && failure_is_set(&record->failure)) {
+    if (record->recording.allowing && failure_is_set(&record->failure)) {
         struct failure refusal = record->failure;
         failure_clear(&record->failure);
-        failure_set(&record->failure, refusal.code, "%s: %s", refusal.message, advice);
+        failure_set(&record->failure, refusal.code, "%s: %s", refusal.message, record->recording.allowing);
     }
     kernel_recording_fini(&record->recording);
     end_programs(record);
     proc_ids_fini(&record->targets);
     if (record->signal_fd >= 0) close(record->signal_fd);
-    sigprocmask(SIG_SETMASK, &record->mask, NULL);
+    release_signals(record);
 }
 
 /* ---- The profile. ---- */
@@ -482,7 +510,7 @@ static void align_traces(struct options *options, struct failure *failure) {
 
 /* Makes the recording and the traces the inputs of the command that shows or writes the profile. */
 static void prepare_profile(struct record *record, const struct command *next, struct options *options) {
-    size_t trace_count = record->traces.found.gl_pathc;
+    size_t trace_count = record->traces.count;
     *options = *record->options;
     options->inputs = (struct options_list){0};
     options->inputs.values = calloc(trace_count + 1, sizeof *options->inputs.values);
@@ -491,8 +519,7 @@ static void prepare_profile(struct record *record, const struct command *next, s
         return;
     }
     if (record->is_by_kernel) options->inputs.values[options->inputs.count++] = record->trace_path;
-    for (size_t i = 0; i < trace_count; i++)
-        options->inputs.values[options->inputs.count++] = record->traces.found.gl_pathv[i];
+    for (size_t i = 0; i < trace_count; i++) options->inputs.values[options->inputs.count++] = record->traces.paths[i];
     if (!options->inputs.count) {
         failure_set(
             &record->failure, FAILURE_INPUT,
@@ -522,6 +549,7 @@ static void check_options(struct record *record, const struct command *next) {
     struct options options;
     record->is_by_kernel = true;
     prepare_profile(record, next, &options);
+    if (!failure_is_set(&record->failure) && next->check) next->check(&options, &record->failure);
     record->is_by_kernel = false;
     free(options.inputs.values);
     free(options.parsed_alignments);
@@ -532,7 +560,7 @@ static int run(struct options *options) {
     struct record record = {.options = options, .trace = -1, .signal_fd = -1, .recording.rings.poll_fd = -1};
     bool draws = isatty(STDERR_FILENO) && !options->is_quiet;
     progress_tty_init(&record.bar, STDERR_FILENO, draws, PROGRESS_TTY_DELAY_NS);
-    open_trace(&record);
+    snprintf(record.trace_path, sizeof record.trace_path, "%s", options->trace_path ? options->trace_path : "");
     check_options(&record, next);
     if (!failure_is_set(&record.failure)) run_recording(&record);
     int exit_code = failure_is_set(&record.failure) ? command_refuse(&command_record, &record.failure)

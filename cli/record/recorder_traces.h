@@ -3,16 +3,15 @@
 #ifndef GECKO_RECORDER_TRACES_H
 #define GECKO_RECORDER_TRACES_H
 
-#include <glob.h>
-
 #include "libconvert/base/failure.h"
 
-enum { RECORDER_PATH_BYTES = 4096 };
+enum { RECORDER_PATH_BYTES = 4096 }; /* PATH_MAX, for realpath */
 
 struct recorder_traces {
     char folder[RECORDER_PATH_BYTES]; /* empty: there is none */
-    glob_t found;                     /* paths of the traces */
-    char *preloaded_before;           /* the caller's LD_PRELOAD; NULL: none */
+    char **paths;                     /* of the traces that were found; owned */
+    size_t count;
+    char *preloaded_before; /* the caller's LD_PRELOAD; NULL: none */
     bool is_environment_set;
     bool is_preload_set;
 };
@@ -23,6 +22,9 @@ bool recorder_traces_init(struct recorder_traces *traces, struct failure *failur
 /* Removes the folder and all traces in it. */
 void recorder_traces_fini(struct recorder_traces *traces);
 
+/* Removes the folder and the traces that were found; async-signal-safe. */
+void recorder_traces_remove(const struct recorder_traces *traces);
+
 /* Sets the variables by which programs that are started from now on record into the folder. Programs that are linked
  * with the library record their events. With a frequency above 0, the library is preloaded into all programs and
  * samples their threads. Does nothing, and returns true, if the caller has set variables of the recorder himself and no
@@ -32,7 +34,7 @@ bool recorder_traces_set_environment(struct recorder_traces *traces, unsigned fr
 /* Makes the environment what it was. */
 void recorder_traces_restore_environment(struct recorder_traces *traces);
 
-/* Finds the traces that there are by now. */
-void recorder_traces_find(struct recorder_traces *traces);
+/* Finds the traces that there are by now. Running out of memory is latched. */
+void recorder_traces_find(struct recorder_traces *traces, struct failure *failure);
 
 #endif

@@ -5,10 +5,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void execute(char *const *command, const sigset_t *mask, int go, int outcome) {
+static void execute(char *const *command, const struct caller_signals *signals, int go, int outcome) {
     char byte;
     if (read(go, &byte, 1) != 1) _exit(EXIT_CODE_NOT_FOUND); /* it is no longer wanted */
-    sigprocmask(SIG_SETMASK, mask, NULL);
+    sigaction(SIGCHLD, &signals->on_child, NULL);
+    sigprocmask(SIG_SETMASK, &signals->mask, NULL);
     execvp(command[0], command);
     int error = errno;
     ssize_t written = write(outcome, &error, sizeof error);
@@ -16,7 +17,7 @@ static void execute(char *const *command, const sigset_t *mask, int go, int outc
     _exit(error == ENOENT ? EXIT_CODE_NOT_FOUND : EXIT_CODE_NOT_EXECUTABLE);
 }
 
-bool started_program_init(struct started_program *program, char *const *command, const sigset_t *mask) {
+bool started_program_init(struct started_program *program, char *const *command, const struct caller_signals *signals) {
     int go[2], outcome[2];
     *program = (struct started_program){.pid = -1, .go = -1, .outcome = -1};
     if (pipe2(go, O_CLOEXEC)) return false;
@@ -28,7 +29,7 @@ bool started_program_init(struct started_program *program, char *const *command,
     program->pid = fork();
     if (program->pid == 0) {
         close(go[1]); /* so that the process ends if its parent does */
-        execute(command, mask, go[0], outcome[1]);
+        execute(command, signals, go[0], outcome[1]);
     }
     int error = errno;
     close(go[0]);

@@ -16,9 +16,14 @@ struct started_program {
 /* Exit codes of shells. */
 enum { EXIT_CODE_NOT_EXECUTABLE = 126, EXIT_CODE_NOT_FOUND = 127, EXIT_CODE_OF_SIGNAL = 128 };
 
-/* Creates a process that waits to execute the command, which ends with NULL. Its signals are blocked as in `mask`.
- * Returns false with errno set. */
-bool started_program_init(struct started_program *program, char *const *command, const sigset_t *mask);
+/* What this process has changed of its own, and a program has as the caller had it. */
+struct caller_signals {
+    sigset_t mask;
+    struct sigaction on_child; /* the action of SIGCHLD */
+};
+
+/* Creates a process that waits to execute the command, which ends with NULL. Returns false with errno set. */
+bool started_program_init(struct started_program *program, char *const *command, const struct caller_signals *signals);
 
 /* Lets it execute the program. Returns 0, or the errno of executing it; then the process has ended. */
 int started_program_execute(struct started_program *program);

@@ -344,6 +344,14 @@ static void complete(struct options *options, struct failure *failure) {
     several_inputs_take(options, failure);
 }
 
+static void check(const struct options *options, struct failure *failure) {
+    struct view view;
+    init(&view, options);
+    if (!bind_port(&view) || !prepare_viewer(&view))
+        failure_set(failure, view.failure.code, "%s", view.failure.message);
+    fini(&view);
+}
+
 static int show(struct options *options) {
     struct view view;
     init(&view, options);
@@ -366,4 +374,5 @@ const struct command command_view = {.name = "view",
                                      .notes = notes,
                                      .defaults = {.convert.sources = GECKO_CONVERT_SOURCES_EMBED},
                                      .complete = complete,
+                                     .check = check,
                                      .run = show};

@@ -17,6 +17,7 @@ import pty
 import re
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -169,8 +170,6 @@ def exit_codes_are_those_of_a_shell(folder):
                           (["./nothing"], 127), (["./file"], 126)):
         ended = record("-o", "p.json", *command, cwd=folder)
         check(ended.returncode == code, f"{command}: {ended.returncode}: {ended.stderr}")
-    ended = record("-o", "full.json", "--trace", "/dev/full", "touch", "started", cwd=folder)
-    check(ended.returncode == 3 and not (folder / "started").exists(), ended.stderr)
     ended = record("-o", "nothing.json", "true", cwd=folder)
     # A program that ends at once may be too short for a sample.
     check(ended.returncode in (0, 1), ended.stderr)
@@ -178,14 +177,28 @@ def exit_codes_are_those_of_a_shell(folder):
 
 
 def the_program_has_what_it_would_have_alone(folder):
-    tell = ("grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status; ulimit -n; ls /proc/self/fd | wc -l; "
-            "[ -e /proc/self/fd/0 ] || echo closed; cat")
-    for closing in ("", "exec 0<&-; ", "trap '' PIPE; ", "trap '' INT; ", "exec 2>&-; "):
-        command = ["sh", "-c", tell]
-        outputs = [subprocess.run(["sh", "-c", closing + 'exec "$@"', "sh", *before, *command], input="text", cwd=folder,
-                                  capture_output=True, text=True, timeout=WAIT_SECONDS, check=False).stdout
-                   for before in ([], [program, "record", "-q", "-o", "p.json", "--"])]
-        check(outputs[0] == outputs[1], f"{closing}: {outputs}")
+    tell = "grep -E '^Sig(Blk|Ign)' /proc/self/status; ulimit -n; [ -e /proc/self/fd/0 ] || echo closed; cat"
+    tell_more = "grep '^SigCgt' /proc/self/status; ls /proc/self/fd | wc -l; "  # the recorder has files and handlers
+    for closing in ("", "exec 0<&-; ", "trap '' PIPE; ", "trap '' INT QUIT; ", "trap '' CHLD; ", "exec 2>&-; "):
+        for forbid, command in ((None, tell_more + tell), (forbid_events, tell)):
+            outputs = [subprocess.run(["sh", "-c", closing + 'exec "$@"', "sh", *before, "sh", "-c", command], input="text",
+                                      cwd=folder, capture_output=True, text=True, timeout=WAIT_SECONDS, check=False,
+                                      preexec_fn=forbid).stdout
+                       for before in ([], [program, "record", "-q", "-o", "p.json", "--"])]
+            check(outputs[0] == outputs[1], f"{closing}: {outputs}")
+
+
+def what_cannot_be_written_is_told_before_the_program_runs(folder):
+    (folder / "kept.data").write_text("kept")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        for arguments in (["-o", "no/p.json"], ["-o", "p.json", "--report", "no/report.json"], ["-o", "p.json", "--format", "no"],
+                          ["-o", "p.json", "--trace", "no/p.data"], ["-o", "p.json", "--trace", "/dev/full"],
+                          ["--no-open", "--port", str(server.getsockname()[1])], ["--no-open", "--viewer", "no"],
+                          ["-o", "p.json", "--trace", "kept.data", "-e", "no-such-event"]):
+            ended = record(*arguments, "touch", "started", cwd=folder)
+            check(ended.returncode in (2, 3) and not (folder / "started").exists(), f"{arguments}: {ended}")
+    check((folder / "kept.data").read_text() == "kept", "the recording of an earlier run is gone")
+    check(os.listdir(folder) == ["kept.data"], f"left: {os.listdir(folder)}")
 
 
 def the_duration_ends_the_program(folder):
@@ -245,22 +258,34 @@ def progress_is_shown_of_what_runs(folder):
 
 
 def signals_are_passed_on(folder):
-    command = "trap 'exit 7' TERM; i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done; echo; while :; do :; done"
-    with subprocess.Popen([program, "record", "-o", "p.json", "sh", "-c", command], cwd=folder,
+    # QUIT does not end a recording: programs may print their stacks then.
+    command = ("trap 'echo printed' QUIT; trap 'exit 7' TERM; i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done; echo; "
+               "while :; do :; done")
+    with subprocess.Popen([program, "record", "-o", "p.json", "sh", "-c", command], cwd=folder, text=True,
                           stdout=subprocess.PIPE) as running:
         running.stdout.readline()
+        running.send_signal(signal.SIGQUIT)
+        check(running.stdout.readline() == "printed\n", "SIGQUIT was not passed on")
         running.send_signal(signal.SIGTERM)
         check(running.wait(WAIT_SECONDS) == 7, running.returncode)
     check((folder / "p.json").exists(), "no profile")
 
 
+def a_program_that_does_not_end_is_left(folder):
+    command = "trap '' TERM; trap 'echo caught' INT; echo ready; i=0; while [ $i -lt 200 ]; do sleep 0.05; i=$((i + 1)); done"
+    code, output = run_on_terminal(folder, ["-d", "0.01", "-o", "p.json", "sh", "-c", command], [b"recorded", b"caught"],
+                                   [b"\x03"] * 2)
+    check(code == -signal.SIGINT, f"{code}: {output}")
+    check(not list(folder.iterdir()), "something was written")
+
+
 # ---- The recorder. ----
 
-def forbid_events():
+def forbid_events(error=errno.EPERM):
     """Makes perf_event_open fail in this process and those that it starts, as containers do."""
     number = {"x86_64": 298, "aarch64": 241}[os.uname().machine]
-    # If the number of the call is this one, it fails with EPERM; otherwise it is allowed.
-    instructions = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x00050000 | errno.EPERM),
+    # If the number of the call is this one, it fails; otherwise it is allowed.
+    instructions = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x00050000 | error),
                     (0x06, 0, 0, 0x7fff0000)]
     code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *one) for one in instructions))
     program = struct.pack("@HP", len(instructions), ctypes.addressof(code))
@@ -271,10 +296,11 @@ def forbid_events():
 
 
 def the_recorder_takes_the_place_of_a_kernel_that_refuses(folder):
-    ended = record("-o", "p.json", mix, "300", cwd=folder, preexec_fn=forbid_events)
-    check(ended.returncode == 0, ended.stderr)
-    check("the preloaded recorder samples in its place" in ended.stderr, ended.stderr)
-    check(count_samples(folder / "p.json") > 100 and "parse" in text_of(folder / "p.json"), ended.stderr)
+    for error in (errno.EPERM, errno.ENOSYS, errno.ENODEV):
+        ended = record("-o", "p.json", mix, "300", cwd=folder, preexec_fn=lambda error=error: forbid_events(error))
+        check(ended.returncode == 0, ended.stderr)
+        check("the preloaded recorder samples in its place" in ended.stderr, ended.stderr)
+        check(count_samples(folder / "p.json") > 100 and "parse" in text_of(folder / "p.json"), ended.stderr)
     for arguments in (["--with", "kernel", mix, "300"], ["-e", "page-faults", mix, "300"], ["-a"], ["-p", str(os.getpid())]):
         ended = record("-o", "no.json", *arguments, cwd=folder, preexec_fn=forbid_events)
         check(ended.returncode == 3 and "perf_event_paranoid" in ended.stderr and not ended.stdout, ended.stderr)
@@ -291,18 +317,40 @@ def the_recorder_samples_if_it_is_to(folder):
     check(sorted(os.listdir(folder)) == ["p.json"], f"left: {os.listdir(folder)}")
 
 
-def events_of_the_program_are_in_the_profile(folder):
+def build_linked_program(folder):
     source = build.parent / "examples" / "recorder" / "app.c"
     subprocess.run(["cc", "-O1", "-g", "-I", source.parent.parent.parent / "recorder", source, "-o", folder / "app",
                     "-L", build, "-lgecko_recorder", f"-Wl,-rpath,{build}"], check=True)
-    ended = record("-o", "p.json", "sh", "-c", "./app; ./app", cwd=folder)
+
+
+def events_of_the_program_are_in_the_profile(folder):
+    build_linked_program(folder)
+    odd = folder / "100%e [x]"  # a percent sign and brackets have meanings in patterns
+    odd.mkdir()
+    ended = record("-o", "p.json", "sh", "-c", "./app; cd /; $OLDPWD/app", cwd=folder,
+                   env={**os.environ, "TMPDIR": odd.name})
     check(ended.returncode == 0, ended.stderr)
+    odd.rmdir()
     profile = profile_of(folder / "p.json")
     names = profile["shared"]["stringArray"]
     requests = sum(names[name] == "request" for thread in profile["threads"] for name in thread["markers"]["name"])
     check(requests == 16, f"{requests} requests in place of 16: {ended.stderr}")
     check(any(counter["name"] == "Served" for counter in profile["counters"]), "the counter is missing")
     check(sorted(os.listdir(folder)) == ["app", "p.json"], f"left: {os.listdir(folder)}")
+
+
+def a_signal_while_the_profile_is_made_leaves_nothing(folder):
+    build_linked_program(folder)
+    os.mkfifo(folder / "p.json")  # nobody reads it, so that making the profile takes for ever
+    (folder / "places").mkdir()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT):
+        with subprocess.Popen([program, "record", "-o", "p.json", "./app"], cwd=folder, stdout=subprocess.DEVNULL, text=True,
+                              stderr=subprocess.PIPE, env={**os.environ, "TMPDIR": str(folder / "places")}) as running:
+            told = running.stderr.readline()
+            running.send_signal(number)
+            check(running.wait(WAIT_SECONDS) == -number, f"{running.returncode}: {told}")
+        check(not os.listdir(folder / "places"), f"left: {os.listdir(folder / 'places')}")
+        (folder / "core").unlink(missing_ok=True)
 
 
 # ---- The viewer. ----
@@ -346,11 +394,12 @@ def other_users_record_their_programs(folder):
 CASES = [shares_are_right, trace_is_read_by_others, children_and_iterations_are_recorded, running_processes_are_recorded,
          the_end_of_a_process_ends_its_recording, events_are_named, tracepoints_have_fields,
          exit_codes_are_those_of_a_shell,
-         the_program_has_what_it_would_have_alone, the_duration_ends_the_program, programs_that_run_on_are_told_of,
+         the_program_has_what_it_would_have_alone, what_cannot_be_written_is_told_before_the_program_runs,
+         the_duration_ends_the_program, programs_that_run_on_are_told_of,
          the_terminal_sends_signals_to_the_program, a_second_interrupt_gives_up,
-         progress_is_shown_of_what_runs, signals_are_passed_on,
+         progress_is_shown_of_what_runs, signals_are_passed_on, a_program_that_does_not_end_is_left,
          the_recorder_takes_the_place_of_a_kernel_that_refuses, the_recorder_samples_if_it_is_to,
-         events_of_the_program_are_in_the_profile, the_profile_is_viewed,
+         events_of_the_program_are_in_the_profile, a_signal_while_the_profile_is_made_leaves_nothing, the_profile_is_viewed,
          other_users_record_their_programs]
 
 

@@ -34,7 +34,7 @@ cli/batch             cli libconvert libconvert/base readers readers/input reade
 cli/check             cli libconvert libconvert/base libconvert/format libconvert/profile readers/json writer
 cli/diff              cli cli/info libconvert libconvert/base libconvert/compare libconvert/merge libconvert/profile readers/input writer
 cli/info              cli cli/check libconvert libconvert/base libconvert/profile readers readers/json writer
-cli/record            cli cli/record/kernel libconvert libconvert/base
+cli/record            cli cli/record/kernel libconvert libconvert/base writer
 cli/record/kernel     libconvert/base
 cli/view              cli cli/check libconvert libconvert/base libconvert/profile libconvert/symbols readers readers/input readers/json writer
 recorder

@@ -47,7 +47,6 @@ static void set_attr(struct perf_event_attr *attr, const struct kernel_events_wa
     attr->read_format = PERF_FORMAT_LOST;
     attr->freq = attr->type != PERF_TYPE_TRACEPOINT;
     attr->sample_freq = attr->freq ? wanted->frequency_hz : 1;
-    if (attr->type == PERF_TYPE_TRACEPOINT) attr->sample_type |= PERF_SAMPLE_RAW;
     attr->sample_id_all = 1;
     attr->disabled = 1;
     attr->inherit = !wanted->is_system_wide;
@@ -55,6 +54,13 @@ static void set_attr(struct perf_event_attr *attr, const struct kernel_events_wa
     attr->use_clockid = 1;
     attr->clockid = CLOCK_MONOTONIC;
     want_stacks(attr, wanted);
+}
+
+/* Samples of all events have the same fields, so that they can be read without knowing which event they are of. */
+static void want_payloads(const struct kernel_events *events) {
+    bool has_tracepoint = false;
+    for (size_t i = 0; i < events->count; i++) has_tracepoint |= events->rows[i].attr.type == PERF_TYPE_TRACEPOINT;
+    for (size_t i = 0; i < events->count && has_tracepoint; i++) events->rows[i].attr.sample_type |= PERF_SAMPLE_RAW;
 }
 
 bool kernel_events_init(struct kernel_events *events, const struct kernel_events_wanted *wanted,
@@ -70,6 +76,7 @@ bool kernel_events_init(struct kernel_events *events, const struct kernel_events
         if (event_named(event->name, &event->attr, failure)) set_attr(&event->attr, wanted);
     }
     if (events->count) want_tasks(&events->rows[0].attr);
+    want_payloads(events);
     return !failure_is_set(failure);
 }
 
@@ -89,6 +96,7 @@ static bool concede(struct kernel_event *event, int error) {
     struct perf_event_attr *attr = &event->attr;
     bool is_forbidden = error == EACCES || error == EPERM, is_unknown = error == EINVAL || error == EOPNOTSUPP;
     if (is_forbidden && !attr->exclude_kernel) {
+        event->lacks_kernel = true;
         attr->exclude_kernel = attr->exclude_hv = attr->exclude_callchain_kernel = 1;
     } else if (strcmp(event->name, "cycles") == 0 && attr->type == PERF_TYPE_HARDWARE &&
                (error == ENOENT || error == ENODEV || error == EOPNOTSUPP)) {

@@ -11,7 +11,8 @@ enum call_graph { CALL_GRAPH_DWARF, CALL_GRAPH_FP, CALL_GRAPH_NONE };
 struct kernel_event {
     char name[128];
     struct perf_event_attr attr;
-    int *fds; /* one for each task and processor */
+    bool lacks_kernel; /* the kernel refuses to sample its own code */
+    int *fds;          /* one for each task and processor */
     uint64_t *ids;
     size_t count;
 };

@@ -21,20 +21,33 @@ static unsigned number_in(const char *path, unsigned otherwise) {
     return number;
 }
 
-static void fail(struct kernel_recording *recording, int error, const char *event, struct failure *failure) {
-    recording->is_refused = error == EACCES || error == EPERM || error == ENOSYS;
-    if (error == ESRCH)
+static const char allowing_events[] =
+    "allow it by CAP_PERFMON or root, by sysctl kernel.perf_event_paranoid (0 for --all and for processes of others, 2 "
+    "for own programs), and in a container by its seccomp filter";
+static const char allowing_memory[] = "allow more by sysctl kernel.perf_event_mlock_kb or ulimit -l, or as root";
+
+/* Without an event, it is the rings that failed: whatever the errno, the kernel records nothing then. */
+static void fail(struct kernel_recording *recording, int error, const struct kernel_event *event,
+                 struct failure *failure) {
+    bool is_unknown = error == ENOENT || error == ENODEV || error == EOPNOTSUPP;
+    if (error == ESRCH) {
         failure_set(failure, FAILURE_USAGE, "there is no such process");
-    else if (error == ENOMEM)
+    } else if (error == ENOMEM) {
         failure_set_memory(failure);
-    else if (error == EMFILE || error == ENFILE)
+    } else if (error == EMFILE || error == ENFILE) {
         failure_set(failure, FAILURE_IO,
                     "an event is opened for each thread on each processor, and these are more "
                     "files than may be open (ulimit -n)");
-    else if (error == ENOENT || error == ENODEV || error == EOPNOTSUPP)
-        failure_set(failure, FAILURE_USAGE, "--event %s: this machine does not count it", event);
-    else
+    } else if (is_unknown && event) {
+        failure_set(failure, FAILURE_USAGE, "--event %s: this machine does not count it", event->name);
+    } else if (error == EPERM && !event && recording->rings.data_bytes) {
+        recording->allowing = allowing_memory;
+        failure_set(failure, FAILURE_IO, "the kernel refuses to record: this user may not lock memory for its records");
+    } else {
+        bool is_allowable = error == EACCES || error == EPERM || error == ENOSYS || is_unknown;
+        recording->allowing = is_allowable ? allowing_events : NULL;
         failure_set(failure, FAILURE_IO, "the kernel refuses to record: %s", strerror(error));
+    }
 }
 
 /* ---- The head of the stream. ---- */
@@ -152,46 +165,44 @@ static void append_event(struct kernel_stream *stream, const struct kernel_event
     kernel_stream_end(stream);
 }
 
-static void append_head(struct kernel_recording *recording, const struct kernel_recording_options *options) {
+static void append_head(struct kernel_recording *recording) {
     struct kernel_stream *stream = &recording->stream;
     for (size_t i = 0; i < recording->events.count; i++) append_event(stream, &recording->events.rows[i]);
     tracing_formats_append(stream, &recording->events);
     append_machine(stream);
-    append_command(stream, options);
+    append_command(stream, &recording->options);
     append_clock(stream);
     begin_feature(stream, FEATURE_LAST); /* ends the features */
     kernel_stream_end(stream);
-    recording->names_kernel = recording->has_kernel && proc_kernel_append(stream, recording->trailer_bytes);
 }
 
 /* ---- Beginning. ---- */
 
+enum { WORD_BYTES = 8 };
+
 /* Fields of all samples before the call chain: identifier, ip, pid and tid, time, processor, period. */
-enum { SAMPLE_HEAD_WORDS = 6, TRAILER_WORDS = 4, WORD_BYTES = 8 };
+enum { SAMPLE_HEAD_WORDS = 6 };
 
 bool kernel_recording_init(struct kernel_recording *recording, const struct kernel_recording_options *options,
-                           const struct proc_ids *tasks, int fd, struct failure *failure) {
+                           const struct proc_ids *tasks, struct failure *failure) {
     const struct kernel_event *refused = NULL;
-    struct kernel_events_wanted wanted = options->events;
+    unsigned frequency_hz = options->events.frequency_hz;
     unsigned rate_max_hz = number_in("/proc/sys/kernel/perf_event_max_sample_rate", UINT32_MAX);
-    *recording = (struct kernel_recording){.rings.poll_fd = -1, .trailer_bytes = TRAILER_WORDS * WORD_BYTES};
-    if (wanted.frequency_hz > rate_max_hz)
+    *recording = (struct kernel_recording){.options = *options, .rings.poll_fd = -1};
+    if (frequency_hz > rate_max_hz)
         failure_set(failure, FAILURE_USAGE,
                     "--frequency %u: the kernel takes at most %u samples a second "
                     "(sysctl kernel.perf_event_max_sample_rate)",
-                    wanted.frequency_hz, rate_max_hz);
-    if (failure_is_set(failure) || !kernel_events_init(&recording->events, &wanted, failure)) return false;
+                    frequency_hz, rate_max_hz);
+    if (failure_is_set(failure) || !kernel_events_init(&recording->events, &options->events, failure)) return false;
     int error = kernel_rings_init(&recording->rings);
     if (!error) error = kernel_events_open(&recording->events, &recording->rings, tasks, &refused);
     if (error)
-        fail(recording, error, refused ? refused->name : "", failure);
+        fail(recording, error, refused, failure);
     else if (recording->events.count > 1 && recording->events.rows[0].count > IDS_MAX)
         failure_set(failure, FAILURE_USAGE, "so many threads can only be recorded with a single --event");
-    if (failure_is_set(failure)) return false;
-    recording->has_kernel = !recording->events.rows[0].attr.exclude_kernel;
-    kernel_stream_init(&recording->stream, fd, failure);
-    append_head(recording, options);
-    kernel_stream_flush(&recording->stream);
+    for (size_t i = 0; i < recording->events.count; i++)
+        recording->lacks_kernel |= recording->events.rows[i].lacks_kernel;
     return !failure_is_set(failure);
 }
 
@@ -201,10 +212,32 @@ void kernel_recording_fini(struct kernel_recording *recording) {
     kernel_stream_fini(&recording->stream);
 }
 
-void kernel_recording_begin(struct kernel_recording *recording, const struct proc_ids *processes) {
-    /* What begins while processes are described is then told twice, and nothing is missed. */
+static bool has_kernel(const struct kernel_recording *recording) {
+    bool is_any = false;
+    for (size_t i = 0; i < recording->events.count; i++) is_any |= !recording->events.rows[i].attr.exclude_kernel;
+    return is_any;
+}
+
+/* Begins to record what runs already. What begins while processes are described is told twice then, and nothing is
+ * missed. */
+static void begin_running(struct kernel_recording *recording, const struct proc_ids *processes) {
+    struct proc_ids all = {0};
     kernel_events_enable(&recording->events);
-    proc_tasks_append(&recording->stream, processes, recording->trailer_bytes);
+    if (recording->options.events.is_system_wide) {
+        proc_ids_read(&all, "/proc");
+        processes = &all;
+    }
+    proc_tasks_append(&recording->stream, processes);
+    proc_ids_fini(&all);
+}
+
+void kernel_recording_begin(struct kernel_recording *recording, int fd, const struct proc_ids *processes,
+                            struct failure *failure) {
+    kernel_stream_init(&recording->stream, fd, failure);
+    append_head(recording);
+    recording->hides_kernel = has_kernel(recording) && !proc_kernel_append(&recording->stream);
+    if (!recording->options.events.begins_on_exec) begin_running(recording, processes);
+    kernel_stream_flush(&recording->stream);
 }
 
 /* ---- Records. ---- */
@@ -241,14 +274,6 @@ static size_t trim_stack(const struct perf_event_attr *attr, char *record, size_
     return at;
 }
 
-/* Returns the attributes of the event of a sample. Those of the first one stand for all but tracepoints. */
-static const struct perf_event_attr *attr_of(const struct kernel_events *events, uint64_t id) {
-    for (size_t i = 1; i < events->count; i++)
-        for (size_t j = 0; j < events->rows[i].count; j++)
-            if (events->rows[i].ids[j] == id) return &events->rows[i].attr;
-    return &events->rows[0].attr;
-}
-
 static size_t visit(void *context, char *record, size_t bytes_count) {
     struct kernel_recording *recording = context;
     struct perf_event_header header;
@@ -256,13 +281,14 @@ static size_t visit(void *context, char *record, size_t bytes_count) {
     if (header.type == PERF_RECORD_LOST) recording->lost_count += word_at(record, sizeof header + WORD_BYTES);
     if (header.type != PERF_RECORD_SAMPLE) return bytes_count;
     recording->sample_count++;
-    const struct perf_event_attr *attr = attr_of(&recording->events, word_at(record, sizeof header));
+    const struct perf_event_attr *attr = &recording->events.rows[0].attr;
     return attr->sample_type & PERF_SAMPLE_STACK_USER ? trim_stack(attr, record, bytes_count) : bytes_count;
 }
 
 int kernel_recording_poll_fd(const struct kernel_recording *recording) { return recording->rings.poll_fd; }
 
 void kernel_recording_take(struct kernel_recording *recording) {
+    if (failure_is_set(recording->stream.failure)) return;
     kernel_rings_drain(&recording->rings, &recording->stream, visit, recording);
     kernel_stream_flush(&recording->stream);
 }
@@ -272,10 +298,8 @@ void kernel_recording_end(struct kernel_recording *recording) {
     kernel_recording_take(recording);
     uint64_t lost_count = kernel_events_lost(&recording->events);
     if (!lost_count) return;
-    static const char zeros[TRAILER_WORDS * WORD_BYTES];
     kernel_stream_begin(&recording->stream, PERF_RECORD_LOST_SAMPLES, 0);
     kernel_stream_u64(&recording->stream, lost_count);
-    kernel_stream_bytes(&recording->stream, zeros, sizeof zeros);
-    kernel_stream_end(&recording->stream);
+    kernel_stream_end_undated(&recording->stream);
     kernel_stream_flush(&recording->stream);
 }

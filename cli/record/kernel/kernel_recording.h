@@ -12,26 +12,28 @@ struct kernel_recording_options {
 };
 
 struct kernel_recording {
+    struct kernel_recording_options options;
     struct kernel_rings rings;
     struct kernel_events events;
     struct kernel_stream stream;
-    size_t trailer_bytes;
     uint64_t sample_count;
-    uint64_t lost_count; /* records that found no room; so far those that the kernel has told of */
-    bool has_kernel;     /* samples of the kernel's code are taken */
-    bool names_kernel;   /* and its addresses are known */
-    bool is_refused;     /* a failure is due to permissions */
+    uint64_t lost_count;  /* records that found no room; so far those that the kernel has told of */
+    bool lacks_kernel;    /* the kernel refuses to sample its own code */
+    bool hides_kernel;    /* its code is sampled, but its addresses are hidden */
+    const char *allowing; /* what would allow it, if a failure is due to permissions; otherwise NULL */
 };
 
-/* Opens the events for the tasks (system-wide: `tasks` is empty), and writes the head of the stream to `fd`, which is
- * borrowed. What is recorded begins when the tasks execute a program, or by kernel_recording_begin. Returns false after
- * a failure. Call kernel_recording_fini in any case. */
+/* Opens the events for the tasks; system-wide: `tasks` is empty. Returns false after a failure. Call
+ * kernel_recording_fini in any case. */
 bool kernel_recording_init(struct kernel_recording *recording, const struct kernel_recording_options *options,
-                           const struct proc_ids *tasks, int fd, struct failure *failure);
+                           const struct proc_ids *tasks, struct failure *failure);
 void kernel_recording_fini(struct kernel_recording *recording);
 
-/* Begins to record tasks that run already, and describes these processes. */
-void kernel_recording_begin(struct kernel_recording *recording, const struct proc_ids *processes);
+/* Writes the head of the stream to `fd`, which is borrowed. Recording begins at once, or when the tasks execute a
+ * program. Processes that run already are described: these, or all if the recording is system-wide. Failures of
+ * writing, now and later, are latched. */
+void kernel_recording_begin(struct kernel_recording *recording, int fd, const struct proc_ids *processes,
+                            struct failure *failure);
 
 /* Returns a descriptor that is readable when records should be taken from the kernel. */
 int kernel_recording_poll_fd(const struct kernel_recording *recording);
@@ -39,7 +41,7 @@ int kernel_recording_poll_fd(const struct kernel_recording *recording);
 /* Takes the records that there are, and writes them. */
 void kernel_recording_take(struct kernel_recording *recording);
 
-/* Ends the recording and completes the stream. Failures of writing are latched in the failure of _init. */
+/* Ends the recording and completes the stream. */
 void kernel_recording_end(struct kernel_recording *recording);
 
 #endif

@@ -99,3 +99,8 @@ void kernel_stream_end_short(struct kernel_stream *stream) {
     uint16_t size_bytes = (uint16_t)(stream->bytes_count - stream->record_at);
     if (stream->bytes) memcpy(stream->bytes + stream->record_at + SIZE_AT, &size_bytes, sizeof size_bytes);
 }
+
+void kernel_stream_end_undated(struct kernel_stream *stream) {
+    for (int i = 0; i < 4; i++) kernel_stream_u64(stream, 0);
+    kernel_stream_end(stream);
+}

@@ -45,6 +45,9 @@ void kernel_stream_string(struct kernel_stream *stream, const char *string);
 /* Ends the record with zeros up to a multiple of 8 bytes, or as it is. */
 void kernel_stream_end(struct kernel_stream *stream);
 void kernel_stream_end_short(struct kernel_stream *stream);
+/* Ends a record of a kind that the kernel writes too: with zeros for its pid and tid, time, processor and identifier.
+ */
+void kernel_stream_end_undated(struct kernel_stream *stream);
 
 /* Appends bytes that belong to no record: those after a record of tracing data. */
 void kernel_stream_raw(struct kernel_stream *stream, const void *bytes, size_t bytes_count);

@@ -50,13 +50,7 @@ static bool read_line(const char *path, char *line, size_t capacity_bytes) {
 
 /* ---- Records. ---- */
 
-static void end_record(struct kernel_stream *stream, size_t trailer_bytes) {
-    static const char zeros[64];
-    kernel_stream_bytes(stream, zeros, trailer_bytes);
-    kernel_stream_end(stream);
-}
-
-static void append_task(struct kernel_stream *stream, pid_t pid, pid_t tid, pid_t parent, size_t trailer_bytes) {
+static void append_task(struct kernel_stream *stream, pid_t pid, pid_t tid, pid_t parent) {
     char path[PATH_BYTES], name[64];
     snprintf(path, sizeof path, "/proc/%d/task/%d/comm", pid, tid);
     if (!read_line(path, name, sizeof name)) return;
@@ -64,12 +58,12 @@ static void append_task(struct kernel_stream *stream, pid_t pid, pid_t tid, pid_
     pid_t ids[] = {pid, parent, tid, parent};
     kernel_stream_bytes(stream, ids, sizeof ids);
     kernel_stream_u64(stream, 0);
-    end_record(stream, trailer_bytes);
+    kernel_stream_end_undated(stream);
     kernel_stream_begin(stream, PERF_RECORD_COMM, 0);
     kernel_stream_u32(stream, (uint32_t)pid);
     kernel_stream_u32(stream, (uint32_t)tid);
     kernel_stream_name(stream, name);
-    end_record(stream, trailer_bytes);
+    kernel_stream_end_undated(stream);
 }
 
 struct code_mapping {
@@ -85,8 +79,7 @@ struct code_mapping {
     const char *name;
 };
 
-static void append_mapping(struct kernel_stream *stream, const struct code_mapping *mapping, uint16_t misc,
-                           size_t trailer_bytes) {
+static void append_mapping(struct kernel_stream *stream, const struct code_mapping *mapping, uint16_t misc) {
     misc |= (uint16_t)((mapping->build_id_bytes ? MISC_BUILD_ID : 0) | (mapping->is_code ? 0 : MISC_DATA));
     kernel_stream_begin(stream, PERF_RECORD_MMAP2, misc);
     kernel_stream_u32(stream, mapping->pid);
@@ -106,13 +99,13 @@ static void append_mapping(struct kernel_stream *stream, const struct code_mappi
     kernel_stream_u32(stream, mapping->is_code ? PROTECTION_READ_EXECUTE : PROTECTION_READ);
     kernel_stream_u32(stream, MAP_PRIVATELY);
     kernel_stream_name(stream, mapping->name);
-    end_record(stream, trailer_bytes);
+    kernel_stream_end_undated(stream);
 }
 
 /* ---- Processes. ---- */
 
 /* Lines of maps are like "55d0c0de1000-55d0c0de3000 r-xp 00001000 fd:00 1234   /usr/bin/app". */
-static void append_maps(struct kernel_stream *stream, pid_t pid, size_t trailer_bytes) {
+static void append_maps(struct kernel_stream *stream, pid_t pid) {
     char path[PATH_BYTES], permissions[8], *line = NULL;
     size_t capacity_bytes = 0;
     snprintf(path, sizeof path, "/proc/%d/maps", pid);
@@ -128,7 +121,7 @@ static void append_maps(struct kernel_stream *stream, pid_t pid, size_t trailer_
         /* Of other mappings, only those of files are of use, as they have call frame information. */
         if (count < 7 || (!mapping.is_code && line[name_at] != '/')) continue;
         mapping.name = line[name_at] ? line + name_at : "//anon";
-        append_mapping(stream, &mapping, PERF_RECORD_MISC_USER, trailer_bytes);
+        append_mapping(stream, &mapping, PERF_RECORD_MISC_USER);
     }
     if (file) fclose(file);
     free(line);
@@ -144,20 +137,20 @@ static pid_t parent_of(pid_t pid) {
     return name_end && sscanf(name_end + 1, " %*c %d", &parent) == 1 ? parent : 0;
 }
 
-static void append_process(struct kernel_stream *stream, pid_t pid, size_t trailer_bytes) {
+static void append_process(struct kernel_stream *stream, pid_t pid) {
     char path[PATH_BYTES];
     struct proc_ids threads;
     snprintf(path, sizeof path, "/proc/%d/task", pid);
-    append_task(stream, pid, pid, parent_of(pid), trailer_bytes);
+    append_task(stream, pid, pid, parent_of(pid));
     proc_ids_read(&threads, path);
     for (size_t i = 0; i < threads.count; i++)
-        if (threads.values[i] != pid) append_task(stream, pid, threads.values[i], pid, trailer_bytes);
+        if (threads.values[i] != pid) append_task(stream, pid, threads.values[i], pid);
     proc_ids_fini(&threads);
-    append_maps(stream, pid, trailer_bytes);
+    append_maps(stream, pid);
 }
 
-void proc_tasks_append(struct kernel_stream *stream, const struct proc_ids *processes, size_t trailer_bytes) {
-    for (size_t i = 0; i < processes->count; i++) append_process(stream, processes->values[i], trailer_bytes);
+void proc_tasks_append(struct kernel_stream *stream, const struct proc_ids *processes) {
+    for (size_t i = 0; i < processes->count; i++) append_process(stream, processes->values[i]);
 }
 
 /* ---- The kernel. ---- */
@@ -179,7 +172,7 @@ static void read_build_id(const char *path, struct code_mapping *mapping) {
     if (file) fclose(file);
 }
 
-static void append_module(struct kernel_stream *stream, const char *line, size_t trailer_bytes) {
+static void append_module(struct kernel_stream *stream, const char *line) {
     char name[64], quoted[sizeof name + 2], path[PATH_BYTES];
     uint64_t size_bytes;
     struct code_mapping mapping = {.pid = UINT32_MAX, .is_code = true, .name = quoted};
@@ -189,14 +182,14 @@ static void append_module(struct kernel_stream *stream, const char *line, size_t
     snprintf(quoted, sizeof quoted, "[%s]", name);
     snprintf(path, sizeof path, "/sys/module/%s/notes/.note.gnu.build-id", name);
     read_build_id(path, &mapping);
-    append_mapping(stream, &mapping, PERF_RECORD_MISC_KERNEL, trailer_bytes);
+    append_mapping(stream, &mapping, PERF_RECORD_MISC_KERNEL);
 }
 
-static void append_modules(struct kernel_stream *stream, size_t trailer_bytes) {
+static void append_modules(struct kernel_stream *stream) {
     char *line = NULL;
     size_t capacity_bytes = 0;
     FILE *file = fopen("/proc/modules", "re");
-    while (file && getline(&line, &capacity_bytes, file) > 0) append_module(stream, line, trailer_bytes);
+    while (file && getline(&line, &capacity_bytes, file) > 0) append_module(stream, line);
     if (file) fclose(file);
     free(line);
 }
@@ -217,12 +210,12 @@ static bool find_kernel(uint64_t *start, uint64_t *end) {
     return *start && *end > *start;
 }
 
-bool proc_kernel_append(struct kernel_stream *stream, size_t trailer_bytes) {
+bool proc_kernel_append(struct kernel_stream *stream) {
     struct code_mapping mapping = {.pid = UINT32_MAX, .is_code = true, .name = "[kernel.kallsyms]_text"};
     if (!find_kernel(&mapping.start, &mapping.end)) return false;
     mapping.file_offset = mapping.start;
     read_build_id("/sys/kernel/notes", &mapping);
-    append_mapping(stream, &mapping, PERF_RECORD_MISC_KERNEL, trailer_bytes);
-    append_modules(stream, trailer_bytes);
+    append_mapping(stream, &mapping, PERF_RECORD_MISC_KERNEL);
+    append_modules(stream);
     return true;
 }

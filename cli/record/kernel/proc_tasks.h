@@ -16,11 +16,10 @@ struct proc_ids {
 bool proc_ids_read(struct proc_ids *ids, const char *path);
 void proc_ids_fini(struct proc_ids *ids);
 
-/* Append records of the processes' threads, names and mapped files. Each record ends with `trailer_bytes` zeros, in
- * place of what the kernel would tell. A process that has ended has none. */
-void proc_tasks_append(struct kernel_stream *stream, const struct proc_ids *processes, size_t trailer_bytes);
+/* Appends records of the processes' threads, names and mapped files. A process that has ended has none. */
+void proc_tasks_append(struct kernel_stream *stream, const struct proc_ids *processes);
 
 /* Appends records of the kernel's own code. Returns false if its addresses are hidden from this user. */
-bool proc_kernel_append(struct kernel_stream *stream, size_t trailer_bytes);
+bool proc_kernel_append(struct kernel_stream *stream);
 
 #endif
