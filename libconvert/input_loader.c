@@ -1,8 +1,11 @@
 #include "input_loader.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "libconvert/base/cursor.h"
 #include "libconvert/base/memory.h"
 #include "libconvert/symbols/symbolize.h"
 #include "readers/filter.h"
@@ -138,8 +141,34 @@ static struct input *open_input(struct input_loader *loader) {
     return input;
 }
 
+/* ---- When it was recorded. ---- */
+
+/* Returns when the file was last written, in milliseconds since the epoch, but no later than SOURCE_DATE_EPOCH, with
+ * which builds become reproducible; 0: it is no file. */
+static int64_t written_ms(const char *path) {
+    const char *limit = getenv("SOURCE_DATE_EPOCH");
+    struct stat status;
+    uint64_t limit_s;
+    if (!path || stat(path, &status) != 0 || !S_ISREG(status.st_mode) || status.st_mtim.tv_sec < 0) return 0;
+    if (limit && cursor_parse_number(text_of(limit), 10, &limit_s) && (uint64_t)status.st_mtim.tv_sec >= limit_s)
+        return (int64_t)limit_s * 1000;
+    return (int64_t)status.st_mtim.tv_sec * 1000 + status.st_mtim.tv_nsec / 1000000;
+}
+
+/* perf writes its file until the recording ends, and the time of day into it only if it was asked to (-k). */
+static void date_by_file(const struct input_loader *loader) {
+    struct profile_meta *meta = &loader->profile->meta;
+    if (loader->reader != &reader_perf_data || loader->ends->open || meta->captured_at_ms || meta->epoch_offset_ns)
+        return;
+    meta->captured_at_ms = written_ms(loader->path);
+    if (meta->captured_at_ms)
+        profile_add_extra(loader->profile, TEXT("Conversion"), TEXT("Start of the recording"),
+                          TEXT("estimated from the time of the file"));
+}
+
 static void read_and_close(struct input_loader *loader, struct input *input) {
     read_trace(loader, input);
+    date_by_file(loader);
     loader->wrapping = profile_text(loader->profile, input_wrapping(input));
     loader->bytes_count = input_offset(input);
     input_close(input);

@@ -23,6 +23,9 @@ check: packages-test hosts-test accuracy-test record-test install-test client-te
 # A test program that is built with sanitizers fails if any of its processes reports an error.
 run_test = $(if $(SANITIZE),tests/support/run_sanitized.sh )$(1)
 
+# Profiles do not depend on when files were written.
+export SOURCE_DATE_EPOCH := 0
+
 # ---- Unit tests. ----
 
 unit_test_sources := $(wildcard tests/unit/*/test_*.c)
