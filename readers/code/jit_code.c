@@ -272,19 +272,24 @@ static void add_code(void *context, const struct jit_record *record) {
     struct jit *jit = reading->jit;
     struct code_history *history = &reading->file->history;
     if (record->time_ns > reading->time_ns) reading->time_ns = record->time_ns;
-    struct text name = record->name;
-    if (name.bytes_count) {
-        name = arena_copy(&jit->texts, name);
+    struct jit_code added = {0};
+    if (record->name.bytes_count) {
+        added.name = arena_copy(&jit->texts, record->name);
+        added.eh_frame = arena_copy(&jit->texts, record->eh_frame);
     } else {
         const struct code_mapping *moved = code_space_find(&jit->spaces, history->now, record->moved_from);
-        if (moved) name = jit_code_at(jit, moved->library_id)->name;
+        if (moved) added = *jit_code_at(jit, moved->library_id);
     }
+    added.file_name = reading->file_name;
+    added.address = record->address;
+    added.size_bytes = record->size_bytes;
+    added.time_ns = reading->time_ns;
     struct jit_code *code = column_push(&jit->codes);
     if (!code) return;
-    *code = (struct jit_code){name, reading->file_name, record->address, reading->time_ns};
+    *code = added;
     const struct code_mapping mapping = {.address = record->address,
                                          .size_bytes = record->size_bytes,
-                                         .library_id = name.bytes_count ? jit->codes.count : 0};
+                                         .library_id = added.name.bytes_count ? jit->codes.count : 0};
     code_history_map(&jit->spaces, history, time_order(reading->time_ns), &mapping);
 }
 

@@ -66,7 +66,9 @@ struct jit_code {
     struct text name;
     struct text file_name; /* the last component of the path of the file that has the name */
     uint64_t address;
-    int64_t time_ns; /* on CLOCK_MONOTONIC, when the code was generated; INT64_MIN: unknown */
+    uint64_t size_bytes;
+    int64_t time_ns;      /* on CLOCK_MONOTONIC, when the code was generated; INT64_MIN: unknown */
+    struct text eh_frame; /* see struct jit_record */
 };
 
 void jit_init(struct jit *jit, const struct jit_policy *policy, struct failure *failure);

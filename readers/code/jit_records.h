@@ -12,6 +12,9 @@ struct jit_record {
     uint64_t size_bytes; /* never 0 */
     struct text name;    /* valid during the call; empty if the code was moved and keeps its name */
     uint64_t moved_from; /* previous address of moved code */
+    /* The bytes of the code's .eh_frame section, which begins at the next multiple of 8 after the code; empty: the file
+     * does not tell them. Valid during the call. */
+    struct text eh_frame;
 };
 
 typedef void jit_visitor(void *context, const struct jit_record *record);

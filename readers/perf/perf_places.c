@@ -195,6 +195,12 @@ static uint64_t generated_now(struct perf_places *code, uint32_t process, uint64
     return find_generated(code, code_maps_process_at(&code->maps, process)->pid, address, code->now_ns);
 }
 
+const struct jit_code *perf_places_generated(struct perf_places *code, int64_t pid, uint64_t address,
+                                             uint64_t *number) {
+    *number = find_generated(code, pid, address, has_times(code) ? code->now_ns : INT64_MAX);
+    return *number ? jit_code_at(&code->jit, *number) : NULL;
+}
+
 void perf_places_advance(struct perf_places *code, int64_t time_ns) {
     code->now_ns = time_ns;
     if (has_times(code)) jit_advance(&code->jit, time_ns);

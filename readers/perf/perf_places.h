@@ -56,6 +56,10 @@ void perf_places_begin_kernel(struct perf_places *code);
 /* Returns the mapping of an address of the process, or NULL. */
 const struct code_mapping *perf_places_find(struct perf_places *code, int64_t pid, uint64_t address);
 
+/* Returns the code that the process has generated at the address by now; NULL if none is known. `number` is set to its
+ * number, for jit_code_at. If the times of the recording are not those of jitdumps, that is the last such code. */
+const struct jit_code *perf_places_generated(struct perf_places *code, int64_t pid, uint64_t address, uint64_t *number);
+
 /* Returns the row in code->files of a mapping's file. */
 static inline uint32_t perf_places_file_of(const struct code_mapping *mapping) {
     return (uint32_t)mapping->library_id - 1;

@@ -9,11 +9,15 @@ enum { FRAMES_MAX = 4096, REGISTERS_MAX = 64 };
 void perf_unwind_init(struct perf_unwind *unwind, struct perf_places *code, struct failure *failure) {
     *unwind = (struct perf_unwind){.code = code, .failure = failure};
     column_init(&unwind->files, sizeof(struct unwind_file *), failure);
+    row_table_init(&unwind->codes, sizeof(uint64_t), failure);
+    column_init(&unwind->code_files, sizeof(struct unwind_file *), failure);
 }
 
 void perf_unwind_fini(struct perf_unwind *unwind) {
     unwinder_destroy(unwind->unwinder);
     column_fini(&unwind->files);
+    row_table_fini(&unwind->codes);
+    column_fini(&unwind->code_files);
     memory_free(unwind->frames);
     *unwind = (struct perf_unwind){0};
 }
@@ -54,14 +58,37 @@ struct mapping_search {
     int64_t pid;
 };
 
+/* Returns the unwinder's file for generated code; NULL if memory ran out (latched). */
+static struct unwind_file *file_of_code(struct perf_unwind *unwind, uint64_t number, const struct jit_code *code) {
+    uint32_t row = row_table_intern(&unwind->codes, &number);
+    if (row == ID_NONE) return NULL;
+    if (row < unwind->code_files.count) return *(struct unwind_file **)column_at(&unwind->code_files, row);
+    struct unwind_file **added = column_push(&unwind->code_files);
+    if (!added) return NULL;
+    return *added = unwinder_add_code(unwind->unwinder, code->size_bytes, code->eh_frame);
+}
+
+/* Memory without a file may have generated code of many functions, each with its own call frame information. So what is
+ * found holds for the function alone, or for the address alone. */
+static struct unwind_mapping generated_at(const struct mapping_search *search, uint64_t address) {
+    uint64_t number;
+    const struct jit_code *code = perf_places_generated(search->unwind->code, search->pid, address, &number);
+    if (!code || !code->eh_frame.bytes_count) return (struct unwind_mapping){.start = address, .end = address + 1};
+    return (struct unwind_mapping){.start = code->address,
+                                   .end = code->address + code->size_bytes,
+                                   .file = file_of_code(search->unwind, number, code)};
+}
+
 static bool find_mapping(void *context, uint64_t address, struct unwind_mapping *out) {
     const struct mapping_search *search = context;
     const struct code_mapping *mapping = perf_places_find(search->unwind->code, search->pid, address);
     if (!mapping) return false;
-    *out = (struct unwind_mapping){.start = mapping->address,
-                                   .end = mapping->address + mapping->size_bytes,
-                                   .file_offset = mapping->offset,
-                                   .file = find_file(search->unwind, perf_places_file_of(mapping))};
+    struct unwind_file *file = find_file(search->unwind, perf_places_file_of(mapping));
+    *out = file ? (struct unwind_mapping){.start = mapping->address,
+                                          .end = mapping->address + mapping->size_bytes,
+                                          .file_offset = mapping->offset,
+                                          .file = file}
+                : generated_at(search, address);
     return true;
 }
 

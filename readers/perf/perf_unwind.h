@@ -11,6 +11,8 @@ struct perf_unwind {
     struct failure *failure;      /* borrowed */
     struct unwinder *unwinder;    /* NULL before the first walk */
     struct column files;          /* struct unwind_file *, one per file in perf_places; NULL: not yet added */
+    struct row_table codes;       /* uint64_t: numbers of generated code with call frame information */
+    struct column code_files;     /* struct unwind_file *, one per code */
     struct unwound_frame *frames; /* frames of the last walk, innermost first */
 };
 

@@ -48,6 +48,11 @@ struct unwind_file *unwinder_add_library(struct unwinder *unwinder, const struct
  * NULL if there is no memory (latched). */
 struct unwind_file *unwinder_add_bytes(struct unwinder *unwinder, struct text bytes);
 
+/* Adds generated code of that size, whose offset 0 is its start. eh_frame: the bytes of its call frame information,
+ * which begins at the next multiple of 8 after the code; they are copied. Returns NULL if there is no memory (latched).
+ */
+struct unwind_file *unwinder_add_code(struct unwinder *unwinder, uint64_t bytes_count, struct text eh_frame);
+
 enum unwind_file_state {
     UNWIND_FILE_UNREAD,  /* no walk has reached the file yet */
     UNWIND_FILE_MISSING, /* no such file, it is unreadable, or files are not opened */

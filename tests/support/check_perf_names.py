@@ -234,6 +234,13 @@ def check_generated_code(folder):
     check("two functions at one address", expected <= functions(convert(data)))
     run("perf", "inject", "--jit", "-i", data, "-o", injected, cwd=folder)
     check("perf inject --jit", expected <= functions(convert(injected)))
+    # perf finds callers of generated code by call frame information, so it must have written that into files.
+    run("cc", "-O1", "-fomit-frame-pointer", support / "jit_program.c", "-o", program)
+    record(data, [program, "200"], "-k", "mono", "--call-graph", "dwarf")
+    run("perf", "inject", "--jit", "-i", data, "-o", injected, cwd=folder)
+    ours, theirs = ({stack for stack in stacks if stack[-1] == "spin_frameless"}
+                    for stacks in (convert(data), stacks_of(perf_samples(injected))))
+    check(f"callers of generated code: {ours}, in perf script: {theirs}", ours and ours == theirs)
     record(data, [program, "200", "JS:*hot /app/hot.js:3:9", "JS:^hot /app/hot.js:3:9"], "-k", "mono")
     run("perf", "inject", "--jit", "-i", data, "-o", injected, cwd=folder)
     places = [script_functions(recording) for recording in (data, injected)]

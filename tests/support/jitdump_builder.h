@@ -65,6 +65,16 @@ static inline void dump_load(struct dump *dump, uint64_t time_ns, uint64_t addre
     dump_number(dump, 0xc3c3c3, 3);
 }
 
+/* Adds the call frame information of the next code, and a table of which only the size is told. */
+static inline void dump_unwinding(struct dump *dump, const char *eh_frame, uint64_t size, uint64_t table_size) {
+    dump_head(dump, 4, 40 + strlen(eh_frame), 0);
+    dump_number(dump, size, 8);
+    dump_number(dump, table_size, 8);
+    dump_number(dump, size, 8);
+    memcpy(dump->bytes + dump->count, eh_frame, strlen(eh_frame));
+    dump->count += strlen(eh_frame);
+}
+
 static inline void dump_move(struct dump *dump, uint64_t time_ns, uint64_t from, uint64_t to, uint64_t size) {
     dump_head(dump, 1, 64, time_ns);
     dump_number(dump, 10, 4);

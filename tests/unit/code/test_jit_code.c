@@ -128,12 +128,51 @@ static void a_file_with_many_paths_is_read_once(void **state) {
     assert_int_equal(test.jit.notes[JIT_NOTE_DAMAGED], 1);
 }
 
+static void assert_eh_frame(uint64_t address, int64_t time_ns, const char *expected) {
+    const struct jit_process process = process_of(PID);
+    uint64_t number = jit_find(&test.jit, &process, address, time_ns);
+    assert_true(number && text_equal(jit_code_at(&test.jit, number)->eh_frame, text_of(expected)));
+}
+
+static void call_frame_information_is_that_of_the_next_code(void **state) {
+    dump_header(&test.dump, PID, 0);
+    dump_unwinding(&test.dump, "replaced", 8, 0);
+    dump_unwinding(&test.dump, "rules+table", 11, 6);
+    dump_load(&test.dump, 100, CODE, 64, "first");
+    dump_move(&test.dump, 200, CODE, MOVED, 64);
+    dump_load(&test.dump, 300, CODE, 64, "second");
+    write_dump("jit-77.dump");
+    offer("jit-77.dump");
+    assert_eh_frame(CODE, 100, "rules");
+    assert_eh_frame(MOVED, 200, "rules");
+    assert_eh_frame(CODE, 300, "");
+    assert_int_equal(test.jit.notes[JIT_NOTE_DAMAGED], 0);
+}
+
+/* The record, of which 5 bytes are there, tells more bytes than it has, or a table that is larger than all of it. */
+static void damaged_call_frame_information_is_left_out(void **state) {
+    static const uint64_t sizes[][2] = {{6, 0}, {UINT64_MAX, 0}, {5, 6}, {UINT64_MAX, UINT64_MAX}};
+    dump_header(&test.dump, PID, 0);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        dump_unwinding(&test.dump, "right", 5, 0);
+        dump_unwinding(&test.dump, "wrong", sizes[i][0], sizes[i][1]);
+        dump_load(&test.dump, 100, CODE + i * 64, 64, "code");
+    }
+    dump_head(&test.dump, 4, 16, 0);
+    write_dump("jit-77.dump");
+    offer("jit-77.dump");
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) assert_eh_frame(CODE + i * 64, 100, "");
+    assert_int_equal(test.jit.notes[JIT_NOTE_DAMAGED], sizeof sizes / sizeof *sizes + 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(code_has_the_name_of_its_time, set_up, tear_down),
         cmocka_unit_test_setup_teardown(moments_pass_with_what_changes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(code_without_times_is_there_from_the_start, set_up, tear_down),
         cmocka_unit_test_setup_teardown(files_are_searched_together, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(call_frame_information_is_that_of_the_next_code, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(damaged_call_frame_information_is_left_out, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_file_with_many_paths_is_read_once, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
