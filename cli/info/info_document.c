@@ -105,7 +105,9 @@ static void *extend(struct collector *collector, void *rows, size_t row_bytes, s
     return extended;
 }
 
+/* Returns false after a failure: then stacks can lack their functions. */
 static bool reserve_weights(struct collector *collector) {
+    if (failure_is_set(collector->info->failure)) return false;
     size_t wanted = collector->info->functions.count;
     if (wanted <= collector->weights_capacity) return true;
     size_t capacity = wanted + collector->weights_capacity;
