@@ -29,13 +29,14 @@ struct command {
 };
 
 /* All commands: COMMAND(info) stands for `command_info`. The one without a name comes first. */
-#define COMMANDS(COMMAND) \
-    COMMAND(convert)      \
-    COMMAND(check)        \
-    COMMAND(info)         \
-    COMMAND(record)       \
-    COMMAND(diff)         \
-    COMMAND(merge)        \
+#define COMMANDS(COMMAND)    \
+    COMMAND(convert)         \
+    COMMAND(check)           \
+    COMMAND(info)            \
+    COMMAND(record)          \
+    COMMAND(diff)            \
+    COMMAND(merge)           \
+    COMMAND(merge_manifests) \
     COMMAND(view)
 
 #define DECLARE_COMMAND(name) extern const struct command command_##name;

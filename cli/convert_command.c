@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/batch/batch.h"
+#include "cli/batch/shard.h"
 #include "command.h"
 #include "console.h"
 #include "libconvert/base/text.h"
@@ -29,6 +30,7 @@ static const char usage[] =
     "       gecko-convert view INPUT        open it in the viewer, from this machine\n"
     "       gecko-convert diff BASE HEAD    show what changed between runs\n"
     "       gecko-convert merge INPUT... -o OUTPUT            make runs one profile\n"
+    "       gecko-convert merge-manifests MANIFEST...         one report of all shards\n"
     "\n"
     "Converts a trace into a profile for the Firefox Profiler. INPUT is a recorder\n"
     "trace, a perf.data file, perf script text or a file of collapsed stacks. It may\n"
@@ -111,7 +113,10 @@ static void check_single(const struct options *options, struct failure *failure)
                     "two inputs, '%s' and '%s': --output FILE makes one profile of them, and --output-dir DIR one of "
                     "each",
                     inputs->values[0], inputs->values[1]);
-    const char *option = options->junit_path ? "report-junit" : options->if_changed ? "if-changed" : NULL;
+    const char *option = options->junit_path   ? "report-junit"
+                         : options->if_changed ? "if-changed"
+                         : options->shard      ? "shard"
+                                               : NULL;
     if (option)
         failure_set(failure, FAILURE_USAGE, "--%s is for batches: it needs --output-dir or --output-archive", option);
 }
@@ -130,6 +135,9 @@ static void check_batch(const struct options *options, struct failure *failure) 
     if (options->if_changed && !*options->if_changed && !options->output_dir)
         failure_set(failure, FAILURE_USAGE,
                     "--if-changed without --output-dir needs the report of the previous batch: --if-changed=FILE");
+    if (options->shard && options->output_archive)
+        failure_set(failure, FAILURE_USAGE, "--shard is for --output-dir: pack the folder once all shards are done");
+    shard_parse(options->shard, failure);
     const char *written[] = {options->output_archive, options->report_path, options->junit_path};
     enum { WRITTEN_COUNT = sizeof written / sizeof *written };
     for (size_t i = 0; i < WRITTEN_COUNT; i++)

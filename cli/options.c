@@ -128,6 +128,8 @@ static const struct option known_options[] = {
     {OPTION("together", INFO, OPTION_FLAG, is_together),
      .help = "show all files, which must be traces, as the one profile that\n"
              "converting them together makes, with --align and --samples"},
+    {OPTION("output", MERGE_MANIFESTS, OPTION_TEXT, convert.output_path), .letter = 'o', .value_name = "FILE",
+     .help = "write the report to FILE (default: standard output)"},
     {OPTION("output", CONVERT | MERGE, OPTION_TEXT, convert.output_path), .letter = 'o', .value_name = "FILE",
      .help = "write to FILE, or to standard output for -; compressed if FILE ends\n"
              "in .gz (default: the name of INPUT without its suffixes and with\n"
@@ -272,12 +274,16 @@ static const struct option known_options[] = {
     {OPTION("if-changed", CONVERT, OPTION_EXTRA, if_changed), .value_name = "MANIFEST",
      .help = "convert only what differs from MANIFEST, the report of an earlier\n"
              "batch (default: the one in DIR)"},
+    {OPTION("shard", CONVERT, OPTION_TEXT, shard), .value_name = "K/N",
+     .help = "convert only the K-th of N parts of INPUTs, which N calls convert\n"
+             "together; auto: as the variables of Slurm, GitLab and others tell;\n"
+             "auto/N: they tell only K"},
     {OPTION("report-junit", CONVERT, OPTION_TEXT, junit_path), .value_name = "FILE",
      .help = "write the outcome for each trace to FILE as JUnit XML"},
     {OPTION("progress", CONVERT | MERGE, OPTION_CHOICE, progress), .choices = progress_name,
      .help = "draw a progress bar on standard error (default: auto, if that is a\n"
              "terminal and the conversion takes long)"},
-    {OPTION("quiet", CONVERT | VIEW | RECORD | DIFF | MERGE, OPTION_FLAG, is_quiet), .letter = 'q',
+    {OPTION("quiet", CONVERT | VIEW | RECORD | DIFF | MERGE | MERGE_MANIFESTS, OPTION_FLAG, is_quiet), .letter = 'q',
      .help = "print only errors; no progress bar"},
     {OPTION("help", EVERY_COMMAND, OPTION_ACTION, action), .letter = 'h', .action = OPTIONS_SHOW_HELP,
      .help = "show this text"},

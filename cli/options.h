@@ -6,7 +6,16 @@
 #include "libconvert/gecko_convert.h"
 
 /* Bits of the commands in the table of options. Converting is the command without a name. */
-enum command_bit { CONVERT = 1, CHECK = 2, INFO = 4, VIEW = 8, RECORD = 16, DIFF = 32, MERGE = 64 };
+enum command_bit {
+    CONVERT = 1,
+    CHECK = 2,
+    INFO = 4,
+    VIEW = 8,
+    RECORD = 16,
+    DIFF = 32,
+    MERGE = 64,
+    MERGE_MANIFESTS = 128
+};
 
 enum options_action { OPTIONS_RUN, OPTIONS_SHOW_HELP, OPTIONS_SHOW_VERSION };
 
@@ -52,6 +61,7 @@ struct options {
     bool compresses;            /* profiles whose names are not given */
     bool lists_events;          /* instead of converting */
     const char *if_changed;     /* path of a manifest; "": the one in output_dir */
+    const char *shard;          /* "K/N", "auto" or "auto/N"; NULL: all inputs */
     enum progress_choice progress;
 
     /* check, info and diff. */

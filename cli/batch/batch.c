@@ -30,6 +30,7 @@ struct batch {
     struct memory_limit memory; /* shared by all conversions of the batch */
     struct failure failure;     /* a failure of the whole batch, not of one input */
     unsigned job_count;
+    struct shard shard;
 
     /* All owned. */
     char *output_folder;
@@ -91,8 +92,8 @@ static void name_paths(struct batch *batch) {
     if (options->output_dir) {
         struct text folder = text_of(options->output_dir);
         batch->output_folder = need(batch, strdup(options->output_dir));
-        batch->manifest_path = need(batch, batch_join(folder, MANIFEST_NAME));
-        batch->temp_folder = need(batch, batch_join(folder, ".gecko-convert.tmp"));
+        batch->manifest_path = need(batch, shard_path(folder, MANIFEST_STEM, batch->shard, ".json"));
+        batch->temp_folder = need(batch, shard_path(folder, ".gecko-convert.tmp", batch->shard, ""));
     } else {
         batch->output_folder = need(batch, batch_join(text_of(batch->archive_folder), "profiles"));
         batch->temp_folder = need(batch, strdup(batch->archive_folder));
@@ -380,6 +381,7 @@ int batch_run(const struct options *options, struct progress_tty *bar) {
     memory_limit_init(&batch.memory, options->convert.max_memory_bytes);
     batch.failure.memory = &batch.memory;
     batch_threads_init(&batch.threads, &batch.failure);
+    batch.shard = shard_parse(options->shard, &batch.failure);
     check_archive_name(&batch);
     name_paths(&batch);
     create_records(&batch);
@@ -387,6 +389,7 @@ int batch_run(const struct options *options, struct progress_tty *bar) {
     const char *const own_paths[] = {batch.manifest_path,    batch.temp_folder,    batch.archive_folder,
                                      options->output_dir,    options->report_path, options->junit_path,
                                      options->output_archive};
+    batch.plan.shard = batch.shard;
     batch.plan.own_paths = own_paths;
     batch.plan.own_path_count = sizeof own_paths / sizeof *own_paths;
     exit_guard_set_clean_up(remove_workspaces, &batch);

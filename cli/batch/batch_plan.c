@@ -83,7 +83,7 @@ static bool forget(struct batch_plan *plan, bool (*is_concerned)(struct batch_so
     size_t forgotten_count = 0;
     for (size_t i = 0; i < plan->sources.count; i++) {
         struct batch_source *source = batch_source_at(plan, i);
-        if (source->is_folder || !is_concerned(source)) continue;
+        if (source->is_folder || source->is_left_out || !is_concerned(source)) continue;
         entries_fini(source);
         failure_clear(&source->failure);
         entries_init(source);
@@ -106,6 +106,7 @@ bool batch_plan_requeue_reused(struct batch_plan *plan) {
 bool batch_cursor_next(const struct batch_plan *plan, struct batch_cursor *cursor) {
     for (; cursor->next_source < plan->sources.count; cursor->next_source++, cursor->next_entry = 0) {
         cursor->source = batch_source_at(plan, cursor->next_source);
+        if (cursor->source->is_left_out) continue;
         bool is_known = !cursor->next_entry || atomic_load(&cursor->source->is_known);
         cursor->entry = is_known ? batch_entry_at(cursor->source, cursor->next_entry++) : NULL;
         if (cursor->entry) return true;
@@ -274,8 +275,8 @@ static void fail_without_trace(struct batch_source *source) {
     batch_entry_fail(&source->own, &source->texts, BATCH_FAILED, batch_code_no_trace, &failure);
 }
 
-/* The input_number links sources to inputs. A named folder has a source of its own, so an empty folder can fail, too.
- */
+/* The input_number links sources to inputs. A named folder has a source of its own, so an empty folder can fail, too. A
+ * shard does not know what the others find in the folder, so there it is left out. */
 static void check_named_inputs(struct batch_plan *plan) {
     size_t source_count = plan->sources.count;
     for (size_t i = 0, end; i < source_count && !failure_is_set(&plan->failure); i = end) {
@@ -284,27 +285,22 @@ static void check_named_inputs(struct batch_plan *plan) {
         for (end = i; end < source_count; end++) {
             struct batch_source *source = batch_source_at(plan, end);
             if (source->input_number != first->input_number) break;
-            has_trace = has_trace || holds_trace(source);
+            has_trace = has_trace || (!source->is_left_out && holds_trace(source));
         }
-        if (!has_trace) fail_without_trace(first);
+        if (!has_trace && !first->is_left_out) fail_without_trace(first);
     }
 }
 
 /* Files that the batch itself writes are left out of the report. If such a file is a trace, writing would destroy it,
  * so the batch is refused. */
 static void take_out_own_files(struct batch_plan *plan) {
-    uint32_t kept_count = 0;
     for (size_t i = 0; i < plan->sources.count; i++) {
         struct batch_source *source = batch_source_at(plan, i);
         if (source->is_own && holds_trace(source))
             failure_set(&plan->failure, FAILURE_USAGE, "%s is an input and would be overwritten: name another file",
                         source->path);
-        if (source->is_own)
-            source_fini(source);
-        else
-            memmove(batch_source_at(plan, kept_count++), source, sizeof *source);
+        source->is_left_out |= source->is_own;
     }
-    plan->sources.count = kept_count;
 }
 
 void batch_plan_check(struct batch_plan *plan) {

@@ -13,6 +13,7 @@
 #include "file_digest.h"
 #include "libconvert/base/column.h"
 #include "libconvert/base/failure.h"
+#include "shard.h"
 
 struct manifest_records;
 
@@ -22,8 +23,10 @@ struct batch_source {
     size_t input_number; /* number of the input to which it belongs */
     bool is_named;       /* named on the command line, not found in a folder */
     bool is_folder;
-    bool is_own;  /* found in a folder, but written by this batch */
-    bool is_done; /* needs no further work */
+    bool is_own;      /* found in a folder, but written by this batch */
+    bool is_left_out; /* of another shard, or written by this batch: in no report */
+    bool is_done;     /* needs no further work */
+    size_t position;  /* among the inputs of all shards */
     uint64_t file_bytes;
     uint64_t stamp;            /* file_stamp; 0: none that can be relied on later */
     struct salted_xxh3 salted; /* hashes of the file's bytes, salted with its file_stamp; valid if own.has_digest */
@@ -44,6 +47,9 @@ struct batch_plan {
     struct memory_limit *memory;    /* borrowed; limits the whole batch */
     struct failure failure;         /* failure of the whole plan */
     struct column sources;          /* struct batch_source, in the order of the report */
+    struct shard shard;             /* which of the sources are converted */
+    size_t dealt_count;             /* inputs of all shards; 0: the batch is not divided */
+    uint64_t dealt_xxh3;            /* hash of their names and sizes */
     uint64_t total_bytes;           /* size of all files found so far */
     atomic_size_t next_source;
     _Atomic(uint64_t) identified_bytes;
@@ -56,7 +62,8 @@ void batch_plan_fini(struct batch_plan *plan);
 
 /* Call the steps in this order. After a failure, each does nothing.
  *
- * Step 1: finds the sources: the named files, and all files below the named folders, sorted. */
+ * Step 1: finds the sources: the named files, and all files below the named folders, sorted. Leaves out those of other
+ * shards. */
 void batch_plan_find(struct batch_plan *plan);
 
 /* Step 2: identifies sources until none is left: their digests, formats and members. Any number of threads may call it
@@ -74,7 +81,7 @@ bool batch_plan_requeue_reused(struct batch_plan *plan);
 
 /* Step 3: checks rules across sources. Fails with FAILURE_USAGE if the batch would overwrite a trace, two profiles
  * would have the same name, or a profile that of a file or folder which the batch itself writes. A named input without
- * a trace fails alone. Sources that the batch itself writes are removed. */
+ * a trace fails alone. Sources that the batch itself writes are left out. */
 void batch_plan_check(struct batch_plan *plan);
 
 /* Sources and entries by number. Entry 0 is that of the file itself; after the last one comes NULL. */
@@ -86,8 +93,8 @@ static inline struct batch_entry *batch_entry_at(struct batch_source *source, si
     return number <= source->members.count ? column_at(&source->members, number - 1) : NULL;
 }
 
-/* Steps through the entries of all sources in order. While a worker still adds members to a source, those are left out,
- * so a report can be written at any time.
+/* Steps through the entries of all sources that are not left out, in order. While a worker still adds members to a
+ * source, those are left out, so a report can be written at any time.
  *
  *     for (struct batch_cursor at = {0}; batch_cursor_next(plan, &at);) use(at.source, at.entry); */
 struct batch_cursor {

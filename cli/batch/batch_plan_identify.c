@@ -226,6 +226,7 @@ void batch_plan_identify(struct batch_plan *plan) {
         size_t number = atomic_fetch_add(&plan->next_source, 1);
         if (number >= plan->sources.count) return;
         struct probe probe = {plan, batch_source_at(plan, number)};
+        if (probe.source->is_left_out) continue;
         if (!atomic_load(&probe.source->is_known)) identify_source(&probe);
         atomic_fetch_add(&plan->identified_bytes, probe.source->file_bytes);
         if (!atomic_load(plan->is_stopping)) atomic_store(&probe.source->is_known, true);

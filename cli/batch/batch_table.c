@@ -76,6 +76,7 @@ static void print_totals(struct batch_plan *plan, uint64_t duration_ns) {
                  {BATCH_EMPTY, "empty"},         {BATCH_PENDING, "not done"},    {BATCH_FAILED, "failed"}};
     struct batch_totals totals = batch_totals_of(plan);
     struct report_text text = {.bytes_count = 0};
+    if (plan->shard.count) report_append(&text, "shard %u of %u: ", plan->shard.number, plan->shard.count);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         uint64_t count = totals.status_counts[parts[i].status];
         if (count || !i) report_append(&text, "%s%" PRIu64 " %s", i ? ", " : "", count, parts[i].noun);

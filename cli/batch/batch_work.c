@@ -388,7 +388,7 @@ static void fill_queue(struct batch_work *work) {
     atomic_store(&work->done_bytes, 0);
     for (size_t i = 0; i < work->plan->sources.count; i++) {
         struct batch_source *source = batch_source_at(work->plan, i);
-        if (!is_to_be_done(source)) continue;
+        if (source->is_left_out || !is_to_be_done(source)) continue;
         work->queue[work->queue_count++] = source;
         work->total_bytes += source->file_bytes;
     }

@@ -210,6 +210,29 @@ static void write_entry(struct json *json, const struct batch_source *source, co
     json_object_end(json);
 }
 
+/* ---- Shards. ---- */
+
+/* Writes what is needed to put the inputs of all shards into one order, and to know whether any are missing. */
+static void write_shard(struct json *json, const struct batch_plan *plan) {
+    if (!plan->shard.count) {
+        json_key_null(json, "shard");
+        return;
+    }
+    json_key_object_begin(json, "shard");
+    json_key_count(json, "number", plan->shard.number);
+    json_key_count(json, "count", plan->shard.count);
+    json_key_count(json, "inputs", plan->dealt_count);
+    write_xxh3(json, "inputs_xxh3", plan->dealt_xxh3);
+    json_key_array_begin(json, "positions");
+    for (size_t i = 0; i < plan->sources.count; i++) {
+        const struct batch_source *source = batch_source_at(plan, i);
+        bool is_listed = !source->is_left_out && atomic_load(&source->own.status) != BATCH_FOLDER;
+        if (is_listed) json_int(json, (int64_t)source->position);
+    }
+    json_array_end(json);
+    json_object_end(json);
+}
+
 /* ---- Inputs. ---- */
 
 /* Bounds the text in memory: a report may have a million entries. */
@@ -293,6 +316,7 @@ void manifest_write(struct batch_plan *plan, const struct batch_outcome *outcome
     write_xxh3(&json, "options_xxh3", manifest_options_xxh3(plan->options, failure));
     json_key_string_or_null(&json, "output_dir", plan->options->output_dir);
     write_archive(&json, outcome);
+    write_shard(&json, plan);
     json_key_string_or_null(&json, "interrupted_by", outcome->ended_by ? sigabbrev_np(outcome->ended_by) : NULL);
     write_inputs(&json, plan, sink);
     write_totals(&json, &totals, outcome->duration_ns);

@@ -5,7 +5,7 @@
 #include "batch_plan.h"
 #include "writer/sink.h"
 
-#define MANIFEST_NAME "gecko-convert.manifest.json"
+#define MANIFEST_STEM "gecko-convert.manifest"
 
 enum { MANIFEST_VERSION = 1 };
 

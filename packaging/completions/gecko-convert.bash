@@ -18,7 +18,7 @@ _gecko_convert() {
         option=${COMP_WORDS[COMP_CWORD - 2]} is_joined=1
     fi
     help=$("$typed" --help 2>/dev/null)
-    commands=$(sed -nE 's/^ +gecko-convert ([a-z]+) .*/\1/p' <<<"$help")
+    commands=$(sed -nE 's/^ +gecko-convert ([a-z-]+) .*/\1/p' <<<"$help")
     if [ "$COMP_CWORD" -gt 1 ] && grep -qxF -e "${COMP_WORDS[1]}" <<<"$commands"; then
         help=$("$typed" "${COMP_WORDS[1]}" --help 2>/dev/null)
         commands=''

@@ -36,7 +36,7 @@ function __gecko_convert_complete -a condition
 end
 
 set -l commands
-gecko-convert --help 2>/dev/null | string replace -rf '^ +gecko-convert ([a-z]+) .*  (.*)' '$1\t$2' | while read -l -d \t name text
+gecko-convert --help 2>/dev/null | string replace -rf '^ +gecko-convert ([a-z-]+) .*  (.*)' '$1\t$2' | while read -l -d \t name text
     set -a commands $name
     complete -c gecko-convert -n __fish_is_first_token -a $name -d $text
     __gecko_convert_complete "__fish_seen_subcommand_from $name" $name

@@ -2,7 +2,7 @@
 # Completions of gecko-convert for zsh. The program's own --help says what there is to complete.
 
 local help="$(_call_program options $words[1] --help 2>/dev/null)"
-local -a commands=(${(f)"$(sed -nE 's/^ +gecko-convert ([a-z]+) .*/\1/p' <<<$help)"})
+local -a commands=(${(f)"$(sed -nE 's/^ +gecko-convert ([a-z-]+) .*/\1/p' <<<$help)"})
 if (( CURRENT > 2 && $commands[(Ie)$words[2]] )); then
     help="$(_call_program options $words[1] $words[2] --help 2>/dev/null)"
     commands=()

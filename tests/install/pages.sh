@@ -52,6 +52,7 @@ hasnt() { ! has "$@"; }
     "$prefix/bin/gecko-convert" record --help
     "$prefix/bin/gecko-convert" diff --help
     "$prefix/bin/gecko-convert" merge --help
+    "$prefix/bin/gecko-convert" merge-manifests --help
 } >"$work/help"
 grep -oE -e '--[a-z][a-z-]+' "$work/help" | sort -u >"$work/options"
 [ "$(wc -l <"$work/options")" -ge 12 ] || fail "--help names hardly any option"

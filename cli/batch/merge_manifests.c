@@ -1,0 +1,395 @@
+/* gecko-convert merge-manifests: makes one report of those that the shards of a batch left.
+ *
+ * The records of inputs are copied as they are, in the order in which one call would have reported them. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/console.h"
+#include "libconvert/base/memory.h"
+#include "libconvert/base/printable.h"
+#include "manifest.h"
+#include "shard_manifest.h"
+#include "writer/json.h"
+#include "writer/sink.h"
+
+static const char usage[] =
+    "Usage: gecko-convert merge-manifests [options] MANIFEST... [-o FILE]\n"
+    "\n"
+    "Makes one report of those of all shards (gecko-convert --output-dir DIR --shard\n"
+    "K/N), which is the manifest that one call would have left, and says which are\n"
+    "missing.\n";
+
+static const char notes[] =
+    "Exit codes:\n"
+    "  0  all shards are there, and no input has failed\n"
+    "  1  a shard is missing or was interrupted, an input has failed, or a file is not\n"
+    "     valid; the report is written if all files are manifests of one batch\n"
+    "  2  the command line is wrong\n"
+    "  3  reading or writing failed\n"
+    "  4  memory ran out, or more than --max-memory was needed\n";
+
+/* ---- The parts. ---- */
+
+/* A file or an archive: a record, and those of its members. */
+struct group {
+    int64_t position; /* among the inputs of all shards */
+    uint32_t shard;   /* among the manifests */
+    uint32_t first;   /* its first record there */
+    uint32_t count;
+};
+
+struct merging {
+    struct failure failure;
+    struct memory_limit memory_limit;
+    struct arena memory;
+    struct column parts;  /* struct shard_manifest; those that are not used are removed */
+    struct column groups; /* struct group, in the order of the report */
+    int64_t totals[TOTAL_COUNT];
+    int64_t missing_count; /* shards */
+    int64_t missing_input_count;
+};
+
+static struct shard_manifest *part_at(const struct merging *merging, size_t number) {
+    return column_at(&merging->parts, number);
+}
+
+static const struct record *record_at(const struct merging *merging, const struct group *group, uint32_t number) {
+    return column_at(&part_at(merging, group->shard)->records, group->first + number);
+}
+
+/* ---- Shards that fit together. ---- */
+
+static int compare_parts(const void *left, const void *right) {
+    const struct shard_manifest *a = left, *b = right;
+    if (a->number != b->number) return a->number < b->number ? -1 : 1;
+    /* Of a shard that ran twice, a run that was not interrupted counts. */
+    return (a->totals[TOTAL_INTERRUPTED] > 0) - (b->totals[TOTAL_INTERRUPTED] > 0);
+}
+
+static void check_same_batch(struct merging *merging) {
+    const struct shard_manifest *first = part_at(merging, 0);
+    for (size_t i = 1; i < merging->parts.count; i++) {
+        const struct shard_manifest *part = part_at(merging, i);
+        bool has_inputs = text_equal(part->inputs_xxh3, first->inputs_xxh3);
+        const char *difference = part->count != first->count ? "another number of shards"
+                                 : !text_equal(part->options_xxh3, first->options_xxh3)
+                                     ? "other options, or another build"
+                                 : !has_inputs || part->input_count != first->input_count ? "other inputs"
+                                                                                          : NULL;
+        if (difference)
+            failure_set(&merging->failure, FAILURE_INPUT, "%s and %s are of different batches: they have %s",
+                        first->path, part->path, difference);
+    }
+}
+
+/* Returns whether both runs of a shard made the same profiles. */
+static bool have_same_outputs(const struct shard_manifest *a, const struct shard_manifest *b) {
+    if (a->records.count != b->records.count) return false;
+    for (size_t i = 0; i < a->records.count; i++) {
+        const struct record *first = column_at(&a->records, i), *second = column_at(&b->records, i);
+        if (!text_equal(first->output, second->output) || !text_equal(first->xxh3, second->xxh3)) return false;
+    }
+    return true;
+}
+
+/* Removes what was given twice. */
+static void drop_repeated(struct merging *merging) {
+    uint32_t count = 1;
+    column_sort(&merging->parts, compare_parts);
+    for (size_t i = 1; i < merging->parts.count; i++) {
+        struct shard_manifest *part = part_at(merging, i), *last = part_at(merging, count - 1);
+        if (part->number != last->number) {
+            *part_at(merging, count++) = *part;
+            continue;
+        }
+        bool is_whole = !part->totals[TOTAL_INTERRUPTED];
+        if (is_whole && !have_same_outputs(last, part))
+            failure_set(&merging->failure, FAILURE_INPUT, "%s and %s are of the same shard, but of other profiles",
+                        last->path, part->path);
+        shard_manifest_fini(part);
+    }
+    merging->parts.count = count;
+}
+
+/* ---- The whole. ---- */
+
+static int compare_groups(const void *left, const void *right) {
+    const struct group *a = left, *b = right;
+    return (a->position > b->position) - (a->position < b->position);
+}
+
+static void add_groups(struct merging *merging, uint32_t number) {
+    const struct shard_manifest *part = part_at(merging, number);
+    uint32_t group_number = 0;
+    struct group *group = NULL;
+    for (uint32_t i = 0; i < part->records.count; i++) {
+        const struct record *record = column_at(&part->records, i);
+        if (record->is_member) {
+            group->count++;
+            continue;
+        }
+        group = column_push(&merging->groups);
+        if (!group) return;
+        const int64_t *position = column_at(&part->positions, group_number++);
+        *group = (struct group){.position = *position, .shard = number, .first = i, .count = 1};
+    }
+}
+
+static int compare_outputs(const void *left, const void *right) {
+    const struct record *a = *(const struct record *const *)left, *b = *(const struct record *const *)right;
+    return text_compare(a->output, b->output);
+}
+
+/* A shard sees that two of its own profiles have one name. Here it is seen of those of two shards. */
+static void check_outputs(struct merging *merging) {
+    struct column all;
+    column_init(&all, sizeof(struct record *), &merging->failure);
+    for (size_t i = 0; i < merging->parts.count; i++)
+        for (size_t j = 0; j < part_at(merging, i)->records.count; j++) {
+            const struct record *record = column_at(&part_at(merging, i)->records, j);
+            const struct record **added = record->output.bytes_count ? column_push(&all) : NULL;
+            if (added) *added = record;
+        }
+    column_sort(&all, compare_outputs);
+    for (size_t i = 1; i < all.count; i++) {
+        const struct record *first = *(struct record **)column_at(&all, i - 1),
+                            *second = *(struct record **)column_at(&all, i);
+        if (text_equal(first->output, second->output))
+            failure_set(&merging->failure, FAILURE_INPUT,
+                        "%.*s is the profile of %.*s and also that of %.*s: convert them into separate folders",
+                        (int)first->output.bytes_count, first->output.bytes, (int)first->path.bytes_count,
+                        first->path.bytes, (int)second->path.bytes_count, second->path.bytes);
+    }
+    column_fini(&all);
+}
+
+static void put_together(struct merging *merging) {
+    check_same_batch(merging);
+    drop_repeated(merging);
+    check_outputs(merging);
+    if (failure_is_set(&merging->failure)) return;
+    const struct shard_manifest *first = part_at(merging, 0);
+    for (uint32_t i = 0; i < merging->parts.count; i++) {
+        add_groups(merging, i);
+        for (size_t j = 0; j < TOTAL_COUNT; j++) merging->totals[j] += part_at(merging, i)->totals[j];
+    }
+    column_sort(&merging->groups, compare_groups);
+    merging->missing_count = first->count - merging->parts.count;
+    merging->missing_input_count = first->input_count - merging->groups.count;
+}
+
+/* ---- Writing. ---- */
+
+static void write_raw(struct json *json, struct text raw) {
+    char *out = json_reserve(json, raw.bytes_count);
+    if (!out) return;
+    memcpy(out, raw.bytes, raw.bytes_count);
+    json_commit(json, out + raw.bytes_count);
+}
+
+static void write_text_or_null(struct json *json, const char *key, struct text text) {
+    json_key(json, key);
+    if (text.bytes_count)
+        json_text(json, text);
+    else
+        json_null(json);
+}
+
+/* Shards on several machines may have had folders of other names. */
+static struct text common_output_dir(const struct merging *merging) {
+    struct text common = part_at(merging, 0)->output_dir;
+    for (size_t i = 1; i < merging->parts.count; i++)
+        if (!text_equal(part_at(merging, i)->output_dir, common)) return (struct text){0};
+    return common;
+}
+
+static struct text first_signal(const struct merging *merging) {
+    for (size_t i = 0; i < merging->parts.count; i++)
+        if (part_at(merging, i)->interrupted_by.bytes_count) return part_at(merging, i)->interrupted_by;
+    return (struct text){0};
+}
+
+/* Writes null if no shard is missing: the report is then that of a whole batch. */
+static void write_missing(struct json *json, const struct merging *merging) {
+    if (!merging->missing_count) {
+        json_key_null(json, "shard");
+        return;
+    }
+    json_key_object_begin(json, "shard");
+    json_key_int(json, "count", part_at(merging, 0)->count);
+    json_key_int(json, "inputs", part_at(merging, 0)->input_count);
+    json_key_int(json, "missing_inputs", merging->missing_input_count);
+    json_key_array_begin(json, "missing");
+    for (int64_t number = 1, i = 0; number <= part_at(merging, 0)->count; number++) {
+        bool is_there = i < merging->parts.count && part_at(merging, (size_t)i)->number == number;
+        if (is_there)
+            i++;
+        else
+            json_int(json, number);
+    }
+    json_array_end(json);
+    json_object_end(json);
+}
+
+static void write_inputs(struct json *json, const struct merging *merging) {
+    json_key_array_begin(json, "inputs");
+    for (size_t i = 0; i < merging->groups.count; i++) {
+        const struct group *group = column_at(&merging->groups, i);
+        for (uint32_t j = 0; j < group->count; j++) {
+            json_line(json, true);
+            write_raw(json, record_at(merging, group, j)->json);
+        }
+    }
+    json_line(json, false);
+    json_array_end(json);
+}
+
+static void write_report(struct merging *merging, const char *path) {
+    const struct shard_manifest *first = part_at(merging, 0);
+    uint64_t written_bytes;
+    struct json json;
+    json_init(&json, &merging->failure);
+    json_object_begin(&json);
+    json_key_int(&json, "version", MANIFEST_VERSION);
+    json_key_string(&json, "type", "batch");
+    json_key_value_text(&json, "tool", first->tool);
+    json_key(&json, "options");
+    write_raw(&json, first->options);
+    json_key_value_text(&json, "options_xxh3", first->options_xxh3);
+    write_text_or_null(&json, "output_dir", common_output_dir(merging));
+    json_key_null(&json, "archive");
+    write_missing(&json, merging);
+    write_text_or_null(&json, "interrupted_by", first_signal(merging));
+    write_inputs(&json, merging);
+    json_key_object_begin(&json, "totals");
+    for (size_t i = 0; i < TOTAL_COUNT; i++) json_key_int(&json, total_names[i], merging->totals[i]);
+    json_object_end(&json);
+    json_object_end(&json);
+    struct chunk_list chunks = json_take_chunks(&json);
+    chunk_list_append(&chunks, "\n", 1);
+    sink_write(&chunks, path, &merging->failure, (struct progress){0}, &written_bytes);
+    chunk_list_fini(&chunks);
+    json_fini(&json);
+}
+
+/* ---- For people. ---- */
+
+static void print(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void print(const char *format, ...) {
+    char line[2048], shown[2048];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    printable_copy(shown, sizeof shown - 1, text_of(line));
+    size_t bytes_count = strlen(shown);
+    shown[bytes_count] = '\n';
+    console_write(shown, bytes_count + 1);
+}
+
+/* Most messages begin with the name of the input. */
+static void print_failed(const struct merging *merging) {
+    for (size_t i = 0; i < merging->groups.count; i++) {
+        const struct group *group = column_at(&merging->groups, i);
+        for (uint32_t j = 0; j < group->count; j++) {
+            const struct record *record = record_at(merging, group, j);
+            if (!text_equal(record->status, TEXT("failed"))) continue;
+            bool is_named = text_starts_with(record->message, record->path);
+            print("failed     %.*s%s%.*s", is_named ? 0 : (int)record->path.bytes_count, record->path.bytes,
+                  is_named ? "" : ": ", (int)record->message.bytes_count, record->message.bytes);
+        }
+    }
+}
+
+static void print_missing(const struct merging *merging) {
+    int64_t count = part_at(merging, 0)->count;
+    for (int64_t number = 1, i = 0; number <= count; number++) {
+        const struct shard_manifest *part = i < merging->parts.count ? part_at(merging, (size_t)i) : NULL;
+        bool is_there = part && part->number == number;
+        i += is_there;
+        if (!is_there)
+            print("missing    shard %" PRId64 " of %" PRId64, number, count);
+        else if (part->totals[TOTAL_INTERRUPTED])
+            print("not done   shard %" PRId64 " of %" PRId64 ": it was interrupted, %" PRId64 " inputs are not done",
+                  number, count, part->totals[TOTAL_INTERRUPTED]);
+    }
+}
+
+static void print_totals(const struct merging *merging) {
+    static const struct {
+        enum total total;
+        const char *noun;
+    } nouns[] = {{TOTAL_CONVERTED, "converted"}, {TOTAL_UNCHANGED, "unchanged"},  {TOTAL_NO_TRACE, "no trace"},
+                 {TOTAL_EMPTY, "empty"},         {TOTAL_INTERRUPTED, "not done"}, {TOTAL_FAILED, "failed"}};
+    const struct shard_manifest *first = part_at(merging, 0);
+    char counts[256] = "";
+    for (size_t i = 0, used = 0; i < sizeof nouns / sizeof *nouns; i++)
+        if (merging->totals[nouns[i].total] || !i)
+            used += (size_t)snprintf(counts + used, sizeof counts - used, "%s%" PRId64 " %s", i ? ", " : "",
+                                     merging->totals[nouns[i].total], nouns[i].noun);
+    print("%" PRIu32 " of %" PRId64 " shards, %" PRIu32 " of %" PRId64 " inputs: %s", merging->parts.count,
+          first->count, merging->groups.count, first->input_count, counts);
+}
+
+/* ---- The command. ---- */
+
+static bool holds_trace(const struct merging *merging) {
+    static const enum total traces[] = {TOTAL_CONVERTED, TOTAL_UNCHANGED, TOTAL_EMPTY, TOTAL_FAILED, TOTAL_INTERRUPTED};
+    for (size_t i = 0; i < sizeof traces / sizeof *traces; i++)
+        if (merging->totals[traces[i]]) return true;
+    return false;
+}
+
+static int finish(struct merging *merging, const struct options *options) {
+    write_report(merging, options->convert.output_path ? options->convert.output_path : "-");
+    if (failure_is_set(&merging->failure)) return command_refuse(&command_merge_manifests, &merging->failure);
+    bool has_trace = holds_trace(merging) || merging->missing_count;
+    print_failed(merging);
+    print_missing(merging);
+    if (!has_trace) print("gecko-convert: none of the inputs is a trace");
+    if (!options->is_quiet) print_totals(merging);
+    bool is_good = !merging->missing_count && !merging->totals[TOTAL_FAILED] && !merging->totals[TOTAL_INTERRUPTED];
+    return is_good && has_trace ? FAILURE_NONE : FAILURE_INPUT;
+}
+
+static void merging_fini(struct merging *merging) {
+    for (size_t i = 0; i < merging->parts.count; i++) shard_manifest_fini(part_at(merging, i));
+    column_fini(&merging->groups);
+    column_fini(&merging->parts);
+    arena_fini(&merging->memory);
+}
+
+static void read_part(struct merging *merging, const char *path) {
+    struct shard_manifest *part = column_push(&merging->parts);
+    if (!part) return;
+    shard_manifest_init(part, path, &merging->memory);
+    shard_manifest_read(part);
+}
+
+static int merge_manifests(struct options *options) {
+    struct merging merging = {0};
+    struct failure *failure = &merging.failure;
+    struct command_output output = {.command = &command_merge_manifests};
+    memory_limit_init(&merging.memory_limit, options->convert.max_memory_bytes);
+    failure->memory = &merging.memory_limit;
+    arena_init(&merging.memory, failure);
+    column_init(&merging.parts, sizeof(struct shard_manifest), failure);
+    column_init(&merging.groups, sizeof(struct group), failure);
+    const char *path = NULL;
+    for (size_t i = 0; i < options->inputs.count && !failure_is_set(failure); i++)
+        read_part(&merging, path = options->inputs.values[i]);
+    bool are_read = !failure_is_set(failure);
+    if (!are_read) command_print_failure(&output, path, failure);
+    if (are_read) put_together(&merging);
+    if (are_read && failure_is_set(failure)) command_refuse(&command_merge_manifests, failure);
+    int exit_code = failure_is_set(failure) ? (int)failure->code : finish(&merging, options);
+    merging_fini(&merging);
+    return exit_code;
+}
+
+const struct command command_merge_manifests = {
+    .name = "merge-manifests", .bit = MERGE_MANIFESTS, .usage = usage, .notes = notes, .run = merge_manifests};
