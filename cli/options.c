@@ -137,7 +137,7 @@ static const struct option known_options[] = {
     {OPTION("format", CONVERT | RECORD | MERGE, OPTION_NAME, convert.format), .letter = 'f',
      .choices = gecko_convert_output_format, .json_key = "format",
      .help = "format of the profile (default: by the end of --output, .folded for\n"
-             "collapsed; otherwise processed, which holds the most data)"},
+             "collapsed and .jslb for jslb; otherwise processed)"},
     {OPTION("from", CONVERT | INFO | VIEW | DIFF | MERGE, OPTION_NAME, convert.from),
      .choices = gecko_convert_input_format, .alias = {"native", "recorder"}, .json_key = "from",
      .help = "format of the trace (default: detected from the content)"},

@@ -211,7 +211,7 @@ struct gecko_convert_options {
     bool is_strict;      /* fail rather than lose anything */
     const char *from;    /* a name from gecko_convert_input_format; NULL: detect the format by content */
     const char *format;  /* a name from gecko_convert_output_format; NULL: "collapsed" if output_path ends in ".folded"
-                            or ".folded.gz"; otherwise "processed" */
+                            or ".folded.gz", "jslb" if in ".jslb" or ".jslb.gz"; otherwise "processed" */
     const char *product; /* the name of what was profiled; NULL: the name in the trace */
     enum gecko_convert_weight weight;
     enum gecko_convert_root root;

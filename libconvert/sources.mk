@@ -1,6 +1,7 @@
 libconvert_sources := \
     libconvert/base/arena.c libconvert/base/child_process.c libconvert/base/column.c libconvert/base/cursor.c \
     libconvert/base/decimal.c libconvert/base/failure.c libconvert/base/file_stamp.c libconvert/base/glob.c libconvert/base/index_set.c \
+    libconvert/base/json_put.c \
     libconvert/base/machine.c libconvert/base/memory.c libconvert/base/path.c libconvert/base/printable.c \
     libconvert/base/processors.c libconvert/base/progress.c libconvert/base/regular_file.c libconvert/base/row_table.c \
     libconvert/base/strings.c libconvert/base/thread.c libconvert/base/thread_pool.c libconvert/base/utf8.c libconvert/base/utf8_locale.c \

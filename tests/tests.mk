@@ -175,7 +175,7 @@ update-goldens: $(BUILD)/gecko-convert
 client-test: $(BUILD)/gecko-convert $(demo_profiles)
 	tests/client/setup.sh build/client
 	build/client/bin/node tests/client/check_reserved_types.mjs build/client
-	tests/client/run.sh build/client
+	tests/client/run.sh build/client $<
 	build/client/bin/node tests/client/check_demo.mjs build/client $(demo_profiles)
 
 headers-test: all

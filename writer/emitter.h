@@ -31,7 +31,8 @@ struct emitter {
 #define EMITTERS(EMITTER) \
     EMITTER(processed)    \
     EMITTER(gecko)        \
-    EMITTER(collapsed)
+    EMITTER(collapsed)    \
+    EMITTER(jslb)
 
 #define DECLARE_EMITTER(name) extern const struct emitter emitter_##name;
 EMITTERS(DECLARE_EMITTER)

@@ -87,8 +87,7 @@ void json_bool(struct json *json, bool value);
 void json_null(struct json *json);
 void json_decimal(struct json *json, struct decimal value); /* any scale */
 
-/* Writes as few digits as read back as the same double (one more for some powers of two), or null if the value is not
- * finite. */
+/* See json_put_double. */
 void json_double(struct json *json, double value);
 
 /* Writes nanoseconds as exact milliseconds: at most six digits after the point, no trailing zeros, no exponent. */

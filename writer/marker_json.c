@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "cells.h"
-#include "json_put.h"
+#include "libconvert/base/json_put.h"
 #include "libconvert/format/common_format.h"
 #include "meta_json.h"
 #include "thread_json.h"

@@ -7,7 +7,7 @@ writer_sources := \
     writer/collapsed/line_tree.c \
     writer/gecko/gecko.c writer/gecko/gecko_location.c writer/gecko/gecko_losses.c writer/gecko/gecko_process.c \
     writer/gecko/gecko_tables.c writer/gecko/gecko_thread.c writer/gecko/gecko_weights.c \
-    writer/processed/processed.c writer/processed/processed_counters.c writer/processed/processed_tables.c \
+    writer/processed/processed.c writer/processed/processed_counters.c writer/processed/processed_slabs.c writer/processed/processed_tables.c \
     writer/processed/processed_thread.c writer/processed/processed_visible.c
 
 # Only batches write archives, so this is not in the library.

@@ -40,10 +40,9 @@ struct profile_identity profile_identify(const struct document *document) {
 }
 
 bool profile_is_likely(struct text start) {
-    static const struct text opening = TEXT("{"), meta = TEXT("\"meta\""), slabs = TEXT("\xdc\xdfJSLB");
+    static const struct text opening = TEXT("{"), meta = TEXT("\"meta\"");
     struct text content = start;
     while (content.bytes_count && strchr(" \t\r\n", content.bytes[0])) content = text_from(content, 1);
-    if (text_starts_with(content, slabs)) return true;
     return text_starts_with(content, opening) &&
            memmem(content.bytes, content.bytes_count, meta.bytes, meta.bytes_count);
 }
@@ -148,16 +147,6 @@ void check_document(struct document *document, struct violations *violations) {
 
 /* ---- Files. ---- */
 
-static void refuse_slabs(struct input *input, struct failure *failure) {
-    static const struct text magic = TEXT("\xdc\xdfJSLB");
-    if (text_starts_with(input_peek(input, magic.bytes_count), magic))
-        failure_set(
-            failure, FAILURE_INPUT,
-            "%s: this is a profile in JsonSlabs, which gecko-convert does not write and cannot check: open it at "
-            "https://profiler.firefox.com and save it there as JSON",
-            input_name(input));
-}
-
 /* Reports text that is not JSON as a violation. */
 static bool take_syntax_error(struct failure *failure, struct violations *violations) {
     if (failure->code != FAILURE_INPUT || !failure->has_position) return false;
@@ -169,10 +158,11 @@ static bool take_syntax_error(struct failure *failure, struct violations *violat
     return true;
 }
 
-/* The viewer decompresses gzip only. */
+/* The viewer decompresses gzip only, and reads JsonSlabs. */
 static void check_wrapping(const char *path, struct text wrapping, struct violations *violations) {
-    if (!wrapping.bytes_count) return;
-    if (text_equal(wrapping, TEXT("gzip"))) {
+    bool is_gzip = text_equal(wrapping, TEXT("gzip")) || text_equal(wrapping, TEXT("gzip > JsonSlabs"));
+    if (!wrapping.bytes_count || text_equal(wrapping, TEXT("JsonSlabs"))) return;
+    if (is_gzip) {
         if (gzip_has_trailing_data(path, violations->failure))
             violations_add(
                 violations, VIOLATION_ERROR, RULE_BROKEN_JSON, &root_path,
@@ -188,7 +178,6 @@ void check_input(struct input *input, const char *path, struct document *documen
                  struct progress progress) {
     if (!input) return;
     input_watch(input, progress_part(progress, 0, READ_END));
-    refuse_slabs(input, document->failure);
     document_read(document, input);
     bool is_broken_text = take_syntax_error(document->failure, violations);
     if (!failure_is_set(document->failure)) check_wrapping(path, document->wrapping, violations);

@@ -19,7 +19,7 @@ struct profile_identity profile_identify(const struct document *document);
 enum { PROFILE_TITLE_BYTES = 48 };
 void profile_identity_write(struct profile_identity identity, char title[PROFILE_TITLE_BYTES]);
 
-/* Returns true if the first bytes of a file look like a profile: JSON with a member "meta", or JsonSlabs. */
+/* Returns true if the first bytes of a file look like a profile: JSON with a member "meta". */
 bool profile_is_likely(struct text start);
 
 /* Returns the profile in the document: the root or, as old tools wrapped it, its member "profile". */

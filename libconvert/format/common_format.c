@@ -149,8 +149,8 @@ static const struct shape payload_shape = SHAPE(payload_members);
 
 static const struct member marker_columns[] = {
     INDEX("name", TABLE_STRINGS, 0, CELL(marker, name)),
-    MEMBER("startTime", TYPE_NUMBER, IS_NULLABLE, .cell = CELL_MARKER_START),
-    MEMBER("endTime", TYPE_NUMBER, IS_NULLABLE, .cell = CELL_MARKER_END),
+    MEMBER("startTime", TYPE_NUMBER, IS_NULLABLE, .cell = CELL_MARKER_START, .slab = SLAB_FLOAT64),
+    MEMBER("endTime", TYPE_NUMBER, IS_NULLABLE, .cell = CELL_MARKER_END, .slab = SLAB_FLOAT64),
     MEMBER("phase", TYPE_ANY, 0, .cell = CELL_MARKER_PHASE), /* it is checked together with the times */
     INDEX("category", TABLE_CATEGORIES, 0, CELL(marker, category)),
     MEMBER("data", TYPE_OBJECT, IS_NULLABLE, CODE, .part = PART_PAYLOAD, .shape = &payload_shape),

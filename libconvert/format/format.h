@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "libconvert/base/ids.h"
+#include "libconvert/base/json_slabs.h"
 #include "libconvert/base/text.h"
 
 /* Tables to whose rows indexes point. */
@@ -134,6 +135,7 @@ struct member {
     enum cell_kind cell;
     unsigned offset;            /* of the value in the profile's row */
     unsigned part;              /* enum part_number: what the emitter has for it besides the row; 0: nothing */
+    enum slab_type slab;        /* of a column: what the front-end also accepts instead of a list of numbers */
     unsigned since;             /* the version of the format that introduced it; 0: older than those that are known */
     const char *constant;       /* JSON text */
     const char *const *choices; /* ends with NULL */

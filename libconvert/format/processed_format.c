@@ -6,19 +6,21 @@
 /* ---- Tables shared by all threads. ---- */
 
 static const struct member stack_columns[] = {
-    INDEX("frame", TABLE_FRAMES, 0, CELL(stack, frame)),
-    MEMBER("prefixOffset", TYPE_INTEGER, 0, CELL_AS(DISTANCE, stack, prefix), .range = RANGE_NOT_NEGATIVE, .since = 66),
+    INDEX("frame", TABLE_FRAMES, 0, CELL(stack, frame), .slab = SLAB_INT32),
+    MEMBER("prefixOffset", TYPE_INTEGER, 0, CELL_AS(DISTANCE, stack, prefix), .range = RANGE_NOT_NEGATIVE,
+           .slab = SLAB_INT32, .since = 66),
 };
 static const struct shape stack_table = SHAPE(stack_columns, .id = SHAPE_STACKS);
 
 static const struct member frame_columns[] = {
-    MEMBER("address", TYPE_INTEGER, IS_KEY, CELL(frame, address), .range = RANGE_INT31_OR_NONE),
-    MEMBER("inlineDepth", TYPE_INTEGER, IS_KEY | MAY_BE_EMPTY, CELL(frame, inline_depth), .range = RANGE_BYTE),
+    MEMBER("address", TYPE_INTEGER, IS_KEY, CELL(frame, address), .range = RANGE_INT31_OR_NONE, .slab = SLAB_INT32),
+    MEMBER("inlineDepth", TYPE_INTEGER, IS_KEY | MAY_BE_EMPTY, CELL(frame, inline_depth), .range = RANGE_BYTE,
+           .slab = SLAB_UINT8),
     INDEX("category", TABLE_CATEGORIES, IS_KEY | IS_NULLABLE, CELL_AS(CATEGORY, frame, category)),
     MEMBER("subcategory", TYPE_INTEGER, IS_KEY | IS_NULLABLE, CELL_AS(CATEGORY, frame, subcategory),
            .range = RANGE_NOT_NEGATIVE),
-    INDEX("func", TABLE_FUNCS, IS_KEY, CELL(frame, func)),
-    INDEX("lib", TABLE_LIBS, IS_KEY | HAS_NONE, CELL(frame, lib), .since = 70),
+    INDEX("func", TABLE_FUNCS, IS_KEY, CELL(frame, func), .slab = SLAB_INT32),
+    INDEX("lib", TABLE_LIBS, IS_KEY | HAS_NONE, CELL(frame, lib), .slab = SLAB_INT32, .since = 70),
     INDEX("nativeSymbol", TABLE_NATIVE_SYMBOLS, IS_KEY | IS_NULLABLE, CELL(frame, native_symbol)),
     MEMBER("innerWindowID", TYPE_INTEGER, IS_KEY | IS_NULLABLE, CONSTANT("null"), .range = RANGE_NOT_NEGATIVE),
     MEMBER("line", TYPE_INTEGER, IS_KEY | IS_NULLABLE, CELL(frame, line), .range = RANGE_INT31),
@@ -95,7 +97,8 @@ static const char *const allocation_weight_types[] = {"bytes", NULL};
 static const struct member sample_columns[] = {
     INDEX("stack", TABLE_STACKS, IS_NULLABLE, CELL(sample, stack)),
     MEMBER("time", TYPE_NUMBER, IS_OPTIONAL | IS_ASCENDING),
-    MEMBER("timeDeltas", TYPE_NUMBER, IS_OPTIONAL, CELL_AS(MS_DELTA, sample, time_ns), .since = 50),
+    MEMBER("timeDeltas", TYPE_NUMBER, IS_OPTIONAL, CELL_AS(MS_DELTA, sample, time_ns), .slab = SLAB_FLOAT64,
+           .since = 50),
     MEMBER("weight", TYPE_NUMBER, IS_NULLABLE_WHOLE, CODE, .part = PART_WEIGHT),
     MEMBER("weightType", TYPE_CHOICE, IS_MEMBER, CODE, .part = PART_WEIGHT_TYPE, .choices = weight_types),
     /* Their rows are in columns of struct sample_details. */
@@ -109,7 +112,7 @@ static const struct member sample_columns[] = {
 const struct shape processed_sample_table = SHAPE(sample_columns, .id = SHAPE_SAMPLES);
 
 static const struct member native_allocation_columns[] = {
-    MEMBER("time", TYPE_NUMBER, IS_ASCENDING, CELL_AS(MS, allocation, time_ns)),
+    MEMBER("time", TYPE_NUMBER, IS_ASCENDING, CELL_AS(MS, allocation, time_ns), .slab = SLAB_FLOAT64),
     MEMBER("weight", TYPE_NUMBER, 0, CELL(allocation, bytes)),
     INDEX("stack", TABLE_STACKS, IS_NULLABLE, CELL(allocation, stack)),
     MEMBER("memoryAddress", TYPE_NUMBER, IS_OPTIONAL, CELL_AS(ADDRESS, allocation, address)),
@@ -209,7 +212,8 @@ static const struct shape display_shape = SHAPE(display_members);
 
 static const struct member counter_sample_columns[] = {
     MEMBER("time", TYPE_NUMBER, IS_OPTIONAL | IS_ASCENDING),
-    MEMBER("timeDeltas", TYPE_NUMBER, IS_OPTIONAL, CELL_AS(MS_DELTA, counter_sample, time_ns), .since = 50),
+    MEMBER("timeDeltas", TYPE_NUMBER, IS_OPTIONAL, CELL_AS(MS_DELTA, counter_sample, time_ns), .slab = SLAB_FLOAT64,
+           .since = 50),
     MEMBER("count", TYPE_NUMBER, 0, CELL(counter_sample, change)),
     MEMBER("number", TYPE_NUMBER, IS_OPTIONAL, CELL(counter_sample, number), .part = PART_COUNTER_NUMBER),
 };

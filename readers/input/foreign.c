@@ -56,7 +56,6 @@ static const struct foreign FOREIGNS[] = {
     {"a report of Android's simpleperf", OPENS_DIRECTLY, MAGIC("SIMPLEPERF")},
     {"a method trace of Android's runtime", OPENS_DIRECTLY, MAGIC("*version\n")},
     {"a streamed method trace of Android's runtime", OPENS_DIRECTLY, MAGIC("SLOW")},
-    {"a Firefox profile (JsonSlabs)", OPENS_DIRECTLY, MAGIC("\xdc\xdfJSLB")},
     {"a recording of Java's Flight Recorder",
      "make collapsed stacks of it with async-profiler's converter: jfrconv --threads -o collapsed FILE "
      "stacks.collapsed, "

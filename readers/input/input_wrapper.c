@@ -3,6 +3,7 @@
 #include <archive.h>
 
 #include "input_gzip.h"
+#include "input_json_slabs.h"
 #include "input_lone_file.h"
 #include "input_lzma.h"
 #include "input_utf16.h"
@@ -115,6 +116,7 @@ static const struct input_wrapper wrappers[] = {
      .library_version = archive_liblzma_version},
     {.name = "lzma", .recognises = is_lzma, .open = input_lzma_open},
     {.name = "UTF-16", .recognises = input_utf16_recognises, .open = input_utf16_open},
+    {.name = "JsonSlabs", .magic = TEXT("\xdc\xdfJSLB"), .open = input_json_slabs_open},
     {.name = "compress",
      .magic = TEXT("\x1f\x9d"),
      .open = input_lone_file_open,

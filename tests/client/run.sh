@@ -1,14 +1,16 @@
 #!/bin/sh
-# Loads all golden profiles of the fixtures with the client that setup.sh installed.
+# Loads all golden profiles of the fixtures with the client that setup.sh installed, and the profiles in JsonSlabs that the
+# program makes of the same inputs.
 #
-#     tests/client/run.sh build/client
+#     tests/client/run.sh build/client build/gecko-convert
 set -eu
 
-[ $# -eq 1 ] || {
-    echo "usage: run.sh DIRECTORY" >&2
+[ $# -eq 2 ] || {
+    echo "usage: run.sh DIRECTORY PROGRAM" >&2
     exit 2
 }
 directory=$(readlink -f "$1")
+program=$(readlink -f "$2")
 cd "$(dirname "$(readlink -f "$0")")/../.."
 goldens_of() { find "$1" -name 'processed.json*' -o -name 'gecko.json*' | LC_ALL=C sort; }
 goldens=$(goldens_of fixtures | grep -v '^fixtures/perf-data/')
@@ -22,3 +24,14 @@ goldens=$(goldens_of fixtures | grep -v '^fixtures/perf-data/')
 # These have no expectations of their own: perf-data-test compares them with profiles of the text of perf script.
 # shellcheck disable=SC2046
 "$directory/bin/node" tests/client/check_client.mjs --load-only "$directory" $(goldens_of fixtures/perf-data)
+# JsonSlabs must show what the JSON shows.
+slabs=$(mktemp -d)
+trap 'rm -rf "$slabs"' EXIT
+GECKO_CONVERT=$program tests/support/goldens.py jslb "$slabs"
+for golden in $(echo "$goldens" | grep '/processed.json$'); do
+    folder=$(dirname "$golden")
+    cp "$folder/expect.json" "$slabs/${folder#fixtures/}/"
+done
+# shellcheck disable=SC2046
+"$directory/bin/node" tests/client/check_client.mjs "$directory" \
+    $(find "$slabs" -name processed.jslb | grep -v "^$slabs/perf-data/" | LC_ALL=C sort)

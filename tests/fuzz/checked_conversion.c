@@ -95,6 +95,7 @@ static void check_profile(struct text text, const char *name) {
     document_init(&document, &failure);
     violations_init(&violations, &failure);
     struct input *input = input_from_memory(text, 0, &failure);
+    if (input) input = input_unwrap(input); /* JsonSlabs */
     if (input) {
         document_read(&document, input);
         input_close(input);
@@ -136,10 +137,10 @@ static struct text emit(const struct emitter *emitter, struct profile *profile, 
     if (!failure_is_set(profile->failure)) {
         document = (struct text){chunk_text(&out), out.total_bytes};
         check_balance(&profile->ledger, emitter->name);
-        bool is_json = emitter != &emitter_collapsed;
-        if (!is_json) check_lines(document);
+        bool is_text = emitter == &emitter_collapsed, is_json = !is_text && emitter != &emitter_jslb;
+        if (is_text) check_lines(document);
         if (depth == FUZZ_ALL && is_json) check_text(document, emitter->name);
-        if (depth == FUZZ_ALL && is_json && has_content(profile)) check_profile(document, emitter->name);
+        if (depth == FUZZ_ALL && !is_text && has_content(profile)) check_profile(document, emitter->name);
     }
     chunk_list_fini(&out);
     return document;

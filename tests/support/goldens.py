@@ -5,6 +5,8 @@ in the cases that have it.
     goldens.py check     converts every case from the file and from a gzip pipe, and compares. Also checks each golden
                          output with `gecko-convert check`, and reads collapsed stacks and profiles of every case back
     goldens.py update    writes the golden outputs again; read the diff before you commit it
+    goldens.py jslb FOLDER
+                         writes every case in JsonSlabs: FOLDER/READER/CASE/processed.jslb
 
 A case in fixtures/together has several inputs, part.*, which become one profile. If a format cannot hold a profile, the
 golden output is gecko.refused or collapsed.refused. A file `options` in a case has options for the program, in which the
@@ -99,7 +101,8 @@ def check(case):
 
 
 def read_profile_back(case):
-    """Returns what is wrong with profiles of the case: reading one and writing it again must give the same bytes."""
+    """Returns what is wrong with profiles of the case: reading one and writing it again must give the same bytes, also
+    through JsonSlabs."""
     faults = []
     # Read back, a track of an event is a thread like others. Profiles whose threads have different units differ then.
     if case.folder.name in ("counted-events", "event-with-colon", "exotic-event-names", "hardware-events"):
@@ -109,13 +112,15 @@ def read_profile_back(case):
         if golden.suffix != ".json":
             continue
         with tempfile.TemporaryDirectory() as temporary:
-            output = pathlib.Path(temporary) / "out.json"
-            command = [PROGRAM, "--quiet", "--strict", "--from", "profile", "--symbols=none", "--format", form]
-            done = subprocess.run([*command, golden, "-o", output], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
-            if done.returncode:
-                faults.append(f"{golden}, read back: {done.stderr.decode(errors='replace')}")
-            elif output.read_bytes() != golden.read_bytes():
-                faults.append(f"{golden}, read back: differs")
+            slabs, output, through_slabs = (pathlib.Path(temporary) / name for name in ("out.jslb", "out.json", "slabs.json"))
+            command = [PROGRAM, "--quiet", "--strict", "--from", "profile", "--symbols=none"]
+            for source, to, written in ((golden, form, output), (golden, "jslb", slabs), (slabs, form, through_slabs)):
+                done = subprocess.run([*command, "--format", to, source, "-o", written], stdin=subprocess.DEVNULL,
+                                      stderr=subprocess.PIPE, check=False)
+                if done.returncode:
+                    faults.append(f"{golden}, read back: {done.stderr.decode(errors='replace')}")
+                elif to == form and written.read_bytes() != golden.read_bytes():
+                    faults.append(f"{golden}, read back from {source.name}: differs")
     return faults
 
 
@@ -137,6 +142,17 @@ def read_back(case):
         if done.returncode:
             return [f"{case.name} as collapsed, read back: {done.stderr.decode(errors='replace')}"]
         return [] if first.read_bytes() == second.read_bytes() else [f"{case.name} as collapsed, read back: differs"]
+
+
+def write_slabs(case, folder):
+    """Returns how many files were written, and what is wrong with the others."""
+    try:
+        path = folder / case.name / "processed.jslb"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(case.convert("jslb", case.inputs))
+    except RuntimeError as error:
+        return 0, [f"{case.name} as jslb: {error}"]
+    return 1, []
 
 
 def update(case):
@@ -163,23 +179,26 @@ def check_profiles():
 
 
 def main():
-    if sys.argv[1:] not in (["check"], ["update"]) or not PROGRAM:
+    command, arguments = sys.argv[1:2], sys.argv[2:]
+    works = {("check", 0): check, ("update", 0): update, ("jslb", 1): write_slabs}
+    work = works.get((*command, len(arguments)))
+    if not work or not PROGRAM:
         sys.exit(__doc__)
-    is_update = sys.argv[1] == "update"
+    is_check = work == check
     cases = [Case(folder) for folder in sorted({path.parent for name in ("input.*", "part.*")
                                                 for path in FIXTURES.glob(f"*/*/{name}")})]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = list(pool.map(update if is_update else check, cases))
-    if not is_update:
+        results = list(pool.map(lambda case: work(case, *map(pathlib.Path, arguments)), cases))
+    if is_check:
         results.append(check_profiles())
     passed, failed = sum(passed for passed, _ in results), 0
     for _, faults in results:
         failed += bool(faults)
         for fault in faults:
             print(f"goldens: {fault}")
-    if not is_update:
+    if is_check:
         print(f"goldens: {passed} passed, {failed} failed")
-    return 1 if failed or not (passed or is_update) else 0
+    return 1 if failed or (is_check and not passed) else 0
 
 
 if __name__ == "__main__":

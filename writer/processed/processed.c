@@ -133,6 +133,7 @@ static void write_threads(struct processed_writer *writer) {
     json_key_array_begin(&writer->json, "threads");
     for (size_t i = 0; i < count && !failure_is_set(profile->failure);) {
         struct small_threads small = {{.profile = profile,
+                                       .slabs = writer->slabs,
                                        .has_weights = writer->has_weights,
                                        .idle_stacks = writer->idle_stacks,
                                        .markers = writer->markers},
@@ -140,29 +141,31 @@ static void write_threads(struct processed_writer *writer) {
         uint64_t rows = 0, run_end = i + RUN_THREADS_MAX;
         for (; i < count && i < run_end && count_thread_rows(profile, i) < PARALLEL_ROWS_MIN; i++)
             rows += count_thread_rows(profile, i);
-        parallel_rows_write(writer->parallel, &writer->json, i - small.first, 1, write_small_threads, &small);
+        /* Slabs are numbered in their order in the document. */
+        struct parallel_rows *parallel = writer->slabs ? NULL : writer->parallel;
+        parallel_rows_write(parallel, &writer->json, i - small.first, 1, write_small_threads, &small);
         processed_report_rows(writer, rows);
         if (i < count && i < run_end) processed_thread_write(writer, profile_ordered_thread(profile, i++));
     }
     json_array_end(&writer->json);
 }
 
-/* The format carries everything in a profile, so nothing is entered in the ledger. */
-static void emit_processed(const struct profile *profile, struct ledger *ledger, struct chunk_list *out,
+/* The format carries everything in a profile, so nothing is entered in the ledger. Writes the document into `json`. */
+static void write_document(struct json *json, struct slabs *slabs, const struct profile *profile,
                            const struct emit_options *options, struct progress progress) {
-    (void)ledger;
     bool *idle_stacks = profile_idle_stacks(profile);
     struct marker_json markers;
     marker_json_init(&markers, profile, processed_marker_format);
     struct processed_writer writer = {
         .profile = profile,
+        .json = *json,
+        .slabs = slabs,
         .parallel = parallel_rows_create(options->thread_count, profile->failure),
         .has_weights = profile->meta.weight_type != WEIGHT_ONE || !profile_has_running_times(profile),
         .idle_stacks = idle_stacks,
         .markers = &markers,
         .progress = progress,
         .total_rows = count_rows(profile)};
-    json_init_for(&writer.json, out);
     json_object_begin(&writer.json);
     write_meta(&writer);
     write_libs(&writer.json, profile);
@@ -175,8 +178,31 @@ static void emit_processed(const struct profile *profile, struct ledger *ledger,
     parallel_rows_destroy(writer.parallel);
     marker_json_fini(&markers);
     memory_free(idle_stacks);
-    struct chunk_list document = json_take_chunks(&writer.json);
+    *json = writer.json;
+}
+
+static void emit_processed(const struct profile *profile, struct ledger *ledger, struct chunk_list *out,
+                           const struct emit_options *options, struct progress progress) {
+    struct json json;
+    (void)ledger;
+    json_init_for(&json, out);
+    write_document(&json, NULL, profile, options, progress);
+    struct chunk_list document = json_take_chunks(&json);
     chunk_list_splice(out, &document);
+}
+
+static void emit_jslb(const struct profile *profile, struct ledger *ledger, struct chunk_list *out,
+                      const struct emit_options *options, struct progress progress) {
+    struct json json;
+    struct slabs slabs;
+    (void)ledger;
+    slabs_init(&slabs, profile->failure);
+    json_init(&json, profile->failure);
+    write_document(&json, &slabs, profile, options, progress);
+    struct chunk_list document = json_take_chunks(&json);
+    slabs_add_json(&slabs, &document);
+    slabs_write(&slabs, out);
+    slabs_fini(&slabs);
 }
 
 const struct emitter emitter_processed = {.name = "processed",
@@ -185,3 +211,10 @@ const struct emitter emitter_processed = {.name = "processed",
                                           .media_type = "application/json",
                                           .has_tracks = true,
                                           .emit = emit_processed};
+
+const struct emitter emitter_jslb = {.name = "jslb",
+                                     .title = "processed v70 in JsonSlabs",
+                                     .suffix = ".jslb",
+                                     .media_type = "application/octet-stream",
+                                     .has_tracks = true,
+                                     .emit = emit_jslb};

@@ -11,6 +11,35 @@ struct table_column {
     const struct processed_part *part; /* NULL: the table's rows have the cells */
 };
 
+/* ---- Slabs. ---- */
+
+enum { ROWS_MIN = 1024 /* writing fewer takes less time than it takes to wake a thread; as JSON, they get no slab */ };
+
+/* Returns whether the column becomes a slab of numbers. */
+static bool is_typed(const struct processed_writer *writer, const struct table_column *column) {
+    const struct processed_table *table = column->table;
+    if (!writer->slabs || !column->member->slab || column->part) return false;
+    return cells_fit_slab(column->member, table->rows, table->first, table->first + table->count);
+}
+
+/* Begins an array, which becomes a slab of its own if it has many rows. Returns what array_end needs. */
+static struct json array_begin(struct processed_writer *writer, size_t row_count) {
+    struct json whole = writer->json;
+    if (writer->slabs && row_count >= ROWS_MIN) json_init(&writer->json, whole.out.failure);
+    json_array_begin(&writer->json);
+    return whole;
+}
+
+static void array_end(struct processed_writer *writer, struct json whole, size_t row_count) {
+    json_array_end(&writer->json);
+    if (!writer->slabs || row_count < ROWS_MIN) return;
+    struct chunk_list array = json_take_chunks(&writer->json);
+    writer->json = whole;
+    slabs_write_reference(&writer->json, slabs_add_json(writer->slabs, &array));
+}
+
+/* ---- Columns. ---- */
+
 static bool has_value(const struct member *member, const struct processed_part *part) {
     if (!part) return member_has_cell(member);
     return part->write || part->rows || part->text || member->flags & IS_NULLABLE_WHOLE;
@@ -40,35 +69,54 @@ static void write_rows(struct json *json, const void *context, size_t first, siz
         cells_write(json, column->member, part ? part->rows : table->rows, table->first + first, table->first + end);
 }
 
-static void write_column(struct json *json, const struct table_column *column, struct parallel_rows *parallel) {
-    const struct processed_part *part = column->part;
+static bool is_text(const struct table_column *column) {
+    return column->part && !column->part->write && !column->part->rows;
+}
+
+static void write_column(struct json *json, const struct table_column *column) {
     json_plain_key(json, member_name(column->member));
-    if (part && !part->write && !part->rows) {
-        json_string_or_null(json, part->text);
+    if (is_text(column)) {
+        json_string_or_null(json, column->part->text);
         return;
     }
     json_array_begin(json);
-    if (parallel)
-        parallel_rows_write(parallel, json, column->table->count, PARALLEL_ROWS_PER_BLOCK, write_rows, column);
-    else if (column->table->count)
-        write_rows(json, column, 0, column->table->count);
+    if (column->table->count) write_rows(json, column, 0, column->table->count);
     json_array_end(json);
 }
 
 /* A rows_writer. Its rows are the columns of the table, so that several threads write even a table of few rows. */
 static void write_columns(struct json *json, const void *context, size_t first, size_t end) {
-    for (size_t i = first; i < end; i++) write_column(json, (const struct table_column *)context + i, NULL);
+    for (size_t i = first; i < end; i++) write_column(json, (const struct table_column *)context + i);
+}
+
+/* Writes a column with several threads, or as a slab. */
+static void write_long_column(struct processed_writer *writer, const struct table_column *column) {
+    const struct processed_table *table = column->table;
+    if (is_text(column)) {
+        write_column(&writer->json, column);
+        return;
+    }
+    json_plain_key(&writer->json, member_name(column->member));
+    if (is_typed(writer, column)) {
+        size_t end = table->first + table->count;
+        slabs_write_reference(&writer->json,
+                              slabs_add_column(writer->slabs, column->member, table->rows, table->first, end));
+        return;
+    }
+    struct json whole = array_begin(writer, table->count);
+    parallel_rows_write(writer->parallel, &writer->json, table->count, PARALLEL_ROWS_PER_BLOCK, write_rows, column);
+    array_end(writer, whole, table->count);
 }
 
 void processed_table_write(struct processed_writer *writer, const struct processed_table *table) {
-    enum { COLUMNS_MAX = 16, ROWS_MIN = 1024 /* fewer take less time than it takes to wake a thread */ };
+    enum { COLUMNS_MAX = 16 };
     struct table_column columns[COLUMNS_MAX];
     size_t column_count = (size_t)(add_columns(columns, table, table->shape) - columns);
     json_key_object_begin(&writer->json, table->name);
     /* The columns of a large table follow one another, because the payloads of millions of markers must not wait in
      * memory until the other columns are written. */
-    if (table->count < ROWS_MIN || table->count >= PARALLEL_ROWS_MIN)
-        for (size_t i = 0; i < column_count; i++) write_column(&writer->json, &columns[i], writer->parallel);
+    if (writer->slabs || table->count < ROWS_MIN || table->count >= PARALLEL_ROWS_MIN)
+        for (size_t i = 0; i < column_count; i++) write_long_column(writer, &columns[i]);
     else
         parallel_rows_write(writer->parallel, &writer->json, column_count, 1, write_columns, columns);
     json_key_int(&writer->json, "length", (int64_t)table->count);
@@ -97,10 +145,11 @@ static void write_strings(struct json *json, const void *context, size_t first, 
 
 static void write_string_array(struct processed_writer *writer, const char *name) {
     uint32_t count = strings_count(&writer->profile->strings);
-    json_key_array_begin(&writer->json, name);
+    json_key(&writer->json, name);
+    struct json whole = array_begin(writer, count);
     parallel_rows_write(writer->parallel, &writer->json, count, PARALLEL_ROWS_PER_BLOCK, write_strings,
                         writer->profile);
-    json_array_end(&writer->json);
+    array_end(writer, whole, count);
     processed_report_rows(writer, count);
 }
 

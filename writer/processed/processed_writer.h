@@ -5,6 +5,7 @@
 #include "libconvert/base/progress.h"
 #include "libconvert/format/format.h"
 #include "libconvert/profile/profile.h"
+#include "processed_slabs.h"
 #include "writer/marker_json.h"
 #include "writer/parallel_rows.h"
 
@@ -16,6 +17,7 @@ struct processed_writer {
     const bool *idle_stacks; /* see profile_idle_stacks */
     const struct marker_json *markers;
     struct json json;               /* the document */
+    struct slabs *slabs;            /* for JsonSlabs; NULL: all columns are in the document */
     struct parallel_rows *parallel; /* NULL: one thread writes */
     struct progress progress;
     uint64_t done_rows; /* rows of samples, stacks, frames, strings, markers and allocations written so far */

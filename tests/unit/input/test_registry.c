@@ -89,7 +89,6 @@ static const struct content contents[] = {
     {BYTES("SIMPLEPERF\x01\0\x10\0\0\0"), "a report of Android's simpleperf" DIRECTLY},
     {BYTES("*version\n3\ndata-file-overflow=false\n"), "a method trace of Android's runtime" DIRECTLY},
     {BYTES("SLOW\xf3\0\x20\0"), "a streamed method trace of Android's runtime" DIRECTLY},
-    {BYTES("\xdc\xdfJSLB\x01\0"), "a Firefox profile (JsonSlabs)" DIRECTLY},
     {BYTES("FLR\0\0\x02\0\x01"),
      "a recording of Java's Flight Recorder: make collapsed stacks of it with async-profiler's converter: jfrconv "
      "--threads -o collapsed memory stacks.collapsed, then gecko-convert stacks.collapsed"},

@@ -232,6 +232,8 @@ static void frame_parts_are_a_list(void **state) {
 static void the_path_chooses_the_format(void **state) {
     assert_ptr_equal(emitter_by_path(TEXT("out.folded")), &emitter_collapsed);
     assert_ptr_equal(emitter_by_path(TEXT("a/out.folded.gz")), &emitter_collapsed);
+    assert_ptr_equal(emitter_by_path(TEXT("out.jslb")), &emitter_jslb);
+    assert_ptr_equal(emitter_by_path(TEXT("out.jslb.gz")), &emitter_jslb);
     assert_ptr_equal(emitter_by_path(TEXT("out.profile.json")), &emitter_processed);
     assert_ptr_equal(emitter_by_path(TEXT("out.folded.json")), &emitter_processed);
     assert_ptr_equal(emitter_by_path(TEXT("-")), &emitter_processed);

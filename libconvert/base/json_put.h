@@ -1,17 +1,18 @@
 /* Puts numbers and prepared text at a place in JSON text that has room for them. For loops over millions of rows, which
- * reserve room once for many values (json_reserve). Each function returns where the text goes on. */
+ * reserve room once for many values. Each function returns where the text goes on. */
 #ifndef GECKO_JSON_PUT_H
 #define GECKO_JSON_PUT_H
 
 #include <endian.h>
 #include <stdint.h>
 
-#include "libconvert/base/text.h"
+#include "text.h"
 
 enum {
     JSON_EIGHT_DIGITS_LIMIT = 100000000,
     JSON_INT_BYTES_MAX = 1 + 20,
     JSON_MS_BYTES_MAX = JSON_INT_BYTES_MAX + 1 + 8, /* six digits after the point, of eight that are stored */
+    JSON_DOUBLE_BYTES_MAX = 40,
     JSON_PREPARED_BLOCK_BYTES = 16
 };
 
@@ -94,6 +95,10 @@ static inline char *json_put_ms(char *out, int64_t ns) {
     json_store_digits(out, digits);
     return out + 8 - __builtin_clzll(digits) / 8; /* without trailing zeros */
 }
+
+/* Puts as few digits as read back as the same double (one more for some powers of two), or null if the value is not
+ * finite: at most JSON_DOUBLE_BYTES_MAX bytes. */
+char *json_put_double(char *out, double value);
 
 /* Puts text that json_prepare_… has made. Stores whole blocks, so there must be room for one more than the text
  * needs. */
