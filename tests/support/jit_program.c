@@ -114,7 +114,7 @@ static void describe_unwinding(int dump) {
     put(dump, unwinding, sizeof unwinding);
 }
 
-static void describe(int dump, const void *code, size_t code_bytes, const char *page, const char *name,
+static void describe(int dump, const void *function, size_t code_bytes, const char *page, const char *name,
                      uint64_t index) {
     uint32_t head[2] = {0, (uint32_t)(56 + strlen(name) + 1 + code_bytes)},
              ids[2] = {(uint32_t)getpid(), (uint32_t)getpid()};
@@ -124,7 +124,7 @@ static void describe(int dump, const void *code, size_t code_bytes, const char *
     put(dump, ids, sizeof ids);
     put(dump, place, sizeof place);
     put(dump, name, strlen(name) + 1);
-    put(dump, code, code_bytes);
+    put(dump, function, code_bytes);
 }
 
 static void run(const char *page, uint64_t run_ns) {
