@@ -10,11 +10,12 @@ system call may be cut short, and no stack may have a frame of the recorder. Wit
 
 Shares of samples vary by chance. The standard error of a share p of n samples is the square root of p * (1 - p) / n.
 Two seconds of processor time give 2000 samples, or 500 by clock ticks of 4 ms, where the kernel refuses events: that is
-2.2 points for p = 0.5. A thread that also sleeps has samples of different weights, which adds a third. Most programs
+2.2 points for p = 0.5. On a busy machine, a thread may run between two ticks often, so a tick stands for more time, and
+the error is 4 to 5 points. A thread that also sleeps has samples of different weights, which adds a third. Most programs
 work for longer than a tick in each function, which makes the error a fraction of that, but those with locks and short
-waits cannot. So if a share is wrong by more than the limit, the program is recorded again, up to ROUND_COUNT_MAX times,
-until the sums of all rounds are right. The standard error is then 0.7 points, so chance alone does not exceed the
-limit. If the recorder is wrong by more than the limit, the sums of all rounds show it.
+waits cannot. So if a share is wrong by more than the limit, the program is recorded again, until the sums of all rounds
+are right, or chance does not explain that they are wrong: the scatter of the rounds tells their standard error, which is
+CERTAIN_POINTS then. If the recorder is wrong by more than the limit, the sums of all rounds show it.
 """
 import collections
 import concurrent.futures
@@ -22,12 +23,15 @@ import contextlib
 import json
 import os
 import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
 
 LIMIT_POINTS = 3
-ROUND_COUNT_MAX = 10
+CERTAIN_POINTS = 0.7
+# So few rounds do not tell their scatter, and so many are enough on the busiest machine.
+ROUND_COUNT_MIN, ROUND_COUNT_MAX = 10, 100
 # Nearly all processor time of a program must be in its profile.
 TIME_PERCENT = 3
 GIVE_UP_SECONDS = 300
@@ -123,6 +127,7 @@ class Sums:
         self.true, self.time, self.samples = collections.Counter(), collections.Counter(), collections.Counter()
         self.true_total = self.total_time = self.total_samples = 0
         self.round_count = 0
+        self.errors = collections.defaultdict(list)  # of each function's share of the processor time, in each round
 
     def add(self, truth, profile):
         self.round_count += 1
@@ -133,6 +138,13 @@ class Sums:
             self.true[name] += time
             self.time[name] += profile.time[name]
             self.samples[name] += profile.samples[name]
+            self.errors[name].append(100 * profile.time[name] / profile.total_time - 100 * time / truth.total)
+
+    def are_certain(self):
+        """Returns whether chance has little effect on the sums."""
+        if self.round_count < ROUND_COUNT_MIN:
+            return False
+        return max(map(statistics.stdev, self.errors.values())) <= CERTAIN_POINTS * self.round_count ** 0.5
 
     def rows(self):
         """Yields each function with three shares: in truth, of processor time, and of samples."""
@@ -193,7 +205,7 @@ def check(build, case, condition):
             return sums, [str(fault)]
         sums.add(truth, profile)
         faults = list(sums.faults(LIMIT_POINTS if profile.has_events else TICK_LIMITS.get(case, LIMIT_POINTS)))
-        if not faults:
+        if not faults or sums.are_certain():
             break
     return sums, faults
 
