@@ -29,6 +29,7 @@ struct task {
     uint32_t name_bytes_count;
     char name[TASK_NAME_BYTES];
     bool is_seen;
+    bool is_missing;      /* it was not in the kernel's list, or had registered, when that was last read */
     bool is_counted;      /* its processor time becomes markers */
     uint64_t cpu_ns;      /* processor time that the thread had used at read_ns */
     uint64_t read_ns;     /* when cpu_ns was read */
@@ -184,17 +185,17 @@ static void visit_task(uint32_t tid, uint64_t now_ns, bool is_slow) {
     if (!known) add_task(task);
 }
 
-/* Drops threads that have ended, or have registered. */
+/* Drops threads that have ended, or have registered. A thread that has registered stays until the next refresh: the
+ * observer, which has not seen it yet, asks for its processor time. */
 static void drop_unseen(void) {
     uint32_t count = 0;
     for (uint32_t i = 0; i < list.count; i++) {
         struct task *task = &list.tasks[i];
-        if (!task->is_seen) {
-            mark(task);
-            continue;
-        }
+        bool was_missing = task->is_missing;
+        task->is_missing = !task->is_seen;
         task->is_seen = false;
-        list.tasks[count++] = *task;
+        if (task->is_missing) mark(task);
+        if (!task->is_missing || !was_missing) list.tasks[count++] = *task;
     }
     list.count = count;
 }

@@ -181,6 +181,10 @@ static bool is_demanded(const struct thread_record *record) {
 enum thread_reach thread_signal_follow(const struct thread_writers *writers, struct thread_record *record,
                                        struct sampled_thread *thread, uint64_t interval_ns, uint64_t now_ticks) {
     if (is_demanded(record) && interval_ns > DEMANDED_INTERVAL_NS) interval_ns = DEMANDED_INTERVAL_NS;
+    bool was_reached = thread->state != SAMPLED_UNREACHED;
+    bool is_new = was_reached && thread->share.owed_ns < NEW_CPU_MS * NS_PER_MS;
+    /* The thread may have unblocked the signal since the last check. */
+    if (was_reached && !is_new) thread->next_check_ticks = 0;
     bool can_reach = is_reachable(writers, record, thread, now_ticks);
     bool is_right = thread->signal == signal_state.number && thread->interval_ns == interval_ns &&
                     thread->was_switching == thread->is_switching;
@@ -192,7 +196,6 @@ enum thread_reach thread_signal_follow(const struct thread_writers *writers, str
     }
     thread_signal_leave(thread);
     if (!thread->unreached_ticks) thread->unreached_ticks = now_ticks;
-    bool is_new = thread->state != SAMPLED_UNREACHED && thread->share.owed_ns < NEW_CPU_MS * NS_PER_MS;
     return signal_state.number && is_new && !is_spared(record) ? THREAD_IS_NEW : THREAD_IS_UNREACHED;
 }
 

@@ -502,6 +502,7 @@ static struct {
     size_t page_bytes;
     sem_t has_faulted;
     sem_t may_continue;
+    sem_t may_end;
     volatile sig_atomic_t count;
 } fault;
 
@@ -526,6 +527,7 @@ static void *record_and_release(void *tid) {
     GREC_INSTANT("words", NULL);
     grec_thread_unregister();
     sem_post(&fault.may_continue);
+    sem_wait(&fault.may_end);
     return NULL;
 }
 
@@ -544,6 +546,7 @@ static void test_release_while_held(void **state) {
     fault.page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     sem_init(&fault.has_faulted, 0, 0);
     sem_init(&fault.may_continue, 0, 0);
+    sem_init(&fault.may_end, 0, 0);
     start_sampling(*state, "hold.trace", (struct grec_options){.interval_us = 1000});
     wait_rounds(1);
     assert_int_equal(pthread_create(&thread, NULL, record_and_release, &tid), 0);
@@ -556,6 +559,7 @@ static void test_release_while_held(void **state) {
     sigaction(SIGSEGV, &before, NULL);
     assert_int_equal(fault.count, 1);
     thread_registry_each_record(assert_not_held, &tid);
+    sem_post(&fault.may_end);
     pthread_join(thread, NULL);
     stop_and_read(&recorded, *state, "hold.trace");
     recorded_fini(&recorded);
@@ -639,17 +643,24 @@ static void test_blocked_signal(void **state) {
     recorded_fini(&recorded);
 }
 
-static atomic_bool has_resumed;
+static atomic_bool is_sampled, has_resumed;
 
-/* Blocks the signal of a round until a pause has begun, so that the signal arrives in the pause. */
-static void work_after_pause(struct busy_thread *self) {
+/* Blocks the signal while clocks fire, and unblocks it in a pause, so that the signal arrives there. */
+static void work_through_pause(struct busy_thread *self) {
+    enum { BLOCKED_MS = 10 };
     sigset_t all, before;
+    while (!atomic_load(&is_sampled)) work_a_little();
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
-    for (uint64_t end = atomic_load(&round_count) + 5; atomic_load(&round_count) < end;) usleep(2000);
+    uint64_t end_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID) + BLOCKED_MS * UINT64_C(1000000);
+    while (clock_now_ns(CLOCK_THREAD_CPUTIME_ID) < end_ns) continue;
+    sigset_t pending;
+    sigpending(&pending);
+    assert_true(sigismember(&pending, SIGURG));
     grec_pause();
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     grec_resume();
+    GREC_INSTANT("at work", NULL);
     atomic_store(&has_resumed, true);
     work_here(self);
 }
@@ -657,16 +668,50 @@ static void work_after_pause(struct busy_thread *self) {
 static void test_signal_in_pause(void **state) {
     skip_under_thread_sanitizer();
     struct recorded recorded;
-    struct busy_thread thread = {.name = "busy", .run = work_after_pause};
+    struct busy_thread thread = {.name = "busy", .run = work_through_pause};
+    atomic_store(&is_sampled, false);
     atomic_store(&has_resumed, false);
     start_sampling(*state, "in-pause.trace", (struct grec_options){.interval_us = 1000});
     busy_thread_start(&thread);
+    wait_stacks(&thread, 10);
+    atomic_store(&is_sampled, true);
     while (!atomic_load(&has_resumed)) usleep(1000);
     wait_stacks(&thread, 20);
     stop_and_read(&recorded, *state, "in-pause.trace");
     busy_thread_join(&thread);
     assert_int_equal(count_said(&recorded, " blocks SIGURG"), 0);
-    assert_true(count_samples_in(&recorded.profile, need_thread(&recorded, "busy"), working_code()) > 3);
+    const struct thread *samples = need_thread(&recorded, "busy");
+    size_t after_count = 0;
+    for (size_t i = 0; i < samples_count(&samples->samples); i++)
+        after_count += sample_time_ns(samples, i) > at_work_ns(&recorded.profile) &&
+                       stack_has_code(&recorded.profile, sample_stack(samples, i), working_code());
+    assert_true(after_count > 3);
+    recorded_fini(&recorded);
+}
+
+/* A thread that blocks the signal until it has been found, and unblocks it before it works, is reached. */
+static void block_and_work(struct busy_thread *self) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    wait_rounds(50);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    work_here(self);
+}
+
+static void test_blocked_at_first(void **state) {
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "busy", .run = block_and_work};
+    start_sampling(*state, "at-first.trace", (struct grec_options){.interval_us = 1000});
+    busy_thread_start(&thread);
+    wait_cpu(&thread, 200000000);
+    wait_rounds(2);
+    stop_and_read(&recorded, *state, "at-first.trace");
+    busy_thread_join(&thread);
+    assert_int_equal(count_said(&recorded, " blocks SIGURG"), 0);
+    const struct samples *samples = &need_thread(&recorded, "busy")->samples;
+    for (size_t i = 0; i < samples->rows.count; i++) assert_false(stack_is_none(samples_at(samples, i)->stack));
     recorded_fini(&recorded);
 }
 
@@ -793,13 +838,13 @@ static void test_counters_by_flags(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_without_stacks),     TEST(test_counters_by_flags),        TEST(test_unregistered_thread),
-        TEST(test_short_threads),      TEST(test_handler_of_the_program),   TEST(test_own_name_stays),
-        TEST(test_all_threads),        TEST(test_blocked_signal),           TEST(test_signal_in_pause),
-        TEST(test_handler_taken_over), TEST(test_sleeping_stranger),        TEST(test_stranger_that_speaks),
-        TEST(test_unwanted_stranger),  TEST(test_storm_of_sleepers),        TEST(test_name_of_a_short_thread),
-        TEST(test_name_at_the_end),    TEST(test_name_of_one_sample),       TEST(test_late_end),
-        TEST(test_release_while_held), TEST(test_life_after_unregistering),
+        TEST(test_without_stacks),     TEST(test_counters_by_flags),      TEST(test_unregistered_thread),
+        TEST(test_short_threads),      TEST(test_handler_of_the_program), TEST(test_own_name_stays),
+        TEST(test_all_threads),        TEST(test_blocked_signal),         TEST(test_signal_in_pause),
+        TEST(test_handler_taken_over), TEST(test_sleeping_stranger),      TEST(test_stranger_that_speaks),
+        TEST(test_unwanted_stranger),  TEST(test_storm_of_sleepers),      TEST(test_name_of_a_short_thread),
+        TEST(test_name_at_the_end),    TEST(test_name_of_one_sample),     TEST(test_late_end),
+        TEST(test_release_while_held), TEST(test_blocked_at_first),       TEST(test_life_after_unregistering),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
