@@ -10,9 +10,9 @@ recorder_sources := \
     recorder/pool/pool_path.c recorder/state/clock.c recorder/state/hash.c recorder/state/own_code.c recorder/state/process.c \
     recorder/state/recording_state.c recorder/state/scratch.c recorder/state/signal_mask.c \
     recorder/state/text_file.c recorder/write/backtrace.c recorder/write/counters.c recorder/write/definitions.c \
-    recorder/write/exported.c recorder/write/labels.c recorder/write/markers.c recorder/write/packed_stack.c recorder/write/payload.c recorder/write/stack.c \
+    recorder/write/exported.c recorder/write/labels.c recorder/write/markers.c recorder/write/memory_sum.c recorder/write/packed_stack.c recorder/write/payload.c recorder/write/stack.c \
     recorder/write/thread_handle.c recorder/write/thread_registry.c recorder/write/writer.c \
-    recorder/session/machine_facts.c recorder/write/allocations.c
+    recorder/session/machine_facts.c
 
 # Only the shared library has this: see its header.
 sampler_file_source := recorder/session/sampler_file.c
@@ -30,7 +30,7 @@ sampler_sources := \
     recorder/unwind/unwind_object.c recorder/unwind/unwind_program.c recorder/unwind/unwind_table.c \
     recorder/sampler/libraries.c recorder/sampler/process_counters.c recorder/sampler/task_list.c \
     recorder/sampler/thread_observer.c recorder/sampler/waiting_stack.c recorder/unwind/frame_depth.c \
-    recorder/unwind/mappings.c
+    recorder/unwind/mappings.c recorder/sampler/allocations.c
 
 # Functions that replace those of the C library, for programs that preload this library, which needs both others.
 preload_sources := \

@@ -1,6 +1,7 @@
 /* The sampler's functions that the recorder calls: see recorder/state/sampler_hooks.h. */
 #include "recorder/state/sampler_hooks.h"
 
+#include "allocations.h"
 #include "libraries.h"
 #include "on_demand.h"
 #include "own_signal.h"
@@ -8,7 +9,6 @@
 #include "own_thread.h"
 #include "recorder/state/own_code.h"
 #include "recorder/state/own_files.h"
-#include "recorder/unwind/unwind_table.h"
 #include "sampled_thread.h"
 #include "sampler.h"
 
@@ -47,9 +47,12 @@ const struct sampler_hooks grec_sampler_hooks_ = {
     .await_begin = sampler_await_begin,
     .leave_parent = sampler_leave_parent,
     .enter_child = enter_child,
-    .want_stacks = unwind_snapshot_want_all,
     .pack_stack = own_stack_pack,
     .last_mapping_id = own_stack_last_mapping_id,
+    .add_allocation = allocations_add,
+    .remove_allocation = allocations_remove,
+    .forget_allocations = allocations_forget,
+    .resume_allocations = allocations_resume,
     .sample_thread = on_demand_sample_thread,
     .wait_for_rounds = on_demand_wait,
     .report = own_files_report,

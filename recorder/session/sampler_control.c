@@ -17,16 +17,17 @@ const struct sampler_hooks *sampler_hooks;
 
 /* ---- The library. ---- */
 
-/* A program may be linked with it, or have it preloaded. */
-static const struct sampler_hooks *find_table(void) {
+/* A program may be linked with it, or have it preloaded. Then it is there for single allocations, too. */
+static const struct sampler_hooks *find_table(bool is_needed) {
     if (&grec_sampler_hooks_) return &grec_sampler_hooks_;
-    return sampler_file_open ? sampler_file_open() : NULL;
+    return is_needed && sampler_file_open ? sampler_file_open() : NULL;
 }
 
 bool session_load_sampler(uint32_t flags) {
-    if (!(flags & SETTINGS_THREAD_FLAGS) || sampler_hooks) return true;
-    const struct sampler_hooks *table = find_table();
-    if (!table || strcmp(table->version, GREC_VERSION) != 0) return false;
+    bool is_needed = flags & SETTINGS_THREAD_FLAGS;
+    if (sampler_hooks) return true;
+    const struct sampler_hooks *table = find_table(is_needed);
+    if (!table || strcmp(table->version, GREC_VERSION) != 0) return !is_needed;
     table->init();
     sampler_hooks = table;
     return true;

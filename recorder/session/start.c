@@ -8,9 +8,10 @@
 #include "recorder/state/clock.h"
 #include "recorder/state/process.h"
 #include "recorder/state/recording_state.h"
-#include "recorder/write/allocations.h"
+#include "recorder/state/sampler_hooks.h"
 #include "recorder/write/counters.h"
 #include "recorder/write/definitions.h"
+#include "recorder/write/memory_sum.h"
 #include "recorder/write/writer.h"
 #include "session_state.h"
 
@@ -72,7 +73,7 @@ void session_begin_generation(void) {
     recording_first_uid = 0;
     process_forget_chunks();
     __atomic_store_n(&recording_generation, recording_generation + 1, __ATOMIC_RELEASE);
-    allocations_forget();
+    memory_forget();
 }
 
 void session_begin(bool is_paused) {
@@ -88,7 +89,7 @@ void session_begin(bool is_paused) {
 void session_write_resume(void) {
     recording_write_mark(TRACE_RESUME, 0);
     counters_resume();
-    allocations_resume();
+    if (sampler_hooks) sampler_hooks->resume_allocations();
 }
 
 static enum grec_error start_new(const struct settings *settings) {

@@ -77,8 +77,6 @@ struct sampler_hooks {
 
     /* ---- Stacks of the calling thread, for markers and other entries. ---- */
 
-    /* The next stacks must be whole: the sampler builds the tables by which all functions are unwound. [any thread] */
-    void (*want_stacks)(void);
     /* Packs the calling thread's stack from the caller of the public function that has the frame address `entry`
      * (__builtin_frame_address), with its labels. Returns false if it has no native frames, since nothing is known of
      * the program yet. Outermost frames that do not fit bytes_max are left out. [any thread] [signal-safe] */
@@ -86,6 +84,13 @@ struct sampler_hooks {
     /* Returns the id of the last mapping that this process has defined or inherited. Call this in a recording call of
      * depth 0. [any thread] [signal-safe] */
     uint32_t (*last_mapping_id)(void);
+
+    /* ---- Single allocations: see recorder/sampler/allocations.h. ---- */
+
+    void (*add_allocation)(const void *address, size_t bytes_count, const void *entry);
+    void (*remove_allocation)(const void *address, const void *entry);
+    void (*forget_allocations)(void);
+    void (*resume_allocations)(void);
 
     /* ---- Others. ---- */
 

@@ -349,22 +349,10 @@ void counters_resume(void) {
     counters_sample();
 }
 
-static void write_sample(struct writer *writer, const struct packed_stack *stack) {
-    packed_stack_announce(stack, stack ? stack->mapping_id : 0, writer);
-    uint64_t time = recording_time(writer);
-    unsigned char *at = leb128_write(long_block_begin(writer, TRACE_SAMPLE), time);
-    long_block_end(writer, packed_stack_write(at, stack, writer));
-}
-
 static void sample_stack(const void *entry) {
-    enum { HEAD_BYTES = 1 + LEB128_BYTES_MAX, STACK_EXTRA_BYTES = LEB128_BYTES_MAX + PACKED_STACK_ROOM_BYTES };
     struct recording recording = recording_enter();
     if (!recording.thread) return;
-    struct packed_stack *stack =
-        packed_stack_take_own(recording_stack_bytes_max(HEAD_BYTES + STACK_EXTRA_BYTES), entry);
-    if (recording_reserve(&recording, HEAD_BYTES + packed_stack_bytes_max(stack)))
-        write_sample(recording.writer, stack);
-    packed_stack_give_own(stack);
+    packed_stack_record(&recording, TRACE_SAMPLE, NULL, 0, entry);
     recording_leave(&recording);
 }
 

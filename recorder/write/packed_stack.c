@@ -78,3 +78,21 @@ unsigned char *packed_stack_write(unsigned char *at, const struct packed_stack *
     writer->running_address = stack->last_address;
     return at + rest_bytes;
 }
+
+bool packed_stack_record(struct recording *recording, enum trace_entry_kind kind, const uint64_t *numbers, size_t count,
+                         const void *entry) {
+    uint32_t head_bytes = 1 + (uint32_t)(1 + count) * LEB128_BYTES_MAX;
+    uint32_t room = recording_stack_bytes_max(head_bytes + LEB128_BYTES_MAX + PACKED_STACK_ROOM_BYTES);
+    struct packed_stack *stack = entry ? packed_stack_take_own(room, entry) : NULL;
+    struct writer *writer = recording->writer;
+    bool has_room = recording_reserve(recording, head_bytes + packed_stack_bytes_max(stack));
+    if (has_room) {
+        packed_stack_announce(stack, stack ? stack->mapping_id : 0, writer);
+        uint64_t time = recording_time(writer);
+        unsigned char *at = leb128_write(long_block_begin(writer, kind), time);
+        for (size_t i = 0; i < count; i++) at = leb128_write(at, numbers[i]);
+        long_block_end(writer, packed_stack_write(at, stack, writer));
+    }
+    packed_stack_give_own(stack);
+    return has_room;
+}

@@ -7,9 +7,12 @@
 #define GREC_PACKED_STACK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "recorder/state/leb128.h"
+#include "recorder/state/shared.h"
+#include "recorder/trace_format.h"
 
 struct recording;
 struct writer;
@@ -53,6 +56,11 @@ void packed_stack_announce(const struct packed_stack *stack, uint32_t mapping_id
 
 /* Writes the stack into an entry, and returns where it ends. NULL: an empty stack. [signal-safe] */
 unsigned char *packed_stack_write(unsigned char *at, const struct packed_stack *stack, struct writer *writer);
+
+/* Writes an entry that has a time, these numbers, and the stack of packed_stack_take; entry NULL: an empty stack.
+ * Returns false, and counts the loss, if there is no room. [signal-safe] */
+bool packed_stack_record(struct recording *recording, enum trace_entry_kind kind, const uint64_t *numbers, size_t count,
+                         const void *entry) GREC_SHARED(packed_stack_record);
 
 /* Call this in a forked child. */
 void packed_stacks_enter_child(void);

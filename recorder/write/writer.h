@@ -65,11 +65,11 @@ void writers_abandon(struct thread_writers *thread);
 
 /* Makes the call record even if the options leave the calling thread out, because the entry belongs to the process or
  * to another thread. Call this before recording_reserve, and end with recording_leave_admitted. */
-void recording_admit(struct recording *recording);
+void recording_admit(struct recording *recording) GREC_SHARED(recording_admit);
 
 /* recording_leave for a call that may be admitted. Between admitted calls, a thread that is left out keeps its chunk,
  * but its writer shows no room. So the short paths need not check whether the thread is left out. */
-void recording_leave_admitted(struct recording *recording);
+void recording_leave_admitted(struct recording *recording) GREC_SHARED(recording_leave_admitted);
 
 /* Begins a recording call. If recording.thread is NULL, nothing may be recorded, and no other function may be called.
  * All of them are [signal-safe]. */

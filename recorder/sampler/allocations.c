@@ -1,29 +1,17 @@
-/* Memory that the program allocates: all of it is counted, and a random sample is recorded with stacks. */
 #include "allocations.h"
 
-#include "packed_stack.h"
-#include "recorder/state/sampler_hooks.h"
-#include "thread_registry.h"
-#include "writer.h"
+#include "recorder/state/clock.h"
+#include "recorder/state/leb128.h"
+#include "recorder/unwind/unwind_table.h"
+#include "recorder/write/packed_stack.h"
+#include "recorder/write/writer.h"
 
 enum {
     /* The mean distance between recorded allocations, as in tcmalloc and in Gecko's allocation profiler. */
     SAMPLE_BYTES = 512 * 1024,
     SLOT_COUNT = 1 << 16,
     PROBE_COUNT = 16,
-    HEAD_BYTES = 2 + 3 * LEB128_BYTES_MAX,
-    STACK_EXTRA_BYTES = LEB128_BYTES_MAX + PACKED_STACK_ROOM_BYTES,
 };
-
-static struct grec_counter malloc_counter = {.name = "malloc",
-                                             .category = "Memory",
-                                             .description = "Memory that is allocated and not freed",
-                                             .label = "Memory (allocated)",
-                                             .unit = "bytes",
-                                             .graph = GREC_COUNTER_ACCUMULATED,
-                                             .color = GREC_GRAPH_ORANGE,
-                                             .sort_weight = 21,
-                                             .flags = GREC_COUNTER_SAMPLED};
 
 /* ---- Recorded allocations, so that freeing them can be recorded. Lock-free: an address claims a slot. ---- */
 
@@ -74,8 +62,6 @@ static struct slot *find_slot(uint64_t address, uint64_t *bytes_count) {
 }
 
 void allocations_forget(void) {
-    /* Memory that was freed while recording was off was not counted. */
-    __atomic_store_n(&malloc_counter.sum_, 0, __ATOMIC_RELAXED);
     if (!__atomic_exchange_n(&are_slots_used, 0, __ATOMIC_RELAXED)) return;
     for (size_t i = 0; i < SLOT_COUNT; i++) {
         __atomic_store_n(&slots[i].address, SLOT_EMPTY, __ATOMIC_RELAXED);
@@ -131,32 +117,16 @@ static bool is_chosen(uint64_t bytes_count) {
     if (choice.left_bytes > 0) return false;
     bool is_first = !choice.random;
     choice.left_bytes = 1 + (int64_t)(negative_logarithm(next_random()) * SAMPLE_BYTES);
-    if (is_first && sampler_hooks) sampler_hooks->want_stacks();
+    if (is_first) unwind_snapshot_want_all();
     return !is_first;
 }
 
 /* ---- Recording. ---- */
 
-static unsigned char *write_head(struct writer *writer, int64_t bytes_count, uint64_t address) {
-    uint64_t time = recording_time(writer);
-    unsigned char *at = leb128_write(long_block_begin(writer, TRACE_ALLOCATION), time);
-    at = leb128_write(at, leb128_zigzag(bytes_count));
-    return leb128_write(at, address);
-}
-
-/* `entry`: frame address of the public function. False: nothing was recorded. */
+/* `entry`: frame address of the public function; NULL: no stack. Returns false if nothing was recorded. */
 static bool write_allocation(struct recording *recording, int64_t bytes_count, uint64_t address, const void *entry) {
-    struct packed_stack *stack =
-        packed_stack_take_own(recording_stack_bytes_max(HEAD_BYTES + STACK_EXTRA_BYTES), entry);
-    struct writer *writer = recording->writer;
-    bool has_room = recording_reserve(recording, HEAD_BYTES + packed_stack_bytes_max(stack));
-    if (has_room) {
-        packed_stack_announce(stack, stack ? stack->mapping_id : 0, writer);
-        unsigned char *at = write_head(writer, bytes_count, address);
-        long_block_end(writer, packed_stack_write(at, stack, writer));
-    }
-    packed_stack_give_own(stack);
-    return has_room;
+    const uint64_t numbers[] = {leb128_zigzag(bytes_count), address};
+    return packed_stack_record(recording, TRACE_ALLOCATION, numbers, 2, entry);
 }
 
 static bool record_allocation(uint64_t bytes_count, uint64_t address, const void *entry) {
@@ -177,26 +147,14 @@ static bool record_free(uint64_t bytes_count, uint64_t address, const void *entr
     return true;
 }
 
-/* Records without a stack, because none was taken when the memory was freed. Returns false if recording is off. */
-static bool record_late_free(uint64_t bytes_count, uint64_t address) {
-    struct recording recording = recording_enter();
-    if (!recording.thread) return !recording.is_off;
-    recording_admit(&recording);
-    if (recording_reserve(&recording, HEAD_BYTES + packed_stack_bytes_max(NULL))) {
-        unsigned char *at = write_head(recording.writer, -(int64_t)bytes_count, address);
-        long_block_end(recording.writer, packed_stack_write(at, NULL, recording.writer));
-    }
-    recording_leave_admitted(&recording);
-    return true;
-}
-
+/* No stack was taken when the memory was freed in a pause. */
 static void release_slot(struct slot *slot) {
     uint64_t marked = __atomic_load_n(&slot->bytes_count, __ATOMIC_SEQ_CST);
     while (marked & FREED_IN_PAUSE && !(marked & IS_RECORDED) && recording_is_on()) {
         if (!__atomic_compare_exchange_n(&slot->bytes_count, &marked, marked | IS_RECORDED, false, __ATOMIC_SEQ_CST,
                                          __ATOMIC_RELAXED))
             continue;
-        if (record_late_free(marked & ~FREED_IN_PAUSE, __atomic_load_n(&slot->address, __ATOMIC_RELAXED))) {
+        if (record_free(marked & ~FREED_IN_PAUSE, __atomic_load_n(&slot->address, __ATOMIC_RELAXED), NULL)) {
             __atomic_fetch_sub(&freed_in_pause_count, 1, __ATOMIC_RELAXED);
             __atomic_store_n(&slot->address, SLOT_FREED, __ATOMIC_RELEASE);
             return;
@@ -218,28 +176,19 @@ void allocations_resume(void) {
     for (size_t i = 0; i < SLOT_COUNT; i++) release_slot(&slots[i]);
 }
 
-static void count_operation(int64_t bytes_change) {
-    __atomic_fetch_add(&malloc_counter.number_, 1, __ATOMIC_RELAXED);
-    grec_counter_add(&malloc_counter, bytes_change);
-}
-
 /* Memory that is allocated in a pause is only counted, so freeing it is not recorded either. */
-void grec_memory_allocated_(const void *address, size_t bytes_count) {
-    count_operation((int64_t)bytes_count);
+void allocations_add(const void *address, size_t bytes_count, const void *entry) {
     if (!address || !bytes_count || !grec_may_record_() || !is_chosen(bytes_count)) return;
     uint64_t stands_for = (uint64_t)((double)bytes_count * weight_of((double)bytes_count / SAMPLE_BYTES));
-    if (record_allocation(stands_for, (uint64_t)(uintptr_t)address, __builtin_frame_address(0)))
+    if (record_allocation(stands_for, (uint64_t)(uintptr_t)address, entry))
         remember((uint64_t)(uintptr_t)address, stands_for);
 }
 
-void grec_memory_freed_(const void *address, size_t bytes_count) {
+void allocations_remove(const void *address, const void *entry) {
     uint64_t stood_for;
-    count_operation(-(int64_t)bytes_count);
     struct slot *slot = find_slot((uint64_t)(uintptr_t)address, &stood_for);
     if (!slot) return;
-    bool is_recorded =
-        grec_may_record_() && record_free(stood_for, (uint64_t)(uintptr_t)address, __builtin_frame_address(0));
-    if (is_recorded)
+    if (grec_may_record_() && record_free(stood_for, (uint64_t)(uintptr_t)address, entry))
         __atomic_store_n(&slot->address, SLOT_FREED, __ATOMIC_RELEASE);
     else
         free_in_pause(slot, stood_for);
