@@ -19,7 +19,7 @@ sampler_file_source := recorder/session/sampler_file.c
 
 # The sampler, which the first library loads when it is asked for.
 sampler_sources := \
-    recorder/sampler/cpu_share.c recorder/sampler/hooks.c recorder/sampler/label_copy.c \
+    recorder/pool/pool_helper.c recorder/sampler/cpu_share.c recorder/sampler/hooks.c recorder/sampler/label_copy.c \
     recorder/sampler/last_mapping.c recorder/sampler/libc_thread.c recorder/sampler/merged_stack.c \
     recorder/sampler/on_demand.c recorder/state/own_files.c recorder/sampler/own_memory.c \
     recorder/sampler/own_signal.c recorder/sampler/own_stack.c recorder/sampler/own_thread.c \

@@ -5,7 +5,6 @@
 #include <linux/futex.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -17,15 +16,9 @@
 #include "recorder/state/recording_state.h"
 #include "recorder/state/sampler_hooks.h"
 
-enum {
-    /* How many chunks a thread allocates at once if no helper was ahead of it: a file system takes about as long for
-       several as for one. */
-    TAKER_BATCH_COUNT = 4,
-    AHEAD_BYTES = 2 * 1024 * 1024, /* about four milliseconds of the fastest recording */
-    /* Chunks of dead processes are searched for once in this many times that a chunk is taken. The search costs a
-       system call for each live chunk. */
-    DEAD_LOOK_PERIOD = 64,
-};
+/* Chunks of dead processes are searched for once in this many times that a chunk is taken. The search costs a system
+ * call for each live chunk. */
+enum { DEAD_LOOK_PERIOD = 64 };
 
 /* In a chunk's owner word: that process is done with the chunk, which is kept for others. A pid has 22 bits. */
 static const uint32_t OWNER_HAS_LEFT = (uint32_t)1 << 31;
@@ -44,45 +37,6 @@ bool pool_reserve_chunks(struct pool *pool, uint64_t target_count) {
     return true;
 }
 
-/* Returns how many chunks are prepared ahead of those that are taken: about as many, so that a program that ends soon,
- * or records little, does not pay for megabytes. */
-static uint64_t ahead_count(const struct pool *pool) {
-    uint64_t count_max = AHEAD_BYTES / pool->chunk_bytes;
-    uint64_t count = __atomic_load_n(&pool->header->chunk_count, __ATOMIC_RELAXED);
-    if (count > count_max) count = count_max;
-    return count < TAKER_BATCH_COUNT ? TAKER_BATCH_COUNT : count;
-}
-
-/* Faults pages in for writing, so that recording threads do not. */
-static void populate(unsigned char *bytes, size_t bytes_count) {
-#ifndef MADV_POPULATE_WRITE
-    enum { MADV_POPULATE_WRITE = 23 };
-#endif
-    if (madvise(bytes, bytes_count, MADV_POPULATE_WRITE) == 0) return;
-    for (size_t at = 0; at < bytes_count; at += POOL_PAGE_BYTES)
-        __atomic_fetch_or((uint32_t *)(void *)(bytes + at), 0, __ATOMIC_RELAXED);
-}
-
-bool pool_reserve_ahead(struct pool *pool) {
-    uint64_t max_count = pool->shared->max_chunk_count;
-    uint64_t reserved = __atomic_load_n(&pool->shared->reserved_count, __ATOMIC_ACQUIRE);
-    uint64_t target = __atomic_load_n(&pool->header->chunk_count, __ATOMIC_RELAXED) + ahead_count(pool);
-    if (target > max_count) target = max_count;
-    errno = 0;
-    while (reserved < target) {
-        /* Prepare a few at a time, so that threads get the first chunks while the last ones are being prepared. */
-        uint64_t next = reserved + TAKER_BATCH_COUNT < target ? reserved + TAKER_BATCH_COUNT : target;
-        if (!pool_file_reserve(pool, pool_chunk_offset(pool, reserved), pool_chunk_offset(pool, next))) return false;
-        populate(pool->base + pool_chunk_offset(pool, reserved), (size_t)(next - reserved) * pool->chunk_bytes);
-        for (uint64_t i = reserved; i < next; i++) pool_pages_touch(pool, i, pool->chunk_bytes);
-        uint64_t seen = reserved;
-        bool is_ours = __atomic_compare_exchange_n(&pool->shared->reserved_count, &seen, next, false, __ATOMIC_ACQ_REL,
-                                                   __ATOMIC_ACQUIRE);
-        reserved = is_ours ? next : seen;
-    }
-    return reserved < max_count;
-}
-
 static void wake_helpers(struct pool *pool, int count_max) {
     int saved_errno = errno;
     __atomic_fetch_add(&pool->shared->helper_word, 1, __ATOMIC_RELEASE);
@@ -94,11 +48,6 @@ static void wake_helpers(struct pool *pool, int count_max) {
 static void wake_helper(struct pool *pool) { wake_helpers(pool, 1); }
 
 void pool_wake_all_helpers(struct pool *pool) { wake_helpers(pool, INT_MAX); }
-
-void pool_wait_for_wake(struct pool *pool, uint32_t seen, uint32_t timeout_ns) {
-    const struct timespec timeout = {.tv_nsec = timeout_ns};
-    syscall(SYS_futex, &pool->shared->helper_word, FUTEX_WAIT, seen, &timeout, NULL, 0);
-}
 
 /* ---- Taking. ---- */
 
@@ -113,7 +62,7 @@ static uint64_t take_global_index(struct pool *pool) {
 
 static bool is_low(const struct pool *pool, uint64_t taken_count) {
     uint64_t reserved = __atomic_load_n(&pool->shared->reserved_count, __ATOMIC_RELAXED);
-    return reserved < taken_count + ahead_count(pool) / 2 && reserved < pool->shared->max_chunk_count;
+    return reserved < taken_count + pool_ahead_count(pool) / 2 && reserved < pool->shared->max_chunk_count;
 }
 
 bool pool_is_low(const struct pool *pool) {
@@ -130,7 +79,7 @@ static int64_t take_new(struct pool *pool) {
     uint64_t count = __atomic_load_n(&pool->header->chunk_count, __ATOMIC_RELAXED);
     do {
         if (count >= max_count) return NO_CHUNK;
-        uint64_t target = count + TAKER_BATCH_COUNT < max_count ? count + TAKER_BATCH_COUNT : max_count;
+        uint64_t target = count + POOL_BATCH_COUNT < max_count ? count + POOL_BATCH_COUNT : max_count;
         if (count >= __atomic_load_n(&pool->shared->reserved_count, __ATOMIC_ACQUIRE) &&
             !pool_reserve_chunks(pool, target) && !pool_reserve_chunks(pool, count + 1)) {
             if (is_file_elsewhere()) {

@@ -117,15 +117,11 @@ bool pool_seal_partial(struct pool *pool);
 /* Frees the chunks that ended longer ago than the pool keeps any. Reads the header of each chunk. */
 void pool_drop_old(struct pool *pool) GREC_SHARED(pool_drop_old);
 
-/* Returns how many bytes of this process's resident memory are pages of the trace. Reads a word for each chunk, and the
- * headers of those that are not full. */
-uint64_t pool_resident_bytes(const struct pool *pool) GREC_SHARED(pool_resident_bytes);
-
-/* ---- For the helper. ---- */
+/* ---- For the helper, which is in the sampler's library. ---- */
 
 /* Allocates disk space for chunks ahead of need. Returns false when all chunks have theirs, or with errno set when
  * there is no space. */
-bool pool_reserve_ahead(struct pool *pool) GREC_SHARED(pool_reserve_ahead);
+bool pool_reserve_ahead(struct pool *pool);
 
 /* Opens the file again if it is not open in the calling thread's own descriptor table: the program had closed it before
  * the thread got the table, or the thread began late. Returns false if that is not possible. Do not call this in
@@ -139,6 +135,10 @@ bool pool_is_low(const struct pool *pool) GREC_SHARED(pool_is_low);
 void pool_wake_all_helpers(struct pool *pool) GREC_SHARED(pool_wake_all_helpers);
 /* Waits until a helper is woken after `seen` was read from helper_word, or the timeout (less than a second) has passed.
  */
-void pool_wait_for_wake(struct pool *pool, uint32_t seen, uint32_t timeout_ns) GREC_SHARED(pool_wait_for_wake);
+void pool_wait_for_wake(struct pool *pool, uint32_t seen, uint32_t timeout_ns);
+
+/* Returns how many bytes of this process's resident memory are pages of the trace. Reads a word for each chunk, and the
+ * headers of those that are not full. */
+uint64_t pool_resident_bytes(const struct pool *pool);
 
 #endif

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "recorder/state/pool.h"
+#include "recorder/state/shared.h"
 
 /* Moves the descriptor to a high number, since some programs close descriptors that they do not know, or expect the
  * lowest number for their next file. Returns -1 with errno set. */
@@ -42,6 +43,6 @@ int pool_file_number(const struct pool *pool);
 bool pool_file_is_beyond_limit(uint64_t end);
 
 /* Allocates the bytes on disk. New ones are zero. Returns false with errno set. [signal-safe] */
-bool pool_file_reserve(const struct pool *pool, uint64_t from, uint64_t end);
+bool pool_file_reserve(const struct pool *pool, uint64_t from, uint64_t end) GREC_SHARED(pool_file_reserve);
 
 #endif

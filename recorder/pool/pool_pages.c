@@ -24,23 +24,3 @@ void pool_pages_touch(const struct pool *pool, uint64_t number, uint64_t bytes_c
         return;
     }
 }
-
-/* Counts what the threads of this process have written by now into the chunks that they have. */
-static void touch_live(const struct pool *pool) {
-    uint64_t chunk_count = __atomic_load_n(&pool->header->chunk_count, __ATOMIC_RELAXED);
-    uint32_t pid = process_self()->pid;
-    for (uint64_t i = 0; i < chunk_count; i++) {
-        uint32_t count = __atomic_load_n(&pool->pages->counts[i], __ATOMIC_RELAXED);
-        if (!count || count >= pool->chunk_bytes / POOL_PAGE_BYTES) continue;
-        const struct trace_chunk_header *chunk = pool_chunk(pool, i);
-        if (__atomic_load_n(&chunk->owner, __ATOMIC_ACQUIRE) == pid)
-            pool_pages_touch(pool, i, (uint32_t)__atomic_load_n(&chunk->commit, __ATOMIC_RELAXED));
-    }
-}
-
-uint64_t pool_resident_bytes(const struct pool *pool) {
-    if (!pool->pages) return 0;
-    touch_live(pool);
-    uint64_t page_count = __atomic_load_n(&pool->pages->all_count, __ATOMIC_RELAXED);
-    return pool->header->chunks_offset + page_count * POOL_PAGE_BYTES;
-}

@@ -1,7 +1,6 @@
 #include "machine_facts.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "recorder/gecko_recorder.h"
+#include "recorder/state/text_file.h"
 #include "recorder/trace_format.h"
 #include "recorder/write/definitions.h"
 
@@ -22,24 +22,9 @@ static struct fact {
 } facts[FACT_COUNT_MAX];
 static size_t fact_count;
 
-/* Returns how many bytes were read. */
-static size_t read_bytes(const char *path, char *bytes, size_t bytes_count) {
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0) return 0;
-    ssize_t count = read(file, bytes, bytes_count);
-    close(file);
-    return count > 0 ? (size_t)count : 0;
-}
-
-static bool read_file(const char *path, char *bytes, size_t bytes_count) {
-    size_t count = read_bytes(path, bytes, bytes_count - 1);
-    bytes[count] = '\0';
-    return count > 0;
-}
-
 static void describe_cpu(void) {
     char info[4096];
-    if (!read_file("/proc/cpuinfo", info, sizeof info)) return;
+    if (!text_file_read("/proc/cpuinfo", info, sizeof info)) return;
     char *name = strstr(info, "model name");
     if (name) name = strchr(name, ':');
     if (!name) return;
@@ -51,9 +36,18 @@ static void describe_cpu(void) {
 /* Tells converters whether clocks and pids of several traces mean the same. */
 static void describe_boot(void) {
     char id[64];
-    if (!read_file("/proc/sys/kernel/random/boot_id", id, sizeof id)) return;
+    if (!text_file_read("/proc/sys/kernel/random/boot_id", id, sizeof id)) return;
     id[strcspn(id, "\n")] = '\0';
     definition_add_meta("bootID", id);
+}
+
+/* The command line of the process that recorded first, with blanks between the arguments. */
+static void describe_arguments(void) {
+    char arguments[GREC_NAME_BYTES_MAX + 1];
+    size_t bytes_count = text_file_read("/proc/self/cmdline", arguments, sizeof arguments);
+    for (size_t i = 0; i + 1 < bytes_count; i++)
+        if (!arguments[i]) arguments[i] = ' ';
+    definition_add_meta("arguments", arguments);
 }
 
 static void describe_number(const char *key, uint64_t number) {
@@ -68,26 +62,15 @@ static uint64_t count_cores(long processor_count) {
     for (long i = 0; i < processor_count; i++) {
         char path[TOPOLOGY_PATH_BYTES], siblings[TOPOLOGY_PATH_BYTES];
         snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%ld/topology/thread_siblings_list", i);
-        if (read_file(path, siblings, sizeof siblings)) count += strtol(siblings, NULL, 10) == i;
+        if (text_file_read(path, siblings, sizeof siblings)) count += strtol(siblings, NULL, 10) == i;
     }
     return count;
 }
 
 void machine_describe_process(const struct settings *settings) {
-    char arguments[DEFINITION_ARGUMENTS_BYTES_MAX + 1];
+    char arguments[DEFINITION_ARGUMENTS_BYTES_MAX + 2]; /* a byte too many tells that some are lost */
     if (settings->flags & GREC_NO_ARGUMENTS) return;
-    definition_add_arguments(arguments, read_bytes("/proc/self/cmdline", arguments, sizeof arguments));
-}
-
-/* The command line of the process that recorded first, with blanks between the arguments. */
-static void describe_arguments(void) {
-    char arguments[GREC_NAME_BYTES_MAX + 1];
-    size_t count = read_bytes("/proc/self/cmdline", arguments, sizeof arguments - 1);
-    if (!count) return;
-    arguments[count] = '\0';
-    for (size_t i = 0; i + 1 < count; i++)
-        if (!arguments[i]) arguments[i] = ' ';
-    definition_add_meta("arguments", arguments);
+    definition_add_arguments(arguments, text_file_read("/proc/self/cmdline", arguments, sizeof arguments));
 }
 
 void machine_describe_settings(const struct settings *settings) {

@@ -12,13 +12,10 @@ enum grec_error session_save(const char *path) {
     if (!recording_pool.base) return GREC_ERROR_STATE;
     counters_sample();
     if (session_is_recording()) pool_drop_old(&recording_pool);
-    if (!path) {
-        if (session.settings.storage != GREC_STORAGE_MEMORY) return GREC_ERROR_OPTIONS;
-        return pool_save(&recording_pool, session.settings.path) ? GREC_OK : session_error_of_errno();
-    }
     char expanded[POOL_PATH_BYTES];
-    if (!settings_expand_path(path, expanded)) return GREC_ERROR_OPTIONS;
-    return pool_save(&recording_pool, expanded) ? GREC_OK : session_error_of_errno();
+    bool has_path = path ? settings_expand_path(path, expanded) : session.settings.storage == GREC_STORAGE_MEMORY;
+    if (!has_path) return GREC_ERROR_OPTIONS;
+    return pool_save(&recording_pool, path ? expanded : session.settings.path) ? GREC_OK : session_error_of_errno();
 }
 
 enum grec_error grec_save(const char *path) {

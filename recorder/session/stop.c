@@ -26,9 +26,10 @@ struct quiescence {
     bool is_complete;
 };
 
-static void await_thread(struct thread_writers *thread, void *context) {
+static void await_thread(struct thread_writers *thread, struct thread_record *record, void *context) {
     struct quiescence *quiescence = context;
-    if (thread == thread_writers_self) return;
+    (void)record;
+    if (thread == thread_writers_self || !thread_registry_tid(thread)) return;
     while (__atomic_load_n(&thread->depth, __ATOMIC_ACQUIRE)) {
         if (clock_ns_of(CLOCK_MONOTONIC) > quiescence->deadline_ns) {
             writers_abandon(thread);
@@ -44,7 +45,7 @@ bool session_quiesce(void) {
     recording_switch(false);
     recording_fence();
     struct quiescence quiescence = {.deadline_ns = clock_ns_of(CLOCK_MONOTONIC) + QUIESCE_NS, .is_complete = true};
-    thread_registry_each(await_thread, &quiescence);
+    thread_registry_each_record(await_thread, &quiescence);
     if (thread_writers_self) writers_close(thread_writers_self);
     return quiescence.is_complete;
 }

@@ -1,6 +1,5 @@
 #include "clock.h"
 
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,8 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
+
+#include "text_file.h"
 
 struct clock_state recorder_clock;
 GREC_SHARE_DATA(recorder_clock);
@@ -30,12 +31,8 @@ static uint32_t counter_kind(void) {
 
 /* A kernel that has found the counters of its processors to differ uses one of these clocks. */
 static bool kernel_distrusts_counter(void) {
-    char name[32] = "";
-    int file = open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
-    if (file < 0) return false;
-    ssize_t bytes = read(file, name, sizeof name - 1);
-    close(file);
-    if (bytes <= 0) return false;
+    char name[32];
+    text_file_read("/sys/devices/system/clocksource/clocksource0/current_clocksource", name, sizeof name);
     return !strncmp(name, "hpet", 4) || !strncmp(name, "acpi_pm", 7) || !strncmp(name, "jiffies", 7);
 }
 

@@ -191,11 +191,10 @@ static unsigned char *write_times(unsigned char *at, uint64_t now, const struct 
 /* Returns where both end. */
 static unsigned char *write_payload_and_stack(unsigned char *at, const struct payload *payload, bool has_tags,
                                               const struct stack_source *stack, const struct recording *recording) {
-    struct payload_context context = {.now_ticks = recording->writer->last_ticks};
     unsigned char *length_at = at;
     if (has_stack(stack)) at += LEB128_PADDED_BYTES;
     struct room room = {at, at + payload->bytes_max};
-    payload_write(&room, payload, has_tags, context);
+    payload_write(&room, payload, has_tags, recording->writer->last_ticks);
     if (!has_stack(stack)) return room.at;
     leb128_write_padded(length_at, (uint32_t)(room.at - at));
     at = packed_stack_write(room.at, stack->packed, recording->writer);

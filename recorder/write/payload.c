@@ -63,14 +63,17 @@ struct payload payload_measure(const struct grec_marker_type *type, const struct
     return payload;
 }
 
+/* Returns the kind that is written: NULL pointers and unknown times are absent. */
+static uint32_t written_kind(const struct grec_value *value) {
+    bool points = value->kind >= GREC_VALUE_TEXT && value->kind != GREC_VALUE_TIME;
+    if (value->kind > GREC_VALUE_TABLE || (points && !value->as.pointer)) return GREC_VALUE_NONE;
+    if (value->kind == GREC_VALUE_TIME && !value->as.number) return GREC_VALUE_NONE;
+    return value->kind;
+}
+
 bool payload_needs_tags(const struct payload *payload, const struct grec_marker_type *type) {
-    for (uint32_t i = 0; i < payload->count; i++) {
-        const struct grec_value *value = &payload->values[i];
-        if (value->kind != __atomic_load_n(&type->wires_[i], __ATOMIC_RELAXED)) return true;
-        bool points = value->kind >= GREC_VALUE_TEXT && value->kind != GREC_VALUE_TIME;
-        if (points && !value->as.pointer) return true;
-        if (value->kind == GREC_VALUE_TIME && !value->as.number) return true;
-    }
+    for (uint32_t i = 0; i < payload->count; i++)
+        if (written_kind(&payload->values[i]) != __atomic_load_n(&type->wires_[i], __ATOMIC_RELAXED)) return true;
     return false;
 }
 
@@ -98,10 +101,10 @@ static void write_text_value(struct room *room, const struct grec_value *value) 
     write_text(room, value->as.pointer, bytes_count, is_text_cut(value, bytes_count));
 }
 
-static void write_value(struct room *room, const struct grec_value *value, struct payload_context context);
+static void write_value(struct room *room, const struct grec_value *value, uint64_t now_ticks);
 
 /* Writes a list or table, after the count of items that fit. */
-static void write_list(struct room *room, const struct grec_value *list, struct payload_context context) {
+static void write_list(struct room *room, const struct grec_value *list, uint64_t now_ticks) {
     const char *const *texts = list->kind == GREC_VALUE_LIST ? list->as.pointer : NULL;
     const struct grec_value *values = list->kind == GREC_VALUE_TABLE ? list->as.pointer : NULL;
     /* What an item takes at least, without the bytes of its text. */
@@ -111,7 +114,7 @@ static void write_list(struct room *room, const struct grec_value *list, struct 
     room->at += LEB128_PADDED_BYTES;
     for (; written_count < list->count && left(room) >= ITEM_BYTES; written_count++) {
         if (values) {
-            write_value(room, &values[written_count], context);
+            write_value(room, &values[written_count], now_ticks);
             continue;
         }
         struct grec_value text = GREC_TEXT(texts[written_count]);
@@ -121,17 +124,8 @@ static void write_list(struct room *room, const struct grec_value *list, struct 
     leb128_write_padded(count_at, written_count);
 }
 
-/* Returns the kind that is written: NULL pointers and unknown times are absent. */
-static uint32_t written_kind(const struct grec_value *value) {
-    bool points = value->kind >= GREC_VALUE_TEXT && value->kind != GREC_VALUE_TIME;
-    if (value->kind > GREC_VALUE_TABLE || (points && !value->as.pointer)) return GREC_VALUE_NONE;
-    if (value->kind == GREC_VALUE_TIME && !value->as.number) return GREC_VALUE_NONE;
-    return value->kind;
-}
-
 /* At least TAG_BYTES + LEB128_BYTES_MAX bytes must be left. */
-static void write_untagged(struct room *room, const struct grec_value *value, uint32_t kind,
-                           struct payload_context context) {
+static void write_untagged(struct room *room, const struct grec_value *value, uint32_t kind, uint64_t now_ticks) {
     switch (kind) {
         case GREC_VALUE_INTEGER:
         case GREC_VALUE_UNSIGNED:
@@ -145,25 +139,25 @@ static void write_untagged(struct room *room, const struct grec_value *value, ui
             room->at = leb128_write(room->at, definition_of_string((struct grec_string *)(uintptr_t)value->as.pointer));
             return;
         case GREC_VALUE_TIME:
-            room->at = leb128_write(room->at, leb128_zigzag((int64_t)(context.now_ticks - value->as.number)));
+            room->at = leb128_write(room->at, leb128_zigzag((int64_t)(now_ticks - value->as.number)));
             return;
         case GREC_VALUE_LIST:
         case GREC_VALUE_TABLE:
-            write_list(room, value, context);
+            write_list(room, value, now_ticks);
             return;
         default:
             return;
     }
 }
 
-static void write_value(struct room *room, const struct grec_value *value, struct payload_context context) {
+static void write_value(struct room *room, const struct grec_value *value, uint64_t now_ticks) {
     uint32_t kind = written_kind(value);
     if (kind == GREC_VALUE_LIST || kind == GREC_VALUE_TABLE) kind = GREC_VALUE_NONE;
     *room->at++ = (unsigned char)kind;
-    write_untagged(room, value, kind, context);
+    write_untagged(room, value, kind, now_ticks);
 }
 
-void payload_write(struct room *room, const struct payload *payload, bool is_tagged, struct payload_context context) {
+void payload_write(struct room *room, const struct payload *payload, bool is_tagged, uint64_t now_ticks) {
     for (uint32_t i = 0; i < payload->count; i++) {
         uint32_t kind = written_kind(&payload->values[i]);
         if (left(room) < TAG_BYTES + LEB128_BYTES_MAX) {
@@ -171,6 +165,6 @@ void payload_write(struct room *room, const struct payload *payload, bool is_tag
             return;
         }
         if (is_tagged) *room->at++ = (unsigned char)kind;
-        write_untagged(room, &payload->values[i], kind, context);
+        write_untagged(room, &payload->values[i], kind, now_ticks);
     }
 }

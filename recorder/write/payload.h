@@ -21,13 +21,8 @@ struct payload {
 /* Measures a payload, and counts values beyond the fields of the type. type NULL: no fields. [signal-safe] */
 struct payload payload_measure(const struct grec_marker_type *type, const struct grec_value *values, size_t count);
 
-/* The entry that the payload belongs to. */
-struct payload_context {
-    uint64_t now_ticks; /* the entry's time */
-};
-
-/* Writes a payload, with or without tags; texts are cut to the room. [signal-safe] */
-void payload_write(struct room *room, const struct payload *payload, bool is_tagged, struct payload_context context);
+/* Writes a payload, with or without tags; texts are cut to the room. now_ticks: the time of its entry. [signal-safe] */
+void payload_write(struct room *room, const struct payload *payload, bool is_tagged, uint64_t now_ticks);
 
 /* Whether a value has another kind than its field, so that the payload needs tags. */
 bool payload_needs_tags(const struct payload *payload, const struct grec_marker_type *type);

@@ -378,19 +378,21 @@ static bool is_left_out(const struct entry *entry) {
     return !recording_wants_thread(name, thread_record_copy_name(record, name));
 }
 
-struct thread_record *thread_registry_find(uint64_t tagged_uid, uint32_t tid) {
-    struct entry entry;
-    if (!find_word(tid, HELD, &entry)) return NULL;
-    return __atomic_load_n(&entry.record->shared_uid, __ATOMIC_ACQUIRE) == tagged_uid ? entry.record : NULL;
+static bool find_tagged(uint64_t tagged_uid, uint32_t tid, struct entry *entry) {
+    return find_word(tid, HELD, entry) && __atomic_load_n(&entry->record->shared_uid, __ATOMIC_ACQUIRE) == tagged_uid;
 }
 
+struct thread_record *thread_registry_find(uint64_t tagged_uid, uint32_t tid) {
+    struct entry entry;
+    return find_tagged(tagged_uid, tid, &entry) ? entry.record : NULL;
+}
+
+/* The name of a held record is not known. */
 void thread_registry_look_up(uint64_t tagged_uid, uint32_t tid, bool *is_known_left_out) {
     struct entry entry;
-    if (!find_word(tid, HELD, &entry)) return;
-    /* The name of a held record is not known. */
-    bool is_known = __atomic_load_n(&entry.record->shared_uid, __ATOMIC_ACQUIRE) == tagged_uid &&
-                    __atomic_load_n(&entry.record->name_bytes_count, __ATOMIC_RELAXED);
-    if (is_known) *is_known_left_out = is_left_out(&entry);
+    bool is_found = find_tagged(tagged_uid, tid, &entry);
+    if (is_found && __atomic_load_n(&entry.record->name_bytes_count, __ATOMIC_RELAXED))
+        *is_known_left_out = is_left_out(&entry);
 }
 
 struct grec_thread thread_registry_main(void) {
@@ -398,10 +400,4 @@ struct grec_thread thread_registry_main(void) {
     struct entry entry;
     if (!find_word(tid, HELD, &entry)) return (struct grec_thread){0, 0};
     return thread_handle_make(thread_record_tagged_uid(entry.record), tid, false);
-}
-
-void thread_registry_each(void (*visit)(struct thread_writers *writers, void *context), void *context) {
-    for (struct block *block = __atomic_load_n(&first_block, __ATOMIC_ACQUIRE); block; block = block->next)
-        for (int i = 0; i < BLOCK_RECORD_COUNT; i++)
-            if (__atomic_load_n(&block->writers[i].tid, __ATOMIC_ACQUIRE)) visit(&block->writers[i], context);
 }

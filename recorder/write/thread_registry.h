@@ -158,7 +158,4 @@ void thread_registry_each_record(void (*visit)(struct thread_writers *writers, s
                                                void *context),
                                  void *context) GREC_SHARED(thread_registry_each_record);
 
-/* Calls `visit` for all records that are claimed or held. */
-void thread_registry_each(void (*visit)(struct thread_writers *writers, void *context), void *context);
-
 #endif
