@@ -8,7 +8,8 @@ libconvert_sources := \
     libconvert/conversion.c libconvert/embed_sources.c libconvert/file_identity.c libconvert/gecko_convert.c \
     libconvert/input_loader.c libconvert/missing_names.c libconvert/options_check.c libconvert/parallel_loader.c \
     libconvert/report.c libconvert/result.c libconvert/source_names.c libconvert/source_packages.c libconvert/source_rules.c libconvert/source_search.c \
-    libconvert/format/common_format.c libconvert/format/counter_display.c libconvert/format/gecko_format.c libconvert/format/processed_format.c \
+    libconvert/format/common_format.c libconvert/format/counter_display.c libconvert/format/gecko_format.c \
+    libconvert/format/gecko_location.c libconvert/format/processed_format.c \
     libconvert/merge/merge.c libconvert/merge/merge_meta.c libconvert/merge/merge_rows.c \
     libconvert/merge/merge_layout.c libconvert/merge/merge_runs.c \
     libconvert/merge/merge_tables.c libconvert/merge/merge_tasks.c libconvert/merge/merge_timeline.c \

@@ -5,7 +5,7 @@ writer_sources := \
     writer/table_of_rows.c writer/thread_json.c \
     writer/collapsed/collapsed.c writer/collapsed/collapsed_losses.c writer/collapsed/frame_texts.c \
     writer/collapsed/line_tree.c \
-    writer/gecko/gecko.c writer/gecko/gecko_location.c writer/gecko/gecko_losses.c writer/gecko/gecko_process.c \
+    writer/gecko/gecko.c writer/gecko/gecko_losses.c writer/gecko/gecko_process.c \
     writer/gecko/gecko_tables.c writer/gecko/gecko_thread.c writer/gecko/gecko_weights.c \
     writer/processed/processed.c writer/processed/processed_counters.c writer/processed/processed_slabs.c writer/processed/processed_tables.c \
     writer/processed/processed_thread.c writer/processed/processed_visible.c

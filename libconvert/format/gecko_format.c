@@ -7,12 +7,14 @@
 /* ---- Threads. ---- */
 
 static const struct member frame_columns[] = {
-    INDEX("location", TABLE_STRINGS, IS_KEY, CODE),
+    /* The reader makes a function of the string. */
+    INDEX("location", TABLE_STRINGS, IS_KEY, CELL(frame, func)),
     MEMBER("relevantForJS", TYPE_BOOL, IS_KEY, CODE),
-    INDEX("category", TABLE_CATEGORIES, IS_KEY | IS_NULLABLE, CODE),
-    MEMBER("subcategory", TYPE_INTEGER, IS_KEY | IS_NULLABLE, CODE, .range = RANGE_NOT_NEGATIVE),
-    MEMBER("line", TYPE_INTEGER, IS_KEY | IS_NULLABLE, CODE, .range = RANGE_NOT_NEGATIVE),
-    MEMBER("column", TYPE_INTEGER, IS_KEY | MAY_LACK, CODE, .range = RANGE_NOT_NEGATIVE),
+    INDEX("category", TABLE_CATEGORIES, IS_KEY | IS_NULLABLE, CELL_AS(CATEGORY, frame, category)),
+    MEMBER("subcategory", TYPE_INTEGER, IS_KEY | IS_NULLABLE, CELL_AS(CATEGORY, frame, subcategory),
+           .range = RANGE_NOT_NEGATIVE),
+    MEMBER("line", TYPE_INTEGER, IS_KEY | IS_NULLABLE, CELL(frame, line), .range = RANGE_NOT_NEGATIVE),
+    MEMBER("column", TYPE_INTEGER, IS_KEY | MAY_LACK, CELL(frame, column), .range = RANGE_NOT_NEGATIVE),
     /* No row has a value for it, but the client reads it of every frame, so the column must exist. */
     MEMBER("innerWindowID", TYPE_INTEGER, IS_KEY | MAY_LACK, CODE, .range = RANGE_NOT_NEGATIVE),
     INDEX("implementation", TABLE_STRINGS, IS_KEY | MAY_LACK),
@@ -20,15 +22,15 @@ static const struct member frame_columns[] = {
 const struct shape gecko_frame_table = SHAPE(frame_columns, .id = SHAPE_FRAMES, .row_noun = "frame");
 
 static const struct member stack_columns[] = {
-    INDEX("prefix", TABLE_STACKS, IS_KEY | IS_NULLABLE, CODE),
-    INDEX("frame", TABLE_FRAMES, IS_KEY, CODE),
+    INDEX("prefix", TABLE_STACKS, IS_KEY | IS_NULLABLE, CELL(stack, prefix)),
+    INDEX("frame", TABLE_FRAMES, IS_KEY, CELL(stack, frame)),
 };
 const struct shape gecko_stack_table = SHAPE(stack_columns, .id = SHAPE_STACKS, .row_noun = "stack");
 
 /* The client requires a column of event delays, even without values. */
 static const struct member sample_columns[] = {
-    INDEX("stack", TABLE_STACKS, IS_NULLABLE, CODE),
-    MEMBER("time", TYPE_NUMBER, IS_ASCENDING, CODE),
+    INDEX("stack", TABLE_STACKS, IS_NULLABLE, CELL(sample, stack)),
+    MEMBER("time", TYPE_NUMBER, IS_ASCENDING, CELL_AS(MS, sample, time_ns)),
     MEMBER("threadCPUDelta", TYPE_NUMBER, MAY_LACK, CODE, .range = RANGE_NOT_NEGATIVE),
     MEMBER("eventDelay", TYPE_NUMBER, MAY_LACK, CODE),
     MEMBER("responsiveness", TYPE_NUMBER, MAY_LACK),
@@ -37,8 +39,8 @@ static const struct member sample_columns[] = {
 const struct shape gecko_sample_table = SHAPE(sample_columns, .id = SHAPE_SAMPLES);
 
 static const struct member backtrace_columns[] = {
-    INDEX("stack", TABLE_STACKS, IS_NULLABLE, CODE),
-    MEMBER("time", TYPE_NUMBER, 0, CODE),
+    INDEX("stack", TABLE_STACKS, IS_NULLABLE, CELL(sample, stack)),
+    MEMBER("time", TYPE_NUMBER, 0, CELL_AS(MS, sample, time_ns)),
     MEMBER("eventDelay", TYPE_ANY, IS_OPTIONAL),
     MEMBER("responsiveness", TYPE_ANY, IS_OPTIONAL),
 };
@@ -69,12 +71,12 @@ static const struct shape thread_shape = SHAPE(thread_members, .id = SHAPE_THREA
 /* ---- Processes. ---- */
 
 static const struct member lib_members[] = {
-    MEMBER("codeId", TYPE_TEXT, IS_LENIENT | MAY_LACK),
+    MEMBER("codeId", TYPE_TEXT, IS_LENIENT | MAY_LACK, CELL(lib, code_id)),
     MEMBER("start", TYPE_INTEGER, 0, .range = RANGE_NOT_NEGATIVE),
     MEMBER("end", TYPE_INTEGER, 0, .range = RANGE_NOT_NEGATIVE),
     MEMBER("offset", TYPE_INTEGER, 0, .range = RANGE_NOT_NEGATIVE),
 };
-static const struct shape lib_shape = SHAPE(lib_members, .base = &common_lib_shape, .id = SHAPE_LIB);
+const struct shape gecko_lib_shape = SHAPE(lib_members, .base = &common_lib_shape, .id = SHAPE_LIB);
 
 static const struct member source_columns[] = {
     MEMBER("id", TYPE_TEXT, 0, CODE, .since = 34),
@@ -122,7 +124,7 @@ static const struct shape schema_shape = SHAPE(schema_members, .base = &common_s
 
 /* Members of both parent and child processes. */
 static const struct member process_members[] = {
-    MEMBER("libs", TYPE_LIST, 0, CODE, .shape = &lib_shape),
+    MEMBER("libs", TYPE_LIST, 0, CODE, .shape = &gecko_lib_shape),
     MEMBER("sources", TYPE_ROWS, 0, CODE, .table = TABLE_SOURCES, .shape = &gecko_source_table, .since = 32),
     MEMBER("threads", TYPE_LIST, 0, CODE, .shape = &thread_shape),
     MEMBER("pages", TYPE_LIST, MAY_LACK | IS_UNIQUE, .shape = &page_shape),
@@ -152,11 +154,11 @@ static const struct member meta_members[] = {
     MEMBER("markerSchema", TYPE_LIST, 0, CODE, .shape = &schema_shape),
     MEMBER("extensions", TYPE_ROWS, MAY_LACK, .shape = &extension_table),
 };
-static const struct shape meta_shape =
+const struct shape gecko_meta =
     SHAPE(meta_members, .base = &common_meta_shape, .other = &processed_meta, .id = SHAPE_META);
 
 static const struct member profile_members[] = {
-    MEMBER("meta", TYPE_OBJECT, 0, CODE, .shape = &meta_shape),
+    MEMBER("meta", TYPE_OBJECT, 0, CODE, .shape = &gecko_meta),
     MEMBER("processes", TYPE_LIST, 0, CODE, .shape = &child_shape),
 };
 const struct shape gecko_profile = SHAPE(profile_members, .base = &process_shape, .id = SHAPE_PROFILE);

@@ -6,7 +6,10 @@
 
 enum { GECKO_VERSION = 36 };
 
-extern const struct shape gecko_profile;
+/* The client recognises main threads by this name only. */
+#define GECKO_MAIN_THREAD_NAME "GeckoMain"
+
+extern const struct shape gecko_profile, gecko_meta, gecko_lib_shape;
 /* Tables of threads. */
 extern const struct shape gecko_frame_table, gecko_stack_table, gecko_sample_table;
 /* Tables of processes. */

@@ -130,8 +130,7 @@ static void skip_byte_order_mark(struct json_stream *stream) {
     if (text_starts_with(start, mark)) stream->at += mark.bytes_count;
 }
 
-void json_stream_init_text(struct json_stream *stream, struct text text, struct position position,
-                           struct failure *failure) {
+static void init_text(struct json_stream *stream, struct text text, struct position position, struct failure *failure) {
     const char *bytes = text.bytes ? text.bytes : "";
     *stream = (struct json_stream){.failure = failure,
                                    .window = bytes,
@@ -141,8 +140,15 @@ void json_stream_init_text(struct json_stream *stream, struct text text, struct 
                                    .line = position.line};
 }
 
+void json_stream_init_part(struct json_stream *part, const struct json_stream *whole, struct text text,
+                           struct position position) {
+    init_text(part, text, position, whole->failure);
+    memcpy(part->names, whole->names, sizeof part->names);
+    part->name_count = whole->name_count;
+}
+
 void json_stream_init(struct json_stream *stream, struct input *input, struct failure *failure) {
-    json_stream_init_text(stream, (struct text){0}, (struct position){1, input_offset(input)}, failure);
+    init_text(stream, (struct text){0}, (struct position){1, input_offset(input)}, failure);
     stream->input = input;
     skip_byte_order_mark(stream);
 }

@@ -44,11 +44,13 @@ struct json_stream {
     unsigned name_count;
 };
 
-/* Reads the input from its current position, or the text. Both are borrowed. A byte order mark is skipped. `position`
- * is that of the text in the input. */
+/* Reads the input from its current position. The input is borrowed. A byte order mark is skipped. */
 void json_stream_init(struct json_stream *stream, struct input *input, struct failure *failure);
-void json_stream_init_text(struct json_stream *stream, struct text text, struct position position,
-                           struct failure *failure);
+
+/* Reads a value of the whole document again. `text` is that value, which json_skip_recording has returned, and is
+ * borrowed; `position` is where it began. */
+void json_stream_init_part(struct json_stream *part, const struct json_stream *whole, struct text text,
+                           struct position position);
 void json_stream_fini(struct json_stream *stream);
 
 /* Latches a failure unless nothing but blanks follows. */

@@ -2,6 +2,7 @@
 #include "libconvert/base/id_column.h"
 #include "libconvert/format/common_format.h"
 #include "libconvert/format/counter_display.h"
+#include "libconvert/format/gecko_format.h"
 #include "libconvert/format/processed_format.h"
 #include "saved_reader.h"
 
@@ -47,6 +48,7 @@ static bool read_display_part(struct saved_reader *reader, struct text key, void
 static bool read_counter_sample_part(struct saved_reader *reader, struct text key, void *context) {
     const struct saved_table *table = context;
     uint32_t row = 0;
+    uint64_t lost_count = 0;
     bool is_time = text_equal(key, TEXT("time")), is_number = text_equal(key, TEXT("number"));
     if (!is_time && !is_number) return false;
     if (json_take_null(reader->json) || !json_begin_list(reader->json)) return true;
@@ -56,13 +58,47 @@ static bool read_counter_sample_part(struct saved_reader *reader, struct text ke
         if (is_time)
             sample->time_ns = saved_ns_of_ms(reader);
         else
-            sample->number = (uint32_t)saved_int(reader, 0, UINT32_MAX);
+            sample->number = saved_uint(reader, &lost_count);
+    }
+    saved_lose(reader, key, lost_count);
+    return true;
+}
+
+static void read_counter_samples(struct saved_reader *reader, struct counter *counter) {
+    static const struct counter_sample blank = {0};
+    struct saved_table table = {.rows = &counter->samples, .blank = &blank};
+    json_push_name(reader->json, "samples", -1);
+    if (reader->is_gecko) {
+        table.shape = &gecko_counter_sample_table;
+        saved_read_rows(reader, &table);
+    } else {
+        table.shape = &processed_counter_sample_table;
+        table.part = read_counter_sample_part;
+        table.context = &table;
+        saved_read_columns(reader, &table);
+    }
+    json_pop_name(reader->json);
+}
+
+static bool read_group_part(struct saved_reader *reader, struct text key, void *context) {
+    if (!text_equal(key, TEXT("samples"))) return text_equal(key, TEXT("id")) && (json_skip(reader->json), true);
+    read_counter_samples(reader, context);
+    return true;
+}
+
+/* Before version 29 of the Gecko format, a counter had groups of samples, of which the front-end reads the first. */
+static bool read_groups(struct saved_reader *reader, struct counter *counter) {
+    if (!reader->is_gecko || !json_begin_list(reader->json)) return false;
+    for (unsigned i = 0; json_next(reader->json); i++) {
+        if (i == 0)
+            saved_read_members(reader, &no_shape, NULL, read_group_part, counter);
+        else
+            saved_lose(reader, TEXT("sample_groups"), json_skip_counting(reader->json));
     }
     return true;
 }
 
 static bool read_counter_part(struct saved_reader *reader, struct text key, void *context) {
-    static const struct counter_sample blank = {0};
     struct saved_counter *saved = context;
     struct counter *counter = &saved->counter;
     if (text_equal(key, TEXT("name")))
@@ -78,17 +114,10 @@ static bool read_counter_part(struct saved_reader *reader, struct text key, void
     else if (text_equal(key, TEXT("display"))) {
         saved->has_display = true;
         saved_read_members(reader, &no_shape, NULL, read_display_part, counter);
-    } else if (!text_equal(key, TEXT("samples"))) {
-        return false;
+    } else if (text_equal(key, TEXT("samples"))) {
+        read_counter_samples(reader, counter);
     } else {
-        struct saved_table table = {.shape = &processed_counter_sample_table,
-                                    .rows = &counter->samples,
-                                    .blank = &blank,
-                                    .part = read_counter_sample_part};
-        table.context = &table;
-        json_push_name(reader->json, "samples", -1);
-        saved_read_columns(reader, &table);
-        json_pop_name(reader->json);
+        return text_equal(key, TEXT("sample_groups")) && read_groups(reader, counter);
     }
     return true;
 }
@@ -102,15 +131,20 @@ static void display_by_default(struct counter *counter) {
     counter->label = display->label;
 }
 
-static void read_counter(struct saved_reader *reader) {
+/* Returns the process of what has that pid; in the Gecko format, that is the process whose object it is in. */
+static process_id owner_of(struct saved_reader *reader, string_id pid, process_id gecko_process) {
+    if (!saved_is_good(reader)) return process_none();
+    return reader->is_gecko ? gecko_process : known_process(reader, pid);
+}
+
+static void read_counter(struct saved_reader *reader, process_id gecko_process) {
     struct saved_counter saved = {.counter = {.graph = COUNTER_RATE, .color = GRAPH_GREY}, .pid = string_none()};
     column_init(&saved.counter.samples, sizeof(struct counter_sample), reader->profile->failure);
     saved_read_members(reader, &processed_counter_shape, NULL, read_counter_part, &saved);
     if (!saved.has_display) display_by_default(&saved.counter);
-    if (saved_is_good(reader)) saved.counter.process = known_process(reader, saved.pid);
-    struct counter *added = saved_is_good(reader) && !process_is_none(saved.counter.process)
-                                ? profile_add_counter(reader->profile, &saved.counter)
-                                : NULL;
+    saved.counter.process = owner_of(reader, saved.pid, gecko_process);
+    struct counter *added =
+        !process_is_none(saved.counter.process) ? profile_add_counter(reader->profile, &saved.counter) : NULL;
     if (!added) {
         column_fini(&saved.counter.samples);
         return;
@@ -119,10 +153,12 @@ static void read_counter(struct saved_reader *reader) {
     added->samples = saved.counter.samples;
 }
 
-void saved_counters_read(struct saved_reader *reader) {
+void saved_gecko_counters_read(struct saved_reader *reader, process_id process) {
     if (json_take_null(reader->json) || !json_begin_list(reader->json)) return;
-    while (json_next(reader->json)) read_counter(reader);
+    while (json_next(reader->json)) read_counter(reader, process);
 }
+
+void saved_counters_read(struct saved_reader *reader) { saved_gecko_counters_read(reader, process_none()); }
 
 /* ---- The cost of recording. ---- */
 
@@ -138,22 +174,26 @@ static bool read_overhead_part(struct saved_reader *reader, struct text key, voi
         saved->pid = saved_id_text(reader);
     else if (text_equal(key, TEXT("mainThreadIndex")) || text_equal(key, TEXT("statistics")))
         json_skip(reader->json); /* they follow from the samples */
-    else if (text_equal(key, TEXT("samples")))
+    else if (!text_equal(key, TEXT("samples")))
+        return false;
+    else if (reader->is_gecko)
+        saved_read_rows(reader,
+                        &(struct saved_table){.shape = &gecko_overhead_table, .rows = &saved->rows, .blank = &blank});
+    else
         saved_read_columns(
             reader, &(struct saved_table){.shape = &processed_overhead_table, .rows = &saved->rows, .blank = &blank});
-    else
-        return false;
     return true;
 }
 
-static void read_overhead(struct saved_reader *reader) {
+static void read_overhead(struct saved_reader *reader, process_id gecko_process) {
     struct saved_overhead saved = {.pid = string_none()};
     column_init(&saved.rows, sizeof(struct overhead), reader->profile->failure);
     saved_read_members(reader, &no_shape, NULL, read_overhead_part, &saved);
-    process_id process = saved_is_good(reader) ? known_process(reader, saved.pid) : process_none();
+    process_id process = owner_of(reader, saved.pid, gecko_process);
     for (size_t i = 0; i < saved.rows.count && !process_is_none(process); i++) {
         struct overhead *overhead = column_at(&saved.rows, i);
         overhead->process = process;
+        if (__builtin_add_overflow(overhead->time_ns, reader->shift_ns, &overhead->time_ns)) overhead->time_ns = 0;
         profile_add_overhead(reader->profile, overhead);
     }
     column_fini(&saved.rows);
@@ -161,7 +201,11 @@ static void read_overhead(struct saved_reader *reader) {
 
 void saved_overheads_read(struct saved_reader *reader) {
     if (json_take_null(reader->json) || !json_begin_list(reader->json)) return;
-    while (json_next(reader->json)) read_overhead(reader);
+    while (json_next(reader->json)) read_overhead(reader, process_none());
+}
+
+void saved_gecko_overhead_read(struct saved_reader *reader, process_id process) {
+    if (!json_take_null(reader->json)) read_overhead(reader, process);
 }
 
 /* ---- Logs. ---- */
@@ -223,6 +267,15 @@ static bool read_log_of_process(struct saved_reader *reader, struct text key, vo
     return true;
 }
 
-void saved_log_read(struct saved_reader *reader, struct column *log) {
+static void read_log(struct saved_reader *reader, struct column *log) {
     if (!json_take_null(reader->json)) saved_read_members(reader, &no_shape, NULL, read_log_of_process, log);
+}
+
+void saved_profiling_log_read(struct saved_reader *reader, void *context) {
+    (void)context;
+    read_log(reader, &reader->profile->profiling_log);
+}
+void saved_gathering_log_read(struct saved_reader *reader, void *context) {
+    (void)context;
+    read_log(reader, &reader->profile->gathering_log);
 }

@@ -1,9 +1,11 @@
 /* Types of markers ("markerSchema"), and the payloads of markers. */
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "libconvert/base/id_column.h"
 #include "libconvert/base/memory.h"
 #include "libconvert/format/common_format.h"
+#include "libconvert/format/gecko_format.h"
 #include "libconvert/format/processed_format.h"
 #include "saved_reader.h"
 
@@ -79,14 +81,25 @@ static void read_table_format(struct saved_reader *reader, struct marker_field *
     column_fini(&parts.columns);
 }
 
+/* A field, or a text that the Gecko format has in place of a description. */
+struct field_parts {
+    struct marker_field field;
+    struct text text;
+};
+
 static bool read_field_part(struct saved_reader *reader, struct text key, void *context) {
-    struct marker_field *field = context;
+    struct field_parts *parts = context;
+    struct marker_field *field = &parts->field;
     if (text_equal(key, TEXT("key")))
         field->key = saved_text(reader);
     else if (text_equal(key, TEXT("label")))
         field->label = saved_text(reader);
     else if (text_equal(key, TEXT("hidden")))
         json_take_bool(reader->json, &field->is_hidden);
+    else if (text_equal(key, TEXT("searchable")))
+        json_skip(reader->json); /* the front-end searches all fields */
+    else if (text_equal(key, TEXT("value")) && reader->is_gecko)
+        parts->text = saved_text(reader);
     else if (!text_equal(key, TEXT("format")))
         return false;
     else if (json_peek_kind(reader->json) == JSON_OBJECT)
@@ -96,18 +109,29 @@ static bool read_field_part(struct saved_reader *reader, struct text key, void *
     return true;
 }
 
+/* As in the front-end, the first text describes the type unless one is called so. */
+static void describe(struct saved_reader *reader, struct marker_schema *schema, const struct field_parts *parts) {
+    bool is_description = text_equal(parts->field.label, TEXT("Description"));
+    if (schema->description.bytes_count) saved_lose(reader, TEXT("value"), 1);
+    if (!schema->description.bytes_count || is_description) schema->description = parts->text;
+}
+
 static void read_fields(struct saved_reader *reader, struct schema_parts *parts) {
     if (!json_begin_list(reader->json)) return;
     while (json_next(reader->json)) {
-        struct marker_field field = {.format = MARKER_STRING};
+        struct field_parts field = {.field = {.format = MARKER_STRING}};
         saved_read_members(reader, &no_shape, NULL, read_field_part, &field);
-        if (text_equal(field.key, TEXT(MARKER_STACK_THREAD_KEY))) {
+        if (text_equal(field.field.key, TEXT(MARKER_STACK_THREAD_KEY))) {
             parts->schema.has_foreign_stacks = true;
+            continue;
+        }
+        if (field.text.bytes) {
+            describe(reader, &parts->schema, &field);
             continue;
         }
         struct marker_field *added = column_push(&parts->fields);
         if (!added) return;
-        *added = field;
+        *added = field.field;
     }
 }
 
@@ -169,6 +193,7 @@ static const struct {
     {TEXT("name"), read_name},
     {TEXT("display"), read_display},
     {TEXT("fields"), read_fields},
+    {TEXT("data"), read_fields},
     {TEXT("description"), read_description},
     {TEXT("graphs"), read_graphs},
     {TEXT("colorField"), read_color_field},
@@ -273,6 +298,12 @@ static bool take_time(struct saved_reader *reader, int64_t *ns) {
     return true;
 }
 
+static bool take_moment(struct saved_reader *reader, int64_t *ns) {
+    if (json_peek_kind(reader->json) != JSON_NUMBER) return false;
+    *ns = saved_time_ns(reader);
+    return true;
+}
+
 static bool take_string(struct saved_reader *reader, string_id *string) {
     int64_t row;
     if (json_peek_kind(reader->json) != JSON_NUMBER || !json_take_int(reader->json, &row)) return false;
@@ -292,7 +323,7 @@ static bool take_plain(struct saved_reader *reader, enum marker_value_kind kind,
         case VALUE_DURATION:
             return take_time(reader, &value->duration_ns);
         case VALUE_TIME:
-            return take_time(reader, &value->time_ns);
+            return take_moment(reader, &value->time_ns);
         case VALUE_CELLS:
             break;
     }
@@ -361,6 +392,7 @@ struct payload {
     bool has_origin;
     struct stack_origin origin;
     string_id origin_tid;
+    struct allocation *allocation; /* NULL: this is none */
 };
 
 static bool read_cause_part(struct saved_reader *reader, struct text key, void *context) {
@@ -370,7 +402,7 @@ static bool read_cause_part(struct saved_reader *reader, struct text key, void *
         if (!json_take_null(reader->json) && json_take_int(reader->json, &row))
             payload->marker->stack.index = saved_map_row(reader, TABLE_STACKS, row);
     } else if (text_equal(key, TEXT("time"))) {
-        payload->origin.time_ns = saved_ns_of_ms(reader);
+        payload->origin.time_ns = saved_time_ns(reader);
         payload->has_origin = payload->origin.time_ns != TIME_NONE;
     } else if (text_equal(key, TEXT("tid"))) {
         if (!json_take_null(reader->json)) payload->origin_tid = saved_id_text(reader);
@@ -379,6 +411,69 @@ static bool read_cause_part(struct saved_reader *reader, struct text key, void *
     }
     return true;
 }
+
+/* ---- Payloads of the Gecko format. ---- */
+
+/* Reads a backtrace, which is a small thread: the marker's stack is that of its first sample. */
+static bool read_backtrace_part(struct saved_reader *reader, struct text key, void *context) {
+    static const struct sample blank = {.time_ns = TIME_NONE, .stack = {ID_NONE}};
+    struct payload *payload = context;
+    struct saved_table table = {
+        .shape = &gecko_backtrace_table, .rows = &reader->backtrace, .blank = &blank, .is_raw = true};
+    if (text_equal(key, TEXT("tid"))) {
+        if (!json_take_null(reader->json)) payload->origin_tid = saved_id_text(reader);
+        return true;
+    }
+    if (!text_equal(key, TEXT("samples"))) {
+        json_skip(reader->json); /* the rest says what the marker's own thread says */
+        return true;
+    }
+    reader->backtrace.count = 0;
+    saved_read_rows(reader, &table);
+    const struct sample *sample = reader->backtrace.count ? column_at(&reader->backtrace, 0) : &blank;
+    if (!saved_is_good(reader) || stack_is_none(sample->stack)) return true;
+    stack_id *stack = payload->allocation ? &payload->allocation->stack : &payload->marker->stack;
+    if (sample->stack.index < reader->caller_stacks.ids.count)
+        stack->index = *(const uint32_t *)column_at(&reader->caller_stacks.ids, sample->stack.index);
+    else
+        json_stream_fail(reader->json, "there is no stack %" PRIu32, sample->stack.index);
+    payload->origin.time_ns = sample->time_ns;
+    return true;
+}
+
+/* A backtrace that was taken at the marker's start in its own thread needs no origin. */
+static void read_backtrace(struct saved_reader *reader, struct payload *payload) {
+    saved_read_members(reader, &no_shape, NULL, read_backtrace_part, payload);
+    const string_id *own_tid = column_at(&reader->thread_tids, reader->thread.index);
+    bool is_own = string_is_none(payload->origin_tid) || payload->origin_tid.index == own_tid->index;
+    payload->has_origin =
+        payload->origin.time_ns != TIME_NONE && (!is_own || payload->origin.time_ns != payload->marker->start_ns);
+}
+
+/* Reads a member of an allocation, or the stack of another payload. */
+static bool read_gecko_member(struct saved_reader *reader, struct payload *payload, struct text key) {
+    enum json_kind kind = json_peek_kind(reader->json);
+    if (text_equal(key, TEXT("stack")) && kind == JSON_OBJECT) {
+        read_backtrace(reader, payload);
+        return true;
+    }
+    if (payload->allocation && reader->allocation.is_js) {
+        json_skip(reader->json);
+        return true;
+    }
+    if (!payload->allocation || kind != JSON_NUMBER) return false;
+    if (text_equal(key, TEXT("size")))
+        json_take_int(reader->json, &payload->allocation->bytes);
+    else if (text_equal(key, TEXT("memoryAddress")))
+        payload->allocation->address = (uint64_t)saved_int(reader, 0, INT64_MAX);
+    else if (text_equal(key, TEXT("threadId")))
+        payload->allocation->thread.index = saved_id_text(reader).index; /* saved_threads_link replaces it */
+    else
+        return false;
+    return true;
+}
+
+/* ---- Payloads of both formats. ---- */
 
 static const struct marker_field *find_field(struct payload *payload, struct text key, uint32_t *number) {
     uint32_t count = payload->schema ? payload->schema->field_count : 0;
@@ -393,6 +488,7 @@ static const struct marker_field *find_field(struct payload *payload, struct tex
 
 static void read_member(struct saved_reader *reader, struct payload *payload, struct text key) {
     uint32_t number;
+    if (reader->is_gecko && read_gecko_member(reader, payload, key)) return;
     const struct marker_field *field = find_field(payload, key, &number);
     if (field) {
         take_value(reader, payload->type, field, &payload->values[number]);
@@ -423,7 +519,12 @@ static union marker_value *take_values(struct saved_reader *reader, const struct
 static void choose_schema(struct saved_reader *reader, struct payload *payload, struct text name) {
     struct profile *profile = reader->profile;
     payload->type = type_of(reader, name);
-    if (!payload->type || text_equal(name, NO_PAYLOAD)) return;
+    reader->allocation.is_js = reader->is_gecko && text_equal(name, TEXT("JS allocation"));
+    reader->allocation.is_one =
+        reader->allocation.is_js || (reader->is_gecko && text_equal(name, TEXT("Native allocation")));
+    if (reader->allocation.is_js && payload->type) payload->type->lost_count++;
+    if (reader->allocation.is_one) payload->allocation = &reader->allocation.allocation;
+    if (!payload->type || payload->allocation || text_equal(name, NO_PAYLOAD)) return;
     if (!payload->type->schema) {
         struct marker_schema schema = {.name = profile_text(profile, name)};
         uint16_t row = profile_take_marker_schema(profile, &schema);
@@ -471,14 +572,13 @@ static struct text find_type(struct json_stream *json) {
 /* Reads a payload whose type comes later: it is read twice. */
 static void read_untyped(struct saved_reader *reader, struct payload *payload) {
     struct json_stream *whole = reader->json, part;
-    struct failure *failure = reader->profile->failure;
     struct position position = json_stream_position(whole);
     struct text text = json_skip_recording(whole);
     if (!saved_is_good(reader)) return;
-    json_stream_init_text(&part, text, position, failure);
+    json_stream_init_part(&part, whole, text, position);
     choose_schema(reader, payload, find_type(&part));
     json_stream_fini(&part);
-    json_stream_init_text(&part, text, position, failure);
+    json_stream_init_part(&part, whole, text, position);
     reader->json = &part;
     json_begin_object(&part);
     read_payload_members(reader, payload);
@@ -491,8 +591,8 @@ static void note_origin(struct saved_reader *reader, const struct payload *paylo
     if (!marker->has_origin || string_is_none(payload->origin_tid)) return;
     struct saved_origin *origin = column_push(&reader->origins);
     if (!origin) return;
-    *origin = (struct saved_origin){
-        .value = marker->values_at - 1, .tid = payload->origin_tid, .thread = reader->thread, .schema = marker->schema};
+    *origin =
+        (struct saved_origin){.value = marker->values_at - 1, .tid = payload->origin_tid, .thread = reader->thread};
 }
 
 void saved_payload_read(struct saved_reader *reader, struct marker *marker) {

@@ -1,6 +1,9 @@
 /* "meta" and "libs": what was recorded, where and how. */
+#include <inttypes.h>
+
 #include "libconvert/base/id_column.h"
 #include "libconvert/format/common_format.h"
+#include "libconvert/format/gecko_format.h"
 #include "libconvert/format/processed_format.h"
 #include "saved_reader.h"
 
@@ -190,18 +193,40 @@ static void read_memory(struct saved_reader *reader) {
     reader->profile->meta.main_memory_bytes = (uint64_t)saved_int(reader, 0, INT64_MAX);
 }
 
+static void check_version(struct saved_reader *reader, int64_t oldest, int64_t newest) {
+    json_take_int(reader->json, &reader->version);
+    if (reader->version > newest)
+        json_stream_fail(reader->json, "this profile has version %" PRId64 ", which is newer than %" PRId64,
+                         reader->version, newest);
+    else if (reader->version < oldest)
+        json_stream_fail(reader->json,
+                         "this profile has version %" PRId64 ", and %" PRId64 " to %" PRId64
+                         " are read: open it at https://profiler.firefox.com and save it again",
+                         reader->version, oldest, newest);
+}
+
 /* Versions before 60 have tables in each thread. What later ones changed: see saved_shared.c and saved_counters.c. */
 static void read_version(struct saved_reader *reader) {
-    enum { VERSION_MIN = 60 };
-    json_take_int(reader->json, &reader->version);
-    if (reader->version > PROCESSED_VERSION)
-        json_stream_fail(reader->json, "this profile has version %d, which is newer than %d", (int)reader->version,
-                         PROCESSED_VERSION);
-    else if (reader->version < VERSION_MIN)
-        json_stream_fail(reader->json,
-                         "this profile has version %d, and %d to %d are read: open it at https://profiler.firefox.com "
-                         "and save it again",
-                         (int)reader->version, VERSION_MIN, PROCESSED_VERSION);
+    enum { OLDEST = 60 };
+    check_version(reader, OLDEST, PROCESSED_VERSION);
+}
+
+/* A processed profile has the version of the Gecko profile from which it was made, too. What changed since version 24:
+ * counters were groups of samples until 29, and sources had other columns until 34. */
+static void read_gecko_version(struct saved_reader *reader) {
+    enum { OLDEST = 24 };
+    if (reader->is_gecko)
+        check_version(reader, OLDEST, GECKO_VERSION);
+    else
+        json_skip(reader->json);
+}
+
+static void read_shutdown(struct saved_reader *reader) { reader->shutdown_ns = saved_ns_of_ms(reader); }
+
+/* Only Firefox has one, such as gtk. */
+static void read_toolkit(struct saved_reader *reader) {
+    reader->is_firefox = json_peek_kind(reader->json) == JSON_TEXT;
+    saved_lose(reader, TEXT(""), json_skip_counting(reader->json));
 }
 
 static void read_interval(struct saved_reader *reader) {
@@ -271,9 +296,12 @@ static const struct {
     {TEXT("initialVisibleThreads"), read_visible},
     {TEXT("extra"), read_extra},
     /* These are written anew. */
-    {TEXT("version"), skip},
+    {TEXT("version"), read_gecko_version},
     {TEXT("preprocessedProfileVersion"), read_version},
+    {TEXT("shutdownTime"), read_shutdown},
+    {TEXT("toolkit"), read_toolkit},
     {TEXT("processType"), skip},
+    {TEXT("presymbolicated"), skip},
     {TEXT("symbolicated"), skip},
     {TEXT("symbolicationNotSupported"), skip},
     {TEXT("usesOnlyOneStackType"), skip},
@@ -292,11 +320,11 @@ static bool read_meta_part(struct saved_reader *reader, struct text key, void *c
     return false;
 }
 
-void saved_meta_read(struct saved_reader *reader) {
+void saved_meta_read(struct saved_reader *reader, const struct shape *shape) {
     struct profile *profile = reader->profile;
     struct profile_meta *meta = &profile->meta;
     meta->was_profile = true;
-    saved_read_members(reader, &processed_meta, meta, read_meta_part, NULL);
+    saved_read_members(reader, shape, meta, read_meta_part, NULL);
     /* Collapsed stacks have no times, so profiles of them have neither a range nor a date. */
     meta->has_times = profile->recording.end_ns != TIME_NONE || meta->epoch_offset_ns;
     profile->recording.program_start_ns = 0;

@@ -8,105 +8,66 @@
 
 /* ---- The parts of the document. ---- */
 
-static void read_profiling_log(struct saved_reader *reader) { saved_log_read(reader, &reader->profile->profiling_log); }
-static void read_gathering_log(struct saved_reader *reader) { saved_log_read(reader, &reader->profile->gathering_log); }
+static void read_meta(struct saved_reader *reader, void *context) {
+    (void)context;
+    saved_meta_read(reader, &processed_meta);
+}
+static void read_libs(struct saved_reader *reader, void *context) {
+    (void)context;
+    saved_libs_read(reader);
+}
+static void read_shared(struct saved_reader *reader, void *context) {
+    (void)context;
+    saved_shared_read(reader);
+}
+static void read_threads(struct saved_reader *reader, void *context) {
+    (void)context;
+    saved_threads_read(reader);
+}
+static void read_counters(struct saved_reader *reader, void *context) {
+    (void)context;
+    saved_counters_read(reader);
+}
+static void read_overheads(struct saved_reader *reader, void *context) {
+    (void)context;
+    saved_overheads_read(reader);
+}
 
-/* In the order in which they must be read, since each refers only to those before it. Those before FIRST_OPTIONAL are
- * in every profile. */
-enum part { PART_META, PART_LIBS, PART_SHARED, PART_THREADS, PART_FIRST_OPTIONAL, PART_COUNTERS = PART_FIRST_OPTIONAL };
+enum { NEEDS_NOTHING, NEEDS_META = 1, NEEDS_LIBS = 2, NEEDS_SHARED = 4, NEEDS_THREADS = 8 };
 
-static const struct {
-    struct text key;
-    void (*read)(struct saved_reader *reader);
-} PARTS[] = {
-    [PART_META] = {TEXT("meta"), saved_meta_read},
-    [PART_LIBS] = {TEXT("libs"), saved_libs_read},
-    [PART_SHARED] = {TEXT("shared"), saved_shared_read},
-    [PART_THREADS] = {TEXT("threads"), saved_threads_read},
-    [PART_COUNTERS] = {TEXT("counters"), saved_counters_read},
-    {TEXT("profilerOverhead"), saved_overheads_read},
-    {TEXT("profilingLog"), read_profiling_log},
-    {TEXT("profileGatheringLog"), read_gathering_log},
+static const struct saved_part PARTS[] = {
+    {TEXT("meta"), read_meta, NEEDS_NOTHING, true},
+    {TEXT("libs"), read_libs, NEEDS_META, true},
+    {TEXT("shared"), read_shared, NEEDS_META | NEEDS_LIBS, true},
+    {TEXT("threads"), read_threads, NEEDS_SHARED, true},
+    {TEXT("counters"), read_counters, NEEDS_THREADS, false},
+    {TEXT("profilerOverhead"), read_overheads, NEEDS_THREADS, false},
+    {TEXT("profilingLog"), saved_profiling_log_read, NEEDS_THREADS, false},
+    {TEXT("profileGatheringLog"), saved_gathering_log_read, NEEDS_THREADS, false},
 };
-enum { DOCUMENT_PARTS = sizeof PARTS / sizeof *PARTS };
-
-/* A part that came too early. */
-struct early_part {
-    struct text text;
-    struct position position;
-};
-
-struct document_parts {
-    unsigned seen; /* bits */
-    unsigned done;
-    struct arena memory;
-    struct early_part early[DOCUMENT_PARTS];
-};
-
-static void read_part(struct saved_reader *reader, struct document_parts *parts, unsigned part) {
-    json_push_name(reader->json, PARTS[part].key.bytes, -1);
-    PARTS[part].read(reader);
-    json_pop_name(reader->json);
-    parts->done |= 1u << part;
-}
-
-/* Returns whether all parts that this one may refer to have been read. */
-static bool can_read(const struct document_parts *parts, unsigned part) {
-    unsigned needed = part < PART_FIRST_OPTIONAL ? (1u << part) - 1 : (1u << PART_FIRST_OPTIONAL) - 1;
-    return (parts->done & needed) == needed;
-}
-
-static void keep_part(struct saved_reader *reader, struct document_parts *parts, unsigned part) {
-    json_peek_kind(reader->json);
-    struct position position = json_stream_position(reader->json);
-    struct text text = json_skip_recording(reader->json);
-    parts->early[part] = (struct early_part){arena_copy(&parts->memory, text), position};
-}
-
-static void read_early_parts(struct saved_reader *reader, struct document_parts *parts) {
-    struct json_stream *whole = reader->json;
-    for (unsigned part = 0; part < DOCUMENT_PARTS && saved_is_good(reader); part++) {
-        struct json_stream json;
-        if (!parts->early[part].text.bytes) continue;
-        json_stream_init_text(&json, parts->early[part].text, parts->early[part].position, reader->profile->failure);
-        reader->json = &json;
-        read_part(reader, parts, part);
-        json_stream_fini(&json);
-    }
-    reader->json = whole;
-}
-
-static void check_parts(struct saved_reader *reader, const struct document_parts *parts) {
-    for (unsigned part = 0; part < PART_FIRST_OPTIONAL; part++)
-        if (!(parts->seen >> part & 1) && saved_is_good(reader))
-            json_stream_fail(reader->json, "the profile has no \"%s\"", PARTS[part].key.bytes);
-}
-
-static bool read_document_part(struct saved_reader *reader, struct text key, void *context) {
-    struct document_parts *parts = context;
-    for (unsigned part = 0; part < DOCUMENT_PARTS; part++) {
-        if (!text_equal(key, PARTS[part].key)) continue;
-        if (parts->seen >> part & 1)
-            json_stream_fail(reader->json, "the key \"%s\" is there twice", PARTS[part].key.bytes);
-        parts->seen |= 1u << part;
-        if (can_read(parts, part))
-            read_part(reader, parts, part);
-        else
-            keep_part(reader, parts, part);
-        return true;
-    }
-    return false;
-}
 
 static void read_document(struct saved_reader *reader) {
-    static const struct shape no_shape;
-    struct document_parts parts = {0};
-    arena_init(&parts.memory, reader->profile->failure);
-    saved_read_members(reader, &no_shape, NULL, read_document_part, &parts);
+    if (reader->is_gecko)
+        saved_gecko_read(reader);
+    else
+        saved_read_parts(reader, PARTS, sizeof PARTS / sizeof *PARTS, NULL, NULL);
     json_stream_finish(reader->json);
-    check_parts(reader, &parts);
-    read_early_parts(reader, &parts);
-    arena_fini(&parts.memory);
+}
+
+/* ---- Recognising profiles. ---- */
+
+static bool has(struct text text, struct text part) {
+    return text.bytes_count && memmem(text.bytes, text.bytes_count, part.bytes, part.bytes_count);
+}
+
+static bool begins_as_processed(struct text start) {
+    return has(start, TEXT("\"meta\"")) && has(start, TEXT("\"preprocessedProfileVersion\""));
+}
+
+/* Firefox and this program write these members near the beginning. */
+static bool begins_as_gecko(struct text start) {
+    return has(start, TEXT("\"meta\"")) && has(start, TEXT("\"version\"")) && has(start, TEXT("\"startTime\"")) &&
+           (has(start, TEXT("\"markerSchema\"")) || has(start, TEXT("\"stackwalk\"")));
 }
 
 /* ---- The end. ---- */
@@ -161,21 +122,27 @@ static void count_kept(struct saved_reader *reader) {
 
 static void init(struct saved_reader *reader, struct profile *profile, struct json_stream *json) {
     struct failure *failure = profile->failure;
-    *reader = (struct saved_reader){.json = json, .profile = profile, .cpu_unit = CPU_DELTA_NS, .cpu_unit_ns = 1};
+    *reader = (struct saved_reader){
+        .json = json, .profile = profile, .cpu_unit = CPU_DELTA_NS, .cpu_unit_ns = 1, .shutdown_ns = TIME_NONE};
+    column_init(&reader->caller_stacks.ids, sizeof(uint32_t), failure);
+    column_init(&reader->backtrace, sizeof(struct sample), failure);
     for (size_t i = 0; i < TABLE_COUNT; i++) column_init(&reader->maps[i].ids, sizeof(uint32_t), failure);
     column_init(&reader->categories, sizeof(struct saved_category), failure);
     column_init(&reader->pairs, sizeof(struct category_pair), failure);
     strings_init(&reader->texts, failure);
     column_init(&reader->processes, sizeof(uint32_t), failure);
     column_init(&reader->types, sizeof(struct saved_type), failure);
-    column_init(&reader->tids, sizeof(uint32_t), failure);
+    column_init(&reader->tids, sizeof(struct saved_tid), failure);
     column_init(&reader->thread_tids, sizeof(string_id), failure);
     column_init(&reader->origins, sizeof(struct saved_origin), failure);
+    column_init(&reader->tracks, sizeof(struct saved_track), failure);
     column_init(&reader->visible_threads, sizeof(uint32_t), failure);
 }
 
 static void fini(struct saved_reader *reader) {
     for (size_t i = 0; i < TABLE_COUNT; i++) column_fini(&reader->maps[i].ids);
+    column_fini(&reader->caller_stacks.ids);
+    column_fini(&reader->backtrace);
     column_fini(&reader->categories);
     column_fini(&reader->pairs);
     strings_fini(&reader->texts);
@@ -184,15 +151,20 @@ static void fini(struct saved_reader *reader) {
     column_fini(&reader->tids);
     column_fini(&reader->thread_tids);
     column_fini(&reader->origins);
+    column_fini(&reader->tracks);
     column_fini(&reader->visible_threads);
     memory_free(reader->values);
 }
 
 static void run(struct input *input, struct profile *profile, const struct reader_options *options) {
+    enum { META_BYTES = 1 << 20 };
     struct saved_reader reader;
     struct json_stream json;
+    struct text start = input_peek(input, META_BYTES);
+    bool is_gecko = begins_as_gecko(start) && !begins_as_processed(start);
     json_stream_init(&json, input, profile->failure);
     init(&reader, profile, &json);
+    reader.is_gecko = is_gecko;
     read_document(&reader);
     if (saved_is_good(&reader)) {
         saved_threads_link(&reader);
@@ -208,19 +180,12 @@ static void run(struct input *input, struct profile *profile, const struct reade
     json_stream_fini(&json);
 }
 
-/* ---- Recognising profiles. ---- */
-
-static bool has(struct text text, struct text part) {
-    return text.bytes_count && memmem(text.bytes, text.bytes_count, part.bytes, part.bytes_count);
-}
-
 static enum probe_score probe(struct text start, bool is_whole) {
     (void)is_whole;
     if (text_starts_with(start, TEXT("\xef\xbb\xbf"))) start = text_from(start, 3);
     while (start.bytes_count && strchr(" \t\r\n", start.bytes[0]) && start.bytes[0]) start = text_from(start, 1);
     if (!text_starts_with(start, TEXT("{"))) return PROBE_NO;
-    bool is_profile = has(start, TEXT("\"meta\"")) && has(start, TEXT("\"preprocessedProfileVersion\""));
-    return is_profile ? PROBE_SURE : PROBE_NO;
+    return begins_as_processed(start) || begins_as_gecko(start) ? PROBE_SURE : PROBE_NO;
 }
 
 const struct reader reader_profile = {.name = "profile",

@@ -31,7 +31,28 @@ struct saved_origin {
     uint32_t value;   /* the number of the origin among the profile's payloads */
     string_id tid;    /* in saved_reader.texts */
     thread_id thread; /* the marker's own */
-    uint16_t schema;
+};
+
+/* An allocation, which is the payload of a marker in the Gecko format. */
+struct saved_allocation {
+    bool is_one; /* the payload that was read last is an allocation */
+    bool is_js;  /* it is of an object of JavaScript, for which the profile has no place */
+    struct allocation allocation;
+};
+
+/* The threads with a tid. */
+struct saved_tid {
+    uint32_t first;          /* thread_id, plus 1; 0: there is none */
+    uint32_t repeated_count; /* how many others there are in the process of the first one */
+};
+
+/* A thread that is the track of an event. The owner may come later, or be missing because it has nothing to show. */
+struct saved_track {
+    thread_id thread;
+    struct text owner_tid;
+    struct text owner_name;
+    struct text event;
+    bool counts_ns;
 };
 
 struct saved_reader {
@@ -44,14 +65,22 @@ struct saved_reader {
     struct strings texts;       /* pids, tids and types of markers */
     struct column processes;    /* process_id by text, plus 1; 0: none has that pid */
     struct column types;        /* struct saved_type by text; schema 0: none, otherwise the number plus 1 */
-    struct column tids;         /* thread_id by text, plus 1: the first thread with that tid */
+    struct column tids;         /* struct saved_tid by text */
     struct column origins;      /* struct saved_origin */
+    struct column tracks;       /* struct saved_track */
     struct column thread_tids;  /* string_id in `texts`, one for each thread */
     thread_id thread;           /* the one that is read */
     union marker_value *values; /* owned: of the payload that is read */
     uint32_t value_capacity;
     struct column visible_threads; /* uint32_t: places of the threads that the viewer shows at first */
     int64_t origin_ns;             /* zero on the clock of the trace; 0 if that is unknown */
+    int64_t shift_ns;              /* added to times: those of a child process begin with that process */
+    bool is_gecko;                 /* the profile is in the Gecko format, otherwise in the processed one */
+    bool is_firefox;               /* Firefox has written the profile */
+    int64_t shutdown_ns;           /* when the first process ended; TIME_NONE: later */
+    struct saved_allocation allocation;
+    struct column backtrace;        /* struct sample, with numbers of the document: of the marker that is read */
+    struct saved_map caller_stacks; /* of a Gecko profile: the stacks as those of callers and markers */
     enum cpu_delta_unit cpu_unit;
     int64_t cpu_unit_ns;    /* of one unit of processor time, if that is a time */
     bool has_weights;       /* some thread has weights */
@@ -67,6 +96,18 @@ typedef bool saved_part_reader(struct saved_reader *reader, struct text key, voi
 void saved_read_members(struct saved_reader *reader, const struct shape *shape, void *row, saved_part_reader *part,
                         void *context);
 
+/* A member that refers to others of its object. If one of those comes later, its text is kept until then. */
+struct saved_part {
+    struct text key;
+    void (*read)(struct saved_reader *reader, void *context);
+    unsigned needs; /* bits: the numbers of the parts to which it refers */
+    bool is_required;
+};
+
+/* Reads an object with parts. `others` reads its other members. */
+void saved_read_parts(struct saved_reader *reader, const struct saved_part *parts, size_t part_count,
+                      saved_part_reader *others, void *context);
+
 /* A table, and where it goes. */
 struct saved_table {
     const struct shape *shape;
@@ -75,10 +116,14 @@ struct saved_table {
     bool is_raw;       /* ids stay numbers of the document */
     saved_part_reader *part;
     void *context;
+    void *row; /* of a table of rows: the row whose part is read */
 };
 
 /* Reads a table of columns, whose rows are appended. A column without the table's number of rows is a failure. */
 void saved_read_columns(struct saved_reader *reader, const struct saved_table *table);
+
+/* Reads a table of rows, which are appended. */
+void saved_read_rows(struct saved_reader *reader, struct saved_table *table);
 
 /* Returns the row, which is added if it is the next one; NULL if memory ran out (latched). */
 void *saved_row_at(const struct saved_table *table, uint32_t row);
@@ -101,8 +146,14 @@ string_id saved_id_text(struct saved_reader *reader);
 /* Reads milliseconds as nanoseconds; TIME_NONE for null. */
 int64_t saved_ns_of_ms(struct saved_reader *reader);
 
+/* Reads a time of the profile: as saved_ns_of_ms, and shifted. */
+int64_t saved_time_ns(struct saved_reader *reader);
+
 /* Reads a number that must be within the bounds; 0 for null. */
 int64_t saved_int(struct saved_reader *reader, int64_t min, int64_t max);
+
+/* Reads a number of 32 bits; 0 for null, and for a number that has a fraction or does not fit, which is lost. */
+uint32_t saved_uint(struct saved_reader *reader, uint64_t *lost_count);
 
 /* Returns the number of the choice, which is a text; `fallback` and a loss if the text is none of them. */
 unsigned saved_choice(struct saved_reader *reader, const char *const *choices, size_t choice_count, unsigned fallback);
@@ -111,15 +162,33 @@ static inline bool saved_is_good(const struct saved_reader *reader) {
     return !failure_is_set(reader->profile->failure);
 }
 
+/* New rows, as they are if no column says otherwise. */
+extern const struct frame saved_blank_frame;
+extern const struct stack saved_blank_stack;
+
 /* ---- The parts of a document. ---- */
 
-void saved_meta_read(struct saved_reader *reader);
+void saved_meta_read(struct saved_reader *reader, const struct shape *shape);
 void saved_libs_read(struct saved_reader *reader);
 void saved_shared_read(struct saved_reader *reader);
 void saved_threads_read(struct saved_reader *reader);
 void saved_counters_read(struct saved_reader *reader);
 void saved_overheads_read(struct saved_reader *reader);
-void saved_log_read(struct saved_reader *reader, struct column *log);
+void saved_profiling_log_read(struct saved_reader *reader, void *context);
+void saved_gathering_log_read(struct saved_reader *reader, void *context);
+
+/* Reads a whole profile in the Gecko format. */
+void saved_gecko_read(struct saved_reader *reader);
+
+/* Read what a process of a Gecko profile has. */
+void saved_gecko_counters_read(struct saved_reader *reader, process_id process);
+void saved_gecko_overhead_read(struct saved_reader *reader, process_id process);
+
+/* Gives a frame the categories of the profile in place of those of the document. */
+void saved_frame_settle_category(struct saved_reader *reader, struct frame *frame);
+
+/* Reads periods in which nothing was recorded. */
+void saved_pauses_read(struct saved_reader *reader, struct column *pauses);
 
 /* Reads "categories" and "markerSchema". */
 void saved_categories_read(struct saved_reader *reader);

@@ -29,8 +29,7 @@ static bool read_source_part(struct saved_reader *reader, struct text key, void 
 /* Before version 66, stacks had the number of their prefix. */
 static bool read_stack_part(struct saved_reader *reader, struct text key, void *context) {
     struct column *stacks = &((struct shared_tables *)context)->rows[TABLE_STACKS];
-    static const struct stack blank = {.prefix = {ID_NONE}, .frame = {ID_NONE}};
-    const struct saved_table table = {.rows = stacks, .blank = &blank};
+    const struct saved_table table = {.rows = stacks, .blank = &saved_blank_stack};
     uint32_t row = 0;
     if (!text_equal(key, TEXT("prefix")) || !json_begin_list(reader->json)) return false;
     while (json_next(reader->json)) {
@@ -63,10 +62,10 @@ static void read_strings(struct saved_reader *reader) {
 }
 
 /* New rows, as they are if no column says otherwise. */
-static const struct frame blank_frame = {
-    .func = {ID_NONE}, .address = ADDRESS_NONE, .lib = {ID_NONE}, .native_symbol = {ID_NONE}};
+const struct frame saved_blank_frame = {
+    .func = {ID_NONE}, .address = ADDRESS_NONE, .lib = {ID_NONE}, .native_symbol = {ID_NONE}, .inherits_category = 1};
 static const struct func blank_func = {.name = {ID_NONE}, .resource = {ID_NONE}, .source = {ID_NONE}};
-static const struct stack blank_stack = {.prefix = {ID_NONE}, .frame = {ID_NONE}};
+const struct stack saved_blank_stack = {.prefix = {ID_NONE}, .frame = {ID_NONE}};
 static const struct resource blank_resource = {.name = {ID_NONE}};
 static const struct source blank_source = {.filename = {ID_NONE}};
 static const struct native_symbol blank_native_symbol = {.lib = {ID_NONE}, .name = {ID_NONE}};
@@ -76,8 +75,8 @@ static const struct {
     const void *blank;
     saved_part_reader *part;
 } ROWS[TABLE_COUNT] = {
-    [TABLE_STACKS] = {sizeof(struct stack), &blank_stack, read_stack_part},
-    [TABLE_FRAMES] = {sizeof(struct frame), &blank_frame, NULL},
+    [TABLE_STACKS] = {sizeof(struct stack), &saved_blank_stack, read_stack_part},
+    [TABLE_FRAMES] = {sizeof(struct frame), &saved_blank_frame, NULL},
     [TABLE_FUNCS] = {sizeof(struct func), &blank_func, NULL},
     [TABLE_RESOURCES] = {sizeof(struct resource), &blank_resource, read_resource_part},
     [TABLE_NATIVE_SYMBOLS] = {sizeof(struct native_symbol), &blank_native_symbol, NULL},
@@ -145,18 +144,19 @@ static uint32_t add_func(struct saved_reader *reader, void *row) {
     return row_table_intern(&reader->profile->funcs, func);
 }
 
+void saved_frame_settle_category(struct saved_reader *reader, struct frame *frame) {
+    struct category_pair pair = {0};
+    if (!frame->inherits_category) pair = saved_category_at(reader, frame->category, frame->subcategory);
+    frame->category = pair.category;
+    frame->subcategory = pair.subcategory;
+}
+
 static uint32_t add_frame(struct saved_reader *reader, void *row) {
     struct frame *frame = row;
     map_id(reader, TABLE_FUNCS, &frame->func.index, "frameTable.func", false);
     if (reader->version >= FRAMES_HAVE_LIBS) map_id(reader, TABLE_LIBS, &frame->lib.index, "frameTable.lib", true);
     map_id(reader, TABLE_NATIVE_SYMBOLS, &frame->native_symbol.index, "frameTable.nativeSymbol", true);
-    if (!frame->inherits_category) {
-        struct category_pair pair = saved_category_at(reader, frame->category, frame->subcategory);
-        frame->category = pair.category;
-        frame->subcategory = pair.subcategory;
-    } else {
-        frame->category = frame->subcategory = 0;
-    }
+    saved_frame_settle_category(reader, frame);
     return row_table_intern(&reader->profile->frames, frame);
 }
 

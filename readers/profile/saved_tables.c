@@ -60,6 +60,14 @@ string_id saved_id_text(struct saved_reader *reader) {
     return strings_intern(&reader->texts, text);
 }
 
+int64_t saved_time_ns(struct saved_reader *reader) {
+    int64_t ns = saved_ns_of_ms(reader), shifted_ns;
+    if (ns == TIME_NONE) return TIME_NONE;
+    if (!__builtin_add_overflow(ns, reader->shift_ns, &shifted_ns)) return shifted_ns;
+    json_stream_fail(reader->json, "the time is too large");
+    return TIME_NONE;
+}
+
 static int64_t rounded(int64_t value, double rest) { return value + (rest >= 0.5) - (rest <= -0.5); }
 
 int64_t saved_ns_of_ms(struct saved_reader *reader) {
@@ -149,7 +157,7 @@ static bool differs_from(struct saved_reader *reader, const char *constant) {
 }
 
 static void take_category(struct saved_reader *reader, struct frame *frame, uint8_t *cell) {
-    frame->inherits_category = frame->inherits_category || json_peek_kind(reader->json) == JSON_NULL;
+    if (cell == &frame->category) frame->inherits_category = json_peek_kind(reader->json) == JSON_NULL;
     *cell = (uint8_t)saved_int(reader, 0, UINT8_MAX);
 }
 
@@ -163,13 +171,20 @@ static uint8_t take_byte(struct saved_reader *reader, const struct member *colum
     return column->table == TABLE_CATEGORIES ? saved_category_at(reader, value, 0).category : (uint8_t)value;
 }
 
-static uint32_t take_uint(struct saved_reader *reader, const struct member *column) {
+uint32_t saved_uint(struct saved_reader *reader, uint64_t *lost_count) {
+    int64_t value;
+    double rest;
+    if (json_take_null(reader->json) || !json_take_scaled(reader->json, 0, &value, &rest)) return 0;
+    if (rest == 0 && value >= 0 && value < UINT32_MAX) return (uint32_t)value;
+    (*lost_count)++;
+    return 0;
+}
+
+static uint32_t take_uint(struct saved_reader *reader, struct saved_cells *cells) {
     bool is_true = false;
-    if (column->type == TYPE_BOOL) {
-        if (!json_take_null(reader->json)) json_take_bool(reader->json, &is_true);
-        return is_true;
-    }
-    return (uint32_t)saved_int(reader, 0, UINT32_MAX - 1);
+    if (cells->column->type != TYPE_BOOL) return saved_uint(reader, &cells->lost_count);
+    if (!json_take_null(reader->json)) json_take_bool(reader->json, &is_true);
+    return is_true;
 }
 
 /* An address is lost if it does not fit. */
@@ -193,7 +208,7 @@ static void read_cell(struct saved_reader *reader, struct saved_cells *cells, vo
             AT(uint8_t) = take_byte(reader, column);
             break;
         case CELL_UINT:
-            AT(uint32_t) = take_uint(reader, column);
+            AT(uint32_t) = take_uint(reader, cells);
             break;
         case CELL_INT:
             AT(int32_t) = take_signed(reader, cells);
@@ -211,7 +226,7 @@ static void read_cell(struct saved_reader *reader, struct saved_cells *cells, vo
             take_category(reader, row, &AT(uint8_t));
             break;
         case CELL_MS:
-            AT(int64_t) = saved_ns_of_ms(reader);
+            AT(int64_t) = saved_time_ns(reader);
             break;
         case CELL_MS_DELTA:
             AT(int64_t) = cells->before_ns =
@@ -227,10 +242,10 @@ static void read_cell(struct saved_reader *reader, struct saved_cells *cells, vo
             AT(uint32_t) = take_distance(reader, cells);
             break;
         case CELL_MARKER_START:
-            ((struct marker *)row)->start_ns = saved_ns_of_ms(reader);
+            ((struct marker *)row)->start_ns = saved_time_ns(reader);
             break;
         case CELL_MARKER_END:
-            ((struct marker *)row)->end_ns = saved_ns_of_ms(reader);
+            ((struct marker *)row)->end_ns = saved_time_ns(reader);
             break;
         case CELL_MARKER_PHASE:
             ((struct marker *)row)->phase = (enum marker_phase)(saved_int(reader, 0, MARKER_INTERVAL_END) & 0x3f);
@@ -353,4 +368,73 @@ void saved_read_columns(struct saved_reader *reader, const struct saved_table *t
     if (table->rows->count != length && saved_is_good(reader))
         json_stream_fail(json, "the length is %" PRId64 ", and the columns have %" PRIu32 " rows", length,
                          table->rows->count);
+}
+
+/* ---- Tables of rows. ---- */
+
+enum { ROW_COLUMNS_MAX = 32 };
+
+/* A column of a table of rows. */
+struct row_column {
+    struct text name;         /* empty: the schema names none with this number */
+    struct saved_cells cells; /* without a description if the format has no such column */
+};
+
+struct rows {
+    struct saved_table *table;
+    struct row_column columns[ROW_COLUMNS_MAX];
+};
+
+static void read_row_schema(struct saved_reader *reader, void *context) {
+    struct rows *rows = context;
+    struct text key;
+    if (!json_begin_object(reader->json)) return;
+    while (json_next_key(reader->json, &key)) {
+        struct text name = profile_text(reader->profile, key);
+        int64_t number = saved_int(reader, 0, ROW_COLUMNS_MAX - 1);
+        if (!saved_is_good(reader)) return;
+        const struct shape *shape = rows->table->shape;
+        size_t member = find_member(shape, name);
+        if (rows->columns[number].name.bytes_count)
+            json_stream_fail(reader->json, "two columns have the number %" PRId64, number);
+        rows->columns[number].name = name;
+        rows->columns[number].cells.is_raw = rows->table->is_raw;
+        if (member < shape_member_count(shape)) rows->columns[number].cells.column = shape_member(shape, member);
+    }
+}
+
+static void read_row_value(struct saved_reader *reader, struct saved_table *table, struct row_column *column) {
+    struct saved_cells *cells = &column->cells;
+    if (json_take_null(reader->json)) return;
+    if (cells->column && has_cell(cells->column))
+        read_cell(reader, cells, table->row);
+    else if (!table->part || !table->part(reader, column->name, table->context))
+        cells->lost_count += json_skip_counting(reader->json);
+}
+
+static void read_row(struct saved_reader *reader, struct rows *rows) {
+    struct saved_table *table = rows->table;
+    if (!json_begin_list(reader->json)) return;
+    table->row = saved_row_at(table, table->rows->count);
+    for (size_t i = 0; table->row && json_next(reader->json); i++) {
+        if (i < ROW_COLUMNS_MAX && rows->columns[i].name.bytes_count)
+            read_row_value(reader, table, &rows->columns[i]);
+        else
+            saved_lose(reader, TEXT("value beyond the columns"), json_skip_counting(reader->json));
+    }
+}
+
+static void read_row_data(struct saved_reader *reader, void *context) {
+    struct rows *rows = context;
+    if (!json_begin_list(reader->json)) return;
+    while (json_next(reader->json)) read_row(reader, rows);
+    for (size_t i = 0; i < ROW_COLUMNS_MAX; i++)
+        saved_lose(reader, rows->columns[i].name, rows->columns[i].cells.lost_count);
+}
+
+void saved_read_rows(struct saved_reader *reader, struct saved_table *table) {
+    static const struct saved_part parts[] = {{TEXT("schema"), read_row_schema, 0, true},
+                                              {TEXT("data"), read_row_data, 1, true}};
+    struct rows rows = {.table = table};
+    saved_read_parts(reader, parts, sizeof parts / sizeof *parts, NULL, &rows);
 }

@@ -5,27 +5,7 @@
 #include "libconvert/base/id_column.h"
 #include "libconvert/format/common_format.h"
 #include "libconvert/format/processed_format.h"
-#include "saved_reader.h"
-
-/* The thread that is read. Its process is known when all members have been read. */
-struct saved_thread {
-    thread_id id;
-    struct thread *thread;
-    string_id pid;
-    struct text process_name;
-    struct text process_type;
-    int64_t process_start_ns;
-    int64_t process_end_ns;
-    bool is_main;
-    struct column pauses;    /* struct paused_range */
-    struct column times;     /* int64_t: of samples whose times are not differences */
-    struct column weights;   /* struct decimal */
-    struct column cpu_ns;    /* int64_t */
-    struct column delays_ns; /* int64_t */
-    bool has_cpu_rest;       /* some processor times have a fraction */
-    bool has_weights;
-    enum weight_type weight_type;
-};
+#include "saved_thread.h"
 
 /* ---- Processes. ---- */
 
@@ -79,6 +59,26 @@ static void describe_process(struct saved_reader *reader, const struct saved_thr
     saved->thread->is_main = true;
 }
 
+/* ---- Tracks of events. ---- */
+
+/* Returns whether the thread is a track, by its ids: the thread "12 cache-misses", "worker · cache-misses" is one of
+ * the thread 12, "worker". */
+static bool find_track(const struct saved_thread *saved, struct saved_track *track) {
+    static const struct text dot = TEXT(" \xc2\xb7 ");
+    struct text tid = saved->thread->tid_text, name = saved->thread->name;
+    size_t tid_bytes = text_find(tid, ' ');
+    struct text event = text_from(tid, tid_bytes < tid.bytes_count ? tid_bytes + 1 : tid.bytes_count);
+    if (!event.bytes_count || !text_ends_with(name, event)) return false;
+    name = text_slice(name, 0, name.bytes_count - event.bytes_count);
+    if (!text_ends_with(name, dot)) return false;
+    *track = (struct saved_track){.thread = saved->id,
+                                  .owner_tid = text_slice(tid, 0, tid_bytes),
+                                  .owner_name = text_slice(name, 0, name.bytes_count - dot.bytes_count),
+                                  .event = event,
+                                  .counts_ns = saved->weight_type == WEIGHT_TRACING_MS};
+    return true;
+}
+
 /* ---- Samples. ---- */
 
 static void read_weights(struct saved_reader *reader, struct saved_thread *saved) {
@@ -102,17 +102,22 @@ static void read_times(struct saved_reader *reader, struct saved_thread *saved) 
     }
 }
 
+int64_t saved_cpu_ns(struct saved_reader *reader, struct saved_thread *saved) {
+    double rest;
+    int64_t units, cpu = TIME_NONE;
+    if (json_take_null(reader->json) || !json_take_scaled(reader->json, 0, &units, &rest)) return TIME_NONE;
+    saved->has_cpu_rest |= rest != 0;
+    if (__builtin_mul_overflow(units, reader->cpu_unit_ns, &cpu))
+        json_stream_fail(reader->json, "the number is too large");
+    return cpu;
+}
+
 static void read_cpu(struct saved_reader *reader, struct saved_thread *saved) {
-    double rest = 0;
     if (json_take_null(reader->json) || !json_begin_list(reader->json)) return;
     while (json_next(reader->json)) {
-        int64_t *cpu = column_push(&saved->cpu_ns), units = 0;
+        int64_t *cpu = column_push(&saved->cpu_ns);
         if (!cpu) return;
-        *cpu = TIME_NONE;
-        if (json_take_null(reader->json) || !json_take_scaled(reader->json, 0, &units, &rest)) continue;
-        saved->has_cpu_rest |= rest != 0;
-        if (__builtin_mul_overflow(units, reader->cpu_unit_ns, cpu))
-            json_stream_fail(reader->json, "the number is too large");
+        *cpu = saved_cpu_ns(reader, saved);
     }
 }
 
@@ -173,31 +178,41 @@ static void set_times(struct saved_reader *reader, struct saved_thread *saved) {
         samples_at(samples, i)->time_ns = *(const int64_t *)column_at(&saved->times, i);
 }
 
-/* The profile has one kind of weights: that of the first thread that has any. */
-static void set_weights(struct saved_reader *reader, struct saved_thread *saved) {
+/* Returns whether all weights are 1. */
+static bool encode_weights(struct saved_reader *reader, struct saved_thread *saved) {
     enum { MS_DIGITS_OF_NS = 6 };
-    struct profile_meta *meta = &reader->profile->meta;
     struct samples *samples = &saved->thread->samples;
-    uint32_t count = samples_count(samples);
-    reader->has_null_weights |= !saved->has_weights && count;
-    if (!saved->has_weights) return;
-    reader->has_weights = saved->thread->has_weights = true;
-    if (meta->weight_type == WEIGHT_ONE) meta->weight_type = saved->weight_type;
-    if (meta->weight_type != saved->weight_type) {
-        saved_lose(reader, TEXT("weight (of another unit than in other threads)"), saved->weights.count);
-        return;
-    }
-    if (!has_rows(reader, &saved->weights, count, "weight")) return;
-    for (uint32_t i = 0; i < count; i++) {
+    bool are_ones = true;
+    if (!has_rows(reader, &saved->weights, samples_count(samples), "weight")) return true;
+    for (uint32_t i = 0; i < samples_count(samples); i++) {
         struct decimal weight = *(const struct decimal *)column_at(&saved->weights, i);
         if (saved->weight_type == WEIGHT_TRACING_MS) weight = decimal_shift(weight, MS_DIGITS_OF_NS);
         uint32_t *encoded = &samples_at(samples, i)->weight;
         *encoded = profile_weight_encode(reader->profile, weight);
-        reader->has_other_weights |= *encoded != 1;
+        are_ones &= *encoded == 1;
     }
+    return are_ones;
 }
 
-static void set_cpu(struct saved_reader *reader, struct saved_thread *saved) {
+/* The profile has one kind of weights, but for tracks: that of the first thread that has any. */
+static void set_weights(struct saved_reader *reader, struct saved_thread *saved) {
+    struct profile_meta *meta = &reader->profile->meta;
+    struct saved_track track;
+    if (find_track(saved, &track)) {
+        encode_weights(reader, saved);
+        return;
+    }
+    reader->has_null_weights |= !saved->has_weights && samples_count(&saved->thread->samples);
+    if (!saved->has_weights) return;
+    reader->has_weights = saved->thread->has_weights = true;
+    if (meta->weight_type == WEIGHT_ONE) meta->weight_type = saved->weight_type;
+    if (meta->weight_type != saved->weight_type)
+        saved_lose(reader, TEXT("weight (of another unit than in other threads)"), saved->weights.count);
+    else
+        reader->has_other_weights |= !encode_weights(reader, saved);
+}
+
+void saved_thread_set_details(struct saved_reader *reader, struct saved_thread *saved) {
     struct samples *samples = &saved->thread->samples;
     if (!has_rows(reader, &saved->delays_ns, samples_count(samples), "eventDelay")) saved->delays_ns.count = 0;
     if (!has_rows(reader, &saved->cpu_ns, samples_count(samples), "threadCPUDelta")) saved->cpu_ns.count = 0;
@@ -216,7 +231,7 @@ static void read_samples(struct saved_reader *reader, struct saved_thread *saved
     if (!saved_is_good(reader)) return;
     set_times(reader, saved);
     set_weights(reader, saved);
-    set_cpu(reader, saved);
+    saved_thread_set_details(reader, saved);
 }
 
 /* ---- Allocations. ---- */
@@ -266,8 +281,11 @@ static bool read_marker_part(struct saved_reader *reader, struct text key, void 
     return true;
 }
 
+const struct marker saved_blank_marker = {
+    .start_ns = TIME_NONE, .end_ns = TIME_NONE, .name = {ID_NONE}, .stack = {ID_NONE}, .schema = MARKER_SCHEMA_NONE};
+
 /* A marker without an end, or without a start, has one time twice. */
-static void settle_marker(struct saved_reader *reader, struct marker *marker, uint32_t row) {
+void saved_marker_settle(struct saved_reader *reader, struct marker *marker, uint32_t row) {
     bool has_start = marker->phase != MARKER_INTERVAL_END, has_end = marker_has_end(marker);
     bool lacks_time = (has_start && marker->start_ns == TIME_NONE) || (has_end && marker->end_ns == TIME_NONE);
     if (lacks_time) {
@@ -284,18 +302,13 @@ static void settle_marker(struct saved_reader *reader, struct marker *marker, ui
 }
 
 static void read_markers(struct saved_reader *reader, struct saved_thread *saved) {
-    static const struct marker blank = {.start_ns = TIME_NONE,
-                                        .end_ns = TIME_NONE,
-                                        .name = {ID_NONE},
-                                        .stack = {ID_NONE},
-                                        .schema = MARKER_SCHEMA_NONE};
     struct column *markers = &saved->thread->markers;
     struct saved_table table = {
-        .shape = &processed_marker_table, .rows = markers, .blank = &blank, .part = read_marker_part};
+        .shape = &processed_marker_table, .rows = markers, .blank = &saved_blank_marker, .part = read_marker_part};
     table.context = &table;
     saved_read_columns(reader, &table);
     for (uint32_t i = 0; i < markers->count && saved_is_good(reader); i++)
-        settle_marker(reader, column_at(markers, i), i);
+        saved_marker_settle(reader, column_at(markers, i), i);
 }
 
 /* ---- Threads. ---- */
@@ -305,24 +318,28 @@ static void read_name(struct saved_reader *reader, struct saved_thread *saved) {
 }
 static void read_pid(struct saved_reader *reader, struct saved_thread *saved) { saved->pid = saved_id_text(reader); }
 
+/* Sets the number of a tid, and its text if it is not only a number. */
+static void set_tid(struct profile *profile, struct thread *thread, struct text text, bool is_number) {
+    uint64_t number;
+    uint32_t generation;
+    if (is_number && cursor_parse_number(text, 10, &number) && number <= INT64_MAX) {
+        thread->tid = (int64_t)number;
+        return;
+    }
+    parse_pid(text, &thread->tid, &generation);
+    if (is_number && thread->tid != PID_UNKNOWN && !generation) return;
+    if (thread->tid == PID_UNKNOWN) thread->tid = 0;
+    thread->tid_text = profile_text(profile, text);
+}
+
 static void read_tid(struct saved_reader *reader, struct saved_thread *saved) {
     bool is_number = json_peek_kind(reader->json) == JSON_NUMBER;
     string_id id = saved_id_text(reader);
-    uint32_t generation;
     if (string_is_none(id)) return;
-    uint32_t *first = id_column_at(&reader->tids, id.index);
-    if (first && !*first) *first = saved->id.index + 1;
+    struct saved_tid *known = id_column_at(&reader->tids, id.index);
+    if (known && !known->first) known->first = saved->id.index + 1;
     ((string_id *)column_at(&reader->thread_tids, saved->id.index))->index = id.index;
-    struct text text = strings_text(&reader->texts, id);
-    uint64_t number;
-    if (is_number && cursor_parse_number(text, 10, &number) && number <= INT64_MAX) {
-        saved->thread->tid = (int64_t)number;
-        return;
-    }
-    parse_pid(text, &saved->thread->tid, &generation);
-    if (is_number && saved->thread->tid != PID_UNKNOWN && !generation) return;
-    if (saved->thread->tid == PID_UNKNOWN) saved->thread->tid = 0;
-    saved->thread->tid_text = profile_text(reader->profile, text);
+    set_tid(reader->profile, saved->thread, strings_text(&reader->texts, id), is_number);
 }
 
 static void read_is_main(struct saved_reader *reader, struct saved_thread *saved) {
@@ -337,7 +354,7 @@ static void read_process_type(struct saved_reader *reader, struct saved_thread *
 
 /* A start at zero says no more than that it was before the profile. */
 static int64_t take_start(struct saved_reader *reader) {
-    int64_t start_ns = saved_ns_of_ms(reader);
+    int64_t start_ns = saved_time_ns(reader);
     return start_ns ? start_ns : TIME_NONE;
 }
 
@@ -345,7 +362,7 @@ static void read_start(struct saved_reader *reader, struct saved_thread *saved) 
     saved->thread->start_ns = take_start(reader);
 }
 static void read_end(struct saved_reader *reader, struct saved_thread *saved) {
-    saved->thread->end_ns = saved_ns_of_ms(reader);
+    saved->thread->end_ns = saved_time_ns(reader);
 }
 static void read_process_start(struct saved_reader *reader, struct saved_thread *saved) {
     saved->process_start_ns = take_start(reader);
@@ -354,14 +371,18 @@ static void read_process_end(struct saved_reader *reader, struct saved_thread *s
     saved->process_end_ns = saved_ns_of_ms(reader);
 }
 
-static void read_pauses(struct saved_reader *reader, struct saved_thread *saved) {
+void saved_pauses_read(struct saved_reader *reader, struct column *pauses) {
     if (json_take_null(reader->json) || !json_begin_list(reader->json)) return;
     while (json_next(reader->json)) {
-        struct paused_range *pause = column_push(&saved->pauses);
+        struct paused_range *pause = column_push(pauses);
         if (!pause) return;
         *pause = (struct paused_range){.start_ns = TIME_NONE, .end_ns = TIME_NONE};
         saved_read_members(reader, &paused_range_shape, pause, NULL, NULL);
     }
+}
+
+static void read_pauses(struct saved_reader *reader, struct saved_thread *saved) {
+    saved_pauses_read(reader, &saved->pauses);
 }
 
 static void skip(struct saved_reader *reader, struct saved_thread *saved) {
@@ -369,17 +390,18 @@ static void skip(struct saved_reader *reader, struct saved_thread *saved) {
     json_skip(reader->json);
 }
 
+/* The members of both formats, and then those of the processed one. */
 static const struct thread_part THREAD_PARTS[] = {
     {TEXT("name"), read_name},
-    {TEXT("isMainThread"), read_is_main},
     {TEXT("processType"), read_process_type},
     {TEXT("processName"), read_process_name},
     {TEXT("pid"), read_pid},
     {TEXT("tid"), read_tid},
-    {TEXT("processStartupTime"), read_process_start},
-    {TEXT("processShutdownTime"), read_process_end},
     {TEXT("registerTime"), read_start},
     {TEXT("unregisterTime"), read_end},
+    {TEXT("isMainThread"), read_is_main},
+    {TEXT("processStartupTime"), read_process_start},
+    {TEXT("processShutdownTime"), read_process_end},
     {TEXT("pausedRanges"), read_pauses},
     {TEXT("showMarkersInTimeline"), skip}, /* always true here */
     {TEXT("samples"), read_samples},
@@ -387,11 +409,30 @@ static const struct thread_part THREAD_PARTS[] = {
     {TEXT("markers"), read_markers},
 };
 
+enum { COMMON_PARTS = 7, THREAD_PART_COUNT = sizeof THREAD_PARTS / sizeof *THREAD_PARTS };
+
 static bool read_thread_part(struct saved_reader *reader, struct text key, void *context) {
-    return read_part_of(reader, THREAD_PARTS, sizeof THREAD_PARTS / sizeof *THREAD_PARTS, key, context);
+    return read_part_of(reader, THREAD_PARTS, THREAD_PART_COUNT, key, context);
 }
 
-static void add_to_process(struct saved_reader *reader, struct saved_thread *saved) {
+bool saved_thread_read_member(struct saved_reader *reader, struct text key, void *saved) {
+    return read_part_of(reader, THREAD_PARTS, COMMON_PARTS, key, saved);
+}
+
+/* Of threads with the same tid in a process, the second one is called "12.2". */
+static void number_repeated_tid(struct saved_reader *reader, struct saved_thread *saved) {
+    string_id tid = *(const string_id *)column_at(&reader->thread_tids, saved->id.index);
+    if (string_is_none(tid)) return;
+    struct saved_tid *known = column_at(&reader->tids, tid.index);
+    const struct thread *first = profile_thread_at(reader->profile, (thread_id){known->first - 1});
+    if (first == saved->thread || first->process.index != saved->thread->process.index) return;
+    struct text text = strings_text(&reader->texts, tid);
+    saved->thread->tid_text = profile_text_format(reader->profile, "%.*s.%" PRIu32, (int)text.bytes_count, text.bytes,
+                                                  ++known->repeated_count + 1);
+}
+
+void saved_thread_end(struct saved_reader *reader, struct saved_thread *saved) {
+    if (!saved_is_good(reader)) return;
     if (string_is_none(saved->pid)) {
         json_stream_fail(reader->json, "the thread has no pid");
         return;
@@ -400,34 +441,48 @@ static void add_to_process(struct saved_reader *reader, struct saved_thread *sav
     process_id process = saved_process(reader, saved->pid);
     if (process_is_none(process)) return;
     saved->thread->process = process;
+    number_repeated_tid(reader, saved);
     describe_process(reader, saved, process, reader->profile->processes.count > process_count);
+    struct saved_track track;
+    struct saved_track *added = find_track(saved, &track) ? column_push(&reader->tracks) : NULL;
+    if (added) *added = track;
+}
+
+bool saved_thread_begin(struct saved_reader *reader, struct saved_thread *saved) {
+    struct failure *failure = reader->profile->failure;
+    *saved = (struct saved_thread){.id = profile_add_thread(reader->profile, process_none(), 0, 0),
+                                   .pid = string_none(),
+                                   .process_start_ns = TIME_NONE,
+                                   .process_end_ns = TIME_NONE,
+                                   .weight_type = WEIGHT_SAMPLES};
+    if (thread_is_none(saved->id)) return false;
+    string_id *tid = column_push(&reader->thread_tids);
+    if (!tid) return false;
+    *tid = string_none();
+    saved->thread = profile_thread_at(reader->profile, saved->id);
+    reader->thread = saved->id;
+    column_init(&saved->pauses, sizeof(struct paused_range), failure);
+    column_init(&saved->times, sizeof(int64_t), failure);
+    column_init(&saved->weights, sizeof(struct decimal), failure);
+    column_init(&saved->cpu_ns, sizeof(int64_t), failure);
+    column_init(&saved->delays_ns, sizeof(int64_t), failure);
+    return true;
+}
+
+void saved_thread_fini(struct saved_thread *saved) {
+    column_fini(&saved->pauses);
+    column_fini(&saved->times);
+    column_fini(&saved->weights);
+    column_fini(&saved->cpu_ns);
+    column_fini(&saved->delays_ns);
 }
 
 static void read_thread(struct saved_reader *reader) {
-    struct failure *failure = reader->profile->failure;
-    struct saved_thread saved = {.id = profile_add_thread(reader->profile, process_none(), 0, 0),
-                                 .pid = string_none(),
-                                 .process_start_ns = TIME_NONE,
-                                 .process_end_ns = TIME_NONE,
-                                 .weight_type = WEIGHT_SAMPLES};
-    if (thread_is_none(saved.id)) return;
-    saved.thread = profile_thread_at(reader->profile, saved.id);
-    string_id *tid = column_push(&reader->thread_tids);
-    if (!tid) return;
-    *tid = string_none();
-    reader->thread = saved.id;
-    column_init(&saved.pauses, sizeof(struct paused_range), failure);
-    column_init(&saved.times, sizeof(int64_t), failure);
-    column_init(&saved.weights, sizeof(struct decimal), failure);
-    column_init(&saved.cpu_ns, sizeof(int64_t), failure);
-    column_init(&saved.delays_ns, sizeof(int64_t), failure);
+    struct saved_thread saved;
+    if (!saved_thread_begin(reader, &saved)) return;
     saved_read_members(reader, &processed_thread_shape, NULL, read_thread_part, &saved);
-    if (saved_is_good(reader)) add_to_process(reader, &saved);
-    column_fini(&saved.pauses);
-    column_fini(&saved.times);
-    column_fini(&saved.weights);
-    column_fini(&saved.cpu_ns);
-    column_fini(&saved.delays_ns);
+    saved_thread_end(reader, &saved);
+    saved_thread_fini(&saved);
 }
 
 void saved_threads_read(struct saved_reader *reader) {
@@ -489,18 +544,24 @@ void saved_threads_settle_cycles(struct saved_reader *reader) {
  * none. */
 static thread_id thread_of_tid(const struct saved_reader *reader, thread_id own, uint32_t tid) {
     const string_id *own_tid = column_at(&reader->thread_tids, own.index);
-    const uint32_t *first = tid < reader->tids.count ? column_at(&reader->tids, tid) : NULL;
+    const struct saved_tid *known = tid < reader->tids.count ? column_at(&reader->tids, tid) : NULL;
     if (own_tid->index == tid) return own;
-    return first && *first ? (thread_id){*first - 1} : thread_none();
+    return known && known->first ? (thread_id){known->first - 1} : thread_none();
 }
 
 static void link_origin(struct saved_reader *reader, const struct saved_origin *origin) {
-    struct profile *profile = reader->profile;
-    thread_id thread = thread_of_tid(reader, origin->thread, origin->tid.index);
-    profile_value_at(profile, origin->value)->origin.thread = thread;
-    bool is_foreign = !thread_is_none(thread) && thread.index != origin->thread.index;
-    if (!is_foreign || origin->schema == MARKER_SCHEMA_NONE) return;
-    ((struct marker_schema *)column_at(&profile->marker_schemas, origin->schema))->has_foreign_stacks = true;
+    profile_value_at(reader->profile, origin->value)->origin.thread =
+        thread_of_tid(reader, origin->thread, origin->tid.index);
+}
+
+/* Types of markers have a field for the thread of a stack that was taken in another one. */
+static void note_foreign_stacks(struct profile *profile, thread_id id) {
+    const struct thread *thread = profile_thread_at(profile, id);
+    for (size_t i = 0; i < thread->markers.count; i++) {
+        const struct marker *marker = column_at(&thread->markers, i);
+        if (marker->schema == MARKER_SCHEMA_NONE || !profile_foreign_thread(profile, thread, marker)) continue;
+        ((struct marker_schema *)column_at(&profile->marker_schemas, marker->schema))->has_foreign_stacks = true;
+    }
 }
 
 static void link_allocations(struct saved_reader *reader, thread_id id) {
@@ -512,12 +573,48 @@ static void link_allocations(struct saved_reader *reader, thread_id id) {
     }
 }
 
+/* Returns the thread of the track; a new one, which is not shown, if the document has none. */
+static thread_id owner_of(struct saved_reader *reader, const struct saved_track *track) {
+    struct profile *profile = reader->profile;
+    const struct thread *thread = profile_thread_at(profile, track->thread);
+    string_id tid = strings_intern(&reader->texts, track->owner_tid);
+    thread_id owner = string_is_none(tid) ? thread_none() : thread_of_tid(reader, track->thread, tid.index);
+    if (!thread_is_none(owner) || string_is_none(tid)) return owner;
+    owner = profile_add_thread(profile, thread->process, 0, 0);
+    struct saved_tid *known = id_column_at(&reader->tids, tid.index);
+    string_id *own_tid = column_push(&reader->thread_tids);
+    if (thread_is_none(owner) || !known || !own_tid) return thread_none();
+    known->first = owner.index + 1;
+    *own_tid = tid;
+    struct thread *added = profile_thread_at(profile, owner);
+    set_tid(profile, added, track->owner_tid, true);
+    added->name = track->owner_name;
+    added->start_ns = thread->start_ns;
+    added->end_ns = thread->end_ns;
+    return owner;
+}
+
+static void link_track(struct saved_reader *reader, const struct saved_track *track) {
+    struct profile *profile = reader->profile;
+    thread_id owner = owner_of(reader, track);
+    struct event_track *added = thread_is_none(owner) ? NULL : column_push(&profile->tracks);
+    if (!added) return;
+    *added = (struct event_track){.event = track->event, .counts_ns = track->counts_ns, .owner = owner};
+    struct thread *thread = profile_thread_at(profile, track->thread);
+    thread->track = (uint32_t)profile->tracks.count - 1;
+    thread->tid = profile_thread_at(profile, owner)->tid;
+}
+
 void saved_threads_link(struct saved_reader *reader) {
     struct profile *profile = reader->profile;
     for (size_t i = 0; i < reader->origins.count; i++) link_origin(reader, column_at(&reader->origins, i));
-    for (uint32_t i = 0; i < profile->threads.count; i++) link_allocations(reader, (thread_id){i});
+    for (uint32_t i = 0; i < profile->threads.count; i++) {
+        link_allocations(reader, (thread_id){i});
+        if (reader->origins.count) note_foreign_stacks(profile, (thread_id){i});
+    }
     for (size_t i = 0; i < reader->visible_threads.count; i++) {
         uint32_t place = *(const uint32_t *)column_at(&reader->visible_threads, i);
         if (place < profile->threads.count) profile_thread_at(profile, (thread_id){place})->is_visible = true;
     }
+    for (size_t i = 0; i < reader->tracks.count; i++) link_track(reader, column_at(&reader->tracks, i));
 }

@@ -2,6 +2,7 @@
 
 #include "gecko_process.h"
 #include "gecko_thread.h"
+#include "libconvert/format/gecko_format.h"
 #include "writer/counter_json.h"
 #include "writer/losses.h"
 

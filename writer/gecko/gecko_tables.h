@@ -4,7 +4,7 @@
 #ifndef GECKO_TABLES_H
 #define GECKO_TABLES_H
 
-#include "gecko_location.h"
+#include "libconvert/format/gecko_location.h"
 #include "libconvert/profile/profile.h"
 
 enum gecko_frame_flag { GECKO_FRAME_IS_RELEVANT_FOR_JS = 1, GECKO_FRAME_INHERITS_CATEGORY = 2 };

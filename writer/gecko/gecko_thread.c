@@ -147,7 +147,7 @@ static void write_samples(struct gecko_thread_writer *writer, const struct threa
     const struct samples *samples = &thread->samples;
     bool has_cpu_deltas = writer->has_cpu_deltas && !thread_is_track(thread);
     bool tells_cpu = !has_cpu_deltas && gecko_tells_cpu(writer->weights, samples);
-    bool has_cpu_column = has_cpu_deltas || tells_cpu;
+    bool has_cpu_column = (has_cpu_deltas && samples_count(samples)) || tells_cpu;
     table_of_rows_begin(json, "samples", &gecko_sample_table, has_cpu_column ? NULL : "threadCPUDelta");
     /* If times were made up from the order of samples, they are made up again with one interval per repetition, so that
      * the time axis shows the weights. Real times stay: all repetitions have the time of their sample. */

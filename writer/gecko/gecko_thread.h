@@ -35,9 +35,6 @@ static inline bool gecko_tells_cpu(const struct gecko_weights *weights, const st
     return samples_have_cpu(samples) && !weights->are_repeated;
 }
 
-/* The client recognises main threads by this name only. */
-#define GECKO_MAIN_THREAD_NAME "GeckoMain"
-
 void gecko_thread_write(struct gecko_thread_writer *writer, const struct thread *thread, struct json *json);
 
 /* Writes the table of sources that threads have used since the previous call. */

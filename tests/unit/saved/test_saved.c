@@ -74,7 +74,89 @@ static void test_probe(void **state) {
     assert_int_equal(reader_profile.probe(TEXT("{\"meta\":{\"interval\":1,\"processType\":0"), true), PROBE_NO);
     assert_int_equal(reader_profile.probe(TEXT("{\"traceEvents\":[{\"meta\":1}]}"), true), PROBE_NO);
     assert_int_equal(reader_profile.probe(TEXT("main;\"meta\" 1"), true), PROBE_NO);
+    assert_int_equal(reader_profile.probe(TEXT("{\"meta\":{\"version\":36,\"startTime\":0,\"markerSchema\":["), false),
+                     PROBE_SURE);
 }
+
+/* ---- The Gecko format. ---- */
+
+#define GECKO_META    "\"meta\":{\"version\":36,\"startTime\":0,\"markerSchema\":[],\"categories\":[]}"
+#define GECKO_FRAMES  "{\"schema\":{\"location\":0},\"data\":[[0]]}"
+#define GECKO_STACKS  "{\"schema\":{\"prefix\":0,\"frame\":1},\"data\":[[null,0]]}"
+#define GECKO_SAMPLES "{\"schema\":{\"stack\":0,\"time\":1},\"data\":[[0,1]]}"
+#define GECKO_MARKERS "{\"schema\":{\"name\":0,\"startTime\":1,\"endTime\":2,\"phase\":3,\"category\":4},\"data\":[]}"
+#define GECKO_THREAD(frames_, stacks_, samples_, markers_)                                       \
+    "{\"name\":\"GeckoMain\",\"pid\":1,\"tid\":1,\"samples\":" samples_ ",\"markers\":" markers_ \
+    ",\"stackTable\":" stacks_ ",\"frameTable\":" frames_ ",\"stringTable\":[\"f\"]}"
+#define GECKO(threads_) "{" GECKO_META ",\"libs\":[],\"threads\":[" threads_ "],\"processes\":[]}"
+
+static void test_gecko(void **state) {
+    static const struct text document =
+        TEXT(GECKO(GECKO_THREAD(GECKO_FRAMES, GECKO_STACKS, GECKO_SAMPLES, GECKO_MARKERS)));
+    for (size_t window_bytes = 0; window_bytes < document.bytes_count; window_bytes++) {
+        end_profile(state);
+        begin_profile(state);
+        read_text(document, window_bytes);
+        assert_string_equal(failure.message, "");
+        const struct thread *thread = profile_thread_at(&profile, (thread_id){0});
+        assert_true(thread->is_main);
+        assert_int_equal(samples_count(&thread->samples), 1);
+        assert_int_equal(samples_at(&thread->samples, 0)->time_ns, 1000000);
+        assert_int_equal(samples_at(&thread->samples, 0)->stack.index, 0);
+    }
+}
+
+static void test_gecko_refusals(void **state) {
+    static const struct {
+        struct text document;
+        const char *message;
+    } cases[] = {
+        {TEXT("{\"meta\":{\"version\":37,\"startTime\":0,\"markerSchema\":[]}}"),
+         "meta.version: this profile has version 37, which is newer than 36"},
+        {TEXT("{\"meta\":{\"version\":23,\"startTime\":0,\"markerSchema\":[]}}"),
+         "meta.version: this profile has version 23, and 24 to 36 are read: open it at https://profiler.firefox.com "
+         "and "
+         "save it again"},
+        {TEXT("{" GECKO_META "}"), "there is no \"libs\""},
+        {TEXT("{" GECKO_META ",\"libs\":[{\"start\":1.5}],\"threads\":[]}"), "libs: this is no address"},
+        {TEXT(GECKO("{\"name\":\"a\"}")), "threads[0]: there is no \"stringTable\""},
+        {TEXT(GECKO(GECKO_THREAD("{\"data\":[]}", GECKO_STACKS, GECKO_SAMPLES, GECKO_MARKERS))),
+         "threads[0].frameTable: there is no \"schema\""},
+        {TEXT(GECKO(GECKO_THREAD("{\"schema\":{\"location\":0,\"line\":0},\"data\":[]}", GECKO_STACKS, GECKO_SAMPLES,
+                                 GECKO_MARKERS))),
+         "threads[0].frameTable.schema: two columns have the number 0"},
+        {TEXT(GECKO(
+             GECKO_THREAD("{\"schema\":{\"location\":32},\"data\":[]}", GECKO_STACKS, GECKO_SAMPLES, GECKO_MARKERS))),
+         "threads[0].frameTable.schema: 32 is not between 0 and 31"},
+        {TEXT(GECKO(
+             GECKO_THREAD("{\"schema\":{\"location\":0},\"data\":[[1]]}", GECKO_STACKS, GECKO_SAMPLES, GECKO_MARKERS))),
+         "threads[0].frameTable.data: there is no row 1: the table has 1"},
+        {TEXT(GECKO(
+             GECKO_THREAD("{\"schema\":{\"location\":0},\"data\":[[]]}", GECKO_STACKS, GECKO_SAMPLES, GECKO_MARKERS))),
+         "threads[0].frameTable: frame 0 has no location"},
+        {TEXT(GECKO(GECKO_THREAD(GECKO_FRAMES, "{\"schema\":{\"prefix\":0,\"frame\":1},\"data\":[[0,0]]}",
+                                 GECKO_SAMPLES, GECKO_MARKERS))),
+         "threads[0].stackTable: stack 0 has prefix 0, which is no earlier row"},
+        {TEXT(GECKO(GECKO_THREAD(GECKO_FRAMES, GECKO_STACKS, "{\"schema\":{\"stack\":0,\"time\":1},\"data\":[[1,1]]}",
+                                 GECKO_MARKERS))),
+         "threads[0].samples.data: there is no row 1: the table has 1"},
+        {TEXT(GECKO(GECKO_THREAD(GECKO_FRAMES, GECKO_STACKS, "{\"schema\":{\"stack\":0,\"time\":1},\"data\":[[0]]}",
+                                 GECKO_MARKERS))),
+         "threads[0].samples: sample 0 has no time"},
+        {TEXT(GECKO(GECKO_THREAD(GECKO_FRAMES, GECKO_STACKS, GECKO_SAMPLES,
+                                 "{\"schema\":{\"name\":0,\"phase\":1},\"data\":[[0,0]]}"))),
+         "threads[0].markers: marker 0 lacks a time that its phase needs"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        end_profile(state);
+        begin_profile(state);
+        read_text(cases[i].document, 0);
+        assert_string_equal(failure.message, cases[i].message);
+        assert_true(failure.has_position);
+    }
+}
+
+/* ---- Text that is no profile. ---- */
 
 static void test_refusals(void **state) {
     static const struct {
@@ -97,7 +179,7 @@ static void test_refusals(void **state) {
         {TEXT("{" META "," LIBS "," SHARED ",\"threads\":[{\"name\":\"a\",\"name\":\"b\"}]}"),
          "threads[0]: the key \"name\" is there twice"},
         {TEXT("{" META "," LIBS "," SHARED "," THREADS "} x"), "this is not JSON: something follows the document"},
-        {TEXT("{" META "," LIBS "," SHARED "}"), "the profile has no \"threads\""},
+        {TEXT("{" META "," LIBS "," SHARED "}"), "there is no \"threads\""},
         {TEXT("{" META "," META "}"), "the key \"meta\" is there twice"},
         {TEXT("{" META "," LIBS "," SHARED_WITH("\"func\":[3],\"category\":[0],\"length\":1", STACKS) "," THREADS "}"),
          "shared.frameTable.func: there is no row 3: the table has 1"},
@@ -207,7 +289,8 @@ static void test_deep_nesting(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {TEST(test_parts_in_order),  TEST(test_parts_in_any_order),
                                        TEST(test_any_window),      TEST(test_probe),
-                                       TEST(test_refusals),        TEST(test_deep_nesting),
+                                       TEST(test_refusals),        TEST(test_gecko),
+                                       TEST(test_gecko_refusals),  TEST(test_deep_nesting),
                                        TEST(test_filter_of_times), TEST(test_filter_of_processes),
                                        TEST(test_older_version)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -136,11 +136,10 @@ static bool read_script_location(struct text text, struct location_parts *parts)
     return true;
 }
 
-static bool cut_source_number(struct text *location) {
+static bool cut_source_number(struct text *location, uint32_t *number) {
     if (!text_ends_with(*location, TEXT("]"))) return false;
     struct text head = text_slice(*location, 0, location->bytes_count - 1);
-    uint32_t number;
-    if (!cut_final_number(&head, '[', &number)) return false;
+    if (!cut_final_number(&head, '[', number)) return false;
     *location = head;
     return true;
 }
@@ -161,7 +160,7 @@ static bool read_named_script(struct text text, struct location_parts *parts) {
 static bool read_script(struct text location, const struct landmarks *landmarks, struct location_parts *parts) {
     if (landmarks->break_end) return false;
     *parts = (struct location_parts){.kind = LOCATION_SCRIPT};
-    parts->has_source = cut_source_number(&location);
+    parts->has_source = cut_source_number(&location, &parts->source);
     bool has_bracket = text_ends_with(location, TEXT(")"));
     if (has_bracket && !read_named_script(text_slice(location, 0, location.bytes_count - 1), parts)) return false;
     if (!has_bracket && !read_script_location(location, parts)) return false;

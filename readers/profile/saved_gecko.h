@@ -1,0 +1,30 @@
+/* What the threads of a process of a Gecko profile share while they are read. */
+#ifndef GECKO_SAVED_GECKO_H
+#define GECKO_SAVED_GECKO_H
+
+#include "saved_reader.h"
+
+/* A library, and where the process has mapped it. */
+struct gecko_lib {
+    struct lib lib;
+    uint64_t start; /* of the addresses; end is after them */
+    uint64_t end;
+    uint64_t offset; /* of the start in the library */
+};
+
+struct gecko_process {
+    bool is_child;
+    struct column libs;     /* struct gecko_lib */
+    struct column sources;  /* source_id, by the number in locations */
+    struct column pauses;   /* struct paused_range */
+    int64_t end_ns;         /* TIME_NONE: it ended after the profile */
+    thread_id first_thread; /* none: it has no threads */
+    thread_id main_thread;
+    struct text title; /* what the main thread calls the process */
+    struct text name;  /* what another thread calls it; empty: there is none */
+};
+
+/* Reads a thread of the process. */
+void saved_gecko_thread_read(struct saved_reader *reader, struct gecko_process *process);
+
+#endif

@@ -1,0 +1,48 @@
+/* A thread while it is read, of either format. */
+#ifndef GECKO_SAVED_THREAD_H
+#define GECKO_SAVED_THREAD_H
+
+#include "saved_reader.h"
+
+/* The thread that is read. Its process is known when all members have been read. */
+struct saved_thread {
+    thread_id id;
+    struct thread *thread;
+    string_id pid;
+    struct text process_name;
+    struct text process_type;
+    int64_t process_start_ns;
+    int64_t process_end_ns;
+    bool is_main;
+    struct column pauses;    /* struct paused_range */
+    struct column times;     /* int64_t: of samples whose times are not differences */
+    struct column weights;   /* struct decimal */
+    struct column cpu_ns;    /* int64_t */
+    struct column delays_ns; /* int64_t */
+    bool has_cpu_rest;       /* some processor times have a fraction */
+    bool has_weights;
+    enum weight_type weight_type;
+};
+
+/* Begins a thread, which becomes the one that is read. Returns false if memory ran out (latched). Call
+ * saved_thread_fini otherwise. */
+bool saved_thread_begin(struct saved_reader *reader, struct saved_thread *saved);
+void saved_thread_fini(struct saved_thread *saved);
+
+/* Gives the thread its process, once all its members were read. */
+void saved_thread_end(struct saved_reader *reader, struct saved_thread *saved);
+
+/* Reads a member that both formats have: names, ids and times. */
+bool saved_thread_read_member(struct saved_reader *reader, struct text key, void *saved);
+
+/* Gives the samples what was read of processor times and delays. */
+void saved_thread_set_details(struct saved_reader *reader, struct saved_thread *saved);
+
+/* Reads one processor time. */
+int64_t saved_cpu_ns(struct saved_reader *reader, struct saved_thread *saved);
+
+/* A new marker, and what makes it whole. */
+extern const struct marker saved_blank_marker;
+void saved_marker_settle(struct saved_reader *reader, struct marker *marker, uint32_t row);
+
+#endif
