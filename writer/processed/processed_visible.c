@@ -3,12 +3,18 @@
  * The front-end shows those with the most processor time (computeDefaultVisibleThreads in src/profile-logic/tracks.ts).
  * That hides a thread that sleeps most of the time, whatever it reports in markers, and may show the track of an event,
  * which has no processor time. If there are such threads, the profile lists those that the front-end would show without
- * tracks, together with those that have markers. */
+ * tracks, together with those that have markers.
+ *
+ * Of many threads that share tracks, the front-end hides the tracks in which few of them are, which have a tenth of the
+ * samples of a server. If threads share tracks, the profile lists the fewest that have nearly all activity. */
 #include "libconvert/base/memory.h"
 #include "processed_writer.h"
 
 /* The front-end shows at most this many threads, and only those with this fraction of the highest activity. */
 enum { CHOSEN_MAX = 15, ACTIVITY_DIVISOR = 20 };
+
+/* How much of all activity is shown if threads share tracks. */
+static const double SHARED_ACTIVITY = 0.95;
 
 /* How many threads are added because of their markers. */
 enum { ADDED_MAX = 15 };
@@ -61,21 +67,26 @@ static int compare_ranks(const void *left, const void *right) {
     return a->place < b->place ? -1 : 1;
 }
 
-/* Marks the threads that the front-end would show. One that plays media matters as soon as it runs. */
-static void choose_active(const struct processed_writer *writer, struct candidate *candidates, size_t count) {
+/* Marks the threads that the front-end would show, or the fewest that have nearly all activity. One that plays media
+ * matters as soon as it runs. */
+static void choose_active(const struct processed_writer *writer, struct candidate *candidates, size_t count,
+                          bool is_shared) {
     enum { MEDIA_FACTOR = 40 };
-    double highest = 0;
+    double highest = 0, all = 0, shown = 0;
     for (size_t i = 0; i < count; i++) {
         struct candidate *candidate = &candidates[i];
         const struct thread *thread = profile_ordered_thread(writer->profile, candidate->place);
         candidate->activity = activity_of(writer, thread);
         candidate->rank = candidate->activity * (is_of_media(writer->profile, thread) ? MEDIA_FACTOR : 1);
         if (candidate->activity > highest) highest = candidate->activity;
+        all += candidate->activity;
     }
     memory_sort(writer->profile->failure, candidates, count, sizeof *candidates, compare_ranks);
     for (size_t i = 0; i < count && i < CHOSEN_MAX; i++) {
         double activity = candidates[i].activity;
-        candidates[i].is_visible = activity >= highest / ACTIVITY_DIVISOR || candidates[i].rank > activity;
+        bool is_active = is_shared ? !i || shown < all * SHARED_ACTIVITY : activity >= highest / ACTIVITY_DIVISOR;
+        candidates[i].is_visible = is_active || candidates[i].rank > activity;
+        shown += activity;
     }
 }
 
@@ -119,6 +130,12 @@ static bool hides_tracks(const struct profile *profile) {
         has_others |= !thread_is_track(thread) && samples_count(&thread->samples);
     }
     return has_tracks && has_others;
+}
+
+static bool has_shared_tracks(const struct profile *profile) {
+    for (size_t i = 0; i < profile->thread_order.count; i++)
+        if (profile_ordered_thread(profile, i)->merged_count) return true;
+    return false;
 }
 
 /* Returns the number of candidates. */
@@ -169,11 +186,11 @@ void processed_visible_threads_write(struct processed_writer *writer) {
         write_as_read(writer);
         return;
     }
-    bool is_listed = hides_tracks(profile);
+    bool hides = hides_tracks(profile), is_shared = has_shared_tracks(profile), is_listed = hides || is_shared;
     struct candidate *candidates = memory_allocate(profile->failure, profile->thread_order.count * sizeof *candidates);
-    size_t count = candidates ? list_threads(profile, candidates, !is_listed) : 0;
+    size_t count = candidates ? list_threads(profile, candidates, !hides) : 0;
     if (is_listed || has_markers(candidates, count)) {
-        choose_active(writer, candidates, count);
+        choose_active(writer, candidates, count, is_shared);
         is_listed |= add_marked(candidates, count, profile->failure);
         if (is_listed) {
             memory_sort(profile->failure, candidates, count, sizeof *candidates, compare_places);

@@ -687,6 +687,22 @@ static void a_bounded_number_of_threads_is_visible(void **state) {
     assert_visible("5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,32,33,34,35,36,37,38,39,53,54,55,56,57,58,59");
 }
 
+/* The front-end would show only the first one, which has 92 % of the time. */
+static void shared_tracks_with_most_of_the_time_are_visible(void **state) {
+    add_visible("requests", 920000, 0, false);
+    add_visible("requests too", 20000, 0, false);
+    add_visible("main", 35000, 0, false);
+    add_visible("late", 25000, 0, false);
+    ((struct thread *)column_at(&profile.threads, 0))->merged_count = 99;
+    assert_visible("0,2");
+}
+
+static void no_more_shared_tracks_than_needed_are_visible(void **state) {
+    for (int i = 0; i < 3; i++) add_visible("requests", i ? 60000 : 1200000, 0, false);
+    ((struct thread *)column_at(&profile.threads, 1))->merged_count = 99;
+    assert_visible("0,1");
+}
+
 /* Without CPU times, samples that are not idle count. If the weights are CPU time, they do. */
 static void activity_is_what_the_front_end_adds_up(void **state) {
     struct category_pair idle = categories_intern_code(&profile.categories, CODE_IDLE, TEXT(""));
@@ -751,6 +767,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(progress_reaches_the_end, begin, end_profile),
         cmocka_unit_test_setup_teardown(the_front_end_chooses_active_threads, begin, end_profile),
         cmocka_unit_test_setup_teardown(threads_with_markers_are_visible, begin, end_profile),
+        cmocka_unit_test_setup_teardown(shared_tracks_with_most_of_the_time_are_visible, begin, end_profile),
+        cmocka_unit_test_setup_teardown(no_more_shared_tracks_than_needed_are_visible, begin, end_profile),
         cmocka_unit_test_setup_teardown(a_bounded_number_of_threads_is_visible, begin, end_profile),
         cmocka_unit_test_setup_teardown(activity_is_what_the_front_end_adds_up, begin, end_profile),
         cmocka_unit_test_setup_teardown(a_failed_conversion_emits_nothing, begin, end_profile),
