@@ -317,22 +317,24 @@ static void drop_unknown_cpu(struct trace_tasks *tasks) {
     }
 }
 
-/* The sampler takes a sample first, and then asks which thread that was. The viewer greys out what comes before the
- * start. */
-static void start_before_samples(struct trace_tasks *tasks) {
+/* The viewer greys out what is outside of a life. The sampler takes a sample first, and then asks which thread that was.
+ * While a process ends, the sampler still takes a last one. */
+static void cover_samples(struct trace_tasks *tasks) {
     for (size_t i = 0; i < tasks->profile->threads.count; i++) {
         struct thread *thread = column_at(&tasks->profile->threads, i);
-        if (thread->start_ticks == TIME_NONE) continue;
+        struct process *process = profile_process_at(tasks->profile, thread->process);
         for (uint32_t j = 0; j < samples_count(&thread->samples); j++) {
             int64_t ticks = samples_at(&thread->samples, j)->time_ticks;
             if (ticks < thread->start_ticks) thread->start_ticks = ticks;
+            if (thread->end_ticks != TIME_NONE && ticks > thread->end_ticks) thread->end_ticks = ticks;
+            if (process->end_ticks != TIME_NONE && ticks > process->end_ticks) process->end_ticks = ticks;
         }
     }
 }
 
 void trace_tasks_finish(struct trace_tasks *tasks) {
     drop_unknown_cpu(tasks);
-    start_before_samples(tasks);
+    cover_samples(tasks);
     add_rests(tasks);
     note_lost_content(tasks);
     show_main_threads(tasks);

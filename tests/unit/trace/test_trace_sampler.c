@@ -401,6 +401,25 @@ static void test_start_before_the_first_sample(void **state) {
     }
 }
 
+/* The process tells its end, and the sampler takes a last sample after that. */
+static void test_end_after_the_last_sample(void **state) {
+    begin_events();
+    add_sampled_thread(&fixture.trace, 7, 20, 0, "sampled");
+    put_leb(&fixture.trace, 500);
+    put_leb(&fixture.trace, 2);
+    trace_block(&fixture.trace, BUILD_PROCESS_END);
+    put_lebs(&fixture.trace, 4000, 7);
+    put_leb(&fixture.trace, BUILD_HAS_CPU);
+    put_leb(&fixture.trace, 1000);
+    put_lebs(&fixture.trace, 0, 0);
+    trace_block(&fixture.trace, BUILD_THREAD_SAMPLE);
+    seal_and_read();
+    const struct thread *thread = profile_ordered_thread(&fixture.profile, 0);
+    int64_t last_ns = samples_at(&thread->samples, samples_count(&thread->samples) - 1)->time_ns;
+    assert_int_equal(thread->end_ns, last_ns);
+    assert_int_equal(process_shutdown_ns(profile_process_at(&fixture.profile, thread->process)), last_ns);
+}
+
 /* The sampler records a name that it saw earlier than the thread recorded its own name. */
 static void test_ranks_of_names(void **state) {
     enum { IS_NAMED = 2 };
@@ -1664,6 +1683,7 @@ int main(void) {
         TEST(test_thread_that_has_entries_of_its_own),
         TEST(test_cpu_of_own_samples),
         TEST(test_start_before_the_first_sample),
+        TEST(test_end_after_the_last_sample),
         TEST(test_ranks_of_names),
         TEST(test_latest_name_of_the_system),
         TEST(test_threads_that_are_not_named),
