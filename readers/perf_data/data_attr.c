@@ -45,6 +45,7 @@ bool data_attr_parse(struct text bytes, struct data_attr *attr) {
         .type = perf_load_u32(padded),
         .config = perf_load_u64(padded + 8),
         .frequency_hz = flags & FLAG_FREQUENCY ? (double)perf_load_u64(padded + 16) : 0,
+        .fixed_period = flags & FLAG_FREQUENCY ? 0 : perf_load_u64(padded + 16),
         .sample_type = perf_load_u64(padded + 24),
         .read_format = perf_load_u64(padded + 32),
         .branch_type = perf_load_u64(padded + 72),

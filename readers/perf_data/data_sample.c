@@ -90,7 +90,7 @@ static bool parse_wait(struct data_sample *sample) {
 bool data_sample_parse(const struct data_record *record, const struct data_attr *attr, struct data_sample *sample) {
     struct perf_cursor cursor = perf_cursor_of(record->payload);
     uint64_t fields = attr->sample_type;
-    *sample = (struct data_sample){.attr = attr, .pid = -1, .tid = -1};
+    *sample = (struct data_sample){.attr = attr, .pid = -1, .tid = -1, .period = attr->fixed_period};
     if (fields & SAMPLE_IDENTIFIER) sample->id = perf_cursor_u64(&cursor);
     if (fields & SAMPLE_IP) sample->ip = perf_cursor_u64(&cursor);
     if (fields & SAMPLE_TID) parse_ids(&cursor, sample);

@@ -177,7 +177,7 @@ void data_samples_use(struct data_parser *parser, const struct data_record *reco
     out->sample =
         (struct perf_sample){.event = attr->event,
                              .processor = fields & SAMPLE_CPU && sample.cpu <= INT32_MAX ? (int32_t)sample.cpu : -1,
-                             .has_period = fields & SAMPLE_PERIOD || sample.is_wait,
+                             .has_period = fields & SAMPLE_PERIOD || attr->fixed_period || sample.is_wait,
                              .period = sample.period,
                              .is_raw = true,
                              .has_stack = fields & SAMPLE_CALLCHAIN || sample.is_wait,

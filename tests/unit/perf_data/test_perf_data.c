@@ -250,6 +250,24 @@ static void test_chains_at_the_limit(void **state) {
     assert_entry(LEDGER_SAMPLES, LEDGER_NOTED, cause, 1);
 }
 
+/* With "perf record -c 20000", samples do not tell their period. */
+static void test_fixed_period(void **state) {
+    begin_app();
+    for (uint64_t time_ns = 20000; time_ns <= 60000; time_ns += 20000) {
+        builder_begin_record(&builder, 9, 2);
+        builder_u64(&builder, 0x400010);
+        builder_u32(&builder, 5);
+        builder_u32(&builder, 5);
+        const uint64_t rest[] = {time_ns, 1, 0x400010};
+        for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) builder_u64(&builder, rest[i]);
+        builder_end_record(&builder);
+    }
+    builder_set_u64(&builder, BUILDER_HEADER_BYTES + 16, 20000);
+    builder_set_u64(&builder, BUILDER_HEADER_BYTES + 24, BUILDER_SAMPLE_TYPE & ~(uint64_t)(1 << 8));
+    builder_set_u64(&builder, BUILDER_HEADER_BYTES + 40, 1 << 18);
+    assert_samples("5/5 app 0 20000 0x1010\n5/5 app 20000 20000 0x1010\n5/5 app 40000 20000 0x1010\n");
+}
+
 /* "perf record -d" adds the address of the data, which follows the time. */
 static void add_data_sample(uint64_t time_ns, uint64_t data_address) {
     builder_begin_record(&builder, 9, 2);
@@ -850,6 +868,7 @@ int main(void) {
         cmocka_unit_test(test_file_of_a_folder),
         cmocka_unit_test(test_events_with_one_list_of_ids),
         cmocka_unit_test(test_other_machines),
+        cmocka_unit_test(test_fixed_period),
         cmocka_unit_test(test_cut_record),
         cmocka_unit_test(test_compressed_records),
     };
