@@ -19,6 +19,7 @@
 #include "libconvert/source_names.h"
 #include "libconvert/tracks/crowds.h"
 #include "libconvert/tracks/process_labels.h"
+#include "libconvert/tracks/processor_tracks.h"
 #include "libconvert/tracks/task_markers.h"
 #include "options_check.h"
 #include "parallel_loader.h"
@@ -276,6 +277,7 @@ static void arrange_tracks(struct conversion *conversion) {
     bool tells_facts = conversion->ends->replace_writing, was_profile = profile->meta.was_profile;
     if (!tells_tracks(conversion)) return;
     if (!conversion->ends->runs) show_processes(conversion, profile);
+    if (conversion->options->is_per_cpu && !tells_facts) profile_add_processors(profile);
     if (tells_facts || (wanted ? strcmp(wanted, "no") == 0 : was_profile)) return;
     profile_merge_crowds(profile, wanted ? text_of(wanted) : (struct text){0});
 }

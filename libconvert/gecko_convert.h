@@ -293,6 +293,9 @@ struct gecko_convert_options {
 
     /* Of recordings of perf; other inputs need GECKO_CONVERT_OFF_CPU_AUTO. */
     enum gecko_convert_off_cpu off_cpu;
+
+    /* Also shows what ran on each processor, in threads of a process of their own. Recordings of perf can tell it. */
+    bool is_per_cpu;
 };
 
 /* What is counted. */

@@ -35,9 +35,13 @@ static void check_filters(const struct input_loader *loader, const struct filter
                         filter_name(kind), reader->title);
 }
 
-static void check_off_cpu(const struct input_loader *loader) {
-    if (loader->options->off_cpu == GECKO_CONVERT_OFF_CPU_AUTO || loader->reader->has_off_cpu) return;
-    failure_set(loader->profile->failure, FAILURE_USAGE, "--off-cpu cannot be applied to this input, read as %s",
+/* Only recordings of perf tell when and where threads ran. */
+static void check_perf_options(const struct input_loader *loader) {
+    const struct gecko_convert_options *options = loader->options;
+    const char *name = options->off_cpu != GECKO_CONVERT_OFF_CPU_AUTO ? "off-cpu" : "per-cpu";
+    bool is_given = options->off_cpu != GECKO_CONVERT_OFF_CPU_AUTO || options->is_per_cpu;
+    if (!is_given || loader->reader->is_of_perf) return;
+    failure_set(loader->profile->failure, FAILURE_USAGE, "--%s cannot be applied to this input, read as %s", name,
                 loader->reader->title);
 }
 
@@ -45,6 +49,7 @@ static void read_filtered(struct input_loader *loader, struct input *input, stru
     struct debug_folders folders = debug_folders_of(loader->options);
     struct reader_options options = {.weight = loader->options->weight,
                                      .off_cpu = loader->options->off_cpu,
+                                     .keeps_processors = loader->options->is_per_cpu,
                                      .weight_unit = loader->options->weight_unit,
                                      .sample_interval_ns = loader->options->sample_interval_ns,
                                      .root = loader->options->root,
@@ -64,7 +69,7 @@ static void read_trace(struct input_loader *loader, struct input *input) {
     if (failure_is_set(failure)) return;
     filter_init(&filter, loader->options->filters, loader->options->filter_count, failure);
     check_filters(loader, &filter);
-    check_off_cpu(loader);
+    check_perf_options(loader);
     if (!failure_is_set(failure)) read_filtered(loader, input, &filter);
     filter_fini(&filter);
 }

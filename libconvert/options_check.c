@@ -163,6 +163,8 @@ const struct emitter *options_check_format(const struct gecko_convert_options *o
         failure_set(failure, FAILURE_USAGE,
                     "frames is for collapsed stacks: the format must be collapsed, or the output's name end in %s",
                     emitter_collapsed.suffix);
+    else if (options->is_per_cpu && !emitter->has_tracks)
+        failure_set(failure, FAILURE_USAGE, "the format %s has no tracks, so it cannot show processors", emitter->name);
     if (!frame_parts_parse(options->frames, &parts))
         failure_set(failure, FAILURE_USAGE, "frames is '%s', which is not a comma-separated list of " FRAME_PARTS_NAMES,
                     options->frames);

@@ -16,7 +16,7 @@ static void count_contents(const struct profile *profile, struct gecko_convert_r
         if (process != last_process) counts->processes += 1 + process->merged_count;
         last_process = process;
         counts->threads += 1 + thread->merged_count;
-        counts->samples += samples_count(&thread->samples);
+        if (!profile_is_processor(profile, thread)) counts->samples += samples_count(&thread->samples);
         for (uint32_t j = 0; j < samples_count(&thread->samples) && !thread_is_track(thread); j++)
             result->weight += fabs(profile_weight_of(profile, samples_at(&thread->samples, j)->weight));
         counts->markers += thread->markers.count;

@@ -29,8 +29,7 @@ libconvert_sources := \
     libconvert/symbols/symbol_stubs.c libconvert/symbols/symbol_table.c libconvert/symbols/symbol_worker.c \
     libconvert/symbols/symbolize.c libconvert/symbols/sysroot.c \
     libconvert/tracks/crowd_moves.c libconvert/tracks/crowd_times.c libconvert/tracks/crowds.c libconvert/tracks/lanes.c \
-    libconvert/tracks/process_labels.c \
-    libconvert/tracks/task_markers.c
+    libconvert/tracks/process_labels.c libconvert/tracks/processor_tracks.c libconvert/tracks/task_markers.c
 
 # Only the program compares runs.
 compare_sources := libconvert/compare/estimate.c libconvert/compare/matched_name.c libconvert/compare/run_weights.c

@@ -10,7 +10,8 @@ struct filter;
 
 struct reader_options {
     enum gecko_convert_weight weight;
-    enum gecko_convert_off_cpu off_cpu; /* of readers that have it */
+    enum gecko_convert_off_cpu off_cpu; /* of readers of perf */
+    bool keeps_processors;              /* the same; samples tell theirs */
     enum gecko_convert_root root;
     enum gecko_convert_weight_unit weight_unit;
     int64_t sample_interval_ns; /* 0: unknown */
@@ -39,7 +40,7 @@ struct reader {
     const char *alias; /* a former name; NULL: none */
     const char *title; /* used in messages, for instance "perf script text" */
 
-    bool has_off_cpu;      /* it can tell when threads did not run */
+    bool is_of_perf;       /* it can tell when threads did not run, and on which processor samples were taken */
     unsigned filter_kinds; /* which filters it can apply: a bit for each enum gecko_convert_filter_kind */
 
     /* Scores an input by its start: its first PROBE_BYTES or, if is_whole, all of it. */

@@ -281,6 +281,11 @@ static inline const struct event_track *profile_track_of(const struct profile *p
     return column_at(&profile->tracks, thread->track);
 }
 
+/* Returns whether the thread is the track of a processor, whose samples other threads have as well. */
+static inline bool profile_is_processor(const struct profile *profile, const struct thread *thread) {
+    return thread_is_track(thread) && profile_track_of(profile, thread)->is_processor;
+}
+
 static inline struct process *profile_process_at(const struct profile *profile, process_id id) {
     return column_at(&profile->processes, id.index);
 }

@@ -65,8 +65,10 @@ static void name_track(struct profile *profile, struct thread *track) {
     struct text event = profile_track_of(profile, track)->event;
     struct text tid =
         owner->tid_text.bytes_count ? owner->tid_text : profile_text_format(profile, "%" PRId64, owner->tid);
-    track->name = profile_text_format(profile, "%.*s · %.*s", (int)owner->name.bytes_count, owner->name.bytes,
-                                      (int)event.bytes_count, event.bytes);
+    track->name = profile_is_processor(profile, track)
+                      ? event
+                      : profile_text_format(profile, "%.*s · %.*s", (int)owner->name.bytes_count, owner->name.bytes,
+                                            (int)event.bytes_count, event.bytes);
     track->tid_text =
         profile_text_format(profile, "%.*s %.*s", (int)tid.bytes_count, tid.bytes, (int)event.bytes_count, event.bytes);
 }

@@ -6,6 +6,7 @@ static void fini_details(struct sample_details *details) {
     if (!details) return;
     column_fini(&details->cpu_ns);
     column_fini(&details->delay_ns);
+    column_fini(&details->processors);
     memory_free(details);
 }
 
@@ -29,6 +30,7 @@ void samples_add_no_details(struct samples *samples) {
     struct sample_details *details = samples->details;
     if (details->cpu_ns.count) push(&details->cpu_ns, TIME_NONE);
     if (details->delay_ns.count) push(&details->delay_ns, TIME_NONE);
+    if (details->processors.count) push(&details->processors, TIME_NONE);
 }
 
 static bool provide_details(struct samples *samples) {
@@ -38,6 +40,7 @@ static bool provide_details(struct samples *samples) {
     if (!samples->details) return false;
     column_init(&samples->details->cpu_ns, sizeof(int64_t), failure);
     column_init(&samples->details->delay_ns, sizeof(int64_t), failure);
+    column_init(&samples->details->processors, sizeof(int64_t), failure);
     return true;
 }
 
@@ -54,6 +57,12 @@ void samples_set_details(struct samples *samples, int64_t cpu_ns, int64_t delay_
     if (!sample_count || failure_is_set(samples->rows.failure) || !provide_details(samples)) return;
     set_last(&samples->details->cpu_ns, sample_count, cpu_ns);
     set_last(&samples->details->delay_ns, sample_count, delay_ns);
+}
+
+void samples_set_processor(struct samples *samples, int64_t processor) {
+    size_t sample_count = samples->rows.count;
+    if (processor < 0 || !sample_count || failure_is_set(samples->rows.failure) || !provide_details(samples)) return;
+    set_last(&samples->details->processors, sample_count, processor);
 }
 
 static void take_column(struct column *to, struct column *from) {
@@ -98,6 +107,7 @@ static void append(struct samples *samples, const struct samples *other) {
         const struct sample *sample = samples_at(other, i);
         samples_add(samples, sample->time_ns, sample->stack, sample->weight);
         samples_set_details(samples, samples_cpu_ns(other, i), samples_delay_ns(other, i));
+        samples_set_processor(samples, samples_processor(other, i));
     }
 }
 
@@ -110,7 +120,8 @@ void samples_take(struct samples *samples, struct samples *other) {
         samples_fini(samples);
         *samples = *other;
         samples->rows.failure = failure;
-        if (samples->details) samples->details->cpu_ns.failure = samples->details->delay_ns.failure = failure;
+        struct sample_details *details = samples->details;
+        if (details) details->cpu_ns.failure = details->delay_ns.failure = details->processors.failure = failure;
     }
     samples_init(other, other_failure);
 }
@@ -155,6 +166,7 @@ void samples_sort(struct samples *samples, struct failure *failure) {
     if (samples->details) {
         reorder(&samples->details->cpu_ns, rows, count, failure);
         reorder(&samples->details->delay_ns, rows, count, failure);
+        reorder(&samples->details->processors, rows, count, failure);
     }
     memory_free(rows);
 }

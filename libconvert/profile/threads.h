@@ -20,8 +20,9 @@ _Static_assert(TIME_NONE == INT64_MIN, "earlier than any time");
 /* What only some traces record about samples. A column is empty if no sample of the thread has a value for it;
  * otherwise it has one row for each sample. */
 struct sample_details {
-    struct column cpu_ns;   /* int64_t: CPU time since the thread's previous sample; TIME_NONE: unknown */
-    struct column delay_ns; /* int64_t: how long an event sent to the thread would wait; TIME_NONE: unknown */
+    struct column cpu_ns;     /* int64_t: CPU time since the thread's previous sample; TIME_NONE: unknown */
+    struct column delay_ns;   /* int64_t: how long an event sent to the thread would wait; TIME_NONE: unknown */
+    struct column processors; /* int64_t: where the thread ran; TIME_NONE: unknown */
 };
 
 struct sample {
@@ -86,12 +87,13 @@ struct process {
     };
 };
 
-/* A track has the samples of an event of its own, beside the thread in which they were taken. Their weights count the
- * event, and have another unit than those of other threads. */
+/* A track has samples beside those of threads: of an event of its own, whose weights count the event and have another
+ * unit than those of threads, or of a processor, which threads have as well. */
 struct event_track {
-    struct text event;
-    bool counts_ns;  /* the weights are nanoseconds */
-    thread_id owner; /* the thread in which the samples were taken */
+    struct text event; /* or the name of the processor, and of the track */
+    bool counts_ns;    /* the weights are nanoseconds */
+    bool is_processor;
+    thread_id owner; /* the thread in which the samples were taken; of processors, one without samples */
 };
 
 struct thread {
@@ -136,6 +138,10 @@ void samples_add_no_details(struct samples *samples);
 /* Sets the details of the last sample, which must still be unknown. Running out of memory is latched. */
 void samples_set_details(struct samples *samples, int64_t cpu_ns, int64_t delay_ns);
 
+/* Sets the processor of the last sample, which must still be unknown, unless it is negative. Running out of memory is
+ * latched. */
+void samples_set_processor(struct samples *samples, int64_t processor);
+
 /* Moves columns with one row for each sample, or none, into the samples, which must have no details. Both columns are
  * empty afterwards. Running out of memory is latched. */
 void samples_take_details(struct samples *samples, struct column *cpu_ns, struct column *delay_ns);
@@ -167,6 +173,12 @@ static inline int64_t samples_cpu_ns(const struct samples *samples, uint32_t row
 }
 static inline int64_t samples_delay_ns(const struct samples *samples, uint32_t row) {
     return samples_have_delays(samples) ? *(const int64_t *)column_at(&samples->details->delay_ns, row) : TIME_NONE;
+}
+
+/* Returns the processor on which the sample was taken; negative if it is unknown. */
+static inline int64_t samples_processor(const struct samples *samples, uint32_t row) {
+    const struct column *processors = samples->details ? &samples->details->processors : NULL;
+    return processors && processors->count ? *(const int64_t *)column_at(processors, row) : TIME_NONE;
 }
 
 /* Adds a sample. Samples may come in any order. time: in nanoseconds or ticks, see profile.h on times. */

@@ -188,6 +188,7 @@ static uint32_t add_running(const struct adding *adding, struct timeline *timeli
         int64_t cpu_ns = count_cpu(timeline, sample->time_ns);
         int64_t weight_ns = weigh(timeline, decimal_to_double(profile_weight_decode(adding->profile, sample->weight)));
         add_sample(adding, timeline->all, sample->time_ns, sample->stack, weight_ns, cpu_ns);
+        samples_set_processor(timeline->all, samples_processor(&timeline->before, row));
     }
     return row;
 }

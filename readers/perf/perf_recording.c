@@ -13,8 +13,13 @@
 /* Distance between samples without a time. */
 static const int64_t MADE_UP_INTERVAL_NS = 1000000;
 
-void perf_recording_init(struct perf_recording *recording, struct profile *profile, struct filter *filter) {
-    *recording = (struct perf_recording){.profile = profile, .filter = filter, .first_time_ns = TIME_NONE};
+void perf_recording_init(struct perf_recording *recording, struct profile *profile,
+                         const struct reader_options *options) {
+    struct filter *filter = options->filter;
+    *recording = (struct perf_recording){.profile = profile,
+                                         .filter = filter,
+                                         .keeps_processors = options->keeps_processors,
+                                         .first_time_ns = TIME_NONE};
     perf_tasks_init(&recording->tasks, profile, filter);
     perf_events_init(&recording->events, filter, profile->failure);
     perf_activity_init(&recording->activity, profile, filter);
@@ -204,6 +209,7 @@ static struct perf_series *add_sample(struct perf_recording *recording, const st
     uint32_t count = samples_count(&series->samples);
     int64_t before_ns = count ? samples_at(&series->samples, count - 1)->time_ns : TIME_NONE;
     samples_add(&series->samples, occurrence->time_ns, stack, encode_period(recording->profile, occurrence));
+    if (recording->keeps_processors) samples_set_processor(&series->samples, occurrence->processor);
     count_period(perf_events_at(&recording->events, occurrence->event), occurrence, before_ns);
     count_time(recording, occurrence);
     task->has_samples = true;
@@ -283,7 +289,8 @@ static void begin_sample(struct perf_recording *recording, const struct perf_occ
     bool is_of_moment = occurrence->time_ns != TIME_NONE;
     if (sample->cgroup && is_of_moment)
         perf_activity_set_cgroup(&recording->activity, task, sample->cgroup, occurrence->time_ns);
-    perf_tally(&recording->tallies, TALLY_CPU, sample->processor >= 0, record->position);
+    perf_tally(&recording->tallies, TALLY_CPU, sample->processor >= 0 && !recording->keeps_processors,
+               record->position);
     recording->has_stacks |= sample->has_stack;
     recording->has_copies |= sample->addresses && sample->addresses->copy;
     recording->last_stack = recording->code.add_stack(recording->code.context, record, pid_of_maps(task));

@@ -36,6 +36,7 @@ struct perf_recording {
     struct perf_activity activity;
     struct perf_waits waits;
     struct perf_tallies tallies;
+    bool keeps_processors; /* samples tell theirs */
     bool has_times;        /* some sample had a time */
     bool has_stacks;       /* samples have stacks, not only an address */
     bool has_copies;       /* perf copied stacks */
@@ -62,8 +63,9 @@ struct perf_occurrence {
     struct position position;
 };
 
-/* filter: NULL keeps everything; borrowed. */
-void perf_recording_init(struct perf_recording *recording, struct profile *profile, struct filter *filter);
+/* The filter of the options is borrowed. */
+void perf_recording_init(struct perf_recording *recording, struct profile *profile,
+                         const struct reader_options *options);
 void perf_recording_fini(struct perf_recording *recording);
 
 /* Returns where the recording takes its records from. Set the recording's code before the first record. */

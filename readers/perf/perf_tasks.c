@@ -332,13 +332,6 @@ static void start_threads_with_content(struct perf_tasks *tasks, const struct pe
     }
 }
 
-static void add_samples(struct samples *samples, const struct samples *more) {
-    for (uint32_t i = 0; i < samples_count(more); i++) {
-        const struct sample *sample = samples_at(more, i);
-        samples_add(samples, sample->time_ns, sample->stack, sample->weight);
-    }
-}
-
 struct track_key {
     uint32_t thread;
     uint32_t name; /* row in the names of the events */
@@ -377,13 +370,7 @@ static void move_samples(struct perf_tasks *tasks, const struct perf_events *eve
             continue;
         thread_id thread = treatment == EVENT_TRACKS ? track_of(tasks, events, tracks, series) : series->thread;
         if (thread_is_none(thread)) return;
-        struct samples *samples = &profile_thread_at(tasks->profile, thread)->samples;
-        if (samples_count(samples)) {
-            add_samples(samples, &series->samples);
-        } else {
-            *samples = series->samples;
-            series->samples = (struct samples){0};
-        }
+        samples_take(&profile_thread_at(tasks->profile, thread)->samples, &series->samples);
     }
 }
 

@@ -7,7 +7,7 @@
 static void run(struct input *input, struct profile *profile, const struct reader_options *options) {
     struct perf_recording recording;
     struct perf_addresses addresses;
-    perf_recording_init(&recording, profile, options->filter);
+    perf_recording_init(&recording, profile, options);
     perf_addresses_init(&addresses, &recording, input, options);
     data_parse(input, perf_recording_sink(&recording), &recording.tallies, profile->failure);
     if (!failure_is_set(profile->failure)) perf_recording_finish(&recording, options);
@@ -25,7 +25,7 @@ const struct reader reader_perf_data = {
     .title = "perf.data",
     .probe = probe,
     .run = run,
-    .has_off_cpu = true,
+    .is_of_perf = true,
     .filter_kinds = PERF_FILTER_KINDS,
     .name_func = script_frames_name,
 };

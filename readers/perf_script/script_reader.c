@@ -21,7 +21,7 @@ static void read(struct input *input, struct perf_recording *recording, const st
 static void run(struct input *input, struct profile *profile, const struct reader_options *options) {
     struct perf_recording recording;
     struct perf_stack stack;
-    perf_recording_init(&recording, profile, options->filter);
+    perf_recording_init(&recording, profile, options);
     perf_stack_init(&stack, &recording);
     read(input, &recording, options);
     if (!failure_is_set(profile->failure)) perf_recording_finish(&recording, options);
@@ -74,7 +74,7 @@ const struct reader reader_perf_script = {
     .title = "perf script text",
     .probe = probe,
     .run = run,
-    .has_off_cpu = true,
+    .is_of_perf = true,
     .filter_kinds = PERF_FILTER_KINDS,
     .name_func = script_frames_name,
 };

@@ -35,6 +35,7 @@ TEXTS = {
     "markers.profile.json.gz": "read",
     "node.profile.json.gz": "fibonacci",
     "waits.profile.json.gz": "(preempted)",
+    "machine.profile.json.gz": "CPU 0",
     "memory.profile.json.gz": "handle_request",
 }
 

@@ -3,7 +3,7 @@
  * The front-end shows those with the most processor time (computeDefaultVisibleThreads in src/profile-logic/tracks.ts).
  * That hides a thread that sleeps most of the time, whatever it reports in markers, and may show the track of an event,
  * which has no processor time. If there are such threads, the profile lists those that the front-end would show without
- * tracks, together with those that have markers.
+ * tracks of events, together with those that have markers, and with processors, which are there if they were asked for.
  *
  * Of many threads that share tracks, the front-end hides the tracks in which few of them are, which have a tenth of the
  * samples of a server. If threads share tracks, the profile lists the fewest that have nearly all activity. */
@@ -85,7 +85,7 @@ static void choose_active(const struct processed_writer *writer, struct candidat
     for (size_t i = 0; i < count && i < CHOSEN_MAX; i++) {
         double activity = candidates[i].activity;
         bool is_active = is_shared ? !i || shown < all * SHARED_ACTIVITY : activity >= highest / ACTIVITY_DIVISOR;
-        candidates[i].is_visible = is_active || candidates[i].rank > activity;
+        candidates[i].is_visible |= is_active || candidates[i].rank > activity;
         shown += activity;
     }
 }
@@ -121,13 +121,23 @@ static bool add_marked(struct candidate *candidates, size_t count, struct failur
 
 /* ---- All. ---- */
 
-/* Returns whether tracks are beside other threads with samples, and so are not for the first sight. */
+static bool is_of_event(const struct profile *profile, const struct thread *thread) {
+    return thread_is_track(thread) && !profile_is_processor(profile, thread);
+}
+
+static bool has_processors(const struct profile *profile) {
+    for (size_t i = 0; i < profile->thread_order.count; i++)
+        if (profile_is_processor(profile, profile_ordered_thread(profile, i))) return true;
+    return false;
+}
+
+/* Returns whether tracks of events are beside other threads with samples, and so are not for the first sight. */
 static bool hides_tracks(const struct profile *profile) {
     bool has_tracks = false, has_others = false;
     for (size_t i = 0; i < profile->thread_order.count; i++) {
         const struct thread *thread = profile_ordered_thread(profile, i);
-        has_tracks |= thread_is_track(thread);
-        has_others |= !thread_is_track(thread) && samples_count(&thread->samples);
+        has_tracks |= is_of_event(profile, thread);
+        has_others |= !is_of_event(profile, thread) && samples_count(&thread->samples);
     }
     return has_tracks && has_others;
 }
@@ -143,8 +153,9 @@ static size_t list_threads(const struct profile *profile, struct candidate *cand
     size_t count = 0;
     for (uint32_t i = 0; i < profile->thread_order.count; i++) {
         const struct thread *thread = profile_ordered_thread(profile, i);
-        if (thread_is_track(thread) && !has_tracks) continue;
-        candidates[count++] = (struct candidate){.place = i, .marker_count = count_markers(thread)};
+        if (is_of_event(profile, thread) && !has_tracks) continue;
+        candidates[count++] = (struct candidate){
+            .place = i, .marker_count = count_markers(thread), .is_visible = profile_is_processor(profile, thread)};
     }
     return count;
 }
@@ -186,9 +197,10 @@ void processed_visible_threads_write(struct processed_writer *writer) {
         write_as_read(writer);
         return;
     }
-    bool hides = hides_tracks(profile), is_shared = has_shared_tracks(profile), is_listed = hides || is_shared;
+    bool hides_events = hides_tracks(profile), is_shared = has_shared_tracks(profile),
+         is_listed = hides_events || is_shared || has_processors(profile);
     struct candidate *candidates = memory_allocate(profile->failure, profile->thread_order.count * sizeof *candidates);
-    size_t count = candidates ? list_threads(profile, candidates, !hides) : 0;
+    size_t count = candidates ? list_threads(profile, candidates, !hides_events) : 0;
     if (is_listed || has_markers(candidates, count)) {
         choose_active(writer, candidates, count, is_shared);
         is_listed |= add_marked(candidates, count, profile->failure);

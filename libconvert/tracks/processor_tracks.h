@@ -1,0 +1,12 @@
+/* Shows what ran on each processor. */
+#ifndef GECKO_PROCESSOR_TRACKS_H
+#define GECKO_PROCESSOR_TRACKS_H
+
+#include "libconvert/profile/profile.h"
+
+/* Adds a track for each processor that samples tell, in a process of their own. It has copies of these samples, whose
+ * outermost frame is the process. Samples stay in their threads. Latches FAILURE_USAGE if none tells its processor.
+ * Call it before profile_finish, and before crowds are merged. Running out of memory is latched. */
+void profile_add_processors(struct profile *profile);
+
+#endif
