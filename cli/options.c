@@ -40,8 +40,9 @@ enum { FREQUENCY_HZ_MAX = 1000000, ITERATIONS_MAX = 1000 };
     .name = (option_name), .commands = (unsigned)(option_commands), .kind = (option_kind), \
     .target = offsetof(struct options, member)
 
-#define FILTER(option_name, kind) \
-    OPTION(option_name, CONVERT | INFO | VIEW | DIFF | MERGE, OPTION_LIST, filter_values[kind])
+/* `record` has --pid and --event for what it records. */
+#define FILTER(option_name, more_commands, kind) \
+    OPTION(option_name, CONVERT | INFO | VIEW | DIFF | MERGE | (more_commands), OPTION_LIST, filter_values[kind])
 
 static const struct option known_options[] = {
     {OPTION("compare", VIEW, OPTION_FLAG, compares),
@@ -59,7 +60,9 @@ static const struct option known_options[] = {
     {OPTION("event", RECORD, OPTION_LIST, recorded_events), .letter = 'e', .value_name = "EVENT",
      .help = "sample at this event, by perf's name for it: cycles, cpu-clock,\n"
              "page-faults, L1-dcache-load-misses, r01c2, sched:sched_switch; may be\n"
-             "given several times (default: cycles, or cpu-clock without them)"},
+             "given several times (default: cycles, or cpu-clock without them);\n"
+             "EVENT=WHAT also says what becomes of it: samples, tracks, markers,\n"
+             "counter or drop"},
     {OPTION("call-graph", RECORD, OPTION_CHOICE, call_graph), .choices = call_graph_name,
      .help = "find callers from copies of stacks, for any program (dwarf, the\n"
              "default), or from frame pointers, which is cheaper, or not at all"},
@@ -225,22 +228,22 @@ static const struct option known_options[] = {
              "addresses (of functions without a name), or none (default: comm)"},
     {OPTION("product", CONVERT | VIEW | RECORD | MERGE, OPTION_TEXT, convert.product), .value_name = "NAME",
      .json_key = "product", .help = "name of what was profiled (default: taken from the trace)"},
-    {FILTER("time", GECKO_CONVERT_FILTER_TIME), .value_name = "A-B|A-|-B", .json_key = "time",
+    {FILTER("time", RECORD, GECKO_CONVERT_FILTER_TIME), .value_name = "A-B|A-|-B", .json_key = "time",
      .help = "convert only this part of a perf recording: seconds after its first\n"
              "sample (1.5-20), or percent of it (90%-); may be given several times,\n"
              "like the next options"},
-    {FILTER("pid", GECKO_CONVERT_FILTER_PID), .value_name = "LIST", .json_key = "pid",
+    {FILTER("pid", 0, GECKO_CONVERT_FILTER_PID), .value_name = "LIST", .json_key = "pid",
      .help = "convert only these processes of a perf recording: 12,340-350"},
-    {FILTER("tid", GECKO_CONVERT_FILTER_TID), .value_name = "LIST", .json_key = "tid",
+    {FILTER("tid", RECORD, GECKO_CONVERT_FILTER_TID), .value_name = "LIST", .json_key = "tid",
      .help = "convert only these threads of a perf recording: 12,340-350"},
-    {FILTER("comm", GECKO_CONVERT_FILTER_COMM), .value_name = "GLOB", .json_key = "comm",
+    {FILTER("comm", RECORD, GECKO_CONVERT_FILTER_COMM), .value_name = "GLOB", .json_key = "comm",
      .help = "convert only threads of a perf recording with such names: * is any\n"
              "text, and ? is any byte"},
-    {FILTER("exclude-comm", GECKO_CONVERT_FILTER_EXCLUDE_COMM), .value_name = "GLOB", .json_key = "exclude_comm",
-     .help = "leave out threads of a perf recording with such names"},
-    {FILTER("cpu", GECKO_CONVERT_FILTER_CPU), .value_name = "LIST", .json_key = "cpu",
+    {FILTER("exclude-comm", RECORD, GECKO_CONVERT_FILTER_EXCLUDE_COMM), .value_name = "GLOB",
+     .json_key = "exclude_comm", .help = "leave out threads of a perf recording with such names"},
+    {FILTER("cpu", RECORD, GECKO_CONVERT_FILTER_CPU), .value_name = "LIST", .json_key = "cpu",
      .help = "convert only samples on these processors: 0,4-7"},
-    {FILTER("event", GECKO_CONVERT_FILTER_EVENT), .value_name = "GLOB=WHAT", .json_key = "event",
+    {FILTER("event", 0, GECKO_CONVERT_FILTER_EVENT), .value_name = "GLOB=WHAT", .json_key = "event",
      .help = "what becomes of such events of a perf recording: samples, tracks,\n"
              "markers, counter or drop; with commas, or given several times: the\n"
              "last one that names an event decides; --event list shows the events"},
@@ -282,7 +285,7 @@ static const struct option known_options[] = {
              "auto/N: they tell only K"},
     {OPTION("report-junit", CONVERT, OPTION_TEXT, junit_path), .value_name = "FILE",
      .help = "write the outcome for each trace to FILE as JUnit XML"},
-    {OPTION("progress", CONVERT | MERGE, OPTION_CHOICE, progress), .choices = progress_name,
+    {OPTION("progress", CONVERT | RECORD | MERGE, OPTION_CHOICE, progress), .choices = progress_name,
      .help = "draw a progress bar on standard error (default: auto, if that is a\n"
              "terminal and the conversion takes long)"},
     {OPTION("quiet", CONVERT | VIEW | RECORD | DIFF | MERGE | MERGE_MANIFESTS, OPTION_FLAG, is_quiet), .letter = 'q',
@@ -304,6 +307,8 @@ static void collect_filters(struct options *options, struct failure *failure) {
     enum { KIND_COUNT = sizeof options->filter_values / sizeof *options->filter_values };
     size_t count = 0;
     for (unsigned kind = 0; kind < KIND_COUNT; kind++) count += options->filter_values[kind].count;
+    const struct options_list *recorded = &options->recorded_events;
+    count += recorded->count;
     if (!count) return;
     options->filters = calloc(count, sizeof *options->filters);
     if (!options->filters) {
@@ -318,6 +323,10 @@ static void collect_filters(struct options *options, struct failure *failure) {
             if (!is_list)
                 options->filters[options->convert.filter_count++] = (struct gecko_convert_filter){kind, value};
         }
+    for (size_t i = 0; i < recorded->count; i++)
+        if (strchr(recorded->values[i], '='))
+            options->filters[options->convert.filter_count++] =
+                (struct gecko_convert_filter){GECKO_CONVERT_FILTER_EVENT, recorded->values[i]};
     options->convert.filters = options->filters;
 }
 

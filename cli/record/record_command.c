@@ -81,11 +81,22 @@ static void check_output(const struct options *options, struct failure *failure)
         failure_set(failure, FAILURE_USAGE, "--%s is for a profile that is written: it needs --output FILE", option);
 }
 
+/* The recording is a stream, which does not tell when it ends. */
+static void check_times(const struct options *options, struct failure *failure) {
+    const struct options_list *times = &options->filter_values[GECKO_CONVERT_FILTER_TIME];
+    for (size_t i = 0; i < times->count; i++)
+        if (strchr(times->values[i], '%'))
+            failure_set(failure, FAILURE_USAGE,
+                        "--time %s: how long a recording is, is not known before its end: give seconds",
+                        times->values[i]);
+}
+
 static void complete(struct options *options, struct failure *failure) {
     enum { ALIGNMENT = 8, STACK_BYTES_MAX = 65528 };
     parse_duration(options, failure);
     check_target(options, failure);
     check_output(options, failure);
+    check_times(options, failure);
     if (options->stack_bytes % ALIGNMENT || options->stack_bytes > STACK_BYTES_MAX)
         failure_set(failure, FAILURE_USAGE, "--stack-size: a multiple of 8 of at most 65528 is needed");
 }
@@ -558,7 +569,7 @@ static void check_options(struct record *record, const struct command *next) {
 static int run(struct options *options) {
     const struct command *next = options->convert.output_path ? &command_convert : &command_view;
     struct record record = {.options = options, .trace = -1, .signal_fd = -1, .recording.rings.poll_fd = -1};
-    bool draws = isatty(STDERR_FILENO) && !options->is_quiet;
+    bool draws = isatty(STDERR_FILENO) && !options->is_quiet && options->progress != PROGRESS_NEVER;
     progress_tty_init(&record.bar, STDERR_FILENO, draws, PROGRESS_TTY_DELAY_NS);
     snprintf(record.trace_path, sizeof record.trace_path, "%s", options->trace_path ? options->trace_path : "");
     check_options(&record, next);

@@ -72,7 +72,7 @@ bool kernel_events_init(struct kernel_events *events, const struct kernel_events
     if (!events->rows) failure_set_memory(failure);
     for (size_t i = 0; i < count && !failure_is_set(failure); i++) {
         struct kernel_event *event = &events->rows[events->count++];
-        snprintf(event->name, sizeof event->name, "%s", names[i]);
+        snprintf(event->name, sizeof event->name, "%.*s", (int)strcspn(names[i], "="), names[i]);
         if (event_named(event->name, &event->attr, failure)) set_attr(&event->attr, wanted);
     }
     if (events->count) want_tasks(&events->rows[0].attr);

@@ -23,7 +23,7 @@ struct kernel_events {
 };
 
 struct kernel_events_wanted {
-    const char *const *names; /* none: the processor's cycles, or its clock if it counts none */
+    const char *const *names; /* up to an equals sign; none: the processor's cycles, or its clock if it counts none */
     size_t name_count;
     unsigned frequency_hz;
     enum call_graph call_graph;
