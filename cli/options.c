@@ -21,7 +21,7 @@ CHOICES(symbols_name, enum gecko_convert_symbols, "auto", "none", "always")
 CHOICES(samples_name, enum gecko_convert_samples, "auto", "perf", "recorder")
 CHOICES(debuginfod_name, enum gecko_convert_debuginfod, "auto", "no")
 CHOICES(sources_name, enum gecko_convert_sources, "none", "embed")
-CHOICES(call_graph_name, unsigned, "dwarf", "fp", "no")
+CHOICES(call_graph_name, unsigned, "dwarf", "fp", "lbr", "no")
 CHOICES(match_name, unsigned, "name", "position", "pid")
 CHOICES(layout_name, unsigned, "after", "over")
 CHOICES(measure_name, enum measure_choice, "auto", "samples", "cpu")
@@ -65,9 +65,11 @@ static const struct option known_options[] = {
              "counter or drop"},
     {OPTION("call-graph", RECORD, OPTION_CHOICE, call_graph), .choices = call_graph_name,
      .help = "find callers from copies of stacks, for any program (dwarf, the\n"
-             "default), or from frame pointers, which is cheaper, or not at all"},
+             "default), from frame pointers (fp), which is cheaper, from the\n"
+             "processor's record of the last branches (lbr), or not at all (no)"},
     {OPTION("stack-size", RECORD, OPTION_SIZE, stack_bytes), .value_name = "SIZE",
-     .help = "copy at most this much of a stack, up to 65528 (default: 16K)"},
+     .help = "copy at most this much of a stack, up to 65528 (default: that, or less\n"
+             "where little memory may be locked or there are many processors)"},
     {OPTION("with", RECORD, OPTION_CHOICE, recorder_choice), .choices = recorder_name,
      .help = "sample a command by the kernel, or by the recorder's library, which is\n"
              "preloaded and needs no rights (default: auto, the recorder if the\n"

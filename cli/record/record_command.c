@@ -588,7 +588,6 @@ const struct command command_record = {
     .notes = notes,
     .defaults = {.frequency_hz = 1000,
                  .iteration_count = 1,
-                 .stack_bytes = 16384,
                  .convert.sources = (enum gecko_convert_sources)SOURCES_OF_NEXT_COMMAND},
     .complete = complete,
     .run = run};

@@ -27,6 +27,12 @@ static void want_stacks(struct perf_event_attr *attr, const struct kernel_events
     attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
     if (wanted->call_graph == CALL_GRAPH_FP) return;
     attr->exclude_callchain_user = 1;
+    if (wanted->call_graph == CALL_GRAPH_LBR) {
+        attr->sample_type |= PERF_SAMPLE_BRANCH_STACK;
+        attr->branch_sample_type = PERF_SAMPLE_BRANCH_USER | PERF_SAMPLE_BRANCH_CALL_STACK |
+                                   PERF_SAMPLE_BRANCH_NO_FLAGS | PERF_SAMPLE_BRANCH_NO_CYCLES;
+        return;
+    }
     attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
     attr->sample_regs_user = USER_REGISTERS;
     attr->sample_stack_user = wanted->stack_bytes;

@@ -6,7 +6,7 @@
 #include "proc_tasks.h"
 
 /* What user stacks come from. */
-enum call_graph { CALL_GRAPH_DWARF, CALL_GRAPH_FP, CALL_GRAPH_NONE };
+enum call_graph { CALL_GRAPH_DWARF, CALL_GRAPH_FP, CALL_GRAPH_LBR, CALL_GRAPH_NONE };
 
 struct kernel_event {
     char name[128];
@@ -27,7 +27,7 @@ struct kernel_events_wanted {
     size_t name_count;
     unsigned frequency_hz;
     enum call_graph call_graph;
-    unsigned stack_bytes; /* to copy, with CALL_GRAPH_DWARF */
+    unsigned stack_bytes; /* to copy at most, with CALL_GRAPH_DWARF */
     bool is_system_wide;
     bool begins_on_exec; /* the tasks are about to execute the program that is recorded */
 };

@@ -30,6 +30,7 @@ static const char allowing_memory[] = "allow more by sysctl kernel.perf_event_ml
 static void fail(struct kernel_recording *recording, int error, const struct kernel_event *event,
                  struct failure *failure) {
     bool is_unknown = error == ENOENT || error == ENODEV || error == EOPNOTSUPP;
+    bool wants_branches = recording->options.events.call_graph == CALL_GRAPH_LBR;
     if (error == ESRCH) {
         failure_set(failure, FAILURE_USAGE, "there is no such process");
     } else if (error == ENOMEM) {
@@ -38,6 +39,12 @@ static void fail(struct kernel_recording *recording, int error, const struct ker
         failure_set(failure, FAILURE_IO,
                     "an event is opened for each thread on each processor, and these are more "
                     "files than may be open (ulimit -n)");
+    } else if (event && wants_branches && (is_unknown || error == EINVAL)) {
+        failure_set(
+            failure, FAILURE_USAGE,
+            "--call-graph lbr: this processor, or this virtual machine, keeps no record of the last branches for "
+            "%s: use dwarf",
+            event->name);
     } else if (is_unknown && event) {
         failure_set(failure, FAILURE_USAGE, "--event %s: this machine does not count it", event->name);
     } else if (error == EPERM && !event && recording->rings.data_bytes) {
@@ -130,7 +137,8 @@ static void append_clock(struct kernel_stream *stream) {
 /* The command line, in the form of perf's, from which readers tell what was recorded and how. */
 static void append_command(struct kernel_stream *stream, const struct kernel_recording_options *options) {
     enum { WORDS_BYTES_MAX = 32 * 1024 };
-    static const char *const call_graphs[] = {"--call-graph=dwarf", "--call-graph=fp", "--call-graph=no"};
+    static const char *const call_graphs[] = {"--call-graph=dwarf", "--call-graph=fp", "--call-graph=lbr",
+                                              "--call-graph=no"};
     const char *const head[] = {"gecko-convert", "record", call_graphs[options->events.call_graph], "--"};
     enum { HEAD_COUNT = sizeof head / sizeof *head };
     size_t count = 0, bytes_count = 0;
@@ -183,6 +191,15 @@ enum { WORD_BYTES = 8 };
 /* Fields of all samples before the call chain: identifier, ip, pid and tid, time, processor, period. */
 enum { SAMPLE_HEAD_WORDS = 6 };
 
+/* Deep stacks should be whole. Copying costs as much as is in use, but each sample reserves the whole size in a ring.
+ */
+static unsigned stack_bytes_for(size_t ring_bytes) {
+    enum { SAMPLES_PER_RING = 64, BYTES_MIN = 16 * 1024, BYTES_MAX = 65528 };
+    size_t bytes = ring_bytes / SAMPLES_PER_RING;
+    if (bytes < BYTES_MIN) return BYTES_MIN;
+    return bytes < BYTES_MAX ? (unsigned)bytes : BYTES_MAX;
+}
+
 bool kernel_recording_init(struct kernel_recording *recording, const struct kernel_recording_options *options,
                            const struct proc_ids *tasks, struct failure *failure) {
     const struct kernel_event *refused = NULL;
@@ -194,8 +211,11 @@ bool kernel_recording_init(struct kernel_recording *recording, const struct kern
                     "--frequency %u: the kernel takes at most %u samples a second "
                     "(sysctl kernel.perf_event_max_sample_rate)",
                     frequency_hz, rate_max_hz);
-    if (failure_is_set(failure) || !kernel_events_init(&recording->events, &options->events, failure)) return false;
+    if (failure_is_set(failure)) return false;
     int error = kernel_rings_init(&recording->rings);
+    if (!recording->options.events.stack_bytes)
+        recording->options.events.stack_bytes = stack_bytes_for(recording->rings.data_bytes);
+    if (!kernel_events_init(&recording->events, &recording->options.events, failure)) return false;
     if (!error) error = kernel_events_open(&recording->events, &recording->rings, tasks, &refused);
     if (error)
         fail(recording, error, refused, failure);

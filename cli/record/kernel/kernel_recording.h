@@ -6,8 +6,8 @@
 #include "kernel_events.h"
 
 struct kernel_recording_options {
-    struct kernel_events_wanted events;
-    const char *const *command; /* the program and its arguments, for the header; borrowed */
+    struct kernel_events_wanted events; /* stack_bytes 0: as much as the rings are good for */
+    const char *const *command;         /* the program and its arguments, for the header; borrowed */
     size_t command_count;
 };
 

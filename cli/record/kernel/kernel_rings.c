@@ -10,8 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* With stacks of 16 kB at 1 kHz, a ring of 4 MB lasts for a quarter of a second. */
-enum { RING_BYTES_MAX = 4 * 1024 * 1024, ALL_RINGS_BYTES = 64 * 1024 * 1024 };
+/* With stacks of 64 kB at 1 kHz, a ring of 8 MB lasts for an eighth of a second. */
+enum { RING_BYTES_MAX = 8 * 1024 * 1024, ALL_RINGS_BYTES = 64 * 1024 * 1024 };
 
 int kernel_event_open(struct perf_event_attr *attr, pid_t pid, int processor) {
     attr->size = sizeof *attr;
