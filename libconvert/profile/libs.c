@@ -22,16 +22,14 @@ void libs_init(struct libs *libs, struct failure *failure) {
     strings_init(&libs->texts, failure);
     row_table_init(&libs->keys, sizeof(struct key), failure);
     column_init(&libs->rows, sizeof(struct lib), failure);
-    row_table_init(&libs->debug_keys, sizeof(struct debug_key), failure);
-    column_init(&libs->next_copies, sizeof(uint32_t), failure);
+    value_table_init(&libs->next_copies, sizeof(struct debug_key), sizeof(uint32_t), failure);
 }
 
 void libs_fini(struct libs *libs) {
     strings_fini(&libs->texts);
     row_table_fini(&libs->keys);
     column_fini(&libs->rows);
-    row_table_fini(&libs->debug_keys);
-    column_fini(&libs->next_copies);
+    value_table_fini(&libs->next_copies);
 }
 
 /* Parses a build id. Returns its length in bytes, or 0 if the text is empty, odd, too long or not hex. */
@@ -77,16 +75,12 @@ static string_id intern_numbered(struct strings *texts, struct text name, uint32
     return id;
 }
 
-/* Returns the row of the debug key in debug_keys, or ID_NONE if memory ran out (latched). */
-static uint32_t intern_debug_key(struct libs *libs, struct debug_key key, bool *is_new) {
-    uint32_t row = row_table_intern(&libs->debug_keys, &key);
-    if (row == ID_NONE) return ID_NONE;
-    *is_new = row == libs->next_copies.count;
-    if (!*is_new) return row;
-    uint32_t *next_copy = column_push(&libs->next_copies);
-    if (!next_copy) return ID_NONE;
-    *next_copy = 2;
-    return row;
+/* Returns the number that the debug key's next library tries first; NULL if memory ran out (latched). */
+static uint32_t *take_debug_key(struct libs *libs, const struct debug_key *key, bool *is_new) {
+    uint32_t known_count = value_table_count(&libs->next_copies);
+    uint32_t *next_copy = value_table_intern(&libs->next_copies, key, &(uint32_t){2});
+    *is_new = value_table_count(&libs->next_copies) > known_count;
+    return next_copy;
 }
 
 /* Returns the name, with a number if another library has the name and id. Numbers continue after the last one of that
@@ -95,12 +89,11 @@ static struct text unique_debug_name(struct libs *libs, const struct lib *lib, s
     struct debug_key key = {strings_intern(&libs->texts, name), strings_intern(&libs->texts, lib->breakpad_id)};
     if (string_is_none(key.debug_name) || string_is_none(key.breakpad_id)) return (struct text){0};
     bool is_new;
-    uint32_t row = intern_debug_key(libs, key, &is_new);
-    if (row == ID_NONE) return (struct text){0};
-    uint32_t *next_copy = column_at(&libs->next_copies, row);
+    uint32_t *next_copy = take_debug_key(libs, &key, &is_new);
+    if (!next_copy) return (struct text){0};
     while (!is_new) {
         key.debug_name = intern_numbered(&libs->texts, name, (*next_copy)++);
-        if (string_is_none(key.debug_name) || intern_debug_key(libs, key, &is_new) == ID_NONE) return (struct text){0};
+        if (string_is_none(key.debug_name) || !take_debug_key(libs, &key, &is_new)) return (struct text){0};
     }
     return strings_text(&libs->texts, key.debug_name);
 }

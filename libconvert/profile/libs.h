@@ -2,8 +2,8 @@
 #ifndef GECKO_LIBS_H
 #define GECKO_LIBS_H
 
-#include "libconvert/base/row_table.h"
 #include "libconvert/base/strings.h"
+#include "libconvert/base/value_table.h"
 
 /* What a profile says about a library. Names follow the front-end's Lib type. */
 struct lib {
@@ -19,10 +19,10 @@ struct lib {
 
 struct libs {
     struct strings texts;
-    struct row_table keys;       /* path, code id */
-    struct column rows;          /* struct lib, one for each key */
-    struct row_table debug_keys; /* debug name, breakpad id */
-    struct column next_copies;   /* uint32_t, one for each debug key: the number that its next library tries first */
+    struct row_table keys; /* path, code id */
+    struct column rows;    /* struct lib, one for each key */
+    /* For each debug name and breakpad id, a uint32_t: the number that its next library tries first. */
+    struct value_table next_copies;
 };
 
 void libs_init(struct libs *libs, struct failure *failure);

@@ -1,6 +1,7 @@
 /* Puts allocations in order. The front-end looks for the allocation of freed memory in the table of the same thread. A
  * deallocation is therefore moved to the thread that allocated, whichever thread freed. */
 #include "libconvert/base/memory.h"
+#include "libconvert/base/value_table.h"
 #include "profile_finish.h"
 
 /* An allocation, and where it was added. */
@@ -18,9 +19,9 @@ struct address_key {
 
 struct ordering {
     struct profile *profile;
-    struct row_table addresses; /* struct address_key; has the same row numbers as `owners` */
-    struct column owners;       /* uint32_t: the thread that allocated the memory; ID_NONE: it has been freed */
-    struct column *tables;      /* for each thread, its allocations in the new order */
+    /* For each struct address_key, a uint32_t: the thread that allocated the memory; ID_NONE: it has been freed. */
+    struct value_table owners;
+    struct column *tables; /* for each thread, its allocations in the new order */
 };
 
 static int compare_events(const void *left, const void *right) {
@@ -60,12 +61,7 @@ static struct event *order_events(const struct profile *profile, size_t count) {
 static uint32_t *owner_of(struct ordering *ordering, const struct event *event, uint64_t address) {
     const struct thread *thread = profile_thread_at(ordering->profile, (thread_id){event->thread});
     struct address_key key = {thread->process.index, address};
-    uint32_t row = row_table_intern(&ordering->addresses, &key);
-    if (row == ID_NONE) return NULL;
-    if (row < ordering->owners.count) return column_at(&ordering->owners, row);
-    uint32_t *owner = column_push(&ordering->owners);
-    if (owner) *owner = ID_NONE;
-    return owner;
+    return value_table_intern(&ordering->owners, &key, &(uint32_t){ID_NONE});
 }
 
 static void place_event(struct ordering *ordering, const struct event *event) {
@@ -96,12 +92,10 @@ void profile_order_allocations(struct profile *profile) {
     if (!count) return;
     struct event *events = order_events(profile, count);
     struct ordering ordering = {.profile = profile};
-    row_table_init(&ordering.addresses, sizeof(struct address_key), profile->failure);
-    column_init(&ordering.owners, sizeof(uint32_t), profile->failure);
+    value_table_init(&ordering.owners, sizeof(struct address_key), sizeof(uint32_t), profile->failure);
     ordering.tables = memory_allocate(profile->failure, profile->threads.count * sizeof *ordering.tables);
     if (events && ordering.tables) place_events(&ordering, events, count);
-    row_table_fini(&ordering.addresses);
-    column_fini(&ordering.owners);
+    value_table_fini(&ordering.owners);
     memory_free(ordering.tables);
     memory_free(events);
 }

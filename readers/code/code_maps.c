@@ -10,34 +10,27 @@ static uint32_t add_process(struct code_maps *maps, int64_t pid) {
 void code_maps_init(struct code_maps *maps, struct failure *failure) {
     *maps = (struct code_maps){0};
     code_spaces_init(&maps->spaces, failure);
-    row_table_init(&maps->pids, sizeof(int64_t), failure);
-    column_init(&maps->pid_processes, sizeof(uint32_t), failure);
+    value_table_init(&maps->pid_processes, sizeof(int64_t), sizeof(uint32_t), failure);
     column_init(&maps->processes, sizeof(struct code_process), failure);
     strings_init(&maps->texts, failure);
-    row_table_init(&maps->listed_paths, sizeof(string_id), failure);
-    column_init(&maps->listed_ids, sizeof(string_id), failure);
+    value_table_init(&maps->build_ids, sizeof(string_id), sizeof(string_id), failure);
     add_process(maps, PID_KERNEL);
 }
 
 void code_maps_fini(struct code_maps *maps) {
     code_spaces_fini(&maps->spaces);
-    row_table_fini(&maps->pids);
-    column_fini(&maps->pid_processes);
+    value_table_fini(&maps->pid_processes);
     column_fini(&maps->processes);
     strings_fini(&maps->texts);
-    row_table_fini(&maps->listed_paths);
-    column_fini(&maps->listed_ids);
+    value_table_fini(&maps->build_ids);
 }
 
 /* ---- Processes. ---- */
 
 /* Returns where the current process of the pid is stored. Returns NULL if memory ran out (latched). */
 static uint32_t *process_slot(struct code_maps *maps, int64_t pid) {
-    uint32_t row = row_table_intern(&maps->pids, &pid);
-    if (row == ID_NONE) return NULL;
-    if (row < maps->pid_processes.count) return column_at(&maps->pid_processes, row);
-    uint32_t *slot = column_push(&maps->pid_processes);
-    if (slot) *slot = add_process(maps, pid);
+    uint32_t *slot = value_table_intern(&maps->pid_processes, &pid, &(uint32_t){ID_NONE});
+    if (slot && *slot == ID_NONE) *slot = add_process(maps, pid);
     return slot;
 }
 
@@ -83,15 +76,12 @@ const struct code_mapping *code_maps_find(const struct code_maps *maps, uint32_t
 
 void code_maps_set_build_id(struct code_maps *maps, struct text path, struct text build_id) {
     string_id path_id = strings_intern(&maps->texts, path), build_id_id = strings_intern(&maps->texts, build_id);
-    if (string_is_none(path_id) || string_is_none(build_id_id)) return;
-    if (row_table_intern(&maps->listed_paths, &path_id) != maps->listed_ids.count) return;
-    string_id *listed = column_push(&maps->listed_ids);
-    if (listed) *listed = build_id_id;
+    if (!string_is_none(path_id) && !string_is_none(build_id_id))
+        value_table_intern(&maps->build_ids, &path_id, &build_id_id);
 }
 
 struct text code_maps_build_id(struct code_maps *maps, struct text path) {
     string_id id = strings_intern(&maps->texts, path);
-    uint32_t row = row_table_find(&maps->listed_paths, &id);
-    if (row >= maps->listed_ids.count) return (struct text){0};
-    return strings_text(&maps->texts, *(const string_id *)column_at(&maps->listed_ids, row));
+    const string_id *build_id = value_table_find(&maps->build_ids, &id);
+    return build_id ? strings_text(&maps->texts, *build_id) : (struct text){0};
 }

@@ -4,8 +4,8 @@
 #define GECKO_CODE_MAPS_H
 
 #include "code_spaces.h"
-#include "libconvert/base/row_table.h"
 #include "libconvert/base/strings.h"
+#include "libconvert/base/value_table.h"
 
 enum { PID_KERNEL = -1, KERNEL_SPACE = 0 };
 
@@ -30,14 +30,12 @@ struct code_process {
 
 struct code_maps {
     struct code_spaces spaces;
-    struct row_table pids;         /* int64_t */
-    struct column pid_processes;   /* uint32_t, one per pid: its current row of `processes` */
-    struct column processes;       /* struct code_process; the first is the kernel */
-    uint64_t count;                /* mappings so far */
-    uint64_t kernel_start;         /* start of the kernel's own mapping; 0: unknown */
-    struct strings texts;          /* paths and build ids */
-    struct row_table listed_paths; /* string_id: paths of files with a build id */
-    struct column listed_ids;      /* string_id: build ids, one per path */
+    struct value_table pid_processes; /* uint32_t for each pid, an int64_t: its current row of `processes` */
+    struct column processes;          /* struct code_process; the first is the kernel */
+    uint64_t count;                   /* mappings so far */
+    uint64_t kernel_start;            /* start of the kernel's own mapping; 0: unknown */
+    struct strings texts;             /* paths and build ids */
+    struct value_table build_ids;     /* string_id for each path, a string_id */
 };
 
 /* What recordings call the kernel. In the record of its mapping, the name of a symbol follows. */

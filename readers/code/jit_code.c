@@ -63,8 +63,7 @@ void jit_init(struct jit *jit, const struct jit_policy *policy, struct failure *
     column_init(&jit->files, sizeof(struct jit_file), failure);
     row_table_init(&jit->offers, sizeof(struct offer), failure);
     row_table_init(&jit->file_keys, sizeof(struct file_key), failure);
-    row_table_init(&jit->process_keys, sizeof(struct process_key), failure);
-    column_init(&jit->processes, sizeof(struct jit_files), failure);
+    value_table_init(&jit->processes, sizeof(struct process_key), sizeof(struct jit_files), failure);
 }
 
 static struct jit_file *file_at(const struct jit *jit, uint32_t row) { return column_at(&jit->files, row); }
@@ -78,8 +77,7 @@ void jit_fini(struct jit *jit) {
     column_fini(&jit->files);
     row_table_fini(&jit->offers);
     row_table_fini(&jit->file_keys);
-    row_table_fini(&jit->process_keys);
-    column_fini(&jit->processes);
+    value_table_fini(&jit->processes);
 }
 
 bool jit_is_dump(struct text path) {
@@ -162,7 +160,7 @@ static void look_for(struct jit *jit, const struct jit_process *process, uint32_
     if (descriptor < 0) return;
     close(descriptor);
     const struct file_key key = {owner, status.st_dev, status.st_ino};
-    struct jit_files *files = column_at(&jit->processes, owner);
+    struct jit_files *files = value_table_at(&jit->processes, owner);
     uint32_t row = jit->files.count;
     if (row_table_intern(&jit->file_keys, &key) != row) return;
     struct jit_file *file = column_push(&jit->files);
@@ -206,12 +204,10 @@ static void look_for_perf_map(struct jit *jit, const struct jit_process *process
 static uint32_t row_of(struct jit *jit, const struct jit_process *process) {
     const struct process_key key = {process->pid, process->start_ns};
     bool opens_any = jit->policy.opens_files || jit->policy.map_count;
-    uint32_t row = opens_any ? row_table_intern(&jit->process_keys, &key) : ID_NONE;
-    if (row == ID_NONE || row < jit->processes.count) return row;
-    struct jit_files *files = column_push(&jit->processes);
-    if (!files) return ID_NONE;
-    *files = (struct jit_files){ID_NONE, ID_NONE};
-    look_for_perf_map(jit, process, row);
+    if (!opens_any) return ID_NONE;
+    uint32_t known_count = value_table_count(&jit->processes);
+    uint32_t row = value_table_number(&jit->processes, &key, &(struct jit_files){ID_NONE, ID_NONE});
+    if (row == known_count) look_for_perf_map(jit, process, row);
     return row;
 }
 
@@ -229,7 +225,7 @@ void jit_offer(struct jit *jit, const struct jit_process *process, struct text p
 /* Returns the row of the first file of the process; ID_NONE if there is none. */
 static uint32_t first_file(struct jit *jit, const struct jit_process *process) {
     uint32_t row = row_of(jit, process);
-    return row == ID_NONE ? ID_NONE : ((const struct jit_files *)column_at(&jit->processes, row))->first;
+    return row == ID_NONE ? ID_NONE : ((const struct jit_files *)value_table_at(&jit->processes, row))->first;
 }
 
 bool jit_has_files(struct jit *jit, const struct jit_process *process) { return first_file(jit, process) != ID_NONE; }

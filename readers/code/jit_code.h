@@ -10,8 +10,8 @@
 
 #include "code_spaces.h"
 #include "libconvert/base/arena.h"
-#include "libconvert/base/row_table.h"
 #include "libconvert/base/strings.h"
+#include "libconvert/base/value_table.h"
 #include "readers/input/input.h"
 
 /* Which files are read. Texts are borrowed. */
@@ -46,8 +46,7 @@ struct jit {
     struct column files;            /* struct jit_file */
     struct row_table offers;        /* struct offer: jitdumps that were offered */
     struct row_table file_keys;     /* struct file_key, one per file */
-    struct row_table process_keys;  /* struct process_key */
-    struct column processes;        /* struct jit_files, one per key */
+    struct value_table processes;   /* struct jit_files for each struct process_key */
     uint64_t notes[JIT_NOTE_COUNT]; /* how often each applies */
     int64_t next_time_ns;           /* no code that was read becomes valid before this time */
     uint64_t moment;                /* grows with what was valid up to the time of jit_advance */

@@ -9,17 +9,15 @@ void collapsed_threads_init(struct collapsed_threads *threads, struct profile *p
     *threads = (struct collapsed_threads){.profile = profile, .dialect = dialect, .others = thread_none()};
     strings_init(&threads->texts, profile->failure);
     row_table_init(&threads->pids, sizeof(int64_t), profile->failure);
-    row_table_init(&threads->keys, sizeof(struct thread_key), profile->failure);
+    value_table_init(&threads->last_threads, sizeof(struct thread_key), sizeof(thread_id), profile->failure);
     column_init(&threads->threads, sizeof(thread_id), profile->failure);
-    column_init(&threads->last_threads, sizeof(thread_id), profile->failure);
 }
 
 void collapsed_threads_fini(struct collapsed_threads *threads) {
     strings_fini(&threads->texts);
     row_table_fini(&threads->pids);
-    row_table_fini(&threads->keys);
+    value_table_fini(&threads->last_threads);
     column_fini(&threads->threads);
-    column_fini(&threads->last_threads);
 }
 
 /* Returns the process of the pid. Threads without a pid share one process. */
@@ -46,17 +44,6 @@ static process_id find_process_of(struct collapsed_threads *threads, const struc
     return process;
 }
 
-/* Returns the last thread with those ids; NULL if memory ran out (latched). */
-static thread_id *find_last_thread(struct collapsed_threads *threads, process_id process, int64_t tid) {
-    struct thread_key key = {process.index, tid};
-    uint32_t row = row_table_intern(&threads->keys, &key);
-    if (row == ID_NONE) return NULL;
-    if (row < threads->last_threads.count) return column_at(&threads->last_threads, row);
-    thread_id *added = column_push(&threads->last_threads);
-    if (added) *added = thread_none();
-    return added;
-}
-
 /* A mark of a profiler tells the thread by its ids, and its name can become known later. Other names with the ids of an
  * earlier thread are a later generation. */
 static thread_id find_thread(struct collapsed_threads *threads, const struct collapsed_thread *parts, bool is_marked) {
@@ -64,7 +51,8 @@ static thread_id find_thread(struct collapsed_threads *threads, const struct col
     process_id process = find_process_of(threads, parts);
     if (process_is_none(process)) return thread_none();
     int64_t tid = parts->tid == PID_UNKNOWN ? ++threads->invented_tid : parts->tid;
-    thread_id *last = find_last_thread(threads, process, tid);
+    const thread_id none = thread_none();
+    thread_id *last = value_table_intern(&threads->last_threads, &(struct thread_key){process.index, tid}, &none);
     if (!last) return thread_none();
     struct thread *known = thread_is_none(*last) ? NULL : profile_thread_at(profile, *last);
     if (!known || !is_marked) *last = profile_add_thread(profile, process, tid, known ? known->generation + 1 : 0);

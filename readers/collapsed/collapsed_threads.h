@@ -3,21 +3,21 @@
 #define GECKO_COLLAPSED_THREADS_H
 
 #include "collapsed_dialect.h"
+#include "libconvert/base/value_table.h"
 #include "libconvert/profile/profile.h"
 
 /* A thread costs memory even with one sample, so the number of threads is bounded. */
 enum { COLLAPSED_THREAD_COUNT_MAX = 65536 };
 
 struct collapsed_threads {
-    struct profile *profile;       /* borrowed */
-    const struct dialect *dialect; /* borrowed */
-    struct strings texts;          /* what names threads */
-    struct column threads;         /* thread_id for each text, up to the limit */
-    thread_id others;              /* for all texts beyond the limit; none: there are none */
-    struct row_table pids;         /* int64_t; the row numbers equal the profile's process_ids */
-    struct row_table keys;         /* struct thread_key */
-    struct column last_threads;    /* thread_id for each key: the last thread with it */
-    int64_t invented_tid;          /* the last tid given to a thread without one */
+    struct profile *profile;         /* borrowed */
+    const struct dialect *dialect;   /* borrowed */
+    struct strings texts;            /* what names threads */
+    struct column threads;           /* thread_id for each text, up to the limit */
+    thread_id others;                /* for all texts beyond the limit; none: there are none */
+    struct row_table pids;           /* int64_t; the row numbers equal the profile's process_ids */
+    struct value_table last_threads; /* thread_id for each struct thread_key: the last thread with it */
+    int64_t invented_tid;            /* the last tid given to a thread without one */
 };
 
 void collapsed_threads_init(struct collapsed_threads *threads, struct profile *profile, const struct dialect *dialect);

@@ -331,7 +331,7 @@ static void use_mapping(struct perf_stack *stack, const struct perf_record *reco
     const struct code_map_record mapping = perf_record_mapping(record);
     if (mapping.build_id.bytes_count) code_maps_set_build_id(maps, mapping.path, mapping.build_id);
     code_maps_add(maps, &mapping, 1);
-    stack->change_count = code_maps_process_at(maps, KERNEL_SPACE)->epoch + (uint32_t)maps->listed_ids.count;
+    stack->change_count = code_maps_process_at(maps, KERNEL_SPACE)->epoch + value_table_count(&maps->build_ids);
 }
 
 static void use(void *context, const struct perf_record *record) {

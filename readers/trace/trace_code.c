@@ -45,15 +45,13 @@ void trace_code_init(struct trace_code *code, struct profile *profile, struct tr
     *code = (struct trace_code){
         .profile = profile, .definitions = definitions, .clock = clock, .epoch_offset_ns = epoch_offset_ns};
     jit_init(&code->jit, &policy, profile->failure);
-    row_table_init(&code->keys, sizeof(struct code_key), profile->failure);
-    column_init(&code->frames, sizeof(frame_id), profile->failure);
+    value_table_init(&code->frames, sizeof(struct code_key), sizeof(frame_id), profile->failure);
     column_init(&code->roles, sizeof(uint8_t), profile->failure);
 }
 
 void trace_code_fini(struct trace_code *code) {
     jit_fini(&code->jit);
-    row_table_fini(&code->keys);
-    column_fini(&code->frames);
+    value_table_fini(&code->frames);
     column_fini(&code->roles);
 }
 
@@ -288,16 +286,8 @@ static bool resolve(struct trace_code *code, const struct trace_address *address
 frame_id trace_code_frame(struct trace_code *code, const struct trace_address *address, int64_t ticks, bool *is_open) {
     struct code_key key = {address->process ? address->process->id.index : ID_NONE, address->is_return,
                            address->mappings_id, address->address};
-    uint32_t row = row_table_intern(&code->keys, &key);
-    if (row == ID_NONE) return frame_none();
-    if (row == code->frames.count) {
-        frame_id *added = column_push(&code->frames);
-        if (!added) return frame_none();
-        *added = frame_none();
-    }
-    if (row >= code->frames.count) return frame_none();
-    frame_id *known = column_at(&code->frames, row), frame;
-    if (!frame_is_none(*known)) return *known;
+    frame_id frame = frame_none(), *known = value_table_intern(&code->frames, &key, &frame);
+    if (!known || !frame_is_none(*known)) return known ? *known : frame;
     if (resolve(code, address, ticks, &frame, is_open)) *known = frame;
     return frame;
 }

@@ -2,6 +2,7 @@
 #ifndef GECKO_TRACE_CODE_H
 #define GECKO_TRACE_CODE_H
 
+#include "libconvert/base/value_table.h"
 #include "libconvert/profile/stack_path.h"
 #include "readers/code/jit_code.h"
 #include "readers/reader.h"
@@ -14,12 +15,11 @@ struct trace_code {
     struct trace_definitions *definitions; /* borrowed */
     struct trace_clock *clock;             /* borrowed */
     struct jit jit;
-    int64_t epoch_offset_ns; /* Unix time less CLOCK_MONOTONIC, when the trace was recorded */
-    size_t jitdump_count;    /* how many of definitions->jitdumps were offered to `jit` */
-    bool is_ready;           /* the trace is read and the clock is complete, so generated code can be looked up */
-    struct row_table keys;   /* addresses; row numbers equal those of `frames` */
-    struct column frames;    /* frame_id; none if it depends on the time */
-    struct column roles;     /* uint8_t: enum trace_frame_role, by frame id */
+    int64_t epoch_offset_ns;   /* Unix time less CLOCK_MONOTONIC, when the trace was recorded */
+    size_t jitdump_count;      /* how many of definitions->jitdumps were offered to `jit` */
+    bool is_ready;             /* the trace is read and the clock is complete, so generated code can be looked up */
+    struct value_table frames; /* frame_id for each address; none if it depends on the time */
+    struct column roles;       /* uint8_t: enum trace_frame_role, by frame id */
 };
 
 /* What the category of a frame means for the frames that it calls. */

@@ -7,27 +7,19 @@ struct counter_key {
 
 void trace_counters_init(struct trace_counters *counters, struct profile *profile) {
     *counters = (struct trace_counters){.profile = profile};
-    row_table_init(&counters->keys, sizeof(struct counter_key), profile->failure);
-    column_init(&counters->counters, sizeof(struct counter *), profile->failure);
+    value_table_init(&counters->counters, sizeof(struct counter_key), sizeof(struct counter *), profile->failure);
 }
 
-void trace_counters_fini(struct trace_counters *counters) {
-    row_table_fini(&counters->keys);
-    column_fini(&counters->counters);
-}
+void trace_counters_fini(struct trace_counters *counters) { value_table_fini(&counters->counters); }
 
 static struct counter *find(struct trace_counters *counters, process_id process, uint32_t definition_row,
                             const struct counter *definition) {
     struct counter_key key = {process.index, definition_row};
-    uint32_t row = row_table_intern(&counters->keys, &key);
-    if (row < counters->counters.count) return *(struct counter **)column_at(&counters->counters, row);
-    if (row == ID_NONE) return NULL;
+    struct counter *none = NULL, **slot = value_table_intern(&counters->counters, &key, &none);
+    if (!slot || *slot) return slot ? *slot : NULL;
     struct counter added = *definition;
     added.process = process;
-    struct counter **slot = column_push(&counters->counters);
-    if (!slot) return NULL;
-    *slot = profile_add_counter(counters->profile, &added);
-    return *slot;
+    return *slot = profile_add_counter(counters->profile, &added);
 }
 
 void trace_counters_add(struct trace_counters *counters, process_id process, uint32_t definition_row,
@@ -114,8 +106,8 @@ static void show_start(struct counter *counter, uint64_t level, int64_t from_tic
 
 void trace_counters_finish(struct trace_counters *counters, const struct trace_tasks *tasks,
                            const struct trace_gaps *gaps) {
-    for (size_t i = 0; i < counters->counters.count; i++) {
-        struct counter *counter = *(struct counter **)column_at(&counters->counters, i);
+    for (uint32_t i = 0; i < value_table_count(&counters->counters); i++) {
+        struct counter *counter = *(struct counter **)value_table_at(&counters->counters, i);
         if (!counter) continue;
         const struct trace_process *process = column_at(&tasks->processes, counter->process.index);
         column_sort(&counter->samples, compare_times);

@@ -3,6 +3,7 @@
 #ifndef GECKO_TRACE_COUNTERS_H
 #define GECKO_TRACE_COUNTERS_H
 
+#include "libconvert/base/value_table.h"
 #include "libconvert/profile/profile.h"
 #include "trace_tasks.h"
 
@@ -21,8 +22,8 @@ static inline bool trace_count_is_change(enum trace_count count) {
 
 struct trace_counters {
     struct profile *profile; /* borrowed */
-    struct row_table keys;   /* row numbers equal those of `counters` */
-    struct column counters;  /* struct counter *, owned by the profile; see trace_counters_add */
+    /* For each struct counter_key, a struct counter *, which the profile owns; see trace_counters_add. */
+    struct value_table counters;
 };
 
 void trace_counters_init(struct trace_counters *counters, struct profile *profile);

@@ -52,10 +52,8 @@ void trace_definitions_init(struct trace_definitions *definitions, struct profil
     struct failure *failure = profile->failure;
     *definitions = (struct trace_definitions){.profile = profile, .ledger = ledger};
     arena_init(&definitions->texts, failure);
-    row_table_init(&definitions->ids, sizeof(uint64_t), failure);
-    column_init(&definitions->rows, sizeof(struct definition), failure);
-    row_table_init(&definitions->bodies, sizeof(struct index_identity), failure);
-    column_init(&definitions->contents, sizeof(struct content), failure);
+    value_table_init(&definitions->rows, sizeof(uint64_t), sizeof(struct definition), failure);
+    value_table_init(&definitions->contents, sizeof(struct index_identity), sizeof(struct content), failure);
     column_init(&definitions->categories, sizeof(struct category_definition), failure);
     column_init(&definitions->marker_types, sizeof(struct trace_marker_type), failure);
     column_init(&definitions->markers, sizeof(struct trace_marker), failure);
@@ -67,11 +65,9 @@ void trace_definitions_init(struct trace_definitions *definitions, struct profil
     column_init(&definitions->jitdumps, sizeof(struct trace_jitdump), failure);
     column_init(&definitions->arguments, sizeof(struct trace_arguments), failure);
     column_init(&definitions->symbols, sizeof(struct trace_function), failure);
-    row_table_init(&definitions->symbol_owners, sizeof(uint64_t), failure);
-    column_init(&definitions->symbol_maps, sizeof(struct code_space), failure);
+    value_table_init(&definitions->symbol_maps, sizeof(uint64_t), sizeof(struct code_space), failure);
     code_spaces_init(&definitions->spaces, failure);
-    row_table_init(&definitions->processes, sizeof(struct process_key), failure);
-    column_init(&definitions->histories, sizeof(struct code_history), failure);
+    value_table_init(&definitions->histories, sizeof(struct process_key), sizeof(struct code_history), failure);
     column_init(&definitions->metas, sizeof(struct meta_definition), failure);
     column_init(&definitions->strings, sizeof(struct text), failure);
     strings_init(&definitions->schema_names, failure);
@@ -80,10 +76,8 @@ void trace_definitions_init(struct trace_definitions *definitions, struct profil
 
 void trace_definitions_fini(struct trace_definitions *definitions) {
     arena_fini(&definitions->texts);
-    row_table_fini(&definitions->ids);
-    column_fini(&definitions->rows);
-    row_table_fini(&definitions->bodies);
-    column_fini(&definitions->contents);
+    value_table_fini(&definitions->rows);
+    value_table_fini(&definitions->contents);
     column_fini(&definitions->categories);
     column_fini(&definitions->marker_types);
     column_fini(&definitions->markers);
@@ -95,12 +89,11 @@ void trace_definitions_fini(struct trace_definitions *definitions) {
     column_fini(&definitions->jitdumps);
     column_fini(&definitions->arguments);
     column_fini(&definitions->symbols);
-    row_table_fini(&definitions->symbol_owners);
-    column_fini(&definitions->symbol_maps);
+    value_table_fini(&definitions->symbol_maps);
     code_spaces_fini(&definitions->spaces);
-    row_table_fini(&definitions->processes);
-    for (size_t i = 0; i < definitions->histories.count; i++) code_history_fini(column_at(&definitions->histories, i));
-    column_fini(&definitions->histories);
+    for (uint32_t i = 0; i < value_table_count(&definitions->histories); i++)
+        code_history_fini(value_table_at(&definitions->histories, i));
+    value_table_fini(&definitions->histories);
     column_fini(&definitions->metas);
     column_fini(&definitions->strings);
     strings_fini(&definitions->schema_names);
@@ -284,12 +277,7 @@ static bool read_inheritance(struct trace_definitions *definitions, struct trace
 }
 
 static void map_symbol(struct trace_definitions *definitions, uint64_t library_id, const struct code_mapping *range) {
-    uint32_t row = row_table_intern(&definitions->symbol_owners, &library_id);
-    struct code_space *map = NULL;
-    if (row < definitions->symbol_maps.count)
-        map = column_at(&definitions->symbol_maps, row);
-    else if (row != ID_NONE && (map = column_push(&definitions->symbol_maps)))
-        *map = (struct code_space){0};
+    struct code_space *map = value_table_intern(&definitions->symbol_maps, &library_id, &(struct code_space){0});
     if (map) code_space_map(&definitions->spaces, map, range);
 }
 
@@ -353,11 +341,7 @@ static struct content read_content(struct trace_definitions *definitions, struct
 
 /* Returns the row of the id. Adds it if it is new. NULL if memory ran out (latched). */
 static struct definition *row_of(struct trace_definitions *definitions, uint64_t id) {
-    uint32_t row = row_table_intern(&definitions->ids, &id);
-    if (row < definitions->rows.count) return column_at(&definitions->rows, row);
-    struct definition *added = row == ID_NONE ? NULL : column_push(&definitions->rows);
-    if (added) *added = (struct definition){false, ID_NONE};
-    return added;
+    return value_table_intern(&definitions->rows, &id, &(struct definition){false, ID_NONE});
 }
 
 /* ---- Looking up. ---- */
@@ -372,7 +356,7 @@ static const struct content *find(struct trace_definitions *definitions, uint64_
         return NULL;
     }
     if (definition->content == ID_NONE) return NULL;
-    const struct content *content = column_at(&definitions->contents, definition->content);
+    const struct content *content = value_table_at(&definitions->contents, definition->content);
     return content->kind == kind ? content : NULL;
 }
 
@@ -387,7 +371,7 @@ static struct trace_library *find_library(struct trace_definitions *definitions,
 static const struct content *content_of(const struct trace_definitions *definitions,
                                         const struct definition *definition) {
     if (!definition->is_known || definition->content == ID_NONE) return NULL;
-    return column_at(&definitions->contents, definition->content);
+    return value_table_at(&definitions->contents, definition->content);
 }
 
 static void note_jitdump(struct trace_definitions *definitions, const struct trace_mapping *mapping) {
@@ -399,12 +383,9 @@ static void note_jitdump(struct trace_definitions *definitions, const struct tra
 
 /* Returns the process's mappings; NULL if memory ran out (latched). */
 static struct code_history *history_of(struct trace_definitions *definitions, const struct process_key *key) {
-    uint32_t row = row_table_intern(&definitions->processes, key);
-    if (row == ID_NONE || row < definitions->histories.count)
-        return row == ID_NONE ? NULL : column_at(&definitions->histories, row);
-    struct code_history *history = column_push(&definitions->histories);
-    if (history) code_history_init(history, definitions->profile->failure);
-    return history;
+    struct code_history none;
+    code_history_init(&none, definitions->profile->failure);
+    return value_table_intern(&definitions->histories, key, &none);
 }
 
 static void put_mapping_in_force(struct trace_definitions *definitions, uint64_t id,
@@ -455,9 +436,9 @@ static int compare_ids(const void *left, const void *right) {
 void trace_definitions_complete(struct trace_definitions *definitions) {
     struct column ids;
     column_init(&ids, sizeof(uint64_t), definitions->profile->failure);
-    for (uint32_t row = 0; row < definitions->rows.count; row++) {
-        const uint64_t *id = row_table_at(&definitions->ids, row);
-        const struct content *content = content_of(definitions, column_at(&definitions->rows, row));
+    for (uint32_t row = 0; row < value_table_count(&definitions->rows); row++) {
+        const uint64_t *id = row_table_at(&definitions->rows.keys, row);
+        const struct content *content = content_of(definitions, value_table_at(&definitions->rows, row));
         if (!is_of_mappings(content) || *id <= definitions->last_known_id) continue;
         uint64_t *pending = column_push(&ids);
         if (pending) *pending = *id;
@@ -478,14 +459,11 @@ void trace_definitions_add(struct trace_definitions *definitions, uint64_t id, s
     struct definition *definition = row_of(definitions, id);
     if (!definition) return;
     struct index_identity hash = index_set_identity(body.bytes, body.bytes_count);
-    uint32_t content = row_table_intern(&definitions->bodies, &hash);
+    uint32_t known_count = value_table_count(&definitions->contents);
+    uint32_t content = value_table_number(&definitions->contents, &hash, &(struct content){0});
     if (content == ID_NONE) return;
-    if (content == definitions->contents.count) {
-        struct content *added = column_push(&definitions->contents);
-        if (!added) return;
-        *added = read_content(definitions, body, id);
-    }
-    const struct content *known = column_at(&definitions->contents, content);
+    struct content *known = value_table_at(&definitions->contents, content);
+    if (content == known_count) *known = read_content(definitions, body, id);
     trace_ledger_count(definitions->ledger, known->cause, 1, offset);
     if (!definition->is_known) *definition = (struct definition){true, content};
     advance(definitions);
@@ -604,9 +582,8 @@ struct text trace_definitions_string(struct trace_definitions *definitions, uint
 const struct code_mapping *trace_definitions_mapping(const struct trace_definitions *definitions, int64_t pid,
                                                      uint64_t process_start_ns, uint64_t address, uint64_t last_id) {
     const struct process_key key = {pid, process_start_ns};
-    uint32_t row = row_table_find(&definitions->processes, &key);
-    if (row >= definitions->histories.count) return NULL;
-    return code_history_find(&definitions->spaces, column_at(&definitions->histories, row), last_id, address);
+    const struct code_history *history = value_table_find(&definitions->histories, &key);
+    return history ? code_history_find(&definitions->spaces, history, last_id, address) : NULL;
 }
 
 const struct trace_library *trace_definitions_library(struct trace_definitions *definitions, uint64_t id) {
@@ -623,10 +600,8 @@ const struct trace_library *trace_definitions_library(struct trace_definitions *
 const struct trace_function *trace_definitions_function(const struct trace_definitions *definitions,
                                                         uint64_t library_id, uint64_t offset) {
     if (!definitions->symbols.count) return NULL;
-    uint32_t row = row_table_find(&definitions->symbol_owners, &library_id);
-    if (row >= definitions->symbol_maps.count) return NULL;
-    const struct code_space *map = column_at(&definitions->symbol_maps, row);
-    const struct code_mapping *range = code_space_find(&definitions->spaces, *map, offset);
+    const struct code_space *map = value_table_find(&definitions->symbol_maps, &library_id);
+    const struct code_mapping *range = map ? code_space_find(&definitions->spaces, *map, offset) : NULL;
     return range ? column_at(&definitions->symbols, range->library_id - 1) : NULL;
 }
 

@@ -8,6 +8,7 @@
 #ifndef GECKO_TRACE_DEFINITIONS_H
 #define GECKO_TRACE_DEFINITIONS_H
 
+#include "libconvert/base/value_table.h"
 #include "libconvert/profile/profile.h"
 #include "readers/code/code_spaces.h"
 #include "trace_ledger.h"
@@ -94,28 +95,26 @@ struct trace_definitions {
     struct trace_ledger *ledger; /* borrowed */
     bool is_complete;            /* all chunks are read, so what is unknown now stays unknown */
     struct arena texts;
-    struct row_table ids;       /* uint64_t: ids; row numbers equal those of `rows` */
-    struct column rows;         /* struct definition */
-    struct row_table bodies;    /* index_set_identity of each body; equal definitions share one */
-    struct column contents;     /* struct content, for each body */
-    struct column categories;   /* struct category_definition */
-    struct column marker_types; /* struct trace_marker_type */
-    struct column markers;      /* struct trace_marker */
+    struct value_table rows;     /* struct definition for each id, a uint64_t */
+    struct value_table contents; /* struct content for each index_set_identity of a body; equal definitions share one */
+    struct column categories;    /* struct category_definition */
+    struct column marker_types;  /* struct trace_marker_type */
+    struct column markers;       /* struct trace_marker */
     struct trace_recent_marker recent_markers[TRACE_RECENT_COUNT]; /* by id, modulo their number */
     struct column labels;                                          /* struct trace_label */
     struct column counters;                                        /* struct counter without process and samples */
     struct column libraries;                                       /* struct trace_library */
     struct column mappings;                                        /* struct trace_mapping */
     struct column inheritances;                                    /* struct inheritance */
-    struct column jitdumps;         /* struct trace_jitdump, for the mappings that are in force */
-    struct column arguments;        /* struct trace_arguments */
-    struct column symbols;          /* struct trace_function */
-    struct row_table symbol_owners; /* uint64_t: ids of libraries with symbols */
-    struct column symbol_maps;      /* struct code_space, one per library: its symbols, by number, at their offsets */
-    uint64_t last_known_id;         /* all definitions up to this one are known, so mappings up to it apply */
+    struct column jitdumps;  /* struct trace_jitdump, for the mappings that are in force */
+    struct column arguments; /* struct trace_arguments */
+    struct column symbols;   /* struct trace_function */
+    /* For each library's id, a struct code_space: its symbols, by number, at their offsets. */
+    struct value_table symbol_maps;
+    uint64_t last_known_id; /* all definitions up to this one are known, so mappings up to it apply */
     struct code_spaces spaces;
-    struct row_table processes;   /* struct process_key */
-    struct column histories;      /* struct code_history, one per process: the mappings that are in force, by id */
+    /* For each struct process_key, a struct code_history: the mappings that are in force, by id. */
+    struct value_table histories;
     struct column metas;          /* struct meta_definition */
     struct column strings;        /* struct text */
     struct strings schema_names;  /* names of the marker types that are resolved */

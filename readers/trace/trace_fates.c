@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "libconvert/base/row_table.h"
+#include "libconvert/base/value_table.h"
 
 /* A process that records holds a read lock on the byte of the trace at the offset of its pid, until it stops, ends or
  * executes another program. */
@@ -36,34 +36,14 @@ static uint64_t own_pid_namespace(void) {
 
 static bool has_no_process(int64_t pid) { return kill((pid_t)pid, 0) != 0 && errno == ESRCH; }
 
-/* The latest start of the processes with one pid and one namespace. */
-struct latest {
-    struct row_table keys;
-    struct column starts_ns; /* uint64_t */
-};
-
-static void latest_init(struct latest *latest, struct failure *failure) {
-    row_table_init(&latest->keys, 2 * sizeof(uint64_t), failure);
-    column_init(&latest->starts_ns, sizeof(uint64_t), failure);
+/* Returns the latest start, in nanoseconds, of the processes with that pid and namespace; NULL if memory ran out
+ * (latched). */
+static uint64_t *latest_of(struct value_table *latest, const struct process *process) {
+    const uint64_t key[2] = {(uint64_t)process->pid, process->pid_namespace};
+    return value_table_intern(latest, key, &(uint64_t){0});
 }
 
-static void latest_fini(struct latest *latest) {
-    row_table_fini(&latest->keys);
-    column_fini(&latest->starts_ns);
-}
-
-/* Returns NULL if memory ran out (latched). */
-static uint64_t *latest_of(struct latest *latest, const struct process *process) {
-    uint64_t key[2] = {(uint64_t)process->pid, process->pid_namespace};
-    uint32_t row = row_table_intern(&latest->keys, key);
-    if (row == ID_NONE) return NULL;
-    if (row < latest->starts_ns.count) return column_at(&latest->starts_ns, row);
-    uint64_t *added = column_push(&latest->starts_ns);
-    if (added) *added = 0;
-    return added;
-}
-
-static void find_latest(struct latest *latest, const struct trace_tasks *tasks) {
+static void find_latest(struct value_table *latest, const struct trace_tasks *tasks) {
     for (size_t i = 0; i < tasks->processes.count; i++) {
         const struct trace_process *process = column_at(&tasks->processes, i);
         uint64_t *start_ns = latest_of(latest, profile_process_at(tasks->profile, process->id));
@@ -79,9 +59,9 @@ static enum trace_fate find_fate(const struct process *process, uint64_t pid_nam
 }
 
 void trace_fates_find(struct trace_tasks *tasks, const struct profile_meta *meta, int file) {
-    struct latest latest;
+    struct value_table latest;
     uint64_t pid_namespace = is_of_this_boot(meta) ? own_pid_namespace() : 0;
-    latest_init(&latest, tasks->profile->failure);
+    value_table_init(&latest, 2 * sizeof(uint64_t), sizeof(uint64_t), tasks->profile->failure);
     find_latest(&latest, tasks);
     for (size_t i = 0; i < tasks->processes.count; i++) {
         struct trace_process *process = column_at(&tasks->processes, i);
@@ -91,5 +71,5 @@ void trace_fates_find(struct trace_tasks *tasks, const struct profile_meta *meta
         bool is_replaced = process->start_ns < *latest_ns;
         process->fate = is_replaced ? TRACE_FATE_REPLACED : find_fate(row, pid_namespace, file);
     }
-    latest_fini(&latest);
+    value_table_fini(&latest);
 }

@@ -3,6 +3,7 @@
 #ifndef GECKO_TRACE_SAMPLED_H
 #define GECKO_TRACE_SAMPLED_H
 
+#include "libconvert/base/value_table.h"
 #include "libconvert/profile/stack_path.h"
 #include "trace_tasks.h"
 
@@ -19,9 +20,8 @@ struct trace_sampled_thread {
 };
 
 struct trace_sampled {
-    struct profile *profile; /* borrowed */
-    struct row_table uids;   /* uint64_t; row numbers equal those of `threads` */
-    struct column threads;   /* struct trace_sampled_thread */
+    struct profile *profile;    /* borrowed */
+    struct value_table threads; /* struct trace_sampled_thread for each uid, a uint64_t */
 };
 
 /* Returns NULL if memory ran out (latched). */

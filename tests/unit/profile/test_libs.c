@@ -187,11 +187,11 @@ static void namesakes_may_be_many(void **state) {
         assert_true(text_equal(intern(text_of(path), no_id)->debug_name, text_of(debug_name)));
     }
     /* If each library tried all numbers from 2 on, this would take 200 million attempts. */
-    assert_int_equal(row_table_count(&libs.debug_keys), COUNT);
+    assert_int_equal(value_table_count(&libs.next_copies), COUNT);
 }
 
 static void memory_running_out_gives_none(void **state) {
-    struct column *const tables[] = {&libs.rows, &libs.keys.rows, &libs.debug_keys.rows, &libs.next_copies,
+    struct column *const tables[] = {&libs.rows, &libs.keys.rows, &libs.next_copies.keys.rows, &libs.next_copies.values,
                                      &libs.texts.rows};
     libs_intern(&libs, TEXT("/usr/lib/a.so"), TEXT("01"));
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
