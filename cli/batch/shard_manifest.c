@@ -94,7 +94,7 @@ static void read_record(struct reading *reading, struct record *record) {
     struct json_stream *whole = reading->json, json;
     struct position position = json_stream_position(whole);
     *record = (struct record){.json = take_raw(reading)};
-    json_stream_init_text(&json, record->json, position, reading->manifest->memory->failure);
+    json_stream_init_part(&json, whole, record->json, position);
     reading->json = &json;
     read_object(reading, record, take_record_part);
     json_stream_fini(&json);
