@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "recorder/sampler/sampled_thread.h"
 #include "recorder/write/thread_registry.h"
 #include "tests/support/sampler_check.h"
 #include "tests/support/unit_test.h"
@@ -643,22 +644,30 @@ static void test_blocked_signal(void **state) {
     recorded_fini(&recorded);
 }
 
-static atomic_bool is_sampled, has_resumed;
+static atomic_bool has_resumed;
 
-/* Blocks the signal while clocks fire, and unblocks it in a pause, so that the signal arrives there. */
-static void work_through_pause(struct busy_thread *self) {
-    enum { BLOCKED_MS = 10 };
-    sigset_t all, before;
-    while (!atomic_load(&is_sampled)) work_a_little();
+static bool has_clocks(const struct thread_record *record) {
+    const struct sampled_thread *sampled = __atomic_load_n(&record->sampled, __ATOMIC_ACQUIRE);
+    return sampled && __atomic_load_n(&sampled->signal, __ATOMIC_RELAXED);
+}
+
+/* Works until a clock of the thread has fired, and leaves its signal blocked and pending. */
+static void await_pending_signal(void) {
+    sigset_t all, pending;
     sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-    uint64_t end_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID) + BLOCKED_MS * UINT64_C(1000000);
-    while (clock_now_ns(CLOCK_THREAD_CPUTIME_ID) < end_ns) continue;
-    sigset_t pending;
-    sigpending(&pending);
-    assert_true(sigismember(&pending, SIGURG));
+    while (!has_clocks(thread_record_self)) work_a_little();
+    pthread_sigmask(SIG_BLOCK, &all, NULL);
+    do sigpending(&pending);
+    while (!sigismember(&pending, SIGURG));
+}
+
+/* Unblocks the signal in a pause, so that it arrives there. */
+static void work_through_pause(struct busy_thread *self) {
+    sigset_t none;
+    sigemptyset(&none);
+    await_pending_signal();
     grec_pause();
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_sigmask(SIG_SETMASK, &none, NULL);
     grec_resume();
     GREC_INSTANT("at work", NULL);
     atomic_store(&has_resumed, true);
@@ -669,12 +678,9 @@ static void test_signal_in_pause(void **state) {
     skip_under_thread_sanitizer();
     struct recorded recorded;
     struct busy_thread thread = {.name = "busy", .run = work_through_pause};
-    atomic_store(&is_sampled, false);
     atomic_store(&has_resumed, false);
     start_sampling(*state, "in-pause.trace", (struct grec_options){.interval_us = 1000});
     busy_thread_start(&thread);
-    wait_stacks(&thread, 10);
-    atomic_store(&is_sampled, true);
     while (!atomic_load(&has_resumed)) usleep(1000);
     wait_stacks(&thread, 20);
     stop_and_read(&recorded, *state, "in-pause.trace");
