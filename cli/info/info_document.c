@@ -268,7 +268,7 @@ static void count_samples(struct collector *collector, const struct node *sample
                        weights = column(collector, samples, "weight");
     struct column_view deltas = column(collector, samples, "threadCPUDelta");
     size_t row_count = count_rows(collector, samples);
-    if (!reserve_weights(collector)) return;
+    if (failure_is_set(collector->info->failure) || !reserve_weights(collector)) return;
     for (size_t row = 0; row < row_count; row++) {
         uint32_t stack = index_or_none(column_view_at(&stack_column, row));
         /* The front-end ignores a weight column in a Gecko profile, and the processor time of a first sample. */
