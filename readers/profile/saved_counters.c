@@ -1,4 +1,5 @@
 /* "counters", "profilerOverhead", and the two logs. */
+#include "libconvert/base/cursor.h"
 #include "libconvert/base/id_column.h"
 #include "libconvert/format/common_format.h"
 #include "libconvert/format/counter_display.h"
@@ -234,6 +235,7 @@ static void read_line(struct saved_reader *reader, const struct saved_log *log) 
 static bool read_fact(struct saved_reader *reader, struct text key, void *context) {
     const struct saved_log *log = context;
     int64_t number;
+    struct text text;
     if (text_equal(key, TEXT("lines")) && json_peek_kind(reader->json) == JSON_LIST) {
         json_begin_list(reader->json);
         while (json_next(reader->json)) read_line(reader, log);
@@ -244,8 +246,11 @@ static bool read_fact(struct saved_reader *reader, struct text key, void *contex
             profile_log_text(reader->profile, log->log, log->process, key, saved_text(reader));
             return true;
         case JSON_NUMBER:
-            if (json_take_int(reader->json, &number))
+            if (!json_take_number_text(reader->json, &text)) return true;
+            if (cursor_parse_id(text, &number))
                 profile_log_number(reader->profile, log->log, log->process, key, number);
+            else
+                profile_log_text(reader->profile, log->log, log->process, key, profile_text(reader->profile, text));
             return true;
         default:
             return false;

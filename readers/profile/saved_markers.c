@@ -81,7 +81,7 @@ static void read_table_format(struct saved_reader *reader, struct marker_field *
     column_fini(&parts.columns);
 }
 
-/* A field, or a text that the Gecko format has in place of a description. */
+/* A field, or a text that the Gecko format has in place of a description, as the processed one before version 55. */
 struct field_parts {
     struct marker_field field;
     struct text text;
@@ -98,7 +98,7 @@ static bool read_field_part(struct saved_reader *reader, struct text key, void *
         json_take_bool(reader->json, &field->is_hidden);
     else if (text_equal(key, TEXT("searchable")))
         json_skip(reader->json); /* the front-end searches all fields */
-    else if (text_equal(key, TEXT("value")) && reader->is_gecko)
+    else if (text_equal(key, TEXT("value")))
         parts->text = saved_text(reader);
     else if (!text_equal(key, TEXT("format")))
         return false;
@@ -125,7 +125,7 @@ static void read_fields(struct saved_reader *reader, struct schema_parts *parts)
             parts->schema.has_foreign_stacks = true;
             continue;
         }
-        if (field.text.bytes) {
+        if (!field.field.key.bytes_count && field.text.bytes) {
             describe(reader, &parts->schema, &field);
             continue;
         }

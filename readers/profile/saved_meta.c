@@ -205,9 +205,9 @@ static void check_version(struct saved_reader *reader, int64_t oldest, int64_t n
                          reader->version, oldest, newest);
 }
 
-/* Versions before 60 have tables in each thread. What later ones changed: see saved_shared.c and saved_counters.c. */
+/* What versions changed: see saved_shared.c, saved_counters.c, and the built-in schemas in saved_markers.c. */
 static void read_version(struct saved_reader *reader) {
-    enum { OLDEST = 60 };
+    enum { OLDEST = 50 };
     check_version(reader, OLDEST, PROCESSED_VERSION);
 }
 

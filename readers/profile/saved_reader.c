@@ -11,6 +11,7 @@
 static void read_meta(struct saved_reader *reader, void *context) {
     (void)context;
     saved_meta_read(reader, &processed_meta);
+    if (!reader->version) json_stream_fail(reader->json, "there is no \"preprocessedProfileVersion\"");
 }
 static void read_libs(struct saved_reader *reader, void *context) {
     (void)context;
@@ -38,8 +39,8 @@ enum { NEEDS_NOTHING, NEEDS_META = 1, NEEDS_LIBS = 2, NEEDS_SHARED = 4, NEEDS_TH
 static const struct saved_part PARTS[] = {
     {TEXT("meta"), read_meta, NEEDS_NOTHING, true},
     {TEXT("libs"), read_libs, NEEDS_META, true},
-    {TEXT("shared"), read_shared, NEEDS_META | NEEDS_LIBS, true},
-    {TEXT("threads"), read_threads, NEEDS_SHARED, true},
+    {TEXT("shared"), read_shared, NEEDS_META | NEEDS_LIBS, false},
+    {TEXT("threads"), read_threads, NEEDS_META | NEEDS_LIBS | NEEDS_SHARED, true},
     {TEXT("counters"), read_counters, NEEDS_THREADS, false},
     {TEXT("profilerOverhead"), read_overheads, NEEDS_THREADS, false},
     {TEXT("profilingLog"), saved_profiling_log_read, NEEDS_THREADS, false},

@@ -76,6 +76,7 @@ struct saved_reader {
     int64_t origin_ns;             /* zero on the clock of the trace; 0 if that is unknown */
     int64_t shift_ns;              /* added to times: those of a child process begin with that process */
     bool is_gecko;                 /* the profile is in the Gecko format, otherwise in the processed one */
+    bool has_shared;               /* threads share tables: since version 56 of the processed format */
     bool is_firefox;               /* Firefox has written the profile */
     int64_t shutdown_ns;           /* when the first process ended; TIME_NONE: later */
     struct saved_allocation allocation;

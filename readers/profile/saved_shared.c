@@ -2,14 +2,17 @@
  * been read. */
 #include "libconvert/base/id_column.h"
 #include "libconvert/format/processed_format.h"
-#include "saved_reader.h"
+#include "saved_thread.h"
 
 enum { FRAMES_HAVE_LIBS = 70 };
 
 struct shared_tables {
     struct column rows[TABLE_COUNT];
-    struct column contents;      /* struct text: of sources */
-    struct column resource_libs; /* uint32_t: before version 70 */
+    struct column contents;         /* struct text: of sources */
+    enum format_table table;        /* the one that is read */
+    struct column resource_libs;    /* uint32_t by resource, as the other columns, of older versions */
+    struct column file_names;       /* uint32_t by function: numbers of strings */
+    struct column stack_categories; /* struct frame by stack, of which only the categories count */
 };
 
 static bool read_source_part(struct saved_reader *reader, struct text key, void *context) {
@@ -26,33 +29,82 @@ static bool read_source_part(struct saved_reader *reader, struct text key, void 
     return true;
 }
 
-/* Before version 66, stacks had the number of their prefix. */
-static bool read_stack_part(struct saved_reader *reader, struct text key, void *context) {
-    struct column *stacks = &((struct shared_tables *)context)->rows[TABLE_STACKS];
-    const struct saved_table table = {.rows = stacks, .blank = &saved_blank_stack};
-    uint32_t row = 0;
-    if (!text_equal(key, TEXT("prefix")) || !json_begin_list(reader->json)) return false;
-    while (json_next(reader->json)) {
-        struct stack *stack = saved_row_at(&table, row++);
-        if (!stack) break;
-        if (!json_take_null(reader->json)) stack->prefix.index = (uint32_t)saved_int(reader, 0, (int64_t)row - 2);
-    }
-    return true;
-}
+/* ---- Columns of older versions. The numbers are those of the front-end's docs-developer/CHANGELOG-formats.md. ---- */
 
-/* Before version 70, resources had the libraries of frames. */
-static bool read_resource_part(struct saved_reader *reader, struct text key, void *context) {
-    struct column *libs = &((struct shared_tables *)context)->resource_libs;
+/* Version 70: frames have libraries. Before, resources had those of their frames. */
+static void read_resource_libs(struct saved_reader *reader, struct shared_tables *tables) {
     int64_t lib;
-    if (!text_equal(key, TEXT("lib")) || !json_begin_list(reader->json)) return false;
     while (json_next(reader->json)) {
-        uint32_t *row = column_push(libs);
-        if (!row) break;
+        uint32_t *row = column_push(&tables->resource_libs);
+        if (!row) return;
         bool is_none = json_take_null(reader->json) || !json_take_int(reader->json, &lib) || lib == -1;
         *row = is_none ? ID_NONE : saved_map_row(reader, TABLE_LIBS, lib);
     }
-    return true;
 }
+
+/* Version 66: stacks have distances. Before, they had the numbers of their prefixes. */
+static void read_prefixes(struct saved_reader *reader, struct shared_tables *tables) {
+    const struct saved_table table = {.rows = &tables->rows[TABLE_STACKS], .blank = &saved_blank_stack};
+    for (uint32_t row = 0; json_next(reader->json); row++) {
+        struct stack *stack = saved_row_at(&table, row);
+        if (!stack) return;
+        if (!json_take_null(reader->json)) stack->prefix.index = (uint32_t)saved_int(reader, 0, (int64_t)row - 1);
+    }
+}
+
+/* Version 58: functions have sources. Before, they had the strings of their files. */
+static void read_file_names(struct saved_reader *reader, struct shared_tables *tables) {
+    while (json_next(reader->json)) {
+        uint32_t *row = column_push(&tables->file_names);
+        if (!row) return;
+        *row = json_take_null(reader->json) ? ID_NONE : (uint32_t)saved_int(reader, 0, INT32_MAX);
+    }
+}
+
+/* Version 53: only frames have categories. Before, stacks had them too, and frames of some programs had none. */
+static void read_stack_categories(struct saved_reader *reader, struct shared_tables *tables, bool is_sub) {
+    static const struct frame blank = {.inherits_category = 1};
+    const struct saved_table table = {.rows = &tables->stack_categories, .blank = &blank};
+    for (uint32_t row = 0; json_next(reader->json); row++) {
+        struct frame *category = saved_row_at(&table, row);
+        if (!category) return;
+        if (json_take_null(reader->json)) continue;
+        if (!is_sub) category->inherits_category = 0;
+        *(is_sub ? &category->subcategory : &category->category) = (uint8_t)saved_int(reader, 0, UINT8_MAX);
+    }
+}
+static void read_categories(struct saved_reader *reader, struct shared_tables *tables) {
+    read_stack_categories(reader, tables, false);
+}
+static void read_subcategories(struct saved_reader *reader, struct shared_tables *tables) {
+    read_stack_categories(reader, tables, true);
+}
+
+static const struct {
+    int64_t until; /* the version that has the column no longer */
+    enum format_table table;
+    struct text key;
+    void (*read)(struct saved_reader *reader, struct shared_tables *tables);
+} OLDER_COLUMNS[] = {
+    {70, TABLE_RESOURCES, TEXT("lib"), read_resource_libs},      {66, TABLE_STACKS, TEXT("prefix"), read_prefixes},
+    {58, TABLE_FUNCS, TEXT("fileName"), read_file_names},        {53, TABLE_STACKS, TEXT("category"), read_categories},
+    {53, TABLE_STACKS, TEXT("subcategory"), read_subcategories},
+};
+
+static bool read_column_part(struct saved_reader *reader, struct text key, void *context) {
+    struct shared_tables *tables = context;
+    if (tables->table == TABLE_SOURCES) return read_source_part(reader, key, context);
+    for (size_t i = 0; i < sizeof OLDER_COLUMNS / sizeof *OLDER_COLUMNS; i++) {
+        bool is_it = reader->version < OLDER_COLUMNS[i].until && OLDER_COLUMNS[i].table == tables->table &&
+                     text_equal(key, OLDER_COLUMNS[i].key);
+        if (!is_it || !json_begin_list(reader->json)) continue;
+        OLDER_COLUMNS[i].read(reader, tables);
+        return true;
+    }
+    return false;
+}
+
+/* ---- Tables. ---- */
 
 static void read_strings(struct saved_reader *reader) {
     struct text text;
@@ -73,18 +125,32 @@ static const struct native_symbol blank_native_symbol = {.lib = {ID_NONE}, .name
 static const struct {
     uint32_t row_bytes;
     const void *blank;
-    saved_part_reader *part;
 } ROWS[TABLE_COUNT] = {
-    [TABLE_STACKS] = {sizeof(struct stack), &saved_blank_stack, read_stack_part},
-    [TABLE_FRAMES] = {sizeof(struct frame), &saved_blank_frame, NULL},
-    [TABLE_FUNCS] = {sizeof(struct func), &blank_func, NULL},
-    [TABLE_RESOURCES] = {sizeof(struct resource), &blank_resource, read_resource_part},
-    [TABLE_NATIVE_SYMBOLS] = {sizeof(struct native_symbol), &blank_native_symbol, NULL},
-    [TABLE_SOURCES] = {sizeof(struct source), &blank_source, read_source_part},
+    [TABLE_STACKS] = {sizeof(struct stack), &saved_blank_stack},
+    [TABLE_FRAMES] = {sizeof(struct frame), &saved_blank_frame},
+    [TABLE_FUNCS] = {sizeof(struct func), &blank_func},
+    [TABLE_RESOURCES] = {sizeof(struct resource), &blank_resource},
+    [TABLE_NATIVE_SYMBOLS] = {sizeof(struct native_symbol), &blank_native_symbol},
+    [TABLE_SOURCES] = {sizeof(struct source), &blank_source},
 };
 
+static const struct shape *shape_of(enum format_table table) {
+    for (size_t i = 0; i < processed_shared.member_count; i++)
+        if (processed_shared.members[i].table == table) return processed_shared.members[i].shape;
+    return NULL;
+}
+
+static void read_rows_of(struct saved_reader *reader, struct shared_tables *tables, enum format_table table) {
+    tables->table = table;
+    saved_read_columns(reader, &(struct saved_table){.shape = shape_of(table),
+                                                     .rows = &tables->rows[table],
+                                                     .blank = ROWS[table].blank,
+                                                     .is_raw = true,
+                                                     .part = read_column_part,
+                                                     .context = tables});
+}
+
 static bool read_table(struct saved_reader *reader, struct text key, void *context) {
-    struct shared_tables *tables = context;
     for (size_t i = 0; i < processed_shared.member_count; i++) {
         const struct member *member = &processed_shared.members[i];
         if (!text_equal(key, member_name(member))) continue;
@@ -92,12 +158,7 @@ static bool read_table(struct saved_reader *reader, struct text key, void *conte
         if (member->table == TABLE_STRINGS)
             read_strings(reader);
         else if (ROWS[member->table].blank)
-            saved_read_columns(reader, &(struct saved_table){.shape = member->shape,
-                                                             .rows = &tables->rows[member->table],
-                                                             .blank = ROWS[member->table].blank,
-                                                             .is_raw = true,
-                                                             .part = ROWS[member->table].part,
-                                                             .context = tables});
+            read_rows_of(reader, context, member->table);
         else
             saved_lose(reader, TEXT(""), json_skip_counting(reader->json) > 1);
         json_pop_name(reader->json);
@@ -186,16 +247,54 @@ static void keep_contents(struct saved_reader *reader, const struct column *cont
     }
 }
 
-/* Gives frames the libraries of their resources, as long as all of these are rows of the document. */
-static void find_frame_libs(struct saved_reader *reader, struct shared_tables *tables) {
+/* ---- Upgrades: what older versions have elsewhere. All ids are still rows of the document. ---- */
+
+static void move_libs_to_frames(struct shared_tables *tables) {
     const struct column *funcs = &tables->rows[TABLE_FUNCS], *libs = &tables->resource_libs;
-    for (uint32_t i = 0; libs->count && i < tables->rows[TABLE_FRAMES].count && saved_is_good(reader); i++) {
+    for (uint32_t i = 0; libs->count && i < tables->rows[TABLE_FRAMES].count; i++) {
         struct frame *frame = column_at(&tables->rows[TABLE_FRAMES], i);
         const struct func *func = frame->func.index < funcs->count ? column_at(funcs, frame->func.index) : NULL;
         if (!func || func->resource.index >= libs->count || frame->address < 0) continue;
         frame->lib.index = *(const uint32_t *)column_at(libs, func->resource.index);
     }
 }
+
+/* Each function gets a source of its own; equal ones become one when rows are added. */
+static void make_sources_of_files(struct shared_tables *tables) {
+    const struct column *funcs = &tables->rows[TABLE_FUNCS], *names = &tables->file_names;
+    for (uint32_t i = 0; i < funcs->count && i < names->count; i++) {
+        uint32_t name = *(const uint32_t *)column_at(names, i);
+        struct source *source = name == ID_NONE ? NULL : column_push(&tables->rows[TABLE_SOURCES]);
+        if (!source) continue;
+        *source = (struct source){.filename = {name}};
+        ((struct func *)column_at(funcs, i))->source.index = tables->rows[TABLE_SOURCES].count - 1;
+    }
+}
+
+static bool frames_have_categories(const struct column *frames) {
+    for (uint32_t i = 0; i < frames->count; i++)
+        if (!((const struct frame *)column_at(frames, i))->inherits_category) return true;
+    return false;
+}
+
+static void move_categories_to_frames(struct shared_tables *tables) {
+    const struct column *stacks = &tables->rows[TABLE_STACKS], *frames = &tables->rows[TABLE_FRAMES];
+    if (frames_have_categories(frames)) return;
+    for (uint32_t i = 0; i < stacks->count && i < tables->stack_categories.count; i++) {
+        const struct frame *category = column_at(&tables->stack_categories, i);
+        uint32_t row = ((const struct stack *)column_at(stacks, i))->frame.index;
+        if (row >= frames->count) continue;
+        struct frame *frame = column_at(frames, row);
+        frame->category = category->category;
+        frame->subcategory = category->subcategory;
+        frame->inherits_category = category->inherits_category;
+    }
+}
+
+static const struct {
+    int64_t until; /* the version that needs it no longer */
+    void (*apply)(struct shared_tables *tables);
+} UPGRADES[] = {{70, move_libs_to_frames}, {58, make_sources_of_files}, {53, move_categories_to_frames}};
 
 static void add_rows(struct saved_reader *reader, struct shared_tables *tables) {
     for (size_t step = 0; step < sizeof STEPS / sizeof *STEPS; step++) {
@@ -208,19 +307,111 @@ static void add_rows(struct saved_reader *reader, struct shared_tables *tables) 
     }
 }
 
+/* ---- The whole. ---- */
+
+static void tables_init(struct shared_tables *tables, struct failure *failure) {
+    column_init(&tables->contents, sizeof(struct text), failure);
+    column_init(&tables->resource_libs, sizeof(uint32_t), failure);
+    column_init(&tables->file_names, sizeof(uint32_t), failure);
+    column_init(&tables->stack_categories, sizeof(struct frame), failure);
+    for (size_t i = 0; i < TABLE_COUNT; i++)
+        column_init(&tables->rows[i], ROWS[i].row_bytes ? ROWS[i].row_bytes : 1, failure);
+}
+
+static void tables_fini(struct shared_tables *tables) {
+    for (size_t i = 0; i < TABLE_COUNT; i++) column_fini(&tables->rows[i]);
+    column_fini(&tables->contents);
+    column_fini(&tables->resource_libs);
+    column_fini(&tables->file_names);
+    column_fini(&tables->stack_categories);
+}
+
+static void tables_add(struct saved_reader *reader, struct shared_tables *tables) {
+    for (size_t i = 0; i < sizeof UPGRADES / sizeof *UPGRADES && saved_is_good(reader); i++)
+        if (reader->version < UPGRADES[i].until) UPGRADES[i].apply(tables);
+    add_rows(reader, tables);
+    keep_contents(reader, &tables->contents);
+}
+
 void saved_shared_read(struct saved_reader *reader) {
     static const struct shape no_shape;
-    struct failure *failure = reader->profile->failure;
+    reader->has_shared = true;
     struct shared_tables tables;
-    column_init(&tables.contents, sizeof(struct text), failure);
-    column_init(&tables.resource_libs, sizeof(uint32_t), failure);
-    for (size_t i = 0; i < TABLE_COUNT; i++)
-        column_init(&tables.rows[i], ROWS[i].row_bytes ? ROWS[i].row_bytes : 1, failure);
+    tables_init(&tables, reader->profile->failure);
     saved_read_members(reader, &no_shape, NULL, read_table, &tables);
-    find_frame_libs(reader, &tables);
-    add_rows(reader, &tables);
-    keep_contents(reader, &tables.contents);
-    for (size_t i = 0; i < TABLE_COUNT; i++) column_fini(&tables.rows[i]);
-    column_fini(&tables.contents);
-    column_fini(&tables.resource_libs);
+    tables_add(reader, &tables);
+    tables_fini(&tables);
+}
+
+/* ---- Threads with tables of their own, before version 60. ---- */
+
+struct thread_with_tables {
+    struct shared_tables tables;
+    struct saved_thread *thread;
+};
+
+/* Strings and sources are in the tables of all threads from versions 56 and 58 on. */
+static void forget_tables(struct saved_reader *reader) {
+    static const struct {
+        enum format_table table;
+        int64_t until;
+    } tables[] = {{TABLE_STRINGS, 56}, {TABLE_SOURCES, 58}, {TABLE_RESOURCES, 60}, {TABLE_NATIVE_SYMBOLS, 60},
+                  {TABLE_FUNCS, 60},   {TABLE_FRAMES, 60},  {TABLE_STACKS, 60}};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        if (reader->version < tables[i].until) reader->maps[tables[i].table].ids.count = 0;
+}
+
+#define READ_TABLE(function_, table_)                                                  \
+    static void function_(struct saved_reader *reader, void *context) {                \
+        read_rows_of(reader, &((struct thread_with_tables *)context)->tables, table_); \
+    }
+READ_TABLE(read_thread_resources, TABLE_RESOURCES)
+READ_TABLE(read_thread_symbols, TABLE_NATIVE_SYMBOLS)
+READ_TABLE(read_thread_funcs, TABLE_FUNCS)
+READ_TABLE(read_thread_frames, TABLE_FRAMES)
+#undef READ_TABLE
+
+static void read_thread_strings(struct saved_reader *reader, void *context) {
+    (void)context;
+    read_strings(reader);
+}
+
+static void read_thread_stacks(struct saved_reader *reader, void *context) {
+    struct thread_with_tables *thread = context;
+    read_rows_of(reader, &thread->tables, TABLE_STACKS);
+    tables_add(reader, &thread->tables);
+}
+
+static void read_thread_samples(struct saved_reader *reader, void *context) {
+    saved_samples_read(reader, ((struct thread_with_tables *)context)->thread);
+}
+static void read_thread_markers(struct saved_reader *reader, void *context) {
+    saved_markers_read(reader, ((struct thread_with_tables *)context)->thread);
+}
+static void read_thread_allocations(struct saved_reader *reader, void *context) {
+    saved_allocations_read(reader, ((struct thread_with_tables *)context)->thread);
+}
+
+static bool read_thread_member(struct saved_reader *reader, struct text key, void *context) {
+    return saved_thread_read_member(reader, key, ((struct thread_with_tables *)context)->thread);
+}
+
+void saved_thread_read_with_tables(struct saved_reader *reader, struct saved_thread *saved) {
+    enum { NEEDS_STRINGS = 1, NEEDS_ALL = 31, NEEDS_STACKS = 32 };
+    static const struct saved_part parts[] = {
+        {TEXT("stringArray"), read_thread_strings, 0, false},
+        {TEXT("resourceTable"), read_thread_resources, 0, true},
+        {TEXT("nativeSymbols"), read_thread_symbols, 0, true},
+        {TEXT("funcTable"), read_thread_funcs, 0, true},
+        {TEXT("frameTable"), read_thread_frames, 0, true},
+        {TEXT("stackTable"), read_thread_stacks, NEEDS_ALL, true},
+        {TEXT("samples"), read_thread_samples, NEEDS_STACKS, true},
+        {TEXT("markers"), read_thread_markers, NEEDS_STACKS, true},
+        {TEXT("nativeAllocations"), read_thread_allocations, NEEDS_STACKS, false},
+    };
+    struct thread_with_tables thread = {.thread = saved};
+    forget_tables(reader);
+    tables_init(&thread.tables, reader->profile->failure);
+    saved_read_parts(reader, parts, sizeof parts / sizeof *parts, read_thread_member, &thread);
+    tables_fini(&thread.tables);
 }

@@ -32,8 +32,16 @@ void saved_thread_fini(struct saved_thread *saved);
 /* Gives the thread its process, once all its members were read. */
 void saved_thread_end(struct saved_reader *reader, struct saved_thread *saved);
 
-/* Reads a member that both formats have: names, ids and times. */
+/* Reads a member. Returns false, and reads nothing, if it knows no such member. */
 bool saved_thread_read_member(struct saved_reader *reader, struct text key, void *saved);
+
+/* Read tables of the processed format. */
+void saved_samples_read(struct saved_reader *reader, struct saved_thread *saved);
+void saved_markers_read(struct saved_reader *reader, struct saved_thread *saved);
+void saved_allocations_read(struct saved_reader *reader, struct saved_thread *saved);
+
+/* Reads a thread of a version before 60, which has all tables of its own. */
+void saved_thread_read_with_tables(struct saved_reader *reader, struct saved_thread *saved);
 
 /* Gives the samples what was read of processor times and delays. */
 void saved_thread_set_details(struct saved_reader *reader, struct saved_thread *saved);

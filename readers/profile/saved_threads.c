@@ -220,7 +220,7 @@ void saved_thread_set_details(struct saved_reader *reader, struct saved_thread *
     samples_take_details(samples, &saved->cpu_ns, &saved->delays_ns);
 }
 
-static void read_samples(struct saved_reader *reader, struct saved_thread *saved) {
+void saved_samples_read(struct saved_reader *reader, struct saved_thread *saved) {
     static const struct sample blank = {.stack = {ID_NONE}, .weight = 1};
     struct samples *samples = &saved->thread->samples;
     saved_read_columns(reader, &(struct saved_table){.shape = &processed_sample_table,
@@ -252,7 +252,7 @@ static bool read_allocation_part(struct saved_reader *reader, struct text key, v
     return true;
 }
 
-static void read_allocations(struct saved_reader *reader, struct saved_thread *saved) {
+void saved_allocations_read(struct saved_reader *reader, struct saved_thread *saved) {
     static const struct allocation blank = {.stack = {ID_NONE}, .thread = {ID_NONE}};
     struct saved_table table = {.shape = &processed_native_allocation_table,
                                 .rows = &saved->thread->allocations,
@@ -301,7 +301,7 @@ void saved_marker_settle(struct saved_reader *reader, struct marker *marker, uin
     profile_fit_marker(reader->profile, marker);
 }
 
-static void read_markers(struct saved_reader *reader, struct saved_thread *saved) {
+void saved_markers_read(struct saved_reader *reader, struct saved_thread *saved) {
     struct column *markers = &saved->thread->markers;
     struct saved_table table = {
         .shape = &processed_marker_table, .rows = markers, .blank = &saved_blank_marker, .part = read_marker_part};
@@ -390,7 +390,6 @@ static void skip(struct saved_reader *reader, struct saved_thread *saved) {
     json_skip(reader->json);
 }
 
-/* The members of both formats, and then those of the processed one. */
 static const struct thread_part THREAD_PARTS[] = {
     {TEXT("name"), read_name},
     {TEXT("processType"), read_process_type},
@@ -404,19 +403,13 @@ static const struct thread_part THREAD_PARTS[] = {
     {TEXT("processShutdownTime"), read_process_end},
     {TEXT("pausedRanges"), read_pauses},
     {TEXT("showMarkersInTimeline"), skip}, /* always true here */
-    {TEXT("samples"), read_samples},
-    {TEXT("nativeAllocations"), read_allocations},
-    {TEXT("markers"), read_markers},
+    {TEXT("samples"), saved_samples_read},
+    {TEXT("nativeAllocations"), saved_allocations_read},
+    {TEXT("markers"), saved_markers_read},
 };
 
-enum { COMMON_PARTS = 7, THREAD_PART_COUNT = sizeof THREAD_PARTS / sizeof *THREAD_PARTS };
-
-static bool read_thread_part(struct saved_reader *reader, struct text key, void *context) {
-    return read_part_of(reader, THREAD_PARTS, THREAD_PART_COUNT, key, context);
-}
-
 bool saved_thread_read_member(struct saved_reader *reader, struct text key, void *saved) {
-    return read_part_of(reader, THREAD_PARTS, COMMON_PARTS, key, saved);
+    return read_part_of(reader, THREAD_PARTS, sizeof THREAD_PARTS / sizeof *THREAD_PARTS, key, saved);
 }
 
 /* Of threads with the same tid in a process, the second one is called "12.2". */
@@ -477,15 +470,23 @@ void saved_thread_fini(struct saved_thread *saved) {
     column_fini(&saved->delays_ns);
 }
 
+/* The first versions in which threads share these. */
+enum { STRINGS_ARE_SHARED = 56, TABLES_ARE_SHARED = 60 };
+
 static void read_thread(struct saved_reader *reader) {
     struct saved_thread saved;
     if (!saved_thread_begin(reader, &saved)) return;
-    saved_read_members(reader, &processed_thread_shape, NULL, read_thread_part, &saved);
+    if (reader->version < TABLES_ARE_SHARED)
+        saved_thread_read_with_tables(reader, &saved);
+    else
+        saved_read_members(reader, &processed_thread_shape, NULL, saved_thread_read_member, &saved);
     saved_thread_end(reader, &saved);
     saved_thread_fini(&saved);
 }
 
 void saved_threads_read(struct saved_reader *reader) {
+    if (!reader->has_shared && reader->version >= STRINGS_ARE_SHARED)
+        json_stream_fail(reader->json, "there is no \"shared\"");
     if (!json_begin_list(reader->json)) return;
     json_pop_name(reader->json);
     for (int64_t i = 0; json_next(reader->json); i++) {

@@ -317,8 +317,8 @@ static void drop_unknown_cpu(struct trace_tasks *tasks) {
     }
 }
 
-/* The viewer greys out what is outside of a life. The sampler takes a sample first, and then asks which thread that was.
- * While a process ends, the sampler still takes a last one. */
+/* The viewer greys out what is outside of a life. The sampler takes a sample first, and then asks which thread that
+ * was. While a process ends, the sampler still takes a last one. */
 static void cover_samples(struct trace_tasks *tasks) {
     for (size_t i = 0; i < tasks->profile->threads.count; i++) {
         struct thread *thread = column_at(&tasks->profile->threads, i);

@@ -167,8 +167,9 @@ static void test_refusals(void **state) {
         {TEXT("[]"), "there is a list where an object is expected"},
         {TEXT("{\"meta\":{\"preprocessedProfileVersion\":71}}"),
          "meta.preprocessedProfileVersion: this profile has version 71, which is newer than 70"},
-        {TEXT("{\"meta\":{\"preprocessedProfileVersion\":59}}"),
-         "meta.preprocessedProfileVersion: this profile has version 59, and 60 to 70 are read: open it at "
+        {TEXT("{\"meta\":{}}"), "meta: there is no \"preprocessedProfileVersion\""},
+        {TEXT("{\"meta\":{\"preprocessedProfileVersion\":49}}"),
+         "meta.preprocessedProfileVersion: this profile has version 49, and 50 to 70 are read: open it at "
          "https://profiler.firefox.com and save it again"},
         {TEXT("{\"meta\":{\"interval\":1"), "meta: this is not JSON: the text ends too early"},
         {TEXT("{\"meta\":{\"interval\":NaN}}"), "meta.interval: this is not JSON: a value is missing here"},
