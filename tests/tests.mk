@@ -214,7 +214,7 @@ accuracy-test: $(accuracy_programs) $(BUILD)/gecko-convert recorder
 
 # Loud when it is skipped, where the kernel refuses to record.
 .PHONY: record-test
-record-test: $(BUILD)/accuracy/mix $(BUILD)/gecko-convert recorder
+record-test: $(BUILD)/accuracy/mix $(BUILD)/gecko-convert recorder $(host_programs)
 	tests/record/run.py $(BUILD)
 
 # Programs whose packages cannot be installed are reported and left out.

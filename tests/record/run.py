@@ -7,6 +7,7 @@ Programs must run as they do alone, what they do must be in their profiles, and 
 within LIMIT_POINTS of what the programs measure themselves.
 """
 import collections
+import concurrent.futures
 import ctypes
 import errno
 import gzip
@@ -66,33 +67,87 @@ def count_samples(path):
 
 # ---- The profile. ----
 
-def shares_are_right(folder):
-    true, seen, true_total, seen_total = collections.Counter(), collections.Counter(), 0, 0
+# What whole stacks begin with: programs, threads, the loader, Go's goroutines and its code beside them.
+OUTERMOST = {"_start", "_dl_start_user", "clone3", "__clone3", "runtime.goexit", "runtime.mcall", "runtime.clone"}
+
+
+def check_shares(folder, command, function_count, pattern, of_all):
+    """Checks the shares of functions that the program tells, of all samples or of those in these functions."""
+    true, seen, all_count, whole_count = collections.Counter(), collections.Counter(), 0, 0
     for _ in range(ROUND_COUNT_MAX):
-        ended = record("-o", "mix.folded", "--frames", "none", "--off-cpu", "no", mix, "2000", cwd=folder)
+        ended = record("-o", "p.folded", "--frames", "none", "--off-cpu", "no", *command, cwd=folder)
+        remove_maps(ended.stdout)
         check(ended.returncode == 0, ended.stderr)
         for line in ended.stdout.splitlines():
-            kind, *words = line.split()
-            if kind == "total":
-                true_total += int(words[0])
-            elif kind == "function":
-                true[words[0]] += int(words[1])
-        whole_count = round_count = 0
-        for line in (folder / "mix.folded").read_text().splitlines():
+            if line.startswith("function "):
+                true[line.split()[1]] += int(line.split()[2])
+        for line in (folder / "p.folded").read_text().splitlines():
             stack, count = line.rsplit(" ", 1)
             frames = stack.split(";")
-            round_count += int(count)
-            whole_count += int(count) * (frames[0] in ("clone3", "_start", "__clone3"))
-            for name in set(frames) & set(true):
+            all_count += int(count)
+            whole_count += int(count) * (frames[0] in OUTERMOST)
+            for name in {found[1] for frame in frames if (found := re.fullmatch(pattern, frame))} & set(true):
                 seen[name] += int(count)
-        check(whole_count >= 0.98 * round_count, f"only {whole_count} of {round_count} stacks are whole")
-        seen_total += round_count
-        wrong = [f"{name} has {100 * seen[name] / seen_total:.2f} % in place of {100 * true[name] / true_total:.2f} %"
-                 for name in true if abs(seen[name] / seen_total - true[name] / true_total) * 100 > LIMIT_POINTS]
+        total = all_count if of_all else sum(seen.values())
+        check(total, f"no function was seen: {ended.stderr}")
+        wrong = [f"{name} has {100 * seen[name] / total:.2f} % in place of {100 * true[name] / sum(true.values()):.2f} %"
+                 for name in true if abs(seen[name] / total - true[name] / sum(true.values())) * 100 > LIMIT_POINTS]
         if not wrong:
             break
-    check(len(true) == 5, ended.stdout)
-    check(not wrong, "; ".join(wrong))
+    check(len(true) == function_count, ended.stdout)
+    check(not wrong, f"{command}: {'; '.join(wrong)}")
+    check(whole_count >= 0.98 * all_count, f"{command}: only {whole_count} of {all_count} stacks are whole")
+
+
+def shares_are_right(folder):
+    check_shares(folder, [mix, "2000"], 5, "(.*)", True)
+
+
+JAVA = ["java", "-XX:+UnlockDiagnosticVMOptions", "-XX:+DumpPerfMapAtExit", "-XX:+PreserveFramePointer",
+        "-XX:CompileCommand=quiet", *(f"-XX:CompileCommand=dontinline,Shares::{name}" for name in ("alpha", "beta", "gamma"))]
+PYTHONS = [*pathlib.Path(os.environ.get("PYENV_ROOT", pathlib.Path.home() / ".pyenv")).glob("versions/3.1[3-9]*/bin/python3"),
+           "python3.13", "python3"]
+# For each language: what makes the program of it, if anything, what runs it, and how a function is called in the profile.
+LANGUAGES = [(["rustc", "-O", "-g", "shares.rs"], ["./shares"], r"shares::(\w+)"),
+             (["go", "build", "shares.go"], ["./shares"], r"main\.(\w+)"),
+             (["javac", "-d", ".", "Shares.java"], [*JAVA, "Shares"], r".*\bShares\b.*\b(alpha|beta|gamma)\b.*"),
+             ([], ["node", "--perf-basic-prof", "shares.js"], r"(\w+)"),
+             ([], ["python", "-X", "perf_jit", "shares.py"], r"(\w+)")]
+
+
+def find_tool(name):
+    """Returns the path of a program; for Python, of one that tells how to unwind its code (3.13). None: there is none."""
+    if name != "python":
+        return shutil.which(name)
+    for python in PYTHONS:
+        tried = [python, "-c", "import sys; sys.exit(sys.version_info < (3, 13))"]
+        if shutil.which(python) and subprocess.run(tried, capture_output=True, check=False).returncode == 0:
+            return str(python)
+    return None
+
+
+def remove_maps(output):
+    """Removes what programs that generate code have written beside the recording."""
+    for line in output.splitlines():
+        if line.startswith("pid "):
+            for path in (f"/tmp/perf-{line[4:]}.map", f"/tmp/jit-{line[4:]}.dump"):
+                pathlib.Path(path).unlink(missing_ok=True)
+
+
+def shares_of_languages_are_right(folder):
+    sources = pathlib.Path(__file__).parent / "languages"
+    for make, command, pattern in LANGUAGES:
+        tool, *arguments = make or command
+        found = find_tool(tool)
+        if not found:
+            print(f"record: NOT TESTED with {tool}, which is not installed")
+            continue
+        with tempfile.TemporaryDirectory(dir=folder) as name:
+            shutil.copytree(sources, name, dirs_exist_ok=True)
+            if make:
+                subprocess.run([found, *arguments], cwd=name, check=True, capture_output=True)
+            run = command if make else [found, *arguments]
+            check_shares(pathlib.Path(name), ["sh", "-c", 'echo "pid $$"; exec "$@"', "sh", *run, "1500"], 3, pattern, False)
 
 
 def trace_is_read_by_others(folder):
@@ -208,6 +263,30 @@ def the_program_has_what_it_would_have_alone(folder):
                                       preexec_fn=forbid).stdout
                        for before in ([], [program, "record", "-q", "-o", "p.json", "--"])]
             check(outputs[0] == outputs[1], f"{closing}: {outputs}")
+
+
+def differs_when_recorded(command):
+    """Returns what a program does alone and what it does when it is recorded, if that differs; otherwise None."""
+    recorded = [program, "record", "--with", "kernel", "-q", "--symbols", "none", "-o", "p.json", "--trace", "p.data", "--"]
+    with tempfile.TemporaryDirectory() as name:
+        os.chmod(name, 0o777)  # some cases become another user
+        ended = [subprocess.run([*before, *command], cwd=name, stdin=subprocess.DEVNULL, capture_output=True,
+                                timeout=WAIT_SECONDS, check=False) for before in ([], recorded)]
+        outcomes = [(one.returncode if one.returncode >= 0 else 128 - one.returncode, one.stdout, one.stderr) for one in ended]
+        # Some end before their first sample is due.
+        has_samples = pathlib.Path(name, "p.json").exists() or b"no samples" in outcomes[1][2]
+    same = outcomes[0][1] == outcomes[1][1] and (outcomes[0] == outcomes[1] or b"no samples" in outcomes[1][2])
+    return None if same and has_samples else outcomes
+
+
+def programs_that_are_easily_disturbed_are_as_alone(folder):
+    del folder
+    cases = [(str(path), case) for path in sorted((build / "hosts").iterdir()) if path.suffix == ""
+             for case in subprocess.run([path], capture_output=True, text=True, check=True).stdout.split()]
+    check(len(cases) > 50, cases)
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        faults = [f"{case}: {outcome}" for case, outcome in zip(cases, pool.map(differs_when_recorded, cases)) if outcome]
+    check(not faults, "; ".join(faults))
 
 
 def what_cannot_be_written_is_told_before_the_program_runs(folder):
@@ -413,11 +492,13 @@ def other_users_record_their_programs(folder):
         check("perf_event_paranoid" in ended.stderr, ended.stderr)
 
 
-CASES = [shares_are_right, trace_is_read_by_others, children_and_iterations_are_recorded, running_processes_are_recorded,
+CASES = [shares_are_right, shares_of_languages_are_right, trace_is_read_by_others, children_and_iterations_are_recorded,
+         running_processes_are_recorded,
          the_end_of_a_process_ends_its_recording, events_are_named,
          options_of_converting_work, last_branches_are_asked_for, tracepoints_have_fields,
          exit_codes_are_those_of_a_shell,
-         the_program_has_what_it_would_have_alone, what_cannot_be_written_is_told_before_the_program_runs,
+         the_program_has_what_it_would_have_alone, programs_that_are_easily_disturbed_are_as_alone,
+         what_cannot_be_written_is_told_before_the_program_runs,
          the_duration_ends_the_program, programs_that_run_on_are_told_of,
          the_terminal_sends_signals_to_the_program, a_second_interrupt_gives_up,
          progress_is_shown_of_what_runs, signals_are_passed_on, a_program_that_does_not_end_is_left,
