@@ -1,10 +1,10 @@
-#include "asm_api.h"
-
+/* /asm/v1: the instructions of a function. */
 #include <stdio.h>
 
 #include "disassembly.h"
 #include "libconvert/symbols/symbol_names.h"
 #include "native_library.h"
+#include "native_service.h"
 
 /* At most so much of a function is shown. The largest functions of large programs have some hundreds of kilobytes. */
 enum { CODE_BYTES_MAX = 1 << 20 };

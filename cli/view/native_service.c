@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "libconvert/base/child_process.h"
+#include "libconvert/base/cursor.h"
 
 /* Larger answers are refused. */
 static const uint64_t ANSWER_BYTES_MAX = 256u << 20;
@@ -71,17 +72,10 @@ struct text native_text_member(const struct document *document, const struct nod
 }
 
 bool native_hex_member(const struct document *document, const struct node *node, const char *key, uint32_t *number) {
-    enum { HEX_DIGITS_MAX = 8 };
     struct text text = native_text_member(document, node, key);
-    if (!text_starts_with(text, TEXT("0x"))) return false;
-    text = text_from(text, 2);
-    if (!text.bytes_count || text.bytes_count > HEX_DIGITS_MAX) return false;
-    *number = 0;
-    for (size_t i = 0; i < text.bytes_count; i++) {
-        const char *digits = "0123456789abcdef", *digit = strchr(digits, text.bytes[i] | 0x20);
-        if (!text.bytes[i] || !digit) return false;
-        *number = *number << 4 | (uint32_t)(digit - digits);
-    }
+    uint64_t value;
+    if (!cursor_take(&text, TEXT("0x")) || !cursor_parse_number(text, 16, &value) || value > UINT32_MAX) return false;
+    *number = (uint32_t)value;
     return true;
 }
 

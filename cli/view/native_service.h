@@ -66,4 +66,17 @@ bool native_hex_member(const struct document *document, const struct node *node,
 /* Writes "0x12ab" as the member of that name. */
 void native_write_hex(struct json *json, const char *key, uint64_t number);
 
+/* ---- The questions. ---- */
+
+/* Write the answers to /symbolicate/v5, names, files and lines of addresses as Mozilla's symbol server answers, and to
+ * /asm/v1, the instructions of a function. */
+native_write symbolicate_api_write;
+native_write asm_api_write;
+
+/* Answers /source/v1 with the text of a source file of this machine: one that the profile's table of sources names, or
+ * that the debug information of one of the profile's libraries names for the address in the request, if
+ * libconvert/source_search.h finds it. Only debug information vouches for a path. Refuses the request if `service` is
+ * NULL. Thread-safe. */
+void source_api_answer(struct native_service *service, struct text body, struct http_response *response);
+
 #endif

@@ -3,9 +3,6 @@
 #include <stdio.h>
 #include <sys/random.h>
 
-#include "asm_api.h"
-#include "source_api.h"
-#include "symbolicate_api.h"
 #include "writer/emitter.h"
 
 /* Browsers leave this port out of addresses. */

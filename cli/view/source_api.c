@@ -1,5 +1,4 @@
-#include "source_api.h"
-
+/* /source/v1: the text of a source file of this machine, if the profile names it. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -10,6 +9,7 @@
 #include "libconvert/source_names.h"
 #include "libconvert/source_rules.h"
 #include "native_library.h"
+#include "native_service.h"
 
 /* Larger files are not shown. Generated sources have some megabytes. */
 enum { SOURCE_BYTES_MAX = 32 << 20 };

@@ -1,9 +1,9 @@
-#include "symbolicate_api.h"
-
+/* /symbolicate/v5: names, files and lines of addresses, as Mozilla's symbol server answers. */
 #include <stdio.h>
 
 #include "libconvert/base/memory.h"
 #include "native_library.h"
+#include "native_service.h"
 
 /* A frame of a stack, in the order of the request. */
 struct asked_frame {

@@ -73,18 +73,6 @@ static uint64_t u64_at(struct text bytes, size_t at) {
     return value;
 }
 
-/* Skips bytes. Returns false if the file ends before. */
-static bool skip(struct input *input, uint64_t bytes_count) {
-    while (bytes_count) {
-        size_t window_bytes = input_peek(input, 1).bytes_count;
-        if (!window_bytes) return false;
-        size_t step_bytes = window_bytes < bytes_count ? window_bytes : (size_t)bytes_count;
-        input_consume(input, step_bytes);
-        bytes_count -= step_bytes;
-    }
-    return true;
-}
-
 /* Returns the next bytes, at most bytes_count, without consuming them. */
 static struct text peek(struct input *input, size_t bytes_count) {
     return text_slice(input_peek(input, bytes_count), 0, bytes_count);
@@ -150,7 +138,7 @@ static bool read_next(struct dump *dump) {
     dump->damaged_count +=
         !read_record(dump, kind, peek(dump->input, wanted_bytes < record_bytes ? wanted_bytes : record_bytes));
     /* A process that is killed may leave part of a record. */
-    bool is_whole = skip(dump->input, record_bytes);
+    bool is_whole = input_skip(dump->input, record_bytes);
     dump->damaged_count += !is_whole;
     return is_whole;
 }
@@ -162,7 +150,7 @@ uint64_t jit_read_dump(struct input *input, int64_t pid, jit_visitor *visit, voi
         return 1;
     uint32_t header_bytes = u32_at(header, 8);
     bool has_times = !(u64_at(header, 32) & JITDUMP_HAS_ARCH_TIMES);
-    if (header_bytes < JITDUMP_HEADER_BYTES || !skip(input, header_bytes)) return 1;
+    if (header_bytes < JITDUMP_HEADER_BYTES || !input_skip(input, header_bytes)) return 1;
     struct dump dump = {.input = input, .visit = visit, .context = context, .has_times = has_times};
     while (read_next(&dump)) continue;
     return dump.damaged_count;

@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "input_file.h"
 #include "input_folder.h"
 #include "input_wrapper.h"
 #include "libconvert/base/memory.h"
@@ -159,6 +158,17 @@ void input_consume(struct input *input, size_t bytes_count) {
     report_progress(input);
     uint64_t released = input->held_offset < input->offset ? input->held_offset : input->offset;
     if (input->source.release) input->source.release(input->source.context, released);
+}
+
+bool input_skip(struct input *input, uint64_t bytes_count) {
+    while (bytes_count) {
+        size_t window_bytes = input_peek(input, 1).bytes_count;
+        if (!window_bytes) return false;
+        size_t step_bytes = window_bytes < bytes_count ? window_bytes : (size_t)bytes_count;
+        input_consume(input, step_bytes);
+        bytes_count -= step_bytes;
+    }
+    return true;
 }
 
 struct text input_take_run(struct input *input) {

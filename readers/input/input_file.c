@@ -1,4 +1,4 @@
-#include "input_file.h"
+#include "input_source.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,3 @@
-#include "input_gzip.h"
-
 #include <stddef.h>
 #include <stdlib.h>
 #include <zlib.h>

@@ -1,11 +1,10 @@
-#include "input_json_slabs.h"
-
 #include <endian.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "input.h"
+#include "input_wrapper.h"
 #include "libconvert/base/json_put.h"
 #include "libconvert/base/json_slabs.h"
 #include "libconvert/base/memory.h"

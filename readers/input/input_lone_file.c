@@ -1,5 +1,3 @@
-#include "input_lone_file.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,5 +1,3 @@
-#include "input_lzma.h"
-
 #include <lzma.h>
 #include <stdlib.h>
 

@@ -30,6 +30,10 @@ struct input_source {
     const struct stat *status; /* status of the regular file that is read; owned by the source; NULL */
 };
 
+/* Opens a file, pipe or device: `path` ("-" is standard input). `name` is used in messages and borrowed until the
+ * source is closed. Returns false after a failure (FAILURE_IO, FAILURE_MEMORY; latched). */
+bool input_file_open(struct input_source *source, const char *path, const char *name, struct failure *failure);
+
 /* ---- For sources that read from another input. ---- */
 
 struct input;

@@ -1,5 +1,3 @@
-#include "input_utf16.h"
-
 #include <stdlib.h>
 
 #include "input_decoder.h"

@@ -2,12 +2,6 @@
 
 #include <archive.h>
 
-#include "input_gzip.h"
-#include "input_json_slabs.h"
-#include "input_lone_file.h"
-#include "input_lzma.h"
-#include "input_utf16.h"
-
 enum { TAR_HEADER_BYTES = 512 };
 
 static bool is_octal_or_blank(char byte) { return (byte >= '0' && byte <= '7') || byte == ' ' || byte == '\0'; }

@@ -33,6 +33,31 @@ struct input_wrapper {
     const char *extract_command; /* in messages */
 };
 
+/* gzip streams, decoded by zlib. Unlike libarchive, zlib checks the CRC and length of each member, so a damaged trace
+ * cannot pass for a good one. Zero bytes after a member are padding. Anything else that is not a member is a failure.
+ */
+input_wrapper_open input_gzip_open;
+
+/* xz streams and the older .lzma format, decoded by liblzma. libarchive (3.6) crashes if memory runs out at their
+ * start, and ignores whatever follows the end of .lzma data. Several xz streams may follow one another, with padding in
+ * between. Anything else after the end is a failure. */
+input_wrapper_open input_xz_open;
+input_wrapper_open input_lzma_open;
+
+/* Text in UTF-16, as the redirections of PowerShell write it, decoded to UTF-8. A surrogate without its partner becomes
+ * U+FFFD. Bytes are recognised if they begin with a byte order mark and an ASCII character, as text does. */
+bool input_utf16_recognises(struct text start);
+input_wrapper_open input_utf16_open;
+
+/* Profiles in JsonSlabs (libconvert/base/json_slabs.h) as the JSON that they stand for. Slabs can be anywhere in the
+ * file, so it is in memory as a whole while it is read; the JSON is not. */
+input_wrapper_open input_json_slabs_open;
+
+/* The one file in an archive, or the content of a stream that libarchive unpacks. The archive must hold one regular
+ * file besides empty ones. At the end of that file, reading goes through the rest of the archive. A second file is a
+ * failure (latched), as is an archive without files. */
+input_wrapper_open input_lone_file_open;
+
 /* input_wrapper_of needs at most this many bytes. */
 enum { INPUT_WRAPPER_START_BYTES = 512 };
 

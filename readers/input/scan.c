@@ -96,17 +96,3 @@ bool scan_line(struct scan *scan, struct text *line) {
         *line = text_from(*line, byte_order_mark.bytes_count);
     return true;
 }
-
-void scan_take(struct scan *scan, size_t bytes_count) {
-    begin_line(scan);
-    advance(scan, bytes_count);
-}
-
-struct text scan_ahead(const struct scan *scan) {
-    return (struct text){scan->next, scan->is_inside_cut ? 0 : left_bytes(scan)};
-}
-
-void scan_skip(struct scan *scan, size_t bytes_count, uint64_t line_count) {
-    scan->position.line += line_count;
-    advance(scan, bytes_count);
-}

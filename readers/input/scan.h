@@ -25,14 +25,4 @@ void scan_init(struct scan *scan, struct input *input);
  * end. A NUL is an ordinary byte. Returns false at the end of the input. */
 bool scan_line(struct scan *scan, struct text *line);
 
-/* Returns the available bytes after the line that was last returned; there may be none before the end of the input.
- * Valid until the next call. */
-struct text scan_ahead(const struct scan *scan);
-
-/* Reads the next line, of which the caller knows that it is the first bytes_count of scan_ahead, with its end. */
-void scan_take(struct scan *scan, size_t bytes_count);
-
-/* Skips the first bytes_count bytes of scan_ahead, which are line_count whole lines with their ends. */
-void scan_skip(struct scan *scan, size_t bytes_count, uint64_t line_count);
-
 #endif

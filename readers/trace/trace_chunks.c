@@ -88,17 +88,6 @@ static bool check_header(const struct trace_header *header, struct text start, s
     return check_numbers(header, failure);
 }
 
-/* Skips that many bytes, or all if there are fewer. */
-static void skip(struct input *input, uint64_t bytes_count) {
-    while (bytes_count) {
-        size_t window_bytes = input_peek(input, 1).bytes_count;
-        if (!window_bytes) return;
-        size_t step_bytes = window_bytes < bytes_count ? window_bytes : (size_t)bytes_count;
-        input_consume(input, step_bytes);
-        bytes_count -= step_bytes;
-    }
-}
-
 bool trace_chunks_read_header(struct trace_reader *trace, struct input *input) {
     struct failure *failure = trace->profile->failure;
     struct text start = text_slice(input_peek(input, TRACE_HEADER_BYTES), 0, TRACE_HEADER_BYTES);
@@ -108,7 +97,7 @@ bool trace_chunks_read_header(struct trace_reader *trace, struct input *input) {
     if (!check_header(&trace->header, start, failure)) return false;
     size_t told_bytes = trace->header.header_bytes;
     if (told_bytes < known_bytes) memset((char *)&trace->header + told_bytes, 0, known_bytes - told_bytes);
-    skip(input, trace->header.chunks_offset);
+    input_skip(input, trace->header.chunks_offset);
     return true;
 }
 

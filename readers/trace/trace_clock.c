@@ -53,7 +53,8 @@ static int64_t scale(int64_t value, int64_t numerator, int64_t denominator) {
     return (int64_t)(quotient - (quotient * denominator > wide_product));
 }
 
-int64_t trace_clock_span_ns(const struct trace_clock *clock, int64_t ticks) {
+/* Returns how many nanoseconds that many ticks last at the rate of the trace's start. */
+static int64_t span_ns(const struct trace_clock *clock, int64_t ticks) {
     return scale(ticks, NS_PER_SECOND, (int64_t)clock->ticks_per_second);
 }
 
@@ -73,14 +74,14 @@ static int compare_points(const void *left, const void *right) {
 
 /* True if two points agree on the rate of the trace's start. `b` must be the later one. */
 static bool agree(const struct trace_clock *clock, struct trace_clock_point a, struct trace_clock_point b) {
-    int64_t expected_ns = trace_clock_span_ns(clock, b.ticks - a.ticks);
+    int64_t expected_ns = span_ns(clock, b.ticks - a.ticks);
     int64_t off_ns = b.ns - a.ns - expected_ns;
     int64_t tolerance_ns = expected_ns / RATE_TOLERANCE_DIVISOR + MOMENT_NS;
     return b.ns >= a.ns && off_ns <= tolerance_ns && off_ns >= -tolerance_ns;
 }
 
 static bool is_near(const struct trace_clock *clock, struct trace_clock_point a, struct trace_clock_point b) {
-    return trace_clock_span_ns(clock, b.ticks - a.ticks) < POINT_DISTANCE_NS;
+    return span_ns(clock, b.ticks - a.ticks) < POINT_DISTANCE_NS;
 }
 
 static void keep(struct trace_clock *clock, struct trace_clock_point point) {

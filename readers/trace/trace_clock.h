@@ -65,7 +65,4 @@ void trace_clock_finish(struct trace_clock *clock);
 /* Returns nanoseconds of CLOCK_MONOTONIC. Later ticks never give an earlier time. Call trace_clock_finish before. */
 int64_t trace_clock_convert(struct trace_clock *clock, int64_t relative_ticks);
 
-/* Returns how many nanoseconds that many ticks last at the rate of the trace's start. */
-int64_t trace_clock_span_ns(const struct trace_clock *clock, int64_t ticks);
-
 #endif

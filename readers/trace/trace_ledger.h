@@ -6,7 +6,6 @@
 
 enum trace_cause {
     /* Kept entries, numbered by kind. */
-    TRACE_KEPT_FIRST = 0,
     TRACE_KEPT_LAST = 31,
     TRACE_KEPT_DEFINITION,
     /* Lost blocks. */

@@ -186,23 +186,6 @@ static void test_each_cut_line_is_counted(void **state) {
     free(bytes);
 }
 
-static void test_looks_ahead_and_skips(void **state) {
-    struct failure failure = {0};
-    struct input *input = input_from_memory(TEXT("one\ntwo\nthree\nfour"), 0, &failure);
-    struct scan scan;
-    struct text line;
-    scan_init(&scan, input);
-    assert_true(scan_line(&scan, &line));
-    assert_true(text_equal(scan_ahead(&scan), TEXT("two\nthree\nfour")));
-    scan_skip(&scan, sizeof "two\nthree\n" - 1, 2);
-    assert_true(scan_line(&scan, &line));
-    assert_true(text_equal(line, TEXT("four")));
-    assert_int_equal(scan.position.line, 4);
-    assert_int_equal(scan.position.offset, sizeof "one\ntwo\nthree\n" - 1);
-    assert_int_equal(scan_ahead(&scan).bytes_count, 0);
-    input_close(input);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_line),
@@ -213,7 +196,6 @@ int main(void) {
         cmocka_unit_test(test_goes_on_where_the_input_is),
         cmocka_unit_test(test_stops_at_a_failure),
         cmocka_unit_test(test_long_lines),
-        cmocka_unit_test(test_looks_ahead_and_skips),
         cmocka_unit_test(test_each_cut_line_is_counted),
     };
     return cmocka_run_group_tests_name("scan", tests, NULL, NULL);
