@@ -53,7 +53,8 @@ bool column_push_all(struct column *column, const void *elements, size_t count) 
     return true;
 }
 
-void column_append(struct column *column, const struct column *other) {
+/* Running out of memory is latched. */
+static void append(struct column *column, const struct column *other) {
     for (size_t i = 0, run_count; i < other->count; i += run_count) {
         const void *run = column_run(other, i, &run_count);
         if (!column_push_all(column, run, run_count)) return;
@@ -67,14 +68,10 @@ struct sorted_row {
     size_t number; /* makes the order total, so that any sort is stable */
 };
 
-struct order {
-    comparison *compare;
-};
-
 static int compare_sorted_rows(const void *left, const void *right, void *argument) {
     const struct sorted_row *a = left, *b = right;
-    const struct order *order = argument;
-    int result = order->compare(a->element, b->element);
+    comparison *const *compare = argument;
+    int result = (*compare)(a->element, b->element);
     if (result) return result;
     return a->number < b->number ? -1 : 1;
 }
@@ -98,8 +95,7 @@ void column_sort(struct column *column, comparison *compare) {
     char *sorted = memory_allocate(column->failure, column->count * element_bytes);
     if (rows && sorted) {
         for (size_t i = 0; i < column->count; i++) rows[i] = (struct sorted_row){column_at(column, i), i};
-        struct order order = {compare};
-        qsort_r(rows, column->count, sizeof *rows, compare_sorted_rows, &order);
+        qsort_r(rows, column->count, sizeof *rows, compare_sorted_rows, &compare);
         for (size_t i = 0; i < column->count; i++) memcpy(sorted + i * element_bytes, rows[i].element, element_bytes);
         for (size_t i = 0; i < column->count; i++)
             memcpy(column_at(column, i), sorted + i * element_bytes, element_bytes);
@@ -111,7 +107,7 @@ void column_sort(struct column *column, comparison *compare) {
 void column_take(struct column *column, struct column *other) {
     struct failure *failure = other->failure;
     if (column->count) {
-        column_append(column, other);
+        append(column, other);
         column_fini(other);
     } else {
         other->failure = column->failure;
