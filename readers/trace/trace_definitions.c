@@ -5,8 +5,6 @@
 #include "libconvert/base/cursor.h"
 #include "readers/code/jit_code.h"
 #include "recorder/trace_format.h"
-#include "trace_cursor.h"
-#include "trace_marker_type.h"
 
 /* A definition, by id. */
 struct definition {

@@ -12,16 +12,7 @@
 #include "libconvert/profile/profile.h"
 #include "readers/code/code_spaces.h"
 #include "trace_ledger.h"
-
-/* A payload has a value for each field, so this bounds how much a few bytes of input can demand. */
-enum { TRACE_FIELD_COUNT_MAX = 128 };
-
-struct trace_marker_type {
-    struct marker_schema schema;
-    uint16_t row; /* row in the profile's schemas; MARKER_SCHEMA_NONE if there is no room */
-    bool is_resolved;
-    uint8_t wires[TRACE_FIELD_COUNT_MAX]; /* enum trace_wire of each field */
-};
+#include "trace_marker_type.h"
 
 struct trace_marker {
     struct text name_text;

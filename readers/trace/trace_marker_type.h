@@ -2,8 +2,18 @@
 #ifndef GECKO_TRACE_MARKER_TYPE_H
 #define GECKO_TRACE_MARKER_TYPE_H
 
+#include "libconvert/profile/profile.h"
 #include "trace_cursor.h"
-#include "trace_definitions.h"
+
+/* A payload has a value for each field, so this bounds how much a few bytes of input can demand. */
+enum { TRACE_FIELD_COUNT_MAX = 128 };
+
+struct trace_marker_type {
+    struct marker_schema schema;
+    uint16_t row; /* row in the profile's schemas; MARKER_SCHEMA_NONE if there is no room */
+    bool is_resolved;
+    uint8_t wires[TRACE_FIELD_COUNT_MAX]; /* enum trace_wire of each field */
+};
 
 /* Parses the definition after its kind. Returns false if it is damaged. Adds to *lost_count the fields, columns and
  * graphs that are unknown or too many. */
