@@ -17,17 +17,27 @@ static const struct marker_schema thread_schema = {
     .fields = thread_fields,
     .field_count = sizeof thread_fields / sizeof *thread_fields};
 
-/* The last field is left out if no process has it. */
 static const struct marker_field process_fields[] = {
     {.key = TEXT("pid"), .label = TEXT("Process"), .format = MARKER_PID},
     {.key = TEXT("end"), .label = TEXT("End"), .format = MARKER_STRING},
+    {.key = TEXT("label"), .label = TEXT("Label"), .format = MARKER_STRING, .is_hidden = true},
     {.key = TEXT("command"), .label = TEXT("Command line"), .format = MARKER_STRING}};
-static const struct marker_schema process_schema = {
-    .name = TEXT("Process"),
-    .description = TEXT("A process ran from its start, or its first event, to its end, or its last event."),
-    .display = DISPLAY,
-    .fields = process_fields,
-    .field_count = sizeof process_fields / sizeof *process_fields};
+enum { FIELDS_WITHOUT_COMMAND = 2 };
+#define PROCESS_DESCRIPTION TEXT("A process ran from its start, or its first event, to its end, or its last event.")
+static const struct marker_schema process_schema = {.name = TEXT("Process"),
+                                                    .description = PROCESS_DESCRIPTION,
+                                                    .display = DISPLAY,
+                                                    .fields = process_fields,
+                                                    .field_count = FIELDS_WITHOUT_COMMAND};
+/* Labels tell the arguments, and names do not: the marker chart has a row for each name. */
+static const struct marker_schema command_schema = {.name = TEXT("Process"),
+                                                    .description = PROCESS_DESCRIPTION,
+                                                    .chart_label = TEXT("{marker.data.label}"),
+                                                    .tooltip_label = TEXT("{marker.data.label}"),
+                                                    .table_label = TEXT("{marker.data.label}"),
+                                                    .display = DISPLAY,
+                                                    .fields = process_fields,
+                                                    .field_count = sizeof process_fields / sizeof *process_fields};
 
 void task_markers_init(struct task_markers *markers, struct profile *profile) {
     *markers = (struct task_markers){.profile = profile, .within = profile_events(profile)};
@@ -62,12 +72,10 @@ void task_markers_add_thread(const struct task_markers *markers, struct thread *
 
 void task_markers_add_process(const struct task_markers *markers, struct thread *to, const struct process *process,
                               struct time_range range) {
+    struct text label = process->label.bytes_count ? process->label : process->name;
     const union marker_value values[] = {
-        {.text = process->pid_text}, {.text = process->ending}, {.text = process->command}};
-    struct text name = process->label.bytes_count ? process->label : process->name;
-    struct marker_schema schema = process_schema;
-    schema.field_count -= !markers->has_commands;
-    add(markers, to, name, range, &schema, values);
+        {.text = process->pid_text}, {.text = process->ending}, {.text = label}, {.text = process->command}};
+    add(markers, to, process->name, range, markers->has_commands ? &command_schema : &process_schema, values);
 }
 
 void task_markers_add_children(const struct task_markers *markers) {

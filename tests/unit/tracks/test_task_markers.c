@@ -48,6 +48,21 @@ static void a_child_is_a_marker_of_its_parent(void **state) {
     assert_text(profile_value_at(&profile, marker->values_at + 1)->text, "exited");
 }
 
+/* Children of one program are in one row of the marker chart, whatever their arguments are. */
+static void a_label_tells_the_arguments(void **state) {
+    struct process *child = add_family(20, 50);
+    child->label = TEXT("cc1 parse.c");
+    child->command = TEXT("cc1 -quiet parse.c");
+    assert_interval(20, 50);
+    const struct marker *marker = column_at(&shell->markers, 0);
+    const struct marker_schema *schema = column_at(&profile.marker_schemas, marker->schema);
+    assert_text(strings_text(&profile.strings, marker->name), "cc1");
+    assert_text(schema->chart_label, "{marker.data.label}");
+    assert_text(schema->fields[2].key, "label");
+    assert_text(profile_value_at(&profile, marker->values_at + 2)->text, "cc1 parse.c");
+    assert_text(profile_value_at(&profile, marker->values_at + 3)->text, "cc1 -quiet parse.c");
+}
+
 static void a_child_without_an_end_lasts_until_the_last_event(void **state) {
     add_family(20, TIME_NONE);
     assert_interval(20, 90);
@@ -100,6 +115,7 @@ static void a_parent_without_a_main_thread_has_no_marker(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(a_child_is_a_marker_of_its_parent),
+        TEST(a_label_tells_the_arguments),
         TEST(a_child_without_an_end_lasts_until_the_last_event),
         TEST(a_child_that_went_on_without_recording_does_too),
         TEST(a_marker_is_cut_to_the_events),
