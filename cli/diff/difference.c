@@ -1,5 +1,6 @@
 #include "difference.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -17,7 +18,8 @@ struct counts {
 };
 
 struct difference {
-    struct failure *failure; /* borrowed */
+    struct failure *failure;       /* borrowed */
+    const struct emitter *emitter; /* of the format of the output */
     struct strings stacks;
     struct column counts; /* struct counts, by string id of the stack */
     double sums[2];
@@ -56,6 +58,8 @@ static void take_side(struct difference *difference, const struct runs *runs, co
     convert.output_path = NULL;
     convert.keeps_output = true;
     convert.format = emitter_collapsed.name;
+    /* A profile tells what code is the kernel's. */
+    if (difference->emitter != &emitter_collapsed) convert.frames = "comm,kernel,jit";
     struct gecko_convert_result result;
     conversion_run(&convert, &(struct conversion_ends){.runs = &over}, &result, NULL);
     report_take_failure(difference->failure, &result);
@@ -99,6 +103,7 @@ static struct input *open_text(void *context, struct failure *failure) {
 
 /* The reader of collapsed stacks makes the profile of a difference. */
 static void write_profile(struct difference *difference, const struct options *options) {
+    char product[NAME_MAX];
     size_t bytes_count = (size_t)difference->text.total_bytes, used = 0;
     char *bytes = memory_allocate(difference->failure, bytes_count + 1);
     for (const struct chunk *chunk = difference->text.first; bytes && chunk; chunk = chunk->next) {
@@ -107,10 +112,13 @@ static void write_profile(struct difference *difference, const struct options *o
     }
     if (!bytes) return;
     struct text text = {bytes, bytes_count};
+    const char *const *sides = options->inputs.values;
+    snprintf(product, sizeof product, "difference of %s and %s", sides[0], sides[1]);
     struct gecko_convert_options convert = {.struct_bytes = sizeof convert,
                                             .input_path = "the difference",
                                             .output_path = options->convert.output_path,
                                             .from = "collapsed",
+                                            .product = product,
                                             .symbols = GECKO_CONVERT_SYMBOLS_NONE,
                                             .max_memory_bytes = options->convert.max_memory_bytes};
     struct gecko_convert_result result;
@@ -121,17 +129,17 @@ static void write_profile(struct difference *difference, const struct options *o
 }
 
 static void write_difference(struct difference *difference, const struct options *options) {
-    const char *path = options->convert.output_path;
-    struct gecko_convert_options convert = {.output_path = path};
     uint64_t written_bytes;
-    if (options_check_format(&convert, difference->failure) == &emitter_collapsed)
-        sink_write(&difference->text, path, difference->failure, (struct progress){0}, &written_bytes);
-    else if (!failure_is_set(difference->failure))
+    if (difference->emitter == &emitter_collapsed)
+        sink_write(&difference->text, options->convert.output_path, difference->failure, (struct progress){0},
+                   &written_bytes);
+    else
         write_profile(difference, options);
 }
 
 void difference_write(const struct comparison *comparison, const struct options *options, struct failure *failure) {
-    struct difference difference = {.failure = failure};
+    struct gecko_convert_options convert = {.output_path = options->convert.output_path};
+    struct difference difference = {.failure = failure, .emitter = options_check_format(&convert, failure)};
     strings_init(&difference.stacks, failure);
     column_init(&difference.counts, sizeof(struct counts), failure);
     chunk_list_init(&difference.text, failure);
