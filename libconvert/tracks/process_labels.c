@@ -102,6 +102,12 @@ static void show_cut(struct label *label) {
     for (size_t i = 0; i < ellipsis.bytes_count; i++) label->bytes[label->bytes_count++] = ellipsis.bytes[i];
 }
 
+/* Returns the last part of an absolute path: the command line has the rest. */
+static struct text without_folders(struct text argument) {
+    struct text name = text_base_name(argument);
+    return text_starts_with(argument, TEXT("/")) && name.bytes_count ? name : argument;
+}
+
 static bool is_temporary(struct text argument) {
     return text_starts_with(argument, TEXT("/tmp/")) || text_starts_with(argument, TEXT("/var/tmp/"));
 }
@@ -124,7 +130,7 @@ static bool append_arguments(struct labels *labels, uint32_t row, bool are_tempo
         struct text argument = take_argument(&rest);
         if (is_temporary(argument) != are_temporary || !is_telling(labels, row, name, argument)) continue;
         append(label, TEXT(" "));
-        append(label, argument);
+        append(label, without_folders(argument));
     }
     return label->bytes_count > bytes_count;
 }

@@ -43,8 +43,14 @@ static void temporary_files_are_better_than_nothing(void **state) {
     process_id first = add("as", TEXT("as\0/tmp/ccX.s\0"));
     process_id second = add("as", TEXT("as\0/tmp/ccY.s\0"));
     label();
-    assert_text(at(first)->label, "as /tmp/ccX.s");
-    assert_text(at(second)->label, "as /tmp/ccY.s");
+    assert_text(at(first)->label, "as ccX.s");
+    assert_text(at(second)->label, "as ccY.s");
+}
+
+static void folders_of_absolute_paths_are_left_out(void **state) {
+    process_id id = add("cp", TEXT("cp\0/a/x\0src/y\0/b/x\0/c/\0"));
+    label();
+    assert_text(at(id)->label, "cp x src/y x /c/");
 }
 
 static void equal_processes_have_their_name(void **state) {
@@ -97,6 +103,7 @@ int main(void) {
         TEST(the_only_process_of_a_name_has_all_arguments),
         TEST(what_all_processes_of_a_name_have_tells_nothing),
         TEST(temporary_files_are_better_than_nothing),
+        TEST(folders_of_absolute_paths_are_left_out),
         TEST(equal_processes_have_their_name),
         TEST(labels_are_cut_between_characters),
         TEST(lines_of_scripts_are_one_line),
