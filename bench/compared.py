@@ -3,11 +3,12 @@
 
 usage: compared.py GECKO-CONVERT SAMPLY > compared.md
 
-Records five programs with perf, imports each recording with `samply import`, whose server looks up the symbols as it
+Records programs with perf, imports each recording with `samply import`, whose server looks up the symbols as it
 does for the viewer, and with gecko-convert. Prints tables of threads and of functions by self and by total samples."""
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -25,6 +26,9 @@ PROGRAMS = [
     ("A thread pool with locks", ["gcc", "-O2", "-g", "pool.c", "-lpthread", "-o", "OUT/pool"], ["OUT/pool"]),
     ("Python", None, ["/usr/bin/python3", "HERE/script.py"]),
     ("Node.js", None, ["node", "--perf-basic-prof", "--interpreted-frames-native-stack", "HERE/script.mjs"]),
+    ("A server with a thread for each request", None, ["/usr/bin/python3", "HERE/server.py"]),
+    ("A script of 1 000 processes", None, ["sh", "HERE/script.sh"]),
+    ("A build", None, ["sh", "HERE/build.sh"]),
     ("A stripped program", ["gcc", "-O2", "-s", "stripped.c", "-lm", "-o", "OUT/stripped"], ["OUT/stripped"]),
 ]
 
@@ -151,14 +155,33 @@ def ranked(counter, count):
     return rows + [""] * (ROWS - len(rows))
 
 
+def activity(profile, thread, samples):
+    """Returns how active the thread is, as the viewer measures it, but for samples that are idle."""
+    cpu = thread["samples"].get("threadCPUDelta") if profile["meta"].get("sampleUnits") else None
+    return sum(delta or 0 for delta in cpu) if cpu else len(samples)
+
+
+def visible(profile, threads):
+    """Returns the threads that the viewer shows at first: those in the profile, or else those that it chooses."""
+    listed = profile["meta"].get("initialVisibleThreads")
+    if listed is not None:
+        return listed
+    scores = [activity(profile, *thread) for thread in threads]
+    order = sorted(range(len(threads)), key=lambda i: -scores[i])[:15]
+    return [i for i in order if scores[i] >= max(scores) / 20]
+
+
 def describe(profile, threads, selected):
-    names = Counter(thread["name"] for thread, _ in threads)
+    names = Counter(re.sub(r" and \d+ more$", " and more", thread["name"]) for thread, _ in threads)
     tracks = ", ".join(f"{name} ×{times}" if times > 1 else name for name, times in names.items())
     chosen = ", ".join(f"{threads[i][0]['name']} ({len(threads[i][1])} samples)" for i in selected) if selected else \
         "left to the viewer"
     functions = len({function for _, samples in threads for stack, _ in samples for function in stack})
     samples = sum(len(samples) for _, samples in threads)
+    shown = visible(profile, threads)
+    share = 100 * sum(len(threads[i][1]) for i in shown) / samples
     return {"title": profile["meta"]["product"], "selected thread": chosen, "tracks": tracks,
+            "visible at first": f"{len(shown)} of {len(threads)} threads, with {share:.1f} % of the samples",
             "samples with a stack": str(samples), "functions": str(functions)}
 
 
@@ -183,10 +206,12 @@ functions while it serves a profile, so its names are those that its server give
 
     bench/compared.py build/gecko-convert samply > docs/compared.md
 
-It records the five programs in `bench/compared/` with perf, so numbers differ from run to run. These are the differences:
+It records the programs in `bench/compared/` with perf, so numbers differ from run to run. These are the differences:
 
 - **Title and tracks**: samply names the machine in the title. It keeps tracks without samples: `perf-exec`, which is perf
   before it starts the program, and idle threads.
+- **Crowds**: samply gives each thread and process a track, of which the viewer shows 15 at most. gecko-convert gives
+  threads, and processes, that follow each other one track, and shows what has 95 % of the processor time.
 - **C and C++ names**: samply shows inlined functions without their namespace, `work` for `work(unsigned int)`, and names that
   begin with underscores without one of them.
 - **Parts of functions**: gcc splits functions (`msort_with_tmp.part.0`). samply gives a part the name of the whole.
