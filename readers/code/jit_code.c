@@ -289,14 +289,23 @@ static void add_code(void *context, const struct jit_record *record) {
     code_history_map(&jit->spaces, history, time_order(reading->time_ns), &mapping);
 }
 
+/* Returns the pid in the name of a jitdump, which is that of the process in its own pid namespace. */
+static int64_t pid_of_dump(struct text path) {
+    uint64_t pid = 0;
+    struct text name = text_base_name(path);
+    cursor_take(&name, TEXT("jit-"));
+    return cursor_take_number(&name, 10, &pid) && pid <= INT64_MAX ? (int64_t)pid : -1;
+}
+
 static void read_opened(struct reading *reading, const struct jit_process *process, const char *path) {
     struct jit *jit = reading->jit;
     reading->file->next_code = jit->codes.count;
     reading->file_name = arena_copy(&jit->texts, text_base_name(text_of(path)));
     struct input *input = input_from_blocks(path, next_block, reading, &reading->failure);
     if (input)
-        jit->notes[JIT_NOTE_DAMAGED] += reading->file->is_dump ? jit_read_dump(input, process->pid, add_code, reading)
-                                                               : jit_read_perf_map(input, add_code, reading);
+        jit->notes[JIT_NOTE_DAMAGED] +=
+            reading->file->is_dump ? jit_read_dump(input, process->pid, pid_of_dump(text_of(path)), add_code, reading)
+                                   : jit_read_perf_map(input, add_code, reading);
     input_close(input);
     reading->file->end_code = jit->codes.count;
     if (reading->failure.code == FAILURE_MEMORY) failure_set_memory(jit->failure);

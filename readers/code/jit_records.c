@@ -143,11 +143,13 @@ static bool read_next(struct dump *dump) {
     return is_whole;
 }
 
-uint64_t jit_read_dump(struct input *input, int64_t pid, jit_visitor *visit, void *context) {
+uint64_t jit_read_dump(struct input *input, int64_t pid, int64_t inner_pid, jit_visitor *visit, void *context) {
     struct text header = peek(input, JITDUMP_HEADER_BYTES);
     if (header.bytes_count < JITDUMP_HEADER_BYTES || u32_at(header, 0) != JITDUMP_MAGIC ||
-        u32_at(header, 4) != JITDUMP_VERSION || u32_at(header, 20) != (uint64_t)pid)
+        u32_at(header, 4) != JITDUMP_VERSION)
         return 1;
+    int64_t written_pid = u32_at(header, 20);
+    if (written_pid != pid && written_pid != inner_pid) return 1;
     uint32_t header_bytes = u32_at(header, 8);
     bool has_times = !(u64_at(header, 32) & JITDUMP_HAS_ARCH_TIMES);
     if (header_bytes < JITDUMP_HEADER_BYTES || !input_skip(input, header_bytes)) return 1;

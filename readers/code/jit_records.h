@@ -19,9 +19,10 @@ struct jit_record {
 
 typedef void jit_visitor(void *context, const struct jit_record *record);
 
-/* Both functions call `visit` for each record and return how many parts of the file are damaged. A jitdump of another
- * pid or another byte order counts as one damaged part. Errors of the input are latched in the input. */
-uint64_t jit_read_dump(struct input *input, int64_t pid, jit_visitor *visit, void *context);
+/* Both functions call `visit` for each record and return how many parts of the file are damaged. A jitdump of neither
+ * pid, or of another byte order, counts as one damaged part. inner_pid: the pid in the process's own pid namespace.
+ * Errors of the input are latched in the input. */
+uint64_t jit_read_dump(struct input *input, int64_t pid, int64_t inner_pid, jit_visitor *visit, void *context);
 uint64_t jit_read_perf_map(struct input *input, jit_visitor *visit, void *context);
 
 #endif

@@ -29,8 +29,8 @@ static struct reading read_text(struct text text, size_t window_bytes, bool is_j
     struct failure failure = {0};
     struct input *input = input_from_memory(text, window_bytes, &failure);
     FUZZ_CHECK(input, "no memory");
-    reading.damaged_count =
-        is_jitdump ? jit_read_dump(input, PID, take_record, &reading) : jit_read_perf_map(input, take_record, &reading);
+    reading.damaged_count = is_jitdump ? jit_read_dump(input, PID, PID, take_record, &reading)
+                                       : jit_read_perf_map(input, take_record, &reading);
     FUZZ_CHECK(!failure_is_set(&failure), "%s", failure.message);
     input_close(input);
     return reading;

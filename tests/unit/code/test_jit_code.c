@@ -128,6 +128,19 @@ static void a_file_with_many_paths_is_read_once(void **state) {
     assert_int_equal(test.jit.notes[JIT_NOTE_DAMAGED], 1);
 }
 
+/* In a container, a process has a pid of its own, which is in its jitdump and in the jitdump's name. */
+static void a_jitdump_has_the_pid_in_its_name(void **state) {
+    dump_header(&test.dump, 1, 0);
+    dump_load(&test.dump, 100, CODE, 64, "contained");
+    write_dump("jit-1.dump");
+    write_dump("jit-78.dump");
+    offer("jit-78.dump");
+    assert_name(CODE, 100, NULL, 0);
+    assert_int_equal(test.jit.notes[JIT_NOTE_DAMAGED], 1);
+    offer("jit-1.dump");
+    assert_name(CODE, 100, "contained", CODE);
+}
+
 static void assert_eh_frame(uint64_t address, int64_t time_ns, const char *expected) {
     const struct jit_process process = process_of(PID);
     uint64_t number = jit_find(&test.jit, &process, address, time_ns);
@@ -171,6 +184,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(moments_pass_with_what_changes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(code_without_times_is_there_from_the_start, set_up, tear_down),
         cmocka_unit_test_setup_teardown(files_are_searched_together, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_jitdump_has_the_pid_in_its_name, set_up, tear_down),
         cmocka_unit_test_setup_teardown(call_frame_information_is_that_of_the_next_code, set_up, tear_down),
         cmocka_unit_test_setup_teardown(damaged_call_frame_information_is_left_out, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_file_with_many_paths_is_read_once, set_up, tear_down),
