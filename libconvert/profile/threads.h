@@ -87,6 +87,9 @@ struct process {
     };
 };
 
+/* The tid of the thread that tracks of processors belong to, in place of a number. */
+#define PROCESSORS_TID "processors"
+
 /* A track has samples beside those of threads: of an event of its own, whose weights count the event and have another
  * unit than those of threads, or of a processor, which threads have as well. */
 struct event_track {

@@ -56,7 +56,7 @@ static thread_id add_owner(struct profile *profile) {
     struct process *process = profile_process_at(profile, id);
     struct thread *thread = profile_thread_at(profile, owner);
     process->name = thread->name = TEXT("Processors");
-    process->pid_text = thread->tid_text = TEXT("processors");
+    process->pid_text = thread->tid_text = TEXT(PROCESSORS_TID);
     return owner;
 }
 

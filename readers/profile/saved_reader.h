@@ -52,6 +52,7 @@ struct saved_track {
     struct text owner_tid;
     struct text owner_name;
     struct text event;
+    bool is_processor;
     bool counts_ns;
 };
 

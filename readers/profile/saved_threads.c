@@ -62,7 +62,7 @@ static void describe_process(struct saved_reader *reader, const struct saved_thr
 /* ---- Tracks of events. ---- */
 
 /* Returns whether the thread is a track, by its ids: the thread "12 cache-misses", "worker · cache-misses" is one of
- * the thread 12, "worker". */
+ * the thread 12, "worker", and "processors CPU 2", "CPU 2" shows a processor. */
 static bool find_track(const struct saved_thread *saved, struct saved_track *track) {
     static const struct text dot = TEXT(" \xc2\xb7 ");
     struct text tid = saved->thread->tid_text, name = saved->thread->name;
@@ -70,11 +70,14 @@ static bool find_track(const struct saved_thread *saved, struct saved_track *tra
     struct text event = text_from(tid, tid_bytes < tid.bytes_count ? tid_bytes + 1 : tid.bytes_count);
     if (!event.bytes_count || !text_ends_with(name, event)) return false;
     name = text_slice(name, 0, name.bytes_count - event.bytes_count);
-    if (!text_ends_with(name, dot)) return false;
+    size_t owner_bytes = name.bytes_count - (text_ends_with(name, dot) ? dot.bytes_count : 0);
+    bool is_processor = !name.bytes_count && text_starts_with(tid, TEXT(PROCESSORS_TID " "));
+    if (!text_ends_with(name, dot) && !is_processor) return false;
     *track = (struct saved_track){.thread = saved->id,
                                   .owner_tid = text_slice(tid, 0, tid_bytes),
-                                  .owner_name = text_slice(name, 0, name.bytes_count - dot.bytes_count),
+                                  .owner_name = text_slice(name, 0, owner_bytes),
                                   .event = event,
+                                  .is_processor = is_processor,
                                   .counts_ns = saved->weight_type == WEIGHT_TRACING_MS};
     return true;
 }
@@ -600,7 +603,8 @@ static void link_track(struct saved_reader *reader, const struct saved_track *tr
     thread_id owner = owner_of(reader, track);
     struct event_track *added = thread_is_none(owner) ? NULL : column_push(&profile->tracks);
     if (!added) return;
-    *added = (struct event_track){.event = track->event, .counts_ns = track->counts_ns, .owner = owner};
+    *added = (struct event_track){
+        .event = track->event, .counts_ns = track->counts_ns, .is_processor = track->is_processor, .owner = owner};
     struct thread *thread = profile_thread_at(profile, track->thread);
     thread->track = (uint32_t)profile->tracks.count - 1;
     thread->tid = profile_thread_at(profile, owner)->tid;

@@ -145,7 +145,7 @@ void gecko_sources_write(struct gecko_thread_writer *writer, struct json *json) 
 static void write_samples(struct gecko_thread_writer *writer, const struct thread *thread, struct json *json) {
     const struct profile *profile = writer->profile;
     const struct samples *samples = &thread->samples;
-    bool has_cpu_deltas = writer->has_cpu_deltas && !thread_is_track(thread);
+    bool has_cpu_deltas = writer->has_cpu_deltas && !thread_is_track(thread) && samples_count(samples);
     bool tells_cpu = !has_cpu_deltas && gecko_tells_cpu(writer->weights, samples);
     bool has_cpu_column = (has_cpu_deltas && samples_count(samples)) || tells_cpu;
     table_of_rows_begin(json, "samples", &gecko_sample_table, has_cpu_column ? NULL : "threadCPUDelta");
