@@ -10,14 +10,16 @@ struct perf_throttle {
 };
 
 /* Each kind of marker has one field. */
-#define ONE_FIELD(name, key_text, label_text)   \
-    static const struct marker_field name[] = { \
-        {.key = TEXT(key_text), .label = TEXT(label_text), .format = MARKER_UNIQUE_STRING}}
+#define ONE_FIELD(name, key_text, label_text, value_format) \
+    static const struct marker_field name[] = {             \
+        {.key = TEXT(key_text), .label = TEXT(label_text), .format = value_format}}
 
-ONE_FIELD(off_cpu_fields, "reason", "Reason");
-ONE_FIELD(throttled_fields, "event", "Event");
-ONE_FIELD(namespace_fields, "namespaces", "Namespaces");
-ONE_FIELD(cgroup_fields, "path", "Path");
+ONE_FIELD(off_cpu_fields, "reason", "Reason", MARKER_UNIQUE_STRING);
+ONE_FIELD(throttled_fields, "event", "Event", MARKER_UNIQUE_STRING);
+ONE_FIELD(loss_fields, "count", "Count", MARKER_INTEGER);
+ONE_FIELD(disorder_fields, "late", "Earlier than the sample before it by", MARKER_DURATION);
+ONE_FIELD(namespace_fields, "namespaces", "Namespaces", MARKER_UNIQUE_STRING);
+ONE_FIELD(cgroup_fields, "path", "Path", MARKER_UNIQUE_STRING);
 
 static const struct marker_schema schemas[PERF_ACTIVITY_KIND_COUNT] = {
     [PERF_ACTIVITY_OFF_CPU] = {.name = TEXT("Off CPU"),
@@ -32,6 +34,18 @@ static const struct marker_schema schemas[PERF_ACTIVITY_KIND_COUNT] = {
                                  .table_label = TEXT("{marker.data.event}"),
                                  .fields = throttled_fields,
                                  .field_count = 1},
+    [PERF_ACTIVITY_LOSS] = {.name = TEXT("Lost"),
+                            .description =
+                                TEXT("perf lost records or samples before this, because its buffer was full."),
+                            .chart_label = TEXT("{marker.data.count}"),
+                            .table_label = TEXT("{marker.data.count}"),
+                            .fields = loss_fields,
+                            .field_count = 1},
+    [PERF_ACTIVITY_DISORDER] = {.name = TEXT("Out of order"),
+                                .description = TEXT("A sample of this time came after a later one of the thread."),
+                                .table_label = TEXT("{marker.data.late}"),
+                                .fields = disorder_fields,
+                                .field_count = 1},
     [PERF_ACTIVITY_NAMESPACES] = {.name = TEXT("Namespaces"),
                                   .description = TEXT("The thread entered these namespaces."),
                                   .table_label = TEXT("{marker.data.namespaces}"),
@@ -64,7 +78,7 @@ void perf_activity_fini(struct perf_activity *activity) {
 }
 
 static void mark(struct perf_activity *activity, enum perf_activity_kind kind, thread_id thread, int64_t start_ns,
-                 int64_t end_ns, string_id value) {
+                 int64_t end_ns, const union marker_value *value) {
     struct profile *profile = activity->profile;
     if (!filter_keeps_marker(activity->filter, profile, thread, &start_ns, &end_ns)) return;
     uint16_t *schema = &activity->schemas[kind];
@@ -80,8 +94,12 @@ static void mark(struct perf_activity *activity, enum perf_activity_kind kind, t
         .is_routine = true,
         .category = categories_intern_code(&profile->categories, CODE_KERNEL, TEXT("")).category,
     };
-    const union marker_value values = {.string = value};
-    profile_add_marker(profile, profile_thread_at(profile, thread), marker, &values);
+    profile_add_marker(profile, profile_thread_at(profile, thread), marker, value);
+}
+
+static void mark_text(struct perf_activity *activity, enum perf_activity_kind kind, thread_id thread, int64_t start_ns,
+                      int64_t end_ns, string_id text) {
+    mark(activity, kind, thread, start_ns, end_ns, &(union marker_value){.string = text});
 }
 
 /* ---- Running. ---- */
@@ -89,7 +107,8 @@ static void mark(struct perf_activity *activity, enum perf_activity_kind kind, t
 void perf_activity_mark_off_cpu(struct perf_activity *activity, const struct perf_task *task, int64_t start_ns,
                                 int64_t end_ns, bool is_preempted) {
     struct text reason = is_preempted ? TEXT("preempted") : TEXT("waiting");
-    mark(activity, PERF_ACTIVITY_OFF_CPU, task->thread, start_ns, end_ns, profile_string(activity->profile, reason));
+    mark_text(activity, PERF_ACTIVITY_OFF_CPU, task->thread, start_ns, end_ns,
+              profile_string(activity->profile, reason));
 }
 
 /* ---- Throttling. ---- */
@@ -111,13 +130,28 @@ void perf_activity_throttle(struct perf_activity *activity, const struct perf_ta
 
 static void end_throttle(struct perf_activity *activity, struct perf_throttle *throttle, int64_t end_ns) {
     if (throttle->start_ns != TIME_NONE && end_ns >= throttle->start_ns)
-        mark(activity, PERF_ACTIVITY_THROTTLED, throttle->thread, throttle->start_ns, end_ns, throttle->event);
+        mark_text(activity, PERF_ACTIVITY_THROTTLED, throttle->thread, throttle->start_ns, end_ns, throttle->event);
     throttle->start_ns = TIME_NONE;
 }
 
 void perf_activity_unthrottle(struct perf_activity *activity, uint64_t stream, int64_t time_ns) {
     struct perf_throttle *throttle = throttle_of(activity, stream);
     if (throttle) end_throttle(activity, throttle, time_ns);
+}
+
+/* ---- Losses and disorder. ---- */
+
+void perf_activity_mark_loss(struct perf_activity *activity, const struct perf_task *task, uint64_t count,
+                             int64_t time_ns) {
+    int64_t number = count > INT64_MAX ? INT64_MAX : (int64_t)count;
+    mark(activity, PERF_ACTIVITY_LOSS, task->thread, time_ns, time_ns,
+         &(union marker_value){.number = {.mantissa = number}});
+}
+
+void perf_activity_mark_disorder(struct perf_activity *activity, const struct perf_task *task, int64_t late_ns,
+                                 int64_t time_ns) {
+    mark(activity, PERF_ACTIVITY_DISORDER, task->thread, time_ns, time_ns,
+         &(union marker_value){.duration_ns = late_ns});
 }
 
 /* ---- Namespaces. ---- */
@@ -147,7 +181,7 @@ void perf_activity_set_namespaces(struct perf_activity *activity, struct perf_ta
     task->namespaces = row_table_intern(&activity->namespaces, &now);
     if (!used || time_ns == TIME_NONE) return;
     string_id value = profile_string(activity->profile, (struct text){entered, used});
-    mark(activity, PERF_ACTIVITY_NAMESPACES, task->thread, time_ns, time_ns, value);
+    mark_text(activity, PERF_ACTIVITY_NAMESPACES, task->thread, time_ns, time_ns, value);
 }
 
 /* ---- Control groups. ---- */
@@ -172,7 +206,7 @@ void perf_activity_set_cgroup(struct perf_activity *activity, struct perf_task *
     if (task->cgroup == id) return;
     task->cgroup = id;
     const string_id *path = cgroup_path(activity, id);
-    if (path) mark(activity, PERF_ACTIVITY_CGROUP, task->thread, time_ns, time_ns, *path);
+    if (path) mark_text(activity, PERF_ACTIVITY_CGROUP, task->thread, time_ns, time_ns, *path);
 }
 
 /* ---- The end. ---- */

@@ -1,5 +1,5 @@
-/* What perf reports of threads besides samples: when they ran, when sampling paused, and their namespaces and control
- * groups. All of it becomes markers. */
+/* What perf reports of threads besides samples: when they ran, when sampling paused, lost samples or told them late,
+ * and their namespaces and control groups. All of it becomes markers. */
 #ifndef GECKO_PERF_ACTIVITY_H
 #define GECKO_PERF_ACTIVITY_H
 
@@ -9,6 +9,8 @@
 enum perf_activity_kind {
     PERF_ACTIVITY_OFF_CPU,
     PERF_ACTIVITY_THROTTLED,
+    PERF_ACTIVITY_LOSS,
+    PERF_ACTIVITY_DISORDER,
     PERF_ACTIVITY_NAMESPACES,
     PERF_ACTIVITY_CGROUP,
     PERF_ACTIVITY_KIND_COUNT
@@ -46,6 +48,14 @@ void perf_activity_mark_off_cpu(struct perf_activity *activity, const struct per
 void perf_activity_throttle(struct perf_activity *activity, const struct perf_task *task, uint64_t stream,
                             struct text event, int64_t time_ns);
 void perf_activity_unthrottle(struct perf_activity *activity, uint64_t stream, int64_t time_ns);
+
+/* perf lost as many records or samples before that time, at which the thread ran. */
+void perf_activity_mark_loss(struct perf_activity *activity, const struct perf_task *task, uint64_t count,
+                             int64_t time_ns);
+
+/* The thread's sample of that time came after one that is late_ns later. */
+void perf_activity_mark_disorder(struct perf_activity *activity, const struct perf_task *task, int64_t late_ns,
+                                 int64_t time_ns);
 
 /* The thread is in these namespaces, at most PERF_NAMESPACES_MAX of them, in the order of Linux
  * include/uapi/linux/perf_event.h: net, uts, ipc… Adds a marker with those that it has not been

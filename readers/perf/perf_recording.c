@@ -160,6 +160,9 @@ static void use_loss(struct perf_recording *recording, const struct perf_record 
     uint64_t *counts = recording->lost_counts;
     if (!counts[0] && !counts[1]) recording->first_lost = record->position;
     counts[record->loss.is_of_samples] += record->loss.count;
+    const struct perf_task *task = record->time_ns != TIME_NONE && record->tid >= 0 ? task_of(recording, record) : NULL;
+    if (task && record->loss.count)
+        perf_activity_mark_loss(&recording->activity, task, record->loss.count, record->time_ns);
 }
 
 static void use_count(struct perf_recording *recording, const struct perf_record *record) {
@@ -197,6 +200,9 @@ static void count_time(struct perf_recording *recording, const struct perf_occur
     }
     bool is_jump = task->last_time_ns != TIME_NONE && occurrence->time_ns < task->last_time_ns;
     perf_tally(&recording->tallies, TALLY_JUMP, is_jump, occurrence->position);
+    if (is_jump)
+        perf_activity_mark_disorder(&recording->activity, task, task->last_time_ns - occurrence->time_ns,
+                                    occurrence->time_ns);
     task->last_time_ns = occurrence->time_ns;
 }
 

@@ -212,19 +212,25 @@ static bool use_unthrottle(struct data_parser *parser, const struct data_record 
 
 /* ---- Losses. ---- */
 
+/* Records that perf itself writes at the end of the recording have no task. */
+static bool emit_loss(struct data_parser *parser, const struct data_record *record, struct perf_record *out) {
+    out->tid = -1;
+    read_trailer(parser, record, out);
+    emit(parser, out, PERF_LOSS);
+    return true;
+}
+
 static bool use_lost(struct data_parser *parser, const struct data_record *record, struct perf_record *out) {
     struct perf_cursor cursor = perf_cursor_of(record->payload);
     perf_cursor_u64(&cursor);
     out->loss.count = perf_cursor_u64(&cursor);
-    if (!cursor.is_bad) emit(parser, out, PERF_LOSS);
-    return !cursor.is_bad;
+    return !cursor.is_bad && emit_loss(parser, record, out);
 }
 
 static bool use_lost_samples(struct data_parser *parser, const struct data_record *record, struct perf_record *out) {
     struct perf_cursor cursor = perf_cursor_of(record->payload);
     out->loss = (struct perf_loss){.count = perf_cursor_u64(&cursor), .is_of_samples = true};
-    if (!cursor.is_bad) emit(parser, out, PERF_LOSS);
-    return !cursor.is_bad;
+    return !cursor.is_bad && emit_loss(parser, record, out);
 }
 
 /* ---- perf's own records. ---- */

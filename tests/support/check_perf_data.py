@@ -25,7 +25,7 @@ UNCOMPARABLE = {"dwarf", "lost", "no-callgraph"}
 HAS_CALLS = {"branch-calls", "branch-calls-without-index", "dwarf-walked"}
 
 # Markers of what perf script does not print with these fields.
-UNPRINTED = {"Control group", "Namespaces", "Throttled"}
+UNPRINTED = {"Control group", "Lost", "Namespaces", "Throttled"}
 
 # What perf record is given before the program, and the fields that perf script can print of it.
 RECORDINGS = {
