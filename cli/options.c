@@ -143,6 +143,11 @@ static const struct option known_options[] = {
      .choices = gecko_convert_output_format, .json_key = "format",
      .help = "format of the profile (default: by the end of --output, .folded for\n"
              "collapsed and .jslb for jslb; otherwise processed)"},
+    {OPTION("max-size", CONVERT | RECORD | MERGE, OPTION_SIZE, convert.max_output_bytes), .value_name = "SIZE",
+     .json_key = "max_size",
+     .help = "write at most this many bytes, or with K, M or G: add up samples that\n"
+             "are close to each other, join threads with little in them, and leave\n"
+             "out markers of frequent types, until the file is small enough"},
     {OPTION("from", CONVERT | INFO | VIEW | DIFF | MERGE, OPTION_NAME, convert.from),
      .choices = gecko_convert_input_format, .alias = {"native", "recorder"}, .json_key = "from",
      .help = "format of the trace (default: detected from the content)"},

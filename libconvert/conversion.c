@@ -9,6 +9,7 @@
 
 #include "conversion.h"
 #include "embed_sources.h"
+#include "fit_size.h"
 #include "libconvert/base/cursor.h"
 #include "libconvert/base/memory.h"
 #include "libconvert/base/processors.h"
@@ -319,6 +320,20 @@ static void drain_output(struct conversion *conversion) {
     conversion->output.drain = &conversion->drain;
 }
 
+static struct emit_options emit_options_of(const struct conversion *conversion) {
+    struct emit_options options = {.thread_count = conversion->job_count};
+    frame_parts_parse(conversion->options->frames, &options.frame_parts);
+    return options;
+}
+
+static void fit_size(struct conversion *conversion) {
+    const struct gecko_convert_options *options = conversion->options;
+    if (failure_is_set(&conversion->failure) || !options->max_output_bytes || !conversion->emitter) return;
+    struct emit_options emit_options = emit_options_of(conversion);
+    const struct fit_size fit = {conversion->emitter, &emit_options, options->output_path, options->max_output_bytes};
+    profile_fit_size(&conversion->profile, &fit);
+}
+
 static void emit(struct conversion *conversion) {
     if (failure_is_set(&conversion->failure)) return;
     if (conversion->ends->replace_writing) {
@@ -328,8 +343,7 @@ static void emit(struct conversion *conversion) {
     if (conversion->ends->before_writing)
         conversion->ends->before_writing(conversion->ends->visitor_context, &conversion->profile);
     drain_output(conversion);
-    struct emit_options options = {.thread_count = conversion->job_count};
-    frame_parts_parse(conversion->options->frames, &options.frame_parts);
+    struct emit_options options = emit_options_of(conversion);
     conversion->emitter->emit(&conversion->profile, &conversion->profile.ledger, &conversion->output, &options,
                               progress_part(conversion->progress, FINISH_END, EMIT_END));
 }
@@ -480,6 +494,7 @@ enum gecko_convert_status conversion_run(const struct gecko_convert_options *opt
     conversion.emitter = options_check(options, !ends->replace_writing, &conversion.failure);
     read_inputs(&conversion);
     finish_profile(&conversion);
+    fit_size(&conversion);
     emit(&conversion);
     check_strict(&conversion);
     describe(&conversion);

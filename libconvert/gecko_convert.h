@@ -296,6 +296,12 @@ struct gecko_convert_options {
 
     /* Also shows what ran on each processor, in threads of a process of their own. Recordings of perf can tell it. */
     bool is_per_cpu;
+
+    /* The most bytes of the output, which is compressed if output_path ends in ".gz". The profile is thinned until it
+     * fits: samples that are close to each other are added up, so that the sums of all functions stay exact, threads
+     * with little in them are joined, and markers of frequent types are left out. The entries of the result say how
+     * many. Only with the formats "processed" and "jslb". 0: any number. */
+    uint64_t max_output_bytes;
 };
 
 /* What is counted. */

@@ -165,6 +165,9 @@ const struct emitter *options_check_format(const struct gecko_convert_options *o
                     emitter_collapsed.suffix);
     else if (options->is_per_cpu && !emitter->has_tracks)
         failure_set(failure, FAILURE_USAGE, "the format %s has no tracks, so it cannot show processors", emitter->name);
+    else if (options->max_output_bytes && !emitter->has_weights)
+        failure_set(failure, FAILURE_USAGE,
+                    "--max-size is for the formats processed and jslb: samples in %s have no weights", emitter->name);
     if (!frame_parts_parse(options->frames, &parts))
         failure_set(failure, FAILURE_USAGE, "frames is '%s', which is not a comma-separated list of " FRAME_PARTS_NAMES,
                     options->frames);

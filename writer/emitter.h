@@ -17,6 +17,7 @@ struct emitter {
     const char *suffix;     /* of the names of files, for instance ".profile.json" */
     const char *media_type; /* of the document, for instance "application/json" */
     bool has_frame_parts;   /* the format obeys --frames */
+    bool has_weights;       /* each sample has a weight of its own */
     bool has_tracks;        /* viewers of the format show a track for each thread */
 
     /* Appends the whole document to `out`. The profile must be finished. Values that the format cannot represent are

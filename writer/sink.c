@@ -80,6 +80,7 @@ struct sink {
     int fd;                  /* -1 while not open */
     const struct sink_batch *batch; /* borrowed; may be NULL */
     struct gzip_writer *gzip;       /* owned; NULL: the output is not compressed */
+    bool is_measuring;              /* nothing is written */
     uint64_t written_bytes;
     XXH3_state_t hash;
     uint64_t stamp;
@@ -315,6 +316,7 @@ static void start_flush(const struct sink *sink, size_t bytes_count) {
 /* Writes all bytes of the vectors, none of which may be empty, however many system calls it takes. Consumes the
  * vectors. Returns false after a failure (latched). */
 static bool write_vectors(struct sink *sink, struct iovec *vectors, int count) {
+    for (; sink->is_measuring && count; count--) sink->written_bytes += vectors++->iov_len;
     while (count) {
         ssize_t result = writev(sink->fd, vectors, count);
         if (result < 0 && (errno == EINTR || (errno == EAGAIN && wait_until_writable(sink->fd)))) continue;
@@ -453,14 +455,23 @@ bool sink_hides_output(const char *path) {
     return !is_standard_output(path) && (stat(path, &existing) != 0 || S_ISREG(existing.st_mode));
 }
 
-static void begin(struct sink *sink, const char *path, const struct sink_batch *batch, unsigned thread_count,
-                  struct failure *failure) {
+static void begin(struct sink *sink, const char *path, const struct sink_batch *batch, struct failure *failure) {
     memset(sink, 0, sizeof *sink);
     sink->failure = failure;
     sink->name = path;
     sink->fd = -1;
     sink->batch = batch;
     XXH3_64bits_reset(&sink->hash);
+}
+
+static void compress(struct sink *sink, unsigned thread_count) {
+    if (!failure_is_set(sink->failure) && text_ends_with(text_of(sink->name), TEXT(".gz")))
+        sink->gzip = gzip_writer_create(GZIP_LEVEL, thread_count, write_deflated, sink, sink->failure);
+}
+
+static void open_output(struct sink *sink, const char *path, const struct sink_batch *batch, unsigned thread_count,
+                        struct failure *failure) {
+    begin(sink, path, batch, failure);
     /* The output of a failed conversion must not appear. */
     if (failure_is_set(failure)) return;
     if (is_standard_output(path)) {
@@ -468,8 +479,7 @@ static void begin(struct sink *sink, const char *path, const struct sink_batch *
         return;
     }
     open_file(sink);
-    if (!failure_is_set(failure) && text_ends_with(text_of(path), TEXT(".gz")))
-        sink->gzip = gzip_writer_create(GZIP_LEVEL, thread_count, write_deflated, sink, failure);
+    compress(sink, thread_count);
 }
 
 void sink_put(struct sink *sink, struct chunk_list *chunks, struct progress progress) {
@@ -489,14 +499,26 @@ static bool end(struct sink *sink, struct sink_written *written) {
     return !failure_is_set(sink->failure);
 }
 
-struct sink *sink_open(const char *path, const struct sink_batch *batch, unsigned thread_count,
-                       struct failure *failure) {
+static struct sink *allocate(struct failure *failure) {
     /* malloc does not guarantee the alignment of the hash state. */
     struct sink *sink = aligned_alloc(_Alignof(struct sink), sizeof *sink);
-    if (sink)
-        begin(sink, path, batch, thread_count, failure);
-    else
-        failure_set_memory(failure);
+    if (!sink) failure_set_memory(failure);
+    return sink;
+}
+
+struct sink *sink_open(const char *path, const struct sink_batch *batch, unsigned thread_count,
+                       struct failure *failure) {
+    struct sink *sink = allocate(failure);
+    if (sink) open_output(sink, path, batch, thread_count, failure);
+    return sink;
+}
+
+struct sink *sink_open_measuring(const char *path, unsigned thread_count, struct failure *failure) {
+    struct sink *sink = allocate(failure);
+    if (!sink) return NULL;
+    begin(sink, path ? path : "", NULL, failure);
+    sink->is_measuring = true;
+    compress(sink, thread_count);
     return sink;
 }
 
@@ -511,7 +533,7 @@ bool sink_write_batched(struct chunk_list *chunks, const char *path, const struc
                         unsigned thread_count, struct failure *failure, struct progress progress,
                         struct sink_written *written) {
     struct sink sink;
-    begin(&sink, path, batch, thread_count, failure);
+    open_output(&sink, path, batch, thread_count, failure);
     sink_put(&sink, chunks, progress);
     return end(&sink, written);
 }

@@ -63,6 +63,9 @@ struct sink_written {
 struct sink *sink_open(const char *path, const struct sink_batch *batch, unsigned thread_count,
                        struct failure *failure);
 
+/* Opens a sink that only counts the bytes that a file of that path, or with NULL the document, would have. */
+struct sink *sink_open_measuring(const char *path, unsigned thread_count, struct failure *failure);
+
 /* Returns whether output for that path appears only when the sink is closed without a failure, unlike on standard
  * output and in special files. */
 bool sink_hides_output(const char *path);

@@ -48,32 +48,20 @@ static void set_weights(struct merge_input *input, enum weight_type type) {
 
 /* ---- Processor time. ---- */
 
-/* If the weights of perf's samples are processor time, gives each sample that time, as the recorder's samples have it.
- * The first sample of a thread has no sample before it. */
-static void spread_cpu_times(struct profile *profile) {
-    for (size_t i = 0; i < profile->threads.count; i++) {
-        struct thread *thread = column_at(&profile->threads, i);
-        struct samples all, *samples = &thread->samples;
-        uint32_t count = samples_count(samples);
-        if (thread_is_track(thread)) continue;
-        samples_init(&all, profile->failure);
-        for (uint32_t j = 0; j < count && !failure_is_set(profile->failure); j++) {
-            const struct sample *sample = samples_at(samples, j);
-            struct decimal cpu_ns = profile_weight_decode(profile, sample->weight);
-            samples_add(&all, sample->time_ns, sample->stack, sample->weight);
-            samples_set_details(&all, cpu_ns.scale || cpu_ns.exponent ? TIME_NONE : cpu_ns.mantissa, TIME_NONE);
-        }
-        samples_fini(samples);
-        *samples = all;
-    }
-}
-
 /* A profile has one unit of CPU time for all threads. So cycles are dropped if another input has times. */
 static void lose_cycles(struct merge_input *input) {
-    struct ledger *ledger = &input->profile.ledger;
-    ledger_read(ledger, LEDGER_VALUES, 1);
-    ledger_enter(ledger, LEDGER_VALUES, LEDGER_LOST,
+    struct profile *profile = &input->profile;
+    ledger_read(&profile->ledger, LEDGER_VALUES, 1);
+    ledger_enter(&profile->ledger, LEDGER_VALUES, LEDGER_LOST,
                  TEXT("processor use in cycles, while another input has it in time"), 1, NULL);
+    for (size_t i = 0; i < profile->threads.count; i++)
+        samples_forget_cpu(&((struct thread *)column_at(&profile->threads, i))->samples);
+}
+
+static bool is_any_apart(const struct merge *merge) {
+    for (size_t i = 0; i < merge->input_count; i++)
+        if (merge->inputs[i].profile.meta.has_cpu_apart) return true;
+    return false;
 }
 
 /* Returns whether all inputs with samples have their weights as processor time in this unit. */
@@ -90,10 +78,13 @@ static void merge_cpu_times(struct merge *merge, struct profile *whole) {
                                  : have_all(merge, CPU_DELTA_CYCLES) ? CPU_DELTA_CYCLES
                                                                      : CPU_DELTA_NONE;
     whole->meta.cpu_delta_unit = common;
-    for (size_t i = 0; i < merge->input_count && common == CPU_DELTA_NONE; i++) {
+    whole->meta.has_cpu_apart = common != CPU_DELTA_NONE && is_any_apart(merge);
+    for (size_t i = 0; i < merge->input_count; i++) {
         struct merge_input *input = &merge->inputs[i];
-        if (input->profile.meta.cpu_delta_unit == CPU_DELTA_NS) spread_cpu_times(&input->profile);
-        if (input->profile.meta.cpu_delta_unit == CPU_DELTA_CYCLES && has_samples(input)) lose_cycles(input);
+        bool is_lost = common == CPU_DELTA_NONE && input->profile.meta.cpu_delta_unit == CPU_DELTA_CYCLES;
+        bool is_apart = common == CPU_DELTA_NONE || whole->meta.has_cpu_apart;
+        if (is_apart && !is_lost && profile_are_weights_cpu(&input->profile)) profile_spread_cpu_times(&input->profile);
+        if (is_lost && has_samples(input)) lose_cycles(input);
     }
 }
 

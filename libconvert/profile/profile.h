@@ -110,6 +110,7 @@ struct profile_meta {
     enum weight_type weight_type;
     struct text weight_unit; /* what a weight counts: "cycles"; empty: samples */
     enum cpu_delta_unit cpu_delta_unit;
+    bool has_cpu_apart; /* samples have CPU time in that unit as a detail, besides their weights */
     struct profile_configuration configuration;
     struct column extra; /* struct extra_entry */
 };
@@ -301,6 +302,15 @@ static inline struct thread *profile_thread_at(const struct profile *profile, th
  * bit set. */
 uint32_t profile_weight_encode(struct profile *profile, struct decimal weight);
 struct decimal profile_weight_decode(const struct profile *profile, uint32_t weight);
+
+/* Returns whether the weights of samples, which count one each, are their CPU time. */
+static inline bool profile_are_weights_cpu(const struct profile *profile) {
+    return profile->meta.cpu_delta_unit != CPU_DELTA_NONE && !profile->meta.has_cpu_apart;
+}
+
+/* If the weights of perf's samples are processor time, gives each sample that time, as the recorder's samples have it.
+ * The first sample of a thread has no sample before it. */
+void profile_spread_cpu_times(struct profile *profile);
 
 /* Returns what the weights of the thread's samples are. */
 static inline enum weight_type profile_weights_of(const struct profile *profile, const struct thread *thread) {

@@ -30,11 +30,13 @@ static int compare_log_lines(const void *left, const void *right) {
     return result ? result : (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
 }
 
+void profile_order_markers(struct thread *thread) { column_sort(&thread->markers, compare_marker_starts); }
+
 static void order_rows(struct profile *profile) {
     for (size_t i = 0; i < profile->threads.count; i++) {
         struct thread *thread = column_at(&profile->threads, i);
         samples_sort(&thread->samples, profile->failure);
-        column_sort(&thread->markers, compare_marker_starts);
+        profile_order_markers(thread);
     }
     profile_order_allocations(profile);
     for (size_t i = 0; i < profile->counters.count; i++) counter_order(column_at(&profile->counters, i));

@@ -4,6 +4,9 @@
 
 #include "profile.h"
 
+/* Sorts the markers of the thread by their start. */
+void profile_order_markers(struct thread *thread);
+
 /* Sorts the allocations of all threads by time, and moves deallocations to the threads that allocated. */
 void profile_order_allocations(struct profile *profile);
 

@@ -52,3 +52,21 @@ bool profile_has_running_times(const struct profile *profile) {
     }
     return true;
 }
+
+void profile_spread_cpu_times(struct profile *profile) {
+    for (size_t i = 0; i < profile->threads.count; i++) {
+        struct thread *thread = column_at(&profile->threads, i);
+        struct samples all, *samples = &thread->samples;
+        uint32_t count = samples_count(samples);
+        if (thread_is_track(thread)) continue;
+        samples_init(&all, profile->failure);
+        for (uint32_t j = 0; j < count && !failure_is_set(profile->failure); j++) {
+            const struct sample *sample = samples_at(samples, j);
+            struct decimal cpu_ns = profile_weight_decode(profile, sample->weight);
+            samples_add(&all, sample->time_ns, sample->stack, sample->weight);
+            samples_set_details(&all, cpu_ns.scale || cpu_ns.exponent ? TIME_NONE : cpu_ns.mantissa, TIME_NONE);
+        }
+        samples_fini(samples);
+        *samples = all;
+    }
+}

@@ -5,9 +5,10 @@ static const double NS_PER_MS = 1e6;
 static double cpu_of(const struct profile *profile, const struct samples *samples, uint32_t row, bool is_idle) {
     enum cpu_delta_unit unit = profile->meta.cpu_delta_unit;
     if (row == 0) return 0;
-    if (unit == CPU_DELTA_NONE) {
-        int64_t cpu_ns = samples_cpu_ns(samples, row);
-        return cpu_ns == TIME_NONE ? 0 : (double)cpu_ns / NS_PER_MS;
+    if (!profile_are_weights_cpu(profile)) {
+        int64_t cpu = samples_cpu_ns(samples, row);
+        double known = cpu == TIME_NONE ? 0 : (double)cpu;
+        return unit == CPU_DELTA_CYCLES ? known : known / NS_PER_MS;
     }
     struct decimal delta = profile_weight_decode(profile, samples_at(samples, row)->weight);
     if (is_idle || delta.mantissa <= 0) return 0;

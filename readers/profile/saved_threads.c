@@ -520,25 +520,25 @@ static void make_cpu_the_weight(struct profile *profile, struct samples *samples
     }
 }
 
-/* The profile has no place for cycles but the weights. */
+/* Cycles are the weights where they are nothing else. */
 void saved_threads_settle_cycles(struct saved_reader *reader) {
     struct profile *profile = reader->profile;
-    bool is_the_weight = true;
-    uint64_t count = 0;
+    bool is_the_weight = true, is_any = false;
     if (reader->cpu_unit != CPU_DELTA_CYCLES) return;
     for (uint32_t i = 0; i < profile->threads.count; i++) {
         struct samples *samples = &profile_thread_at(profile, (thread_id){i})->samples;
-        count += samples_have_cpu(samples) ? samples_count(samples) : 0;
+        is_any |= samples_have_cpu(samples);
         if (reader->has_other_weights)
             is_the_weight &= is_cpu_the_weight(profile, samples);
         else
             make_cpu_the_weight(profile, samples);
     }
+    if (!is_any) return;
+    profile->meta.cpu_delta_unit = CPU_DELTA_CYCLES;
+    profile->meta.has_cpu_apart = !is_the_weight;
+    if (!is_the_weight) return;
     for (uint32_t i = 0; i < profile->threads.count; i++)
         samples_forget_cpu(&profile_thread_at(profile, (thread_id){i})->samples);
-    if (!is_the_weight) saved_lose(reader, TEXT("threads.samples.threadCPUDelta (in cycles)"), count);
-    if (!is_the_weight || !count) return;
-    profile->meta.cpu_delta_unit = CPU_DELTA_CYCLES;
     if (!reader->has_other_weights) profile->meta.weight_type = WEIGHT_ONE;
 }
 

@@ -50,7 +50,7 @@ static void write_root_meta(struct emission *emission, const struct process *pro
     marker_json_schemas(json, &profile->marker_schemas, true);
     enum cpu_delta_unit cpu_delta_unit = meta_json_cpu_delta_unit(profile);
     bool has_cpu = emission->threads.has_cpu_deltas || !emission->weights.are_repeated;
-    if (meta->cpu_delta_unit != CPU_DELTA_NONE) has_cpu = emission->threads.has_cpu_deltas;
+    if (profile_are_weights_cpu(profile)) has_cpu = emission->threads.has_cpu_deltas;
     if (has_cpu && cpu_delta_unit != CPU_DELTA_NONE) meta_json_sample_units(json, cpu_delta_unit);
     json_object_end(json);
 }

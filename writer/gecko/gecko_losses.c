@@ -177,7 +177,7 @@ void gecko_losses_enter(const struct gecko_tables *tables, const struct gecko_we
                         tables->merged_func_count);
     gecko_weights_enter(weights, ledger);
     losses_enter_values(ledger, "weight of a sample in a track of an event", count_track_weights(profile));
-    bool has_lost_weights = profile->meta.cpu_delta_unit != CPU_DELTA_NONE && !has_cpu_deltas;
+    bool has_lost_weights = profile_are_weights_cpu(profile) && !has_cpu_deltas;
     losses_enter_values(ledger, "CPU time of a sample (samples are repeated, or weights are differences)",
                         has_lost_weights ? weights->sample_count : count_lost_cpu(profile, weights));
 }

@@ -288,8 +288,7 @@ void gecko_thread_writer_init(struct gecko_thread_writer *writer, struct gecko_t
     struct failure *failure = profile->failure;
     *writer = (struct gecko_thread_writer){.profile = profile, .weights = weights, .tables = tables};
     /* Differences are not CPU times, and the CPU time of a sample cannot be split among its repetitions. */
-    writer->has_cpu_deltas =
-        profile->meta.cpu_delta_unit != CPU_DELTA_NONE && !weights->are_repeated && !weights->are_lost;
+    writer->has_cpu_deltas = profile_are_weights_cpu(profile) && !weights->are_repeated && !weights->are_lost;
     size_t frame_count = row_table_count(&tables->frames);
     writer->idle_stacks = profile_idle_stacks(profile);
     numbering_init(&writer->strings, gecko_tables_string_count_max(tables), failure);

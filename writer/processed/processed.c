@@ -209,6 +209,7 @@ const struct emitter emitter_processed = {.name = "processed",
                                           .title = "processed v70",
                                           .suffix = ".profile.json",
                                           .media_type = "application/json",
+                                          .has_weights = true,
                                           .has_tracks = true,
                                           .emit = emit_processed};
 
@@ -216,5 +217,6 @@ const struct emitter emitter_jslb = {.name = "jslb",
                                      .title = "processed v70 in JsonSlabs",
                                      .suffix = ".jslb",
                                      .media_type = "application/octet-stream",
+                                     .has_weights = true,
                                      .has_tracks = true,
                                      .emit = emit_jslb};

@@ -61,7 +61,7 @@ static void write_samples(struct processed_writer *writer, const struct thread *
     const struct sample_rows rows = {writer, samples};
     bool has_weights = writer->has_weights || thread->merged_count || thread->has_weights || is_track;
     uint32_t count = samples_count(samples);
-    bool are_weights_cpu = writer->profile->meta.cpu_delta_unit != CPU_DELTA_NONE && !is_track;
+    bool are_weights_cpu = profile_are_weights_cpu(writer->profile) && !is_track;
     const struct sample_details *details = samples->details;
     const struct processed_part parts[PART_COUNT] = {
         [PART_WEIGHT] = {.write = has_weights ? weights[type].write : NULL},

@@ -38,7 +38,7 @@ static double activity_of_sample(const struct processed_writer *writer, const st
     const struct profile *profile = writer->profile;
     const struct sample *sample = samples_at(samples, row);
     bool is_idle = profile_is_idle(writer->idle_stacks, sample->stack);
-    if (profile->meta.cpu_delta_unit != CPU_DELTA_NONE) return row && !is_idle ? weight_of(profile, sample) : 0;
+    if (profile_are_weights_cpu(profile)) return row && !is_idle ? weight_of(profile, sample) : 0;
     if (!samples_have_cpu(samples))
         return is_idle || stack_is_none(sample->stack) ? 0 : (double)profile->meta.interval_ns;
     int64_t cpu_ns = samples_cpu_ns(samples, row);
