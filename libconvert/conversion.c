@@ -115,6 +115,156 @@ static void check_content(struct conversion *conversion) {
                 (unsigned long long)sample_count, ledger_unit_noun(LEDGER_SAMPLES, sample_count), lost);
 }
 
+/* ---- Finishing the profile. ---- */
+
+/* Returns whether the process has a pid and a name of its own: threads without names are called "thread 12", and
+ * processes without main threads "process 12". */
+static bool is_program(const struct process *process) {
+    static const struct text nameless = TEXT("thread "), mainless = TEXT("process ");
+    if (process->pid <= 0 || !process->name.bytes_count) return false;
+    if (text_starts_with(process->name, mainless) &&
+        text_equal(text_from(process->name, mainless.bytes_count), process->pid_text))
+        return false;
+    return !text_starts_with(process->name, nameless) ||
+           !cursor_is_digit(process->name.bytes[process->name.bytes_count - 1]);
+}
+
+/* Returns the process that has the most samples. NULL if none is a program. */
+static const struct process *busiest_process(const struct profile *profile) {
+    struct column counts;
+    const struct process *busiest = NULL;
+    uint64_t most = 0;
+    column_init(&counts, sizeof(uint64_t), profile->failure);
+    for (size_t i = 0; i < profile->processes.count; i++) {
+        uint64_t *count = column_push(&counts);
+        if (!count) break;
+        *count = 0;
+    }
+    for (size_t i = 0; i < profile->thread_order.count && counts.count == profile->processes.count; i++) {
+        const thread_id *id = column_at(&profile->thread_order, i);
+        const struct thread *thread = profile_thread_at(profile, *id);
+        const struct process *process = profile_process_at(profile, thread->process);
+        uint64_t *count = column_at(&counts, thread->process.index);
+        *count += 1 + samples_count(&thread->samples); /* some traces have no samples */
+        if (!is_program(process) || *count <= most) continue;
+        most = *count;
+        busiest = process;
+    }
+    column_fini(&counts);
+    return busiest;
+}
+
+/* Returns what was profiled: the name in the options; that in the trace; the program with the most samples; or the
+ * program that recorded. The name of the input is not used: the same trace would have another name in a pipe. */
+static struct text product_name(const struct conversion *conversion, struct profile *profile,
+                                const struct reader *reader) {
+    const struct profile_meta *meta = &profile->meta;
+    if (conversion->options->product && *conversion->options->product)
+        return profile_text(profile, text_of(conversion->options->product));
+    if (meta->product.bytes_count) return meta->product;
+    const struct process *process = busiest_process(profile);
+    if (process) return process->name;
+    if (meta->imported_from.bytes_count) return meta->imported_from;
+    return text_of(reader->title);
+}
+
+/* Whether what is made of the profile tells that it has tracks. */
+static bool tells_tracks(const struct conversion *conversion) {
+    return conversion->ends->replace_writing || conversion->emitter->has_tracks;
+}
+
+/* Names processes after their arguments, and shows in each process what it has started. A profile shows it already. */
+static void show_processes(const struct conversion *conversion, struct profile *profile) {
+    struct task_markers markers;
+    if (profile->meta.was_profile) return;
+    profile_label_processes(profile, options_process_label_characters(conversion->options));
+    task_markers_init(&markers, profile);
+    task_markers_add_children(&markers);
+}
+
+/* Facts and formats without tracks tell the threads as they are in the inputs. The tracks of a profile stay. */
+static void arrange_tracks(const struct conversion *conversion, struct profile *profile) {
+    const char *wanted = conversion->options->merge_threads;
+    bool tells_facts = conversion->ends->replace_writing, was_profile = profile->meta.was_profile;
+    if (!tells_tracks(conversion)) return;
+    show_processes(conversion, profile);
+    if (conversion->options->is_per_cpu && !tells_facts) profile_add_processors(profile);
+    if (tells_facts || (wanted ? strcmp(wanted, "no") == 0 : was_profile)) return;
+    profile_merge_crowds(profile, wanted ? text_of(wanted) : (struct text){0});
+}
+
+/* Does what makes a profile of what was read from the input. */
+static void finish_content(const struct conversion *conversion, struct profile *profile, const struct reader *reader) {
+    const struct gecko_convert_options *options = conversion->options;
+    profile_drop_trampolines(profile);
+    if (options->folds_recursion) profile_fold_recursion(profile);
+    arrange_tracks(conversion, profile);
+    profile_finish(profile);
+    profile_name_sources(profile, &(struct source_urls){options->source_urls, options->source_url_count});
+    sweep_profile(profile);
+    if (!failure_is_set(profile->failure)) profile->meta.product = product_name(conversion, profile, reader);
+}
+
+/* ---- Runs of one program. ---- */
+
+/* The text of a profile while it is read. */
+struct profile_text {
+    struct chunk_list chunks;
+    bool is_begun; /* the first chunk has been read */
+};
+
+/* An input_next_block. Frees the chunk that was read before. */
+static struct text next_chunk(void *context) {
+    struct profile_text *text = context;
+    if (text->is_begun && text->chunks.first) chunk_list_drop_first(&text->chunks);
+    text->is_begun = true;
+    const struct chunk *chunk = text->chunks.first;
+    return chunk ? (struct text){chunk->bytes, chunk->used_bytes} : (struct text){0};
+}
+
+/* Copies what is known of the recording, but has no place in a profile. */
+static void keep_facts(struct profile *profile, const struct profile *recording) {
+    profile->meta.weight_unit = profile_text(profile, recording->meta.weight_unit);
+    ledger_fini(&profile->ledger);
+    ledger_init(&profile->ledger, profile->failure);
+    ledger_add(&profile->ledger, &recording->ledger);
+    for (size_t i = 0; i < recording->events.count; i++) {
+        struct profile_event *event = column_push(&profile->events);
+        if (!event) return;
+        *event = *(const struct profile_event *)column_at(&recording->events, i);
+        event->name = profile_text(profile, event->name);
+    }
+    for (size_t i = 0; i < recording->lib_troubles.count; i++) {
+        struct lib_trouble *trouble = column_push(&profile->lib_troubles);
+        if (!trouble) return;
+        *trouble = *(const struct lib_trouble *)column_at(&recording->lib_troubles, i);
+        trouble->path = profile_text(profile, trouble->path);
+        trouble->code_id = profile_text(profile, trouble->code_id);
+    }
+}
+
+/* Makes the text of a profile of what was read, and reads that. So a merge of recordings is that of their profiles: a
+ * tree of merges has the same bytes as one merge of all. */
+static void make_profile(const struct conversion *conversion, struct input_loader *loader) {
+    struct profile *recording = loader->profile, profile;
+    struct failure *failure = recording->failure;
+    struct profile_text text = {.is_begun = false};
+    if (recording->meta.was_profile) return;
+    finish_content(conversion, recording, loader->reader);
+    chunk_list_init(&text.chunks, failure);
+    profile_init(&profile, failure);
+    emitter_processed.emit(recording, &recording->ledger, &text.chunks, &(struct emit_options){.thread_count = 1},
+                           (struct progress){0});
+    struct input *input = failure_is_set(failure) ? NULL : input_from_blocks(loader->name, next_chunk, &text, failure);
+    if (input) reader_profile.run(input, &profile, &(struct reader_options){0});
+    input_close(input);
+    keep_facts(&profile, recording);
+    loader->wrapping = profile_text(&profile, loader->wrapping);
+    profile_fini(recording);
+    *recording = profile;
+    chunk_list_fini(&text.chunks);
+}
+
 /* ---- Several inputs. ---- */
 
 /* Returns the last part of the path, or the whole path if another input has the same last part. */
@@ -135,20 +285,6 @@ static void describe_part(struct conversion *conversion, size_t number) {
     if (options->alignments) part->alignment = options->alignments[number];
 }
 
-/* Whether what is made of the profile tells that it has tracks. */
-static bool tells_tracks(const struct conversion *conversion) {
-    return conversion->ends->replace_writing || conversion->emitter->has_tracks;
-}
-
-/* Names processes after their arguments, and shows in each process what it has started. A profile shows it already. */
-static void show_processes(const struct conversion *conversion, struct profile *profile) {
-    struct task_markers markers;
-    if (profile->meta.was_profile) return;
-    profile_label_processes(profile, options_process_label_characters(conversion->options));
-    task_markers_init(&markers, profile);
-    task_markers_add_children(&markers);
-}
-
 static void read_parts(struct conversion *conversion) {
     struct failure *failure = &conversion->failure;
     struct merge *merge = &conversion->merge;
@@ -159,9 +295,8 @@ static void read_parts(struct conversion *conversion) {
     for (size_t i = 0; i < conversion->loader_count; i++) describe_part(conversion, i);
     merge->samples = conversion->options->samples;
     merge->runs = conversion->ends->runs;
-    /* Processes of several runs become one. */
-    for (size_t i = 0; merge->runs && tells_tracks(conversion) && i < conversion->loader_count; i++)
-        show_processes(conversion, &merge->inputs[i].profile);
+    for (size_t i = 0; merge->runs && i < conversion->loader_count && !failure_is_set(failure); i++)
+        make_profile(conversion, &conversion->loaders[i]);
     merge_run(merge, &conversion->profile);
     check_content(conversion);
 }
@@ -206,57 +341,7 @@ static void read_inputs(struct conversion *conversion) {
         read_one(conversion);
 }
 
-/* ---- Finishing the profile. ---- */
-
-/* Returns whether the process has a pid and a name of its own: threads without names are called "thread 12", and
- * processes without main threads "process 12". */
-static bool is_program(const struct process *process) {
-    static const struct text nameless = TEXT("thread "), mainless = TEXT("process ");
-    if (process->pid <= 0 || !process->name.bytes_count) return false;
-    if (text_starts_with(process->name, mainless) &&
-        text_equal(text_from(process->name, mainless.bytes_count), process->pid_text))
-        return false;
-    return !text_starts_with(process->name, nameless) ||
-           !cursor_is_digit(process->name.bytes[process->name.bytes_count - 1]);
-}
-
-/* Returns the process that has the most samples. NULL if none is a program. */
-static const struct process *busiest_process(const struct profile *profile) {
-    struct column counts;
-    const struct process *busiest = NULL;
-    uint64_t most = 0;
-    column_init(&counts, sizeof(uint64_t), profile->failure);
-    for (size_t i = 0; i < profile->processes.count; i++) {
-        uint64_t *count = column_push(&counts);
-        if (!count) break;
-        *count = 0;
-    }
-    for (size_t i = 0; i < profile->thread_order.count && counts.count == profile->processes.count; i++) {
-        const thread_id *id = column_at(&profile->thread_order, i);
-        const struct thread *thread = profile_thread_at(profile, *id);
-        const struct process *process = profile_process_at(profile, thread->process);
-        uint64_t *count = column_at(&counts, thread->process.index);
-        *count += 1 + samples_count(&thread->samples); /* some traces have no samples */
-        if (!is_program(process) || *count <= most) continue;
-        most = *count;
-        busiest = process;
-    }
-    column_fini(&counts);
-    return busiest;
-}
-
-/* Returns what was profiled: the name in the options; that in the trace; the program with the most samples; or the
- * program that recorded. The name of the input is not used: the same trace would have another name in a pipe. */
-static struct text product_name(struct conversion *conversion) {
-    const struct profile_meta *meta = &conversion->profile.meta;
-    if (conversion->options->product && *conversion->options->product)
-        return profile_text(&conversion->profile, text_of(conversion->options->product));
-    if (meta->product.bytes_count) return meta->product;
-    const struct process *process = busiest_process(&conversion->profile);
-    if (process) return process->name;
-    if (meta->imported_from.bytes_count) return meta->imported_from;
-    return text_of(conversion->loaders[0].reader->title);
-}
+/* ---- The whole profile. ---- */
 
 static void embed_sources(struct conversion *conversion) {
     const struct gecko_convert_options *options = conversion->options;
@@ -271,30 +356,11 @@ static void embed_sources(struct conversion *conversion) {
     if (has_server) debug_server_close(&server);
 }
 
-/* Facts and formats without tracks tell the threads as they are in the inputs. The tracks of a profile stay. */
-static void arrange_tracks(struct conversion *conversion) {
-    struct profile *profile = &conversion->profile;
-    const char *wanted = conversion->options->merge_threads;
-    bool tells_facts = conversion->ends->replace_writing, was_profile = profile->meta.was_profile;
-    if (!tells_tracks(conversion)) return;
-    if (!conversion->ends->runs) show_processes(conversion, profile);
-    if (conversion->options->is_per_cpu && !tells_facts) profile_add_processors(profile);
-    if (tells_facts || (wanted ? strcmp(wanted, "no") == 0 : was_profile)) return;
-    profile_merge_crowds(profile, wanted ? text_of(wanted) : (struct text){0});
-}
-
 static void finish_profile(struct conversion *conversion) {
     if (failure_is_set(&conversion->failure)) return;
-    profile_drop_trampolines(&conversion->profile);
-    if (conversion->options->folds_recursion) profile_fold_recursion(&conversion->profile);
-    arrange_tracks(conversion);
-    profile_finish(&conversion->profile);
-    const struct gecko_convert_options *options = conversion->options;
-    profile_name_sources(&conversion->profile, &(struct source_urls){options->source_urls, options->source_url_count});
-    sweep_profile(&conversion->profile);
+    finish_content(conversion, &conversion->profile, conversion->loaders[0].reader);
     embed_sources(conversion);
     if (failure_is_set(&conversion->failure)) return;
-    conversion->profile.meta.product = product_name(conversion);
     progress_report(conversion->progress, (uint64_t)(FINISH_END * 1000), 1000);
 }
 

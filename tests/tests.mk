@@ -16,7 +16,7 @@ test:
 
 # The slow suites come first, and the sanitizers, which have many short jobs, last. So all processors are busy until the
 # end. The first `make` above builds what the slow suites run.
-check: packages-test hosts-test accuracy-test record-test install-test client-test batch-test cli-test headers-test \
+check: packages-test hosts-test accuracy-test record-test install-test client-test runs-test batch-test cli-test headers-test \
     batch-kill-test debuginfod-test view-test viewer-test jobs-test profile-rules goldens perf-data-test readings include-test \
     version-test contributing-test unit-test
 
@@ -135,6 +135,11 @@ batch-test: $(BUILD)/gecko-convert
 
 batch-kill-test: $(BUILD)/gecko-convert
 	tests/support/check_batches.py $< ended
+
+# What holds for all recordings in fixtures: merges, trees of merges, differences.
+.PHONY: runs-test
+runs-test: $(BUILD)/gecko-convert
+	tests/support/check_runs.py $<
 
 # TRACES=… are compared too.
 .PHONY: jobs-test

@@ -5,18 +5,33 @@
 /* No run begins at the time at which another one ends, since samples of one time would belong to both. */
 static const int64_t GAP_NS = 1000000;
 
+/* Returns the range that the profile of the run tells; if it tells none, that of its events. */
+static struct time_range range_of(const struct profile *profile) {
+    struct time_range range = profile_events(profile);
+    const struct recording_times *recording = &profile->recording;
+    if (time_range_is_empty(&range)) return range;
+    if (recording->start_ns != TIME_NONE) range.first_ns = recording->start_ns;
+    if (recording->end_ns != TIME_NONE)
+        range.last_ns = recording->end_ns;
+    else if (profile->meta.has_times)
+        range.last_ns = merge_sum(range.last_ns, profile->meta.interval_ns);
+    return range;
+}
+
 void merge_lay_out(struct merge *merge) {
     int64_t next_ns = TIME_NONE;
     for (uint32_t i = 0; i < merge->input_count; i++) {
         struct merge_input *input = &merge->inputs[i];
-        struct time_range events = profile_events(&input->profile);
-        bool is_empty = events.first_ns > events.last_ns;
+        struct profile *profile = &input->profile;
+        struct time_range range = range_of(profile);
         input->timeline = GECKO_CONVERT_TIMELINE_RUN;
-        if (is_empty) continue;
-        if (next_ns == TIME_NONE) next_ns = events.first_ns;
-        input->offset_ns = merge_difference(next_ns, events.first_ns);
-        profile_shift_times(&input->profile, input->offset_ns);
+        if (time_range_is_empty(&range)) continue;
+        profile->recording.start_ns = range.first_ns;
+        profile->recording.end_ns = range.last_ns;
+        if (next_ns == TIME_NONE) next_ns = range.first_ns;
+        input->offset_ns = merge_difference(next_ns, range.first_ns);
+        profile_shift_times(profile, input->offset_ns);
         if (merge->runs->layout == MERGE_LAYOUT_AFTER)
-            next_ns = merge_sum(merge_sum(events.last_ns, input->offset_ns), GAP_NS);
+            next_ns = merge_sum(merge_sum(range.last_ns, input->offset_ns), GAP_NS);
     }
 }

@@ -1,5 +1,8 @@
 /* Merges what describes recordings: their weights, and the machine and program. */
+#include <inttypes.h>
+
 #include "libconvert/base/cursor.h"
+#include "libconvert/profile/profile_finish.h"
 #include "merge_steps.h"
 
 static const int64_t DEFAULT_INTERVAL_NS = 1000000;
@@ -12,25 +15,35 @@ static bool has_samples(const struct merge_input *input) {
 
 /* ---- Weights. ---- */
 
+/* Returns whether the samples of an input cannot have weights of that type. On a timeline, samples stand for time. */
+static bool counts_else(const struct merge *merge, const struct profile_meta *meta, enum weight_type type,
+                        struct text unit) {
+    if (meta->weight_type != WEIGHT_ONE) return meta->weight_type != type || !text_equal(meta->weight_unit, unit);
+    return merge->runs && (type != WEIGHT_SAMPLES || unit.bytes_count);
+}
+
 /* Returns the type of weights that all inputs can have, which is that of the only input with another one than
  * WEIGHT_ONE. Latches a failure if two inputs count different things. */
 static enum weight_type find_weight_type(const struct merge *merge, struct profile_meta *whole) {
     const struct merge_input *weighing = NULL;
+    for (size_t i = 0; i < merge->input_count && !weighing; i++) {
+        const struct merge_input *input = &merge->inputs[i];
+        if (input->profile.meta.weight_type != WEIGHT_ONE && has_samples(input)) weighing = input;
+    }
+    if (!weighing) return WEIGHT_ONE;
+    whole->weight_unit = weighing->profile.meta.weight_unit;
     for (size_t i = 0; i < merge->input_count; i++) {
         const struct merge_input *input = &merge->inputs[i];
-        const struct profile_meta *meta = &input->profile.meta;
-        if (meta->weight_type == WEIGHT_ONE || !has_samples(input)) continue;
-        bool is_same = !weighing || (weighing->profile.meta.weight_type == meta->weight_type &&
-                                     text_equal(weighing->profile.meta.weight_unit, meta->weight_unit));
-        if (!is_same)
+        const struct merge_input *first = input < weighing ? input : weighing,
+                                 *second = input < weighing ? weighing : input;
+        if (has_samples(input) &&
+            counts_else(merge, &input->profile.meta, weighing->profile.meta.weight_type, whole->weight_unit))
             failure_set(merge->failure, FAILURE_INPUT,
                         "the weights of samples in %.*s and %.*s count different things: convert them one by one",
-                        (int)weighing->name.bytes_count, weighing->name.bytes, (int)input->name.bytes_count,
-                        input->name.bytes);
-        weighing = input;
-        whole->weight_unit = meta->weight_unit;
+                        (int)first->name.bytes_count, first->name.bytes, (int)second->name.bytes_count,
+                        second->name.bytes);
     }
-    return weighing ? weighing->profile.meta.weight_type : WEIGHT_ONE;
+    return weighing->profile.meta.weight_type;
 }
 
 static void set_weights(struct merge_input *input, enum weight_type type) {
@@ -64,13 +77,16 @@ static bool is_any_apart(const struct merge *merge) {
     return false;
 }
 
-/* Returns whether all inputs with samples have their weights as processor time in this unit. */
+/* Returns whether there are inputs with samples, and all of them know the processor use in this unit. */
 static bool have_all(const struct merge *merge, enum cpu_delta_unit unit) {
+    size_t count = 0;
     for (size_t i = 0; i < merge->input_count; i++) {
         const struct merge_input *input = &merge->inputs[i];
-        if (input->profile.meta.cpu_delta_unit != unit && has_samples(input)) return false;
+        if (!has_samples(input)) continue;
+        if (input->profile.meta.cpu_delta_unit != unit) return false;
+        count++;
     }
-    return true;
+    return count > 0;
 }
 
 static void merge_cpu_times(struct merge *merge, struct profile *whole) {
@@ -143,14 +159,33 @@ static void join_recordings(struct recording_times *whole, const struct recordin
     whole->end_ns = time_later(whole->end_ns, part->end_ns);
 }
 
-/* Adds the program that wrote an input to the text that the front-end shows as the origin of the profile. */
-static void join_importers(struct profile *whole, struct text importer) {
+/* Takes the part before the next comma and blank off the list. */
+static struct text take_from_list(struct text *list) {
+    static const struct text separator = TEXT(", ");
+    size_t end = 0;
+    while (end < list->bytes_count && !text_starts_with(text_from(*list, end), separator)) end++;
+    struct text first = text_slice(*list, 0, end);
+    *list = end < list->bytes_count ? text_from(*list, end + separator.bytes_count) : (struct text){0};
+    return first;
+}
+
+static bool is_in_list(struct text list, struct text wanted) {
+    while (list.bytes_count)
+        if (text_equal(take_from_list(&list), wanted)) return true;
+    return false;
+}
+
+/* Adds the programs that wrote an input to the text that the front-end shows as the origin of the profile. */
+static void join_importers(struct profile *whole, struct text importers) {
     struct text *all = &whole->meta.imported_from;
-    if (!all->bytes_count)
-        *all = importer;
-    else if (importer.bytes_count && !text_equal(*all, importer) && !text_ends_with(*all, importer))
-        *all = profile_text_format(whole, "%.*s, %.*s", (int)all->bytes_count, all->bytes, (int)importer.bytes_count,
-                                   importer.bytes);
+    while (importers.bytes_count) {
+        struct text importer = take_from_list(&importers);
+        if (!all->bytes_count)
+            *all = importer;
+        else if (!is_in_list(*all, importer))
+            *all = profile_text_format(whole, "%.*s, %.*s", (int)all->bytes_count, all->bytes,
+                                       (int)importer.bytes_count, importer.bytes);
+    }
 }
 
 static void add_events(struct profile *whole, const struct merge_input *input) {
@@ -174,47 +209,114 @@ static void add_extras(struct profile *whole, const struct merge_input *input) {
 
 /* ---- Runs. ---- */
 
-static const struct text RUNS_SECTION = TEXT("Merge"), RUNS_LABEL = TEXT("runs");
-
-/* Returns the input's value of that line; NULL if it has none. */
-static const struct extra_entry *find_extra(const struct merge_input *input, struct text section, struct text label) {
-    const struct column *extra = &input->profile.meta.extra;
-    for (size_t i = 0; i < extra->count; i++) {
-        const struct extra_entry *entry = column_at(extra, i);
-        if (text_equal(entry->section, section) && text_equal(entry->label, label)) return entry;
-    }
-    return NULL;
-}
-
 /* An input that was merged itself tells how many runs it has. */
 static uint64_t run_count_of(const struct merge_input *input) {
-    const struct extra_entry *entry = find_extra(input, RUNS_SECTION, RUNS_LABEL);
     uint64_t count;
-    return entry && cursor_parse_number(entry->value, 10, &count) ? count : 1;
+    struct text told = profile_extra(&input->profile, TEXT(RUNS_SECTION), TEXT(RUNS_LABEL));
+    return cursor_parse_number(told, 10, &count) ? count : 1;
 }
 
 static bool is_of_all_runs(const struct merge *merge, const struct extra_entry *entry) {
-    for (size_t i = 0; i < merge->input_count; i++) {
-        const struct extra_entry *other = find_extra(&merge->inputs[i], entry->section, entry->label);
-        if (!other || !text_equal(other->value, entry->value)) return false;
-    }
+    for (size_t i = 0; i < merge->input_count; i++)
+        if (!text_equal(profile_extra(&merge->inputs[i].profile, entry->section, entry->label), entry->value))
+            return false;
     return true;
 }
 
-/* Adds the number of runs, and the lines that all runs have: what differs would say of one run what holds for another.
- */
+/* ---- What runs lost. ---- */
+
+/* What the lines of a label count: "20 read, 19 kept, 1 lost", or "39 samples". */
+struct told_counts {
+    struct text label;
+    struct text words[GECKO_CONVERT_FATE_FILTERED + 2];
+    uint64_t counts[GECKO_CONVERT_FATE_FILTERED + 2];
+};
+enum { TOLD_WORDS_MAX = sizeof((struct told_counts *)NULL)->words / sizeof(struct text) };
+
+static struct told_counts *counts_of_label(struct column *all, struct text label) {
+    for (size_t i = 0; i < all->count; i++) {
+        struct told_counts *counts = column_at(all, i);
+        if (text_equal(counts->label, label)) return counts;
+    }
+    struct told_counts *counts = column_push(all);
+    if (counts) *counts = (struct told_counts){.label = label};
+    return counts;
+}
+
+/* Adds "39 samples" to the counts. What else a line says, such as the place of the first, holds for one run. */
+static void add_count(struct told_counts *counts, struct text part) {
+    size_t blank = text_find(part, ' '), i = 0;
+    struct text word = text_from(part, blank + 1);
+    uint64_t count;
+    if (!cursor_parse_number(text_slice(part, 0, blank), 10, &count) || !word.bytes_count) return;
+    while (i < TOLD_WORDS_MAX && counts->words[i].bytes_count && !text_equal(counts->words[i], word)) i++;
+    if (i == TOLD_WORDS_MAX) return;
+    counts->words[i] = word;
+    counts->counts[i] += count;
+}
+
+/* Sums come first, in the order of their units, and then what was lost or is remarkable. */
+static int compare_labels(const void *left, const void *right) {
+    struct text labels[] = {((const struct told_counts *)left)->label, ((const struct told_counts *)right)->label};
+    size_t ranks[2];
+    for (size_t i = 0; i < 2; i++) {
+        ranks[i] = 0;
+        while (ranks[i] < LEDGER_UNIT_COUNT &&
+               !text_equal(labels[i], text_of(gecko_convert_unit_name((enum gecko_convert_unit)ranks[i]))))
+            ranks[i]++;
+    }
+    if (ranks[0] != ranks[1]) return ranks[0] < ranks[1] ? -1 : 1;
+    return text_compare(labels[0], labels[1]);
+}
+
+static void add_lines(struct column *all, const struct column *extra) {
+    for (size_t i = 0; i < extra->count; i++) {
+        const struct extra_entry *entry = column_at(extra, i);
+        if (!text_equal(entry->section, TEXT(LEDGER_SECTION))) continue;
+        struct told_counts *counts = counts_of_label(all, entry->label);
+        for (struct text rest = entry->value; counts && rest.bytes_count;) add_count(counts, take_from_list(&rest));
+    }
+}
+
+/* Adds up what the runs tell of their conversions, with what this merge has lost, which the ledger counts. */
+static void show_ledgers_of_runs(const struct merge *merge, struct profile *whole) {
+    struct column all, *extra = &whole->meta.extra;
+    uint32_t first = extra->count;
+    column_init(&all, sizeof(struct told_counts), whole->failure);
+    profile_show_sums(whole);
+    profile_show_ledger(whole, 0);
+    add_lines(&all, extra);
+    extra->count = first;
+    for (size_t i = 0; i < merge->input_count; i++) add_lines(&all, &merge->inputs[i].profile.meta.extra);
+    column_sort(&all, compare_labels);
+    for (size_t i = 0; i < all.count && !failure_is_set(whole->failure); i++) {
+        const struct told_counts *counts = column_at(&all, i);
+        struct text value = TEXT("");
+        for (size_t j = 0; j < TOLD_WORDS_MAX && counts->words[j].bytes_count; j++)
+            value =
+                profile_text_format(whole, "%.*s%s%" PRIu64 " %.*s", (int)value.bytes_count, value.bytes, j ? ", " : "",
+                                    counts->counts[j], (int)counts->words[j].bytes_count, counts->words[j].bytes);
+        profile_add_extra(whole, TEXT(LEDGER_SECTION), counts->label, value);
+    }
+    column_fini(&all);
+}
+
+/* Adds the lines that all runs have, since what differs would say of one run what holds for another; what the runs
+ * lost; and their number. */
 static void add_extras_of_runs(const struct merge *merge, struct profile *whole) {
     const struct column *extra = &merge->inputs[0].profile.meta.extra;
     uint64_t run_count = 0;
     for (size_t i = 0; i < extra->count; i++) {
         const struct extra_entry *entry = column_at(extra, i);
-        bool is_count = text_equal(entry->section, RUNS_SECTION) && text_equal(entry->label, RUNS_LABEL);
-        if (!is_count && is_of_all_runs(merge, entry))
+        bool is_added_up =
+            text_equal(entry->section, TEXT(RUNS_SECTION)) || text_equal(entry->section, TEXT(LEDGER_SECTION));
+        if (!is_added_up && is_of_all_runs(merge, entry))
             profile_add_extra(whole, entry->section, entry->label, entry->value);
     }
     for (size_t i = 0; i < merge->input_count; i++) run_count += run_count_of(&merge->inputs[i]);
-    profile_add_extra(whole, RUNS_SECTION, RUNS_LABEL,
-                      profile_text_format(whole, "%llu", (unsigned long long)run_count));
+    profile_add_extra(whole, TEXT(RUNS_SECTION), TEXT(RUNS_LABEL), profile_text_format(whole, "%" PRIu64, run_count));
+    show_ledgers_of_runs(merge, whole);
+    for (size_t i = 0; i < merge->input_count; i++) ledger_add(&whole->ledger, &merge->inputs[i].profile.ledger);
 }
 
 void merge_meta(struct merge *merge, struct profile *whole) {
@@ -231,6 +333,7 @@ void merge_meta(struct merge *merge, struct profile *whole) {
         if (!merge->runs) add_extras(whole, input);
         add_events(whole, input);
     }
+    meta->tells_ledger = meta->was_profile = merge->runs;
     if (merge->runs) add_extras_of_runs(merge, whole);
     meta->is_clock_monotonic = reference->is_clock_monotonic;
     meta->epoch_offset_ns = reference->epoch_offset_ns;

@@ -164,9 +164,11 @@ static void move_thread(struct moving *moving, uint32_t number) {
 /* Moves the samples to another part of the same counter. A process counts from 0 in each recording, so the later part
  * begins with the fall from the last value of the earlier one. Returns false, and does nothing, if both parts have
  * samples at the same time: then they count different things. */
-static bool join_counters(struct counter *to, struct counter *from) {
+static bool join_counters(const struct merge *merge, struct counter *to, struct counter *from) {
     struct counter_span a = counter_span_of(to), b = counter_span_of(from);
-    if (a.first && b.first && a.last_ns >= b.first->time_ns && b.last_ns >= a.first->time_ns) return false;
+    bool overlap = a.first && b.first && a.last_ns >= b.first->time_ns && b.last_ns >= a.first->time_ns;
+    /* Whether two runs happen to have samples at different times does not matter. */
+    if (merge->runs ? merge->runs->layout == MERGE_LAYOUT_OVER : overlap) return false;
     bool is_later = a.first && b.first && b.first->time_ns > a.last_ns;
     if (a.first && b.first && to->graph == COUNTER_ACCUMULATED) {
         struct counter_sample *first = is_later ? b.first : a.first;
@@ -179,7 +181,7 @@ static bool join_counters(struct counter *to, struct counter *from) {
 static bool join_known_counter(const struct moving *moving, struct counter *counter) {
     for (size_t i = 0; i < moving->whole->counters.count; i++) {
         struct counter *known = column_at(&moving->whole->counters, i);
-        if (counter_is_same(known, counter) && join_counters(known, counter)) return true;
+        if (counter_is_same(known, counter) && join_counters(moving->merge, known, counter)) return true;
     }
     return false;
 }
@@ -248,10 +250,10 @@ static void move_ledger(struct moving *moving) {
     for (size_t i = 0; i < from->entries.count; i++) {
         const struct ledger_entry *entry = ledger_at(from, i);
         struct text cause = entry->cause;
-        if (entry->fate != LEDGER_KEPT && !moving->merge->runs)
+        if (entry->fate != LEDGER_KEPT)
             cause = profile_text_format(moving->whole, "%.*s: %.*s", (int)name.bytes_count, name.bytes,
                                         (int)cause.bytes_count, cause.bytes);
-        bool has_first = entry->has_first && entry->fate != LEDGER_KEPT && !moving->merge->runs;
+        bool has_first = entry->has_first && entry->fate != LEDGER_KEPT;
         ledger_enter(to, entry->unit, entry->fate, cause, entry->count, has_first ? &entry->first : NULL);
     }
 }
@@ -268,7 +270,7 @@ static void move_input(struct moving *moving) {
     move_process_rows(moving, &whole->overheads, &part->overheads);
     move_log(moving, &whole->profiling_log, &part->profiling_log);
     move_log(moving, &whole->gathering_log, &part->gathering_log);
-    move_ledger(moving);
+    if (!moving->merge->runs) move_ledger(moving); /* of runs, merge_meta adds it up */
 }
 
 void merge_rows(struct merge *merge, const struct merge_tasks *tasks, struct profile *whole) {

@@ -46,12 +46,22 @@ static void map_categories(struct merge_tables *tables, const struct profile *pa
 
 /* ---- Code. ---- */
 
+/* Returns the name without the number that tells a library from others of its name: in the whole it gets another one.
+ */
+static struct text plain_debug_name(const struct lib *lib) {
+    struct text rest = text_from(lib->debug_name, lib->name.bytes_count);
+    bool is_numbered = text_starts_with(lib->debug_name, lib->name) && text_starts_with(rest, TEXT(" (")) &&
+                       text_ends_with(rest, TEXT(")"));
+    return is_numbered ? lib->name : lib->debug_name;
+}
+
 static void map_libs(struct merge_tables *tables, const struct profile *part, struct profile *whole) {
     uint32_t count = libs_count(&part->libs);
     uint32_t *numbers = ALLOCATE_MAP(tables->numbers[ROWS_LIBS], count, whole->failure);
     for (uint32_t i = 0; numbers && i < count; i++) {
-        const struct lib *lib = libs_at(&part->libs, (lib_id){i});
-        numbers[i] = libs_take(&whole->libs, lib).index;
+        struct lib lib = *libs_at(&part->libs, (lib_id){i});
+        lib.debug_name = plain_debug_name(&lib);
+        numbers[i] = libs_take(&whole->libs, &lib).index;
     }
     for (size_t i = 0; i < part->lib_troubles.count; i++) {
         struct lib_trouble *trouble = column_push(&whole->lib_troubles);

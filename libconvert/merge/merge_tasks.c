@@ -4,6 +4,7 @@
  * process began and ended. The recorder records when it began to watch a process, which happens again when the process
  * executes another program. So a task of a recorder trace belongs to the last task with its ids that another input saw
  * begin before that. */
+#include "libconvert/base/cursor.h"
 #include "libconvert/base/first_row.h"
 #include "libconvert/base/memory.h"
 #include "merge_steps.h"
@@ -199,27 +200,78 @@ static void generations_fini(struct generations *generations) {
     column_fini(&generations->counts);
 }
 
+/* The start and end of a task. */
+struct life {
+    int64_t *start_ns;
+    int64_t *end_ns;
+};
+
+/* Several inputs know different things of one task. Of a task in several runs, a start or an end that is unknown in one
+ * run is not known of all. */
+static void merge_lives(const struct merge *merge, struct life whole, int64_t start_ns, int64_t end_ns, bool is_first) {
+    bool knows_start = *whole.start_ns != TIME_NONE && start_ns != TIME_NONE;
+    bool knows_end = *whole.end_ns != TIME_NONE && end_ns != TIME_NONE;
+    bool takes_any = !merge->runs || is_first;
+    *whole.start_ns = takes_any || knows_start ? time_earlier(*whole.start_ns, start_ns) : TIME_NONE;
+    *whole.end_ns = takes_any || knows_end ? time_later(*whole.end_ns, end_ns) : TIME_NONE;
+}
+
 /* A process that perf ended is over, even if the recorder watched it only for a while. */
-static void merge_process(struct process *whole, const struct process *part, bool is_recorder) {
+static void merge_process(const struct merge *merge, struct process *whole, const struct process *part,
+                          bool is_recorder, bool is_first) {
     bool is_first_end = whole->end_ns == TIME_NONE;
+    bool keeps_id_text = !merge->runs || part->pid == PID_UNKNOWN; /* that of a run may be that of another process */
     if (part->end_ns != TIME_NONE) whole->lives_on = part->lives_on && (is_first_end || whole->lives_on);
-    whole->start_ns = time_earlier(whole->start_ns, part->start_ns);
-    whole->end_ns = time_later(whole->end_ns, part->end_ns);
+    merge_lives(merge, (struct life){&whole->start_ns, &whole->end_ns}, part->start_ns, part->end_ns, is_first);
     take_name(&whole->name, part->name, is_recorder);
     take_name(&whole->ending, part->ending, is_recorder);
     if (!whole->pid_namespace) whole->pid_namespace = part->pid_namespace;
     if (!whole->home_namespace) whole->home_namespace = part->home_namespace;
     if (!whole->outer_pid) whole->outer_pid = part->outer_pid;
-    if (!whole->pid_text.bytes_count) whole->pid_text = part->pid_text;
+    if (!whole->pid_text.bytes_count && keeps_id_text) whole->pid_text = part->pid_text;
     if (!whole->arguments.bytes_count) whole->arguments = part->arguments;
     whole->is_replaced &= part->is_replaced;
     whole->has_lost_content |= part->has_lost_content;
 }
 
-static void merge_thread(struct thread *whole, const struct thread *part, bool is_recorder) {
-    whole->start_ns = time_earlier(whole->start_ns, part->start_ns);
-    whole->end_ns = time_later(whole->end_ns, part->end_ns);
+static void merge_thread(const struct merge *merge, struct thread *whole, const struct thread *part, bool is_recorder,
+                         bool is_first) {
+    merge_lives(merge, (struct life){&whole->start_ns, &whole->end_ns}, part->start_ns, part->end_ns, is_first);
     take_name(&whole->name, part->name, is_recorder);
+    if (!merge->runs) return;
+    whole->is_made_up = part->is_made_up && (is_first || whole->is_made_up);
+    /* A number is that of a thread of one run, but other ids are names. */
+    if (!whole->tid_text.bytes_count && !part->tid) whole->tid_text = part->tid_text;
+}
+
+/* The main thread of a process is that of its first run that has one. */
+static void take_main_thread(struct profile *whole, thread_id thread, process_id process, const struct thread *part) {
+    struct process *owner = profile_process_at(whole, process);
+    if (!part->is_main || !thread_is_none(owner->main_thread)) return;
+    owner->main_thread = thread;
+    profile_thread_at(whole, thread)->is_main = true;
+}
+
+static bool shows_some_threads(const struct profile *profile) {
+    for (size_t i = 0; i < profile->threads.count; i++)
+        if (((const struct thread *)column_at(&profile->threads, i))->is_visible) return true;
+    return false;
+}
+
+/* Shows what any of the runs shows at first. A run that leaves the choice to the front-end shows all, unless all runs
+ * do. */
+static void show_threads_of_runs(const struct merge_tasks *tasks, const struct merge *merge, struct profile *whole) {
+    bool is_chosen = false;
+    for (size_t i = 0; i < merge->input_count; i++) is_chosen |= shows_some_threads(&merge->inputs[i].profile);
+    for (size_t i = 0; i < merge->input_count && is_chosen; i++) {
+        const struct profile *profile = &merge->inputs[i].profile;
+        bool shows_all = !shows_some_threads(profile);
+        for (size_t j = 0; j < profile->threads.count; j++) {
+            const struct thread *part = column_at(&profile->threads, j);
+            thread_id thread = tasks->threads[tasks->first_threads[i] + j];
+            profile_thread_at(whole, thread)->is_visible |= shows_all || part->is_visible;
+        }
+    }
 }
 
 static void add_processes(struct merge_tasks *tasks, const struct merge *merge, uint32_t *sets, struct profile *whole) {
@@ -237,7 +289,8 @@ static void add_processes(struct merge_tasks *tasks, const struct merge *merge, 
                 tasks->processes[row] = tasks->processes[first];
             if (failure_is_set(merge->failure)) break;
             if (first == row) profile_process_at(whole, tasks->processes[row])->is_replaced = part->is_replaced;
-            merge_process(profile_process_at(whole, tasks->processes[row]), part, input->is_recorder);
+            merge_process(merge, profile_process_at(whole, tasks->processes[row]), part, input->is_recorder,
+                          first == row);
         }
     }
     generations_fini(&generations);
@@ -282,11 +335,12 @@ static void add_threads(struct merge_tasks *tasks, const struct merge *merge, ui
                 tasks->threads[row] = tasks->threads[first];
             if (failure_is_set(merge->failure)) break;
             struct thread *thread = profile_thread_at(whole, tasks->threads[row]);
-            if (merge->runs) thread->is_made_up = part->is_made_up && (first == row || thread->is_made_up);
-            merge_thread(thread, part, input->is_recorder);
+            merge_thread(merge, thread, part, input->is_recorder, first == row);
+            if (merge->runs) take_main_thread(whole, tasks->threads[row], process, part);
         }
     }
     generations_fini(&generations);
+    if (merge->runs && !failure_is_set(merge->failure)) show_threads_of_runs(tasks, merge, whole);
 }
 
 /* ---- Runs. ---- */
@@ -334,15 +388,12 @@ static void match_in_runs(struct run_matching *matching, uint32_t row, uint64_t 
         column_push_all(&matching->rows, &row, 1);
 }
 
-/* A process that has no name yet will get that of its main thread. */
-static struct text name_of_process(const struct profile *profile, uint32_t number) {
-    const struct process *process = column_at(&profile->processes, number);
-    if (process->name.bytes_count) return process->name;
-    for (size_t i = 0; i < profile->threads.count; i++) {
-        const struct thread *thread = column_at(&profile->threads, i);
-        if (thread->process.index == number && thread->tid == process->pid) return thread->name;
-    }
-    return process->name;
+/* Returns no name if it is only the kind and the id, as "thread 12", which tasks without a name get. */
+static struct text given_name(struct text name, struct text kind, int64_t id) {
+    struct text rest = text_starts_with(name, kind) ? text_from(name, kind.bytes_count) : (struct text){0};
+    uint64_t number;
+    bool is_made_up = cursor_parse_number(rest, 10, &number) && number == (uint64_t)id;
+    return is_made_up ? (struct text){0} : name;
 }
 
 static void match_processes_of_runs(const struct merge_tasks *tasks, const struct merge *merge, uint32_t *sets) {
@@ -353,7 +404,8 @@ static void match_processes_of_runs(const struct merge_tasks *tasks, const struc
         generations_init(&matching.seen, merge->failure);
         for (uint32_t j = 0; j < profile->processes.count; j++) {
             const struct process *process = column_at(&profile->processes, j);
-            match_in_runs(&matching, tasks->first_processes[i] + j, 0, process->pid, name_of_process(profile, j));
+            match_in_runs(&matching, tasks->first_processes[i] + j, 0, process->pid,
+                          given_name(process->name, TEXT("process "), process->pid));
         }
         generations_fini(&matching.seen);
     }
@@ -369,7 +421,8 @@ static void match_threads_of_runs(const struct merge_tasks *tasks, const struct 
         for (uint32_t j = 0; j < threads->count; j++) {
             const struct thread *thread = column_at(threads, j);
             process_id process = tasks->processes[tasks->first_processes[i] + thread->process.index];
-            match_in_runs(&matching, tasks->first_threads[i] + j, process.index, thread->tid, thread->name);
+            match_in_runs(&matching, tasks->first_threads[i] + j, process.index, thread->tid,
+                          given_name(thread->name, TEXT("thread "), thread->tid));
         }
         generations_fini(&matching.seen);
     }

@@ -70,6 +70,15 @@ void ledger_enter(struct ledger *ledger, enum gecko_convert_unit unit, enum geck
     }
 }
 
+void ledger_add(struct ledger *ledger, const struct ledger *other) {
+    for (enum gecko_convert_unit unit = 0; unit < LEDGER_UNIT_COUNT; unit++)
+        ledger_read(ledger, unit, other->read[unit]);
+    for (size_t i = 0; i < other->entries.count; i++) {
+        const struct ledger_entry *entry = ledger_at(other, i);
+        ledger_enter(ledger, entry->unit, entry->fate, entry->cause, entry->count, NULL);
+    }
+}
+
 void ledger_enter_tallies(struct ledger *ledger, const struct ledger_cause *causes, const struct ledger_tally *tallies,
                           size_t cause_count) {
     for (size_t i = 0; i < cause_count; i++) {

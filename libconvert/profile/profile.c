@@ -283,6 +283,14 @@ void profile_log_line(struct profile *profile, struct column *log, process_id pr
     push_log_line(log, (struct log_line){.process = process, .time_ns = time, .text = profile_text(profile, text)});
 }
 
+struct text profile_extra(const struct profile *profile, struct text section, struct text label) {
+    for (size_t i = 0; i < profile->meta.extra.count; i++) {
+        const struct extra_entry *entry = column_at(&profile->meta.extra, i);
+        if (text_equal(entry->section, section) && text_equal(entry->label, label)) return entry->value;
+    }
+    return (struct text){0};
+}
+
 void profile_add_extra(struct profile *profile, struct text section, struct text label, struct text value) {
     struct extra_entry entry = {profile_text(profile, section), profile_text(profile, label),
                                 profile_text(profile, value)};

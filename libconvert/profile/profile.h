@@ -104,6 +104,7 @@ struct profile_meta {
     bool has_waits;          /* weights are times, and samples of threads that waited are among them */
     bool has_every_state;    /* threads were sampled in every state, also while they waited */
     bool was_profile;        /* the trace is a profile already: what is derived when one is made stays as it says */
+    bool tells_ledger;       /* the information panel has the ledger already */
     bool is_clock_monotonic; /* the trace's clock is CLOCK_MONOTONIC, so the profile gives its start on that clock */
     bool are_starts_guessed; /* the trace has no starts, so threads begin with their first events */
     struct tick_relation tick_relation;
@@ -438,6 +439,19 @@ void profile_shift_times(struct profile *profile, int64_t delta_ns);
  *
  * The interval is estimated if it is unknown. The ledger's entries are added to the information panel. */
 void profile_finish(struct profile *profile);
+
+/* Returns the value of a line of the information panel; empty: there is none. */
+struct text profile_extra(const struct profile *profile, struct text section, struct text label);
+
+/* The line of the information panel by which a merge of runs tells how many there are. */
+#define RUNS_SECTION "Merge"
+#define RUNS_LABEL   "runs"
+
+/* The section of the information panel that tells what was read, kept and lost. */
+#define LEDGER_SECTION "Conversion"
+
+/* Adds a line for each unit of the ledger: how much was read, kept and lost. */
+void profile_show_sums(struct profile *profile);
 
 /* Adds the ledger's entries from the first-th on to the information panel. */
 void profile_show_ledger(struct profile *profile, size_t first);

@@ -106,7 +106,7 @@ static void show_ledger_entry(struct profile *profile, const struct ledger_entry
         value = profile_text_format(profile, "%.*s, first at %s %" PRIu64, (int)value.bytes_count, value.bytes,
                                     has_line ? "line" : "byte", has_line ? entry->first.line : entry->first.offset);
     }
-    profile_add_extra(profile, TEXT("Conversion"), label, value);
+    profile_add_extra(profile, TEXT(LEDGER_SECTION), label, value);
 }
 
 void profile_show_ledger(struct profile *profile, size_t first) {
@@ -115,7 +115,7 @@ void profile_show_ledger(struct profile *profile, size_t first) {
         if (ledger_at(ledger, i)->fate != LEDGER_KEPT) show_ledger_entry(profile, ledger_at(ledger, i));
 }
 
-static void show_sums(struct profile *profile) {
+void profile_show_sums(struct profile *profile) {
     const struct ledger *ledger = &profile->ledger;
     for (enum gecko_convert_unit unit = 0; unit < LEDGER_UNIT_COUNT; unit++) {
         if (!ledger->read[unit]) continue;
@@ -126,7 +126,7 @@ static void show_sums(struct profile *profile) {
         if (filtered)
             value = profile_text_format(profile, "%.*s, %" PRIu64 " filtered", (int)value.bytes_count, value.bytes,
                                         filtered);
-        profile_add_extra(profile, TEXT("Conversion"), text_of(gecko_convert_unit_name(unit)), value);
+        profile_add_extra(profile, TEXT(LEDGER_SECTION), text_of(gecko_convert_unit_name(unit)), value);
     }
 }
 
@@ -134,6 +134,15 @@ static void show_sums(struct profile *profile) {
 static int64_t end_of_process(const struct profile *profile, process_id id) {
     int64_t end_ns = profile_process_at(profile, id)->end_ns;
     return end_ns == TIME_NONE || end_ns > profile->end_ns ? profile->end_ns : end_ns;
+}
+
+static void draw_counter(const struct profile *profile, struct counter *counter) {
+    int64_t interval_ns = profile->meta.interval_ns;
+    counter_bin(counter, interval_ns);
+    counter_start_at_zero(counter, interval_ns);
+    counter_limit_cpu(counter, profile->meta.logical_cpu_count);
+    counter_hold_steps(counter);
+    counter_extend(counter, end_of_process(profile, counter->process));
 }
 
 void profile_finish(struct profile *profile) {
@@ -151,14 +160,10 @@ void profile_finish(struct profile *profile) {
     profile_order_threads(profile);
     filter_counters(profile, counter_has_thread);
     filter_overheads(profile);
-    for (size_t i = 0; i < profile->counters.count; i++) {
-        struct counter *counter = column_at(&profile->counters, i);
-        counter_bin(counter, meta->interval_ns);
-        counter_start_at_zero(counter, meta->interval_ns);
-        counter_limit_cpu(counter, meta->logical_cpu_count);
-        counter_hold_steps(counter);
-        counter_extend(counter, end_of_process(profile, counter->process));
-    }
-    if (!meta->was_profile) show_sums(profile);
-    profile_show_ledger(profile, 0);
+    /* The counters of runs are as the profile of each has them: a run does not go on while there is another one. */
+    bool is_of_runs = profile_extra(profile, TEXT(RUNS_SECTION), TEXT(RUNS_LABEL)).bytes_count;
+    for (size_t i = 0; i < profile->counters.count && !is_of_runs; i++)
+        draw_counter(profile, column_at(&profile->counters, i));
+    if (!meta->was_profile) profile_show_sums(profile);
+    if (!meta->tells_ledger) profile_show_ledger(profile, 0);
 }

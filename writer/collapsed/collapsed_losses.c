@@ -92,7 +92,7 @@ static bool has_unit(const struct profile *profile, uint32_t row) {
 /* The other entries are about this conversion. */
 static bool is_about_recording(const struct profile *profile, uint32_t row) {
     const struct extra_entry *entry = column_at(&profile->meta.extra, row);
-    return !text_equal(entry->section, TEXT("Conversion"));
+    return !text_equal(entry->section, TEXT(LEDGER_SECTION));
 }
 
 /* ---- What samples have. ---- */
