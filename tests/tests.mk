@@ -16,7 +16,7 @@ test:
 
 # The slow suites come first, and the sanitizers, which have many short jobs, last. So all processors are busy until the
 # end. The first `make` above builds what the slow suites run.
-check: packages-test hosts-test accuracy-test record-test install-test client-test runs-test batch-test cli-test headers-test \
+check: packages-test hosts-test accuracy-test record-test install-test client-test fleet-test runs-test batch-test cli-test headers-test \
     batch-kill-test debuginfod-test view-test viewer-test jobs-test profile-rules goldens perf-data-test readings include-test \
     version-test contributing-test unit-test
 
@@ -140,6 +140,11 @@ batch-kill-test: $(BUILD)/gecko-convert
 .PHONY: runs-test
 runs-test: $(BUILD)/gecko-convert
 	tests/support/check_runs.py $<
+
+# Loud where Slurm, GNU parallel or the schema of Kubernetes is missing.
+.PHONY: fleet-test
+fleet-test: $(BUILD)/gecko-convert
+	tests/fleet/run.py $<
 
 # TRACES=… are compared too.
 .PHONY: jobs-test

@@ -10,7 +10,7 @@ static_packages="libacl1-dev libbz2-dev liblz4-dev libxml2-dev libzstd-dev nettl
 package_packages="build-essential debhelper dpkg-dev lintian"
 test_packages="clang clang-format clang-tidy g++ libcmocka-dev python3 gzip bzip2 xz-utils zstd lz4 zip time dwz
     cmake debuginfod meson fakeroot man-db mandoc zsh fish python3-venv
-    python3-yaml shellcheck"
+    python3-yaml shellcheck slurmctld slurmd slurm-client parallel python3-kubernetes"
 
 program_packages="apache2-utils chromium linux-perf nginx-light postgresql procps python3 redis-server sqlite3 util-linux
     xz-utils"
