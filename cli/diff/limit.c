@@ -52,6 +52,7 @@ static bool parse_value(struct text text, struct limit *limit) {
     int64_t time_ns;
     limit->is_change = has_plus || text_starts_with(text, TEXT("-"));
     if (has_plus) text = text_from(text, 1);
+    if (has_plus && (text_starts_with(text, TEXT("+")) || text_starts_with(text, TEXT("-")))) return false;
     if (arguments_parse_time(text, &time_ns)) {
         limit->unit = LIMIT_MS;
         limit->value = (double)time_ns / NS_PER_MS;
