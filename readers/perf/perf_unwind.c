@@ -73,7 +73,9 @@ static struct unwind_file *file_of_code(struct perf_unwind *unwind, uint64_t num
 static struct unwind_mapping generated_at(const struct mapping_search *search, uint64_t address) {
     uint64_t number;
     const struct jit_code *code = perf_places_generated(search->unwind->code, search->pid, address, &number);
-    if (!code || !code->eh_frame.bytes_count) return (struct unwind_mapping){.start = address, .end = address + 1};
+    /* Distances in call frame information have 32 bits. */
+    bool has_rules = code && code->eh_frame.bytes_count && code->size_bytes <= INT32_MAX;
+    if (!has_rules) return (struct unwind_mapping){.start = address, .end = address + 1};
     return (struct unwind_mapping){.start = code->address,
                                    .end = code->address + code->size_bytes,
                                    .file = file_of_code(search->unwind, number, code)};

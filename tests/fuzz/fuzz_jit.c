@@ -20,6 +20,7 @@ static void take_record(void *context, const struct jit_record *record) {
     FUZZ_CHECK(record->size_bytes, "a record without bytes");
     uint64_t sum = (uint64_t)record->time_ns ^ record->address * 3 ^ record->size_bytes * 5 ^ record->moved_from * 7;
     for (size_t i = 0; i < record->name.bytes_count; i++) sum = sum * 31 + (unsigned char)record->name.bytes[i];
+    for (size_t i = 0; i < record->eh_frame.bytes_count; i++) sum = sum * 31 + (unsigned char)record->eh_frame.bytes[i];
     reading->sum = reading->sum * 33 + sum;
     reading->record_count++;
 }
