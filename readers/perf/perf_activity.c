@@ -21,8 +21,11 @@ ONE_FIELD(disorder_fields, "late", "Earlier than the sample before it by", MARKE
 ONE_FIELD(namespace_fields, "namespaces", "Namespaces", MARKER_UNIQUE_STRING);
 ONE_FIELD(cgroup_fields, "path", "Path", MARKER_UNIQUE_STRING);
 
+/* Markers of the time off the processor are not shown in the overview: they would fill it, and samples tell the same.
+ */
 static const struct marker_schema schemas[PERF_ACTIVITY_KIND_COUNT] = {
     [PERF_ACTIVITY_OFF_CPU] = {.name = TEXT("Off CPU"),
+                               .display = MARKER_DISPLAY_CHART | MARKER_DISPLAY_TABLE,
                                .description = TEXT("The thread did not run: it waited, or was preempted."),
                                .chart_label = TEXT("{marker.data.reason}"),
                                .table_label = TEXT("{marker.data.reason}"),
