@@ -25,7 +25,7 @@ sampler_sources := \
     recorder/sampler/own_signal.c recorder/sampler/own_stack.c recorder/sampler/own_thread.c \
     recorder/sampler/sample_ring.c recorder/sampler/sampled_thread.c recorder/sampler/sampler.c \
     recorder/sampler/task_file.c recorder/sampler/task_wait.c recorder/sampler/thread_clocks.c \
-    recorder/sampler/thread_signal.c recorder/sampler/work_alarm.c recorder/unwind/stack_walk.c \
+    recorder/sampler/thread_signal.c recorder/sampler/unsampled.c recorder/sampler/work_alarm.c recorder/unwind/stack_walk.c \
     recorder/unwind/thread_stack.c recorder/unwind/unwind_cfi.c recorder/unwind/unwind_none.c \
     recorder/unwind/unwind_object.c recorder/unwind/unwind_program.c recorder/unwind/unwind_table.c \
     recorder/sampler/libraries.c recorder/sampler/process_counters.c recorder/sampler/task_list.c \
@@ -34,7 +34,8 @@ sampler_sources := \
 
 # Functions that replace those of the C library, for programs that preload this library, which needs both others.
 preload_sources := \
-    recorder/preload/call_filter.c recorder/preload/signal_preload.c recorder/preload/single_thread.c
+    recorder/preload/call_filter.c recorder/preload/signal_preload.c recorder/preload/single_thread.c \
+    recorder/session/unknowing.c
 
 # The only source of the memory library.
 memory_preload_source := recorder/preload/memory_preload.c

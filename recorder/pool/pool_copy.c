@@ -132,26 +132,28 @@ bool pool_save(const struct pool *pool, const char *path) {
     return false;
 }
 
-static int compare_descending(const void *left, const void *right) {
-    const uint64_t *a = left, *b = right;
-    return (*a < *b) - (*a > *b);
-}
-
 static bool is_event_chunk(const struct trace_chunk_header *chunk) {
     return chunk->state != TRACE_CHUNK_FREE && chunk->kind == TRACE_CHUNK_EVENTS;
 }
 
-/* Finds the global index of the oldest chunk that there is room to copy. Returns false if there is no memory. */
-static bool choose_first_index(const struct pool *from, uint64_t room_count, uint64_t *first_index) {
-    size_t count = (size_t)from->header->chunk_count, event_count = 0;
-    uint64_t *indexes = malloc((count ? count : 1) * sizeof *indexes);
-    if (!indexes) return false;
-    for (size_t i = 0; i < count; i++)
-        if (is_event_chunk(pool_chunk(from, i))) indexes[event_count++] = pool_chunk(from, i)->global_index;
-    qsort(indexes, event_count, sizeof *indexes, compare_descending);
-    *first_index = event_count > room_count ? (room_count ? indexes[room_count - 1] : UINT64_MAX) : 0;
-    free(indexes);
-    return true;
+static uint64_t count_events_from(const struct pool *pool, uint64_t first_index) {
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < pool->header->chunk_count; i++)
+        count += is_event_chunk(pool_chunk(pool, i)) && pool_chunk(pool, i)->global_index >= first_index;
+    return count;
+}
+
+/* Returns from which global index on there is room to copy all chunks of events. */
+static uint64_t find_first_index(const struct pool *from, uint64_t room_count) {
+    uint64_t low = 0, high = from->header->next_global_index;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (count_events_from(from, middle) > room_count)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }
 
 /* Appends a copy of the chunk, unless the chunk is free by now. */
@@ -215,8 +217,8 @@ bool pool_copy(const struct pool *from, struct pool *to) {
     to->shared->settings = from->shared->settings;
     if (!copy_definitions(from, to)) return false;
     /* Leave at least one chunk for new events. */
-    uint64_t definition_count = to->header->chunk_count, first_index;
+    uint64_t definition_count = to->header->chunk_count;
     uint64_t room_count =
         to->shared->max_chunk_count > definition_count + 1 ? to->shared->max_chunk_count - definition_count - 1 : 0;
-    return choose_first_index(from, room_count, &first_index) && copy_events(from, to, first_index);
+    return copy_events(from, to, find_first_index(from, room_count));
 }

@@ -9,8 +9,8 @@
 #include "own_thread.h"
 #include "recorder/state/own_code.h"
 #include "recorder/state/own_files.h"
-#include "sampled_thread.h"
 #include "sampler.h"
+#include "unsampled.h"
 
 static void init(void) {
     own_code_register();
@@ -38,7 +38,7 @@ const struct sampler_hooks grec_sampler_hooks_ = {
     .forget = sampler_forget,
     .thread_count = own_thread_count,
     .has_trace_file = sampler_has_trace_file,
-    .has_samples = sampled_threads_are_there,
+    .mark_unsampled = unsampled_mark,
     .end_of_thread = own_thread_end_of_another,
     .is_signal_name = is_signal_name,
     .forbid_signal = own_signal_forbid,

@@ -53,7 +53,11 @@ void last_mapping_enter_child(void) {
 void last_mapping_inherit(void) {
     uint32_t id = inherited.id;
     if (!has_inherited() || last_mapping_id() != id) return;
-    uint32_t own_id = definition_of_inheritance(inherited.owner_pid, inherited.owner_start_ns, id);
+    const struct process_state *process = process_self();
+    const struct grec_value parts[] = {GREC_UINT(process->pid), GREC_UINT(process->start_ns),
+                                       GREC_UINT(inherited.owner_pid), GREC_UINT(inherited.owner_start_ns),
+                                       GREC_UINT(id)};
+    uint32_t own_id = definition_of_parts(TRACE_DEFINE_INHERITANCE, parts, sizeof parts / sizeof *parts);
     take_ownership();
     __atomic_compare_exchange_n(&last.id, &id, own_id, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }

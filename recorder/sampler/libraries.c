@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "last_mapping.h"
+#include "recorder/state/process.h"
 #include "recorder/state/recording_state.h"
 #include "recorder/unwind/mappings.h"
 #include "recorder/unwind/unwind_table.h"
@@ -125,8 +126,19 @@ static struct mapping *find_mapping(uint64_t address) {
     return NULL;
 }
 
+static uint32_t define_library(const char *path, const unsigned char *build_id, uint32_t build_id_bytes) {
+    const struct grec_value parts[] = {GREC_TEXT(path), GREC_TEXT_OF(build_id, build_id_bytes)};
+    return definition_of_parts(TRACE_DEFINE_LIBRARY, parts, sizeof parts / sizeof *parts);
+}
+
+/* A library may be mapped again at its address after another one was there. That is a new definition, since the last
+ * one for an address counts. */
 static void define(const struct mapping *mapping) {
-    uint32_t id = definition_of_mapping(mapping->address, mapping->size_bytes, mapping->offset, mapping->library_id);
+    const struct process_state *process = process_self();
+    const struct grec_value parts[] = {GREC_UINT(process->pid),     GREC_UINT(process->start_ns),
+                                       GREC_UINT(mapping->address), GREC_UINT(mapping->size_bytes),
+                                       GREC_UINT(mapping->offset),  GREC_UINT(mapping->library_id)};
+    uint32_t id = definition_add(TRACE_DEFINE_MAPPING, parts, sizeof parts / sizeof *parts);
     if (id) last_mapping_set(id);
 }
 
@@ -177,9 +189,10 @@ static void add_symbols(const struct dl_phdr_info *object, uint64_t base, uint32
         bool is_function = ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && symbol->st_shndx != SHN_UNDEF;
         /* Symbols that are not global are other names of the same functions. */
         bool is_first_name = ELF64_ST_BIND(symbol->st_info) == STB_GLOBAL && symbol->st_name < symbols.names_bytes;
-        if (is_function && is_first_name && symbol->st_size)
-            definition_add_symbol(library_id, symbol->st_value - base, symbol->st_size,
-                                  symbols.names + symbol->st_name);
+        if (!is_function || !is_first_name || !symbol->st_size) continue;
+        const struct grec_value parts[] = {GREC_UINT(library_id), GREC_UINT(symbol->st_value - base),
+                                           GREC_UINT(symbol->st_size), GREC_TEXT(symbols.names + symbol->st_name)};
+        definition_of_parts(TRACE_DEFINE_SYMBOL, parts, sizeof parts / sizeof *parts);
     }
 }
 
@@ -194,7 +207,7 @@ static int add_object(struct dl_phdr_info *object, size_t bytes_count, void *con
     (void)bytes_count;
     (void)context;
     find_build_id(object, id, &id_bytes);
-    uint32_t library_id = definition_of_library(name_object(object, path), id, id_bytes);
+    uint32_t library_id = define_library(name_object(object, path), id, id_bytes);
     if (!library_id) return 0;
     uint64_t base = image_base(object);
     if (is_of_kernel(object, base)) add_symbols(object, base, library_id);
@@ -237,7 +250,7 @@ static void add_dump(uint64_t start, uint64_t end, const char *path) {
     if (find_mapping(start)) return;
     struct recording recording = recording_enter();
     if (!recording.thread) return;
-    uint32_t library_id = definition_of_library(path, NULL, 0);
+    uint32_t library_id = define_library(path, NULL, 0);
     if (library_id)
         add_mapping(
             (struct mapping){.address = start, .size_bytes = end - start, .library_id = library_id, .is_dump = true});

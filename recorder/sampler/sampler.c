@@ -27,6 +27,7 @@
 #include "task_list.h"
 #include "thread_observer.h"
 #include "thread_signal.h"
+#include "unsampled.h"
 #include "work_alarm.h"
 
 enum {
@@ -425,6 +426,7 @@ static bool needs_all_tables(const struct sampler_settings *settings) {
 }
 
 bool sampler_start(const struct sampler_settings *settings, bool begins_late) {
+    if (settings->flags & GREC_SAMPLER) unsampled_define();
     thread_signal_take(await_new_signal);
     sampler.end_word = 0;
     sampler.flags = 0;

@@ -1,6 +1,7 @@
 #include "thread_signal.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -36,10 +37,32 @@ static uint64_t ticks_of_ms(uint64_t ms) { return recorder_clock.ticks_per_secon
 
 /* ---- The handler. ---- */
 
+/* The record that is held for the calling thread, when that was last looked up. */
+static __thread struct thread_record *held_record_self;
+
+static bool is_held_for(const struct thread_record *record, uint64_t control_block) {
+    return __atomic_load_n(&record->control_block, __ATOMIC_RELAXED) == control_block;
+}
+
+static void find_held(struct thread_writers *writers, struct thread_record *record, void *context) {
+    (void)writers;
+    if (is_held_for(record, *(const uint64_t *)context)) held_record_self = record;
+}
+
+/* Returns the calling thread's record, claimed or held for it. NULL: the sampler has not found the thread yet. */
+static struct thread_record *find_own_record(void) {
+    uint64_t control_block = (uint64_t)(uintptr_t)pthread_self();
+    if (thread_record_self) return thread_record_self;
+    if (held_record_self && is_held_for(held_record_self, control_block)) return held_record_self;
+    held_record_self = NULL;
+    thread_registry_each_record(find_held, &control_block);
+    return held_record_self;
+}
+
 /* Threads that the C library has not made may have no thread-local storage, and get no signals of clocks. */
 static bool answer(const siginfo_t *info, const void *interrupted) {
     if (info->si_code != SI_TIMER && info->si_code != POLL_IN) return false;
-    struct thread_record *record = thread_registry_find_self();
+    struct thread_record *record = find_own_record();
     struct sampled_thread *thread = record ? __atomic_load_n(&record->sampled, __ATOMIC_ACQUIRE) : NULL;
     enum thread_clock clock = thread ? thread_clocks_find(&thread->clocks, info) : NO_THREAD_CLOCK;
     if (clock == NO_THREAD_CLOCK) return false;

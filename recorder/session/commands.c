@@ -106,28 +106,31 @@ void session_tell_group(enum pool_group_field field, enum pool_group_command com
     pool_wake_all_helpers(&recording_pool);
 }
 
-static void stop_here(void) { session_stop(false); }
-
 static const struct {
-    void (*run)(void);
     enum pool_group_field field;
     enum pool_group_command command;
 } actions[] = {
-    [GREC_STOP] = {stop_here, POOL_GROUP_RECORDING, POOL_GROUP_HAS_STOPPED},
-    [GREC_PAUSE] = {pause_here, POOL_GROUP_RECORDING, POOL_GROUP_IS_PAUSED},
-    [GREC_RESUME] = {resume_here, POOL_GROUP_RECORDING, POOL_GROUP_RUNS},
-    [GREC_PAUSE_SAMPLING] = {pause_sampling_here, POOL_GROUP_SAMPLING, POOL_GROUP_IS_PAUSED},
-    [GREC_RESUME_SAMPLING] = {resume_sampling_here, POOL_GROUP_SAMPLING, POOL_GROUP_RUNS},
+    [GREC_STOP] = {POOL_GROUP_RECORDING, POOL_GROUP_HAS_STOPPED},
+    [GREC_PAUSE] = {POOL_GROUP_RECORDING, POOL_GROUP_IS_PAUSED},
+    [GREC_RESUME] = {POOL_GROUP_RECORDING, POOL_GROUP_RUNS},
+    [GREC_PAUSE_SAMPLING] = {POOL_GROUP_SAMPLING, POOL_GROUP_IS_PAUSED},
+    [GREC_RESUME_SAMPLING] = {POOL_GROUP_SAMPLING, POOL_GROUP_RUNS},
 };
+
+/* A process that stops its own recording leaves it at once. */
+static void act(enum pool_group_field field, enum pool_group_command command, uint32_t scope) {
+    if (session_is_for_group(scope)) session_tell_group(field, command);
+    if (command == POOL_GROUP_HAS_STOPPED)
+        session_stop(false);
+    else
+        obey_command[field][command]();
+}
 
 static void control(enum grec_action action, uint32_t scope) {
     if ((unsigned)action >= sizeof actions / sizeof actions[0]) return;
     session_lock();
     session_catch_up();
-    if (session_is_recording()) {
-        if (session_is_for_group(scope)) session_tell_group(actions[action].field, actions[action].command);
-        actions[action].run();
-    }
+    if (session_is_recording()) act(actions[action].field, actions[action].command, scope);
     session_unlock();
 }
 

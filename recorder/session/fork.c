@@ -59,36 +59,20 @@ bool session_enter_child(void) {
     return true;
 }
 
-/* ---- Mutexes. A child with a copy of the memory must find none that another thread holds: it has no other threads.
- * ---- */
+/* ---- Mutexes. ---- */
 
-static void hold_mutexes(void) {
+void session_hold_mutexes(void) {
     at_fork.is_locked = !session_is_locked_here();
     if (at_fork.is_locked) session_lock();
     at_fork.can_sample = sampler_hooks && sampler_hooks->prepare_fork();
 }
 
-static void release_mutexes(bool is_child) {
+void session_release_mutexes(bool is_child) {
     if (sampler_hooks) sampler_hooks->finish_fork(is_child);
     if (at_fork.is_locked)
         session_unlock();
     else if (is_child)
         session_reset_mutex();
-}
-
-void session_prepare_clone(void) {
-    if (session.is_silenced) return;
-    int saved_errno = errno;
-    hold_mutexes();
-    if (sampler_hooks) sampler_hooks->await_begin();
-    errno = saved_errno;
-}
-
-void session_finish_clone(bool is_child) {
-    if (session.is_silenced) return;
-    int saved_errno = errno;
-    release_mutexes(is_child);
-    errno = saved_errno;
 }
 
 /* ---- fork. ---- */
@@ -97,7 +81,7 @@ void session_finish_clone(bool is_child) {
 static void prepare_fork(void) {
     struct thread_writers *thread = thread_writers_self;
     if (session.is_silenced) return;
-    hold_mutexes();
+    session_hold_mutexes();
     at_fork.is_within_call = !at_fork.is_locked || (thread && thread->depth);
     if (at_fork.is_within_call && thread) at_fork.writers = *thread;
     at_fork.thread = pthread_self();
@@ -107,7 +91,7 @@ static void prepare_fork(void) {
 static void continue_in_parent(void) {
     if (session.is_silenced) return;
     at_fork.is_counted = false;
-    release_mutexes(false);
+    session_release_mutexes(false);
 }
 
 static void detach_child(void) {
@@ -124,7 +108,7 @@ static void continue_in_child(void) {
         session_switch_off();
         return;
     }
-    release_mutexes(true);
+    session_release_mutexes(true);
     if (!process_is_new()) return;
     if (at_fork.is_within_call) {
         detach_child();

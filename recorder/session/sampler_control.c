@@ -1,11 +1,9 @@
 /* The sampler of this process: its library, its thread, and what follows from its absence. */
-#include <sched.h>
 #include <string.h>
 
 #include "recorder/state/process.h"
 #include "recorder/state/recording_state.h"
 #include "recorder/state/sampler_hooks.h"
-#include "recorder/write/definitions.h"
 #include "recorder/write/thread_handle.h"
 #include "recorder/write/thread_registry.h"
 #include "recorder/write/writer.h"
@@ -41,23 +39,9 @@ static struct sampler_settings settings_of_sampler(void) {
                                      .is_paused = session.is_sampling_paused};
 }
 
-/* A process may end before the sampler's second round. This marker shows that it existed. */
-static struct grec_marker unsampled_marker = GREC_MARKER("Process without samples", NULL, NULL);
-
-/* Most forked children end with the marker, and inherit its definition. The recording call also claims a record for the
- * calling thread, so the sampler samples this thread even if it never registers. */
-static void define_unsampled_marker(void) {
-    struct recording recording = recording_enter();
-    if (!recording.thread) return;
-    definition_of_marker(&unsampled_marker);
-    recording_leave(&recording);
-}
-
 void session_mark_unsampled(grec_time end) {
-    struct grec_marker_options options = {.phase = GREC_PHASE_INTERVAL, .end = end};
-    if (!(session.settings.flags & GREC_SAMPLER) || (sampler_hooks && sampler_hooks->has_samples())) return;
-    if (session_is_guest()) options.start = grec_time_from_clock_ns(process_self()->start_ns);
-    grec_add_marker(&unsampled_marker, &options, NULL, 0);
+    if (session.settings.flags & GREC_SAMPLER && sampler_hooks)
+        sampler_hooks->mark_unsampled(session_is_guest() ? process_self()->start_ns : 0, end);
 }
 
 void session_start_sampler(void) {
@@ -65,7 +49,6 @@ void session_start_sampler(void) {
     bool begins_late = session_is_guest() && !session.is_sampler_missing;
     session.is_sampler_missing = false;
     if (!(settings.flags & SETTINGS_THREAD_FLAGS) || session.is_confined) return;
-    if (settings.flags & GREC_SAMPLER) define_unsampled_marker();
     if (!session_load_sampler(settings.flags))
         recording_write_message("the sampler's library (libgecko_sampler) is not there: nothing is sampled");
     else if (!sampler_hooks->start(&settings, begins_late))
@@ -84,43 +67,6 @@ void session_stop_sampler(bool is_process_ending) {
 void session_change_sampler(void) {
     const struct sampler_settings settings = settings_of_sampler();
     if (sampler_hooks) sampler_hooks->change(&settings);
-}
-
-/* ---- Programs that must have one thread, or that filter system calls. ---- */
-
-/* A signal handler that has interrupted one of the functions that hold the mutex may come here. */
-bool session_be_alone(void) {
-    if (session_is_locked_here() || !sampler_thread_count()) return false;
-    session_lock();
-    session.is_sampler_missing = sampler_hooks->has_begun();
-    session_stop_sampler(false);
-    return true;
-}
-
-void session_end_being_alone(void) {
-    if (session_is_recording()) session_start_sampler();
-    session_unlock();
-}
-
-/* Not while another thread forks. In a child that was made without fork, nobody may ever release the lock, so the
- * number of tries is limited. */
-static void silence(void) {
-    enum { TRY_COUNT = 10000 };
-    bool is_locked = session_try_lock();
-    for (int i = 0; i < TRY_COUNT && !is_locked; i++) {
-        sched_yield();
-        is_locked = session_try_lock();
-    }
-    session.is_silenced = true;
-    if (is_locked) session_unlock();
-}
-
-void session_prepare_filter(const struct session_filter *filter) {
-    if (filter->forbids_calls) silence();
-    bool is_alone = filter->is_for_all_threads && session_be_alone();
-    if (filter->forbids_handlers && sampler_hooks) sampler_hooks->forbid_signal();
-    session.is_confined = true;
-    if (is_alone) session_end_being_alone();
 }
 
 /* ---- Samples on demand. ---- */

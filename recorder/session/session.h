@@ -7,17 +7,18 @@
 
 #include "location.h"
 #include "recorder/gecko_recorder.h"
-#include "recorder/state/shared.h"
+
+/* ---- For programs that do not know of the recorder: these functions are in the library that they preload. ---- */
 
 /* Ends the recorder's threads before a system call that succeeds only in a process with one thread, and starts them
  * again. session_be_alone returns false if there are none: do not call session_end_being_alone then. */
-bool session_be_alone(void) GREC_SHARED(session_be_alone);
-void session_end_being_alone(void) GREC_SHARED(session_end_being_alone);
+bool session_be_alone(void);
+void session_end_being_alone(void);
 
 /* Call these before and after the process makes a child by clone, with a copy of its memory: the second one in the
  * child too. The C library must know the child's thread. errno stays as it is. */
-void session_prepare_clone(void) GREC_SHARED(session_prepare_clone);
-void session_finish_clone(bool is_child) GREC_SHARED(session_finish_clone);
+void session_prepare_clone(void);
+void session_finish_clone(bool is_child);
 
 /* A filter of system calls. It applies to the thread that installs it, and to new threads and children. */
 struct session_filter {
@@ -29,7 +30,9 @@ struct session_filter {
 /* Call this before the process installs a filter. The recorder makes no more threads, because the filter could kill
  * them, and ends those that the filter would apply to. If it must, it sends no more signals; it makes no more system
  * calls in the program's threads, and so does nothing at the end of the process and in forked children. */
-void session_prepare_filter(const struct session_filter *filter) GREC_SHARED(session_prepare_filter);
+void session_prepare_filter(const struct session_filter *filter);
+
+/* ---- Joining. ---- */
 
 /* Joins the recording at a location. options NULL: with the settings of that recording. Returns false if the trace
  * cannot be opened (errno says why), or if the recording is no longer on (errno is 0). */

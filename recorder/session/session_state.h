@@ -7,6 +7,7 @@
 
 #include "recorder/gecko_recorder.h"
 #include "recorder/state/pool.h"
+#include "recorder/state/shared.h"
 #include "settings.h"
 
 enum session_phase {
@@ -27,7 +28,7 @@ struct session {
     uint64_t owner_start_ns; /* start_ns of the process that created the trace; 0: another program created it */
 };
 
-extern struct session session;
+extern struct session session GREC_SHARED(session);
 
 /* Whether this process takes part in a recording, even if paused or told to stop. [signal-safe] */
 static inline bool session_is_recording(void) { return session.phase != SESSION_IS_OFF; }
@@ -41,12 +42,17 @@ bool session_has_failed(void);
 /* ---- The mutex. A child that was made by clone finds out in session_lock, or when it records, that it is a process of
  * its own. ---- */
 
-void session_lock(void);
-bool session_try_lock(void); /* [signal-safe] */
-void session_unlock(void);
+void session_lock(void) GREC_SHARED(session_lock);
+bool session_try_lock(void) GREC_SHARED(session_try_lock); /* [signal-safe] */
+void session_unlock(void) GREC_SHARED(session_unlock);
 
 /* Whether the calling thread holds the mutex. [signal-safe] */
-bool session_is_locked_here(void);
+bool session_is_locked_here(void) GREC_SHARED(session_is_locked_here);
+
+/* Call these before and after the process makes a child with a copy of its memory: the second one in the child too. The
+ * child must find no mutex that another thread holds, because it has no other threads. */
+void session_hold_mutexes(void) GREC_SHARED(session_hold_mutexes);
+void session_release_mutexes(bool is_child) GREC_SHARED(session_release_mutexes);
 
 /* In a forked child, where the thread that held the mutex may not exist. */
 void session_reset_mutex(void);
@@ -96,12 +102,12 @@ enum grec_error session_save(const char *path);
 bool session_load_sampler(uint32_t flags);
 
 /* Starts the sampler's thread, if the settings ask for it. Call this when the pool is open. */
-void session_start_sampler(void);
+void session_start_sampler(void) GREC_SHARED(session_start_sampler);
 
 /* Starts the thread that other processes have asked for. Do not call this in a signal handler. */
 void session_start_missing_sampler(void);
 
-void session_stop_sampler(bool is_process_ending);
+void session_stop_sampler(bool is_process_ending) GREC_SHARED(session_stop_sampler);
 
 /* Tells the sampler of changed settings. [signal-safe] */
 void session_change_sampler(void);

@@ -104,12 +104,6 @@ const struct process_state *process_self(void) {
     return process;
 }
 
-void process_count_chunk(void) {
-    struct process_state *process = load_page();
-    if (process) __atomic_fetch_add(&process->chunk_count, 1, __ATOMIC_RELAXED);
-}
+void process_count_chunk(void) { __atomic_fetch_add(&load_page()->chunk_count, 1, __ATOMIC_RELAXED); }
 
-void process_forget_chunks(void) {
-    struct process_state *process = load_page();
-    if (process) __atomic_store_n(&process->chunk_count, 0, __ATOMIC_RELAXED);
-}
+void process_forget_chunks(void) { __atomic_store_n(&load_page()->chunk_count, 0, __ATOMIC_RELAXED); }

@@ -35,7 +35,7 @@ uint32_t process_read_outer_tid(void);
 /* Returns true to the first caller in each process, unless process_self was called there before. [signal-safe] */
 bool process_is_new(void);
 
-/* Counts one more chunk that the process has taken. [signal-safe] */
+/* Counts one more chunk that the process has taken. Call this, and the next one, after process_init. [signal-safe] */
 void process_count_chunk(void);
 
 /* Call this when the process begins to record into a trace. */

@@ -60,10 +60,16 @@ static void body_add_text(struct body *body, const char *text) {
     body_add_bytes(body, text, (uint32_t)bytes_count);
 }
 
-static void body_add_process(struct body *body) {
-    const struct process_state *process = process_self();
-    body_add_number(body, process->pid);
-    body_add_number(body, process->start_ns);
+/* A part is a number (GREC_UINT), a text (GREC_TEXT), or bytes (GREC_TEXT_OF). */
+static void body_add_parts(struct body *body, const struct grec_value *parts, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (parts[i].kind == GREC_VALUE_UNSIGNED)
+            body_add_number(body, parts[i].as.number);
+        else if (parts[i].count == GREC_TEXT_TERMINATED)
+            body_add_text(body, parts[i].as.pointer);
+        else
+            body_add_bytes(body, parts[i].as.pointer, parts[i].count);
+    }
 }
 
 /* ---- The log. ---- */
@@ -222,13 +228,13 @@ static uint32_t finish(struct body *body, uint64_t *cache) {
     return id;
 }
 
-/* Appends a body that no other one equals, or that must not be merged with one that does. */
-static uint32_t finish_unshared(struct body *body) {
-    uint32_t id = body->is_too_long ? 0 : append(body, hash_bytes(body->bytes, body->count));
-    body_end(body);
-    if (!id) recording_count_loss(LOSS_DEFINITION, 1);
-    return id;
+static uint32_t define(enum trace_definition_kind kind, const struct grec_value *parts, size_t count, uint64_t *cache) {
+    struct body body = body_begin(kind);
+    body_add_parts(&body, parts, count);
+    return finish(&body, cache);
 }
+
+#define PART_COUNT(parts) (sizeof(parts) / sizeof *(parts))
 
 enum { CATEGORY_CLIMB_MAX = 8 };
 
@@ -245,11 +251,8 @@ uint32_t definition_of_category(struct grec_category *category) {
     if (find_cached(&category->cache_, &id)) return id;
     struct grec_category *top = top_of(category);
     uint32_t top_id = top ? definition_of_category(top) : 0;
-    struct body body = body_begin(TRACE_DEFINE_CATEGORY);
-    body_add_text(&body, category->name);
-    body_add_number(&body, category->color);
-    body_add_number(&body, top_id);
-    return finish(&body, &category->cache_);
+    const struct grec_value parts[] = {GREC_TEXT(category->name), GREC_UINT(category->color), GREC_UINT(top_id)};
+    return define(TRACE_DEFINE_CATEGORY, parts, PART_COUNT(parts), &category->cache_);
 }
 
 static void add_field(struct body *body, const struct grec_field *field) {
@@ -272,16 +275,14 @@ static uint32_t field_count_of(const struct grec_marker_type *type) {
 }
 
 static void add_type(struct body *body, const struct grec_marker_type *type) {
-    body_add_text(body, type->name);
-    body_add_text(body, type->description);
-    body_add_text(body, type->chart_label);
-    body_add_text(body, type->tooltip_label);
-    body_add_text(body, type->table_label);
-    body_add_text(body, type->color_field);
-    body_add_number(body, type->display);
-    body_add_number(body, type->is_stack_based ? TRACE_TYPE_IS_STACK_BASED : 0);
     uint32_t field_count = field_count_of(type);
-    body_add_number(body, field_count);
+    const struct grec_value parts[] = {
+        GREC_TEXT(type->name),        GREC_TEXT(type->description),
+        GREC_TEXT(type->chart_label), GREC_TEXT(type->tooltip_label),
+        GREC_TEXT(type->table_label), GREC_TEXT(type->color_field),
+        GREC_UINT(type->display),     GREC_UINT(type->is_stack_based ? TRACE_TYPE_IS_STACK_BASED : 0),
+        GREC_UINT(field_count)};
+    body_add_parts(body, parts, PART_COUNT(parts));
     for (uint32_t i = 0; i < field_count; i++) add_field(body, &type->fields[i]);
     size_t graph_count = type->graphs ? type->graph_count : 0;
     body_add_number(body, graph_count);
@@ -315,11 +316,8 @@ uint32_t definition_of_marker(struct grec_marker *marker) {
     if (find_cached(&marker->cache_, &id)) return id;
     uint32_t category_id = definition_of_category(marker->category);
     uint32_t type_id = definition_of_marker_type(marker->type);
-    struct body body = body_begin(TRACE_DEFINE_MARKER);
-    body_add_text(&body, marker->name);
-    body_add_number(&body, category_id);
-    body_add_number(&body, type_id);
-    return finish(&body, &marker->cache_);
+    const struct grec_value parts[] = {GREC_TEXT(marker->name), GREC_UINT(category_id), GREC_UINT(type_id)};
+    return define(TRACE_DEFINE_MARKER, parts, PART_COUNT(parts), &marker->cache_);
 }
 
 uint32_t definition_of_label(struct grec_label *label) {
@@ -327,98 +325,59 @@ uint32_t definition_of_label(struct grec_label *label) {
     if (!label) return 0;
     if (find_cached(&label->cache_, &id)) return id;
     uint32_t category_id = definition_of_category(label->category);
-    struct body body = body_begin(TRACE_DEFINE_LABEL);
-    body_add_text(&body, label->name);
-    body_add_number(&body, category_id);
-    body_add_text(&body, label->file);
-    body_add_number(&body, label->line);
-    return finish(&body, &label->cache_);
+    const struct grec_value parts[] = {GREC_TEXT(label->name), GREC_UINT(category_id), GREC_TEXT(label->file),
+                                       GREC_UINT(label->line)};
+    return define(TRACE_DEFINE_LABEL, parts, PART_COUNT(parts), &label->cache_);
 }
 
 uint32_t definition_of_counter(struct grec_counter *counter) {
     uint32_t id;
     if (find_cached(&counter->cache_, &id)) return id;
-    struct body body = body_begin(TRACE_DEFINE_COUNTER);
-    body_add_text(&body, counter->name);
-    body_add_text(&body, counter->category);
-    body_add_text(&body, counter->description);
-    body_add_text(&body, counter->label);
-    body_add_text(&body, counter->unit);
-    body_add_number(&body, counter->graph);
-    body_add_number(&body, counter->color);
-    body_add_number(&body, leb128_zigzag(counter->sort_weight));
-    return finish(&body, &counter->cache_);
+    const struct grec_value parts[] = {GREC_TEXT(counter->name),        GREC_TEXT(counter->category),
+                                       GREC_TEXT(counter->description), GREC_TEXT(counter->label),
+                                       GREC_TEXT(counter->unit),        GREC_UINT(counter->graph),
+                                       GREC_UINT(counter->color),       GREC_UINT(leb128_zigzag(counter->sort_weight))};
+    return define(TRACE_DEFINE_COUNTER, parts, PART_COUNT(parts), &counter->cache_);
 }
 
 uint32_t definition_of_string(struct grec_string *string) {
     uint32_t id;
     if (!string) return 0;
     if (find_cached(&string->cache_, &id)) return id;
-    struct body body = body_begin(TRACE_DEFINE_STRING);
-    body_add_text(&body, string->text);
-    return finish(&body, &string->cache_);
+    const struct grec_value text = GREC_TEXT(string->text);
+    return define(TRACE_DEFINE_STRING, &text, 1, &string->cache_);
 }
 
-uint32_t definition_of_library(const char *path, const unsigned char *build_id, uint32_t build_id_bytes) {
+uint32_t definition_of_parts(enum trace_definition_kind kind, const struct grec_value *parts, size_t count) {
     uint64_t cache = 0;
-    struct body body = body_begin(TRACE_DEFINE_LIBRARY);
-    body_add_text(&body, path);
-    body_add_bytes(&body, build_id, build_id_bytes);
-    return finish(&body, &cache);
+    return define(kind, parts, count, &cache);
 }
 
-void definition_add_symbol(uint32_t library_id, uint64_t offset, uint64_t size_bytes, const char *name) {
-    uint64_t cache = 0;
-    struct body body = body_begin(TRACE_DEFINE_SYMBOL);
-    body_add_number(&body, library_id);
-    body_add_number(&body, offset);
-    body_add_number(&body, size_bytes);
-    body_add_text(&body, name);
-    finish(&body, &cache);
-}
-
-/* A library may be mapped again at its address after another one was there. That is a new definition, since the
- * last one for an address counts. So mappings are not interned. */
-uint32_t definition_of_mapping(uint64_t address, uint64_t size_bytes, uint64_t offset, uint32_t library_id) {
-    struct body body = body_begin(TRACE_DEFINE_MAPPING);
-    body_add_process(&body);
-    body_add_number(&body, address);
-    body_add_number(&body, size_bytes);
-    body_add_number(&body, offset);
-    body_add_number(&body, library_id);
-    return finish_unshared(&body);
-}
-
-uint32_t definition_of_inheritance(uint32_t parent_pid, uint64_t parent_start_ns, uint32_t last_mapping_id) {
-    uint64_t cache = 0;
-    struct body body = body_begin(TRACE_DEFINE_INHERITANCE);
-    body_add_process(&body);
-    body_add_number(&body, parent_pid);
-    body_add_number(&body, parent_start_ns);
-    body_add_number(&body, last_mapping_id);
-    return finish(&body, &cache);
+uint32_t definition_add(enum trace_definition_kind kind, const struct grec_value *parts, size_t count) {
+    struct body body = body_begin(kind);
+    body_add_parts(&body, parts, count);
+    uint32_t id = body.is_too_long ? 0 : append(&body, hash_bytes(body.bytes, body.count));
+    body_end(&body);
+    if (!id) recording_count_loss(LOSS_DEFINITION, 1);
+    return id;
 }
 
 /* Definitions of the process may come before its first event. */
 static bool has_thread(void) { return thread_record_self || thread_registry_claim(); }
 
 void definition_add_arguments(const char *bytes, size_t bytes_count) {
+    const struct process_state *process = process_self();
     if (!bytes_count || !has_thread()) return;
     if (bytes_count > DEFINITION_ARGUMENTS_BYTES_MAX) {
         bytes_count = DEFINITION_ARGUMENTS_BYTES_MAX;
         recording_count_loss(LOSS_TEXT, 1);
     }
-    struct body body = body_begin(TRACE_DEFINE_ARGUMENTS);
-    body_add_process(&body);
-    body_add_bytes(&body, bytes, (uint32_t)bytes_count);
-    finish_unshared(&body);
+    const struct grec_value parts[] = {GREC_UINT(process->pid), GREC_UINT(process->start_ns),
+                                       GREC_TEXT_OF(bytes, bytes_count)};
+    definition_add(TRACE_DEFINE_ARGUMENTS, parts, PART_COUNT(parts));
 }
 
 void definition_add_meta(const char *key, const char *value) {
-    if (!value || !*value || !has_thread()) return;
-    struct body body = body_begin(TRACE_DEFINE_META);
-    body_add_text(&body, key);
-    body_add_text(&body, value);
-    intern(&body);
-    body_end(&body);
+    const struct grec_value parts[] = {GREC_TEXT(key), GREC_TEXT(value)};
+    if (value && *value && has_thread()) definition_of_parts(TRACE_DEFINE_META, parts, PART_COUNT(parts));
 }

@@ -9,11 +9,12 @@
 
 #include "recorder/gecko_recorder.h"
 #include "recorder/state/shared.h"
+#include "recorder/trace_format.h"
 
 /* Return the id of a description in the current recording, which its first use assigns. Return 0, and count the loss,
  * if there is no room. Call these in a recording call. [signal-safe] */
 uint32_t definition_of_category(struct grec_category *category);
-uint32_t definition_of_marker(struct grec_marker *marker);
+uint32_t definition_of_marker(struct grec_marker *marker) GREC_SHARED(definition_of_marker);
 uint32_t definition_of_label(struct grec_label *label);
 uint32_t definition_of_counter(struct grec_counter *counter);
 uint32_t definition_of_string(struct grec_string *string);
@@ -22,22 +23,15 @@ uint32_t definition_of_string(struct grec_string *string);
  * [signal-safe] */
 bool definition_is_known(uint64_t cache) GREC_SHARED(definition_is_known);
 
-/* Define a library, and where it is mapped in this process. build_id: its bytes, not hex. offset: of the address from
- * the library's image base. library_id 0: the address is no longer mapped. Call these in a recording call.
- */
-uint32_t definition_of_library(const char *path, const unsigned char *build_id, uint32_t build_id_bytes)
-    GREC_SHARED(definition_of_library);
-uint32_t definition_of_mapping(uint64_t address, uint64_t size_bytes, uint64_t offset, uint32_t library_id)
-    GREC_SHARED(definition_of_mapping);
+/* Returns the id of a definition that is these parts: numbers (GREC_UINT), texts (GREC_TEXT), which are cut, and bytes
+ * (GREC_TEXT_OF). Equal calls return the same id. Returns 0, and counts the loss, if there is no room. Call these in a
+ * recording call. [signal-safe] */
+uint32_t definition_of_parts(enum trace_definition_kind kind, const struct grec_value *parts, size_t count)
+    GREC_SHARED(definition_of_parts);
 
-/* Defines a function of a library that is not a file. offset: from the image base. */
-void definition_add_symbol(uint32_t library_id, uint64_t offset, uint64_t size_bytes, const char *name)
-    GREC_SHARED(definition_add_symbol);
-
-/* Defines that this process, a forked child, has inherited the mappings that its parent had defined up to that id.
- * Equal calls return the same id. Call this in a recording call. [signal-safe] */
-uint32_t definition_of_inheritance(uint32_t parent_pid, uint64_t parent_start_ns, uint32_t last_mapping_id)
-    GREC_SHARED(definition_of_inheritance);
+/* Adds a definition even if there is an equal one. */
+uint32_t definition_add(enum trace_definition_kind kind, const struct grec_value *parts, size_t count)
+    GREC_SHARED(definition_add);
 
 /* Defines a fact about the program or the machine. Texts are cut to GREC_NAME_BYTES_MAX bytes. */
 void definition_add_meta(const char *key, const char *value) GREC_SHARED(definition_add_meta);

@@ -35,8 +35,6 @@ static bool has_exit_key;
 
 __thread struct thread_writers *thread_writers_self;
 __thread struct thread_record *thread_record_self;
-/* The record that is held for the calling thread, when that was last looked up. */
-static __thread struct thread_record *held_record_self;
 __thread struct grec_label_stack *grec_label_stack_;
 
 static uint32_t own_tid(void) { return (uint32_t)syscall(SYS_gettid); }
@@ -227,20 +225,6 @@ uint32_t thread_registry_absent_tid(const struct thread_writers *writers) {
 void thread_registry_drop(struct thread_writers *writers) {
     uint32_t word = __atomic_load_n(&writers->tid, __ATOMIC_ACQUIRE);
     if (word & (HELD | RELEASED) && word != HELD) swap_word(writers, word, 0);
-}
-
-static bool is_held_for(const struct thread_record *record, uint64_t control_block) {
-    return __atomic_load_n(&record->control_block, __ATOMIC_RELAXED) == control_block;
-}
-
-struct thread_record *thread_registry_find_self(void) {
-    uint64_t self = (uint64_t)(uintptr_t)pthread_self();
-    if (thread_record_self) return thread_record_self;
-    if (held_record_self && is_held_for(held_record_self, self)) return held_record_self;
-    for (struct block *block = __atomic_load_n(&first_block, __ATOMIC_ACQUIRE); block; block = block->next)
-        for (int i = 0; i < BLOCK_RECORD_COUNT; i++)
-            if (is_held_for(&block->records[i], self)) return held_record_self = &block->records[i];
-    return NULL;
 }
 
 struct thread_writers *thread_registry_claim(void) {

@@ -100,10 +100,6 @@ void thread_registry_name(struct thread_record *record, const char *name);
 uint32_t thread_record_copy_name(const struct thread_record *record, char name[THREAD_NAME_BYTES])
     GREC_SHARED(thread_record_copy_name);
 
-/* Returns the calling thread's record, claimed or held for it, if the sampler has found the thread; else NULL.
- * [signal-safe] */
-struct thread_record *thread_registry_find_self(void) GREC_SHARED(thread_registry_find_self);
-
 static inline void thread_record_start(struct thread_record *record, uint64_t ticks) {
     __atomic_store_n(&record->start_ticks, ticks, __ATOMIC_RELAXED);
 }

@@ -37,15 +37,10 @@ static void write_process(struct writer *writer, const struct process_state *pro
     long_block_end(writer, at);
 }
 
-/* Threads that look for a free record read the word too. */
-static uint32_t thread_tid(const struct thread_writers *thread) {
-    return __atomic_load_n(&thread->tid, __ATOMIC_RELAXED);
-}
-
 static void write_thread(struct recording *recording, const struct process_state *process) {
     struct writer *writer = recording->writer;
     const struct thread_record *record = thread_record_self;
-    uint32_t tid = thread_tid(recording->thread);
+    uint32_t tid = thread_registry_tid(recording->thread);
     uint64_t base_ticks = writer->chunk->base_ticks;
     uint64_t now = clock_ticks();
     if (now < base_ticks) now = base_ticks;
@@ -62,6 +57,13 @@ static void write_thread(struct recording *recording, const struct process_state
     long_block_end(writer, at);
 }
 
+/* Decides by its name whether the thread is wanted. The sampler reads the word in its own thread. */
+static bool find_muted(struct thread_writers *thread) {
+    bool is_muted = !recording_wants_thread(thread_record_self->name, thread_record_self->name_bytes_count);
+    __atomic_store_n(&thread->is_muted, is_muted, __ATOMIC_RELAXED);
+    return is_muted;
+}
+
 /* Gives the thread its number in the trace. */
 static void identify(struct thread_writers *thread, const struct process_state *process) {
     struct thread_record *record = thread_record_self;
@@ -72,9 +74,7 @@ static void identify(struct thread_writers *thread, const struct process_state *
         record->outer_tid = process->outer_pid ? process_read_outer_tid() : 0;
         if (!record->start_ticks) thread_record_start(record, clock_ticks());
     }
-    /* The sampler reads both words in its own thread. */
-    __atomic_store_n(&thread->is_muted, !recording_wants_thread(record->name, record->name_bytes_count),
-                     __ATOMIC_RELAXED);
+    find_muted(thread);
     __atomic_store_n(&thread->generation, recording_generation, __ATOMIC_RELEASE);
 }
 
@@ -85,10 +85,10 @@ static void show_room(struct writer *writer) {
 
 /* Decides again whether the thread is wanted, since the filter may have changed. */
 static void review(struct thread_writers *thread) {
-    const struct thread_record *record = thread_record_self;
-    bool is_muted = !recording_wants_thread(record->name, record->name_bytes_count);
-    if (thread->generation != recording_generation || is_muted == (bool)thread->is_muted) return;
-    __atomic_store_n(&thread->is_muted, is_muted, __ATOMIC_RELAXED);
+    bool was_muted = thread->is_muted;
+    if (thread->generation != recording_generation) return;
+    bool is_muted = find_muted(thread);
+    if (is_muted == was_muted) return;
     for (int i = 0; i < NESTING_MAX; i++) {
         struct writer *writer = &thread->writers[i];
         if (is_muted)
@@ -136,7 +136,7 @@ static void seal_orphans(struct thread_writers *thread) {
 static bool join_recording(const struct recording *recording) {
     struct thread_writers *thread = recording->thread;
     if (process_is_new() && !recording_enter_child()) return false;
-    if (!thread_tid(thread)) {
+    if (!thread_registry_tid(thread)) {
         thread_registry_reclaim();
         thread_record_start(thread_record_self, clock_ticks());
     }
@@ -178,7 +178,7 @@ static struct trace_chunk_header *take_chunk(struct recording *recording, const 
     if (writer->sequence == 0 || pool_is_at_limit(&recording_pool)) chunk = take_partial(process);
     if (chunk) return chunk;
     struct pool_owner owner = {.pid = process->pid,
-                               .tid = thread_tid(recording->thread),
+                               .tid = thread_registry_tid(recording->thread),
                                .thread_uid = thread_record_self->uid,
                                .sequence = writer->sequence};
     chunk = pool_take(&recording_pool, &owner);
@@ -309,11 +309,7 @@ void grec_thread_register(const char *name) {
     if (!recording.thread) return;
     bool was_muted = thread->is_muted;
     /* From now on the trace knows the thread, even if the sampler never finds it running. */
-    bool is_known = thread->generation == recording_generation || recording_identify(&recording);
-    if (is_known)
-        __atomic_store_n(&thread->is_muted,
-                         !recording_wants_thread(thread_record_self->name, thread_record_self->name_bytes_count),
-                         __ATOMIC_RELAXED);
+    if (thread->generation == recording_generation || recording_identify(&recording)) find_muted(thread);
     if (thread->is_muted || was_muted)
         give_back_all(&recording);
     else
@@ -366,7 +362,7 @@ struct grec_thread grec_thread_self(void) {
     struct recording recording = recording_enter();
     if (!recording.thread) return self;
     if (enter_process(&recording))
-        self = thread_handle_make(thread_record_tagged_uid(thread_record_self), thread_tid(recording.thread),
+        self = thread_handle_make(thread_record_tagged_uid(thread_record_self), thread_registry_tid(recording.thread),
                                   recording.thread->is_muted);
     recording_leave(&recording);
     return self;

@@ -1,0 +1,16 @@
+/* The marker of a process that has no sample, which shows that the process existed. */
+#ifndef GREC_UNSAMPLED_H
+#define GREC_UNSAMPLED_H
+
+#include <stdint.h>
+
+#include "recorder/gecko_recorder.h"
+
+/* Call this in the thread that starts the sampler. */
+void unsampled_define(void);
+
+/* If the process has no sample in the recording, writes the marker. start_ns: when the process began to record; 0: with
+ * the recording. Call this when the sampler has stopped. */
+void unsampled_mark(uint64_t start_ns, grec_time end);
+
+#endif

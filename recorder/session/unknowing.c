@@ -1,0 +1,63 @@
+/* What the library for programs that do not know of the recorder does with the recording. */
+#include <errno.h>
+#include <sched.h>
+
+#include "recorder/state/sampler_hooks.h"
+#include "session.h"
+#include "session_state.h"
+
+/* ---- One thread. ---- */
+
+/* A signal handler that has interrupted one of the functions that hold the mutex may come here. */
+bool session_be_alone(void) {
+    if (session_is_locked_here() || !sampler_thread_count()) return false;
+    session_lock();
+    session.is_sampler_missing = sampler_hooks->has_begun();
+    session_stop_sampler(false);
+    return true;
+}
+
+void session_end_being_alone(void) {
+    if (session_is_recording()) session_start_sampler();
+    session_unlock();
+}
+
+/* ---- Filters of system calls. ---- */
+
+/* Not while another thread forks. In a child that was made without fork, nobody may ever release the lock, so the
+ * number of tries is limited. */
+static void silence(void) {
+    enum { TRY_COUNT = 10000 };
+    bool is_locked = session_try_lock();
+    for (int i = 0; i < TRY_COUNT && !is_locked; i++) {
+        sched_yield();
+        is_locked = session_try_lock();
+    }
+    session.is_silenced = true;
+    if (is_locked) session_unlock();
+}
+
+void session_prepare_filter(const struct session_filter *filter) {
+    if (filter->forbids_calls) silence();
+    bool is_alone = filter->is_for_all_threads && session_be_alone();
+    if (filter->forbids_handlers && sampler_hooks) sampler_hooks->forbid_signal();
+    session.is_confined = true;
+    if (is_alone) session_end_being_alone();
+}
+
+/* ---- Children that the program makes by clone. ---- */
+
+void session_prepare_clone(void) {
+    if (session.is_silenced) return;
+    int saved_errno = errno;
+    session_hold_mutexes();
+    if (sampler_hooks) sampler_hooks->await_begin();
+    errno = saved_errno;
+}
+
+void session_finish_clone(bool is_child) {
+    if (session.is_silenced) return;
+    int saved_errno = errno;
+    session_release_mutexes(is_child);
+    errno = saved_errno;
+}
