@@ -671,9 +671,9 @@ GREC_INLINE void grec_sample(void);
 
 /* ---- Memory. Custom allocators call these; preloading libgecko_recorder_memory.so does it for malloc. ---- */
 
-/* Record that memory was allocated or freed. All of it is counted. About one allocation in 512 KiB is recorded with its
- * stack, and stands for the others. In a pause, memory is only counted; grec_resume then records which of the recorded
- * allocations were freed. [signal-safe] */
+/* Record that memory was allocated or freed. All of it is counted. If the sampler's library is in the process, about
+ * one allocation in 512 KiB is recorded with its stack, and stands for the others. In a pause, memory is only counted;
+ * grec_resume then records which of the recorded allocations were freed. [signal-safe] */
 GREC_INLINE void grec_memory_allocated(const void *address, size_t bytes_count);
 GREC_INLINE void grec_memory_freed(const void *address, size_t bytes_count);
 

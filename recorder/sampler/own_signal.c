@@ -225,14 +225,60 @@ static uint64_t noted_blocks(uint64_t mask) {
     return note.blocks;
 }
 
+static bool is_current(int number) { return __atomic_load_n(&own.current, __ATOMIC_SEQ_CST) == number; }
+
+/* Waits until the sampler has changed the clocks of all threads, so that they send this signal no more. */
+static void await_new_clocks(void) {
+    int saved_errno = errno;
+    void (*await)(void) = __atomic_load_n(&own.await_round, __ATOMIC_ACQUIRE);
+    if (await && own_pid() == getpid()) await();
+    errno = saved_errno;
+}
+
+/* Returns the mask for the calling thread, which has this mask now, after another signal may have become the sampler's:
+ * the thread notes that it blocks the signal, but no longer does. Threads that block everything before they handle
+ * SIGURG, such as those of PostgreSQL, would otherwise have no stacks until they change their masks. */
+static uint64_t keep_open(uint64_t mask) {
+    uint64_t opened = mask & __atomic_load_n(&own.kept, __ATOMIC_RELAXED);
+    if (!opened) return mask;
+    const struct own_signal_note now = {noted_blocks(mask) | opened, mask & ~opened & ~NEVER_BLOCKED};
+    own_signal_set_note(&now);
+    return mask & ~opened;
+}
+
+/* Takes signals of clocks that have come since the handler began, and that sigwait of the program would find. Those of
+ * clocks are directed to the thread, so they come before others. */
+static void drop_pending(int number) {
+    enum { MASK_BYTES = 8 };
+    const uint64_t set = bit_of(number);
+    const struct timespec no_time = {0, 0};
+    siginfo_t info;
+    while (syscall(SYS_rt_sigtimedwait, &set, &info, &no_time, MASK_BYTES) == number) {
+        if (info.si_code == SI_TIMER || info.si_code == POLL_IN) continue;
+        send_to(&info, number);
+        return;
+    }
+}
+
+/* Another signal becomes the sampler's, which the interrupted thread must not block in fact. */
+static void replace_current(int number, ucontext_t *context) {
+    uint64_t handler_mask = lock();
+    choose();
+    unlock(handler_mask);
+    uint64_t mask = keep_open(signal_mask_of(&context->uc_sigmask));
+    memcpy(&context->uc_sigmask, &mask, sizeof mask);
+    await_new_clocks();
+    drop_pending(number);
+}
+
 /* The program has blocked the signal as far as it knows, so the signal has to wait: block it in fact, and send it
- * again.
- */
+ * again. From then on, clocks must not send it to the thread, because the program may read it. */
 static void put_off(struct candidate *candidate, const siginfo_t *info, ucontext_t *context) {
     int saved_errno = errno;
     note.blocks &= ~bit_of(candidate->number);
     sigaddset(&context->uc_sigmask, candidate->number);
     __atomic_store_n(&candidate->is_used, 1, __ATOMIC_RELAXED);
+    if (is_current(candidate->number)) replace_current(candidate->number, context);
     send_to(info, candidate->number);
     errno = saved_errno;
 }
@@ -325,27 +371,6 @@ static int set_taken(struct candidate *candidate, const struct sigaction *action
 
 /* ---- Changes of the signal. ---- */
 
-/* Waits until the sampler has changed the clocks of all threads, so that they send this signal no more. */
-static void await_round(void) {
-    int saved_errno = errno;
-    void (*await)(void) = __atomic_load_n(&own.await_round, __ATOMIC_ACQUIRE);
-    if (await && own_pid() == getpid()) await();
-    errno = saved_errno;
-}
-
-/* Returns the mask for the calling thread, which has this mask now, after another signal may have become the sampler's:
- * the thread notes that it blocks the signal, but no longer does. Threads that block everything before they handle
- * SIGURG, such as those of PostgreSQL, would otherwise have no stacks until they change their masks. */
-static uint64_t keep_open(uint64_t mask) {
-    uint64_t opened = mask & __atomic_load_n(&own.kept, __ATOMIC_RELAXED);
-    if (!opened) return mask;
-    const struct own_signal_note now = {noted_blocks(mask) | opened, mask & ~opened & ~NEVER_BLOCKED};
-    own_signal_set_note(&now);
-    return mask & ~opened;
-}
-
-static bool is_current(int number) { return __atomic_load_n(&own.current, __ATOMIC_SEQ_CST) == number; }
-
 int own_signal_set_action(int number, const struct sigaction *action, struct sigaction *before) {
     struct candidate *candidate = find_candidate(number);
     struct sigaction now, asked, *asked_action = action ? &asked : NULL;
@@ -358,7 +383,7 @@ int own_signal_set_action(int number, const struct sigaction *action, struct sig
     bool is_given_up = was_current && !is_current(number);
     if (is_given_up) mask = keep_open(mask);
     unlock(mask);
-    if (is_given_up) await_round();
+    if (is_given_up) await_new_clocks();
     return result;
 }
 
@@ -367,7 +392,7 @@ void own_signal_forbid(void) {
     __atomic_store_n(&own.is_forbidden, 1, __ATOMIC_RELAXED);
     choose();
     unlock(mask);
-    await_round();
+    await_new_clocks();
 }
 
 static uint64_t after(int how, uint64_t blocked, uint64_t set) {
@@ -413,7 +438,7 @@ void own_signal_give_up(const sigset_t *set) {
     unlock(keep_open(mask));
     uint64_t blocked = note.blocks & given;
     if (!blocked) return;
-    await_round();
+    await_new_clocks();
     note.blocks &= ~given;
     signal_mask_change(SIG_BLOCK, &blocked, NULL);
 }
@@ -422,5 +447,5 @@ void own_signal_spare_thread(bool is_spared) {
     bool is_known = thread_record_self || (is_spared && own_pid() && thread_registry_claim());
     if (!is_known) return;
     bool was_spared = __atomic_exchange_n(&thread_record_self->is_spared, is_spared, __ATOMIC_SEQ_CST);
-    if (is_spared && !was_spared) await_round();
+    if (is_spared && !was_spared) await_new_clocks();
 }

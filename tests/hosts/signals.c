@@ -311,6 +311,20 @@ static void wait_for_a_while(void) {
     printf("%d and %d\n", first + second, first == SIGURG || second == SIGURG);
 }
 
+/* Is sent SIGURG while that is blocked. Nothing else may wait for the program then. */
+static void be_sent_while_blocked(void) {
+    const struct timespec no_time = {0, 0};
+    sigset_t all;
+    int count = 0, sum = 0;
+    block_all();
+    sigfillset(&all);
+    work(50);
+    kill(getpid(), SIGURG);
+    work(50);
+    for (int number; (number = sigtimedwait(&all, NULL, &no_time)) > 0; count++) sum += number;
+    printf("%d signal, %d\n", count, sum == SIGURG);
+}
+
 /* Calls poll until it is not interrupted by a signal. */
 static int poll_again(int file, int timeout_ms) {
     struct pollfd descriptor = {.fd = file, .events = POLLIN};
@@ -442,6 +456,7 @@ static const struct host_case cases[] = {
     {"set-in-child", set_in_child},
     {"wait-for-signal", wait_for_signal},
     {"wait-for-a-while", wait_for_a_while},
+    {"be-sent-while-blocked", be_sent_while_blocked},
     {"read-signals", read_signals},
     {"block-then-handle", block_then_handle},
     {"block-then-read", block_then_read},
