@@ -1,47 +1,120 @@
 #!/usr/bin/env python3
-"""Measures what recording costs the recorded program, and how long its profile takes, beside `perf record`. All take
-turns. usage: bench/record_command.py BUILD [ROUNDS]"""
+"""Measures what recording costs the recorded programs, and how long their profiles take, beside `perf record` and
+`samply record` where these are. All take turns. usage: bench/record_command.py BUILD [ROUNDS [WORKLOAD...]]"""
 import collections
+import os
 import pathlib
+import re
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.parse
+import urllib.request
+
+# Runs a command; prints the processor time of it and of what it starts, in ms, and when it has ended, in seconds.
+MEASURED = [sys.executable, "-c", """if True:
+    import resource, subprocess, sys, time
+    subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(1000 * (spent.ru_utime + spent.ru_stime), time.clock_gettime(time.CLOCK_MONOTONIC))"""]
+REDIS = """redis-server --port 0 --unixsocket $PWD/s --save '' --io-threads 1 &
+until redis-cli -s s ping; do sleep 0.01; done
+redis-benchmark -s s -n 100000 -q -t set,get; redis-cli -s s shutdown nosave; wait"""
 
 build = pathlib.Path(sys.argv[1]).absolute()
+root = build.parent
 round_count = int(sys.argv[2]) if len(sys.argv) > 2 else 10
-WORK = [build / "record-work", "150"]
-OURS = [build / "gecko-convert", "record", "--quiet", "--output", "ours.json", "--trace", "ours.data"]
+WORKLOADS = {
+    "two threads that compute": [build / "record-work", "300"],
+    "make -j2": ["make", "-s", "-B", "-j2", "-f", root / "bench" / "record_make.mk", f"ROOT={root}"],
+    "redis under load": ["sh", "-c", REDIS],
+}
+OURS = [build / "gecko-convert", "record", "--with", "kernel", "--output", "ours.json.gz", "--trace", "ours.data"]
 THEIRS = ["perf", "record", "-q", "-F", "1000", "-o", "perf.data", "--call-graph"]
+SAMPLY = ["samply", "record", "--save-only", "-r", "1000", "-o", "samply.json.gz", "--"]
 CASES = {
-    "alone": [],
+    "nothing": [],
     "record": OURS,
-    "record --stack-size 8K": [*OURS, "--stack-size", "8K"],
     "record --call-graph fp": [*OURS, "--call-graph", "fp"],
+    "record -F 10000": [*OURS, "-F", "10000"],
 }
 if shutil.which("perf"):
-    CASES |= {"perf record, dwarf of 16 kB": [*THEIRS, "dwarf,16384"], "perf record, fp": [*THEIRS, "fp"]}
+    CASES |= {"perf record, dwarf": [*THEIRS, "dwarf,16384"], "perf record, fp": [*THEIRS, "fp"]}
+if shutil.which("samply"):
+    CASES |= {"samply record": SAMPLY}
+
+
+def measure(before, work, folder):
+    """Returns the processor time, the time from the end to that of the recording, the size of files, and what was lost."""
+    for path in folder.glob("*.data"):
+        path.unlink()
+    ended = subprocess.run([*before, *MEASURED, *work], cwd=folder, check=True, capture_output=True, text=True)
+    end_s = time.clock_gettime(time.CLOCK_MONOTONIC)
+    time_ms, work_end_s = map(float, ended.stdout.splitlines()[-1].split())
+    lost = re.search(r"(\d+) lost", ended.stderr)
+    if before[:1] == ["perf"]:
+        stats = subprocess.run(["perf", "report", "-i", "perf.data", "--stats"], cwd=folder, capture_output=True, text=True,
+                               check=False).stdout
+        lost = re.search(r"LOST_SAMPLES events: +\d+ +\([^\n]*\n(?s:.*)LOST_SAMPLES events: +(\d+)", stats)
+    size = sum(path.stat().st_size for path in folder.glob("*.data"))
+    return time_ms, 1000 * (end_s - work_end_s), size, int(lost[1]) if lost else 0
+
+
+def run_workload(name, work):
+    results = collections.defaultdict(list)
+    with tempfile.TemporaryDirectory() as folder:
+        for _ in range(round_count):
+            for case, before in CASES.items():
+                results[case].append(measure(before, work, pathlib.Path(folder)))
+    print(f"{name:30}{'processor time':>16}{'more':>9}{'then':>10}{'recording':>12}{'lost':>8}")
+    for case, rows in results.items():
+        more = statistics.median(row[0] / alone[0] for row, alone in zip(rows, results["nothing"])) - 1
+        times, ends, sizes, lost = zip(*rows)
+        print(f"  {case:28}{statistics.median(times):13.0f} ms{100 * more:7.1f} %{statistics.median(ends):7.0f} ms"
+              f"{statistics.median(sizes) / 1e6:9.2f} MB{sum(lost):8}", flush=True)
+
+
+VIEWED = {
+    "record": [build / "gecko-convert", "record", "--with", "kernel", "--no-open"],
+    "samply record": ["samply", "record", "-r", "1000", "-n", "-P", "3990+"],
+}
+SMALL_PROGRAM = [build / "record-work", "1", "10"]
+
+
+def measure_first_byte(before, folder):
+    """Returns the time from the end of a small program that runs for 10 s to the first byte of its profile, in ms."""
+    with subprocess.Popen([*before, *SMALL_PROGRAM], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          text=True) as running:
+        work_end_s = float(running.stdout.readline().split()[1])
+        url = urllib.parse.unquote(re.search(r"from-url/([^/?]*)", running.stdout.readline())[1])
+        request = urllib.request.Request(url, headers={"Origin": "https://profiler.firefox.com", "Accept-Encoding": "gzip"})
+        with urllib.request.urlopen(request) as response:
+            response.read(1)
+            end_s = time.clock_gettime(time.CLOCK_MONOTONIC)
+        running.send_signal(signal.SIGINT)
+    return 1000 * (end_s - work_end_s)
+
+
+def show_first_bytes():
+    for name, before in VIEWED.items():
+        if not shutil.which(before[0]):
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            times = [measure_first_byte(before, folder) for _ in range(round_count)]
+        print(f"{name:30}{statistics.median(times):5.0f} ms from the end of a small program, after 10 s, to the first byte")
 
 
 def main():
-    times, ends, sizes = (collections.defaultdict(list) for _ in range(3))
-    with tempfile.TemporaryDirectory() as folder:
-        for _ in range(round_count):
-            for name, before in CASES.items():
-                output = subprocess.run([*before, *WORK], cwd=folder, check=True, capture_output=True, text=True).stdout
-                time_ms, end_s = map(float, output.split()[:2])
-                ends[name].append(1000 * (time.clock_gettime(time.CLOCK_MONOTONIC) - end_s))
-                times[name].append(time_ms)
-                trace = pathlib.Path(folder, "ours.data" if before[:1] == OURS[:1] else "perf.data")
-                sizes[name].append(trace.stat().st_size if before else 0)
-    alone_ms = statistics.median(times["alone"])
-    print(f"{'':30}{'processor time':>16}{'more':>8}{'then':>10}{'recording':>12}")
-    for name in CASES:
-        time_ms = statistics.median(times[name])
-        print(f"{name:30}{time_ms:13.1f} ms{100 * time_ms / alone_ms - 100:6.1f} %{statistics.median(ends[name]):7.0f} ms"
-              f"{statistics.median(sizes[name]) / 1e6:9.2f} MB")
+    print(f"{os.cpu_count()} processors, medians of {round_count} rounds; lost: in all rounds")
+    for name, work in WORKLOADS.items():
+        if not sys.argv[3:] or name in sys.argv[3:]:
+            run_workload(name, work)
+    if not sys.argv[3:] or "view" in sys.argv[3:]:
+        show_first_bytes()
 
 
 if __name__ == "__main__":

@@ -1,12 +1,14 @@
 /* Two threads that compute, forty calls deep. Prints the processor time that this took, in milliseconds, and when it
- * ended, in seconds of CLOCK_MONOTONIC. usage: record-work ROUNDS */
+ * ended, in seconds of CLOCK_MONOTONIC. With SECONDS, it is done again and again for so long.
+ * usage: record-work ROUNDS [SECONDS] */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
-enum { THREAD_COUNT = 2, DEPTH = 40, STEPS_PER_ROUND = 1000000 };
+enum { THREAD_COUNT = 2, DEPTH = 40, STEPS_PER_ROUND = 1000000, PAUSE_US = 2000 };
 
 static volatile uint64_t sum;
 
@@ -31,7 +33,11 @@ static double seconds(clockid_t clock) {
 int main(int count, char **arguments) {
     pthread_t threads[THREAD_COUNT];
     long round_count = count > 1 ? strtol(arguments[1], NULL, 10) : 100;
-    for (int i = 0; i < THREAD_COUNT; i++) pthread_create(&threads[i], NULL, run, &round_count);
-    for (int i = 0; i < THREAD_COUNT; i++) pthread_join(threads[i], NULL);
+    double end_s = seconds(CLOCK_MONOTONIC) + (count > 2 ? strtod(arguments[2], NULL) : 0);
+    do {
+        for (int i = 0; i < THREAD_COUNT; i++) pthread_create(&threads[i], NULL, run, &round_count);
+        for (int i = 0; i < THREAD_COUNT; i++) pthread_join(threads[i], NULL);
+        if (count > 2) usleep(PAUSE_US);
+    } while (seconds(CLOCK_MONOTONIC) < end_s);
     printf("%.3f %.6f\n", seconds(CLOCK_PROCESS_CPUTIME_ID) * 1e3, seconds(CLOCK_MONOTONIC));
 }

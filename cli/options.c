@@ -68,8 +68,8 @@ static const struct option known_options[] = {
              "default), from frame pointers (fp), which is cheaper, from the\n"
              "processor's record of the last branches (lbr), or not at all (no)"},
     {OPTION("stack-size", RECORD, OPTION_SIZE, stack_bytes), .value_name = "SIZE",
-     .help = "copy at most this much of a stack, up to 65528 (default: that, or less\n"
-             "where little memory may be locked or there are many processors)"},
+     .help = "copy at most this much of a stack, up to 65528 (default: that, or less,\n"
+             "but at least 16K, if the kernel's memory for records is small for it)"},
     {OPTION("with", RECORD, OPTION_CHOICE, recorder_choice), .choices = recorder_name,
      .help = "sample a command by the kernel, or by the recorder's library, which is\n"
              "preloaded and needs no rights (default: auto, the recorder if the\n"

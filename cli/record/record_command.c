@@ -125,7 +125,8 @@ struct record {
     struct recorder_traces traces; /* of the programs' own events, or of what the recorder has sampled */
     uint64_t begin_ns;
     bool is_interrupted;
-    int program_code; /* the first exit code of a program that is not 0 */
+    bool has_more_rights; /* the program than its caller: the kernel has ended its recording */
+    int program_code;     /* the first exit code of a program that is not 0 */
 };
 
 static uint64_t now_ns(void) {
@@ -356,10 +357,9 @@ static void observe(struct record *record) {
         if (!is_started) draw_progress(record); /* the terminal of a program is its own */
         use_signals(record);
         is_done = is_over(record);
-        if (is_started)
-            is_done |= has_ended(record);
-        else
-            is_done |= record->is_interrupted || (ready_count == 0 && !kernel_events_are_alive(&recording->events));
+        bool has_no_events = record->is_by_kernel && ready_count == 0 && !kernel_events_are_alive(&recording->events);
+        record->has_more_rights |= is_started && has_no_events;
+        is_done |= is_started ? has_ended(record) : record->is_interrupted || has_no_events;
     }
 }
 
@@ -397,14 +397,20 @@ static void tell_recorded(struct record *record) {
     if (recording->rings.data_bytes < KERNEL_RING_BYTES_MIN)
         tell(record,
              "little memory may be locked (sysctl kernel.perf_event_mlock_kb), so samples are lost more easily");
-    if (!recording->sample_count)
+    if (record->has_more_rights)
+        tell(record,
+             "the program has more rights than its caller (setuid), and then only root may record it: the kernel has "
+             "ended its recording");
+    else if (!recording->sample_count)
         tell(record, "a shorter time than that between two samples needs a higher --frequency, or --iterations");
     if (recording->lacks_kernel)
         tell(record,
              "the kernel's own code was not recorded: that needs CAP_PERFMON, or sysctl "
              "kernel.perf_event_paranoid=1");
     else if (recording->hides_kernel)
-        tell(record, "the kernel's functions have no names: that needs sysctl kernel.kptr_restrict=0");
+        tell(record,
+             "the kernel's functions have no names: that needs CAP_SYSLOG, or sysctl kernel.kptr_restrict=0 and "
+             "kernel.perf_event_paranoid=1");
     if (record->program_count && !is_over(record) && kernel_events_are_alive(&recording->events))
         tell(record, "processes that the program has started run on, and are no longer recorded");
 }

@@ -16,6 +16,7 @@ import os
 import pathlib
 import pty
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -492,6 +493,58 @@ def other_users_record_their_programs(folder):
         check("perf_event_paranoid" in ended.stderr, ended.stderr)
 
 
+def programs_with_more_rights_are_told_of(folder):
+    if os.geteuid() != 0:
+        return
+    folder.chmod(0o777)
+    (folder / "busy.c").write_text("int main(void) { for (volatile long i = 0; i < 400000000; i++) {} }")
+    subprocess.run(["cc", folder / "busy.c", "-o", folder / "busy"], check=True)
+    (folder / "busy").chmod(0o4755)
+    ended = record("--with", "kernel", "-o", "p.json", "./busy", before=NOBODY, cwd=folder)
+    check("paranoid" in ended.stderr or (ended.returncode == 1 and "more rights" in ended.stderr), ended.stderr)
+
+
+def limit(name, soft, hard=None):
+    return lambda: resource.setrlimit(name, (soft, soft if hard is None else hard))
+
+
+def little_memory_or_few_files_are_told_of(folder):
+    folder.chmod(0o777)
+    ended = record("-o", "p.json", "-p", str(os.getpid()), "-d", "1", cwd=folder, preexec_fn=limit(resource.RLIMIT_NOFILE, 8))
+    check(ended.returncode == 3 and "ulimit -n" in ended.stderr, ended)
+    level = int(pathlib.Path("/proc/sys/kernel/perf_event_paranoid").read_text())
+    if os.geteuid() != 0 or level > 2:
+        return
+    # What a user may lock without a limit of the process is for all that he records, so the first one takes it.
+    lock = resource.RLIMIT_MEMLOCK
+    with subprocess.Popen([*NOBODY, program, "record", "-o", "first.json", "sh", "-c", "echo begun; exec sleep 100"], cwd=folder,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, preexec_fn=limit(lock, 0)) as first:
+        try:
+            first.stdout.readline()
+            # Rings of 64 kB for all processors.
+            limit_bytes = 80 * 1024 * os.cpu_count()
+            ended = record("-o", "p.json", mix, "300", before=NOBODY, cwd=folder, preexec_fn=limit(lock, limit_bytes))
+            check(ended.returncode == 0 and "little memory may be locked" in ended.stderr, ended.stderr)
+            check(count_samples(folder / "p.json") > 30, ended.stderr)
+            ended = record("--with", "kernel", "-o", "no.json", mix, "300", before=NOBODY, cwd=folder, preexec_fn=limit(lock, 0))
+            check(ended.returncode == 3 and "ulimit -l" in ended.stderr and not (folder / "no.json").exists(), ended.stderr)
+            ended = record("-o", "p.json", mix, "300", before=NOBODY, cwd=folder, preexec_fn=limit(lock, 0))
+            check(ended.returncode == 0 and "the preloaded recorder samples in its place" in ended.stderr, ended.stderr)
+        finally:
+            first.send_signal(signal.SIGTERM)
+            first.wait(WAIT_SECONDS)
+
+
+def a_kernel_without_names_is_told_of(folder):
+    level = int(pathlib.Path("/proc/sys/kernel/perf_event_paranoid").read_text())
+    restriction = int(pathlib.Path("/proc/sys/kernel/kptr_restrict").read_text())
+    if os.geteuid() != 0 or (level <= 1 and restriction == 0):
+        return
+    ended = record("-o", "p.json", "sh", "-c", "i=0; while [ $i -lt 200 ]; do i=$((i + 1)); ls / > /dev/null; done",
+                   before=["setpriv", "--bounding-set=-syslog"], cwd=folder)
+    check(ended.returncode == 0 and "the kernel's functions have no names" in ended.stderr, ended.stderr)
+
+
 CASES = [shares_are_right, shares_of_languages_are_right, trace_is_read_by_others, children_and_iterations_are_recorded,
          running_processes_are_recorded,
          the_end_of_a_process_ends_its_recording, events_are_named,
@@ -504,7 +557,8 @@ CASES = [shares_are_right, shares_of_languages_are_right, trace_is_read_by_other
          progress_is_shown_of_what_runs, signals_are_passed_on, a_program_that_does_not_end_is_left,
          the_recorder_takes_the_place_of_a_kernel_that_refuses, the_recorder_samples_if_it_is_to,
          events_of_the_program_are_in_the_profile, a_signal_while_the_profile_is_made_leaves_nothing, the_profile_is_viewed,
-         other_users_record_their_programs]
+         other_users_record_their_programs, programs_with_more_rights_are_told_of, little_memory_or_few_files_are_told_of,
+         a_kernel_without_names_is_told_of]
 
 
 def main():

@@ -191,11 +191,11 @@ enum { WORD_BYTES = 8 };
 /* Fields of all samples before the call chain: identifier, ip, pid and tid, time, processor, period. */
 enum { SAMPLE_HEAD_WORDS = 6 };
 
-/* Deep stacks should be whole. Copying costs as much as is in use, but each sample reserves the whole size in a ring.
- */
-static unsigned stack_bytes_for(size_t ring_bytes) {
-    enum { SAMPLES_PER_RING = 64, BYTES_MIN = 16 * 1024, BYTES_MAX = 65528 };
-    size_t bytes = ring_bytes / SAMPLES_PER_RING;
+/* Deep stacks should be whole, and copying costs as much as is in use. But each sample reserves the whole size in a
+ * ring, which should last for a sixteenth of a second. */
+static unsigned stack_bytes_for(size_t ring_bytes, unsigned frequency_hz) {
+    enum { FRACTION = 16, BYTES_MIN = 16 * 1024, BYTES_MAX = 65528, ALIGNMENT = 8 };
+    size_t bytes = ring_bytes * FRACTION / frequency_hz / ALIGNMENT * ALIGNMENT;
     if (bytes < BYTES_MIN) return BYTES_MIN;
     return bytes < BYTES_MAX ? (unsigned)bytes : BYTES_MAX;
 }
@@ -214,7 +214,7 @@ bool kernel_recording_init(struct kernel_recording *recording, const struct kern
     if (failure_is_set(failure)) return false;
     int error = kernel_rings_init(&recording->rings);
     if (!recording->options.events.stack_bytes)
-        recording->options.events.stack_bytes = stack_bytes_for(recording->rings.data_bytes);
+        recording->options.events.stack_bytes = stack_bytes_for(recording->rings.data_bytes, frequency_hz);
     if (!kernel_events_init(&recording->events, &recording->options.events, failure)) return false;
     if (!error) error = kernel_events_open(&recording->events, &recording->rings, tasks, &refused);
     if (error)
