@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -335,7 +336,7 @@ static void draw_progress(struct record *record) {
     const struct kernel_recording *recording = &record->recording;
     struct report_text size = {.bytes_count = 0};
     char line[160];
-    report_append_bytes(&size, recording->stream.total_bytes);
+    report_append_bytes(&size, recording->stream.written_bytes);
     snprintf(line, sizeof line, "recording %llu s: %llu samples, %llu lost, %.*s; Ctrl-C ends it",
              (unsigned long long)((now_ns() - record->begin_ns) / NS_PER_S),
              (unsigned long long)recording->sample_count, (unsigned long long)recording->lost_count,
@@ -343,11 +344,19 @@ static void draw_progress(struct record *record) {
     progress_tty_draw_text(&record->bar, line);
 }
 
+/* The rings must be emptied in time on busy machines, too: with a real-time priority, if this user may have it. */
+static void schedule(int policy) {
+    struct sched_param parameters = {.sched_priority = policy == SCHED_OTHER ? 0 : 1};
+    sched_setscheduler(0, policy | SCHED_RESET_ON_FORK, &parameters);
+}
+
 /* Observes until the end of the duration or of what is observed, or a signal. Returns whether a program runs still. */
 static void observe(struct record *record) {
     enum { CHECK_MS = 100 };
     struct kernel_recording *recording = &record->recording;
     bool is_started = record->program_count > 0, is_done = false;
+    bool hurries = record->is_by_kernel && sched_getscheduler(0) == SCHED_OTHER;
+    if (hurries) schedule(SCHED_FIFO);
     while (!is_done && !failure_is_set(&record->failure)) {
         /* A descriptor below 0 is ignored. */
         struct pollfd polled[] = {{record->signal_fd, POLLIN, 0},
@@ -361,6 +370,7 @@ static void observe(struct record *record) {
         record->has_more_rights |= is_started && has_no_events;
         is_done |= is_started ? has_ended(record) : record->is_interrupted || has_no_events;
     }
+    if (hurries) schedule(SCHED_OTHER);
 }
 
 /* Waits for a program that runs still. At the end of the duration it is ended as timeout(1) does, and its exit code
@@ -389,7 +399,7 @@ static void raise_file_limit(struct record *record) {
 static void tell_recorded(struct record *record) {
     const struct kernel_recording *recording = &record->recording;
     struct report_text size = {.bytes_count = 0};
-    report_append_bytes(&size, recording->stream.total_bytes);
+    report_append_bytes(&size, recording->stream.written_bytes);
     tell(record, "recorded %.1f s of %s: %llu sample%s, %llu lost, %.*s", (double)(now_ns() - record->begin_ns) / 1e9,
          recording->events.rows[0].name, (unsigned long long)recording->sample_count,
          recording->sample_count == 1 ? "" : "s", (unsigned long long)recording->lost_count, (int)size.bytes_count,

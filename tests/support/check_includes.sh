@@ -52,7 +52,7 @@ header_rules='
 <archive              readers/input/input_archive.c readers/input/input_wrapper.c writer/archive_file.c cli/view/profile_archive.c
 <lzma                 libconvert/symbols/debug_data.c readers/input/input_lzma.c
 <event-parse.h        readers/perf/perf_tracing.c
-<zstd.h               readers/perf_data/data_unpacker.c
+<zstd.h               readers/perf_data/data_unpacker.c cli/record/kernel/kernel_stream.c
 <zlib                 readers/input/input_gzip.c writer/gzip_writer.c libconvert/symbols/debug_file.c cli/check/gzip_trailing_data.c cli/view/profile_archive.c
 <microhttpd           cli/view/http_server.c
 <capstone             cli/view/disassembly.c

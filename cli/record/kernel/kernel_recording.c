@@ -70,6 +70,7 @@ enum feature {
     FEATURE_MEMORY = 10,
     FEATURE_COMMAND_LINE = 11,
     FEATURE_CLOCK_ID = 23,
+    FEATURE_COMPRESSED = 27,
     FEATURE_CLOCK = 29,
     FEATURE_LAST = 32
 };
@@ -134,6 +135,17 @@ static void append_clock(struct kernel_stream *stream) {
     kernel_stream_end(stream);
 }
 
+static void append_compression(struct kernel_stream *stream) {
+    enum { VERSION = 0, ZSTD = 1, RATIO = 1 }; /* the ratio is for people, and not known yet */
+    begin_feature(stream, FEATURE_COMPRESSED);
+    kernel_stream_u32(stream, VERSION);
+    kernel_stream_u32(stream, ZSTD);
+    kernel_stream_u32(stream, STREAM_COMPRESSION_LEVEL);
+    kernel_stream_u32(stream, RATIO);
+    kernel_stream_u32(stream, STREAM_BUFFER_BYTES);
+    kernel_stream_end(stream);
+}
+
 /* The command line, in the form of perf's, from which readers tell what was recorded and how. */
 static void append_command(struct kernel_stream *stream, const struct kernel_recording_options *options) {
     enum { WORDS_BYTES_MAX = 32 * 1024 };
@@ -180,6 +192,7 @@ static void append_head(struct kernel_recording *recording) {
     append_machine(stream);
     append_command(stream, &recording->options);
     append_clock(stream);
+    append_compression(stream);
     begin_feature(stream, FEATURE_LAST); /* ends the features */
     kernel_stream_end(stream);
 }
@@ -255,6 +268,7 @@ void kernel_recording_begin(struct kernel_recording *recording, int fd, const st
                             struct failure *failure) {
     kernel_stream_init(&recording->stream, fd, failure);
     append_head(recording);
+    kernel_stream_compress(&recording->stream);
     recording->hides_kernel = has_kernel(recording) && !proc_kernel_append(&recording->stream);
     if (!recording->options.events.begins_on_exec) begin_running(recording, processes);
     kernel_stream_flush(&recording->stream);

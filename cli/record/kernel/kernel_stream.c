@@ -4,42 +4,87 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <zstd.h>
 
-enum { BUFFER_BYTES = 1024 * 1024, RECORD_HEAD_BYTES = 8, SIZE_AT = 6, NAME_BYTES_MAX = 4096, ALIGNMENT = 8 };
+enum { RECORD_HEAD_BYTES = 8, SIZE_AT = 6, NAME_BYTES_MAX = 4096, ALIGNMENT = 8 };
 
 void kernel_stream_init(struct kernel_stream *stream, int fd, struct failure *failure) {
     static const struct {
         char magic[8];
         uint64_t size_bytes;
     } header = {{'P', 'E', 'R', 'F', 'I', 'L', 'E', '2'}, sizeof header};
-    *stream = (struct kernel_stream){.fd = fd, .failure = failure, .bytes = malloc(BUFFER_BYTES)};
+    *stream = (struct kernel_stream){.fd = fd, .failure = failure, .bytes = malloc(STREAM_BUFFER_BYTES)};
     if (!stream->bytes) failure_set_memory(failure);
     kernel_stream_raw(stream, &header, sizeof header);
 }
 
-void kernel_stream_fini(struct kernel_stream *stream) { free(stream->bytes); }
+void kernel_stream_fini(struct kernel_stream *stream) {
+    ZSTD_freeCCtx(stream->compressor);
+    free(stream->bytes);
+}
 
-void kernel_stream_flush(struct kernel_stream *stream) {
+/* ---- Writing. ---- */
+
+static void write_all(struct kernel_stream *stream, const char *bytes, size_t bytes_count) {
     size_t written_bytes = 0;
-    while (written_bytes < stream->bytes_count && !failure_is_set(stream->failure)) {
-        ssize_t result = write(stream->fd, stream->bytes + written_bytes, stream->bytes_count - written_bytes);
+    while (written_bytes < bytes_count && !failure_is_set(stream->failure)) {
+        ssize_t result = write(stream->fd, bytes + written_bytes, bytes_count - written_bytes);
         if (result > 0)
             written_bytes += (size_t)result;
         else if (errno != EINTR)
             failure_set(stream->failure, FAILURE_IO, "cannot write the recording: %s", strerror(errno));
     }
+    stream->written_bytes += written_bytes;
+}
+
+/* Returns false when all is written. */
+static bool write_compressed(struct kernel_stream *stream, ZSTD_inBuffer *in) {
+    struct {
+        uint32_t type;
+        uint16_t misc;
+        uint16_t size_bytes;
+        char bytes[STREAM_RECORD_BYTES_MAX - RECORD_HEAD_BYTES];
+    } record = {.type = STREAM_COMPRESSED};
+    ZSTD_outBuffer out = {record.bytes, sizeof record.bytes, 0};
+    size_t rest_bytes = ZSTD_compressStream2(stream->compressor, &out, in, ZSTD_e_flush);
+    if (ZSTD_isError(rest_bytes)) {
+        failure_set(stream->failure, FAILURE_MEMORY, "cannot compress the recording: %s",
+                    ZSTD_getErrorName(rest_bytes));
+        return false;
+    }
+    record.size_bytes = (uint16_t)(RECORD_HEAD_BYTES + out.pos);
+    write_all(stream, (const char *)&record, record.size_bytes);
+    return rest_bytes && !failure_is_set(stream->failure);
+}
+
+void kernel_stream_flush(struct kernel_stream *stream) {
+    ZSTD_inBuffer in = {stream->bytes, stream->bytes_count, 0};
+    if (!stream->compressor) {
+        write_all(stream, stream->bytes, stream->bytes_count);
+    } else {
+        while (write_compressed(stream, &in)) {
+        }
+    }
     stream->bytes_count = 0;
 }
 
+void kernel_stream_compress(struct kernel_stream *stream) {
+    kernel_stream_flush(stream);
+    stream->compressor = ZSTD_createCCtx();
+    if (stream->compressor)
+        ZSTD_CCtx_setParameter(stream->compressor, ZSTD_c_compressionLevel, STREAM_COMPRESSION_LEVEL);
+    else
+        failure_set_memory(stream->failure);
+}
+
+/* ---- Appending. ---- */
+
 char *kernel_stream_reserve(struct kernel_stream *stream) {
-    if (stream->bytes_count > BUFFER_BYTES - STREAM_RECORD_BYTES_MAX - 1) kernel_stream_flush(stream);
+    if (stream->bytes_count > STREAM_BUFFER_BYTES - STREAM_RECORD_BYTES_MAX - 1) kernel_stream_flush(stream);
     return stream->bytes + stream->bytes_count;
 }
 
-void kernel_stream_keep(struct kernel_stream *stream, size_t bytes_count) {
-    stream->bytes_count += bytes_count;
-    stream->total_bytes += bytes_count;
-}
+void kernel_stream_keep(struct kernel_stream *stream, size_t bytes_count) { stream->bytes_count += bytes_count; }
 
 void kernel_stream_bytes(struct kernel_stream *stream, const void *bytes, size_t bytes_count) {
     if (!stream->bytes) return;

@@ -14,19 +14,27 @@ enum stream_record {
     STREAM_TRACING_DATA = 66,
     STREAM_FINISHED_ROUND = 68,
     STREAM_EVENT_UPDATE = 78,
-    STREAM_FEATURE = 80
+    STREAM_FEATURE = 80,
+    STREAM_COMPRESSED = 81
 };
 
 /* The size of a record is a u16. */
 enum { STREAM_RECORD_BYTES_MAX = 65535 };
+
+/* At most this much is compressed at a time. */
+enum { STREAM_BUFFER_BYTES = 1024 * 1024 };
+
+/* Copies of stacks are much alike, and a higher level makes them hardly smaller. */
+enum { STREAM_COMPRESSION_LEVEL = 1 };
 
 struct kernel_stream {
     int fd;                  /* borrowed */
     struct failure *failure; /* borrowed; after a failure nothing is written */
     char *bytes;             /* what is not written yet */
     size_t bytes_count;
-    size_t record_at;     /* where the record begins that is being appended */
-    uint64_t total_bytes; /* of all records, and of the stream's header */
+    size_t record_at;               /* where the record begins that is being appended */
+    struct ZSTD_CCtx_s *compressor; /* NULL: the stream is not compressed yet */
+    uint64_t written_bytes;
 };
 
 /* Begins the stream with its header. */
@@ -55,6 +63,10 @@ void kernel_stream_raw(struct kernel_stream *stream, const void *bytes, size_t b
 /* Returns where a record that the kernel has written can be copied to; call kernel_stream_keep with its size then. */
 char *kernel_stream_reserve(struct kernel_stream *stream);
 void kernel_stream_keep(struct kernel_stream *stream, size_t bytes_count);
+
+/* From here on, records are within compressed ones, which together have one zstd stream. The feature that tells so must
+ * have been appended. */
+void kernel_stream_compress(struct kernel_stream *stream);
 
 void kernel_stream_flush(struct kernel_stream *stream);
 
