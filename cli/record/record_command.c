@@ -360,7 +360,7 @@ static void observe(struct record *record) {
     while (!is_done && !failure_is_set(&record->failure)) {
         /* A descriptor below 0 is ignored. */
         struct pollfd polled[] = {{record->signal_fd, POLLIN, 0},
-                                  {record->is_by_kernel ? kernel_recording_poll_fd(recording) : -1, POLLIN, 0}};
+                                  {record->is_by_kernel ? recording->rings.poll_fd : -1, POLLIN, 0}};
         int ready_count = poll(polled, 2, CHECK_MS);
         if (record->is_by_kernel) kernel_recording_take(recording);
         if (!is_started) draw_progress(record); /* the terminal of a program is its own */

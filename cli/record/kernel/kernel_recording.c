@@ -234,8 +234,10 @@ bool kernel_recording_init(struct kernel_recording *recording, const struct kern
         fail(recording, error, refused, failure);
     else if (recording->events.count > 1 && recording->events.rows[0].count > IDS_MAX)
         failure_set(failure, FAILURE_USAGE, "so many threads can only be recorded with a single --event");
-    for (size_t i = 0; i < recording->events.count; i++)
+    for (size_t i = 0; i < recording->events.count; i++) {
         recording->lacks_kernel |= recording->events.rows[i].lacks_kernel;
+        recording->has_kernel |= !recording->events.rows[i].attr.exclude_kernel;
+    }
     return !failure_is_set(failure);
 }
 
@@ -243,12 +245,6 @@ void kernel_recording_fini(struct kernel_recording *recording) {
     kernel_events_fini(&recording->events);
     kernel_rings_fini(&recording->rings);
     kernel_stream_fini(&recording->stream);
-}
-
-static bool has_kernel(const struct kernel_recording *recording) {
-    bool is_any = false;
-    for (size_t i = 0; i < recording->events.count; i++) is_any |= !recording->events.rows[i].attr.exclude_kernel;
-    return is_any;
 }
 
 /* Begins to record what runs already. What begins while processes are described is told twice then, and nothing is
@@ -269,7 +265,7 @@ void kernel_recording_begin(struct kernel_recording *recording, int fd, const st
     kernel_stream_init(&recording->stream, fd, failure);
     append_head(recording);
     kernel_stream_compress(&recording->stream);
-    recording->hides_kernel = has_kernel(recording) && !proc_kernel_append(&recording->stream);
+    recording->hides_kernel = recording->has_kernel && !proc_kernel_append(&recording->stream);
     if (!recording->options.events.begins_on_exec) begin_running(recording, processes);
     kernel_stream_flush(&recording->stream);
 }
@@ -318,8 +314,6 @@ static size_t visit(void *context, char *record, size_t bytes_count) {
     const struct perf_event_attr *attr = &recording->events.rows[0].attr;
     return attr->sample_type & PERF_SAMPLE_STACK_USER ? trim_stack(attr, record, bytes_count) : bytes_count;
 }
-
-int kernel_recording_poll_fd(const struct kernel_recording *recording) { return recording->rings.poll_fd; }
 
 void kernel_recording_take(struct kernel_recording *recording) {
     if (failure_is_set(recording->stream.failure)) return;

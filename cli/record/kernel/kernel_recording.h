@@ -18,6 +18,7 @@ struct kernel_recording {
     struct kernel_stream stream;
     uint64_t sample_count;
     uint64_t lost_count;  /* records that found no room; so far those that the kernel has told of */
+    bool has_kernel;      /* the kernel's own code is sampled */
     bool lacks_kernel;    /* the kernel refuses to sample its own code */
     bool hides_kernel;    /* its code is sampled, but its addresses are hidden */
     const char *allowing; /* what would allow it, if a failure is due to permissions; otherwise NULL */
@@ -35,10 +36,7 @@ void kernel_recording_fini(struct kernel_recording *recording);
 void kernel_recording_begin(struct kernel_recording *recording, int fd, const struct proc_ids *processes,
                             struct failure *failure);
 
-/* Returns a descriptor that is readable when records should be taken from the kernel. */
-int kernel_recording_poll_fd(const struct kernel_recording *recording);
-
-/* Takes the records that there are, and writes them. */
+/* Takes the records that there are, and writes them; to be called when the rings' poll_fd is readable. */
 void kernel_recording_take(struct kernel_recording *recording);
 
 /* Ends the recording and completes the stream. */
