@@ -12,9 +12,9 @@
 /* What is known of a row of the profile's sources. */
 struct source_facts {
     uint32_t source;
-    uint32_t sample_count; /* of samples whose innermost known source it is */
+    uint32_t sample_count; /* samples whose innermost known source it is */
     bool is_vouched;       /* the debug information of a library names it */
-    struct text build_id;  /* of one of its libraries; empty: unknown */
+    struct text build_id;  /* one of its libraries has it; empty: unknown */
     int64_t built_s;       /* when the oldest of its libraries was written, since the epoch; INT64_MAX: unknown */
 };
 
@@ -22,7 +22,7 @@ struct embedding {
     struct profile *profile;            /* borrowed */
     const struct source_search *search; /* borrowed */
     struct debug_server *server;        /* borrowed; NULL: none */
-    uint64_t left_bytes;                /* that may still be embedded */
+    uint64_t left_bytes;                /* how much may still be embedded */
     struct source_facts *facts;         /* one for each source */
     uint32_t count;
     uint64_t outcomes[SOURCE_OUTCOME_COUNT];

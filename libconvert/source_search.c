@@ -22,7 +22,7 @@ struct attempt {
     bool is_vouched;
     int file; /* -1: not found yet */
     struct stat *status;
-    enum source_outcome outcome; /* of the first file that is there */
+    enum source_outcome outcome; /* what became of the first file that is there */
     int error;
 };
 

@@ -14,7 +14,7 @@ struct filter_term {
     int64_t last;
     bool is_first_percent;
     bool is_last_percent;
-    enum event_treatment treatment; /* of events that the glob names */
+    enum event_treatment treatment; /* what becomes of events that the glob names */
     bool is_used;                   /* the glob has named an event */
 };
 

@@ -31,9 +31,9 @@ struct filter_subject {
 struct filter {
     struct column terms;     /* struct filter_term */
     unsigned kinds;          /* a bit for each kind that was given */
-    bool has_percent;        /* of the time */
+    bool has_percent;        /* the time's range has one */
     bool is_started;         /* times are those of the trace's clock, no longer from the first sample */
-    struct time_range range; /* of the samples, if the trace tells it before them */
+    struct time_range range; /* the samples' range, if the trace tells it before them */
     struct ledger_tally tallies[FILTER_KIND_COUNT][GECKO_CONVERT_UNIT_COUNT];
     uint64_t marker_counts[FILTER_KIND_COUNT]; /* markers of what is counted elsewhere, such as switches */
 };

@@ -10,7 +10,7 @@ struct filter;
 
 struct reader_options {
     enum gecko_convert_weight weight;
-    enum gecko_convert_off_cpu off_cpu; /* of readers of perf */
+    enum gecko_convert_off_cpu off_cpu; /* only readers of perf apply it */
     bool keeps_processors;              /* the same; samples tell theirs */
     enum gecko_convert_root root;
     enum gecko_convert_weight_unit weight_unit;
@@ -23,7 +23,7 @@ struct reader_options {
      * Borrowed. */
     const struct debug_folders *debug_folders;
 
-    struct filter *filter; /* which part becomes the profile, of kinds that the reader has; NULL: all; borrowed */
+    struct filter *filter; /* the part that becomes the profile, of kinds that the reader has; NULL: all; borrowed */
 
     const char *const *perf_maps; /* "PID=FILE": the process's perf map, wherever it ran; borrowed */
     size_t perf_map_count;
@@ -41,7 +41,7 @@ struct reader {
     const char *title; /* used in messages, for instance "perf script text" */
 
     bool is_of_perf;       /* it can tell when threads did not run, and on which processor samples were taken */
-    unsigned filter_kinds; /* which filters it can apply: a bit for each enum gecko_convert_filter_kind */
+    unsigned filter_kinds; /* the filters it can apply: a bit for each enum gecko_convert_filter_kind */
 
     /* Scores an input by its start: its first PROBE_BYTES or, if is_whole, all of it. */
     enum probe_score (*probe)(struct text start, bool is_whole);

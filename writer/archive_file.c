@@ -17,7 +17,7 @@ enum { BLOCK_BYTES = 64 * 1024, CREATE_MODE = 0666, MEMBER_MODE = 0644 };
 
 struct kind {
     const char *suffix;
-    int (*format)(struct archive *); /* of libarchive */
+    int (*format)(struct archive *); /* libarchive's */
     int (*filter)(struct archive *);
     const char *options; /* NULL if there are none */
 };

@@ -26,14 +26,14 @@ struct block {
     bool is_last;
     size_t bytes_count;
     size_t deflated_bytes;
-    uint32_t crc; /* of the bytes */
+    uint32_t crc; /* the bytes' */
     unsigned char bytes[BLOCK_BYTES];
     unsigned char deflated[]; /* deflated_capacity_bytes of the writer */
 };
 
 struct gzip_writer {
     struct failure *failure;        /* borrowed */
-    struct failure helpers_failure; /* of adding helpers, which the member can do without */
+    struct failure helpers_failure; /* why helpers could not be added, which the member can do without */
     gzip_output *output;
     void *context; /* borrowed */
     int level;

@@ -17,7 +17,7 @@ enum { NATIVE_CHILDREN_MAX = 8 };
 struct native_service {
     const struct served_profile *profiles; /* a list; borrowed; set it before the first question */
     struct debug_folders folders;          /* borrowed */
-    const struct memory_limit *memory;     /* of children; borrowed; may be NULL */
+    const struct memory_limit *memory;     /* what children may take; borrowed; may be NULL */
     bool asks_servers;            /* those of DEBUGINFOD_URLS, for source files; set it after native_service_init */
     struct source_search sources; /* borrowed */
     pthread_mutex_t mutex;        /* guards what follows */

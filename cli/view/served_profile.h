@@ -27,9 +27,9 @@ struct served_thread {
 
 struct served_profile {
     struct failure *failure;    /* borrowed */
-    struct text name;           /* that of its file, for the viewer; borrowed, or in `memory` */
+    struct text name;           /* its file's name, for the viewer; borrowed, or in `memory` */
     struct byte_buffer json;    /* a gzip member */
-    struct gzip_writer *writer; /* of the member; owned; NULL: it is complete, or memory ran out */
+    struct gzip_writer *writer; /* makes the member; owned; NULL: it is complete, or memory ran out */
     struct arena memory;
     struct column libs;    /* struct lib */
     struct column sources; /* struct served_source, sorted by name */

@@ -27,7 +27,7 @@ struct site {
     char token[SITE_TOKEN_DIGITS + 1];     /* 128 random bits in hex */
     const char *viewer_origin;             /* origin of the pages that may ask: "https://profiler.firefox.com" */
     const struct served_profile *profiles; /* a list */
-    const struct byte_buffer *archive;     /* of the profiles, for the viewer to choose from; NULL: there is none */
+    const struct byte_buffer *archive;     /* the profiles, for the viewer to choose from; NULL: there is none */
     const struct viewer_folder *folder;    /* NULL: the viewer is elsewhere */
     struct native_service *native;         /* NULL: no file that the profile names may be opened */
 };

@@ -73,7 +73,7 @@ static enum source_outcome read_bytes(int file, const struct stat *status, char 
 struct wanted_source {
     struct text name; /* in the profile */
     struct text path;
-    struct text build_id; /* of the library whose debug information names it; empty: unknown */
+    struct text build_id; /* the library whose debug information names it; empty: unknown */
     bool is_vouched;      /* there is such a library */
 };
 

@@ -18,7 +18,7 @@ typedef void thread_job_run(void *context, unsigned helper);
 struct thread_job {
     thread_job_run *run;
     void *context;
-    uint64_t number; /* of jobs submitted before */
+    uint64_t number; /* how many jobs were submitted earlier */
     struct thread_job *next;
     bool is_done; /* guarded by the pool's mutex */
 };

@@ -36,7 +36,7 @@ struct run_weights {
     struct strings names;
     struct column functions;           /* struct run_function */
     struct column groups;              /* struct run_group; added by the caller */
-    struct weights all[MEASURE_COUNT]; /* of all samples; self and total are the same */
+    struct weights all[MEASURE_COUNT]; /* all samples; self and total are the same */
 };
 
 void run_weights_init(struct run_weights *run, unsigned ignored, struct failure *failure);

@@ -13,7 +13,7 @@ struct lib {
     struct text breakpad_id; /* 33 hex digits made from the build id; empty if that is unknown */
     struct text code_id;     /* the build id in lower-case hex; empty if unknown */
     struct text arch;        /* empty if unknown */
-    struct text debug_path;  /* of the file with its debug information, as far as the trace says */
+    struct text debug_path;  /* the file with its debug information, as far as the trace says */
     bool is_from_profile;    /* a profile says all of this, so that nothing follows from the build id */
 };
 

@@ -10,7 +10,7 @@ struct sweep {
     /* The new number of each row; ID_NONE if the row is removed. Before the rows are moved, any other value means that
      * the row stays. Owned. */
     uint32_t *numbers[ROW_KIND_COUNT];
-    uint32_t counts[ROW_KIND_COUNT]; /* of rows before any is removed */
+    uint32_t counts[ROW_KIND_COUNT]; /* how many rows there were at first */
     uint32_t *same_source;           /* the row that each row of the sources is merged into; its own if it stays */
     bool has_merged;                 /* sources, so that functions, frames and stacks may have become equal too */
 };

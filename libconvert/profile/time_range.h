@@ -8,7 +8,7 @@
 
 struct time_range {
     int64_t first_ns;
-    int64_t last_ns; /* before first_ns: there is no event */
+    int64_t last_ns; /* if it precedes first_ns, there is no event */
 };
 
 #define TIME_RANGE_EMPTY ((struct time_range){INT64_MAX, INT64_MIN})

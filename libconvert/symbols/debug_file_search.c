@@ -23,7 +23,7 @@ struct search {
     const struct lib *lib;
     struct failure *failure;
     const char *root;               /* paths are tried below this folder; NULL: as they are */
-    struct found_place first_place; /* of files->first, if that is open */
+    struct found_place first_place; /* where files->first was found, if that is open */
     struct found_place second_place;
     bool has_refused;
     bool is_probe; /* only finds out whether one of the paths exists */

@@ -30,7 +30,7 @@ static const uint64_t STEPS_PER_BYTE = 16, STEPS_MIN = 1 << 20;
 /* A function that becomes a scope when a type is found in it. */
 struct scoping {
     Dwarf_Die *die;
-    uint32_t scope;    /* that the function is in; ID_NONE: none */
+    uint32_t scope;    /* the one around the function; ID_NONE: none */
     uint32_t as_scope; /* ID_NONE: it is not one yet */
 };
 
@@ -85,7 +85,7 @@ struct symbol_lines {
     const char *folder;
     Dwarf_Files *files;            /* those that entries refer to; NULL: they cannot be read */
     struct column functions;       /* struct function */
-    size_t outer_count;            /* of the functions that are in no other one: they come first, by ascending offset */
+    size_t outer_count;            /* functions that are in no other one: they come first, by ascending offset */
     struct column function_ranges; /* struct address_range */
     struct column inlined;         /* struct inlined_call */
     struct dwarf_names names;

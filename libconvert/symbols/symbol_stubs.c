@@ -15,7 +15,7 @@ struct slot {
 struct code {
     const unsigned char *bytes;
     size_t bytes_count;
-    uint64_t address; /* of the first byte */
+    uint64_t address; /* where the first byte is */
 };
 
 /* Decodes a stub that begins at the offset. Returns the offset after it and stores the address of its slot; returns 0

@@ -104,7 +104,7 @@ static int open_resolved(const char *root, const struct resolution *resolution) 
 int sysroot_open(const char *root, const char *path, char real_path[PATH_MAX]) {
     struct resolution resolution;
     struct stat status;
-    errno = EINVAL; /* of a path that cannot be resolved, or that is not a regular file */
+    errno = EINVAL; /* for a path that cannot be resolved, or that is not a regular file */
     if (!resolve(&resolution, root, path) || !resolution.done[resolution.root_bytes]) return -1;
     if (stat(resolution.done, &status) != 0 || !S_ISREG(status.st_mode)) return -1;
     snprintf(real_path, PATH_MAX, "%s", resolution.done + resolution.root_bytes);

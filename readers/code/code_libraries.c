@@ -56,7 +56,7 @@ static const struct {
     {MATCH_START, TEXT("[uprobes]"), CODE_USER, false, false, false},
     {MATCH_WHOLE, TEXT("anon"), CODE_USER, false, false, false}, /* base name of "//anon" */
     {MATCH_WHOLE, TEXT("anon_hugepage"), CODE_USER, false, false, false},
-    {MATCH_START, TEXT("memfd:doublemapper"), CODE_USER, false, false, false}, /* of .NET */
+    {MATCH_START, TEXT("memfd:doublemapper"), CODE_USER, false, false, false}, /* .NET's */
     {MATCH_START, TEXT("[JIT"), CODE_JIT, false, false, false},
     {MATCH_START, TEXT("jitted-"), CODE_JIT, true, false, false}, /* written by perf inject --jit */
     {MATCH_WHOLE, TEXT("[unknown]"), CODE_USER, false, false, false},

@@ -14,7 +14,7 @@ struct code_map_record {
     int64_t pid; /* PID_KERNEL: a mapping of the kernel */
     uint64_t start;
     uint64_t size_bytes;
-    uint64_t file_offset; /* of the kernel's own mapping: the address of a symbol */
+    uint64_t file_offset; /* the kernel's own mapping has the address of a symbol here */
     struct text path;
     struct text build_id; /* hex; empty: unknown */
 };

@@ -25,7 +25,7 @@ static inline bool code_mapping_is_possible(const struct code_mapping *mapping) 
 struct code_spaces {
     struct column mappings; /* struct code_mapping */
     struct column nodes;    /* struct node */
-    uint32_t frozen_count;  /* that many nodes may not change any more, because copies of spaces share them */
+    uint32_t frozen_count;  /* the first nodes, which may not change any more, because copies of spaces share them */
 };
 
 /* A space as it is now. It changes when something is mapped; zero is a space without mappings. */

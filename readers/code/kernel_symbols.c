@@ -97,7 +97,7 @@ static int compare_symbols(const void *left, const void *right) {
 
 struct list_reading {
     struct kernel_symbols *kernel;
-    struct column *symbols;     /* of `kernel` */
+    struct column *symbols;     /* those of `kernel` */
     struct text reference_name; /* empty: none */
     struct text last_module;    /* the copied name of the last module; all symbols of a module are adjacent */
     bool has_reference;

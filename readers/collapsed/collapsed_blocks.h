@@ -16,10 +16,10 @@ struct collapsed_blocks {
     struct byte_buffer texts; /* the names of the frames and of the thread */
     struct byte_buffer line;  /* the last collapsed line */
     struct column frames;     /* struct block_text: the frames of the current stack, innermost first */
-    size_t frame_count;       /* of the current stack */
+    size_t frame_count;       /* how many frames the current stack has */
     size_t thread_end;        /* the thread's name is in `texts` from thread_start on; equal: there is none */
     size_t thread_start;
-    size_t indent;    /* of the first frame */
+    size_t indent;    /* where the first frame begins in its line */
     bool is_map;      /* the stack is part of a bpftrace map */
     bool had_thread;  /* the last stack that ended told its thread */
     bool is_too_long; /* the current stack has more bytes than a line may have */

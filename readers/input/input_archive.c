@@ -33,7 +33,7 @@ struct input_archive {
     bool is_open; /* libarchive has recognised the format */
     bool is_dead; /* the input below has failed */
 
-    /* Of the current member. */
+    /* About the current member. */
     bool is_encrypted;
     bool has_size;
     int64_t size_bytes;

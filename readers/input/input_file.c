@@ -30,7 +30,7 @@ struct input_file {
     char *buffer;          /* the bytes of a small file, or of a block */
     struct text map;       /* page-aligned; empty if the file is not mapped */
     struct text whole;     /* part of `buffer` or `map` */
-    uint64_t offset;       /* of the next read in `whole` */
+    uint64_t offset;       /* where the next read begins in `whole` */
     size_t released_bytes; /* from the start of the map */
 };
 

@@ -32,7 +32,7 @@ struct ahead {
     bool has_ended; /* the last block was filled */
     struct block blocks[BLOCKS_MAX];
 
-    /* Of the parser's thread, until it has been joined. */
+    /* The parser's thread has these until it has been joined. */
     struct failure failure;
     struct perf_tallies tallies;
     bool is_parsing; /* block parsed_count is being parsed */

@@ -20,7 +20,7 @@ struct open_sample {
     struct perf_record record; /* its lines are missing, its text is `rest` */
     char *rest; /* owned copy of what follows the event; the line itself is gone when the sample is closed */
     size_t rest_capacity;
-    uint32_t frame_count;    /* that were read, cookies included */
+    uint32_t frame_count;    /* how many were read, cookies included */
     uint64_t too_deep_count; /* frames beyond STACK_FRAMES_MAX */
     uint32_t *lines;         /* owned; numbers of its frame lines and source lines */
     uint32_t line_count;

@@ -305,7 +305,7 @@ static bool read_arguments(struct trace_definitions *definitions, struct trace_c
 
 static const struct kind_traits {
     bool (*read)(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id);
-    size_t column; /* of struct trace_definitions, for rows of this kind */
+    size_t column; /* where struct trace_definitions has the rows of this kind */
 } KINDS[] = {
     [TRACE_DEFINE_META] = {read_meta, offsetof(struct trace_definitions, metas)},
     [TRACE_DEFINE_STRING] = {read_string, offsetof(struct trace_definitions, strings)},

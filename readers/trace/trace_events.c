@@ -11,7 +11,7 @@ struct entry {
     struct trace_reader *trace;
     struct trace_chunk_context *context;
     struct trace_cursor cursor; /* after the kind */
-    uint64_t offset;            /* of the entry's block */
+    uint64_t offset;            /* where the entry's block begins */
     uint8_t kind;
     bool is_open; /* a definition that may still come is missing */
 };
@@ -402,7 +402,7 @@ struct sample_head {
     int64_t ticks;
     uint64_t uid;
     uint64_t flags;
-    int64_t cpu_ns;      /* that the sample stands for; TIME_NONE if unknown */
+    int64_t cpu_ns;      /* what the sample stands for; TIME_NONE if unknown */
     int64_t delay_ns;    /* TIME_NONE if unknown */
     int64_t taken_ticks; /* when it was taken, which may be before the entry was written */
 };

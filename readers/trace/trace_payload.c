@@ -16,7 +16,7 @@ struct payload_reading {
     struct trace_reader *trace;
     struct trace_cursor *cursor;
     string_id marker;                 /* its name */
-    const struct marker_field *field; /* that is being read */
+    const struct marker_field *field; /* the one being read */
     int64_t time_ticks;
     bool *is_open;
 };

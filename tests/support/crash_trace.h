@@ -12,7 +12,7 @@
 #include "tests/support/profile_text.h"
 
 struct crash_trace {
-    unsigned char *bytes; /* of the file */
+    unsigned char *bytes; /* the file's */
     size_t bytes_count;
     struct failure failure;
     struct profile profile;

@@ -24,7 +24,7 @@ struct frame_texts {
     unsigned parts;                /* enum frame_part */
     struct strings texts;
     struct func_texts *funcs;                        /* owned; one for each function of the profile */
-    enum frame_mark of_category[CATEGORY_COUNT_MAX]; /* of frames that are not inlined */
+    enum frame_mark of_category[CATEGORY_COUNT_MAX]; /* marks of frames that are not inlined */
     struct byte_buffer buffer;
     uint64_t changes[NAME_CHANGE_COUNT]; /* how many names were changed so */
 };
