@@ -45,59 +45,6 @@ struct inheritance {
     uint64_t last_id; /* id of the parent's last definition that the child inherits */
 };
 
-void trace_definitions_init(struct trace_definitions *definitions, struct profile *profile,
-                            struct trace_ledger *ledger) {
-    struct failure *failure = profile->failure;
-    *definitions = (struct trace_definitions){.profile = profile, .ledger = ledger};
-    arena_init(&definitions->texts, failure);
-    value_table_init(&definitions->rows, sizeof(uint64_t), sizeof(struct definition), failure);
-    value_table_init(&definitions->contents, sizeof(struct index_identity), sizeof(struct content), failure);
-    column_init(&definitions->categories, sizeof(struct category_definition), failure);
-    column_init(&definitions->marker_types, sizeof(struct trace_marker_type), failure);
-    column_init(&definitions->markers, sizeof(struct trace_marker), failure);
-    column_init(&definitions->labels, sizeof(struct trace_label), failure);
-    column_init(&definitions->counters, sizeof(struct counter), failure);
-    column_init(&definitions->libraries, sizeof(struct trace_library), failure);
-    column_init(&definitions->mappings, sizeof(struct trace_mapping), failure);
-    column_init(&definitions->inheritances, sizeof(struct inheritance), failure);
-    column_init(&definitions->jitdumps, sizeof(struct trace_jitdump), failure);
-    column_init(&definitions->arguments, sizeof(struct trace_arguments), failure);
-    column_init(&definitions->symbols, sizeof(struct trace_function), failure);
-    value_table_init(&definitions->symbol_maps, sizeof(uint64_t), sizeof(struct code_space), failure);
-    code_spaces_init(&definitions->spaces, failure);
-    value_table_init(&definitions->histories, sizeof(struct process_key), sizeof(struct code_history), failure);
-    column_init(&definitions->metas, sizeof(struct meta_definition), failure);
-    column_init(&definitions->strings, sizeof(struct text), failure);
-    strings_init(&definitions->schema_names, failure);
-    column_init(&definitions->schema_numbers, sizeof(uint32_t), failure);
-}
-
-void trace_definitions_fini(struct trace_definitions *definitions) {
-    arena_fini(&definitions->texts);
-    value_table_fini(&definitions->rows);
-    value_table_fini(&definitions->contents);
-    column_fini(&definitions->categories);
-    column_fini(&definitions->marker_types);
-    column_fini(&definitions->markers);
-    column_fini(&definitions->labels);
-    column_fini(&definitions->counters);
-    column_fini(&definitions->libraries);
-    column_fini(&definitions->mappings);
-    column_fini(&definitions->inheritances);
-    column_fini(&definitions->jitdumps);
-    column_fini(&definitions->arguments);
-    column_fini(&definitions->symbols);
-    value_table_fini(&definitions->symbol_maps);
-    code_spaces_fini(&definitions->spaces);
-    for (uint32_t i = 0; i < value_table_count(&definitions->histories); i++)
-        code_history_fini(value_table_at(&definitions->histories, i));
-    value_table_fini(&definitions->histories);
-    column_fini(&definitions->metas);
-    column_fini(&definitions->strings);
-    strings_fini(&definitions->schema_names);
-    column_fini(&definitions->schema_numbers);
-}
-
 /* ---- Reading bodies. ---- */
 
 static struct text keep_text(struct trace_definitions *definitions, struct text text) {
@@ -109,102 +56,82 @@ static struct text profile_text_of(struct trace_definitions *definitions, struct
     return profile_text(definitions->profile, text);
 }
 
-/* Each function of this kind parses a body whose kind has been read. Returns false if the body is damaged. */
-static bool read_meta(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id) {
+/* Each function of this kind parses a body, whose kind has been read, into a row. Returns false if the body is damaged.
+ */
+static bool read_meta(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id, void *row) {
     struct text key = trace_cursor_text(body), value = trace_cursor_text(body);
     if (body->is_bad) return false;
-    struct meta_definition *meta = column_push(&definitions->metas);
-    if (meta)
-        *meta =
-            (struct meta_definition){id, profile_text_of(definitions, key), profile_text_of(definitions, value), false};
+    *(struct meta_definition *)row =
+        (struct meta_definition){id, profile_text_of(definitions, key), profile_text_of(definitions, value), false};
     return true;
 }
 
-static bool read_string(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id) {
+static bool read_string(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id, void *row) {
     (void)id;
-    struct text text = trace_cursor_text(body);
-    if (body->is_bad) return false;
-    struct text *row = column_push(&definitions->strings);
-    if (row) *row = keep_text(definitions, text);
-    return true;
+    *(struct text *)row = keep_text(definitions, trace_cursor_text(body));
+    return !body->is_bad;
 }
 
-static bool read_category(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id) {
+static bool read_category(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id, void *row) {
     struct text name = trace_cursor_text(body);
     uint64_t color = trace_cursor_leb(body), parent_id = trace_cursor_leb(body);
-    if (body->is_bad) return false;
     /* Earlier definitions have lower ids. This also bounds every chain of parents. */
     if (parent_id >= id) parent_id = 0;
-    struct category_definition *category = column_push(&definitions->categories);
-    if (category)
-        *category =
-            (struct category_definition){.name = keep_text(definitions, name),
-                                         .color = color < TRACE_COLOR_COUNT ? (enum category_color)color : COLOR_GREY,
-                                         .parent_id = parent_id};
-    return true;
+    *(struct category_definition *)row =
+        (struct category_definition){.name = keep_text(definitions, name),
+                                     .color = color < TRACE_COLOR_COUNT ? (enum category_color)color : COLOR_GREY,
+                                     .parent_id = parent_id};
+    return !body->is_bad;
 }
 _Static_assert((int)TRACE_COLOR_COUNT == (int)COLOR_COUNT && (int)TRACE_COLOR_DARKGREY == (int)COLOR_DARKGREY &&
                    (int)TRACE_COLOR_BROWN == (int)COLOR_BROWN,
                "same numbers");
 
-static bool read_marker_type(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id) {
+static bool read_marker_type(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id, void *row) {
     (void)id;
-    struct trace_marker_type *type = column_push(&definitions->marker_types);
-    if (!type) return true;
     uint64_t lost_count = 0;
-    bool is_good = trace_marker_type_read(type, body, definitions->profile, &lost_count);
+    bool is_good = trace_marker_type_read(row, body, definitions->profile, &lost_count);
     trace_ledger_count_placeless(definitions->ledger, TRACE_LOST_FIELD, lost_count);
     return is_good;
 }
 
-static bool read_marker(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id) {
+static bool read_marker(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id, void *row) {
     (void)id;
-    struct text name = trace_cursor_text(body);
-    uint64_t category_id = trace_cursor_leb(body), type_id = trace_cursor_leb(body);
-    if (body->is_bad) return false;
-    struct trace_marker *marker = column_push(&definitions->markers);
-    if (marker)
-        *marker = (struct trace_marker){
-            .name_text = keep_text(definitions, name), .category_id = category_id, .type_id = type_id};
-    return true;
+    struct trace_marker marker = {.name_text = keep_text(definitions, trace_cursor_text(body))};
+    marker.category_id = trace_cursor_leb(body);
+    marker.type_id = trace_cursor_leb(body);
+    *(struct trace_marker *)row = marker;
+    return !body->is_bad;
 }
 
 static uint32_t bounded_line(uint64_t line) { return line > INT32_MAX ? 0 : (uint32_t)line; }
 
-static bool read_label(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id) {
+static bool read_label(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id, void *row) {
     (void)id;
-    struct text name = trace_cursor_text(body);
-    uint64_t category_id = trace_cursor_leb(body);
-    struct text file = trace_cursor_text(body);
-    uint64_t line = trace_cursor_leb(body);
-    if (body->is_bad) return false;
-    struct trace_label *label = column_push(&definitions->labels);
-    if (label)
-        *label = (struct trace_label){.name = keep_text(definitions, name),
-                                      .category_id = category_id,
-                                      .file = keep_text(definitions, file),
-                                      .line = bounded_line(line)};
-    return true;
+    struct trace_label label = {.name = keep_text(definitions, trace_cursor_text(body))};
+    label.category_id = trace_cursor_leb(body);
+    label.file = keep_text(definitions, trace_cursor_text(body));
+    label.line = bounded_line(trace_cursor_leb(body));
+    *(struct trace_label *)row = label;
+    return !body->is_bad;
 }
 
-static bool read_counter(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id) {
+static bool read_counter(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id, void *row) {
     (void)id;
-    struct text texts[5];
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) texts[i] = trace_cursor_text(body);
+    struct counter counter = {0};
+    struct text *const members[] = {&counter.name, &counter.category, &counter.description, &counter.label,
+                                    &counter.unit};
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+        *members[i] = profile_text_of(definitions, trace_cursor_text(body));
     uint64_t graph = trace_cursor_leb(body), color = trace_cursor_leb(body);
     int64_t sort_weight = trace_cursor_zigzag(body);
-    if (body->is_bad) return false;
     if (sort_weight > INT32_MAX) sort_weight = INT32_MAX;
     if (sort_weight < INT32_MIN) sort_weight = INT32_MIN;
-    struct counter *counter = column_push(&definitions->counters);
-    if (!counter) return true;
-    *counter = (struct counter){.graph = graph < COUNTER_GRAPH_COUNT ? (enum counter_graph)graph : COUNTER_ACCUMULATED,
-                                .color = color < TRACE_GRAPH_COLOR_COUNT ? (enum graph_color)color : GRAPH_GREY,
-                                .sort_weight = (int32_t)sort_weight};
-    struct text *const members[] = {&counter->name, &counter->category, &counter->description, &counter->label,
-                                    &counter->unit};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) *members[i] = profile_text_of(definitions, texts[i]);
-    return true;
+    counter.graph = graph < COUNTER_GRAPH_COUNT ? (enum counter_graph)graph : COUNTER_ACCUMULATED;
+    counter.color = color < TRACE_GRAPH_COLOR_COUNT ? (enum graph_color)color : GRAPH_GREY;
+    counter.sort_weight = (int32_t)sort_weight;
+    *(struct counter *)row = counter;
+    return !body->is_bad;
 }
 _Static_assert((int)COUNTER_GRAPH_COUNT == 2 && (int)COUNTER_RATE == 1, "same numbers");
 _Static_assert((int)TRACE_GRAPH_COLOR_COUNT == (int)GRAPH_COLOR_COUNT && (int)TRACE_GRAPH_GREY == (int)GRAPH_GREY &&
@@ -233,112 +160,128 @@ static struct text keep_hex(struct trace_definitions *definitions, struct text b
     return (struct text){hex, 2 * bytes.bytes_count};
 }
 
-static bool read_library(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id) {
+static bool read_library(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id, void *row) {
     static const struct text deleted = TEXT(" (deleted)");
     (void)id;
     struct text path = trace_cursor_text(body), build_id = trace_cursor_text(body);
-    if (body->is_bad) return false;
     if (text_ends_with(path, deleted)) path.bytes_count -= deleted.bytes_count;
-    struct trace_library *library = column_push(&definitions->libraries);
-    if (library)
-        *library = (struct trace_library){.path = keep_text(definitions, path),
-                                          .build_id = keep_hex(definitions, build_id),
-                                          .is_file = is_file(path),
-                                          .lib = lib_none(),
-                                          .resource = resource_none()};
-    return true;
+    *(struct trace_library *)row = (struct trace_library){.path = keep_text(definitions, path),
+                                                          .build_id = keep_hex(definitions, build_id),
+                                                          .is_file = is_file(path),
+                                                          .lib = lib_none(),
+                                                          .resource = resource_none()};
+    return !body->is_bad;
 }
 
-static bool read_mapping(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id) {
-    struct trace_mapping read = {.pid = (int64_t)trace_cursor_bounded(body, INT32_MAX)};
-    read.process_start_ns = trace_cursor_leb(body);
-    read.mapping.address = trace_cursor_leb(body);
-    read.mapping.size_bytes = trace_cursor_leb(body);
-    read.mapping.offset = trace_cursor_leb(body);
-    read.mapping.library_id = trace_cursor_leb(body);
-    if (body->is_bad || !code_mapping_is_possible(&read.mapping) || read.mapping.library_id >= id) return false;
-    struct trace_mapping *mapping = column_push(&definitions->mappings);
-    if (mapping) *mapping = read;
-    return true;
+static bool read_mapping(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id, void *row) {
+    (void)definitions;
+    struct trace_mapping mapping = {.pid = (int64_t)trace_cursor_bounded(body, INT32_MAX)};
+    mapping.process_start_ns = trace_cursor_leb(body);
+    mapping.mapping.address = trace_cursor_leb(body);
+    mapping.mapping.size_bytes = trace_cursor_leb(body);
+    mapping.mapping.offset = trace_cursor_leb(body);
+    mapping.mapping.library_id = trace_cursor_leb(body);
+    *(struct trace_mapping *)row = mapping;
+    return !body->is_bad && code_mapping_is_possible(&mapping.mapping) && mapping.mapping.library_id < id;
 }
 
-static bool read_inheritance(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id) {
-    struct inheritance read = {.child.pid = (int64_t)trace_cursor_bounded(body, INT32_MAX)};
-    read.child.start_ns = trace_cursor_leb(body);
-    read.parent.pid = (int64_t)trace_cursor_bounded(body, INT32_MAX);
-    read.parent.start_ns = trace_cursor_leb(body);
-    read.last_id = trace_cursor_leb(body);
-    if (body->is_bad || read.last_id >= id) return false;
-    struct inheritance *inheritance = column_push(&definitions->inheritances);
-    if (inheritance) *inheritance = read;
-    return true;
+static bool read_inheritance(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id, void *row) {
+    (void)definitions;
+    struct inheritance inheritance = {.child.pid = (int64_t)trace_cursor_bounded(body, INT32_MAX)};
+    inheritance.child.start_ns = trace_cursor_leb(body);
+    inheritance.parent.pid = (int64_t)trace_cursor_bounded(body, INT32_MAX);
+    inheritance.parent.start_ns = trace_cursor_leb(body);
+    inheritance.last_id = trace_cursor_leb(body);
+    *(struct inheritance *)row = inheritance;
+    return !body->is_bad && inheritance.last_id < id;
 }
 
-static void map_symbol(struct trace_definitions *definitions, uint64_t library_id, const struct code_mapping *range) {
-    struct code_space *map = value_table_intern(&definitions->symbol_maps, &library_id, &(struct code_space){0});
-    if (map) code_space_map(&definitions->spaces, map, range);
-}
-
-static bool read_symbol(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id) {
+static bool read_symbol(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id, void *row) {
     uint64_t library_id = trace_cursor_leb(body), offset = trace_cursor_leb(body), size = trace_cursor_leb(body);
     struct text name = trace_cursor_text(body);
-    const struct code_mapping range = {
-        .address = offset, .size_bytes = size, .library_id = (uint64_t)definitions->symbols.count + 1};
+    uint64_t number = definitions->rows_of[TRACE_DEFINE_SYMBOL].count; /* from 1: this row is the last one */
+    const struct code_mapping range = {.address = offset, .size_bytes = size, .library_id = number};
     if (body->is_bad || library_id >= id || !code_mapping_is_possible(&range)) return false;
-    struct trace_function *symbol = column_push(&definitions->symbols);
-    if (!symbol) return true;
-    *symbol = (struct trace_function){offset, keep_text(definitions, name)};
-    map_symbol(definitions, library_id, &range);
+    *(struct trace_function *)row = (struct trace_function){offset, keep_text(definitions, name)};
+    struct code_space *map = value_table_intern(&definitions->symbol_maps, &library_id, &(struct code_space){0});
+    if (map) code_space_map(&definitions->spaces, map, &range);
     return true;
 }
 
-static bool read_arguments(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id) {
+static bool read_arguments(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id, void *row) {
     (void)id;
-    struct trace_arguments read = {.pid = (int64_t)trace_cursor_bounded(body, INT32_MAX)};
-    read.process_start_ns = trace_cursor_leb(body);
-    read.text = profile_text_of(definitions, trace_cursor_text(body));
-    if (body->is_bad) return false;
-    struct trace_arguments *arguments = column_push(&definitions->arguments);
-    if (arguments) *arguments = read;
-    return true;
+    struct trace_arguments arguments = {.pid = (int64_t)trace_cursor_bounded(body, INT32_MAX)};
+    arguments.process_start_ns = trace_cursor_leb(body);
+    arguments.text = profile_text_of(definitions, trace_cursor_text(body));
+    *(struct trace_arguments *)row = arguments;
+    return !body->is_bad;
 }
 
 static const struct kind_traits {
-    bool (*read)(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id);
-    size_t column; /* where struct trace_definitions has the rows of this kind */
-} KINDS[] = {
-    [TRACE_DEFINE_META] = {read_meta, offsetof(struct trace_definitions, metas)},
-    [TRACE_DEFINE_STRING] = {read_string, offsetof(struct trace_definitions, strings)},
-    [TRACE_DEFINE_CATEGORY] = {read_category, offsetof(struct trace_definitions, categories)},
-    [TRACE_DEFINE_MARKER_TYPE] = {read_marker_type, offsetof(struct trace_definitions, marker_types)},
-    [TRACE_DEFINE_MARKER] = {read_marker, offsetof(struct trace_definitions, markers)},
-    [TRACE_DEFINE_LABEL] = {read_label, offsetof(struct trace_definitions, labels)},
-    [TRACE_DEFINE_COUNTER] = {read_counter, offsetof(struct trace_definitions, counters)},
-    [TRACE_DEFINE_LIBRARY] = {read_library, offsetof(struct trace_definitions, libraries)},
-    [TRACE_DEFINE_MAPPING] = {read_mapping, offsetof(struct trace_definitions, mappings)},
-    [TRACE_DEFINE_INHERITANCE] = {read_inheritance, offsetof(struct trace_definitions, inheritances)},
-    [TRACE_DEFINE_SYMBOL] = {read_symbol, offsetof(struct trace_definitions, symbols)},
-    [TRACE_DEFINE_ARGUMENTS] = {read_arguments, offsetof(struct trace_definitions, arguments)},
+    bool (*read)(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id, void *row);
+    uint32_t row_bytes;
+} KINDS[TRACE_DEFINITION_KIND_COUNT] = {
+    [TRACE_DEFINE_META] = {read_meta, sizeof(struct meta_definition)},
+    [TRACE_DEFINE_STRING] = {read_string, sizeof(struct text)},
+    [TRACE_DEFINE_CATEGORY] = {read_category, sizeof(struct category_definition)},
+    [TRACE_DEFINE_MARKER_TYPE] = {read_marker_type, sizeof(struct trace_marker_type)},
+    [TRACE_DEFINE_MARKER] = {read_marker, sizeof(struct trace_marker)},
+    [TRACE_DEFINE_LABEL] = {read_label, sizeof(struct trace_label)},
+    [TRACE_DEFINE_COUNTER] = {read_counter, sizeof(struct counter)},
+    [TRACE_DEFINE_LIBRARY] = {read_library, sizeof(struct trace_library)},
+    [TRACE_DEFINE_MAPPING] = {read_mapping, sizeof(struct trace_mapping)},
+    [TRACE_DEFINE_INHERITANCE] = {read_inheritance, sizeof(struct inheritance)},
+    [TRACE_DEFINE_SYMBOL] = {read_symbol, sizeof(struct trace_function)},
+    [TRACE_DEFINE_ARGUMENTS] = {read_arguments, sizeof(struct trace_arguments)},
 };
-enum { KIND_COUNT = sizeof KINDS / sizeof *KINDS };
 
-static size_t row_count_of(const struct trace_definitions *definitions, uint8_t kind) {
-    return ((const struct column *)((const char *)definitions + KINDS[kind].column))->count;
+void trace_definitions_init(struct trace_definitions *definitions, struct profile *profile,
+                            struct trace_ledger *ledger) {
+    struct failure *failure = profile->failure;
+    *definitions = (struct trace_definitions){.profile = profile, .ledger = ledger};
+    arena_init(&definitions->texts, failure);
+    value_table_init(&definitions->rows, sizeof(uint64_t), sizeof(struct definition), failure);
+    value_table_init(&definitions->contents, sizeof(struct index_identity), sizeof(struct content), failure);
+    for (size_t kind = 1; kind < TRACE_DEFINITION_KIND_COUNT; kind++)
+        column_init(&definitions->rows_of[kind], KINDS[kind].row_bytes, failure);
+    column_init(&definitions->jitdumps, sizeof(struct trace_jitdump), failure);
+    value_table_init(&definitions->symbol_maps, sizeof(uint64_t), sizeof(struct code_space), failure);
+    code_spaces_init(&definitions->spaces, failure);
+    value_table_init(&definitions->histories, sizeof(struct process_key), sizeof(struct code_history), failure);
+    strings_init(&definitions->schema_names, failure);
+    column_init(&definitions->schema_numbers, sizeof(uint32_t), failure);
+}
+
+void trace_definitions_fini(struct trace_definitions *definitions) {
+    arena_fini(&definitions->texts);
+    value_table_fini(&definitions->rows);
+    value_table_fini(&definitions->contents);
+    for (size_t kind = 1; kind < TRACE_DEFINITION_KIND_COUNT; kind++) column_fini(&definitions->rows_of[kind]);
+    column_fini(&definitions->jitdumps);
+    value_table_fini(&definitions->symbol_maps);
+    code_spaces_fini(&definitions->spaces);
+    for (uint32_t i = 0; i < value_table_count(&definitions->histories); i++)
+        code_history_fini(value_table_at(&definitions->histories, i));
+    value_table_fini(&definitions->histories);
+    strings_fini(&definitions->schema_names);
+    column_fini(&definitions->schema_numbers);
 }
 
 static struct content read_content(struct trace_definitions *definitions, struct text body, uint64_t id) {
     struct trace_cursor cursor = trace_cursor_of(body);
     uint8_t kind = trace_cursor_byte(&cursor);
-    if (!cursor.is_bad && (kind >= KIND_COUNT || !KINDS[kind].read))
-        return (struct content){.cause = TRACE_LOST_DEFINITION_KIND};
-    size_t row = cursor.is_bad ? 0 : row_count_of(definitions, kind);
-    if (cursor.is_bad || !KINDS[kind].read(definitions, &cursor, id))
-        return (struct content){.cause = TRACE_LOST_DEFINITION_DAMAGED};
-    return (struct content){kind, TRACE_KEPT_DEFINITION, (uint32_t)row};
+    if (cursor.is_bad) return (struct content){.cause = TRACE_LOST_DEFINITION_DAMAGED};
+    if (kind >= TRACE_DEFINITION_KIND_COUNT || !kind) return (struct content){.cause = TRACE_LOST_DEFINITION_KIND};
+    struct column *rows = &definitions->rows_of[kind];
+    void *row = column_push(rows);
+    if (row && KINDS[kind].read(definitions, &cursor, id, row))
+        return (struct content){kind, TRACE_KEPT_DEFINITION, rows->count - 1};
+    if (row) rows->count--;
+    return (struct content){.cause = TRACE_LOST_DEFINITION_DAMAGED};
 }
 
 /* Returns the row of the id. Adds it if it is new. NULL if memory ran out (latched). */
-static struct definition *row_of(struct trace_definitions *definitions, uint64_t id) {
+static struct definition *definition_of(struct trace_definitions *definitions, uint64_t id) {
     return value_table_intern(&definitions->rows, &id, &(struct definition){false, ID_NONE});
 }
 
@@ -347,7 +290,7 @@ static struct definition *row_of(struct trace_definitions *definitions, uint64_t
 /* Returns the content of the id if it has that kind, otherwise NULL. */
 static const struct content *find(struct trace_definitions *definitions, uint64_t id, enum trace_definition_kind kind,
                                   bool *is_open) {
-    const struct definition *definition = id ? row_of(definitions, id) : NULL;
+    const struct definition *definition = id ? definition_of(definitions, id) : NULL;
     if (!definition) return NULL;
     if (!definition->is_known) {
         *is_open = *is_open || !definitions->is_complete;
@@ -358,10 +301,20 @@ static const struct content *find(struct trace_definitions *definitions, uint64_
     return content->kind == kind ? content : NULL;
 }
 
+static void *row_of(const struct trace_definitions *definitions, const struct content *content) {
+    return column_at(&definitions->rows_of[content->kind], content->row);
+}
+
+/* Returns what the id defines, otherwise NULL. */
+static void *find_row(struct trace_definitions *definitions, uint64_t id, enum trace_definition_kind kind,
+                      bool *is_open) {
+    const struct content *content = find(definitions, id, kind, is_open);
+    return content ? row_of(definitions, content) : NULL;
+}
+
 static struct trace_library *find_library(struct trace_definitions *definitions, uint64_t id) {
     bool is_open = false;
-    const struct content *content = find(definitions, id, TRACE_DEFINE_LIBRARY, &is_open);
-    return content ? column_at(&definitions->libraries, content->row) : NULL;
+    return find_row(definitions, id, TRACE_DEFINE_LIBRARY, &is_open);
 }
 
 /* ---- Mappings. ---- */
@@ -411,16 +364,16 @@ static void put_in_force(struct trace_definitions *definitions, uint64_t id, con
     const struct content *content = content_of(definitions, definition);
     if (!is_of_mappings(content)) return;
     if (content->kind == TRACE_DEFINE_MAPPING)
-        put_mapping_in_force(definitions, id, column_at(&definitions->mappings, content->row));
+        put_mapping_in_force(definitions, id, row_of(definitions, content));
     else
-        put_inheritance_in_force(definitions, id, column_at(&definitions->inheritances, content->row));
+        put_inheritance_in_force(definitions, id, row_of(definitions, content));
 }
 
 /* Applies mappings in the order of the log, up to the first definition that is unknown. Equal mappings are not merged:
  * another one may have been there in between. */
 static void advance(struct trace_definitions *definitions) {
     while (!failure_is_set(definitions->profile->failure)) {
-        const struct definition *next = row_of(definitions, definitions->last_known_id + 1);
+        const struct definition *next = definition_of(definitions, definitions->last_known_id + 1);
         if (!next || !next->is_known) return;
         put_in_force(definitions, ++definitions->last_known_id, next);
     }
@@ -445,7 +398,7 @@ void trace_definitions_complete(struct trace_definitions *definitions) {
     definitions->is_complete = true;
     for (size_t i = 0; i < ids.count && !failure_is_set(definitions->profile->failure); i++) {
         uint64_t id = *(const uint64_t *)column_at(&ids, i);
-        const struct definition *definition = row_of(definitions, id);
+        const struct definition *definition = definition_of(definitions, id);
         if (definition) put_in_force(definitions, id, definition);
     }
     column_fini(&ids);
@@ -454,7 +407,7 @@ void trace_definitions_complete(struct trace_definitions *definitions) {
 /* ---- Adding. ---- */
 
 void trace_definitions_add(struct trace_definitions *definitions, uint64_t id, struct text body, uint64_t offset) {
-    struct definition *definition = row_of(definitions, id);
+    struct definition *definition = definition_of(definitions, id);
     if (!definition) return;
     struct index_identity hash = index_set_identity(body.bytes, body.bytes_count);
     uint32_t known_count = value_table_count(&definitions->contents);
@@ -468,7 +421,7 @@ void trace_definitions_add(struct trace_definitions *definitions, uint64_t id, s
 }
 
 void trace_definitions_add_void(struct trace_definitions *definitions, uint64_t id) {
-    struct definition *definition = row_of(definitions, id);
+    struct definition *definition = definition_of(definitions, id);
     if (definition && !definition->is_known) *definition = (struct definition){true, ID_NONE};
     advance(definitions);
 }
@@ -481,9 +434,9 @@ struct category_pair trace_definitions_category(struct trace_definitions *defini
     /* Each parent has a lower id, so this ends. Profiles have only two levels, so the outermost parent is the
      * category. */
     for (uint64_t next_id = id; next_id;) {
-        const struct content *content = find(definitions, next_id, TRACE_DEFINE_CATEGORY, is_open);
-        if (!content) break;
-        root = column_at(&definitions->categories, content->row);
+        const struct category_definition *outer = find_row(definitions, next_id, TRACE_DEFINE_CATEGORY, is_open);
+        if (!outer) break;
+        root = outer;
         if (!own) own = root;
         next_id = root->parent_id;
     }
@@ -496,19 +449,16 @@ struct category_pair trace_definitions_category(struct trace_definitions *defini
 }
 
 static const struct trace_marker_type *find_type(struct trace_definitions *definitions, uint64_t id, bool *is_open) {
-    const struct content *content = find(definitions, id, TRACE_DEFINE_MARKER_TYPE, is_open);
-    if (!content) return NULL;
-    struct trace_marker_type *type = column_at(&definitions->marker_types, content->row);
+    struct trace_marker_type *type = find_row(definitions, id, TRACE_DEFINE_MARKER_TYPE, is_open);
+    if (!type) return NULL;
     if (!type->is_resolved)
         trace_marker_type_resolve(type, definitions->profile, &definitions->schema_names, &definitions->schema_numbers);
     return type->row == MARKER_SCHEMA_NONE ? NULL : type;
 }
 
 static const struct trace_marker *find_marker(struct trace_definitions *definitions, uint64_t id, bool *is_open) {
-    const struct content *content = find(definitions, id, TRACE_DEFINE_MARKER, is_open);
-    if (!content) return NULL;
-    struct trace_marker *marker = column_at(&definitions->markers, content->row);
-    if (marker->is_resolved) return marker;
+    struct trace_marker *marker = find_row(definitions, id, TRACE_DEFINE_MARKER, is_open);
+    if (!marker || marker->is_resolved) return marker;
     bool is_waiting = false;
     find(definitions, marker->type_id, TRACE_DEFINE_MARKER_TYPE, &is_waiting);
     uint8_t category =
@@ -547,10 +497,8 @@ static frame_id label_frame(struct trace_definitions *definitions, const struct 
 }
 
 const struct trace_label *trace_definitions_label(struct trace_definitions *definitions, uint64_t id, bool *is_open) {
-    const struct content *content = find(definitions, id, TRACE_DEFINE_LABEL, is_open);
-    if (!content) return NULL;
-    struct trace_label *label = column_at(&definitions->labels, content->row);
-    if (label->is_resolved) return label;
+    struct trace_label *label = find_row(definitions, id, TRACE_DEFINE_LABEL, is_open);
+    if (!label || label->is_resolved) return label;
     bool is_waiting = false;
     struct category_pair category = trace_definitions_category(definitions, label->category_id, &is_waiting);
     if (is_waiting) {
@@ -569,12 +517,12 @@ const struct counter *trace_definitions_counter(struct trace_definitions *defini
     const struct content *content = find(definitions, id, TRACE_DEFINE_COUNTER, is_open);
     if (!content) return NULL;
     *row = content->row;
-    return column_at(&definitions->counters, content->row);
+    return row_of(definitions, content);
 }
 
 struct text trace_definitions_string(struct trace_definitions *definitions, uint64_t id, bool *is_open) {
-    const struct content *content = find(definitions, id, TRACE_DEFINE_STRING, is_open);
-    return content ? *(const struct text *)column_at(&definitions->strings, content->row) : (struct text){0};
+    const struct text *string = find_row(definitions, id, TRACE_DEFINE_STRING, is_open);
+    return string ? *string : (struct text){0};
 }
 
 const struct code_mapping *trace_definitions_mapping(const struct trace_definitions *definitions, int64_t pid,
@@ -597,10 +545,11 @@ const struct trace_library *trace_definitions_library(struct trace_definitions *
 
 const struct trace_function *trace_definitions_function(const struct trace_definitions *definitions,
                                                         uint64_t library_id, uint64_t offset) {
-    if (!definitions->symbols.count) return NULL;
+    const struct column *symbols = &definitions->rows_of[TRACE_DEFINE_SYMBOL];
+    if (!symbols->count) return NULL;
     const struct code_space *map = value_table_find(&definitions->symbol_maps, &library_id);
     const struct code_mapping *range = map ? code_space_find(&definitions->spaces, *map, offset) : NULL;
-    return range ? column_at(&definitions->symbols, range->library_id - 1) : NULL;
+    return range ? column_at(symbols, range->library_id - 1) : NULL;
 }
 
 /* ---- The machine and the program. ---- */
@@ -659,11 +608,11 @@ static bool fill_number(struct profile_meta *meta, const struct meta_definition 
     return true;
 }
 
-static void find_replaced(struct trace_definitions *definitions) {
+static void find_replaced(const struct column *metas) {
     struct strings keys;
-    strings_init(&keys, definitions->profile->failure);
-    for (size_t i = definitions->metas.count; i > 0; i--) {
-        struct meta_definition *definition = column_at(&definitions->metas, i - 1);
+    strings_init(&keys, metas->failure);
+    for (size_t i = metas->count; i > 0; i--) {
+        struct meta_definition *definition = column_at(metas, i - 1);
         uint32_t known_count = strings_count(&keys);
         string_id key = strings_intern(&keys, definition->key);
         definition->is_replaced = key.index < known_count;
@@ -691,10 +640,11 @@ static void fill(struct trace_definitions *definitions, const struct meta_defini
 
 void trace_definitions_fill_meta(struct trace_definitions *definitions) {
     definitions->profile->meta.imported_from = TEXT("gecko-convert recorder");
-    column_sort(&definitions->metas, compare_metas);
-    find_replaced(definitions);
-    for (size_t i = 0; i < definitions->metas.count; i++) {
-        const struct meta_definition *definition = column_at(&definitions->metas, i);
+    struct column *metas = &definitions->rows_of[TRACE_DEFINE_META];
+    column_sort(metas, compare_metas);
+    find_replaced(metas);
+    for (size_t i = 0; i < metas->count; i++) {
+        const struct meta_definition *definition = column_at(metas, i);
         if (!definition->is_replaced) fill(definitions, definition);
     }
 }

@@ -11,6 +11,7 @@
 #include "libconvert/base/value_table.h"
 #include "libconvert/profile/profile.h"
 #include "readers/code/code_spaces.h"
+#include "recorder/trace_format.h"
 #include "trace_ledger.h"
 #include "trace_marker_type.h"
 
@@ -73,7 +74,7 @@ struct trace_jitdump {
     struct text path;
 };
 
-enum { TRACE_RECENT_COUNT = 64 };
+enum { TRACE_RECENT_COUNT = 64, TRACE_DEFINITION_KIND_COUNT = TRACE_DEFINE_ARGUMENTS + 1 };
 
 /* A marker whose definition was looked up before. */
 struct trace_recent_marker {
@@ -88,26 +89,15 @@ struct trace_definitions {
     struct arena texts;
     struct value_table rows;     /* struct definition for each id, a uint64_t */
     struct value_table contents; /* struct content for each index_set_identity of a body; equal definitions share one */
-    struct column categories;    /* struct category_definition */
-    struct column marker_types;  /* struct trace_marker_type */
-    struct column markers;       /* struct trace_marker */
+    struct column rows_of[TRACE_DEFINITION_KIND_COUNT]; /* what the definitions of each kind say; [0] has none */
     struct trace_recent_marker recent_markers[TRACE_RECENT_COUNT]; /* by id, modulo their number */
-    struct column labels;                                          /* struct trace_label */
-    struct column counters;                                        /* struct counter without process and samples */
-    struct column libraries;                                       /* struct trace_library */
-    struct column mappings;                                        /* struct trace_mapping */
-    struct column inheritances;                                    /* struct inheritance */
-    struct column jitdumps;  /* struct trace_jitdump, for the mappings that are in force */
-    struct column arguments; /* struct trace_arguments */
-    struct column symbols;   /* struct trace_function */
+    struct column jitdumps; /* struct trace_jitdump, for the mappings that are in force */
     /* For each library's id, a struct code_space: its symbols, by number, at their offsets. */
     struct value_table symbol_maps;
     uint64_t last_known_id; /* all definitions up to this one are known, so mappings up to it apply */
     struct code_spaces spaces;
     /* For each struct process_key, a struct code_history: the mappings that are in force, by id. */
     struct value_table histories;
-    struct column metas;          /* struct meta_definition */
-    struct column strings;        /* struct text */
     struct strings schema_names;  /* names of the marker types that are resolved */
     struct column schema_numbers; /* uint32_t for each schema name: the last number appended to it */
 };

@@ -151,7 +151,7 @@ static struct trace_gaps find_gaps(const struct trace_reader *trace) {
 }
 
 static void set_arguments(struct trace_reader *trace) {
-    const struct column *all = &trace->definitions.arguments;
+    const struct column *all = &trace->definitions.rows_of[TRACE_DEFINE_ARGUMENTS];
     for (size_t i = 0; i < all->count; i++) {
         const struct trace_arguments *arguments = column_at(all, i);
         trace_tasks_set_arguments(&trace->tasks, arguments->pid, arguments->process_start_ns, arguments->text);
