@@ -6,17 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "libconvert/base/memory.h"
+#include "libconvert/base/byte_buffer.h"
 #include "libconvert/base/thread_pool.h"
 #include "library_symbols.h"
 #include "symbol_names.h"
-
-/* Answers that are kept until those of lower addresses have been sent. */
-struct outbox {
-    char *bytes; /* owned */
-    size_t bytes_count;
-    size_t capacity;
-};
 
 /* One library of the queue. */
 struct library_job {
@@ -24,14 +17,14 @@ struct library_job {
     struct library_queue *queue;
     const struct symbol_request *requests;
     size_t request_count;
-    struct outbox outbox; /* filled unless the answers were sent at once */
+    struct byte_buffer outbox; /* answers that are kept until those of lower addresses have been sent */
 };
 
 struct worker {
     const struct symbol_work *work;
     struct library_queue *queue;
     struct channel *channel; /* NULL: answers go into the outbox */
-    struct outbox outbox;
+    struct byte_buffer outbox;
     struct failure *failure;
     struct strings names; /* those that were sent, as linkers see them */
     struct strings files; /* those that were sent */
@@ -56,24 +49,11 @@ enum agreement { AGREEMENT_OPEN, AGREES, DIFFERS };
 
 /* ---- Sending. ---- */
 
-static void keep_bytes(struct outbox *outbox, const void *bytes, size_t bytes_count) {
-    if (bytes_count > outbox->capacity - outbox->bytes_count) {
-        size_t capacity = (outbox->capacity + bytes_count) * 2;
-        char *grown = realloc(outbox->bytes, capacity);
-        if (!grown) child_leave();
-        outbox->bytes = grown;
-        outbox->capacity = capacity;
-    }
-    memcpy(outbox->bytes + outbox->bytes_count, bytes, bytes_count);
-    outbox->bytes_count += bytes_count;
-}
-
 static void send_bytes(struct worker *worker, const void *bytes, size_t bytes_count) {
-    if (!bytes_count) return;
-    if (!worker->channel)
-        keep_bytes(&worker->outbox, bytes, bytes_count);
-    else if (!channel_send(worker->channel, bytes, bytes_count))
-        child_leave();
+    struct text sent = {bytes, bytes_count};
+    bool is_sent =
+        worker->channel ? channel_send(worker->channel, bytes, bytes_count) : byte_buffer_append(&worker->outbox, sent);
+    if (!is_sent) child_leave();
 }
 
 static void send_message(struct worker *worker, enum symbol_message_kind kind, const void *bytes, size_t bytes_count) {
@@ -367,6 +347,7 @@ static void worker_init(struct worker *worker, struct library_queue *queue, stru
                         struct failure *failure) {
     const struct symbol_work *work = queue->work;
     *worker = (struct worker){.work = work, .queue = queue, .channel = channel, .failure = failure};
+    worker->outbox.failure = failure;
     worker->has_short_names = queue->has_short_names;
     strings_init(&worker->names, failure);
     strings_init(&worker->files, failure);
@@ -378,7 +359,7 @@ static void worker_fini(struct worker *worker) {
     strings_fini(&worker->names);
     strings_fini(&worker->files);
     free(worker->agreements);
-    free(worker->outbox.bytes);
+    byte_buffer_fini(&worker->outbox);
 }
 
 static void restart_numbers(struct worker *worker) {
@@ -556,7 +537,7 @@ static void do_job(void *context, unsigned helper) {
     worker_init(&worker, queue, is_sent_at_once ? queue->channel : NULL, &failure);
     look_up_library(&worker, job->requests, job->request_count);
     job->outbox = worker.outbox;
-    worker.outbox = (struct outbox){0};
+    worker.outbox = (struct byte_buffer){0};
     worker_fini(&worker);
 }
 
@@ -568,8 +549,7 @@ static void send_job(struct library_queue *queue, struct library_job *job) {
     else
         thread_pool_await(&queue->pool, &job->job);
     bool is_sent = channel_send(queue->channel, job->outbox.bytes, job->outbox.bytes_count);
-    free(job->outbox.bytes);
-    job->outbox = (struct outbox){0};
+    byte_buffer_fini(&job->outbox);
     /* This process may not survive the next library. */
     if (!is_sent || !channel_flush(queue->channel)) child_leave();
 }
@@ -578,7 +558,7 @@ static void send_job(struct library_queue *queue, struct library_job *job) {
 static void end_queue(void *context) {
     struct library_queue *queue = context;
     thread_pool_fini(&queue->pool);
-    for (size_t i = 0; i < queue->count; i++) free(queue->jobs[i].outbox.bytes);
+    for (size_t i = 0; i < queue->count; i++) byte_buffer_fini(&queue->jobs[i].outbox);
     free(queue->jobs);
 }
 
