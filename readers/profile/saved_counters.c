@@ -132,6 +132,12 @@ static void display_by_default(struct counter *counter) {
     counter->label = display->label;
 }
 
+/* The front-end shows no change before the first sample. */
+static void forget_first_change(struct counter *counter) {
+    struct counter_sample *first = counter->samples.count ? column_at(&counter->samples, 0) : NULL;
+    if (first) first->change = first->number = 0;
+}
+
 /* Returns the process of what has that pid; in the Gecko format, that is the process whose object it is in. */
 static process_id owner_of(struct saved_reader *reader, string_id pid, process_id gecko_process) {
     if (!saved_is_good(reader)) return process_none();
@@ -142,6 +148,7 @@ static void read_counter(struct saved_reader *reader, process_id gecko_process) 
     struct saved_counter saved = {.counter = {.graph = COUNTER_RATE, .color = GRAPH_GREY}, .pid = string_none()};
     column_init(&saved.counter.samples, sizeof(struct counter_sample), reader->profile->failure);
     saved_read_members(reader, &processed_counter_shape, NULL, read_counter_part, &saved);
+    forget_first_change(&saved.counter);
     if (!saved.has_display) display_by_default(&saved.counter);
     saved.counter.process = owner_of(reader, saved.pid, gecko_process);
     struct counter *added =
