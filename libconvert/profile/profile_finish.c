@@ -136,11 +136,13 @@ static int64_t end_of_process(const struct profile *profile, process_id id) {
     return end_ns == TIME_NONE || end_ns > profile->end_ns ? profile->end_ns : end_ns;
 }
 
+/* The counters of a profile stay as they are drawn, but filters may have left out their first samples. */
 static void draw_counter(const struct profile *profile, struct counter *counter) {
-    int64_t interval_ns = profile->meta.interval_ns;
-    counter_bin(counter, interval_ns);
-    counter_start_at_zero(counter, interval_ns);
-    counter_limit_cpu(counter, profile->meta.logical_cpu_count);
+    const struct profile_meta *meta = &profile->meta;
+    if (!meta->was_profile) counter_bin(counter, meta->interval_ns);
+    counter_start_at_zero(counter, meta->interval_ns);
+    if (meta->was_profile) return;
+    counter_limit_cpu(counter, meta->logical_cpu_count);
     counter_hold_steps(counter);
     counter_extend(counter, end_of_process(profile, counter->process));
 }
