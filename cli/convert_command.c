@@ -8,6 +8,7 @@
 
 #include "cli/batch/batch.h"
 #include "cli/batch/shard.h"
+#include "cli/split/split.h"
 #include "command.h"
 #include "console.h"
 #include "libconvert/base/text.h"
@@ -130,6 +131,8 @@ static bool is_one_file(const char *path, const char *other_path) {
 static void check_batch(const struct options *options, struct failure *failure) {
     if (options->convert.output_path)
         failure_set(failure, FAILURE_USAGE, "--output is for a single profile: a batch needs --output-dir DIR instead");
+    if (options->split)
+        failure_set(failure, FAILURE_USAGE, "--split is for a single trace: a batch makes one profile of each input");
     if (options->alignments.count)
         failure_set(failure, FAILURE_USAGE, "--align is for a single profile: a batch makes one of each input");
     if (options->if_changed && !*options->if_changed && !options->output_dir)
@@ -182,6 +185,7 @@ static void complete(struct options *options, struct failure *failure) {
     several_inputs_take(options, failure);
     check_compress(options, failure);
     choose_output(options, failure);
+    if (!failure_is_set(failure) && options->split) split_check(options, failure);
     if (!failure_is_set(failure)) check_report(options, failure);
 }
 
@@ -268,6 +272,7 @@ static int convert(struct options *options) {
     struct progress_tty bar;
     init_bar(options, &bar);
     if (options_are_batch(options)) return batch_run(options, &bar);
+    if (options->split) return split_run(&command_convert, options, &bar);
     return convert_single(&command_convert, options, NULL, &bar);
 }
 

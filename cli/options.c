@@ -148,6 +148,9 @@ static const struct option known_options[] = {
      .help = "write at most this many bytes, or with K, M or G: add up samples that\n"
              "are close to each other, join threads with little in them, and leave\n"
              "out markers of frequent types, until the file is small enough"},
+    {OPTION("split", CONVERT, OPTION_TEXT, split), .value_name = "process|time=LENGTH",
+     .help = "write a profile of each process, NAME-PID.profile.json, or of each\n"
+             "part of the time, such as time=30s: NAME-1.profile.json and so on"},
     {OPTION("from", CONVERT | INFO | VIEW | DIFF | MERGE, OPTION_NAME, convert.from),
      .choices = gecko_convert_input_format, .alias = {"native", "recorder"}, .json_key = "from",
      .help = "format of the trace (default: detected from the content)"},

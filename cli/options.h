@@ -56,6 +56,7 @@ struct options {
     char *default_output_path;  /* owned; set if no output path was given; then convert.output_path points to it */
     const char *output_dir;     /* NULL: not given */
     const char *output_archive; /* a batch needs output_dir or output_archive */
+    const char *split;          /* "process" or "time=30s": one profile of each part; NULL: not given */
     const char *report_path;    /* "-": standard output */
     const char *junit_path;     /* "-": standard output; also of diff */
     bool compresses;            /* profiles whose names are not given */

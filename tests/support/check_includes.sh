@@ -29,13 +29,14 @@ writer/processed      libconvert/base libconvert/format libconvert/profile write
 writer/collapsed      libconvert/base libconvert/profile writer
 writer/gecko          libconvert/base libconvert/format libconvert/profile writer
 libconvert            libconvert/base libconvert/merge libconvert/profile libconvert/symbols libconvert/tracks readers readers/input writer
-cli                   cli/batch libconvert libconvert/base readers/input writer
+cli                   cli/batch cli/split libconvert libconvert/base readers/input writer
 cli/batch             cli libconvert libconvert/base readers readers/input readers/json writer
 cli/check             cli libconvert libconvert/base libconvert/format libconvert/profile readers/json writer
 cli/diff              cli cli/info libconvert libconvert/base libconvert/compare libconvert/merge libconvert/profile readers/input writer
 cli/info              cli cli/check libconvert libconvert/base libconvert/profile readers readers/json writer
 cli/record            cli cli/record/kernel libconvert libconvert/base writer
 cli/record/kernel     libconvert/base
+cli/split             cli libconvert libconvert/base libconvert/profile writer
 cli/view              cli cli/check libconvert libconvert/base libconvert/profile libconvert/symbols readers readers/input readers/json writer
 recorder
 recorder/state        recorder
