@@ -156,6 +156,10 @@ export class Session {
     }
   }
 
+  get pid() {
+    return this.#daemon.pid;
+  }
+
   // Returns the result of `pq COMMAND SUBCOMMAND --json`.
   async query(command, subcommand, options = {}) {
     const what = [command, subcommand, options.thread, options.marker].filter(Boolean).join(' ');
