@@ -1,4 +1,5 @@
-/* Reads any bytes as the report of an earlier batch, which determines what the next batch skips. */
+/* Reads any bytes as the report of an earlier batch, which determines what the next batch skips, and as the manifest of
+ * a shard. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,6 +7,7 @@
 #include "checked_conversion.h"
 #include "cli/batch/manifest.h"
 #include "cli/batch/manifest_records.h"
+#include "cli/batch/shard_manifest.h"
 #include "libconvert/base/memory.h"
 #include "source_file.h"
 
@@ -80,6 +82,24 @@ static void use(const struct manifest_records *records) {
     batch_plan_fini(&plan);
 }
 
+static void read_as_shard(void) {
+    struct failure failure = {0};
+    struct arena memory;
+    struct shard_manifest manifest;
+    arena_init(&memory, &failure);
+    shard_manifest_init(&manifest, source_file_path, &memory);
+    shard_manifest_read(&manifest);
+    size_t file_count = 0;
+    for (size_t i = 0; i < manifest.records.count; i++) {
+        const struct record *record = column_at(&manifest.records, i);
+        file_count += !record->is_member;
+        FUZZ_CHECK(failure_is_set(&failure) || file_count, "a member without an archive");
+    }
+    FUZZ_CHECK(failure_is_set(&failure) || file_count == manifest.positions.count, "%zu files", file_count);
+    shard_manifest_fini(&manifest);
+    arena_fini(&memory);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t bytes_count) {
     char *copy = malloc(bytes_count ? bytes_count : 1);
     if (!copy) abort();
@@ -93,6 +113,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t bytes_count) {
     FUZZ_CHECK(!reason || *reason, "no reason");
     if (!reason) use(records);
     manifest_records_destroy(records);
+    read_as_shard();
     free(copy);
     return 0;
 }
