@@ -166,6 +166,24 @@ static void check_outputs(struct merging *merging) {
     column_fini(&all);
 }
 
+/* A damaged manifest may hold anything. */
+static int64_t add(int64_t a, int64_t b) {
+    int64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+static void check_positions(struct merging *merging) {
+    int64_t last = -1, limit = part_at(merging, 0)->input_count;
+    for (size_t i = 0; i < merging->groups.count; i++) {
+        const struct group *group = column_at(&merging->groups, i);
+        if (group->position <= last || group->position >= limit)
+            failure_set(&merging->failure, FAILURE_INPUT,
+                        "%s: input %" PRId64 " of %" PRId64 " is in no or another shard",
+                        part_at(merging, group->shard)->path, group->position, limit);
+        last = group->position;
+    }
+}
+
 static void put_together(struct merging *merging) {
     check_same_batch(merging);
     drop_repeated(merging);
@@ -174,9 +192,11 @@ static void put_together(struct merging *merging) {
     const struct shard_manifest *first = part_at(merging, 0);
     for (uint32_t i = 0; i < merging->parts.count; i++) {
         add_groups(merging, i);
-        for (size_t j = 0; j < TOTAL_COUNT; j++) merging->totals[j] += part_at(merging, i)->totals[j];
+        for (size_t j = 0; j < TOTAL_COUNT; j++)
+            merging->totals[j] = add(merging->totals[j], part_at(merging, i)->totals[j]);
     }
     column_sort(&merging->groups, compare_groups);
+    check_positions(merging);
     merging->missing_count = first->count - merging->parts.count;
     merging->missing_input_count = first->input_count - merging->groups.count;
 }
@@ -305,18 +325,23 @@ static void print_failed(const struct merging *merging) {
     }
 }
 
+/* Prints which of the shards from one number to another are missing; nothing if the range is empty. */
+static void print_range(int64_t from, int64_t to, int64_t count) {
+    if (from == to) print("missing    shard %" PRId64 " of %" PRId64, from, count);
+    if (from < to) print("missing    shards %" PRId64 " to %" PRId64 " of %" PRId64, from, to, count);
+}
+
 static void print_missing(const struct merging *merging) {
-    int64_t count = part_at(merging, 0)->count;
-    for (int64_t number = 1, i = 0; number <= count; number++) {
-        const struct shard_manifest *part = i < merging->parts.count ? part_at(merging, (size_t)i) : NULL;
-        bool is_there = part && part->number == number;
-        i += is_there;
-        if (!is_there)
-            print("missing    shard %" PRId64 " of %" PRId64, number, count);
-        else if (part->totals[TOTAL_INTERRUPTED])
+    int64_t count = part_at(merging, 0)->count, next = 1;
+    for (size_t i = 0; i < merging->parts.count; i++) {
+        const struct shard_manifest *part = part_at(merging, i);
+        print_range(next, part->number - 1, count);
+        next = part->number + 1;
+        if (part->totals[TOTAL_INTERRUPTED])
             print("not done   shard %" PRId64 " of %" PRId64 ": it was interrupted, %" PRId64 " inputs are not done",
-                  number, count, part->totals[TOTAL_INTERRUPTED]);
+                  part->number, count, part->totals[TOTAL_INTERRUPTED]);
     }
+    print_range(next, count, count);
 }
 
 static void print_totals(const struct merging *merging) {

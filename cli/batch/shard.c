@@ -11,8 +11,6 @@
 #include "libconvert/base/first_row.h"
 #include "libconvert/base/memory.h"
 
-enum { SHARD_COUNT_MAX = 1000000 };
-
 /* ---- Which shard. ---- */
 
 /* Where systems that start several calls tell which one this is. The first one whose variable is set counts. */

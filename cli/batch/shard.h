@@ -9,6 +9,8 @@
 
 struct batch_plan;
 
+enum { SHARD_COUNT_MAX = 1000000 };
+
 struct shard {
     unsigned number; /* from 1 */
     unsigned count;  /* 0: the batch is not divided */

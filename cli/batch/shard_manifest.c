@@ -2,6 +2,7 @@
 
 #include "manifest.h"
 #include "readers/json/json_stream.h"
+#include "shard.h"
 
 const char *const total_names[TOTAL_COUNT] = {[TOTAL_CONVERTED] = "converted",
                                               [TOTAL_UNCHANGED] = "unchanged",
@@ -170,7 +171,7 @@ static void check(const struct shard_manifest *manifest) {
     size_t file_count = 0;
     for (size_t i = 0; i < manifest->records.count; i++) file_count += has_record_of_file(manifest, i);
     bool is_manifest = text_equal(manifest->type, TEXT("batch")) && manifest->version == MANIFEST_VERSION;
-    bool is_number = manifest->number > 0 && manifest->number <= manifest->count;
+    bool is_number = manifest->number > 0 && manifest->number <= manifest->count && manifest->count <= SHARD_COUNT_MAX;
     bool has_positions = file_count == manifest->positions.count && file_count <= (uint64_t)manifest->input_count;
     bool is_good = is_number && has_positions && (!manifest->records.count || has_record_of_file(manifest, 0));
     const char *trouble = !is_manifest       ? "no manifest of a batch of this version of the program"
