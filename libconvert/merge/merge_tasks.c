@@ -308,36 +308,59 @@ static void add_parents(const struct merge_tasks *tasks, const struct merge *mer
     }
 }
 
-/* Adds the track to the whole profile, which has its owner. */
-static thread_id add_track(const struct merge_tasks *tasks, uint32_t first_thread, const struct event_track *part,
-                           struct profile *whole) {
+/* Returns the track of the whole profile that is the same in another run; none if there is no such track. */
+static thread_id find_track(const struct profile *whole, const struct event_track *wanted) {
+    for (uint32_t i = 0; i < whole->threads.count; i++) {
+        const struct thread *thread = column_at(&whole->threads, i);
+        if (!thread_is_track(thread)) continue;
+        const struct event_track *track = profile_track_of(whole, thread);
+        bool is_same = track->owner.index == wanted->owner.index && track->counts_ns == wanted->counts_ns &&
+                       track->is_processor == wanted->is_processor && text_equal(track->event, wanted->event);
+        if (is_same) return (thread_id){i};
+    }
+    return thread_none();
+}
+
+/* Adds the track to the whole profile, which has its owner. A track of several runs is one. */
+static thread_id add_track(const struct merge_tasks *tasks, const struct merge *merge, uint32_t first_thread,
+                           const struct event_track *part, struct profile *whole) {
     struct event_track track = *part;
     track.owner = tasks->threads[first_thread + part->owner.index];
-    return profile_add_track(whole, &track);
+    thread_id known = merge->runs && whole->tracks.count ? find_track(whole, &track) : thread_none();
+    return thread_is_none(known) ? profile_add_track(whole, &track) : known;
+}
+
+/* Adds the threads of an input that are no tracks, or the tracks, whose owners may come later in the input. */
+static void add_threads_of(struct merge_tasks *tasks, const struct merge *merge, uint32_t *sets, struct profile *whole,
+                           size_t number, bool are_tracks, struct generations *generations) {
+    const struct merge_input *input = &merge->inputs[number];
+    for (size_t j = 0; j < input->profile.threads.count && !failure_is_set(merge->failure); j++) {
+        const struct thread *part = column_at(&input->profile.threads, j);
+        if (thread_is_track(part) != are_tracks) continue;
+        uint32_t row = tasks->first_threads[number] + (uint32_t)j, first = representative(sets, row);
+        process_id process = tasks->processes[tasks->first_processes[number] + part->process.index];
+        size_t thread_count = whole->threads.count;
+        if (are_tracks)
+            tasks->threads[row] =
+                add_track(tasks, merge, tasks->first_threads[number], profile_track_of(&input->profile, part), whole);
+        else if (first == row)
+            tasks->threads[row] =
+                profile_add_thread(whole, process, part->tid, next_generation(generations, part->tid, process.index));
+        else
+            tasks->threads[row] = tasks->threads[first];
+        if (failure_is_set(merge->failure)) break;
+        struct thread *thread = profile_thread_at(whole, tasks->threads[row]);
+        merge_thread(merge, thread, part, input->is_recorder, whole->threads.count > thread_count);
+        if (merge->runs) take_main_thread(whole, tasks->threads[row], process, part);
+    }
 }
 
 static void add_threads(struct merge_tasks *tasks, const struct merge *merge, uint32_t *sets, struct profile *whole) {
     struct generations generations;
     generations_init(&generations, merge->failure);
     for (size_t i = 0; i < merge->input_count; i++) {
-        const struct merge_input *input = &merge->inputs[i];
-        for (size_t j = 0; j < input->profile.threads.count && !failure_is_set(merge->failure); j++) {
-            const struct thread *part = column_at(&input->profile.threads, j);
-            uint32_t row = tasks->first_threads[i] + (uint32_t)j, first = representative(sets, row);
-            process_id process = tasks->processes[tasks->first_processes[i] + part->process.index];
-            if (thread_is_track(part))
-                tasks->threads[row] =
-                    add_track(tasks, tasks->first_threads[i], profile_track_of(&input->profile, part), whole);
-            else if (first == row)
-                tasks->threads[row] = profile_add_thread(whole, process, part->tid,
-                                                         next_generation(&generations, part->tid, process.index));
-            else
-                tasks->threads[row] = tasks->threads[first];
-            if (failure_is_set(merge->failure)) break;
-            struct thread *thread = profile_thread_at(whole, tasks->threads[row]);
-            merge_thread(merge, thread, part, input->is_recorder, first == row);
-            if (merge->runs) take_main_thread(whole, tasks->threads[row], process, part);
-        }
+        add_threads_of(tasks, merge, sets, whole, i, false, &generations);
+        add_threads_of(tasks, merge, sets, whole, i, true, &generations);
     }
     generations_fini(&generations);
     if (merge->runs && !failure_is_set(merge->failure)) show_threads_of_runs(tasks, merge, whole);
@@ -421,6 +444,7 @@ static void match_threads_of_runs(const struct merge_tasks *tasks, const struct 
         for (uint32_t j = 0; j < threads->count; j++) {
             const struct thread *thread = column_at(threads, j);
             process_id process = tasks->processes[tasks->first_processes[i] + thread->process.index];
+            if (thread_is_track(thread)) continue; /* it follows its owner */
             match_in_runs(&matching, tasks->first_threads[i] + j, process.index, thread->tid,
                           given_name(thread->name, TEXT("thread "), thread->tid));
         }
