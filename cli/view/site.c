@@ -9,9 +9,9 @@
 enum { HTTP_PORT = 80, RANDOM_BYTES = SITE_TOKEN_DIGITS / 2 };
 
 bool site_init(struct site *site, uint16_t port) {
-    unsigned char bytes[RANDOM_BYTES];
+    char bytes[RANDOM_BYTES];
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) return false;
-    for (size_t i = 0; i < sizeof bytes; i++) snprintf(site->token + 2 * i, 3, "%02x", bytes[i]);
+    text_hex((struct text){bytes, sizeof bytes}, site->token);
     if (port == HTTP_PORT)
         snprintf(site->host, sizeof site->host, "127.0.0.1");
     else

@@ -70,6 +70,17 @@ static inline struct text text_trim_end(struct text text) {
 
 static inline struct text text_trim(struct text text) { return text_trim_end(text_trim_start(text)); }
 
+/* Writes the bytes in lower-case hex and a NUL, and returns the digits. */
+static inline struct text text_hex(struct text bytes, char *hex) {
+    char *out = hex;
+    for (size_t i = 0; i < bytes.bytes_count; i++) {
+        *out++ = "0123456789abcdef"[(unsigned char)bytes.bytes[i] >> 4];
+        *out++ = "0123456789abcdef"[bytes.bytes[i] & 15];
+    }
+    *out = '\0';
+    return (struct text){hex, 2 * bytes.bytes_count};
+}
+
 /* Returns what follows the last slash: the file's own name. */
 static inline struct text text_base_name(struct text path) {
     size_t slash = text_find_last(path, '/');

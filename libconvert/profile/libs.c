@@ -59,8 +59,7 @@ static void set_ids(struct libs *libs, struct lib *lib, const unsigned char *bui
     format_breakpad_id(build_id, bytes_count, breakpad_id);
     lib->breakpad_id = strings_copy(&libs->texts, text_of(breakpad_id));
     char code_id[BUILD_ID_BYTES_MAX * 2 + 1];
-    for (size_t i = 0; i < bytes_count; i++) snprintf(code_id + i * 2, 3, "%02x", build_id[i]);
-    lib->code_id = strings_copy(&libs->texts, text_of(code_id));
+    lib->code_id = strings_copy(&libs->texts, text_hex((struct text){(const char *)build_id, bytes_count}, code_id));
 }
 
 /* Returns "name (2)". The name is not cut, since different names must remain different. */

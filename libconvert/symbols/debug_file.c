@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -41,9 +40,7 @@ static bool read_header(struct debug_file *file) {
 
 /* Leaves the text as it is if there is no build id, or one that is too long. */
 static void write_build_id(char build_id[DEBUG_BUILD_ID_DIGITS_MAX + 1], const void *id, size_t bytes_count) {
-    if (bytes_count > DEBUG_BUILD_ID_DIGITS_MAX / 2) return;
-    const unsigned char *bytes = id;
-    for (size_t i = 0; i < bytes_count; i++) snprintf(build_id + i * 2, 3, "%02x", bytes[i]);
+    if (bytes_count <= DEBUG_BUILD_ID_DIGITS_MAX / 2) text_hex((struct text){id, bytes_count}, build_id);
 }
 
 static void read_build_id(struct debug_file *file) {

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -57,8 +56,7 @@ static bool find_build_id(const char *notes, size_t bytes_count, char *hex) {
         if (note_bytes > bytes_count) return false;
         if (head[2] == NOTE_BUILD_ID && head[0] == 4 && memcmp(notes + 12, "GNU", 4) == 0 &&
             2 * id_bytes < BUILD_ID_DIGITS_MAX) {
-            for (size_t i = 0; i < id_bytes; i++)
-                snprintf(hex + 2 * i, 3, "%02x", (unsigned char)notes[sizeof head + name_bytes + i]);
+            text_hex((struct text){notes + sizeof head + name_bytes, id_bytes}, hex);
             return id_bytes > 0;
         }
         notes += note_bytes;

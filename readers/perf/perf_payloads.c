@@ -1,6 +1,5 @@
 #include "perf_payloads.h"
 
-#include <stdio.h>
 
 #include "libconvert/base/memory.h"
 
@@ -63,10 +62,8 @@ static size_t text_bytes(struct text bytes) {
 
 static string_id hexadecimal_digits(struct profile *profile, struct text bytes) {
     enum { SHOWN_BYTES_MAX = 256 };
-    char digits[2 * SHOWN_BYTES_MAX + 1] = "";
-    for (size_t i = 0; i < bytes.bytes_count && i < SHOWN_BYTES_MAX; i++)
-        snprintf(digits + 2 * i, 3, "%02x", (unsigned char)bytes.bytes[i]);
-    return profile_string(profile, text_of(digits));
+    char digits[2 * SHOWN_BYTES_MAX + 1];
+    return profile_string(profile, text_hex(text_slice(bytes, 0, SHOWN_BYTES_MAX), digits));
 }
 
 static struct perf_layout *decode_data(struct perf_payloads *payloads, struct text bytes,

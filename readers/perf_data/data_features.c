@@ -161,11 +161,11 @@ void data_features_read_build_id(struct data_parser *parser, struct text record)
     struct text name = perf_cursor_name(&cursor);
     if (cursor.is_bad || !name.bytes_count) return;
     size_t id_bytes = misc & HAS_SIZE ? (unsigned char)size.bytes[0] : BUILD_ID_BYTES;
-    char hex[2 * BUILD_ID_BYTES + 1] = "";
-    for (size_t i = 0; i < id_bytes && i < BUILD_ID_BYTES; i++)
-        snprintf(hex + 2 * i, 3, "%02x", (unsigned char)id.bytes[i]);
-    perf_emit(parser->sink,
-              &(struct perf_record){.type = PERF_BUILD_ID, .time_ns = TIME_NONE, .name = name, .text = text_of(hex)});
+    char hex[2 * BUILD_ID_BYTES + 1];
+    perf_emit(parser->sink, &(struct perf_record){.type = PERF_BUILD_ID,
+                                                  .time_ns = TIME_NONE,
+                                                  .name = name,
+                                                  .text = text_hex(text_slice(id, 0, id_bytes), hex)});
 }
 
 static bool read_build_ids(struct data_parser *parser, struct text section) {

@@ -114,11 +114,6 @@ static bool use_mmap(struct data_parser *parser, const struct data_record *recor
 
 enum { BUILD_ID_BYTES = 20, PROTECTION_EXECUTE = 4 };
 
-static struct text hex_of(struct text bytes, char *hex) {
-    for (size_t i = 0; i < bytes.bytes_count; i++) snprintf(hex + 2 * i, 3, "%02x", (unsigned char)bytes.bytes[i]);
-    return (struct text){hex, 2 * bytes.bytes_count};
-}
-
 static bool use_mmap2(struct data_parser *parser, const struct data_record *record, struct perf_record *out) {
     char hex[2 * BUILD_ID_BYTES + 1];
     struct perf_cursor cursor = perf_cursor_of(record->payload);
@@ -131,7 +126,7 @@ static bool use_mmap2(struct data_parser *parser, const struct data_record *reco
     if (record->misc & MISC_MMAP_BUILD_ID) {
         unsigned char size_bytes = (unsigned char)origin.bytes[0];
         size_t id_bytes = size_bytes < BUILD_ID_BYTES ? size_bytes : BUILD_ID_BYTES;
-        out->text = hex_of(text_slice(origin, 4, 4 + id_bytes), hex);
+        out->text = text_hex(text_slice(origin, 4, 4 + id_bytes), hex);
     }
     /* Mappings of data may replace mappings of code, but only code is ever looked up. perf inject --jit writes the mode
      * of its file in place of the protection. */

@@ -150,14 +150,8 @@ static bool is_file(struct text path) {
 }
 
 static struct text keep_hex(struct trace_definitions *definitions, struct text bytes) {
-    static const char digits[] = "0123456789abcdef";
-    char *hex = arena_take_bytes(&definitions->texts, 2 * bytes.bytes_count);
-    if (!hex) return (struct text){0};
-    for (size_t i = 0; i < bytes.bytes_count; i++) {
-        hex[2 * i] = digits[(unsigned char)bytes.bytes[i] >> 4];
-        hex[2 * i + 1] = digits[(unsigned char)bytes.bytes[i] & 15];
-    }
-    return (struct text){hex, 2 * bytes.bytes_count};
+    char *hex = arena_take_bytes(&definitions->texts, 2 * bytes.bytes_count + 1);
+    return hex ? text_hex(bytes, hex) : (struct text){0};
 }
 
 static bool read_library(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id, void *row) {
