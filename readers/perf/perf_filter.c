@@ -39,8 +39,7 @@ static unsigned judge_wait(const struct perf_recording *recording, const struct 
 
 static unsigned judge_sample(struct perf_recording *recording, const struct perf_occurrence *occurrence,
                              const struct perf_record *record) {
-    bool is_of_wait =
-        occurrence->event != ID_NONE && perf_events_at(&recording->events, occurrence->event)->is_off_cpu_time;
+    bool is_of_wait = occurrence->event && occurrence->event->is_off_cpu_time;
     int64_t first_ns = is_of_wait ? record->time_ns : occurrence->time_ns;
     if (!is_of_wait) check_told(recording, occurrence, record);
     if (first_ns != TIME_NONE) filter_start(recording->filter, first_ns, recording->profile->failure);
@@ -55,8 +54,8 @@ bool perf_filter_drops(struct perf_recording *recording, const struct perf_occur
     unsigned kind = judge_sample(recording, occurrence, record);
     if (failure_is_set(failure) || kind == FILTER_NONE) return failure_is_set(failure);
     occurrence->task->has_samples = true;
-    if (occurrence->event == ID_NONE) return true;
-    bool is_sample = record->sample.has_stack || !perf_events_at(&recording->events, occurrence->event)->is_tracepoint;
+    if (!occurrence->event) return true;
+    bool is_sample = record->sample.has_stack || !occurrence->event->is_tracepoint;
     filter_count(filter, kind, is_sample ? LEDGER_SAMPLES : LEDGER_RECORDS, 1, occurrence->position);
     if (is_sample && occurrence->has_period)
         filter_count(filter, kind, LEDGER_PERIODS, occurrence->period, occurrence->position);

@@ -473,6 +473,7 @@ void perf_off_cpu_place_sums(struct perf_recording *recording) {
     for (size_t i = 0; i < recording->tasks.series.count; i++) {
         const struct perf_series *series = column_at(&recording->tasks.series, i);
         const struct thread *thread = profile_thread_at(recording->profile, series->thread);
+        if (!perf_events_at(&recording->events, series->event)->is_off_cpu_time) continue;
         for (uint32_t row = 0; row < samples_count(&series->samples); row++) {
             int64_t *time_ns = &samples_at(&series->samples, row)->time_ns;
             if (*time_ns == TIME_NONE) *time_ns = time_of_sum(thread, recording->last_time_ns);

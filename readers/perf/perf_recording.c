@@ -175,7 +175,8 @@ static void use_count(struct perf_recording *recording, const struct perf_record
 /* ---- Samples. ---- */
 
 /* before_ns: time of the task's last sample of the event; TIME_NONE: there is none. */
-static void count_period(struct perf_event *event, const struct perf_occurrence *occurrence, int64_t before_ns) {
+static void count_period(const struct perf_occurrence *occurrence, int64_t before_ns) {
+    struct perf_event *event = occurrence->event;
     event->sample_count++;
     if (!occurrence->has_period) return;
     perf_event_count_gap(event, occurrence->processor, before_ns, occurrence->time_ns, occurrence->period);
@@ -194,7 +195,7 @@ static uint32_t encode_period(struct profile *profile, const struct perf_occurre
 /* The time of a wait is when it began, before samples of the thread that came earlier. */
 static void count_time(struct perf_recording *recording, const struct perf_occurrence *occurrence) {
     struct perf_task *task = occurrence->task;
-    if (perf_events_at(&recording->events, occurrence->event)->is_off_cpu_time) {
+    if (occurrence->event->is_off_cpu_time) {
         perf_tally(&recording->tallies, TALLY_SUM_OF_WAITS, occurrence->time_ns == TIME_NONE, occurrence->position);
         return;
     }
@@ -210,13 +211,13 @@ static void count_time(struct perf_recording *recording, const struct perf_occur
 static struct perf_series *add_sample(struct perf_recording *recording, const struct perf_occurrence *occurrence,
                                       stack_id stack) {
     struct perf_task *task = occurrence->task;
-    struct perf_series *series = perf_tasks_series(&recording->tasks, task, occurrence->event, false);
+    struct perf_series *series = perf_tasks_series(&recording->tasks, task, occurrence->event_row, false);
     if (!series) return NULL;
     uint32_t count = samples_count(&series->samples);
     int64_t before_ns = count ? samples_at(&series->samples, count - 1)->time_ns : TIME_NONE;
     samples_add(&series->samples, occurrence->time_ns, stack, encode_period(recording->profile, occurrence));
     if (recording->keeps_processors) samples_set_processor(&series->samples, occurrence->processor);
-    count_period(perf_events_at(&recording->events, occurrence->event), occurrence, before_ns);
+    count_period(occurrence, before_ns);
     count_time(recording, occurrence);
     task->has_samples = true;
     return series;
@@ -224,10 +225,10 @@ static struct perf_series *add_sample(struct perf_recording *recording, const st
 
 /* Adds an occurrence without a stack. Returns the series as add_sample does. */
 static struct perf_series *add_bare(struct perf_recording *recording, const struct perf_occurrence *occurrence) {
-    struct perf_series *series = perf_tasks_series(&recording->tasks, occurrence->task, occurrence->event, true);
+    struct perf_series *series = perf_tasks_series(&recording->tasks, occurrence->task, occurrence->event_row, true);
     if (!series) return NULL;
     samples_add(&series->samples, occurrence->time_ns, stack_none(), encode_period(recording->profile, occurrence));
-    struct perf_event *event = perf_events_at(&recording->events, occurrence->event);
+    struct perf_event *event = occurrence->event;
     ledger_tally_add(&event->bare, 1, occurrence->position);
     if (occurrence->has_period) event->bare_period_sum += occurrence->period;
     return series;
@@ -265,18 +266,15 @@ static void add_address(struct perf_recording *recording, struct perf_series *se
 /* Returns the pid whose mappings apply to the task. The mappings of guests are not known. */
 static int64_t pid_of_maps(const struct perf_task *task) { return task->machine ? PID_UNKNOWN : task->pid; }
 
-static bool is_of_off_cpu_time(const struct perf_recording *recording, const struct perf_sample *sample) {
-    return sample->event != ID_NONE && perf_events_at(&recording->events, sample->event)->is_off_cpu_time;
-}
-
 /* Waits end at the time of the sample. That of a sum of waits is not known. */
 static int64_t start_of_wait(const struct perf_record *record) {
     bool is_sum = record->time_ns == TIME_NONE || record->sample.period > (uint64_t)record->time_ns;
     return is_sum ? TIME_NONE : record->time_ns - (int64_t)record->sample.period;
 }
 
-static int64_t time_of_sample(struct perf_recording *recording, const struct perf_record *record) {
-    if (is_of_off_cpu_time(recording, &record->sample)) return start_of_wait(record);
+static int64_t time_of_sample(struct perf_recording *recording, const struct perf_event *event,
+                              const struct perf_record *record) {
+    if (event && event->is_off_cpu_time) return start_of_wait(record);
     if (record->sample.is_repeated) return time_of(recording, record);
     if (record->time_ns != TIME_NONE) {
         recording->has_times = true;
@@ -311,7 +309,7 @@ static struct perf_series *add_occurrence(struct perf_recording *recording, cons
                                           const struct perf_record *record) {
     const struct perf_sample *sample = &record->sample;
     struct perf_tallies *tallies = &recording->tallies;
-    const struct perf_event *event = perf_events_at(&recording->events, sample->event);
+    const struct perf_event *event = occurrence->event;
     stack_id stack = recording->last_stack;
     bool is_place = !stack_is_none(stack) || sample->cookie;
     bool is_bare = event->is_tracepoint ? !sample->has_stack : !is_place;
@@ -329,14 +327,9 @@ static struct perf_series *add_occurrence(struct perf_recording *recording, cons
     return series;
 }
 
-static bool is_of_dropped_event(const struct perf_recording *recording, const struct perf_sample *sample) {
-    return sample->event != ID_NONE && perf_event_is_dropped(perf_events_at(&recording->events, sample->event));
-}
-
 /* Counts a sample of an event that the options leave out. */
-static void drop(struct perf_recording *recording, const struct perf_occurrence *occurrence,
-                 const struct perf_sample *sample) {
-    struct perf_event *event = perf_events_at(&recording->events, occurrence->event);
+static void drop(const struct perf_occurrence *occurrence, const struct perf_sample *sample) {
+    struct perf_event *event = occurrence->event;
     occurrence->task->has_samples = true;
     if (event->is_tracepoint && !sample->has_stack) {
         ledger_tally_add(&event->bare, 1, occurrence->position);
@@ -348,23 +341,25 @@ static void drop(struct perf_recording *recording, const struct perf_occurrence 
 
 static void use_sample(struct perf_recording *recording, const struct perf_record *record) {
     const struct perf_sample *sample = &record->sample;
+    struct perf_event *event = sample->event == ID_NONE ? NULL : perf_events_at(&recording->events, sample->event);
     const struct perf_occurrence occurrence = {.task = task_of(recording, record),
-                                               .event = sample->event,
-                                               .time_ns = time_of_sample(recording, record),
+                                               .event = event,
+                                               .event_row = sample->event,
+                                               .time_ns = time_of_sample(recording, event, record),
                                                .processor = sample->processor,
                                                .has_period = sample->has_period,
                                                .period = sample->period,
                                                .position = record->position};
     if (!occurrence.task) return;
-    bool is_of_dropped = is_of_dropped_event(recording, sample);
+    bool is_of_dropped = event && perf_event_is_dropped(event);
     struct perf_wait wait;
     bool is_switch = !is_of_dropped && perf_switches_begin(recording, &occurrence, record, &wait);
     bool is_dropped = recording->filter && perf_filter_drops(recording, &occurrence, record);
-    if (!is_dropped && is_of_dropped) drop(recording, &occurrence, sample);
+    if (!is_dropped && is_of_dropped) drop(&occurrence, sample);
     is_dropped |= is_of_dropped;
     if (!is_dropped && !sample->is_repeated) begin_sample(recording, &occurrence, record);
     struct perf_series *series = NULL;
-    if (!is_dropped && sample->event != ID_NONE) series = add_occurrence(recording, &occurrence, record);
+    if (!is_dropped && event) series = add_occurrence(recording, &occurrence, record);
     if (is_switch) perf_switches_finish(recording, &occurrence, &wait, series);
 }
 

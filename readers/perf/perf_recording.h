@@ -55,7 +55,8 @@ struct perf_recording {
 /* A sample without its stack. */
 struct perf_occurrence {
     struct perf_task *task;
-    uint32_t event; /* row in the recording's events */
+    struct perf_event *event; /* NULL: the sample counts for no event */
+    uint32_t event_row;       /* in the recording's events */
     int64_t time_ns;
     int32_t processor; /* -1: unknown */
     bool has_period;

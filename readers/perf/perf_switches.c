@@ -44,12 +44,11 @@ static bool decode(struct perf_recording *recording, const struct perf_event *ev
 
 /* Names of events may come after samples, and readers name tracepoints by their ids until then. A payload that is laid
  * out like that of sched_switch, and has the thread's tid in its place, tells as much. */
-static bool is_switch(struct perf_recording *recording, const struct perf_record *record) {
-    struct perf_sched_switch payload;
-    if (record->sample.event == ID_NONE) return false;
-    struct perf_event *event = perf_events_at(&recording->events, record->sample.event);
+static bool is_switch(struct perf_recording *recording, struct perf_event *event, const struct perf_record *record) {
+    if (!event) return false;
     bool is_nameless = event->is_tracepoint && event->is_name_made_up;
     if (event->is_switch || !is_nameless) return event->is_switch;
+    struct perf_sched_switch payload;
     event->is_switch = decode(recording, event, record, &payload);
     return event->is_switch;
 }
@@ -70,13 +69,14 @@ static void end_next(struct perf_recording *recording, const struct perf_record 
 bool perf_switches_begin(struct perf_recording *recording, const struct perf_occurrence *occurrence,
                          const struct perf_record *record, struct perf_wait *wait) {
     struct perf_sched_switch payload;
-    *wait = (struct perf_wait){.start_ns = record->time_ns, .end_ns = TIME_NONE};
     if (record->time_ns == TIME_NONE) return false;
-    if (!is_switch(recording, record)) {
-        perf_waits_see_running(&recording->waits, occurrence->task, record->time_ns);
+    if (!is_switch(recording, occurrence->event, record)) {
+        if (perf_waits_are_told(&recording->waits))
+            perf_waits_see_running(&recording->waits, occurrence->task, record->time_ns);
         return false;
     }
-    bool is_good = decode(recording, perf_events_at(&recording->events, occurrence->event), record, &payload);
+    *wait = (struct perf_wait){.start_ns = record->time_ns, .end_ns = TIME_NONE};
+    bool is_good = decode(recording, occurrence->event, record, &payload);
     bool has_payload = record->text.bytes_count, has_period = occurrence->has_period && occurrence->period > 1;
     perf_tally(&recording->tallies, TALLY_BAD_SWITCH, has_payload && !is_good, record->position);
     if (is_good) end_next(recording, record, payload.to_tid);

@@ -65,6 +65,11 @@ void perf_waits_finish(const struct perf_waits *waits, const struct perf_tasks *
 /* Replaces series and sample of all waits by their stacks. Call it when those are the profile's. */
 void perf_waits_take_stacks(struct perf_waits *waits);
 
+/* Returns whether the recording has told of any wait so far. */
+static inline bool perf_waits_are_told(const struct perf_waits *waits) {
+    return waits->rows.count || waits->unseen_ends.count;
+}
+
 /* Returns whether the thread has ended with the wait. */
 static inline bool perf_wait_is_end(const struct perf_wait *wait) {
     return wait->state == PERF_STATE_ENDED || wait->state == PERF_STATE_ZOMBIE;
