@@ -344,19 +344,11 @@ static void draw_progress(struct record *record) {
     progress_tty_draw_text(&record->bar, line);
 }
 
-/* The rings must be emptied in time on busy machines, too: with a real-time priority, if this user may have it. */
-static void schedule(int policy) {
-    struct sched_param parameters = {.sched_priority = policy == SCHED_OTHER ? 0 : 1};
-    sched_setscheduler(0, policy | SCHED_RESET_ON_FORK, &parameters);
-}
-
 /* Observes until the end of the duration or of what is observed, or a signal. Returns whether a program runs still. */
 static void observe(struct record *record) {
     enum { CHECK_MS = 100 };
     struct kernel_recording *recording = &record->recording;
     bool is_started = record->program_count > 0, is_done = false;
-    bool hurries = record->is_by_kernel && sched_getscheduler(0) == SCHED_OTHER;
-    if (hurries) schedule(SCHED_FIFO);
     while (!is_done && !failure_is_set(&record->failure)) {
         /* A descriptor below 0 is ignored. */
         struct pollfd polled[] = {{record->signal_fd, POLLIN, 0},
@@ -370,7 +362,6 @@ static void observe(struct record *record) {
         record->has_more_rights |= is_started && has_no_events;
         is_done |= is_started ? has_ended(record) : record->is_interrupted || has_no_events;
     }
-    if (hurries) schedule(SCHED_OTHER);
 }
 
 /* Waits for a program that runs still. At the end of the duration it is ended as timeout(1) does, and its exit code
@@ -425,15 +416,24 @@ static void tell_recorded(struct record *record) {
         tell(record, "processes that the program has started run on, and are no longer recorded");
 }
 
+/* The rings must be emptied in time on busy machines, too: with a real-time priority, if this user may have it. */
+static void schedule(int policy) {
+    struct sched_param parameters = {.sched_priority = policy == SCHED_OTHER ? 0 : 1};
+    sched_setscheduler(0, policy | SCHED_RESET_ON_FORK, &parameters);
+}
+
 /* Lets the programs execute, or observes what runs already, to the end. */
 static void run_all(struct record *record, const struct proc_ids *processes) {
     record->begin_ns = now_ns();
     if (record->is_by_kernel && open_trace(record))
         kernel_recording_begin(&record->recording, record->trace, processes, &record->failure);
     if (failure_is_set(&record->failure)) return;
+    bool hurries = record->is_by_kernel && sched_getscheduler(0) == SCHED_OTHER;
+    if (hurries) schedule(SCHED_FIFO);
     if (record->program_count) begin_iteration(record);
     observe(record);
     if (record->is_by_kernel) kernel_recording_end(&record->recording);
+    if (hurries) schedule(SCHED_OTHER);
     if (record->is_by_kernel && !failure_is_set(&record->failure)) tell_recorded(record);
     end_program(record);
 }
