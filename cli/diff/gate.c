@@ -116,7 +116,9 @@ void gate_describe(const struct gate_limit *limit, char words[GATE_WORDS_BYTES])
     const struct outcome *outcome = &limit->outcome;
     char base[NUMBER_BYTES], head[NUMBER_BYTES], change[NUMBER_BYTES], lower[NUMBER_BYTES];
     if (outcome->verdict == VERDICT_MISSING) {
-        snprintf(words, GATE_WORDS_BYTES, "nothing of that name is in the runs");
+        snprintf(
+            words, GATE_WORDS_BYTES, "%s",
+            limit->limit.subject == LIMIT_DURATION ? "not all runs have times" : "nothing of that name is in the runs");
         return;
     }
     bool is_relative = limit->limit.is_change && limit->limit.unit == LIMIT_PERCENT;
