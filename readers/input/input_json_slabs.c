@@ -5,9 +5,9 @@
 
 #include "input.h"
 #include "input_wrapper.h"
+#include "libconvert/base/byte_buffer.h"
 #include "libconvert/base/json_put.h"
 #include "libconvert/base/json_slabs.h"
-#include "libconvert/base/memory.h"
 
 enum { OUTPUT_BYTES = 64 * 1024, NO_SLAB = -1 };
 
@@ -24,7 +24,7 @@ struct json_slabs {
     struct input *below;     /* borrowed */
     struct failure *failure; /* borrowed */
     struct text file;
-    char *bytes; /* of the file; owned; NULL: the input below has them */
+    struct byte_buffer bytes; /* of the file; empty: the input below has them */
     struct slab *slabs;
     uint32_t slab_count;
     int64_t current; /* the slab that is being read; NO_SLAB: the document has ended */
@@ -38,30 +38,13 @@ struct json_slabs {
 
 /* ---- The file. ---- */
 
-/* Collects the bytes of the input below, which end when *capacity_bytes no longer suffice. */
-static bool append_run(struct json_slabs *reader, struct text run, size_t *capacity_bytes) {
-    size_t needed_bytes = reader->file.bytes_count + run.bytes_count;
-    if (needed_bytes > *capacity_bytes) {
-        *capacity_bytes = needed_bytes > 2 * *capacity_bytes ? needed_bytes : 2 * *capacity_bytes;
-        char *bytes = memory_resize(reader->failure, reader->bytes, *capacity_bytes);
-        if (!bytes) return false;
-        reader->file.bytes = reader->bytes = bytes;
-    }
-    memcpy(reader->bytes + reader->file.bytes_count, run.bytes, run.bytes_count);
-    reader->file.bytes_count = needed_bytes;
-    return true;
-}
-
 static void load_bytes(struct json_slabs *reader) {
-    size_t capacity_bytes = 0;
     reader->file = input_at_hand(reader->below);
     bool is_at_hand = reader->file.bytes_count > 0;
     input_hold(reader->below, 0);
-    for (;;) {
-        struct text run = input_take_run(reader->below);
-        if (!run.bytes_count) return;
-        if (!is_at_hand && !append_run(reader, run, &capacity_bytes)) return;
-    }
+    for (struct text run; (run = input_take_run(reader->below)).bytes_count;)
+        if (!is_at_hand && !byte_buffer_append(&reader->bytes, run)) return;
+    if (!is_at_hand) reader->file = byte_buffer_text(&reader->bytes);
 }
 
 static uint32_t u32_at(const struct json_slabs *reader, uint64_t offset) {
@@ -313,7 +296,7 @@ static struct text read_json_slabs(void *context) {
 static void close_json_slabs(void *context) {
     struct json_slabs *reader = context;
     memory_free(reader->slabs);
-    memory_free(reader->bytes);
+    byte_buffer_fini(&reader->bytes);
     free(reader);
 }
 
@@ -324,7 +307,7 @@ bool input_json_slabs_open(struct input_source *source, const struct input_wrapp
         return false;
     }
     reader->below = below;
-    reader->failure = input_failure(below);
+    reader->failure = reader->bytes.failure = input_failure(below);
     *source = (struct input_source){
         .context = reader, .read = read_json_slabs, .close = close_json_slabs, .wrapping = wrapper->name};
     return true;
