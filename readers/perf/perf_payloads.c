@@ -1,6 +1,5 @@
 #include "perf_payloads.h"
 
-
 #include "libconvert/base/memory.h"
 
 static void learn_texts(struct perf_payloads *payloads) {
