@@ -6,7 +6,6 @@
 #include "cli/check/check.h"
 #include "cli/command.h"
 #include "cli/several_inputs.h"
-#include "info_document.h"
 #include "info_profile.h"
 #include "info_subject.h"
 #include "libconvert/conversion.h"
@@ -14,9 +13,6 @@
 #include "readers/reader.h"
 
 enum { INFO_VERSION = 1, TOP_COUNT_DEFAULT = 10 };
-
-/* Part of the work that checking a profile takes; collecting the facts takes the rest. */
-static const double CHECK_END = 0.90;
 
 static const char usage[] =
     "Usage: gecko-convert info [--json] [--top N] [--from FORMAT] [--together]\n"
@@ -55,19 +51,22 @@ static int add(struct command_output *output, const struct info_subject *subject
     return (int)failure->code;
 }
 
-/* ---- Traces. ---- */
+/* ---- Inputs. ---- */
 
 static void fill_from_profile(void *context, const struct profile *profile) {
     info_fill_from_profile(context, profile);
 }
 
 /* Takes the input. `failure` is the input's. */
-static int show_trace(const char *path, struct input *input, struct failure *failure, struct command_output *output,
+static int show_input(const char *path, struct input *input, struct failure *failure, struct command_output *output,
                       struct info_request *request) {
     struct info info;
     struct gecko_convert_options options = request->options->convert;
     options.input_path = path;
     options.debuginfod = GECKO_CONVERT_DEBUGINFOD_NO;
+    /* A profile is shown as it is. */
+    bool is_profile = profile_is_likely(input_peek(input, PROBE_BYTES));
+    if (is_profile) options.symbols = GECKO_CONVERT_SYMBOLS_NONE;
     options.progress = progress_tty_draw;
     options.progress_context = &output->bar;
     struct gecko_convert_result result;
@@ -81,6 +80,7 @@ static int show_trace(const char *path, struct input *input, struct failure *fai
     conversion_run(&options, &ends, &result, NULL);
     input_close(input);
     report_take_failure(failure, &result);
+    if (is_profile) result.missing_name_count = 0; /* nobody has looked for them */
     struct info_subject subject = {.path = path,
                                    .format = text_of(result.input_format),
                                    .title = text_of(result.input_title),
@@ -95,65 +95,13 @@ static int show_trace(const char *path, struct input *input, struct failure *fai
     return exit_code;
 }
 
-/* ---- Profiles. ---- */
-
-/* Latches the first error; the count in the message covers all. */
-static void refuse_bad_profile(const char *path, const struct violations *violations, struct failure *failure) {
-    unsigned long long count = violations->counts[VIOLATION_ERROR];
-    for (size_t i = 0; i < violations->kinds.count; i++) {
-        const struct violation_kind *kind = column_at(&violations->kinds, i);
-        if (kind->severity != VIOLATION_ERROR || !kind->shown_count) continue;
-        failure_set(failure, FAILURE_INPUT, "%s: %.*s: %.*s (%llu error%s: see gecko-convert check)",
-                    report_path_name(path), (int)kind->shown_paths[0].bytes_count, kind->shown_paths[0].bytes,
-                    (int)kind->messages[0].bytes_count, kind->messages[0].bytes, count, count == 1 ? "" : "s");
-    }
-}
-
-static int show_profile(const char *path, struct input *input, struct failure *failure, struct command_output *output,
-                        struct info_request *request) {
-    struct document document;
-    struct violations violations;
-    struct info info;
-    document_init(&document, failure);
-    violations_init(&violations, failure);
-    info_init(&info, failure);
-    struct progress_root progress = command_progress(output);
-    check_input(input, path, &document, &violations, progress_part(progress_whole(&progress), 0, CHECK_END));
-    if (request->options->convert.filter_count)
-        failure_set(failure, FAILURE_USAGE, "%s is a profile, and filters are for traces", report_path_name(path));
-    if (!failure_is_set(failure) && violations.counts[VIOLATION_ERROR]) refuse_bad_profile(path, &violations, failure);
-    if (!failure_is_set(failure)) info_fill_from_document(&info, &document);
-    struct profile_identity identity = profile_identify(&document);
-    char title[PROFILE_TITLE_BYTES];
-    profile_identity_write(identity, title);
-    struct info_subject subject = {.path = path,
-                                   .format = identity.kind == PROFILE_GECKO ? TEXT("gecko") : TEXT("processed"),
-                                   .title = text_of(title),
-                                   .wrapping = document.wrapping,
-                                   .bytes_count = document.bytes_count,
-                                   .failure = failure,
-                                   .info = &info};
-    int exit_code = add(output, &subject, request);
-    info_fini(&info);
-    violations_fini(&violations);
-    document_fini(&document);
-    return exit_code;
-}
-
-/* ---- Dispatch. ---- */
-
-/* Shows a trace or a profile, depending on the first bytes of the file. */
 static int show_one(const char *path, struct command_output *output, void *context) {
     struct info_request *request = context;
     struct memory_limit memory;
     memory_limit_init(&memory, request->options->convert.max_memory_bytes);
     struct failure failure = {.memory = &memory};
     struct input *input = input_open(path, &failure);
-    if (input) {
-        bool may_be_profile = !request->options->convert.from && !request->options->is_together;
-        bool is_profile = may_be_profile && profile_is_likely(input_peek(input, PROBE_BYTES));
-        return (is_profile ? show_profile : show_trace)(path, input, &failure, output, request);
-    }
+    if (input) return show_input(path, input, &failure, output, request);
     struct info_subject subject = {.path = path, .failure = &failure};
     return add(output, &subject, request);
 }

@@ -204,10 +204,6 @@ static void write_contents(struct json *json, const struct info_subject *subject
     write_top(json, "functionsByAllocated", info, INFO_ALLOCATORS, top_count);
     write_top(json, "waits", info, INFO_WAITS, top_count);
     write_facts(json, info);
-    if (!subject->result) {
-        json_key_null(json, "ledger");
-        return;
-    }
     report_write_missing_names(json, subject->result);
     report_write_ledger(json, subject->result);
 }

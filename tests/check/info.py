@@ -7,6 +7,7 @@ import itertools
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 
@@ -139,6 +140,27 @@ def is_track(thread):
     return " " in str(thread["tid"])
 
 
+def parts_of(location, sources):
+    """Returns name, library and file of a function, by the front-end's patterns (process-profile.ts)."""
+    library = re.fullmatch(r"(.*) \(in ([^)]*)\)", location)
+    if library:
+        return library[1].removeprefix("non-virtual thunk to "), library[2], None
+    script = re.fullmatch(r"(.*) \((.+?):(\d+)(?::\d+)?\)(?:\[(\d+)\])?", location)
+    if script:
+        return script[1], None, sources[int(script[4])] if script[4] else script[2]
+    return location, None, None
+
+
+def without_allocations(markers):
+    """Returns the table of markers without allocations, which are markers in this format, and that of allocations."""
+    data = markers["schema"]["data"]
+    rows = [row[data] for row in markers["data"] if len(row) > data and row[data]["type"] == "Native allocation"]
+    others = [row for row in markers["data"] if len(row) <= data or row[data]["type"] != "Native allocation"]
+    stacks = [row["stack"]["samples"]["data"][0][0] if "stack" in row else None for row in rows]
+    table = {"length": len(rows), "stack": stacks, "weight": [row["size"] for row in rows]}
+    return {**markers, "data": others}, table
+
+
 def of_gecko(profile):
     sums = Sums(profile["meta"])
     for process in [profile, *profile["processes"]]:
@@ -146,28 +168,31 @@ def of_gecko(profile):
             if is_track(thread):
                 continue
             strings, stacks = thread["stringTable"], columns(thread["stackTable"])
-            frames = columns(thread["frameTable"])
+            frames, sources = columns(thread["frameTable"]), columns(process["sources"])["filename"]
 
-            def functions(stack, strings=strings, stacks=stacks, frames=frames):
+            def functions(stack, strings=strings, stacks=stacks, frames=frames, sources=sources):
                 found = []
                 while stack is not None:
                     frame = stacks["frame"][stack]
                     location = strings[frames["location"][frame]]
-                    name, split, rest = location.partition(" (in ")
-                    library, end, _ = rest.partition(")")
-                    is_split = split and end
-                    found.append(((name, library, None, location) if is_split else (location, None, None, location),
-                                  frames["category"][frame]))
+                    found.append(((*parts_of(location, sources), location), frames["category"][frame]))
                     stack = stacks["prefix"][stack]
                 return found
 
-            sums.add(thread, columns(thread["samples"]), columns(thread["markers"]), strings, functions,
-                     thread["name"] == "GeckoMain")
+            # A main thread has its name only in what it calls its process.
+            is_main = thread["name"] == "GeckoMain"
+            named = {**thread, "name": thread["processName"]} if is_main else thread
+            markers, allocations = without_allocations(thread["markers"])
+            sums.add(named, columns(thread["samples"]), columns(markers), strings, functions, is_main)
+            sums.add_allocations(allocations, functions)
         pids = [str(thread["pid"]) for thread in process["threads"] if thread["name"] == "GeckoMain"]
         for counter in process.get("counters", []):
             samples = columns(counter["samples"])
             graph = "accumulated" if counter["category"] == "Memory" else "rate"
-            sums.add_counter(pids[0], counter, graph, None, samples["time"], samples["count"])
+            unit = {"Memory": "bytes", "Bandwidth": "bytes", "power": "pWh"}.get(counter["category"])
+            if (counter["category"], counter["name"]) == ("CPU", "processCPU"):
+                unit = "percent"
+            sums.add_counter(pids[0], counter, graph, unit, samples["time"], samples["count"])
     return sums
 
 

@@ -1,17 +1,6 @@
-/* Reads any bytes as a profile: checks it and, if it is valid, extracts its facts. */
+/* Checks any bytes as a profile. */
 #include "checked_conversion.h"
 #include "cli/check/check.h"
-#include "cli/info/info_document.h"
-
-/* Extracts the facts of a document. Only valid profiles have facts. */
-static void ask(const struct document *document) {
-    struct failure failure = {0};
-    struct info info;
-    info_init(&info, &failure);
-    info_fill_from_document(&info, document);
-    FUZZ_CHECK(failure.code == FAILURE_NONE || failure.code == FAILURE_MEMORY, "%s", failure.message);
-    info_fini(&info);
-}
 
 static void check(struct text text, size_t window_bytes, uint64_t counts[2]) {
     struct failure failure = {0};
@@ -25,10 +14,7 @@ static void check(struct text text, size_t window_bytes, uint64_t counts[2]) {
         input_close(input);
     }
     fuzz_check_failure(&failure);
-    if (!failure_is_set(&failure)) {
-        check_document(&document, &violations);
-        if (!failure_is_set(&failure) && !violations.counts[VIOLATION_ERROR]) ask(&document);
-    }
+    if (!failure_is_set(&failure)) check_document(&document, &violations);
     counts[VIOLATION_ERROR] = failure_is_set(&failure) ? UINT64_MAX : violations.counts[VIOLATION_ERROR];
     counts[VIOLATION_WARNING] = violations.counts[VIOLATION_WARNING];
     violations_fini(&violations);

@@ -33,7 +33,7 @@ cli                   cli/batch cli/split libconvert libconvert/base readers/inp
 cli/batch             cli libconvert libconvert/base readers readers/input readers/json writer
 cli/check             cli libconvert libconvert/base libconvert/format libconvert/profile readers/json writer
 cli/diff              cli cli/info libconvert libconvert/base libconvert/compare libconvert/merge libconvert/profile readers/input writer
-cli/info              cli cli/check libconvert libconvert/base libconvert/profile readers readers/json writer
+cli/info              cli cli/check libconvert libconvert/base libconvert/profile readers writer
 cli/record            cli cli/record/kernel libconvert libconvert/base writer
 cli/record/kernel     libconvert/base
 cli/split             cli libconvert libconvert/base libconvert/profile writer
