@@ -324,12 +324,18 @@ static struct text written_name(const struct thread *thread) {
     return thread->name;
 }
 
+/* The client shows the name of the process instead of the main thread's name, which says more unless it is that of
+ * every main thread of Firefox. */
+static struct text written_process_name(const struct process *process, const struct thread *thread) {
+    bool says_nothing = text_equal(process->title, TEXT(GECKO_MAIN_THREAD_NAME)) && process->name.bytes_count;
+    return thread->is_main && !says_nothing ? process->title : process->name;
+}
+
 static void write_identity(const struct profile *profile, const struct thread *thread, struct json *json) {
     const struct process *process = profile_process_at(profile, thread->process);
     json_key_value_text(json, "name", written_name(thread));
     thread_json_process_type(json, profile, process);
-    /* The client shows it instead of the main thread's name. */
-    json_key_value_text(json, "processName", thread->is_main ? process->title : process->name);
+    json_key_value_text(json, "processName", written_process_name(process, thread));
     json_key(json, "pid");
     thread_json_id(json, process->pid_text);
     thread_json_tid(json, thread);
