@@ -71,7 +71,7 @@ bool pool_is_low(const struct pool *pool) {
 
 /* Whether the program has closed the trace's descriptor, but the sampler's thread still has it in a table of its own.
  */
-static bool is_file_elsewhere(void) { return errno == EBADF && sampler_hooks && sampler_hooks->has_trace_file(); }
+static bool is_file_elsewhere(void) { return errno == EBADF && sampler_table() && sampler_table()->has_trace_file(); }
 
 /* Takes a chunk that was never used. Returns its number; NO_CHUNK at the limit; or LATE_CHUNK. */
 static int64_t take_new(struct pool *pool) {

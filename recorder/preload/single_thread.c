@@ -167,7 +167,7 @@ static bool copies_memory(uint64_t flags) { return !(flags & (CLONE_VM | CLONE_S
  * of its own, the parent only finishes the thread that it is making. */
 bool single_thread_is_fork(long number, long first, long second) {
     if (number == SYS_clone && copies_memory((uint64_t)first) && !second) return true;
-    if (sampler_hooks) sampler_hooks->await_begin();
+    if (sampler_table()) sampler_table()->await_begin();
     return false;
 }
 

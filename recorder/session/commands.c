@@ -55,7 +55,8 @@ static void take_settings(void) {
     own->duration_s = shared.duration_s;
     settings_copy_text(own->threads, sizeof own->threads, shared.threads);
     recording_set_thread_filter(own->threads);
-    session.is_sampler_missing = own->flags & SETTINGS_THREAD_FLAGS && !(sampler_hooks && sampler_hooks->is_started());
+    session.is_sampler_missing =
+        own->flags & SETTINGS_THREAD_FLAGS && !(sampler_table() && sampler_table()->is_started());
     session_change_sampler();
 }
 

@@ -106,8 +106,8 @@ static bool read_clock(const char *value, struct grec_options *options) {
 }
 
 static bool read_signal(const char *value, struct grec_options *options) {
-    bool is_checked = session_load_sampler(options->flags) && sampler_hooks;
-    return !is_checked || sampler_hooks->is_signal_name(value);
+    bool is_checked = session_load_sampler(options->flags) && sampler_table();
+    return !is_checked || sampler_table()->is_signal_name(value);
 }
 
 static bool read_events(const char *value, struct grec_options *options) {

@@ -45,7 +45,7 @@ bool session_enter_child(void) {
     bool is_part = children_record() && (is_counted_child() || pool_enter(&recording_pool));
     at_fork.is_counted = false;
     session.is_sampler_missing = false;
-    if (sampler_hooks) sampler_hooks->leave_parent();
+    if (sampler_table()) sampler_table()->leave_parent();
     if (!is_part) {
         session_switch_off();
         return false;
@@ -55,7 +55,7 @@ bool session_enter_child(void) {
     definitions_enter_child();
     counters_enter_child();
     packed_stacks_enter_child();
-    if (sampler_hooks) sampler_hooks->enter_child();
+    if (sampler_table()) sampler_table()->enter_child();
     return true;
 }
 
@@ -64,11 +64,11 @@ bool session_enter_child(void) {
 void session_hold_mutexes(void) {
     at_fork.is_locked = !session_is_locked_here();
     if (at_fork.is_locked) session_lock();
-    at_fork.can_sample = sampler_hooks && sampler_hooks->prepare_fork();
+    at_fork.can_sample = sampler_table() && sampler_table()->prepare_fork();
 }
 
 void session_release_mutexes(bool is_child) {
-    if (sampler_hooks) sampler_hooks->finish_fork(is_child);
+    if (sampler_table()) sampler_table()->finish_fork(is_child);
     if (at_fork.is_locked)
         session_unlock();
     else if (is_child)
@@ -96,7 +96,7 @@ static void continue_in_parent(void) {
 
 static void detach_child(void) {
     session_switch_off();
-    if (sampler_hooks) sampler_hooks->leave_parent();
+    if (sampler_table()) sampler_table()->leave_parent();
     if (thread_writers_self) *thread_writers_self = at_fork.writers;
     if (!recording_pool.base) return;
     (void)mmap(recording_pool.base, recording_pool.mapped_bytes, PROT_READ | PROT_WRITE,

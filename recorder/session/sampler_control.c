@@ -23,11 +23,11 @@ static const struct sampler_hooks *find_table(bool is_needed) {
 
 bool session_load_sampler(uint32_t flags) {
     bool is_needed = flags & SETTINGS_THREAD_FLAGS;
-    if (sampler_hooks) return true;
+    if (sampler_table()) return true;
     const struct sampler_hooks *table = find_table(is_needed);
     if (!table || strcmp(table->version, GREC_VERSION) != 0) return !is_needed;
     table->init();
-    sampler_hooks = table;
+    __atomic_store_n(&sampler_hooks, table, __ATOMIC_RELEASE);
     return true;
 }
 
@@ -40,8 +40,8 @@ static struct sampler_settings settings_of_sampler(void) {
 }
 
 void session_mark_unsampled(grec_time end) {
-    if (session.settings.flags & GREC_SAMPLER && sampler_hooks)
-        sampler_hooks->mark_unsampled(session_is_guest() ? process_self()->start_ns : 0, end);
+    if (session.settings.flags & GREC_SAMPLER && sampler_table())
+        sampler_table()->mark_unsampled(session_is_guest() ? process_self()->start_ns : 0, end);
 }
 
 void session_start_sampler(void) {
@@ -51,7 +51,7 @@ void session_start_sampler(void) {
     if (!(settings.flags & SETTINGS_THREAD_FLAGS) || session.is_confined) return;
     if (!session_load_sampler(settings.flags))
         recording_write_message("the sampler's library (libgecko_sampler) is not there: nothing is sampled");
-    else if (!sampler_hooks->start(&settings, begins_late))
+    else if (!sampler_table()->start(&settings, begins_late))
         recording_write_message("the system has no thread for the sampler: nothing is sampled");
 }
 
@@ -61,12 +61,12 @@ void session_start_missing_sampler(void) {
 }
 
 void session_stop_sampler(bool is_process_ending) {
-    if (sampler_hooks) sampler_hooks->stop(is_process_ending);
+    if (sampler_table()) sampler_table()->stop(is_process_ending);
 }
 
 void session_change_sampler(void) {
     const struct sampler_settings settings = settings_of_sampler();
-    if (sampler_hooks) sampler_hooks->change(&settings);
+    if (sampler_table()) sampler_table()->change(&settings);
 }
 
 /* ---- Samples on demand. ---- */
@@ -85,9 +85,9 @@ enum grec_error grec_sample_thread(struct grec_thread thread) {
         grec_sample();
         return GREC_OK;
     }
-    return sampler_hooks ? sampler_hooks->sample_thread(thread) : GREC_ERROR_STATE;
+    return sampler_table() ? sampler_table()->sample_thread(thread) : GREC_ERROR_STATE;
 }
 
 enum grec_error grec_wait_for_sampling(void) {
-    return sampler_hooks ? sampler_hooks->wait_for_rounds() : GREC_ERROR_STATE;
+    return sampler_table() ? sampler_table()->wait_for_rounds() : GREC_ERROR_STATE;
 }

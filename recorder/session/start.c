@@ -89,7 +89,7 @@ void session_begin(bool is_paused) {
 void session_write_resume(void) {
     recording_write_mark(TRACE_RESUME, 0);
     counters_resume();
-    if (sampler_hooks) sampler_hooks->resume_allocations();
+    if (sampler_table()) sampler_table()->resume_allocations();
 }
 
 static enum grec_error start_new(const struct settings *settings) {

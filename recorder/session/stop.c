@@ -71,7 +71,7 @@ void session_stop(bool is_process_ending) {
     session_mark_unsampled(end);
     pool_drop_old(&recording_pool); /* before chunks are sealed, so that the last chunk of each thread stays */
     bool is_quiet = session_quiesce();
-    if (is_quiet && !is_process_ending && sampler_hooks) sampler_hooks->forget();
+    if (is_quiet && !is_process_ending && sampler_table()) sampler_table()->forget();
     recording_flush_losses();
     session_switch_off();
     session.is_sampler_missing = false;

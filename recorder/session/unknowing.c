@@ -12,7 +12,7 @@
 bool session_be_alone(void) {
     if (session_is_locked_here() || !sampler_thread_count()) return false;
     session_lock();
-    session.is_sampler_missing = sampler_hooks->has_begun();
+    session.is_sampler_missing = sampler_table()->has_begun();
     session_stop_sampler(false);
     return true;
 }
@@ -40,7 +40,7 @@ static void silence(void) {
 void session_prepare_filter(const struct session_filter *filter) {
     if (filter->forbids_calls) silence();
     bool is_alone = filter->is_for_all_threads && session_be_alone();
-    if (filter->forbids_handlers && sampler_hooks) sampler_hooks->forbid_signal();
+    if (filter->forbids_handlers && sampler_table()) sampler_table()->forbid_signal();
     session.is_confined = true;
     if (is_alone) session_end_being_alone();
 }
@@ -51,7 +51,7 @@ void session_prepare_clone(void) {
     if (session.is_silenced) return;
     int saved_errno = errno;
     session_hold_mutexes();
-    if (sampler_hooks) sampler_hooks->await_begin();
+    if (sampler_table()) sampler_table()->await_begin();
     errno = saved_errno;
 }
 

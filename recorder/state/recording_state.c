@@ -63,7 +63,7 @@ void recording_fence(void) {
 
 static void report(const char *text) {
     size_t bytes_count = strlen(text);
-    if (sampler_hooks && sampler_hooks->report(text, bytes_count)) return;
+    if (sampler_table() && sampler_table()->report(text, bytes_count)) return;
     while (bytes_count) {
         ssize_t written = write(STDERR_FILENO, text, bytes_count);
         if (written <= 0) return;

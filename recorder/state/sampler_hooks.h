@@ -103,13 +103,17 @@ struct sampler_hooks {
     bool (*report)(const char *text, size_t bytes_count);
 };
 
-/* The sampler's; NULL: its library is not loaded. */
+/* The sampler's; NULL: its library is not loaded. Other threads may read it by sampler_table while it is loaded. */
 extern const struct sampler_hooks *sampler_hooks GREC_SHARED(sampler_hooks);
+
+static inline const struct sampler_hooks *sampler_table(void) {
+    return __atomic_load_n(&sampler_hooks, __ATOMIC_ACQUIRE);
+}
 
 /* The table in libgecko_sampler. */
 extern const struct sampler_hooks grec_sampler_hooks_ __attribute__((weak, visibility("default")));
 
 /* How many threads the recorder has in this process. [signal-safe] */
-static inline uint32_t sampler_thread_count(void) { return sampler_hooks ? sampler_hooks->thread_count() : 0; }
+static inline uint32_t sampler_thread_count(void) { return sampler_table() ? sampler_table()->thread_count() : 0; }
 
 #endif

@@ -51,7 +51,7 @@ const struct backtrace *backtrace_find(const struct grec_backtrace *memory) {
 
 uint32_t backtrace_mapping_id(const struct backtrace *backtrace) {
     bool is_of_parent = backtrace->process_start_ns != process_self()->start_ns;
-    return is_of_parent && sampler_hooks ? sampler_hooks->last_mapping_id() : backtrace->stack.mapping_id;
+    return is_of_parent && sampler_table() ? sampler_table()->last_mapping_id() : backtrace->stack.mapping_id;
 }
 
 unsigned char *backtrace_write_origin(unsigned char *at, const struct backtrace *backtrace,

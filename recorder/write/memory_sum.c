@@ -16,7 +16,7 @@ static struct grec_counter malloc_counter = {.name = "malloc",
 /* Memory that was freed while recording was off was not counted. */
 void memory_forget(void) {
     __atomic_store_n(&malloc_counter.sum_, 0, __ATOMIC_RELAXED);
-    if (sampler_hooks) sampler_hooks->forget_allocations();
+    if (sampler_table()) sampler_table()->forget_allocations();
 }
 
 static void count_operation(int64_t bytes_change) {
@@ -26,10 +26,10 @@ static void count_operation(int64_t bytes_change) {
 
 void grec_memory_allocated_(const void *address, size_t bytes_count) {
     count_operation((int64_t)bytes_count);
-    if (sampler_hooks) sampler_hooks->add_allocation(address, bytes_count, __builtin_frame_address(0));
+    if (sampler_table()) sampler_table()->add_allocation(address, bytes_count, __builtin_frame_address(0));
 }
 
 void grec_memory_freed_(const void *address, size_t bytes_count) {
     count_operation(-(int64_t)bytes_count);
-    if (sampler_hooks) sampler_hooks->remove_allocation(address, __builtin_frame_address(0));
+    if (sampler_table()) sampler_table()->remove_allocation(address, __builtin_frame_address(0));
 }

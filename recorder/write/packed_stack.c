@@ -33,7 +33,7 @@ static void pack_labels(struct packed_stack *stack, uint32_t bytes_max, const vo
 
 void packed_stack_take(struct packed_stack *stack, uint32_t bytes_max, const void *entry) {
     *stack = (struct packed_stack){0};
-    if (!sampler_hooks || !sampler_hooks->pack_stack(stack, bytes_max, entry)) pack_labels(stack, bytes_max, entry);
+    if (!sampler_table() || !sampler_table()->pack_stack(stack, bytes_max, entry)) pack_labels(stack, bytes_max, entry);
 }
 
 /* Deeper stacks lose their outermost frames. */

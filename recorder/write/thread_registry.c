@@ -41,7 +41,7 @@ static uint32_t own_tid(void) { return (uint32_t)syscall(SYS_gettid); }
 
 static void end_thread(void *record) {
     (void)record;
-    if (sampler_hooks) sampler_hooks->end_of_thread(own_tid() == (uint32_t)getpid());
+    if (sampler_table()) sampler_table()->end_of_thread(own_tid() == (uint32_t)getpid());
     if (thread_record_self) labels_forget(&thread_record_self->labels);
     grec_thread_unregister();
 }

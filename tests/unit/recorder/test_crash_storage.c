@@ -408,7 +408,7 @@ static void record_much(const struct closing *closing) {
 
 /* On a busy machine, the recorder's thread begins some time after the recording. */
 static void await_helper(uint32_t flags) {
-    while (flags & GREC_HELPER && !sampler_hooks->has_trace_file()) usleep(1000);
+    while (flags & GREC_HELPER && !sampler_table()->has_trace_file()) usleep(1000);
 }
 
 /* Closes all descriptors, as some programs do. The program's next file then gets the number of the recorder's
