@@ -271,7 +271,8 @@ static void start(const char *path) {
     memset(&options, 0, sizeof options);
     options.path = path;
     options.product = "every call";
-    options.flags = GREC_NO_CHILDREN | GREC_HELPER | GREC_SAMPLER | GREC_ALL_THREADS | GREC_NO_POWER;
+    options.flags =
+        GREC_NO_CHILDREN | GREC_NO_ARGUMENTS | GREC_HELPER | GREC_SAMPLER | GREC_ALL_THREADS | GREC_NO_POWER;
     options.interval_us = 1000;
     EXPECT(grec_start(&options) == GREC_OK);
     EXPECT(grec_is_recording());
