@@ -227,8 +227,8 @@ static void test_older_version(void **state) {
                    "\"resource\":[0],\"length\":1},\"resourceTable\":{\"name\":[1],\"lib\":[0],\"type\":[1],"
                    "\"length\":1},\"stackTable\":{\"frame\":[1,0],\"prefix\":[null,0],\"length\":2}},"
                    "\"counters\":[{\"name\":\"malloc\",\"category\":\"Memory\",\"pid\":\"1\",\"samples\":{"
-                   "\"time\":[1],\"count\":[5],\"length\":1}}]," THREADS_WITH("\"stack\":[1],\"time\":[2],\"length\":1",
-                                                                              "\"name\":[],\"length\":0") "}"),
+                   "\"time\":[1,2],\"count\":[5,6],\"length\":2}}]," THREADS_WITH(
+                       "\"stack\":[1],\"time\":[2],\"length\":1", "\"name\":[],\"length\":0") "}"),
               0);
     assert_string_equal(failure.message, "");
     const struct sample *sample = samples_at(&profile_thread_at(&profile, (thread_id){0})->samples, 0);
@@ -242,7 +242,8 @@ static void test_older_version(void **state) {
     const struct counter *counter = column_at(&profile.counters, 0);
     assert_int_equal(counter->graph, COUNTER_ACCUMULATED);
     assert_int_equal(counter->color, GRAPH_ORANGE);
-    assert_int_equal(((const struct counter_sample *)column_at(&counter->samples, 0))->change, 5);
+    assert_int_equal(((const struct counter_sample *)column_at(&counter->samples, 0))->change, 0);
+    assert_int_equal(((const struct counter_sample *)column_at(&counter->samples, 1))->change, 6);
     assert_int_equal(ledger_sum(&profile.ledger, LEDGER_VALUES, LEDGER_LOST), 0);
 }
 
