@@ -174,12 +174,19 @@ static bool tells_tracks(const struct conversion *conversion) {
 }
 
 /* Names processes after their arguments, and shows in each process what it has started. A profile shows it already. */
+/* Returns whether there are filters other than those of events. */
+static bool filters_tasks(const struct gecko_convert_options *options) {
+    for (size_t i = 0; i < options->filter_count; i++)
+        if (options->filters[i].kind != GECKO_CONVERT_FILTER_EVENT) return true;
+    return false;
+}
+
 static void show_processes(const struct conversion *conversion, struct profile *profile) {
     struct task_markers markers;
     if (profile->meta.was_profile) return;
     profile_label_processes(profile, options_process_label_characters(conversion->options));
     task_markers_init(&markers, profile);
-    task_markers_add_children(&markers);
+    task_markers_add_children(&markers, filters_tasks(conversion->options));
 }
 
 /* Facts and formats without tracks tell the threads as they are in the inputs. The tracks of a profile stay. */

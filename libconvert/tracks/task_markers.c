@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "libconvert/base/memory.h"
 #include "libconvert/profile/profile_finish.h"
 
 /* These markers are not shown in the overview: they say when a task ran, which is no event, and would fill it. */
@@ -78,17 +79,32 @@ void task_markers_add_process(const struct task_markers *markers, struct thread 
     add(markers, to, process->name, range, markers->has_commands ? &command_schema : &process_schema, values);
 }
 
-void task_markers_add_children(const struct task_markers *markers) {
+/* Returns for each process whether one of its threads has anything to show. Returns NULL if memory ran out (latched).
+ */
+static bool *list_shown(const struct profile *profile) {
+    bool *are_shown = memory_allocate_zeroed(profile->failure, profile->processes.count, sizeof *are_shown);
+    for (uint32_t i = 0; are_shown && i < profile->threads.count; i++) {
+        const struct thread *thread = column_at(&profile->threads, i);
+        are_shown[thread->process.index] |= thread_has_content(thread);
+    }
+    return are_shown;
+}
+
+void task_markers_add_children(const struct task_markers *markers, bool needs_content) {
     struct profile *profile = markers->profile;
     if (!profile->meta.has_times) return;
+    bool *are_shown = needs_content ? list_shown(profile) : NULL;
+    if (needs_content && !are_shown) return;
     profile_name_tasks(profile);
     for (uint32_t i = 0; i < profile->processes.count && !failure_is_set(profile->failure); i++) {
         const struct process *process = column_at(&profile->processes, i);
         if (process_is_none(process->parent) || process->start_ns == TIME_NONE) continue;
+        if (are_shown && !are_shown[process->parent.index]) continue;
         thread_id parent = profile_process_at(profile, process->parent)->main_thread;
         int64_t end_ns = process_shutdown_ns(process);
         struct time_range range = {process->start_ns, end_ns == TIME_NONE ? INT64_MAX : end_ns};
         if (!thread_is_none(parent))
             task_markers_add_process(markers, profile_thread_at(profile, parent), process, range);
     }
+    memory_free(are_shown);
 }

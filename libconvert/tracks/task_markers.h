@@ -22,7 +22,8 @@ void task_markers_add_process(const struct task_markers *markers, struct thread 
                               struct time_range range);
 
 /* Adds a marker for each process whose start and parent are known to the main thread of the parent. A process that has
- * not ended lasts until the last event. Does nothing if times are made up. Call it before profile_merge_crowds. */
-void task_markers_add_children(const struct task_markers *markers);
+ * not ended lasts until the last event. Does nothing if times are made up. Call it before profile_merge_crowds.
+ * needs_content: parents that have nothing else to show get none, so that they do not come back after a filter. */
+void task_markers_add_children(const struct task_markers *markers, bool needs_content);
 
 #endif

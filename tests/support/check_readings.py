@@ -24,7 +24,7 @@ READERS = {"perf-script": read_perf_script, "collapsed": read_collapsed}
 
 def without_additions(options):
     """Readers tell each thread for itself, only what was sampled, and all of that."""
-    options = [word for word in options if not word.startswith(("--off-cpu=", "--per-cpu", "--time="))]
+    options = [word for word in options if not word.startswith(("--off-cpu=", "--per-cpu", "--time=", "--comm="))]
     for name in "--merge-threads", "--off-cpu":
         if name in options:
             at = options.index(name)

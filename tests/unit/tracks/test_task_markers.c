@@ -26,7 +26,7 @@ static struct process *add_family(int64_t start_ns, int64_t end_ns) {
 static void mark(void) {
     struct task_markers markers;
     task_markers_init(&markers, &profile);
-    task_markers_add_children(&markers);
+    task_markers_add_children(&markers, false);
     assert_string_equal(failure.message, "");
 }
 
