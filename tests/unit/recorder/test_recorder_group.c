@@ -1,9 +1,11 @@
 /* One process tells all processes of its recording to pause, to resume and to stop, and to sample. Most of the others
  * have no thread of the recorder, so they notice it at their next event. A sampler or a helper notices it by itself. */
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "tests/support/recorder_team.h"
@@ -301,11 +303,13 @@ static void test_recycled(void **state) {
 
 /* ---- Many short children. ---- */
 
-static size_t count_lines(const char *path) {
-    FILE *file = fopen(path, "r");
+/* Sanitizers map memory of their own now and then, so only mappings of the trace count with them. */
+static size_t count_mappings(void) {
+    FILE *file = fopen("/proc/self/maps", "r");
+    char line[PATH_MAX + 128];
     size_t count = 0;
     assert_non_null(file);
-    for (int byte; (byte = fgetc(file)) != EOF;) count += byte == '\n';
+    while (fgets(line, sizeof line, file)) count += !IS_SANITIZED || strstr(line, "group.trace");
     fclose(file);
     return count;
 }
@@ -320,7 +324,7 @@ static struct sizes sizes_now(void) {
     struct grec_status status;
     grec_get_status(&status);
     assert_int_equal(status.events_lost + status.definitions_lost, 0);
-    struct sizes sizes = {.trace_bytes = status.size_bytes, .mapping_count = count_lines("/proc/self/maps")};
+    struct sizes sizes = {.trace_bytes = status.size_bytes, .mapping_count = count_mappings()};
     sizes.lowest_free_file = dup(STDERR_FILENO);
     close(sizes.lowest_free_file);
     return sizes;
