@@ -29,26 +29,22 @@ static struct body body_begin(enum trace_definition_kind kind) {
     return body;
 }
 
-static void body_end(struct body *body) {
-    if (body->bytes) scratch_give(&bodies, body->bytes);
-}
-
 void definitions_enter_child(void) { scratch_enter_child(&bodies); }
 
+/* Returns where to add a number and that many bytes. NULL: the body is too long, now and later. */
+static unsigned char *body_room(struct body *body, uint32_t bytes_count) {
+    body->is_too_long |= body->count + LEB128_BYTES_MAX + bytes_count > BODY_BYTES_MAX;
+    return body->is_too_long ? NULL : body->bytes + body->count;
+}
+
 static void body_add_number(struct body *body, uint64_t value) {
-    if (body->is_too_long || body->count + LEB128_BYTES_MAX > BODY_BYTES_MAX) {
-        body->is_too_long = true;
-        return;
-    }
-    body->count = (uint32_t)(leb128_write(body->bytes + body->count, value) - body->bytes);
+    unsigned char *at = body_room(body, 0);
+    if (at) body->count = (uint32_t)(leb128_write(at, value) - body->bytes);
 }
 
 static void body_add_bytes(struct body *body, const void *bytes, uint32_t bytes_count) {
-    if (body->is_too_long || body->count + LEB128_BYTES_MAX + bytes_count > BODY_BYTES_MAX) {
-        body->is_too_long = true;
-        return;
-    }
-    body->count = (uint32_t)(leb128_write_bytes(body->bytes + body->count, bytes, bytes_count) - body->bytes);
+    unsigned char *at = body_room(body, bytes_count);
+    if (at) body->count = (uint32_t)(leb128_write_bytes(at, bytes, bytes_count) - body->bytes);
 }
 
 static void body_add_text(struct body *body, const char *text) {
@@ -99,14 +95,12 @@ static struct position unpack(uint64_t hint) {
                              .id = hint & ((1u << HINT_ID_BITS) - 1)};
 }
 
-static uint64_t order(struct position position) { return position.id; }
-
 /* The hint only moves forward. A position that does not fit its bits is not stored: walks are longer then. */
 static void raise_hint(struct position position) {
-    if (order(position) >> HINT_ID_BITS || position.chunk >> (64 - HINT_ID_BITS - HINT_OFFSET_BITS)) return;
+    if (position.id >> HINT_ID_BITS || position.chunk >> (64 - HINT_ID_BITS - HINT_OFFSET_BITS)) return;
     uint64_t *hint = &recording_pool.header->definition_hint;
     uint64_t old = __atomic_load_n(hint, __ATOMIC_RELAXED);
-    while (order(unpack(old)) < order(position) &&
+    while (unpack(old).id < position.id &&
            !__atomic_compare_exchange_n(hint, &old, pack(position), true, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
     }
 }
@@ -187,11 +181,9 @@ static struct pool_definition_slot *find_slot(uint64_t hash) {
     for (uint64_t i = 0; i < PROBE_COUNT && i < count; i++) {
         struct pool_definition_slot *slot = &recording_pool.definitions[(hash + i) % count];
         uint64_t seen = __atomic_load_n(&slot->hash, __ATOMIC_ACQUIRE);
-        if (seen == hash) return slot;
-        if (seen) continue;
-        if (__atomic_compare_exchange_n(&slot->hash, &seen, hash, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-            return slot;
-        if (seen == hash) return slot;
+        bool is_ours =
+            !seen && __atomic_compare_exchange_n(&slot->hash, &seen, hash, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+        if (is_ours || seen == hash) return slot;
     }
     return NULL;
 }
@@ -219,19 +211,33 @@ static bool find_cached(const uint64_t *cache, uint32_t *id) {
     return definition_is_known(value);
 }
 
-/* A failure is cached too, so that it costs no second search. */
-static uint32_t finish(struct body *body, uint64_t *cache) {
-    uint32_t id = intern(body);
-    body_end(body);
+/* Releases the body of a definition that has this id. 0: the definition is lost. */
+static uint32_t finish(struct body *body, uint32_t id) {
+    if (body->bytes) scratch_give(&bodies, body->bytes);
     if (!id) recording_count_loss(LOSS_DEFINITION, 1);
+    return id;
+}
+
+uint32_t definition_of_parts(enum trace_definition_kind kind, const struct grec_value *parts, size_t count) {
+    struct body body = body_begin(kind);
+    body_add_parts(&body, parts, count);
+    return finish(&body, intern(&body));
+}
+
+uint32_t definition_add(enum trace_definition_kind kind, const struct grec_value *parts, size_t count) {
+    struct body body = body_begin(kind);
+    body_add_parts(&body, parts, count);
+    return finish(&body, body.is_too_long ? 0 : append(&body, hash_bytes(body.bytes, body.count)));
+}
+
+/* A failure is cached too, so that it costs no second search. */
+static uint32_t keep_id(uint64_t *cache, uint32_t id) {
     __atomic_store_n(cache, (uint64_t)recording_generation << 32 | id, __ATOMIC_RELEASE);
     return id;
 }
 
 static uint32_t define(enum trace_definition_kind kind, const struct grec_value *parts, size_t count, uint64_t *cache) {
-    struct body body = body_begin(kind);
-    body_add_parts(&body, parts, count);
-    return finish(&body, cache);
+    return keep_id(cache, definition_of_parts(kind, parts, count));
 }
 
 #define PART_COUNT(parts) (sizeof(parts) / sizeof *(parts))
@@ -308,7 +314,7 @@ static uint32_t definition_of_marker_type(struct grec_marker_type *type) {
     fill_wires(type);
     struct body body = body_begin(TRACE_DEFINE_MARKER_TYPE);
     add_type(&body, type);
-    return finish(&body, &type->cache_);
+    return keep_id(&type->cache_, finish(&body, intern(&body)));
 }
 
 uint32_t definition_of_marker(struct grec_marker *marker) {
@@ -346,20 +352,6 @@ uint32_t definition_of_string(struct grec_string *string) {
     if (find_cached(&string->cache_, &id)) return id;
     const struct grec_value text = GREC_TEXT(string->text);
     return define(TRACE_DEFINE_STRING, &text, 1, &string->cache_);
-}
-
-uint32_t definition_of_parts(enum trace_definition_kind kind, const struct grec_value *parts, size_t count) {
-    uint64_t cache = 0;
-    return define(kind, parts, count, &cache);
-}
-
-uint32_t definition_add(enum trace_definition_kind kind, const struct grec_value *parts, size_t count) {
-    struct body body = body_begin(kind);
-    body_add_parts(&body, parts, count);
-    uint32_t id = body.is_too_long ? 0 : append(&body, hash_bytes(body.bytes, body.count));
-    body_end(&body);
-    if (!id) recording_count_loss(LOSS_DEFINITION, 1);
-    return id;
 }
 
 /* Definitions of the process may come before its first event. */
