@@ -29,11 +29,8 @@ static bool write_all(int file, const void *bytes, size_t bytes_count, uint64_t 
  * false if the chunk is used again meanwhile, which changes its base: then the bytes that were read are worthless.
  * While a thread continues the chunk, seals it or takes it, the chunk keeps its base and its blocks. So nobody waits
  * for that thread, which may be stopped or killed at any instant. */
-#if defined(__clang__) || defined(__GNUC__)
-__attribute__((no_sanitize("thread")))
-#endif
-static bool
-try_copy_chunk(const struct pool *pool, uint64_t number, unsigned char *copy) {
+__attribute__((no_sanitize("thread"))) static bool try_copy_chunk(const struct pool *pool, uint64_t number,
+                                                                  unsigned char *copy) {
     const struct trace_chunk_header *chunk = pool_chunk(pool, number);
     struct trace_chunk_header *header = (struct trace_chunk_header *)copy;
     memset(copy, 0, pool->chunk_bytes);
@@ -69,11 +66,8 @@ static bool write_chunk_copy(const struct pool *pool, uint64_t number, unsigned 
     return write_all(file, buffer, pool->chunk_bytes, TRACE_HEADER_BYTES + number * pool->chunk_bytes);
 }
 
-#if defined(__clang__) || defined(__GNUC__)
-__attribute__((no_sanitize("thread")))
-#endif
-static bool
-write_header_copy(const struct pool *pool, uint64_t chunk_count, unsigned char *buffer, int file) {
+__attribute__((no_sanitize("thread"))) static bool write_header_copy(const struct pool *pool, uint64_t chunk_count,
+                                                                     unsigned char *buffer, int file) {
     struct trace_header *header = (struct trace_header *)buffer;
     memset(buffer, 0, TRACE_HEADER_BYTES);
     *header = *pool->header;

@@ -84,15 +84,11 @@ static void open_memory(struct pool *pool, uint64_t bytes_count) {
         close_memory(pool);
 }
 
-static bool map_memory(struct pool *pool, uint64_t bytes_count) {
-    open_memory(pool, bytes_count);
+static bool map_new(struct pool *pool, uint64_t bytes_count) {
+    if (pool->file < 0) open_memory(pool, bytes_count);
     if (map_bytes(pool, bytes_count)) return true;
     close_memory(pool);
     return false;
-}
-
-static bool map_new(struct pool *pool, uint64_t bytes_count) {
-    return pool->file < 0 ? map_memory(pool, bytes_count) : map_bytes(pool, bytes_count);
 }
 
 /* Maps all that the pool can grow to. Bytes after the end of the file are not touched before they are allocated. The
@@ -181,17 +177,11 @@ static bool fill_pool(struct pool *pool, const struct pool_options *options) {
 bool pool_create(struct pool *pool, const struct pool_options *options) {
     char temporary[POOL_TEMPORARY_PATH_BYTES];
     *pool = POOL_CLOSED;
-    if (options->path) {
-        if (!pool_path_make_absolute(options->path, pool->path) || !pool_path_is_replaceable(pool->path, options->own))
-            return false;
-        int file = pool_path_create_beside(pool->path, temporary);
-        if (file < 0) return false;
-        if (!pool_file_adopt(pool, file)) {
-            pool_discard(pool);
-            return false;
-        }
-    }
-    if (fill_pool(pool, options)) return true;
+    if (options->path &&
+        (!pool_path_make_absolute(options->path, pool->path) || !pool_path_is_replaceable(pool->path, options->own)))
+        return false;
+    bool has_file = !options->path || pool_file_adopt(pool, pool_path_create_beside(pool->path, temporary));
+    if (has_file && fill_pool(pool, options)) return true;
     pool_discard(pool);
     return false;
 }

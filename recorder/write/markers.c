@@ -18,9 +18,6 @@ enum {
     LONG_HEAD_BYTES = 1 + 8 * LEB128_BYTES_MAX,
 };
 
-/* A time from before the recording is 0: such an interval starts when the recording does. */
-static uint64_t known_start(grec_time start) { return start ? start : recording_pool.header->start_ticks; }
-
 /* Whether all values are numbers, and have the wire types of their fields, so that they need no tags. */
 static inline __attribute__((always_inline)) bool is_short(const struct grec_marker_type *type,
                                                            const struct grec_value *values, size_t count) {
@@ -179,10 +176,11 @@ static unsigned char *write_ticks_before(unsigned char *at, uint64_t now, uint64
     return leb128_write(at, leb128_zigzag((int64_t)(now - ticks)));
 }
 
+/* A time from before the recording is 0: such an interval starts when the recording does. */
 static unsigned char *write_times(unsigned char *at, uint64_t now, const struct grec_marker_options *options) {
     bool is_interval = (options->phase & TRACE_MARKER_PHASE) == GREC_PHASE_INTERVAL;
     uint64_t end = options->end ? options->end : now;
-    uint64_t start = options->start ? options->start : is_interval ? known_start(0) : now;
+    uint64_t start = options->start ? options->start : is_interval ? recording_pool.header->start_ticks : now;
     if (is_interval && start > end) start = end;
     at = write_ticks_before(at, now, start);
     return write_ticks_before(at, now, options->end || is_interval ? end : start);
@@ -247,16 +245,9 @@ static const struct grec_marker_options default_options;
 static bool admit(struct recording *recording, const struct grec_marker_options *options) {
     if (!options->thread.uid) return true;
     recording_admit(recording);
-    switch (thread_handle_fate(&options->thread)) {
-        case THREAD_HANDLE_WANTED:
-            return true;
-        case THREAD_HANDLE_LEFT_OUT:
-            return false;
-        case THREAD_HANDLE_STALE:
-            break;
-    }
-    recording_count_loss(LOSS_STALE_MARKER, 1);
-    return false;
+    enum thread_handle_fate fate = thread_handle_fate(&options->thread);
+    if (fate == THREAD_HANDLE_STALE) recording_count_loss(LOSS_STALE_MARKER, 1);
+    return fate == THREAD_HANDLE_WANTED;
 }
 
 /* `entry`: frame address of the public function. */
