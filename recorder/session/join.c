@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "location.h"
-#include "machine_facts.h"
 #include "recorder/pool/chunk_pool.h"
 #include "recorder/state/recording_state.h"
 #include "session.h"
@@ -41,14 +40,7 @@ static bool join_at(const struct location *location, const struct grec_options *
         return false;
     }
     session_load_sampler(settings.flags);
-    pool_close(&recording_pool);
-    session_use_pool(&pool);
-    session_apply(&settings);
-    session.owner_start_ns = 0;
-    session_begin_generation();
-    machine_describe_process(&session.settings);
-    session.is_sampling_paused = pool_group_command(recording_obeyed_word, POOL_GROUP_SAMPLING) == POOL_GROUP_IS_PAUSED;
-    session_begin(pool_group_command(recording_obeyed_word, POOL_GROUP_RECORDING) == POOL_GROUP_IS_PAUSED);
+    session_enter_pool(&pool, &settings, 0);
     session_export_location();
     return true;
 }

@@ -62,17 +62,9 @@ void session_reset_mutex(void);
 /* Prepares what all recordings need, once. Returns false if there is no memory. */
 bool session_initialize(void);
 
-/* Begins to record into the open pool. */
-void session_begin(bool is_paused);
-
-/* Makes the pool that of the recording. */
-void session_use_pool(const struct pool *pool);
-
-/* Takes the settings. Call this while no thread is in a recording call. */
-void session_apply(const struct settings *settings);
-
-/* Forgets what belonged to the last recording. */
-void session_begin_generation(void);
+/* Begins to record into the open pool, which this takes, in place of the last one. owner_start_ns: when the process
+ * that created the trace started, if it is this one; otherwise 0. */
+void session_enter_pool(const struct pool *pool, const struct settings *settings, uint64_t owner_start_ns);
 
 /* Returns what to report for the errno of a failure. */
 enum grec_error session_error_of_errno(void);

@@ -47,7 +47,8 @@ bool session_initialize(void) {
 
 /* ---- A new recording. ---- */
 
-void session_apply(const struct settings *settings) {
+/* Takes the settings. Call this while no thread is in a recording call. */
+static void apply(const struct settings *settings) {
     session.settings = *settings;
     recording_set_thread_filter(settings->threads);
 }
@@ -62,21 +63,23 @@ static bool create_pool(struct pool *pool, const struct settings *settings) {
     return true;
 }
 
-void session_use_pool(const struct pool *pool) {
+/* Makes the pool that of the recording. */
+static void use_pool(const struct pool *pool) {
     recording_pool = *pool;
     recording_obeyed_word = __atomic_load_n(&pool->shared->group_word, __ATOMIC_RELAXED);
     __atomic_store_n(&recording_group_word, &recording_pool.shared->group_word, __ATOMIC_RELAXED);
 }
 
-/* Threads that end while nothing is recorded read the generation too. */
-void session_begin_generation(void) {
+/* Forgets what belonged to the last recording. Threads that end while nothing is recorded read the generation too. */
+static void begin_generation(void) {
     recording_first_uid = 0;
     process_forget_chunks();
     __atomic_store_n(&recording_generation, recording_generation + 1, __ATOMIC_RELEASE);
     memory_forget();
 }
 
-void session_begin(bool is_paused) {
+/* Begins to record into the open pool. */
+static void begin(bool is_paused) {
     session.phase = is_paused ? SESSION_IS_PAUSED : SESSION_RUNS;
     __atomic_store_n(&grec_labelling_, 1, __ATOMIC_RELAXED);
     if (is_paused)
@@ -84,6 +87,22 @@ void session_begin(bool is_paused) {
     else
         recording_switch(true);
     session_start_sampler();
+}
+
+static bool is_group_paused(enum pool_group_field field) {
+    return pool_group_command(recording_obeyed_word, field) == POOL_GROUP_IS_PAUSED;
+}
+
+void session_enter_pool(const struct pool *pool, const struct settings *settings, uint64_t owner_start_ns) {
+    pool_close(&recording_pool);
+    use_pool(pool);
+    apply(settings);
+    session.owner_start_ns = owner_start_ns;
+    begin_generation();
+    if (!session_is_guest()) machine_describe(settings);
+    machine_describe_process(settings);
+    session.is_sampling_paused = is_group_paused(POOL_GROUP_SAMPLING);
+    begin(is_group_paused(POOL_GROUP_RECORDING));
 }
 
 void session_write_resume(void) {
@@ -103,15 +122,7 @@ static enum grec_error start_new(const struct settings *settings) {
     }
     if (!pool_publish(&pool)) return session_error_of_errno();
     session_stop(false);
-    pool_close(&recording_pool);
-    session_use_pool(&pool);
-    session_apply(settings);
-    session.owner_start_ns = process->start_ns;
-    session.is_sampling_paused = false;
-    session_begin_generation();
-    machine_describe(&session.settings);
-    machine_describe_process(&session.settings);
-    session_begin(false);
+    session_enter_pool(&pool, settings, process->start_ns);
     return GREC_OK;
 }
 
@@ -161,7 +172,7 @@ static enum grec_error replace_pool(const struct settings *settings, bool is_qui
     /* If only the limit has changed, the new file has the path of the old one, which must not be unlinked. */
     if (!strcmp(recording_pool.path, pool.path)) recording_pool.path[0] = '\0';
     leave_old_pool(is_quiet);
-    session_use_pool(&pool);
+    use_pool(&pool);
     return GREC_OK;
 }
 
@@ -174,12 +185,11 @@ static enum grec_error change_settings(const struct settings *settings, bool rep
     bool is_quiet = session_quiesce();
     enum grec_error error = replaces_pool ? replace_pool(settings, is_quiet) : GREC_OK;
     int saved_errno = errno;
-    if (error == GREC_OK) session_apply(settings);
-    bool has_product = error == GREC_OK && *settings->product;
-    if (has_product) definition_add_meta("product", settings->product);
+    if (error == GREC_OK) apply(settings);
+    if (error == GREC_OK) definition_add_meta("product", settings->product);
     if (error == GREC_OK && !session_is_guest()) machine_describe_settings(settings);
     if (session_has_failed()) return error;
-    session_begin(was_paused);
+    begin(was_paused);
     if (!was_paused) session_write_resume();
     errno = saved_errno;
     return error;
