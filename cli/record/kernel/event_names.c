@@ -69,14 +69,10 @@ static const struct {
 };
 
 static bool find_cache(const char *name, struct perf_event_attr *attr) {
-    enum {
-        CACHE_COUNT = sizeof caches / sizeof *caches,
-        ACCESS_COUNT = sizeof cache_accesses / sizeof *cache_accesses
-    };
-    for (size_t i = 0; i < CACHE_COUNT; i++) {
+    for (size_t i = 0; i < sizeof caches / sizeof *caches; i++) {
         if (!text_starts_with(text_of(name), caches[i].name)) continue;
         struct text access = text_from(text_of(name), caches[i].name.bytes_count);
-        for (size_t j = 0; j < ACCESS_COUNT; j++) {
+        for (size_t j = 0; j < sizeof cache_accesses / sizeof *cache_accesses; j++) {
             if (!text_equal(access, cache_accesses[j].name)) continue;
             attr->type = PERF_TYPE_HW_CACHE;
             attr->config = caches[i].id | cache_accesses[j].operation << 8 | cache_accesses[j].result << 16;
@@ -117,14 +113,13 @@ static bool find_tracepoint(const char *name, struct perf_event_attr *attr, stru
 
 /* ---- All. ---- */
 
-/* Takes a modifier such as ":u" off the name. Returns false if what follows the colon is no modifier. */
-static bool take_modifier(char *name, struct perf_event_attr *attr) {
+/* Takes a modifier such as ":u" off the name. */
+static void take_modifier(char *name, struct perf_event_attr *attr) {
     char *colon = strrchr(name, ':');
-    if (!colon || !colon[1] || colon[1 + strspn(colon + 1, "uk")]) return false;
+    if (!colon || !colon[1] || colon[1 + strspn(colon + 1, "uk")]) return;
     attr->exclude_user = !strchr(colon, 'u');
     attr->exclude_kernel = attr->exclude_hv = !strchr(colon, 'k');
     *colon = '\0';
-    return true;
 }
 
 bool event_named(const char *name, struct perf_event_attr *attr, struct failure *failure) {

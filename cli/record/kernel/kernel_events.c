@@ -102,7 +102,6 @@ static bool concede(struct kernel_event *event, int error) {
     struct perf_event_attr *attr = &event->attr;
     bool is_forbidden = error == EACCES || error == EPERM, is_unknown = error == EINVAL || error == EOPNOTSUPP;
     if (is_forbidden && !attr->exclude_kernel) {
-        event->lacks_kernel = true;
         attr->exclude_kernel = attr->exclude_hv = attr->exclude_callchain_kernel = 1;
     } else if (strcmp(event->name, "cycles") == 0 && attr->type == PERF_TYPE_HARDWARE &&
                (error == ENOENT || error == ENODEV || error == EOPNOTSUPP)) {
@@ -119,56 +118,48 @@ static bool concede(struct kernel_event *event, int error) {
     return true;
 }
 
-/* Finds attributes that the kernel accepts for the task on all processors: those of a hybrid one differ. */
+/* Finds attributes that the kernel accepts for the task on all processors: those of a hybrid one differ. If the task
+ * has ended, others decide. */
 static int settle(struct kernel_event *event, const struct kernel_rings *rings, pid_t pid) {
     int error = 0;
     for (size_t i = 0; i < rings->count;) {
         int fd = kernel_event_open(&event->attr, pid, rings->rows[i].processor);
         error = fd < 0 ? errno : 0;
         if (fd >= 0) close(fd);
+        if (error == ESRCH) return 0;
         if (error && !concede(event, error)) return error;
         i = error ? 0 : i + 1;
     }
     return 0;
 }
 
-/* Opens the event for one task on one processor. */
+/* Opens the event for one task, unless it has ended, on one processor. */
 static int open_one(struct kernel_event *event, const struct kernel_ring *ring, pid_t pid) {
     int fd = kernel_event_open(&event->attr, pid, ring->processor);
-    if (fd < 0) return errno;
-    bool is_good = ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) == 0 &&
-                   ioctl(fd, PERF_EVENT_IOC_ID, &event->ids[event->count]) == 0;
-    int error = is_good ? 0 : errno;
-    if (is_good)
-        event->fds[event->count++] = fd;
-    else
-        close(fd);
-    return error;
+    if (fd < 0) return errno == ESRCH ? 0 : errno;
+    size_t at = event->count++;
+    event->fds[at] = fd;
+    return ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) || ioctl(fd, PERF_EVENT_IOC_ID, &event->ids[at]) ? errno : 0;
 }
 
-static int open_event(struct kernel_event *event, const struct kernel_rings *rings, const pid_t *tasks,
-                      size_t task_count) {
-    event->fds = calloc(task_count * rings->count, sizeof *event->fds);
-    event->ids = calloc(task_count * rings->count, sizeof *event->ids);
-    int error = event->fds && event->ids ? settle(event, rings, tasks[0]) : ENOMEM;
-    /* The task that was tried may have ended: others decide. */
-    if (error == ESRCH) error = 0;
-    for (size_t i = 0; i < task_count && !error; i++)
-        for (size_t j = 0; j < rings->count && !error; j++) {
-            error = open_one(event, &rings->rows[j], tasks[i]);
-            if (error == ESRCH) error = 0;
-        }
+static int open_event(struct kernel_event *event, const struct kernel_rings *rings, const struct proc_ids *tasks) {
+    event->fds = calloc(tasks->count * rings->count, sizeof *event->fds);
+    event->ids = calloc(tasks->count * rings->count, sizeof *event->ids);
+    int error = event->fds && event->ids ? settle(event, rings, tasks->values[0]) : ENOMEM;
+    for (size_t i = 0; i < tasks->count && !error; i++)
+        for (size_t j = 0; j < rings->count && !error; j++) error = open_one(event, &rings->rows[j], tasks->values[i]);
     return error || event->count ? error : ESRCH;
 }
 
 int kernel_events_open(struct kernel_events *events, const struct kernel_rings *rings, const struct proc_ids *tasks,
                        const struct kernel_event **refused) {
-    static const pid_t whatever_runs = -1;
+    pid_t any = -1;
+    const struct proc_ids whatever_runs = {&any, 1};
     int error = 0;
+    if (!tasks->count) tasks = &whatever_runs;
     for (size_t i = 0; i < events->count && !error; i++) {
         *refused = &events->rows[i];
-        error = open_event(&events->rows[i], rings, tasks->count ? tasks->values : &whatever_runs,
-                           tasks->count ? tasks->count : 1);
+        error = open_event(&events->rows[i], rings, tasks);
     }
     return error;
 }

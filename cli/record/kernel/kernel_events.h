@@ -11,8 +11,7 @@ enum call_graph { CALL_GRAPH_DWARF, CALL_GRAPH_FP, CALL_GRAPH_LBR, CALL_GRAPH_NO
 struct kernel_event {
     char name[128];
     struct perf_event_attr attr;
-    bool lacks_kernel; /* the kernel refuses to sample its own code */
-    int *fds;          /* one for each task and processor */
+    int *fds; /* one for each task and processor */
     uint64_t *ids;
     size_t count;
 };

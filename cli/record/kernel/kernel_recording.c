@@ -13,14 +13,6 @@ static const uint64_t NS_PER_S = 1000000000;
 
 /* ---- Failures. ---- */
 
-static unsigned number_in(const char *path, unsigned otherwise) {
-    unsigned number = otherwise;
-    FILE *file = fopen(path, "re");
-    if (file && fscanf(file, "%u", &number) != 1) number = otherwise;
-    if (file) fclose(file);
-    return number;
-}
-
 static const char allowing_events[] =
     "allow it by CAP_PERFMON or root, by sysctl kernel.perf_event_paranoid (0 for --all and for processes of others, 2 "
     "for own programs), and in a container by its seccomp filter";
@@ -80,6 +72,12 @@ static void begin_feature(struct kernel_stream *stream, uint64_t feature) {
     kernel_stream_u64(stream, feature);
 }
 
+static void append_feature(struct kernel_stream *stream, uint64_t feature, const void *bytes, size_t bytes_count) {
+    begin_feature(stream, feature);
+    kernel_stream_bytes(stream, bytes, bytes_count);
+    kernel_stream_end(stream);
+}
+
 static void append_text_feature(struct kernel_stream *stream, uint64_t feature, const char *text) {
     begin_feature(stream, feature);
     kernel_stream_string(stream, text);
@@ -108,13 +106,10 @@ static void append_machine(struct kernel_stream *stream) {
     }
     append_text_feature(stream, FEATURE_VERSION, "gecko-convert " GECKO_CONVERT_VERSION);
     append_processor(stream);
-    begin_feature(stream, FEATURE_CPU_COUNT);
-    kernel_stream_u32(stream, (uint32_t)sysconf(_SC_NPROCESSORS_CONF));
-    kernel_stream_u32(stream, (uint32_t)sysconf(_SC_NPROCESSORS_ONLN));
-    kernel_stream_end(stream);
-    begin_feature(stream, FEATURE_MEMORY);
-    kernel_stream_u64(stream, (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 1024);
-    kernel_stream_end(stream);
+    const uint32_t counts[] = {(uint32_t)sysconf(_SC_NPROCESSORS_CONF), (uint32_t)sysconf(_SC_NPROCESSORS_ONLN)};
+    append_feature(stream, FEATURE_CPU_COUNT, counts, sizeof counts);
+    uint64_t memory_kb = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 1024;
+    append_feature(stream, FEATURE_MEMORY, &memory_kb, sizeof memory_kb);
 }
 
 static uint64_t now_ns(clockid_t clock) {
@@ -124,26 +119,18 @@ static uint64_t now_ns(clockid_t clock) {
 }
 
 static void append_clock(struct kernel_stream *stream) {
-    begin_feature(stream, FEATURE_CLOCK_ID);
-    kernel_stream_u64(stream, NS_PER_S); /* ticks a second */
-    kernel_stream_end(stream);
-    begin_feature(stream, FEATURE_CLOCK);
-    kernel_stream_u32(stream, 1); /* the layout's version */
-    kernel_stream_u32(stream, CLOCK_MONOTONIC);
-    kernel_stream_u64(stream, now_ns(CLOCK_REALTIME));
-    kernel_stream_u64(stream, now_ns(CLOCK_MONOTONIC));
-    kernel_stream_end(stream);
+    const struct {
+        uint32_t version, clock;
+        uint64_t real_ns, clock_ns;
+    } now = {1, CLOCK_MONOTONIC, now_ns(CLOCK_REALTIME), now_ns(CLOCK_MONOTONIC)};
+    append_feature(stream, FEATURE_CLOCK_ID, &NS_PER_S, sizeof NS_PER_S); /* ticks a second */
+    append_feature(stream, FEATURE_CLOCK, &now, sizeof now);
 }
 
 static void append_compression(struct kernel_stream *stream) {
     enum { VERSION = 0, ZSTD = 1, RATIO = 1 }; /* the ratio is for people, and not known yet */
-    begin_feature(stream, FEATURE_COMPRESSED);
-    kernel_stream_u32(stream, VERSION);
-    kernel_stream_u32(stream, ZSTD);
-    kernel_stream_u32(stream, STREAM_COMPRESSION_LEVEL);
-    kernel_stream_u32(stream, RATIO);
-    kernel_stream_u32(stream, STREAM_BUFFER_BYTES);
-    kernel_stream_end(stream);
+    static const uint32_t fields[] = {VERSION, ZSTD, STREAM_COMPRESSION_LEVEL, RATIO, STREAM_BUFFER_BYTES};
+    append_feature(stream, FEATURE_COMPRESSED, fields, sizeof fields);
 }
 
 /* The command line, in the form of perf's, from which readers tell what was recorded and how. */
@@ -171,11 +158,9 @@ enum { IDS_MAX = (STREAM_RECORD_BYTES_MAX - 512) / 8 };
  */
 static void append_event(struct kernel_stream *stream, const struct kernel_event *event) {
     enum { UPDATE_NAME = 2 };
-    struct perf_event_attr attr = event->attr;
-    attr.size = sizeof attr;
     size_t count = event->count < IDS_MAX ? event->count : IDS_MAX;
     kernel_stream_begin(stream, STREAM_ATTR, 0);
-    kernel_stream_bytes(stream, &attr, sizeof attr);
+    kernel_stream_bytes(stream, &event->attr, sizeof event->attr);
     kernel_stream_bytes(stream, event->ids, count * sizeof *event->ids);
     kernel_stream_end(stream);
     kernel_stream_begin(stream, STREAM_EVENT_UPDATE, 0);
@@ -199,10 +184,13 @@ static void append_head(struct kernel_recording *recording) {
 
 /* ---- Beginning. ---- */
 
-enum { WORD_BYTES = 8 };
-
-/* Fields of all samples before the call chain: identifier, ip, pid and tid, time, processor, period. */
-enum { SAMPLE_HEAD_WORDS = 6 };
+static unsigned frequency_max_hz(void) {
+    unsigned max_hz;
+    FILE *file = fopen("/proc/sys/kernel/perf_event_max_sample_rate", "re");
+    bool is_known = file && fscanf(file, "%u", &max_hz) == 1;
+    if (file) fclose(file);
+    return is_known ? max_hz : UINT32_MAX;
+}
 
 /* Deep stacks should be whole, and copying costs as much as is in use. But each sample reserves the whole size in a
  * ring, which should last for a sixteenth of a second. */
@@ -217,13 +205,13 @@ bool kernel_recording_init(struct kernel_recording *recording, const struct kern
                            const struct proc_ids *tasks, struct failure *failure) {
     const struct kernel_event *refused = NULL;
     unsigned frequency_hz = options->events.frequency_hz;
-    unsigned rate_max_hz = number_in("/proc/sys/kernel/perf_event_max_sample_rate", UINT32_MAX);
+    unsigned max_hz = frequency_max_hz();
     *recording = (struct kernel_recording){.options = *options, .rings.poll_fd = -1};
-    if (frequency_hz > rate_max_hz)
+    if (frequency_hz > max_hz)
         failure_set(failure, FAILURE_USAGE,
                     "--frequency %u: the kernel takes at most %u samples a second "
                     "(sysctl kernel.perf_event_max_sample_rate)",
-                    frequency_hz, rate_max_hz);
+                    frequency_hz, max_hz);
     if (failure_is_set(failure)) return false;
     int error = kernel_rings_init(&recording->rings);
     if (!recording->options.events.stack_bytes)
@@ -235,8 +223,9 @@ bool kernel_recording_init(struct kernel_recording *recording, const struct kern
     else if (recording->events.count > 1 && recording->events.rows[0].count > IDS_MAX)
         failure_set(failure, FAILURE_USAGE, "so many threads can only be recorded with a single --event");
     for (size_t i = 0; i < recording->events.count; i++) {
-        recording->lacks_kernel |= recording->events.rows[i].lacks_kernel;
-        recording->has_kernel |= !recording->events.rows[i].attr.exclude_kernel;
+        const struct perf_event_attr *attr = &recording->events.rows[i].attr;
+        recording->lacks_kernel |= attr->exclude_callchain_kernel; /* as the kernel has refused it */
+        recording->has_kernel |= !attr->exclude_kernel;
     }
     return !failure_is_set(failure);
 }
@@ -272,14 +261,16 @@ void kernel_recording_begin(struct kernel_recording *recording, int fd, const st
 
 /* ---- Records. ---- */
 
+enum {
+    WORD_BYTES = 8,
+    /* Fields of all samples before the call chain: identifier, ip, pid and tid, time, processor, period. */
+    SAMPLE_HEAD_WORDS = 6
+};
+
 static uint64_t word_at(const char *record, size_t at) {
     uint64_t word;
     memcpy(&word, record + at, sizeof word);
     return word;
-}
-
-static size_t registers_bytes(const struct perf_event_attr *attr, uint64_t abi) {
-    return WORD_BYTES + (abi ? (size_t)__builtin_popcountll(attr->sample_regs_user) * WORD_BYTES : 0);
 }
 
 /* The kernel reserves the same room for all copied stacks, and then says how much of it is used. Drops the rest. */
@@ -287,7 +278,8 @@ static size_t trim_stack(const struct perf_event_attr *attr, char *record, size_
     size_t at = sizeof(struct perf_event_header) + SAMPLE_HEAD_WORDS * WORD_BYTES;
     at += WORD_BYTES + word_at(record, at) * WORD_BYTES; /* the call chain */
     if (attr->sample_type & PERF_SAMPLE_RAW) at += sizeof(uint32_t) + (uint32_t)word_at(record, at);
-    at += registers_bytes(attr, word_at(record, at));
+    bool has_registers = word_at(record, at); /* their ABI; 0: there are none */
+    at += WORD_BYTES + (has_registers ? (size_t)__builtin_popcountll(attr->sample_regs_user) * WORD_BYTES : 0);
     uint64_t copied_bytes = word_at(record, at);
     if (!copied_bytes) return bytes_count;
     uint64_t used_bytes = word_at(record, bytes_count - WORD_BYTES);

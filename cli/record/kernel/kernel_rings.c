@@ -32,16 +32,16 @@ static bool add_row(struct kernel_rings *rings, int processor) {
 static int find_processors(struct kernel_rings *rings) {
     FILE *file = fopen("/sys/devices/system/cpu/online", "re");
     int first, last;
-    bool is_good = file != NULL;
+    bool is_good = true;
+    if (!file) return errno;
     while (is_good && fscanf(file, "%d", &first) == 1) {
         if (fscanf(file, "-%d", &last) != 1) last = first;
         for (int processor = first; processor <= last && is_good; processor++) is_good = add_row(rings, processor);
         if (getc(file) != ',') break;
     }
-    int error = is_good ? 0 : file ? ENOMEM : errno;
-    if (file) fclose(file);
-    if (!error && !rings->count) add_row(rings, 0);
-    return error;
+    fclose(file);
+    if (is_good && !rings->count) is_good = add_row(rings, 0);
+    return is_good ? 0 : ENOMEM;
 }
 
 static int map_ring(struct kernel_ring *ring, size_t data_bytes) {

@@ -1,21 +1,19 @@
 #include "kernel_stream.h"
 
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <zstd.h>
 
-enum { RECORD_HEAD_BYTES = 8, SIZE_AT = 6, NAME_BYTES_MAX = 4096, ALIGNMENT = 8 };
+enum { NAME_BYTES_MAX = 4096, ALIGNMENT = 8 };
 
 void kernel_stream_init(struct kernel_stream *stream, int fd, struct failure *failure) {
-    static const struct {
-        char magic[8];
-        uint64_t size_bytes;
-    } header = {{'P', 'E', 'R', 'F', 'I', 'L', 'E', '2'}, sizeof header};
+    static const uint64_t header[2] = {0x32454c4946524550 /* PERFILE2 */, sizeof header};
     *stream = (struct kernel_stream){.fd = fd, .failure = failure, .bytes = malloc(STREAM_BUFFER_BYTES)};
     if (!stream->bytes) failure_set_memory(failure);
-    kernel_stream_raw(stream, &header, sizeof header);
+    kernel_stream_raw(stream, header, sizeof header);
 }
 
 void kernel_stream_fini(struct kernel_stream *stream) {
@@ -37,34 +35,29 @@ static void write_all(struct kernel_stream *stream, const char *bytes, size_t by
     stream->written_bytes += written_bytes;
 }
 
-/* Returns false when all is written. */
-static bool write_compressed(struct kernel_stream *stream, ZSTD_inBuffer *in) {
+static void write_compressed(struct kernel_stream *stream) {
     struct {
-        uint32_t type;
-        uint16_t misc;
-        uint16_t size_bytes;
-        char bytes[STREAM_RECORD_BYTES_MAX - RECORD_HEAD_BYTES];
-    } record = {.type = STREAM_COMPRESSED};
-    ZSTD_outBuffer out = {record.bytes, sizeof record.bytes, 0};
-    size_t rest_bytes = ZSTD_compressStream2(stream->compressor, &out, in, ZSTD_e_flush);
-    if (ZSTD_isError(rest_bytes)) {
-        failure_set(stream->failure, FAILURE_MEMORY, "cannot compress the recording: %s",
-                    ZSTD_getErrorName(rest_bytes));
-        return false;
+        struct perf_event_header header;
+        char bytes[STREAM_RECORD_BYTES_MAX - sizeof(struct perf_event_header)];
+    } record = {.header.type = STREAM_COMPRESSED};
+    ZSTD_inBuffer in = {stream->bytes, stream->bytes_count, 0};
+    size_t rest_bytes = 1;
+    while (rest_bytes && !failure_is_set(stream->failure)) {
+        ZSTD_outBuffer out = {record.bytes, sizeof record.bytes, 0};
+        rest_bytes = ZSTD_compressStream2(stream->compressor, &out, &in, ZSTD_e_flush);
+        if (ZSTD_isError(rest_bytes))
+            failure_set(stream->failure, FAILURE_MEMORY, "cannot compress the recording: %s",
+                        ZSTD_getErrorName(rest_bytes));
+        record.header.size = (uint16_t)(sizeof record.header + out.pos);
+        write_all(stream, (const char *)&record, record.header.size);
     }
-    record.size_bytes = (uint16_t)(RECORD_HEAD_BYTES + out.pos);
-    write_all(stream, (const char *)&record, record.size_bytes);
-    return rest_bytes && !failure_is_set(stream->failure);
 }
 
 void kernel_stream_flush(struct kernel_stream *stream) {
-    ZSTD_inBuffer in = {stream->bytes, stream->bytes_count, 0};
-    if (!stream->compressor) {
+    if (stream->compressor)
+        write_compressed(stream);
+    else
         write_all(stream, stream->bytes, stream->bytes_count);
-    } else {
-        while (write_compressed(stream, &in)) {
-        }
-    }
     stream->bytes_count = 0;
 }
 
@@ -102,11 +95,10 @@ void kernel_stream_raw(struct kernel_stream *stream, const void *bytes, size_t b
 }
 
 void kernel_stream_begin(struct kernel_stream *stream, uint32_t type, uint16_t misc) {
-    uint16_t rest[2] = {misc, 0};
+    struct perf_event_header header = {.type = type, .misc = misc};
     kernel_stream_reserve(stream);
     stream->record_at = stream->bytes_count;
-    kernel_stream_u32(stream, type);
-    kernel_stream_bytes(stream, rest, sizeof rest);
+    kernel_stream_bytes(stream, &header, sizeof header);
 }
 
 void kernel_stream_u32(struct kernel_stream *stream, uint32_t value) {
@@ -137,12 +129,9 @@ void kernel_stream_end(struct kernel_stream *stream) {
     static const char zeros[ALIGNMENT];
     size_t rest_bytes = (stream->bytes_count - stream->record_at) % ALIGNMENT;
     if (rest_bytes) kernel_stream_bytes(stream, zeros, ALIGNMENT - rest_bytes);
-    kernel_stream_end_short(stream);
-}
-
-void kernel_stream_end_short(struct kernel_stream *stream) {
     uint16_t size_bytes = (uint16_t)(stream->bytes_count - stream->record_at);
-    if (stream->bytes) memcpy(stream->bytes + stream->record_at + SIZE_AT, &size_bytes, sizeof size_bytes);
+    size_t size_at = stream->record_at + offsetof(struct perf_event_header, size);
+    if (stream->bytes) memcpy(stream->bytes + size_at, &size_bytes, sizeof size_bytes);
 }
 
 void kernel_stream_end_undated(struct kernel_stream *stream) {

@@ -50,14 +50,13 @@ void kernel_stream_bytes(struct kernel_stream *stream, const void *bytes, size_t
 void kernel_stream_name(struct kernel_stream *stream, const char *name);
 /* The same after its length, padded. */
 void kernel_stream_string(struct kernel_stream *stream, const char *string);
-/* Ends the record with zeros up to a multiple of 8 bytes, or as it is. */
+/* Ends the record with zeros up to a multiple of 8 bytes. */
 void kernel_stream_end(struct kernel_stream *stream);
-void kernel_stream_end_short(struct kernel_stream *stream);
 /* Ends a record of a kind that the kernel writes too: with zeros for its pid and tid, time, processor and identifier.
  */
 void kernel_stream_end_undated(struct kernel_stream *stream);
 
-/* Appends bytes that belong to no record: those after a record of tracing data. */
+/* Appends bytes as they are: a record of tracing data, which is not padded, and what follows it. */
 void kernel_stream_raw(struct kernel_stream *stream, const void *bytes, size_t bytes_count);
 
 /* Returns where a record that the kernel has written can be copied to; call kernel_stream_keep with its size then. */

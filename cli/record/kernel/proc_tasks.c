@@ -7,16 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum {
     PATH_BYTES = 128,
-    MISC_DATA = PERF_RECORD_MISC_MMAP_DATA,
     BUILD_ID_BYTES = 20,
-    MISC_BUILD_ID = PERF_RECORD_MISC_MMAP_BUILD_ID,
     MISC_SYNTHESIZED = 1 << 13,
-    PROTECTION_READ = 1,
-    PROTECTION_READ_EXECUTE = 5,
-    MAP_PRIVATELY = 2
 };
 
 /* ---- Numbers of processes and threads. ---- */
@@ -80,7 +76,8 @@ struct code_mapping {
 };
 
 static void append_mapping(struct kernel_stream *stream, const struct code_mapping *mapping, uint16_t misc) {
-    misc |= (uint16_t)((mapping->build_id_bytes ? MISC_BUILD_ID : 0) | (mapping->is_code ? 0 : MISC_DATA));
+    misc |= mapping->build_id_bytes ? PERF_RECORD_MISC_MMAP_BUILD_ID : 0;
+    misc |= mapping->is_code ? 0 : PERF_RECORD_MISC_MMAP_DATA;
     kernel_stream_begin(stream, PERF_RECORD_MMAP2, misc);
     kernel_stream_u32(stream, mapping->pid);
     kernel_stream_u32(stream, mapping->pid);
@@ -96,8 +93,8 @@ static void append_mapping(struct kernel_stream *stream, const struct code_mappi
         kernel_stream_u64(stream, mapping->inode);
         kernel_stream_u64(stream, 0);
     }
-    kernel_stream_u32(stream, mapping->is_code ? PROTECTION_READ_EXECUTE : PROTECTION_READ);
-    kernel_stream_u32(stream, MAP_PRIVATELY);
+    kernel_stream_u32(stream, mapping->is_code ? PROT_READ | PROT_EXEC : PROT_READ);
+    kernel_stream_u32(stream, MAP_PRIVATE);
     kernel_stream_name(stream, mapping->name);
     kernel_stream_end_undated(stream);
 }
@@ -176,9 +173,9 @@ static void append_module(struct kernel_stream *stream, const char *line) {
     char name[64], quoted[sizeof name + 2], path[PATH_BYTES];
     uint64_t size_bytes;
     struct code_mapping mapping = {.pid = UINT32_MAX, .is_code = true, .name = quoted};
-    if (sscanf(line, "%63s %" SCNu64 " %*s %*s %*s %" SCNx64, name, &size_bytes, &mapping.start) != 3) return;
+    if (sscanf(line, "%63s %" SCNu64 " %*s %*s %*s %" SCNx64, name, &size_bytes, &mapping.start) != 3 || !mapping.start)
+        return;
     mapping.end = mapping.start + size_bytes;
-    if (!mapping.start) return;
     snprintf(quoted, sizeof quoted, "[%s]", name);
     snprintf(path, sizeof path, "/sys/module/%s/notes/.note.gnu.build-id", name);
     read_build_id(path, &mapping);

@@ -17,13 +17,12 @@ static void put_name(FILE *out, const char *name) { fwrite(name, strlen(name) + 
 /* Puts the size and the bytes of a file, whose size is not known before it is read. */
 static void put_file(FILE *out, const char *path) {
     enum { FILE_BYTES_MAX = 64 * 1024 };
-    char *bytes = malloc(FILE_BYTES_MAX);
+    char bytes[FILE_BYTES_MAX];
     FILE *file = fopen(path, "re");
-    size_t bytes_count = bytes && file ? fread(bytes, 1, FILE_BYTES_MAX, file) : 0;
+    size_t bytes_count = file ? fread(bytes, 1, FILE_BYTES_MAX, file) : 0;
     put_u64(out, bytes_count);
     fwrite(bytes, 1, bytes_count, out);
     if (file) fclose(file);
-    free(bytes);
 }
 
 static void put_head(FILE *out) {
@@ -56,17 +55,16 @@ static void put_rest(FILE *out) {
     put_u32(out, 0); /* symbols of the kernel */
     put_u32(out, 0); /* formats of trace_printk */
     put_u64(out, 0); /* names of tasks */
+    while (ftell(out) % 8) fputc(0, out);
 }
 
 static void append(struct kernel_stream *stream, const char *bytes, size_t bytes_count) {
-    enum { ALIGNMENT = 8 };
-    static const char zeros[ALIGNMENT];
-    size_t rest_bytes = (ALIGNMENT - bytes_count % ALIGNMENT) % ALIGNMENT;
-    kernel_stream_begin(stream, STREAM_TRACING_DATA, 0);
-    kernel_stream_u32(stream, (uint32_t)(bytes_count + rest_bytes));
-    kernel_stream_end_short(stream);
+    const struct {
+        struct perf_event_header header;
+        uint32_t bytes_count;
+    } record = {{STREAM_TRACING_DATA, 0, sizeof record}, (uint32_t)bytes_count};
+    kernel_stream_raw(stream, &record, sizeof record);
     kernel_stream_raw(stream, bytes, bytes_count);
-    kernel_stream_raw(stream, zeros, rest_bytes);
 }
 
 void tracing_formats_append(struct kernel_stream *stream, const struct kernel_events *events) {
