@@ -75,8 +75,10 @@ void profile_fit_size(struct profile *profile, const struct fit_size *fit) {
         sweep_profile(profile);
         bytes_count = measure(profile, fit);
     }
-    thinning_enter(&thinning);
-    profile_show_ledger(profile, entry_count);
+    if (!failure_is_set(failure)) {
+        thinning_enter(&thinning);
+        profile_show_ledger(profile, entry_count);
+    }
     thinning_fini(&thinning);
     if (bytes_count + facts_bytes > fit->max_bytes)
         failure_set(failure, FAILURE_USAGE,

@@ -43,7 +43,8 @@ bool column_grow(struct column *column) {
 bool column_push_all(struct column *column, const void *elements, size_t count) {
     for (const char *from = elements; count;) {
         if (column->count == column->capacity && !column_grow(column)) return false;
-        size_t room_count = column->capacity - column->count; /* all of it is in the last chunk */
+        struct column_place place = column_place_of(column->count);
+        size_t room_count = place.chunk_elements - place.offset;
         size_t run_count = count < room_count ? count : room_count;
         memcpy(column_at(column, column->count), from, run_count * column->element_bytes);
         column->count += (uint32_t)run_count;

@@ -270,7 +270,7 @@ void thin_markers(struct thinning *thinning, uint32_t level) {
     struct profile *profile = thinning->profile;
     struct marker_type *types =
         memory_allocate_zeroed(profile->failure, profile->marker_schemas.count + 1, sizeof *types);
-    if (!types || failure_is_set(profile->failure)) return;
+    if (!types) return;
     count_markers(profile, types);
     for (size_t i = 0; i < profile->thread_order.count; i++) {
         thread_id id = *(const thread_id *)column_at(&profile->thread_order, i);
