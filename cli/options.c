@@ -243,7 +243,8 @@ static const struct option known_options[] = {
              "sample (1.5-20), or percent of it (90%-); may be given several times,\n"
              "like the next options"},
     {FILTER("pid", 0, GECKO_CONVERT_FILTER_PID), .value_name = "LIST", .json_key = "pid",
-     .help = "convert only these processes of a perf recording: 12,340-350"},
+     .help = "convert only these processes of a perf recording: 12,340-350; -1 are\n"
+             "those that had ended"},
     {FILTER("tid", RECORD, GECKO_CONVERT_FILTER_TID), .value_name = "LIST", .json_key = "tid",
      .help = "convert only these threads of a perf recording: 12,340-350"},
     {FILTER("comm", RECORD, GECKO_CONVERT_FILTER_COMM), .value_name = "GLOB", .json_key = "comm",

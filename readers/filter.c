@@ -89,14 +89,24 @@ static bool parse_times(struct filter *filter, struct text text) {
     return true;
 }
 
+/* In recordings of perf, a task that is gone has the ids -1. */
+static bool take_id(struct text *text, enum gecko_convert_filter_kind kind, int64_t *id) {
+    uint64_t number;
+    *id = -1;
+    if (kind != GECKO_CONVERT_FILTER_CPU && cursor_take(text, TEXT("-1"))) return true;
+    if (!cursor_take_number(text, 10, &number) || number > INT32_MAX) return false;
+    *id = (int64_t)number;
+    return true;
+}
+
 static bool parse_ids(struct filter *filter, enum gecko_convert_filter_kind kind, struct text text) {
     for (;;) {
-        uint64_t first, last;
-        if (!cursor_take_number(&text, 10, &first)) return false;
-        last = first;
-        if (cursor_take(&text, TEXT("-")) && !cursor_take_number(&text, 10, &last)) return false;
-        if (first > last || last > INT32_MAX) return false;
-        add_term(filter, &(struct filter_term){.kind = kind, .first = (int64_t)first, .last = (int64_t)last});
+        struct filter_term term = {.kind = kind};
+        if (!take_id(&text, kind, &term.first)) return false;
+        term.last = term.first;
+        if (cursor_take(&text, TEXT("-")) && !take_id(&text, kind, &term.last)) return false;
+        if (term.first > term.last) return false;
+        add_term(filter, &term);
         if (!text.bytes_count) return true;
         if (!cursor_take(&text, TEXT(","))) return false;
     }
