@@ -51,11 +51,16 @@ static void mark(const struct perf_waits *waits, const struct perf_task *task, c
 }
 
 /* The thread has its name of the time of the wait until it is renamed. */
+static void judge(const struct perf_waits *waits, const struct perf_task *task, struct perf_wait *wait,
+                  int64_t time_ns) {
+    if (waits->filter) wait->is_left_out = !filter_keeps_thread(waits->filter, waits->profile, task->thread, time_ns);
+}
+
 static void end(const struct perf_waits *waits, const struct perf_task *task, struct perf_wait *wait, int64_t end_ns) {
     int64_t start_ns = wait->start_ns == TIME_NONE ? end_ns : wait->start_ns;
     wait->end_ns = end_ns;
     mark(waits, task, wait, end_ns);
-    if (waits->filter) wait->is_left_out = !filter_keeps_thread(waits->filter, waits->profile, task->thread, start_ns);
+    judge(waits, task, wait, start_ns);
 }
 
 /* Adds the time before the thread ran for the first time that the recording tells of. */
@@ -137,9 +142,11 @@ void perf_waits_forget_tallies(struct perf_waits *waits) {
 void perf_waits_finish(const struct perf_waits *waits, const struct perf_tasks *tasks, int64_t end_ns) {
     for (size_t i = 0; i < tasks->rows.count; i++) {
         const struct perf_task *task = column_at(&tasks->rows, i);
-        const struct perf_wait *last = last_of(waits, task);
+        struct perf_wait *last = last_of(waits, task);
         bool has_ended = profile_thread_at(waits->profile, task->thread)->end_ns != TIME_NONE;
-        if (is_open(last) && !has_ended) mark(waits, task, last, end_ns);
+        if (!is_open(last)) continue;
+        judge(waits, task, last, last->start_ns);
+        if (!has_ended) mark(waits, task, last, end_ns);
     }
 }
 
