@@ -94,6 +94,18 @@ static void filter_overheads(struct profile *profile) {
 
 /* ---- The whole. ---- */
 
+/* Returns whether an earlier conversion, whose profile is the input, has left the same line. */
+static bool is_shown(const struct profile *profile, struct text label, struct text value) {
+    for (size_t i = 0; i < profile->meta.extra.count; i++) {
+        const struct extra_entry *entry = column_at(&profile->meta.extra, i);
+        if (text_equal(entry->section, TEXT(LEDGER_SECTION)) && text_equal(entry->label, label) &&
+            text_equal(entry->value, value))
+            return true;
+    }
+    return false;
+}
+
+/* A note tells a fact, which remains one fact if a later conversion notes it again. Losses add up. */
 static void show_ledger_entry(struct profile *profile, const struct ledger_entry *entry) {
     static const char *const labels[] = {
         [LEDGER_LOST] = "Lost", [LEDGER_NOTED] = "Note", [LEDGER_FILTERED] = "Filtered"};
@@ -106,6 +118,7 @@ static void show_ledger_entry(struct profile *profile, const struct ledger_entry
         value = profile_text_format(profile, "%.*s, first at %s %" PRIu64, (int)value.bytes_count, value.bytes,
                                     has_line ? "line" : "byte", has_line ? entry->first.line : entry->first.offset);
     }
+    if (entry->fate == LEDGER_NOTED && is_shown(profile, label, value)) return;
     profile_add_extra(profile, TEXT(LEDGER_SECTION), label, value);
 }
 
