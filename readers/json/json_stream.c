@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "libconvert/base/cursor.h"
-#include "libconvert/base/memory.h"
 #include "libconvert/base/utf8.h"
 
 /* Within this many bytes of the window's end, values are read the slow way. */
@@ -75,25 +74,15 @@ static bool fail_end(struct json_stream *stream) { return fail_syntax(stream, "t
 
 /* ---- The window. ---- */
 
-static bool buffer_append(struct json_stream *stream, struct json_buffer *buffer, const char *bytes, size_t count) {
-    if (buffer->capacity_bytes - buffer->bytes_count < count) {
-        size_t capacity_bytes = (buffer->bytes_count + count) * 2;
-        char *grown = memory_resize(stream->failure, buffer->bytes, capacity_bytes);
-        if (!grown) return false;
-        buffer->bytes = grown;
-        buffer->capacity_bytes = capacity_bytes;
-    }
-    if (count) memcpy(buffer->bytes + buffer->bytes_count, bytes, count);
-    buffer->bytes_count += count;
-    return true;
+static bool append(struct byte_buffer *buffer, const char *from, const char *end) {
+    return byte_buffer_append(buffer, (struct text){from, (size_t)(end - from)});
 }
 
 /* Makes more bytes available after those from `keep` on, which stay. Returns false if there are none. */
 static bool refill(struct json_stream *stream, const char *keep) {
     size_t kept_bytes = (size_t)(stream->end - keep), at = (size_t)(stream->at - keep);
     if (!stream->input || !is_good(stream)) return false;
-    if (stream->record_from && keep > stream->record_from &&
-        !buffer_append(stream, &stream->record, stream->record_from, (size_t)(keep - stream->record_from)))
+    if (stream->record_from && keep > stream->record_from && !append(&stream->record, stream->record_from, keep))
         return false;
     size_t recorded_bytes = stream->record_from > keep ? (size_t)(stream->record_from - keep) : 0;
     input_consume(stream->input, (size_t)(keep - stream->window));
@@ -137,7 +126,10 @@ static void init_text(struct json_stream *stream, struct text text, struct posit
                                    .at = bytes,
                                    .end = bytes + text.bytes_count,
                                    .window_offset = position.offset,
-                                   .line = position.line};
+                                   .line = position.line,
+                                   .text.failure = failure,
+                                   .key.failure = failure,
+                                   .record.failure = failure};
 }
 
 void json_stream_init_part(struct json_stream *part, const struct json_stream *whole, struct text text,
@@ -155,9 +147,9 @@ void json_stream_init(struct json_stream *stream, struct input *input, struct fa
 
 void json_stream_fini(struct json_stream *stream) {
     if (stream->input) input_consume(stream->input, (size_t)(stream->at - stream->window));
-    memory_free(stream->text.bytes);
-    memory_free(stream->key.bytes);
-    memory_free(stream->record.bytes);
+    byte_buffer_fini(&stream->text);
+    byte_buffer_fini(&stream->key);
+    byte_buffer_fini(&stream->record);
     *stream = (struct json_stream){.failure = stream->failure};
 }
 
@@ -260,8 +252,8 @@ bool json_next_key(struct json_stream *stream, struct text *key) {
     }
     /* Looking for the colon may move the window, and the key with it. */
     stream->key.bytes_count = 0;
-    if (!buffer_append(stream, &stream->key, key->bytes, key->bytes_count)) return false;
-    *key = (struct text){stream->key.bytes, stream->key.bytes_count};
+    if (!byte_buffer_append(&stream->key, *key)) return false;
+    *key = byte_buffer_text(&stream->key);
     if (!skip_blanks(stream)) return fail_end(stream);
     if (*stream->at != ':') return fail_syntax(stream, "a colon is missing here");
     stream->at++;
@@ -470,7 +462,7 @@ static bool take_code(struct json_stream *stream) {
         code = 0xfffd;
     }
     char utf8[4];
-    return buffer_append(stream, &stream->text, utf8, put_utf8(utf8, code));
+    return byte_buffer_append(&stream->text, (struct text){utf8, put_utf8(utf8, code)});
 }
 
 static bool take_escape(struct json_stream *stream) {
@@ -481,7 +473,7 @@ static bool take_escape(struct json_stream *stream) {
     for (size_t i = 0; i + 1 < sizeof simple_escapes; i += 2) {
         if (simple_escapes[i] != stream->at[1]) continue;
         stream->at += 2;
-        return buffer_append(stream, &stream->text, &simple_escapes[i + 1], 1);
+        return byte_buffer_append(&stream->text, (struct text){&simple_escapes[i + 1], 1});
     }
     return fail_syntax(stream, "this is no escape");
 }
@@ -502,7 +494,7 @@ static inline size_t count_plain(const char *from, const char *end, unsigned cha
 static bool take_escaped(struct json_stream *stream, struct text *text, unsigned char all_bits) {
     for (;;) {
         size_t count = count_plain(stream->at, stream->end, &all_bits);
-        if (!buffer_append(stream, &stream->text, stream->at, count)) return false;
+        if (!byte_buffer_append(&stream->text, (struct text){stream->at, count})) return false;
         stream->at += count;
         if (stream->at == stream->end) {
             if (!refill(stream, stream->at)) return fail_end(stream);
@@ -515,7 +507,7 @@ static bool take_escaped(struct json_stream *stream, struct text *text, unsigned
         }
     }
     stream->at++;
-    *text = (struct text){stream->text.bytes, stream->text.bytes_count};
+    *text = byte_buffer_text(&stream->text);
     if (!(all_bits & 0x80) || utf8_valid_prefix_bytes(*text) == text->bytes_count) return true;
     return fail_syntax(stream, "a text is not UTF-8");
 }
@@ -618,8 +610,7 @@ struct text json_skip_recording(struct json_stream *stream) {
     stream->record.bytes_count = 0;
     stream->record_from = stream->at;
     json_skip(stream);
-    if (stream->at > stream->record_from)
-        buffer_append(stream, &stream->record, stream->record_from, (size_t)(stream->at - stream->record_from));
+    if (stream->at > stream->record_from) append(&stream->record, stream->record_from, stream->at);
     stream->record_from = NULL;
-    return (struct text){stream->record.bytes, stream->record.bytes_count};
+    return byte_buffer_text(&stream->record);
 }

@@ -6,6 +6,7 @@
 #ifndef GECKO_JSON_STREAM_H
 #define GECKO_JSON_STREAM_H
 
+#include "libconvert/base/byte_buffer.h"
 #include "libconvert/base/decimal.h"
 #include "libconvert/base/failure.h"
 #include "readers/input/input.h"
@@ -20,12 +21,6 @@ struct json_name {
     int64_t index; /* negative: none */
 };
 
-struct json_buffer {
-    char *bytes; /* owned */
-    size_t bytes_count;
-    size_t capacity_bytes;
-};
-
 struct json_stream {
     struct failure *failure; /* borrowed */
     struct input *input;     /* borrowed; NULL: the window has all of the text */
@@ -36,9 +31,9 @@ struct json_stream {
     uint64_t line;           /* from 1 */
     uint32_t depth;          /* of open lists and objects */
     bool is_fresh;           /* nothing of the innermost list or object was read yet */
-    struct json_buffer text; /* a text without its escapes */
-    struct json_buffer key;
-    struct json_buffer record;
+    struct byte_buffer text; /* a text without its escapes */
+    struct byte_buffer key;
+    struct byte_buffer record;
     const char *record_from; /* what comes from here on is recorded, and not yet copied; NULL: nothing is recorded */
     struct json_name names[JSON_STREAM_NAMES_MAX];
     unsigned name_count;
