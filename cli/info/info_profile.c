@@ -192,7 +192,7 @@ static void add_facts(struct info *info, const struct profile_meta *meta) {
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (known[i].value.bytes_count) info_add_fact(info, origin, text_of(known[i].label), known[i].value);
-    for (size_t i = 0; i < meta->extra.count; i++) {
+    for (size_t i = 0; i < meta->read_extra_count; i++) {
         const struct extra_entry *entry = column_at(&meta->extra, i);
         if (meta->was_profile || !text_equal(entry->section, TEXT(LEDGER_SECTION)))
             info_add_fact(info, entry->section, entry->label, entry->value);

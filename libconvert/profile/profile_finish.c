@@ -179,6 +179,7 @@ void profile_finish(struct profile *profile) {
     bool is_of_runs = profile_extra(profile, TEXT(RUNS_SECTION), TEXT(RUNS_LABEL)).bytes_count;
     for (size_t i = 0; i < profile->counters.count && !is_of_runs; i++)
         draw_counter(profile, column_at(&profile->counters, i));
+    meta->read_extra_count = meta->extra.count;
     if (!meta->was_profile) profile_show_sums(profile);
     if (!meta->tells_ledger) profile_show_ledger(profile, 0);
 }
