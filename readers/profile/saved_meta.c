@@ -276,6 +276,26 @@ static void read_visible(struct saved_reader *reader) {
     }
 }
 
+/* Says nothing if it is off. */
+static void read_switch(struct saved_reader *reader) {
+    bool is_off = json_starts_with(reader->json, TEXT("false")) || json_starts_with(reader->json, TEXT("0"));
+    uint64_t count = json_skip_counting(reader->json);
+    if (!is_off) saved_lose(reader, TEXT(""), count);
+}
+
+/* The rows are in `data` of Gecko profiles, and in columns otherwise. */
+static void read_extensions(struct saved_reader *reader) {
+    struct text key;
+    uint64_t count = 0;
+    if (json_take_null(reader->json) || !json_begin_object(reader->json)) return;
+    while (json_next_key(reader->json, &key)) {
+        bool has_row_each = text_equal(key, reader->is_gecko ? TEXT("data") : TEXT("id"));
+        uint64_t value_count = json_skip_counting(reader->json);
+        if (has_row_each) count += value_count;
+    }
+    saved_lose(reader, TEXT(""), count);
+}
+
 static const struct {
     struct text key;
     void (*read)(struct saved_reader *reader);
@@ -300,6 +320,10 @@ static const struct {
     {TEXT("preprocessedProfileVersion"), read_version},
     {TEXT("shutdownTime"), read_shutdown},
     {TEXT("toolkit"), read_toolkit},
+    {TEXT("debug"), read_switch},
+    {TEXT("gcpoison"), read_switch},
+    {TEXT("asyncstack"), read_switch},
+    {TEXT("extensions"), read_extensions},
     {TEXT("processType"), skip},
     {TEXT("presymbolicated"), skip},
     {TEXT("symbolicated"), skip},

@@ -212,11 +212,34 @@ void saved_frame_settle_category(struct saved_reader *reader, struct frame *fram
     frame->subcategory = pair.subcategory;
 }
 
+/* An address is one in a library, and only such a frame has both. The other half is lost. */
+static void settle_address(struct saved_reader *reader, struct frame *frame) {
+    bool has_lib = !lib_is_none(frame->lib), has_address = frame->address != ADDRESS_NONE;
+    if (has_lib == has_address) return;
+    saved_lose(reader,
+               has_lib ? TEXT("frameTable.lib (of a frame without an address)")
+                       : TEXT("frameTable.address (of a frame without a library)"),
+               1);
+    frame->lib = lib_none();
+    frame->address = ADDRESS_NONE;
+}
+
+static void settle_symbol(struct saved_reader *reader, struct frame *frame) {
+    const struct row_table *symbols = &reader->profile->native_symbols;
+    if (!saved_is_good(reader) || frame->native_symbol.index == ID_NONE) return;
+    const struct native_symbol *symbol = row_table_at(symbols, frame->native_symbol.index);
+    if (symbol->lib.index == frame->lib.index) return;
+    saved_lose(reader, TEXT("frameTable.nativeSymbol (of another library)"), 1);
+    frame->native_symbol.index = ID_NONE;
+}
+
 static uint32_t add_frame(struct saved_reader *reader, void *row) {
     struct frame *frame = row;
     map_id(reader, TABLE_FUNCS, &frame->func.index, "frameTable.func", false);
     if (reader->version >= FRAMES_HAVE_LIBS) map_id(reader, TABLE_LIBS, &frame->lib.index, "frameTable.lib", true);
     map_id(reader, TABLE_NATIVE_SYMBOLS, &frame->native_symbol.index, "frameTable.nativeSymbol", true);
+    settle_address(reader, frame);
+    settle_symbol(reader, frame);
     saved_frame_settle_category(reader, frame);
     return row_table_intern(&reader->profile->frames, frame);
 }

@@ -132,8 +132,9 @@ static uint32_t take_distance(struct saved_reader *reader, const struct saved_ce
     return distance ? (uint32_t)(cells->row - distance) : ID_NONE;
 }
 
-/* Returns whether the value is lost: it is neither null nor the constant. */
-static bool differs_from(struct saved_reader *reader, const char *constant) {
+/* Returns whether the value is lost: it is neither null nor the constant. The number 0 of a frame's window is none. */
+static bool differs_from(struct saved_reader *reader, const struct member *column) {
+    const char *constant = column->constant;
     struct text text = {0};
     bool is_true = false;
     switch (json_peek_kind(reader->json)) {
@@ -145,6 +146,7 @@ static bool differs_from(struct saved_reader *reader, const char *constant) {
             return strcmp(constant, is_true ? "true" : "false") != 0;
         case JSON_NUMBER:
             json_take_number_text(reader->json, &text);
+            if (text_equal(text, TEXT("0")) && strcmp(column->name, "innerWindowID") == 0) return false;
             return !text_equal(text, text_of(constant));
         case JSON_TEXT:
             json_take_text(reader->json, &text);
@@ -202,7 +204,7 @@ static void read_cell(struct saved_reader *reader, struct saved_cells *cells, vo
     const struct member *column = cells->column;
     switch (column->cell) {
         case CELL_CONSTANT:
-            cells->lost_count += differs_from(reader, column->constant);
+            cells->lost_count += differs_from(reader, column);
             break;
         case CELL_BYTE:
             AT(uint8_t) = take_byte(reader, column);

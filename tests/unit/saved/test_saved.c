@@ -277,6 +277,65 @@ static void test_filter_of_processes(void **state) {
     assert_int_equal(ledger_sum(&profile.ledger, LEDGER_SAMPLES, LEDGER_FILTERED), 2);
 }
 
+/* Reads a profile of one frame, and returns how many values are lost. */
+static uint64_t count_lost(const char *meta, const char *frame_columns, const char *shared) {
+    static const char version[] = "\"meta\":{\"interval\":1,\"startTime\":5,\"preprocessedProfileVersion\":70,";
+    static char text[2048];
+    int count = snprintf(text, sizeof text,
+                         "{%s%s\"categories\":[{\"name\":\"Other\",\"color\":\"grey\",\"subcategories\":[\"Other\"]}]},"
+                         "\"libs\":[{\"name\":\"x.so\",\"debugName\":\"x.so\",\"path\":\"/x.so\","
+                         "\"debugPath\":\"/x.so\",\"arch\":\"\",\"breakpadId\":\"\",\"codeId\":null}],"
+                         "\"shared\":{%s\"stringArray\":[\"main\",\"mark\"],"
+                         "\"funcTable\":{\"name\":[0],\"resource\":[-1],\"length\":1},"
+                         "\"frameTable\":{\"func\":[0],\"category\":[0],\"subcategory\":[0],%s\"length\":1},"
+                         "\"stackTable\":{" STACKS "}}," THREADS_WITH(SAMPLES, "\"length\":0") "}",
+                         version, meta, shared, frame_columns);
+    assert_in_range(count, 1, sizeof text - 1);
+    read_text((struct text){text, (size_t)count}, 0);
+    assert_string_equal(failure.message, "");
+    return ledger_sum(&profile.ledger, LEDGER_VALUES, LEDGER_LOST);
+}
+
+static void expect_address(int32_t address) {
+    stack_id stack = samples_at(&profile_thread_at(&profile, (thread_id){0})->samples, 0)->stack;
+    const struct frame *frame = profile_frame_at(&profile, profile_stack_at(&profile, stack)->frame);
+    assert_int_equal(frame->address, address);
+    assert_int_equal(lib_is_none(frame->lib), address == ADDRESS_NONE);
+}
+
+static void test_whole_address(void **state) {
+    assert_int_equal(count_lost("", "\"address\":[16],\"lib\":[0],", ""), 0);
+    expect_address(16);
+}
+
+static void test_address_without_library(void **state) {
+    assert_int_equal(count_lost("", "\"address\":[16],\"lib\":[null],", ""), 1);
+    expect_address(ADDRESS_NONE);
+}
+
+static void test_library_without_address(void **state) {
+    assert_int_equal(count_lost("", "\"address\":[-1],\"lib\":[0],", ""), 1);
+    expect_address(ADDRESS_NONE);
+}
+
+static void test_symbol_of_another_library(void **state) {
+    static const char symbols[] = "\"nativeSymbols\":{\"libIndex\":[0],\"address\":[16],\"name\":[0],\"length\":1},";
+    assert_int_equal(count_lost("", "\"nativeSymbol\":[0],", symbols), 1);
+}
+
+/* samply writes all of them. */
+static void test_values_that_say_nothing(void **state) {
+    assert_int_equal(count_lost("\"debug\":false,\"extensions\":{\"baseURL\":[],\"id\":[],\"name\":[],\"length\":0},",
+                                "\"innerWindowID\":[0],", ""),
+                     0);
+}
+
+static void test_values_that_are_lost(void **state) {
+    assert_int_equal(count_lost("\"debug\":true,\"extensions\":{\"baseURL\":[\"a\",\"b\"],\"id\":[\"c\",\"d\"]},",
+                                "\"innerWindowID\":[9],", ""),
+                     4);
+}
+
 static void test_deep_nesting(void **state) {
     enum { LEVELS = 20000 };
     static char text[LEVELS + 64];
@@ -289,11 +348,22 @@ static void test_deep_nesting(void **state) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin_profile, end_profile)
 
 int main(void) {
-    const struct CMUnitTest tests[] = {TEST(test_parts_in_order),  TEST(test_parts_in_any_order),
-                                       TEST(test_any_window),      TEST(test_probe),
-                                       TEST(test_refusals),        TEST(test_gecko),
-                                       TEST(test_gecko_refusals),  TEST(test_deep_nesting),
-                                       TEST(test_filter_of_times), TEST(test_filter_of_processes),
-                                       TEST(test_older_version)};
+    const struct CMUnitTest tests[] = {TEST(test_parts_in_order),
+                                       TEST(test_parts_in_any_order),
+                                       TEST(test_any_window),
+                                       TEST(test_probe),
+                                       TEST(test_refusals),
+                                       TEST(test_gecko),
+                                       TEST(test_gecko_refusals),
+                                       TEST(test_deep_nesting),
+                                       TEST(test_filter_of_times),
+                                       TEST(test_filter_of_processes),
+                                       TEST(test_older_version),
+                                       TEST(test_whole_address),
+                                       TEST(test_symbol_of_another_library),
+                                       TEST(test_address_without_library),
+                                       TEST(test_library_without_address),
+                                       TEST(test_values_that_say_nothing),
+                                       TEST(test_values_that_are_lost)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
