@@ -119,8 +119,9 @@ def read_profile(path):
 
 
 def has_text(folder, name):
-    strings = read_profile(os.path.join(folder, name))["shared"]["stringArray"]
-    return name not in TEXTS or any(TEXTS[name] in string for string in strings)
+    profile = read_profile(os.path.join(folder, name))
+    texts = [*profile["shared"]["stringArray"], *(thread["name"] for thread in profile["threads"])]
+    return name not in TEXTS or any(TEXTS[name] in text for text in texts)
 
 
 def check_profile(task, folder, name):
