@@ -229,7 +229,7 @@ static void merge_process(const struct merge *merge, struct process *whole, cons
     if (!whole->home_namespace) whole->home_namespace = part->home_namespace;
     if (!whole->outer_pid) whole->outer_pid = part->outer_pid;
     if (!whole->pid_text.bytes_count && keeps_id_text) whole->pid_text = part->pid_text;
-    if (!whole->arguments.bytes_count) whole->arguments = part->arguments;
+    if (!whole->command_line) whole->command_line = part->command_line;
     whole->is_replaced &= part->is_replaced;
     whole->has_lost_content |= part->has_lost_content;
 }

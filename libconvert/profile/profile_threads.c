@@ -27,7 +27,9 @@ static void title_processes(struct profile *profile) {
         if (thread_is_none(process->main_thread)) continue;
         const struct thread *thread = profile_thread_at(profile, process->main_thread);
         bool is_same = profile->meta.was_profile || text_starts_with(thread->name, process->name);
-        struct text name = process->label.bytes_count ? process->label : is_same ? thread->name : process->name;
+        struct text name = process_label(process).bytes_count ? process_label(process)
+                           : is_same                          ? thread->name
+                                                              : process->name;
         process->title = is_same ? name
                                  : profile_text_format(profile, "%.*s (%.*s)", (int)name.bytes_count, name.bytes,
                                                        (int)thread->name.bytes_count, thread->name.bytes);

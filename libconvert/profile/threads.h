@@ -51,6 +51,13 @@ struct allocation {
     thread_id thread; /* the thread that allocated or freed; may differ from the one whose table has the row */
 };
 
+/* The command line of a process. All texts are valid UTF-8 and live as long as the profile. */
+struct command_line {
+    struct text arguments; /* each ends with a zero byte */
+    struct text shown;     /* with blanks between them; empty: it is not shown. Set by profile_label_processes */
+    struct text label;     /* "cc1 parse.c"; empty: the name of the process. Set by profile_label_processes */
+};
+
 struct process {
     int64_t pid;             /* PID_UNKNOWN if the trace does not have it */
     uint64_t pid_namespace;  /* the namespace in which the pid is valid; 0: unknown */
@@ -69,14 +76,9 @@ struct process {
     /* The pid as written: "123", or "123.2" for another process with it. Set by profile_finish unless the reader has
      * set it. */
     struct text pid_text;
-    struct text name; /* set by profile_finish from the main thread unless the reader has set it */
-    struct text type; /* the processType as written; empty: follows from the name */
-    /* Its command line, in which each argument ends with a zero byte; empty: unknown. Like the next ones, it is valid
-     * UTF-8 and lives as long as the profile. */
-    struct text arguments;
-    struct text
-        command;       /* the command line as shown; empty: it is not. Set by profile_label_processes, like the label */
-    struct text label; /* "cc1 parse.c"; empty: the name */
+    struct text name;                  /* set by profile_finish from the main thread unless the reader has set it */
+    struct text type;                  /* the processType as written; empty: follows from the name */
+    struct command_line *command_line; /* in the profile's memory; NULL: unknown */
     /* The label, "name", or "name (name of the main thread)"; set by profile_finish if there is a main thread. */
     struct text title;
     struct text ending; /* how it ended: "exited"; empty: unknown. Lives as long as the profile */
@@ -86,6 +88,15 @@ struct process {
         int64_t end_ticks;
     };
 };
+
+static inline struct text process_label(const struct process *process) {
+    return process->command_line ? process->command_line->label : (struct text){0};
+}
+
+/* Returns the command line as it is shown; empty if it is not. */
+static inline struct text process_command(const struct process *process) {
+    return process->command_line ? process->command_line->shown : (struct text){0};
+}
 
 /* The tid of the thread that tracks of processors belong to, in place of a number. */
 #define PROCESSORS_TID "processors"

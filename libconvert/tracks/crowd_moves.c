@@ -185,7 +185,7 @@ static void move_processes(const struct moving *moving) {
         int64_t end_ns = time_later(head->end_ns, process->end_ns);
         head->start_ns = time_of_both(head->start_ns, process->start_ns, start_ns);
         head->end_ns = time_of_both(head->end_ns, process->end_ns, end_ns);
-        head->label = head->command = (struct text){0};
+        head->command_line = NULL;
         head->lives_on |= process->lives_on;
         head->has_lost_content |= process->has_lost_content;
         process->has_lost_content = false;

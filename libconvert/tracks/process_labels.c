@@ -30,7 +30,7 @@ static struct text take_argument(struct text *arguments) {
 
 /* Returns the arguments of the process without the path of the program. */
 static struct text arguments_of(const struct process *process) {
-    struct text arguments = process->arguments;
+    struct text arguments = process->command_line ? process->command_line->arguments : (struct text){0};
     take_argument(&arguments);
     return arguments;
 }
@@ -136,7 +136,7 @@ static bool append_arguments(struct labels *labels, uint32_t row, bool are_tempo
 }
 
 /* Returns the arguments with blanks between them. */
-static struct text command_line(struct profile *profile, struct text arguments) {
+static struct text shown(struct profile *profile, struct text arguments) {
     char *bytes = arena_take_bytes(&profile->memory, arguments.bytes_count);
     if (!bytes) return (struct text){0};
     for (size_t i = 0; i < arguments.bytes_count; i++) bytes[i] = arguments.bytes[i] ? arguments.bytes[i] : ' ';
@@ -146,15 +146,16 @@ static struct text command_line(struct profile *profile, struct text arguments) 
 static void label_process(struct labels *labels, uint32_t row) {
     struct profile *profile = labels->profile;
     struct process *process = column_at(&profile->processes, row);
-    process->command = command_line(profile, process->arguments);
+    struct command_line *line = process->command_line;
+    line->shown = shown(profile, line->arguments);
     struct label label = {.character_count_max = labels->character_count_max};
     for (size_t i = 0; i < process->name.bytes_count; i++)
         label.character_count += begins_character(process->name.bytes[i]);
     if (!append_arguments(labels, row, false, &label)) append_arguments(labels, row, true, &label);
     if (label.is_cut && label.bytes_count) show_cut(&label);
     if (label.bytes_count)
-        process->label = profile_text_format(profile, "%.*s%.*s", (int)process->name.bytes_count, process->name.bytes,
-                                             (int)label.bytes_count, label.bytes);
+        line->label = profile_text_format(profile, "%.*s%.*s", (int)process->name.bytes_count, process->name.bytes,
+                                          (int)label.bytes_count, label.bytes);
 }
 
 void profile_label_processes(struct profile *profile, unsigned character_count_max) {

@@ -43,7 +43,7 @@ static const struct marker_schema command_schema = {.name = TEXT("Process"),
 void task_markers_init(struct task_markers *markers, struct profile *profile) {
     *markers = (struct task_markers){.profile = profile, .within = profile_events(profile)};
     for (size_t i = 0; i < profile->processes.count && !markers->has_commands; i++)
-        markers->has_commands = ((const struct process *)column_at(&profile->processes, i))->command.bytes_count;
+        markers->has_commands = process_command(column_at(&profile->processes, i)).bytes_count;
 }
 
 static void add(const struct task_markers *markers, struct thread *to, struct text name, struct time_range range,
@@ -73,9 +73,10 @@ void task_markers_add_thread(const struct task_markers *markers, struct thread *
 
 void task_markers_add_process(const struct task_markers *markers, struct thread *to, const struct process *process,
                               struct time_range range) {
-    struct text label = process->label.bytes_count ? process->label : process->name;
+    struct text label = process_label(process);
+    if (!label.bytes_count) label = process->name;
     const union marker_value values[] = {
-        {.text = process->pid_text}, {.text = process->ending}, {.text = label}, {.text = process->command}};
+        {.text = process->pid_text}, {.text = process->ending}, {.text = label}, {.text = process_command(process)}};
     add(markers, to, process->name, range, markers->has_commands ? &command_schema : &process_schema, values);
 }
 

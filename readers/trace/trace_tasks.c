@@ -70,7 +70,10 @@ void trace_tasks_set_arguments(struct trace_tasks *tasks, int64_t pid, uint64_t 
     uint32_t row = row_table_find(&tasks->process_keys, &key);
     if (row >= tasks->processes.count) return;
     const struct trace_process *process = column_at(&tasks->processes, row);
-    profile_process_at(tasks->profile, process->id)->arguments = arguments;
+    struct command_line *line = profile_allocate(tasks->profile, sizeof *line);
+    if (!line) return;
+    *line = (struct command_line){.arguments = arguments};
+    profile_process_at(tasks->profile, process->id)->command_line = line;
 }
 
 static struct trace_thread *add_thread(struct trace_tasks *tasks, const struct thread_key *key, int64_t tid) {
@@ -176,9 +179,9 @@ static void inherit_arguments(struct trace_tasks *tasks, struct generation *gene
     for (size_t i = 0; i < count; i++) {
         const struct trace_process *row = column_at(&tasks->processes, generations[i].row);
         struct process *process = profile_process_at(tasks->profile, row->id);
-        if (process->arguments.bytes_count || process_is_none(process->parent)) continue;
+        if (process->command_line || process_is_none(process->parent)) continue;
         const struct process *parent = profile_process_at(tasks->profile, process->parent);
-        if (text_equal(parent->name, process->name)) process->arguments = parent->arguments;
+        if (text_equal(parent->name, process->name)) process->command_line = parent->command_line;
     }
 }
 

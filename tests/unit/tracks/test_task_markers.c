@@ -51,8 +51,8 @@ static void a_child_is_a_marker_of_its_parent(void **state) {
 /* Children of one program are in one row of the marker chart, whatever their arguments are. */
 static void a_label_tells_the_arguments(void **state) {
     struct process *child = add_family(20, 50);
-    child->label = TEXT("cc1 parse.c");
-    child->command = TEXT("cc1 -quiet parse.c");
+    struct command_line line = {.shown = TEXT("cc1 -quiet parse.c"), .label = TEXT("cc1 parse.c")};
+    child->command_line = &line;
     assert_interval(20, 50);
     const struct marker *marker = column_at(&shell->markers, 0);
     const struct marker_schema *schema = column_at(&profile.marker_schemas, marker->schema);
