@@ -301,6 +301,10 @@ void saved_marker_settle(struct saved_reader *reader, struct marker *marker, uin
     }
     if (!has_start) marker->start_ns = marker->end_ns;
     if (!has_end) marker->end_ns = marker->start_ns;
+    if (marker->end_ns < marker->start_ns) {
+        saved_lose(reader, TEXT("markers.endTime (before the start)"), 1);
+        marker->end_ns = marker->start_ns;
+    }
     profile_fit_marker(reader->profile, marker);
 }
 
