@@ -745,7 +745,8 @@ static void test_executed_child_joins(void **state) {
 }
 
 static struct text arguments_of(const struct recorded *recorded, const char *marker) {
-    return process_of_marker(&recorded->profile, marker)->arguments;
+    const struct command_line *line = process_of_marker(&recorded->profile, marker)->command_line;
+    return line ? line->arguments : (struct text){0};
 }
 
 /* An executed child tells its own command line. A forked one has its parent's. */
