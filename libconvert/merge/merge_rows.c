@@ -169,7 +169,7 @@ static bool join_counters(const struct merge *merge, struct counter *to, struct 
     bool overlap = a.first && b.first && a.last_ns >= b.first->time_ns && b.last_ns >= a.first->time_ns;
     /* Whether two runs happen to have samples at different times does not matter. */
     if (merge->runs ? merge->runs->layout == MERGE_LAYOUT_OVER : overlap) return false;
-    bool is_later = a.first && b.first && b.first->time_ns > a.last_ns;
+    bool is_later = a.first && b.first && b.first->time_ns >= a.last_ns; /* a run begins where the last one ends */
     if (a.first && b.first && to->graph == COUNTER_ACCUMULATED) {
         struct counter_sample *first = is_later ? b.first : a.first;
         first->change = (int64_t)((uint64_t)first->change - (uint64_t)(is_later ? a.sum : b.sum));
