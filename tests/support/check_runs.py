@@ -138,8 +138,8 @@ def main():
             outcomes += counts
             for message in messages:
                 print(message[:600], flush=True)
-    print(f"runs: {outcomes['passed']} passed, {outcomes['failed']} failed "
-          f"({outcomes['refused']} combinations are refused)")
+    print(f"{outcomes['refused']} combinations are refused")
+    print(f"runs: {outcomes['passed']} passed, {outcomes['failed']} failed")
     return outcomes["failed"] > 0
 
 
