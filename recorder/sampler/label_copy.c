@@ -7,10 +7,22 @@
 enum {
     CATEGORY_LEVEL_MAX = 9,
     TEXT_BYTES_MAX = GREC_NAME_BYTES_MAX + 1, /* one byte more than a text may have, so that the cut is counted */
+    SHARED_COUNT = 8,
+};
+
+/* The last things that were copied, so that labels that have one in common share its copy. In a deep stack, a few
+ * functions that call each other push the same labels again and again. */
+struct shared_copies {
+    uint32_t next;
+    struct shared_copy {
+        const void *from;
+        void *kept;
+    } copies[SHARED_COUNT];
 };
 
 struct copying {
     const struct label_reader *reader;
+    struct shared_copies labels[2], texts; /* labels: those of scripts apart */
     unsigned char *kept;
     size_t kept_bytes_count;
     size_t bytes_max;
@@ -28,6 +40,16 @@ static void *keep(struct copying *copying, size_t bytes_count) {
     return kept;
 }
 
+static void *find_shared(const struct shared_copies *shared, const void *from) {
+    for (uint32_t i = 0; i < SHARED_COUNT; i++)
+        if (shared->copies[i].from == from) return shared->copies[i].kept;
+    return NULL;
+}
+
+static void share(struct shared_copies *shared, const void *from, void *kept) {
+    shared->copies[shared->next++ % SHARED_COUNT] = (struct shared_copy){from, kept};
+}
+
 static size_t read_bytes(const struct copying *copying, void *to, const void *from, size_t bytes_count) {
     const struct label_reader *reader = copying->reader;
     if (reader) return reader->copy(reader->context, to, (uint64_t)(uintptr_t)from, bytes_count);
@@ -42,28 +64,35 @@ static void *keep_copy(struct copying *copying, const void *from, size_t bytes_c
     return NULL;
 }
 
-/* Reads up to TEXT_BYTES_MAX bytes of a text, or fewer if its memory ends there. A text of the calling thread's is read
- * up to its end. */
-static size_t read_text(const struct copying *copying, char *to, const char *text) {
-    if (copying->reader) return read_bytes(copying, to, text, TEXT_BYTES_MAX);
-    size_t length = strnlen(text, TEXT_BYTES_MAX), count = length < TEXT_BYTES_MAX ? length + 1 : length;
+/* Reads up to bytes_max bytes of a text, or fewer if its memory ends there. A text of the calling thread's is read up to
+ * its end. */
+static size_t read_text(const struct copying *copying, char *to, const char *text, size_t bytes_max) {
+    if (copying->reader) return read_bytes(copying, to, text, bytes_max);
+    size_t length = strnlen(text, bytes_max), count = length < bytes_max ? length + 1 : length;
     memcpy(to, text, count);
     return count;
 }
 
-static const char *keep_text(struct copying *copying, const char *text) {
-    size_t start = copying->kept_bytes_count;
-    char *kept = text ? keep(copying, TEXT_BYTES_MAX + 1) : NULL;
-    if (!kept) return NULL;
-    size_t count = read_text(copying, kept, text);
+/* A text takes as much of the memory as it needs, so it is read into what is left of that. */
+static const char *copy_text(struct copying *copying, const char *text) {
+    size_t left_bytes = copying->bytes_max - copying->kept_bytes_count;
+    size_t bytes_max = left_bytes < TEXT_BYTES_MAX ? left_bytes : TEXT_BYTES_MAX;
+    char *kept = (char *)copying->kept + copying->kept_bytes_count;
+    size_t count = read_text(copying, kept, text, bytes_max);
     size_t length = strnlen(kept, count);
-    if (length == count && count < TEXT_BYTES_MAX) {
+    bool is_read = length < count || count == TEXT_BYTES_MAX;
+    if (!is_read || !keep(copying, length + 1)) {
         copying->is_whole = false;
         return NULL;
     }
     kept[length] = '\0';
-    copying->kept_bytes_count = start;
-    return keep(copying, length + 1);
+    share(&copying->texts, text, kept);
+    return kept;
+}
+
+static const char *keep_text(struct copying *copying, const char *text) {
+    const char *shared = text ? find_shared(&copying->texts, text) : NULL;
+    return shared || !text ? shared : copy_text(copying, text);
 }
 
 static struct grec_category *keep_category(struct copying *copying, const struct grec_category *category, int level) {
@@ -75,7 +104,7 @@ static struct grec_category *keep_category(struct copying *copying, const struct
 }
 
 /* If the trace has the label already, its texts are not needed. A script's frame needs only the category. */
-static struct grec_label *keep_label(struct copying *copying, const struct grec_label *label, bool is_script) {
+static struct grec_label *copy_label(struct copying *copying, const struct grec_label *label, bool is_script) {
     struct grec_label *kept = keep_copy(copying, label, sizeof *kept);
     if (!kept) return NULL;
     bool is_known = definition_is_known(kept->cache_);
@@ -83,6 +112,14 @@ static struct grec_label *keep_label(struct copying *copying, const struct grec_
     if (is_script || is_known) return kept;
     kept->name = keep_text(copying, kept->name);
     kept->file = keep_text(copying, kept->file);
+    return kept;
+}
+
+static struct grec_label *keep_label(struct copying *copying, const struct grec_label *label, bool is_script) {
+    struct grec_label *kept = label ? find_shared(&copying->labels[is_script], label) : NULL;
+    if (kept) return kept;
+    kept = copy_label(copying, label, is_script);
+    if (kept && copying->is_whole) share(&copying->labels[is_script], label, kept);
     return kept;
 }
 

@@ -14,7 +14,7 @@ enum {
     /* How much stack the handler needs: 1.6 KB as gcc -O2 compiles it, and more as other compilers may. */
     ROOM_BYTES = 3072,
     WALKED_BYTES_MAX = NATIVE_FRAME_COUNT_MAX * sizeof(struct walked_frame),
-    LABEL_BYTES_MAX = 8 * 1024,
+    LABEL_BYTES_MAX = 10 * 1024,
     SAMPLE_BYTES_MAX = sizeof(struct ring_sample) + WALKED_BYTES_MAX + LABEL_BYTES_MAX,
 };
 _Static_assert(2 * SAMPLE_BYTES_MAX <= SAMPLE_RING_BYTES, "the largest sample fits in any position");

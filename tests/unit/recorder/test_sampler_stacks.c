@@ -166,6 +166,54 @@ static void test_labels_between_frames(void **state) {
     recorded_fini(&recorded);
 }
 
+/* Pushes as many labels as a thread can have, some of them of a script. */
+static void recurse(struct busy_thread *self, int depth) {
+    static struct grec_label labels[] = {GREC_LABEL_AT("eval", NULL, NULL, 0), GREC_LABEL_AT("apply", NULL, NULL, 0)};
+    static struct grec_label interpreter = GREC_LABEL_AT("interpreter", NULL, NULL, 0);
+    static const char *const functions[] = {"fold", "map", "reduce"};
+    bool is_script = depth % 4 == 0;
+    grec_label_place pushed = is_script ? grec_script_push(&interpreter, functions[depth % 3], "lists.lisp", 1, 1)
+                                        : grec_label_push(&labels[depth % 2], "list");
+    if (depth)
+        recurse(self, depth - 1);
+    else
+        work(self);
+    grec_label_pop(pushed);
+}
+
+enum { RECURSION_DEPTH = GREC_LABEL_DEPTH_MAX * 4 / 5 };
+
+static void run_recursion(struct busy_thread *self) { recurse(self, RECURSION_DEPTH - 1); }
+
+/* No label of a deep recursion may be missing. */
+static void test_many_labels(void **state) {
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "recursive", .run = run_recursion};
+    start_sampling(*state, "many.trace", (struct grec_options){.interval_us = 1000});
+    busy_thread_start(&thread);
+    wait_stacks_at_work(&thread, 30);
+    stop_and_read(&recorded, *state, "many.trace");
+    busy_thread_join(&thread);
+    const struct thread *samples = need_thread(&recorded, "recursive");
+    size_t deep_count = 0;
+    for (size_t i = 0; i < samples_count(&samples->samples); i++) {
+        static const char *const names[] = {"eval list", "apply list", "fold", "map", "reduce"};
+        struct frame_list list;
+        size_t label_count = 0;
+        frame_list_take(&list, &recorded.profile, sample_stack(samples, i));
+        for (size_t at = 0; at < list.count; at++)
+            for (size_t name = 0; name < sizeof names / sizeof *names; name++)
+                label_count += frame_has_name(&recorded.profile, list.frames[at], names[name]);
+        if (sample_time_ns(samples, i) <= at_work_ns(&recorded.profile)) continue;
+        assert_int_equal(label_count, RECURSION_DEPTH);
+        deep_count++;
+    }
+    assert_true(deep_count > 10);
+    assert_nothing_lost(&recorded);
+    recorded_fini(&recorded);
+}
+
 /* ---- Invalid stacks must not cause a crash. ---- */
 
 #if defined(__x86_64__)
@@ -689,6 +737,7 @@ int main(void) {
         TEST(test_without_frame_pointers),
         TEST(test_with_frame_pointers),
         TEST(test_labels_between_frames),
+        TEST(test_many_labels),
         TEST(test_alternate_stack),
         TEST(test_small_alternate_stack),
         TEST(test_room_comes_back),
