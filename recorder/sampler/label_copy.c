@@ -64,8 +64,8 @@ static void *keep_copy(struct copying *copying, const void *from, size_t bytes_c
     return NULL;
 }
 
-/* Reads up to bytes_max bytes of a text, or fewer if its memory ends there. A text of the calling thread's is read up to
- * its end. */
+/* Reads up to bytes_max bytes of a text, or fewer if its memory ends there. A text of the calling thread's is read up
+ * to its end. */
 static size_t read_text(const struct copying *copying, char *to, const char *text, size_t bytes_max) {
     if (copying->reader) return read_bytes(copying, to, text, bytes_max);
     size_t length = strnlen(text, bytes_max), count = length < bytes_max ? length + 1 : length;

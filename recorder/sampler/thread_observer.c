@@ -196,16 +196,20 @@ static void read_system_name(struct sampled_thread *thread, uint64_t now_ticks) 
     if (bytes_count) set_name(thread, name, bytes_count);
 }
 
-/* A thread that was unregistered and has recorded since has a new number in the trace: it is another thread there. */
-static void identify(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
-    uint64_t uid = thread_record_uid(record);
+/* Finds the thread's number in the trace, and its name. Returns false if the thread has just given the record back, and
+ * what the record says may be of another one. A thread that was unregistered and has recorded since has a new number:
+ * it is another thread in the trace. */
+static bool identify(const struct thread_writers *writers, struct thread_record *record, struct sampled_thread *thread,
+                     struct round *round) {
+    uint64_t uid = thread_record_uid(record), start_ticks = __atomic_load_n(&record->start_ticks, __ATOMIC_RELAXED);
+    if (thread_registry_tid(writers) != thread->tid) return false;
     if (thread->uid && thread->uid != uid) end_thread(thread, round, thread->tid);
     bool is_named = take_own_name(record, thread);
-    if (thread->uid) return;
+    if (thread->uid) return true;
     thread->uid = uid;
-    thread->start_ticks = __atomic_load_n(&record->start_ticks, __ATOMIC_RELAXED);
-    if (!thread->start_ticks) thread->start_ticks = clock_ticks();
+    thread->start_ticks = start_ticks ? start_ticks : clock_ticks();
     if (!is_named) read_system_name(thread, round->now_ticks);
+    return true;
 }
 
 /* A thread mostly names itself, soon after it has begun, and may end before names are read again, or before its first
@@ -218,11 +222,9 @@ static void follow_name(struct sampled_thread *thread, const struct round *round
     if (is_due && !thread->is_named) read_system_name(thread, round->now_ticks);
 }
 
-/* Identifies the thread. Returns false if its name leaves it out. */
-static bool is_wanted(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
-    identify(record, thread, round);
-    bool is_wanted = recording_wants_thread(thread->name, thread->name_bytes_count);
-    if (is_wanted) return true;
+/* Returns false if the thread's name leaves it out. */
+static bool is_wanted(struct sampled_thread *thread) {
+    if (recording_wants_thread(thread->name, thread->name_bytes_count)) return true;
     thread->state = SAMPLED_LEFT_OUT;
     thread_signal_leave(thread);
     return false;
@@ -289,7 +291,7 @@ static void write_as_before(const struct thread_record *record, struct sampled_t
 static void write_time(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
     static struct merged_stack stack;
     int64_t owed_ns = thread->share.owed_ns;
-    if (!is_wanted(record, thread, round)) return;
+    if (!is_wanted(thread)) return;
     thread->share.owed_ns = 0;
     struct sample_facts facts = facts_of(busy_since(record), 0, owed_ns > 0 ? (uint64_t)owed_ns : 0);
     merged_stack_make_empty(&stack);
@@ -306,12 +308,12 @@ static bool awaits_more(const struct sampled_thread *thread, const struct ring_s
     return sample->is_truncated && has_more && thread->dropped_count < DROPPED_COUNT_MAX;
 }
 
-static void write_sample(struct thread_record *record, struct sampled_thread *thread, struct round *round,
-                         const struct ring_sample *sample, uint64_t cpu_ns) {
+static void write_sample(struct sampled_thread *thread, struct round *round, const struct ring_sample *sample,
+                         uint64_t cpu_ns) {
     static struct merged_stack stack;
     const struct label_copy *labels = &sample->labels;
     struct sample_facts facts = facts_of(sample->busy_since_ticks, sample->ticks, cpu_ns);
-    if (!is_wanted(record, thread, round)) return;
+    if (!is_wanted(thread)) return;
     if (sample->has_no_room) thread_signal_report_refused(thread);
     recording_count_loss(LOSS_TEXT, labels->left_out_count);
     merged_stack_make(&stack, sample->walked, sample->walked_count, labels->labels, labels->count);
@@ -336,7 +338,7 @@ static bool collect_one(struct thread_record *record, struct sampled_thread *thr
         thread->share.owed_ns += (int64_t)cpu_ns;
         return false;
     }
-    write_sample(record, thread, round, sample, cpu_ns);
+    write_sample(thread, round, sample, cpu_ns);
     return true;
 }
 
@@ -367,7 +369,7 @@ static void report_forbidden(void) {
 static void write_wait(struct thread_record *record, struct sampled_thread *thread, struct round *round,
                        const struct task_wait *wait) {
     static struct merged_stack stack;
-    if (!is_wanted(record, thread, round)) return;
+    if (!is_wanted(thread)) return;
     switch (waiting_stack_take(&stack, record, thread->tid, wait)) {
         case WAITING_STACK_TAKEN:
             if (!stack.is_truncated || !unwind_snapshot_has_wanted() || thread->dropped_count == DROPPED_COUNT_MAX)
@@ -447,13 +449,20 @@ static void drop_if_ended(struct thread_writers *writers) {
     if (tid && !task_read_cpu_ns(tid, &cpu_ns)) thread_registry_drop(writers);
 }
 
+/* Counts what the thread has used up to its end, if it has left that. */
+static void count_left_time(const struct thread_record *record, struct sampled_thread *thread) {
+    uint64_t cpu_ns = thread_record_left_cpu_ns(record, thread->tid);
+    thread->has_ended = !cpu_ns;
+    if (thread->is_cpu_read && cpu_ns > thread->cpu_ns) cpu_share_add(&thread->share, cpu_ns - thread->cpu_ns);
+}
+
 /* Makes the record the thread's of that id. */
 static void become(struct thread_record *record, struct sampled_thread *thread, struct round *round, uint32_t tid) {
     if (thread->epoch != observer.epoch) forget(thread, 0);
     if (thread->tid == tid) return;
-    thread->has_ended = true;
-    thread->read_ticks = round->now_ticks;
-    collect(record, thread, round);
+    count_left_time(record, thread);
+    thread->read_ticks = thread->used_ticks = round->now_ticks;
+    if (thread->state != SAMPLED_LEFT_OUT) collect(record, thread, round);
     end_thread(thread, round, tid);
     thread->found_ticks = round->now_ticks;
     thread->interval_ns = observer.rules.interval_ns;
@@ -484,6 +493,7 @@ static void observe_thread(struct thread_writers *writers, struct thread_record 
         thread_registry_drop(writers);
         return;
     }
+    if (!identify(writers, record, thread, round)) return;
     if (observer.rules.only_opens_clocks) {
         if (!observer.rules.takes_no_stacks)
             thread_signal_follow(writers, record, thread, observer.rules.interval_ns, round->now_ticks);
@@ -593,8 +603,10 @@ static void await_handler(struct thread_writers *writers, struct thread_record *
 static void collect_last(struct thread_writers *writers, struct thread_record *record, void *context) {
     struct sampled_thread *thread = known_thread(record);
     uint64_t used_ns;
-    if (!thread || thread->state == SAMPLED_LEFT_OUT || thread_registry_tid(writers) != thread->tid) return;
-    read_used_ns(thread, context, &used_ns);
+    if (!thread) return;
+    become(record, thread, context, thread_registry_tid(writers));
+    if (!thread->tid || thread->state == SAMPLED_LEFT_OUT) return;
+    if (!read_used_ns(thread, context, &used_ns) || !identify(writers, record, thread, context)) return;
     collect(record, thread, context);
     write_rest(thread, context);
     sampled_thread_write_name(thread, &((struct round *)context)->recording);

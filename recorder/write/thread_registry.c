@@ -253,6 +253,22 @@ static void keep_record(struct thread_record *record) {
     thread_registry_name(record, NULL);
 }
 
+/* The sampler cannot ask for the processor time of a thread that has ended. Under a filter of system calls, the
+ * question might end the process. */
+static void leave_cpu_time(struct thread_record *record) {
+    if (!sampler_thread_count()) return;
+    __atomic_store_n(&record->left_tid, 0, __ATOMIC_RELEASE);
+    uint64_t cpu_ns = prctl(PR_GET_SECCOMP) == 0 ? clock_ns_of(CLOCK_THREAD_CPUTIME_ID) : 0;
+    __atomic_store_n(&record->left_cpu_ns, cpu_ns, __ATOMIC_RELEASE);
+    __atomic_store_n(&record->left_tid, own_tid(), __ATOMIC_RELEASE);
+}
+
+uint64_t thread_record_left_cpu_ns(const struct thread_record *record, uint32_t tid) {
+    bool is_of_thread = __atomic_load_n(&record->left_tid, __ATOMIC_ACQUIRE) == tid;
+    uint64_t cpu_ns = __atomic_load_n(&record->left_cpu_ns, __ATOMIC_ACQUIRE);
+    return is_of_thread && __atomic_load_n(&record->left_tid, __ATOMIC_ACQUIRE) == tid ? cpu_ns : 0;
+}
+
 void thread_registry_release(void) {
     struct thread_writers *writers = thread_writers_self;
     bool has_labels = labels_are_pushed(&thread_record_self->labels);
@@ -261,6 +277,7 @@ void thread_registry_release(void) {
     if (has_labels) {
         keep_record(thread_record_self);
     } else {
+        leave_cpu_time(thread_record_self);
         /* The thread's clocks may run on for a moment. */
         __atomic_store_n(&thread_record_self->control_block, 0, __ATOMIC_RELAXED);
         grec_label_stack_ = NULL;

@@ -64,6 +64,8 @@ struct thread_record {
     uint32_t is_spared;        /* must not be interrupted: see own_signal_spare_thread */
     uint64_t busy_since_ticks; /* of the thread's event loop; 0: it has none; EVENT_LOOP_IDLE: it waits for events */
     uint64_t control_block;    /* that the C library has for the thread; 0: not known. Set by the sampler */
+    uint32_t left_tid;         /* the last thread that has given the record back; 0: none */
+    uint64_t left_cpu_ns;      /* the processor time that it had used; 0: unknown */
     struct sampled_thread *sampled; /* the sampler's; NULL: it has not seen the record yet */
     struct grec_label_stack labels;
 };
@@ -99,6 +101,10 @@ void thread_registry_name(struct thread_record *record, const char *name);
 /* Copies the name of a record, which its thread may be changing meanwhile. Returns the length. [signal-safe] */
 uint32_t thread_record_copy_name(const struct thread_record *record, char name[THREAD_NAME_BYTES])
     GREC_SHARED(thread_record_copy_name);
+
+/* Returns the processor time that the thread had used when it gave the record back; 0: unknown. */
+uint64_t thread_record_left_cpu_ns(const struct thread_record *record, uint32_t tid)
+    GREC_SHARED(thread_record_left_cpu_ns);
 
 static inline void thread_record_start(struct thread_record *record, uint64_t ticks) {
     __atomic_store_n(&record->start_ticks, ticks, __ATOMIC_RELAXED);

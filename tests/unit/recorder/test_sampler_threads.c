@@ -603,6 +603,90 @@ static void test_short_threads(void **state) {
     recorded_fini(&recorded);
 }
 
+/* ---- Threads that end between two rounds. ---- */
+
+CODE_SECTION(relay_odd)
+CODE_SECTION(relay_even)
+
+enum { RELAY_COUNT = 60, RELAY_CPU_NS = 3000000 };
+
+static void compute_until(uint64_t cpu_ns) {
+    while (clock_now_ns(CLOCK_THREAD_CPUTIME_ID) < cpu_ns) {
+    }
+}
+
+IN_SECTION(relay_odd) static void run_odd(void) {
+    compute_until(RELAY_CPU_NS);
+    NOT_THE_LAST_THING();
+}
+
+IN_SECTION(relay_even) static void run_even(void) {
+    compute_until(RELAY_CPU_NS);
+    NOT_THE_LAST_THING();
+}
+
+static void *run_in_relay(void *is_odd) {
+    make_first_call();
+    grec_thread_register(is_odd ? "odd" : "even");
+    if (is_odd)
+        run_odd();
+    else
+        run_even();
+    return NULL;
+}
+
+/* The record of a thread that has ended belongs to the next thread at once. Stacks that the first one has left are its
+ * own all the same. */
+static void test_threads_in_relay(void **state) {
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    start_sampling(*state, "relay.trace", (struct grec_options){.interval_us = 1000});
+    for (uintptr_t i = 0; i < RELAY_COUNT; i++) {
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, run_in_relay, (void *)(i % 2)), 0);
+        pthread_join(thread, NULL);
+    }
+    stop_and_read(&recorded, *state, "relay.trace");
+    for (size_t i = 0; i < recorded.profile.threads.count; i++) {
+        const struct thread *thread = column_at(&recorded.profile.threads, i);
+        if (text_equal(thread->name, TEXT("odd")))
+            assert_int_equal(count_samples_in(&recorded.profile, thread, relay_even_code()), 0);
+        if (text_equal(thread->name, TEXT("even")))
+            assert_int_equal(count_samples_in(&recorded.profile, thread, relay_odd_code()), 0);
+    }
+    recorded_fini(&recorded);
+}
+
+enum { LONG_INTERVAL_US = 100000, LAST_CPU_NS = 75000000 };
+
+/* Computes for three quarters of an interval, and ends before the sampler makes its next round, unless the machine is
+ * busy. */
+static void *compute_and_end(void *name) {
+    make_first_call();
+    grec_thread_register(name);
+    wait_rounds(2);
+    compute_until(clock_now_ns(CLOCK_THREAD_CPUTIME_ID) + LAST_CPU_NS);
+    return NULL;
+}
+
+static void test_time_before_the_end(void **state) {
+    static const char *const names[] = {"early", "middle", "last"};
+    struct recorded recorded;
+    start_sampling(*state, "ends.trace", (struct grec_options){.interval_us = LONG_INTERVAL_US});
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, compute_and_end, (void *)(uintptr_t)names[i]), 0);
+        pthread_join(thread, NULL);
+    }
+    stop_and_read(&recorded, *state, "ends.trace");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        int64_t sum_ns = sum_cpu_ns(need_thread(&recorded, names[i]));
+        if (sum_ns < LAST_CPU_NS) fail_msg("%s: %" PRId64 " ns", names[i], sum_ns);
+    }
+    assert_nothing_lost(&recorded);
+    recorded_fini(&recorded);
+}
+
 /* ---- The signal. ---- */
 
 static void work_deaf(struct busy_thread *self) {
@@ -844,13 +928,29 @@ static void test_counters_by_flags(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_without_stacks),     TEST(test_counters_by_flags),      TEST(test_unregistered_thread),
-        TEST(test_short_threads),      TEST(test_handler_of_the_program), TEST(test_own_name_stays),
-        TEST(test_all_threads),        TEST(test_blocked_signal),         TEST(test_signal_in_pause),
-        TEST(test_handler_taken_over), TEST(test_sleeping_stranger),      TEST(test_stranger_that_speaks),
-        TEST(test_unwanted_stranger),  TEST(test_storm_of_sleepers),      TEST(test_name_of_a_short_thread),
-        TEST(test_name_at_the_end),    TEST(test_name_of_one_sample),     TEST(test_late_end),
-        TEST(test_release_while_held), TEST(test_blocked_at_first),       TEST(test_life_after_unregistering),
+        TEST(test_without_stacks),
+        TEST(test_counters_by_flags),
+        TEST(test_unregistered_thread),
+        TEST(test_short_threads),
+        TEST(test_threads_in_relay),
+        TEST(test_time_before_the_end),
+        TEST(test_handler_of_the_program),
+        TEST(test_own_name_stays),
+        TEST(test_all_threads),
+        TEST(test_blocked_signal),
+        TEST(test_signal_in_pause),
+        TEST(test_handler_taken_over),
+        TEST(test_sleeping_stranger),
+        TEST(test_stranger_that_speaks),
+        TEST(test_unwanted_stranger),
+        TEST(test_storm_of_sleepers),
+        TEST(test_name_of_a_short_thread),
+        TEST(test_name_at_the_end),
+        TEST(test_name_of_one_sample),
+        TEST(test_late_end),
+        TEST(test_release_while_held),
+        TEST(test_blocked_at_first),
+        TEST(test_life_after_unregistering),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
