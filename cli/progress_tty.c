@@ -4,18 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "libconvert/base/monotonic_clock.h"
 #include "libconvert/report.h"
 
 enum { BAR_CELLS = 20, PERCENT_NONE = 1000, LINE_CELLS_MAX = 79, NS_PER_S = 1000000000, REDRAW_NS = NS_PER_S / 2 };
-
-static uint64_t now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
 
 /* Ignores errors: a bar that cannot be drawn is no reason to stop converting. */
 static void write_line(int fd, const char *bytes, size_t bytes_count) {
@@ -24,7 +18,7 @@ static void write_line(int fd, const char *bytes, size_t bytes_count) {
 }
 
 void progress_tty_init(struct progress_tty *bar, int fd, bool is_on, uint64_t delay_ns) {
-    uint64_t start_ns = is_on ? now_ns() : 0;
+    uint64_t start_ns = is_on ? monotonic_now_ns() : 0;
     *bar = (struct progress_tty){.fd = fd,
                                  .is_on = is_on,
                                  .start_ns = start_ns,
@@ -84,7 +78,7 @@ static void show(struct progress_tty *bar, const struct report_text *line, uint6
 }
 
 static void draw(struct progress_tty *bar, double done) {
-    uint64_t now = bar->is_on ? now_ns() : 0;
+    uint64_t now = bar->is_on ? monotonic_now_ns() : 0;
     unsigned percent = (unsigned)(done * 100 + 1e-9); /* in floating point, 0.57 * 100 is less than 57 */
     bool is_due = percent != bar->last_percent || now >= bar->last_draw_ns + REDRAW_NS;
     if (!bar->is_on || !is_due || now < bar->first_draw_ns) return;
@@ -101,7 +95,7 @@ static void draw(struct progress_tty *bar, double done) {
 
 /* Draws "read 120 MB, 34 MB/s". */
 static void draw_read(struct progress_tty *bar, uint64_t read_bytes) {
-    uint64_t now = bar->is_on ? now_ns() : 0;
+    uint64_t now = bar->is_on ? monotonic_now_ns() : 0;
     bool is_due = now >= bar->first_draw_ns && now >= bar->last_draw_ns + REDRAW_NS;
     if (!bar->is_on || !is_due) return;
     bar->last_percent = PERCENT_NONE;
@@ -129,7 +123,7 @@ void progress_tty_draw_bytes(struct progress_tty *bar, uint64_t done_bytes, uint
 }
 
 void progress_tty_draw_text(struct progress_tty *bar, const char *text) {
-    uint64_t now = bar->is_on ? now_ns() : 0;
+    uint64_t now = bar->is_on ? monotonic_now_ns() : 0;
     if (!bar->is_on || now < bar->first_draw_ns || now < bar->last_draw_ns + REDRAW_NS) return;
     bar->last_percent = PERCENT_NONE;
     struct report_text line = {.bytes_count = 0};
@@ -141,7 +135,7 @@ void progress_tty_restart(struct progress_tty *bar) {
     progress_tty_clear(bar);
     bar->total_bytes = 0;
     bar->last_percent = PERCENT_NONE;
-    if (bar->is_on) bar->start_ns = now_ns();
+    if (bar->is_on) bar->start_ns = monotonic_now_ns();
 }
 
 void progress_tty_clear(struct progress_tty *bar) {

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "conversion.h"
@@ -12,6 +11,7 @@
 #include "fit_size.h"
 #include "libconvert/base/cursor.h"
 #include "libconvert/base/memory.h"
+#include "libconvert/base/monotonic_clock.h"
 #include "libconvert/base/processors.h"
 #include "libconvert/merge/merge.h"
 #include "libconvert/profile/drop_trampolines.h"
@@ -59,12 +59,6 @@ struct conversion {
     struct progress_root progress_root;
     struct progress progress;
 };
-
-static uint64_t now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* ---- What was read. ---- */
 
@@ -173,7 +167,6 @@ static bool tells_tracks(const struct conversion *conversion) {
     return conversion->ends->replace_writing || conversion->emitter->has_tracks;
 }
 
-/* Names processes after their arguments, and shows in each process what it has started. A profile shows it already. */
 /* Returns whether there are filters other than those of events. */
 static bool filters_tasks(const struct gecko_convert_options *options) {
     for (size_t i = 0; i < options->filter_count; i++)
@@ -181,6 +174,7 @@ static bool filters_tasks(const struct gecko_convert_options *options) {
     return false;
 }
 
+/* Names processes after their arguments, and shows in each process what it has started. A profile shows it already. */
 static void show_processes(const struct conversion *conversion, struct profile *profile) {
     struct task_markers markers;
     if (profile->meta.was_profile) return;
@@ -534,7 +528,7 @@ static void conclude(struct conversion *conversion, uint64_t start_ns) {
     result->has_error_place = failure->has_position;
     result->error_line = failure->position.line;
     result->error_offset = failure->position.offset;
-    result->duration_ns = now_ns() - start_ns;
+    result->duration_ns = monotonic_now_ns() - start_ns;
 }
 
 const struct gecko_convert_result conversion_no_result = {.struct_bytes = sizeof conversion_no_result,
@@ -548,7 +542,7 @@ const struct gecko_convert_result conversion_no_result = {.struct_bytes = sizeof
 enum gecko_convert_status conversion_run(const struct gecko_convert_options *options,
                                          const struct conversion_ends *ends, struct gecko_convert_result *result,
                                          struct sink_written *written) {
-    uint64_t start_ns = now_ns();
+    uint64_t start_ns = monotonic_now_ns();
     *result = conversion_no_result;
     struct conversion conversion = {.options = options,
                                     .ends = ends,

@@ -83,9 +83,7 @@ static bool describe_below(const char *sysroot, const char *path, struct stat *s
 static int64_t written_s(const struct lib *lib, const char *sysroot) {
     char name[PATH_MAX];
     struct stat status;
-    if (!text_starts_with(lib->path, TEXT("/")) || lib->path.bytes_count >= sizeof name) return INT64_MAX;
-    memcpy(name, lib->path.bytes, lib->path.bytes_count);
-    name[lib->path.bytes_count] = '\0';
+    if (!text_starts_with(lib->path, TEXT("/")) || !text_copy(lib->path, name, sizeof name)) return INT64_MAX;
     bool is_there = describe_below(sysroot, name, &status) || (stat(name, &status) == 0 && S_ISREG(status.st_mode));
     return is_there ? (int64_t)status.st_mtime : INT64_MAX;
 }

@@ -8,13 +8,9 @@
 static struct file_identity identity_in_folder(const char *path) {
     struct file_identity unknown = {0};
     struct text name = text_base_name(text_of(path));
-    size_t folder_bytes = (size_t)(name.bytes - path);
-    char folder[PATH_MAX] = ".";
-    if (folder_bytes >= sizeof folder || !name.bytes_count) return unknown;
-    if (folder_bytes) {
-        memcpy(folder, path, folder_bytes);
-        folder[folder_bytes] = '\0';
-    }
+    struct text before = {path, (size_t)(name.bytes - path)};
+    char folder[PATH_MAX];
+    if (!name.bytes_count || !text_copy(before.bytes_count ? before : TEXT("."), folder, sizeof folder)) return unknown;
     struct stat status;
     if (stat(folder, &status) != 0) return unknown;
     return (struct file_identity){.is_known = true, .device = status.st_dev, .inode = status.st_ino, .name = name};

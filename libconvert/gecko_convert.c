@@ -89,13 +89,11 @@ char *gecko_convert_report(const struct gecko_convert_options *options, const st
     chunk_list_init(&chunks, &failure);
     report_json(&known_options, &known_result, &chunks);
     char *report = failure_is_set(&failure) ? NULL : malloc(chunks.total_bytes + 1);
-    size_t used = 0;
-    for (const struct chunk *chunk = chunks.first; report && chunk; chunk = chunk->next) {
-        memcpy(report + used, chunk->bytes, chunk->used_bytes);
-        used += chunk->used_bytes;
+    if (report) {
+        chunk_list_copy(&chunks, report);
+        report[chunks.total_bytes] = '\0';
+        if (bytes_count) *bytes_count = (size_t)chunks.total_bytes;
     }
-    if (report) report[used] = '\0';
-    if (report && bytes_count) *bytes_count = used;
     chunk_list_fini(&chunks);
     return report;
 }

@@ -24,10 +24,7 @@ bool source_name_is_code(struct text path) {
     char ending[8];
     struct text name = text_base_name(path);
     size_t dot = text_find_last(name, '.');
-    struct text rest = text_from(name, dot + 1);
-    if (!dot || dot == name.bytes_count || rest.bytes_count >= sizeof ending) return false;
-    memcpy(ending, rest.bytes, rest.bytes_count);
-    ending[rest.bytes_count] = '\0';
+    if (!dot || dot == name.bytes_count || !text_copy(text_from(name, dot + 1), ending, sizeof ending)) return false;
     return bsearch(ending, endings, sizeof endings / sizeof *endings, sizeof *endings, compare_ending);
 }
 

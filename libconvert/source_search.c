@@ -35,9 +35,7 @@ static struct text map_to(const char *map) { return text_from(text_of(map), map_
 /* Returns what follows the folder in the path, which is resolved; nothing if the file is not in the folder. */
 static struct text rest_below(struct text folder, struct text path) {
     char name[PATH_MAX], resolved[PATH_MAX];
-    if (folder.bytes_count >= sizeof name) return (struct text){0};
-    snprintf(name, sizeof name, "%.*s", (int)folder.bytes_count, folder.bytes);
-    if (!realpath(name, resolved)) return (struct text){0};
+    if (!text_copy(folder, name, sizeof name) || !realpath(name, resolved)) return (struct text){0};
     struct text start = text_of(resolved);
     if (text_equal(start, TEXT("/"))) return text_from(path, 1);
     bool is_below = text_starts_with(path, start) && text_starts_with(text_from(path, start.bytes_count), TEXT("/"));
@@ -128,8 +126,7 @@ static void try_file(struct attempt *attempt, struct text folder, struct text pa
 /* Tries the absolute path in the file system below the sysroot. */
 static void try_sysroot(struct attempt *attempt, const char *sysroot, struct text path) {
     char name[PATH_MAX], real_path[PATH_MAX];
-    if (!sysroot || attempt->file >= 0 || path.bytes_count >= sizeof name) return;
-    snprintf(name, sizeof name, "%.*s", (int)path.bytes_count, path.bytes);
+    if (!sysroot || attempt->file >= 0 || !text_copy(path, name, sizeof name)) return;
     int file = sysroot_open(sysroot, name, real_path);
     if (file >= 0)
         take_file(attempt, file, sysroot, real_path);

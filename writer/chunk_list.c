@@ -74,6 +74,11 @@ void chunk_list_append(struct chunk_list *list, const void *bytes, size_t bytes_
     }
 }
 
+void chunk_list_copy(const struct chunk_list *list, char *out) {
+    for (const struct chunk *chunk = list->first; chunk; chunk = chunk->next)
+        out = mempcpy(out, chunk->bytes, chunk->used_bytes);
+}
+
 void chunk_list_splice(struct chunk_list *into, struct chunk_list *from) {
     if (!from->first) return;
     if (from->total_bytes <= room_bytes(into)) {

@@ -55,6 +55,9 @@ static inline void chunk_list_commit(struct chunk_list *list, size_t bytes_count
 
 void chunk_list_append(struct chunk_list *list, const void *bytes, size_t bytes_count);
 
+/* Copies all bytes to a place that has room for them. */
+void chunk_list_copy(const struct chunk_list *list, char *out);
+
 /* Moves all chunks of `from` to the end of `into` and leaves `from` empty. Bytes that fit into the last chunk of `into`
  * are copied there instead, so that small fragments share chunks. */
 void chunk_list_splice(struct chunk_list *into, struct chunk_list *from);

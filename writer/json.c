@@ -183,11 +183,9 @@ void json_key_text(struct json *json, struct text key) {
 static struct text take_prepared(struct json *json, struct arena *memory) {
     size_t bytes_count = (size_t)json->out.total_bytes;
     char *bytes = arena_take_aligned(memory, bytes_count + JSON_PREPARED_BLOCK_BYTES);
-    char *end = bytes;
-    for (const struct chunk *chunk = json->out.first; chunk && bytes; chunk = chunk->next)
-        end = put(end, chunk->bytes, chunk->used_bytes);
+    if (bytes) chunk_list_copy(&json->out, bytes);
     json_fini(json);
-    return (struct text){bytes, (size_t)(end - bytes)};
+    return (struct text){bytes, bytes ? bytes_count : 0};
 }
 
 struct text json_prepare_key(struct text key, struct arena *memory) {

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "batch_plan.h"
@@ -17,6 +16,7 @@
 #include "file_digest.h"
 #include "junit.h"
 #include "libconvert/base/memory.h"
+#include "libconvert/base/monotonic_clock.h"
 #include "libconvert/base/processors.h"
 #include "manifest.h"
 #include "manifest_records.h"
@@ -51,12 +51,6 @@ struct batch {
     bool keeps_archive; /* the existing archive is already what this batch would write */
     struct batch_outcome outcome;
 };
-
-static uint64_t now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static char *need(struct batch *batch, char *text) {
     if (!text) failure_set_memory(&batch->failure);
@@ -313,7 +307,7 @@ static int write_report(struct batch *batch, const char *path, const struct sink
 }
 
 static int report(struct batch *batch) {
-    batch->outcome.duration_ns = now_ns() - batch->start_ns;
+    batch->outcome.duration_ns = monotonic_now_ns() - batch->start_ns;
     batch->outcome.ended_by = batch->threads.ended_by;
     progress_tty_clear(batch->bar);
     batch_table_print(&batch->plan, batch->outcome.duration_ns, batch->options->is_quiet);
@@ -376,7 +370,7 @@ static int run_batch(struct batch *batch) {
 }
 
 int batch_run(const struct options *options, struct progress_tty *bar) {
-    struct batch batch = {.options = options, .bar = bar, .start_ns = now_ns(), .gate = SINK_GATE};
+    struct batch batch = {.options = options, .bar = bar, .start_ns = monotonic_now_ns(), .gate = SINK_GATE};
     batch.job_count = options->convert.job_count ? options->convert.job_count : processors_available();
     memory_limit_init(&batch.memory, options->convert.max_memory_bytes);
     batch.failure.memory = &batch.memory;

@@ -83,8 +83,7 @@ static const struct short_error *shorten(const struct batch_entry *entry, struct
     struct short_error *error = (struct short_error *)place;
     *error = (struct short_error){before_id.index, after_id.index, (uint16_t)name_bytes, (uint8_t)failure->code,
                                   (uint8_t)short_code_of(code)};
-    memcpy(error->quoted, quoted.bytes, quoted.bytes_count);
-    error->quoted[quoted.bytes_count] = '\0';
+    text_copy(quoted, error->quoted, quoted.bytes_count + 1);
     return error;
 }
 
@@ -120,12 +119,8 @@ void entry_texts_fini(struct entry_texts *texts) {
 bool batch_entry_init(struct batch_entry *entry, struct entry_texts *texts, struct text member) {
     memset(entry, 0, sizeof *entry);
     if (!member.bytes_count) return true;
-    char *copy = arena_take_bytes(&texts->bytes, member.bytes_count + 1);
-    if (!copy) return false;
-    memcpy(copy, member.bytes, member.bytes_count);
-    copy[member.bytes_count] = '\0';
-    entry->member = copy;
-    return true;
+    entry->member = arena_copy_terminated(&texts->bytes, member);
+    return entry->member;
 }
 
 void batch_entry_fini(struct batch_entry *entry) {

@@ -104,13 +104,10 @@ static struct input *open_text(void *context, struct failure *failure) {
 /* The reader of collapsed stacks makes the profile of a difference. */
 static void write_profile(struct difference *difference, const struct options *options) {
     char product[NAME_MAX];
-    size_t bytes_count = (size_t)difference->text.total_bytes, used = 0;
+    size_t bytes_count = (size_t)difference->text.total_bytes;
     char *bytes = memory_allocate(difference->failure, bytes_count + 1);
-    for (const struct chunk *chunk = difference->text.first; bytes && chunk; chunk = chunk->next) {
-        memcpy(bytes + used, chunk->bytes, chunk->used_bytes);
-        used += chunk->used_bytes;
-    }
     if (!bytes) return;
+    chunk_list_copy(&difference->text, bytes);
     struct text text = {bytes, bytes_count};
     const char *const *sides = options->inputs.values;
     snprintf(product, sizeof product, "difference of %s and %s", sides[0], sides[1]);

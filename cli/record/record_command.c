@@ -11,13 +11,13 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/record/kernel/kernel_recording.h"
 #include "libconvert/base/decimal.h"
+#include "libconvert/base/monotonic_clock.h"
 #include "recorder_traces.h"
 #include "started_program.h"
 #include "writer/sink.h"
@@ -129,12 +129,6 @@ struct record {
     bool has_more_rights; /* the program than its caller: the kernel has ended its recording */
     int program_code;     /* the first exit code of a program that is not 0 */
 };
-
-static uint64_t now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
 
 static void tell(struct record *record, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -329,7 +323,7 @@ static bool has_ended(struct record *record) {
 
 static bool is_over(const struct record *record) {
     uint64_t limit_ns = (uint64_t)record->options->duration_ns;
-    return limit_ns && now_ns() - record->begin_ns >= limit_ns;
+    return limit_ns && monotonic_now_ns() - record->begin_ns >= limit_ns;
 }
 
 static void draw_progress(struct record *record) {
@@ -338,7 +332,7 @@ static void draw_progress(struct record *record) {
     char line[160];
     report_append_bytes(&size, recording->stream.written_bytes);
     snprintf(line, sizeof line, "recording %llu s: %llu samples, %llu lost, %.*s; Ctrl-C ends it",
-             (unsigned long long)((now_ns() - record->begin_ns) / NS_PER_S),
+             (unsigned long long)((monotonic_now_ns() - record->begin_ns) / NS_PER_S),
              (unsigned long long)recording->sample_count, (unsigned long long)recording->lost_count,
              (int)size.bytes_count, size.bytes);
     progress_tty_draw_text(&record->bar, line);
@@ -391,10 +385,10 @@ static void tell_recorded(struct record *record) {
     const struct kernel_recording *recording = &record->recording;
     struct report_text size = {.bytes_count = 0};
     report_append_bytes(&size, recording->stream.written_bytes);
-    tell(record, "recorded %.1f s of %s: %llu sample%s, %llu lost, %.*s", (double)(now_ns() - record->begin_ns) / 1e9,
-         recording->events.rows[0].name, (unsigned long long)recording->sample_count,
-         recording->sample_count == 1 ? "" : "s", (unsigned long long)recording->lost_count, (int)size.bytes_count,
-         size.bytes);
+    tell(record, "recorded %.1f s of %s: %llu sample%s, %llu lost, %.*s",
+         (double)(monotonic_now_ns() - record->begin_ns) / 1e9, recording->events.rows[0].name,
+         (unsigned long long)recording->sample_count, recording->sample_count == 1 ? "" : "s",
+         (unsigned long long)recording->lost_count, (int)size.bytes_count, size.bytes);
     if (recording->rings.data_bytes < KERNEL_RING_BYTES_MIN)
         tell(record,
              "little memory may be locked (sysctl kernel.perf_event_mlock_kb), so samples are lost more easily");
@@ -424,7 +418,7 @@ static void schedule(int policy) {
 
 /* Lets the programs execute, or observes what runs already, to the end. */
 static void run_all(struct record *record, const struct proc_ids *processes) {
-    record->begin_ns = now_ns();
+    record->begin_ns = monotonic_now_ns();
     if (record->is_by_kernel && open_trace(record))
         kernel_recording_begin(&record->recording, record->trace, processes, &record->failure);
     if (failure_is_set(&record->failure)) return;

@@ -4,8 +4,9 @@
 #include <microhttpd.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "libconvert/base/monotonic_clock.h"
 
 enum {
     CONNECTION_COUNT_MAX = 256,
@@ -31,12 +32,6 @@ struct exchange {
     size_t body_bytes;
     size_t capacity_bytes;
 };
-
-static uint64_t now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 struct http_response http_refuse(enum http_status status, const char *message) {
     return (struct http_response){.status = status,
@@ -205,7 +200,7 @@ static void complete(void *context, struct MHD_Connection *connection, void **ex
     free(exchange->body);
     free(exchange);
     *exchange_place = NULL;
-    atomic_store(&server->last_end_ns, now_ns());
+    atomic_store(&server->last_end_ns, monotonic_now_ns());
     atomic_fetch_sub(&server->active_count, 1);
 }
 
@@ -222,7 +217,7 @@ struct http_server *http_server_start(int socket, const struct http_site *site) 
     struct http_server *server = calloc(1, sizeof *server);
     if (!server) return NULL;
     server->site = *site;
-    atomic_store(&server->last_end_ns, now_ns());
+    atomic_store(&server->last_end_ns, monotonic_now_ns());
     /* With epoll, libmicrohttpd would not see a client's end that comes with its last bytes. */
     server->daemon =
         MHD_start_daemon(MHD_USE_POLL_INTERNAL_THREAD, 0, NULL, NULL, handle, server, MHD_OPTION_LISTEN_SOCKET, socket,
@@ -245,6 +240,6 @@ void http_server_stop(struct http_server *server) {
 
 uint64_t http_server_idle_ns(struct http_server *server) {
     if (atomic_load(&server->active_count)) return 0;
-    uint64_t last_end_ns = atomic_load(&server->last_end_ns), now = now_ns();
+    uint64_t last_end_ns = atomic_load(&server->last_end_ns), now = monotonic_now_ns();
     return now > last_end_ns ? now - last_end_ns : 0;
 }

@@ -28,11 +28,8 @@ void native_write_error(struct json *json, const char *message) { json_key_strin
 void native_respond_json(struct http_response *response, struct json *json) {
     struct chunk_list chunks = json_take_chunks(json);
     char *bytes = failure_is_set(chunks.failure) ? NULL : malloc(chunks.total_bytes);
-    size_t bytes_count = 0;
-    for (const struct chunk *chunk = chunks.first; bytes && chunk; chunk = chunk->next) {
-        memcpy(bytes + bytes_count, chunk->bytes, chunk->used_bytes);
-        bytes_count += chunk->used_bytes;
-    }
+    size_t bytes_count = (size_t)chunks.total_bytes;
+    if (bytes) chunk_list_copy(&chunks, bytes);
     chunk_list_fini(&chunks);
     if (!bytes) {
         *response = http_refuse(HTTP_UNAVAILABLE, "There is not enough memory.\n");

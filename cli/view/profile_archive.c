@@ -26,8 +26,7 @@ static bool open_zip(struct archive *writer, struct byte_buffer *archive) {
 static bool set_name(struct archive_entry *entry, struct failure *failure, struct text name) {
     char *path = memory_allocate(failure, name.bytes_count + 1);
     if (!path) return false;
-    memcpy(path, name.bytes, name.bytes_count);
-    path[name.bytes_count] = '\0';
+    text_copy(name, path, name.bytes_count + 1);
     archive_entry_copy_pathname(entry, path);
     memory_free(path);
     return true;

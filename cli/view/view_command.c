@@ -115,8 +115,8 @@ static bool take_viewer_address(struct view *view, const char *address) {
         failure_set(&view->failure, FAILURE_USAGE, "%s is not an address of a viewer", address);
         return false;
     }
-    snprintf(view->viewer_base, URL_BYTES, "%.*s", (int)base.bytes_count, base.bytes);
-    snprintf(view->viewer_origin, URL_BYTES, "%.*s", (int)origin_bytes, base.bytes);
+    text_copy(base, view->viewer_base, URL_BYTES);
+    text_copy(text_slice(base, 0, origin_bytes), view->viewer_origin, URL_BYTES);
     return true;
 }
 

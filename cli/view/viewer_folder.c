@@ -82,11 +82,8 @@ void viewer_folder_answer(const struct viewer_folder *folder, struct text path, 
     struct text relative = text_from(path, 1); /* without the first slash */
     size_t bytes_count;
     int file = -1;
-    if (relative.bytes_count && relative.bytes_count < sizeof wanted) {
-        memcpy(wanted, relative.bytes, relative.bytes_count);
-        wanted[relative.bytes_count] = '\0';
+    if (relative.bytes_count && text_copy(relative, wanted, sizeof wanted))
         file = open_file(folder, wanted, &bytes_count);
-    }
     if (file < 0) {
         relative = text_of(page);
         file = open_file(folder, page, &bytes_count);

@@ -68,3 +68,9 @@ struct text arena_copy(struct arena *arena, struct text text) {
     if (text.bytes_count) memcpy(bytes, text.bytes, text.bytes_count);
     return (struct text){bytes, text.bytes_count};
 }
+
+char *arena_copy_terminated(struct arena *arena, struct text text) {
+    char *copy = arena_take_bytes(arena, text.bytes_count + 1);
+    if (copy) text_copy(text, copy, text.bytes_count + 1);
+    return copy;
+}

@@ -28,4 +28,7 @@ void *arena_take_aligned(struct arena *arena, size_t bytes_count);
 /* Returns the arena's copy of the text, or an empty text if memory ran out (latched). */
 struct text arena_copy(struct arena *arena, struct text text);
 
+/* Returns the arena's copy, NUL-terminated; NULL if memory ran out (latched). */
+char *arena_copy_terminated(struct arena *arena, struct text text);
+
 #endif

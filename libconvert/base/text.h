@@ -70,6 +70,14 @@ static inline struct text text_trim_end(struct text text) {
 
 static inline struct text text_trim(struct text text) { return text_trim_end(text_trim_start(text)); }
 
+/* Copies the text, and a NUL after it. Returns false, and copies nothing, if they need more than capacity_bytes. */
+static inline bool text_copy(struct text text, char *out, size_t capacity_bytes) {
+    if (text.bytes_count >= capacity_bytes) return false;
+    if (text.bytes_count) memcpy(out, text.bytes, text.bytes_count);
+    out[text.bytes_count] = '\0';
+    return true;
+}
+
 /* Writes the bytes in lower-case hex and a NUL, and returns the digits. */
 static inline struct text text_hex(struct text bytes, char *hex) {
     char *out = hex;

@@ -6,10 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <time.h>
 #include <unistd.h>
 
-static const int64_t NS_PER_S = 1000000000;
+#include "libconvert/base/monotonic_clock.h"
+
+static const uint64_t NS_PER_S = 1000000000;
 
 /* ---- The library. It is not linked, so that neither building nor running needs it. ---- */
 
@@ -53,15 +54,9 @@ static void load(void) {
 
 /* ---- Servers. ---- */
 
-static int64_t now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * NS_PER_S + now.tv_nsec;
-}
-
 static bool must_stop(struct debug_server *server) {
     if (server->failure && failure_is_set(server->failure)) return true;
-    if (now_ns() < server->end_ns) return false;
+    if (monotonic_now_ns() < server->end_ns) return false;
     server->is_late = true;
     return true;
 }
@@ -73,10 +68,10 @@ static int report(void *client, long done, long total) {
     return must_stop(server);
 }
 
-static int64_t seconds_allowed(void) {
+static uint64_t seconds_allowed(void) {
     const char *chosen = getenv("DEBUGINFOD_MAXTIME");
     long seconds = chosen ? strtol(chosen, NULL, 10) : 0;
-    return seconds > 0 && seconds < DEBUG_SERVER_S_MAX ? seconds : DEBUG_SERVER_S_MAX;
+    return seconds > 0 && seconds < DEBUG_SERVER_S_MAX ? (uint64_t)seconds : DEBUG_SERVER_S_MAX;
 }
 
 bool debug_server_open(struct debug_server *server, struct failure *failure) {
@@ -87,7 +82,7 @@ bool debug_server_open(struct debug_server *server, struct failure *failure) {
     pthread_once(&once, load);
     if (is_loaded) server->client = debuginfod.begin();
     if (!server->client) return false;
-    server->end_ns = now_ns() + seconds_allowed() * NS_PER_S;
+    server->end_ns = monotonic_now_ns() + seconds_allowed() * NS_PER_S;
     debuginfod.set_user_data(server->client, server);
     debuginfod.set_progressfn(server->client, report);
     return true;
@@ -106,9 +101,7 @@ void debug_server_note_delay(const struct debug_server *server, struct ledger *l
 
 /* Copies the text, NUL-terminated. Returns false if it is too long, or not a build id. */
 static bool copy_build_id(char copy[65], struct text build_id) {
-    if (!build_id.bytes_count || build_id.bytes_count >= 65) return false;
-    memcpy(copy, build_id.bytes, build_id.bytes_count);
-    copy[build_id.bytes_count] = '\0';
+    if (!build_id.bytes_count || !text_copy(build_id, copy, 65)) return false;
     return strspn(copy, "0123456789abcdef") == build_id.bytes_count;
 }
 
@@ -117,10 +110,7 @@ static void note_cache(struct debug_server *server, char *path) {
     if (!path) return;
     struct text folder = text_of(path);
     for (int i = 0; i < 2; i++) folder = text_slice(folder, 0, text_find_last(folder, '/'));
-    if (folder.bytes_count && folder.bytes_count < sizeof server->cache) {
-        memcpy(server->cache, folder.bytes, folder.bytes_count);
-        server->cache[folder.bytes_count] = '\0';
-    }
+    if (folder.bytes_count) text_copy(folder, server->cache, sizeof server->cache);
     free(path);
 }
 
@@ -145,9 +135,7 @@ void debug_server_fetch_debug_information(struct debug_server *server, struct te
 
 int debug_server_open_source(struct debug_server *server, struct text build_id, struct text path) {
     char id[65], name[PATH_MAX];
-    if (!copy_build_id(id, build_id) || path.bytes_count >= sizeof name || must_stop(server)) return -1;
-    memcpy(name, path.bytes, path.bytes_count);
-    name[path.bytes_count] = '\0';
+    if (!copy_build_id(id, build_id) || !text_copy(path, name, sizeof name) || must_stop(server)) return -1;
     int file = debuginfod.find_source(server->client, (const unsigned char *)id, 0, name, NULL);
     if (file < 0) return -1;
     lseek(file, 0, SEEK_SET); /* a file that was just fetched has been written to its end */

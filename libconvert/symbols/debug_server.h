@@ -15,7 +15,7 @@ enum { DEBUG_SERVER_S_MAX = 120 };
 
 struct debug_server {
     void *client;
-    int64_t end_ns; /* when no time is left, by CLOCK_MONOTONIC */
+    uint64_t end_ns; /* when no time is left, by CLOCK_MONOTONIC */
     struct progress progress;
     struct failure *failure; /* borrowed; cancels what is being fetched. NULL: nothing does */
     bool is_late;            /* something was not fetched, since no time was left */

@@ -57,11 +57,8 @@ struct dwarf_scoped_function *dwarf_names_find(const struct dwarf_names *names, 
 }
 
 static const char *copy(struct dwarf_names *names, struct text text) {
-    char *copied = arena_take_bytes(&names->texts, text.bytes_count + 1);
-    if (!copied) return "";
-    memcpy(copied, text.bytes, text.bytes_count);
-    copied[text.bytes_count] = '\0';
-    return copied;
+    const char *copied = arena_copy_terminated(&names->texts, text);
+    return copied ? copied : "";
 }
 
 /* Returns the name of a function around the scope before. A mangled name has all scopes that are further out. */

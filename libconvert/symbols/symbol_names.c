@@ -82,10 +82,8 @@ static bool demangle(const char *mangled, int parameter_option, struct name_buff
 
 static struct text demangle_function(struct text name, int parameter_option, char out[SYMBOL_NAME_BYTES_MAX]) {
     name = without_suffix(name);
-    if (symbol_name_is_mangled(name) && name.bytes_count < MANGLED_BYTES_MAX) {
-        char mangled[MANGLED_BYTES_MAX];
-        memcpy(mangled, name.bytes, name.bytes_count);
-        mangled[name.bytes_count] = '\0';
+    char mangled[MANGLED_BYTES_MAX];
+    if (symbol_name_is_mangled(name) && text_copy(name, mangled, sizeof mangled)) {
         struct name_buffer buffer = {.bytes = out};
         if (setjmp(buffer.full)) return cut(out);
         bool is_demangled = demangle(mangled, parameter_option, &buffer);

@@ -140,10 +140,7 @@ static int open_file(struct jit *jit, const struct jit_process *process, const c
 }
 
 static bool make_path(char path[PATH_MAX], struct text text) {
-    if (text.bytes_count >= PATH_MAX || text_find(text, '\0') < text.bytes_count) return false;
-    memcpy(path, text.bytes, text.bytes_count);
-    path[text.bytes_count] = '\0';
-    return true;
+    return text_find(text, '\0') == text.bytes_count && text_copy(text, path, PATH_MAX);
 }
 
 /* ---- The files of processes. ---- */

@@ -22,9 +22,7 @@ static uint64_t leading_number(struct text text) {
 static bool parse_capture_time(struct text value, int64_t *ms) {
     static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
     char copy[32];
-    if (value.bytes_count != 24) return false;
-    memcpy(copy, value.bytes, value.bytes_count);
-    copy[value.bytes_count] = '\0';
+    if (value.bytes_count != 24 || !text_copy(value, copy, sizeof copy)) return false;
     struct tm tm = {0};
     while (tm.tm_mon < 12 && memcmp(copy + 4, months + tm.tm_mon * 3, 3) != 0) tm.tm_mon++;
     struct text text = text_of(copy);

@@ -180,8 +180,7 @@ static void add_format(struct perf_tracing *tracing, struct text system, struct 
     memcpy(text, format.bytes, bytes_count);
     memcpy(text + bytes_count, print_rule, sizeof print_rule);
     char *system_name = text + bytes_count + sizeof print_rule;
-    if (system.bytes_count) memcpy(system_name, system.bytes, system.bytes_count);
-    system_name[system.bytes_count] = '\0';
+    text_copy(system, system_name, system.bytes_count + 1);
     struct tep_event *event = NULL;
     tep_parse_format(tracing->formats, &event, text, bytes_count + sizeof print_rule - 1, system_name);
     static const struct text rule_head = TEXT("\nprint fmt: ");

@@ -285,9 +285,7 @@ static bool take_number(struct saved_reader *reader, union marker_value *value) 
     bool has_exponent = text_find(number, 'e') < number.bytes_count || text_find(number, 'E') < number.bytes_count;
     if (!has_exponent && decimal_parse(number, &value->number, &is_rounded) && !is_rounded) return true;
     char copy[NUMBER_BYTES];
-    if (number.bytes_count >= sizeof copy) number.bytes_count = sizeof copy - 1;
-    memcpy(copy, number.bytes, number.bytes_count);
-    copy[number.bytes_count] = '\0';
+    text_copy(text_slice(number, 0, sizeof copy - 1), copy, sizeof copy);
     *value = marker_value_real(strtod(copy, NULL));
     return true;
 }

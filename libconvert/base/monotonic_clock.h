@@ -1,0 +1,15 @@
+/* The monotonic clock. */
+#ifndef GECKO_MONOTONIC_CLOCK_H
+#define GECKO_MONOTONIC_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+/* Returns the time in nanoseconds since some moment before the program began. */
+static inline uint64_t monotonic_now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+#endif
