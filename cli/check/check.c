@@ -8,7 +8,6 @@
 #include "check_gecko.h"
 #include "check_markers.h"
 #include "check_processed.h"
-#include "gzip_trailing_data.h"
 #include "libconvert/format/gecko_format.h"
 #include "libconvert/format/processed_format.h"
 
@@ -158,12 +157,13 @@ static bool take_syntax_error(struct failure *failure, struct violations *violat
     return true;
 }
 
-/* The viewer decompresses gzip only, and reads JsonSlabs. */
-static void check_wrapping(const char *path, struct text wrapping, struct violations *violations) {
+/* The viewer decompresses gzip only, of which browsers read only the first member, and reads JsonSlabs. */
+static void check_wrapping(const struct input *input, struct violations *violations) {
+    struct text wrapping = input_wrapping(input);
     bool is_gzip = text_equal(wrapping, TEXT("gzip")) || text_equal(wrapping, TEXT("gzip > JsonSlabs"));
     if (!wrapping.bytes_count || text_equal(wrapping, TEXT("JsonSlabs"))) return;
     if (is_gzip) {
-        if (gzip_has_trailing_data(path, violations->failure))
+        if (input_has_more_members(input))
             violations_add(
                 violations, VIOLATION_ERROR, RULE_BROKEN_JSON, &root_path,
                 "has data after its first gzip member, so browsers never finish loading it: compress it as one member");
@@ -174,13 +174,13 @@ static void check_wrapping(const char *path, struct text wrapping, struct violat
                    (int)wrapping.bytes_count, wrapping.bytes);
 }
 
-void check_input(struct input *input, const char *path, struct document *document, struct violations *violations,
+void check_input(struct input *input, struct document *document, struct violations *violations,
                  struct progress progress) {
     if (!input) return;
     input_watch(input, progress_part(progress, 0, READ_END));
     document_read(document, input);
     bool is_broken_text = take_syntax_error(document->failure, violations);
-    if (!failure_is_set(document->failure)) check_wrapping(path, document->wrapping, violations);
+    if (!failure_is_set(document->failure)) check_wrapping(input, violations);
     input_close(input);
     bool is_document = !failure_is_set(document->failure) && !is_broken_text;
     if (is_document) check_document(document, violations);

@@ -28,10 +28,10 @@ const struct node *profile_root(const struct document *document);
 /* Applies all rules. Failures (memory) are latched in the document's failure. */
 void check_document(struct document *document, struct violations *violations);
 
-/* Reads the input into the empty document, checks that, and closes the input. `path` is that of the input's file; "-"
- * is standard input. The input may be NULL if it could not be opened. Everything wrong with the content is a violation,
- * JSON errors included. If the input cannot be read, that is latched in the failure of the input and the document. */
-void check_input(struct input *input, const char *path, struct document *document, struct violations *violations,
+/* Reads the input into the empty document, checks that, and closes the input. The input may be NULL if it could not be
+ * opened. Everything wrong with the content is a violation, JSON errors included. If the input cannot be read, that is
+ * latched in the failure of the input and the document. */
+void check_input(struct input *input, struct document *document, struct violations *violations,
                  struct progress progress);
 
 #endif

@@ -168,7 +168,7 @@ static int check_one(const char *path, struct command_output *output, void *cont
     document_init(&document, &failure);
     violations_init(&violations, &failure);
     struct progress_root progress = command_progress(output);
-    check_input(input_open(path, &failure), path, &document, &violations, progress_whole(&progress));
+    check_input(input_open(path, &failure), &document, &violations, progress_whole(&progress));
     struct outcome outcome = {path, &document, &violations, &failure};
     add(output, &outcome, request->style);
     int exit_code = exit_code_of(&outcome);

@@ -210,6 +210,12 @@ struct text input_wrapping(const struct input *input) {
     return text_of(input->wrapping);
 }
 
+bool input_has_more_members(const struct input *input) {
+    for (; input; input = input->below)
+        if (input->source.has_more && *input->source.has_more) return true;
+    return false;
+}
+
 static const struct input *lowest_layer(const struct input *input) {
     while (input->below) input = input->below;
     return input;

@@ -105,4 +105,8 @@ int input_reopen(const struct input *input);
 /* Returns what the trace was wrapped in, for instance "gzip" or "tar > app.txt"; empty if in nothing. Borrowed. */
 struct text input_wrapping(const struct input *input);
 
+/* Returns whether anything follows the first member of a gzip file: another member, or zeros. Ask it when the input has
+ * been read to its end. */
+bool input_has_more_members(const struct input *input);
+
 #endif

@@ -13,6 +13,8 @@ struct gzip {
     struct input_decoder decoder;
     z_stream stream;
     bool is_in_member;
+    bool has_member; /* one has begun */
+    bool has_more;   /* than one member */
     unsigned char output[OUTPUT_BYTES];
 };
 
@@ -25,13 +27,14 @@ static void close_gzip(void *context) {
 /* Returns true if a member begins at the available bytes. */
 static bool enter_member(struct gzip *gzip) {
     struct input_decoder *decoder = &gzip->decoder;
+    gzip->has_more |= gzip->has_member && decoder->left.bytes_count;
     while (decoder->left.bytes_count && decoder->left.bytes[0] == 0) decoder->left = text_from(decoder->left, 1);
     if (!decoder->left.bytes_count) {
         decoder->has_ended = decoder->has_source_ended;
         return false;
     }
     inflateReset(&gzip->stream);
-    gzip->is_in_member = true;
+    gzip->is_in_member = gzip->has_member = true;
     return true;
 }
 
@@ -71,7 +74,10 @@ bool input_gzip_open(struct input_source *source, const struct input_wrapper *wr
         return false;
     }
     input_decoder_init(&gzip->decoder, wrapper, below, decode);
-    *source = (struct input_source){
-        .context = gzip, .read = input_decoder_read, .close = close_gzip, .wrapping = wrapper->name};
+    *source = (struct input_source){.context = gzip,
+                                    .read = input_decoder_read,
+                                    .close = close_gzip,
+                                    .wrapping = wrapper->name,
+                                    .has_more = &gzip->has_more};
     return true;
 }

@@ -27,6 +27,7 @@ struct input_source {
     size_t window_bytes;  /* most bytes that a peek returns unless more are wanted; 0 for no limit */
     const char
         *wrapping; /* what the source unwraps, for instance "gzip" or "tar > app.txt"; owned by the source; NULL */
+    const bool *has_more;      /* data follows the first member of a gzip file; owned by the source; NULL */
     const struct stat *status; /* status of the regular file that is read; owned by the source; NULL */
 };
 

@@ -234,7 +234,6 @@ void document_read(struct document *document, struct input *input) {
     if (failure_is_set(document->failure)) return;
     struct builder builder = {.document = document};
     column_init(&builder.last_objects, sizeof(uint32_t), document->failure);
-    document->wrapping = arena_copy(&document->memory, input_wrapping(input));
     document->has_byte_order_mark = text_starts_with(input_peek(input, byte_order_mark.bytes_count), byte_order_mark);
     json_stream_init(&builder.json, input, document->failure);
     build(&builder);

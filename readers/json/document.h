@@ -45,7 +45,6 @@ struct document {
         repeated_keys;    /* struct text: paths ("$.meta.a") of members hidden by a later member with the same key */
     uint64_t bytes_count; /* size of the JSON text */
     bool has_byte_order_mark;
-    struct text wrapping; /* as from input_wrapping; empty: none */
 };
 
 /* Initialises an empty document, whose root is null. `failure` is borrowed. */

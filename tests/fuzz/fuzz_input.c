@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "checked_conversion.h"
-#include "cli/check/gzip_trailing_data.h"
 #include "source_file.h"
 
 enum {
@@ -112,13 +111,6 @@ static void check_pipe(struct text source, const struct fuzz_choices *choices, c
     content_fini(&piped);
 }
 
-/* Checks that "check" can tell whether a gzip file continues after its first member. */
-static void check_gzip_trailing_data(void) {
-    struct failure failure = {0};
-    gzip_has_trailing_data(source_file_path, &failure);
-    fuzz_check_failure(&failure);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t bytes_count) {
     struct text source = {(const char *)bytes, bytes_count};
     struct fuzz_choices choices = fuzz_take_choices(&source);
@@ -132,7 +124,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t bytes_count) {
         struct content in_steps = read_source(choices.step_bytes);
         check_same_content(&content, &in_steps);
         content_fini(&in_steps);
-        if (text_starts_with(source, TEXT("\x1f\x8b"))) check_gzip_trailing_data();
         check_pipe(source, &choices, &content, &conversion);
     }
     fuzz_conversion_fini(&conversion);

@@ -31,7 +31,7 @@ writer/gecko          libconvert/base libconvert/format libconvert/profile write
 libconvert            libconvert/base libconvert/merge libconvert/profile libconvert/symbols libconvert/tracks readers readers/input writer
 cli                   cli/batch cli/split libconvert libconvert/base readers/input writer
 cli/batch             cli libconvert libconvert/base readers readers/input readers/json writer
-cli/check             cli libconvert libconvert/base libconvert/format libconvert/profile readers/json writer
+cli/check             cli libconvert libconvert/base libconvert/format libconvert/profile readers/input readers/json writer
 cli/diff              cli cli/info libconvert libconvert/base libconvert/compare libconvert/merge libconvert/profile readers/input writer
 cli/info              cli cli/check libconvert libconvert/base libconvert/profile readers writer
 cli/record            cli cli/record/kernel libconvert libconvert/base writer
@@ -54,7 +54,7 @@ header_rules='
 <lzma                 libconvert/symbols/debug_data.c readers/input/input_lzma.c
 <event-parse.h        readers/perf/perf_tracing.c
 <zstd.h               readers/perf_data/data_unpacker.c cli/record/kernel/kernel_stream.c
-<zlib                 readers/input/input_gzip.c writer/gzip_writer.c libconvert/symbols/debug_file.c cli/check/gzip_trailing_data.c cli/view/profile_archive.c
+<zlib                 readers/input/input_gzip.c writer/gzip_writer.c libconvert/symbols/debug_file.c cli/view/profile_archive.c
 <microhttpd           cli/view/http_server.c
 <capstone             cli/view/disassembly.c
 <elfutils/libdw.h     libconvert/symbols/dwarf_names.h libconvert/symbols/dwarf_session.h

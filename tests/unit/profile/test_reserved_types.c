@@ -96,7 +96,7 @@ static char *emit_good(const struct emitter *emitter) {
     document_init(&document, &failure);
     violations_init(&violations, &failure);
     struct input *input = input_from_memory(text_of(text), SIZE_MAX, &failure);
-    check_input(input, "profile", &document, &violations, (struct progress){0});
+    check_input(input, &document, &violations, (struct progress){0});
     assert_string_equal(failure.message, "");
     for (size_t i = 0; i < violations.kinds.count; i++) {
         const struct violation_kind *kind = column_at(&violations.kinds, i);
