@@ -245,7 +245,7 @@ static void read_long(struct argument_reader *reader, const char *argument) {
 
 /* Reads options given as letters in one argument: "-qo FILE", "-qoFILE". */
 static void read_letters(struct argument_reader *reader, const char *letters) {
-    for (; *letters && !failure_is_set(reader->failure); letters++) {
+    for (; *letters && !failure_is_set(reader->failure) && !reader->has_action; letters++) {
         const struct option *option = find_letter(reader, *letters);
         if (!option) {
             failure_set(reader->failure, FAILURE_USAGE, "unknown option '-%c'", *letters);

@@ -25,13 +25,13 @@ static const char usage[] =
     "Usage: gecko-convert [options] INPUT [-o OUTPUT]\n"
     "       gecko-convert [options] INPUT... -o OUTPUT       (into one profile)\n"
     "       gecko-convert [options] INPUT... --output-dir DIR\n"
-    "       gecko-convert record COMMAND... run it, sample its stacks, view the profile\n"
+    "       gecko-convert record COMMAND... run it, sample it, view the profile\n"
     "       gecko-convert info FILE...      show what traces and profiles contain\n"
     "       gecko-convert check PROFILE...  find what the viewer does not accept\n"
     "       gecko-convert view INPUT        open it in the viewer, from this machine\n"
     "       gecko-convert diff BASE HEAD    show what changed between runs\n"
     "       gecko-convert merge INPUT... -o OUTPUT            make runs one profile\n"
-    "       gecko-convert merge-manifests MANIFEST...         one report of all shards\n"
+    "       gecko-convert merge-manifests MANIFEST...        one report of all shards\n"
     "\n"
     "Converts a trace into a profile for the Firefox Profiler. INPUT is a recorder\n"
     "trace, a perf.data file, perf script text or a file of collapsed stacks. It may\n"
@@ -289,8 +289,8 @@ const struct command command_convert = {.name = "",
 static const char merge_usage[] =
     "Usage: gecko-convert merge [options] INPUT... -o OUTPUT\n"
     "\n"
-    "Makes one profile of several runs of a program. Weights are added: a function has\n"
-    "the samples of all runs. Processes and threads with one name become one.\n";
+    "Makes one profile of several runs of a program. Weights are added: a function\n"
+    "has the samples of all runs. Processes and threads with one name become one.\n";
 
 static const char merge_notes[] =
     "Exit codes:\n"

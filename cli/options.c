@@ -68,8 +68,9 @@ static const struct option known_options[] = {
              "default), from frame pointers (fp), which is cheaper, from the\n"
              "processor's record of the last branches (lbr), or not at all (no)"},
     {OPTION("stack-size", RECORD, OPTION_SIZE, stack_bytes), .value_name = "SIZE",
-     .help = "copy at most this much of a stack, up to 65528 (default: that, or less,\n"
-             "but at least 16K, if the kernel's memory for records is small for it)"},
+     .help = "copy at most this much of a stack, up to 65528 (default: that, or\n"
+             "less, but at least 16K, if the kernel's memory for records is small\n"
+             "for it)"},
     {OPTION("with", RECORD, OPTION_CHOICE, recorder_choice), .choices = recorder_name,
      .help = "sample a command by the kernel, or by the recorder's library, which is\n"
              "preloaded and needs no rights (default: auto, the recorder if the\n"
@@ -99,9 +100,9 @@ static const struct option known_options[] = {
      .help = "each run begins when the one before has ended (after, the default), or\n"
              "all begin at the same time (over)"},
     {OPTION("output", DIFF, OPTION_TEXT, convert.output_path), .letter = 'o', .value_name = "FILE",
-     .help = "also write the difference to FILE: a profile in which stacks that became\n"
-             "lighter have negative weights; or, if FILE ends in .folded, collapsed\n"
-             "stacks with two counts, as difffolded.pl writes them"},
+     .help = "also write the difference to FILE: a profile in which stacks that\n"
+             "became lighter have negative weights; or, if FILE ends in .folded,\n"
+             "collapsed stacks with two counts, as difffolded.pl writes them"},
     {OPTION("per", DIFF, OPTION_TEXT, per), .value_name = "UNIT",
      .help = "compare shares of all samples (share, the default), amounts per run\n"
              "(run), per second (second), or per occurrence of the marker UNIT"},
@@ -110,7 +111,7 @@ static const struct option known_options[] = {
              "time if all runs know it and threads wait in some samples)"},
     {OPTION("ignore", DIFF, OPTION_TEXT, ignored), .value_name = "LIST",
      .help = "match functions although these differ, with commas: templates (their\n"
-             "arguments), clones (.part.0, .constprop.1…), paths (folders of source\n"
+             "arguments), clones (.part.0, .constprop…), paths (folders of source\n"
              "files), versions (of symbols and libraries), or all"},
     {OPTION("all", DIFF, OPTION_FLAG, shows_all), .help = "also list changes that do not stand out of the noise"},
     {OPTION("fail-if", DIFF, OPTION_LIST, limits), .value_name = "EXPRESSION",

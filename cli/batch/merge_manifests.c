@@ -25,8 +25,8 @@ static const char usage[] =
 static const char notes[] =
     "Exit codes:\n"
     "  0  all shards are there, and no input has failed\n"
-    "  1  a shard is missing or was interrupted, an input has failed, or a file is not\n"
-    "     valid; the report is written if all files are manifests of one batch\n"
+    "  1  a shard is missing or was interrupted, an input has failed, or a file is\n"
+    "     not valid; the report is written if all files are manifests of one batch\n"
     "  2  the command line is wrong\n"
     "  3  reading or writing failed\n"
     "  4  memory ran out, or more than --max-memory was needed\n";

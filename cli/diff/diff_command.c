@@ -21,9 +21,9 @@ static const char usage[] =
     "that stand out of the noise are listed.\n";
 
 static const char notes[] =
-    "Expressions of --fail-if: self(GLOB) and total(GLOB) of functions, count(MARKER),\n"
-    "median(MARKER), p95(MARKER), counter(NAME) and duration. Limits: +5% more than\n"
-    "BASE, +10ms or +100 more than BASE, or 12%, 10ms or 100 itself.\n"
+    "Expressions of --fail-if: self(GLOB) and total(GLOB) of functions,\n"
+    "count(MARKER), median(MARKER), p95(MARKER), counter(NAME) and duration. Limits:\n"
+    "+5% more than BASE, +10ms or +100 more than BASE, or 12%, 10ms or 100 itself.\n"
     "\n"
     "Exit codes:\n"
     "  0  success\n"

@@ -37,8 +37,8 @@ static const char usage[] =
     "made; a second Ctrl-C gives up.\n";
 
 static const char notes[] =
-    "Exit codes: that of the command if it is not 0, as a shell has it (126: it cannot\n"
-    "be executed, 127: there is none, 128 + N: signal N ended it). Otherwise:\n"
+    "Exit codes: that of the command if it is not 0, as a shell has it (126: it\n"
+    "cannot be executed, 127: there is none, 128 + N: signal N ended it). Otherwise:\n"
     "  0  success\n"
     "  1  nothing was recorded\n"
     "  2  the command line is wrong\n"
