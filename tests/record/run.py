@@ -169,6 +169,21 @@ def trace_is_read_by_others(folder):
     check(whole > 0.9 * count, f"perf script finds callers for {whole} of {count} samples")
 
 
+def traces_of_other_users_are_read_by_perf(folder):
+    if os.geteuid() != 0 or not shutil.which("perf"):
+        return
+    folder.chmod(0o777)
+    ended = record("--with", "kernel", "-o", "p.json", "--trace", "p.data", "--off-cpu", "no", mix, "100", before=NOBODY,
+                   cwd=folder)
+    if "refuses to record" in ended.stderr:
+        return
+    count = count_samples(folder / "p.json")
+    script = subprocess.run(["perf", "script", "--force", "-i", folder / "p.data", "-F", "ip", "--no-inline"],
+                            capture_output=True, text=True, check=False)
+    seen = len(re.split(r"\n\n", script.stdout.strip()))
+    check(seen == count, f"perf script has {seen} samples in place of {count}: {script.stderr}")
+
+
 def children_and_iterations_are_recorded(folder):
     busy = "i=0; while [ $i -lt 30000 ]; do i=$((i + 1)); done"
     ended = record("-o", "p.json", "--iterations", "3", "sh", "-c", f"({busy}) & sh -c '{busy}'; wait", cwd=folder)
@@ -558,7 +573,7 @@ def a_kernel_without_names_is_told_of(folder):
     check(ended.returncode == 0 and "the kernel's functions have no names" in ended.stderr, ended.stderr)
 
 
-CASES = [shares_are_right, shares_of_languages_are_right, trace_is_read_by_others, children_and_iterations_are_recorded,
+CASES = [shares_are_right, shares_of_languages_are_right, trace_is_read_by_others, traces_of_other_users_are_read_by_perf, children_and_iterations_are_recorded,
          running_processes_are_recorded,
          the_end_of_a_process_ends_its_recording, events_are_named,
          options_of_converting_work, last_branches_are_asked_for, tracepoints_have_fields,

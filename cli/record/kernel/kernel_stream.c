@@ -53,7 +53,9 @@ static void write_compressed(struct kernel_stream *stream) {
     }
 }
 
+/* perf does not read a compressed record of nothing. */
 void kernel_stream_flush(struct kernel_stream *stream) {
+    if (!stream->bytes_count) return;
     if (stream->compressor)
         write_compressed(stream);
     else
