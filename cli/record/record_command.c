@@ -126,8 +126,7 @@ struct record {
     struct recorder_traces traces; /* of the programs' own events, or of what the recorder has sampled */
     uint64_t begin_ns;
     bool is_interrupted;
-    bool has_more_rights; /* the program than its caller: the kernel has ended its recording */
-    int program_code;     /* the first exit code of a program that is not 0 */
+    int program_code; /* the first exit code of a program that is not 0 */
 };
 
 static void tell(struct record *record, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -353,7 +352,6 @@ static void observe(struct record *record) {
         use_signals(record);
         is_done = is_over(record);
         bool has_no_events = record->is_by_kernel && ready_count == 0 && !kernel_events_are_alive(&recording->events);
-        record->has_more_rights |= is_started && has_no_events;
         is_done |= is_started ? has_ended(record) : record->is_interrupted || has_no_events;
     }
 }
@@ -381,6 +379,13 @@ static void raise_file_limit(struct record *record) {
     setrlimit(RLIMIT_NOFILE, &raised);
 }
 
+/* The first PID namespace has the same number on all machines. */
+static bool sees_all_processes(void) {
+    static const char first[] = "pid:[4026531836]";
+    char name[sizeof first] = {0};
+    return readlink("/proc/self/ns/pid", name, sizeof name - 1) <= 0 || strcmp(name, first) == 0;
+}
+
 static void tell_recorded(struct record *record) {
     const struct kernel_recording *recording = &record->recording;
     struct report_text size = {.bytes_count = 0};
@@ -392,12 +397,19 @@ static void tell_recorded(struct record *record) {
     if (recording->rings.data_bytes < KERNEL_RING_BYTES_MIN)
         tell(record,
              "little memory may be locked (sysctl kernel.perf_event_mlock_kb), so samples are lost more easily");
-    if (record->has_more_rights)
+    if (recording->refused_count)
         tell(record,
-             "the program has more rights than its caller (setuid), and then only root may record it: the kernel has "
-             "ended its recording");
+             "the kernel records no program that changes its user (setuid) or whose file its user may not read: %llu "
+             "of what was executed; record such a program as the user that it becomes",
+             (unsigned long long)recording->refused_count);
     else if (!recording->sample_count)
-        tell(record, "a shorter time than that between two samples needs a higher --frequency, or --iterations");
+        tell(record, record->program_count ? "the program computed for less than the time between two samples: a "
+                                             "higher --frequency, or --iterations, may help"
+                                           : "nothing of what was observed computed for long enough to be sampled");
+    if (record->options->is_system_wide && !sees_all_processes())
+        tell(record,
+             "processes outside of this container have no numbers and no files here, so that their code has no names: "
+             "record outside of it");
     if (recording->lacks_kernel)
         tell(record,
              "the kernel's own code was not recorded: that needs CAP_PERFMON, or sysctl "

@@ -525,11 +525,26 @@ def programs_with_more_rights_are_told_of(folder):
     if os.geteuid() != 0:
         return
     folder.chmod(0o777)
-    (folder / "busy.c").write_text("int main(void) { for (volatile long i = 0; i < 400000000; i++) {} }")
+    (folder / "busy.c").write_text("int main(void) { for (volatile long i = 0; i < 100000000; i++) {} }")
     subprocess.run(["cc", folder / "busy.c", "-o", folder / "busy"], check=True)
-    (folder / "busy").chmod(0o4755)
-    ended = record("--with", "kernel", "-o", "p.json", "./busy", before=NOBODY, cwd=folder)
-    check("paranoid" in ended.stderr or (ended.returncode == 1 and "more rights" in ended.stderr), ended.stderr)
+    for owner, mode, before in ((0, 0o4755, NOBODY), (0, 0o4711, NOBODY), (65534, 0o4755, ()), (0, 0o755, NOBODY)):
+        shutil.chown(folder / "busy", owner)
+        (folder / "busy").chmod(mode)
+        for command, count in ((["./busy"], 1), (["sh", "-c", "./busy; ./busy"], 2)):
+            ended = record("--with", "kernel", "-o", f"{mode}{owner}.json", *command, before=before, cwd=folder)
+            if "refuses to record" in ended.stderr:
+                return
+            told = f"not read: {count} of what was executed" in ended.stderr
+            check(ended.returncode in (0, 1) and told == (mode != 0o755), f"{mode:o} {owner} {command}: {ended}")
+
+
+def containers_are_told_of(folder):
+    if os.geteuid() != 0:
+        return
+    for before in ([], ["unshare", "--pid", "--fork", "--mount-proc"]):
+        ended = record("-o", "p.json", "-a", "-d", "0.1", before=before, cwd=folder)
+        is_inside = bool(before) or os.readlink("/proc/self/ns/pid") != "pid:[4026531836]"
+        check(ended.returncode in (0, 1) and ("outside of this container" in ended.stderr) == is_inside, ended.stderr)
 
 
 def limit(name, soft, hard=None):
@@ -573,7 +588,8 @@ def a_kernel_without_names_is_told_of(folder):
     check(ended.returncode == 0 and "the kernel's functions have no names" in ended.stderr, ended.stderr)
 
 
-CASES = [shares_are_right, shares_of_languages_are_right, trace_is_read_by_others, traces_of_other_users_are_read_by_perf, children_and_iterations_are_recorded,
+CASES = [shares_are_right, shares_of_languages_are_right, trace_is_read_by_others, traces_of_other_users_are_read_by_perf,
+         children_and_iterations_are_recorded,
          running_processes_are_recorded,
          the_end_of_a_process_ends_its_recording, events_are_named,
          options_of_converting_work, last_branches_are_asked_for, tracepoints_have_fields,
@@ -585,7 +601,8 @@ CASES = [shares_are_right, shares_of_languages_are_right, trace_is_read_by_other
          progress_is_shown_of_what_runs, signals_are_passed_on, a_program_that_does_not_end_is_left,
          the_recorder_takes_the_place_of_a_kernel_that_refuses, the_recorder_samples_if_it_is_to,
          events_of_the_program_are_in_the_profile, a_signal_while_the_profile_is_made_leaves_nothing, the_profile_is_viewed,
-         other_users_record_their_programs, programs_with_more_rights_are_told_of, little_memory_or_few_files_are_told_of,
+         other_users_record_their_programs, programs_with_more_rights_are_told_of,
+         containers_are_told_of, little_memory_or_few_files_are_told_of,
          a_kernel_without_names_is_told_of]
 
 

@@ -296,10 +296,24 @@ static size_t trim_stack(const struct perf_event_attr *attr, char *record, size_
     return at;
 }
 
+/* If a program has other rights than who executes it, the kernel ends the recording of the process between executing it
+ * and mapping its file: the process seems to end there. */
+static void count_refused(struct kernel_recording *recording, const struct perf_event_header *header,
+                          const char *record) {
+    uint32_t pid = (uint32_t)word_at(record, sizeof *header);
+    if (header->type == PERF_RECORD_COMM && header->misc & PERF_RECORD_MISC_COMM_EXEC) {
+        recording->executing = pid;
+    } else if (pid == recording->executing && (header->type == PERF_RECORD_MMAP2 || header->type == PERF_RECORD_EXIT)) {
+        recording->refused_count += header->type == PERF_RECORD_EXIT;
+        recording->executing = 0;
+    }
+}
+
 static size_t visit(void *context, char *record, size_t bytes_count) {
     struct kernel_recording *recording = context;
     struct perf_event_header header;
     memcpy(&header, record, sizeof header);
+    count_refused(recording, &header, record);
     if (header.type == PERF_RECORD_LOST) recording->lost_count += word_at(record, sizeof header + WORD_BYTES);
     if (header.type != PERF_RECORD_SAMPLE) return bytes_count;
     recording->sample_count++;

@@ -17,11 +17,13 @@ struct kernel_recording {
     struct kernel_events events;
     struct kernel_stream stream;
     uint64_t sample_count;
-    uint64_t lost_count;  /* records that found no room; so far those that the kernel has told of */
-    bool has_kernel;      /* the kernel's own code is sampled */
-    bool lacks_kernel;    /* the kernel refuses to sample its own code */
-    bool hides_kernel;    /* its code is sampled, but its addresses are hidden */
-    const char *allowing; /* what would allow it, if a failure is due to permissions; otherwise NULL */
+    uint64_t lost_count;    /* records that found no room; so far those that the kernel has told of */
+    uint32_t executing;     /* the process that has just executed a program; 0: none */
+    uint64_t refused_count; /* programs whose recording the kernel has ended as they began */
+    bool has_kernel;        /* the kernel's own code is sampled */
+    bool lacks_kernel;      /* the kernel refuses to sample its own code */
+    bool hides_kernel;      /* its code is sampled, but its addresses are hidden */
+    const char *allowing;   /* what would allow it, if a failure is due to permissions; otherwise NULL */
 };
 
 /* Opens the events for the tasks; system-wide: `tasks` is empty. Returns false after a failure. Call
