@@ -2,8 +2,9 @@
 """Compares conversions with golden outputs, byte for byte: fixtures/READER/CASE/{processed,gecko}.json, and collapsed.folded
 in the cases that have it.
 
-    goldens.py check     converts every case from the file and from a gzip pipe, and compares. Also checks each golden
-                         output with `gecko-convert check`, and reads collapsed stacks and profiles of every case back
+    goldens.py check     converts every case from the file into every format, and from a gzip pipe into one, and compares.
+                         Also checks each golden output with `gecko-convert check`, and reads collapsed stacks and profiles
+                         of every case back
     goldens.py update    writes the golden outputs again; read the diff before you commit it
     goldens.py jslb FOLDER
                          writes every case in JsonSlabs: FOLDER/READER/CASE/processed.jslb
@@ -20,6 +21,7 @@ import io
 import itertools
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -68,9 +70,9 @@ class Case:
             return output.read_bytes()
 
     def conversions(self, form):
-        """Yields what is converted, and the output."""
+        """Yields what is converted, and the output. What is read from a pipe does not depend on the format."""
         yield "file", self.convert(form, self.inputs)
-        if len(self.inputs) == 1 and self.inputs[0].is_file():
+        if form == self.forms[0] and len(self.inputs) == 1 and self.inputs[0].is_file():
             packed = io.BytesIO()
             with gzip.GzipFile(self.inputs[0].name, "wb", fileobj=packed) as stream:
                 stream.write(self.inputs[0].read_bytes())
@@ -97,48 +99,71 @@ def check(case):
                 faults += (line[:SHOWN_COLUMNS_MAX] for line in itertools.islice(differences, SHOWN_LINES_MAX))
         except (OSError, RuntimeError) as error:
             faults.append(f"{case.name} as {form}: {error}")
-    return passed, faults + read_back(case) + read_profile_back(case)
+    return passed, faults
 
 
-def read_profile_back(case):
-    """Returns what is wrong with profiles of the case: reading one and writing it again must give the same bytes, also
-    through JsonSlabs."""
-    faults = []
-    for form in READ_BACK_FORMS:
-        golden = case.golden(form)
-        if golden.suffix != ".json":
-            continue
-        with tempfile.TemporaryDirectory() as temporary:
-            slabs, output, through_slabs = (pathlib.Path(temporary) / name for name in ("out.jslb", "out.json", "slabs.json"))
-            command = [PROGRAM, "--quiet", "--strict", "--from", "profile", "--symbols=none"]
-            for source, to, written in ((golden, form, output), (golden, "jslb", slabs), (slabs, form, through_slabs)):
-                done = subprocess.run([*command, "--format", to, source, "-o", written], stdin=subprocess.DEVNULL,
-                                      stderr=subprocess.PIPE, check=False)
-                if done.returncode:
-                    faults.append(f"{golden}, read back: {done.stderr.decode(errors='replace')}")
-                elif to == form and written.read_bytes() != golden.read_bytes():
-                    faults.append(f"{golden}, read back from {source.name}: differs")
-    return faults
+# ---- Reading back. ----
+
+def convert_tree(source, output, *options):
+    """Converts all files below a folder in one process, and returns what is wrong with those that fail. The output of
+    FOLDER/CASE/NAME is OUTPUT/FOLDER/CASE/NAME.SUFFIX, where FOLDER has no folders before it."""
+    done = subprocess.run([PROGRAM, *options, source, "--output-dir", output], stdin=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, check=False)
+    lines = done.stderr.decode(errors="replace").splitlines()
+    return [f"read back: {line}" for line in lines if not line.startswith("converted ")] if done.returncode else []
 
 
-def read_back(case):
-    """Returns what is wrong with collapsed stacks of the case: reading them must give the same ones again."""
+def compare(names, before, after, faults):
+    """Returns how many files AFTER(name) have the bytes of BEFORE(name), and the faults with those of the others."""
+    differing = [name for name in names if not after(name).exists() or after(name).read_bytes() != before(name).read_bytes()]
+    return len(names) - len(differing), faults + [f"{name}, read back: differs" for name in differing]
+
+
+def read_profiles_back(cases, form):
+    """Returns how many profiles of a format are as they were, and what is wrong with the others: writing one in
+    JsonSlabs, and that in its format again, must give the same bytes."""
+    goldens = {case.name: case.golden(form) for case in cases if case.golden(form).suffix == ".json"}
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary)
+        for name, golden in goldens.items():
+            (folder / form / name).mkdir(parents=True)
+            shutil.copy(golden, folder / form / name / "golden.json")
+        options = ["--strict", "--from", "profile", "--symbols=none"]
+        faults = convert_tree(folder / form, folder / "slabs", *options, "--format", "jslb")
+        faults += convert_tree(folder / "slabs" / form, folder / "back", *options, "--format", form)
+        return compare(goldens, goldens.get, lambda name: folder / "back" / form / name / "golden.json.jslb.profile.json", faults)
+
+
+STACK_PARTS = "kernel,jit,inline,addresses"
+
+
+def write_stacks(case, folder):
+    """Returns whether collapsed stacks of the case were written, and what is wrong with them."""
     # The reader takes "(Ljava/lang/Object:)" for a signature in which a semicolon follows. Collapsed stacks have no tracks.
     if case.folder.name == "async-profiler-signatures" or "--per-cpu" in case.options:
-        return []
+        return False, []
+    path = folder / case.name / "stacks.folded"
+    path.parent.mkdir(parents=True)
+    done = subprocess.run([PROGRAM, "--quiet", "--frames", f"tid,{STACK_PARTS}", *case.options, *case.inputs, "-o", path],
+                          stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+    if done.returncode == 1 and b"--format processed" in done.stderr:
+        return False, []
+    if done.returncode:
+        return False, [f"{case.name} as collapsed: {done.stderr.decode(errors='replace')}"]
+    return True, []
+
+
+def read_stacks_back(cases, pool):
+    """Returns how many cases have the same collapsed stacks after these were read, and what is wrong with the others."""
     with tempfile.TemporaryDirectory() as temporary:
-        first, second = (pathlib.Path(temporary) / name for name in ("first.folded", "second.folded"))
-        parts = "kernel,jit,inline,addresses"
-        done = subprocess.run([PROGRAM, "--quiet", "--frames", f"tid,{parts}", *case.options, *case.inputs, "-o", first],
-                              stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
-        if done.returncode == 1 and b"--format processed" in done.stderr:
-            return []
-        if not done.returncode:
-            options = ["--quiet", "--from", "collapsed", "--root", "frame", "--frames", parts]
-            done = subprocess.run([PROGRAM, *options, first, "-o", second], stderr=subprocess.PIPE, check=False)
-        if done.returncode:
-            return [f"{case.name} as collapsed, read back: {done.stderr.decode(errors='replace')}"]
-        return [] if first.read_bytes() == second.read_bytes() else [f"{case.name} as collapsed, read back: differs"]
+        first, second = (pathlib.Path(temporary) / name for name in ("first", "second"))
+        written = list(pool.map(lambda case: write_stacks(case, first), cases))
+        names = [case.name for case, (is_written, _) in zip(cases, written) if is_written]
+        faults = [fault for _, of_case in written for fault in of_case]
+        faults += convert_tree(first, second, "--from", "collapsed", "--root", "frame", "--frames", STACK_PARTS,
+                               "--format", "collapsed")
+        return compare(names, lambda name: first / name / "stacks.folded",
+                       lambda name: second / "first" / name / "stacks.folded", faults)
 
 
 def write_slabs(case, folder):
@@ -186,8 +211,9 @@ def main():
                                                 for path in FIXTURES.glob(f"*/*/{name}")})]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         results = list(pool.map(lambda case: work(case, *map(pathlib.Path, arguments)), cases))
-    if is_check:
-        results.append(check_profiles())
+        if is_check:
+            results += [*(read_profiles_back(cases, form) for form in READ_BACK_FORMS), read_stacks_back(cases, pool),
+                        check_profiles()]
     passed, failed = sum(passed for passed, _ in results), 0
     for _, faults in results:
         failed += bool(faults)
