@@ -224,18 +224,30 @@ static void write_marker(struct recording *recording, uint32_t id, const struct 
     long_block_end(writer, write_payload_and_stack(at, payload, has_tags, stack, recording));
 }
 
-static void add_marker(struct recording *recording, struct grec_marker *marker,
+/* Says once in a recording which marker has values without a field. */
+static void report_surplus(const struct grec_marker *marker) {
+    static uint32_t reported_generation;
+    char text[GREC_NAME_BYTES_MAX] = "values beyond the fields of the marker's type are left out, first of the marker ";
+    uint32_t generation = recording_generation;
+    if (__atomic_exchange_n(&reported_generation, generation, __ATOMIC_RELAXED) == generation) return;
+    strncat(text, marker->name ? marker->name : "", sizeof text - strlen(text) - 1);
+    recording_write_message(text);
+}
+
+/* Returns false if there are more values than the marker's type has fields. */
+static bool add_marker(struct recording *recording, struct grec_marker *marker,
                        const struct grec_marker_options *options, const struct grec_value *values, size_t count,
                        const void *entry) {
     uint32_t id = definition_of_marker(marker);
     if (!id) {
         recording_count_loss(LOSS_EVENT, 1);
-        return;
+        return true;
     }
     struct payload payload = payload_measure(marker->type, values, count);
     struct stack_source stack = find_stack(options, entry);
     write_marker(recording, id, marker->type, options, &payload, &stack);
     release_stack(&stack);
+    return !values || payload.count == count;
 }
 
 static const struct grec_marker_options default_options;
@@ -256,8 +268,9 @@ static void enter_and_add(struct grec_marker *marker, const struct grec_marker_o
     struct recording recording = recording_enter();
     if (!recording.thread) return;
     if (!options) options = &default_options;
-    if (admit(&recording, options)) add_marker(&recording, marker, options, values, count, entry);
+    bool is_whole = !admit(&recording, options) || add_marker(&recording, marker, options, values, count, entry);
     recording_leave_admitted(&recording);
+    if (!is_whole) report_surplus(marker);
 }
 
 void grec_add_marker(struct grec_marker *marker, const struct grec_marker_options *options,

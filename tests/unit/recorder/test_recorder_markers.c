@@ -310,6 +310,13 @@ static void test_counts_of_values(void **state) {
     assert_int_equal(recorded.header.mismatched_value_count, 1 + 2 + 3);
     assert_int_equal(cause_count(&recorded, LEDGER_LOST, "value beyond the fields"), 1 + 2 + 3);
     assert_int_equal(lost_count(&recorded), 1 + 2 + 3);
+    size_t said_count = 0;
+    for (size_t i = 0; i < recorded.profile.profiling_log.count; i++) {
+        const struct log_line *line = column_at(&recorded.profile.profiling_log, i);
+        said_count += text_equal(line->text, TEXT("values beyond the fields of the marker's type are left out, "
+                                                  "first of the marker pair"));
+    }
+    assert_int_equal(said_count, 1);
     recorded_fini(&recorded);
 }
 
