@@ -58,11 +58,6 @@ void pool_enter_child(const struct pool *pool);
  * the chunks in use. The mapping stays. */
 void pool_leave(struct pool *pool);
 
-/* Returns whether another process has created this pool in memory, still lives and has not left it: that process will
- * save it. Returns false if this is not known, because the pool has no descriptor, or one of the two processes has
- * closed its own. */
-bool pool_has_other_saver(const struct pool *pool);
-
 /* Unmaps the pool and closes its file. */
 void pool_close(struct pool *pool);
 
@@ -123,16 +118,12 @@ void pool_drop_old(struct pool *pool) GREC_SHARED(pool_drop_old);
  * there is no space. */
 bool pool_reserve_ahead(struct pool *pool);
 
-/* Opens the file again if it is not open in the calling thread's own descriptor table: the program had closed it before
- * the thread got the table, or the thread began late. Returns false if that is not possible. Do not call this in
- * threads that share the program's table. */
-bool pool_restore_file(const struct pool *pool) GREC_SHARED(pool_restore_file);
-
 /* Whether pool_reserve_ahead should be called soon. */
 bool pool_is_low(const struct pool *pool) GREC_SHARED(pool_is_low);
 
 /* Wakes the helpers of all processes of the trace. */
 void pool_wake_all_helpers(struct pool *pool) GREC_SHARED(pool_wake_all_helpers);
+
 /* Waits until a helper is woken after `seen` was read from helper_word, or the timeout (less than a second) has passed.
  */
 void pool_wait_for_wake(struct pool *pool, uint32_t seen, uint32_t timeout_ns);

@@ -9,7 +9,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "chunk_pool.h"
 
 /* ---- The descriptor. ---- */
 

@@ -36,6 +36,16 @@ void pool_file_lock_for_process(const struct pool *pool);
  * executes another program. So unlike a pid, the lock tells that this process is still there. */
 void pool_file_set_saver(const struct pool *pool, bool is_saver);
 
+/* Returns whether another process has created this pool in memory, still lives and has not left it: that process will
+ * save it. Returns false if this is not known, because the pool has no descriptor, or one of the two processes has
+ * closed its own. */
+bool pool_has_other_saver(const struct pool *pool);
+
+/* Opens the file again if it is not open in the calling thread's own descriptor table: the program had closed it before
+ * the thread got the table, or the thread began late. Returns false if that is not possible. Do not call this in
+ * threads that share the program's table. */
+bool pool_restore_file(const struct pool *pool) GREC_SHARED(pool_restore_file);
+
 /* Returns the descriptor if it is still the trace's, else -1 with errno set. */
 int pool_file_number(const struct pool *pool);
 

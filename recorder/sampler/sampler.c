@@ -15,6 +15,7 @@
 #include "own_thread.h"
 #include "process_counters.h"
 #include "recorder/pool/chunk_pool.h"
+#include "recorder/pool/pool_file.h"
 #include "recorder/state/clock.h"
 #include "recorder/state/recording_state.h"
 #include "recorder/trace_format.h"

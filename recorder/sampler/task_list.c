@@ -10,6 +10,7 @@
 #include "recorder/gecko_recorder.h"
 #include "recorder/state/own_files.h"
 #include "recorder/state/recording_state.h"
+#include "recorder/write/thread_handle.h"
 #include "recorder/write/thread_registry.h"
 
 enum {
@@ -65,7 +66,7 @@ static void add_marker(const struct task *task) {
     struct grec_marker_options options = {.phase = GREC_PHASE_INTERVAL,
                                           .start = grec_time_from_clock_ns(task->marked_ns),
                                           .end = grec_time_from_clock_ns(task->read_ns),
-                                          .thread = thread_registry_main()};
+                                          .thread = thread_handle_main()};
     const struct grec_value values[] = {
         GREC_UINT(task->tid), GREC_TEXT_OF(task->name, task->name_bytes_count), GREC_UINT(task->unmarked_ns),
         GREC_REAL((double)task->unmarked_ns / (double)(task->read_ns - task->marked_ns))};

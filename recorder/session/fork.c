@@ -10,6 +10,7 @@
 
 #include "environment.h"
 #include "recorder/pool/chunk_pool.h"
+#include "recorder/pool/pool_file.h"
 #include "recorder/state/clock.h"
 #include "recorder/state/own_code.h"
 #include "recorder/state/process.h"

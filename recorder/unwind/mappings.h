@@ -9,7 +9,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "stack_walk.h"
+/* The memory of a stack: [low, high). The main thread's stack, which grows, begins at the lowest address to which it
+ * may grow. All zero: unknown. */
+struct stack_limits {
+    uint64_t low;
+    uint64_t high;
+};
 
 /* Finds the mapping that contains an address. The mapping of the main thread's stack begins at the lowest address to
  * which the stack may grow. Returns false if there is none; the sampler then reads the list again. Call this in a

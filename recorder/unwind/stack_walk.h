@@ -13,14 +13,8 @@
 #include <stdint.h>
 #include <ucontext.h>
 
+#include "mappings.h"
 #include "unwind_table.h"
-
-/* The memory of a stack: [low, high). The main thread's stack, which grows, begins at the lowest address to which it
- * may grow. All zero: unknown. */
-struct stack_limits {
-    uint64_t low;
-    uint64_t high;
-};
 
 /* No address of a stack has the highest bit. */
 #define STACK_END_MAX (UINT64_MAX >> 1)

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "stack_walk.h"
+#include "mappings.h"
 
 /* Finds the stack from the thread's control block, which is at the top of the stack. For the process's first thread,
  * finds it from the place where the process started. If the kernel's list of mappings cannot be read, stacks are

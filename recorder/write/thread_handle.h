@@ -15,8 +15,9 @@ enum thread_handle_fate {
     THREAD_HANDLE_STALE,    /* from another recording, or from a process that this one was forked from */
 };
 
-/* Makes a handle. tagged_uid: see thread_record_tagged_uid. [signal-safe] */
-struct grec_thread thread_handle_make(uint64_t tagged_uid, uint32_t tid, bool is_left_out);
+/* Returns a handle of the main thread, for markers aimed at it; uid 0 if it has no record. Call this in a recording
+ * call. [signal-safe] */
+struct grec_thread thread_handle_main(void) GREC_SHARED(thread_handle_main);
 
 /* Returns what happens to a marker that is aimed by the handle. For a thread that has ended, the answer is that of when
  * the handle was made. Call this in a recording call. [signal-safe] */

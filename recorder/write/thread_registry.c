@@ -14,8 +14,6 @@
 #include "recorder/state/recording_state.h"
 #include "recorder/state/sampler_hooks.h"
 #include "recorder/state/signal_mask.h"
-#include "thread_handle.h"
-#include "writer.h"
 
 enum { BLOCK_RECORD_COUNT = 16, SYSTEM_NAME_BYTES = 16 };
 
@@ -396,9 +394,7 @@ void thread_registry_look_up(uint64_t tagged_uid, uint32_t tid, bool *is_known_l
         *is_known_left_out = is_left_out(&entry);
 }
 
-struct grec_thread thread_registry_main(void) {
-    uint32_t tid = (uint32_t)getpid();
+struct thread_record *thread_registry_record_of(uint32_t tid) {
     struct entry entry;
-    if (!find_word(tid, HELD, &entry)) return (struct grec_thread){0, 0};
-    return thread_handle_make(thread_record_tagged_uid(entry.record), tid, false);
+    return find_word(tid, HELD, &entry) ? entry.record : NULL;
 }

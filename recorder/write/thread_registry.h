@@ -145,8 +145,8 @@ bool thread_registry_has(uint32_t tid) GREC_SHARED(thread_registry_has);
 /* Returns the record of the thread, registered or held for it; NULL: it has ended, or is one of another recording. */
 struct thread_record *thread_registry_find(uint64_t tagged_uid, uint32_t tid);
 
-/* Returns a handle of the main thread, for markers aimed at it; uid 0 if it has no record. */
-struct grec_thread thread_registry_main(void) GREC_SHARED(thread_registry_main);
+/* Returns the record that the thread has claimed, or that is held for it; NULL: there is none. */
+struct thread_record *thread_registry_record_of(uint32_t tid);
 
 /* Whether the thread's is_muted is up to date: the thread has looked at the filter since the recording began and the
  * filter changed. */

@@ -6,7 +6,6 @@
 #include "recorder/pool/chunk_pool.h"
 #include "recorder/state/process.h"
 #include "recorder/state/signal_mask.h"
-#include "thread_handle.h"
 
 enum {
     PROCESS_BLOCK_BYTES = 4 + 6 * LEB128_BYTES_MAX + PROCESS_NAME_BYTES,
@@ -355,17 +354,6 @@ void grec_thread_unregister(void) {
     }
     thread_registry_release();
     signal_mask_restore(&before);
-}
-
-struct grec_thread grec_thread_self(void) {
-    struct grec_thread self = {0, 0};
-    struct recording recording = recording_enter();
-    if (!recording.thread) return self;
-    if (enter_process(&recording))
-        self = thread_handle_make(thread_record_tagged_uid(thread_record_self), thread_registry_tid(recording.thread),
-                                  recording.thread->is_muted);
-    recording_leave(&recording);
-    return self;
 }
 
 /* ---- Hints of a thread for the sampler. ---- */
