@@ -339,6 +339,8 @@ static void use(void *context, const struct perf_record *record) {
     if (record->type == PERF_LINE) learn_line(stack, &record->line);
     /* The mappings of a guest are not used, so its addresses stay absolute: its pids are not the host's. */
     if (record->type == PERF_MAPPING && !record->machine) use_mapping(stack, record);
+    if (record->type == PERF_FORK && !record->machine)
+        code_maps_fork(&stack->maps, record->pid, record->fork.parent_pid, record->fork.is_synthesized);
 }
 
 static stack_id add_stack(void *context, const struct perf_record *record, int64_t pid) {

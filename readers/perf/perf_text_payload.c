@@ -26,8 +26,8 @@ void perf_text_fields_fini(struct perf_text_fields *fields) {
 /* ---- What the kernel prints without keys. ---- */
 
 /* Print rules of tracepoints, with the names of their fields in braces. "x:" precedes that of an address, and "i:"
- * that of a signed number that is printed in hexadecimal. An event that
- * ends with "*" stands for all that begin so; an empty one for probes, which may have any name. */
+ * that of a signed number that is printed in hexadecimal. An event that ends with "*" stands for all that begin so; an
+ * empty one for probes, which may have any name. The first form that a payload has counts. */
 static const struct {
     struct text event;
     struct text form;
@@ -37,10 +37,11 @@ static const struct {
     {TEXT("raw_syscalls:sys_exit"), TEXT("NR {id} = {ret}")},
     {TEXT("kmem:rss_stat"), TEXT("mm_id={mm_id} curr={curr} type={member} size={size}")},
     {TEXT("irq:softirq_*"), TEXT("vec={vec} [action={action}]")},
-    {TEXT("block:block_rq_issue"), TEXT("{dev} {rwbs} {bytes} ({cmd}) {sector} + {nr_sector} {ioprio} [{comm}]")},
-    {TEXT("block:block_rq_issue"), TEXT("{dev} {rwbs} {bytes} ({cmd}) {sector} + {nr_sector} [{comm}]")},
     {TEXT("block:block_rq_complete"), TEXT("{dev} {rwbs} ({cmd}) {sector} + {nr_sector} {ioprio} [{error}]")},
     {TEXT("block:block_rq_complete"), TEXT("{dev} {rwbs} ({cmd}) {sector} + {nr_sector} [{error}]")},
+    {TEXT("block:block_*"), TEXT("{dev} {rwbs} {bytes} ({cmd}) {sector} + {nr_sector} {ioprio} [{comm}]")},
+    {TEXT("block:block_*"), TEXT("{dev} {rwbs} {bytes} ({cmd}) {sector} + {nr_sector} [{comm}]")},
+    {TEXT("block:block_*"), TEXT("{dev} {rwbs} {sector} + {nr_sector} [{comm}]")},
     {TEXT("workqueue:workqueue_execute_*"), TEXT("work struct {work}: function {function}")},
     {TEXT(""), TEXT("({x:__probe_func} <- {x:__probe_ret_ip})")},
     {TEXT(""), TEXT("({x:__probe_ip})")},
@@ -212,10 +213,11 @@ static const enum marker_format formats[TYPE_COUNT] = {
     [TYPE_NANOSECONDS] = MARKER_NANOSECONDS, [TYPE_BYTES] = MARKER_BYTES,     [TYPE_TEXT] = MARKER_UNIQUE_STRING,
 };
 
+/* A number that is too large is one that the kernel has made of a negative one: ULONG_MAX is -1. */
 static bool parse_integer(struct text text, int64_t *value) {
     bool is_negative = cursor_take(&text, TEXT("-"));
     uint64_t number;
-    if (!cursor_parse_number(text, 10, &number) || number > INT64_MAX) return false;
+    if (!cursor_parse_number(text, 10, &number) || (is_negative && number > INT64_MAX)) return false;
     *value = is_negative ? -(int64_t)number : (int64_t)number;
     return true;
 }

@@ -290,10 +290,9 @@ static uint64_t load_number(struct text bytes) {
 static union marker_value number_value(const struct tep_format_field *field, struct text bytes) {
     uint64_t value = load_number(bytes);
     unsigned unused_bits = 64 - 8 * (unsigned)bytes.bytes_count;
-    if (field->flags & TEP_FIELD_IS_POINTER) return marker_value_integer((int64_t)value);
     if (field->flags & TEP_FIELD_IS_SIGNED) return marker_value_integer((int64_t)(value << unused_bits) >> unused_bits);
-    /* Numbers that are too large for a marker's integer become the largest integer. */
-    return marker_value_integer(value > INT64_MAX ? INT64_MAX : (int64_t)value);
+    /* An unsigned number that is too large is one that the kernel has made of a negative one: ULONG_MAX is -1. */
+    return marker_value_integer((int64_t)value);
 }
 
 /* Returns a field's bytes. A dynamic field contains the offset and the size of its bytes in the payload. The offset of

@@ -218,6 +218,18 @@ struct text script_fields_frame(struct text rest) {
     return frame;
 }
 
+struct text script_fields_cut_frame(struct text payload) {
+    struct text left = payload;
+    struct perf_frame_line frame;
+    struct word word;
+    for (bool is_first = true; take_word(&left, &word, is_first); is_first = false) {
+        size_t start = (size_t)(word.text.bytes - payload.bytes);
+        if (!is_number(&word) || !script_frame_line_parse(text_from(payload, start), &frame)) continue;
+        if (frame.has_offset || text_ends_with(payload, TEXT(")"))) return text_trim_end(text_slice(payload, 0, start));
+    }
+    return payload;
+}
+
 /* ---- Addresses of data. ---- */
 
 bool script_fields_take_address(struct text *text, uint64_t *address, bool *has_name) {

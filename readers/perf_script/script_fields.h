@@ -20,6 +20,10 @@ struct text script_fields_frame(struct text rest);
  * whether it has one of them. Returns false if the address is not there. */
 bool script_fields_take_address(struct text *text, uint64_t *address, bool *has_name);
 
+/* Returns what precedes the only frame, with its symbol or library, that ends a tracepoint's line: the payload and
+ * fields. */
+struct text script_fields_cut_frame(struct text payload);
+
 /* Takes the address of data, in 16 columns, off the end of a tracepoint's payload. Returns false if it is not there. */
 bool script_fields_cut_address(struct text *payload, uint64_t *address);
 

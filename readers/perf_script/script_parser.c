@@ -111,13 +111,23 @@ static struct text event_name(const struct parser *parser) {
     return strings_text(&parser->events, (string_id){parser->sample.record.sample.event});
 }
 
+/* Cuts the fields off the end of a tracepoint's payload: first the only frame of a recording without -g. */
+static void cut_payload(struct open_sample *sample) {
+    struct perf_record *record = &sample->record;
+    if (!sample->frame_count) record->text = script_fields_cut_frame(record->text);
+    record->sample.has_address = script_fields_cut_address(&record->text, &record->sample.address);
+}
+
 /* Counts what follows the event on its line and is not the payload of a tracepoint. Adds the only frame of a recording
  * without -g, which is there. */
 static void read_rest(struct parser *parser) {
     struct open_sample *sample = &parser->sample;
     struct text rest = sample->record.text;
     if (sample->is_rest_read || sample->record.type != PERF_SAMPLE) return;
-    if (parser->are_tracepoints[sample->record.sample.event]) return;
+    if (parser->are_tracepoints[sample->record.sample.event]) {
+        cut_payload(sample);
+        return;
+    }
     sample->is_rest_read = true;
     struct text frame = sample->frame_count ? (struct text){0} : script_fields_frame(rest);
     bool is_frame = frame.bytes_count && add_frame(parser, frame);
@@ -232,9 +242,6 @@ static void open_sample(struct parser *parser, const struct script_event_line *l
     sample->record.sample.has_period = line->has_period;
     sample->record.sample.period = line->has_period ? line->period : 0;
     sample->record.text = copy_rest(parser, line->rest);
-    if (sample->record.sample.event != ID_NONE && parser->are_tracepoints[sample->record.sample.event])
-        sample->record.sample.has_address =
-            script_fields_cut_address(&sample->record.text, &sample->record.sample.address);
     sample->is_open = sample->record.sample.event != ID_NONE;
     if (line->has_skipped_field) tally(parser, TALLY_SKIPPED_FIELD);
 }

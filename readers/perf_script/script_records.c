@@ -35,7 +35,7 @@ static bool parse_task(struct text payload, struct perf_record *out) {
 /* perf has made the record of a task that ran before the recording began, and gives it the time 0. */
 static bool parse_fork(struct text payload, struct perf_record *out) {
     out->type = PERF_FORK;
-    out->fork.is_before = !out->time_ns;
+    out->fork.is_before = out->fork.is_synthesized = !out->time_ns;
     return parse_task(payload, out);
 }
 
