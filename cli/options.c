@@ -166,7 +166,7 @@ static const struct option known_options[] = {
     {OPTION("root", CONVERT | VIEW | DIFF | MERGE, OPTION_CHOICE, convert.root), .choices = root_name,
      .json_key = "root",
      .help = "what the first frame of a collapsed stack is: a thread, a frame, or\n"
-             "a thread where async-profiler, py-spy or austin mark one (auto, the\n"
+             "a thread where the profiler that wrote the file marks one (auto, the\n"
              "default)"},
     {OPTION("weight-unit", CONVERT | VIEW | DIFF | MERGE, OPTION_CHOICE, convert.weight_unit),
      .choices = weight_unit_name, .json_key = "weight_unit",

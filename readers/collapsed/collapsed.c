@@ -51,7 +51,7 @@ static void count_line(struct census *census, struct text text, enum collapsed_c
     if (verdict == COLLAPSED_BLANK || verdict == COLLAPSED_COMMENT) return;
     if (verdict != COLLAPSED_STACK) verdict = collapsed_line_parse(text, COLLAPSED_ONE_NUMBER, &line);
     bool is_stack = verdict == COLLAPSED_STACK && !is_key(line.stack);
-    bool is_folded = is_stack && has_separator(line.stack);
+    bool is_folded = is_stack && (has_separator(line.stack) || dialect_has_spaced_frames(line.stack));
     bool is_single = is_stack && !is_folded && !has_blank(line.stack);
     census->folded_count += is_folded;
     census->single_count += is_single;
@@ -276,6 +276,7 @@ static void begin(struct collapsed *reader, struct input *input, const struct re
         reader->difference_name = profile_string(profile, TEXT("Difference"));
     }
     struct dialect_choice choice = dialect_choose(start, is_whole, reader->unit.counts);
+    if (choice.dialect->weight_unit && !options->weight_unit) reader->unit.weight_unit = choice.dialect->weight_unit;
     collapsed_blocks_init(&reader->blocks, profile->failure);
     bool has_threads;
     reader->is_printed = collapsed_blocks_are_in(start, is_whole, &has_threads);

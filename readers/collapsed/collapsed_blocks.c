@@ -46,7 +46,7 @@ static bool forget(struct collapsed_blocks *blocks) {
     blocks->frame_count = blocks->frames.count = 0;
     blocks->texts.bytes_count = 0;
     blocks->thread_start = blocks->thread_end = 0;
-    blocks->is_map = blocks->is_too_long = false;
+    blocks->is_map = blocks->is_too_long = blocks->is_parted = false;
     return had_frames;
 }
 
@@ -138,6 +138,17 @@ static enum block_line take_map_line(struct collapsed_blocks *blocks, struct tex
     return BLOCK_PART;
 }
 
+/* Returns whether DTrace wrote the line for a probe: "  0  64091   :tick-60s". */
+static bool is_probe(struct text text) {
+    uint64_t number;
+    for (int i = 0; i < 2; i++) {
+        if (!cursor_take_number(&text, 10, &number) || !text.bytes_count || !text_is_blank_byte(text.bytes[0]))
+            return false;
+        text = text_trim(text);
+    }
+    return text_find(text, ':') < text.bytes_count && text_find(text, '`') == text.bytes_count;
+}
+
 enum block_line collapsed_blocks_take(struct collapsed_blocks *blocks, struct text line, struct text *collapsed) {
     if (text_ends_with(line, TEXT("\r"))) line.bytes_count--;
     if (blocks->is_map) return take_map_line(blocks, line, collapsed);
@@ -150,8 +161,14 @@ enum block_line collapsed_blocks_take(struct collapsed_blocks *blocks, struct te
     }
     struct text text = text_trim(line);
     size_t indent = text_trim_end(line).bytes_count - text.bytes_count;
-    if (!indent || !text.bytes_count) return forget(blocks) ? BLOCK_BROKEN : BLOCK_NONE;
+    bool has_thread = blocks->thread_end > blocks->thread_start;
+    if (!text.bytes_count && blocks->frame_count && !has_thread && !blocks->is_parted) {
+        blocks->is_parted = true;
+        return BLOCK_PART;
+    }
+    if (!indent || !text.bytes_count || is_probe(text)) return forget(blocks) ? BLOCK_BROKEN : BLOCK_NONE;
     if (blocks->frame_count && is_decimal(text)) return finish(blocks, text, collapsed);
+    blocks->is_parted = false;
     if (blocks->frame_count && take_thread(blocks, text, indent > blocks->indent)) return BLOCK_PART;
     if (!blocks->frame_count) blocks->indent = indent;
     add_frame(blocks, text);

@@ -14,14 +14,17 @@ static bool take_frame_end(struct text *text) { return !text->bytes_count || cur
 
 /* ---- Where frames end. ---- */
 
-/* Takes one type of a signature in the Java virtual machine: "I", "[J", "Ljava/lang/String;". A class without its
- * semicolon is a type if the text ends there. */
+/* Takes one type of a signature in the Java virtual machine: "I", "[J", "Ljava/lang/String;". async-profiler writes a
+ * bar for the semicolon. A class without it is a type if the text ends there, which "List*)" of C++ is not. */
 static bool take_java_type(struct text *text) {
     while (cursor_take(text, TEXT("["))) continue;
     if (!text->bytes_count || !strchr("BCDFIJSVZL", text->bytes[0])) return false;
-    bool is_class = text->bytes[0] == 'L';
-    *text = text_from(*text, is_class ? text_find(*text, ';') : 1);
-    cursor_take(text, TEXT(";"));
+    size_t end = 1;
+    if (text->bytes[0] == 'L')
+        while (end < text->bytes_count && !strchr(";|)", text->bytes[end])) end++;
+    *text = text_from(*text, end);
+    if (end > 1 && text_starts_with(*text, TEXT(")"))) return false;
+    if (!cursor_take(text, TEXT(";"))) cursor_take(text, TEXT("|"));
     return true;
 }
 
@@ -69,16 +72,53 @@ static const struct {
     {TEXT(" [inlined]"), FRAME_USER, true},
 };
 
-static void parse_marked_name(struct text text, struct collapsed_frame *frame) {
-    frame->name = text;
+/* Returns whether the name is that of a class in Java: "byte[]", "java.lang.Object". async-profiler writes the class of
+ * an allocated object or of a lock as innermost frame, marked as allocated within a thread's buffer "_[i]" or outside
+ * of it "_[k]". */
+static bool is_java_class(struct text name) {
+    if (text_ends_with(name, TEXT("[]"))) return true;
+    size_t last = text_find_last(name, '.');
+    if (text_find(name, '.') == last || find_text(name, TEXT("/")) < name.bytes_count) return false;
+    for (size_t start = 0, end; start < name.bytes_count; start = end + 1) {
+        end = start + text_find(text_from(name, start), '.');
+        bool is_upper = name.bytes[start] >= 'A' && name.bytes[start] <= 'Z';
+        if (end == start || is_upper != (start > last)) return false;
+    }
+    return text_find(name, '(') == name.bytes_count && text_find(name, ':') == name.bytes_count;
+}
+
+/* Takes the module off "libc.so.1`write+0x15", as DTrace, macOS's sample and async-profiler (-l) write it, and DTrace's
+ * offset. .NET has "List`1", and C++ of Microsoft "Shape::`vtable'". */
+static void take_module(struct collapsed_frame *frame) {
+    size_t tick = text_find(frame->name, '`');
+    struct text module = text_slice(frame->name, 0, tick), name = text_from(frame->name, tick + 1);
+    bool is_address = text_starts_with(name, TEXT("0x"));
+    bool is_arity = name.bytes_count && cursor_is_digit(name.bytes[0]) && !is_address;
+    if (!module.bytes_count || !name.bytes_count || is_arity || find_text(module, TEXT("::")) < tick) return;
+    size_t plus = text_find_last(name, '+');
+    struct text offset = text_from(name, plus + 1);
+    uint64_t number;
+    bool has_offset = plus > 0 && cursor_take(&offset, TEXT("0x")) && cursor_parse_number(offset, 16, &number);
+    frame->name = has_offset ? text_slice(name, 0, plus) : name;
+    frame->library = text_base_name(module);
+}
+
+static void take_mark(struct collapsed_frame *frame) {
     for (size_t i = 0; i < sizeof MARKS / sizeof *MARKS; i++) {
-        struct text mark = MARKS[i].mark;
-        if (text.bytes_count <= mark.bytes_count || !text_ends_with(text, mark)) continue;
-        frame->name = text_slice(text, 0, text.bytes_count - mark.bytes_count);
+        struct text mark = MARKS[i].mark, name = frame->name;
+        if (name.bytes_count <= mark.bytes_count || !text_ends_with(name, mark)) continue;
+        frame->name = text_slice(name, 0, name.bytes_count - mark.bytes_count);
+        if (is_java_class(frame->name)) return;
         frame->kind = MARKS[i].kind;
         frame->is_inlined = MARKS[i].is_inlined;
         return;
     }
+}
+
+static void parse_marked_name(struct text text, struct collapsed_frame *frame) {
+    frame->name = text;
+    take_mark(frame);
+    take_module(frame);
     /* Tools write these between the stacks of the program and the kernel, and of a sleeper and its waker. */
     if (text_equal(text, TEXT("-")) || text_equal(text, TEXT("--"))) frame->kind = FRAME_SEPARATOR;
 }
@@ -105,7 +145,8 @@ static bool has_ending(struct text path, const struct text *endings, size_t coun
 static bool is_library(struct text path) {
     static const struct text endings[] = {TEXT(".so"), TEXT(".dylib"), TEXT(".dll"), TEXT(".pyd")};
     struct text name = text_base_name(path);
-    return HAS_ENDING(name, endings) || find_text(name, TEXT(".so.")) < name.bytes_count;
+    bool is_interpreter = text_starts_with(name, TEXT("python")) && !text_ends_with(name, TEXT(".py"));
+    return is_interpreter || HAS_ENDING(name, endings) || find_text(name, TEXT(".so.")) < name.bytes_count;
 }
 
 /* Sets where the frame's code is. Code of other languages than the script's is machine code. */
@@ -159,17 +200,31 @@ static bool parse_austin_frame(struct text text, struct collapsed_frame *frame) 
     return true;
 }
 
-/* rbspy: "name - path/file.rb:12". */
+/* rbspy: "name - path/file.rb:12", "name - path/file.rb" and "name [c function] - (unknown)". */
 static bool parse_rbspy_frame(struct text text, struct collapsed_frame *frame) {
     static const struct text dash = TEXT(" - ");
-    uint32_t line;
-    if (!take_line(&text, &line)) return false;
+    uint32_t line = 0;
+    bool has_line = take_line(&text, &line);
     size_t at = find_text(text, dash);
     struct text path = text_from(text, at + dash.bytes_count);
-    if (at == 0 || !path.bytes_count) return false;
+    bool is_unknown = text_equal(path, TEXT("(unknown)")) || text_equal(path, TEXT("unknown"));
+    bool is_path = has_line || is_unknown || text_ends_with(path, TEXT(".rb"));
+    if (at == 0 || !path.bytes_count || !is_path) return false;
     frame->name = text_slice(text, 0, at);
-    bool is_known = !text_equal(path, TEXT("(unknown)")) && !text_equal(path, TEXT("unknown"));
-    if (is_known) set_place(frame, path, line, FRAME_RUBY);
+    if (!is_unknown) set_place(frame, path, line, FRAME_RUBY);
+    return true;
+}
+
+/* tracing-flame of Rust: " module::span:src/file.rs:12", after the semicolon. */
+static bool parse_tracing_frame(struct text text, struct collapsed_frame *frame) {
+    uint32_t line;
+    text = text_trim(text);
+    if (!take_line(&text, &line)) return false;
+    size_t colon = text_find_last(text, ':');
+    struct text path = text_from(text, colon + 1);
+    if (colon == 0 || !text_ends_with(path, TEXT(".rs"))) return false;
+    frame->name = text_slice(text, 0, colon);
+    set_place(frame, path, line, FRAME_USER);
     return true;
 }
 
@@ -267,14 +322,47 @@ static bool take_austin_thread(struct text *stack, struct collapsed_thread *thre
     return id.bytes_count > 0;
 }
 
+/* macOS's sample: "Thread_123" and "Thread_123   DispatchQueue_1: com.apple.main-thread  (serial)". */
+static bool take_sample_thread(struct text *stack, struct collapsed_thread *thread) {
+    if (!cursor_take(stack, TEXT("Thread_")) || !take_plain_id(stack, &thread->tid)) return false;
+    size_t end = text_find(*stack, ';');
+    struct text name = text_slice(*stack, 0, end);
+    if (name.bytes_count && name.bytes[0] != ':' && !text_is_blank_byte(name.bytes[0])) return false;
+    cursor_take(&name, TEXT(":"));
+    thread->name = text_trim(name);
+    *stack = text_from(*stack, end + 1);
+    return true;
+}
+
+/* tracing-flame: "ThreadId(1)-main", or one name for all threads. */
+static bool take_tracing_thread(struct text *stack, struct collapsed_thread *thread) {
+    size_t end = text_find(*stack, ';');
+    struct text own = text_slice(*stack, 0, end);
+    *stack = text_from(*stack, end + 1);
+    thread->name = own;
+    if (text_equal(own, TEXT("all-threads")) || text_equal(own, TEXT("tracing"))) return true;
+    int64_t number;
+    if (!cursor_take(&own, TEXT("ThreadId(")) || !take_plain_id(&own, &number) || !cursor_take(&own, TEXT(")")))
+        return false;
+    if (cursor_take(&own, TEXT("-"))) thread->name = own;
+    return true;
+}
+
+bool dialect_has_spaced_frames(struct text stack) {
+    struct collapsed_thread thread;
+    return take_tracing_thread(&stack, &thread);
+}
+
 /* ---- The choice. ---- */
 
 static const struct dialect plain;
 static const struct dialect DIALECTS[] = {
-    {NULL, take_async_profiler_thread},
-    {parse_py_spy_frame, take_py_spy_thread},
-    {parse_austin_frame, take_austin_thread},
-    {parse_rbspy_frame, NULL},
+    {.take_thread = take_async_profiler_thread},
+    {.parse_frame = parse_py_spy_frame, .take_thread = take_py_spy_thread},
+    {.parse_frame = parse_austin_frame, .take_thread = take_austin_thread},
+    {.parse_frame = parse_rbspy_frame},
+    {.take_thread = take_sample_thread},
+    {.parse_frame = parse_tracing_frame, .take_thread = take_tracing_thread, .weight_unit = GECKO_CONVERT_UNIT_NS},
 };
 /* So many stacks are enough to know the dialect. */
 enum { DIALECT_COUNT = sizeof DIALECTS / sizeof *DIALECTS, CHOICE_STACKS_MAX = 100 };
@@ -327,6 +415,7 @@ struct dialect_choice dialect_choose(struct text start, bool is_whole, enum coll
 }
 
 void dialect_parse_frame(const struct dialect *dialect, struct text text, struct collapsed_frame *frame) {
+    while (text.bytes_count > 1 && text_is_blank_byte(text.bytes[0])) text = text_from(text, 1);
     *frame = (struct collapsed_frame){0};
     if (dialect->parse_frame && dialect->parse_frame(text, frame)) return;
     *frame = (struct collapsed_frame){0};

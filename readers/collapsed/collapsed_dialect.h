@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "collapsed_line.h"
+#include "libconvert/gecko_convert.h"
 
 enum frame_kind {
     FRAME_USER,
@@ -47,6 +48,8 @@ struct dialect {
     /* Takes what names the thread off the stack, and the semicolon after it. Returns false, and may change the stack,
      * if it begins with something else. NULL: no thread is named. */
     bool (*take_thread)(struct text *stack, struct collapsed_thread *thread);
+
+    enum gecko_convert_weight_unit weight_unit; /* what counts count; AUTO: the dialect does not say */
 };
 
 /* The dialect of a file. */
@@ -67,6 +70,9 @@ bool dialect_take_thread(const struct dialect *dialect, struct text *stack, stru
 /* Parses the name of a thread as stackcollapse-perf.pl writes it: "comm", "comm-pid" or "comm-pid/tid". A pid of "?" is
  * unknown. */
 void dialect_parse_comm(struct text text, struct collapsed_thread *thread);
+
+/* Returns whether the stack is one of a writer who puts a blank after the semicolons between frames. */
+bool dialect_has_spaced_frames(struct text stack);
 
 /* Returns where the frame ends that begins at `start`: the position of a semicolon, or the text's length. */
 size_t dialect_frame_end(struct text text, size_t start);
