@@ -286,18 +286,25 @@ static void describe_part(struct conversion *conversion, size_t number) {
     if (options->alignments) part->alignment = options->alignments[number];
 }
 
+/* Takes what was read of the next input. */
+static void take_part(void *context, size_t number) {
+    struct conversion *conversion = context;
+    if (conversion->merge.runs) make_profile(conversion, &conversion->loaders[number]);
+    if (!failure_is_set(conversion->loaders[number].profile->failure))
+        merge_take_tables(&conversion->merge, &conversion->profile);
+}
+
 static void read_parts(struct conversion *conversion) {
     struct failure *failure = &conversion->failure;
     struct merge *merge = &conversion->merge;
     for (size_t i = 0; i < conversion->loader_count; i++) conversion->loaders[i].profile = &merge->inputs[i].profile;
-    parallel_loader_run(conversion->loaders, conversion->loader_count, conversion->job_count,
-                        progress_part(conversion->progress, 0, SYMBOLIZE_END), failure);
-    if (failure_is_set(failure)) return;
-    for (size_t i = 0; i < conversion->loader_count; i++) describe_part(conversion, i);
     merge->samples = conversion->options->samples;
     merge->runs = conversion->ends->runs;
-    for (size_t i = 0; merge->runs && i < conversion->loader_count && !failure_is_set(failure); i++)
-        make_profile(conversion, &conversion->loaders[i]);
+    parallel_loader_run(conversion->loaders, conversion->loader_count, conversion->job_count,
+                        (struct loaded){take_part, conversion}, progress_part(conversion->progress, 0, SYMBOLIZE_END),
+                        failure);
+    if (failure_is_set(failure)) return;
+    for (size_t i = 0; i < conversion->loader_count; i++) describe_part(conversion, i);
     merge_run(merge, &conversion->profile);
     check_content(conversion);
 }

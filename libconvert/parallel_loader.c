@@ -17,6 +17,7 @@ struct member {
     struct progress_root root;
     struct gecko_convert_progress told; /* guarded by the mutex */
     bool is_begun;                      /* guarded by the mutex */
+    bool is_ended;                      /* guarded by the mutex */
 };
 
 struct group {
@@ -25,6 +26,8 @@ struct group {
     struct progress progress;
     struct failure *failure; /* borrowed; only the calling thread uses it */
     pthread_t caller;
+    struct loaded loaded;
+    size_t taken_count; /* only the calling thread uses it */
     struct thread_pool pool;
 
     pthread_mutex_t mutex; /* guards the members below */
@@ -78,6 +81,12 @@ static bool take_progress(void *context, const struct gecko_convert_progress *to
 
 /* ---- Reading. ---- */
 
+/* Call it with the mutex locked. */
+static void note_failure(struct group *group, size_t number) {
+    bool has_failed = failure_is_set(group->members[number].loader->profile->failure);
+    if (has_failed && number < group->first_failed) group->first_failed = number;
+}
+
 /* A thread_job_run. */
 static void run_member(void *context, unsigned helper) {
     struct member *member = context;
@@ -91,25 +100,46 @@ static void run_member(void *context, unsigned helper) {
         input_loader_symbolize(member->loader);
     }
     pthread_mutex_lock(&group->mutex);
-    size_t number = (size_t)(member - group->members);
-    bool has_failed = failure_is_set(member->loader->profile->failure);
-    if (has_failed && number < group->first_failed) group->first_failed = number;
+    note_failure(group, (size_t)(member - group->members));
     member->told.permille = PERMILLE;
+    member->is_ended = true;
     group->ended_count++;
     pthread_cond_signal(&group->has_news);
     pthread_mutex_unlock(&group->mutex);
 }
 
+/* Takes the next inputs that have ended. Call it in the calling thread, with the mutex locked, which is unlocked
+ * meanwhile. */
+static void take_ended(struct group *group) {
+    for (size_t next; (next = group->taken_count) < group->first_failed && group->members[next].is_ended;) {
+        pthread_mutex_unlock(&group->mutex);
+        if (!failure_is_set(group->failure)) group->loaded.take(group->loaded.context, next);
+        group->taken_count++;
+        pthread_mutex_lock(&group->mutex);
+        note_failure(group, next);
+    }
+}
+
+static bool help(struct group *group) {
+    bool has_helped = thread_pool_help(&group->pool);
+    pthread_mutex_lock(&group->mutex);
+    take_ended(group);
+    pthread_mutex_unlock(&group->mutex);
+    return has_helped;
+}
+
 static void run(struct group *group) {
     for (size_t i = 0; i < group->member_count; i++)
         thread_pool_submit(&group->pool, &group->members[i].job, run_member, &group->members[i]);
-    while (thread_pool_help(&group->pool)) {
+    while (help(group)) {
     }
     pthread_mutex_lock(&group->mutex);
     while (group->ended_count < group->member_count) {
         report(group);
+        take_ended(group);
         if (group->ended_count < group->member_count) pthread_cond_wait(&group->has_news, &group->mutex);
     }
+    take_ended(group);
     pthread_mutex_unlock(&group->mutex);
 }
 
@@ -123,11 +153,12 @@ static void begin_members(struct group *group, struct input_loader *loaders, uns
     }
 }
 
-void parallel_loader_run(struct input_loader *loaders, size_t loader_count, unsigned job_count,
+void parallel_loader_run(struct input_loader *loaders, size_t loader_count, unsigned job_count, struct loaded loaded,
                          struct progress progress, struct failure *failure) {
     struct group group = {.member_count = loader_count,
                           .first_failed = loader_count,
                           .progress = progress,
+                          .loaded = loaded,
                           .failure = failure,
                           .caller = pthread_self()};
     unsigned thread_count = job_count < loader_count ? job_count : (unsigned)loader_count;

@@ -30,6 +30,8 @@ struct merge_input {
     bool is_recorder;       /* the input is a trace of the recorder */
     struct gecko_convert_alignment alignment;
 
+    uint16_t *schemas; /* owned; set by merge_take_tables: the whole profile's numbers of the types of markers */
+
     /* Set by merge_run. */
     enum gecko_convert_timeline timeline;
     int64_t offset_ns; /* what was added to its times */
@@ -41,6 +43,7 @@ struct merge {
     struct failure *failure;    /* borrowed */
     struct merge_input *inputs; /* owned */
     size_t input_count;
+    size_t taken_count;        /* that many inputs, from the first on, were passed to merge_take_tables */
     struct payloads *payloads; /* owned; the payloads of each input, to which the whole profile refers */
     enum gecko_convert_samples samples;
     const struct merge_runs *runs; /* borrowed; NULL: the inputs are no runs of one program */
@@ -50,8 +53,13 @@ struct merge {
 void merge_init(struct merge *merge, size_t input_count, struct failure *failure);
 void merge_fini(struct merge *merge);
 
-/* Moves everything into `whole`, which must be empty. Afterwards the profiles of the inputs hold only texts. Does
- * nothing if a failure is latched. */
+/* Moves the tables of the next input into `whole`, which frees the memory of what other inputs have as well. Call it
+ * for inputs in their order as soon as they are read; merge_run does it for the others. Does nothing if a failure is
+ * latched in that of `whole`, where it latches running out of memory. */
+void merge_take_tables(struct merge *merge, struct profile *whole);
+
+/* Moves everything into `whole`, which must be empty but for the tables that merge_take_tables has moved. Afterwards
+ * the profiles of the inputs hold only texts. Does nothing if a failure is latched. */
 void merge_run(struct merge *merge, struct profile *whole);
 
 #endif

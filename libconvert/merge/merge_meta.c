@@ -38,10 +38,10 @@ static enum weight_type find_weight_type(const struct merge *merge, struct profi
                                  *second = input < weighing ? weighing : input;
         if (has_samples(input) &&
             counts_else(merge, &input->profile.meta, weighing->profile.meta.weight_type, whole->weight_unit))
-            failure_set(merge->failure, FAILURE_INPUT,
-                        "the weights of samples in %.*s and %.*s count different things: convert them one by one",
-                        (int)first->name.bytes_count, first->name.bytes, (int)second->name.bytes_count,
-                        second->name.bytes);
+            failure_set(
+                merge->failure, FAILURE_INPUT, "the weights of samples in %.*s and %.*s count different things: %s",
+                (int)first->name.bytes_count, first->name.bytes, (int)second->name.bytes_count, second->name.bytes,
+                merge->runs ? "merge only runs that count the same" : "convert them one by one");
     }
     return weighing->profile.meta.weight_type;
 }

@@ -18,7 +18,6 @@ struct moving {
     struct merge_input *input;
     struct profile *part;
     size_t number;
-    struct merge_tables tables;
     uint64_t dropped_count; /* samples that are not taken */
     uint64_t dropped_periods;
 };
@@ -31,10 +30,6 @@ static process_id moved_process(const struct moving *moving, process_id process)
 static thread_id moved_thread(const struct moving *moving, thread_id thread) {
     if (thread_is_none(thread)) return thread;
     return moving->tasks->threads[moving->tasks->first_threads[moving->number] + thread.index];
-}
-
-static stack_id moved_stack(const struct moving *moving, stack_id stack) {
-    return stack_is_none(stack) ? stack : (stack_id){moving->tables.numbers[ROWS_STACKS][stack.index]};
 }
 
 /* ---- Samples. ---- */
@@ -83,58 +78,19 @@ static void drop_samples(struct moving *moving, struct samples *samples) {
     samples_fini(samples);
 }
 
-static void renumber_samples(const struct moving *moving, struct samples *samples) {
-    bool has_large_weights = row_table_count(&moving->part->large_weights) != 0;
+/* Large weights are in a table of their input. */
+static void take_large_weights(const struct moving *moving, struct samples *samples) {
+    if (!row_table_count(&moving->part->large_weights)) return;
     for (uint32_t i = 0; i < samples_count(samples); i++) {
         struct sample *sample = samples_at(samples, i);
-        sample->stack = moved_stack(moving, sample->stack);
-        if (has_large_weights)
-            sample->weight = profile_weight_encode(moving->whole, profile_weight_decode(moving->part, sample->weight));
+        sample->weight = profile_weight_encode(moving->whole, profile_weight_decode(moving->part, sample->weight));
     }
 }
 
-/* ---- Markers. ---- */
-
-static void move_string(const struct moving *moving, union marker_value *value) {
-    if (!string_is_none(value->string)) value->string.index = moving->tables.numbers[ROWS_STRINGS][value->string.index];
-}
-
-/* Moves the values of a table; those of a list are texts. */
-static void move_cells(const struct moving *moving, const struct marker_field *field, struct marker_cells *cells) {
-    if (cells->first == ID_NONE) return;
-    for (uint32_t i = 0; i < cells->count && field->column_count; i++) {
-        enum marker_format format = field->columns[i % field->column_count].format;
-        if (marker_format_kind(format) == VALUE_STRING)
-            move_string(moving, profile_cell_at(moving->part, cells->first + i));
-    }
-    cells->first += moving->merge->payloads[moving->number].first_cell;
-}
-
-static void move_values(const struct moving *moving, const struct marker *marker) {
-    if (marker->schema == MARKER_SCHEMA_NONE) return;
-    const struct marker_schema *schema = column_at(&moving->part->marker_schemas, marker->schema);
-    for (uint32_t i = 0; i < schema->field_count; i++) {
-        const struct marker_field *field = &schema->fields[i];
-        enum marker_value_kind kind = marker_format_kind(field->format);
-        if (kind != VALUE_STRING && kind != VALUE_CELLS) continue;
-        union marker_value *value = profile_value_at(moving->part, marker->values_at + i);
-        if (kind == VALUE_STRING)
-            move_string(moving, value);
-        else
-            move_cells(moving, field, &value->cells);
-    }
-}
-
-/* The values stay where they are. */
-static void move_marker(struct moving *moving, struct marker *marker) {
-    move_values(moving, marker);
-    struct stack_origin *origin = profile_marker_origin(moving->part, marker);
+static void move_marker(const struct moving *moving, struct marker *marker) {
+    struct stack_origin *origin = profile_marker_origin(moving->whole, marker);
     if (origin) origin->thread = moved_thread(moving, origin->thread);
-    marker->values_at += moving->merge->payloads[moving->number].first_value;
-    marker->name.index = moving->tables.numbers[ROWS_STRINGS][marker->name.index];
-    marker->stack = moved_stack(moving, marker->stack);
-    if (marker->schema != MARKER_SCHEMA_NONE) marker->schema = moving->tables.schemas[marker->schema];
-    marker->category = moving->tables.categories[marker->category][0].category;
+    if (marker->schema != MARKER_SCHEMA_NONE) marker->schema = moving->input->schemas[marker->schema];
 }
 
 /* ---- Threads. ---- */
@@ -144,7 +100,7 @@ static void move_thread(struct moving *moving, uint32_t number) {
     thread_id whole = moved_thread(moving, (thread_id){number});
     struct thread *to = profile_thread_at(moving->whole, whole);
     if (takes_samples(moving, whole)) {
-        renumber_samples(moving, &from->samples);
+        take_large_weights(moving, &from->samples);
         samples_take(&to->samples, &from->samples);
     } else {
         drop_samples(moving, &from->samples);
@@ -153,7 +109,6 @@ static void move_thread(struct moving *moving, uint32_t number) {
     column_take(&to->markers, &from->markers);
     for (size_t i = 0; i < from->allocations.count; i++) {
         struct allocation *allocation = column_at(&from->allocations, i);
-        allocation->stack = moved_stack(moving, allocation->stack);
         allocation->thread = moved_thread(moving, allocation->thread);
     }
     column_take(&to->allocations, &from->allocations);
@@ -283,9 +238,8 @@ void merge_rows(struct merge *merge, const struct merge_tasks *tasks, struct pro
         moving.input = &merge->inputs[i];
         moving.part = &merge->inputs[i].profile;
         moving.number = i;
-        merge_tables_init(&moving.tables, moving.part, whole);
-        if (!failure_is_set(whole->failure)) move_input(&moving);
-        merge_tables_fini(&moving.tables);
+        move_input(&moving);
+        memory_give_back_freed(); /* rows were copied from the heap of the thread that read them to that of this one */
     }
     memory_free(moving.sampled_by);
 }

@@ -47,17 +47,10 @@ void merge_tasks_fini(struct merge_tasks *tasks);
 
 /* ---- merge_tables.c. ---- */
 
-/* Maps the rows of one input's tables to those of the whole profile. All members are owned. */
-struct merge_tables {
-    uint32_t *numbers[ROW_KIND_COUNT];
-    uint16_t *schemas;
-    struct category_pair *categories[CATEGORY_COUNT_MAX]; /* by subcategory; NULL: no such category */
-};
-
-/* Adds the input's tables to those of the whole profile, and frees the input's tables that hold no texts. Running out
- * of memory is latched. */
-void merge_tables_init(struct merge_tables *tables, struct profile *part, struct profile *whole);
-void merge_tables_fini(struct merge_tables *tables);
+/* Adds the input's tables to those of the whole profile, and frees all of them but those with texts and types of
+ * markers. Samples, markers and allocations get the new numbers, except for those of types and threads. The input's
+ * payloads must have their first numbers. Running out of memory is latched. */
+void merge_tables(struct merge_input *input, struct profile *whole);
 
 /* ---- merge_rows.c. ---- */
 

@@ -1,9 +1,16 @@
-/* Merges the tables to which samples and markers refer. A table is merged after those that its rows refer to. */
+/* Merges the tables to which samples and markers refer. A table is merged after those that its rows refer to. Then the
+ * samples and markers get the new numbers, so that the tables of the input are not needed any more. */
 #include <string.h>
 
 #include "libconvert/base/id_column.h"
 #include "libconvert/base/memory.h"
 #include "merge_steps.h"
+
+/* Maps the rows of one input's tables to those of the whole profile. All members are owned. */
+struct merge_tables {
+    uint32_t *numbers[ROW_KIND_COUNT];
+    struct category_pair *categories[CATEGORY_COUNT_MAX]; /* by subcategory; NULL: no such category */
+};
 
 /* Allocates one row more than needed, so that a table without rows is no failure. */
 #define ALLOCATE_MAP(map, count, failure) ((map) = memory_allocate(failure, ((size_t)(count) + 1) * sizeof *(map)))
@@ -120,26 +127,69 @@ static void map_stacks(struct merge_tables *tables, const struct profile *part, 
 
 /* ---- Marker schemas. ---- */
 
-static void map_schemas(struct merge_tables *tables, const struct profile *part, struct profile *whole) {
-    size_t count = part->marker_schemas.count;
-    if (!ALLOCATE_MAP(tables->schemas, count, whole->failure)) return;
+static void map_schemas(struct merge_input *input, struct profile *whole) {
+    size_t count = input->profile.marker_schemas.count;
+    if (!ALLOCATE_MAP(input->schemas, count, whole->failure)) return;
     for (size_t i = 0; i < count; i++)
-        tables->schemas[i] = profile_take_marker_schema(whole, column_at(&part->marker_schemas, i));
+        input->schemas[i] = profile_take_marker_schema(whole, column_at(&input->profile.marker_schemas, i));
+}
+
+/* ---- Samples and markers. ---- */
+
+static void renumber_stack(const struct merge_tables *tables, stack_id *stack) {
+    if (!stack_is_none(*stack)) stack->index = tables->numbers[ROWS_STACKS][stack->index];
+}
+
+static void renumber_string(const struct merge_tables *tables, union marker_value *value) {
+    if (!string_is_none(value->string)) value->string.index = tables->numbers[ROWS_STRINGS][value->string.index];
+}
+
+/* Renumbers the values of a table; those of a list are texts. */
+static void renumber_cells(const struct merge_tables *tables, const struct profile *part,
+                           const struct marker_field *field, struct marker_cells *cells) {
+    if (cells->first == ID_NONE) return;
+    cells->first += part->payloads.first_cell;
+    for (uint32_t i = 0; i < cells->count && field->column_count; i++) {
+        enum marker_format format = field->columns[i % field->column_count].format;
+        if (marker_format_kind(format) == VALUE_STRING)
+            renumber_string(tables, profile_cell_at(part, cells->first + i));
+    }
+}
+
+static void renumber_values(const struct merge_tables *tables, const struct profile *part,
+                            const struct marker *marker) {
+    if (marker->schema == MARKER_SCHEMA_NONE) return;
+    const struct marker_schema *schema = column_at(&part->marker_schemas, marker->schema);
+    for (uint32_t i = 0; i < schema->field_count; i++) {
+        const struct marker_field *field = &schema->fields[i];
+        enum marker_value_kind kind = marker_format_kind(field->format);
+        union marker_value *value = profile_value_at(part, marker->values_at + i);
+        if (kind == VALUE_STRING) renumber_string(tables, value);
+        if (kind == VALUE_CELLS) renumber_cells(tables, part, field, &value->cells);
+    }
+}
+
+/* The schema keeps its number in the input, whose times may have to be shifted. */
+static void renumber_marker(const struct merge_tables *tables, const struct profile *part, struct marker *marker) {
+    marker->values_at += part->payloads.first_value;
+    marker->name.index = tables->numbers[ROWS_STRINGS][marker->name.index];
+    marker->category = tables->categories[marker->category][0].category;
+    renumber_stack(tables, &marker->stack);
+    renumber_values(tables, part, marker);
+}
+
+static void renumber_thread(const struct merge_tables *tables, const struct profile *part, struct thread *thread) {
+    for (uint32_t i = 0; i < samples_count(&thread->samples); i++)
+        renumber_stack(tables, &samples_at(&thread->samples, i)->stack);
+    for (uint32_t i = 0; i < thread->markers.count; i++) renumber_marker(tables, part, column_at(&thread->markers, i));
+    for (uint32_t i = 0; i < thread->allocations.count; i++)
+        renumber_stack(tables, &((struct allocation *)column_at(&thread->allocations, i))->stack);
 }
 
 /* ---- The whole. ---- */
 
-/* Frees a table that nothing uses any more, which can be large. It stays valid and empty. */
-static void empty_rows(struct profile *part, enum row_kind kind) {
-    struct row_table *table = profile_rows(part, kind);
-    uint32_t row_bytes = table->rows.element_bytes;
-    row_table_fini(table);
-    row_table_init(table, row_bytes, part->failure);
-}
-
-void merge_tables_init(struct merge_tables *tables, struct profile *part, struct profile *whole) {
+static void merge_all(struct merge_tables *tables, struct profile *part, struct profile *whole) {
     struct failure *failure = whole->failure;
-    *tables = (struct merge_tables){0};
     map_strings(tables, part, whole);
     if (!failure_is_set(failure)) map_categories(tables, part, whole);
     if (!failure_is_set(failure)) map_libs(tables, part, whole);
@@ -148,16 +198,34 @@ void merge_tables_init(struct merge_tables *tables, struct profile *part, struct
     if (!failure_is_set(failure)) map_looked_up_sources(tables, part, whole);
     if (!failure_is_set(failure)) map_source_contents(tables, part, whole);
     if (!failure_is_set(failure)) map_stacks(tables, part, whole);
-    if (!failure_is_set(failure)) map_schemas(tables, part, whole);
-    if (failure_is_set(failure)) return;
-    for (enum row_kind kind = ROWS_RESOURCES; kind <= ROWS_FRAMES; kind++) empty_rows(part, kind);
-    stack_table_fini(&part->stacks);
-    stack_table_init(&part->stacks, part->failure);
 }
 
-void merge_tables_fini(struct merge_tables *tables) {
+static void free_tables(struct merge_tables *tables) {
     for (enum row_kind kind = 0; kind < ROW_KIND_COUNT; kind++) memory_free(tables->numbers[kind]);
-    memory_free(tables->schemas);
     for (size_t i = 0; i < CATEGORY_COUNT_MAX; i++) memory_free(tables->categories[i]);
-    *tables = (struct merge_tables){0};
+}
+
+/* Frees the tables of an input, which can be large. They stay valid and empty. */
+static void empty_tables(struct profile *part) {
+    for (enum row_kind kind = ROWS_RESOURCES; kind <= ROWS_FRAMES; kind++) {
+        struct row_table *table = profile_rows(part, kind);
+        uint32_t row_bytes = table->rows.element_bytes;
+        row_table_fini(table);
+        row_table_init(table, row_bytes, part->failure);
+    }
+    stack_table_fini(&part->stacks);
+    stack_table_init(&part->stacks, part->failure);
+    strings_fini(&part->strings);
+    strings_init(&part->strings, part->failure);
+}
+
+void merge_tables(struct merge_input *input, struct profile *whole) {
+    struct merge_tables tables = {0};
+    struct profile *part = &input->profile;
+    merge_all(&tables, part, whole);
+    if (!failure_is_set(whole->failure)) map_schemas(input, whole);
+    for (uint32_t i = 0; i < part->threads.count && !failure_is_set(whole->failure); i++)
+        renumber_thread(&tables, part, profile_thread_at(part, (thread_id){i}));
+    free_tables(&tables);
+    if (!failure_is_set(whole->failure)) empty_tables(part);
 }
