@@ -372,10 +372,10 @@ static void end_program(struct record *record) {
     if (is_ended) record->program_code = code_before;
 }
 
-/* Recording needs many files. */
-static void raise_file_limit(struct record *record) {
-    if (getrlimit(RLIMIT_NOFILE, &record->file_limit)) return;
-    struct rlimit raised = {record->file_limit.rlim_max, record->file_limit.rlim_max};
+/* Recording needs many files, and making a profile of it some, which the recording must leave over. */
+static void limit_files(const struct record *record, rlim_t spare_count) {
+    rlim_t max = record->file_limit.rlim_max;
+    const struct rlimit raised = {max > spare_count ? max - spare_count : max, max};
     setrlimit(RLIMIT_NOFILE, &raised);
 }
 
@@ -397,6 +397,11 @@ static void tell_recorded(struct record *record) {
     if (recording->rings.data_bytes < KERNEL_RING_BYTES_MIN)
         tell(record,
              "little memory may be locked (sysctl kernel.perf_event_mlock_kb), so samples are lost more easily");
+    if (recording->events.left_out_count)
+        tell(record,
+             "%zu of %zu threads were not recorded: each needs a file for each event and processor, and no more may be "
+             "open (ulimit -n)",
+             recording->events.left_out_count, record->targets.count);
     if (recording->refused_count)
         tell(record,
              "the kernel records no program that changes its user (setuid) or whose file its user may not read: %llu "
@@ -480,8 +485,11 @@ static bool begin_by_kernel(struct record *record) {
                                                                .begins_on_exec = options->inputs.count > 0},
                                                     .command = options->inputs.values,
                                                     .command_count = options->inputs.count};
-    raise_file_limit(record);
+    enum { SPARE_FILE_COUNT = 64 };
+    getrlimit(RLIMIT_NOFILE, &record->file_limit);
+    limit_files(record, SPARE_FILE_COUNT);
     record->is_by_kernel = kernel_recording_init(&record->recording, &wanted, &record->targets, &record->failure);
+    limit_files(record, 0);
     if (!record->is_by_kernel) setrlimit(RLIMIT_NOFILE, &record->file_limit);
     return record->is_by_kernel;
 }

@@ -551,10 +551,25 @@ def limit(name, soft, hard=None):
     return lambda: resource.setrlimit(name, (soft, soft if hard is None else hard))
 
 
+def files_are_too_few_for_all_threads(folder):
+    """Records a process of 41 threads with files for some 4 of them, and 64 files that the recording must leave over."""
+    done = threading.Event()
+    threads = [threading.Thread(target=done.wait, daemon=True) for _ in range(40)]
+    for thread in threads:
+        thread.start()
+    limits = limit(resource.RLIMIT_NOFILE, 64 + 12 + 5 * os.cpu_count())
+    for events in (["-e", "cpu-clock"], ["-e", "cpu-clock", "-e", "page-faults"]):
+        ended = record("-o", "p.json", *events, "-p", str(os.getpid()), "-d", "0.5", cwd=folder, preexec_fn=limits)
+        left = re.search(r"(\d+) of (\d+) threads were not recorded", ended.stderr)
+        check(ended.returncode in (0, 1) and left and 0 < int(left[1]) < int(left[2]), ended.stderr)
+    done.set()
+
+
 def little_memory_or_few_files_are_told_of(folder):
     folder.chmod(0o777)
     ended = record("-o", "p.json", "-p", str(os.getpid()), "-d", "1", cwd=folder, preexec_fn=limit(resource.RLIMIT_NOFILE, 8))
     check(ended.returncode == 3 and "ulimit -n" in ended.stderr, ended)
+    files_are_too_few_for_all_threads(folder)
     level = int(pathlib.Path("/proc/sys/kernel/perf_event_paranoid").read_text())
     if os.geteuid() != 0 or level > 2:
         return

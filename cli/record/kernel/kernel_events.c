@@ -86,9 +86,13 @@ bool kernel_events_init(struct kernel_events *events, const struct kernel_events
     return !failure_is_set(failure);
 }
 
+static void close_from(struct kernel_event *event, size_t at) {
+    while (event->count > at) close(event->fds[--event->count]);
+}
+
 void kernel_events_fini(struct kernel_events *events) {
     for (size_t i = 0; i < events->count; i++) {
-        for (size_t j = 0; j < events->rows[i].count; j++) close(events->rows[i].fds[j]);
+        close_from(&events->rows[i], 0);
         free(events->rows[i].fds);
         free(events->rows[i].ids);
     }
@@ -142,13 +146,24 @@ static int open_one(struct kernel_event *event, const struct kernel_ring *ring, 
     return ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) || ioctl(fd, PERF_EVENT_IOC_ID, &event->ids[at]) ? errno : 0;
 }
 
-static int open_event(struct kernel_event *event, const struct kernel_rings *rings, const struct proc_ids *tasks) {
+static int prepare_event(struct kernel_event *event, const struct kernel_rings *rings, const struct proc_ids *tasks) {
     event->fds = calloc(tasks->count * rings->count, sizeof *event->fds);
     event->ids = calloc(tasks->count * rings->count, sizeof *event->ids);
-    int error = event->fds && event->ids ? settle(event, rings, tasks->values[0]) : ENOMEM;
-    for (size_t i = 0; i < tasks->count && !error; i++)
-        for (size_t j = 0; j < rings->count && !error; j++) error = open_one(event, &rings->rows[j], tasks->values[i]);
-    return error || event->count ? error : ESRCH;
+    return event->fds && event->ids ? settle(event, rings, tasks->values[0]) : ENOMEM;
+}
+
+/* Opens the events for one task on all processors. After an error, none of them is open for it. */
+static int open_task(struct kernel_events *events, const struct kernel_rings *rings, pid_t pid,
+                     const struct kernel_event **refused) {
+    int error = 0;
+    for (size_t i = 0; i < events->count; i++) events->rows[i].task_at = events->rows[i].count;
+    for (size_t i = 0; i < events->count * rings->count && !error; i++) {
+        struct kernel_event *event = &events->rows[i / rings->count];
+        *refused = event;
+        error = open_one(event, &rings->rows[i % rings->count], pid);
+    }
+    for (size_t i = 0; i < events->count && error; i++) close_from(&events->rows[i], events->rows[i].task_at);
+    return error;
 }
 
 int kernel_events_open(struct kernel_events *events, const struct kernel_rings *rings, const struct proc_ids *tasks,
@@ -159,9 +174,15 @@ int kernel_events_open(struct kernel_events *events, const struct kernel_rings *
     if (!tasks->count) tasks = &whatever_runs;
     for (size_t i = 0; i < events->count && !error; i++) {
         *refused = &events->rows[i];
-        error = open_event(&events->rows[i], rings, tasks);
+        error = prepare_event(&events->rows[i], rings, tasks);
     }
-    return error;
+    for (size_t i = 0; i < tasks->count && !error; i++) {
+        error = open_task(events, rings, tasks->values[i], refused);
+        if ((error != EMFILE && error != ENFILE) || !events->rows[0].count) continue;
+        events->left_out_count = tasks->count - i;
+        return 0;
+    }
+    return error || events->rows[0].count ? error : ESRCH;
 }
 
 /* ---- While recording. ---- */

@@ -14,11 +14,13 @@ struct kernel_event {
     int *fds; /* one for each task and processor */
     uint64_t *ids;
     size_t count;
+    size_t task_at; /* where those begin of the task that was opened last */
 };
 
 struct kernel_events {
     struct kernel_event *rows;
     size_t count;
+    size_t left_out_count; /* tasks for which there were too few files */
 };
 
 struct kernel_events_wanted {
@@ -37,8 +39,9 @@ bool kernel_events_init(struct kernel_events *events, const struct kernel_events
 void kernel_events_fini(struct kernel_events *events);
 
 /* Opens the events for the tasks on each ring's processor; without tasks, for whatever runs there. Gives up what the
- * kernel refuses: the kernel's own code, and what older kernels lack. Tasks that have ended are left out. Returns 0, or
- * the errno of a call: EACCES and EPERM if this user may not record. *refused is the event then. */
+ * kernel refuses: the kernel's own code, and what older kernels lack. Tasks that have ended are left out; if not even
+ * one more file may be open, so are the remaining tasks, which are counted. Returns 0, or the errno of a call: EACCES
+ * and EPERM if this user may not record. *refused is the event then. */
 int kernel_events_open(struct kernel_events *events, const struct kernel_rings *rings, const struct proc_ids *tasks,
                        const struct kernel_event **refused);
 
