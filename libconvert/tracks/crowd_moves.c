@@ -242,8 +242,6 @@ static void move(struct moving *moving) {
     uint64_t threads = count_members(moving->heads->threads, profile->threads.count, moving->thread_counts);
     uint64_t processes = count_members(moving->heads->processes, profile->processes.count, moving->process_counts);
     if (!threads && !processes) return;
-    /* Times between samples of different threads say nothing of the interval. */
-    if (!profile->meta.interval_ns) profile->meta.interval_ns = profile_estimate_interval_ns(profile);
     count_merged(moving);
     add_markers(moving);
     move_counters(moving);

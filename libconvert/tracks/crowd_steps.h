@@ -24,6 +24,11 @@ void crowd_times_find(const struct profile *profile, struct crowd_heads *heads);
 struct time_range crowd_life_of_thread(const struct profile *profile, const struct crowd_heads *heads, uint32_t row);
 struct time_range crowd_life_of_process(const struct profile *profile, const struct crowd_heads *heads, uint32_t row);
 
+/* Returns when the thread ran, in order: a range for each sample, which ends with it and is as long as the processor
+ * time before it. A thread that has other events, but no samples, ran from the first to the last one. The caller frees
+ * the ranges; there are none if memory ran out (latched). */
+struct time_range *crowd_turns_of_thread(const struct profile *profile, uint32_t row, uint32_t *count);
+
 /* ---- crowd_moves.c. ---- */
 
 /* Moves the rows of all threads and processes to their heads. */

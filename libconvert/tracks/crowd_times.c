@@ -1,4 +1,5 @@
 #include "crowd_steps.h"
+#include "libconvert/base/memory.h"
 
 static void extend_by_life(struct time_range *range, int64_t start_ns, int64_t end_ns) {
     if (start_ns != TIME_NONE) time_range_add(range, start_ns);
@@ -43,4 +44,41 @@ void crowd_times_find(const struct profile *profile, struct crowd_heads *heads) 
     make_up_times(heads->thread_times, profile->threads.count);
     make_up_times(heads->process_times, profile->processes.count);
     if (profile->meta.has_times) find_times(profile, heads);
+}
+
+/* ---- Turns. ---- */
+
+static int compare_ends(const void *left, const void *right) {
+    const struct time_range *a = left, *b = right;
+    return (a->last_ns > b->last_ns) - (a->last_ns < b->last_ns);
+}
+
+/* Returns TIME_NONE if it is unknown. */
+static int64_t cpu_ns_of(const struct profile *profile, const struct thread *thread, uint32_t sample) {
+    if (thread_is_track(thread)) return TIME_NONE;
+    if (!profile_are_weights_cpu(profile)) return samples_cpu_ns(&thread->samples, sample);
+    return profile->meta.interval_ns ? profile->meta.interval_ns : TIME_NONE;
+}
+
+static struct time_range turn_of(const struct profile *profile, const struct thread *thread, uint32_t sample) {
+    int64_t time_ns = samples_at(&thread->samples, sample)->time_ns, start_ns;
+    int64_t cpu_ns = cpu_ns_of(profile, thread, sample);
+    /* A thread whose processor time is unknown may have run since the sample before. */
+    if (cpu_ns == TIME_NONE || __builtin_sub_overflow(time_ns, cpu_ns, &start_ns))
+        start_ns = sample ? INT64_MIN : time_ns;
+    return (struct time_range){start_ns, time_ns};
+}
+
+struct time_range *crowd_turns_of_thread(const struct profile *profile, uint32_t row, uint32_t *count) {
+    const struct thread *thread = column_at(&profile->threads, row);
+    uint32_t sample_count = samples_count(&thread->samples);
+    *count = sample_count ? sample_count : thread_has_content(thread);
+    struct time_range *turns = memory_allocate(profile->failure, *count * sizeof *turns);
+    if (!turns) *count = 0;
+    if (turns && *count) turns[0] = thread_events(thread);
+    for (uint32_t i = 0; turns && i < sample_count; i++) turns[i] = turn_of(profile, thread, i);
+    if (turns) memory_sort(profile->failure, turns, *count, sizeof *turns, compare_ends);
+    for (uint32_t i = 1; i < *count; i++)
+        if (turns[i].first_ns < turns[i - 1].last_ns) turns[i].first_ns = turns[i - 1].last_ns;
+    return turns;
 }

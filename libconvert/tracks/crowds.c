@@ -81,21 +81,38 @@ static int64_t end_of(const struct time_range *range) {
     return range->last_ns + is_instant;
 }
 
-/* Sets the heads of the candidates whose crowds are merged, and forgets all candidates. */
-static void find_heads(struct crowds *crowds, const struct time_range *times, uint32_t *heads) {
+/* The first turn begins before the first event. */
+static void add_turns(const struct profile *profile, struct lane_member *member) {
+    member->turns = crowd_turns_of_thread(profile, member->row, &member->turn_count);
+    if (member->turn_count && member->turns->first_ns < member->start_ns) member->start_ns = member->turns->first_ns;
+}
+
+/* Sets the heads of the candidates whose crowds are merged, and forgets all candidates. Threads
+ * have turns of their own; processes run all the time. */
+static void find_heads(struct crowds *crowds, const struct time_range *times, bool have_turns, uint32_t *heads) {
     struct failure *failure = crowds->profile->failure;
     struct lane_member *members = memory_allocate(failure, crowds->candidates.count * sizeof *members);
     size_t count = 0;
     for (size_t i = 0; members && i < crowds->candidates.count; i++) {
         const struct candidate *candidate = column_at(&crowds->candidates, i);
         const struct time_range *range = &times[candidate->row];
-        if (is_merged(crowds, candidate->crowd) && !time_range_is_empty(range))
-            members[count++] =
-                (struct lane_member){candidate->crowd, candidate->row, range->first_ns, end_of(range), candidate->row};
+        if (!is_merged(crowds, candidate->crowd) || time_range_is_empty(range)) continue;
+        members[count] = (struct lane_member){.group = candidate->crowd,
+                                              .row = candidate->row,
+                                              .start_ns = range->first_ns,
+                                              .end_ns = end_of(range),
+                                              .turns = range,
+                                              .turn_count = 1,
+                                              .head = candidate->row};
+        if (have_turns) add_turns(crowds->profile, &members[count]);
+        count++;
     }
     crowds->candidates.count = 0;
     if (count) lanes_assign(members, count, failure);
-    for (size_t i = 0; i < count; i++) heads[members[i].row] = members[i].head;
+    for (size_t i = 0; i < count; i++) {
+        heads[members[i].row] = members[i].head;
+        if (have_turns) memory_free((void *)members[i].turns);
+    }
     memory_free(members);
 }
 
@@ -157,7 +174,7 @@ static void find_level(struct crowds *crowds, const struct placed_process *place
         if (is_merged(crowds, candidate->crowd))
             identities[candidate->row] = profile->processes.count + candidate->crowd;
     }
-    find_heads(crowds, heads->process_times, heads->processes);
+    find_heads(crowds, heads->process_times, false, heads->processes);
 }
 
 /* Finds the crowds of one level of ancestry after the other, because children of merged parents have one parent. */
@@ -226,7 +243,7 @@ static void find_thread_heads(struct profile *profile, struct text pattern, cons
         else
             heads->threads[i] = main_thread;
     }
-    find_heads(&crowds, heads->thread_times, heads->threads);
+    find_heads(&crowds, heads->thread_times, profile->meta.has_times, heads->threads);
     crowds_fini(&crowds);
     memory_free(are_crowds);
 }
@@ -265,6 +282,8 @@ void profile_merge_crowds(struct profile *profile, struct text pattern) {
     struct crowd_heads heads = {0};
     if (failure_is_set(profile->failure) || (!pattern.bytes && !has_many_tracks(profile))) return;
     profile_name_tasks(profile);
+    /* In a track of several threads, times between samples say nothing of the interval. */
+    if (!profile->meta.interval_ns) profile->meta.interval_ns = profile_estimate_interval_ns(profile);
     if (crowd_heads_init(&heads, profile)) {
         crowd_times_find(profile, &heads);
         find_process_heads(profile, pattern, &heads);

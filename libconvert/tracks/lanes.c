@@ -54,6 +54,57 @@ static uint32_t pop(struct free_lanes *lanes) {
     return first;
 }
 
+/* ---- Turns. ---- */
+
+enum {
+    SHARED_LANES_MAX = 64, /* a lane is a bit in a word */
+    /* A group with fewer members for each lane is a pool of workers, each of which is worth a look. */
+    SHARED_MEMBERS_MIN = 10
+};
+
+/* Returns whether the member runs within the range. */
+static bool runs_within(const struct lane_member *member, struct time_range range) {
+    size_t first = 0, end = member->turn_count;
+    while (first < end) {
+        size_t middle = first + (end - first) / 2;
+        if (member->turns[middle].last_ns > range.first_ns)
+            end = middle;
+        else
+            first = middle + 1;
+    }
+    return first < member->turn_count && member->turns[first].first_ns < range.last_ns;
+}
+
+/* Returns whether one of the members runs while the other one does. */
+static bool run_together(const struct lane_member *a, const struct lane_member *b) {
+    const struct lane_member *fewer = a->turn_count < b->turn_count ? a : b, *more = fewer == a ? b : a;
+    for (size_t i = 0; i < fewer->turn_count; i++)
+        if (runs_within(more, fewer->turns[i])) return true;
+    return false;
+}
+
+/* Sets the heads of the members of a group to the numbers of lanes, in which members run in turns. There are at most
+ * SHARED_LANES_MAX members at a time, so a lane is always free. */
+static void share_lanes(struct lane_member *members, size_t count, uint32_t *heads) {
+    const struct lane_member *present[SHARED_LANES_MAX];
+    size_t present_count = 0;
+    uint32_t lane_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct lane_member *member = &members[i];
+        uint64_t busy = 0;
+        size_t kept_count = 0;
+        for (size_t j = 0; j < present_count; j++) {
+            if (present[j]->end_ns <= member->start_ns) continue;
+            if (run_together(present[j], member)) busy |= UINT64_C(1) << present[j]->head;
+            present[kept_count++] = present[j];
+        }
+        present_count = kept_count;
+        present[present_count++] = member;
+        member->head = (uint32_t)__builtin_ctzll(~busy);
+        if (member->head == lane_count) heads[lane_count++] = member->row;
+    }
+}
+
 /* ---- All members. ---- */
 
 /* Sets the heads of the members of one group. Until the end, they are the numbers of lanes. `heads` has room for the
@@ -71,6 +122,7 @@ static void assign_group(struct lane_member *members, const struct lane_end *end
         members[i].head = is_new ? lane_count : pop(free_lanes);
         if (is_new) heads[lane_count++] = members[i].row;
     }
+    if (lane_count <= SHARED_LANES_MAX && count / SHARED_MEMBERS_MIN >= lane_count) share_lanes(members, count, heads);
     for (size_t i = 0; i < count; i++) members[i].head = heads[members[i].head];
 }
 

@@ -1,19 +1,24 @@
-/* Divides members of groups among lanes, so that the members of a lane follow each other. */
+/* Divides members of groups among lanes, so that the members of a lane follow each other, or run in turns. */
 #ifndef GECKO_LANES_H
 #define GECKO_LANES_H
 
 #include "libconvert/base/failure.h"
+#include "libconvert/profile/time_range.h"
 
 struct lane_member {
     uint32_t group;
     uint32_t row; /* the member's number, which is unique */
     int64_t start_ns;
     int64_t end_ns; /* after the start */
-    uint32_t head;  /* set by lanes_assign: the row of the first member of its lane */
+    /* When the member runs, in order; the ends are not part of the ranges. Borrowed. */
+    const struct time_range *turns;
+    uint32_t turn_count;
+    uint32_t head; /* set by lanes_assign: the row of the first member of its lane */
 };
 
 /* Sorts the members by group and start, and sets their heads. A member gets the first lane of its group that is free,
  * and a new lane if none is. So there are no more lanes than members at a time, and the first ones have most members.
+ * If a group has many members for each lane, and at most 64 lanes, a lane is also free while its members do not run.
  * Running out of memory is latched; the heads are not set then. */
 void lanes_assign(struct lane_member *members, size_t count, struct failure *failure);
 

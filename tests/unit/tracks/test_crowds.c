@@ -114,10 +114,44 @@ static void thirty_threads_are_no_crowd(void **state) {
 static void threads_at_a_time_have_tracks_of_their_own(void **state) {
     process_id server = add_program(1, "server", process_none(), 0, 400);
     add_requests(server, 31, "request");
-    add_thread(server, 2000, "request", 15, 45);
-    add_thread(server, 2001, "request", 52, 53);
+    add_thread(server, 2000, "request", 18, 48);
+    add_thread(server, 2001, "request", 58, 59);
     merge(NULL);
     assert_tracks("server:2/0 request and 30 more:62/31 request and 1 more:4/2 ");
+}
+
+/* Its processor time is that of no other thread, though others have events meanwhile. */
+static void threads_that_run_in_turns_are_one_track(void **state) {
+    process_id server = add_program(1, "server", process_none(), 0, 400);
+    add_requests(server, 31, "request");
+    add_thread(server, 2000, "request", 15, 45);
+    merge(NULL);
+    assert_tracks("server:2/0 request and 31 more:64/32 ");
+    const struct thread *track = profile_ordered_thread(&profile, 1);
+    int64_t last_ns = INT64_MIN;
+    for (uint32_t i = 0; i < samples_count(&track->samples); i++) {
+        int64_t time_ns = samples_at(&track->samples, i)->time_ns;
+        assert_true(i == 0 || time_ns - samples_cpu_ns(&track->samples, i) >= last_ns);
+        last_ns = time_ns;
+    }
+}
+
+static void threads_without_processor_time_run_all_the_time(void **state) {
+    process_id server = add_program(1, "server", process_none(), 0, 400);
+    add_requests(server, 31, "request");
+    thread_id other = profile_add_thread(&profile, server, 2000, 0);
+    at(other)->name = TEXT("request");
+    thread_add_sample(at(other), 15 * MS, stack_none(), 1);
+    thread_add_sample(at(other), 45 * MS, stack_none(), 1);
+    merge(NULL);
+    assert_tracks("server:2/0 request and 30 more:62/31 request:2/0 ");
+}
+
+static void workers_that_live_together_stay(void **state) {
+    process_id server = add_program(1, "server", process_none(), 0, 400);
+    for (int i = 0; i < 40; i++) add_thread(server, 1000 + i, "worker", i * 2 + 1, 200 + i * 2);
+    merge(NULL);
+    assert_int_equal(profile.thread_order.count, 41);
 }
 
 static void threads_that_never_ended_follow_by_their_events(void **state) {
@@ -309,6 +343,9 @@ int main(void) {
         TEST(each_member_is_a_marker),
         TEST(thirty_threads_are_no_crowd),
         TEST(threads_at_a_time_have_tracks_of_their_own),
+        TEST(threads_that_run_in_turns_are_one_track),
+        TEST(threads_without_processor_time_run_all_the_time),
+        TEST(workers_that_live_together_stay),
         TEST(threads_that_never_ended_follow_by_their_events),
         TEST(numbers_in_names_do_not_count),
         TEST(other_names_stay),
