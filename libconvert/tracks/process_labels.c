@@ -10,12 +10,13 @@ struct use {
 
 struct use_count {
     uint32_t process_count;
-    uint32_t last_process; /* that was counted, and then, that has the argument in its label */
+    uint32_t last_user; /* the process that was counted last, and then the label that has the argument */
 };
 
 struct labels {
     struct profile *profile;
     unsigned character_count_max;
+    uint32_t label_count; /* how many were begun, also those that did not fit */
     struct strings texts;
     struct row_table uses; /* struct use */
     struct column counts;  /* struct use_count, one for each use */
@@ -47,16 +48,16 @@ static struct use_count *count_of(struct labels *labels, uint32_t name, uint32_t
     return count;
 }
 
-/* Returns false if it was the last process. */
-static bool set_last_process(struct use_count *count, uint32_t process) {
-    bool is_other = count->last_process != process;
-    count->last_process = process;
+/* Returns false if it was the last user. */
+static bool set_last_user(struct use_count *count, uint32_t user) {
+    bool is_other = count->last_user != user;
+    count->last_user = user;
     return is_other;
 }
 
 static void count_use(struct labels *labels, uint32_t name, uint32_t argument, uint32_t process) {
     struct use_count *count = count_of(labels, name, argument);
-    if (count) count->process_count += set_last_process(count, process);
+    if (count) count->process_count += set_last_user(count, process);
 }
 
 static uint32_t number_of(struct labels *labels, struct text text) {
@@ -114,25 +115,48 @@ static bool is_temporary(struct text argument) {
 
 /* Returns whether the argument is to be shown: it sets the process apart, because another process of its name does not
  * have it, or there is no other; and the label does not have it yet. */
-static bool is_telling(struct labels *labels, uint32_t row, uint32_t name, struct text argument) {
+static bool is_telling(struct labels *labels, uint32_t name, struct text argument) {
     const struct use_count *all = count_of(labels, name, ID_NONE);
     struct use_count *own = count_of(labels, name, number_of(labels, argument));
     if (!all || !own || (all->process_count > 1 && own->process_count == all->process_count)) return false;
-    return set_last_process(own, row);
+    return set_last_user(own, labels->label_count);
 }
 
-/* Appends the telling arguments, each once. Returns whether there was one. */
-static bool append_arguments(struct labels *labels, uint32_t row, bool are_temporary, struct label *label) {
-    const struct process *process = column_at(&labels->profile->processes, row);
+/* Which arguments a label may have. */
+struct choice {
+    bool are_temporary;
+    bool has_options; /* words that begin with "-" */
+};
+
+static bool is_chosen(struct choice choice, struct text argument) {
+    return is_temporary(argument) == choice.are_temporary &&
+           (choice.has_options || !text_starts_with(argument, TEXT("-")));
+}
+
+/* Makes a label of the telling arguments, each once. It is empty if there are none. */
+static struct label make_label(struct labels *labels, const struct process *process, struct choice choice) {
+    struct label label = {.character_count_max = labels->character_count_max};
     uint32_t name = number_of(labels, process->name);
-    size_t bytes_count = label->bytes_count;
-    for (struct text rest = arguments_of(process); rest.bytes_count && !label->is_cut;) {
+    for (size_t i = 0; i < process->name.bytes_count; i++)
+        label.character_count += begins_character(process->name.bytes[i]);
+    for (struct text rest = arguments_of(process); rest.bytes_count && !label.is_cut;) {
         struct text argument = take_argument(&rest);
-        if (is_temporary(argument) != are_temporary || !is_telling(labels, row, name, argument)) continue;
-        append(label, TEXT(" "));
-        append(label, without_folders(argument));
+        if (!is_chosen(choice, argument) || !is_telling(labels, name, argument)) continue;
+        append(&label, TEXT(" "));
+        append(&label, without_folders(argument));
     }
-    return label->bytes_count > bytes_count;
+    labels->label_count++;
+    return label;
+}
+
+/* Options that do not fit are left out, so that there is room for the names of files. */
+static struct label best_label(struct labels *labels, const struct process *process) {
+    struct label label = make_label(labels, process, (struct choice){.has_options = true});
+    if (!label.is_cut && !label.bytes_count)
+        return make_label(labels, process, (struct choice){.are_temporary = true, .has_options = true});
+    if (!label.is_cut) return label;
+    struct label shorter = make_label(labels, process, (struct choice){.has_options = false});
+    return shorter.bytes_count ? shorter : label;
 }
 
 /* Returns the arguments with blanks between them. */
@@ -148,10 +172,7 @@ static void label_process(struct labels *labels, uint32_t row) {
     struct process *process = column_at(&profile->processes, row);
     struct command_line *line = process->command_line;
     line->shown = shown(profile, line->arguments);
-    struct label label = {.character_count_max = labels->character_count_max};
-    for (size_t i = 0; i < process->name.bytes_count; i++)
-        label.character_count += begins_character(process->name.bytes[i]);
-    if (!append_arguments(labels, row, false, &label)) append_arguments(labels, row, true, &label);
+    struct label label = best_label(labels, process);
     if (label.is_cut && label.bytes_count) show_cut(&label);
     if (label.bytes_count)
         line->label = profile_text_format(profile, "%.*s%.*s", (int)process->name.bytes_count, process->name.bytes,
@@ -168,7 +189,7 @@ void profile_label_processes(struct profile *profile, unsigned character_count_m
     for (uint32_t i = 0; i < profile->processes.count; i++)
         if (arguments_of(column_at(&profile->processes, i)).bytes_count) count_arguments(&labels, i);
     for (size_t i = 0; i < labels.counts.count; i++)
-        ((struct use_count *)column_at(&labels.counts, i))->last_process = ID_NONE;
+        ((struct use_count *)column_at(&labels.counts, i))->last_user = ID_NONE;
     for (uint32_t i = 0; i < profile->processes.count && !failure_is_set(profile->failure); i++)
         if (arguments_of(column_at(&profile->processes, i)).bytes_count) label_process(&labels, i);
     strings_fini(&labels.texts);

@@ -40,6 +40,15 @@ static void what_all_processes_of_a_name_have_tells_nothing(void **state) {
     assert_text(process_label(at(other)), "as -quiet");
 }
 
+static void options_that_do_not_fit_are_left_out(void **state) {
+    process_id compiler = add("cc1plus", TEXT("cc1plus\0-quiet\0-imultiarch\0riscv64-linux-gnu\0-D_GNU_SOURCE\0in.cc\0"
+                                              "-dumpbase\0in.cc\0-o\0/tmp/ccX.s\0"));
+    process_id options = add("app", TEXT("app\0--first-long-option\0--second-long-option\0"));
+    label();
+    assert_text(process_label(at(compiler)), "cc1plus riscv64-linux-gnu in.cc");
+    assert_text(process_label(at(options)), "app --first-long-option --second-long-o…");
+}
+
 static void temporary_files_are_better_than_nothing(void **state) {
     process_id first = add("as", TEXT("as\0/tmp/ccX.s\0"));
     process_id second = add("as", TEXT("as\0/tmp/ccY.s\0"));
@@ -103,6 +112,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(the_only_process_of_a_name_has_all_arguments),
         TEST(what_all_processes_of_a_name_have_tells_nothing),
+        TEST(options_that_do_not_fit_are_left_out),
         TEST(temporary_files_are_better_than_nothing),
         TEST(folders_of_absolute_paths_are_left_out),
         TEST(equal_processes_have_their_name),
