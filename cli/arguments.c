@@ -289,6 +289,18 @@ void arguments_read(const struct option_table *table, unsigned command, void *va
         read_argument(&reader, *reader.next++);
 }
 
+void arguments_fini(const struct option_table *table, void *values) {
+    struct options_list *operands = (struct options_list *)((char *)values + table->operands);
+    free(operands->values);
+    for (size_t i = 0; i < table->option_count; i++) {
+        const struct option *option = &table->options[i];
+        struct options_list *list = (struct options_list *)((char *)values + option->target);
+        if (option->kind != OPTION_LIST) continue;
+        free(list->values);
+        list->values = NULL; /* options of several commands may have one list */
+    }
+}
+
 /* ---- Help. ---- */
 
 enum { HELP_TEXT_AT = 10 };

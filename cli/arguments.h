@@ -61,6 +61,9 @@ struct option_table {
 void arguments_read(const struct option_table *table, unsigned command, void *values, int argument_count,
                     char *const *arguments, struct failure *failure);
 
+/* Frees the lists in the values. */
+void arguments_fini(const struct option_table *table, void *values);
+
 /* Parses a time with its unit, such as "1.5s" or "-20ms". Returns false if the text is not a time. */
 bool arguments_parse_time(struct text text, int64_t *time_ns);
 

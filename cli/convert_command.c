@@ -93,9 +93,7 @@ static void check_sources(const struct options *options, struct failure *failure
     if (option && convert->sources == GECKO_CONVERT_SOURCES_NONE)
         failure_set(failure, FAILURE_USAGE, "--%s is for source files that are embedded: it needs --sources embed",
                     option);
-    if (convert->sources == GECKO_CONVERT_SOURCES_EMBED && convert->symbols == GECKO_CONVERT_SYMBOLS_NONE)
-        failure_set(failure, FAILURE_USAGE,
-                    "--sources embed opens files that the trace names, and --symbols none forbids that");
+    options_check_sources(convert, failure);
 }
 
 /* A given name says by itself whether the profile is compressed. */

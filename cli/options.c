@@ -155,8 +155,8 @@ static const struct option known_options[] = {
     {OPTION("from", CONVERT | INFO | VIEW | DIFF | MERGE, OPTION_NAME, convert.from),
      .choices = gecko_convert_input_format, .alias = {"native", "recorder"}, .json_key = "from",
      .help = "format of the trace (default: detected from the content)"},
-    {OPTION("weight", CONVERT | VIEW | RECORD | DIFF | MERGE, OPTION_CHOICE, convert.weight), .choices = weight_name,
-     .json_key = "weight", .help = "weight of a perf sample: one, or its period (default: samples)"},
+    {OPTION("weight", CONVERTING, OPTION_CHOICE, convert.weight), .choices = weight_name, .json_key = "weight",
+     .help = "weight of a perf sample: one, or its period (default: samples)"},
     {OPTION("off-cpu", CONVERT | INFO | VIEW | RECORD | DIFF | MERGE, OPTION_CHOICE, convert.off_cpu),
      .choices = off_cpu_name, .json_key = "off_cpu",
      .help = "samples of the time in which threads did not run: if a perf recording\n"
@@ -176,26 +176,22 @@ static const struct option known_options[] = {
      .json_key = "interval_ns",
      .help = "of collapsed stacks: the time between two samples of a thread, such\n"
              "as 10ms (default: unknown)"},
-    {OPTION("symbols", CONVERT | VIEW | RECORD | DIFF | MERGE, OPTION_CHOICE, convert.symbols), .choices = symbols_name,
-     .json_key = "symbols",
+    {OPTION("symbols", CONVERTING, OPTION_CHOICE, convert.symbols), .choices = symbols_name, .json_key = "symbols",
      .help = "look up functions, inlined functions, files and lines in the libraries\n"
              "on this machine: for addresses without a function in the trace or with\n"
              "the same symbol there (auto, the default), for no address (none), or\n"
              "for every address (always)"},
-    {OPTION("debug-dir", CONVERT | VIEW | RECORD | DIFF | MERGE, OPTION_LIST, debug_dirs), .value_name = "DIR",
-     .json_key = "debug_dirs",
+    {OPTION("debug-dir", CONVERTING, OPTION_LIST, debug_dirs), .value_name = "DIR", .json_key = "debug_dirs",
      .help = "also look for libraries and debug information in DIR, by build id and\n"
              "by path; may be given several times"},
-    {OPTION("sysroot", CONVERT | VIEW | RECORD | DIFF | MERGE, OPTION_TEXT, convert.sysroot), .value_name = "DIR",
-     .json_key = "sysroot",
+    {OPTION("sysroot", CONVERTING, OPTION_TEXT, convert.sysroot), .value_name = "DIR", .json_key = "sysroot",
      .help = "look for the files that the trace names below DIR first: the file\n"
              "system of the container or machine that was recorded"},
-    {OPTION("perf-map", CONVERT | VIEW | RECORD | DIFF | MERGE, OPTION_LIST, perf_maps), .value_name = "PID=FILE",
-     .json_key = "perf_maps",
+    {OPTION("perf-map", CONVERTING, OPTION_LIST, perf_maps), .value_name = "PID=FILE", .json_key = "perf_maps",
      .help = "the process PID of the trace generated code that FILE names, as a perf\n"
              "map does; may be given several times"},
-    {OPTION("debuginfod", CONVERT | VIEW | RECORD | DIFF | MERGE, OPTION_CHOICE, convert.debuginfod),
-     .choices = debuginfod_name, .json_key = "debuginfod",
+    {OPTION("debuginfod", CONVERTING, OPTION_CHOICE, convert.debuginfod), .choices = debuginfod_name,
+     .json_key = "debuginfod",
      .help = "fetch debug information and source files that are not here from the\n"
              "servers in DEBUGINFOD_URLS, if that is set (auto, the default), or not"},
     {OPTION("sources", CONVERT | VIEW | RECORD, OPTION_CHOICE, convert.sources), .choices = sources_name,
@@ -220,8 +216,8 @@ static const struct option known_options[] = {
      .json_key = "source_max_bytes",
      .help = "embed at most this much, files with the most samples first (default:\n"
              "8M)"},
-    {OPTION("fold-recursion", CONVERT | VIEW | RECORD | DIFF | MERGE, OPTION_FLAG, convert.folds_recursion),
-     .json_key = "fold_recursion", .help = "make one frame of a function that is repeated in a row"},
+    {OPTION("fold-recursion", CONVERTING, OPTION_FLAG, convert.folds_recursion), .json_key = "fold_recursion",
+     .help = "make one frame of a function that is repeated in a row"},
     {OPTION("merge-threads", CONVERT | VIEW | RECORD, OPTION_TEXT, convert.merge_threads), .value_name = "no|GLOB",
      .json_key = "merge_threads",
      .help = "give every thread a track (no), or make one track of all threads, and\n"
@@ -300,7 +296,7 @@ static const struct option known_options[] = {
     {OPTION("progress", CONVERT | RECORD | MERGE, OPTION_CHOICE, progress), .choices = progress_name,
      .help = "draw a progress bar on standard error (default: auto, if that is a\n"
              "terminal and the conversion takes long)"},
-    {OPTION("quiet", CONVERT | VIEW | RECORD | DIFF | MERGE | MERGE_MANIFESTS, OPTION_FLAG, is_quiet), .letter = 'q',
+    {OPTION("quiet", CONVERTING | MERGE_MANIFESTS, OPTION_FLAG, is_quiet), .letter = 'q',
      .help = "print only errors; no progress bar"},
     {OPTION("help", EVERY_COMMAND, OPTION_ACTION, action), .letter = 'h', .action = OPTIONS_SHOW_HELP,
      .help = "show this text"},
@@ -365,21 +361,9 @@ void options_read(struct options *options, enum command_bit command, int argumen
 }
 
 void options_fini(struct options *options) {
+    arguments_fini(&options_table, options);
     free(options->default_output_path);
-    free(options->debug_dirs.values);
-    free(options->source_dirs.values);
-    free(options->source_maps.values);
-    free(options->source_urls.values);
-    free(options->perf_maps.values);
-    free(options->inputs.values);
-    free(options->recorded_pids.values);
-    free(options->recorded_events.values);
-    free(options->limits.values);
-    free(options->budgets.values);
-    for (size_t i = 0; i < sizeof options->filter_values / sizeof *options->filter_values; i++)
-        free(options->filter_values[i].values);
     free(options->filters);
-    free(options->alignments.values);
     free(options->parsed_alignments);
     *options = (struct options){0};
 }

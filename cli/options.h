@@ -14,7 +14,8 @@ enum command_bit {
     RECORD = 16,
     DIFF = 32,
     MERGE = 64,
-    MERGE_MANIFESTS = 128
+    MERGE_MANIFESTS = 128,
+    CONVERTING = CONVERT | VIEW | RECORD | DIFF | MERGE
 };
 
 enum options_action { OPTIONS_RUN, OPTIONS_SHOW_HELP, OPTIONS_SHOW_VERSION };

@@ -20,32 +20,25 @@ static const struct {
 
 /* ---- Measuring. ---- */
 
-struct measuring {
-    struct sink *sink;
-};
-
 /* A drain. */
-static void measure_part(void *context, struct chunk_list *chunks) {
-    struct measuring *measuring = context;
-    sink_put(measuring->sink, chunks, (struct progress){0});
-}
+static void measure_part(void *sink, struct chunk_list *chunks) { sink_put(sink, chunks, (struct progress){0}); }
 
 /* Returns how many bytes the output would have. */
 static uint64_t measure(const struct profile *profile, const struct fit_size *fit) {
     struct failure *failure = profile->failure;
-    struct measuring measuring = {sink_open_measuring(fit->path, fit->options->thread_count, failure)};
-    struct chunk_drain drain = {measure_part, &measuring};
+    struct sink *sink = sink_open_measuring(fit->path, fit->options->thread_count, failure);
+    struct chunk_drain drain = {measure_part, sink};
     struct sink_written written = {0};
     struct ledger ledger;
     struct chunk_list out;
-    if (!measuring.sink) return 0;
+    if (!sink) return 0;
     chunk_list_init(&out, failure);
     out.drain = &drain;
     ledger_init(&ledger, failure);
     fit->emitter->emit(profile, &ledger, &out, fit->options, (struct progress){0});
-    measure_part(&measuring, &out);
+    measure_part(sink, &out);
     ledger_fini(&ledger);
-    sink_close(measuring.sink, &written);
+    sink_close(sink, &written);
     return written.bytes_count;
 }
 

@@ -49,7 +49,7 @@ static void check_inputs(const struct gecko_convert_options *options, bool has_o
     }
 }
 
-static void check_sources(const struct gecko_convert_options *options, struct failure *failure) {
+void options_check_sources(const struct gecko_convert_options *options, struct failure *failure) {
     if ((unsigned)options->sources > GECKO_CONVERT_SOURCES_EMBED)
         failure_set(failure, FAILURE_USAGE, "sources has an unknown value");
     if (options->sources == GECKO_CONVERT_SOURCES_EMBED && options->symbols == GECKO_CONVERT_SYMBOLS_NONE)
@@ -182,7 +182,7 @@ const struct emitter *options_check(const struct gecko_convert_options *options,
         failure_set(failure, FAILURE_USAGE, "exactly one output must be given: output_path, write or keeps_output");
     check_choices(options, failure);
     check_inputs(options, has_output, failure);
-    check_sources(options, failure);
+    options_check_sources(options, failure);
     check_perf_maps(options, failure);
     options_check_folders(options, failure);
     options_check_filters(options, failure);

@@ -29,6 +29,9 @@ unsigned options_process_label_characters(const struct gecko_convert_options *op
 /* Latches FAILURE_USAGE if one of the folders in which files are searched is none. */
 void options_check_folders(const struct gecko_convert_options *options, struct failure *failure);
 
+/* Latches FAILURE_USAGE if source files cannot be embedded, or a map or URL of them is not valid. */
+void options_check_sources(const struct gecko_convert_options *options, struct failure *failure);
+
 /* Latches FAILURE_USAGE if a filter is not valid, or is for a single input and there are several. */
 void options_check_filters(const struct gecko_convert_options *options, struct failure *failure);
 

@@ -222,16 +222,20 @@ void report_append_losses(const struct gecko_convert_result *result, struct repo
     if (more) report_append(text, " and %zu more, see --report", more);
 }
 
+/* Returns what follows the start of the cause in a note; NULL: the entry is no such note. */
+static const char *note_after(const struct gecko_convert_entry *entry, const char *start) {
+    size_t start_bytes = strlen(start);
+    bool is_it = entry->fate == GECKO_CONVERT_FATE_NOTED && strncmp(entry->cause, start, start_bytes) == 0;
+    return is_it ? entry->cause + start_bytes : NULL;
+}
+
 void report_append_sources(const struct gecko_convert_result *result, struct report_text *text) {
-    static const char cause[] = EMBED_SOURCES_CAUSE " ";
     unsigned listed = 0;
     for (size_t i = 0; i < result->entry_count; i++) {
-        const struct gecko_convert_entry *entry = &result->entries[i];
-        bool is_of_sources =
-            entry->fate == GECKO_CONVERT_FATE_NOTED && strncmp(entry->cause, cause, sizeof cause - 1) == 0;
-        if (!is_of_sources) continue;
-        report_append(text, "%s%" PRIu64 " %s", listed++ ? ", " : "; source files: ", entry->count,
-                      entry->cause + sizeof cause - 1);
+        const char *outcome = note_after(&result->entries[i], EMBED_SOURCES_CAUSE " ");
+        if (outcome)
+            report_append(text, "%s%" PRIu64 " %s", listed++ ? ", " : "; source files: ", result->entries[i].count,
+                          outcome);
     }
 }
 
@@ -257,27 +261,19 @@ void report_append_missing_names(const struct gecko_convert_result *result, stru
     report_end_line(text, start);
 }
 
-/* Names the filters that have named no event. */
-static void append_unused_filters(const struct gecko_convert_result *result, struct report_text *text) {
-    static const char cause[] = FILTER_UNUSED_CAUSE;
+/* Names the filters that have named no event, and says how to record whole stacks. */
+static void append_advice(const struct gecko_convert_result *result, struct report_text *text) {
     for (size_t i = 0; i < result->entry_count; i++) {
         const struct gecko_convert_entry *entry = &result->entries[i];
-        if (entry->fate != GECKO_CONVERT_FATE_NOTED || strncmp(entry->cause, cause, sizeof cause - 1) != 0) continue;
+        const char *advice = note_after(entry, CUT_STACKS_CAUSE);
         size_t start = text->bytes_count;
-        report_append(text, "%s", entry->cause);
-        report_end_line(text, start);
-    }
-}
-
-/* Says how to record whole stacks. */
-static void append_cut_stacks(const struct gecko_convert_result *result, struct report_text *text) {
-    static const char cause[] = CUT_STACKS_CAUSE;
-    for (size_t i = 0; i < result->entry_count; i++) {
-        const struct gecko_convert_entry *entry = &result->entries[i];
-        if (entry->fate != GECKO_CONVERT_FATE_NOTED || strncmp(entry->cause, cause, sizeof cause - 1) != 0) continue;
-        size_t start = text->bytes_count;
-        report_append(text, "%.0f %% of the stacks end early: %s",
-                      (double)entry->count / (double)result->stack_sample_count * 100, entry->cause + sizeof cause - 1);
+        if (advice)
+            report_append(text, "%.0f %% of the stacks end early: %s",
+                          (double)entry->count / (double)result->stack_sample_count * 100, advice);
+        else if (note_after(entry, FILTER_UNUSED_CAUSE))
+            report_append(text, "%s", entry->cause);
+        else
+            continue;
         report_end_line(text, start);
     }
 }
@@ -302,8 +298,7 @@ void report_summary(const struct gecko_convert_options *options, const struct ge
     append_written(options, result, text);
     report_end_line(text, second_line);
     report_append_missing_names(result, text);
-    append_cut_stacks(result, text);
-    append_unused_filters(result, text);
+    append_advice(result, text);
 }
 
 void report_error(const struct gecko_convert_options *options, const struct gecko_convert_result *result,

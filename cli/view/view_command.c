@@ -17,7 +17,7 @@
 #include "cli/several_inputs.h"
 #include "http_server.h"
 #include "libconvert/base/memory.h"
-#include "libconvert/source_names.h"
+#include "libconvert/options_check.h"
 #include "page_address.h"
 #include "profile_archive.h"
 #include "profile_loading.h"
@@ -329,14 +329,7 @@ static void fini(struct view *view) {
 static void complete(struct options *options, struct failure *failure) {
     struct gecko_convert_options *convert = &options->convert;
     if (convert->symbols == GECKO_CONVERT_SYMBOLS_NONE) convert->sources = GECKO_CONVERT_SOURCES_NONE;
-    for (size_t i = 0; i < convert->source_map_count; i++)
-        if (!source_map_is_valid(convert->source_maps[i]))
-            failure_set(failure, FAILURE_USAGE, "--source-map %s is not of the form FROM=TO", convert->source_maps[i]);
-    for (size_t i = 0; i < convert->source_url_count; i++)
-        if (!source_url_is_valid(convert->source_urls[i]))
-            failure_set(failure, FAILURE_USAGE,
-                        "--source-url %s is not of the form DIR=https://github.com/OWNER/REPOSITORY/tree/REVISION",
-                        convert->source_urls[i]);
+    options_check_sources(convert, failure);
     if (options->compares && options->inputs.count < 2)
         failure_set(failure, FAILURE_USAGE, "--compare needs several inputs");
     if (options->compares && options->alignments.count)

@@ -1,7 +1,6 @@
 #include "common_format.h"
 
 #include "libconvert/profile/profile.h"
-#include "processed_format.h"
 
 /* ---- Meta. ---- */
 

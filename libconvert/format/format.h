@@ -97,6 +97,20 @@ enum cell_kind {
     CELL_MARKER_PHASE
 };
 
+/* Columns and members of tables whose values are not in the table's rows. */
+enum part_number {
+    PART_NONE,
+    PART_SOURCE_CONTENT,
+    PART_WEIGHT,
+    PART_WEIGHT_TYPE,
+    PART_CPU_DELTA,
+    PART_DELAY,
+    PART_ALLOCATION_THREAD,
+    PART_COUNTER_NUMBER,
+    PART_PAYLOAD,
+    PART_COUNT
+};
+
 /* Shapes whose parts depend on each other in ways that only code can check. */
 enum shape_id {
     SHAPE_PLAIN, /* none of these */
@@ -134,7 +148,7 @@ struct member {
     enum value_range range;
     enum cell_kind cell;
     unsigned offset;            /* of the value in the profile's row */
-    unsigned part;              /* enum part_number: what the emitter has for it besides the row; 0: nothing */
+    enum part_number part;      /* what the emitter has for it besides the row; 0: nothing */
     enum slab_type slab;        /* of a column: what the front-end also accepts instead of a list of numbers */
     unsigned since;             /* the version of the format that introduced it; 0: older than those that are known */
     const char *constant;       /* JSON text */

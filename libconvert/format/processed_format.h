@@ -6,20 +6,6 @@
 
 enum { PROCESSED_VERSION = 70 };
 
-/* Columns and members of tables whose values are not in the table's rows. */
-enum part_number {
-    PART_NONE,
-    PART_SOURCE_CONTENT,
-    PART_WEIGHT,
-    PART_WEIGHT_TYPE,
-    PART_CPU_DELTA,
-    PART_DELAY,
-    PART_ALLOCATION_THREAD,
-    PART_COUNTER_NUMBER,
-    PART_PAYLOAD,
-    PART_COUNT
-};
-
 extern const struct shape processed_profile, processed_meta, processed_lib_shape;
 /* The tables that all threads share. */
 extern const struct shape processed_shared;

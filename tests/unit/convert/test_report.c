@@ -79,8 +79,6 @@ static void test_sizes(void **state) {
     }
 }
 
-/* A lost sample takes its lines and its period with it, so its cause is listed once. Entries that are kept or noted are
- * not losses. */
 /* Checks what the summary of a conversion with these entries says about losses. */
 static void assert_losses(const struct gecko_convert_entry *entries, size_t entry_count, const char *expected) {
     struct gecko_convert_result result = good_result();
@@ -95,6 +93,8 @@ static void assert_losses(const struct gecko_convert_entry *entries, size_t entr
     assert_text(whole);
 }
 
+/* A lost sample takes its lines and its period with it, so its cause is listed once. Entries that are kept or noted are
+ * not losses. */
 static void test_losses(void **state) {
     static const struct gecko_convert_entry entries[] = {
         ENTRY(LINES, LOST, "x", 78),
