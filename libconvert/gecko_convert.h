@@ -220,7 +220,8 @@ struct gecko_convert_options {
     size_t debug_dir_count;
 
     /* The most memory that the conversion may hold at any time; it fails if it needs more. 0: half of the memory of the
-     * machine, or of the process's control group if that has less. output_data does not count. */
+     * machine, or of the process's control group if that has less. output_data does not count. While
+     * a compressed input is unpacked, all that the process has allocated since the call began counts. */
     uint64_t max_memory_bytes;
 
     gecko_convert_progress_callback *progress; /* NULL: none */

@@ -85,7 +85,7 @@ names_of_convert() {
     grep -oE '\bgecko_convert[a-z_]*\(' "$prefix/include/gecko_convert.h" | tr -d '('
     sed -n '/^enum gecko_convert_status/,/^}/p' "$prefix/include/gecko_convert.h" | grep -oE '^    GECKO_CONVERT_[A-Z_]+'
     sed -n '/^struct gecko_convert_options/,/^}/p' "$prefix/include/gecko_convert.h" | grep -vE '^ +(/\*|\*)' |
-        sed -nE 's/^ .*[ *]([a-z_]+);.*/\1/p'
+        sed -nE -e 's,/\*.*,,' -e 's/^ .*[ *]([a-z_]+);.*/\1/p'
 }
 names_of_recorder() {
     header=$prefix/include/gecko_recorder.h
