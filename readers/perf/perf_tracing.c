@@ -9,11 +9,21 @@
 #include "libconvert/base/cursor.h"
 #include "libconvert/base/memory.h"
 #include "perf_cursor.h"
+#include "perf_print_rule.h"
+
+/* Where the value of a layout's field comes from. */
+struct value_source {
+    const struct tep_format_field *field;
+    struct perf_words *words; /* NULL: the value is what the payload has */
+    bool is_text;
+};
 
 struct tracepoint_kind {
-    struct tep_event *event;    /* NULL: unknown format */
-    struct perf_layout *layout; /* in the profile's memory; NULL: unknown format */
-    uint32_t lost_count;        /* number of fields that the layout has no place for */
+    struct tep_event *event;
+    struct text rule;             /* how the kernel prints it; in the profile's memory */
+    struct perf_layout *layout;   /* in the profile's memory; NULL until it is asked for */
+    struct value_source *sources; /* in the profile's memory; one for each field of the layout */
+    uint32_t lost_count;          /* number of fields that the layout has no place for */
 };
 
 void perf_tracing_init(struct perf_tracing *tracing, struct profile *profile) {
@@ -106,85 +116,35 @@ static bool is_well_formed(struct text format) {
     return true;
 }
 
-/* ---- The print rule. ----
- *
- * For instance: "ptr=%p count=%lu", REC->ptr, REC->count */
+/* ---- The section. ---- */
 
-/* Returns how many bytes the text in quotes at the start takes, with both quotes. */
-static size_t quoted_bytes(struct text rule) {
-    size_t i = 1;
-    while (i < rule.bytes_count && rule.bytes[i] != '"') i += rule.bytes[i] == '\\' ? 2 : 1;
-    return i < rule.bytes_count ? i + 1 : rule.bytes_count;
+/* Adds what is known of a tracepoint. Of several with one id, the first counts. */
+static void add_kind(struct perf_tracing *tracing, struct tep_event *event, struct text rule) {
+    uint64_t id = (uint64_t)event->id;
+    uint32_t row = row_table_intern(&tracing->ids, &id);
+    if (row == ID_NONE || row < tracing->kinds.count) return;
+    struct tracepoint_kind *kind = column_push(&tracing->kinds);
+    if (kind) *kind = (struct tracepoint_kind){.event = event, .rule = profile_text(tracing->profile, rule)};
 }
 
-/* Returns the letter of the conversion with that number in a format of printf: 'x' for "%08lx". Returns 0 if there are
- * fewer. */
-static char conversion_at(struct text format, size_t number) {
-    static const char modifiers[] = "#-+ .0123456789hlLqzjt";
-    for (size_t i = 0; i < format.bytes_count; i++) {
-        if (format.bytes[i] != '%') continue;
-        for (i++; i < format.bytes_count && memchr(modifiers, format.bytes[i], sizeof modifiers - 1);) i++;
-        if (i < format.bytes_count && format.bytes[i] != '%' && !number--) return format.bytes[i];
-    }
-    return 0;
-}
-
-static bool mentions(struct text place, const char *field) {
-    return cursor_take(&place, TEXT("REC->")) && cursor_take(&place, text_of(field)) &&
-           (!place.bytes_count || !is_word_byte(place.bytes[0]));
-}
-
-/* Returns the number of the first argument that uses the field; SIZE_MAX if none does. Each argument follows a comma
- * outside of parentheses. */
-static size_t argument_of(struct text arguments, const char *field) {
-    size_t number = SIZE_MAX, depth = 0;
-    for (size_t i = 0, bytes_count; i < arguments.bytes_count; i += bytes_count) {
-        struct text rest = text_from(arguments, i);
-        char byte = rest.bytes[0];
-        bytes_count = byte == '"' ? quoted_bytes(rest) : 1;
-        depth += byte == '(' || byte == '{';
-        depth -= depth && (byte == ')' || byte == '}');
-        number += byte == ',' && !depth;
-        if (mentions(rest, field)) return number;
-    }
-    return SIZE_MAX;
-}
-
-/* Returns whether the rule prints the field as a hexadecimal number or an address. */
-static bool is_printed_in_hex(struct text rule, const char *field) {
-    if (!text_starts_with(rule, TEXT("\""))) return false;
-    size_t format_bytes = quoted_bytes(rule);
-    size_t number = argument_of(text_from(rule, format_bytes), field);
-    char letter = number == SIZE_MAX ? 0 : conversion_at(text_slice(rule, 0, format_bytes), number);
-    return letter && strchr("xXp", letter);
-}
-
-/* Marks unsigned numbers that the kernel prints as addresses, since their types do not say so. Signed ones may be error
- * codes. */
-static void mark_addresses(const struct tep_event *event, struct text rule) {
-    uint32_t left = PERF_FIELDS_MAX;
-    for (struct tep_format_field *field = event->format.fields; field && left; field = field->next, left--)
-        if (!(field->flags & TEP_FIELD_IS_SIGNED) && is_printed_in_hex(rule, field->name))
-            field->flags |= TEP_FIELD_IS_POINTER;
-}
-
-/* Adds the format without its print rule, which is an expression in C's syntax. Markers only need to know which numbers
- * it shows in hexadecimal. */
+/* Adds the format. libtraceevent does not get its print rule, an expression in C's syntax. */
 static void add_format(struct perf_tracing *tracing, struct text system, struct text format) {
-    static const char print_rule[] = "\nprint fmt: \"\"\n";
-    const char *rule = format.bytes_count ? memmem(format.bytes, format.bytes_count, "\nprint fmt:", 11) : NULL;
+    static const char no_rule[] = "\nprint fmt: \"\"\n";
+    static const struct text rule_head = TEXT("\nprint fmt:");
+    const char *rule =
+        format.bytes_count ? memmem(format.bytes, format.bytes_count, rule_head.bytes, rule_head.bytes_count) : NULL;
     size_t bytes_count = rule ? (size_t)(rule - format.bytes) : 0;
     if (!rule || !is_well_formed(text_slice(format, 0, bytes_count + 1))) return;
-    char *text = memory_allocate(tracing->profile->failure, bytes_count + sizeof print_rule + system.bytes_count + 1);
+    char *text = memory_allocate(tracing->profile->failure, bytes_count + sizeof no_rule + system.bytes_count + 1);
     if (!text) return;
     memcpy(text, format.bytes, bytes_count);
-    memcpy(text + bytes_count, print_rule, sizeof print_rule);
-    char *system_name = text + bytes_count + sizeof print_rule;
+    memcpy(text + bytes_count, no_rule, sizeof no_rule);
+    char *system_name = text + bytes_count + sizeof no_rule;
     text_copy(system, system_name, system.bytes_count + 1);
     struct tep_event *event = NULL;
-    tep_parse_format(tracing->formats, &event, text, bytes_count + sizeof print_rule - 1, system_name);
-    static const struct text rule_head = TEXT("\nprint fmt: ");
-    if (event) mark_addresses(event, text_from(format, bytes_count + rule_head.bytes_count));
+    tep_parse_format(tracing->formats, &event, text, bytes_count + sizeof no_rule - 1, system_name);
+    struct text rule_text = text_from(format, bytes_count + rule_head.bytes_count);
+    if (event) add_kind(tracing, event, text_trim(text_slice(rule_text, 0, text_find(rule_text, '\n'))));
     memory_free(text);
 }
 
@@ -232,48 +192,66 @@ static bool is_number(const struct tep_format_field *field) {
            (field->size == 1 || field->size == 2 || field->size == 4 || field->size == 8);
 }
 
-static enum marker_format format_of(const struct tep_format_field *field) {
+/* Signed numbers are none in hexadecimal, since they may be error codes. */
+static enum marker_format format_of(const struct tep_format_field *field, struct text rule) {
     if (!is_number(field)) return MARKER_UNIQUE_STRING;
-    return field->flags & TEP_FIELD_IS_POINTER ? MARKER_HEXADECIMAL : MARKER_INTEGER;
+    if (field->flags & TEP_FIELD_IS_POINTER) return MARKER_HEXADECIMAL;
+    enum marker_format format = perf_print_rule_format(rule, field->name);
+    bool is_signed = field->flags & TEP_FIELD_IS_SIGNED;
+    return format == MARKER_HEXADECIMAL && is_signed ? MARKER_INTEGER : format;
+}
+
+static void add_field(struct profile *profile, struct tracepoint_kind *kind, struct text key, enum marker_format format,
+                      struct value_source source) {
+    if (kind->layout->field_count == PERF_FIELDS_MAX) {
+        kind->lost_count++;
+        return;
+    }
+    kind->sources[kind->layout->field_count] = source;
+    perf_layout_add(kind->layout, profile, key, format);
+}
+
+/* A number that stands for words is shown as them, or has a field of its own beside theirs. */
+static void add_fields(struct profile *profile, struct tracepoint_kind *kind, const struct tep_format_field *field) {
+    struct text key = {0}, name = text_of(field->name);
+    struct value_source source = {.field = field, .is_text = is_text(field)};
+    struct perf_words *words = is_number(field) ? perf_words_create(profile, kind->rule, field->name, &key) : NULL;
+    if (!words || key.bytes_count) add_field(profile, kind, name, format_of(field, kind->rule), source);
+    if (!words) return;
+    source.words = words;
+    if (text_equal(key, name)) key = profile_text_format(profile, "%.*s in words", (int)name.bytes_count, name.bytes);
+    add_field(profile, kind, key.bytes_count ? key : name, MARKER_UNIQUE_STRING, source);
 }
 
 static void make_layout(struct profile *profile, struct tracepoint_kind *kind) {
-    uint32_t field_count = 0;
-    for (const struct tep_format_field *field = kind->event->format.fields; field; field = field->next) field_count++;
-    uint32_t kept_count = field_count < PERF_FIELDS_MAX ? field_count : PERF_FIELDS_MAX;
     struct text name = profile_text_format(profile, "%s:%s", kind->event->system, kind->event->name);
-    kind->lost_count = field_count - kept_count;
-    kind->layout = perf_layout_create(profile, name, kept_count);
+    kind->sources = profile_allocate(profile, PERF_FIELDS_MAX * sizeof *kind->sources);
+    kind->layout = kind->sources ? perf_layout_create(profile, name, PERF_FIELDS_MAX) : NULL;
     const struct tep_format_field *field = kind->event->format.fields;
-    for (uint32_t i = 0; kind->layout && i < kept_count; i++, field = field->next)
-        perf_layout_add(kind->layout, profile, text_of(field->name), format_of(field));
+    for (; kind->layout && field; field = field->next) {
+        if (kind->layout->field_count < PERF_FIELDS_MAX)
+            add_fields(profile, kind, field);
+        else
+            kind->lost_count++;
+    }
 }
 
-static struct tep_event *find_event(const struct perf_tracing *tracing, uint64_t id) {
-    bool is_known = tracing->formats && id <= INT32_MAX;
-    return is_known ? tep_find_event(tracing->formats, (int)id) : NULL;
-}
-
-/* Returns what is known about the tracepoint. Returns NULL if memory ran out (latched). */
-static const struct tracepoint_kind *find_kind(struct perf_tracing *tracing, uint64_t id) {
-    uint32_t row = row_table_intern(&tracing->ids, &id);
-    if (row < tracing->kinds.count) return column_at(&tracing->kinds, row);
-    struct tracepoint_kind *kind = row == ID_NONE ? NULL : column_push(&tracing->kinds);
-    if (!kind) return NULL;
-    *kind = (struct tracepoint_kind){.event = find_event(tracing, id)};
-    if (kind->event) make_layout(tracing->profile, kind);
-    return kind;
+/* Returns what is known about the tracepoint; NULL if nothing is. */
+static struct tracepoint_kind *find_kind(const struct perf_tracing *tracing, uint64_t id) {
+    uint32_t row = row_table_find(&tracing->ids, &id);
+    return row < tracing->kinds.count ? column_at(&tracing->kinds, row) : NULL;
 }
 
 struct perf_layout *perf_tracing_layout(struct perf_tracing *tracing, uint64_t id) {
-    const struct tracepoint_kind *kind = find_kind(tracing, id);
+    struct tracepoint_kind *kind = find_kind(tracing, id);
+    if (kind && !kind->layout) make_layout(tracing->profile, kind);
     return kind ? kind->layout : NULL;
 }
 
-bool perf_tracing_knows(struct perf_tracing *tracing, uint64_t id) { return find_event(tracing, id); }
+bool perf_tracing_knows(struct perf_tracing *tracing, uint64_t id) { return find_kind(tracing, id); }
 
 bool perf_tracing_find(struct perf_tracing *tracing, uint64_t id, const char *name, struct perf_tracing_place *place) {
-    const struct tep_format_field *field = tep_find_field(find_event(tracing, id), name);
+    const struct tep_format_field *field = tep_find_field(find_kind(tracing, id)->event, name);
     if (!field || field->offset < 0 || field->size < 0) return false;
     *place = (struct perf_tracing_place){(uint32_t)field->offset, (uint32_t)field->size};
     return true;
@@ -331,32 +309,35 @@ static union marker_value device_value(struct profile *profile, struct text byte
                                                                 device & ((UINT32_C(1) << MINOR_BITS) - 1))};
 }
 
-static union marker_value value_of(struct profile *profile, const struct tep_format_field *field, struct text payload) {
+static union marker_value value_of(struct profile *profile, const struct value_source *source, struct text payload) {
+    const struct tep_format_field *field = source->field;
     struct text bytes = bytes_of(field, payload);
-    if (!bytes.bytes_count) return marker_value_absent(is_number(field) ? VALUE_NUMBER : VALUE_STRING);
+    if (!bytes.bytes_count)
+        return marker_value_absent(is_number(field) && !source->words ? VALUE_NUMBER : VALUE_STRING);
+    if (source->is_text)
+        return (union marker_value){.string = profile_string(profile, text_slice(bytes, 0, text_find(bytes, '\0')))};
+    if (source->words)
+        return (union marker_value){
+            .string = perf_words_of(source->words, profile, (uint64_t)number_value(field, bytes).number.mantissa)};
     if (is_number(field)) return number_value(field, bytes);
-    if (is_device(field)) return device_value(profile, bytes);
-    if (!is_text(field)) return array_value(profile, field, bytes);
-    return (union marker_value){.string = profile_string(profile, text_slice(bytes, 0, text_find(bytes, '\0')))};
+    return is_device(field) ? device_value(profile, bytes) : array_value(profile, field, bytes);
 }
 
 struct perf_layout *perf_tracing_decode(struct perf_tracing *tracing, uint64_t id, struct text payload,
                                         const union marker_value **values, uint64_t *lost_count) {
+    const struct perf_layout *layout = perf_tracing_layout(tracing, id);
+    if (!layout) return NULL;
     const struct tracepoint_kind *kind = find_kind(tracing, id);
-    if (!kind || !kind->layout) return NULL;
     if (!tracing->values)
         tracing->values = memory_allocate(tracing->profile->failure, PERF_FIELDS_MAX * sizeof *tracing->values);
     if (!tracing->values) return NULL;
-    const struct tep_format_field *field = kind->event->format.fields;
-    for (uint32_t i = 0; i < kind->layout->field_count; i++, field = field->next)
-        tracing->values[i] = value_of(tracing->profile, field, payload);
+    for (uint32_t i = 0; i < layout->field_count; i++)
+        tracing->values[i] = value_of(tracing->profile, &kind->sources[i], payload);
     *values = tracing->values;
     *lost_count = kind->lost_count;
     return kind->layout;
 }
 
 union marker_value perf_tracing_value(struct perf_tracing *tracing, uint64_t id, struct text payload, uint32_t row) {
-    const struct tep_format_field *field = find_kind(tracing, id)->event->format.fields;
-    while (row--) field = field->next;
-    return value_of(tracing->profile, field, payload);
+    return value_of(tracing->profile, &find_kind(tracing, id)->sources[row], payload);
 }

@@ -116,6 +116,21 @@ static void test_types(void **state) {
     PAYLOAD("\xfe\xff\xff\xff", "a=-2 dev=- args=- mac=- comm=- name=-");
 }
 
+/* Words take the place of a number, unless that is printed, too. */
+static void test_words(void **state) {
+    read_format(
+        "\tfield:int a;\toffset:0;\tsize:4;\tsigned:1;\n"
+        "\tfield:unsigned int vec;\toffset:4;\tsize:4;\tsigned:0;\n"
+        "\tfield:unsigned char flags;\toffset:8;\tsize:1;\tsigned:0;\n"
+        "\tfield:unsigned int id;\toffset:9;\tsize:4;\tsigned:0;\n",
+        "\"a=%s vec=%u [action=%s] low=%u flags=%s id=%x\", __print_symbolic(REC->a, { -1, \"none\" }), REC->vec, "
+        "__print_symbolic(REC->vec, { 1, \"TIMER\" }), REC->flags & 1, __print_flags(REC->flags, \"|\", { 1, \"A\" }, "
+        "{ 2, \"B\" }), REC->id");
+    PAYLOAD("\xff\xff\xff\xff\1\0\0\0\3\7\0\0\0", "a=none vec=1 action=TIMER flags=3 flags in words=A|B id=7");
+    PAYLOAD("\1\0\0\0\2\0\0\0", "a=0x1 vec=2 action=0x2 flags=- flags in words=- id=-");
+    assert_int_equal(perf_tracing_layout(&fixture.tracing, TRACEPOINT_ID)->fields[5].format, MARKER_HEXADECIMAL);
+}
+
 static void test_places_outside_of_the_payload(void **state) {
     read_format(
         "\tfield:int far;\toffset:99999;\tsize:4;\tsigned:1;\n"
@@ -161,7 +176,7 @@ static void test_an_unknown_id(void **state) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
-    const struct CMUnitTest tests[] = {TEST(test_types), TEST(test_places_outside_of_the_payload),
+    const struct CMUnitTest tests[] = {TEST(test_types), TEST(test_words), TEST(test_places_outside_of_the_payload),
                                        TEST(test_many_fields), TEST(test_an_unknown_id)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,23 @@
+/* The print rule of a tracepoint, an expression in C's syntax: "vec=%u [action=%s]", REC->vec,
+ * __print_symbolic(REC->vec, { 0, "HI" }, { 1, "TIMER" }). It tells which numbers are addresses, and the words that
+ * numbers stand for. */
+#ifndef GECKO_PERF_PRINT_RULE_H
+#define GECKO_PERF_PRINT_RULE_H
+
+#include "libconvert/profile/profile.h"
+
+/* Returns the format of a number as the rule prints it: in hexadecimal, with a unit, or MARKER_INTEGER. */
+enum marker_format perf_print_rule_format(struct text rule, const char *field);
+
+/* The words for the values of a field. */
+struct perf_words;
+
+/* Finds the words that the rule prints for the field: "S" for a state of 1. *key: what is printed before them, if the
+ * rule prints the field as a number, too; otherwise empty. Returns NULL if the rule prints no words, or they depend on
+ * more than the field. The result is in the profile's memory, and so is what the rule points to. */
+struct perf_words *perf_words_create(struct profile *profile, struct text rule, const char *field, struct text *key);
+
+/* Returns the words for a value, which libtraceevent would print: what has no word is in hexadecimal. */
+string_id perf_words_of(struct perf_words *words, struct profile *profile, uint64_t value);
+
+#endif
