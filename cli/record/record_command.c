@@ -18,6 +18,7 @@
 #include "cli/record/kernel/kernel_recording.h"
 #include "libconvert/base/decimal.h"
 #include "libconvert/base/monotonic_clock.h"
+#include "readers/code/kernel_list.h"
 #include "recorder_traces.h"
 #include "started_program.h"
 #include "writer/sink.h"
@@ -606,6 +607,7 @@ static int run(struct options *options) {
     if (!failure_is_set(&record.failure)) run_recording(&record);
     int exit_code = failure_is_set(&record.failure) ? command_refuse(&command_record, &record.failure)
                                                     : make_profile(&record, next);
+    kernel_list_forget();
     recorder_traces_fini(&record.traces);
     if (record.trace >= 0) close(record.trace);
     return record.program_code ? record.program_code : exit_code;

@@ -8,9 +8,12 @@
 
 #include "debug_copies.h"
 #include "kernel_file.h"
+#include "kernel_list.h"
 #include "libconvert/base/cursor.h"
 #include "libconvert/base/first_row.h"
 #include "readers/input/scan.h"
+
+static const char RUNNING_LIST[] = "/proc/kallsyms";
 
 struct kernel_symbol {
     uint64_t address;
@@ -160,6 +163,29 @@ static bool read_list_at(struct kernel_symbols *kernel, const struct kernel_iden
     return read_list(kernel, identity, input_open(path, &failure));
 }
 
+/* The part of the running kernel's list that is kept is read in no time. */
+static bool read_running_list(struct kernel_symbols *kernel, const struct kernel_identity *identity) {
+    struct failure failure = {.memory = kernel->failure->memory};
+    struct text list = kernel_list_kept();
+    kernel->is_partial = list.bytes_count && read_list(kernel, identity, input_from_memory(list, 0, &failure));
+    return kernel->is_partial || read_list_at(kernel, identity, RUNNING_LIST);
+}
+
+/* Reads the whole list of the running kernel if the address is not in the part that was read. */
+static void complete(struct kernel_symbols *kernel, uint64_t address) {
+    if (!kernel->is_partial) return;
+    const struct kernel_symbol *first = column_at(&kernel->symbols, 0);
+    const struct kernel_symbol *last = column_at(&kernel->symbols, kernel->symbols.count - 1);
+    if (address >= first->address && address < last->address) return;
+    struct failure failure = {.memory = kernel->failure->memory};
+    struct list_reading list = {.kernel = kernel, .symbols = &kernel->symbols};
+    struct input *input = input_open(RUNNING_LIST, &failure);
+    kernel->is_partial = false;
+    if (!input) return;
+    kernel->symbols.count = 0;
+    read_symbols(&list, input);
+}
+
 static bool read_own_list(struct kernel_symbols *kernel, const struct kernel_identity *identity) {
     struct failure failure = {.memory = kernel->failure->memory};
     return read_list(kernel, identity, input_open_kernel_list(identity->recording, &failure));
@@ -217,7 +243,7 @@ static void read_module(struct kernel_symbols *kernel, const struct kernel_modul
 bool kernel_symbols_load(struct kernel_symbols *kernel, const struct kernel_identity *identity) {
     char path[PATH_MAX];
     if (identity->recording && read_own_list(kernel, identity)) return true;
-    if (is_running(identity) && read_list_at(kernel, identity, "/proc/kallsyms")) return true;
+    if (is_running(identity) && read_running_list(kernel, identity)) return true;
     if (debug_copies_find(kernel->folders, identity->build_id, "kallsyms", path) &&
         read_list_at(kernel, identity, path))
         return true;
@@ -246,8 +272,9 @@ static bool find(const struct column *symbols, uint64_t address, uint64_t shift,
 }
 
 /* If the kernel has started again since the recording, the list has its modules at other addresses. */
-bool kernel_symbols_find(const struct kernel_symbols *kernel, uint64_t address, struct code_name *name) {
+bool kernel_symbols_find(struct kernel_symbols *kernel, uint64_t address, struct code_name *name) {
     struct code_name found;
+    complete(kernel, address - kernel->shift);
     if (!find(&kernel->symbols, address - kernel->shift, kernel->shift, &found)) return false;
     if (found.module.bytes_count && kernel->shift) return false;
     *name = found;

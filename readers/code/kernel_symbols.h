@@ -32,6 +32,7 @@ struct kernel_symbols {
     const struct debug_folders *folders; /* borrowed */
     struct arena texts;
     struct column symbols;        /* struct kernel_symbol, by address */
+    bool is_partial;              /* they are those of the list that is kept (kernel_list.h) */
     uint64_t shift;               /* address in the recording minus address in the list */
     struct column module_symbols; /* struct kernel_symbol by address, for modules whose files were read */
     struct row_table modules;     /* uint64_t: addresses of modules whose files were looked for */
@@ -46,7 +47,7 @@ void kernel_symbols_fini(struct kernel_symbols *kernel);
 bool kernel_symbols_load(struct kernel_symbols *kernel, const struct kernel_identity *identity);
 
 /* Finds the function at an address of the recording. */
-bool kernel_symbols_find(const struct kernel_symbols *kernel, uint64_t address, struct code_name *name);
+bool kernel_symbols_find(struct kernel_symbols *kernel, uint64_t address, struct code_name *name);
 
 /* Finds the function at an address of the recording in the module. Reads the module's file if the list of symbols does
  * not have the module. */

@@ -61,7 +61,7 @@ static struct kernel_symbols *kernel_of(struct system_code *system) {
 }
 
 bool system_code_find_kernel(struct system_code *system, uint64_t address, struct code_name *name) {
-    const struct kernel_symbols *kernel = kernel_of(system);
+    struct kernel_symbols *kernel = kernel_of(system);
     return kernel && kernel_symbols_find(kernel, address, name);
 }
 

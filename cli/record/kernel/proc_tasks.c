@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "readers/code/kernel_list.h"
+
 enum {
     PATH_BYTES = 128,
     BUILD_ID_BYTES = 20,
@@ -191,25 +193,12 @@ static void append_modules(struct kernel_stream *stream) {
     free(line);
 }
 
-/* Finds where the kernel's code begins and ends in its list of symbols, which has zeros for a user who may not know. */
-static bool find_kernel(uint64_t *start, uint64_t *end) {
-    char line[512], name[64];
-    uint64_t address;
-    FILE *file = fopen("/proc/kallsyms", "re");
-    *start = *end = 0;
-    while (file && !*end && fgets(line, sizeof line, file)) {
-        if (sscanf(line, "%" SCNx64 " %*c %63s", &address, name) != 2) continue;
-        if (!address) break;
-        if (strcmp(name, "_text") == 0) *start = address;
-        if (strcmp(name, "_etext") == 0) *end = address;
-    }
-    if (file) fclose(file);
-    return *start && *end > *start;
-}
-
 bool proc_kernel_append(struct kernel_stream *stream) {
     struct code_mapping mapping = {.pid = UINT32_MAX, .is_code = true, .name = "[kernel.kallsyms]_text"};
-    if (!find_kernel(&mapping.start, &mapping.end)) return false;
+    struct text list = kernel_list_keep();
+    mapping.start = kernel_list_address(list, TEXT("_text"));
+    mapping.end = kernel_list_address(list, TEXT("_etext"));
+    if (!mapping.start || mapping.end <= mapping.start) return false;
     mapping.file_offset = mapping.start;
     read_build_id("/sys/kernel/notes", &mapping);
     append_mapping(stream, &mapping, PERF_RECORD_MISC_KERNEL);

@@ -19,7 +19,8 @@ void proc_ids_fini(struct proc_ids *ids);
 /* Appends records of the processes' threads, names and mapped files. A process that has ended has none. */
 void proc_tasks_append(struct kernel_stream *stream, const struct proc_ids *processes);
 
-/* Appends records of the kernel's own code. Returns false if its addresses are hidden from this user. */
+/* Appends records of the kernel's own code, and keeps the list of its symbols for the conversion (kernel_list_forget).
+ * Returns false if its addresses are hidden from this user. */
 bool proc_kernel_append(struct kernel_stream *stream);
 
 #endif
