@@ -111,14 +111,18 @@ static double weight_of(double x) {
     return sum / (sum - 1);
 }
 
+static int64_t next_distance(void) { return 1 + (int64_t)(negative_logarithm(next_random()) * SAMPLE_BYTES); }
+
 /* Returns whether this allocation must be recorded. */
 static bool is_chosen(uint64_t bytes_count) {
+    if (!choice.random) {
+        unwind_snapshot_want_all();
+        choice.left_bytes = next_distance();
+    }
     choice.left_bytes -= (int64_t)bytes_count;
     if (choice.left_bytes > 0) return false;
-    bool is_first = !choice.random;
-    choice.left_bytes = 1 + (int64_t)(negative_logarithm(next_random()) * SAMPLE_BYTES);
-    if (is_first) unwind_snapshot_want_all();
-    return !is_first;
+    choice.left_bytes = next_distance();
+    return true;
 }
 
 /* ---- Recording. ---- */

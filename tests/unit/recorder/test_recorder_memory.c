@@ -18,12 +18,6 @@ static const void *address_of(uintptr_t number) { return (const void *)(number *
 static void take(uintptr_t number) { grec_memory_allocated(address_of(number), LARGE_BYTES); }
 static void give_back(uintptr_t number) { grec_memory_freed(address_of(number), LARGE_BYTES); }
 
-/* Makes a thread's first allocation, which the recorder never records. */
-static void begin_thread(void) {
-    grec_memory_allocated(address_of(1000), 1);
-    grec_memory_freed(address_of(1000), 1);
-}
-
 struct task {
     const char *thread_name;
     void (*run)(void);
@@ -32,7 +26,6 @@ struct task {
 static void *run_task(void *context) {
     const struct task *task = context;
     grec_thread_register(task->thread_name);
-    begin_thread();
     task->run();
     return NULL;
 }
@@ -110,7 +103,6 @@ static void test_numbers(void **state) {
 static void test_pause(void **state) {
     struct recorded recorded;
     start_recording(*state, "pause.trace", (struct grec_options){.flags = 0});
-    begin_thread();
     take(1);
     take(2);
     grec_pause();
@@ -157,8 +149,7 @@ static void test_stop_and_start(void **state) {
     struct recorded recorded;
     for (int i = 0; i < 3; i++) {
         start_recording(*state, "next.trace", (struct grec_options){.flags = 0});
-        begin_thread();
-        if (i) give_back(1); /* allocation of the previous recording */
+            if (i) give_back(1); /* allocation of the previous recording */
         take(2);
         give_back(2);
         take(1);
@@ -214,7 +205,6 @@ static void take_and_give_back(void) {
 }
 
 static void *take_until_over(void *unused) {
-    begin_thread();
     take_and_give_back();
     return NULL;
 }
