@@ -8,7 +8,7 @@
 
 struct call_filter {
     const struct sock_filter *code;
-    unsigned count; /* of instructions */
+    unsigned count; /* how many instructions there are */
 };
 
 /* Borrows the instructions that the program is about to give to the kernel. Returns false if it could not read them

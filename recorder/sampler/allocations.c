@@ -25,7 +25,7 @@ static const uint64_t IS_RECORDED = (uint64_t)1 << 62;
 
 static struct slot {
     uint64_t address;
-    uint64_t bytes_count; /* that the allocation stands for */
+    uint64_t bytes_count; /* how many bytes the allocation stands for */
 } slots[SLOT_COUNT];
 
 static uint32_t are_slots_used;       /* since the last allocations_forget */

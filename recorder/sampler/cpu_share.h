@@ -21,7 +21,7 @@
 /* From all zero. */
 struct cpu_share {
     int64_t owed_ns;  /* processor time that no sample stands for yet */
-    int64_t aside_ns; /* of that, what samples of the event will stand for: the time of interrupts */
+    int64_t aside_ns; /* the part of owed_ns that samples of the event will stand for: the time of interrupts */
     /* Of the last seconds: */
     int64_t used_ns; /* all processor time */
     int64_t code_ns; /* time in the thread's own code, by its event */

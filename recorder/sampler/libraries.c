@@ -27,7 +27,7 @@ struct mapping {
     uint64_t size_bytes;
     uint64_t offset; /* from the image base */
     uint32_t library_id;
-    bool is_seen; /* in this refresh */
+    bool is_seen; /* this refresh has found it */
     bool is_dump; /* a dump of generated code, which the dynamic linker does not know */
 };
 

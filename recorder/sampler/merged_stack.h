@@ -21,8 +21,8 @@ enum {
 struct merged_frame {
     uint64_t value;       /* the address of a native frame, the hash of a label frame */
     uint32_t kind;        /* enum trace_frame_kind */
-    uint16_t bytes_at;    /* of a label frame: where its bytes for the trace are, in the stack's bytes */
-    uint16_t bytes_count; /* of a label frame; 0: this is a native frame */
+    uint16_t bytes_at;    /* where the bytes that a label frame has in the trace begin, in the stack's bytes */
+    uint16_t bytes_count; /* how many they are; 0: this is a native frame */
 };
 
 /* The outermost frame is the first. */

@@ -15,24 +15,24 @@
 
 /* Where the processor time goes that a sample stands for. */
 enum sample_origin {
-    SAMPLE_OF_EVENT, /* to the thread's own code */
+    SAMPLE_OF_EVENT, /* it goes to the thread's own code */
     SAMPLE_OF_TICK,  /* unknown: to the thread's own code, or to the kernel on its behalf, as for a page fault */
-    SAMPLE_OF_CALL,  /* to the system call that the thread has just returned from */
+    SAMPLE_OF_CALL,  /* it goes to the system call that the thread has just returned from */
 };
 
 struct ring_sample {
     uint32_t bytes_count; /* with what follows this struct */
     enum sample_origin origin;
-    uint32_t missed_count;     /* of a tick: intervals that have passed since the last one, besides its own */
-    uint64_t ticks;            /* when it was taken; 0: unknown, because only a system call would tell */
-    uint64_t busy_since_ticks; /* of the thread's event loop, see struct thread_record */
+    uint32_t missed_count;     /* for a tick: how many more intervals than one have passed since the last tick */
+    uint64_t ticks;            /* when the sample was taken; 0: unknown, because only a system call would tell */
+    uint64_t busy_since_ticks; /* see struct thread_record */
     uint32_t build_count;      /* how often tables had been built when the walk began */
     uint32_t read_count;       /* how often mappings had been read when the walk began */
     bool is_truncated;
     bool has_no_room; /* the stack had too little room for the handler: there are no frames */
     uint32_t walked_count;
-    struct walked_frame *walked; /* after this struct */
-    struct label_copy labels;    /* after those */
+    struct walked_frame *walked; /* they follow this struct */
+    struct label_copy labels;    /* they follow the frames */
 };
 
 enum { SAMPLE_RING_BYTES = 32 * 1024 };
@@ -44,7 +44,7 @@ struct sample_ring {
     uint32_t lost_count;        /* samples that did not fit; changed by the thread */
     uint64_t written;           /* changed by the thread */
     uint64_t read;              /* changed by the sampler */
-    struct stack_limits limits; /* of the thread's own stack; all zero: unknown. Set before the clocks are opened */
+    struct stack_limits limits; /* the thread's own stack; all zero: unknown. Set before the clocks are opened */
     _Alignas(16) unsigned char bytes[SAMPLE_RING_BYTES];
 };
 

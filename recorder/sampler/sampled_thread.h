@@ -40,7 +40,7 @@ struct sampled_thread {
     uint32_t epoch; /* the number of the sampler that set the other members; a later sampler resets them */
     uint32_t tid;   /* 0: none */
     struct sampled_before before;
-    uint64_t uid; /* in the trace; 0: not known yet */
+    uint64_t uid; /* the thread's number in the trace; 0: not known yet */
     uint64_t start_ticks;
     uint64_t found_ticks; /* the round that found the thread */
     uint64_t named_ticks; /* when the system's name for it was last read */
@@ -48,40 +48,40 @@ struct sampled_thread {
     enum sampled_reach reach;
 
     bool is_cpu_read;           /* cpu_ns was read before */
-    bool has_ended;             /* since cpu_ns was read */
-    bool is_named;              /* by the program */
-    bool is_renamed;            /* since it was introduced in the trace */
-    bool is_unreached_reported; /* in the log */
-    bool is_refusal_reported;   /* in the log, that its stack had no room for a handler */
+    bool has_ended;             /* the thread has ended since cpu_ns was read, and has not left what it used */
+    bool is_named;              /* the program has named it */
+    bool is_renamed;            /* the trace does not have its name or interval of now */
+    bool is_unreached_reported; /* the log says that it cannot be reached */
+    bool is_refusal_reported;   /* the log says that its stack had no room for a handler */
 
     uint64_t cpu_ns;         /* processor time that it has used, when last read */
-    uint64_t read_ticks;     /* when that was */
+    uint64_t read_ticks;     /* when cpu_ns was read */
     uint64_t used_ticks;     /* the last round in which it had used more */
-    uint64_t sampled_ns;     /* that samples stand for */
+    uint64_t sampled_ns;     /* the processor time that samples stand for */
     uint32_t idle_count;     /* rounds in a row in which it has not run */
     uint32_t unlooked_count; /* rounds to come in which it need not be looked at */
     struct cpu_share share;
     uint64_t fault_count;       /* page faults that are in `share` */
     uint64_t wait_count;        /* how often it has begun to wait, when last counted */
     uint64_t preemption_count;  /* how often it has had to leave its processor to others, at that time */
-    uint64_t next_count_cpu_ns; /* when to count both again */
+    uint64_t next_count_cpu_ns; /* the processor time at which both are counted again */
     bool is_switching;          /* see cpu_share_is_switching */
     struct thread_clocks clocks;
-    bool was_switching; /* when the clocks were opened */
-    int signal;         /* that the clocks send */
+    bool was_switching; /* is_switching when the clocks were opened */
+    int signal;         /* the clocks send it; 0: they are not open */
     uint64_t interval_ns;
-    uint64_t control_block; /* that the C library has for it; 0: not known */
+    uint64_t control_block; /* the C library's, for this thread; 0: not known */
 
     uint32_t written_count;    /* samples since another thread demanded one */
     uint32_t dropped_count;    /* rounds in a row in which stacks were dropped because a table was missing */
     uint64_t heard_ticks;      /* when its last sample was taken, or it was last found to wait */
     uint64_t unreached_ticks;  /* since when it cannot be reached; 0: it can */
     uint64_t next_check_ticks; /* when to check `reach` again */
-    uint64_t wait_fingerprint; /* of the wait in `last`; 0: `last` is none */
+    uint64_t wait_fingerprint; /* identifies the wait in `last`; 0: `last` is no wait */
 
     /* Numbers of the sampler's chunks; 0: none. */
-    uint64_t chunk_of_name;  /* in which the thread is introduced */
-    uint64_t chunk_of_stack; /* in which `last` was written */
+    uint64_t chunk_of_name;  /* the chunk that introduces the thread */
+    uint64_t chunk_of_stack; /* the chunk that has `last` */
 
     uint32_t name_bytes_count;
     char name[128];
@@ -91,7 +91,7 @@ struct sampled_thread {
 
 /* Facts about one sample. */
 struct sample_facts {
-    uint64_t ticks;  /* when it was taken; 0: now */
+    uint64_t ticks;  /* when the sample was taken; 0: now */
     uint64_t cpu_ns; /* processor time that it stands for */
     bool has_delay;
     uint64_t delay_ns;

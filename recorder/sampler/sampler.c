@@ -67,11 +67,11 @@ static struct {
     uint32_t flags; /* what the sampler does now: those of THREAD_FLAGS that were asked for */
     bool begins_late;
     struct thread_observer_starter starter;
-    bool is_prepared; /* for sampling */
+    bool is_prepared; /* prepare has been called since the start */
     bool can_be_quiet;
-    bool was_quiet;                  /* before this round, which is due because a thread has run */
-    bool knows_threads;              /* the last round has found all threads of that time */
-    void (*callback)(void *context); /* after each round */
+    bool was_quiet;     /* no regular rounds were made before this one, which is due because a thread has run */
+    bool knows_threads; /* the last round has found all threads of that time */
+    void (*callback)(void *context); /* called after each round; NULL: none */
     void *callback_context;
     uint64_t tick_count;
     uint64_t late_tick_count;

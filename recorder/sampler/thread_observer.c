@@ -40,8 +40,8 @@ struct round {
 static struct {
     uint32_t epoch;
     uint32_t own_tid;
-    bool is_refusal_reported; /* that memory of threads cannot be read */
-    uint64_t tick_ns;         /* between two clock ticks */
+    bool is_refusal_reported; /* the log says that memory of threads cannot be read */
+    uint64_t tick_ns;         /* the time between two clock ticks */
     uint64_t lost_count;      /* stacks for which there was no room */
     struct thread_observer_starter starter;
     struct thread_observer_rules rules;

@@ -29,7 +29,7 @@ static struct {
     bool can_sample;
     /* The pool counts the child before the fork: this process may be the last one, and end before the child runs. */
     bool is_counted;
-    pthread_t thread; /* that forks: another one may clone the process meanwhile */
+    pthread_t thread; /* the one that forks: another one may clone the process meanwhile */
     struct thread_writers writers;
 } at_fork;
 

@@ -22,7 +22,7 @@ void session_finish_clone(bool is_child);
 
 /* A filter of system calls. It applies to the thread that installs it, and to new threads and children. */
 struct session_filter {
-    bool is_for_all_threads; /* at once */
+    bool is_for_all_threads; /* all threads get it at once */
     bool forbids_handlers;   /* a handler of a signal cannot return */
     bool forbids_calls;      /* it would end the process for other calls of the recorder */
 };

@@ -23,7 +23,7 @@ struct session {
     enum session_phase phase;
     bool is_sampling_paused;
     bool is_sampler_missing; /* the settings ask for the sampler's thread, and the process has none yet */
-    bool is_confined;        /* by a filter of system calls, which new threads inherit */
+    bool is_confined;        /* a filter of system calls is installed, which new threads inherit */
     bool is_silenced;        /* a filter would end the process for the recorder's calls; forks see no change */
     uint64_t owner_start_ns; /* start_ns of the process that created the trace; 0: another program created it */
 };

@@ -56,7 +56,7 @@ enum pool_entry_state { POOL_NEW = 0, POOL_LIVE, POOL_SEALED, POOL_PINNED };
 
 /* A slot of the hash table that finds equal definitions. */
 struct pool_definition_slot {
-    uint64_t hash; /* of the definition's body */
+    uint64_t hash; /* the hash of the definition's body */
     uint64_t id;   /* 0 until it is known */
 };
 
@@ -66,7 +66,7 @@ struct pool_bookkeeping {
     uint64_t reserved_count; /* chunks whose disk space is allocated */
     uint64_t process_count;  /* processes that have the pool open; 0: closed for good */
     uint32_t helper_word;    /* a futex; it changes when the helper has something to do */
-    uint32_t entry_count;    /* of the table; 0: the pool is unlimited */
+    uint32_t entry_count;    /* how many entries the table has; 0: the pool is unlimited */
     uint64_t max_chunk_count;
     uint64_t table_offset;       /* of uint64_t[entry_count], from the start of the file */
     uint64_t definitions_offset; /* of struct pool_definition_slot[definition_slot_count] */
@@ -86,7 +86,7 @@ struct pool_bookkeeping {
  * touched none. */
 struct pool_pages {
     uint64_t all_count;
-    uint32_t counts[]; /* for each chunk: how many of its first pages */
+    uint32_t counts[]; /* each chunk's: how many of its first pages were touched */
 };
 
 #define POOL_CLOSED ((struct pool){.file = -1, .memory_file = -1})
@@ -96,7 +96,7 @@ struct pool {
     size_t mapped_bytes;
     int file;          /* -1: the pool is in memory. The program may have closed the descriptor: see pool_file */
     int memory_file;   /* the descriptor by which other processes can join a pool in memory; -1: none */
-    dev_t file_device; /* of either descriptor */
+    dev_t file_device; /* the file of either descriptor */
     ino_t file_number;
     uint32_t chunk_bytes;
     struct trace_header *header;

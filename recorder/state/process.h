@@ -16,8 +16,8 @@ struct process_state {
     uint32_t parent_pid;
     uint64_t start_ns;      /* of CLOCK_MONOTONIC: when the recorder first saw the process. Tells it from processes that
                                have the same pid in other pid namespaces */
-    uint64_t pid_namespace; /* that the pid belongs to; 0: not known */
-    uint32_t outer_pid;     /* in an outer pid namespace; 0: there is none, or it is not known */
+    uint64_t pid_namespace; /* the one that the pid belongs to; 0: not known */
+    uint32_t outer_pid;     /* the pid in an outer namespace; 0: there is none, or it is not known */
     uint64_t chunk_count;   /* see process_count_chunk */
     char name[PROCESS_NAME_BYTES];
 };

@@ -128,7 +128,7 @@ struct stack_source {
     bool is_own;                       /* it is the calling thread's, now */
     const struct backtrace *backtrace; /* it was taken before; NULL: it was not */
     const struct packed_stack *packed; /* NULL: there is none, or no memory for it */
-    uint32_t mapping_id;               /* that its addresses refer to */
+    uint32_t mapping_id;               /* its addresses refer to the mappings up to this one */
 };
 
 /* What a stack needs in addition to its bytes. */

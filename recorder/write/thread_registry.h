@@ -35,7 +35,7 @@ struct level_part {
 /* What recording calls touch. The kernel clears it in forked children, so they never write into their parent's chunks.
  */
 struct thread_writers {
-    uint32_t tid;               /* of the owner; 0: free. Other threads read it by thread_registry_tid */
+    uint32_t tid;               /* the owner's; 0: the record is free. Other threads read it by thread_registry_tid */
     uint32_t depth;             /* recording calls in progress */
     uint32_t generation;        /* the recording that the members below belong to; 0: none */
     uint32_t is_muted;          /* the options leave the thread out */
@@ -43,7 +43,8 @@ struct thread_writers {
     uint64_t group_word;        /* recording_group_word when the thread last looked */
     uint32_t orphan_generation; /* the recording in which an earlier owner left its chunks open; 0: none */
     struct writer writers[NESTING_MAX];
-    struct level_part level_parts[LEVEL_PART_COUNT]; /* by the counter's id. For calls that interrupt no other one */
+    struct level_part level_parts[LEVEL_PART_COUNT]; /* a counter's id leads to its part. Only calls that interrupt no
+                                                        other one use them */
 };
 
 /* Whether another thread waits for a sample of the thread. */
@@ -53,17 +54,19 @@ struct thread_record {
     uint64_t shared_uid;           /* see thread_record_uid */
     uint64_t uid;                  /* the thread's number in the trace */
     uint32_t uid_generation;       /* the uid is valid in this recording */
-    uint32_t outer_tid;            /* in the pid namespace of the process's outer pid; 0: it has none */
+    uint32_t outer_tid;            /* the thread's id where the process has its outer pid; 0: it has none */
     uint64_t uid_process_start_ns; /* the uid is valid in the process that began at this time */
     uint64_t start_ticks;          /* 0: the first event's time. Set it by thread_record_start: the sampler reads it */
     uint32_t name_bytes_count;
-    bool is_named; /* by the program, not by the system. Other threads read the name only if this is set */
+    bool
+        is_named; /* the program, not the system, has given the name. Other threads read the name only if this is set */
     char name[THREAD_NAME_BYTES];
-    uint32_t is_asleep;        /* by the program's hint */
+    uint32_t is_asleep;        /* the program's hint says so */
     uint32_t demand;           /* enum thread_demand */
     uint32_t is_spared;        /* must not be interrupted: see own_signal_spare_thread */
-    uint64_t busy_since_ticks; /* of the thread's event loop; 0: it has none; EVENT_LOOP_IDLE: it waits for events */
-    uint64_t control_block;    /* that the C library has for the thread; 0: not known. Set by the sampler */
+    uint64_t busy_since_ticks; /* the event loop handles an event since then; 0: there is no loop; EVENT_LOOP_IDLE: it
+                                  waits */
+    uint64_t control_block;    /* the C library's, for the thread; 0: not known. Set by the sampler */
     uint32_t left_tid;         /* the last thread that has given the record back; 0: none */
     uint64_t left_cpu_ns;      /* the processor time that it had used; 0: unknown */
     struct sampled_thread *sampled; /* the sampler's; NULL: it has not seen the record yet */
