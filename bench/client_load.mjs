@@ -5,38 +5,44 @@
 // CLIENT is where tests/client/setup.sh installed the client. The profiles take turns. Prints the medians of time and
 // processor time for each, and how much memory the client had at most.
 
+import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 
 import { Client, Session } from '../tests/client/client.mjs';
 
 const [directory, runs, ...profilePaths] = process.argv.slice(2);
-const client = Client.forThisProcess(directory);
-const times = new Map(profilePaths.map((profilePath) => [profilePath, []]));
-const processorTimes = new Map(profilePaths.map((profilePath) => [profilePath, []]));
-const peaks = new Map();
+
+// Loads a profile in this process, and prints what that took.
+async function load(profilePath) {
+  const session = await Session.open(Client.forThisProcess(directory), profilePath);
+  const { userCPUTime, systemCPUTime, maxRSS } = process.resourceUsage();
+  const processorSeconds = (userCPUTime + systemCPUTime) / 1e6;
+  console.log(JSON.stringify({ seconds: process.uptime(), processorSeconds, mebibytes: maxRSS / 1024 }));
+  await session.close();
+  process.exit(0);
+}
+
+// Does the same in a process of its own.
+function measure(profilePath) {
+  const child = spawnSync(process.execPath, [process.argv[1], directory, 'once', profilePath], { encoding: 'utf8' });
+  if (child.status !== 0) throw new Error(child.stderr);
+  return JSON.parse(child.stdout);
+}
 
 const median = (numbers) => numbers.sort((a, b) => a - b)[Math.floor(numbers.length / 2)];
-const peakOf = (pid) => Number(fs.readFileSync(`/proc/${pid}/status`, 'utf8').match(/VmHWM:\s*(\d+)/)[1]) / 1024;
 
-const TICKS_PER_SECOND = 100;
-function processorSecondsOf(pid) {
-  const [user, system] = fs.readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/.*\) /, '').split(' ').slice(11, 13);
-  return (Number(user) + Number(system)) / TICKS_PER_SECOND;
-}
-
-for (let run = 0; run < Number(runs); run++) {
-  for (const profilePath of profilePaths) {
-    const begin = performance.now();
-    const session = await Session.open(client, profilePath);
-    times.get(profilePath).push((performance.now() - begin) / 1000);
-    processorTimes.get(profilePath).push(processorSecondsOf(session.pid));
-    peaks.set(profilePath, Math.max(peaks.get(profilePath) ?? 0, peakOf(session.pid)));
-    await session.close();
+function measureAll() {
+  const results = new Map(profilePaths.map((profilePath) => [profilePath, []]));
+  for (let run = 0; run < Number(runs); run++)
+    for (const [profilePath, measured] of results) measured.push(measure(profilePath));
+  for (const [profilePath, measured] of results) {
+    const megabytes = fs.statSync(profilePath).size / 1e6;
+    const medianOf = (key) => median(measured.map((one) => one[key])).toFixed(2);
+    const peak = Math.max(...measured.map(({ mebibytes }) => mebibytes)).toFixed(0);
+    console.log(`${profilePath}: ${megabytes.toFixed(1)} MB, ${medianOf('seconds')} s, ` +
+        `${medianOf('processorSeconds')} s of processor time, ${peak} MiB`);
   }
 }
-for (const [profilePath, seconds] of times) {
-  const megabytes = fs.statSync(profilePath).size / 1e6;
-  const peak = peaks.get(profilePath).toFixed(0);
-  console.log(`${profilePath}: ${megabytes.toFixed(1)} MB, ${median(seconds).toFixed(2)} s, ` +
-      `${median(processorTimes.get(profilePath)).toFixed(2)} s of processor time, ${peak} MiB`);
-}
+
+if (runs === 'once') await load(profilePaths[0]);
+else measureAll();

@@ -1,6 +1,6 @@
 // Loads profiles with the real Firefox Profiler command-line client and compares what it shows with expectations.
 //
-//     build/client/bin/node tests/client/check_client.mjs [--jobs N] [--load-only] CLIENT PROFILE...
+//     build/client/bin/node tests/client/check_client.mjs [--load-only] CLIENT PROFILE...
 //
 // CLIENT is where setup.sh installed the client. The expectation of a profile is the expect.json beside it:
 //
@@ -226,27 +226,18 @@ async function runCase(client, profilePath, isLoadOnly) {
 const isGecko = (profilePath) => formatOf(profilePath) === FORMATS.gecko;
 
 // Returns the threads of the processed profile beside a Gecko profile.
-async function threadsBeside(profilePath, profilePaths, results) {
+function threadsBeside(profilePath, results) {
   const name = path.basename(profilePath).replace('gecko.', 'processed.');
-  const i = isGecko(profilePath) ? profilePaths.indexOf(path.join(path.dirname(profilePath), name)) : -1;
-  return i < 0 ? [] : (await results[i].promise).threads;
+  return (isGecko(profilePath) && results.get(path.join(path.dirname(profilePath), name))?.threads) || [];
 }
 
-// Returns the number of failures. Results are printed in the order of the profiles.
-async function runCases(client, profilePaths, isLoadOnly, jobs) {
-  const results = profilePaths.map(() => Promise.withResolvers());
-  let next = 0;
-  const work = async () => {
-    while (next < profilePaths.length) {
-      const i = next++;
-      results[i].resolve(await runCase(client, profilePaths[i], isLoadOnly));
-    }
-  };
-  for (let i = 0; i < jobs; i++) work();
+// Returns the number of failures.
+async function runCases(client, profilePaths, isLoadOnly) {
+  const results = new Map();
+  for (const profilePath of profilePaths) results.set(profilePath, await runCase(client, profilePath, isLoadOnly));
   let failures = 0;
-  for (const [i, profilePath] of profilePaths.entries()) {
-    const { differences, threads } = await results[i].promise;
-    differences.push(...compareTimes(threads, await threadsBeside(profilePath, profilePaths, results)));
+  for (const [profilePath, { differences, threads }] of results) {
+    differences.push(...compareTimes(threads, threadsBeside(profilePath, results)));
     if (differences.length) failures++;
     console.log(`${differences.length ? 'FAIL' : 'ok  '} ${profilePath}`);
     for (const difference of differences.slice(0, DIFFERENCES_SHOWN_MAX)) console.log(`       ${difference}`);
@@ -256,30 +247,28 @@ async function runCases(client, profilePaths, isLoadOnly, jobs) {
   return failures;
 }
 
-const USAGE = 'usage: check_client.mjs [--jobs N] [--load-only] CLIENT PROFILE...';
+const USAGE = 'usage: check_client.mjs [--load-only] CLIENT PROFILE...';
 
 function readArguments() {
-  const { values, positionals } = parseArgs({
-    options: { jobs: { type: 'string', default: '2' }, 'load-only': { type: 'boolean', default: false } },
-    allowPositionals: true,
-  });
+  const options = { 'load-only': { type: 'boolean', default: false } };
+  const { values, positionals } = parseArgs({ options, allowPositionals: true });
   const [directory, ...profilePaths] = positionals;
-  const jobs = Number(values.jobs);
-  if (!profilePaths.length || !(jobs >= 1)) throw new Error('no CLIENT, no PROFILE or no jobs');
-  return { directory, profilePaths, jobs, isLoadOnly: values['load-only'] };
+  if (!profilePaths.length) throw new Error('no CLIENT or no PROFILE');
+  return { directory, profilePaths, isLoadOnly: values['load-only'] };
 }
 
 async function main() {
-  const { directory, profilePaths, jobs, isLoadOnly } = readArguments();
+  const { directory, profilePaths, isLoadOnly } = readArguments();
   const client = Client.forThisProcess(directory);
-  const failures = await runCases(client, profilePaths, isLoadOnly, jobs);
+  const failures = await runCases(client, profilePaths, isLoadOnly);
   console.log(`client: ${profilePaths.length - failures} passed, ${failures} failed`);
   return failures ? 1 : 0;
 }
 
+// Ends daemons that still run, too.
 try {
-  process.exitCode = await main();
+  process.exit(await main());
 } catch (error) {
   console.error(`${error.message}\n${USAGE}`);
-  process.exitCode = 2;
+  process.exit(2);
 }

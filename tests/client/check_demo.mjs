@@ -347,4 +347,5 @@ async function main() {
   return failures ? 1 : 0;
 }
 
-process.exitCode = await main();
+// Ends daemons that still run, too.
+process.exit(await main());

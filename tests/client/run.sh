@@ -12,6 +12,8 @@ set -eu
 directory=$(readlink -f "$1")
 program=$(readlink -f "$2")
 cd "$(dirname "$(readlink -f "$0")")/../.."
+# The client runs in the same process, so nothing else ends the test if it never answers.
+check_client() { timeout 1800 "$directory/bin/node" tests/client/check_client.mjs "$@"; }
 goldens_of() { find "$1" -name 'processed.json*' -o -name 'gecko.json*' | LC_ALL=C sort; }
 goldens=$(goldens_of fixtures | grep -v '^fixtures/perf-data/')
 [ "$goldens" ] || {
@@ -20,10 +22,10 @@ goldens=$(goldens_of fixtures | grep -v '^fixtures/perf-data/')
 }
 # The files have names without blanks.
 # shellcheck disable=SC2086
-"$directory/bin/node" tests/client/check_client.mjs "$directory" $goldens
+check_client "$directory" $goldens
 # These have no expectations of their own: perf-data-test compares them with profiles of the text of perf script.
 # shellcheck disable=SC2046
-"$directory/bin/node" tests/client/check_client.mjs --load-only "$directory" $(goldens_of fixtures/perf-data)
+check_client --load-only "$directory" $(goldens_of fixtures/perf-data)
 # JsonSlabs must show what the JSON shows.
 slabs=$(mktemp -d)
 trap 'rm -rf "$slabs"' EXIT
@@ -33,5 +35,5 @@ for golden in $(echo "$goldens" | grep '/processed.json$'); do
     cp "$folder/expect.json" "$slabs/${folder#fixtures/}/"
 done
 # shellcheck disable=SC2046
-"$directory/bin/node" tests/client/check_client.mjs "$directory" \
+check_client "$directory" \
     $(find "$slabs" -name processed.jslb | grep -v "^$slabs/perf-data/" | LC_ALL=C sort)
