@@ -117,9 +117,10 @@ static void *move_early(void *memory, size_t bytes_count) {
 GREC_API void *realloc(void *memory, size_t bytes_count) {
     if (memory && is_early(memory)) return move_early(memory, bytes_count);
     if (!find_next()) return allocate_early(bytes_count);
-    size_t before = memory && grec_is_counting_() ? next.usable_size(memory) : 0;
+    /* Once the memory is freed, another thread may be given its address. */
+    discount(memory);
     void *moved = next.realloc(memory, bytes_count);
-    if ((moved || !bytes_count) && before) grec_memory_freed(memory, before);
+    if (!moved && bytes_count) count(memory);
     return count(moved);
 }
 
