@@ -235,10 +235,10 @@ static const struct option known_options[] = {
              "addresses (of functions without a name), or none (default: comm)"},
     {OPTION("product", CONVERT | VIEW | RECORD | MERGE, OPTION_TEXT, convert.product), .value_name = "NAME",
      .json_key = "product", .help = "name of what was profiled (default: taken from the trace)"},
-    {FILTER("time", RECORD, GECKO_CONVERT_FILTER_TIME), .value_name = "A-B|A-|-B", .json_key = "time",
+    {FILTER("time", RECORD, GECKO_CONVERT_FILTER_TIME), .value_name = "A-B|A-|-B|@MARKER", .json_key = "time",
      .help = "convert only this part of a perf recording: seconds after its first\n"
-             "sample (1.5-20), or percent of it (90%-); may be given several times,\n"
-             "like the next options"},
+             "sample (1.5-20), percent of it (90%-), or the time of all markers of\n"
+             "that name (@futex); may be given several times, like the next options"},
     {FILTER("pid", 0, GECKO_CONVERT_FILTER_PID), .value_name = "LIST", .json_key = "pid",
      .help = "convert only these processes of a perf recording: 12,340-350; -1 are\n"
              "those that had ended"},

@@ -45,7 +45,8 @@ static void check_perf_options(const struct input_loader *loader) {
                 loader->reader->title);
 }
 
-static void read_filtered(struct input_loader *loader, struct input *input, struct filter *filter) {
+static void read_filtered(struct input_loader *loader, struct input *input, struct profile *profile,
+                          struct filter *filter) {
     struct debug_folders folders = debug_folders_of(loader->options);
     struct reader_options options = {.weight = loader->options->weight,
                                      .off_cpu = loader->options->off_cpu,
@@ -57,9 +58,28 @@ static void read_filtered(struct input_loader *loader, struct input *input, stru
                                      .perf_maps = loader->options->perf_maps,
                                      .perf_map_count = loader->options->perf_map_count,
                                      .debug_folders = &folders,
-                                     .filter = filter->kinds ? filter : NULL,
+                                     .filter = filter && filter->kinds ? filter : NULL,
                                      .job_count = loader->job_count};
-    loader->reader->run(input, loader->profile, &options);
+    loader->reader->run(input, profile, &options);
+}
+
+/* Reads the whole trace, to learn the times of the markers that the filter names. */
+static void learn_ranges(struct input_loader *loader, struct filter *filter) {
+    struct failure *failure = loader->profile->failure;
+    struct stat status;
+    struct profile whole;
+    if (!loader->path || stat(loader->path, &status) != 0 || S_ISFIFO(status.st_mode)) {
+        failure_set(failure, FAILURE_USAGE,
+                    "--time @MARKER reads the trace twice: it needs a file, not a pipe or a member of an archive");
+        return;
+    }
+    struct input *input = input_open(loader->path, failure);
+    if (!input) return;
+    profile_init(&whole, failure);
+    read_filtered(loader, input, &whole, NULL);
+    if (!failure_is_set(failure)) filter_find_ranges(filter, &whole);
+    profile_fini(&whole);
+    input_close(input);
 }
 
 static void read_trace(struct input_loader *loader, struct input *input) {
@@ -70,7 +90,8 @@ static void read_trace(struct input_loader *loader, struct input *input) {
     filter_init(&filter, loader->options->filters, loader->options->filter_count, failure);
     check_filters(loader, &filter);
     check_perf_options(loader);
-    if (!failure_is_set(failure)) read_filtered(loader, input, &filter);
+    if (!failure_is_set(failure) && filter_awaits_markers(&filter)) learn_ranges(loader, &filter);
+    if (!failure_is_set(failure)) read_filtered(loader, input, loader->profile, &filter);
     filter_fini(&filter);
 }
 

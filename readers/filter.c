@@ -14,6 +14,7 @@ struct filter_term {
     int64_t last;
     bool is_first_percent;
     bool is_last_percent;
+    bool is_of_markers;             /* the times are those of the markers that the glob names: filter.ranges */
     enum event_treatment treatment; /* what becomes of events that the glob names */
     bool is_used;                   /* the glob has named an event */
 };
@@ -29,7 +30,7 @@ static const struct {
 } kinds[FILTER_KIND_COUNT] = {
 #define KIND(kind, option, form_text) \
     [kind] = {option, TEXT("left out by --" option), TEXT("marker left out by --" option), form_text}
-    KIND(GECKO_CONVERT_FILTER_TIME, "time", "A-B, A- or -B in seconds or percent: 1.5-20, 90%-"),
+    KIND(GECKO_CONVERT_FILTER_TIME, "time", "A-B, A- or -B in seconds or percent, or @MARKER: 1.5-20, 90%-, @frame"),
     KIND(GECKO_CONVERT_FILTER_PID, "pid", "a list of pids: 12,340"),
     KIND(GECKO_CONVERT_FILTER_TID, "tid", "a list of tids: 12,340"),
     KIND(GECKO_CONVERT_FILTER_COMM, "comm", "a name"),
@@ -81,6 +82,12 @@ static bool parse_times(struct filter *filter, struct text text) {
     size_t dash = text_find(text, '-');
     struct text first = text_slice(text, 0, dash), last = text_from(text, dash + 1);
     struct filter_term term = {.kind = GECKO_CONVERT_FILTER_TIME, .first = INT64_MIN, .last = INT64_MAX};
+    if (cursor_take(&text, TEXT("@"))) {
+        term.is_of_markers = true;
+        term.glob = text;
+        if (text.bytes_count) add_term(filter, &term);
+        return text.bytes_count > 0;
+    }
     if (dash == text.bytes_count || (!first.bytes_count && !last.bytes_count)) return false;
     if (first.bytes_count && !parse_time(first, &term.first, &term.is_first_percent)) return false;
     if (last.bytes_count && !parse_time(last, &term.last, &term.is_last_percent)) return false;
@@ -161,6 +168,7 @@ void filter_init(struct filter *filter, const struct gecko_convert_filter *filte
                  struct failure *failure) {
     *filter = (struct filter){.range = TIME_RANGE_EMPTY};
     column_init(&filter->terms, sizeof(struct filter_term), failure);
+    column_init(&filter->ranges, sizeof(struct time_range), failure);
     for (size_t i = 0; i < count; i++) {
         if ((unsigned)filters[i].kind >= FILTER_KIND_COUNT || !filters[i].value)
             failure_set(failure, FAILURE_USAGE, "a filter has an unknown kind or no value");
@@ -170,7 +178,91 @@ void filter_init(struct filter *filter, const struct gecko_convert_filter *filte
     }
 }
 
-void filter_fini(struct filter *filter) { column_fini(&filter->terms); }
+void filter_fini(struct filter *filter) {
+    column_fini(&filter->terms);
+    column_fini(&filter->ranges);
+}
+
+/* ---- Times of markers. ---- */
+
+bool filter_awaits_markers(const struct filter *filter) {
+    for (size_t i = 0; i < filter->terms.count; i++)
+        if (((const struct filter_term *)column_at(&filter->terms, i))->is_of_markers) return !filter->ranges.count;
+    return false;
+}
+
+static bool names_marker(const struct filter *filter, struct text name) {
+    for (size_t i = 0; i < filter->terms.count; i++) {
+        const struct filter_term *term = column_at(&filter->terms, i);
+        if (term->is_of_markers && glob_matches(term->glob, name)) return true;
+    }
+    return false;
+}
+
+static void add_ranges(struct filter *filter, const struct profile *profile, const struct thread *thread) {
+    for (size_t i = 0; i < thread->markers.count; i++) {
+        const struct marker *marker = column_at(&thread->markers, i);
+        if (marker->phase != MARKER_INTERVAL || !names_marker(filter, strings_text(&profile->strings, marker->name)))
+            continue;
+        struct time_range *added = column_push(&filter->ranges);
+        if (added) *added = (struct time_range){marker->start_ns, marker->end_ns};
+    }
+}
+
+static int compare_ranges(const void *left, const void *right) {
+    const struct time_range *a = left, *b = right;
+    return (a->first_ns > b->first_ns) - (a->first_ns < b->first_ns);
+}
+
+/* Joins the ranges that overlap. */
+static void join_ranges(struct column *ranges) {
+    uint32_t count = 0;
+    column_sort(ranges, compare_ranges);
+    for (size_t i = 0; i < ranges->count; i++) {
+        const struct time_range range = *(const struct time_range *)column_at(ranges, i);
+        struct time_range *last = count ? column_at(ranges, count - 1) : NULL;
+        if (last && range.first_ns <= last->last_ns)
+            time_range_add(last, range.last_ns);
+        else
+            *(struct time_range *)column_at(ranges, count++) = range;
+    }
+    ranges->count = count;
+}
+
+void filter_find_ranges(struct filter *filter, const struct profile *profile) {
+    for (size_t i = 0; i < profile->threads.count; i++) add_ranges(filter, profile, column_at(&profile->threads, i));
+    join_ranges(&filter->ranges);
+    for (size_t i = 0; i < filter->terms.count; i++) {
+        const struct filter_term *term = column_at(&filter->terms, i);
+        if (!term->is_of_markers || filter->ranges.count) continue;
+        failure_set(profile->failure, FAILURE_USAGE,
+                    "--time @%.*s: the trace has no marker of that name with a start and an end",
+                    (int)term->glob.bytes_count, term->glob.bytes);
+    }
+}
+
+/* Returns the row of the first range that ends at that time or later. */
+static size_t find_range(const struct filter *filter, int64_t time_ns) {
+    size_t first = 0, count = filter->ranges.count;
+    while (count) {
+        const struct time_range *middle = column_at(&filter->ranges, first + count / 2);
+        if (middle->last_ns < time_ns) first += count / 2 + 1;
+        count = middle->last_ns < time_ns ? count - count / 2 - 1 : count / 2;
+    }
+    return first;
+}
+
+/* Extends the times by the ranges that the interval overlaps. Returns how many do. */
+static size_t add_overlaps(const struct filter *filter, const struct filter_subject *subject,
+                           struct time_range *times) {
+    size_t first = find_range(filter, subject->start_ns), row = first;
+    for (; row < filter->ranges.count; row++) {
+        const struct time_range *range = column_at(&filter->ranges, row);
+        if (range->first_ns > subject->end_ns) break;
+        time_range_extend(times, range->first_ns, range->last_ns);
+    }
+    return row - first;
+}
 
 /* ---- Times. ---- */
 
@@ -196,7 +288,7 @@ void filter_start(struct filter *filter, int64_t first_ns, struct failure *failu
                     "can tell in advance, and this input does not: give seconds");
     for (size_t i = 0; i < filter->terms.count; i++) {
         struct filter_term *term = column_at(&filter->terms, i);
-        if (term->kind != GECKO_CONVERT_FILTER_TIME) continue;
+        if (term->kind != GECKO_CONVERT_FILTER_TIME || term->is_of_markers) continue;
         term->first = time_at(filter, first_ns, term->first, term->is_first_percent);
         term->last = time_at(filter, first_ns, term->last, term->is_last_percent);
     }
@@ -237,6 +329,7 @@ static bool is_within(const struct filter_term *term, int64_t value) {
 static bool matches(const struct filter *filter, const struct filter_term *term, const struct filter_subject *subject) {
     switch (term->kind) {
         case GECKO_CONVERT_FILTER_TIME:
+            if (term->is_of_markers) return add_overlaps(filter, subject, &(struct time_range){0}) > 0;
             if (!filter->is_started) return term->first == INT64_MIN;
             return subject->end_ns >= term->first && subject->start_ns <= term->last;
         case GECKO_CONVERT_FILTER_PID:
@@ -293,8 +386,12 @@ static size_t cut_interval(const struct filter *filter, struct filter_subject *s
     for (size_t i = 0; i < filter->terms.count; i++) {
         const struct filter_term *term = column_at(&filter->terms, i);
         if (term->kind != GECKO_CONVERT_FILTER_TIME || !matches(filter, term, subject)) continue;
-        time_range_extend(&times, term->first, term->last);
-        count++;
+        if (term->is_of_markers) {
+            count += add_overlaps(filter, subject, &times);
+        } else {
+            time_range_extend(&times, term->first, term->last);
+            count++;
+        }
     }
     if (subject->start_ns < times.first_ns) subject->start_ns = times.first_ns;
     if (subject->end_ns > times.last_ns) subject->end_ns = times.last_ns;
@@ -331,8 +428,12 @@ void filter_forget_ends(const struct filter *filter, struct profile *profile) {
     if (!filter_has(filter, GECKO_CONVERT_FILTER_TIME)) return;
     for (size_t i = 0; i < filter->terms.count; i++) {
         const struct filter_term *term = column_at(&filter->terms, i);
-        if (term->kind == GECKO_CONVERT_FILTER_TIME && term->last > last_ns) last_ns = term->last;
+        bool is_range = term->kind == GECKO_CONVERT_FILTER_TIME && !term->is_of_markers;
+        if (is_range && term->last > last_ns) last_ns = term->last;
     }
+    const struct column *ranges = &filter->ranges;
+    const struct time_range *last = ranges->count ? column_at(ranges, ranges->count - 1) : NULL;
+    if (last && last->last_ns > last_ns) last_ns = last->last_ns;
     for (size_t i = 0; i < profile->threads.count; i++) {
         struct thread *thread = column_at(&profile->threads, i);
         if (thread->end_ns > last_ns) thread->end_ns = TIME_NONE;

@@ -34,6 +34,7 @@ struct filter {
     bool has_percent;        /* the time's range has one */
     bool is_started;         /* times are those of the trace's clock, no longer from the first sample */
     struct time_range range; /* the samples' range, if the trace tells it before them */
+    struct column ranges;    /* struct time_range: of the markers that times name; in order, and apart */
     struct ledger_tally tallies[FILTER_KIND_COUNT][GECKO_CONVERT_UNIT_COUNT];
     uint64_t marker_counts[FILTER_KIND_COUNT]; /* markers of what is counted elsewhere, such as switches */
 };
@@ -50,6 +51,13 @@ static inline bool filter_has(const struct filter *filter, enum gecko_convert_fi
 
 /* Returns the name of the option of that kind: "exclude-comm". Static. */
 const char *filter_name(unsigned kind);
+
+/* Returns whether times name markers ("@NAME"), whose ranges are not known yet. Nothing is in such a time. */
+bool filter_awaits_markers(const struct filter *filter);
+
+/* Finds the ranges of the markers that times name, in a profile of the whole trace whose times are those of the trace's
+ * clock. Latches FAILURE_USAGE if there is none. */
+void filter_find_ranges(struct filter *filter, const struct profile *profile);
 
 /* Tells the time of the first sample. Latches FAILURE_USAGE if times are in percent and the range is not known. */
 void filter_start(struct filter *filter, int64_t first_ns, struct failure *failure);

@@ -307,6 +307,53 @@ static void test_recording_without_range(void **state) {
                        "perf.data can tell in advance, and this input does not: give seconds");
 }
 
+/* Markers that overlap, that one has in another one, and that are apart; instants and other names do not count. */
+static void test_times_of_markers(void **state) {
+    static const struct {
+        const char *name;
+        int64_t start_ns, end_ns;
+        enum marker_phase phase;
+    } markers[] = {{"frame", 50, 60, MARKER_INTERVAL}, {"frame", 10, 30, MARKER_INTERVAL},
+                   {"frame", 20, 35, MARKER_INTERVAL}, {"frame", 12, 15, MARKER_INTERVAL},
+                   {"frame", 80, 80, MARKER_INSTANT},  {"other", 90, 99, MARKER_INTERVAL}};
+    static const int64_t kept_ns[] = {10, 16, 35, 50, 60}, dropped_ns[] = {9, 36, 49, 61, 80, 90, 99, INT64_MAX};
+    struct failure failure = {0};
+    struct profile profile;
+    struct filter filter;
+    profile_init(&profile, &failure);
+    filter_init(&filter, &(struct gecko_convert_filter){GECKO_CONVERT_FILTER_TIME, "@fr*"}, 1, &failure);
+    thread_id id = profile_add_thread(&profile, profile_add_process(&profile, 1, 0), 1, 0);
+    for (size_t i = 0; i < sizeof markers / sizeof *markers; i++) {
+        struct marker marker = {.start_ns = markers[i].start_ns,
+                                .end_ns = markers[i].end_ns,
+                                .name = profile_string(&profile, text_of(markers[i].name)),
+                                .stack = stack_none(),
+                                .schema = MARKER_SCHEMA_NONE,
+                                .phase = markers[i].phase};
+        profile_add_marker(&profile, profile_thread_at(&profile, id), marker, NULL);
+    }
+    assert_true(filter_awaits_markers(&filter));
+    filter_find_ranges(&filter, &profile);
+    assert_false(failure_is_set(&failure));
+    assert_false(filter_awaits_markers(&filter));
+    filter_start(&filter, 7, &failure);
+    for (size_t i = 0; i < sizeof kept_ns / sizeof *kept_ns; i++)
+        assert_int_equal(filter_judge(&filter, &(struct filter_subject){.start_ns = kept_ns[i], .end_ns = kept_ns[i]}),
+                         FILTER_NONE);
+    for (size_t i = 0; i < sizeof dropped_ns / sizeof *dropped_ns; i++)
+        assert_int_equal(
+            filter_judge(&filter, &(struct filter_subject){.start_ns = dropped_ns[i], .end_ns = dropped_ns[i]}),
+            GECKO_CONVERT_FILTER_TIME);
+    int64_t start_ns = 0, end_ns = 20;
+    assert_true(filter_cut(&filter, &start_ns, &end_ns));
+    assert_true(start_ns == 10 && end_ns == 20);
+    start_ns = 33, end_ns = 70;
+    assert_false(filter_cut(&filter, &start_ns, &end_ns));
+    assert_true(start_ns == 33 && end_ns == 60);
+    filter_fini(&filter);
+    profile_fini(&profile);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kinds),
@@ -316,6 +363,7 @@ int main(void) {
         cmocka_unit_test(test_what_text_does_not_tell),
         cmocka_unit_test(test_recording),
         cmocka_unit_test(test_recording_without_range),
+        cmocka_unit_test(test_times_of_markers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
