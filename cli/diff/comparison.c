@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "libconvert/base/id_column.h"
 #include "libconvert/report.h"
 
 static const double MS_PER_S = 1000, PERCENT = 100;
@@ -176,6 +177,58 @@ static void add_rows(struct comparison *comparison) {
     }
 }
 
+/* ---- Functions without a file. ---- */
+
+/* The rows of functions with one name and library: that without a file, and those with one. */
+struct namesakes {
+    struct comparison_row *bare; /* NULL: none */
+    struct comparison_row *with_file;
+    bool have_several_files;
+};
+
+static bool share_a_run(const struct comparison *comparison, const struct namesakes *names) {
+    for (size_t i = 0; i < run_count(comparison); i++)
+        if (names->bare->cells[CELL_TOTAL].values[i] != 0 && names->with_file->cells[CELL_TOTAL].values[i] != 0)
+            return true;
+    return false;
+}
+
+/* Adds the values of the function without a file to those of the one with a file. */
+static void join_namesakes(struct comparison *comparison, const struct namesakes *names) {
+    for (enum cell_kind kind = CELL_SELF; kind <= CELL_TOTAL; kind++) {
+        struct cell *from = &names->bare->cells[kind], *to = &names->with_file->cells[kind];
+        for (size_t i = 0; i < run_count(comparison); i++)
+            add_weight(comparison, to, i, from->values[i], from->variances[i]);
+        *from = (struct cell){0};
+    }
+}
+
+/* A run without debug information knows no files, so a function without one is the only one of its name and library
+ * that has a file, unless a run tells both apart. */
+static void join_functions_without_file(struct comparison *comparison) {
+    struct row_table keys;
+    struct column all; /* struct namesakes */
+    row_table_init(&keys, 2 * sizeof(string_id), comparison->failure);
+    column_init(&all, sizeof(struct namesakes), comparison->failure);
+    for (uint32_t i = 0; i < comparison->rows.count; i++) {
+        const struct row_key *key = row_table_at(&comparison->keys, i);
+        struct comparison_row *row = column_at(&comparison->rows, i);
+        if (row->kind != ROW_FUNCTION) continue;
+        uint32_t number = row_table_intern(&keys, (string_id[]){key->name, key->library});
+        struct namesakes *names = number == ID_NONE ? NULL : id_column_at(&all, number);
+        if (!names) break;
+        names->have_several_files |= row->file.bytes_count && names->with_file;
+        *(row->file.bytes_count ? &names->with_file : &names->bare) = row;
+    }
+    for (size_t i = 0; i < all.count && !failure_is_set(comparison->failure); i++) {
+        const struct namesakes *names = column_at(&all, i);
+        if (!names->bare || !names->with_file || names->have_several_files || share_a_run(comparison, names)) continue;
+        join_namesakes(comparison, names);
+    }
+    column_fini(&all);
+    row_table_fini(&keys);
+}
+
 /* ---- Estimates. ---- */
 
 static struct quantity quantity_of(const struct cell *cell) {
@@ -250,6 +303,7 @@ void comparison_init(struct comparison *comparison, const struct runs *runs, con
     resamples_init(&comparison->resamples, runs->counts, failure);
     set_per(comparison, per);
     if (!failure_is_set(failure)) add_rows(comparison);
+    if (!failure_is_set(failure)) join_functions_without_file(comparison);
     if (!failure_is_set(failure)) estimate_all(comparison);
 }
 
@@ -259,6 +313,14 @@ void comparison_fini(struct comparison *comparison) {
     row_table_fini(&comparison->keys);
     arena_fini(&comparison->memory);
     strings_fini(&comparison->texts);
+}
+
+double comparison_amount(const struct comparison *comparison, size_t side) {
+    struct run_counts counts = comparison->runs->counts;
+    double amount = 0;
+    for (size_t i = side ? counts.base : 0, end = side ? run_count(comparison) : counts.base; i < end; i++)
+        amount += 1 / scale_of(comparison, run_at(comparison, i), comparison->per);
+    return amount;
 }
 
 struct text comparison_unit(const struct comparison *comparison) {

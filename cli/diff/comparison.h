@@ -55,6 +55,10 @@ struct comparison {
 void comparison_init(struct comparison *comparison, const struct runs *runs, const char *per, struct failure *failure);
 void comparison_fini(struct comparison *comparison);
 
+/* Returns what the weights of a side (0: base, 1: head) are divided by: its runs, seconds or markers. Not for
+ * PER_SHARE. */
+double comparison_amount(const struct comparison *comparison, size_t side);
+
 /* Returns the unit of the self and total of functions: "samples", "ms", an event; empty: a share of all. */
 struct text comparison_unit(const struct comparison *comparison);
 

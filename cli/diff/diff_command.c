@@ -41,10 +41,7 @@ static void complete(struct options *options, struct failure *failure) {
         failure_set(failure, FAILURE_USAGE, "only one of BASE and HEAD can be standard input");
     if (options->wants_json && options->wants_markdown)
         failure_set(failure, FAILURE_USAGE, "--json and --markdown exclude each other");
-    bool has_pers = !options->per || strcmp(options->per, "share") == 0 || strcmp(options->per, "run") == 0;
     const char *output_path = options->convert.output_path;
-    if (output_path && !has_pers)
-        failure_set(failure, FAILURE_USAGE, "--output writes shares or amounts per run: it needs --per share or run");
     if (output_path && strcmp(output_path, "-") == 0)
         failure_set(failure, FAILURE_USAGE, "--output needs a file, because the comparison goes to standard output");
     for (size_t i = 0; output_path && i < options->inputs.count; i++)

@@ -81,11 +81,10 @@ static void append_count(struct chunk_list *text, double count) {
 }
 
 static void append_stacks(struct difference *difference, const struct comparison *comparison) {
-    struct run_counts runs = comparison->runs->counts;
-    const double *sums = difference->sums;
-    double head_scale = 1 / (double)runs.head;
-    double base_scale =
-        comparison->per == PER_SHARE && sums[0] != 0 ? head_scale * sums[1] / sums[0] : 1 / (double)runs.base;
+    double head_scale = 1 / (double)comparison->runs->counts.head, base_scale = head_scale, amounts[2];
+    for (size_t side = 0; side < 2; side++)
+        amounts[side] = comparison->per == PER_SHARE ? difference->sums[side] : comparison_amount(comparison, side);
+    if (amounts[0] != 0) base_scale = head_scale * amounts[1] / amounts[0];
     for (uint32_t i = 0; i < difference->counts.count; i++) {
         const struct counts *counts = column_at(&difference->counts, i);
         struct text stack = strings_text(&difference->stacks, (string_id){i});

@@ -3,7 +3,6 @@
 #include "libconvert/base/cursor.h"
 #include "libconvert/base/memory.h"
 #include "libconvert/base/symbol_version.h"
-#include "libconvert/profile/nameless.h"
 
 unsigned ignored_parts_parse(const char *list, struct failure *failure) {
     static const struct {
@@ -142,16 +141,7 @@ static struct text without_library_version(struct text library, char *out) {
 
 /* ---- Functions. ---- */
 
-static bool is_nameless(struct text name, struct text library) {
-    bool is_in_library = library.bytes_count && text_starts_with(name, library);
-    struct text rest = is_in_library                               ? text_from(name, library.bytes_count)
-                       : text_starts_with(name, TEXT("[unknown]")) ? text_from(name, strlen("[unknown]"))
-                                                                   : (struct text){0};
-    if (text_starts_with(rest, TEXT("+"))) return name_is_address(text_from(rest, 1));
-    return name_is_address(name);
-}
-
-struct matched_name matched_name_of(const struct profile *profile, func_id id, unsigned ignored,
+struct matched_name matched_name_of(const struct profile *profile, func_id id, bool is_nameless, unsigned ignored,
                                     struct strings *names) {
     const struct func *func = profile_func_at(profile, id);
     struct text name = strings_text(&profile->strings, func->name), library = {0}, file = {0};
@@ -159,7 +149,7 @@ struct matched_name matched_name_of(const struct profile *profile, func_id id, u
         library = strings_text(&profile->strings, profile_resource_at(profile, func->resource)->name);
     if (!source_is_none(func->source))
         file = strings_text(&profile->strings, profile_source_at(profile, func->source)->filename);
-    if (is_nameless(name, library)) name = TEXT("(no name)");
+    if (is_nameless) name = TEXT("(no name)");
     char *room = memory_allocate(names->bytes.failure, name.bytes_count + library.bytes_count + 1);
     if (!room) return (struct matched_name){0};
     if (ignored & IGNORE_VERSIONS) name = symbol_without_version(name);

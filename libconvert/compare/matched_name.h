@@ -25,8 +25,8 @@ struct matched_name {
     struct text file;
 };
 
-/* Returns the function's name. Functions without a name are all called "(no name)", since their addresses differ. */
-struct matched_name matched_name_of(const struct profile *profile, func_id func, unsigned ignored,
+/* Returns the function's name. Those that are nameless are all called "(no name)", since their addresses differ. */
+struct matched_name matched_name_of(const struct profile *profile, func_id func, bool is_nameless, unsigned ignored,
                                     struct strings *names);
 
 #endif

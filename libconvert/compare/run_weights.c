@@ -4,6 +4,7 @@
 
 #include "libconvert/base/glob.h"
 #include "libconvert/base/memory.h"
+#include "libconvert/profile/nameless.h"
 #include "libconvert/profile/weighed_sample.h"
 #include "matched_name.h"
 
@@ -33,20 +34,35 @@ void run_weights_fini(struct run_weights *run) {
 
 /* ---- Functions. ---- */
 
+/* Returns whether each function has no name of its own; NULL if memory ran out (latched). */
+static bool *find_nameless(const struct filling *filling) {
+    const struct profile *profile = filling->profile;
+    uint32_t func_count = row_table_count(&profile->funcs);
+    bool *are_nameless = memory_allocate_zeroed(filling->run->failure, func_count + 1, sizeof *are_nameless);
+    for (uint32_t i = 0; are_nameless && i < row_table_count(&profile->frames); i++) {
+        const struct frame *frame = profile_frame_at(profile, (frame_id){i});
+        if (frame_is_nameless(profile, frame)) are_nameless[frame->func.index] = true;
+    }
+    return are_nameless;
+}
+
 /* The same text has the same bytes in the table of names, so rows of pointers can be compared. */
 static void match_functions(struct filling *filling) {
     struct run_weights *run = filling->run;
     uint32_t func_count = row_table_count(&filling->profile->funcs);
+    bool *are_nameless = find_nameless(filling);
     struct row_table keys;
     row_table_init(&keys, sizeof(struct matched_name), run->failure);
     for (uint32_t i = 0; i < func_count && !failure_is_set(run->failure); i++) {
-        struct matched_name name = matched_name_of(filling->profile, (func_id){i}, run->ignored, &run->names);
+        struct matched_name name =
+            matched_name_of(filling->profile, (func_id){i}, are_nameless[i], run->ignored, &run->names);
         filling->rows[i] = row_table_intern(&keys, &name);
         if (filling->rows[i] != run->functions.count) continue;
         struct run_function *function = column_push(&run->functions);
         if (function) *function = (struct run_function){.name = name.name, .library = name.library, .file = name.file};
     }
     row_table_fini(&keys);
+    memory_free(are_nameless);
 }
 
 /* ---- Samples. ---- */

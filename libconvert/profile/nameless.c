@@ -1,5 +1,8 @@
 #include "nameless.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 static bool is_hex(struct text text) {
     for (size_t i = 0; i < text.bytes_count; i++) {
         char digit = text.bytes[i];
@@ -21,12 +24,22 @@ static bool is_address_in(struct text place, struct text name) {
 
 bool name_is_address_in(const struct lib *lib, struct text name) { return is_address_in(lib->name, name); }
 
+/* Returns whether the name is what symbols call a function without a name, after its address. A program may have
+ * functions of names that only look like it. */
+static bool is_made_of_address(const struct profile *profile, const struct frame *frame, struct text name) {
+    char made[sizeof "fun_" + 8];
+    if (native_symbol_is_none(frame->native_symbol)) return false;
+    snprintf(made, sizeof made, "fun_%" PRIx32, profile_native_symbol_at(profile, frame->native_symbol)->address);
+    return text_equal(name, text_of(made));
+}
+
 bool frame_is_nameless(const struct profile *profile, const struct frame *frame) {
     const struct func *func = profile_func_at(profile, frame->func);
     struct text name = strings_text(&profile->strings, func->name);
     if (name_is_address(name) || is_address_in(TEXT("[unknown]"), name)) return true;
     if (!lib_is_none(frame->lib))
-        return is_prefixed_hex(name, TEXT("fun_")) || name_is_address_in(libs_at(&profile->libs, frame->lib), name);
+        return is_made_of_address(profile, frame, name) ||
+               name_is_address_in(libs_at(&profile->libs, frame->lib), name);
     if (resource_is_none(func->resource)) return false;
     return is_address_in(strings_text(&profile->strings, profile_resource_at(profile, func->resource)->name), name);
 }
