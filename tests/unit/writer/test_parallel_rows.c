@@ -1,3 +1,4 @@
+/* Tests failures, drains and memory. The goldens of every number of threads show what is written. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,31 +88,6 @@ static char *array_text(size_t row_count, unsigned thread_count) {
     return text;
 }
 
-static void any_number_of_threads_writes_the_same(void **state) {
-    static const size_t row_counts[] = {0, 1, ROWS_PER_BLOCK, 4 * ROWS_PER_BLOCK, 4 * ROWS_PER_BLOCK + 1, MANY_ROWS};
-    for (size_t i = 0; i < sizeof row_counts / sizeof *row_counts; i++) {
-        char *expected = array_text(row_counts[i], 1);
-        for (size_t j = 1; j < THREAD_COUNT_COUNT; j++) {
-            char *text = array_text(row_counts[i], thread_counts[j]);
-            assert_string_equal(text, expected);
-            free(text);
-        }
-        free(expected);
-    }
-}
-
-static void the_rows_are_those_of_the_writer(void **state) {
-    char *text = array_text(MANY_ROWS, 3);
-    char *at = text;
-    assert_int_equal(*at, '[');
-    for (uint64_t i = 0; i < MANY_ROWS; i++) {
-        assert_int_equal(strtoull(at + 1, &at, 10), i * i);
-        assert_int_equal(*at, i + 1 < MANY_ROWS ? ',' : ']');
-    }
-    assert_string_equal(at, "]");
-    free(text);
-}
-
 static void only_long_arrays_start_threads(void **state) {
     struct failure failure = {0};
     struct chunk_list out;
@@ -122,35 +98,6 @@ static void only_long_arrays_start_threads(void **state) {
     assert_int_equal(write_array(&out, MANY_ROWS, 3, NO_ROW), before + 2);
     assert_int_equal(count_threads(), before);
     chunk_list_fini(&out);
-}
-
-/* Threads wait between arrays. */
-static void the_same_threads_write_many_arrays(void **state) {
-    struct failure failure = {0};
-    struct squares squares = {NO_ROW};
-    struct json json;
-    json_init(&json, &failure);
-    struct parallel_rows *parallel = parallel_rows_create(3, &failure);
-    json_array_begin(&json);
-    for (size_t i = 0; i < 100; i++) {
-        json_array_begin(&json);
-        parallel_rows_write(parallel, &json, i * ROWS_PER_BLOCK / 10, ROWS_PER_BLOCK / 10, write_squares, &squares);
-        json_array_end(&json);
-    }
-    json_array_end(&json);
-    parallel_rows_destroy(parallel);
-    struct chunk_list document = json_take_chunks(&json);
-    char *text = chunk_text(&document);
-    const char *at = text + 1;
-    for (size_t i = 0; i < 100; i++) {
-        char *expected = array_text(i * ROWS_PER_BLOCK / 10, 1);
-        assert_memory_equal(at, expected, strlen(expected));
-        at += strlen(expected) + 1;
-        free(expected);
-    }
-    assert_string_equal(at - 1, "]");
-    free(text);
-    chunk_list_fini(&document);
 }
 
 static void the_first_failing_block_is_reported(void **state) {
@@ -265,10 +212,11 @@ static void memory_is_counted(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_number_of_threads_writes_the_same), cmocka_unit_test(the_rows_are_those_of_the_writer),
-        cmocka_unit_test(only_long_arrays_start_threads),        cmocka_unit_test(the_same_threads_write_many_arrays),
-        cmocka_unit_test(the_first_failing_block_is_reported),   cmocka_unit_test(output_is_drained_as_it_grows),
-        cmocka_unit_test(a_failing_drain_ends_the_writing),      cmocka_unit_test(memory_is_counted),
+        cmocka_unit_test(only_long_arrays_start_threads),
+        cmocka_unit_test(the_first_failing_block_is_reported),
+        cmocka_unit_test(output_is_drained_as_it_grows),
+        cmocka_unit_test(a_failing_drain_ends_the_writing),
+        cmocka_unit_test(memory_is_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
