@@ -16,7 +16,7 @@ struct command {
     enum command_bit bit;    /* its options in the table */
     const char *usage;       /* --help before the options */
     const char *notes;       /* --help after the options */
-    struct options defaults; /* those that are not zero */
+    struct options defaults; /* the defaults that are not zero */
 
     /* Checks and completes the options: what concerns several of them, or only this command. NULL: nothing. */
     void (*complete)(struct options *options, struct failure *failure);

@@ -22,7 +22,7 @@ enum options_action { OPTIONS_RUN, OPTIONS_SHOW_HELP, OPTIONS_SHOW_VERSION };
 
 /* When to draw the progress bar. */
 enum progress_choice {
-    PROGRESS_AUTO, /* if standard error is a terminal and the work takes long */
+    PROGRESS_AUTO, /* drawn if standard error is a terminal and the work takes long */
     PROGRESS_ALWAYS,
     PROGRESS_NEVER
 };
@@ -42,7 +42,7 @@ struct options {
     enum options_action action;
     struct options_list inputs; /* at least one if the action is OPTIONS_RUN, unless `record` runs no command */
     struct gecko_convert_options convert;
-    struct options_list debug_dirs; /* those of `convert`, as are the next two */
+    struct options_list debug_dirs; /* this list and the next four are those of `convert` */
     struct options_list source_dirs;
     struct options_list source_maps;
     struct options_list source_urls;

@@ -51,9 +51,9 @@ struct conversion {
     struct profile profile;
     struct input_loader *loaders; /* owned; one for each input */
     size_t loader_count;
-    struct merge merge; /* of several inputs; zeroed: there is only one */
+    struct merge merge; /* the merge of several inputs; zeroed: there is only one */
     struct chunk_list output;
-    struct chunk_drain drain; /* of the output, if it is written while it is made */
+    struct chunk_drain drain; /* drains the output if it is written while it is made */
     struct sink *sink;        /* what was drained; NULL: nothing */
     const struct emitter *emitter;
     struct progress_root progress_root;

@@ -8,7 +8,7 @@
 struct fit_size {
     const struct emitter *emitter;
     const struct emit_options *options;
-    const char *path; /* of the output, which is compressed if it ends in .gz; NULL: not in a file */
+    const char *path; /* path of the output, which is compressed if it ends in .gz; NULL: it is not in a file */
     uint64_t max_bytes;
 };
 

@@ -377,9 +377,9 @@ struct gecko_convert_missing_names {
 
 /* An event of a perf recording. */
 struct gecko_convert_event {
-    const char *name;      /* as perf prints it */
+    const char *name;      /* the name that perf prints */
     const char *treatment; /* what became of its samples, as in GECKO_CONVERT_FILTER_EVENT */
-    uint64_t sample_count; /* with and without stacks */
+    uint64_t sample_count; /* the number of its samples, with and without stacks */
 };
 
 /* The outcome of a conversion. Strings are NUL-terminated and never NULL; they are empty if unknown. `wrapping`, the
@@ -399,7 +399,8 @@ struct gecko_convert_result {
     const char *output_format; /* "processed" */
     const char *output_title;  /* "processed v70" */
     uint64_t output_bytes;     /* written; 0 unless the status is GECKO_CONVERT_GOOD */
-    const char *output_data; /* with keeps_output: the profile, output_bytes long and NUL-terminated; otherwise NULL */
+    const char
+        *output_data; /* the profile if keeps_output was set, output_bytes long and NUL-terminated; otherwise NULL */
     const struct gecko_convert_entry *entries;
     size_t entry_count;
     void *owned; /* private */

@@ -12,7 +12,7 @@ struct input_loader {
     const struct gecko_convert_options *options;
     const struct conversion_ends *ends;
     const char *path;        /* NULL: the input is not a file */
-    const char *name;        /* as messages call it */
+    const char *name;        /* what messages call the input */
     unsigned job_count;      /* most threads that work at a time */
     struct profile *profile; /* its latch gets all failures */
     /* Progress of reading and symbolizing. Its root must belong to this input alone, because a cancelled reading is

@@ -14,8 +14,8 @@ struct emit_options {
 struct emitter {
     const char *name;       /* value of --format */
     const char *title;      /* used in the summary, for instance "processed v70" */
-    const char *suffix;     /* of the names of files, for instance ".profile.json" */
-    const char *media_type; /* of the document, for instance "application/json" */
+    const char *suffix;     /* the end of the names of files, for instance ".profile.json" */
+    const char *media_type; /* the media type of the document, for instance "application/json" */
     bool has_frame_parts;   /* the format obeys --frames */
     bool has_weights;       /* each sample has a weight of its own */
     bool has_tracks;        /* viewers of the format show a track for each thread */

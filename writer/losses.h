@@ -11,7 +11,7 @@ enum row_kind {
     ROWS_LIBS,
     ROWS_SOURCE_CONTENTS,
     ROWS_PROCESSES,
-    ROWS_THREADS, /* those to write, in their order */
+    ROWS_THREADS, /* the threads to write, in their order */
     ROWS_COUNTERS,
     ROWS_PAUSED_RANGES,
     ROWS_OVERHEADS,

@@ -30,7 +30,7 @@ struct outcome {
     const char *path;
     const struct document *document;
     const struct violations *violations;
-    const struct failure *failure; /* of reading the file */
+    const struct failure *failure; /* the failure of reading the file */
 };
 
 static int exit_code_of(const struct outcome *outcome) {

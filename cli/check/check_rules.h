@@ -21,7 +21,7 @@ struct check {
     shape_check *checks[SHAPE_COUNT]; /* NULL: the members of the shape do not depend on each other */
     bool is_known[TABLE_COUNT];       /* whether the table exists; its number of rows is in row_counts */
     uint64_t row_counts[TABLE_COUNT];
-    const char *table_names[TABLE_COUNT]; /* as messages call them */
+    const char *table_names[TABLE_COUNT]; /* what messages call the tables */
     const struct node *texts;             /* the list of TABLE_STRINGS; NULL: there is none */
     struct strings schema_names;          /* names of marker schemas, and types that were looked up */
     struct column schemas;                /* struct marker_schema_view, by the id of its name */

@@ -55,14 +55,14 @@ struct info_marker {
     struct text name;
     uint64_t count;
     uint64_t duration_count; /* how many have a start and an end */
-    double sum_ms;           /* of their durations */
+    double sum_ms;           /* the sum of their durations */
     double median_ms;        /* by nearest rank, as the 95th percentile; NAN if there are none */
     double p95_ms;
 };
 
 /* What is summed up by functions. */
 enum info_sum {
-    INFO_WEIGHT,    /* of samples */
+    INFO_WEIGHT,    /* the weights of samples */
     INFO_CPU,       /* processor time, in the unit of the info */
     INFO_ALLOCATED, /* bytes of recorded allocations */
     INFO_SUM_COUNT

@@ -23,7 +23,7 @@ enum http_status {
 /* All texts are borrowed and valid until the response is given. */
 struct http_request {
     enum http_method method;
-    struct text path; /* as it was sent: not percent-decoded, and without the query */
+    struct text path; /* the path as it was sent: not percent-decoded, and without the query */
     unsigned host_count;
     struct text host; /* value of the last "Host" header */
     unsigned origin_count;

@@ -18,9 +18,9 @@ struct native_service {
     const struct served_profile *profiles; /* a list; borrowed; set it before the first question */
     struct debug_folders folders;          /* borrowed */
     const struct memory_limit *memory;     /* what children may take; borrowed; may be NULL */
-    bool asks_servers;            /* those of DEBUGINFOD_URLS, for source files; set it after native_service_init */
-    struct source_search sources; /* borrowed */
-    pthread_mutex_t mutex;        /* guards what follows */
+    bool asks_servers; /* the servers of DEBUGINFOD_URLS, for source files; set it after native_service_init */
+    struct source_search sources;        /* borrowed */
+    pthread_mutex_t mutex;               /* guards what follows */
     pid_t children[NATIVE_CHILDREN_MAX]; /* pids of working children; 0: the slot is free */
     bool is_cancelled;
 };

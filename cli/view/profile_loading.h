@@ -12,7 +12,7 @@ enum shown_as {
 };
 
 struct profile_loading {
-    const struct options *options; /* with at least one input */
+    const struct options *options; /* they have at least one input */
     struct failure *failure;       /* borrowed, as are all below */
     struct memory_limit *memory;
     struct command_output *output;   /* for progress and messages, which the option --quiet forbids */

@@ -67,7 +67,7 @@ struct view {
     char viewer_origin[URL_BYTES]; /* scheme, host and port of viewer_base */
     struct profile_loading loading;
     enum shown_as shown_as;
-    struct byte_buffer archive; /* if the viewer lists the profiles */
+    struct byte_buffer archive; /* what the viewer lists; empty: it shows the profiles */
     struct native_service native;
 };
 

@@ -23,7 +23,7 @@ enum {
 struct digits {
     char digits[DOUBLE_DIGITS_MAX];
     int count;
-    int exponent; /* of the first digit */
+    int exponent; /* the exponent of the first digit */
 };
 
 /* Returns the double rounded to `count` digits. Ignores the locale's decimal point. */

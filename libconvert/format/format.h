@@ -88,11 +88,11 @@ enum cell_kind {
     CELL_TEXT,         /* struct text */
     CELL_CATEGORY,     /* uint8_t of a struct frame; null if that inherits its categories */
     CELL_MS,           /* int64_t nanoseconds, written as milliseconds; TIME_NONE is 0 if null is not allowed */
-    CELL_MS_DELTA,     /* as CELL_MS: the difference from the row before */
+    CELL_MS_DELTA,     /* the difference from the row before, written as CELL_MS is */
     CELL_US,           /* int64_t nanoseconds, written as microseconds */
     CELL_ADDRESS,      /* uint64_t, written without its top bit, which no address of a process has */
     CELL_DISTANCE,     /* the id of an earlier row: the distance to it; 0 for none */
-    CELL_MARKER_START, /* of a struct marker: null if its phase has no start */
+    CELL_MARKER_START, /* the start of a struct marker: null if its phase has none */
     CELL_MARKER_END,
     CELL_MARKER_PHASE
 };
@@ -147,9 +147,9 @@ struct member {
     enum format_table table; /* the table to which an index points, or whose rows a list or table has */
     enum value_range range;
     enum cell_kind cell;
-    unsigned offset;            /* of the value in the profile's row */
+    unsigned offset;            /* offset of the value in the profile's row */
     enum part_number part;      /* what the emitter has for it besides the row; 0: nothing */
-    enum slab_type slab;        /* of a column: what the front-end also accepts instead of a list of numbers */
+    enum slab_type slab;        /* what the front-end also accepts for a column instead of a list of numbers */
     unsigned since;             /* the version of the format that introduced it; 0: older than those that are known */
     const char *constant;       /* JSON text */
     const char *const *choices; /* ends with NULL */

@@ -26,7 +26,7 @@ struct location_parts {
     uint32_t line;         /* 1-based; 0 if unknown, which the client shows as line 0 */
     uint32_t column;       /* 1-based; 0 if unknown */
     bool has_source;       /* the number of the file in the sources table follows in brackets */
-    uint32_t source;       /* that number; set by location_read */
+    uint32_t source;       /* the number in brackets; set by location_read */
 };
 
 /* Changes that make the client read the rest of a location correctly. */

@@ -26,7 +26,7 @@ struct gecko_weights {
     struct decimal rounding; /* what one written sample stands for if are_rounded */
     uint32_t scale;          /* scale of `unit`: the most digits after the point that any weight has */
     unsigned __int128 unit;  /* what one written sample stands for, times 10^scale; 0 if no sample was weighed */
-    double sum;              /* of all weights */
+    double sum;              /* the sum of all weights */
     uint64_t sample_count;   /* number of samples in all threads */
     uint64_t row_count;      /* number of samples to write; UINT64_MAX if that or more */
 };

@@ -11,7 +11,7 @@ enum { JSON_SLAB_BYTES_MAX = 512 * 1024 * 1024 - 24 };
 struct slab {
     enum slab_type type;
     uint64_t bytes_count;
-    struct chunk_list json; /* of SLAB_JSON; all other members are for columns */
+    struct chunk_list json; /* the text of SLAB_JSON; all other members are for columns */
     const struct member *column;
     const struct column *rows;
     size_t first;

@@ -20,7 +20,7 @@ static const double SHARED_ACTIVITY = 0.95;
 enum { ADDED_MAX = 15 };
 
 struct candidate {
-    uint32_t place;  /* of the thread among those to write */
+    uint32_t place;  /* the place of the thread among those to write */
     double activity; /* processor time or, where that is unknown, the time of samples that are not idle */
     double rank;     /* the activity, or more: decides which threads are the first CHOSEN_MAX */
     size_t marker_count;

@@ -44,7 +44,7 @@ struct processed_table {
     size_t first; /* the rows to write */
     size_t count;
     const struct processed_part *parts; /* by enum part_number; NULL: the shape has none */
-    const void *context;                /* of the parts' writers, which count rows from 0 */
+    const void *context;                /* context of the parts' writers, which count rows from 0 */
 };
 
 /* Writes the columns of the shape for which rows have cells, the parts, and the number of rows. */
