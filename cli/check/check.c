@@ -18,7 +18,8 @@ static const struct node_path root_path;
 
 /* ---- Identification. ---- */
 
-const struct node *profile_root(const struct document *document) {
+/* Returns the profile in the document: the root or, as old tools wrapped it, its member "profile". */
+static const struct node *profile_root(const struct document *document) {
     const struct node *profile = document_member(document, &document->root, TEXT("profile"));
     bool is_wrapped = !document_member(document, &document->root, TEXT("meta")) && node_is(profile, NODE_OBJECT);
     return is_wrapped ? profile : &document->root;

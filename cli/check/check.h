@@ -22,9 +22,6 @@ void profile_identity_write(struct profile_identity identity, char title[PROFILE
 /* Returns true if the first bytes of a file look like a profile: JSON with a member "meta". */
 bool profile_is_likely(struct text start);
 
-/* Returns the profile in the document: the root or, as old tools wrapped it, its member "profile". */
-const struct node *profile_root(const struct document *document);
-
 /* Applies all rules. Failures (memory) are latched in the document's failure. */
 void check_document(struct document *document, struct violations *violations);
 

@@ -20,7 +20,10 @@ static void append_step(const struct node_path *path, char *text, size_t capacit
         snprintf(text + used_bytes, capacity_bytes - used_bytes, "[*]");
 }
 
-/* Recurses as deep as the rules are nested. */
+enum { NODE_PATH_BYTES = 512 };
+
+/* Writes "$.threads[3].samples.stack[17]", or "$.threads[*].samples.stack[*]" without numbers, cut to the capacity and
+ * terminated. Recurses as deep as the rules are nested. */
 static void write_path(const struct node_path *path, char *text, size_t capacity_bytes, bool has_numbers) {
     if (!path->parent) {
         snprintf(text, capacity_bytes, "$");
@@ -28,10 +31,6 @@ static void write_path(const struct node_path *path, char *text, size_t capacity
     }
     write_path(path->parent, text, capacity_bytes, has_numbers);
     append_step(path, text, capacity_bytes, has_numbers);
-}
-
-void node_path_write(const struct node_path *path, char *text, size_t capacity_bytes) {
-    write_path(path, text, capacity_bytes, true);
 }
 
 /* ---- Violations. ---- */
@@ -92,7 +91,7 @@ void violations_add_list(struct violations *violations, enum violation_severity 
     violations->counts[severity]++;
     if (kind->shown_count == VIOLATIONS_SHOWN_MAX) return;
     char path_text[NODE_PATH_BYTES], message[MESSAGE_BYTES], shown[MESSAGE_BYTES];
-    node_path_write(path, path_text, sizeof path_text);
+    write_path(path, path_text, sizeof path_text, true);
     vsnprintf(message, sizeof message, format, arguments);
     printable_copy(shown, sizeof shown, text_of(message));
     kind->shown_paths[kind->shown_count] = strings_copy(&violations->texts, text_of(path_text));

@@ -21,11 +21,6 @@ static inline struct node_path node_path_element(const struct node_path *parent,
     return (struct node_path){.parent = parent, .index = index};
 }
 
-enum { NODE_PATH_BYTES = 512 };
-
-/* Writes "$.threads[3].samples.stack[17]", cut to the capacity and terminated. */
-void node_path_write(const struct node_path *path, char *text, size_t capacity_bytes);
-
 /* Errors: the front-end refuses the profile, hangs, loses data or shows something wrong. Warnings: it tolerates them,
  * but the profile could be better. */
 enum violation_severity { VIOLATION_ERROR, VIOLATION_WARNING };
