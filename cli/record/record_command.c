@@ -77,6 +77,8 @@ static void check_target(const struct options *options, struct failure *failure)
 }
 
 static void check_output(const struct options *options, struct failure *failure) {
+    if (options->trace_path && strcmp(options->trace_path, "-") == 0)
+        failure_set(failure, FAILURE_USAGE, "--trace -: the profile is made of the recording, which needs a file");
     const char *option = options->convert.format ? "format" : options->convert.is_strict ? "strict" : NULL;
     if (options->report_path) option = "report";
     if (option && !options->convert.output_path)

@@ -227,6 +227,10 @@ def events_are_named(folder):
     ended = record("-o", "p.json", "-e", "cpu-clock:u", "-e", "page-faults", mix, "300", cwd=folder)
     check(ended.returncode == 0, ended.stderr)
     check("page-faults" in text_of(folder / "p.json"), "no page fault was recorded")
+    for name in ("cycles", "cycles:u", "cpu-cycles:uk"):  # where the processor counts none, its clock does
+        ended = record("-o", "p.json", "-e", name, mix, "100", cwd=folder)
+        modifier = "".join(name.partition(":")[1:])
+        check(ended.returncode == 0 and re.search(f"(cycles|cpu-clock){modifier}: ", ended.stderr), ended.stderr)
 
 
 def options_of_converting_work(folder):
@@ -238,7 +242,8 @@ def options_of_converting_work(folder):
     markers = collections.Counter(names[name] for thread in profile_of(folder / "p.json")["threads"]
                                   for name in thread["markers"]["name"])
     check(markers["page-faults"], f"markers: {markers}")
-    for arguments in (["--time", "10%-20%"], ["-e", "page-faults=pictures"], ["--cpu", "x"], ["--event", "list"]):
+    for arguments in (["--time", "10%-20%"], ["-e", "page-faults=pictures"], ["--cpu", "x"], ["--event", "list"],
+                      ["--trace", "-"]):
         ended = record("-o", "no.json", *arguments, "touch", "started", cwd=folder)
         check(ended.returncode == 2 and not (folder / "started").exists(), f"{arguments}: {ended}")
 

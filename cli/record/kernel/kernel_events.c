@@ -101,17 +101,25 @@ void kernel_events_fini(struct kernel_events *events) {
 
 /* ---- Opening. ---- */
 
+/* The processor's clock takes the place of its cycles, with the same modifier. */
+static void count_clock(struct kernel_event *event) {
+    char name[sizeof event->name];
+    const char *modifier = strchr(event->name, ':');
+    snprintf(name, sizeof name, "cpu-clock%.4s", modifier ? modifier : "");
+    memcpy(event->name, name, sizeof name);
+    event->attr.type = PERF_TYPE_SOFTWARE;
+    event->attr.config = PERF_COUNT_SW_CPU_CLOCK;
+}
+
 /* Gives up one thing that the kernel may have refused with that errno. Returns false if there is nothing left. */
 static bool concede(struct kernel_event *event, int error) {
     struct perf_event_attr *attr = &event->attr;
     bool is_forbidden = error == EACCES || error == EPERM, is_unknown = error == EINVAL || error == EOPNOTSUPP;
     if (is_forbidden && !attr->exclude_kernel) {
         attr->exclude_kernel = attr->exclude_hv = attr->exclude_callchain_kernel = 1;
-    } else if (strcmp(event->name, "cycles") == 0 && attr->type == PERF_TYPE_HARDWARE &&
+    } else if (attr->type == PERF_TYPE_HARDWARE && attr->config == PERF_COUNT_HW_CPU_CYCLES &&
                (error == ENOENT || error == ENODEV || error == EOPNOTSUPP)) {
-        snprintf(event->name, sizeof event->name, "cpu-clock");
-        attr->type = PERF_TYPE_SOFTWARE;
-        attr->config = PERF_COUNT_SW_CPU_CLOCK;
+        count_clock(event);
     } else if (is_unknown && attr->build_id) {
         attr->build_id = 0;
     } else if (is_unknown && attr->read_format) {
