@@ -185,7 +185,6 @@ static void add_difference(struct collapsed *reader, struct thread *thread, cons
                             .name = reader->difference_name,
                             .stack = stack,
                             .schema = reader->difference_schema,
-                            .is_routine = true,
                             .phase = MARKER_INSTANT};
     union marker_value values[] = {{.number = line->before}, {.number = line->after}};
     profile_add_marker(reader->profile, thread, marker, values);
@@ -370,12 +369,27 @@ static void add_sum(struct collapsed *reader, struct text label, struct decimal 
     profile_add_extra(reader->profile, TEXT("Difference"), label, value);
 }
 
+/* The viewer shows only the call tree of a comparison, because its other tabs have no place for negative weights. So
+ * the markers get a process of their own. */
+static void move_counts(struct profile *profile) {
+    uint32_t process_count = profile->processes.count, thread_count = profile->threads.count;
+    process_id process = profile_add_process(profile, 0, 1);
+    thread_id counts = profile_add_thread(profile, process, 0, 1);
+    if (failure_is_set(profile->failure)) return;
+    profile_process_at(profile, process)->name = profile_thread_at(profile, counts)->name = TEXT("before and after");
+    for (uint32_t i = 0; i < process_count; i++)
+        profile_process_at(profile, (process_id){i})->type = TEXT("comparison");
+    for (uint32_t i = 0; i < thread_count; i++)
+        column_take(&profile_thread_at(profile, counts)->markers, &profile_thread_at(profile, (thread_id){i})->markers);
+}
+
 static void describe_difference(struct collapsed *reader) {
     struct decimal change = {0};
     if (!decimal_subtract(reader->after_sum, reader->before_sum, &change)) reader->has_large_sum = true;
     add_sum(reader, TEXT("Total before"), reader->before_sum);
     add_sum(reader, TEXT("Total after"), reader->after_sum);
     add_sum(reader, TEXT("Total change"), change);
+    move_counts(reader->profile);
 }
 
 static void finish(struct collapsed *reader) {

@@ -6,6 +6,7 @@
 #include "readers/collapsed/collapsed_line.h"
 #include "readers/input/scan.h"
 #include "readers/reader.h"
+#include "tests/support/assert_text.h"
 #include "tests/support/unit_test.h"
 
 enum { OUT_BYTES = 16 * 1024 };
@@ -399,11 +400,16 @@ static void test_difference(void **state) {
                    "all stacks 0 0.0\n"
                    "0: 2 a/User;b/User\n"
                    "1: -12 a/User;c/User\n"
-                   "2: 675e-2 a/User\n");
+                   "2: 675e-2 a/User\n"
+                   "before and after 0 0.1\n");
     static struct reading reading;
     read_bytes(&reading, text_of(lines), GECKO_CONVERT_ROOT_FRAME, 0);
     const struct profile *profile = &reading.profile;
-    const struct thread *thread = profile_thread_at(profile, (thread_id){0});
+    /* The viewer shows no markers of a comparison. */
+    assert_text(profile_process_at(profile, (process_id){0})->type, "comparison");
+    assert_text(profile_process_at(profile, (process_id){1})->type, "");
+    assert_int_equal(profile_thread_at(profile, (thread_id){0})->markers.count, 0);
+    const struct thread *thread = profile_thread_at(profile, (thread_id){1});
     for (size_t i = 0; i < thread->markers.count; i++) {
         const struct marker *marker = column_at(&thread->markers, i);
         const struct marker_schema *schema = column_at(&profile->marker_schemas, marker->schema);
@@ -452,7 +458,8 @@ static void test_file_decides_whether_it_is_a_difference(void **state) {
     expect_threads("a;state 3 12\na;run 7\n", GECKO_CONVERT_ROOT_FRAME,
                    "all stacks 0 0.0\n0: 12 a/User;state 3/User\n1: 7 a/User;run/User\n");
     static const char lines[] = "a;b 1 3\na;state 3 7\na;run 7\n";
-    expect_threads(lines, GECKO_CONVERT_ROOT_FRAME, "all stacks 0 0.0\n0: 2 a/User;b/User\n1: 4 a/User;state/User\n");
+    expect_threads(lines, GECKO_CONVERT_ROOT_FRAME,
+                   "all stacks 0 0.0\n0: 2 a/User;b/User\n1: 4 a/User;state/User\nbefore and after 0 0.1\n");
     expect_ledger(lines, GECKO_CONVERT_ROOT_FRAME,
                   "lines kept 2 at 1: stack with its count\n"
                   "samples kept 2 at 1: stack with its count\n"
@@ -469,9 +476,7 @@ static void test_long_first_line_decides_too(void **state) {
     static struct reading reading;
     read_bytes(&reading, (struct text){line, bytes_count}, GECKO_CONVERT_ROOT_FRAME, 1024);
     assert_int_equal(reading.failure.code, FAILURE_NONE);
-    const struct thread *thread = profile_thread_at(&reading.profile, (thread_id){0});
-    assert_int_equal(thread->markers.count, 1);
-    assert_int_equal(samples_at(&thread->samples, 0)->weight, 2);
+    assert_int_equal(samples_at(&profile_thread_at(&reading.profile, (thread_id){0})->samples, 0)->weight, 2);
     forget(&reading);
     free(line);
 }
