@@ -265,8 +265,8 @@ inferno-test: $(BUILD)/gecko-convert
 
 contributing-test: $(BUILD)/tests/converter.a
 	tests/support/check_contributing.sh $(BUILD) \
-	    '$(compile) $(call package_flags,--cflags,$(all_packages) $(test_packages)) -Werror' \
-	    '$< $(program_libs) $(call package_flags,--libs,$(test_packages)) -lpthread'
+	    '$(compile) -O0 -U_FORTIFY_SOURCE $(call package_flags,--cflags,$(all_packages) $(test_packages)) -Werror' \
+	    '$< $(test_linker) $(program_libs) $(call package_flags,--libs,$(test_packages)) -lpthread'
 
 # This includes clang's warnings. gcc's warnings are errors in all builds of the tests.
 lint:
