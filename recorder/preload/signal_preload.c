@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/signalfd.h>
@@ -17,6 +16,10 @@
 #include "recorder/gecko_recorder.h"
 #include "recorder/preload/next_function.h"
 #include "recorder/sampler/own_signal.h"
+#include "recorder/session/session.h"
+#include "recorder/state/own_code.h"
+#include "recorder/state/scratch.h"
+#include "recorder/write/thread_registry.h"
 
 #if defined(__GLIBC__) && (defined(__x86_64__) || defined(__aarch64__))
 
@@ -157,33 +160,38 @@ GREC_API int sigaltstack(const stack_t *stack, stack_t *before) {
     return result;
 }
 
-/* ---- New threads inherit the notes of blocked signals. Without this, a thread of `set-masks` has another mask. ----
- */
+/* ---- New threads inherit the notes of blocked signals, and register. Without this, a thread of `set-masks` has
+ * another mask, and most of the time of tests/recorder/relay.c is missing. ---- */
 
 struct start {
     void *(*run)(void *argument);
     void *argument;
     struct own_signal_note note;
+    _Alignas(16) bool registers;
 };
 
+/* They are not allocated, since a new thread that frees memory gets a heap of its own. */
+SCRATCH_DEFINE(starts, sizeof(struct start));
+
 /* The compiler turns the last call into a jump, so that this function is not in the stacks of samples. */
-static void *run_with_blocks(void *context) {
+static void *begin_thread(void *context) {
     struct start start;
     memcpy(&start, context, sizeof start);
-    free(context);
+    scratch_give(&starts, context);
     own_signal_set_note(&start.note);
+    if (start.registers) thread_registry_claim();
     return start.run(start.argument);
 }
 
 GREC_API int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *argument),
                             void *argument) {
     const struct own_signal_note note = own_signal_get_note();
-    struct start *start = NULL;
-    if (note.blocks) start = malloc(sizeof *start);
+    bool registers = session_samples_new_threads() && !own_code_has((uint64_t)(uintptr_t)run);
+    struct start *start = note.blocks || registers ? scratch_take(&starts) : NULL;
     if (!start) return NEXT(pthread_create)(thread, attributes, run, argument);
-    *start = (struct start){run, argument, note};
-    int error = NEXT(pthread_create)(thread, attributes, run_with_blocks, start);
-    if (error) free(start);
+    *start = (struct start){run, argument, note, registers};
+    int error = NEXT(pthread_create)(thread, attributes, begin_thread, start);
+    if (error) scratch_give(&starts, start);
     return error;
 }
 

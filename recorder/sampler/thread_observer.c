@@ -146,19 +146,22 @@ static void forget(struct sampled_thread *thread, uint32_t tid) {
 
 /* Writes the processor time that no sample stands for when the thread or the recording ends. It was used between two
  * samples, mostly in the kernel. A little of it belongs to all samples. If it is much, as in a process that ends soon,
- * it may have been used elsewhere. */
+ * it may have been used elsewhere: it becomes a sample, which counts as an interval, unless it is less than half of
+ * one.
+ */
 static void write_rest(struct sampled_thread *thread, struct round *round) {
     enum { LITTLE_PART = 4 };
     static struct grec_label unknown = GREC_LABEL_AT("(between samples)", NULL, NULL, 0);
     static struct merged_stack stack;
-    bool is_small = thread->share.owed_ns < (int64_t)observer.rules.interval_ns / 2;
-    if (is_small || !thread->uid || !recording_wants_thread(thread->name, thread->name_bytes_count)) return;
+    bool is_owed = thread->share.owed_ns > 0;
+    if (!is_owed || !thread->uid || !recording_wants_thread(thread->name, thread->name_bytes_count)) return;
     uint64_t rest_ns = (uint64_t)thread->share.owed_ns;
     thread->share.owed_ns = 0;
     if (rest_ns <= thread->sampled_ns / LITTLE_PART) {
         sampled_thread_write_rest(thread, &round->recording, rest_ns);
         return;
     }
+    if (rest_ns < observer.rules.interval_ns / 2) return;
     merged_stack_make_empty(&stack);
     merged_stack_add_innermost(&stack, &unknown);
     struct sample_facts facts = {.ticks = thread->used_ticks, .cpu_ns = rest_ns};

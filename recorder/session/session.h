@@ -32,6 +32,9 @@ struct session_filter {
  * calls in the program's threads, and so does nothing at the end of the process and in forked children. */
 void session_prepare_filter(const struct session_filter *filter);
 
+/* Whether all threads are sampled, and those that begin now may make system calls. */
+bool session_samples_new_threads(void);
+
 /* ---- Joining. ---- */
 
 /* Joins the recording at a location. options NULL: with the settings of that recording. Returns false if the trace

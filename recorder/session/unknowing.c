@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <sched.h>
 
+#include "recorder/state/recording_state.h"
 #include "recorder/state/sampler_hooks.h"
 #include "session.h"
 #include "session_state.h"
@@ -20,6 +21,13 @@ bool session_be_alone(void) {
 void session_end_being_alone(void) {
     if (session_is_recording()) session_start_sampler();
     session_unlock();
+}
+
+/* ---- New threads. ---- */
+
+bool session_samples_new_threads(void) {
+    bool samples_all = __atomic_load_n(&session.settings.flags, __ATOMIC_RELAXED) & GREC_ALL_THREADS;
+    return samples_all && recording_is_on() && !session.is_confined && !session.is_silenced;
 }
 
 /* ---- Filters of system calls. ---- */

@@ -45,7 +45,7 @@ recorder/pool         recorder/state
 recorder/write        recorder recorder/state recorder/pool
 recorder/session      recorder recorder/state recorder/pool recorder/write
 recorder/sampler      recorder recorder/state recorder/pool recorder/unwind recorder/write
-recorder/preload      recorder recorder/state recorder/sampler recorder/session
+recorder/preload      recorder recorder/state recorder/sampler recorder/session recorder/write
 '
 
 # Each line is the start of an include, and then the only files, or folders with "/", that may have such an include.
@@ -66,7 +66,7 @@ header_rules='
 "cli/batch/           cli/convert_command.c cli/batch/
 "recorder/gecko_recorder.h recorder/
 "recorder/trace_format.h readers/trace/ recorder/
-"recorder/session/session.h    recorder/preload/single_thread.c
+"recorder/session/session.h    recorder/preload/
 "session.h             recorder/session/
 '
 

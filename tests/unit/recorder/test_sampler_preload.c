@@ -434,13 +434,44 @@ static void test_wrong_library(void **state) {
     free(ended.output);
 }
 
+/* All processor time of short threads is in the profile. */
+static void test_threads_in_relay(void **state) {
+    char program[PATH_MAX];
+    snprintf(program, sizeof program, "%s", built_file("relay"));
+    char *const arguments[] = {program, NULL};
+    struct recorded recorded;
+    int64_t worked_ns, sum_ns = 0;
+    struct ended ended = run(*state, built_file("../libgecko_preload.so"), arguments);
+    assert_int_equal(ended.status, 0);
+    assert_int_equal(sscanf(ended.output, "%" SCNd64, &worked_ns), 1);
+    free(ended.output);
+    recorded_read(&recorded, temp_folder_file(*state, "preloaded.trace"));
+    for (size_t i = 0; i < recorded.profile.threads.count; i++) {
+        const struct thread *thread = column_at(&recorded.profile.threads, i);
+        if (!thread->is_main) sum_ns += sum_cpu_ns(thread);
+    }
+    if (sum_ns < worked_ns) fail_msg("%" PRId64 " of %" PRId64 " ns", sum_ns, worked_ns);
+    assert_nothing_lost(&recorded);
+    recorded_fini(&recorded);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_python), TEST(test_own_handler),    TEST(test_sort),          TEST(test_launchers),
-        TEST(test_gcc),    TEST(test_short_children), TEST(test_working_child), TEST(test_alone),
-        TEST(test_ends),   TEST(test_short),          TEST(test_memory),        TEST(test_wrong_library),
+        TEST(test_python),
+        TEST(test_own_handler),
+        TEST(test_sort),
+        TEST(test_launchers),
+        TEST(test_gcc),
+        TEST(test_short_children),
+        TEST(test_working_child),
+        TEST(test_alone),
+        TEST(test_ends),
+        TEST(test_short),
+        TEST(test_memory),
+        TEST(test_wrong_library),
+        TEST(test_threads_in_relay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
