@@ -1,5 +1,5 @@
-/* Gives the records of a perf recording their meaning, in whatever form it is read: each sample belongs to a task and
- * an event, whose samples become samples or markers of the profile. */
+/* What is known of a perf recording, in whatever form it is read, while its records are used (perf_records.h) and until
+ * the profile is made of it (perf_finish.h). */
 #ifndef GECKO_PERF_RECORDING_H
 #define GECKO_PERF_RECORDING_H
 
@@ -69,11 +69,18 @@ void perf_recording_init(struct perf_recording *recording, struct profile *profi
                          const struct reader_options *options);
 void perf_recording_fini(struct perf_recording *recording);
 
-/* Returns where the recording takes its records from. Set the recording's code before the first record. */
-struct perf_sink perf_recording_sink(struct perf_recording *recording);
+/* Returns the task of the record; NULL if memory ran out (latched). */
+static inline struct perf_task *perf_recording_task(struct perf_recording *recording,
+                                                    const struct perf_record *record) {
+    return perf_tasks_find(&recording->tasks, record->machine, record->pid, record->tid);
+}
 
-/* Completes the profile: gives threads their samples and markers, sets the metadata, and enters in the ledger what was
- * counted. */
-void perf_recording_finish(struct perf_recording *recording, const struct reader_options *options);
+/* Returns the record's time, or that of the last record if it has none. */
+static inline int64_t perf_recording_time(const struct perf_recording *recording, const struct perf_record *record) {
+    return record->time_ns == TIME_NONE ? recording->last_time_ns : record->time_ns;
+}
+
+/* Returns the time of a sample that has none. */
+int64_t perf_recording_made_up_time(const struct perf_recording *recording);
 
 #endif

@@ -75,6 +75,11 @@ static inline void perf_tally(struct perf_tallies *tallies, enum perf_tally tall
     ledger_tally_add(&tallies->rows[tally], count, position);
 }
 
+/* Returns how a sample without a stack counts. Positions in text have lines. */
+static inline enum perf_tally perf_tally_of_no_stack(struct position position) {
+    return position.line ? TALLY_LINE_WITHOUT_STACK : TALLY_NO_STACK;
+}
+
 /* Adds the counts of another part. */
 void perf_tallies_add(struct perf_tallies *tallies, const struct perf_tallies *more);
 

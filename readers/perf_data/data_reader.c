@@ -3,14 +3,16 @@
 #include "readers/code/script_frames.h"
 #include "readers/perf/perf_addresses.h"
 #include "readers/perf/perf_filter.h"
+#include "readers/perf/perf_finish.h"
+#include "readers/perf/perf_records.h"
 
 static void run(struct input *input, struct profile *profile, const struct reader_options *options) {
     struct perf_recording recording;
     struct perf_addresses addresses;
     perf_recording_init(&recording, profile, options);
     perf_addresses_init(&addresses, &recording, input, options);
-    data_parse(input, perf_recording_sink(&recording), &recording.tallies, profile->failure);
-    if (!failure_is_set(profile->failure)) perf_recording_finish(&recording, options);
+    data_parse(input, perf_records_sink(&recording), &recording.tallies, profile->failure);
+    if (!failure_is_set(profile->failure)) perf_finish(&recording, options);
     perf_addresses_fini(&addresses);
     perf_recording_fini(&recording);
 }

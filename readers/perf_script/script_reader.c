@@ -1,7 +1,8 @@
 /* The reader of perf script text. */
 #include "readers/code/script_frames.h"
 #include "readers/perf/perf_filter.h"
-#include "readers/perf/perf_recording.h"
+#include "readers/perf/perf_finish.h"
+#include "readers/perf/perf_records.h"
 #include "readers/perf/perf_sources.h"
 #include "readers/perf/perf_stack.h"
 #include "script_ahead.h"
@@ -10,7 +11,7 @@
 #include "script_records.h"
 
 static void read(struct input *input, struct perf_recording *recording, const struct reader_options *options) {
-    struct perf_sink sink = perf_recording_sink(recording);
+    struct perf_sink sink = perf_records_sink(recording);
     struct failure *failure = recording->profile->failure;
     if (options->job_count > 1 && script_is_worth_thread(input, options->block_bytes))
         script_parse_ahead(input, options->block_bytes, sink, &recording->tallies, failure);
@@ -24,7 +25,7 @@ static void run(struct input *input, struct profile *profile, const struct reade
     perf_recording_init(&recording, profile, options);
     perf_stack_init(&stack, &recording);
     read(input, &recording, options);
-    if (!failure_is_set(profile->failure)) perf_recording_finish(&recording, options);
+    if (!failure_is_set(profile->failure)) perf_finish(&recording, options);
     if (!failure_is_set(profile->failure)) perf_sources_unify(profile);
     perf_stack_fini(&stack);
     perf_recording_fini(&recording);

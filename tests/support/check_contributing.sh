@@ -87,7 +87,7 @@ cp readers/perf_data/*.h "$folder/readers/perf_data/"
 sed 's/^    PERF_RECORD_TYPE_COUNT$/    PERF_TRACED,\n&/' readers/perf/perf_record.h >"$folder/readers/perf/perf_record.h"
 sed -e 's/^#include "perf_switches.h"$/&\n#include "perf_traced.h"/' \
     -e 's/^    \[PERF_COUNT\] = use_count,$/&\n    [PERF_TRACED] = perf_traced_use,/' \
-    readers/perf/perf_recording.c >"$folder/readers/perf/perf_recording.c"
+    readers/perf/perf_records.c >"$folder/readers/perf/perf_records.c"
 awk -v parser="$folder/block5.c" '/^\/\* ---- All records. ---- \*\// { while ((getline line < parser) > 0) print line } { print }' \
     readers/perf_data/data_records.c |
     sed 's/{"ITRACE_START", NULL, true}/{"ITRACE_START", use_itrace_start, false}/' \
@@ -97,7 +97,7 @@ awk -v parser="$folder/block5.c" '/^\/\* ---- All records. ---- \*\// { while ((
 
 check "the reader's test" run_test test_steps "$folder/readers/steps.c"
 check "the perf record type's test" run_test test_traced "$folder/readers/perf/perf_traced.c" \
-    "$folder/readers/perf/perf_recording.c" "$folder/readers/perf_data/data_records.c"
+    "$folder/readers/perf/perf_records.c" "$folder/readers/perf_data/data_records.c"
 check "the emitter's test" run_test test_rows "$folder/writer/rows/rows.c"
 
 GECKO_CONVERT=$folder/gecko-convert

@@ -1,0 +1,146 @@
+#include "perf_finish.h"
+
+#include "libconvert/base/memory.h"
+#include "perf_callers.h"
+#include "perf_cut_stacks.h"
+#include "perf_deferred.h"
+#include "perf_occurrences.h"
+#include "perf_off_cpu.h"
+#include "perf_programs.h"
+
+static int64_t interval_ns(const struct perf_recording *recording, const struct perf_event *event) {
+    if (!perf_event_period_fits(event)) return 0;
+    bool is_even = event->has_period && event->period_min == event->period_max;
+    if (event->unit == PERF_EVENT_CLOCK_NS && is_even && event->period_min > 1 && event->period_min <= INT32_MAX)
+        return (int64_t)event->period_min;
+    return recording->header.frequency_hz > 0 ? (int64_t)(1e9 / recording->header.frequency_hz) : 0;
+}
+
+static void set_weights(struct perf_recording *recording, const struct perf_event *event,
+                        enum gecko_convert_weight choice) {
+    struct profile_meta *meta = &recording->profile->meta;
+    if (!event->has_period) return;
+    if (perf_events_overlap(&recording->events))
+        profile_add_extra(recording->profile, TEXT("perf"), TEXT("processor time"),
+                          TEXT("unknown: several events measure the same"));
+    else if (!perf_event_period_fits(event))
+        profile_add_extra(recording->profile, TEXT("perf"), TEXT("processor time"),
+                          TEXT("unknown: samples are much further apart than their period"));
+    else if (event->unit == PERF_EVENT_CLOCK_NS)
+        meta->cpu_delta_unit = CPU_DELTA_NS;
+    else if (event->unit == PERF_EVENT_CYCLES)
+        meta->cpu_delta_unit = CPU_DELTA_CYCLES;
+    if (choice != GECKO_CONVERT_WEIGHT_PERIOD) return;
+    meta->weight_type = event->unit == PERF_EVENT_CLOCK_NS ? WEIGHT_TRACING_MS : WEIGHT_SAMPLES;
+    meta->weight_unit = profile_text(recording->profile, perf_event_base_name(event->name));
+}
+
+static void describe_weights(struct profile *profile, const struct perf_event *event) {
+    if (profile->meta.weight_type == WEIGHT_ONE) return;
+    struct text unit = profile->meta.weight_unit;
+    profile_add_extra(profile, TEXT("perf"), TEXT("weight of a sample"),
+                      event->unit == PERF_EVENT_CLOCK_NS
+                          ? TEXT("its period, in milliseconds of the clock")
+                          : profile_text_format(profile, "its period, in %.*s", (int)unit.bytes_count, unit.bytes));
+}
+
+/* LOST and LOST_SAMPLES records count the same losses. */
+static void count_losses(struct perf_recording *recording) {
+    uint64_t count = recording->lost_counts[true] ? recording->lost_counts[true] : recording->lost_counts[false];
+    perf_tally(&recording->tallies, TALLY_LOST_BY_PERF, count, recording->first_lost);
+}
+
+static enum perf_tally tally_of_bare(const struct perf_event *event) {
+    if (event->treatment == EVENT_DROPPED) return TALLY_BARE_DROPPED;
+    if (!perf_event_marks(event, true)) return perf_tally_of_no_stack(event->bare.first);
+    return event->is_tracepoint ? TALLY_BARE_TRACEPOINT : TALLY_BARE_OCCURRENCE;
+}
+
+static void count_bare(struct perf_recording *recording) {
+    for (uint32_t i = 0; i < recording->events.rows.count; i++) {
+        const struct perf_event *event = perf_events_at(&recording->events, i);
+        perf_tally(&recording->tallies, tally_of_bare(event), event->bare.count, event->bare.first);
+    }
+}
+
+/* Replaces the stacks of the recording's code, which samples have so far, by the profile's. */
+static void finish_stacks(struct perf_recording *recording) {
+    stack_id *stacks = recording->code.finish(recording->code.context);
+    struct column *all = &recording->tasks.series;
+    for (size_t i = 0; stacks && !failure_is_set(recording->profile->failure) && i < all->count; i++) {
+        struct samples *samples = &((struct perf_series *)column_at(all, i))->samples;
+        for (uint32_t row = 0; row < samples_count(samples); row++) {
+            stack_id *stack = &samples_at(samples, row)->stack;
+            if (!stack_is_none(*stack)) *stack = stacks[stack->index];
+        }
+    }
+    memory_free(stacks);
+}
+
+static void set_meta(struct perf_recording *recording, const struct perf_event *event,
+                     enum gecko_convert_weight weight) {
+    struct profile *profile = recording->profile;
+    bool has_waits = profile->meta.has_waits;
+    if (!has_waits) {
+        profile->meta.interval_ns = interval_ns(recording, event);
+        set_weights(recording, event, weight);
+    }
+    if (event->name.bytes_count)
+        profile_add_extra(profile, TEXT("perf"), TEXT("sampled event"),
+                          perf_events_names(&recording->events, EVENT_SAMPLES, profile));
+    if (!has_waits) describe_weights(profile, event);
+}
+
+static void describe_tracks(const struct perf_recording *recording) {
+    struct text events = perf_events_names(&recording->events, EVENT_TRACKS, recording->profile);
+    if (!events.bytes_count) return;
+    profile_add_extra(recording->profile, TEXT("perf"), TEXT("tracks"), events);
+    profile_add_extra(recording->profile, TEXT("perf"), TEXT("weight in a track"),
+                      TEXT("its period: how often the event happened since the sample before"));
+}
+
+void perf_finish(struct perf_recording *recording, const struct reader_options *options) {
+    struct profile *profile = recording->profile;
+    bool has_waits = perf_off_cpu_begin(recording, options->off_cpu);
+    perf_events_treat(&recording->events);
+    uint32_t main = recording->events.main;
+    const struct perf_event *event = main == ID_NONE ? NULL : perf_events_at(&recording->events, main);
+    count_losses(recording);
+    count_bare(recording);
+    perf_deferred_count(&recording->tasks, &recording->tallies);
+    if (event && !has_waits && options->weight == GECKO_CONVERT_WEIGHT_PERIOD && !event->has_period)
+        perf_tally(&recording->tallies, TALLY_NO_PERIOD, event->sample_count, event->first);
+    finish_stacks(recording);
+    if (failure_is_set(profile->failure)) return;
+    perf_waits_take_stacks(&recording->waits);
+    perf_occurrences_mark(&recording->tasks, &recording->events, &recording->tracing, recording->has_raw_payloads,
+                          &recording->tallies);
+    if (!has_waits) perf_waits_forget_tallies(&recording->waits);
+    perf_tallies_enter(&recording->tallies, &profile->ledger);
+    if (recording->filter) filter_enter(recording->filter, &profile->ledger);
+    perf_activity_finish(&recording->activity, &recording->tasks, recording->last_time_ns);
+    perf_waits_finish(&recording->waits, &recording->tasks, recording->last_time_ns);
+    perf_events_enter(&recording->events, profile);
+    if (recording->events.off_cpu_time == ID_NONE) perf_off_cpu_place_sums(recording);
+    perf_tasks_finish(&recording->tasks, &recording->events);
+    if (has_waits) {
+        profile->meta.interval_ns = event ? interval_ns(recording, event) : 0;
+        has_waits = perf_off_cpu_add(recording, event, options->off_cpu);
+    }
+    if (recording->filter) filter_forget_ends(recording->filter, profile);
+    if (failure_is_set(profile->failure)) return;
+    perf_programs_name_processes(&recording->tasks);
+    if (recording->has_libraries) perf_callers_drop(profile);
+    if (recording->has_stacks) perf_cut_stacks_note(profile, recording->has_copies);
+    profile->meta.product = profile->meta.product.bytes_count
+                                ? perf_programs_last(&recording->tasks, profile->meta.product)
+                                : perf_programs_busiest(&recording->tasks);
+    profile->meta.imported_from = profile_text(profile, TEXT("Linux perf"));
+    profile->meta.has_file_offsets = true;
+    profile->meta.has_stacks = recording->has_stacks;
+    profile->meta.has_times = recording->has_times;
+    if (recording->has_named_clock) profile->meta.tick_relation = (struct tick_relation){.is_known = false};
+    if (event) set_meta(recording, event, options->weight);
+    describe_tracks(recording);
+    if (has_waits) profile_add_extra(profile, TEXT("perf"), TEXT("weight of a sample"), TEXT(PERF_OFF_CPU_WEIGHT));
+}
