@@ -236,19 +236,19 @@ static const struct option known_options[] = {
     {OPTION("product", CONVERT | VIEW | RECORD | MERGE, OPTION_TEXT, convert.product), .value_name = "NAME",
      .json_key = "product", .help = "name of what was profiled (default: taken from the trace)"},
     {FILTER("time", RECORD, GECKO_CONVERT_FILTER_TIME), .value_name = "A-B|A-|-B|@MARKER", .json_key = "time",
-     .help = "convert only this part of a perf recording: seconds after its first\n"
+     .help = "convert only this part of the recording: seconds after its first\n"
              "sample (1.5-20), percent of it (90%-), or the time of all markers of\n"
              "that name (@futex); may be given several times, like the next options"},
     {FILTER("pid", 0, GECKO_CONVERT_FILTER_PID), .value_name = "LIST", .json_key = "pid",
-     .help = "convert only these processes of a perf recording: 12,340-350; -1 are\n"
+     .help = "convert only these processes of the recording: 12,340-350; -1 are\n"
              "those that had ended"},
     {FILTER("tid", RECORD, GECKO_CONVERT_FILTER_TID), .value_name = "LIST", .json_key = "tid",
-     .help = "convert only these threads of a perf recording: 12,340-350"},
+     .help = "convert only these threads of the recording: 12,340-350"},
     {FILTER("comm", RECORD, GECKO_CONVERT_FILTER_COMM), .value_name = "GLOB", .json_key = "comm",
-     .help = "convert only threads of a perf recording with such names: * is any\n"
+     .help = "convert only threads of the recording with such names: * is any\n"
              "text, and ? is any byte"},
     {FILTER("exclude-comm", RECORD, GECKO_CONVERT_FILTER_EXCLUDE_COMM), .value_name = "GLOB",
-     .json_key = "exclude_comm", .help = "leave out threads of a perf recording with such names"},
+     .json_key = "exclude_comm", .help = "leave out threads of the recording with such names"},
     {FILTER("cpu", RECORD, GECKO_CONVERT_FILTER_CPU), .value_name = "LIST", .json_key = "cpu",
      .help = "convert only samples on these processors: 0,4-7"},
     {FILTER("event", 0, GECKO_CONVERT_FILTER_EVENT), .value_name = "GLOB=WHAT", .json_key = "event",

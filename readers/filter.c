@@ -444,6 +444,12 @@ void filter_forget_ends(const struct filter *filter, struct profile *profile) {
     }
 }
 
+uint64_t filter_left_out(const struct filter *filter, enum gecko_convert_unit unit) {
+    uint64_t count = 0;
+    for (unsigned kind = 0; kind < FILTER_KIND_COUNT; kind++) count += filter->tallies[kind][unit].count;
+    return count;
+}
+
 void filter_enter(const struct filter *filter, struct ledger *ledger) {
     for (enum gecko_convert_unit unit = 0; unit < LEDGER_UNIT_COUNT; unit++)
         for (unsigned kind = 0; kind < FILTER_KIND_COUNT; kind++) {

@@ -7,6 +7,12 @@
 
 enum { FILTER_KIND_COUNT = GECKO_CONVERT_FILTER_EVENT + 1, FILTER_NONE = FILTER_KIND_COUNT };
 
+/* The kinds that need processes and threads with names: a bit for each. */
+enum {
+    FILTER_KINDS_OF_TASKS = 1 << GECKO_CONVERT_FILTER_PID | 1 << GECKO_CONVERT_FILTER_TID |
+                            1 << GECKO_CONVERT_FILTER_COMM | 1 << GECKO_CONVERT_FILTER_EXCLUDE_COMM
+};
+
 /* What becomes of the samples of an event. */
 enum event_treatment {
     EVENT_UNTOLD,  /* what the reader decides */
@@ -99,6 +105,13 @@ bool filter_cut(const struct filter *filter, int64_t *start_ns, int64_t *end_ns)
 
 /* Makes the ends of threads and processes after the given times unknown: they would stretch the profile. */
 void filter_forget_ends(const struct filter *filter, struct profile *profile);
+
+/* Leaves out of a profile in nanoseconds what the filter says, and enters in the ledger what that is. Times count from
+ * the first sample, or from the first marker if there are no samples. */
+void filter_profile(struct filter *filter, struct profile *profile);
+
+/* Returns how many of the unit were left out. */
+uint64_t filter_left_out(const struct filter *filter, enum gecko_convert_unit unit);
 
 /* Enters in the ledger what was counted. */
 void filter_enter(const struct filter *filter, struct ledger *ledger);

@@ -4,7 +4,7 @@ readers_sources := \
     readers/code/script_names.c readers/code/system_code.c readers/code/vdso.c \
     readers/collapsed/collapsed.c readers/collapsed/collapsed_blocks.c readers/collapsed/collapsed_dialect.c readers/collapsed/collapsed_line.c \
     readers/collapsed/collapsed_stacks.c readers/collapsed/collapsed_threads.c readers/collapsed/collapsed_unit.c \
-    readers/filter.c readers/input/foreign.c readers/input/input.c readers/input/input_archive.c readers/input/input_decoder.c \
+    readers/filter.c readers/filter_profile.c readers/input/foreign.c readers/input/input.c readers/input/input_archive.c readers/input/input_decoder.c \
     readers/input/input_file.c readers/input/input_folder.c readers/input/input_gzip.c readers/input/input_json_slabs.c readers/input/input_lone_file.c \
     readers/input/input_lzma.c readers/input/input_members.c readers/input/input_utf16.c readers/input/input_wrapper.c readers/input/pprof_shape.c readers/input/scan.c \
     readers/perf/perf_activity.c readers/perf/perf_addresses.c readers/perf/perf_callers.c \
@@ -25,7 +25,7 @@ readers_sources := \
     readers/perf_script/script_fields.c readers/perf_script/script_frame_line.c readers/perf_script/script_lines.c readers/perf_script/script_parser.c \
     readers/perf_script/script_reader.c readers/perf_script/script_records.c \
     readers/json/json_stream.c \
-    readers/profile/saved_counters.c readers/profile/saved_filter.c readers/profile/saved_gecko.c readers/profile/saved_gecko_thread.c \
+    readers/profile/saved_counters.c readers/profile/saved_gecko.c readers/profile/saved_gecko_thread.c \
     readers/profile/saved_markers.c readers/profile/saved_meta.c readers/profile/saved_parts.c \
     readers/profile/saved_reader.c readers/profile/saved_shared.c readers/profile/saved_tables.c readers/profile/saved_threads.c \
     readers/registry.c \

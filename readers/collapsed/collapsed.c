@@ -213,9 +213,10 @@ static int64_t take_time(struct collapsed *reader, thread_id thread, struct deci
 }
 
 /* Counts what the filter leaves out. */
-static bool is_left_out(struct collapsed *reader, thread_id thread, struct position position) {
-    if (!reader->filter || thread_is_none(thread)) return false;
-    struct filter_subject subject = filter_subject_of(reader->profile, thread);
+static bool is_left_out(struct collapsed *reader, struct collapsed_owner owner, struct position position) {
+    if (!reader->filter || thread_is_none(owner.thread)) return false;
+    struct filter_subject subject = filter_subject_of(reader->profile, owner.thread);
+    if (!owner.has_tid) subject.tid = PID_UNKNOWN;
     unsigned kind = filter_judge(reader->filter, &subject);
     if (kind == FILTER_NONE) return false;
     filter_count(reader->filter, kind, LEDGER_SAMPLES, 1, position);
@@ -227,11 +228,10 @@ static void add_sample(struct collapsed *reader, const struct collapsed_line *li
     struct profile *profile = reader->profile;
     unsigned notes = line->is_rounded ? NOTE_ROUNDED : 0;
     struct text text = line->stack;
-    thread_id id = {0};
-    bool is_beyond = false;
-    if (reader->root == GECKO_CONVERT_ROOT_THREAD) id = collapsed_threads_take(&reader->threads, &text, &is_beyond);
-    if (is_beyond) notes |= NOTE_MANY_THREADS;
-    if (is_left_out(reader, id, position)) return;
+    struct collapsed_owner owner = {.thread = {0}};
+    if (reader->root == GECKO_CONVERT_ROOT_THREAD) owner = collapsed_threads_take(&reader->threads, &text);
+    if (owner.is_beyond) notes |= NOTE_MANY_THREADS;
+    if (is_left_out(reader, owner, position)) return;
     stack_id stack = collapsed_stacks_intern(&reader->stacks, text, &notes);
     struct decimal weight = collapsed_unit_weight(&reader->unit, line->weight);
     uint32_t encoded_weight = profile_weight_encode(profile, weight);
@@ -240,8 +240,8 @@ static void add_sample(struct collapsed *reader, const struct collapsed_line *li
     bool has_caller = !stack_is_none(stack) && !stack_is_none(profile_stack_at(profile, stack)->prefix);
     if (has_caller) profile->meta.has_stacks = true;
 
-    struct thread *thread = profile_thread_at(profile, id);
-    int64_t time_ns = take_time(reader, id, weight);
+    struct thread *thread = profile_thread_at(profile, owner.thread);
+    int64_t time_ns = take_time(reader, owner.thread, weight);
     reader->sample_count++;
     reader->others_count += line->has_others;
     thread_add_sample(thread, time_ns, stack, encoded_weight);
@@ -425,7 +425,6 @@ const struct reader reader_collapsed = {
     .name = "collapsed",
     .title = "collapsed stacks",
     .probe = probe,
-    .filter_kinds =
-        1 << GECKO_CONVERT_FILTER_PID | 1 << GECKO_CONVERT_FILTER_COMM | 1 << GECKO_CONVERT_FILTER_EXCLUDE_COMM,
+    .filter_kinds = FILTER_KINDS_OF_TASKS,
     .run = run,
 };

@@ -10,14 +10,14 @@ void collapsed_threads_init(struct collapsed_threads *threads, struct profile *p
     strings_init(&threads->texts, profile->failure);
     row_table_init(&threads->pids, sizeof(int64_t), profile->failure);
     value_table_init(&threads->last_threads, sizeof(struct thread_key), sizeof(thread_id), profile->failure);
-    column_init(&threads->threads, sizeof(thread_id), profile->failure);
+    column_init(&threads->owners, sizeof(struct collapsed_owner), profile->failure);
 }
 
 void collapsed_threads_fini(struct collapsed_threads *threads) {
     strings_fini(&threads->texts);
     row_table_fini(&threads->pids);
     value_table_fini(&threads->last_threads);
-    column_fini(&threads->threads);
+    column_fini(&threads->owners);
 }
 
 /* Returns the process of the pid. Threads without a pid share one process. */
@@ -76,7 +76,8 @@ static thread_id find_others(struct collapsed_threads *threads) {
     return threads->others;
 }
 
-thread_id collapsed_threads_take(struct collapsed_threads *threads, struct text *stack, bool *is_beyond) {
+struct collapsed_owner collapsed_threads_take(struct collapsed_threads *threads, struct text *stack) {
+    static const struct collapsed_owner none = {.thread = {ID_NONE}};
     struct text rest = *stack;
     struct collapsed_thread parts;
     bool is_marked = dialect_take_thread(threads->dialect, &rest, &parts);
@@ -84,14 +85,16 @@ thread_id collapsed_threads_take(struct collapsed_threads *threads, struct text 
     struct text text = text_slice(*stack, 0, stack->bytes_count - rest.bytes_count);
     if (text_ends_with(text, TEXT(";"))) text.bytes_count--;
     string_id string = strings_intern(&threads->texts, text);
-    if (string_is_none(string)) return thread_none();
-    *is_beyond = string.index >= COLLAPSED_THREAD_COUNT_MAX;
-    if (*is_beyond) return find_others(threads);
+    if (string_is_none(string)) return none;
+    if (string.index >= COLLAPSED_THREAD_COUNT_MAX)
+        return (struct collapsed_owner){.thread = find_others(threads), .is_beyond = true};
     *stack = rest;
-    if (string.index < threads->threads.count) return *(thread_id *)column_at(&threads->threads, string.index);
+    if (string.index < threads->owners.count)
+        return *(struct collapsed_owner *)column_at(&threads->owners, string.index);
     if (!is_marked) dialect_parse_comm(text, &parts);
     thread_id thread = find_thread(threads, &parts, is_marked);
-    thread_id *added = column_push(&threads->threads);
-    if (added) *added = thread;
-    return added ? thread : thread_none();
+    struct collapsed_owner *added = column_push(&threads->owners);
+    if (!added) return none;
+    *added = (struct collapsed_owner){.thread = thread, .has_tid = parts.tid != PID_UNKNOWN};
+    return *added;
 }

@@ -5,6 +5,7 @@
 
 #include "libconvert/base/memory.h"
 #include "libconvert/format/processed_format.h"
+#include "readers/filter.h"
 
 /* ---- The parts of the document. ---- */
 
@@ -170,7 +171,7 @@ static void run(struct input *input, struct profile *profile, const struct reade
     if (saved_is_good(&reader)) {
         saved_threads_link(&reader);
         saved_types_count_lost(&reader);
-        if (options->filter) saved_filter(&reader, options->filter);
+        if (options->filter && saved_is_good(&reader)) filter_profile(options->filter, profile);
         settle_weights(&reader);
         saved_threads_settle_cycles(&reader);
         settle_times(&reader);
@@ -191,8 +192,6 @@ static enum probe_score probe(struct text start, bool is_whole) {
 
 const struct reader reader_profile = {.name = "profile",
                                       .title = "Firefox profile",
-                                      .filter_kinds = 1U << GECKO_CONVERT_FILTER_TIME | 1U << GECKO_CONVERT_FILTER_PID |
-                                                      1U << GECKO_CONVERT_FILTER_TID | 1U << GECKO_CONVERT_FILTER_COMM |
-                                                      1U << GECKO_CONVERT_FILTER_EXCLUDE_COMM,
+                                      .filter_kinds = FILTER_KINDS_OF_TASKS | 1U << GECKO_CONVERT_FILTER_TIME,
                                       .probe = probe,
                                       .run = run};

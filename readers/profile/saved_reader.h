@@ -211,9 +211,6 @@ void saved_threads_link(struct saved_reader *reader);
 /* Moves processor times in cycles to where the profile has them. Call it once all threads were read. */
 void saved_threads_settle_cycles(struct saved_reader *reader);
 
-/* Leaves out what the filter says. Call it when threads are linked, and before times are those of the trace's clock. */
-void saved_filter(struct saved_reader *reader, struct filter *filter);
-
 /* Returns the category of the frames and markers with these numbers. */
 struct category_pair saved_category_at(struct saved_reader *reader, int64_t category, int64_t subcategory);
 

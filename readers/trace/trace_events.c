@@ -464,6 +464,8 @@ static void add_samples(struct entry *entry, struct trace_sampled_thread *sample
         thread_add_sample(thread, head->taken_ticks - i * step_ticks, sampled->stack, 1);
         samples_set_details(&thread->samples, cpu_ns, delay_before(head, (double)(i * step_ticks) / ticks_per_ns));
     }
+    if (entry->trace->filter)
+        trace_ledger_count_placeless(&entry->trace->ledger, (enum trace_cause)entry->kind, (uint64_t)count - 1);
     if (!head->cpu_ns) sampled->last_idle_ticks = head->taken_ticks;
 }
 

@@ -192,5 +192,4 @@ void trace_log_write(struct trace_reader *trace) {
     log_stop(trace);
     log_gathering(trace);
     log_processes(trace);
-    trace_ledger_enter(&trace->ledger, trace->profile);
 }

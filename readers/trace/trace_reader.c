@@ -11,6 +11,7 @@
 #include "libconvert/base/memory.h"
 #include "libconvert/profile/launchers.h"
 #include "libconvert/profile/profile_finish.h"
+#include "readers/filter.h"
 #include "trace_fates.h"
 #include "trace_reader_internal.h"
 #include "trace_times.h"
@@ -158,6 +159,16 @@ static void set_arguments(struct trace_reader *trace) {
     }
 }
 
+/* With a filter, the ledger counts samples of the profile. Some entries are several. */
+static void apply_filter(struct trace_reader *trace) {
+    struct ledger_tally *tallies = trace->ledger.tallies;
+    filter_profile(trace->filter, trace->profile);
+    tallies[TRACE_SAMPLE].count += tallies[TRACE_THREAD_SAMPLE].count + tallies[TRACE_THREAD_SAME].count;
+    tallies[TRACE_THREAD_SAMPLE].count = tallies[TRACE_THREAD_SAME].count = 0;
+    tallies[TRACE_SAMPLE].count -= filter_left_out(trace->filter, LEDGER_SAMPLES);
+    tallies[TRACE_ALLOCATION].count -= filter_left_out(trace->filter, LEDGER_RECORDS);
+}
+
 static void finish(struct trace_reader *trace, const struct input *input) {
     struct profile *profile = trace->profile;
     if (!trace->code.is_ready) trace_clock_finish(&trace->clock);
@@ -173,6 +184,8 @@ static void finish(struct trace_reader *trace, const struct input *input) {
     trace_times_convert(profile, &trace->clock);
     trace_tasks_end(&trace->tasks, &trace->clock);
     set_recording_times(trace);
+    if (trace->filter) apply_filter(trace);
+    trace_ledger_enter(&trace->ledger, profile);
     if (profile->meta.configuration.interval_ns) profile->meta.interval_ns = profile_estimate_interval_ns(profile);
 }
 
@@ -183,6 +196,7 @@ static void run(struct input *input, struct profile *profile, const struct reade
         return;
     }
     trace->profile = profile;
+    trace->filter = options->filter;
     if (trace_chunks_read_header(trace, input)) {
         begin(trace, input, options);
         trace_chunks_read(trace, input);
@@ -197,6 +211,7 @@ const struct reader reader_trace = {
     .name = "recorder",
     .alias = "native",
     .title = "recorder trace",
+    .filter_kinds = FILTER_KINDS_OF_TASKS | 1U << GECKO_CONVERT_FILTER_TIME,
     .probe = probe,
     .run = run,
 };

@@ -67,6 +67,7 @@ struct trace_counts {
 
 struct trace_reader {
     struct profile *profile; /* borrowed */
+    struct filter *filter;   /* borrowed; NULL: everything is kept */
     struct trace_header header;
     struct trace_clock clock;
     struct trace_definitions definitions;
@@ -141,7 +142,7 @@ stack_id trace_stack_read(struct trace_reader *trace, struct trace_chunk_context
 
 /* ---- trace_log.c. ---- */
 
-/* Writes what recorder and reader report to the logs, the panel and the ledger. Times in the logs are still ticks. */
+/* Writes what recorder and reader report to the logs and the panel, and counts it. Times in the logs are still ticks. */
 void trace_log_write(struct trace_reader *trace);
 
 #endif

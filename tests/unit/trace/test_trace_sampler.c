@@ -9,6 +9,7 @@
 
 #include "libconvert/base/memory.h"
 #include "libconvert/profile/sweep.h"
+#include "readers/filter.h"
 #include "tests/support/jitdump_builder.h"
 #include "tests/support/sampler_trace.h"
 #include "tests/support/temp_folder.h"
@@ -563,6 +564,41 @@ static void test_samples_of_several_intervals(void **state) {
     seal_and_read();
     assert_spans("1000:0 8268:866 9134:867 10000:867 12000:1400 14000:100");
     assert_int_equal(lost_sum(), 0);
+}
+
+/* Reads the trace with one filter. */
+static void read_filtered(enum gecko_convert_filter_kind kind, const char *value) {
+    struct gecko_convert_filter given = {.kind = kind, .value = value};
+    struct filter filter;
+    filter_init(&filter, &given, 1, &fixture.failure);
+    fixture.options.filter = &filter;
+    read_trace();
+    fixture.options.filter = NULL;
+    filter_fini(&filter);
+}
+
+static uint64_t sample_sum(enum gecko_convert_fate fate) {
+    return ledger_sum(&fixture.profile.ledger, LEDGER_SAMPLES, fate);
+}
+
+/* Times count from the first sample. An entry that became several samples counts as several, so that all add up. */
+static void test_filters(void **state) {
+    begin_spans();
+    add_span(1000, 0, 0);
+    add_span(9000, 2600, 0);
+    add_span(2000, 1400, 0);
+    seal();
+    read_filtered(GECKO_CONVERT_FILTER_TIME, "0.000008-0.00001");
+    assert_spans("9134:867 10000:867");
+    assert_int_equal(sample_sum(LEDGER_KEPT), 2);
+    assert_int_equal(sample_sum(LEDGER_FILTERED), 3);
+    read_filtered(GECKO_CONVERT_FILTER_TIME, "50%-");
+    assert_spans("8268:866 9134:867 10000:867 12000:1400");
+    read_filtered(GECKO_CONVERT_FILTER_COMM, "o?e");
+    assert_int_equal(sample_sum(LEDGER_KEPT), 5);
+    read_filtered(GECKO_CONVERT_FILTER_TID, "21-99");
+    assert_int_equal(sample_sum(LEDGER_KEPT), 0);
+    assert_int_equal(sample_sum(LEDGER_FILTERED), 5);
 }
 
 /* The samples come after the last one that found the thread waiting. */
@@ -1694,6 +1730,7 @@ int main(void) {
         TEST(test_categories_of_waits),
         TEST(test_stacks_without_a_base),
         TEST(test_samples_of_several_intervals),
+        TEST(test_filters),
         TEST(test_intervals_after_a_wait),
         TEST(test_delays_of_several_intervals),
         TEST(test_samples_that_were_taken_before),

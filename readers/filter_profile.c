@@ -1,8 +1,7 @@
-/* Filters of profiles. They act once all has been read, because threads tell their names and processes in any order. */
-#include "readers/filter.h"
-
+/* Filters of profiles and of recorder traces. They act once all has been read, because threads tell their names,
+ * processes and times in any order. */
+#include "filter.h"
 #include "libconvert/base/memory.h"
-#include "saved_reader.h"
 
 static struct time_range range_of_samples(const struct profile *profile) {
     struct time_range range = TIME_RANGE_EMPTY;
@@ -13,6 +12,20 @@ static struct time_range range_of_samples(const struct profile *profile) {
     }
     return range;
 }
+
+static struct time_range range_of_markers(const struct profile *profile) {
+    struct time_range range = TIME_RANGE_EMPTY;
+    for (uint32_t i = 0; i < profile->threads.count; i++) {
+        const struct column *markers = &profile_thread_at(profile, (thread_id){i})->markers;
+        for (size_t row = 0; row < markers->count; row++) {
+            const struct marker *marker = column_at(markers, row);
+            time_range_extend(&range, marker->start_ns, marker->end_ns);
+        }
+    }
+    return range;
+}
+
+static bool is_empty(struct time_range range) { return range.first_ns > range.last_ns; }
 
 static bool keeps(struct filter *filter, const struct profile *profile, thread_id thread, int64_t time_ns,
                   enum gecko_convert_unit unit) {
@@ -139,11 +152,11 @@ static void forget_empty_processes(struct profile *profile) {
         ((struct process *)column_at(&profile->processes, i))->has_lost_content = false;
 }
 
-void saved_filter(struct saved_reader *reader, struct filter *filter) {
-    struct profile *profile = reader->profile;
+void filter_profile(struct filter *filter, struct profile *profile) {
     filter->range = range_of_samples(profile);
-    if (filter->range.first_ns <= filter->range.last_ns) filter_start(filter, filter->range.first_ns, profile->failure);
-    thread_id *kept = saved_is_good(reader) ? kept_threads(filter, profile) : NULL;
+    if (is_empty(filter->range)) filter->range = range_of_markers(profile);
+    if (!is_empty(filter->range)) filter_start(filter, filter->range.first_ns, profile->failure);
+    thread_id *kept = failure_is_set(profile->failure) ? NULL : kept_threads(filter, profile);
     if (!kept) return;
     filter_counters(filter, profile, kept);
     filter_overheads(filter, profile, kept);
