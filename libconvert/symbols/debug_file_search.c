@@ -243,6 +243,8 @@ static void find_supplement(struct search *search) {
     const struct debug_file *dwarf = is_found(search) ? debug_files_dwarf(files) : NULL;
     struct text link;
     char id[DEBUG_BUILD_ID_DIGITS_MAX + 1], real_path[PATH_MAX];
+    /* libdw does not read the supplements of DWARF 5, but those that dwz has always made. */
+    files->lacks_supplement = dwarf && debug_file_section(dwarf, ".debug_sup").bytes_count;
     if (!dwarf || !debug_file_supplement_link(dwarf, &link, id)) return;
     const struct found_place *place = dwarf == &files->second ? &search->second_place : &search->first_place;
     /* A file of this machine that is found by its build id may be a symbolic link. */

@@ -74,6 +74,7 @@ struct symbol_lines {
     struct failure *failure; /* borrowed */
     struct dwarf_session session;
     bool is_broken;            /* libdw failed when it was started again */
+    bool lacks_units;          /* entries of some unit are in another file, which was not found */
     uint64_t steps_left;       /* entries and ranges that may still be read */
     struct column units;       /* Dwarf_Off */
     struct column unit_ranges; /* struct address_range */
@@ -299,7 +300,11 @@ static void find_root(struct symbol_lines *lines) {
     Dwarf_Die split;
     lines->root = lines->die;
     if (dwarf_cu_info(lines->die.cu, NULL, &unit_type, NULL, &split, NULL, NULL, NULL) != 0) return;
-    if (unit_type != DW_UT_skeleton || !split.cu || dwarf_tag(&split) == DW_TAG_invalid) return;
+    if (unit_type != DW_UT_skeleton) return;
+    if (!split.cu || dwarf_tag(&split) == DW_TAG_invalid) {
+        lines->lacks_units = true;
+        return;
+    }
     dwarf_new_oom_handler(dwarf_cu_getdwarf(split.cu), child_leave);
     lines->root = split;
 }
@@ -552,6 +557,7 @@ static size_t find_calls(struct symbol_lines *lines, uint64_t address, struct sy
     for (size_t i = 0; i <= inlined_count; i++) {
         Dwarf_Die *die = i ? &inlined[i - 1]->die : &function->die;
         calls[i] = (struct symbol_call){.name = name_of(lines, die), .folder = lines->folder};
+        if (i && !calls[i].name) return i; /* the name is in another file, which is missing */
         if (i < inlined_count)
             set_call_site(lines, &calls[i], &inlined[i]->die);
         else
@@ -600,6 +606,8 @@ void symbol_lines_destroy(struct symbol_lines *lines) {
     fini_shared(lines);
     free(lines);
 }
+
+bool symbol_lines_lack_units(const struct symbol_lines *lines) { return lines->lacks_units; }
 
 size_t symbol_lines_find(struct symbol_lines *lines, uint64_t address, struct symbol_call calls[SYMBOL_CALLS_MAX]) {
     if (lines->is_broken || failure_is_set(lines->failure)) return 0;

@@ -38,8 +38,12 @@ struct symbol_lines *symbol_lines_create(const struct debug_file *file, const st
 void symbol_lines_destroy(struct symbol_lines *lines);
 
 /* Stores the calls at the address: the physical function first, then each function that is inlined into the previous
- * one. Returns their number; 0 if nothing is known or memory ran out (latched). The first one may have a line but no
- * name. */
+ * one, up to the first that has no name. Returns their number; 0 if nothing is known or memory ran out (latched). The
+ * first one may have a line but no name. */
 size_t symbol_lines_find(struct symbol_lines *lines, uint64_t address, struct symbol_call calls[SYMBOL_CALLS_MAX]);
+
+/* Returns whether an address was looked up whose unit is in a file of its own (-gsplit-dwarf) that was not found. Of
+ * such a unit, only lines are known. */
+bool symbol_lines_lack_units(const struct symbol_lines *lines);
 
 #endif
