@@ -41,6 +41,9 @@ struct foreign {
 #define PPROF_TRACES                                                                                 \
     "FILE | awk '/^-+\\+-/{if(s)print s,v;s=\"\";next} s{s=$1\";\"s;next} /^ *[0-9]/{v=$1;s=$2}' | " \
     "gecko-convert -"
+#define JFRCONV                                                                                         \
+    "make collapsed stacks of it with async-profiler's converter: jfrconv --threads -o collapsed FILE " \
+    "stacks.collapsed, then gecko-convert stacks.collapsed"
 #define GO_TOOL_PPROF "go tool pprof -sample_index=0 -traces PROGRAM " PPROF_TRACES
 
 #define MAGIC(literal) .magic = {TEXT(literal), 0}
@@ -56,11 +59,7 @@ static const struct foreign FOREIGNS[] = {
     {"a report of Android's simpleperf", OPENS_DIRECTLY, MAGIC("SIMPLEPERF")},
     {"a method trace of Android's runtime", OPENS_DIRECTLY, MAGIC("*version\n")},
     {"a streamed method trace of Android's runtime", OPENS_DIRECTLY, MAGIC("SLOW")},
-    {"a recording of Java's Flight Recorder",
-     "make collapsed stacks of it with async-profiler's converter: jfrconv --threads -o collapsed FILE "
-     "stacks.collapsed, "
-     "then gecko-convert stacks.collapsed",
-     MAGIC("FLR\0")},
+    {"a recording of Java's Flight Recorder", JFRCONV, MAGIC("FLR\0")},
     {"a trace of .NET",
      "dotnet-trace convert --format Chromium FILE, and open the result at https://profiler.firefox.com",
      MAGIC("Nettrace")},
@@ -163,11 +162,27 @@ static const struct foreign FOREIGNS[] = {
     {MAGIC("v 1"), PARTS(TEXT("\nX "))},
     {"the text of pprof -raw", "convert the profile that it was made from: " GO_TOOL_PPROF,
      PARTS(TEXT("PeriodType:"), TEXT("\nSamples:\n"))},
+    {"the text of pprof -traces", "convert the profile that it was made from: " GO_TOOL_PPROF,
+     PARTS(TEXT("Type: "), TEXT("\n-----------+---"))},
+    {"the text of pprof -top, which has sums and no stacks",
+     "convert the profile that it was made from: " GO_TOOL_PPROF, PARTS(TEXT(" flat%"), TEXT(" sum%"), TEXT(" cum%"))},
     {"a heap profile of gperftools", GO_TOOL_PPROF, MAGIC("heap profile: ")},
     {"the text of macOS's sample", "stackcollapse-sample.awk FILE | gecko-convert -", MAGIC("Analysis of sampling ")},
     {PARTS(TEXT("\nCall graph:\n"))},
     {"a call tree of Instruments", "stackcollapse-instruments.pl FILE | gecko-convert -",
      PARTS(TEXT("Running Time"), TEXT("Symbol Name"))},
+    {"a table of stacks of VTune", "stackcollapse-vtune.pl FILE | gecko-convert -",
+     PARTS(TEXT("Function Stack,CPU Time"))},
+    {"a call tree of Visual Studio", "stackcollapse-vsprof.pl FILE | gecko-convert -",
+     PARTS(TEXT("Level,Function Name,"))},
+    {"a profile of GHC", "inferno-collapse-ghcprof FILE | gecko-convert -",
+     PARTS(TEXT("Time and Allocation Profiling Report"))},
+    {"a trace of Xdebug", "stackcollapse-xdebug.php FILE | gecko-convert -", PARTS(TEXT("TRACE START ["))},
+    {"the text of a recording of Java's Flight Recorder", "convert the recording instead; " JFRCONV,
+     PARTS(TEXT("jdk."), TEXT(" {\n"), TEXT("startTime = "))},
+    {"statistics of Tracy, which have sums and no stacks", PERF_RECORD, PARTS(TEXT("name,src_file,src_line,total_ns"))},
+    {"the text of gprof, which has sums per call and no stacks", PERF_RECORD,
+     PARTS(TEXT("Each sample counts as "), TEXT(" calls "))},
     {"backtraces of gdb", "stackcollapse-gdb.pl FILE | gecko-convert -", MAGIC("#0  "), PARTS(TEXT("\n#1  "))},
     {PARTS(TEXT("\n#0  "), TEXT("\n#1  "))},
     {"a thread dump of Java", "stackcollapse-jstack.pl FILE | gecko-convert -", MAGIC("Full thread dump")},
@@ -180,6 +195,8 @@ static const struct foreign FOREIGNS[] = {
      "otherwise " FROM_ITS_TRACE,
      CONTENT_TEXT, MAGIC("<!doctype html")},
     {.content = CONTENT_TEXT, MAGIC("<html")},
+    {"a table of xctrace", "inferno-collapse-xctrace FILE | gecko-convert -", CONTENT_TEXT, MAGIC("<?xml"),
+     PARTS(TEXT("<trace-query-result"))},
     {"XML", FROM_ITS_TRACE, CONTENT_TEXT, MAGIC("<?xml")},
 };
 

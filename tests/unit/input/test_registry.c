@@ -213,7 +213,34 @@ static const struct content contents[] = {
     {BYTES("\n<!DOCTYPE html>\n<html><head></head></html>\n"),
      "a web page: if it is a flame graph of async-profiler, jfrconv -o collapsed memory stacks.collapsed makes "
      "collapsed stacks; otherwise convert the trace that it was made from"},
-    {BYTES("<?xml version=\"1.0\"?>\n<trace-query-result/>\n"), "XML: convert the trace that it was made from"},
+    {BYTES("<?xml version=\"1.0\"?>\n<trace-query-result/>\n"),
+     "a table of xctrace: inferno-collapse-xctrace memory | gecko-convert -"},
+    {BYTES("<?xml version=\"1.0\"?>\n<other/>\n"), "XML: convert the trace that it was made from"},
+    {BYTES("File: app\nType: cpu\n-----------+-----\n      10ms   main.f\n             main.main\n"),
+     "the text of pprof -traces: convert the profile that it was made from: go tool pprof -sample_index=0 -traces "
+     "PROGRAM memory" PPROF_TO_US},
+    {BYTES("File: app\nType: cpu\n      flat  flat%   sum%        cum   cum%\n     10ms 50.0% 50.0%  10ms 50.0%  "
+           "main.f\n"),
+     "the text of pprof -top, which has sums and no stacks: convert the profile that it was made from: go tool pprof "
+     "-sample_index=0 -traces PROGRAM memory" PPROF_TO_US},
+    {BYTES("Function Stack,CPU Time:Self,Module\nTotal,0,\n"),
+     "a table of stacks of VTune: stackcollapse-vtune.pl memory | gecko-convert -"},
+    {BYTES("\xef\xbb\xbfLevel,Function Name,Number of Calls,\n1,\"main\",1,\n"),
+     "a call tree of Visual Studio: stackcollapse-vsprof.pl memory | gecko-convert -"},
+    {BYTES("\tSun Aug 13 10:47 2023 Time and Allocation Profiling Report  (Final)\n"),
+     "a profile of GHC: inferno-collapse-ghcprof memory | gecko-convert -"},
+    {BYTES("Version: 3.1.0\nFile format: 4\nTRACE START [2026-01-01 00:00:00]\n1\t0\t0\t0.1\t1\t{main}\n"),
+     "a trace of Xdebug: stackcollapse-xdebug.php memory | gecko-convert -"},
+    {BYTES("jdk.ExecutionSample {\n  startTime = 10:00:00.123\n  sampledThread = \"main\"\n}\n"),
+     "the text of a recording of Java's Flight Recorder: convert the recording instead; make collapsed stacks of it "
+     "with "
+     "async-profiler's converter: jfrconv --threads -o collapsed memory stacks.collapsed, then gecko-convert "
+     "stacks.collapsed"},
+    {BYTES("name,src_file,src_line,total_ns,total_perc,counts\nframe,a.cpp,3,100,1,1\n"),
+     "statistics of Tracy, which have sums and no stacks: " RECORD},
+    {BYTES("Flat profile:\n\nEach sample counts as 0.01 seconds.\n  %   cumulative   self              self     total\n"
+           " time   seconds   seconds    calls  ms/call  ms/call  name\n"),
+     "the text of gprof, which has sums per call and no stacks: " RECORD},
 
     {BYTES("GREC\n\x1a\n\1\0\0\0"),
      "a trace of the recorder, damaged by a transfer as text: transfer it again, as binary data"},
