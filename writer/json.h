@@ -151,6 +151,14 @@ static inline void json_key_string_or_null(struct json *json, const char *key, c
     json_string_or_null(json, value);
 }
 
+static inline void json_key_text_or_null(struct json *json, const char *key, struct text value) {
+    json_key(json, key);
+    if (value.bytes_count)
+        json_text(json, value);
+    else
+        json_null(json);
+}
+
 static inline void json_key_ms(struct json *json, const char *key, int64_t ns) {
     json_key(json, key);
     json_ms(json, ns);

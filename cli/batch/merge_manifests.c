@@ -210,14 +210,6 @@ static void write_raw(struct json *json, struct text raw) {
     json_commit(json, out + raw.bytes_count);
 }
 
-static void write_text_or_null(struct json *json, const char *key, struct text text) {
-    json_key(json, key);
-    if (text.bytes_count)
-        json_text(json, text);
-    else
-        json_null(json);
-}
-
 /* Shards on several machines may have had folders of other names. */
 static struct text common_output_dir(const struct merging *merging) {
     struct text common = part_at(merging, 0)->output_dir;
@@ -279,10 +271,10 @@ static void write_report(struct merging *merging, const char *path) {
     json_key(&json, "options");
     write_raw(&json, first->options);
     json_key_value_text(&json, "options_xxh3", first->options_xxh3);
-    write_text_or_null(&json, "output_dir", common_output_dir(merging));
+    json_key_text_or_null(&json, "output_dir", common_output_dir(merging));
     json_key_null(&json, "archive");
     write_missing(&json, merging);
-    write_text_or_null(&json, "interrupted_by", first_signal(merging));
+    json_key_text_or_null(&json, "interrupted_by", first_signal(merging));
     write_inputs(&json, merging);
     json_key_object_begin(&json, "totals");
     for (size_t i = 0; i < TOTAL_COUNT; i++) json_key_int(&json, total_names[i], merging->totals[i]);

@@ -98,7 +98,15 @@ static void check_with(struct document *document, struct violations *violations,
     strings_fini(&check.schema_names);
 }
 
-static void refuse_version(struct violations *violations, struct profile_identity identity, int known_version) {
+/* Returns what can be done with a profile of another version. */
+static const char *advice_on(struct profile_identity identity, int oldest_read, int known_version) {
+    if (identity.version > known_version) return "a viewer of that version or later is needed";
+    if (identity.version < oldest_read) return "the viewer upgrades older profiles when it loads them";
+    return "the viewer upgrades older profiles when it loads them, and gecko-convert PROFILE -o NEW does it now";
+}
+
+static void refuse_version(struct violations *violations, struct profile_identity identity, int oldest_read,
+                           int known_version) {
     bool is_processed = identity.kind == PROFILE_PROCESSED;
     const struct node_path *version =
         AT_MEMBER(AT_MEMBER(&root_path, "meta"), is_processed ? "preprocessedProfileVersion" : "version");
@@ -110,9 +118,7 @@ static void refuse_version(struct violations *violations, struct profile_identit
     else
         violations_add(violations, VIOLATION_ERROR, RULE_BROKEN_VERSION, version,
                        "this is %s, but only the rules of v%d are known: nothing else was checked (%s)", title,
-                       known_version,
-                       identity.version < known_version ? "the viewer upgrades older profiles when it loads them"
-                                                        : "a viewer of that version or later is needed");
+                       known_version, advice_on(identity, oldest_read, known_version));
 }
 
 static void check_repeated_keys(struct document *document, struct violations *violations) {
@@ -136,9 +142,9 @@ void check_document(struct document *document, struct violations *violations) {
         violations_add(violations, VIOLATION_ERROR, RULE_BROKEN_PRESENCE, &root_path,
                        "has no object meta: this is not a profile");
     else if (identity.kind == PROFILE_PROCESSED && identity.version != PROCESSED_VERSION)
-        refuse_version(violations, identity, PROCESSED_VERSION);
+        refuse_version(violations, identity, PROCESSED_OLDEST_READ, PROCESSED_VERSION);
     else if (identity.kind == PROFILE_GECKO && identity.version != GECKO_VERSION)
-        refuse_version(violations, identity, GECKO_VERSION);
+        refuse_version(violations, identity, GECKO_OLDEST_READ, GECKO_VERSION);
     else if (identity.kind == PROFILE_PROCESSED)
         check_with(document, violations, false);
     else

@@ -42,14 +42,6 @@ static bool is_shown(const struct comparison_row *row, bool shows_all) {
     return false;
 }
 
-static void write_text_or_null(struct json *json, const char *key, struct text text) {
-    json_key(json, key);
-    if (text.bytes_count)
-        json_text(json, text);
-    else
-        json_null(json);
-}
-
 static void write_rows(struct json *json, const char *key, const struct comparison *comparison, enum row_kind kind,
                        bool shows_all) {
     static const struct cell_key keys[][CELL_COUNT_MAX] = {
@@ -64,9 +56,9 @@ static void write_rows(struct json *json, const char *key, const struct comparis
         if (row->kind != kind || !is_shown(row, shows_all)) continue;
         json_object_begin(json);
         json_key_value_text(json, "name", row->name);
-        if (kind == ROW_FUNCTION) write_text_or_null(json, "library", row->library);
-        if (kind == ROW_FUNCTION) write_text_or_null(json, "file", row->file);
-        if (kind == ROW_COUNTER) write_text_or_null(json, "unit", row->file);
+        if (kind == ROW_FUNCTION) json_key_text_or_null(json, "library", row->library);
+        if (kind == ROW_FUNCTION) json_key_text_or_null(json, "file", row->file);
+        if (kind == ROW_COUNTER) json_key_text_or_null(json, "unit", row->file);
         for (size_t j = 0; j < CELL_COUNT_MAX && keys[kind][j].key; j++)
             write_cell(json, keys[kind][j].key, &row->cells[keys[kind][j].cell]);
         json_object_end(json);

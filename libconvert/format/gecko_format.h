@@ -4,7 +4,7 @@
 
 #include "format.h"
 
-enum { GECKO_VERSION = 36 };
+enum { GECKO_VERSION = 36, GECKO_OLDEST_READ = 24 };
 
 /* The client recognises main threads by this name only. */
 #define GECKO_MAIN_THREAD_NAME "GeckoMain"

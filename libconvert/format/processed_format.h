@@ -4,7 +4,7 @@
 
 #include "format.h"
 
-enum { PROCESSED_VERSION = 70 };
+enum { PROCESSED_VERSION = 70, PROCESSED_OLDEST_READ = 50 };
 
 extern const struct shape processed_profile, processed_meta, processed_lib_shape;
 /* The tables that all threads share. */

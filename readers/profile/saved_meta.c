@@ -207,16 +207,14 @@ static void check_version(struct saved_reader *reader, int64_t oldest, int64_t n
 
 /* What versions changed: see saved_shared.c, saved_counters.c, and the built-in schemas in saved_markers.c. */
 static void read_version(struct saved_reader *reader) {
-    enum { OLDEST = 50 };
-    check_version(reader, OLDEST, PROCESSED_VERSION);
+    check_version(reader, PROCESSED_OLDEST_READ, PROCESSED_VERSION);
 }
 
 /* A processed profile has the version of the Gecko profile from which it was made, too. What changed since version 24:
  * counters were groups of samples until 29, and sources had other columns until 34. */
 static void read_gecko_version(struct saved_reader *reader) {
-    enum { OLDEST = 24 };
     if (reader->is_gecko)
-        check_version(reader, OLDEST, GECKO_VERSION);
+        check_version(reader, GECKO_OLDEST_READ, GECKO_VERSION);
     else
         json_skip(reader->json);
 }

@@ -154,6 +154,11 @@ CASES = [
     ]),
     ("processed", {"meta.preprocessedProfileVersion": 69}, [
         'error version $.meta.preprocessedProfileVersion: this is processed v69, but only the rules of v70 are known: '
+        'nothing else was checked (the viewer upgrades older profiles when it loads them, '
+        'and gecko-convert PROFILE -o NEW does it now)',
+    ]),
+    ("processed", {"meta.preprocessedProfileVersion": 49}, [
+        'error version $.meta.preprocessedProfileVersion: this is processed v49, but only the rules of v70 are known: '
         'nothing else was checked (the viewer upgrades older profiles when it loads them)',
     ]),
     ("processed", {"meta.preprocessedProfileVersion": '70'}, [
@@ -164,7 +169,8 @@ CASES = [
     ]),
     ("gecko", {"meta.version": 35}, [
         'error version $.meta.version: this is Gecko v35, but only the rules of v36 are known: nothing else was '
-        'checked (the viewer upgrades older profiles when it loads them)',
+        'checked (the viewer upgrades older profiles when it loads them, '
+        'and gecko-convert PROFILE -o NEW does it now)',
     ]),
     ("gecko", {"meta.version": DELETE}, [
         'error version $.meta.version: must be present, and must be the number 36',
@@ -925,7 +931,8 @@ TEXTS = [
     ('{"meta": {"version": 35, "a": {"b": 1, "b": 2}}}', [
         'error unique $: $.meta.a.b occurs twice in its object: the last one counts',
         'error version $.meta.version: this is Gecko v35, but only the rules of v36 are known: nothing else was '
-        'checked (the viewer upgrades older profiles when it loads them)']),
+        'checked (the viewer upgrades older profiles when it loads them, '
+        'and gecko-convert PROFILE -o NEW does it now)']),
     ("\ufeff" + json.dumps(GOOD["gecko"]), ['warning json $: begins with a byte order mark: leave it out']),
     (json.dumps({"profile": GOOD["gecko"]}), []),
     (json.dumps({"profile": dict(GOOD["gecko"], threads=5)}), ['error type $.profile.threads: 5 must be an array']),

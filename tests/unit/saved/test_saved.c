@@ -106,11 +106,23 @@ static void test_gecko(void **state) {
     }
 }
 
+struct refusal {
+    struct text document;
+    const char *message;
+};
+
+static void assert_refused(const struct refusal *cases, size_t case_count) {
+    for (size_t i = 0; i < case_count; i++) {
+        end_profile(NULL);
+        begin_profile(NULL);
+        read_text(cases[i].document, 0);
+        assert_string_equal(failure.message, cases[i].message);
+        assert_true(failure.has_position);
+    }
+}
+
 static void test_gecko_refusals(void **state) {
-    static const struct {
-        struct text document;
-        const char *message;
-    } cases[] = {
+    static const struct refusal cases[] = {
         {TEXT("{\"meta\":{\"version\":37,\"startTime\":0,\"markerSchema\":[]}}"),
          "meta.version: this profile has version 37, which is newer than 36"},
         {TEXT("{\"meta\":{\"version\":23,\"startTime\":0,\"markerSchema\":[]}}"),
@@ -147,22 +159,13 @@ static void test_gecko_refusals(void **state) {
                                  "{\"schema\":{\"name\":0,\"phase\":1},\"data\":[[0,0]]}"))),
          "threads[0].markers: marker 0 lacks a time that its phase needs"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        end_profile(state);
-        begin_profile(state);
-        read_text(cases[i].document, 0);
-        assert_string_equal(failure.message, cases[i].message);
-        assert_true(failure.has_position);
-    }
+    assert_refused(cases, sizeof cases / sizeof *cases);
 }
 
 /* ---- Text that is no profile. ---- */
 
 static void test_refusals(void **state) {
-    static const struct {
-        struct text document;
-        const char *message;
-    } cases[] = {
+    static const struct refusal cases[] = {
         {TEXT(""), "this is not JSON: the text ends too early"},
         {TEXT("[]"), "there is a list where an object is expected"},
         {TEXT("{\"meta\":{\"preprocessedProfileVersion\":71}}"),
@@ -207,13 +210,7 @@ static void test_refusals(void **state) {
              SAMPLES, "\"name\":[1],\"phase\":[4],\"startTime\":[1],\"category\":[0],\"length\":1") "}"),
          "threads[0].markers.phase: 4 is not between 0 and 3"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        end_profile(state);
-        begin_profile(state);
-        read_text(cases[i].document, 0);
-        assert_string_equal(failure.message, cases[i].message);
-        assert_true(failure.has_position);
-    }
+    assert_refused(cases, sizeof cases / sizeof *cases);
 }
 
 /* Before version 62 counters have no display, before 66 stacks have prefixes, and before 70 resources have libraries.
