@@ -216,6 +216,12 @@ static void merge_lives(const struct merge *merge, struct life whole, int64_t st
     *whole.end_ns = takes_any || knows_end ? time_later(*whole.end_ns, end_ns) : TIME_NONE;
 }
 
+/* A process has the command line of the last program that it executed. Call it before `is_replaced` is merged. */
+static void merge_command_line(struct process *whole, const struct process *part) {
+    bool is_of_last = part->is_replaced == whole->is_replaced ? !whole->command_line : whole->is_replaced;
+    if (is_of_last) whole->command_line = part->command_line;
+}
+
 /* A process that perf ended is over, even if the recorder watched it only for a while. */
 static void merge_process(const struct merge *merge, struct process *whole, const struct process *part,
                           bool is_recorder, bool is_first) {
@@ -229,7 +235,7 @@ static void merge_process(const struct merge *merge, struct process *whole, cons
     if (!whole->home_namespace) whole->home_namespace = part->home_namespace;
     if (!whole->outer_pid) whole->outer_pid = part->outer_pid;
     if (!whole->pid_text.bytes_count && keeps_id_text) whole->pid_text = part->pid_text;
-    if (!whole->command_line) whole->command_line = part->command_line;
+    merge_command_line(whole, part);
     whole->is_replaced &= part->is_replaced;
     whole->has_lost_content |= part->has_lost_content;
 }

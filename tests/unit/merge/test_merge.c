@@ -438,15 +438,19 @@ static void test_reused_pids_are_two_processes(void **state) {
 
 static void test_a_process_that_executes_another_program_is_one(void **state) {
     set_one_clock();
-    add_process(0, 7, 10 * SECOND_NS, TIME_NONE);
+    static struct command_line launcher, program;
+    struct process *first = add_process(0, 7, 10 * SECOND_NS, TIME_NONE);
+    first->is_replaced = true;
+    first->command_line = &launcher;
     add_marker(0, add_thread(0, 7, TIME_NONE, TIME_NONE), 11 * SECOND_NS, "before");
-    add_process(0, 7, 20 * SECOND_NS, TIME_NONE);
+    add_process(0, 7, 20 * SECOND_NS, TIME_NONE)->command_line = &program;
     add_marker(0, add_thread(0, 7, TIME_NONE, TIME_NONE), 21 * SECOND_NS, "after");
     add_process(2, 7, 9 * SECOND_NS, 25 * SECOND_NS);
     add_sample(2, add_thread(2, 7, 9 * SECOND_NS, 25 * SECOND_NS), 12 * SECOND_NS, "run");
     run();
     assert_samples("7/7 thread 7 1000000000 1 run\n");
     assert_int_equal(profile_thread_at(&whole, (thread_id){0})->markers.count, 2);
+    assert_ptr_equal(profile_process_at(&whole, (process_id){0})->command_line, &program);
 }
 
 static void test_two_traces_of_one_process(void **state) {
