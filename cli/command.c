@@ -67,8 +67,7 @@ void command_print_failure(struct command_output *output, const char *path, cons
 /* Writes the text to standard output and returns the exit code. */
 static int write_text(const struct command *command, struct chunk_list *text) {
     struct failure *failure = text->failure;
-    uint64_t written_bytes;
-    if (sink_write(text, "-", failure, (struct progress){0}, &written_bytes)) return FAILURE_NONE;
+    if (sink_write(text, "-", failure)) return FAILURE_NONE;
     print_error(command, failure->message);
     return (int)failure->code;
 }

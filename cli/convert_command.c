@@ -199,10 +199,9 @@ static int write_report(const struct options *options, const struct gecko_conver
     if (!options->report_path) return EXIT_SUCCESS;
     struct failure failure = {0};
     struct chunk_list chunks;
-    uint64_t written_bytes;
     chunk_list_init(&chunks, &failure);
     report_json(&options->convert, result, &chunks);
-    if (sink_write(&chunks, options->report_path, &failure, (struct progress){0}, &written_bytes)) return EXIT_SUCCESS;
+    if (sink_write(&chunks, options->report_path, &failure)) return EXIT_SUCCESS;
     char message[sizeof failure.message + 32];
     snprintf(message, sizeof message, "the report: %s", failure.message);
     console_print_message(message);

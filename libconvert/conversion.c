@@ -374,16 +374,17 @@ static void finish_profile(struct conversion *conversion) {
 
 /* ---- Writing. ---- */
 
-/* A drain. */
-static void write_part(void *context, struct chunk_list *chunks) {
-    struct conversion *conversion = context;
+/* Writes the chunks to the file, and opens it before the first of them. */
+static void write_chunks_to_file(struct conversion *conversion, struct chunk_list *chunks, struct progress progress) {
     if (!conversion->sink)
         conversion->sink = sink_open(conversion->options->output_path, conversion->ends->batch, conversion->job_count,
                                      &conversion->failure);
-    if (conversion->sink)
-        sink_put(conversion->sink, chunks, (struct progress){0});
-    else
-        chunk_list_fini(chunks);
+    sink_put(conversion->sink, chunks, progress);
+}
+
+/* A drain. */
+static void write_part(void *context, struct chunk_list *chunks) {
+    write_chunks_to_file(context, chunks, (struct progress){0});
 }
 
 /* Output that stays hidden until it is complete can be written before it is known whether the conversion succeeds. */
@@ -445,13 +446,7 @@ static void close_sink(struct conversion *conversion) {
 }
 
 static void write_file(struct conversion *conversion) {
-    struct progress progress = progress_part(conversion->progress, EMIT_END, WRITE_END);
-    if (!conversion->sink) {
-        sink_write_batched(&conversion->output, conversion->options->output_path, conversion->ends->batch,
-                           conversion->job_count, &conversion->failure, progress, &conversion->written);
-        return;
-    }
-    sink_put(conversion->sink, &conversion->output, progress);
+    write_chunks_to_file(conversion, &conversion->output, progress_part(conversion->progress, EMIT_END, WRITE_END));
     close_sink(conversion);
 }
 

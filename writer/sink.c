@@ -455,13 +455,21 @@ bool sink_hides_output(const char *path) {
     return !is_standard_output(path) && (stat(path, &existing) != 0 || S_ISREG(existing.st_mode));
 }
 
-static void begin(struct sink *sink, const char *path, const struct sink_batch *batch, struct failure *failure) {
+/* Returns NULL if memory ran out (latched). */
+static struct sink *create(const char *path, const struct sink_batch *batch, struct failure *failure) {
+    /* malloc does not guarantee the alignment of the hash state. */
+    struct sink *sink = aligned_alloc(_Alignof(struct sink), sizeof *sink);
+    if (!sink) {
+        failure_set_memory(failure);
+        return NULL;
+    }
     memset(sink, 0, sizeof *sink);
     sink->failure = failure;
     sink->name = path;
     sink->fd = -1;
     sink->batch = batch;
     XXH3_64bits_reset(&sink->hash);
+    return sink;
 }
 
 static void compress(struct sink *sink, unsigned thread_count) {
@@ -469,21 +477,30 @@ static void compress(struct sink *sink, unsigned thread_count) {
         sink->gzip = gzip_writer_create(GZIP_LEVEL, thread_count, write_deflated, sink, sink->failure);
 }
 
-static void open_output(struct sink *sink, const char *path, const struct sink_batch *batch, unsigned thread_count,
-                        struct failure *failure) {
-    begin(sink, path, batch, failure);
+struct sink *sink_open(const char *path, const struct sink_batch *batch, unsigned thread_count,
+                       struct failure *failure) {
+    struct sink *sink = create(path, batch, failure);
     /* The output of a failed conversion must not appear. */
-    if (failure_is_set(failure)) return;
+    if (failure_is_set(failure)) return sink;
     if (is_standard_output(path)) {
         open_standard_output(sink);
-        return;
+    } else {
+        open_file(sink);
+        compress(sink, thread_count);
     }
-    open_file(sink);
+    return sink;
+}
+
+struct sink *sink_open_measuring(const char *path, unsigned thread_count, struct failure *failure) {
+    struct sink *sink = create(path ? path : "", NULL, failure);
+    if (!sink) return NULL;
+    sink->is_measuring = true;
     compress(sink, thread_count);
+    return sink;
 }
 
 void sink_put(struct sink *sink, struct chunk_list *chunks, struct progress progress) {
-    if (!failure_is_set(sink->failure)) {
+    if (sink && !failure_is_set(sink->failure)) {
         if (sink->gzip)
             write_gzip(sink, chunks, progress);
         else
@@ -492,56 +509,20 @@ void sink_put(struct sink *sink, struct chunk_list *chunks, struct progress prog
     chunk_list_fini(chunks);
 }
 
-static bool end(struct sink *sink, struct sink_written *written) {
+bool sink_close(struct sink *sink, struct sink_written *written) {
+    *written = (struct sink_written){0};
+    if (!sink) return false;
     finish(sink);
     uint64_t xxh3 = sink->batch ? XXH3_64bits_digest(&sink->hash) : 0;
     *written = (struct sink_written){sink->written_bytes, xxh3, sink->stamp};
-    return !failure_is_set(sink->failure);
-}
-
-static struct sink *allocate(struct failure *failure) {
-    /* malloc does not guarantee the alignment of the hash state. */
-    struct sink *sink = aligned_alloc(_Alignof(struct sink), sizeof *sink);
-    if (!sink) failure_set_memory(failure);
-    return sink;
-}
-
-struct sink *sink_open(const char *path, const struct sink_batch *batch, unsigned thread_count,
-                       struct failure *failure) {
-    struct sink *sink = allocate(failure);
-    if (sink) open_output(sink, path, batch, thread_count, failure);
-    return sink;
-}
-
-struct sink *sink_open_measuring(const char *path, unsigned thread_count, struct failure *failure) {
-    struct sink *sink = allocate(failure);
-    if (!sink) return NULL;
-    begin(sink, path ? path : "", NULL, failure);
-    sink->is_measuring = true;
-    compress(sink, thread_count);
-    return sink;
-}
-
-bool sink_close(struct sink *sink, struct sink_written *written) {
-    *written = (struct sink_written){0};
-    bool is_good = sink && end(sink, written);
+    bool is_good = !failure_is_set(sink->failure);
     free(sink);
     return is_good;
 }
 
-bool sink_write_batched(struct chunk_list *chunks, const char *path, const struct sink_batch *batch,
-                        unsigned thread_count, struct failure *failure, struct progress progress,
-                        struct sink_written *written) {
-    struct sink sink;
-    open_output(&sink, path, batch, thread_count, failure);
-    sink_put(&sink, chunks, progress);
-    return end(&sink, written);
-}
-
-bool sink_write(struct chunk_list *chunks, const char *path, struct failure *failure, struct progress progress,
-                uint64_t *written_bytes) {
+bool sink_write(struct chunk_list *chunks, const char *path, struct failure *failure) {
     struct sink_written written;
-    bool is_good = sink_write_batched(chunks, path, NULL, 1, failure, progress, &written);
-    *written_bytes = written.bytes_count;
-    return is_good;
+    struct sink *sink = sink_open(path, NULL, 1, failure);
+    sink_put(sink, chunks, (struct progress){0});
+    return sink_close(sink, &written);
 }

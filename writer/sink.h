@@ -13,13 +13,11 @@
 #include "chunk_list.h"
 #include "libconvert/base/progress.h"
 
-/* Writes the chunks to `path` ("-" for standard output, uncompressed) and frees each one once it is written. Returns
- * true if every byte was written and flushed and the file was renamed. Otherwise latches the failure (FAILURE_IO,
- * FAILURE_MEMORY) and leaves no file behind. Writes nothing if a failure is latched already. The list is empty
- * afterwards in any case. *written_bytes is the size of the file or stream, compressed. SIGPIPE should be ignored so
- * that a closed pipe is a failure like others. */
-bool sink_write(struct chunk_list *chunks, const char *path, struct failure *failure, struct progress progress,
-                uint64_t *written_bytes);
+/* Writes the chunks to `path` ("-" for standard output, uncompressed). Returns true if every byte was written and
+ * flushed and the file was renamed. Otherwise latches the failure (FAILURE_IO, FAILURE_MEMORY) and leaves no file
+ * behind. Writes nothing if a failure is latched already. The list is empty afterwards in any case. SIGPIPE should be
+ * ignored so that a closed pipe is a failure like others. */
+bool sink_write(struct chunk_list *chunks, const char *path, struct failure *failure);
 
 /* The files of a batch appear only while its gate is open. Once the gate is closed, a report can list all files that
  * have appeared. */
@@ -56,7 +54,7 @@ struct sink_written {
     uint64_t stamp; /* file_stamp, for a file of a batch; 0 for other files, or if another file has taken its place */
 };
 
-/* Opens a sink for output that is too large to be held in memory. Write it with sink_put. `path`, `batch` (may be NULL)
+/* Opens a sink for output that comes in parts. Write them with sink_put. `path`, `batch` (may be NULL)
  * and `failure` are borrowed until the sink is closed. At most thread_count threads compress, including the calling
  * one; the bytes do not depend on their number. Returns NULL if memory ran out (latched). Other failures are latched
  * too; sink_close reports them. */
@@ -70,16 +68,13 @@ struct sink *sink_open_measuring(const char *path, unsigned thread_count, struct
  * output and in special files. */
 bool sink_hides_output(const char *path);
 
-/* Writes the chunks and frees them as it goes. Writes nothing if a failure is latched. The list is empty afterwards. */
+/* Writes the chunks and frees each one once it is written. Writes nothing if a failure is latched. The list is empty
+ * afterwards. NULL is allowed. */
 void sink_put(struct sink *sink, struct chunk_list *chunks, struct progress progress);
 
-/* Completes the file and frees the sink. Returns true on success, like sink_write. NULL is allowed. */
+/* Completes the file and frees the sink. Returns true on success, like sink_write. written->bytes_count is the
+ * size of the file or stream, compressed. NULL is allowed. */
 bool sink_close(struct sink *sink, struct sink_written *written);
-
-/* Does what sink_write does, for a file of a batch and with several threads. `batch` may be NULL. */
-bool sink_write_batched(struct chunk_list *chunks, const char *path, const struct sink_batch *batch,
-                        unsigned thread_count, struct failure *failure, struct progress progress,
-                        struct sink_written *written);
 
 /* Creates the missing parent folders of the file. Returns false after a failure (FAILURE_IO, FAILURE_MEMORY;
  * latched). */

@@ -261,7 +261,6 @@ static void write_inputs(struct json *json, const struct merging *merging) {
 
 static void write_report(struct merging *merging, const char *path) {
     const struct shard_manifest *first = part_at(merging, 0);
-    uint64_t written_bytes;
     struct json json;
     json_init(&json, &merging->failure);
     json_object_begin(&json);
@@ -282,7 +281,7 @@ static void write_report(struct merging *merging, const char *path) {
     json_object_end(&json);
     struct chunk_list chunks = json_take_chunks(&json);
     chunk_list_append(&chunks, "\n", 1);
-    sink_write(&chunks, path, &merging->failure, (struct progress){0}, &written_bytes);
+    sink_write(&chunks, path, &merging->failure);
     chunk_list_fini(&chunks);
     json_fini(&json);
 }

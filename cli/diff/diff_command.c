@@ -57,18 +57,12 @@ static void complete(struct options *options, struct failure *failure) {
 
 /* ---- Output. ---- */
 
-/* Writes the chunks to the path; latches failures. */
-static void write_to(const char *path, struct chunk_list *chunks, struct failure *failure) {
-    uint64_t written_bytes;
-    sink_write(chunks, path, failure, (struct progress){0}, &written_bytes);
-}
-
 static void write_junit(const struct gate *gate, const char *path, struct failure *failure) {
     struct chunk_list junit;
     if (!path) return;
     chunk_list_init(&junit, failure);
     gate_append_junit(gate, &junit);
-    write_to(path, &junit, failure);
+    sink_write(&junit, path, failure);
     chunk_list_fini(&junit);
 }
 
@@ -89,7 +83,7 @@ static void write_comparison(const struct comparison *comparison, const struct g
     } else {
         diff_append_text(&text, comparison, gate, &layout);
     }
-    write_to("-", &text, failure);
+    sink_write(&text, "-", failure);
     chunk_list_fini(&text);
     json_fini(&json);
 }

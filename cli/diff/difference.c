@@ -125,10 +125,8 @@ static void write_profile(struct difference *difference, const struct options *o
 }
 
 static void write_difference(struct difference *difference, const struct options *options) {
-    uint64_t written_bytes;
     if (difference->emitter == &emitter_collapsed)
-        sink_write(&difference->text, options->convert.output_path, difference->failure, (struct progress){0},
-                   &written_bytes);
+        sink_write(&difference->text, options->convert.output_path, difference->failure);
     else
         write_profile(difference, options);
 }

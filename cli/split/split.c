@@ -241,10 +241,8 @@ static int convert_parts(struct split *split) {
 
 /* The report has a line for each part. */
 static void write_report(struct split *split) {
-    uint64_t written_bytes;
     const char *path = split->options->report_path;
-    if (path && split->report.first)
-        sink_write(&split->report, path, &split->failure, (struct progress){0}, &written_bytes);
+    if (path && split->report.first) sink_write(&split->report, path, &split->failure);
 }
 
 int split_run(const struct command *command, struct options *options, struct progress_tty *bar) {

@@ -345,10 +345,9 @@ static void write_input(const struct conversion_case *conversion) {
     snprintf(output_path, sizeof output_path, "%s/%s", folder.path, conversion->output_name);
     struct failure failure = {0};
     struct chunk_list chunks;
-    uint64_t written_bytes;
     chunk_list_init(&chunks, &failure);
     chunk_list_append(&chunks, conversion->trace->bytes, conversion->trace->bytes_count);
-    assert_true(sink_write(&chunks, input_path, &failure, (struct progress){0}, &written_bytes));
+    assert_true(sink_write(&chunks, input_path, &failure));
     if (!conversion->more) return;
     snprintf(more_path, sizeof more_path, "%s", temp_folder_file(&more_folder, "more"));
     snprintf(more_alignment, sizeof more_alignment, "%s=1s", more_path);

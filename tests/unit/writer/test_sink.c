@@ -88,9 +88,16 @@ static mode_t mode_of(const char *path) {
     return status.st_mode;
 }
 
-static bool write_to(const char *path) {
-    return sink_write(&chunks, path, &failure, (struct progress){0}, &written_bytes);
+static bool write_chunks(const char *path, unsigned thread_count, struct progress progress) {
+    struct sink_written written;
+    struct sink *sink = sink_open(path, NULL, thread_count, &failure);
+    sink_put(sink, &chunks, progress);
+    bool is_good = sink_close(sink, &written);
+    written_bytes = written.bytes_count;
+    return is_good;
 }
+
+static bool write_to(const char *path) { return write_chunks(path, 1, (struct progress){0}); }
 
 static bool write_text_to(const char *text, const char *path) {
     chunk_list_append(&chunks, text, strlen(text));
@@ -518,11 +525,8 @@ static void gzip_is_the_same_bytes_every_time(void **state) {
 }
 
 static bool write_with_threads(const char *path, unsigned thread_count) {
-    struct sink_written written;
     append_many_bytes();
-    bool is_good = sink_write_batched(&chunks, path, NULL, thread_count, &failure, (struct progress){0}, &written);
-    written_bytes = written.bytes_count;
-    return is_good;
+    return write_chunks(path, thread_count, (struct progress){0});
 }
 
 static void a_full_file_system_at_any_offset_leaves_the_old_gzip(void **state) {
@@ -572,7 +576,7 @@ static void progress_reaches_the_end(void **state) {
         unsigned permille = 0;
         struct progress_root root = {.callback = note_progress, .context = &permille};
         append_many_bytes();
-        assert_true(sink_write(&chunks, paths[i], &failure, progress_whole(&root), &written_bytes));
+        assert_true(write_chunks(paths[i], 1, progress_whole(&root)));
         assert_int_equal(permille, 1000);
     }
 }
@@ -591,7 +595,7 @@ static void abandon_while_writing(void) {
     size_t counts[2] = {0};
     struct progress_root root = {.callback = abandon_midway, .context = counts};
     append_many_bytes();
-    assert_false(sink_write(&chunks, "out.json", &failure, progress_whole(&root), &written_bytes));
+    assert_false(write_chunks("out.json", 1, progress_whole(&root)));
     assert_int_equal(counts[0], 2);
     assert_int_equal(counts[1], 1);
 }
