@@ -233,6 +233,36 @@ def events_are_named(folder):
         check(ended.returncode == 0 and re.search(f"(cycles|cpu-clock){modifier}: ", ended.stderr), ended.stderr)
 
 
+WAITING = """
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+static double now_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+}
+__attribute__((noinline)) static double rest(void) {
+    double begin_ms = now_ms();
+    for (int i = 0; i < 2000; i++) usleep(100);
+    return now_ms() - begin_ms;
+}
+int main(void) { printf("%f", rest()); }
+"""
+
+
+def waits_are_where_threads_wait(folder):
+    if os.geteuid() != 0:
+        return
+    (folder / "waiting.c").write_text(WAITING)
+    subprocess.run(["cc", "-g", folder / "waiting.c", "-o", folder / "waiting"], check=True)
+    ended = record("-o", "p.folded", "-e", "cpu-clock", "-e", "context-switches", "./waiting", cwd=folder)
+    check(ended.returncode == 0, ended.stderr)
+    lines = [line.rsplit(" ", 1) for line in (folder / "p.folded").read_text().splitlines()]
+    seen_ms = sum(int(weight) for stack, weight in lines if ";rest;" in stack) / 1e6
+    check(abs(seen_ms - float(ended.stdout)) < 20, f"{seen_ms} ms in place of {ended.stdout}: {lines}")
+
+
 def options_of_converting_work(folder):
     ended = record("-o", "p.json", "-e", "cpu-clock", "-e", "page-faults=markers", "--time", "0-0.2", "--exclude-comm", "*.w1",
                    "--merge-threads", "no", "--progress", "never", mix, "400", cwd=folder)
@@ -624,7 +654,7 @@ def kernels_have_names_whatever_their_list_begins_with(folder):
 CASES = [shares_are_right, shares_of_languages_are_right, trace_is_read_by_others, traces_of_other_users_are_read_by_perf,
          children_and_iterations_are_recorded,
          running_processes_are_recorded,
-         the_end_of_a_process_ends_its_recording, events_are_named,
+         the_end_of_a_process_ends_its_recording, events_are_named, waits_are_where_threads_wait,
          options_of_converting_work, last_branches_are_asked_for, tracepoints_have_fields,
          exit_codes_are_those_of_a_shell,
          the_program_has_what_it_would_have_alone, programs_that_are_easily_disturbed_are_as_alone,

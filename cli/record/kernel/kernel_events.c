@@ -47,11 +47,17 @@ static void want_tasks(struct perf_event_attr *attr) {
     if (attr->sample_type & PERF_SAMPLE_STACK_USER) attr->mmap_data = 1;
 }
 
+/* A switch that is left out would be a wait without a stack. */
+static bool is_recorded_each_time(const struct perf_event_attr *attr) {
+    bool is_switch = attr->type == PERF_TYPE_SOFTWARE && attr->config == PERF_COUNT_SW_CONTEXT_SWITCHES;
+    return is_switch || attr->type == PERF_TYPE_TRACEPOINT;
+}
+
 static void set_attr(struct perf_event_attr *attr, const struct kernel_events_wanted *wanted) {
     attr->sample_type |= PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
                          PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
     attr->read_format = PERF_FORMAT_LOST;
-    attr->freq = attr->type != PERF_TYPE_TRACEPOINT;
+    attr->freq = !is_recorded_each_time(attr);
     attr->sample_freq = attr->freq ? wanted->frequency_hz : 1;
     attr->sample_id_all = 1;
     attr->disabled = 1;
