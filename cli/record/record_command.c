@@ -114,10 +114,10 @@ struct record {
     struct options *options;
     struct failure failure;
     struct progress_tty bar;
-    int trace;                /* what the kernel records goes to this file; -1: nothing */
-    char trace_path[4096];    /* that file */
-    struct rlimit file_limit; /* of the caller */
-    sigset_t signals;         /* those that the command waits for */
+    int trace;                /* the file of the recording by the kernel; -1: there is none */
+    char trace_path[4096];    /* the path of that file */
+    struct rlimit file_limit; /* the caller's limit of open files */
+    sigset_t signals;         /* the signals that the command waits for */
     struct caller_signals caller_signals;
     int signal_fd;
     struct started_program *programs; /* one for each iteration */
@@ -126,7 +126,7 @@ struct record {
     struct proc_ids targets;
     bool is_by_kernel; /* otherwise by the recorder that is preloaded into the programs */
     struct kernel_recording recording;
-    struct recorder_traces traces; /* of the programs' own events, or of what the recorder has sampled */
+    struct recorder_traces traces; /* have the programs' own events, or what the recorder has sampled */
     uint64_t begin_ns;
     bool is_interrupted;
     int program_code; /* the first exit code of a program that is not 0 */

@@ -9,7 +9,7 @@ enum { RECORDER_PATH_BYTES = 4096 }; /* PATH_MAX, for realpath */
 
 struct recorder_traces {
     char folder[RECORDER_PATH_BYTES]; /* empty: there is none */
-    char **paths;                     /* of the traces that were found; owned */
+    char **paths;                     /* paths of the traces that were found; owned */
     size_t count;
     char *preloaded_before; /* the caller's LD_PRELOAD; NULL: none */
     bool is_environment_set;
@@ -31,10 +31,10 @@ void recorder_traces_remove(const struct recorder_traces *traces);
  * samples are wanted. Returns false after a failure. */
 bool recorder_traces_set_environment(struct recorder_traces *traces, unsigned frequency_hz, struct failure *failure);
 
-/* Makes the environment what it was. */
+/* Restores the environment. */
 void recorder_traces_restore_environment(struct recorder_traces *traces);
 
-/* Finds the traces that there are by now. Running out of memory is latched. */
+/* Finds the traces in the folder. Running out of memory is latched. */
 void recorder_traces_find(struct recorder_traces *traces, struct failure *failure);
 
 #endif

@@ -10,13 +10,13 @@
 struct started_program {
     pid_t pid;
     int go;      /* a byte in this pipe lets it execute the program */
-    int outcome; /* its end of a pipe tells why that failed */
+    int outcome; /* the end of this pipe at which an errno arrives if executing failed */
 };
 
 /* Exit codes of shells. */
 enum { EXIT_CODE_NOT_EXECUTABLE = 126, EXIT_CODE_NOT_FOUND = 127, EXIT_CODE_OF_SIGNAL = 128 };
 
-/* What this process has changed of its own, and a program has as the caller had it. */
+/* Settings of signals as the caller had them. This process changes its own, and programs get the caller's. */
 struct caller_signals {
     sigset_t mask;
     struct sigaction on_child; /* the action of SIGCHLD */
@@ -25,7 +25,7 @@ struct caller_signals {
 /* Creates a process that waits to execute the command, which ends with NULL. Returns false with errno set. */
 bool started_program_init(struct started_program *program, char *const *command, const struct caller_signals *signals);
 
-/* Lets it execute the program. Returns 0, or the errno of executing it; then the process has ended. */
+/* Lets the process execute its program. Returns 0, or the errno of executing it; then the process has ended. */
 int started_program_execute(struct started_program *program);
 
 /* Ends the process if it waits still, and closes the pipes. */

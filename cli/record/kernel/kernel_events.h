@@ -14,7 +14,7 @@ struct kernel_event {
     int *fds; /* one for each task and processor */
     uint64_t *ids;
     size_t count;
-    size_t task_at; /* where those begin of the task that was opened last */
+    size_t task_at; /* the index of the first descriptor of the task that was opened last */
 };
 
 struct kernel_events {
@@ -24,11 +24,12 @@ struct kernel_events {
 };
 
 struct kernel_events_wanted {
-    const char *const *names; /* up to an equals sign; none: the processor's cycles, or its clock if it counts none */
+    const char *const *names; /* names of events, which end at an equals sign; none: the processor's cycles, or its
+                                 clock if it counts none */
     size_t name_count;
     unsigned frequency_hz;
     enum call_graph call_graph;
-    unsigned stack_bytes; /* to copy at most, with CALL_GRAPH_DWARF */
+    unsigned stack_bytes; /* the most bytes of a stack to copy, with CALL_GRAPH_DWARF */
     bool is_system_wide;
     bool begins_on_exec; /* the tasks are about to execute the program that is recorded */
 };
@@ -45,7 +46,7 @@ void kernel_events_fini(struct kernel_events *events);
 int kernel_events_open(struct kernel_events *events, const struct kernel_rings *rings, const struct proc_ids *tasks,
                        const struct kernel_event **refused);
 
-/* Begin and end to record. Events that begin on exec need no beginning. */
+/* Begin and end the recording. Events that begin on exec need no beginning. */
 void kernel_events_enable(const struct kernel_events *events);
 void kernel_events_disable(const struct kernel_events *events);
 

@@ -46,9 +46,9 @@ void kernel_stream_begin(struct kernel_stream *stream, uint32_t type, uint16_t m
 void kernel_stream_u32(struct kernel_stream *stream, uint32_t value);
 void kernel_stream_u64(struct kernel_stream *stream, uint64_t value);
 void kernel_stream_bytes(struct kernel_stream *stream, const void *bytes, size_t bytes_count);
-/* The text, cut to 4095 bytes, with NULs up to a multiple of 8 bytes; at least one. */
+/* Appends the text, cut to 4095 bytes, and at least one NUL, up to a multiple of 8 bytes. */
 void kernel_stream_name(struct kernel_stream *stream, const char *name);
-/* The same after its length, padded. */
+/* Appends the length of the text with its NULs, and then both as kernel_stream_name does. */
 void kernel_stream_string(struct kernel_stream *stream, const char *string);
 /* Ends the record with zeros up to a multiple of 8 bytes. */
 void kernel_stream_end(struct kernel_stream *stream);
@@ -63,8 +63,8 @@ void kernel_stream_raw(struct kernel_stream *stream, const void *bytes, size_t b
 char *kernel_stream_reserve(struct kernel_stream *stream);
 void kernel_stream_keep(struct kernel_stream *stream, size_t bytes_count);
 
-/* From here on, records are within compressed ones, which together have one zstd stream. The feature that tells so must
- * have been appended. */
+/* Begins to compress: from here on, records are within compressed ones, which together have one zstd stream. The
+ * feature that tells so must have been appended. */
 void kernel_stream_compress(struct kernel_stream *stream);
 
 void kernel_stream_flush(struct kernel_stream *stream);
