@@ -576,10 +576,15 @@ def programs_with_more_rights_are_told_of(folder):
 def containers_are_told_of(folder):
     if os.geteuid() != 0:
         return
-    for before in ([], ["unshare", "--pid", "--fork", "--mount-proc"]):
-        ended = record("-o", "p.json", "-a", "-d", "0.1", before=before, cwd=folder)
-        is_inside = bool(before) or os.readlink("/proc/self/ns/pid") != "pid:[4026531836]"
-        check(ended.returncode in (0, 1) and ("outside of this container" in ended.stderr) == is_inside, ended.stderr)
+    with subprocess.Popen(["sh", "-c", "while :; do /bin/true; done"]) as running:  # processes outside that end
+        try:
+            for before in ([], ["unshare", "--pid", "--fork", "--mount-proc"]):
+                ended = record("-o", "p.json", "-a", "-d", "0.3", before=before, cwd=folder)
+                is_inside = bool(before) or os.readlink("/proc/self/ns/pid") != "pid:[4026531836]"
+                check(ended.returncode in (0, 1) and ("outside of this container" in ended.stderr) == is_inside, ended.stderr)
+                check("of what was executed" not in ended.stderr, ended.stderr)
+        finally:
+            running.kill()
 
 
 def limit(name, soft, hard=None):

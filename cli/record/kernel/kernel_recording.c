@@ -297,13 +297,14 @@ static size_t trim_stack(const struct perf_event_attr *attr, char *record, size_
 }
 
 /* If a program has other rights than who executes it, the kernel ends the recording of the process between executing it
- * and mapping its file: the process seems to end there. */
+ * and mapping its file: the process seems to end there. Processes outside of this container have pid 0. */
 static void count_refused(struct kernel_recording *recording, const struct perf_event_header *header,
                           const char *record) {
     uint32_t pid = (uint32_t)word_at(record, sizeof *header);
     if (header->type == PERF_RECORD_COMM && header->misc & PERF_RECORD_MISC_COMM_EXEC) {
         recording->executing = pid;
-    } else if (pid == recording->executing && (header->type == PERF_RECORD_MMAP2 || header->type == PERF_RECORD_EXIT)) {
+    } else if (pid && pid == recording->executing &&
+               (header->type == PERF_RECORD_MMAP2 || header->type == PERF_RECORD_EXIT)) {
         recording->refused_count += header->type == PERF_RECORD_EXIT;
         recording->executing = 0;
     }
