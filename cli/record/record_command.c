@@ -571,7 +571,7 @@ static void prepare_profile(struct record *record, const struct command *next, s
             "have more rights than this one");
         return;
     }
-    if (record->is_by_kernel && !record->options->trace_path) options->convert.input_name = "the recording";
+    if (!record->options->trace_path) options->convert.input_name = "the recording";
     if ((unsigned)options->convert.sources == SOURCES_OF_NEXT_COMMAND)
         options->convert.sources = next->defaults.convert.sources;
     next->complete(options, &record->failure);

@@ -465,6 +465,7 @@ def the_recorder_takes_the_place_of_a_kernel_that_refuses(folder):
         ended = record("-o", "p.json", mix, "300", cwd=folder, preexec_fn=lambda error=error: forbid_events(error))
         check(ended.returncode == 0, ended.stderr)
         check("the preloaded recorder samples in its place" in ended.stderr, ended.stderr)
+        check("read the recording: " in ended.stderr, ended.stderr)  # its file is gone by now
         check(count_samples(folder / "p.json") > 100 and "parse" in text_of(folder / "p.json"), ended.stderr)
     for arguments in (["--with", "kernel", mix, "300"], ["-e", "page-faults", mix, "300"], ["-a"], ["-p", str(os.getpid())]):
         ended = record("-o", "no.json", *arguments, cwd=folder, preexec_fn=forbid_events)
