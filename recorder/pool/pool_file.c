@@ -9,7 +9,6 @@
 #include <time.h>
 #include <unistd.h>
 
-
 /* ---- The descriptor. ---- */
 
 int pool_file_move_away(int file) {

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 
-
 /* Exempts loads from the sanitizers. The address sanitizer could report a load outside of a variable, which is allowed
  * here. The thread sanitizer does not know that the stack of a thread that has ended may belong to another thread
  * now. */

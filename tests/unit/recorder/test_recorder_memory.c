@@ -149,7 +149,7 @@ static void test_stop_and_start(void **state) {
     struct recorded recorded;
     for (int i = 0; i < 3; i++) {
         start_recording(*state, "next.trace", (struct grec_options){.flags = 0});
-            if (i) give_back(1); /* allocation of the previous recording */
+        if (i) give_back(1); /* allocation of the previous recording */
         take(2);
         give_back(2);
         take(1);
