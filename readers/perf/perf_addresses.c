@@ -37,17 +37,6 @@ static void use(void *context, const struct perf_record *record) {
 
 /* ---- Stacks. ---- */
 
-/* Makes room for the addresses of a stack. Returns false if memory ran out (latched). */
-static bool reserve_places(struct perf_addresses *addresses, size_t count) {
-    if (count <= addresses->place_capacity) return true;
-    struct perf_place *places =
-        memory_resize(addresses->recording->profile->failure, addresses->places, count * sizeof *places);
-    if (!places) return false;
-    addresses->places = places;
-    addresses->place_capacity = count;
-    return true;
-}
-
 /* Returns how many addresses there are with what is further out in the copied stack, and sets *places to them. The
  * callchain of such samples has no user part. */
 static size_t walk(struct perf_addresses *addresses, const struct perf_record *record,
@@ -56,7 +45,9 @@ static size_t walk(struct perf_addresses *addresses, const struct perf_record *r
     bool is_cut;
     size_t count = stack->place_count;
     size_t walked_count = perf_unwind_walk(&addresses->unwind, record->pid, stack->copy, &is_cut);
-    if (!reserve_places(addresses, count + walked_count + 1)) return 0;
+    if (!memory_reserve(addresses->recording->profile->failure, &addresses->places, &addresses->place_capacity,
+                        count + walked_count + 1, sizeof *addresses->places))
+        return 0;
     if (count) memcpy(addresses->places, stack->places, count * sizeof *stack->places);
     for (size_t i = 0; i < walked_count; i++) {
         const struct unwound_frame *frame = &addresses->unwind.frames[i];

@@ -28,17 +28,6 @@ void perf_place_stacks_fini(struct perf_place_stacks *stacks) {
     *stacks = (struct perf_place_stacks){0};
 }
 
-static bool reserve_rows(struct perf_place_stacks *stacks, size_t count) {
-    size_t capacity = stacks->capacity ? stacks->capacity : 256;
-    if (count <= stacks->capacity) return true;
-    while (capacity < count) capacity *= 2;
-    uint32_t *rows = memory_resize(stacks->code->profile->failure, stacks->rows, capacity * sizeof *rows);
-    if (!rows) return false;
-    stacks->rows = rows;
-    stacks->capacity = capacity;
-    return true;
-}
-
 /* Returns where the thread's last stack is stored. Other threads may share the place. NULL if memory ran out (latched).
  */
 static struct recent_stack *recent_of(struct perf_place_stacks *stacks, int64_t pid, int64_t tid, uint32_t process) {
@@ -71,7 +60,9 @@ uint32_t perf_place_stacks_row(struct perf_place_stacks *stacks, int64_t pid, in
                                const struct perf_place *places, size_t count) {
     struct perf_places *code = stacks->code;
     uint32_t process = code_maps_process(&code->maps, pid);
-    if (!count || process == ID_NONE || !reserve_rows(stacks, count)) return ID_NONE;
+    if (!count || process == ID_NONE) return ID_NONE;
+    if (!memory_reserve(code->profile->failure, &stacks->rows, &stacks->capacity, count, sizeof *stacks->rows))
+        return ID_NONE;
     struct recent_stack *recent = recent_of(stacks, pid, tid, process);
     if (!recent) return ID_NONE;
     size_t shared_count = count_shared(recent, places, count), new_count = count - shared_count;

@@ -26,14 +26,9 @@ struct perf_stack_source {
 static const uint32_t SOURCE_BIT = UINT32_C(1) << 31;
 
 static struct perf_stack_line *push_line(struct perf_stack *stack) {
-    if (stack->count == stack->capacity) {
-        uint32_t capacity = stack->capacity ? stack->capacity * 2 : 128;
-        struct perf_stack_line *lines = memory_resize(stack->profile->failure, stack->lines, capacity * sizeof *lines);
-        if (!lines) return NULL;
-        stack->lines = lines;
-        stack->capacity = capacity;
-    }
-    return &stack->lines[stack->count++];
+    bool has_room = memory_reserve(stack->profile->failure, &stack->lines, &stack->capacity, stack->count + 1,
+                                   sizeof *stack->lines);
+    return has_room ? &stack->lines[stack->count++] : NULL;
 }
 
 /* The symbols that the name says are inlined into it are added first, since they are further in. Returns how many did
@@ -91,13 +86,9 @@ static void learn_line(struct perf_stack *stack, const struct perf_line *line) {
     const struct perf_frame_line *frame = &line->frame;
     stack->has_symbols |=
         !line->is_source && (frame->symbol.bytes_count || (frame->is_unknown && frame->library.bytes_count));
-    if (stack->meaning_count == stack->meaning_capacity) {
-        uint32_t capacity = stack->meaning_capacity ? stack->meaning_capacity * 2 : 1024;
-        uint32_t *meanings = memory_resize(stack->profile->failure, stack->meanings, capacity * sizeof *meanings);
-        if (!meanings) return;
-        stack->meanings = meanings;
-        stack->meaning_capacity = capacity;
-    }
+    if (!memory_reserve(stack->profile->failure, &stack->meanings, &stack->meaning_capacity, stack->meaning_count + 1,
+                        sizeof *stack->meanings))
+        return;
     stack->meanings[stack->meaning_count++] =
         line->is_source ? learn_source(stack, &line->source) : perf_symbols_add(&stack->symbols, &line->frame);
 }
@@ -244,15 +235,6 @@ static frame_id physical_frame(struct perf_stack *stack, int64_t pid, const stru
     return frame;
 }
 
-static bool reserve_frames(struct perf_stack *stack) {
-    if (stack->count <= stack->frames_capacity) return true;
-    frame_id *frames = memory_resize(stack->profile->failure, stack->frames, stack->capacity * sizeof *frames);
-    if (!frames) return false;
-    stack->frames = frames;
-    stack->frames_capacity = stack->capacity;
-    return true;
-}
-
 /* Writes the frames from line `first` to its physical frame, downwards from *out. A chain of inlined frames ends at the
  * first line that is not inlined. If there is none, or the depth would not fit its field, it ends at the last possible
  * line. Returns the line after the chain. */
@@ -302,7 +284,9 @@ static frame_id unknown_caller(struct perf_stack *stack, uint32_t line, bool cal
  * `pid`. */
 static uint32_t make_frames(struct perf_stack *stack, int64_t pid, const frame_id **frames) {
     uint32_t count = stack->count;
-    if (!count || !reserve_frames(stack)) return 0;
+    if (!count ||
+        !memory_reserve(stack->profile->failure, &stack->frames, &stack->frames_capacity, count, sizeof *stack->frames))
+        return 0;
     frame_id *out = stack->frames + count;
     /* The first frame is the interrupted instruction itself, not a return address. So is the first user frame after
      * kernel frames, which was interrupted or made the system call. */

@@ -18,13 +18,13 @@ struct perf_stack {
     struct column libs;    /* struct perf_stack_lib, by row of symbols.libraries */
     uint32_t *meanings;    /* owned; by line number: a symbol, or a source line with SOURCE_BIT */
     uint32_t meaning_count;
-    uint32_t meaning_capacity;
+    size_t meaning_capacity;
     struct column sources;         /* struct perf_stack_source */
     struct perf_stack_line *lines; /* of the stack that is made; innermost first */
     uint32_t count;
-    uint32_t capacity;
+    size_t capacity;
     frame_id *frames; /* root first */
-    uint32_t frames_capacity;
+    size_t frames_capacity;
     struct stack_path path; /* of the last stack */
     uint32_t change_count;  /* mappings of the kernel, and files with a build id, so far */
     bool has_symbols;       /* perf has printed symbols, or that it found none */

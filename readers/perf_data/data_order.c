@@ -13,6 +13,9 @@ struct waiting_record {
 /* Limit for the bytes of waiting records. One round on a busy machine with copied stacks takes some megabytes. */
 static const size_t WAITING_BYTES_MAX = (size_t)32 << 20;
 
+/* Room for copies that is made at first: more than a record has. */
+enum { FIRST_BYTES = 256 * 1024 };
+
 void data_order_init(struct data_order *order, data_order_deliver *deliver, void *context, struct failure *failure) {
     *order = (struct data_order){.failure = failure, .deliver = deliver, .context = context};
 }
@@ -154,31 +157,15 @@ uint64_t data_order_oldest(const struct data_order *order) {
     return order->row_count ? order->rows[0].offset : UINT64_MAX;
 }
 
-static bool reserve_bytes(struct data_order *order, size_t more_bytes) {
-    if (order->bytes_capacity - order->bytes_count >= more_bytes) return true;
-    size_t capacity = order->bytes_capacity ? order->bytes_capacity * 2 : 256 * 1024;
-    while (capacity - order->bytes_count < more_bytes) capacity *= 2;
-    char *bytes = memory_resize(order->failure, order->bytes, capacity);
-    if (!bytes) return false;
-    order->bytes = bytes;
-    order->bytes_capacity = capacity;
-    return true;
-}
-
-static bool reserve_row(struct data_order *order) {
-    if (order->row_count < order->row_capacity) return true;
-    size_t capacity = order->row_capacity ? order->row_capacity * 2 : 1024;
-    struct waiting_record *rows = memory_resize(order->failure, order->rows, capacity * sizeof *rows);
-    if (!rows) return false;
-    order->rows = rows;
-    order->row_capacity = capacity;
-    return true;
-}
-
 void data_order_add(struct data_order *order, const struct data_record *record, uint64_t time_ns) {
     size_t size_bytes = record->bytes.bytes_count;
     if (order->waiting_bytes_count + size_bytes > WAITING_BYTES_MAX) deliver_half(order);
-    if (!reserve_row(order) || (!record->is_lasting && !reserve_bytes(order, size_bytes))) return;
+    size_t copied_bytes = record->is_lasting ? 0 : size_bytes;
+    if (copied_bytes && !order->bytes) copied_bytes = FIRST_BYTES;
+    if (!memory_reserve(order->failure, &order->rows, &order->row_capacity, order->row_count + 1,
+                        sizeof *order->rows) ||
+        !memory_reserve(order->failure, &order->bytes, &order->bytes_capacity, order->bytes_count + copied_bytes, 1))
+        return;
     struct waiting_record row = {.time_ns = time_ns, .offset = record->offset, .arrival = order->arrival_count++};
     if (record->is_lasting) {
         row.lasting = record->bytes.bytes;

@@ -17,7 +17,7 @@ struct data_parser {
     struct data_order order;
     struct perf_place *places; /* owned; of the stack that is being parsed, innermost first */
     uint32_t place_count;
-    uint32_t place_capacity;
+    size_t place_capacity;
     uint64_t record_counts[256]; /* number of records by type; the last also counts all types above 255 */
     struct position first_records[256];
 };

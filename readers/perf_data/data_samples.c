@@ -10,14 +10,9 @@ static const uint64_t MEMORY_FIELDS =
 
 /* Running out of memory is latched. */
 static void push(struct data_parser *parser, uint64_t address, uint32_t flags) {
-    if (parser->place_count == parser->place_capacity) {
-        uint32_t capacity = parser->place_capacity ? parser->place_capacity * 2 : 256;
-        struct perf_place *places = memory_resize(parser->failure, parser->places, capacity * sizeof *places);
-        if (!places) return;
-        parser->places = places;
-        parser->place_capacity = capacity;
-    }
-    parser->places[parser->place_count++] = (struct perf_place){address, flags};
+    if (memory_reserve(parser->failure, &parser->places, &parser->place_capacity, parser->place_count + 1,
+                       sizeof *parser->places))
+        parser->places[parser->place_count++] = (struct perf_place){address, flags};
 }
 
 /* Markers in a callchain. Each gives the mode of the addresses that follow it (PERF_CONTEXT_…). */

@@ -22,13 +22,8 @@ static bool reserve(struct data_unpacker *unpacker) {
         failure_set_memory(unpacker->failure);
         return false;
     }
-    if (unpacker->capacity_bytes - unpacker->bytes_count >= STEP_BYTES) return true;
-    size_t capacity_bytes = unpacker->bytes_count + 2 * (size_t)STEP_BYTES;
-    char *bytes = memory_resize(unpacker->failure, unpacker->bytes, capacity_bytes);
-    if (!bytes) return false;
-    unpacker->bytes = bytes;
-    unpacker->capacity_bytes = capacity_bytes;
-    return true;
+    return memory_reserve(unpacker->failure, &unpacker->bytes, &unpacker->capacity_bytes,
+                          unpacker->bytes_count + STEP_BYTES, 1);
 }
 
 bool data_unpacker_add(struct data_unpacker *unpacker, struct text *packed) {
