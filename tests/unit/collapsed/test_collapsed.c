@@ -224,19 +224,6 @@ static void test_one_sample_a_line(void **state) {
         "5: 4294967296 main/User;parse/User;read/User\n");
 }
 
-static void test_weights_are_exact(void **state) {
-    expect_threads("a 74014.800\na 0.000000125\na -4294967297\na 0\na -0.5\na 2147483648\na 2147483647\n",
-                   GECKO_CONVERT_ROOT_FRAME,
-                   "all stacks 0 0.0\n"
-                   "0: 740148e-1 a/User\n"
-                   "1: 125e-9 a/User\n"
-                   "2: -4294967297 a/User\n"
-                   "3: 0 a/User\n"
-                   "4: -5e-1 a/User\n"
-                   "5: 2147483648 a/User\n"
-                   "6: 2147483647 a/User\n");
-}
-
 static void test_stacks_and_frames_are_unique(void **state) {
     static struct reading reading;
     read_bytes(&reading, TEXT("a;b;a 1\na;b 1\nx 1\na;b;a 1\na;b_[k] 1\n"), GECKO_CONVERT_ROOT_FRAME, 0);
@@ -247,41 +234,7 @@ static void test_stacks_and_frames_are_unique(void **state) {
     forget(&reading);
 }
 
-static void test_metadata(void **state) {
-    static struct reading reading;
-    read_bytes(&reading, TEXT("a;b 1\na 1\n"), GECKO_CONVERT_ROOT_FRAME, 0);
-    assert_false(reading.profile.meta.has_times);
-    assert_true(reading.profile.meta.has_stacks);
-    assert_int_equal(reading.profile.meta.interval_ns, 1000000);
-    assert_int_equal(reading.profile.meta.weight_type, WEIGHT_ONE);
-    assert_true(text_equal(reading.profile.meta.imported_from, TEXT("collapsed stacks")));
-    assert_int_equal(reading.profile.meta.product.bytes_count, 0);
-    assert_int_equal(reading.profile.marker_schemas.count, 0);
-    forget(&reading);
-    read_bytes(&reading, TEXT("a 1\nb 2\n"), GECKO_CONVERT_ROOT_FRAME, 0);
-    assert_false(reading.profile.meta.has_stacks);
-    assert_int_equal(reading.profile.meta.weight_type, WEIGHT_SAMPLES);
-    forget(&reading);
-}
-
-static void test_the_one_thread_is_a_main_thread(void **state) {
-    static struct reading reading;
-    read_bytes(&reading, TEXT("a;b 1\n"), GECKO_CONVERT_ROOT_FRAME, 0);
-    profile_finish(&reading.profile);
-    assert_int_equal(reading.profile.thread_order.count, 1);
-    assert_true(profile_thread_at(&reading.profile, (thread_id){0})->is_main);
-    forget(&reading);
-}
-
 /* ---- Annotations. ---- */
-
-static void test_annotations_become_categories(void **state) {
-    expect_threads("a;b_[j];c_[k] 1\na;b;-;c_[k];--;d_[w] 2\n_[k];e_[x];f[k] 3\n", GECKO_CONVERT_ROOT_FRAME,
-                   "all stacks 0 0.0\n"
-                   "0: 1 a/User;b/JIT;c/Kernel\n"
-                   "1: 2 a/User;b/User;-/Other;c/Kernel;--/Other;d/Waker\n"
-                   "2: 3 _[k]/User;e_[x]/User;f[k]/User\n");
-}
 
 static void test_inlined_frames_have_depths(void **state) {
     expect_threads("a_[j];b_[i];c_[i];d_[k];e_[i];c 1\na_[j];b_[i];c_[i] 2\nx_[i];y_[i] 3\n", GECKO_CONVERT_ROOT_FRAME,
@@ -317,40 +270,6 @@ static void test_inline_depth_has_an_end(void **state) {
 }
 
 /* ---- Names. ---- */
-
-static void test_names_are_kept(void **state) {
-    expect_threads(
-        "std::vector<int, a>::push(int const&) 4\n"
-        "run (app/main.py:12);12;state 3 4\n"
-        "\xe6\x97\xa5;bad\xff 4\n"
-        "#x;[unknown] 4\n",
-        GECKO_CONVERT_ROOT_FRAME,
-        "all stacks 0 0.0\n"
-        "0: 4 std::vector<int, a>::push(int const&)/User\n"
-        "1: 4 run (app/main.py:12)/User;12/User;state 3/User\n"
-        "2: 4 \xe6\x97\xa5/User;bad\xef\xbf\xbd/User\n"
-        "3: 4 #x/User;[unknown]/User\n");
-}
-
-static void test_empty_frames_are_left_out(void **state) {
-    static const char lines[] = "a;;b 3\n;a;b 4\na;b; 5\na;b 6\na;;b;c 7\n";
-    expect_threads(lines, GECKO_CONVERT_ROOT_FRAME,
-                   "all stacks 0 0.0\n"
-                   "0: 3 a/User;b/User\n"
-                   "1: 4 a/User;b/User\n"
-                   "2: 5 a/User;b/User\n"
-                   "3: 6 a/User;b/User\n"
-                   "4: 7 a/User;b/User;c/User\n");
-    expect_ledger(lines, GECKO_CONVERT_ROOT_FRAME,
-                  "lines kept 5 at 1: stack with its count\n"
-                  "samples kept 5 at 1: stack with its count\n"
-                  "samples noted 4 at 1: empty frames left out of a stack\n");
-    /* The empty frame is in the part that the second stack shares with the first. */
-    expect_ledger("a;;b 3\na;;b;c 3\n", GECKO_CONVERT_ROOT_FRAME,
-                  "lines kept 2 at 1: stack with its count\n"
-                  "samples kept 2 at 1: stack with its count\n"
-                  "samples noted 2 at 1: empty frames left out of a stack\n");
-}
 
 static void test_long_and_deep_stacks(void **state) {
     enum { FRAME_COUNT = 200000 };
@@ -394,56 +313,6 @@ static void test_cut_line_is_lost(void **state) {
 
 /* ---- Differences. ---- */
 
-static void test_difference(void **state) {
-    static const char lines[] = "a;b 31 33\na;c 12 0\na 0.5\t7.25\n";
-    expect_threads(lines, GECKO_CONVERT_ROOT_FRAME,
-                   "all stacks 0 0.0\n"
-                   "0: 2 a/User;b/User\n"
-                   "1: -12 a/User;c/User\n"
-                   "2: 675e-2 a/User\n"
-                   "before and after 0 0.1\n");
-    static struct reading reading;
-    read_bytes(&reading, text_of(lines), GECKO_CONVERT_ROOT_FRAME, 0);
-    const struct profile *profile = &reading.profile;
-    /* The viewer shows no markers of a comparison. */
-    assert_text(profile_process_at(profile, (process_id){0})->type, "comparison");
-    assert_text(profile_process_at(profile, (process_id){1})->type, "");
-    assert_int_equal(profile_thread_at(profile, (thread_id){0})->markers.count, 0);
-    const struct thread *thread = profile_thread_at(profile, (thread_id){1});
-    for (size_t i = 0; i < thread->markers.count; i++) {
-        const struct marker *marker = column_at(&thread->markers, i);
-        const struct marker_schema *schema = column_at(&profile->marker_schemas, marker->schema);
-        assert_true(text_equal(schema->name, TEXT("CollapsedDifference")));
-        assert_int_equal(marker->phase, MARKER_INSTANT);
-        assert_int_equal(marker->start_ns, (int64_t)i * 1000000);
-        assert_int_equal(marker->end_ns, marker->start_ns);
-        put_text(&reading.out, strings_text(&profile->strings, marker->name));
-        for (uint32_t j = 0; j < schema->field_count; j++) {
-            const union marker_value *value = profile_value_at(profile, marker->values_at + j);
-            put(&reading.out, " %.*s=", (int)schema->fields[j].key.bytes_count, schema->fields[j].key.bytes);
-            put_decimal(&reading.out, value->number);
-        }
-        put(&reading.out, " ");
-        put_stack(&reading.out, profile, marker->stack);
-        put(&reading.out, "\n");
-    }
-    for (size_t i = 0; i < profile->meta.extra.count; i++) {
-        const struct extra_entry *entry = column_at(&profile->meta.extra, i);
-        put_text(&reading.out, entry->section);
-        put(&reading.out, ", %.*s: ", (int)entry->label.bytes_count, entry->label.bytes);
-        put_text(&reading.out, entry->value);
-        put(&reading.out, "\n");
-    }
-    assert_string_equal(reading.out.bytes,
-                        "Difference before=31 after=33 a/User;b/User\n"
-                        "Difference before=12 after=0 a/User;c/User\n"
-                        "Difference before=5e-1 after=725e-2 a/User\n"
-                        "Difference, Total before: 43.5\n"
-                        "Difference, Total after: 40.25\n"
-                        "Difference, Total change: -3.25\n");
-    forget(&reading);
-}
-
 static void test_difference_with_sums_that_do_not_fit(void **state) {
     static struct reading reading;
     read_bytes(&reading, TEXT("a 999999999999999999 1\nb 0.00000000000001 1\n"), GECKO_CONVERT_ROOT_FRAME, 0);
@@ -451,20 +320,6 @@ static void test_difference_with_sums_that_do_not_fit(void **state) {
     const struct extra_entry *entry = column_at(&reading.profile.meta.extra, 0);
     assert_true(text_equal(entry->value, TEXT("too large")));
     forget(&reading);
-}
-
-static void test_file_decides_whether_it_is_a_difference(void **state) {
-    /* In the first line a name ends in a number; in the second one a count is missing. */
-    expect_threads("a;state 3 12\na;run 7\n", GECKO_CONVERT_ROOT_FRAME,
-                   "all stacks 0 0.0\n0: 12 a/User;state 3/User\n1: 7 a/User;run/User\n");
-    static const char lines[] = "a;b 1 3\na;state 3 7\na;run 7\n";
-    expect_threads(lines, GECKO_CONVERT_ROOT_FRAME,
-                   "all stacks 0 0.0\n0: 2 a/User;b/User\n1: 4 a/User;state/User\nbefore and after 0 0.1\n");
-    expect_ledger(lines, GECKO_CONVERT_ROOT_FRAME,
-                  "lines kept 2 at 1: stack with its count\n"
-                  "samples kept 2 at 1: stack with its count\n"
-                  "lines lost 1 at 3: stack with one count in a difference of two\n"
-                  "samples lost 1 at 3: stack with one count in a difference of two\n");
 }
 
 static void test_long_first_line_decides_too(void **state) {
@@ -482,63 +337,6 @@ static void test_long_first_line_decides_too(void **state) {
 }
 
 /* ---- Threads. ---- */
-
-static void test_first_frames_become_threads(void **state) {
-    expect_threads(
-        "node;start;run 10\n"
-        "node-47/48;start 4\n"
-        "node-47/47;start 5\n"
-        "my-app-?/901;work 2\n"
-        "swapper-0/0;idle 9\n"
-        "kworker/u8:1-12;work 3\n"
-        "app-?;work 1\n"
-        "sh-80;exec 1\n"
-        "ls-80;exec 1\n"
-        "node;start 2\n"
-        "-77;odd 1\n"
-        "a-12345678901;odd 1\n"
-        "a-1/x;odd 1\n"
-        "a/5;odd 1\n"
-        "a_[k];odd 1\n",
-        GECKO_CONVERT_ROOT_THREAD,
-        "node ? 1.0\n0: 10 start/User;run/User\n9: 2 start/User\n"
-        "node 47 48.0\n1: 4 start/User\n"
-        "node 47 47.0\n2: 5 start/User\n"
-        "my-app ? 901.0\n3: 2 work/User\n"
-        "swapper 0 0.0\n4: 9 idle/User\n"
-        "kworker/u8:1 12 12.0\n5: 3 work/User\n"
-        "app ? 2.0\n6: 1 work/User\n"
-        "sh 80 80.0\n7: 1 exec/User\n"
-        "ls 80 80.1\n8: 1 exec/User\n"
-        "-77 ? 3.0\n10: 1 odd/User\n"
-        "a-12345678901 ? 4.0\n11: 1 odd/User\n"
-        "a-1/x ? 5.0\n12: 1 odd/User\n"
-        "a/5 ? 6.0\n13: 1 odd/User\n"
-        "a_[k] ? 7.0\n14: 1 odd/User\n");
-}
-
-static void test_thread_without_a_stack(void **state) {
-    static const char lines[] = "idle 9\nidle;run 1\nidle; 2\n;run 3\n";
-    expect_threads(lines, GECKO_CONVERT_ROOT_THREAD,
-                   "idle ? 1.0\n0: 9 (none)\n1: 1 run/User\n2: 2 (none)\n"
-                   " ? 2.0\n3: 3 run/User\n");
-    expect_ledger(lines, GECKO_CONVERT_ROOT_THREAD,
-                  "lines kept 4 at 1: stack with its count\n"
-                  "samples kept 4 at 1: stack with its count\n"
-                  "samples noted 2 at 1: thread without a stack\n");
-}
-
-static void test_threads_without_pid_are_one_process(void **state) {
-    static struct reading reading;
-    read_bytes(&reading, TEXT("a;x 1\nb;x 1\nc-?/4;x 1\n"), GECKO_CONVERT_ROOT_THREAD, 0);
-    assert_int_equal(reading.profile.processes.count, 1);
-    profile_finish(&reading.profile);
-    const struct process *process = profile_process_at(&reading.profile, (process_id){0});
-    assert_true(text_equal(process->name, TEXT("collapsed stacks")));
-    assert_true(text_equal(process->pid_text, TEXT("unknown pid")));
-    assert_int_equal(reading.profile.thread_order.count, 3);
-    forget(&reading);
-}
 
 static void test_threads_have_an_end(void **state) {
     enum { THREAD_COUNT = 65536 + 3, LINE_BYTES = 16 };
@@ -560,28 +358,6 @@ static void test_threads_have_an_end(void **state) {
 }
 
 /* ---- Losses and failures. ---- */
-
-static void test_malformed_lines_are_counted(void **state) {
-    expect_ledger(
-        "main;parse 12\n"
-        "main;parse\n"
-        "\n"
-        "# made by hand 5\n"
-        "main;parse 1e\n"
-        " 12\n"
-        "main 1e36\n"
-        "main 0.1234567890123456789\n",
-        GECKO_CONVERT_ROOT_FRAME,
-        "lines kept 2 at 1: stack with its count\n"
-        "samples kept 2 at 1: stack with its count\n"
-        "lines kept 1 at 3: blank line\n"
-        "lines kept 1 at 4: comment\n"
-        "lines lost 2 at 2: line without a decimal count at its end\n"
-        "lines lost 1 at 6: count without a stack\n"
-        "lines lost 1 at 7: stack with a count of 10^36 or more, or a difference that does not fit 18 digits\n"
-        "samples lost 1 at 7: stack with a count of 10^36 or more, or a difference that does not fit 18 digits\n"
-        "samples noted 1 at 8: count rounded to 18 digits\n");
-}
 
 static void expect_failure(const char *lines, bool has_position, uint64_t line, const char *message_part) {
     static struct reading reading;
@@ -659,26 +435,14 @@ int main(void) {
         cmocka_unit_test(test_line_verdicts),
         cmocka_unit_test(test_line_keeps_numbers_in_names),
         cmocka_unit_test(test_one_sample_a_line),
-        cmocka_unit_test(test_weights_are_exact),
         cmocka_unit_test(test_stacks_and_frames_are_unique),
-        cmocka_unit_test(test_metadata),
-        cmocka_unit_test(test_the_one_thread_is_a_main_thread),
-        cmocka_unit_test(test_annotations_become_categories),
         cmocka_unit_test(test_inlined_frames_have_depths),
         cmocka_unit_test(test_inline_depth_has_an_end),
-        cmocka_unit_test(test_names_are_kept),
-        cmocka_unit_test(test_empty_frames_are_left_out),
         cmocka_unit_test(test_long_and_deep_stacks),
         cmocka_unit_test(test_cut_line_is_lost),
-        cmocka_unit_test(test_difference),
         cmocka_unit_test(test_difference_with_sums_that_do_not_fit),
-        cmocka_unit_test(test_file_decides_whether_it_is_a_difference),
         cmocka_unit_test(test_long_first_line_decides_too),
-        cmocka_unit_test(test_first_frames_become_threads),
-        cmocka_unit_test(test_thread_without_a_stack),
-        cmocka_unit_test(test_threads_without_pid_are_one_process),
         cmocka_unit_test(test_threads_have_an_end),
-        cmocka_unit_test(test_malformed_lines_are_counted),
         cmocka_unit_test(test_input_without_stacks_fails),
         cmocka_unit_test(test_probe),
         cmocka_unit_test(test_probe_of_a_cut_start),
