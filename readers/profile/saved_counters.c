@@ -166,7 +166,10 @@ void saved_gecko_counters_read(struct saved_reader *reader, process_id process) 
     while (json_next(reader->json)) read_counter(reader, process);
 }
 
-void saved_counters_read(struct saved_reader *reader) { saved_gecko_counters_read(reader, process_none()); }
+void saved_counters_read(struct saved_reader *reader, void *context) {
+    (void)context;
+    saved_gecko_counters_read(reader, process_none());
+}
 
 /* ---- The cost of recording. ---- */
 
@@ -207,7 +210,8 @@ static void read_overhead(struct saved_reader *reader, process_id gecko_process)
     column_fini(&saved.rows);
 }
 
-void saved_overheads_read(struct saved_reader *reader) {
+void saved_overheads_read(struct saved_reader *reader, void *context) {
+    (void)context;
     if (json_take_null(reader->json) || !json_begin_list(reader->json)) return;
     while (json_next(reader->json)) read_overhead(reader, process_none());
 }

@@ -354,7 +354,8 @@ void saved_meta_read(struct saved_reader *reader, const struct shape *shape) {
 
 /* ---- Libraries. ---- */
 
-void saved_libs_read(struct saved_reader *reader) {
+void saved_libs_read(struct saved_reader *reader, void *context) {
+    (void)context;
     if (!json_begin_list(reader->json)) return;
     while (json_next(reader->json)) {
         struct lib lib = {.is_from_profile = true};

@@ -14,36 +14,16 @@ static void read_meta(struct saved_reader *reader, void *context) {
     saved_meta_read(reader, &processed_meta);
     if (!reader->version) json_stream_fail(reader->json, "there is no \"preprocessedProfileVersion\"");
 }
-static void read_libs(struct saved_reader *reader, void *context) {
-    (void)context;
-    saved_libs_read(reader);
-}
-static void read_shared(struct saved_reader *reader, void *context) {
-    (void)context;
-    saved_shared_read(reader);
-}
-static void read_threads(struct saved_reader *reader, void *context) {
-    (void)context;
-    saved_threads_read(reader);
-}
-static void read_counters(struct saved_reader *reader, void *context) {
-    (void)context;
-    saved_counters_read(reader);
-}
-static void read_overheads(struct saved_reader *reader, void *context) {
-    (void)context;
-    saved_overheads_read(reader);
-}
 
 enum { NEEDS_NOTHING, NEEDS_META = 1, NEEDS_LIBS = 2, NEEDS_SHARED = 4, NEEDS_THREADS = 8 };
 
 static const struct saved_part PARTS[] = {
     {TEXT("meta"), read_meta, NEEDS_NOTHING, true},
-    {TEXT("libs"), read_libs, NEEDS_META, true},
-    {TEXT("shared"), read_shared, NEEDS_META | NEEDS_LIBS, false},
-    {TEXT("threads"), read_threads, NEEDS_META | NEEDS_LIBS | NEEDS_SHARED, true},
-    {TEXT("counters"), read_counters, NEEDS_THREADS, false},
-    {TEXT("profilerOverhead"), read_overheads, NEEDS_THREADS, false},
+    {TEXT("libs"), saved_libs_read, NEEDS_META, true},
+    {TEXT("shared"), saved_shared_read, NEEDS_META | NEEDS_LIBS, false},
+    {TEXT("threads"), saved_threads_read, NEEDS_META | NEEDS_LIBS | NEEDS_SHARED, true},
+    {TEXT("counters"), saved_counters_read, NEEDS_THREADS, false},
+    {TEXT("profilerOverhead"), saved_overheads_read, NEEDS_THREADS, false},
     {TEXT("profilingLog"), saved_profiling_log_read, NEEDS_THREADS, false},
     {TEXT("profileGatheringLog"), saved_gathering_log_read, NEEDS_THREADS, false},
 };

@@ -171,11 +171,13 @@ extern const struct stack saved_blank_stack;
 /* ---- The parts of a document. ---- */
 
 void saved_meta_read(struct saved_reader *reader, const struct shape *shape);
-void saved_libs_read(struct saved_reader *reader);
-void saved_shared_read(struct saved_reader *reader);
-void saved_threads_read(struct saved_reader *reader);
-void saved_counters_read(struct saved_reader *reader);
-void saved_overheads_read(struct saved_reader *reader);
+
+/* These read parts of a processed profile: see saved_part. They need no context. */
+void saved_libs_read(struct saved_reader *reader, void *context);
+void saved_shared_read(struct saved_reader *reader, void *context);
+void saved_threads_read(struct saved_reader *reader, void *context);
+void saved_counters_read(struct saved_reader *reader, void *context);
+void saved_overheads_read(struct saved_reader *reader, void *context);
 void saved_profiling_log_read(struct saved_reader *reader, void *context);
 void saved_gathering_log_read(struct saved_reader *reader, void *context);
 

@@ -356,7 +356,8 @@ static void tables_add(struct saved_reader *reader, struct shared_tables *tables
     keep_contents(reader, &tables->contents);
 }
 
-void saved_shared_read(struct saved_reader *reader) {
+void saved_shared_read(struct saved_reader *reader, void *context) {
+    (void)context;
     static const struct shape no_shape;
     reader->has_shared = true;
     struct shared_tables tables;

@@ -491,7 +491,8 @@ static void read_thread(struct saved_reader *reader) {
     saved_thread_fini(&saved);
 }
 
-void saved_threads_read(struct saved_reader *reader) {
+void saved_threads_read(struct saved_reader *reader, void *context) {
+    (void)context;
     if (!reader->has_shared && reader->version >= STRINGS_ARE_SHARED)
         json_stream_fail(reader->json, "there is no \"shared\"");
     if (!json_begin_list(reader->json)) return;
