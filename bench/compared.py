@@ -4,11 +4,10 @@
 usage: compared.py GECKO-CONVERT SAMPLY > compared.md
 
 Records programs with perf, imports each recording with `samply import`, whose server looks up the symbols as it
-does for the viewer, and with gecko-convert. Prints tables of threads and of functions by self and by total samples."""
+does for the viewer, and with gecko-convert. Prints a table of threads and one of functions by self samples."""
 import gzip
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -18,7 +17,7 @@ from collections import Counter
 
 PROGRAM, SAMPLY = map(os.path.abspath, sys.argv[1:3])
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "compared")
-ROWS = 10
+ROWS = 3
 
 # title, how to build, the command
 PROGRAMS = [
@@ -30,6 +29,13 @@ PROGRAMS = [
     ("A script of 1 000 processes", None, ["sh", "HERE/script.sh"]),
     ("A build", None, ["sh", "HERE/build.sh"]),
     ("A stripped program", ["gcc", "-O2", "-s", "stripped.c", "-lm", "-o", "OUT/stripped"], ["OUT/stripped"]),
+    ("Rust", ["rustc", "-g", "-O", "words.rs", "-o", "OUT/words"], ["OUT/words"]),
+    ("Go", ["go", "build", "-o", "OUT/gowords", "words.go"], ["OUT/gowords"]),
+    ("Java", ["javac", "-d", "OUT", "Words.java"], ["java", "-XX:+PreserveFramePointer", "-cp", "OUT", "Words"]),
+    ("SQLite", ["true"], ["sqlite3", ":memory:", ".read HERE/rows.sql"]),
+    ("git", ["true"], ["git", "-C", "HERE", "log", "--stat", "-n", "300"]),
+    ("OpenSSL", ["true"], ["openssl", "speed", "-seconds", "1", "sha256"]),
+    ("xz", ["true"], ["xz", "-T2", "-1", "-k", "-c", PROGRAM]),
 ]
 
 
@@ -65,8 +71,7 @@ def read_ours(path):
         return (names[shared["frameTable"]["func"][frame]],)
 
     threads = [(thread, list(stacks_of(shared, thread["samples"], prefix, frames))) for thread in profile["threads"]]
-    selected = profile["meta"].get("initialSelectedThreads")
-    return profile, threads, selected
+    return profile, threads
 
 
 class Symbols:
@@ -125,7 +130,7 @@ def read_samplys(path):
             return stack["prefix"][i]
 
         threads.append((thread, list(stacks_of(thread, thread["samples"], prefix, frames_of))))
-    return profile, threads, profile["meta"].get("initialSelectedThreads")
+    return profile, threads
 
 
 # ---- Tables. ----
@@ -136,23 +141,20 @@ def cell(text):
     return text if len(text) <= 70 else text[:69] + "…"
 
 
-def tops(threads):
-    own, total, count = Counter(), Counter(), 0
+def own_samples(threads):
+    own, count = Counter(), 0
     for _, samples in threads:
         for functions, weight in samples:
             count += weight
             if functions:
                 own[functions[-1]] += weight
-            for function in set(functions):
-                total[function] += weight
-    return own, total, count
+    return ranked(own, count)
 
 
 def ranked(counter, count):
     # Both sides have equal functions in the same order, whatever underscores and namespaces their names have.
     order = sorted(counter.items(), key=lambda item: (-item[1], item[0].rsplit("::", 1)[-1].lstrip("_")))
-    rows = [f"{100 * weight / count:.1f} % {cell(name)}" for name, weight in order[:ROWS]]
-    return rows + [""] * (ROWS - len(rows))
+    return "<br>".join(f"{100 * weight / count:.1f} % {cell(name)}" for name, weight in order[:ROWS])
 
 
 def activity(profile, thread, samples):
@@ -171,47 +173,48 @@ def visible(profile, threads):
     return [i for i in order if scores[i] >= max(scores) / 20]
 
 
-def describe(profile, threads, selected):
-    names = Counter(re.sub(r" and \d+ more$", " and more", thread["name"]) for thread, _ in threads)
-    tracks = ", ".join(f"{name} ×{times}" if times > 1 else name for name, times in names.items())
-    chosen = ", ".join(f"{threads[i][0]['name']} ({len(threads[i][1])} samples)" for i in selected) if selected else \
-        "left to the viewer"
+def describe(profile, threads):
+    """Returns the title, what is visible at first, and how many functions have samples."""
     functions = len({function for _, samples in threads for stack, _ in samples for function in stack})
     samples = sum(len(samples) for _, samples in threads)
     shown = visible(profile, threads)
     share = 100 * sum(len(threads[i][1]) for i in shown) / samples
-    return {"title": profile["meta"]["product"], "selected thread": chosen, "tracks": tracks,
-            "visible at first": f"{len(shown)} of {len(threads)} threads, with {share:.1f} % of the samples",
-            "samples with a stack": str(samples), "functions": str(functions)}
+    return [cell(profile["meta"]["product"]), f"{len(shown)} of {len(threads)}, {share:.1f} %", str(functions)]
 
 
-def compare(title, ours, samplys):
-    print(f"## {title}\n\n| | samply | gecko-convert |\n|---|---|---|")
-    left, right = describe(*samplys), describe(*ours)
-    for key in left:
-        print(f"| {key} | {cell(left[key])} | {cell(right[key])} |")
-    (samply_own, samply_total, samply_count), (own, total, count) = tops(samplys[1]), tops(ours[1])
-    for what, first, second in ("self", samply_own, own), ("total", samply_total, total):
-        print(f"\n| functions by {what} samples: samply | gecko-convert |\n|---|---|")
-        for pair in zip(ranked(first, samply_count), ranked(second, count)):
-            print("| " + " | ".join(pair) + " |")
-    print()
+HEADS = ["title", "visible threads, and samples in them", "functions"]
+
+
+def print_tables(compared):
+    """`compared` has, for each program, its title, our profile and samply's."""
+    print("| program | " + " | ".join(f"{head}: samply | gecko-convert" for head in HEADS) + " |")
+    print("|---" * (1 + 2 * len(HEADS)) + "|")
+    for title, ours, samplys in compared:
+        pairs = zip(describe(*samplys), describe(*ours))
+        print(f"| {title} | " + " | ".join(f"{first} | {second}" for first, second in pairs) + " |")
+    print("\nThe functions with the most samples of their own:\n\n| program | samply | gecko-convert |\n|---|---|---|")
+    for title, ours, samplys in compared:
+        print(f"| {title} | {own_samples(samplys[1])} | {own_samples(ours[1])} |")
 
 
 PREFACE = """# Compared with samply
 
 This page shows what the viewer shows of the same recordings, imported by [samply](https://github.com/mstange/samply) 0.13.1
-and by gecko-convert: the title, the selected thread, the tracks, and the ten functions with the most samples. samply looks up
-functions while it serves a profile, so its names are those that its server gives to the viewer. This command wrote the page:
+and by gecko-convert: the title, the threads, and functions. samply looks up functions while it serves a profile, so its names
+are those that its server gives to the viewer. This command wrote the page:
 
     bench/compared.py build/gecko-convert samply > docs/compared.md
 
 It records the programs in `bench/compared/` with perf, so numbers differ from run to run. These are the differences:
 
-- **Title and tracks**: samply names the machine in the title. It keeps tracks without samples: `perf-exec`, which is perf
-  before it starts the program, and idle threads.
+- **Titles**: samply names the machine in the title. If the command is a shell or another launcher, gecko-convert names the
+  program with the most samples.
+- **Tracks**: samply keeps those without samples: `perf-exec`, which is perf before it starts the program, and idle threads. The
+  viewer shows a thread if it ran at least a twentieth of what the busiest one did. It does not know the processor time of a
+  thread's first sample here, and counts samples there, so a thread at that limit may be hidden.
 - **Crowds**: samply gives each thread and process a track, of which the viewer shows 15 at most. gecko-convert gives
-  threads, and processes, that follow each other one track, and shows what has 95 % of the processor time.
+  threads, and processes, that follow each other or run in turns one track, and shows what has 95 % of the processor time.
+- **Markers**: samply has one for each mapping of a file, gecko-convert one for each child and each member of a crowd.
 - **C and C++ names**: samply shows inlined functions without their namespace, `work` for `work(unsigned int)`, and names that
   begin with underscores without one of them.
 - **Parts of functions**: gcc splits functions (`msort_with_tmp.part.0`). samply gives a part the name of the whole.
@@ -227,7 +230,7 @@ It records the programs in `bench/compared/` with perf, so numbers differ from r
 
 
 def main():
-    print(PREFACE)
+    compared = []
     with tempfile.TemporaryDirectory() as folder:
         for number, (title, build, command) in enumerate(PROGRAMS):
             if build:
@@ -238,7 +241,9 @@ def main():
             run([*recorder, "--", *(word.replace("OUT", folder).replace("HERE", HERE) for word in command)], folder)
             run([SAMPLY, "import", data, "--save-only", "-o", imported])
             run([PROGRAM, "--quiet", data, "-o", converted])
-            compare(title, read_ours(converted), read_samplys(imported))
+            compared.append((title, read_ours(converted), read_samplys(imported)))
+    print(PREFACE)
+    print_tables(compared)
 
 
 main()
