@@ -142,7 +142,8 @@ stack_id trace_stack_read(struct trace_reader *trace, struct trace_chunk_context
 
 /* ---- trace_log.c. ---- */
 
-/* Writes what recorder and reader report to the logs and the panel, and counts it. Times in the logs are still ticks. */
+/* Writes what recorder and reader report to the logs and the panel, and counts it. Times in the logs are still ticks.
+ */
 void trace_log_write(struct trace_reader *trace);
 
 #endif
