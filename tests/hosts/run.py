@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Runs every case of the programs in BUILD/hosts without the recorder, and with the recorder preloaded: in a process of its
-own at 1 kHz and 10 kHz, and at 10 kHz in a forked child, whose sampler begins late. The output and exit code must be the same,
-and the trace must become a good profile. The parent of such a child adds a line that tells how the child ended.
+"""Runs every case of the programs in BUILD/hosts without the recorder, and with the recorder preloaded at 1 kHz and
+10 kHz, in a process of its own and in a forked child, whose sampler begins late: the same output and exit code, and a
+trace that becomes a good profile. The parent of such a child adds a line that tells how the child ended.
 
 usage: tests/hosts/run.py BUILD [CASE...]
 """
@@ -15,8 +15,8 @@ import sys
 import tempfile
 
 PROGRAMS = ["children", "confined", "descriptors", "processes", "signals", "stacks", "threads", "transfers", "waits"]
-# Arguments after the case, and the interval in milliseconds.
-RUNS = [([], "1"), ([], "0.1"), (["in-child"], "0.1")]
+INTERVALS_MS = ["1", "0.1"]
+PLACES = [[], ["in-child"]]
 NEEDS_ROOT = {"change-root", "change-root-at-once", "change-root-with-own-storage", "change-user-of-child",
               "give-up-rights", "keep-capabilities"}
 # Values of the clock variable for cases that forbid the cycle counter. Both must be tested because the C library's
@@ -169,20 +169,21 @@ def record_faults(build, program, case, place, variables, expected):
     return faults
 
 
-def faults_of(build, program, case, place, interval, expected):
-    for clock in CLOCKS.get(case, [""]):
-        variables = {"GECKO_RECORDER_INTERVAL": interval, "GECKO_RECORDER_CLOCK": clock}
-        where = f"{' '.join(place)} every {interval} ms{' by the clock ' + clock if clock else ''}"
-        for fault in record_faults(build, program, case, place, variables, expected):
-            yield f"{where}: {fault}"
+def faults_of(build, program, case, place, expected):
+    for interval in INTERVALS_MS:
+        for clock in CLOCKS.get(case, [""]):
+            variables = {"GECKO_RECORDER_INTERVAL": interval, "GECKO_RECORDER_CLOCK": clock}
+            where = f"{' '.join(place)} every {interval} ms{' by the clock ' + clock if clock else ''}"
+            for fault in record_faults(build, program, case, place, variables, expected):
+                yield f"{where}: {fault}"
 
 
 def check(build, program, case):
     try:
         with open_folder() as folder:
             plain = run(program, [case], folder, {})
-        return [fault for place, interval in RUNS
-                for fault in faults_of(build, program, case, place, interval, in_child(plain) if place else plain)]
+        return [fault for place in PLACES
+                for fault in faults_of(build, program, case, place, in_child(plain) if place else plain)]
     except subprocess.TimeoutExpired as expired:
         return [f"hangs: {expired}"]
 
