@@ -765,6 +765,23 @@ static void test_events_with_one_list_of_ids(void **state) {
     assert_entry(LEDGER_RECORDS, LEDGER_LOST, "damaged description of an event", EVENT_COUNT - 1);
 }
 
+/* Samples whose ids no event has are lost, however many there are. */
+static void test_ids_without_events(void **state) {
+    enum { EVENT_COUNT = 2, ENTRY_BYTES = BUILDER_ATTR_BYTES + 16, SAMPLE_TYPE_AT = 24, SAMPLE_COUNT = 1000 };
+    const uint64_t identifier = 1 << 16;
+    builder_begin(&builder);
+    builder_set_u64(&builder, BUILDER_HEADER_BYTES + SAMPLE_TYPE_AT, identifier);
+    for (size_t i = 1; i < EVENT_COUNT; i++) builder_put(&builder, builder.bytes + BUILDER_HEADER_BYTES, ENTRY_BYTES);
+    builder_set_u64(&builder, 32, EVENT_COUNT * ENTRY_BYTES);
+    builder_set_u64(&builder, 40, builder.bytes_count);
+    for (uint64_t i = 0; i < SAMPLE_COUNT; i++) {
+        builder_begin_record(&builder, 9, 2);
+        builder_u64(&builder, 1 + i);
+        builder_end_record(&builder);
+    }
+    assert_entry(LEDGER_SAMPLES, LEDGER_LOST, "sample of an event that the recording does not describe", SAMPLE_COUNT);
+}
+
 static void test_other_machines(void **state) {
     static const char *const narrow[] = {"i686", "armv7l", "mips", "riscv32"};
     static const char *const wide[] = {"x86_64", "aarch64", "arm64", "mips64"};
@@ -867,6 +884,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_folder_with_kernel, make_folder, remove_folder),
         cmocka_unit_test(test_file_of_a_folder),
         cmocka_unit_test(test_events_with_one_list_of_ids),
+        cmocka_unit_test(test_ids_without_events),
         cmocka_unit_test(test_other_machines),
         cmocka_unit_test(test_fixed_period),
         cmocka_unit_test(test_cut_record),
