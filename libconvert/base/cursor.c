@@ -50,3 +50,14 @@ bool cursor_parse_number(struct text text, unsigned base, uint64_t *out) {
 }
 
 bool cursor_parse_id(struct text text, int64_t *out) { return cursor_take_id(&text, out) && text.bytes_count == 0; }
+
+bool cursor_take_last_place(struct text *text, uint32_t *out) {
+    if (!text->bytes_count || !cursor_is_digit(text->bytes[text->bytes_count - 1])) return false;
+    size_t colon = text_find_last(*text, ':');
+    int64_t number;
+    if (colon == text->bytes_count || !cursor_parse_id(text_from(*text, colon + 1), &number) || number < 0)
+        return false;
+    text->bytes_count = colon;
+    *out = (uint32_t)number;
+    return true;
+}

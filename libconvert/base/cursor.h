@@ -34,4 +34,7 @@ bool cursor_take_id(struct text *text, int64_t *out);
 bool cursor_parse_number(struct text text, unsigned base, uint64_t *out);
 bool cursor_parse_id(struct text text, int64_t *out);
 
+/* Takes a line or a column, as ":12", off the end of the text. */
+bool cursor_take_last_place(struct text *text, uint32_t *out);
+
 #endif

@@ -37,17 +37,17 @@ uint64_t jit_read_perf_map(struct input *input, jit_visitor *visit, void *contex
 enum {
     JITDUMP_MAGIC = 0x4a695444,
     JITDUMP_VERSION = 1,
-    JITDUMP_HAS_ARCH_TIMES = 1, /* flag: times are not those of CLOCK_MONOTONIC */
+    JITDUMP_HAS_ARCH_TIMES = 1, /* A flag: times are not those of CLOCK_MONOTONIC. */
     JITDUMP_HEADER_BYTES = 40,
-    RECORD_HEAD_BYTES = 16, /* kind, size, time */
+    RECORD_HEAD_BYTES = 16, /* The head has the kind, the size and the time of the record. */
     RECORD_LOAD = 0,
     RECORD_MOVE = 1,
-    RECORD_UNWINDING = 4, /* of the next code that is loaded */
+    RECORD_UNWINDING = 4, /* The record has the call frame information of the next code that is loaded. */
     UNWINDING_AT = 40,
     LOAD_NAME_AT = 56,
     MOVE_BYTES = 64,
     NAME_BYTES_MAX = 16384,
-    EH_FRAME_BYTES_MAX = 65536 /* far more than one function needs. More counts as damaged */
+    EH_FRAME_BYTES_MAX = 65536 /* One function needs far less. A record with more counts as damaged. */
 };
 
 /* A jitdump that is being read. */

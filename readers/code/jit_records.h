@@ -7,11 +7,11 @@
 
 /* A record of such a file: the code that is at an address from a time on. Records come in the order of the file. */
 struct jit_record {
-    int64_t time_ns; /* time on CLOCK_MONOTONIC; INT64_MIN if unknown */
+    int64_t time_ns; /* Time on CLOCK_MONOTONIC; INT64_MIN if it is unknown. */
     uint64_t address;
-    uint64_t size_bytes; /* never 0 */
-    struct text name;    /* valid during the call; empty if the code was moved and keeps its name */
-    uint64_t moved_from; /* previous address of moved code */
+    uint64_t size_bytes; /* Size of the code, never 0. */
+    struct text name;    /* Name of the code, valid during the call; empty if the code was moved and keeps its name. */
+    uint64_t moved_from; /* Previous address of moved code. */
     /* The bytes of the code's .eh_frame section, which begins at the next multiple of 8 after the code; empty: the file
      * does not tell them. Valid during the call. */
     struct text eh_frame;

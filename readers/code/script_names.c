@@ -39,17 +39,6 @@ static const struct text dotnet_tiers[] = {
     TEXT("[OptimizedTier1OSR]"), TEXT("[InstrumentedTier]"), TEXT("[InstrumentedTierOptimized]"),
 };
 
-/* Removes a number such as ":10" from the end and returns it in *out. */
-static bool take_last_number(struct text *text, uint32_t *out) {
-    size_t colon = text_find_last(*text, ':');
-    int64_t number;
-    if (colon == text->bytes_count || !cursor_parse_id(text_from(*text, colon + 1), &number) || number < 0)
-        return false;
-    text->bytes_count = colon;
-    *out = (uint32_t)number;
-    return true;
-}
-
 /* Parses "name file.js:10:3", "name file.js:10", "name file.js" or " file.js:10:3". Code of all tiers has one name. */
 static void parse_javascript(struct text text, struct script_name *out) {
     size_t blank = text_find_last(text, ' ');
@@ -59,8 +48,8 @@ static void parse_javascript(struct text text, struct script_name *out) {
     if (blank == text.bytes_count) return;
     struct text location = text_from(text, blank + 1);
     uint32_t last, line;
-    if (take_last_number(&location, &last)) {
-        bool has_column = take_last_number(&location, &line);
+    if (cursor_take_last_place(&location, &last)) {
+        bool has_column = cursor_take_last_place(&location, &line);
         out->line = has_column ? line : last;
         out->column = has_column ? last : 0;
     }

@@ -123,18 +123,6 @@ static void parse_marked_name(struct text text, struct collapsed_frame *frame) {
     if (text_equal(text, TEXT("-")) || text_equal(text, TEXT("--"))) frame->kind = FRAME_SEPARATOR;
 }
 
-/* Takes ":12" off the end. */
-static bool take_line(struct text *text, uint32_t *line) {
-    if (!text->bytes_count || !cursor_is_digit(text->bytes[text->bytes_count - 1])) return false;
-    size_t colon = text_find_last(*text, ':');
-    int64_t number;
-    if (colon == text->bytes_count || !cursor_parse_id(text_from(*text, colon + 1), &number) || number < 0)
-        return false;
-    text->bytes_count = colon;
-    *line = (uint32_t)number;
-    return true;
-}
-
 static bool has_ending(struct text path, const struct text *endings, size_t count) {
     for (size_t i = 0; i < count; i++)
         if (text_ends_with(path, endings[i])) return true;
@@ -179,7 +167,7 @@ static bool parse_py_spy_frame(struct text text, struct collapsed_frame *frame) 
     if (open == text.bytes_count) return false;
     struct text place = text_slice(text, open + 1, text.bytes_count - 1);
     uint32_t line = 0;
-    bool is_place = take_line(&place, &line) || is_library(place) || HAS_ENDING(place, certain);
+    bool is_place = cursor_take_last_place(&place, &line) || is_library(place) || HAS_ENDING(place, certain);
     if (!is_place || !place.bytes_count) return false;
     frame->name = text_slice(text, 0, open - 1);
     set_place(frame, place, line, FRAME_PYTHON);
@@ -189,7 +177,7 @@ static bool parse_py_spy_frame(struct text text, struct collapsed_frame *frame) 
 /* austin: "path/file.py:name:12". */
 static bool parse_austin_frame(struct text text, struct collapsed_frame *frame) {
     uint32_t line;
-    if (!take_line(&text, &line)) return false;
+    if (!cursor_take_last_place(&text, &line)) return false;
     size_t colon = text_find_last(text, ':');
     struct text path = text_slice(text, 0, colon);
     bool is_path = text_starts_with(path, TEXT("<")) || text_find(path, '.') < path.bytes_count ||
@@ -204,7 +192,7 @@ static bool parse_austin_frame(struct text text, struct collapsed_frame *frame) 
 static bool parse_rbspy_frame(struct text text, struct collapsed_frame *frame) {
     static const struct text dash = TEXT(" - ");
     uint32_t line = 0;
-    bool has_line = take_line(&text, &line);
+    bool has_line = cursor_take_last_place(&text, &line);
     size_t at = find_text(text, dash);
     struct text path = text_from(text, at + dash.bytes_count);
     bool is_unknown = text_equal(path, TEXT("(unknown)")) || text_equal(path, TEXT("unknown"));
@@ -219,7 +207,7 @@ static bool parse_rbspy_frame(struct text text, struct collapsed_frame *frame) {
 static bool parse_tracing_frame(struct text text, struct collapsed_frame *frame) {
     uint32_t line;
     text = text_trim(text);
-    if (!take_line(&text, &line)) return false;
+    if (!cursor_take_last_place(&text, &line)) return false;
     size_t colon = text_find_last(text, ':');
     struct text path = text_from(text, colon + 1);
     if (colon == 0 || !text_ends_with(path, TEXT(".rs"))) return false;
