@@ -33,9 +33,11 @@ JAVA = re.compile(rf"\[*L[^;()]+;(?=::|\.)|\((?:{JAVA_TYPE})+\)(?:{JAVA_TYPE}(?=
 # How profilers write the frames that they know a place of; the group is the name.
 FRAMES = {
     "async": None,
-    "py-spy": re.compile(r"(?s)(.+?) \((?:.*:\d+|.*\.so[.\d]*|.*\.pyx?|<.*>)\)\Z"),
+    "py-spy": re.compile(r"(?s)(.+?) \((?:.*:\d+|.*\.so[.\d]*|.*\.pyx?|python[.\d]*|<.*>)\)\Z"),
     "austin": re.compile(r"(?s).*[./\\<].*:([^:]+):\d+\Z"),
-    "rbspy": re.compile(r"(?s)(.+?) - .+:\d+\Z"),
+    "rbspy": re.compile(r"(?s)(.+?) - (?:.+:\d+|.+\.rb|\(?unknown\)?)\Z"),
+    "sample": None,
+    "tracing": re.compile(r"(?s)(.+):[^:]+\.rs:\d+\Z"),
 }
 
 # How they write threads; with the semicolon that follows.
@@ -45,7 +47,12 @@ MARKS = {
                          r"(?:thread \((?:(?P<tid>\d+)|0x\w+)\)(?:: (?P<name>[^;]*))?(?:;|\Z))?"),
     "austin": re.compile(r"P(?P<pid>\d+);T(?:\d+:)?(?:(?P<tid>\d+)|(?P<name>0x\w+))(?:;|\Z)"),
     "rbspy": None,
+    "sample": re.compile(r"Thread_(?P<tid>\d+)(?=[\s:;]|\Z):?\s*(?P<name>[^;]*)(?:;|\Z)"),
+    "tracing": re.compile(r"(?P<name>ThreadId\((?P<tid>\d+)\)(?:-(?P<own>[^;]*))?)(?:;|\Z)"),
 }
+
+# The module of a native function, and DTrace's offset. .NET has "List`1", and C++ of Microsoft "Shape::`vtable'".
+MODULE = re.compile(r"(?s)\A(?:(?!::)[^`])+`(?!\d(?!x))(.+?)(?:\+0x[0-9a-f]+)?\Z")
 
 codecs.register_error("each", lambda error: ("\ufffd" * (error.end - error.start), error.end))
 
@@ -95,6 +102,9 @@ def collapse_printed(data):
     text = data.decode("utf-8", "each")
     if not re.search(r"(?m)^(@\w*\[|Sampling at |dtrace: )", text):
         return data, False
+    # DTrace writes which probe has printed, and a blank line between the stacks of the kernel and the program.
+    text = re.sub(r"(?m)^ +\d+ +\d+ +\S*:\S* *$", "", text)
+    text = re.sub(r"(?m)^( +\S*`.*\n)\n(?= +\S)", r"\1", text)
     folded, has_comms = [], False
     maps = re.findall(r"(?ms)^@\w*\[\n(.*?)^(?:, (.*?))?\]: (\d+)$", text)
     blocks = re.findall(r"(?m)^((?: +(?! |- {8}|\d).*\n)+)(?: +- +(.*) \((\d+)\)\n)? +(\d+)$", text) if not maps else []
@@ -160,7 +170,7 @@ class Threads:
 
     def find_marked(self, match):
         text, groups = match.group(), match.groupdict()
-        pid, tid, name = groups.get("pid"), groups.get("tid"), groups.get("name")
+        pid, tid, name = groups.get("pid"), groups.get("tid"), groups.get("own") or groups.get("name")
         if not tid and "thread (" not in text and "T0x" not in text:
             tid = pid
         if not tid:
@@ -193,8 +203,9 @@ def make_thread(name, pid, tid):
 
 
 def name_of(dialect, frame):
+    frame = frame.lstrip(" \t") or frame[-1:]
     match = FRAMES[dialect].match(frame) if dialect and FRAMES[dialect] else None
-    return match.group(1) if match else demangled(ANNOTATION.sub(r"\1", frame))
+    return match.group(1) if match else demangled(MODULE.sub(r"\1", ANNOTATION.sub(r"\1", frame)))
 
 
 def demangled(name):
@@ -240,7 +251,8 @@ def read(arguments):
     dialect, has_marks = choose_dialect([stack for stack, _ in lines[:100]])
     root = given.get("root", "thread" if has_comms else "auto")
     header = re.match(rb"# austin: (?s:.)*?\n# mode: (\w+)\n", data)
-    unit = given.get("weight-unit") or (AUSTIN_UNITS[header.group(1)] if header else "samples")
+    own_unit = AUSTIN_UNITS[header.group(1)] if header else "ns" if dialect == "tracing" else "samples"
+    unit = given.get("weight-unit") or own_unit
     is_whole = root == "frame" or (root == "auto" and not has_marks)
     threads = Threads()
     if is_whole:
