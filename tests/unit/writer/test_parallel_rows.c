@@ -1,5 +1,4 @@
 /* Tests failures, drains and memory. The goldens of every number of threads show what is written. */
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,35 +44,23 @@ static void write_long_rows(struct json *json, const void *context, size_t first
     }
 }
 
-static size_t count_threads(void) {
-    size_t count = 0;
-    DIR *listing = opendir("/proc/self/task");
-    assert_non_null(listing);
-    for (const struct dirent *entry; (entry = readdir(listing));) count += entry->d_name[0] != '.';
-    closedir(listing);
-    return count;
-}
-
-/* Writes an array. Returns the most threads of this process before the writing ended. */
-static size_t write_array_of(struct chunk_list *out, size_t row_count, unsigned thread_count, rows_writer *write,
-                             const void *context) {
+static void write_array_of(struct chunk_list *out, size_t row_count, unsigned thread_count, rows_writer *write,
+                           const void *context) {
     struct json json;
     json_init_for(&json, out);
     struct parallel_rows *parallel = parallel_rows_create(thread_count, out->failure);
     json_array_begin(&json);
     parallel_rows_write(parallel, &json, row_count, ROWS_PER_BLOCK, write, context);
     json_array_end(&json);
-    size_t threads = count_threads();
     parallel_rows_destroy(parallel);
     struct chunk_list document = json_take_chunks(&json);
     chunk_list_splice(out, &document);
-    return threads;
 }
 
 /* Writes an array of squares. */
-static size_t write_array(struct chunk_list *out, size_t row_count, unsigned thread_count, size_t fails_at) {
+static void write_array(struct chunk_list *out, size_t row_count, unsigned thread_count, size_t fails_at) {
     struct squares squares = {fails_at};
-    return write_array_of(out, row_count, thread_count, write_squares, &squares);
+    write_array_of(out, row_count, thread_count, write_squares, &squares);
 }
 
 /* Returns the array as text. The caller frees it. */
@@ -86,18 +73,6 @@ static char *array_text(size_t row_count, unsigned thread_count) {
     char *text = chunk_text(&out);
     chunk_list_fini(&out);
     return text;
-}
-
-static void only_long_arrays_start_threads(void **state) {
-    struct failure failure = {0};
-    struct chunk_list out;
-    chunk_list_init(&out, &failure);
-    size_t before = count_threads();
-    assert_int_equal(write_array(&out, 3 * ROWS_PER_BLOCK, 3, NO_ROW), before);
-    assert_int_equal(write_array(&out, MANY_ROWS, 1, NO_ROW), before);
-    assert_int_equal(write_array(&out, MANY_ROWS, 3, NO_ROW), before + 2);
-    assert_int_equal(count_threads(), before);
-    chunk_list_fini(&out);
 }
 
 static void the_first_failing_block_is_reported(void **state) {
@@ -212,7 +187,6 @@ static void memory_is_counted(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_long_arrays_start_threads),
         cmocka_unit_test(the_first_failing_block_is_reported),
         cmocka_unit_test(output_is_drained_as_it_grows),
         cmocka_unit_test(a_failing_drain_ends_the_writing),
