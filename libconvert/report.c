@@ -239,11 +239,16 @@ void report_append_sources(const struct gecko_convert_result *result, struct rep
     }
 }
 
+/* Appends which part of the samples with stacks that many are. */
+static void append_share(const struct gecko_convert_result *result, uint64_t count, struct report_text *text) {
+    double percent = (double)count / (double)result->stack_sample_count * 100;
+    report_append(text, percent < 0.5 ? "less than 1 %%" : "%.0f %%", percent);
+}
+
 void report_append_missing_name(const struct gecko_convert_result *result, size_t number, struct report_text *text) {
     const struct gecko_convert_missing_names *row = &result->missing_names[number];
-    double percent = (double)row->sample_count / (double)result->stack_sample_count * 100;
     report_append(text, "%s ", row->library);
-    report_append(text, percent < 0.5 ? "less than 1 %%" : "%.0f %%", percent);
+    append_share(result, row->sample_count, text);
     report_append(text, " (%s)", row->reason);
 }
 
@@ -267,13 +272,14 @@ static void append_advice(const struct gecko_convert_result *result, struct repo
         const struct gecko_convert_entry *entry = &result->entries[i];
         const char *advice = note_after(entry, CUT_STACKS_CAUSE);
         size_t start = text->bytes_count;
-        if (advice)
-            report_append(text, "%.0f %% of the stacks end early: %s",
-                          (double)entry->count / (double)result->stack_sample_count * 100, advice);
-        else if (note_after(entry, FILTER_UNUSED_CAUSE))
+        if (advice) {
+            append_share(result, entry->count, text);
+            report_append(text, " of the stacks end early: %s", advice);
+        } else if (note_after(entry, FILTER_UNUSED_CAUSE)) {
             report_append(text, "%s", entry->cause);
-        else
+        } else {
             continue;
+        }
         report_end_line(text, start);
     }
 }
