@@ -146,9 +146,8 @@ static void forget(struct sampled_thread *thread, uint32_t tid) {
 
 /* Writes the processor time that no sample stands for when the thread or the recording ends. It was used between two
  * samples, mostly in the kernel. A little of it belongs to all samples. If it is much, as in a process that ends soon,
- * it may have been used elsewhere: it becomes a sample, which counts as an interval, unless it is less than half of
- * one.
- */
+ * it may have been used elsewhere: it becomes a sample, which counts as an interval, unless it is less than half
+ * of one. */
 static void write_rest(struct sampled_thread *thread, struct round *round) {
     enum { LITTLE_PART = 4 };
     static struct grec_label unknown = GREC_LABEL_AT("(between samples)", NULL, NULL, 0);
@@ -456,7 +455,9 @@ static void drop_if_ended(struct thread_writers *writers) {
 static void count_left_time(const struct thread_record *record, struct sampled_thread *thread) {
     uint64_t cpu_ns = thread_record_left_cpu_ns(record, thread->tid);
     thread->has_ended = !cpu_ns;
-    if (thread->is_cpu_read && cpu_ns > thread->cpu_ns) cpu_share_add(&thread->share, cpu_ns - thread->cpu_ns);
+    if (!thread->is_cpu_read || cpu_ns <= thread->cpu_ns) return;
+    cpu_share_add(&thread->share, cpu_ns - thread->cpu_ns);
+    thread->cpu_ns = cpu_ns;
 }
 
 /* Makes the record the thread's of that id. */
@@ -464,8 +465,10 @@ static void become(struct thread_record *record, struct sampled_thread *thread, 
     if (thread->epoch != observer.epoch) forget(thread, 0);
     if (thread->tid == tid) return;
     count_left_time(record, thread);
-    thread->read_ticks = thread->used_ticks = round->now_ticks;
-    if (thread->state != SAMPLED_LEFT_OUT) collect(record, thread, round);
+    thread->used_ticks = round->now_ticks;
+    /* All stacks are the old thread's, also those of this round: the clocks of the new one are not open yet. */
+    thread->read_ticks = clock_ticks();
+    collect(record, thread, round);
     end_thread(thread, round, tid);
     thread->found_ticks = round->now_ticks;
     thread->interval_ns = observer.rules.interval_ns;
@@ -546,9 +549,8 @@ static struct sampled_thread *known_thread(const struct thread_record *record) {
 /* If the system's name of a thread changes, the thread may come to be wanted. */
 static void refresh_name(struct thread_writers *writers, struct thread_record *record, void *context) {
     struct sampled_thread *thread = known_thread(record);
-    (void)writers;
     (void)context;
-    if (!thread) return;
+    if (!thread || thread_registry_tid(writers) != thread->tid) return;
     if (thread->state == SAMPLED_LEFT_OUT) thread->state = SAMPLED_NOTHING;
     /* A thread that waits is not identified in each round, and may have named itself before it began to wait. */
     if (thread->uid) take_own_name(record, thread);

@@ -687,6 +687,58 @@ static void test_time_before_the_end(void **state) {
     recorded_fini(&recorded);
 }
 
+static void wait_to_leave(struct busy_thread *self) { (void)self; }
+
+/* The recording ends before the sampler sees that another thread has the record of the one that has ended. */
+static void test_name_after_the_end(void **state) {
+    struct recorded recorded;
+    struct busy_thread next = {.name = "next", .run = wait_to_leave};
+    pthread_t thread;
+    char ended[] = "ended";
+    start_sampling(*state, "names.trace", (struct grec_options){.interval_us = LONG_INTERVAL_US});
+    assert_int_equal(pthread_create(&thread, NULL, compute_and_end, ended), 0);
+    pthread_join(thread, NULL);
+    busy_thread_start(&next);
+    stop_and_read(&recorded, *state, "names.trace");
+    busy_thread_join(&next);
+    assert_true(sum_cpu_ns(need_thread(&recorded, "ended")) >= LAST_CPU_NS);
+    recorded_fini(&recorded);
+}
+
+enum { LIFE_COUNT = 40, LIFE_INTERVAL_US = 5000, LIFE_CPU_NS = 3000000 };
+
+/* Unregisters between two rounds, and registers again before the sampler reads the list of threads. */
+static void *live_again(void *all_ns) {
+    make_first_call();
+    for (int i = 0; i < LIFE_COUNT; i++) {
+        grec_thread_register("returning");
+        wait_rounds(1);
+        compute_until(clock_now_ns(CLOCK_THREAD_CPUTIME_ID) + LIFE_CPU_NS);
+        grec_thread_unregister();
+        wait_rounds(1);
+    }
+    *(uint64_t *)all_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID);
+    return NULL;
+}
+
+/* What a thread has used before it unregistered is not part of its next life. */
+static void test_time_of_several_lives(void **state) {
+    struct recorded recorded;
+    pthread_t thread;
+    uint64_t all_ns = 0;
+    int64_t sum_ns = 0;
+    start_sampling(*state, "several.trace", (struct grec_options){.interval_us = LIFE_INTERVAL_US});
+    assert_int_equal(pthread_create(&thread, NULL, live_again, &all_ns), 0);
+    pthread_join(thread, NULL);
+    stop_and_read(&recorded, *state, "several.trace");
+    for (size_t i = 0; i < recorded.profile.threads.count; i++) {
+        const struct thread *life = column_at(&recorded.profile.threads, i);
+        if (text_equal(life->name, TEXT("returning"))) sum_ns += sum_cpu_ns(life);
+    }
+    if (!sum_ns || sum_ns > (int64_t)all_ns) fail_msg("%" PRId64 " of %" PRIu64 " ns", sum_ns, all_ns);
+    recorded_fini(&recorded);
+}
+
 /* ---- The signal. ---- */
 
 static void work_deaf(struct busy_thread *self) {
@@ -934,6 +986,8 @@ int main(void) {
         TEST(test_short_threads),
         TEST(test_threads_in_relay),
         TEST(test_time_before_the_end),
+        TEST(test_name_after_the_end),
+        TEST(test_time_of_several_lives),
         TEST(test_handler_of_the_program),
         TEST(test_own_name_stays),
         TEST(test_all_threads),
