@@ -66,9 +66,8 @@ struct sampled_thread {
     uint64_t preemption_count;  /* how often it has had to leave its processor to others, at that time */
     uint64_t next_count_cpu_ns; /* the processor time at which both are counted again */
     bool is_switching;          /* see cpu_share_is_switching */
-    struct thread_clocks clocks;
-    bool was_switching; /* is_switching when the clocks were opened */
-    int signal;         /* the clocks send it; 0: they are not open */
+    bool was_switching;         /* is_switching when the clocks were opened */
+    int signal;                 /* the clocks send it; 0: they are not open */
     uint64_t interval_ns;
     uint64_t control_block; /* the C library's, for this thread; 0: not known */
 
@@ -86,6 +85,9 @@ struct sampled_thread {
     uint32_t name_bytes_count;
     char name[128];
     struct merged_stack last;
+
+    /* These outlive the thread: its signals may still be on their way. */
+    struct thread_clocks clocks;
     struct sample_ring ring;
 };
 

@@ -98,8 +98,9 @@ static bool open_timer(struct thread_clocks *clocks, int signal, uint64_t interv
 bool thread_clocks_open(struct thread_clocks *clocks, uint32_t tid, int signal, uint64_t interval_ns,
                         bool wants_event) {
     clocks->tid = tid;
-    clocks->event = wants_event && can_have_event(signal) ? open_event(tid, signal, interval_ns) : -1;
-    __atomic_store_n(&clocks->has_event, clocks->event >= 0, __ATOMIC_RELEASE);
+    int event = wants_event && can_have_event(signal) ? open_event(tid, signal, interval_ns) : -1;
+    if (event >= 0) __atomic_store_n(&clocks->event, event, __ATOMIC_RELAXED);
+    __atomic_store_n(&clocks->has_event, event >= 0, __ATOMIC_RELEASE);
     __atomic_store_n(&clocks->has_timer, open_timer(clocks, signal, interval_ns), __ATOMIC_RELEASE);
     return clocks->has_event || clocks->has_timer;
 }

@@ -23,7 +23,7 @@
 struct thread_clocks {
     bool has_event;
     bool has_timer;
-    int event; /* a descriptor in the table of the sampler's thread */
+    int event; /* a descriptor in the table of the sampler's thread; if it is closed, its signals may still come */
     int timer;
     uint32_t tid;
 };

@@ -137,6 +137,8 @@ static void forget(struct sampled_thread *thread, uint32_t tid) {
     if (thread->epoch == observer.epoch) {
         thread_signal_leave(thread);
         before = thread->tid ? (struct sampled_before){thread->tid, thread->cpu_ns} : thread->before;
+    } else {
+        thread->clocks = (struct thread_clocks){0};
     }
     memset(thread, 0, offsetof(struct sampled_thread, last));
     thread->epoch = observer.epoch;

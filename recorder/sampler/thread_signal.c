@@ -59,13 +59,33 @@ static struct thread_record *find_own_record(void) {
     return held_record_self;
 }
 
+struct late_signal {
+    const siginfo_t *info;
+    bool is_of_clocks;
+};
+
+static void compare_clocks(struct thread_writers *writers, struct thread_record *record, void *context) {
+    struct late_signal *late = context;
+    const struct sampled_thread *thread = __atomic_load_n(&record->sampled, __ATOMIC_ACQUIRE);
+    (void)writers;
+    late->is_of_clocks |= thread && thread_clocks_find(&thread->clocks, late->info) != NO_THREAD_CLOCK;
+}
+
+/* Whether the signal is of clocks that a thread had, or has. The clocks of a thread run on for a moment after it has
+ * released its record, and those of a record that was held for it after it has claimed another one. */
+static bool is_late(const siginfo_t *info) {
+    struct late_signal late = {.info = info};
+    thread_registry_each_record(compare_clocks, &late);
+    return late.is_of_clocks;
+}
+
 /* Threads that the C library has not made may have no thread-local storage, and get no signals of clocks. */
 static bool answer(const siginfo_t *info, const void *interrupted) {
     if (info->si_code != SI_TIMER && info->si_code != POLL_IN) return false;
     struct thread_record *record = find_own_record();
     struct sampled_thread *thread = record ? __atomic_load_n(&record->sampled, __ATOMIC_ACQUIRE) : NULL;
     enum thread_clock clock = thread ? thread_clocks_find(&thread->clocks, info) : NO_THREAD_CLOCK;
-    if (clock == NO_THREAD_CLOCK) return false;
+    if (clock == NO_THREAD_CLOCK) return is_late(info);
     struct sample_source source = {
         .origin = SAMPLE_OF_EVENT,
         .busy_since_ticks = __atomic_load_n(&record->busy_since_ticks, __ATOMIC_RELAXED),

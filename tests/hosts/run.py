@@ -47,6 +47,7 @@ LOWER_SHARES = {
 }
 # These make it hard to take stacks, so they must have at least so many samples with processor time.
 MUST_BE_SAMPLED = {"block-then-handle", "block-then-read", "change-root", "coroutines", "end-first-at-once",
+                   "end-with-all-blocked",
                    "execute-at-once", "filter-at-once", "filter-calls", "forbid-files", "give-up-rights", "handle-all",
                    "handle-on-other-stack", "jump-out-of-wait", "make-namespace-at-once", "read-signals",
                    "work-in-handler", "work-with-all-blocked"}

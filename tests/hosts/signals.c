@@ -278,6 +278,26 @@ static void set_in_child(void) {
     wait_for(pid);
 }
 
+static void *work_a_little(void *unused) {
+    work(2);
+    return unused;
+}
+
+/* Has many threads, one after another, which block all signals up to their end. */
+static void end_with_all_blocked(void) {
+    enum { THREAD_COUNT = 300 };
+    sigset_t pending;
+    block_all();
+    for (int i = 0; i < THREAD_COUNT; i++) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, work_a_little, NULL) == 0) pthread_join(thread, NULL);
+    }
+    work(300);
+    sigpending(&pending);
+    printf("%d pending\n", sigismember(&pending, SIGURG) + sigismember(&pending, SIGWINCH));
+    print_mask("at the end");
+}
+
 /* ---- Waits for signals. ---- */
 
 /* Waits for all signals with sigwait. Only signals that were really sent may arrive. */
@@ -454,6 +474,7 @@ static const struct host_case cases[] = {
     {"work-with-all-blocked", work_with_all_blocked},
     {"block-and-send", block_and_send},
     {"set-in-child", set_in_child},
+    {"end-with-all-blocked", end_with_all_blocked},
     {"wait-for-signal", wait_for_signal},
     {"wait-for-a-while", wait_for_a_while},
     {"be-sent-while-blocked", be_sent_while_blocked},
