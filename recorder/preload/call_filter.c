@@ -169,9 +169,10 @@ static bool is_fatal(uint32_t result) {
 
 /* What functions that interpose call, and what the end of a recording does. */
 bool call_filter_allows_calls(const struct call_filter *filter) {
-    static const int numbers[] = {SYS_rt_sigprocmask, SYS_rt_sigaction, SYS_futex,     SYS_getpid,         SYS_gettid,
-                                  SYS_tgkill,         SYS_membarrier,   SYS_prctl,     SYS_fcntl,          SYS_fstat,
-                                  SYS_newfstatat,     SYS_sched_yield,  SYS_ftruncate, SYS_clock_nanosleep};
+    static const int numbers[] = {SYS_rt_sigprocmask, SYS_rt_sigaction,    SYS_futex,        SYS_getpid,
+                                  SYS_gettid,         SYS_tgkill,          SYS_membarrier,   SYS_prctl,
+                                  SYS_fcntl,          SYS_fstat,           SYS_newfstatat,   SYS_sched_yield,
+                                  SYS_ftruncate,      SYS_clock_nanosleep, SYS_clock_gettime};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (is_fatal(action(filter, numbers[i]))) return false;
     return true;

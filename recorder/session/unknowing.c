@@ -4,6 +4,7 @@
 
 #include "recorder/state/recording_state.h"
 #include "recorder/state/sampler_hooks.h"
+#include "recorder/write/thread_registry.h"
 #include "session.h"
 #include "session_state.h"
 
@@ -42,6 +43,7 @@ static void silence(void) {
         is_locked = session_try_lock();
     }
     session.is_silenced = true;
+    thread_registry_silence();
     if (is_locked) session_unlock();
 }
 

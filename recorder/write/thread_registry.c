@@ -30,6 +30,7 @@ struct block {
 static struct block *first_block;
 static pthread_key_t exit_key;
 static bool has_exit_key;
+static uint32_t ends_silently; /* threads end without a call of the recorder */
 
 __thread struct thread_writers *thread_writers_self;
 __thread struct thread_record *thread_record_self;
@@ -39,6 +40,7 @@ static uint32_t own_tid(void) { return (uint32_t)syscall(SYS_gettid); }
 
 static void end_thread(void *record) {
     (void)record;
+    if (__atomic_load_n(&ends_silently, __ATOMIC_RELAXED)) return;
     if (sampler_table()) sampler_table()->end_of_thread(own_tid() == (uint32_t)getpid());
     if (thread_record_self) labels_forget(&thread_record_self->labels);
     grec_thread_unregister();
@@ -50,6 +52,8 @@ void thread_registry_init(void) {
     has_exit_key = pthread_key_create(&exit_key, end_thread) == 0;
     if (has_exit_key) pthread_setspecific(exit_key, &exit_key);
 }
+
+void thread_registry_silence(void) { __atomic_store_n(&ends_silently, 1, __ATOMIC_RELAXED); }
 
 static struct block *map_block(void) {
     struct block *block =

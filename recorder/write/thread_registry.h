@@ -82,6 +82,9 @@ extern __thread struct thread_record *thread_record_self GREC_SHARED(thread_reco
 /* Call this once, in the first thread of the process, before threads are claimed. */
 void thread_registry_init(void);
 
+/* From now on the recorder makes no system call in threads that end, and keeps their records. */
+void thread_registry_silence(void) GREC_SHARED(thread_registry_silence);
+
 /* Claims a record for the calling thread, with the system's name for the thread. Returns NULL when there is no memory.
  * [signal-safe] */
 struct thread_writers *thread_registry_claim(void) GREC_SHARED(thread_registry_claim);

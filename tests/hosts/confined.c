@@ -72,10 +72,22 @@ static void *work_in_thread(void *unused) {
     return unused;
 }
 
+static void *wait_to_end(void *lock) {
+    pthread_mutex_lock(lock);
+    pthread_mutex_unlock(lock);
+    return NULL;
+}
+
+/* One thread begins before the filter, and one after it. */
 static void filter_calls_and_work(bool is_for_all) {
-    pthread_t thread;
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_t thread, early_thread;
+    pthread_mutex_lock(&lock);
+    pthread_create(&early_thread, NULL, wait_to_end, &lock);
     work(50);
     allow_few_calls(is_for_all);
+    pthread_mutex_unlock(&lock);
+    pthread_join(early_thread, NULL);
     pthread_create(&thread, NULL, work_in_thread, NULL);
     pthread_join(thread, NULL);
     puts("worked");
