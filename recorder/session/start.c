@@ -41,6 +41,7 @@ bool session_initialize(void) {
     recording_enter_child = session_enter_child;
     recording_obey = session_obey;
     recording_fence_init();
+    thread_registry_look_for_filter();
     is_done = true;
     return true;
 }

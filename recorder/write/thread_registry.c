@@ -30,6 +30,7 @@ struct block {
 static struct block *first_block;
 static pthread_key_t exit_key;
 static bool has_exit_key;
+static int first_filter_mode;  /* PR_GET_SECCOMP, before the first recording */
 static uint32_t ends_silently; /* threads end without a call of the recorder */
 
 __thread struct thread_writers *thread_writers_self;
@@ -38,9 +39,11 @@ __thread struct grec_label_stack *grec_label_stack_;
 
 static uint32_t own_tid(void) { return (uint32_t)syscall(SYS_gettid); }
 
-static void end_thread(void *record) {
-    (void)record;
+/* The first time that this is called for a thread, the destructors of other keys are still to come, which may work. If
+ * the key is set again, this is called again after them. */
+static void end_thread(void *value) {
     if (__atomic_load_n(&ends_silently, __ATOMIC_RELAXED)) return;
+    if (value != &exit_key && pthread_setspecific(exit_key, &exit_key) == 0) return;
     if (sampler_table()) sampler_table()->end_of_thread(own_tid() == (uint32_t)getpid());
     if (thread_record_self) labels_forget(&thread_record_self->labels);
     grec_thread_unregister();
@@ -255,12 +258,14 @@ static void keep_record(struct thread_record *record) {
     thread_registry_name(record, NULL);
 }
 
-/* The sampler cannot ask for the processor time of a thread that has ended. Under a filter of system calls, the
- * question might end the process. */
+void thread_registry_look_for_filter(void) { first_filter_mode = prctl(PR_GET_SECCOMP); }
+
+/* The sampler cannot ask for the processor time of a thread that has ended. Under a filter of system calls that the
+ * program has installed, the question might end the process. Filters of containers are there before. */
 static void leave_cpu_time(struct thread_record *record) {
     if (!sampler_thread_count()) return;
     __atomic_store_n(&record->left_tid, 0, __ATOMIC_RELEASE);
-    uint64_t cpu_ns = prctl(PR_GET_SECCOMP) == 0 ? clock_ns_of(CLOCK_THREAD_CPUTIME_ID) : 0;
+    uint64_t cpu_ns = prctl(PR_GET_SECCOMP) == first_filter_mode ? clock_ns_of(CLOCK_THREAD_CPUTIME_ID) : 0;
     __atomic_store_n(&record->left_cpu_ns, cpu_ns, __ATOMIC_RELEASE);
     __atomic_store_n(&record->left_tid, own_tid(), __ATOMIC_RELEASE);
 }

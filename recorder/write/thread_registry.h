@@ -82,6 +82,9 @@ extern __thread struct thread_record *thread_record_self GREC_SHARED(thread_reco
 /* Call this once, in the first thread of the process, before threads are claimed. */
 void thread_registry_init(void);
 
+/* Call this once, before the first recording: finds out whether the process is under a filter of system calls. */
+void thread_registry_look_for_filter(void);
+
 /* From now on the recorder makes no system call in threads that end, and keeps their records. */
 void thread_registry_silence(void) GREC_SHARED(thread_registry_silence);
 

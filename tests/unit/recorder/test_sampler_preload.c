@@ -434,11 +434,11 @@ static void test_wrong_library(void **state) {
     free(ended.output);
 }
 
-/* All processor time of short threads is in the profile. */
-static void test_threads_in_relay(void **state) {
+/* All processor time of short threads is in the profile. way: NULL, or the program's argument. */
+static void record_relay(void **state, char *way) {
     char program[PATH_MAX];
     snprintf(program, sizeof program, "%s", built_file("relay"));
-    char *const arguments[] = {program, NULL};
+    char *const arguments[] = {program, way, NULL};
     struct recorded recorded;
     int64_t worked_ns, sum_ns = 0;
     struct ended ended = run(*state, built_file("../libgecko_preload.so"), arguments);
@@ -453,6 +453,13 @@ static void test_threads_in_relay(void **state) {
     if (sum_ns < worked_ns) fail_msg("%" PRId64 " of %" PRId64 " ns", sum_ns, worked_ns);
     assert_nothing_lost(&recorded);
     recorded_fini(&recorded);
+}
+
+static void test_threads_in_relay(void **state) { record_relay(state, NULL); }
+
+static void test_threads_under_filter(void **state) {
+    char way[] = "under-filter";
+    record_relay(state, way);
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
@@ -472,6 +479,7 @@ int main(void) {
         TEST(test_memory),
         TEST(test_wrong_library),
         TEST(test_threads_in_relay),
+        TEST(test_threads_under_filter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
