@@ -106,7 +106,8 @@ $(unwound_objects): $(BUILD)/tests/unwound_%.so: tests/unwind/unwound_object.c
 	$(call quiet,LINK,$@)$* -std=gnu11 -D_GNU_SOURCE $(warnings) -O2 -fPIC -fomit-frame-pointer -shared -Wl,-z,lazy $< -o $@
 
 # Programs that the test of preloading runs.
-preloaded_programs := $(BUILD)/tests/allocating $(BUILD)/tests/alone $(BUILD)/tests/ending $(BUILD)/tests/relay
+preloaded_programs := $(BUILD)/tests/allocating $(BUILD)/tests/alone $(BUILD)/tests/ending $(BUILD)/tests/relay \
+    $(BUILD)/tests/own_allocator
 
 $(BUILD)/tests/test_sampler_preload: | $(preloaded_programs) $(BUILD)/libgecko_recorder_memory.so $(BUILD)/libgecko_preload.so
 

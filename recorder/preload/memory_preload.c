@@ -124,14 +124,7 @@ GREC_API void *realloc(void *memory, size_t bytes_count) {
     return count(moved);
 }
 
-GREC_API void *reallocarray(void *memory, size_t item_count, size_t bytes_count) {
-    size_t all_bytes;
-    if (__builtin_mul_overflow(item_count, bytes_count, &all_bytes)) {
-        errno = ENOMEM;
-        return NULL;
-    }
-    return realloc(memory, all_bytes);
-}
+/* The C library's reallocarray calls the realloc that the program has, which may be another library's. */
 
 GREC_API void *memalign(size_t alignment, size_t bytes_count) {
     return find_next() ? count(next.memalign(alignment, bytes_count)) : NULL;

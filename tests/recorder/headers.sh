@@ -74,7 +74,7 @@ preload_names='__sysv_signal bsd_signal clone fstatat fstatat64 initgroups prctl
 seteuid setgid setgroups setns setregid setresgid setresuid setreuid setuid sigaction sigaltstack sigblock siggetmask
 sighold sigignore siginterrupt signal signalfd sigprocmask sigrelse sigset sigsetmask ssignal stat stat64 syscall
 sysv_signal unshare'
-allocator_names='aligned_alloc calloc free malloc memalign posix_memalign pvalloc realloc reallocarray valloc'
+allocator_names='aligned_alloc calloc free malloc memalign posix_memalign pvalloc realloc valloc'
 
 # GNU ld lists the hidden ends of a section too, which nothing can use.
 exported_names() {

@@ -418,6 +418,16 @@ static void test_memory(void **state) {
     recorded_fini(&recorded);
 }
 
+/* An allocator that comes before the library gets back what it has given. */
+static void test_own_allocator(void **state) {
+    char program[PATH_MAX];
+    snprintf(program, sizeof program, "%s", built_file("own_allocator"));
+    char *const arguments[] = {program, NULL};
+    struct ended ended = run(*state, built_file("../libgecko_recorder_memory.so"), arguments);
+    assert_int_equal(ended.status, 0);
+    free(ended.output);
+}
+
 /* The library that programs link with cannot be preloaded into others: it says what to preload. */
 static void test_wrong_library(void **state) {
     char *const arguments[] = {"echo", "text", NULL};
@@ -477,6 +487,7 @@ int main(void) {
         TEST(test_ends),
         TEST(test_short),
         TEST(test_memory),
+        TEST(test_own_allocator),
         TEST(test_wrong_library),
         TEST(test_threads_in_relay),
         TEST(test_threads_under_filter),
