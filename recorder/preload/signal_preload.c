@@ -163,9 +163,13 @@ GREC_API int sigaltstack(const stack_t *stack, stack_t *before) {
 /* ---- New threads inherit the notes of blocked signals, and register. Without this, a thread of `set-masks` has
  * another mask, and most of the time of tests/recorder/relay.c is missing. ---- */
 
-struct start {
+struct thread_call {
     void *(*run)(void *argument);
     void *argument;
+};
+
+struct start {
+    struct thread_call call;
     struct own_signal_note note;
     _Alignas(16) bool registers;
 };
@@ -173,14 +177,19 @@ struct start {
 /* They are not allocated, since a new thread that frees memory gets a heap of its own. */
 SCRATCH_DEFINE(starts, sizeof(struct start));
 
-/* The compiler turns the last call into a jump, so that this function is not in the stacks of samples. */
-static void *begin_thread(void *context) {
+__attribute__((noinline)) static struct thread_call prepare_thread(void *context) {
     struct start start;
     memcpy(&start, context, sizeof start);
     scratch_give(&starts, context);
     own_signal_set_note(&start.note);
     if (start.registers) thread_registry_claim();
-    return start.run(start.argument);
+    return start.call;
+}
+
+/* The compiler turns the last call into a jump, so that this function is not in the stacks of samples. */
+static void *begin_thread(void *context) {
+    struct thread_call call = prepare_thread(context);
+    return call.run(call.argument);
 }
 
 GREC_API int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *argument),
@@ -189,7 +198,7 @@ GREC_API int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
     bool registers = session_samples_new_threads() && !own_code_has((uint64_t)(uintptr_t)run);
     struct start *start = note.blocks || registers ? scratch_take(&starts) : NULL;
     if (!start) return NEXT(pthread_create)(thread, attributes, run, argument);
-    *start = (struct start){run, argument, note, registers};
+    *start = (struct start){{run, argument}, note, registers};
     int error = NEXT(pthread_create)(thread, attributes, begin_thread, start);
     if (error) scratch_give(&starts, start);
     return error;

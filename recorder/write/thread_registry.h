@@ -58,8 +58,7 @@ struct thread_record {
     uint64_t uid_process_start_ns; /* the uid is valid in the process that began at this time */
     uint64_t start_ticks;          /* 0: the first event's time. Set it by thread_record_start: the sampler reads it */
     uint32_t name_bytes_count;
-    bool
-        is_named; /* the program, not the system, has given the name. Other threads read the name only if this is set */
+    bool is_named; /* the program has given the name. Other threads read the name only if this is set */
     char name[THREAD_NAME_BYTES];
     uint32_t is_asleep;        /* the program's hint says so */
     uint32_t demand;           /* enum thread_demand */
