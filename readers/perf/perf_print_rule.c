@@ -67,14 +67,16 @@ static struct arguments arguments_of(struct text rule) {
     return (struct arguments){text_starts_with(format, TEXT("\"")) ? format : (struct text){0}, rule};
 }
 
+/* A width "*" is an argument of its own. */
 static bool take_argument(struct arguments *arguments, struct argument *argument) {
-    static const char modifiers[] = "#-+ .0123456789hlLqzjt";
+    static const char modifiers[] = "#-+ .*0123456789hlLqzjt";
     struct text format = arguments->format;
     *argument = (struct argument){0};
     for (size_t i = 0; i < format.bytes_count && !argument->letter; i++) {
         size_t start = i;
         if (format.bytes[i] != '%') continue;
-        for (i++; i < format.bytes_count && memchr(modifiers, format.bytes[i], sizeof modifiers - 1);) i++;
+        for (i++; i < format.bytes_count && memchr(modifiers, format.bytes[i], sizeof modifiers - 1); i++)
+            if (format.bytes[i] == '*') take_until(&arguments->left, ',');
         if (i == format.bytes_count || format.bytes[i] == '%') continue;
         argument->before = text_slice(format, 0, start);
         argument->letter = format.bytes[i];
@@ -130,10 +132,20 @@ static bool take_sign(struct text *text, struct text sign) {
 
 static uint64_t evaluate(struct evaluation *evaluation, struct text *text, unsigned precedence_min);
 
+static bool take_octal(struct text *text, uint64_t *number) {
+    *number = 0;
+    for (; text->bytes_count && cursor_is_digit(text->bytes[0]); *text = text_from(*text, 1)) {
+        if (text->bytes[0] > '7' || *number >> 61) return false;
+        *number = *number << 3 | (uint64_t)(text->bytes[0] - '0');
+    }
+    return true;
+}
+
 static uint64_t take_constant(struct evaluation *evaluation, struct text *text) {
     uint64_t number;
     unsigned base = cursor_take(text, TEXT("0x")) ? 16 : 10;
-    if (!cursor_take_number(text, base, &number)) return fail(evaluation);
+    bool is_octal = base == 10 && text_starts_with(*text, TEXT("0"));
+    if (is_octal ? !take_octal(text, &number) : !cursor_take_number(text, base, &number)) return fail(evaluation);
     while (text->bytes_count && memchr("uUlL", text->bytes[0], 4)) *text = text_from(*text, 1);
     return number;
 }
@@ -182,6 +194,7 @@ static const struct {
     [PLUS] = {TEXT("+"), 7},         [MINUS] = {TEXT("-"), 7},
 };
 
+/* Numbers are compared as signed ones, which may be error codes. */
 static uint64_t operate(struct evaluation *evaluation, enum operation operation, uint64_t left, uint64_t right) {
     bool is_shift = operation == SHIFT_LEFT || operation == SHIFT_RIGHT;
     if (is_shift && right > 63) return fail(evaluation);
@@ -201,9 +214,9 @@ static uint64_t operate(struct evaluation *evaluation, enum operation operation,
         case SHIFT_RIGHT:
             return left >> right;
         case LESS:
-            return left < right;
+            return (int64_t)left < (int64_t)right;
         case MORE:
-            return left > right;
+            return (int64_t)left > (int64_t)right;
         case PLUS:
             return left + right;
         default:
@@ -327,18 +340,23 @@ static void append_words(struct evaluation *evaluation, struct text text) {
 
 /* ---- All. ---- */
 
-enum { PARTS_MAX = 4, MEMO_BITS = 8, MEMO_COUNT = 1 << MEMO_BITS, EVALUATIONS_MAX = 65536 };
+enum { PARTS_MAX = 4, EVALUATIONS_MAX = 65536 };
 
 struct perf_words {
     const char *field;
     struct text parts[PARTS_MAX]; /* arguments that follow each other: "%s%s" */
     size_t part_count;
     uint32_t evaluation_count;
-    struct {
-        uint64_t value;
-        string_id words; /* none: there are none yet */
-    } memos[MEMO_COUNT];
 };
+
+struct words_key {
+    uint64_t value;
+    uint64_t words; /* the address of the struct perf_words */
+};
+
+void perf_known_words_init(struct value_table *known, struct failure *failure) {
+    value_table_init(known, sizeof(struct words_key), sizeof(string_id), failure);
+}
 
 static void evaluate_parts(const struct perf_words *words, struct evaluation *evaluation, uint64_t value) {
     *evaluation = (struct evaluation){.field = words->field, .value = value};
@@ -378,20 +396,25 @@ struct perf_words *perf_words_create(struct profile *profile, struct text rule, 
     struct perf_words *words = profile_allocate(profile, sizeof *words);
     if (!words) return NULL;
     *words = found;
-    for (size_t i = 0; i < MEMO_COUNT; i++) words->memos[i].words = string_none();
     return words;
 }
 
-string_id perf_words_of(struct perf_words *words, struct profile *profile, uint64_t value) {
-    struct evaluation evaluation = {0};
-    size_t memo = (value * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - MEMO_BITS);
-    string_id *known = &words->memos[memo].words;
-    if (!string_is_none(*known) && words->memos[memo].value == value) return *known;
+static string_id hex_string(struct profile *profile, uint64_t value) {
+    return strings_intern_format(&profile->strings, "0x%" PRIx64, value);
+}
+
+string_id perf_words_of(struct perf_words *words, struct value_table *known, struct profile *profile, uint64_t value) {
+    const struct words_key key = {value, (uint64_t)(uintptr_t)words};
+    const string_id *found = value_table_find(known, &key);
+    if (found) return *found;
     /* Values of a field that stands for words are few. */
-    if (words->evaluation_count++ < EVALUATIONS_MAX)
-        evaluate_parts(words, &evaluation, value);
-    else
-        append_hex(&evaluation, value);
-    words->memos[memo].value = value;
-    return *known = profile_string(profile, (struct text){evaluation.words, evaluation.words_bytes});
+    if (words->evaluation_count == EVALUATIONS_MAX) return hex_string(profile, value);
+    words->evaluation_count++;
+    struct evaluation evaluation;
+    evaluate_parts(words, &evaluation, value);
+    string_id string = evaluation.is_bad
+                           ? hex_string(profile, value)
+                           : profile_string(profile, (struct text){evaluation.words, evaluation.words_bytes});
+    value_table_intern(known, &key, &string);
+    return string;
 }

@@ -4,6 +4,7 @@
 #ifndef GECKO_PERF_PRINT_RULE_H
 #define GECKO_PERF_PRINT_RULE_H
 
+#include "libconvert/base/value_table.h"
 #include "libconvert/profile/profile.h"
 
 /* Returns the format of a number as the rule prints it: in hexadecimal, with a unit, or MARKER_INTEGER. */
@@ -17,7 +18,11 @@ struct perf_words;
  * more than the field. The result is in the profile's memory, and so is what the rule points to. */
 struct perf_words *perf_words_create(struct profile *profile, struct text rule, const char *field, struct text *key);
 
-/* Returns the words for a value, which libtraceevent would print: what has no word is in hexadecimal. */
-string_id perf_words_of(struct perf_words *words, struct profile *profile, uint64_t value);
+/* Initialises a table of words that have been asked for, of all fields of a profile. */
+void perf_known_words_init(struct value_table *known, struct failure *failure);
+
+/* Returns the words for a value, which libtraceevent would print: what has no word is in hexadecimal. So is a value
+ * whose words are too long or undefined, and one after too many others. */
+string_id perf_words_of(struct perf_words *words, struct value_table *known, struct profile *profile, uint64_t value);
 
 #endif

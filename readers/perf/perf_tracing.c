@@ -30,12 +30,14 @@ void perf_tracing_init(struct perf_tracing *tracing, struct profile *profile) {
     *tracing = (struct perf_tracing){.profile = profile};
     row_table_init(&tracing->ids, sizeof(uint64_t), profile->failure);
     column_init(&tracing->kinds, sizeof(struct tracepoint_kind), profile->failure);
+    perf_known_words_init(&tracing->known_words, profile->failure);
 }
 
 void perf_tracing_fini(struct perf_tracing *tracing) {
     tep_free(tracing->formats);
     row_table_fini(&tracing->ids);
     column_fini(&tracing->kinds);
+    value_table_fini(&tracing->known_words);
     memory_free(tracing->values);
 }
 
@@ -309,7 +311,9 @@ static union marker_value device_value(struct profile *profile, struct text byte
                                                                 device & ((UINT32_C(1) << MINOR_BITS) - 1))};
 }
 
-static union marker_value value_of(struct profile *profile, const struct value_source *source, struct text payload) {
+static union marker_value value_of(struct perf_tracing *tracing, const struct value_source *source,
+                                   struct text payload) {
+    struct profile *profile = tracing->profile;
     const struct tep_format_field *field = source->field;
     struct text bytes = bytes_of(field, payload);
     if (!bytes.bytes_count)
@@ -317,8 +321,8 @@ static union marker_value value_of(struct profile *profile, const struct value_s
     if (source->is_text)
         return (union marker_value){.string = profile_string(profile, text_slice(bytes, 0, text_find(bytes, '\0')))};
     if (source->words)
-        return (union marker_value){
-            .string = perf_words_of(source->words, profile, (uint64_t)number_value(field, bytes).number.mantissa)};
+        return (union marker_value){.string = perf_words_of(source->words, &tracing->known_words, profile,
+                                                            (uint64_t)number_value(field, bytes).number.mantissa)};
     if (is_number(field)) return number_value(field, bytes);
     return is_device(field) ? device_value(profile, bytes) : array_value(profile, field, bytes);
 }
@@ -332,12 +336,12 @@ struct perf_layout *perf_tracing_decode(struct perf_tracing *tracing, uint64_t i
         tracing->values = memory_allocate(tracing->profile->failure, PERF_FIELDS_MAX * sizeof *tracing->values);
     if (!tracing->values) return NULL;
     for (uint32_t i = 0; i < layout->field_count; i++)
-        tracing->values[i] = value_of(tracing->profile, &kind->sources[i], payload);
+        tracing->values[i] = value_of(tracing, &kind->sources[i], payload);
     *values = tracing->values;
     *lost_count = kind->lost_count;
     return kind->layout;
 }
 
 union marker_value perf_tracing_value(struct perf_tracing *tracing, uint64_t id, struct text payload, uint32_t row) {
-    return value_of(tracing->profile, &find_kind(tracing, id)->sources[row], payload);
+    return value_of(tracing, &find_kind(tracing, id)->sources[row], payload);
 }

@@ -3,14 +3,16 @@
 #ifndef GECKO_PERF_TRACING_H
 #define GECKO_PERF_TRACING_H
 
+#include "libconvert/base/value_table.h"
 #include "perf_layout.h"
 
 struct perf_tracing {
     struct profile *profile; /* borrowed */
     struct tep_handle *formats;
-    struct row_table ids;       /* uint64_t: ids of tracepoints that have been looked up */
-    struct column kinds;        /* struct tracepoint_kind, one per id */
-    union marker_value *values; /* values of the last decoded payload */
+    struct row_table ids;           /* uint64_t: ids of tracepoints that have been looked up */
+    struct column kinds;            /* struct tracepoint_kind, one per id */
+    struct value_table known_words; /* see perf_print_rule.h */
+    union marker_value *values;     /* values of the last decoded payload */
 };
 
 void perf_tracing_init(struct perf_tracing *tracing, struct profile *profile);

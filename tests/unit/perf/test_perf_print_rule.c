@@ -19,13 +19,33 @@
     "{( unsigned long)(( gfp_t)((((1UL))) << (6))), \"__GFP_IO\"}, { 0, ((void *)0) }) : \"none\", (REC->flags & 4) " \
     "? \"true\" : "                                                                                                   \
     "\"false\""
+#define LONG_PART               "0123456789012345678901234567890123456789012345678901234567890123456789"
+#define LONG                    LONG_PART LONG_PART LONG_PART
+#define FLAGS                   "\"v=%s\", __print_flags(REC->v, \"|\", { 1, \"" LONG "\" }, { 2, \"" LONG "\" }, { 4, \"" LONG "\" })"
 #define SYMBOLS(argument, rows) "\"v=%s\", __print_symbolic(" argument ", " rows ")"
+
+static struct value_table known;
+
+static int set_up(void **state) {
+    begin_profile(state);
+    perf_known_words_init(&known, &failure);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    value_table_fini(&known);
+    return end_profile(state);
+}
+
+static struct text words_of(struct perf_words *words, uint64_t value) {
+    return strings_text(&profile.strings, perf_words_of(words, &known, &profile, value));
+}
 
 /* "-": there are none. */
 static void assert_words(const char *rule, const char *field, uint64_t value, const char *expected) {
     struct text key;
     struct perf_words *words = perf_words_create(&profile, text_of(rule), field, &key);
-    struct text found = words ? strings_text(&profile.strings, perf_words_of(words, &profile, value)) : TEXT("-");
+    struct text found = words ? words_of(words, value) : TEXT("-");
     assert_int_equal(found.bytes_count, strlen(expected));
     assert_memory_equal(found.bytes, expected, found.bytes_count);
 }
@@ -57,6 +77,18 @@ static void test_words(void **state) {
         {SYMBOLS("REC->v", "{ -1, \"none\" }, { ~0x1 & 7, \"six\" }, { 2 != 2, \"zero\" }"), "v", 6, "six"},
         {SYMBOLS("REC->v", "{ -1, \"none\" }, { ~0x1 & 7, \"six\" }, { 2 != 2, \"zero\" }"), "v", 0, "zero"},
         {SYMBOLS("(REC->v >> 4) + !1", "{ 2, \"two\" }"), "v", 37, "two"},
+        /* Flags of open are octal numbers. */
+        {SYMBOLS("REC->v", "{ 00000100, \"O_CREAT\" }, { 0UL, \"O_RDONLY\" }"), "v", 64, "O_CREAT"},
+        {SYMBOLS("REC->v", "{ 00000100, \"O_CREAT\" }, { 0UL, \"O_RDONLY\" }"), "v", 0, "O_RDONLY"},
+        {"\"%s\", REC->v < 0 ? \"error\" : REC->v > 2 ? \"many\" : \"few\"", "v", UINT64_MAX, "error"},
+        {"\"%s\", REC->v < 0 ? \"error\" : REC->v > 2 ? \"many\" : \"few\"", "v", 3, "many"},
+        {"\"%s\", REC->v < 0 ? \"error\" : REC->v > 2 ? \"many\" : \"few\"", "v", 2, "few"},
+        {"\"%.*s v=%s\", REC->count, REC->name, REC->v ? \"yes\" : \"no\"", "v", 2, "yes"},
+        /* These are undefined or too long for this value alone. */
+        {SYMBOLS("1 << REC->v", "{ 2, \"two\" }"), "v", 1, "two"},
+        {SYMBOLS("1 << REC->v", "{ 2, \"two\" }"), "v", 64, "0x40"},
+        {FLAGS, "v", 1, LONG},
+        {FLAGS, "v", 7, "0x7"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_words(cases[i].rule, cases[i].field, cases[i].value, cases[i].expected);
@@ -100,6 +132,8 @@ static void test_no_words(void **state) {
         SYMBOLS("(", "{ 1, \"a\" }"),
         SYMBOLS("(unsigned", "{ 1, \"a\" }"),
         SYMBOLS("99999999999999999999", "{ 1, \"a\" }"),
+        SYMBOLS("08", "{ 1, \"a\" }"),
+        SYMBOLS("07777777777777777777777", "{ 1, \"a\" }"),
         "\"v=%s\", __print_flags(REC->v, 7, { 1, \"a\" })",
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) assert_words(rules[i], "v", 0, "-");
@@ -119,12 +153,13 @@ static void test_limits(void **state) {
     snprintf(rule, sizeof rule, "\"v=%%s\", REC->v ? \"a\" : \"b\"%*s", BYTES - 100, "");
     assert_words(rule, "v", 0, "-");
     struct perf_words *words = perf_words_create(&profile, TEXT(SOFTIRQ), "vec", &key);
-    for (uint64_t i = 0; i < VALUES; i++) perf_words_of(words, &profile, i * 256 + 1);
-    struct text last = strings_text(&profile.strings, perf_words_of(words, &profile, 2));
-    assert_true(text_equal(last, TEXT("0x2")));
+    assert_true(text_equal(words_of(words, 0), TEXT("HI")));
+    for (uint64_t i = 0; i < VALUES; i++) words_of(words, i * 256 + 1);
+    assert_true(text_equal(words_of(words, 2), TEXT("0x2")));
+    assert_true(text_equal(words_of(words, 0), TEXT("HI")));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin_profile, end_profile)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
     const struct CMUnitTest tests[] = {TEST(test_words), TEST(test_key), TEST(test_formats), TEST(test_no_words),
