@@ -14,9 +14,15 @@ struct filter_term {
     int64_t last;
     bool is_first_percent;
     bool is_last_percent;
-    bool is_of_markers;             /* the times are those of the markers that the glob names: filter.ranges */
+    bool is_of_markers;             /* the times are those of the markers that the glob names */
     enum event_treatment treatment; /* what becomes of events that the glob names */
-    bool is_used;                   /* the glob has named an event */
+    bool is_used;                   /* the glob has named an event or a marker */
+};
+
+/* A time of which everything is kept. */
+struct kept_time {
+    struct time_range range;
+    uint64_t before_ns; /* the sum of the lengths of those before */
 };
 
 enum { SCALE = 9 /* nanoseconds in a second, billionths of a percent */ };
@@ -168,7 +174,7 @@ void filter_init(struct filter *filter, const struct gecko_convert_filter *filte
                  struct failure *failure) {
     *filter = (struct filter){.range = TIME_RANGE_EMPTY};
     column_init(&filter->terms, sizeof(struct filter_term), failure);
-    column_init(&filter->ranges, sizeof(struct time_range), failure);
+    column_init(&filter->times, sizeof(struct kept_time), failure);
     for (size_t i = 0; i < count; i++) {
         if ((unsigned)filters[i].kind >= FILTER_KIND_COUNT || !filters[i].value)
             failure_set(failure, FAILURE_USAGE, "a filter has an unknown kind or no value");
@@ -180,91 +186,108 @@ void filter_init(struct filter *filter, const struct gecko_convert_filter *filte
 
 void filter_fini(struct filter *filter) {
     column_fini(&filter->terms);
-    column_fini(&filter->ranges);
+    column_fini(&filter->times);
 }
 
-/* ---- Times of markers. ---- */
+/* ---- Times that are kept. ---- */
 
 bool filter_awaits_markers(const struct filter *filter) {
     for (size_t i = 0; i < filter->terms.count; i++)
-        if (((const struct filter_term *)column_at(&filter->terms, i))->is_of_markers) return !filter->ranges.count;
+        if (((const struct filter_term *)column_at(&filter->terms, i))->is_of_markers) return !filter->times.count;
     return false;
 }
 
-static bool names_marker(const struct filter *filter, struct text name) {
+static bool names_marker(struct filter *filter, struct text name) {
+    bool is_named = false;
     for (size_t i = 0; i < filter->terms.count; i++) {
-        const struct filter_term *term = column_at(&filter->terms, i);
-        if (term->is_of_markers && glob_matches(term->glob, name)) return true;
+        struct filter_term *term = column_at(&filter->terms, i);
+        if (term->is_of_markers && glob_matches(term->glob, name)) is_named = term->is_used = true;
     }
-    return false;
+    return is_named;
 }
 
-static void add_ranges(struct filter *filter, const struct profile *profile, const struct thread *thread) {
+static void add_time(struct filter *filter, int64_t first_ns, int64_t last_ns) {
+    struct kept_time *added = first_ns <= last_ns ? column_push(&filter->times) : NULL;
+    if (added) *added = (struct kept_time){{first_ns, last_ns}, 0};
+}
+
+static void add_markers(struct filter *filter, const struct profile *profile, const struct thread *thread) {
     for (size_t i = 0; i < thread->markers.count; i++) {
         const struct marker *marker = column_at(&thread->markers, i);
-        if (marker->phase != MARKER_INTERVAL || !names_marker(filter, strings_text(&profile->strings, marker->name)))
-            continue;
-        struct time_range *added = column_push(&filter->ranges);
-        if (added) *added = (struct time_range){marker->start_ns, marker->end_ns};
+        if (marker->phase == MARKER_INTERVAL && names_marker(filter, strings_text(&profile->strings, marker->name)))
+            add_time(filter, marker->start_ns, marker->end_ns);
     }
 }
 
-static int compare_ranges(const void *left, const void *right) {
-    const struct time_range *a = left, *b = right;
-    return (a->first_ns > b->first_ns) - (a->first_ns < b->first_ns);
+static int compare_times(const void *left, const void *right) {
+    const struct kept_time *a = left, *b = right;
+    return (a->range.first_ns > b->range.first_ns) - (a->range.first_ns < b->range.first_ns);
 }
 
-/* Joins the ranges that overlap. */
-static void join_ranges(struct column *ranges) {
+/* Lengths are unsigned: of one without a start or an end, only differences of sums are used. */
+static uint64_t length_of(const struct kept_time *time) {
+    return (uint64_t)time->range.last_ns - (uint64_t)time->range.first_ns;
+}
+
+/* Joins the times that overlap. */
+static void join_times(struct column *times) {
     uint32_t count = 0;
-    column_sort(ranges, compare_ranges);
-    for (size_t i = 0; i < ranges->count; i++) {
-        const struct time_range range = *(const struct time_range *)column_at(ranges, i);
-        struct time_range *last = count ? column_at(ranges, count - 1) : NULL;
-        if (last && range.first_ns <= last->last_ns)
-            time_range_add(last, range.last_ns);
+    uint64_t sum_ns = 0;
+    column_sort(times, compare_times);
+    for (size_t i = 0; i < times->count; i++) {
+        const struct kept_time time = *(const struct kept_time *)column_at(times, i);
+        struct kept_time *last = count ? column_at(times, count - 1) : NULL;
+        if (last && time.range.first_ns <= last->range.last_ns)
+            time_range_add(&last->range, time.range.last_ns);
         else
-            *(struct time_range *)column_at(ranges, count++) = range;
+            *(struct kept_time *)column_at(times, count++) = time;
     }
-    ranges->count = count;
+    times->count = count;
+    for (size_t i = 0; i < count; i++) {
+        struct kept_time *time = column_at(times, i);
+        time->before_ns = sum_ns;
+        sum_ns += length_of(time);
+    }
 }
 
 void filter_find_ranges(struct filter *filter, const struct profile *profile) {
-    for (size_t i = 0; i < profile->threads.count; i++) add_ranges(filter, profile, column_at(&profile->threads, i));
-    join_ranges(&filter->ranges);
+    for (size_t i = 0; i < profile->threads.count; i++) add_markers(filter, profile, column_at(&profile->threads, i));
+    join_times(&filter->times);
     for (size_t i = 0; i < filter->terms.count; i++) {
         const struct filter_term *term = column_at(&filter->terms, i);
-        if (!term->is_of_markers || filter->ranges.count) continue;
+        if (!term->is_of_markers || term->is_used) continue;
         failure_set(profile->failure, FAILURE_USAGE,
                     "--time @%.*s: the trace has no marker of that name with a start and an end",
                     (int)term->glob.bytes_count, term->glob.bytes);
     }
 }
 
-/* Returns the row of the first range that ends at that time or later. */
-static size_t find_range(const struct filter *filter, int64_t time_ns) {
-    size_t first = 0, count = filter->ranges.count;
+/* Returns the row of the first time that ends then or later. */
+static size_t find_time(const struct filter *filter, int64_t time_ns) {
+    size_t first = 0, count = filter->times.count;
     while (count) {
-        const struct time_range *middle = column_at(&filter->ranges, first + count / 2);
-        if (middle->last_ns < time_ns) first += count / 2 + 1;
-        count = middle->last_ns < time_ns ? count - count / 2 - 1 : count / 2;
+        const struct kept_time *middle = column_at(&filter->times, first + count / 2);
+        if (middle->range.last_ns < time_ns) first += count / 2 + 1;
+        count = middle->range.last_ns < time_ns ? count - count / 2 - 1 : count / 2;
     }
     return first;
 }
 
-/* Extends the times by the ranges that the interval overlaps. Returns how many do. */
-static size_t add_overlaps(const struct filter *filter, const struct filter_subject *subject,
-                           struct time_range *times) {
-    size_t first = find_range(filter, subject->start_ns), row = first;
-    for (; row < filter->ranges.count; row++) {
-        const struct time_range *range = column_at(&filter->ranges, row);
-        if (range->first_ns > subject->end_ns) break;
-        time_range_extend(times, range->first_ns, range->last_ns);
-    }
-    return row - first;
+/* The first and the last of the times that an interval overlaps. */
+struct overlap {
+    const struct kept_time *first; /* NULL: there is none */
+    const struct kept_time *last;
+};
+
+static struct overlap find_overlap(const struct filter *filter, int64_t start_ns, int64_t end_ns) {
+    size_t first = find_time(filter, start_ns), last = find_time(filter, end_ns);
+    const struct kept_time *at_end = last < filter->times.count ? column_at(&filter->times, last) : NULL;
+    size_t end = last + (at_end && at_end->range.first_ns <= end_ns);
+    if (first >= end) return (struct overlap){0};
+    return (struct overlap){column_at(&filter->times, first), column_at(&filter->times, end - 1)};
 }
 
-/* ---- Times. ---- */
+/* ---- Times from the first sample. ---- */
 
 static int64_t add_to(int64_t origin_ns, int64_t offset_ns) {
     int64_t time_ns;
@@ -287,11 +310,12 @@ void filter_start(struct filter *filter, int64_t first_ns, struct failure *failu
                     "--time: percent needs the time of the last sample, which only an uncompressed file of perf.data "
                     "can tell in advance, and this input does not: give seconds");
     for (size_t i = 0; i < filter->terms.count; i++) {
-        struct filter_term *term = column_at(&filter->terms, i);
+        const struct filter_term *term = column_at(&filter->terms, i);
         if (term->kind != GECKO_CONVERT_FILTER_TIME || term->is_of_markers) continue;
-        term->first = time_at(filter, first_ns, term->first, term->is_first_percent);
-        term->last = time_at(filter, first_ns, term->last, term->is_last_percent);
+        add_time(filter, time_at(filter, first_ns, term->first, term->is_first_percent),
+                 time_at(filter, first_ns, term->last, term->is_last_percent));
     }
+    join_times(&filter->times);
 }
 
 /* ---- Judging. ---- */
@@ -329,9 +353,8 @@ static bool is_within(const struct filter_term *term, int64_t value) {
 static bool matches(const struct filter *filter, const struct filter_term *term, const struct filter_subject *subject) {
     switch (term->kind) {
         case GECKO_CONVERT_FILTER_TIME:
-            if (term->is_of_markers) return add_overlaps(filter, subject, &(struct time_range){0}) > 0;
-            if (!filter->is_started) return term->first == INT64_MIN;
-            return subject->end_ns >= term->first && subject->start_ns <= term->last;
+            if (find_overlap(filter, subject->start_ns, subject->end_ns).first) return true;
+            return !filter->is_started && !term->is_of_markers && term->first == INT64_MIN;
         case GECKO_CONVERT_FILTER_PID:
             return is_within(term, subject->pid);
         case GECKO_CONVERT_FILTER_TID:
@@ -378,32 +401,30 @@ bool filter_keeps_thread(const struct filter *filter, const struct profile *prof
     return !(kinds_against(filter, &subject) & ~(1U << GECKO_CONVERT_FILTER_TIME));
 }
 
-/* Cuts the interval to the times that it overlaps. Returns how many do. */
-static size_t cut_interval(const struct filter *filter, struct filter_subject *subject) {
-    struct time_range times = TIME_RANGE_EMPTY;
-    size_t count = 0;
-    if (!filter->is_started || !filter_has(filter, GECKO_CONVERT_FILTER_TIME)) return 1;
-    for (size_t i = 0; i < filter->terms.count; i++) {
-        const struct filter_term *term = column_at(&filter->terms, i);
-        if (term->kind != GECKO_CONVERT_FILTER_TIME || !matches(filter, term, subject)) continue;
-        if (term->is_of_markers) {
-            count += add_overlaps(filter, subject, &times);
-        } else {
-            time_range_extend(&times, term->first, term->last);
-            count++;
-        }
-    }
-    if (subject->start_ns < times.first_ns) subject->start_ns = times.first_ns;
-    if (subject->end_ns > times.last_ns) subject->end_ns = times.last_ns;
-    return count;
+static bool keeps_all_times(const struct filter *filter) {
+    return !filter || !filter->is_started || !filter_has(filter, GECKO_CONVERT_FILTER_TIME);
 }
 
-bool filter_cut(const struct filter *filter, int64_t *start_ns, int64_t *end_ns) {
-    struct filter_subject subject = {.start_ns = *start_ns, .end_ns = *end_ns};
-    size_t count = cut_interval(filter, &subject);
-    *start_ns = count ? subject.start_ns : *end_ns;
-    *end_ns = count ? subject.end_ns : *end_ns;
-    return count <= 1;
+void filter_cut(const struct filter *filter, int64_t *start_ns, int64_t *end_ns) {
+    if (keeps_all_times(filter)) return;
+    struct overlap overlap = find_overlap(filter, *start_ns, *end_ns);
+    if (!overlap.first) {
+        *start_ns = *end_ns;
+        return;
+    }
+    if (*start_ns < overlap.first->range.first_ns) *start_ns = overlap.first->range.first_ns;
+    if (*end_ns > overlap.last->range.last_ns) *end_ns = overlap.last->range.last_ns;
+}
+
+int64_t filter_length_ns(const struct filter *filter, int64_t start_ns, int64_t end_ns) {
+    if (keeps_all_times(filter)) return end_ns - start_ns;
+    struct overlap overlap = find_overlap(filter, start_ns, end_ns);
+    if (!overlap.first) return 0;
+    uint64_t length_ns = overlap.last->before_ns + length_of(overlap.last) - overlap.first->before_ns;
+    int64_t first_ns = overlap.first->range.first_ns, last_ns = overlap.last->range.last_ns;
+    if (start_ns > first_ns) length_ns -= (uint64_t)start_ns - (uint64_t)first_ns;
+    if (end_ns < last_ns) length_ns -= (uint64_t)last_ns - (uint64_t)end_ns;
+    return (int64_t)length_ns;
 }
 
 bool filter_keeps_marker(struct filter *filter, const struct profile *profile, thread_id thread, int64_t *start_ns,
@@ -417,23 +438,13 @@ bool filter_keeps_marker(struct filter *filter, const struct profile *profile, t
         filter->marker_counts[kind]++;
         return false;
     }
-    cut_interval(filter, &subject);
-    *start_ns = subject.start_ns;
-    *end_ns = subject.end_ns;
+    filter_cut(filter, start_ns, end_ns);
     return true;
 }
 
 void filter_forget_ends(const struct filter *filter, struct profile *profile) {
-    int64_t last_ns = INT64_MIN;
-    if (!filter_has(filter, GECKO_CONVERT_FILTER_TIME)) return;
-    for (size_t i = 0; i < filter->terms.count; i++) {
-        const struct filter_term *term = column_at(&filter->terms, i);
-        bool is_range = term->kind == GECKO_CONVERT_FILTER_TIME && !term->is_of_markers;
-        if (is_range && term->last > last_ns) last_ns = term->last;
-    }
-    const struct column *ranges = &filter->ranges;
-    const struct time_range *last = ranges->count ? column_at(ranges, ranges->count - 1) : NULL;
-    if (last && last->last_ns > last_ns) last_ns = last->last_ns;
+    if (!filter->times.count) return;
+    int64_t last_ns = ((const struct kept_time *)column_at(&filter->times, filter->times.count - 1))->range.last_ns;
     for (size_t i = 0; i < profile->threads.count; i++) {
         struct thread *thread = column_at(&profile->threads, i);
         if (thread->end_ns > last_ns) thread->end_ns = TIME_NONE;

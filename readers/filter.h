@@ -40,7 +40,7 @@ struct filter {
     bool has_percent;        /* the time's range has one */
     bool is_started;         /* times are those of the trace's clock, no longer from the first sample */
     struct time_range range; /* the samples' range, if the trace tells it before them */
-    struct column ranges;    /* struct time_range: of the markers that times name; in order, and apart */
+    struct column times;     /* struct kept_time: in order, and apart; until is_started, those of markers alone */
     struct ledger_tally tallies[FILTER_KIND_COUNT][GECKO_CONVERT_UNIT_COUNT];
     uint64_t marker_counts[FILTER_KIND_COUNT]; /* markers of what is counted elsewhere, such as switches */
 };
@@ -62,7 +62,7 @@ const char *filter_name(unsigned kind);
 bool filter_awaits_markers(const struct filter *filter);
 
 /* Finds the ranges of the markers that times name, in a profile of the whole trace whose times are those of the trace's
- * clock. Latches FAILURE_USAGE if there is none. */
+ * clock. Latches FAILURE_USAGE if one of the names is that of no marker. */
 void filter_find_ranges(struct filter *filter, const struct profile *profile);
 
 /* Tells the time of the first sample. Latches FAILURE_USAGE if times are in percent and the range is not known. */
@@ -99,9 +99,12 @@ bool filter_keeps_marker(struct filter *filter, const struct profile *profile, t
 /* Returns whether the thread is kept at that time, whatever the times that were given. Counts nothing. */
 bool filter_keeps_thread(const struct filter *filter, const struct profile *profile, thread_id thread, int64_t time_ns);
 
-/* Cuts an interval to the given times. It is empty if none of them is in it. Returns false if there are several that
- * are, so that what is left has parts between them. */
-bool filter_cut(const struct filter *filter, int64_t *start_ns, int64_t *end_ns);
+/* Cuts an interval to the given times: what is left begins and ends in one of them, and is empty if it overlaps none. A
+ * NULL filter keeps everything. */
+void filter_cut(const struct filter *filter, int64_t *start_ns, int64_t *end_ns);
+
+/* Returns how much of an interval is in the given times. A NULL filter keeps everything. */
+int64_t filter_length_ns(const struct filter *filter, int64_t start_ns, int64_t end_ns);
 
 /* Makes the ends of threads and processes after the given times unknown: they would stretch the profile. */
 void filter_forget_ends(const struct filter *filter, struct profile *profile);

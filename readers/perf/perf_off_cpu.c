@@ -145,16 +145,17 @@ static void add_sample(const struct adding *adding, struct samples *samples, int
 }
 
 /* Returns the processor time up to then that no sample has. */
-static int64_t count_cpu(struct timeline *timeline, int64_t time_ns) {
-    int64_t cpu_ns = time_ns > timeline->counted_ns ? time_ns - timeline->counted_ns : 0;
-    timeline->counted_ns += cpu_ns;
-    return cpu_ns;
+static int64_t count_cpu(const struct adding *adding, struct timeline *timeline, int64_t time_ns) {
+    int64_t counted_ns = timeline->counted_ns;
+    if (time_ns <= counted_ns) return 0;
+    timeline->counted_ns = time_ns;
+    return filter_length_ns(adding->waits->filter, counted_ns, time_ns);
 }
 
 /* Adds a sample of a thread that ran, but was never found running. */
 static void add_unsampled(const struct adding *adding, struct timeline *timeline, int64_t time_ns) {
     struct profile *profile = adding->profile;
-    int64_t cpu_ns = timeline->is_unsampled ? count_cpu(timeline, time_ns) : 0;
+    int64_t cpu_ns = timeline->is_unsampled ? count_cpu(adding, timeline, time_ns) : 0;
     if (!cpu_ns) return;
     frame_id frame = profile_named_frame(profile, TEXT("(not sampled)"), (struct category_pair){0});
     add_sample(adding, timeline->all, time_ns, profile_stack(profile, stack_none(), frame), cpu_ns, cpu_ns);
@@ -164,7 +165,7 @@ static void add_unsampled(const struct adding *adding, struct timeline *timeline
  * cpu_ns: processor time before the wait that no sample has; TIME_NONE: unknown. */
 static void add_wait(const struct adding *adding, struct samples *samples, stack_id stack, int64_t start_ns,
                      int64_t end_ns, int64_t cpu_ns) {
-    int64_t weight_ns = end_ns - start_ns, last_weight_ns = 0;
+    int64_t weight_ns = filter_length_ns(adding->waits->filter, start_ns, end_ns), last_weight_ns = 0;
     if (weight_ns >= adding->profile->meta.interval_ns) last_weight_ns = weight_ns / 2;
     add_sample(adding, samples, start_ns, stack, weight_ns - last_weight_ns, cpu_ns);
     if (last_weight_ns) add_sample(adding, samples, end_ns, stack, last_weight_ns, cpu_ns == TIME_NONE ? cpu_ns : 0);
@@ -185,7 +186,7 @@ static uint32_t add_running(const struct adding *adding, struct timeline *timeli
     for (; row < samples_count(&timeline->before); row++) {
         const struct sample *sample = samples_at(&timeline->before, row);
         if (sample->time_ns > until_ns) break;
-        int64_t cpu_ns = count_cpu(timeline, sample->time_ns);
+        int64_t cpu_ns = count_cpu(adding, timeline, sample->time_ns);
         int64_t weight_ns = weigh(timeline, decimal_to_double(profile_weight_decode(adding->profile, sample->weight)));
         add_sample(adding, timeline->all, sample->time_ns, sample->stack, weight_ns, cpu_ns);
         samples_set_processor(timeline->all, samples_processor(&timeline->before, row));
@@ -199,7 +200,6 @@ static uint32_t add_running(const struct adding *adding, struct timeline *timeli
 struct life {
     int64_t start_ns;
     int64_t end_ns;
-    bool is_whole; /* all of its waits are known */
     /* Of waits whose ends are guessed: the part in which the thread did not run. They end at the latest when it was
        seen again, so they are too long. */
     double guess_part;
@@ -220,25 +220,28 @@ static struct life life_of(const struct adding *adding, const struct thread *thr
     const struct perf_waits *waits = adding->waits;
     const struct perf_wait *first = perf_waits_at(waits, task->first_wait);
     const struct perf_wait *last = perf_waits_at(waits, task->last_wait);
-    struct life life = {thread->start_ns, thread->end_ns, true, 1};
+    struct life life = {thread->start_ns, thread->end_ns, 1};
     if (life.start_ns == TIME_NONE)
         life.start_ns = waits->has_ends ? adding->first_ns : first_event_of(&thread->samples, first);
     if (life.end_ns == TIME_NONE && last->end_ns == TIME_NONE)
         life.end_ns = perf_wait_is_end(last) ? last->start_ns : adding->last_ns;
     if (life.end_ns == TIME_NONE)
         life.end_ns = waits->has_ends ? adding->last_ns : last_event_of(&thread->samples, last);
-    if (waits->filter) life.is_whole = filter_cut(waits->filter, &life.start_ns, &life.end_ns);
+    filter_cut(waits->filter, &life.start_ns, &life.end_ns);
     return life;
 }
 
-/* Finds the part of a wait that is in the thread's life. Returns false if there is none. */
-static bool find_part(const struct perf_wait *wait, const struct life *life, int64_t *start_ns, int64_t *end_ns) {
+/* Finds the part of a wait that is in the thread's life, from the first to the last time that filters keep. Returns
+ * false if there is none. */
+static bool find_part(const struct adding *adding, const struct perf_wait *wait, const struct life *life,
+                      int64_t *start_ns, int64_t *end_ns) {
     bool has_start = wait->start_ns != TIME_NONE && wait->start_ns > life->start_ns;
     bool has_end = wait->end_ns != TIME_NONE && wait->end_ns < life->end_ns;
     *start_ns = has_start ? wait->start_ns : life->start_ns;
     *end_ns = has_end ? wait->end_ns : life->end_ns;
     if (*start_ns >= *end_ns || perf_wait_is_end(wait)) return false;
     if (wait->is_guessed) *end_ns = *start_ns + (int64_t)((double)(*end_ns - *start_ns) * life->guess_part);
+    filter_cut(adding->waits->filter, start_ns, end_ns);
     return *start_ns < *end_ns;
 }
 
@@ -253,12 +256,13 @@ static double sum_of_periods(const struct profile *profile, const struct samples
  * filters left some out. */
 static bool sum_waits(const struct adding *adding, const struct perf_task *task, const struct life *life,
                       int64_t sums_ns[2]) {
-    bool is_whole = life->is_whole;
+    bool is_whole = true;
     for (uint32_t row = task->first_wait; row != ID_NONE; row = perf_waits_at(adding->waits, row)->next) {
         const struct perf_wait *wait = perf_waits_at(adding->waits, row);
         int64_t start_ns, end_ns;
         is_whole = is_whole && !wait->is_left_out;
-        if (find_part(wait, life, &start_ns, &end_ns)) sums_ns[wait->is_guessed] += end_ns - start_ns;
+        if (find_part(adding, wait, life, &start_ns, &end_ns))
+            sums_ns[wait->is_guessed] += filter_length_ns(adding->waits->filter, start_ns, end_ns);
     }
     return is_whole;
 }
@@ -269,7 +273,8 @@ static double find_processor_ns(const struct adding *adding, const struct perf_t
                                 struct life *life) {
     int64_t sums_ns[2] = {0};
     bool is_whole = sum_waits(adding, task, life, sums_ns);
-    double left_ns = (double)(life->end_ns - life->start_ns - sums_ns[false]), guessed_ns = (double)sums_ns[true];
+    int64_t life_ns = filter_length_ns(adding->waits->filter, life->start_ns, life->end_ns);
+    double left_ns = (double)(life_ns - sums_ns[false]), guessed_ns = (double)sums_ns[true];
     if (guessed_ns > 0 && left_ns - guessed_ns < sampled_ns) {
         life->guess_part = sampled_ns < left_ns ? (left_ns - sampled_ns) / guessed_ns : 0;
         guessed_ns *= life->guess_part;
@@ -308,12 +313,12 @@ static void add_waits(const struct adding *adding, struct thread *thread, const 
     for (uint32_t row = task->first_wait; row != ID_NONE; row = perf_waits_at(adding->waits, row)->next) {
         const struct perf_wait *wait = perf_waits_at(adding->waits, row);
         int64_t start_ns, end_ns;
-        if (!find_part(wait, &life, &start_ns, &end_ns)) continue;
+        if (!find_part(adding, wait, &life, &start_ns, &end_ns)) continue;
         at = add_running(adding, &timeline, at, start_ns);
         if (!wait->is_left_out) {
             stack_id stack = stack_of_wait(adding, wait->stack, wait->state);
             add_unsampled(adding, &timeline, start_ns);
-            add_wait(adding, timeline.all, stack, start_ns, end_ns, count_cpu(&timeline, start_ns));
+            add_wait(adding, timeline.all, stack, start_ns, end_ns, count_cpu(adding, &timeline, start_ns));
         }
         timeline.counted_ns = end_ns;
     }
@@ -338,7 +343,7 @@ static void add_told_wait(const struct adding *adding, struct thread *thread, co
         return;
     }
     int64_t start_ns = told->time_ns, end_ns = told->time_ns + weight_ns;
-    if (adding->waits->filter) filter_cut(adding->waits->filter, &start_ns, &end_ns);
+    filter_cut(adding->waits->filter, &start_ns, &end_ns);
     if (start_ns < end_ns) add_wait(adding, &thread->samples, stack, start_ns, end_ns, TIME_NONE);
 }
 

@@ -17,6 +17,8 @@ struct reading {
 
 enum { FILTERS_MAX = 4 };
 
+static enum gecko_convert_off_cpu off_cpu = GECKO_CONVERT_OFF_CPU_NO;
+
 /* Reads the trace with filters; the first one without a value ends their list. */
 static void read_trace(struct reading *reading, const struct reader *reader, struct text trace,
                        const struct gecko_convert_filter *filters) {
@@ -28,9 +30,8 @@ static void read_trace(struct reading *reading, const struct reader *reader, str
     filter_init(&filter, filters, count, &reading->failure);
     struct input *input = input_from_memory(trace, 0, &reading->failure);
     assert_non_null(input);
-    reader->run(
-        input, &reading->profile,
-        &(struct reader_options){.filter = &filter, .off_cpu = GECKO_CONVERT_OFF_CPU_NO, .ignores_code_files = true});
+    reader->run(input, &reading->profile,
+                &(struct reader_options){.filter = &filter, .off_cpu = off_cpu, .ignores_code_files = true});
     profile_finish(&reading->profile);
     input_close(input);
     filter_fini(&filter);
@@ -142,6 +143,28 @@ static void test_markers(void **state) {
     free(got);
     free(markers);
     profile_fini(&reading.profile);
+}
+
+/* Of what a thread did, the part in the given times counts, whatever was between them. */
+static void test_waits_over_several_times(void **state) {
+    static const char trace[] =
+        "app 5/5 [000] 10.000000: 1000000 cpu-clock: \n\t10 a (/x)\n\n"
+        "app 5/5 [000] 10.001000: PERF_RECORD_SWITCH OUT        \n"
+        "app 5/5 [000] 10.007000: PERF_RECORD_SWITCH IN         \n"
+        "app 5/5 [000] 10.007000: 1000000 cpu-clock: \n\t10 b (/x)\n\n"
+        "app 5/5 [000] 10.007200: PERF_RECORD_SWITCH OUT        \n"
+        "app 5/5 [000] 10.008000: PERF_RECORD_SWITCH IN         \n"
+        "app 5/5 [000] 10.010000: 1000000 cpu-clock: \n\t10 c (/x)\n\n";
+    const struct gecko_convert_filter filters[FILTERS_MAX] = {{GECKO_CONVERT_FILTER_TIME, "-0.002"},
+                                                              {GECKO_CONVERT_FILTER_TIME, "0.004-0.005"},
+                                                              {GECKO_CONVERT_FILTER_TIME, "0.0045-0.005"},
+                                                              {GECKO_CONVERT_FILTER_TIME, "0.009-"}};
+    off_cpu = GECKO_CONVERT_OFF_CPU_AUTO;
+    assert_kept(&reader_perf_script, text_of(trace), filters,
+                "5/5 app 0 1000000 a\n5/5 app 1000000 1000000 (waits)\n5/5 app 5000000 1000000 (waits)\n"
+                "5/5 app 10000000 1000000 c\nsamples filtered 1 left out by --time\n"
+                "periods filtered 1000000 left out by --time\nvalues noted 1 marker left out by --time\n");
+    off_cpu = GECKO_CONVERT_OFF_CPU_NO;
 }
 
 /* Of an event that is left out, samples without a stack are left out too, and no marker is made. */
@@ -345,11 +368,14 @@ static void test_times_of_markers(void **state) {
             filter_judge(&filter, &(struct filter_subject){.start_ns = dropped_ns[i], .end_ns = dropped_ns[i]}),
             GECKO_CONVERT_FILTER_TIME);
     int64_t start_ns = 0, end_ns = 20;
-    assert_true(filter_cut(&filter, &start_ns, &end_ns));
+    filter_cut(&filter, &start_ns, &end_ns);
     assert_true(start_ns == 10 && end_ns == 20);
     start_ns = 33, end_ns = 70;
-    assert_false(filter_cut(&filter, &start_ns, &end_ns));
+    filter_cut(&filter, &start_ns, &end_ns);
     assert_true(start_ns == 33 && end_ns == 60);
+    assert_int_equal(filter_length_ns(&filter, 33, 60), 12);
+    assert_int_equal(filter_length_ns(&filter, 0, 99), 35);
+    assert_int_equal(filter_length_ns(&filter, 36, 49), 0);
     filter_fini(&filter);
     profile_fini(&profile);
 }
@@ -358,6 +384,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kinds),
         cmocka_unit_test(test_markers),
+        cmocka_unit_test(test_waits_over_several_times),
         cmocka_unit_test(test_events),
         cmocka_unit_test(test_counter),
         cmocka_unit_test(test_what_text_does_not_tell),
