@@ -61,11 +61,11 @@ static bool is_page_size(struct text word) {
     return cursor_take_number(&word, 10, &number) && word.bytes_count == 1 && memchr("BKMG", word.bytes[0], 4);
 }
 
+/* Recognises the sizes of the pages of the data and of the code. */
 static bool are_page_sizes(struct text text) {
-    struct text word = cursor_take_token(&text);
-    if (!word.bytes_count) return false;
-    while (is_page_size(word)) word = cursor_take_token(&text);
-    return !word.bytes_count;
+    if (!is_page_size(cursor_take_token(&text))) return false;
+    struct text second = cursor_take_token(&text);
+    return !second.bytes_count || (is_page_size(second) && !cursor_take_token(&text).bytes_count);
 }
 
 /* Returns the kind of field that begins with the word; SCRIPT_FIELD_NONE if it is none of those that are behind a
@@ -218,10 +218,20 @@ struct text script_fields_frame(struct text rest) {
     return frame;
 }
 
+/* Returns whether a frame ends there, with its library or an offset. */
+static bool ends_frame(struct text text) {
+    text = text_trim_end(text);
+    struct text offset = text_from(text, text_find_last(text, '+') + 1);
+    uint64_t number;
+    return text_ends_with(text, TEXT(")")) ||
+           (cursor_take(&offset, TEXT("0x")) && cursor_parse_number(offset, 16, &number));
+}
+
 struct text script_fields_cut_frame(struct text payload) {
     struct text left = payload;
     struct perf_frame_line frame;
     struct word word;
+    if (!ends_frame(payload)) return payload;
     for (bool is_first = true; take_word(&left, &word, is_first); is_first = false) {
         size_t start = (size_t)(word.text.bytes - payload.bytes);
         if (!is_number(&word) || !script_frame_line_parse(text_from(payload, start), &frame)) continue;

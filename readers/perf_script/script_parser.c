@@ -112,8 +112,10 @@ static struct text event_name(const struct parser *parser) {
 }
 
 /* Cuts the fields off the end of a tracepoint's payload: first the only frame of a recording without -g. */
-static void cut_payload(struct open_sample *sample) {
+static void cut_payload(struct parser *parser) {
+    struct open_sample *sample = &parser->sample;
     struct perf_record *record = &sample->record;
+    if (record->type != PERF_SAMPLE || !parser->are_tracepoints[record->sample.event]) return;
     if (!sample->frame_count) record->text = script_fields_cut_frame(record->text);
     record->sample.has_address = script_fields_cut_address(&record->text, &record->sample.address);
 }
@@ -124,10 +126,7 @@ static void read_rest(struct parser *parser) {
     struct open_sample *sample = &parser->sample;
     struct text rest = sample->record.text;
     if (sample->is_rest_read || sample->record.type != PERF_SAMPLE) return;
-    if (parser->are_tracepoints[sample->record.sample.event]) {
-        cut_payload(sample);
-        return;
-    }
+    if (parser->are_tracepoints[sample->record.sample.event]) return;
     sample->is_rest_read = true;
     struct text frame = sample->frame_count ? (struct text){0} : script_fields_frame(rest);
     bool is_frame = frame.bytes_count && add_frame(parser, frame);
@@ -152,6 +151,7 @@ static void close_sample(struct parser *parser) {
     sample->is_open = false;
     bool has_stack = sample->frame_count && !sample->is_rest_read;
     read_rest(parser);
+    cut_payload(parser);
     record->sample.has_stack = has_stack;
     tally_sample(parser, TALLY_DEEP_FRAME, sample->too_deep_count);
     record->sample.lines = sample->lines;
