@@ -88,13 +88,15 @@ static bool is_java_class(struct text name) {
 }
 
 /* Takes the module off "libc.so.1`write+0x15", as DTrace, macOS's sample and async-profiler (-l) write it, and DTrace's
- * offset. .NET has "List`1", and C++ of Microsoft "Shape::`vtable'". */
+ * offset. .NET has "List`1", C++ of Microsoft "Shape::`vtable'", and Ruby "in `draw'". */
 static void take_module(struct collapsed_frame *frame) {
     size_t tick = text_find(frame->name, '`');
     struct text module = text_slice(frame->name, 0, tick), name = text_from(frame->name, tick + 1);
     bool is_address = text_starts_with(name, TEXT("0x"));
     bool is_arity = name.bytes_count && cursor_is_digit(name.bytes[0]) && !is_address;
-    if (!module.bytes_count || !name.bytes_count || is_arity || find_text(module, TEXT("::")) < tick) return;
+    if (!module.bytes_count || !name.bytes_count || is_arity || text_ends_with(name, TEXT("'")) ||
+        find_text(module, TEXT("::")) < tick)
+        return;
     size_t plus = text_find_last(name, '+');
     struct text offset = text_from(name, plus + 1);
     uint64_t number;
@@ -322,12 +324,14 @@ static bool take_sample_thread(struct text *stack, struct collapsed_thread *thre
     return true;
 }
 
-/* tracing-flame: "ThreadId(1)-main", or one name for all threads. */
+/* tracing-flame: "ThreadId(1)-main", or one name for all threads. A blank is before each frame: other programs may be
+ * called "tracing". */
 static bool take_tracing_thread(struct text *stack, struct collapsed_thread *thread) {
     size_t end = text_find(*stack, ';');
     struct text own = text_slice(*stack, 0, end);
     *stack = text_from(*stack, end + 1);
     thread->name = own;
+    if (stack->bytes_count && !text_starts_with(*stack, TEXT(" "))) return false;
     if (text_equal(own, TEXT("all-threads")) || text_equal(own, TEXT("tracing"))) return true;
     int64_t number;
     if (!cursor_take(&own, TEXT("ThreadId(")) || !take_plain_id(&own, &number) || !cursor_take(&own, TEXT(")")))
