@@ -110,7 +110,7 @@ int64_t filter_length_ns(const struct filter *filter, int64_t start_ns, int64_t 
 void filter_forget_ends(const struct filter *filter, struct profile *profile);
 
 /* Leaves out of a profile in nanoseconds what the filter says, and enters in the ledger what that is. Times count from
- * the first sample, or from the first marker if there are no samples. */
+ * the first sample, or from the first event of any kind if there are no samples. */
 void filter_profile(struct filter *filter, struct profile *profile);
 
 /* Returns how many of the unit were left out. */

@@ -13,20 +13,6 @@ static struct time_range range_of_samples(const struct profile *profile) {
     return range;
 }
 
-static struct time_range range_of_markers(const struct profile *profile) {
-    struct time_range range = TIME_RANGE_EMPTY;
-    for (uint32_t i = 0; i < profile->threads.count; i++) {
-        const struct column *markers = &profile_thread_at(profile, (thread_id){i})->markers;
-        for (size_t row = 0; row < markers->count; row++) {
-            const struct marker *marker = column_at(markers, row);
-            time_range_extend(&range, marker->start_ns, marker->end_ns);
-        }
-    }
-    return range;
-}
-
-static bool is_empty(struct time_range range) { return range.first_ns > range.last_ns; }
-
 static bool keeps(struct filter *filter, const struct profile *profile, thread_id thread, int64_t time_ns,
                   enum gecko_convert_unit unit) {
     struct filter_subject subject = filter_subject_of(profile, thread);
@@ -154,8 +140,8 @@ static void forget_empty_processes(struct profile *profile) {
 
 void filter_profile(struct filter *filter, struct profile *profile) {
     filter->range = range_of_samples(profile);
-    if (is_empty(filter->range)) filter->range = range_of_markers(profile);
-    if (!is_empty(filter->range)) filter_start(filter, filter->range.first_ns, profile->failure);
+    if (time_range_is_empty(&filter->range)) filter->range = profile_events(profile);
+    if (!time_range_is_empty(&filter->range)) filter_start(filter, filter->range.first_ns, profile->failure);
     thread_id *kept = failure_is_set(profile->failure) ? NULL : kept_threads(filter, profile);
     if (!kept) return;
     filter_counters(filter, profile, kept);
