@@ -67,18 +67,25 @@ static void filter_allocations(struct filter *filter, struct profile *profile, t
 
 /* ---- What belongs to processes. ---- */
 
-/* Returns a thread of each process that the filters of threads keep; none if there is none. */
+/* Returns a thread of each process that the filters of threads keep; none if there is none. If threads of a process
+ * have anything to show, the others do not count: a recorder's own thread does not keep the counters of its process. */
 static thread_id *kept_threads(const struct filter *filter, const struct profile *profile) {
     thread_id *kept = memory_allocate(profile->failure, profile->processes.count * sizeof *kept);
+    bool *are_shown = memory_allocate_zeroed(profile->failure, profile->processes.count, sizeof *are_shown);
     for (size_t i = 0; kept && i < profile->processes.count; i++) kept[i] = thread_none();
-    for (uint32_t i = 0; kept && i < profile->threads.count; i++) {
+    for (uint32_t i = 0; are_shown && i < profile->threads.count; i++) {
+        const struct thread *thread = profile_thread_at(profile, (thread_id){i});
+        are_shown[thread->process.index] |= thread_has_content(thread);
+    }
+    for (uint32_t i = 0; kept && are_shown && i < profile->threads.count; i++) {
+        const struct thread *thread = profile_thread_at(profile, (thread_id){i});
         struct filter_subject subject = filter_subject_of(profile, (thread_id){i});
-        unsigned kind;
         subject.start_ns = INT64_MIN;
         subject.end_ns = INT64_MAX;
-        kind = filter_judge(filter, &subject);
-        if (kind == FILTER_NONE) kept[profile_thread_at(profile, (thread_id){i})->process.index] = (thread_id){i};
+        bool counts = thread_has_content(thread) == are_shown[thread->process.index];
+        if (counts && filter_judge(filter, &subject) == FILTER_NONE) kept[thread->process.index] = (thread_id){i};
     }
+    memory_free(are_shown);
     return kept;
 }
 

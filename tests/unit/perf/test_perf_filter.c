@@ -380,6 +380,38 @@ static void test_times_of_markers(void **state) {
     profile_fini(&profile);
 }
 
+/* Adds a process with a counter and two threads. Returns the first one. */
+static struct thread *add_process_with_counter(struct profile *profile, int64_t pid) {
+    process_id process = profile_add_process(profile, pid, 0);
+    thread_id first = profile_add_thread(profile, process, pid, 0);
+    thread_id second = profile_add_thread(profile, process, pid + 1, 0);
+    const struct counter memory = {.process = process, .name = TEXT("memory"), .graph = COUNTER_ACCUMULATED};
+    struct counter_sample *sample = column_push(&profile_add_counter(profile, &memory)->samples);
+    *sample = (struct counter_sample){.time_ns = 5, .change = 1};
+    profile_thread_at(profile, first)->name = TEXT("app");
+    profile_thread_at(profile, second)->name = TEXT("sampler");
+    return profile_thread_at(profile, first);
+}
+
+/* Threads that show nothing keep a process's counters only if all of its threads are such. */
+static void test_counters_of_processes(void **state) {
+    const struct gecko_convert_filter given = {GECKO_CONVERT_FILTER_EXCLUDE_COMM, "app"};
+    struct failure failure = {0};
+    struct profile profile;
+    struct filter filter;
+    profile_init(&profile, &failure);
+    filter_init(&filter, &given, 1, &failure);
+    thread_add_sample(add_process_with_counter(&profile, 10), 5, stack_none(), 1);
+    add_process_with_counter(&profile, 20);
+    filter_profile(&filter, &profile);
+    assert_false(failure_is_set(&failure));
+    assert_int_equal(profile.counters.count, 1);
+    process_id kept = ((const struct counter *)column_at(&profile.counters, 0))->process;
+    assert_int_equal(profile_process_at(&profile, kept)->pid, 20);
+    filter_fini(&filter);
+    profile_fini(&profile);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kinds),
@@ -391,6 +423,7 @@ int main(void) {
         cmocka_unit_test(test_recording),
         cmocka_unit_test(test_recording_without_range),
         cmocka_unit_test(test_times_of_markers),
+        cmocka_unit_test(test_counters_of_processes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
