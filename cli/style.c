@@ -1,7 +1,5 @@
 #include "style.h"
 
-#include <langinfo.h>
-#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,11 +25,12 @@ bool style_has_colors(int fd) {
 }
 
 bool style_has_utf8(void) {
-    locale_t locale = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
-    if (locale == (locale_t)0) return false;
-    bool has_utf8 = strcmp(nl_langinfo_l(CODESET, locale), "UTF-8") == 0;
-    freelocale(locale);
-    return has_utf8;
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *locale = getenv(names[i]);
+        if (is_given(locale)) return strcasestr(locale, "UTF-8") || strcasestr(locale, "UTF8");
+    }
+    return false;
 }
 
 const struct style *style_of(bool has_colors) {

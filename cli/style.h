@@ -21,7 +21,8 @@ bool style_wants_colors(const struct style_environment *environment);
  * another thread changes the environment. */
 bool style_has_colors(int fd);
 
-/* Returns true if the character set of the user's locale is UTF-8. Does not change the locale of the program. */
+/* Returns true if the character set of the user's locale is UTF-8, as its name in the environment says. The locale need
+ * not be on this machine. */
 bool style_has_utf8(void);
 
 /* Escape sequences; empty without colours. */

@@ -42,6 +42,10 @@ for suffix in tar tar.gz tar.xz tar.zst zip; do
     check "$suffix: its profile" find "$work/$suffix" -name '*.json' -exec cmp "$golden/processed.json" {} +
 done
 
+# It knows UTF-8 in archives and on terminals, though it loads no library for it.
+check "names and bars in UTF-8" env GECKO_CONVERT="$(readlink -f "$program")" "$root/tests/cli/run.py" \
+    batch-member-names batch-odd-names info-utf8
+
 # The static program looks up symbols in files of this machine too.
 echo 'int twice(int x) { return x * 2; } int main(int count, char **arguments) { (void)arguments; return twice(count); }' \
     >"$work/traced.c"

@@ -44,7 +44,15 @@ static void test_character_set(void **state) {
     assert_false(style_has_utf8());
     setenv("LC_ALL", "C.UTF-8", 1);
     assert_true(style_has_utf8());
-    setenv("LC_ALL", "no such locale", 1);
+    setenv("LC_ALL", "no_SUCH.utf8@locale", 1);
+    assert_true(style_has_utf8());
+    setenv("LC_ALL", "", 1);
+    setenv("LC_CTYPE", "de_DE.ISO-8859-1", 1);
+    setenv("LANG", "de_DE.UTF-8", 1);
+    assert_false(style_has_utf8());
+    unsetenv("LC_CTYPE");
+    assert_true(style_has_utf8());
+    unsetenv("LANG");
     assert_false(style_has_utf8());
 }
 
