@@ -12,24 +12,42 @@ import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import vm from 'node:vm';
+import { Worker } from 'node:worker_threads';
 
 const CALL_LIMIT_MS = 300_000;
 const CONNECT_RETRY_MS = 10;
 const STATUS_RETRY_MS = 10;
+const HEARTBEAT_MS = 1000;
 // Nobody listens at this address. If the client asks for symbols, the request stays on this machine.
 const NO_SYMBOL_SERVER = 'http://127.0.0.1:9/';
 const NAMES_IN_PROGRAM = ['require', 'module', 'exports', 'process', 'console'];
+
+// Ends the process if the client does not return to it: the time limits below, and SIGTERM, would wait for that.
+const WATCHER = `
+  const { parentPort, workerData } = require('node:worker_threads');
+  let profilePath, timer;
+  parentPort.on('message', (message) => {
+    profilePath = message ?? profilePath;
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      require('node:fs').writeSync(2, 'FAIL ' + profilePath + ': the client does not return\\n');
+      process.kill(process.pid, 'SIGKILL');
+    }, workerData);
+  });`;
 
 export class Client {
   #path;
   #program;
   #home = fs.mkdtempSync(path.join(os.tmpdir(), 'gecko-client-'));
   #count = 0;
+  #watcher = new Worker(WATCHER, { eval: true, workerData: CALL_LIMIT_MS });
 
   constructor(directory) {
     this.#path = path.resolve(directory, 'node_modules/@firefox-devtools/profiler-cli/dist/profiler-cli.js');
     const source = fs.readFileSync(this.#path, 'utf8').replace(/^#!.*/, '');
     this.#program = vm.compileFunction(source, NAMES_IN_PROGRAM, { filename: this.#path });
+    setInterval(() => this.#watcher.postMessage(null), HEARTBEAT_MS).unref();
+    this.#watcher.unref();
   }
 
   // Removes its folder when the process ends, even by a signal.
@@ -44,6 +62,7 @@ export class Client {
   // Runs the daemon that `pq load` would start. Emits `exit` with the status, and `stderr` with texts; `log` has the lines of its
   // log.
   startDaemon(profilePath) {
+    this.#watcher.postMessage(profilePath);
     const session = `s${this.#count++}`;
     const daemon = Object.assign(new EventEmitter(), { log: [] });
     const note = (...words) => daemon.log.push(words.join(' '));
