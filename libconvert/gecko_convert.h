@@ -220,8 +220,8 @@ struct gecko_convert_options {
     size_t debug_dir_count;
 
     /* The most memory that the conversion may hold at any time; it fails if it needs more. 0: half of the memory of the
-     * machine, or of the process's control group if that has less. output_data does not count. While
-     * a compressed input is unpacked, all that the process has allocated since the call began counts. */
+     * machine, or of the process's control group if that has less. output_data does not count. While a compressed input
+     * is unpacked, all that the process has allocated since the call began counts. */
     uint64_t max_memory_bytes;
 
     gecko_convert_progress_callback *progress; /* NULL: none */
@@ -399,8 +399,7 @@ struct gecko_convert_result {
     const char *output_format; /* "processed" */
     const char *output_title;  /* "processed v70" */
     uint64_t output_bytes;     /* written; 0 unless the status is GECKO_CONVERT_GOOD */
-    const char
-        *output_data; /* the profile if keeps_output was set, output_bytes long and NUL-terminated; otherwise NULL */
+    const char *output_data;   /* with keeps_output, output_bytes and a NUL; otherwise NULL */
     const struct gecko_convert_entry *entries;
     size_t entry_count;
     void *owned; /* private */

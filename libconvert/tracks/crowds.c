@@ -87,8 +87,8 @@ static void add_turns(const struct profile *profile, struct lane_member *member)
     if (member->turn_count && member->turns->first_ns < member->start_ns) member->start_ns = member->turns->first_ns;
 }
 
-/* Sets the heads of the candidates whose crowds are merged, and forgets all candidates. Threads
- * have turns of their own; processes run all the time. */
+/* Sets the heads of the candidates whose crowds are merged, and forgets all candidates. Threads have turns of their
+ * own; processes run all the time. */
 static void find_heads(struct crowds *crowds, const struct time_range *times, bool have_turns, uint32_t *heads) {
     struct failure *failure = crowds->profile->failure;
     struct lane_member *members = memory_allocate(failure, crowds->candidates.count * sizeof *members);
