@@ -231,6 +231,7 @@ static void merge_process(const struct merge *merge, struct process *whole, cons
     merge_lives(merge, (struct life){&whole->start_ns, &whole->end_ns}, part->start_ns, part->end_ns, is_first);
     take_name(&whole->name, part->name, is_recorder);
     take_name(&whole->ending, part->ending, is_recorder);
+    whole->type = is_first || text_equal(whole->type, part->type) ? part->type : (struct text){0};
     if (!whole->pid_namespace) whole->pid_namespace = part->pid_namespace;
     if (!whole->home_namespace) whole->home_namespace = part->home_namespace;
     if (!whole->outer_pid) whole->outer_pid = part->outer_pid;
