@@ -61,7 +61,7 @@ static bool direct_signal(int event, uint32_t tid, int signal) {
            syscall(SYS_fcntl, event, F_SETFL, O_ASYNC | O_NONBLOCK) == 0;
 }
 
-static int open_event(uint32_t tid, int signal, uint64_t interval_ns) {
+static bool open_event(struct thread_clocks *clocks, int signal, uint64_t interval_ns) {
     struct perf_event_attr attributes = {.type = PERF_TYPE_SOFTWARE,
                                          .size = sizeof attributes,
                                          .config = PERF_COUNT_SW_TASK_CLOCK,
@@ -70,14 +70,17 @@ static int open_event(uint32_t tid, int signal, uint64_t interval_ns) {
                                          .exclude_hv = 1,
                                          .disabled = 1,
                                          .wakeup_events = 1};
-    int event = (int)syscall(SYS_perf_event_open, &attributes, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    int event = (int)syscall(SYS_perf_event_open, &attributes, clocks->tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
     if (event < 0) {
         if (!is_shortage(errno)) refusal = errno;
-        return -1;
+        return false;
     }
-    if (direct_signal(event, tid, signal) && syscall(SYS_ioctl, event, PERF_EVENT_IOC_ENABLE, 0) == 0) return event;
+    /* Its first signal may arrive at once. */
+    __atomic_store_n(&clocks->event, event, __ATOMIC_RELEASE);
+    if (direct_signal(event, clocks->tid, signal) && syscall(SYS_ioctl, event, PERF_EVENT_IOC_ENABLE, 0) == 0)
+        return true;
     syscall(SYS_close, event);
-    return -1;
+    return false;
 }
 
 /* ---- Timers. ---- */
@@ -98,9 +101,8 @@ static bool open_timer(struct thread_clocks *clocks, int signal, uint64_t interv
 bool thread_clocks_open(struct thread_clocks *clocks, uint32_t tid, int signal, uint64_t interval_ns,
                         bool wants_event) {
     clocks->tid = tid;
-    int event = wants_event && can_have_event(signal) ? open_event(tid, signal, interval_ns) : -1;
-    if (event >= 0) __atomic_store_n(&clocks->event, event, __ATOMIC_RELAXED);
-    __atomic_store_n(&clocks->has_event, event >= 0, __ATOMIC_RELEASE);
+    bool has_event = wants_event && can_have_event(signal) && open_event(clocks, signal, interval_ns);
+    __atomic_store_n(&clocks->has_event, has_event, __ATOMIC_RELEASE);
     __atomic_store_n(&clocks->has_timer, open_timer(clocks, signal, interval_ns), __ATOMIC_RELEASE);
     return clocks->has_event || clocks->has_timer;
 }
