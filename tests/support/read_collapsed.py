@@ -51,8 +51,9 @@ MARKS = {
     "tracing": re.compile(r"(?P<name>ThreadId\((?P<tid>\d+)\)(?:-(?P<own>[^;]*))?)(?:;|\Z)"),
 }
 
-# The module of a native function, and DTrace's offset. .NET has "List`1", and C++ of Microsoft "Shape::`vtable'".
-MODULE = re.compile(r"(?s)\A(?:(?!::)[^`])+`(?!\d(?!x))(.+?)(?:\+0x[0-9a-f]+)?\Z")
+# The module of a native function, and DTrace's offset. .NET has "List`1", C++ of Microsoft "Shape::`vtable'", and Ruby
+# "in `draw'".
+MODULE = re.compile(r"(?s)\A(?:(?!::)[^`])+`(?!\d(?!x))(?!.*'\Z)(.+?)(?:\+0x[0-9a-f]+)?\Z")
 
 codecs.register_error("each", lambda error: ("\ufffd" * (error.end - error.start), error.end))
 
