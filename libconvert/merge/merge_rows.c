@@ -141,10 +141,19 @@ static bool join_known_counter(const struct moving *moving, struct counter *coun
     return false;
 }
 
+/* A profile leaves out numbers of operations that say no more than that a sample is a change. So does a run, since a
+ * merge of profiles must have the bytes of a merge of what these were made of. */
+static void forget_plain_numbers(const struct counter *counter) {
+    if (counter_has_numbers(counter)) return;
+    for (size_t i = 0; i < counter->samples.count; i++)
+        ((struct counter_sample *)column_at(&counter->samples, i))->number = 0;
+}
+
 static void move_counters(struct moving *moving) {
     for (size_t i = 0; i < moving->part->counters.count; i++) {
         struct counter *from = column_at(&moving->part->counters, i);
         from->process = moved_process(moving, from->process);
+        if (moving->merge->runs) forget_plain_numbers(from);
         if (join_known_counter(moving, from)) continue;
         struct counter *to = profile_add_counter(moving->whole, from);
         if (to) column_take(&to->samples, &from->samples);
