@@ -171,7 +171,7 @@ struct thread_call {
 struct start {
     struct thread_call call;
     struct own_signal_note note;
-    _Alignas(16) bool registers;
+    _Alignas(16) bool registers; /* buffers have a multiple of 16 bytes */
 };
 
 /* They are not allocated, since a new thread that frees memory gets a heap of its own. */

@@ -23,7 +23,7 @@ struct scratch {
     static struct scratch name = {.buffers = *name##_buffers, .buffer_bytes = sizeof *name##_buffers}
 
 /* Returns a buffer with any contents. If all are taken, maps one; returns NULL if there is no memory. Give it back in
- * the same call. */
+ * the same call, or let a new thread do so as it begins. */
 void *scratch_take(struct scratch *scratch) GREC_SHARED(scratch_take);
 void scratch_give(struct scratch *scratch, void *buffer) GREC_SHARED(scratch_give);
 
