@@ -39,7 +39,7 @@ readers_sources := \
     readers/unwind/unwind_registers.c readers/unwind/unwinder.c
 
 # The interpreter of call frame information, which the recorder uses as well.
-readers_sources += recorder/unwind/unwind_cfi.c recorder/unwind/unwind_program.c
+readers_sources += recorder/unwind/unwind_cfi.c recorder/unwind/unwind_program.c recorder/unwind/unwind_rule.c
 
 # JSON documents in memory, which only the program needs.
 json_reader_sources := readers/json/column_view.c readers/json/document.c

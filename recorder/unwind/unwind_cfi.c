@@ -9,14 +9,6 @@
 
 /* ---- The object's bytes. ---- */
 
-const struct unwind_segment *unwind_image_segment(const struct unwind_image *image, uint64_t address, uint64_t count) {
-    for (uint32_t i = 0; i < image->segment_count; i++) {
-        const struct unwind_segment *segment = &image->segments[i];
-        if (address >= segment->start && address < segment->end && count <= segment->end - address) return segment;
-    }
-    return NULL;
-}
-
 static struct bytes bytes_at(const struct unwind_image *image, uint64_t address) {
     const struct unwind_segment *segment = unwind_image_segment(image, address, 1);
     return segment ? (struct bytes){.at = address, .end = segment->end, .shift = segment->shift}

@@ -1,12 +1,5 @@
 #include "unwind_program.h"
 
-const struct unwind_machine unwind_machine_x86_64 = {
-    .sp = 7, .fp = 6, .base = 3, .return_address = 16, .register_count = 16, .has_stub_expressions = true};
-const struct unwind_machine unwind_machine_aarch64 = {
-    .sp = 31, .fp = 29, .base = 19, .return_address = 30, .register_count = 32, .has_signed_returns = true};
-
-const struct unwind_rule unwind_rule_unknown = {.cfa_kind = UNWIND_CFA_UNKNOWN};
-
 /* ---- The machine that runs an entry's instructions. ---- */
 
 /* Compilers remember one or two rules at a time. More would take stack, of which a signal handler has little. */

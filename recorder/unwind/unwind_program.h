@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "unwind_bytes.h"
-#include "unwind_cfi.h"
+#include "unwind_rule.h"
 
 /* All pointers and bytes are borrowed while the program runs. */
 struct unwind_program {
