@@ -154,6 +154,7 @@ void collapsed_losses_enter(const struct frame_texts *texts, struct ledger *ledg
         [CHANGE_SEPARATOR] = "semicolon in a name (a colon is written)",
         [CHANGE_CONTROL] = "control character in a name (a blank is written)",
         [CHANGE_NUMBER] = "blank before a number at the end of a name (an underscore is written)",
+        [CHANGE_COMMENT] = "name that would begin a comment (an underscore is written for its #)",
         [CHANGE_THREAD_BLANK] = "blank in the name of a thread (an underscore is written)",
     };
     enter_rows_of_threads(texts->profile, ledger);

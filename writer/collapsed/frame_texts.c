@@ -77,6 +77,10 @@ static void append_name(struct frame_texts *texts, struct text name, bool is_thr
         is_changed[change] = true;
     }
     struct text text = text_from(byte_buffer_text(buffer), start);
+    if (text_equal(text, TEXT("#")) || text_starts_with(text, TEXT("# "))) {
+        buffer->bytes[start] = '_';
+        is_changed[CHANGE_COMMENT] = true;
+    }
     size_t blank = text_find_last(text, ' ');
     if (blank < text.bytes_count && is_number(text_from(text, blank + 1))) {
         buffer->bytes[start + blank] = '_';

@@ -7,7 +7,14 @@
 #include "libconvert/profile/profile.h"
 
 /* What is changed in names because it would end a frame or a line. */
-enum name_change { CHANGE_SEPARATOR, CHANGE_CONTROL, CHANGE_NUMBER, CHANGE_THREAD_BLANK, NAME_CHANGE_COUNT };
+enum name_change {
+    CHANGE_SEPARATOR,
+    CHANGE_CONTROL,
+    CHANGE_NUMBER,
+    CHANGE_COMMENT,
+    CHANGE_THREAD_BLANK,
+    NAME_CHANGE_COUNT
+};
 
 /* What a frame is, as far as its text or the ledger tells. */
 enum frame_mark { MARK_NONE, MARK_KERNEL, MARK_GENERATED, MARK_WAKER, MARK_INLINED, MARK_OTHER, FRAME_MARK_COUNT };
