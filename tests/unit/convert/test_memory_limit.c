@@ -11,11 +11,16 @@
 #include "libconvert/base/memory.h"
 #include "libconvert/base/processors.h"
 #include "tests/support/converted_trace.h"
-#include "tests/support/full_tables.h"
 #include "tests/support/sanitizers.h"
 #include "tests/support/unit_test.h"
 
 enum { MIB = 1024 * 1024 };
+
+/* Options for the address sanitizer. By default it ends the program when malloc would return NULL. */
+__attribute__((visibility("default"))) const char *__asan_default_options(void);
+__attribute__((visibility("default"))) const char *__asan_default_options(void) {
+    return "allocator_may_return_null=1";
+}
 
 /* ---- Blocks. ---- */
 

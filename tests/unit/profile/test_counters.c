@@ -2,7 +2,6 @@
 
 #include "libconvert/profile/profile.h"
 #include "tests/support/counter_samples.h"
-#include "tests/support/full_tables.h"
 #include "tests/support/unit_test.h"
 
 static struct failure failure;
@@ -57,12 +56,6 @@ static void assert_samples(const struct row *expected, size_t count) {
         assert_samples(wanted_, sizeof wanted_ / sizeof *wanted_); \
     } while (0)
 
-static void samples_are_sorted_by_time(void **state) {
-    ADD({30, 3, 1, 0}, {10, 1, 2, 0}, {20, -2, 3, 0});
-    counter_order(&counter);
-    ASSERT_SAMPLES({10, 1, 2, 0}, {20, -2, 3, 0}, {30, 3, 1, 0});
-}
-
 static void samples_of_one_time_are_one(void **state) {
     ADD({20, 5, 1, 0}, {10, 1, 2, 0}, {20, -7, 3, 0}, {20, 4, 0, 0}, {30, 1, 1, 0}, {30, 1, 1, 0});
     counter_order(&counter);
@@ -101,16 +94,6 @@ static void a_counter_that_starts_at_zero_stays(void **state) {
     ASSERT_SAMPLES({10, 0, 0, 0}, {11, 1, 1, 0});
 }
 
-static void numbers_are_known_where_one_is(void **state) {
-    assert_false(counter_has_numbers(&counter));
-    ADD({1, 1, 0, 0}, {2, 1, 0, 0});
-    assert_false(counter_has_numbers(&counter));
-    ADD({3, 0, 1, 0});
-    assert_false(counter_has_numbers(&counter)); /* a change is one operation anyway */
-    ADD({4, 0, 2, 0});
-    assert_true(counter_has_numbers(&counter));
-}
-
 static void a_level_holds_until_the_end(void **state) {
     counter_extend(&counter, 20);
     assert_int_equal(counter.samples.count, 0);
@@ -123,25 +106,6 @@ static void a_level_holds_until_the_end(void **state) {
     assert_int_equal(counter.samples.count, 2);
     counter_extend(&counter, 20);
     ASSERT_SAMPLES({1, 5, 0, 0}, {2, -1, 0, 0}, {20, 0, 0, 0});
-}
-
-static void many_samples_are_moved_by_one(void **state) {
-    for (int64_t i = 0; i < 1000; i++) counter_add_sample(&counter, i, i + 1, 0);
-    counter_start_at_zero(&counter, 7);
-    assert_int_equal(counter.samples.count, 1001);
-    assert_int_equal(sample(0)->time_ns, -1);
-    for (size_t i = 1; i <= 1000; i++) assert_int_equal(sample(i)->change, i);
-}
-
-static void without_memory_samples_stay(void **state) {
-    ADD({3, 5, 0, 0});
-    struct column before = counter.samples;
-    column_make_full(&counter.samples);
-    counter_start_at_zero(&counter, 7);
-    counter_add_sample(&counter, 4, 1, 1);
-    assert_int_equal(failure.code, FAILURE_MEMORY);
-    ASSERT_SAMPLES({3, 5, 0, 0});
-    counter.samples = before;
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
@@ -214,23 +178,19 @@ static void other_counters_are_not_summed_up(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(samples_are_sorted_by_time),
         TEST(samples_of_one_time_are_one),
         TEST(sums_stay_at_their_limits),
         TEST(a_first_change_has_a_zero_before_it),
         TEST(a_lone_sample_is_an_interval_behind_its_zero),
         TEST(a_first_number_has_a_zero_before_it),
         TEST(a_counter_that_starts_at_zero_stays),
-        TEST(numbers_are_known_where_one_is),
         TEST(a_level_holds_until_the_end),
-        TEST(many_samples_are_moved_by_one),
         TEST(steps_are_held_until_they_happen),
         TEST(changes_of_a_rate_are_summed_up_by_intervals),
         TEST(times_before_zero_are_in_intervals_too),
         TEST(other_counters_are_not_summed_up),
         TEST(processor_time_is_at_most_what_the_processors_can_do),
         TEST(processor_time_without_room_before_it_goes_to_the_samples_behind),
-        TEST(without_memory_samples_stay),
     };
     return cmocka_run_group_tests_name("counters", tests, NULL, NULL);
 }

@@ -4,7 +4,6 @@
 
 #include "libconvert/profile/libs.h"
 #include "tests/support/assert_text.h"
-#include "tests/support/full_tables.h"
 #include "tests/support/unit_test.h"
 
 #define BUILD_ID    "9d15e5eb3f7c6d2f8b3e1a2b3c4d5e6f70819203"
@@ -31,24 +30,6 @@ static const struct lib *intern(struct text path, struct text build_id) {
 }
 
 static const struct text no_id = {NULL, 0};
-
-static void a_library_is_described(void **state) {
-    const struct lib *lib = intern(TEXT("/usr/lib/libc.so.6"), TEXT(BUILD_ID));
-    assert_text(lib->name, "libc.so.6");
-    assert_text(lib->path, "/usr/lib/libc.so.6");
-    assert_text(lib->debug_name, "libc.so.6");
-    assert_text(lib->breakpad_id, BREAKPAD_ID);
-    assert_text(lib->code_id, BUILD_ID);
-    assert_int_equal(libs_count(&libs), 1);
-}
-
-static void a_library_without_a_build_id_has_no_ids(void **state) {
-    const struct lib *lib = intern(TEXT("/usr/bin/app"), no_id);
-    assert_text(lib->debug_name, "app");
-    assert_text(lib->breakpad_id, "");
-    assert_text(lib->code_id, "");
-    assert_ptr_equal(intern(TEXT("/usr/bin/app"), TEXT("")), lib);
-}
 
 static void breakpad_ids_are_made_from_build_ids(void **state) {
     static const struct {
@@ -110,21 +91,6 @@ static void what_is_no_build_id_is_ignored(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) assert_ptr_equal(intern(TEXT("/a.so"), cases[i]), plain);
     assert_ptr_equal(intern(TEXT("/a.so"), text_slice(TEXT("abcd"), 0, 3)), plain);
     assert_int_equal(libs_count(&libs), 1);
-}
-
-static void a_library_is_its_path_and_build_id(void **state) {
-    const struct lib *old = intern(TEXT("/usr/lib/a.so"), TEXT("01"));
-    const struct lib *new = intern(TEXT("/usr/lib/a.so"), TEXT("02"));
-    const struct lib *other = intern(TEXT("/opt/lib/b.so"), TEXT("01"));
-    assert_int_equal(libs_count(&libs), 3);
-    assert_ptr_equal(intern(TEXT("/usr/lib/a.so"), TEXT("01")), old);
-    assert_ptr_equal(intern(TEXT("/usr/lib/a.so"), TEXT("02")), new);
-    assert_ptr_equal(intern(TEXT("/opt/lib/b.so"), TEXT("01")), other);
-    assert_int_equal(libs_intern(&libs, TEXT("/usr/lib/a.so"), TEXT("02")).index, 1);
-    assert_int_equal(libs_count(&libs), 3);
-    /* The breakpad ids differ, so the front-end can tell the two apart. */
-    assert_text(old->debug_name, "a.so");
-    assert_text(new->debug_name, "a.so");
 }
 
 static void namesakes_have_debug_names_of_their_own(void **state) {
@@ -190,42 +156,18 @@ static void namesakes_may_be_many(void **state) {
     assert_int_equal(value_table_count(&libs.next_copies), COUNT);
 }
 
-static void memory_running_out_gives_none(void **state) {
-    struct column *const tables[] = {&libs.rows, &libs.keys.rows, &libs.next_copies.keys.rows, &libs.next_copies.values,
-                                     &libs.texts.rows};
-    libs_intern(&libs, TEXT("/usr/lib/a.so"), TEXT("01"));
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
-        struct column before = *tables[i];
-        column_make_full(tables[i]);
-        /* Whatever the call returns, the failure is latched, and later calls do nothing. */
-        libs_intern(&libs, TEXT("/opt/new.so"), TEXT("02"));
-        assert_int_equal(failure.code, FAILURE_MEMORY);
-        assert_true(lib_is_none(libs_intern(&libs, TEXT("/opt/newer.so"), TEXT("03"))));
-        assert_true(lib_is_none(libs_intern(&libs, TEXT("/usr/lib/a.so"), TEXT("01"))));
-        *tables[i] = before;
-        libs_fini(&libs);
-        failure_clear(&failure);
-        libs_init(&libs, &failure);
-        assert_int_equal(libs_intern(&libs, TEXT("/usr/lib/a.so"), TEXT("01")).index, 0);
-    }
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(a_library_is_described),
-        TEST(a_library_without_a_build_id_has_no_ids),
         TEST(breakpad_ids_are_made_from_build_ids),
         TEST(the_longest_build_id_has_64_bytes),
         TEST(what_is_no_build_id_is_ignored),
-        TEST(a_library_is_its_path_and_build_id),
         TEST(namesakes_have_debug_names_of_their_own),
         TEST(a_numbered_name_may_be_taken_already),
         TEST(odd_paths_are_paths),
         TEST(long_names_are_told_apart),
         TEST(namesakes_may_be_many),
-        TEST(memory_running_out_gives_none),
     };
     return cmocka_run_group_tests_name("libs", tests, NULL, NULL);
 }

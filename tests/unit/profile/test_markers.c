@@ -6,7 +6,6 @@
 #include "libconvert/profile/markers.h"
 #include "libconvert/profile/profile.h"
 #include "tests/support/assert_text.h"
-#include "tests/support/full_tables.h"
 #include "tests/support/profile_fixture.h"
 #include "tests/support/unit_test.h"
 
@@ -42,56 +41,6 @@ static struct marker marker_at(int64_t start_ns, uint16_t schema) {
                            .schema = schema,
                            .phase = MARKER_INTERVAL,
                            .category = 2};
-}
-
-static void add_period(int64_t start_ns, uint16_t schema, uint32_t event, int64_t period) {
-    const union marker_value values[] = {{.string = {event}}, {.number = decimal_make(period, 1)}};
-    profile_add_marker(&profile, thread, marker_at(start_ns, schema), values);
-}
-
-static const struct marker *row(size_t i) { return column_at(&thread->markers, i); }
-
-static const union marker_value *value(uint32_t i) { return profile_value_at(&profile, i); }
-
-/* The names are in the order of the formats. */
-static void formats_have_names(void **state) {
-    static const char *const expected[] = {
-        [VALUE_TEXT] = " url file-path sanitized-string string pid tid",
-        [VALUE_STRING] = " unique-string flow-id terminating-flow-id",
-        [VALUE_NUMBER] = " seconds milliseconds microseconds nanoseconds bytes percentage integer decimal hexadecimal",
-        [VALUE_DURATION] = " duration",
-        [VALUE_TIME] = " time",
-        [VALUE_CELLS] = " list table",
-    };
-    for (size_t kind = 0; kind < sizeof expected / sizeof *expected; kind++) {
-        char names[200] = "";
-        for (enum marker_format format = 0; format < MARKER_FORMAT_COUNT; format++) {
-            if (marker_format_kind(format) != kind) continue;
-            size_t used_bytes = strlen(names);
-            snprintf(names + used_bytes, sizeof names - used_bytes, " %s", marker_format_name(format));
-        }
-        assert_string_equal(names, expected[kind]);
-    }
-}
-
-static void colors_have_names(void **state) {
-    static const char *const names[] = {"blue",   "green",  "grey", "ink",  "magenta",
-                                        "orange", "purple", "red",  "teal", "yellow"};
-    assert_int_equal(GRAPH_COLOR_COUNT, sizeof names / sizeof *names);
-    for (enum graph_color color = 0; color < GRAPH_COLOR_COUNT; color++)
-        assert_string_equal(graph_color_names[color], names[color]);
-}
-
-static void values_of_all_kinds_can_be_absent(void **state) {
-    const union marker_value there[] = {
-        [VALUE_TEXT] = {.text = TEXT("")},     [VALUE_STRING] = {.string = {0}}, [VALUE_NUMBER] = {.number = {0, 0, 0}},
-        [VALUE_DURATION] = {.duration_ns = 0}, [VALUE_TIME] = {.time_ns = 0},    [VALUE_CELLS] = {.cells = {0, 0}},
-    };
-    for (enum marker_value_kind kind = VALUE_TEXT; kind <= VALUE_CELLS; kind++) {
-        union marker_value absent = marker_value_absent(kind);
-        assert_true(marker_value_is_absent(kind, &absent));
-        assert_false(marker_value_is_absent(kind, &there[kind]));
-    }
 }
 
 static void numbers_are_integers_or_reals(void **state) {
@@ -131,13 +80,6 @@ static void bits_are_those_of_the_integer_part(void **state) {
     }
 }
 
-static void phases_are_those_of_the_front_end(void **state) {
-    assert_int_equal(MARKER_INSTANT, 0);
-    assert_int_equal(MARKER_INTERVAL, 1);
-    assert_int_equal(MARKER_INTERVAL_START, 2);
-    assert_int_equal(MARKER_INTERVAL_END, 3);
-}
-
 static void a_schema_is_its_name(void **state) {
     assert_int_equal(profile_marker_schema(&profile, &period_schema), 0);
     assert_int_equal(profile_marker_schema(&profile, &bare_schema), 1);
@@ -154,43 +96,6 @@ static void a_schema_is_its_name(void **state) {
     assert_int_equal(schema->field_count, 2);
     assert_text(schema->fields[1].key, "period");
     assert_int_equal(schema->fields[1].format, MARKER_DECIMAL);
-}
-
-static void a_marker_owns_a_run_of_values(void **state) {
-    uint16_t bare = profile_marker_schema(&profile, &bare_schema),
-             period = profile_marker_schema(&profile, &period_schema);
-    add_period(100, period, 8, 25);
-    profile_add_marker(&profile, thread, marker_at(90, bare), NULL);
-    add_period(110, period, 9, 40);
-    assert_int_equal(thread->markers.count, 3);
-    assert_int_equal(profile.payloads.values.count, 4);
-
-    assert_int_equal(row(0)->start_ns, 100);
-    assert_int_equal(row(0)->end_ns, 105);
-    assert_int_equal(row(0)->name.index, 3);
-    assert_true(stack_is_none(row(0)->stack));
-    assert_int_equal(row(0)->schema, period);
-    assert_int_equal(row(0)->phase, MARKER_INTERVAL);
-    assert_int_equal(row(0)->category, 2);
-    assert_int_equal(row(0)->values_at, 0);
-    assert_int_equal(value(0)->string.index, 8);
-    assert_int_equal(value(1)->number.mantissa, 25);
-    assert_int_equal(value(1)->number.scale, 1);
-
-    assert_int_equal(row(1)->start_ns, 90);
-    assert_int_equal(row(1)->schema, bare);
-
-    assert_int_equal(row(2)->values_at, 2);
-    assert_int_equal(value(2)->string.index, 9);
-    assert_int_equal(value(3)->number.mantissa, 4);
-    assert_int_equal(value(3)->number.scale, 0);
-}
-
-static void a_marker_without_a_schema_has_no_values(void **state) {
-    profile_add_marker(&profile, thread, marker_at(1, MARKER_SCHEMA_NONE), NULL);
-    assert_int_equal(thread->markers.count, 1);
-    assert_int_equal(row(0)->schema, MARKER_SCHEMA_NONE);
-    assert_int_equal(profile.payloads.values.count, 0);
 }
 
 static const struct marker_table_column columns[] = {
@@ -220,16 +125,6 @@ static void add_cells(uint16_t schema, int64_t flags_in_table, int64_t flags) {
     profile_add_marker(&profile, thread, marker_at(1, schema), values);
 }
 
-static void cells_are_runs(void **state) {
-    assert_int_equal(profile_marker_cells(&profile, NULL, 0).first, 0);
-    table_with(1);
-    struct marker_cells cells = table_with(2);
-    assert_int_equal(cells.first, 6);
-    assert_int_equal(cells.count, 6);
-    const union marker_value *cell = profile_cell_at(&profile, 9);
-    assert_int_equal(cell->number.mantissa, 2);
-}
-
 static bool is_wide(uint16_t schema, size_t field) {
     return ((const struct marker_schema *)column_at(&profile.marker_schemas, schema))->fields[field].has_wide_values;
 }
@@ -245,31 +140,6 @@ static void wide_values_are_noted(void **state) {
     assert_true(is_wide(schema, 1));
     assert_true(is_wide(schema, 2));
     assert_false(cell_fields[1].has_wide_values); /* the reader's own fields are not changed */
-}
-
-static void count_visit(void *context, union marker_value *value) {
-    unsigned *count = context;
-    (*count)++;
-    assert_non_null(value);
-}
-
-static unsigned visits_of(const struct marker *marker, enum marker_value_kind kind) {
-    unsigned count = 0;
-    profile_visit_marker(&profile, marker, kind, count_visit, &count);
-    return count;
-}
-
-static void all_values_of_a_kind_that_are_there_are_visited(void **state) {
-    add_cells(profile_marker_schema(&profile, &cell_schema), 1, 1);
-    assert_int_equal(visits_of(row(0), VALUE_CELLS), 3);
-    assert_int_equal(visits_of(row(0), VALUE_TEXT), 1); /* the other text of the list is absent */
-    assert_int_equal(visits_of(row(0), VALUE_TIME), 2);
-    assert_int_equal(visits_of(row(0), VALUE_STRING), 2);
-    assert_int_equal(visits_of(row(0), VALUE_NUMBER), 2);
-    assert_int_equal(visits_of(row(0), VALUE_DURATION), 0);
-    profile_add_marker(&profile, thread, marker_at(1, MARKER_SCHEMA_NONE), NULL);
-    for (enum marker_value_kind kind = VALUE_TEXT; kind <= VALUE_CELLS; kind++)
-        assert_int_equal(visits_of(row(1), kind), 0);
 }
 
 static void what_the_client_knows_otherwise_gets_another_name(void **state) {
@@ -302,67 +172,6 @@ static void schemas_are_as_many_as_have_numbers(void **state) {
     assert_false(failure_is_set(&failure));
 }
 
-static void markers_of_all_threads_share_their_values(void **state) {
-    uint16_t period = profile_marker_schema(&profile, &period_schema);
-    add_period(1, period, 1, 1);
-    thread = profile_thread_at(&profile, profile_add_thread(&profile, (process_id){0}, 2, 0));
-    add_period(2, period, 2, 2);
-    assert_int_equal(thread->markers.count, 1);
-    assert_int_equal(row(0)->values_at, 2);
-    assert_int_equal(value(2)->string.index, 2);
-}
-
-static void a_sorted_marker_keeps_its_values(void **state) {
-    uint16_t period = profile_marker_schema(&profile, &period_schema);
-    add_period(300, period, 30, 1);
-    add_period(100, period, 10, 1);
-    add_period(200, period, 20, 1);
-    profile_finish(&profile);
-    assert_false(failure_is_set(&failure));
-    static const uint32_t events[] = {10, 20, 30};
-    for (size_t i = 0; i < 3; i++) {
-        assert_int_equal(row(i)->start_ns, i * 100);
-        assert_int_equal(row(i)->end_ns, i * 100 + 5);
-        assert_int_equal(value(row(i)->values_at)->string.index, events[i]);
-    }
-}
-
-static void memory_running_out_adds_no_marker(void **state) {
-    uint16_t period = profile_marker_schema(&profile, &period_schema);
-    add_period(1, period, 1, 1);
-    struct column *const tables[] = {&profile.payloads.values, &thread->markers};
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
-        struct column before = *tables[i];
-        column_make_full(tables[i]);
-        add_period(2, period, 2, 2);
-        assert_int_equal(failure.code, FAILURE_MEMORY);
-        assert_int_equal(thread->markers.count, 1);
-        *tables[i] = before;
-        failure_clear(&failure);
-    }
-    struct column cells = profile.payloads.cells;
-    column_make_full(&profile.payloads.cells);
-    const union marker_value cell = {.text = TEXT("cell")};
-    assert_int_equal(profile_marker_cells(&profile, &cell, 1).first, ID_NONE);
-    assert_int_equal(failure.code, FAILURE_MEMORY);
-    profile.payloads.cells = cells;
-    failure_clear(&failure);
-    struct column schemas = profile.marker_schemas;
-    column_make_full(&profile.marker_schemas);
-    assert_int_equal(profile_marker_schema(&profile, &bare_schema), MARKER_SCHEMA_NONE);
-    assert_int_equal(failure.code, FAILURE_MEMORY);
-    assert_int_equal(profile_marker_schema(&profile, &period_schema), period);
-    profile.marker_schemas = schemas;
-}
-
-static void nothing_is_added_behind_a_failure(void **state) {
-    uint16_t period = profile_marker_schema(&profile, &period_schema);
-    failure_set(&failure, FAILURE_IO, "before");
-    add_period(1, period, 1, 1);
-    assert_int_equal(thread->markers.count, 0);
-    assert_int_equal(profile.payloads.values.count, 0);
-}
-
 static void labels_that_cannot_be_shown_are_left_out(void **state) {
     struct marker_schema schema = {.name = TEXT("Labels"),
                                    .chart_label = TEXT("{marker.foo}"),
@@ -379,24 +188,12 @@ static void labels_that_cannot_be_shown_are_left_out(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(formats_have_names),
-        TEST(colors_have_names),
-        TEST(values_of_all_kinds_can_be_absent),
         TEST(numbers_are_integers_or_reals),
         TEST(bits_are_those_of_the_integer_part),
-        TEST(phases_are_those_of_the_front_end),
         TEST(a_schema_is_its_name),
-        TEST(a_marker_owns_a_run_of_values),
-        TEST(a_marker_without_a_schema_has_no_values),
-        TEST(cells_are_runs),
         TEST(wide_values_are_noted),
-        TEST(all_values_of_a_kind_that_are_there_are_visited),
         TEST(what_the_client_knows_otherwise_gets_another_name),
         TEST(schemas_are_as_many_as_have_numbers),
-        TEST(markers_of_all_threads_share_their_values),
-        TEST(a_sorted_marker_keeps_its_values),
-        TEST(memory_running_out_adds_no_marker),
-        TEST(nothing_is_added_behind_a_failure),
         TEST(labels_that_cannot_be_shown_are_left_out),
     };
     return cmocka_run_group_tests_name("markers", tests, NULL, NULL);

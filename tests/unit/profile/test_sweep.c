@@ -159,13 +159,6 @@ static void nothing_moves_where_all_is_in_use(void **state) {
     assert_row_counts(2, 2, 2);
 }
 
-static void nothing_is_done_after_a_failure(void **state) {
-    profile_stack(&profile, stack_none(), add_frame("dropped"));
-    failure_set_memory(&failure);
-    sweep_profile(&profile);
-    assert_row_counts(1, 1, 1);
-}
-
 /* Adds a stack whose innermost frame is a function of that name in that source file. */
 static stack_id add_call(stack_id caller, const char *name, const char *file) {
     struct func func = {.name = profile_string(&profile, text_of(name)),
@@ -262,7 +255,6 @@ int main(void) {
         cmocka_unit_test_setup_teardown(many_labels_name_their_files_like_the_functions, set_up, end_profile),
         cmocka_unit_test_setup_teardown(labels_follow_the_functions_of_their_file, set_up, end_profile),
         cmocka_unit_test_setup_teardown(nothing_moves_where_all_is_in_use, set_up, end_profile),
-        cmocka_unit_test_setup_teardown(nothing_is_done_after_a_failure, set_up, end_profile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,6 @@
 
 #include "libconvert/base/memory.h"
 #include "libconvert/profile/sweep.h"
-#include "tests/support/assert_text.h"
 #include "tests/support/chunk_text.h"
 #include "tests/support/profile_check.h"
 #include "tests/support/profile_fixture.h"
@@ -65,17 +64,6 @@ static uint64_t ledger_of(const char *cause) {
 
 /* ---- Details of samples. ---- */
 
-static void samples_without_details_have_no_columns(void **state) {
-    thread_id thread = profile_add_thread(&profile, profile_add_process(&profile, 7, 0), 7, 0);
-    add_sample(thread, 0, TIME_NONE, TIME_NONE);
-    assert_null(at(thread)->samples.details);
-    assert_int_equal(samples_cpu_ns(&at(thread)->samples, 0), TIME_NONE);
-    assert_int_equal(samples_delay_ns(&at(thread)->samples, 0), TIME_NONE);
-    finish();
-    assert_not_written(&emitter_processed, "sampleUnits");
-    assert_not_written(&emitter_gecko, "sampleUnits");
-}
-
 static void details_begin_and_end_anywhere(void **state) {
     thread_id thread = profile_add_thread(&profile, profile_add_process(&profile, 7, 0), 7, 0);
     for (int64_t i = 0; i < 100; i++)
@@ -88,16 +76,6 @@ static void details_begin_and_end_anywhere(void **state) {
         assert_int_equal(samples_delay_ns(samples, i), i == 60 || i == 61 ? i : TIME_NONE);
     }
     finish();
-}
-
-static void delays_alone_need_no_unit(void **state) {
-    thread_id thread = profile_add_thread(&profile, profile_add_process(&profile, 7, 0), 7, 0);
-    add_sample(thread, 0, TIME_NONE, 2000000);
-    finish();
-    assert_false(samples_have_cpu(&at(thread)->samples));
-    assert_written(&emitter_processed, "\"weightType\":\"samples\",\"eventDelay\":[2],\"length\":1}");
-    assert_written(&emitter_gecko, "\"data\":[[null,0,2]]");
-    assert_not_written(&emitter_processed, "sampleUnits");
 }
 
 static void details_go_with_their_samples(void **state) {
@@ -114,20 +92,6 @@ static void details_go_with_their_samples(void **state) {
     }
 }
 
-/* If the weights are CPU time, they take precedence over the details. */
-static void weights_go_before_details(void **state) {
-    thread_id thread = profile_add_thread(&profile, profile_add_process(&profile, 7, 0), 7, 0);
-    profile.meta.cpu_delta_unit = CPU_DELTA_CYCLES;
-    for (int64_t i = 0; i < 2; i++) {
-        thread_add_sample(at(thread), i * 10, stack_none(), 5);
-        samples_set_details(&at(thread)->samples, 77, TIME_NONE);
-    }
-    finish();
-    assert_written(&emitter_processed, "\"threadCPUDelta\":[0,5],\"length\":2}");
-    assert_written(&emitter_processed, "\"threadCPUDelta\":\"variable CPU cycles\"");
-    assert_written(&emitter_gecko, "\"data\":[[null,0,0],[null,0.00001,5]]");
-}
-
 /* The CPU time of a repeated sample must not be counted twice. */
 static void repeated_samples_lose_details(void **state) {
     thread_id thread = profile_add_thread(&profile, profile_add_process(&profile, 7, 0), 7, 0);
@@ -139,14 +103,6 @@ static void repeated_samples_lose_details(void **state) {
     assert_written(&emitter_gecko, "\"time\":1,\"eventDelay\":2},\"data\":[[null,0],[null,1,3],[null,1,3]]");
     assert_int_equal(ledger_of("CPU time of a sample (samples are repeated, or weights are differences)"), 1);
     assert_not_written(&emitter_gecko, "sampleUnits");
-}
-
-static void a_failure_leaves_details_alone(void **state) {
-    thread_id thread = profile_add_thread(&profile, profile_add_process(&profile, 7, 0), 7, 0);
-    add_sample(thread, 0, TIME_NONE, TIME_NONE);
-    failure_set_memory(&failure);
-    samples_set_details(&at(thread)->samples, 1, 1);
-    assert_null(at(thread)->samples.details);
 }
 
 /* ---- Allocations. ---- */
@@ -352,13 +308,9 @@ static void categories_are_those_of_callers(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(samples_without_details_have_no_columns),
         TEST(details_begin_and_end_anywhere),
-        TEST(delays_alone_need_no_unit),
         TEST(details_go_with_their_samples),
-        TEST(weights_go_before_details),
         TEST(repeated_samples_lose_details),
-        TEST(a_failure_leaves_details_alone),
         TEST(allocations_make_a_thread_and_the_range),
         TEST(what_is_given_back_goes_to_whom_took_it),
         TEST(stacks_of_allocations_are_used),

@@ -18,25 +18,6 @@ static void add(struct function_weights *weights, size_t function_count, const s
     assert_false(failure_is_set(&failure));
 }
 
-static void test_no_stacks(void **state) {
-    struct function_weights weights[1] = {{0}};
-    add(weights, 1, NULL, NULL, 0);
-    assert_weights(&weights[0], 0, 0);
-}
-
-static void test_tree(void **state) {
-    /* main (1) > a (2) > leaf (4); main > b (8) > leaf (16); other (32) */
-    static const struct call_node nodes[] = {{NO, 0}, {0, 1}, {1, 3}, {0, 2}, {3, 3}, {NO, 4}};
-    static const double self[] = {1, 2, 4, 8, 16, 32};
-    struct function_weights weights[5] = {{0}};
-    add(weights, 5, nodes, self, 6);
-    assert_weights(&weights[0], 1, 31);
-    assert_weights(&weights[1], 2, 6);
-    assert_weights(&weights[2], 8, 24);
-    assert_weights(&weights[3], 20, 20);
-    assert_weights(&weights[4], 32, 32);
-}
-
 static void test_recursion_counts_once(void **state) {
     /* f > g > f > f (1), f > g (2), g > f (4) */
     static const struct call_node nodes[] = {{NO, 0}, {0, 1}, {1, 0}, {2, 0}, {NO, 1}, {4, 0}};
@@ -45,16 +26,6 @@ static void test_recursion_counts_once(void **state) {
     add(weights, 2, nodes, self, 6);
     assert_weights(&weights[0], 5, 7);
     assert_weights(&weights[1], 2, 7);
-}
-
-static void test_trees_add_up(void **state) {
-    static const struct call_node nodes[] = {{NO, 0}, {0, 1}};
-    static const double self[] = {1, -3};
-    struct function_weights weights[2] = {{0}};
-    add(weights, 2, nodes, self, 2);
-    add(weights, 2, nodes, self, 2);
-    assert_weights(&weights[0], 2, -4);
-    assert_weights(&weights[1], -6, -6);
 }
 
 static void test_deep_recursion(void **state) {
@@ -74,10 +45,7 @@ static void test_deep_recursion(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_stacks),
-        cmocka_unit_test(test_tree),
         cmocka_unit_test(test_recursion_counts_once),
-        cmocka_unit_test(test_trees_add_up),
         cmocka_unit_test(test_deep_recursion),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
