@@ -51,43 +51,6 @@ static char *written(write *write_part, const struct counter *counter) {
     return text;
 }
 
-static void write_identity(struct json *json, const struct counter *counter) {
-    counter_json_identity(json, counter, counter_visible_name(counter));
-}
-
-static void the_identity_is_three_texts(void **state) {
-    struct counter counter = memory();
-    char *text = written(write_identity, &counter);
-    assert_string_equal(text, "{\"name\":\"malloc\",\"category\":\"Memory\",\"description\":\"Heap\"}");
-    free(text);
-    counter = cpu();
-    text = written(write_identity, &counter);
-    assert_string_equal(text, "{\"name\":\"Process CPU\",\"category\":\"CPU\",\"description\":\"\"}");
-    free(text);
-}
-
-static void a_display_is_complete(void **state) {
-    struct counter counter = plain();
-    counter.unit = TEXT("jobs/s");
-    counter.color = GRAPH_TEAL;
-    counter.sort_weight = -7;
-    column_init(&counter.samples, sizeof(struct counter_sample), &failure);
-    counter_add_sample(&counter, 1, 5, 2);
-    char *text = written(counter_json_display, &counter);
-    assert_string_equal(text,
-                        "{\"display\":{\"graphType\":\"line-rate\",\"unit\":\"jobs/s\",\"color\":\"teal\","
-                        "\"markerSchemaLocation\":null,\"sortWeight\":-7,\"label\":\"jobs\",\"tooltipRows\":["
-                        "{\"type\":\"value\",\"source\":\"count\",\"format\":{\"unit\":\"number\"},\"label\":\"jobs\"},"
-                        "{\"type\":\"value\",\"source\":\"sample-number\",\"format\":{\"unit\":\"number\"},"
-                        "\"label\":\"Operations since the previous sample\"},"
-                        "{\"type\":\"value\",\"source\":\"committed-range-total\",\"format\":{\"unit\":\"number\"},"
-                        "\"label\":\"Total in the visible range\"},"
-                        "{\"type\":\"value\",\"source\":\"selection-total\",\"format\":{\"unit\":\"number\"},"
-                        "\"label\":\"Total in the current selection\",\"requiresPreviewSelection\":true}]}}");
-    free(text);
-    column_fini(&counter.samples);
-}
-
 static void assert_rows(const struct counter *counter, const char *const *parts) {
     char *text = written(counter_json_display, counter);
     for (const char *at = text; *parts; parts++) {
@@ -195,7 +158,6 @@ static void any_difference_counts(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_identity_is_three_texts),    cmocka_unit_test(a_display_is_complete),
         cmocka_unit_test(tooltips_are_of_graph_and_unit), cmocka_unit_test(only_numbers_of_operations_are_shown),
         cmocka_unit_test(the_client_knows_some_counters), cmocka_unit_test(the_client_gets_names_right),
         cmocka_unit_test(any_difference_counts),

@@ -154,129 +154,6 @@ static size_t count_parts(const char *text, const char *part) {
 
 /* ---- Documents. ---- */
 
-static const char EMPTY_DOCUMENT[] =
-    "{\"meta\":{\"version\":36,\"startTime\":0,\"shutdownTime\":null,\"interval\":1,\"processType\":0,"
-    "\"profilingStartTime\":0,\"profilingEndTime\":1,\"product\":\"\","
-    "\"stackwalk\":0,\"presymbolicated\":true,"
-    "\"categories\":[{\"name\":\"Other\",\"color\":\"grey\",\"subcategories\":[\"Other\"]}],\"markerSchema\":[]},"
-    "\"libs\":[],\"pausedRanges\":[],\"threads\":[],"
-    "\"sources\":{\"schema\":{\"id\":0,\"filename\":1,\"startLine\":2,\"startColumn\":3,\"sourceMapURL\":4},\"data\":[]"
-    "},"
-    "\"processes\":[]}";
-
-static void an_empty_profile_is_a_document_all_the_same(void **state) {
-    struct fixture *fixture = *state;
-    emit_well(fixture);
-    assert_string_equal(fixture->document, EMPTY_DOCUMENT);
-    assert_false(ledger_has_losses(&fixture->profile.ledger));
-}
-
-static const char SMALL_DOCUMENT[] =
-    "{\"meta\":{\"version\":36,\"startTime\":1700000000000,\"shutdownTime\":null,\"interval\":1,\"processType\":0,"
-    "\"profilingStartTime\":0,\"profilingEndTime\":9,"
-    "\"product\":\"demo\",\"stackwalk\":1,\"CPUName\":\"Fast\",\"oscpu\":\"OS\","
-    "\"platform\":\"Linux\",\"abi\":\"x86_64\",\"device\":\"host\",\"logicalCPUs\":8,\"presymbolicated\":true,"
-    "\"categories\":[{\"name\":\"Other\",\"color\":\"grey\",\"subcategories\":[\"Other\"]},"
-    "{\"name\":\"Kernel\",\"color\":\"orange\",\"subcategories\":[\"Other\",\"ext4\"]}],"
-    "\"markerSchema\":[{\"name\":\"Event\",\"display\":[\"marker-chart\",\"marker-table\",\"timeline-overview\"],"
-    "\"tableLabel\":\"{marker.data.what}\",\"data\":[{\"key\":\"what\",\"label\":\"What\",\"format\":\"unique-string\"}"
-    ","
-    "{\"key\":\"count\",\"label\":\"Count\",\"format\":\"decimal\"},"
-    "{\"label\":\"Description\",\"value\":\"What happened.\"}]}]},"
-    "\"libs\":[],\"pausedRanges\":[],\"threads\":["
-    /* The main thread. The function in a library precedes the label with its name. */
-    "{\"name\":\"GeckoMain\",\"processType\":\"app\",\"processName\":\"app\",\"pid\":1,\"tid\":1,\"registerTime\":"
-    "0,"
-    "\"unregisterTime\":null,"
-    "\"samples\":{\"schema\":{\"stack\":0,\"time\":1,\"eventDelay\":2},\"data\":[[1,0],[2,1.5],[null,2]]},"
-    "\"markers\":{\"schema\":{\"name\":0,\"startTime\":1,\"endTime\":2,\"phase\":3,\"category\":4,\"data\":5},"
-    "\"data\":[[0,1,2.25,1,1,{\"type\":\"Event\",\"what\":1,\"count\":-3,"
-    "\"stack\":{\"tid\":1,\"samples\":{\"schema\":{\"stack\":0,\"time\":1},\"data\":[[0,1]]}}}]]},"
-    "\"stackTable\":{\"schema\":{\"prefix\":0,\"frame\":1},\"data\":[[null,1],[0,2],[0,0]]},"
-    "\"frameTable\":{\"schema\":{\"location\":0,\"relevantForJS\":1,\"category\":2,\"subcategory\":3,\"line\":4,"
-    "\"column\":5,\"innerWindowID\":6},\"data\":[[2,false,0,0],[3,false,0,0],[4,false,1,1,12,7]]},"
-    "\"stringTable\":[\"tick\",\"now\",\"main (in libapp.so)\",\"main\",\"read\"]},"
-    /* Its second thread has only what it uses, with numbers of its own. */
-    "{\"name\":\"worker\",\"processType\":\"app\",\"processName\":\"app\",\"pid\":1,\"tid\":2,\"registerTime\":0.5,"
-    "\"unregisterTime\":3,"
-    "\"samples\":{\"schema\":{\"stack\":0,\"time\":1,\"eventDelay\":2},\"data\":[[1,1]]},"
-    "\"markers\":{\"schema\":{\"name\":0,\"startTime\":1,\"endTime\":2,\"phase\":3,\"category\":4,\"data\":5},\"data\":"
-    "[]},"
-    "\"stackTable\":{\"schema\":{\"prefix\":0,\"frame\":1},\"data\":[[null,1],[0,0]]},"
-    "\"frameTable\":{\"schema\":{\"location\":0,\"relevantForJS\":1,\"category\":2,\"subcategory\":3,\"line\":4,"
-    "\"column\":5,\"innerWindowID\":6},\"data\":[[0,false,0,0],[1,false,0,0]]},"
-    "\"stringTable\":[\"main (in libapp.so)\",\"main\"]}],"
-    "\"sources\":{\"schema\":{\"id\":0,\"filename\":1,\"startLine\":2,\"startColumn\":3,\"sourceMapURL\":4},\"data\":[]"
-    "},"
-    /* The other process. */
-    "\"processes\":[{\"meta\":{\"version\":36,\"startTime\":1700000000000,\"shutdownTime\":9,\"markerSchema\":[]},"
-    "\"libs\":[],\"pausedRanges\":[],\"threads\":["
-    "{\"name\":\"GeckoMain\",\"processType\":\"child\",\"processName\":\"child\",\"pid\":\"7.2\",\"tid\":\"7.2\","
-    "\"registerTime\":0,\"unregisterTime\":null,"
-    "\"samples\":{\"schema\":{\"stack\":0,\"time\":1,\"eventDelay\":2},\"data\":[[0,0.000001]]},"
-    "\"markers\":{\"schema\":{\"name\":0,\"startTime\":1,\"endTime\":2,\"phase\":3,\"category\":4,\"data\":5},\"data\":"
-    "[]},"
-    "\"stackTable\":{\"schema\":{\"prefix\":0,\"frame\":1},\"data\":[[null,0]]},"
-    "\"frameTable\":{\"schema\":{\"location\":0,\"relevantForJS\":1,\"category\":2,\"subcategory\":3,\"line\":4,"
-    "\"column\":5,\"innerWindowID\":6},\"data\":[[0,false,0,0]]},"
-    "\"stringTable\":[\"main\"]}],"
-    "\"sources\":{\"schema\":{\"id\":0,\"filename\":1,\"startLine\":2,\"startColumn\":3,\"sourceMapURL\":4},\"data\":[]"
-    "},"
-    "\"processes\":[]}]}";
-
-static void set_small_meta(struct profile_meta *meta) {
-    meta->product = TEXT("demo");
-    meta->cpu_name = TEXT("Fast");
-    meta->os_cpu = TEXT("OS");
-    meta->platform = TEXT("Linux");
-    meta->abi = TEXT("x86_64");
-    meta->device = TEXT("host");
-    meta->logical_cpu_count = 8;
-    meta->start_time_ms = 1700000000000;
-    meta->has_stacks = true;
-}
-
-static void threads_own_the_tables_that_they_use(void **state) {
-    struct fixture *fixture = *state;
-    struct profile *profile = &fixture->profile;
-    set_small_meta(&profile->meta);
-    struct category_pair kernel = categories_intern(&profile->categories, TEXT("Kernel"), COLOR_ORANGE, TEXT("ext4"));
-    process_id app = profile_add_process(profile, 1, 0);
-    process_id child = profile_add_process(profile, 7, 1);
-    thread_id main_thread = add_thread(fixture, app, 1, "app");
-    thread_id child_thread = add_thread(fixture, child, 7, "child");
-    thread_id worker = add_thread(fixture, app, 2, "worker");
-    profile_thread_at(profile, child_thread)->generation = 1;
-    profile_process_at(profile, child)->end_ns = 9 * MS;
-    profile_thread_at(profile, worker)->start_ns = MS / 2;
-    profile_thread_at(profile, worker)->end_ns = 3 * MS;
-
-    stack_id root = root_of(fixture, library_frame(fixture, "main", NULL));
-    struct frame read_frame = *profile_frame_at(profile, library_frame(fixture, "read", NULL));
-    read_frame.line = 12;
-    read_frame.column = 7;
-    read_frame.category = kernel.category;
-    read_frame.subcategory = kernel.subcategory;
-    stack_id reading = stack_of(fixture, root, profile_frame(profile, &read_frame));
-    stack_id in_library = stack_of(fixture, root, library_frame(fixture, "main", "libapp.so"));
-    add_sample(fixture, main_thread, 0, reading);
-    add_sample(fixture, main_thread, MS * 3 / 2, in_library);
-    add_sample(fixture, main_thread, 2 * MS, stack_none());
-    add_sample(fixture, worker, MS, in_library);
-    add_sample(fixture, child_thread, 1, root);
-    struct marker marker = {.start_ns = MS,
-                            .end_ns = MS * 9 / 4,
-                            .stack = root,
-                            .schema = add_schema(fixture),
-                            .phase = MARKER_INTERVAL,
-                            .category = kernel.category};
-    add_marker(fixture, main_thread, marker, "tick", "now", -3);
-
-    emit_well(fixture);
-    assert_string_equal(fixture->document, SMALL_DOCUMENT);
-    assert_false(ledger_has_losses(&profile->ledger));
-}
-
 static void children_start_where_the_root_starts(void **state) {
     struct fixture *fixture = *state;
     struct profile *profile = &fixture->profile;
@@ -359,34 +236,6 @@ static void library_functions_precede_the_locations_that_are_their_names(void **
     emit_well(fixture);
     assert_contains(fixture, "\"stringTable\":[\"f (in a) (in b)\",\"f (in a)\",\"g (in a)\",\"f\"]");
     assert_contains(fixture, "\"data\":[[null,3],[0,1],[1,2],[2,0]]");
-}
-
-static void one_name_in_two_libraries_stays_two_functions(void **state) {
-    struct fixture *fixture = *state;
-    thread_id thread = add_app(fixture);
-    add_sample(fixture, thread, 0, root_of(fixture, library_frame(fixture, "f", "a")));
-    add_sample(fixture, thread, 1, root_of(fixture, library_frame(fixture, "f", "b")));
-    emit_well(fixture);
-    assert_contains(fixture, "\"stringTable\":[\"f (in a)\",\"f (in b)\"]");
-    assert_false(ledger_has_losses(&fixture->profile.ledger));
-}
-
-static void changed_names_are_in_the_ledger(void **state) {
-    struct fixture *fixture = *state;
-    thread_id thread = add_app(fixture);
-    stack_id stack = root_of(fixture, library_frame(fixture, "foo:12", NULL));
-    stack = stack_of(fixture, stack, library_frame(fixture, "0xz", NULL));
-    stack = stack_of(fixture, stack, library_frame(fixture, "a\nb", "lib"));
-    stack = stack_of(fixture, stack, library_frame(fixture, "c", "lib (deleted)"));
-    add_sample(fixture, thread, 0, stack);
-    emit_well(fixture);
-    assert_contains(fixture, "\"stringTable\":[\"a b (in lib)\",\"c (in lib [deleted])\",\"foo:12 \",\" 0xz\"]");
-    assert_int_equal(
-        ledger_count(fixture, LEDGER_LOST, "function name that the client would take for more (a space is added)"), 2);
-    assert_int_equal(ledger_count(fixture, LEDGER_LOST, "line break in a function name (a space is written)"), 1);
-    assert_int_equal(ledger_count(fixture, LEDGER_LOST, "round brackets in a library's name (square ones are written)"),
-                     1);
-    assert_int_equal(fixture->profile.ledger.read[LEDGER_VALUES], 4);
 }
 
 struct located {
@@ -631,26 +480,6 @@ static void processes_are_shown_with_the_names_of_their_main_threads(void **stat
         ledger_count(fixture, LEDGER_LOST, "name of a thread that would make it a main thread (a space is added)"), 1);
 }
 
-static void metadata_that_the_client_drops_is_in_the_ledger(void **state) {
-    struct fixture *fixture = *state;
-    struct profile *profile = &fixture->profile;
-    thread_id thread = add_app(fixture);
-    add_sample(fixture, thread, 0, root_of(fixture, library_frame(fixture, "f", NULL)));
-    profile->meta.imported_from = TEXT("perf");
-    profile->meta.arguments = TEXT("perf record");
-    profile->meta.main_memory_bytes = 1;
-    profile_add_extra(profile, TEXT("Section"), TEXT("one"), TEXT("1"));
-    profile_add_extra(profile, TEXT("Section"), TEXT("two"), TEXT("2"));
-    emit_well(fixture);
-    assert_lacks(fixture, "perf");
-    assert_lacks(fixture, "Section");
-    assert_int_equal(ledger_count(fixture, LEDGER_LOST, "entry of the information panel (meta.extra)"), 2);
-    assert_int_equal(ledger_count(fixture, LEDGER_LOST, "program that wrote the trace (meta.importedFrom)"), 1);
-    assert_int_equal(ledger_count(fixture, LEDGER_LOST, "command line (meta.arguments)"), 1);
-    assert_int_equal(ledger_count(fixture, LEDGER_LOST, "size of the main memory (meta.mainMemory)"), 1);
-    assert_int_equal(profile->ledger.read[LEDGER_VALUES], 5);
-}
-
 /* ---- Markers. ---- */
 
 static void markers_are_sorted_by_their_ends(void **state) {
@@ -684,22 +513,6 @@ static void markers_are_sorted_by_their_ends(void **state) {
     assert_contains(fixture, "\"stringTable\":[\"a\",\"w\",\"c\",\"d\",\"e\",\"b\"]");
 }
 
-static void each_thread_numbers_the_strings_of_its_markers(void **state) {
-    struct fixture *fixture = *state;
-    process_id process = profile_add_process(&fixture->profile, 1, 0);
-    thread_id first = add_thread(fixture, process, 1, "app");
-    thread_id second = add_thread(fixture, process, 2, "worker");
-    struct marker marker = {.stack = root_of(fixture, library_frame(fixture, "f", NULL)),
-                            .schema = add_schema(fixture)};
-    add_marker(fixture, first, marker, "tick", "first", 1);
-    profile_thread_at(&fixture->profile, second)->generation = 1;
-    add_marker(fixture, second, marker, "tick", "second", 1);
-    emit_well(fixture);
-    assert_contains(fixture, "\"stringTable\":[\"tick\",\"first\",\"f\"]");
-    assert_contains(fixture, "\"stringTable\":[\"tick\",\"second\",\"f\"]");
-    assert_contains(fixture, "\"stack\":{\"tid\":\"2.2\",\"samples\":");
-}
-
 /* ---- Weights. ---- */
 
 /* Adds samples of these weights, one per millisecond. */
@@ -713,18 +526,6 @@ static void add_weights(struct fixture *fixture, const struct decimal *weights, 
 
 static const char *const difference_cause = "weight of a sample: a difference cannot be repeated samples";
 
-static void weights_become_repeated_samples(void **state) {
-    struct fixture *fixture = *state;
-    static const struct decimal weights[] = {{250, 0, 0}, {500, 0, 0}, {750, 0, 0}};
-    ADD_WEIGHTS(fixture, weights);
-    fixture->profile.meta.weight_type = WEIGHT_SAMPLES;
-    fixture->profile.meta.weight_unit = TEXT("cycles");
-    emit_well(fixture);
-    assert_contains(fixture, "\"data\":[[0,0],[0,1],[0,1],[0,2],[0,2],[0,2]]");
-    assert_int_equal(ledger_count(fixture, LEDGER_NOTED, "weight of a sample: one sample stands for 250 cycles"), 3);
-    assert_false(ledger_has_losses(&fixture->profile.ledger));
-}
-
 static void repetitions_take_time_where_times_are_made_up(void **state) {
     struct fixture *fixture = *state;
     static const struct decimal weights[] = {{2, 0, 0}, {1, 0, 0}, {3, 0, 0}};
@@ -734,17 +535,6 @@ static void repetitions_take_time_where_times_are_made_up(void **state) {
     emit_well(fixture);
     assert_contains(fixture, "\"data\":[[0,0],[0,1],[0,2],[0,3],[0,4],[0,5]]");
     assert_int_equal(ledger_sum(&fixture->profile.ledger, LEDGER_VALUES, LEDGER_NOTED), 0);
-}
-
-static void large_weights_are_divided_as_well(void **state) {
-    struct fixture *fixture = *state;
-    static const struct decimal weights[] = {{INT64_C(9000000000), 0, 0}, {INT64_C(13500000000), 0, 0}};
-    ADD_WEIGHTS(fixture, weights);
-    fixture->profile.meta.weight_type = WEIGHT_BYTES;
-    emit_well(fixture);
-    assert_contains(fixture, "\"data\":[[0,0],[0,0],[0,1],[0,1],[0,1]]");
-    assert_int_equal(ledger_count(fixture, LEDGER_NOTED, "weight of a sample: one sample stands for 4500000000 bytes"),
-                     2);
 }
 
 static void the_unit_is_told_as_the_viewer_would_tell_it(void **state) {
@@ -826,133 +616,14 @@ static void weights_are_rounded_where_they_need_too_many_rows(void **state) {
     }
 }
 
-/* ---- CPU time. ---- */
-
-static void cpu_time_is_a_column_where_samples_are_written_once(void **state) {
-    struct fixture *fixture = *state;
-    static const struct decimal weights[] = {{900, 0, 0}, {25, 1, 0}, {0, 0, 0}};
-    ADD_WEIGHTS(fixture, weights);
-    fixture->profile.meta.cpu_delta_unit = CPU_DELTA_NS;
-    emit_well(fixture);
-    assert_contains(fixture, "\"sampleUnits\":{\"time\":\"ms\",\"eventDelay\":\"ms\",\"threadCPUDelta\":\"ns\"}");
-    assert_contains(fixture,
-                    "{\"stack\":0,\"time\":1,\"threadCPUDelta\":2,\"eventDelay\":3},"
-                    "\"data\":[[0,0,0],[0,1,2.5],[0,2,0]]");
-    assert_false(ledger_has_losses(&fixture->profile.ledger));
-}
-
-static void equal_weights_repeat_nothing_and_keep_the_cpu_time(void **state) {
-    struct fixture *fixture = *state;
-    static const struct decimal weights[] = {{4000, 0, 0}, {4000, 0, 0}};
-    ADD_WEIGHTS(fixture, weights);
-    fixture->profile.meta.weight_type = WEIGHT_SAMPLES;
-    fixture->profile.meta.weight_unit = TEXT("cycles");
-    fixture->profile.meta.cpu_delta_unit = CPU_DELTA_CYCLES;
-    emit_well(fixture);
-    assert_contains(fixture, "\"threadCPUDelta\":\"variable CPU cycles\"");
-    assert_contains(fixture, "\"data\":[[0,0,0],[0,1,4000]]");
-    assert_int_equal(ledger_count(fixture, LEDGER_NOTED, "weight of a sample: one sample stands for 4000 cycles"), 2);
-}
-
-static void cpu_time_is_lost_where_samples_are_repeated(void **state) {
-    struct fixture *fixture = *state;
-    static const struct decimal weights[] = {{1, 0, 0}, {2, 0, 0}};
-    ADD_WEIGHTS(fixture, weights);
-    fixture->profile.meta.weight_type = WEIGHT_SAMPLES;
-    fixture->profile.meta.cpu_delta_unit = CPU_DELTA_CYCLES;
-    emit_well(fixture);
-    assert_lacks(fixture, "threadCPUDelta");
-    assert_lacks(fixture, "sampleUnits");
-    assert_int_equal(
-        ledger_count(fixture, LEDGER_LOST, "CPU time of a sample (samples are repeated, or weights are differences)"),
-        2);
-}
-
-/* ---- The seam. ---- */
-
-static void the_emitter_names_itself(void **state) {
-    assert_string_equal(emitter_gecko.name, "gecko");
-    assert_string_equal(emitter_gecko.title, "Gecko v36");
-}
-
-static void the_same_profile_gives_the_same_bytes(void **state) {
-    struct fixture *fixture = *state;
-    thread_id thread = add_app(fixture);
-    stack_id stack = stack_none();
-    for (int i = 0; i < 500; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "f%d", i % 40);
-        stack = i % 7 ? stack_of(fixture, stack, library_frame(fixture, name, i % 3 ? "lib" : NULL)) : stack_none();
-        add_sample(fixture, thread, i, stack);
-    }
-    profile_finish(&fixture->profile);
-    struct chunk_list outs[2];
-    char *texts[2];
-    for (int i = 0; i < 2; i++) {
-        chunk_list_init(&outs[i], &fixture->failure);
-        emitter_gecko.emit(&fixture->profile, &fixture->profile.ledger, &outs[i],
-                           &(struct emit_options){.thread_count = 1}, (struct progress){0});
-        texts[i] = chunk_text(&outs[i]);
-        chunk_list_fini(&outs[i]);
-    }
-    assert_true(strlen(texts[0]) > 5000);
-    assert_string_equal(texts[0], texts[1]);
-    free(texts[0]);
-    free(texts[1]);
-}
-
-/* Adds a counter with changes of 5, -3 and 1 at 1, 3 and 9 ms. */
-static void add_counter(struct fixture *fixture, process_id process, const char *category, const char *label) {
-    static const int64_t samples[][2] = {{1, 5}, {3, -3}, {9, 1}};
-    const struct counter definition = {.process = process,
-                                       .name = TEXT("count"),
-                                       .category = text_of(category),
-                                       .label = text_of(label),
-                                       .unit = TEXT("bytes"),
-                                       .graph = COUNTER_ACCUMULATED};
-    struct counter *counter = profile_add_counter(&fixture->profile, &definition);
-    for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
-        struct counter_sample *sample = column_push(&counter->samples);
-        *sample = (struct counter_sample){.time_ns = samples[i][0] * MS, .change = samples[i][1]};
-    }
-}
-
-static void accumulating_counters_show_their_levels(void **state) {
-    struct fixture *fixture = *state;
-    thread_id thread = add_app(fixture);
-    add_sample(fixture, thread, 0, root_of(fixture, library_frame(fixture, "f", NULL)));
-    process_id process = profile_thread_at(&fixture->profile, thread)->process;
-    add_counter(fixture, process, "Memory", "Memory (heap)");
-    add_counter(fixture, process, "Memory", "Pixels");
-    emit_well(fixture);
-    assert_non_null(strstr(fixture->document, "{\"name\":\"count\",\"category\":\"Memory\""));
-    assert_non_null(strstr(fixture->document, "\"data\":[[-1,0],[1,5],[3,-3],[9,1]]"));
-    assert_non_null(strstr(fixture->document, "{\"name\":\"Pixels\",\"category\":\"Counters\""));
-    assert_non_null(strstr(fixture->document, "[[-1,0],[0,0],[1,5],[2,5],[3,5],[4,2],[5,2],[6,2],[7,2],[8,2],[9,3]]"));
-}
-
-static void a_failed_conversion_writes_nothing(void **state) {
-    struct fixture *fixture = *state;
-    thread_id thread = add_app(fixture);
-    add_sample(fixture, thread, 0, root_of(fixture, library_frame(fixture, "f", NULL)));
-    failure_set(&fixture->failure, FAILURE_IO, "before");
-    emit(fixture);
-    assert_string_equal(fixture->document, "");
-    assert_string_equal(fixture->failure.message, "before");
-}
-
 #define TEST(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(an_empty_profile_is_a_document_all_the_same),
-        TEST(threads_own_the_tables_that_they_use),
         TEST(children_start_where_the_root_starts),
         TEST(pids_that_are_no_plain_numbers_are_texts),
         TEST(frames_that_differ_in_what_is_lost_are_one),
         TEST(library_functions_precede_the_locations_that_are_their_names),
-        TEST(one_name_in_two_libraries_stays_two_functions),
-        TEST(changed_names_are_in_the_ledger),
         TEST(locations_of_labels),
         TEST(locations_of_labels_with_space),
         TEST(locations_of_libraries),
@@ -964,22 +635,11 @@ int main(void) {
         TEST(properties_of_functions_without_a_place_are_in_the_ledger),
         TEST(scripts_that_need_the_sources_table_count_by_process),
         TEST(processes_are_shown_with_the_names_of_their_main_threads),
-        TEST(metadata_that_the_client_drops_is_in_the_ledger),
         TEST(markers_are_sorted_by_their_ends),
-        TEST(each_thread_numbers_the_strings_of_its_markers),
-        TEST(weights_become_repeated_samples),
         TEST(repetitions_take_time_where_times_are_made_up),
-        TEST(large_weights_are_divided_as_well),
         TEST(the_unit_is_told_as_the_viewer_would_tell_it),
         TEST(differences_are_written_once_and_lose_their_weights),
         TEST(weights_are_rounded_where_they_need_too_many_rows),
-        TEST(cpu_time_is_a_column_where_samples_are_written_once),
-        TEST(equal_weights_repeat_nothing_and_keep_the_cpu_time),
-        TEST(cpu_time_is_lost_where_samples_are_repeated),
-        TEST(the_emitter_names_itself),
-        TEST(the_same_profile_gives_the_same_bytes),
-        TEST(accumulating_counters_show_their_levels),
-        TEST(a_failed_conversion_writes_nothing),
     };
     return cmocka_run_group_tests_name("gecko", tests, NULL, NULL);
 }

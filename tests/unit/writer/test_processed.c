@@ -79,42 +79,6 @@ static struct thread *add_small_thread(void) {
     return thread;
 }
 
-static void a_small_profile_is_exactly_this(void **state) {
-    add_small_thread();
-    char *text = finish_and_emit();
-    assert_string_equal(
-        text,
-        "{\"meta\":{\"interval\":1,\"startTime\":1700000000123,\"profilingStartTime\":0,"
-        "\"profilingEndTime\":2.500001,\"version\":36,\"preprocessedProfileVersion\":70,"
-        "\"processType\":0,\"product\":\"demo\",\"stackwalk\":0,\"symbolicated\":true,\"symbolicationNotSupported\":"
-        "true,"
-        "\"usesOnlyOneStackType\":true,\"sourceCodeIsNotOnSearchfox\":true,"
-        "\"categories\":[{\"name\":\"Other\",\"color\":\"grey\",\"subcategories\":[\"Other\"]}],\"markerSchema\":[]},"
-        "\"libs\":[],\"shared\":{"
-        "\"stackTable\":{\"frame\":[0,1],\"prefixOffset\":[0,1],\"length\":2},"
-        "\"frameTable\":{\"address\":[-1,-1],\"inlineDepth\":[0,0],\"category\":[0,0],\"subcategory\":[0,0],"
-        "\"func\":[0,1],\"lib\":[-1,-1],\"nativeSymbol\":[null,null],\"innerWindowID\":[null,null],"
-        "\"line\":[null,null],\"column\":[null,null],\"originalLocation\":[null,null],\"length\":2},"
-        "\"funcTable\":{\"name\":[0,1],\"isJS\":[false,false],\"relevantForJS\":[false,false],\"resource\":[-1,-1],"
-        "\"source\":[null,null],\"lineNumber\":[null,null],\"columnNumber\":[null,null],"
-        "\"originalLocation\":[null,null],\"length\":2},"
-        "\"resourceTable\":{\"name\":[],\"host\":[],\"type\":[],\"length\":0},"
-        "\"nativeSymbols\":{\"libIndex\":[],\"address\":[],\"name\":[],\"functionSize\":[],\"length\":0},"
-        "\"sources\":{\"id\":[],\"filename\":[],\"startLine\":[],\"startColumn\":[],\"sourceMapURL\":[],"
-        "\"content\":[],\"length\":0},"
-        "\"sourceLocationTable\":{\"source\":[],\"line\":[],\"column\":[],\"length\":0},"
-        "\"stringArray\":[\"main\",\"work\"]},"
-        "\"threads\":[{\"name\":\"demo\",\"isMainThread\":true,\"processType\":\"demo\",\"processName\":\"demo\","
-        "\"pid\":\"7\",\"tid\":7,\"processStartupTime\":0,\"processShutdownTime\":null,\"registerTime\":0,"
-        "\"unregisterTime\":null,\"pausedRanges\":[],"
-        "\"samples\":{\"stack\":[1,null,0],\"timeDeltas\":[0,1.5,0.000001],\"weight\":[1,1,1],\"weightType\":"
-        "\"samples\","
-        "\"length\":3},"
-        "\"markers\":{\"name\":[],\"startTime\":[],\"endTime\":[],\"phase\":[],\"category\":[],\"data\":[],"
-        "\"length\":0}}]}");
-    free(text);
-}
-
 static void weights_are_numbers_of_their_type(void **state) {
     struct thread *thread = add_small_thread();
     thread_add_sample(thread, 7000000, stack_none(), weight_of(25, 1));
@@ -237,146 +201,6 @@ static void metadata_is_written_where_it_is_known(void **state) {
     free(text);
 }
 
-/* Adds a machine code function with a function inlined into it, both in a library with a build id, and a JS
- * function. */
-static stack_id add_rich_stack(void) {
-    struct category_pair kernel = categories_intern(&profile.categories, TEXT("Kernel"), COLOR_ORANGE, TEXT("vmlinux"));
-    struct category_pair user = categories_intern(&profile.categories, TEXT("User"), COLOR_YELLOW, TEXT(""));
-    lib_id lib =
-        libs_intern(&profile.libs, TEXT("/usr/lib/libdemo.so"), TEXT("0102030405060708090a0b0c0d0e0f1011121314"));
-    libs_intern(&profile.libs, TEXT("/opt/bare"), TEXT(""));
-    string_id outer_name = profile_string(&profile, TEXT("outer"));
-    resource_id resource = profile_resource(&profile, profile_string(&profile, TEXT("libdemo.so")), RESOURCE_LIBRARY);
-    source_id source = profile_source(&profile, TEXT("/src/demo.c"));
-    native_symbol_id symbol = profile_native_symbol(&profile, lib, 0x1000, outer_name);
-    struct func outer_func = {.name = outer_name, .resource = resource, .source = source, .line = 10, .column = 2};
-    struct func inlined_func = {.name = profile_string(&profile, TEXT("inlined \xc3\xa4\n")),
-                                .resource = resource,
-                                .source = source_none(),
-                                .flags = 0};
-    struct func js_func = {.name = profile_string(&profile, TEXT("onClick")),
-                           .resource = resource_none(),
-                           .source = profile_source(&profile, TEXT("app.js")),
-                           .line = 3,
-                           .flags = FUNC_IS_JS};
-    struct frame outer = {.func = profile_func(&profile, &outer_func),
-                          .address = 0x1010,
-                          .lib = lib,
-                          .native_symbol = symbol,
-                          .line = 12,
-                          .column = 5,
-                          .category = kernel.category,
-                          .subcategory = kernel.subcategory};
-    struct frame inlined = outer;
-    inlined.func = profile_func(&profile, &inlined_func);
-    inlined.line = 0;
-    inlined.column = 0;
-    inlined.inline_depth = 1;
-    struct frame js = frame_of_func(profile_func(&profile, &js_func), user);
-    js.line = 4;
-    stack_id js_stack = profile_stack(&profile, stack_none(), profile_frame(&profile, &js));
-    stack_id outer_stack = profile_stack(&profile, js_stack, profile_frame(&profile, &outer));
-    return profile_stack(&profile, outer_stack, profile_frame(&profile, &inlined));
-}
-
-static uint16_t add_demo_schema(void) {
-    static const struct marker_field fields[] = {
-        {.key = TEXT("what"), .label = TEXT("What"), .format = MARKER_UNIQUE_STRING},
-        {.key = TEXT("amount"), .label = TEXT("Amount"), .format = MARKER_DECIMAL},
-    };
-    struct marker_schema schema = {
-        .name = TEXT("DemoMarker"),
-        .description = TEXT("What a demo marks."),
-        .table_label = TEXT("{marker.name}: {marker.data.what}"),
-        .fields = fields,
-        .field_count = 2,
-    };
-    return profile_marker_schema(&profile, &schema);
-}
-
-static void add_markers(struct thread *thread, stack_id stack) {
-    uint16_t schema = add_demo_schema();
-    string_id name = profile_string(&profile, TEXT("demo marker"));
-    string_id what = profile_string(&profile, TEXT("thing"));
-    const union marker_value values[2] = {{.string = what}, {.number = decimal_make(-125, 2)}};
-    const union marker_value nothing[2] = {{.string = string_none()}, {.number = decimal_make(7, 0)}};
-    struct marker marker = {.name = name, .stack = stack_none(), .schema = schema, .category = 1};
-    marker.start_ns = marker.end_ns = 101000000;
-    profile_add_marker(&profile, thread, marker, nothing);
-    marker.phase = MARKER_INTERVAL;
-    marker.stack = stack;
-    marker.end_ns = 103500000;
-    profile_add_marker(&profile, thread, marker, values);
-    marker.stack = stack_none();
-    marker.phase = MARKER_INTERVAL_START;
-    marker.start_ns = marker.end_ns = 104000000;
-    profile_add_marker(&profile, thread, marker, values);
-    marker.phase = MARKER_INTERVAL_END;
-    marker.start_ns = marker.end_ns = 105000000;
-    profile_add_marker(&profile, thread, marker, values);
-}
-
-/* Adds two processes. The second thread of the first has most samples; the other process has only markers. */
-static void add_rich_profile(void) {
-    stack_id stack = add_rich_stack();
-    process_id first = profile_add_process(&profile, 100, 0);
-    process_id second = profile_add_process(&profile, 200, 1);
-    struct process *ended = profile_process_at(&profile, second);
-    ended->start_ns = 101500000;
-    ended->end_ns = 120000000;
-    struct thread *main_thread = add_thread(first, 100, "main \"quoted\"");
-    struct thread *worker = add_thread(first, 101, "worker");
-    struct thread *other = profile_thread_at(&profile, profile_add_thread(&profile, second, 200, 1));
-    other->name = TEXT("other");
-    other->start_ns = 102000000;
-    other->end_ns = 119000000;
-    thread_add_sample(main_thread, 100000000, stack, weight_of(1500000, 0));
-    thread_add_sample(worker, 102000000, stack_none(), weight_of(1, 0));
-    thread_add_sample(worker, 100500000, stack, weight_of(1, 1));
-    add_markers(other, stack);
-    profile.meta.weight_type = WEIGHT_TRACING_MS;
-    profile.meta.cpu_delta_unit = CPU_DELTA_NS;
-    profile_add_extra(&profile, TEXT("Trace"), TEXT("Command"), TEXT("./demo"));
-}
-
-static void the_tables_have_all_columns(void **state) {
-    add_rich_profile();
-    char *text = finish_and_emit();
-    assert_has(text,
-               "\"libs\":[{\"arch\":\"\",\"name\":\"libdemo.so\",\"path\":\"/usr/lib/libdemo.so\","
-               "\"debugName\":\"libdemo.so\",\"debugPath\":\"/usr/lib/libdemo.so\","
-               "\"breakpadId\":\"0403020106050807090A0B0C0D0E0F100\","
-               "\"codeId\":\"0102030405060708090a0b0c0d0e0f1011121314\"},"
-               "{\"arch\":\"\",\"name\":\"bare\",\"path\":\"/opt/bare\",\"debugName\":\"bare\","
-               "\"debugPath\":\"/opt/bare\",\"breakpadId\":\"\",\"codeId\":null}]");
-    assert_has(text, "\"stackTable\":{\"frame\":[0,1,2],\"prefixOffset\":[0,1,1],\"length\":3}");
-    assert_has(text,
-               "\"frameTable\":{\"address\":[-1,4112,4112],\"inlineDepth\":[0,0,1],\"category\":[2,1,1],"
-               "\"subcategory\":[0,1,1],\"func\":[2,0,1],\"lib\":[-1,0,0],\"nativeSymbol\":[null,0,0],"
-               "\"innerWindowID\":[null,null,null],\"line\":[4,12,null],\"column\":[null,5,null],"
-               "\"originalLocation\":[null,null,null],\"length\":3}");
-    assert_has(text,
-               "\"funcTable\":{\"name\":[0,3,4],\"isJS\":[false,false,true],\"relevantForJS\":[false,false,false],"
-               "\"resource\":[0,0,-1],\"source\":[0,null,1],\"lineNumber\":[10,null,3],\"columnNumber\":[2,null,null],"
-               "\"originalLocation\":[null,null,null],\"length\":3}");
-    assert_has(text, "\"resourceTable\":{\"name\":[1],\"host\":[null],\"type\":[1],\"length\":1}");
-    assert_has(
-        text,
-        "\"nativeSymbols\":{\"libIndex\":[0],\"address\":[4096],\"name\":[0],\"functionSize\":[null],\"length\":1}");
-    assert_has(text,
-               "\"sources\":{\"id\":[null,null],\"filename\":[2,5],\"startLine\":[1,1],\"startColumn\":[1,1],"
-               "\"sourceMapURL\":[null,null],\"content\":[null,null],\"length\":2}");
-    assert_has(
-        text,
-        "\"stringArray\":[\"outer\",\"libdemo.so\",\"/src/demo.c\",\"inlined \xc3\xa4\\n\",\"onClick\",\"app.js\","
-        "\"demo marker\",\"thing\"]");
-    assert_has(text,
-               "\"categories\":[{\"name\":\"Other\",\"color\":\"grey\",\"subcategories\":[\"Other\"]},"
-               "{\"name\":\"Kernel\",\"color\":\"orange\",\"subcategories\":[\"Other\",\"vmlinux\"]},"
-               "{\"name\":\"User\",\"color\":\"yellow\",\"subcategories\":[\"Other\"]}]");
-    free(text);
-}
-
 /* Returns how many strips of markers the viewer shows above a track with one marker of that schema. */
 static size_t count_strips(const struct marker_schema *schema) {
     struct thread *thread = add_thread(profile_add_process(&profile, 7, 0), 7, "demo");
@@ -398,75 +222,6 @@ static void a_marker_of_other_places_has_no_strip(void **state) {
 }
 
 static void a_marker_without_a_schema_has_no_strip(void **state) { assert_int_equal(count_strips(NULL), 0); }
-
-static void threads_stand_in_order_with_their_processes(void **state) {
-    add_rich_profile();
-    char *text = finish_and_emit();
-    /* The viewer selects the thread with the most processor time, among those that it does not hide. */
-    assert_null(strstr(text, "initialSelectedThreads"));
-    assert_has(
-        text,
-        "\"threads\":[{\"name\":\"main \\\"quoted\\\"\",\"isMainThread\":true,\"processType\":\"main \\\"quoted\\\"\","
-        "\"processName\":\"main \\\"quoted\\\"\",\"pid\":\"100\",\"tid\":100,");
-    assert_has(text,
-               "{\"name\":\"worker\",\"isMainThread\":false,\"processType\":\"main \\\"quoted\\\"\","
-               "\"processName\":\"main \\\"quoted\\\"\",\"pid\":\"100\",\"tid\":101,\"processStartupTime\":0,"
-               "\"processShutdownTime\":null,\"registerTime\":0,\"unregisterTime\":null,\"pausedRanges\":[],"
-               "\"samples\":{\"stack\":[2,null],\"timeDeltas\":[0.5,1.5],\"weight\":[0.0000001,0.000001],"
-               "\"weightType\":\"tracing-ms\",\"threadCPUDelta\":[0,1],\"length\":2}");
-    assert_has(text,
-               "{\"name\":\"other\",\"isMainThread\":true,\"processType\":\"other\",\"processName\":\"other\","
-               "\"pid\":\"200.2\",\"tid\":\"200.2\",\"processStartupTime\":1.5,\"processShutdownTime\":20,"
-               "\"registerTime\":2,\"unregisterTime\":19,\"pausedRanges\":[],\"showMarkersInTimeline\":true,"
-               "\"samples\":{\"stack\":[],\"timeDeltas\":[],\"weight\":[],\"weightType\":\"tracing-ms\","
-               "\"length\":0}");
-    assert_int_equal(count_of(text, "\"isMainThread\":"), 3);
-    free(text);
-}
-
-static void markers_have_payloads_and_a_schema(void **state) {
-    add_rich_profile();
-    char *text = finish_and_emit();
-    assert_has(text,
-               "\"markerSchema\":[{\"name\":\"DemoMarker\","
-               "\"display\":[\"marker-chart\",\"marker-table\",\"timeline-overview\"],"
-               "\"tableLabel\":\"{marker.name}: {marker.data.what}\",\"description\":\"What a demo marks.\","
-               "\"fields\":[{\"key\":\"what\",\"label\":\"What\",\"format\":\"unique-string\"},"
-               "{\"key\":\"amount\",\"label\":\"Amount\",\"format\":\"decimal\"}]}]");
-    assert_has(text,
-               "\"markers\":{\"name\":[6,6,6,6],\"startTime\":[1,1,4,null],\"endTime\":[null,3.5,null,5],"
-               "\"phase\":[0,1,2,3],\"category\":[1,1,1,1],"
-               "\"data\":[{\"type\":\"DemoMarker\",\"amount\":7},"
-               "{\"type\":\"DemoMarker\",\"what\":7,\"amount\":-1.25,\"cause\":{\"stack\":2}},"
-               "{\"type\":\"DemoMarker\",\"what\":7,\"amount\":-1.25},"
-               "{\"type\":\"DemoMarker\",\"what\":7,\"amount\":-1.25}],\"length\":4}");
-    free(text);
-}
-
-/* The samples take more than one run of a column and more than one chunk of text. */
-static void many_samples_keep_their_order(void **state) {
-    enum { COUNT = 100000 };
-    stack_id stacks[2];
-    stacks[0] = profile_stack(&profile, stack_none(), label_frame("main"));
-    stacks[1] = profile_stack(&profile, stacks[0], label_frame("work"));
-    struct thread *thread = add_thread(profile_add_process(&profile, 7, 0), 7, "demo");
-    for (int i = 0; i < COUNT; i++)
-        thread_add_sample(thread, (int64_t)i * 1000001, stacks[i % 2], weight_of(i % 10, 0));
-    profile.meta.weight_type = WEIGHT_SAMPLES;
-    char *text = finish_and_emit();
-    const char *at = strstr(text, "\"samples\":{\"stack\":[");
-    assert_non_null(at);
-    at += strlen("\"samples\":{\"stack\":[");
-    for (int i = 0; i < COUNT; i++, at += 2) assert_int_equal(at[0], '0' + i % 2);
-    assert_memory_equal(at - 1, "],\"timeDeltas\":[0,", 18);
-    at += 17;
-    for (int i = 1; i < COUNT; i++, at += 9) assert_memory_equal(at, "1.000001", 8);
-    assert_memory_equal(at - 1, "],\"weight\":[", 12);
-    at += 11;
-    for (int i = 0; i < COUNT; i++, at += 2) assert_int_equal(at[0], '0' + i % 10);
-    assert_memory_equal(at - 1, "],\"weightType\":\"samples\",\"length\":100000}", 41);
-    free(text);
-}
 
 /* Many small threads must not take a chunk for each of their columns. */
 static void small_threads_share_chunks(void **state) {
@@ -595,35 +350,6 @@ static void any_number_of_threads_writes_the_same(void **state) {
     free(expected);
 }
 
-static void the_same_profile_is_the_same_text(void **state) {
-    add_rich_profile();
-    char *first = finish_and_emit();
-    char *second = emit((struct progress){0});
-    assert_string_equal(first, second);
-    free(first);
-    free(second);
-}
-
-static void nothing_is_lost_in_this_format(void **state) {
-    add_rich_profile();
-    free(finish_and_emit());
-    assert_int_equal(profile.ledger.entries.count, 0);
-}
-
-static bool note_progress(void *context, const struct gecko_convert_progress *progress) {
-    *(unsigned *)context = progress->permille;
-    return true;
-}
-
-static void progress_reaches_the_end(void **state) {
-    add_rich_profile();
-    profile_finish(&profile);
-    unsigned permille = 0;
-    struct progress_root root = {.callback = note_progress, .context = &permille};
-    free(emit(progress_whole(&root)));
-    assert_int_equal(permille, 1000);
-}
-
 /* ---- Which threads are visible. ---- */
 
 /* Adds a thread to the process 7, with samples each of which took the CPU time, and with markers. */
@@ -726,53 +452,25 @@ static void activity_is_what_the_front_end_adds_up(void **state) {
     free(text);
 }
 
-static void a_failed_conversion_emits_nothing(void **state) {
-    add_rich_profile();
-    profile_finish(&profile);
-    failure_set_memory(&failure);
-    char *text = emit((struct progress){0});
-    assert_string_equal(text, "");
-    free(text);
-}
-
-static void emitters_are_found_by_name(void **state) {
-    assert_ptr_equal(emitter_by_name("processed"), &emitter_processed);
-    assert_string_equal(emitter_processed.title, "processed v70");
-    assert_ptr_equal(emitter_by_name(NULL), &emitter_processed);
-    assert_null(emitter_by_name("process"));
-    assert_null(emitter_by_name(""));
-    for (size_t i = 0; emitters[i]; i++) assert_ptr_equal(emitter_by_name(emitters[i]->name), emitters[i]);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_small_profile_is_exactly_this, begin, end_profile),
         cmocka_unit_test_setup_teardown(weights_are_numbers_of_their_type, begin, end_profile),
         cmocka_unit_test_setup_teardown(weights_tell_the_cpu_time, begin, end_profile),
         cmocka_unit_test_setup_teardown(samples_an_interval_apart_need_no_weights, begin, end_profile),
         cmocka_unit_test_setup_teardown(idle_samples_use_no_cpu_time, begin, end_profile),
         cmocka_unit_test_setup_teardown(metadata_is_written_where_it_is_known, begin, end_profile),
-        cmocka_unit_test_setup_teardown(the_tables_have_all_columns, begin, end_profile),
-        cmocka_unit_test_setup_teardown(threads_stand_in_order_with_their_processes, begin, end_profile),
         cmocka_unit_test_setup_teardown(a_marker_of_the_overview_has_a_strip, begin, end_profile),
         cmocka_unit_test_setup_teardown(a_marker_of_other_places_has_no_strip, begin, end_profile),
         cmocka_unit_test_setup_teardown(a_marker_without_a_schema_has_no_strip, begin, end_profile),
-        cmocka_unit_test_setup_teardown(markers_have_payloads_and_a_schema, begin, end_profile),
         cmocka_unit_test_setup_teardown(payloads_are_whole_across_chunks, begin, end_profile),
-        cmocka_unit_test_setup_teardown(many_samples_keep_their_order, begin, end_profile),
         cmocka_unit_test_setup_teardown(small_threads_share_chunks, begin, end_profile),
         cmocka_unit_test_setup_teardown(any_number_of_threads_writes_the_same, begin, end_profile),
-        cmocka_unit_test_setup_teardown(the_same_profile_is_the_same_text, begin, end_profile),
-        cmocka_unit_test_setup_teardown(nothing_is_lost_in_this_format, begin, end_profile),
-        cmocka_unit_test_setup_teardown(progress_reaches_the_end, begin, end_profile),
         cmocka_unit_test_setup_teardown(the_front_end_chooses_active_threads, begin, end_profile),
         cmocka_unit_test_setup_teardown(threads_with_markers_are_visible, begin, end_profile),
         cmocka_unit_test_setup_teardown(shared_tracks_with_most_of_the_time_are_visible, begin, end_profile),
         cmocka_unit_test_setup_teardown(no_more_shared_tracks_than_needed_are_visible, begin, end_profile),
         cmocka_unit_test_setup_teardown(a_bounded_number_of_threads_is_visible, begin, end_profile),
         cmocka_unit_test_setup_teardown(activity_is_what_the_front_end_adds_up, begin, end_profile),
-        cmocka_unit_test_setup_teardown(a_failed_conversion_emits_nothing, begin, end_profile),
-        cmocka_unit_test(emitters_are_found_by_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
