@@ -11,19 +11,6 @@ static void assert_decimal(struct decimal value, int64_t mantissa, uint32_t scal
     assert_int_equal(value.exponent, 0);
 }
 
-static void numbers_are_kept_in_lowest_terms(void **state) {
-    assert_decimal(decimal_make(0, 0), 0, 0);
-    assert_decimal(decimal_make(0, 18), 0, 0);
-    assert_decimal(decimal_make(1500, 0), 1500, 0);
-    assert_decimal(decimal_make(1500, 1), 150, 0);
-    assert_decimal(decimal_make(1500, 2), 15, 0);
-    assert_decimal(decimal_make(1500, 3), 15, 1);
-    assert_decimal(decimal_make(-1500, 4), -15, 2);
-    assert_decimal(decimal_make(INT64_MIN, 1), INT64_MIN, 1);
-    struct decimal a = decimal_make(250, 2), b = decimal_make(25, 1);
-    assert_memory_equal(&a, &b, sizeof a);
-}
-
 static const struct {
     struct text text;
     int64_t mantissa;
@@ -108,13 +95,6 @@ static void numbers_are_read_exactly(void **state) {
     }
 }
 
-static void rounding_before_is_not_forgotten(void **state) {
-    struct decimal value;
-    bool is_rounded = true;
-    assert_true(decimal_parse(TEXT("1"), &value, &is_rounded));
-    assert_true(is_rounded);
-}
-
 static void other_texts_are_refused(void **state) {
     static const struct text cases[] = {
         {NULL, 0},
@@ -180,20 +160,6 @@ static void other_texts_are_refused(void **state) {
     }
 }
 
-static void assert_printed(struct decimal value, const char *expected) {
-    char text[DECIMAL_TEXT_BYTES];
-    decimal_print(value, text);
-    assert_string_equal(text, expected);
-}
-
-static void numbers_are_printed_with_all_digits(void **state) {
-    assert_printed(decimal_make(0, 0), "0");
-    assert_printed(decimal_make(-15, 1), "-1.5");
-    assert_printed(decimal_make(5, 3), "0.005");
-    assert_printed(decimal_make(INT64_MIN, 24), "-0.000009223372036854775808");
-    assert_printed((struct decimal){.mantissa = -12, .exponent = 3}, "-12000");
-}
-
 static void the_point_moves(void **state) {
     assert_decimal(decimal_shift(decimal_make(15, 1), -6), 15, 7);
     assert_decimal(decimal_shift(decimal_make(15, 1), 1), 15, 0);
@@ -204,44 +170,6 @@ static void the_point_moves(void **state) {
     assert_decimal(decimal_shift(large, -21), -1, 1);
     assert_true(decimal_to_double(large) == -1e20);
     assert_true(decimal_to_double(decimal_make(-25, 1)) == -2.5);
-}
-
-static void a_number_ends_with_its_text(void **state) {
-    static const char digits[] = "123.456";
-    struct decimal value;
-    bool is_rounded = false;
-    assert_true(decimal_parse((struct text){digits, 5}, &value, &is_rounded));
-    assert_decimal(value, 1234, 1);
-    assert_true(decimal_parse((struct text){digits, 2}, &value, &is_rounded));
-    assert_decimal(value, 12, 0);
-}
-
-static void a_sum_is_exact(void **state) {
-    struct decimal sum;
-    assert_true(decimal_add(decimal_make(1, 1), decimal_make(2, 1), &sum)); /* 0.1 + 0.2 */
-    assert_decimal(sum, 3, 1);
-    assert_true(decimal_add(decimal_make(15, 1), decimal_make(5, 1), &sum)); /* 1.5 + 0.5 */
-    assert_decimal(sum, 2, 0);
-    assert_true(decimal_add(decimal_make(7, 0), decimal_make(1, 3), &sum)); /* 7 + 0.001 */
-    assert_decimal(sum, 7001, 3);
-    assert_true(decimal_add(decimal_make(1, 3), decimal_make(-7, 0), &sum)); /* 0.001 - 7 */
-    assert_decimal(sum, -6999, 3);
-    assert_true(decimal_add(decimal_make(INT64_MAX, 0), decimal_make(0, 0), &sum));
-    assert_decimal(sum, INT64_MAX, 0);
-    assert_true(decimal_add(decimal_make(INT64_MAX, 0), decimal_make(INT64_MIN, 0), &sum));
-    assert_decimal(sum, -1, 0);
-}
-
-static void a_difference_is_exact(void **state) {
-    struct decimal difference;
-    assert_true(decimal_subtract(decimal_make(3, 1), decimal_make(1, 1), &difference)); /* 0.3 - 0.1 */
-    assert_decimal(difference, 2, 1);
-    assert_true(decimal_subtract(decimal_make(4, 0), decimal_make(15, 1), &difference)); /* 4 - 1.5 */
-    assert_decimal(difference, 25, 1);
-    assert_true(decimal_subtract(decimal_make(4, 0), decimal_make(4, 0), &difference));
-    assert_decimal(difference, 0, 0);
-    assert_true(decimal_subtract(decimal_make(-4, 0), decimal_make(-10, 0), &difference));
-    assert_decimal(difference, 6, 0);
 }
 
 static void a_sum_that_does_not_fit_is_refused(void **state) {
@@ -309,16 +237,10 @@ static void sums_of_thousandths_are_as_of_integers(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_are_kept_in_lowest_terms),
         cmocka_unit_test(numbers_are_read_exactly),
-        cmocka_unit_test(rounding_before_is_not_forgotten),
         cmocka_unit_test(other_texts_are_refused),
-        cmocka_unit_test(a_number_ends_with_its_text),
-        cmocka_unit_test(a_sum_is_exact),
-        cmocka_unit_test(a_difference_is_exact),
         cmocka_unit_test(a_sum_that_does_not_fit_is_refused),
         cmocka_unit_test(a_value_is_scaled_up),
-        cmocka_unit_test(numbers_are_printed_with_all_digits),
         cmocka_unit_test(the_point_moves),
         cmocka_unit_test(sums_of_thousandths_are_as_of_integers),
     };

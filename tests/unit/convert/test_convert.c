@@ -310,20 +310,6 @@ static void test_the_input_is_not_overwritten(void **state) {
     free(input);
 }
 
-static void test_io_failures(void **state) {
-    struct conversion *conversion = *state;
-    const char *missing = temp_folder_file(&conversion->folder, "missing/in");
-    conversion->options.input_path = missing;
-    assert_int_equal(gecko_convert(&conversion->options, &conversion->result), GECKO_CONVERT_IO_FAILED);
-    assert_non_null(strstr(conversion->result.message, missing));
-    assert_non_null(strstr(conversion->result.message, "No such file or directory"));
-    conversion->options.input_path = conversion->input;
-    conversion->options.output_path = missing;
-    assert_int_equal(convert_trace(conversion, folded), GECKO_CONVERT_IO_FAILED);
-    assert_non_null(strstr(conversion->result.message, missing));
-    assert_int_equal(conversion->result.counts.samples, 3);
-}
-
 static bool output_has(struct conversion *conversion, struct text trace, const char *part) {
     assert_int_equal(convert_trace(conversion, trace), GECKO_CONVERT_GOOD);
     char *output = file_read(conversion->output, NULL);
@@ -361,23 +347,6 @@ static void test_product(void **state) {
     assert_true(output_has(conversion, folded, "\"product\":\"My \\\"App\\\"\""));
 }
 
-static void test_formats(void **state) {
-    struct conversion *conversion = *state;
-    assert_true(output_has(conversion, perf_text, "\"preprocessedProfileVersion\":70"));
-    conversion->options.format = "gecko";
-    assert_false(output_has(conversion, perf_text, "\"preprocessedProfileVersion\""));
-    assert_string_equal(conversion->result.output_format, "gecko");
-}
-
-static void test_options_reach_the_reader(void **state) {
-    struct conversion *conversion = *state;
-    conversion->options.root = GECKO_CONVERT_ROOT_THREAD;
-    assert_true(output_has(conversion, TEXT("t1-5;a 1\nt2-5/6;a 1\n"), "\"name\":\"t2\""));
-    assert_int_equal(conversion->result.counts.threads, 2);
-    conversion->options.weight = GECKO_CONVERT_WEIGHT_PERIOD;
-    assert_true(output_has(conversion, perf_text, "250000"));
-}
-
 struct steps {
     unsigned count;
     unsigned last;
@@ -406,20 +375,6 @@ static void test_progress_ascends_to_the_end(void **state) {
     assert_true(steps.last < 1000);
 }
 
-static void test_report(void **state) {
-    struct conversion *conversion = *state;
-    convert_trace(conversion, folded_with_loss);
-    size_t bytes_count = 0;
-    char *report = gecko_convert_report(&conversion->options, &conversion->result, &bytes_count);
-    assert_int_equal(strlen(report), bytes_count);
-    assert_non_null(strstr(report, "\"cause\":\"line without a decimal count at its end\",\"count\":2,\"line\":2"));
-    assert_non_null(strstr(report, "\"error\":null}\n"));
-    free(report);
-    report = gecko_convert_report(&conversion->options, &conversion->result, NULL);
-    assert_non_null(report);
-    free(report);
-}
-
 static void test_a_result_can_be_finished_twice(void **state) {
     struct conversion *conversion = *state;
     convert_trace(conversion, folded);
@@ -428,12 +383,6 @@ static void test_a_result_can_be_finished_twice(void **state) {
     assert_int_equal(conversion->result.entry_count, 0);
     struct gecko_convert_result zeroed = {0};
     gecko_convert_result_fini(&zeroed);
-}
-
-static void test_names(void **state) {
-    assert_string_equal(gecko_convert_version(), GECKO_CONVERT_VERSION);
-    assert_string_equal(gecko_convert_unit_name(GECKO_CONVERT_SAMPLES), "samples");
-    assert_string_equal(gecko_convert_fate_name(GECKO_CONVERT_FATE_NOTED), "noted");
 }
 
 enum { THREAD_COUNT = 4, THREAD_CONVERSIONS = 8 };
@@ -493,14 +442,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_counters_alone, begin, end),
         cmocka_unit_test_setup_teardown(test_bad_options, begin, end),
         cmocka_unit_test_setup_teardown(test_the_input_is_not_overwritten, begin, end),
-        cmocka_unit_test_setup_teardown(test_io_failures, begin, end),
         cmocka_unit_test_setup_teardown(test_product, begin, end),
-        cmocka_unit_test_setup_teardown(test_formats, begin, end),
-        cmocka_unit_test_setup_teardown(test_options_reach_the_reader, begin, end),
         cmocka_unit_test_setup_teardown(test_progress_ascends_to_the_end, begin, end),
-        cmocka_unit_test_setup_teardown(test_report, begin, end),
         cmocka_unit_test_setup_teardown(test_a_result_can_be_finished_twice, begin, end),
-        cmocka_unit_test(test_names),
         cmocka_unit_test_setup_teardown(test_threads_convert_side_by_side, begin, end),
     };
     return cmocka_run_group_tests_name("convert", tests, NULL, NULL);

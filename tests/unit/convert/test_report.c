@@ -40,28 +40,6 @@ static void assert_text(const char *expected) {
     assert_memory_equal(text.bytes, expected, text.bytes_count);
 }
 
-static void test_summary(void **state) {
-    struct gecko_convert_result result = good_result();
-    report_summary(&options, &result, &text);
-    assert_text(
-        "read app.txt.gz: perf script text (gzip), 1.2 MB, 766 samples in 41 threads of 17 processes\n"
-        "wrote out.json: processed v70, 410 kB, in 0.04 s\n");
-}
-
-static void test_summary_of_one_each_and_standard_streams(void **state) {
-    static const struct gecko_convert_options streams = {.input_path = "-", .output_path = "-"};
-    struct gecko_convert_result result = good_result();
-    result.wrapping = "";
-    result.input_bytes = 999;
-    result.output_bytes = 1000;
-    result.duration_ns = 61230000000;
-    result.counts = (struct gecko_convert_counts){.processes = 1, .threads = 1, .samples = 1, .markers = 2};
-    report_summary(&streams, &result, &text);
-    assert_text(
-        "read standard input: perf script text, 999 B, 1 sample and 2 markers in 1 thread of 1 process\n"
-        "wrote standard output: processed v70, 1.0 kB, in 61.23 s\n");
-}
-
 static void test_sizes(void **state) {
     static const struct {
         uint64_t bytes;
@@ -120,22 +98,6 @@ static void test_many_losses(void **state) {
                   "see --report");
 }
 
-static void test_errors(void **state) {
-    struct gecko_convert_result result = {
-        .struct_bytes = sizeof result, .status = GECKO_CONVERT_BAD_INPUT, .message = "no good"};
-    report_error(&options, &result, &text);
-    assert_text("gecko-convert: no good\n");
-    result.has_error_place = true;
-    result.error_offset = 77;
-    report_error(&options, &result, &text);
-    assert_text("gecko-convert: app.txt.gz: at byte 77: no good\n");
-    result.error_line = 12;
-    report_error(&options, &result, &text);
-    assert_text("gecko-convert: app.txt.gz:12: no good\n");
-    report_message("what is wrong", &text);
-    assert_text("gecko-convert: what is wrong\n");
-}
-
 static void test_the_terminal_is_not_steered(void **state) {
     report_message(
         "a\033[2Jb\nc\177d\xc2\x9b"
@@ -159,71 +121,7 @@ static void test_long_names_are_cut(void **state) {
     assert_int_equal(first_end + 1 + sizeof second - 1 - text.bytes, text.bytes_count);
 }
 
-static void assert_json(const struct gecko_convert_result *result, const char *expected) {
-    size_t bytes_count;
-    char *report = gecko_convert_report(&options, result, &bytes_count);
-    assert_string_equal(report, expected);
-    assert_int_equal(bytes_count, strlen(expected));
-    free(report);
-}
-
 #define NO_ENTRIES(unit) "\"" unit "\":{\"read\":0,\"kept\":0,\"lost\":0,\"entries\":[]},"
-
-static void test_json_of_a_good_conversion(void **state) {
-    static const struct gecko_convert_entry entries[] = {
-        ENTRY(SAMPLES, KEPT, "event", 7),
-        ENTRY(SAMPLES, LOST, "\"x\"\xff", 1, .has_first = true, .first_line = 12, .first_offset = 300),
-        ENTRY(PERIODS, NOTED, "y", UINT64_MAX, .has_first = true, .first_offset = 5),
-    };
-    struct gecko_convert_result result = good_result();
-    result.counts = (struct gecko_convert_counts){1, 2, 3, 4, 5, 6, 7, 8, 9};
-    result.sums[GECKO_CONVERT_SAMPLES] = (struct gecko_convert_unit_sums){8, 7, 1, 0};
-    result.entries = entries;
-    result.entry_count = sizeof entries / sizeof *entries;
-    assert_json(&result,
-                "{\"version\":1,\"tool\":\"gecko-convert " GECKO_CONVERT_VERSION "\","
-                "\"input\":{\"name\":\"app.txt.gz\",\"format\":\"perf-script\",\"wrapping\":\"gzip\",\"bytes\":1234567},"
-                "\"output\":{\"name\":\"out.json\",\"format\":\"processed\",\"bytes\":410999},"
-                "\"milliseconds\":49,"
-                "\"counts\":{\"processes\":1,\"threads\":2,\"samples\":3,\"stacks\":5,\"frames\":6,\"funcs\":7,"
-                "\"strings\":8,\"libs\":9,\"markers\":4},"
-                "\"ledger\":{" NO_ENTRIES("lines")
-                "\"samples\":{\"read\":8,\"kept\":7,\"lost\":1,\"entries\":["
-                "{\"fate\":\"kept\",\"cause\":\"event\",\"count\":7},"
-                "{\"fate\":\"lost\",\"cause\":\"\\\"x\\\"\xef\xbf\xbd\",\"count\":1,\"line\":12,\"offset\":300}]},"
-                NO_ENTRIES("records")
-                "\"periods\":{\"read\":0,\"kept\":0,\"lost\":0,\"entries\":["
-                "{\"fate\":\"noted\",\"cause\":\"y\",\"count\":9223372036854775807,\"offset\":5}]},"
-                NO_ENTRIES("values")
-                "\"balanced\":true},\"error\":null}\n");
-}
-
-static void test_json_of_a_failure(void **state) {
-    static const char *const codes[] = {"\"input\",\"exit\":1",  "\"usage\",\"exit\":2",  "\"io\",\"exit\":3",
-                                        "\"memory\",\"exit\":4", "\"strict\",\"exit\":5", "\"cancelled\",\"exit\":6"};
-    for (unsigned i = 0; i < sizeof codes / sizeof *codes; i++) {
-        struct gecko_convert_result result = {.struct_bytes = sizeof result,
-                                              .status = (enum gecko_convert_status)(i + 1),
-                                              .message = "no good",
-                                              .input_format = "",
-                                              .wrapping = ""};
-        char expected[1024];
-        snprintf(expected, sizeof expected,
-                 "{\"version\":1,\"tool\":\"gecko-convert " GECKO_CONVERT_VERSION "\","
-                 "\"input\":{\"name\":\"app.txt.gz\",\"format\":null,\"wrapping\":null,\"bytes\":0},"
-                 "\"output\":{\"name\":\"out.json\",\"format\":null,\"bytes\":0},\"milliseconds\":0,"
-                 "\"counts\":{\"processes\":0,\"threads\":0,\"samples\":0,\"stacks\":0,\"frames\":0,\"funcs\":0,"
-                 "\"strings\":0,\"libs\":0,\"markers\":0},"
-                 "\"ledger\":{" NO_ENTRIES("lines") NO_ENTRIES("samples") NO_ENTRIES("records") NO_ENTRIES("periods")
-                 NO_ENTRIES("values") "\"balanced\":false},"
-                 "\"error\":{\"code\":%s,\"message\":\"no good\",\"line\":3,\"offset\":9}}\n",
-                 codes[i]);
-        result.has_error_place = true;
-        result.error_line = 3;
-        result.error_offset = 9;
-        assert_json(&result, expected);
-    }
-}
 
 /* ---- The progress bar. ---- */
 
@@ -319,16 +217,11 @@ static void test_bar_of_a_pipe(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_summary),
-        cmocka_unit_test(test_summary_of_one_each_and_standard_streams),
         cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_losses),
         cmocka_unit_test(test_many_losses),
-        cmocka_unit_test(test_errors),
         cmocka_unit_test(test_the_terminal_is_not_steered),
         cmocka_unit_test(test_long_names_are_cut),
-        cmocka_unit_test(test_json_of_a_good_conversion),
-        cmocka_unit_test(test_json_of_a_failure),
         cmocka_unit_test(test_bar),
         cmocka_unit_test(test_bar_of_bytes),
         cmocka_unit_test(test_bar_of_a_pipe),
