@@ -7,7 +7,6 @@
 
 #include "libconvert/base/arena.h"
 #include "libconvert/base/failure.h"
-#include "libconvert/base/strings.h"
 #include "libconvert/gecko_convert.h"
 #include "readers/input/input_members.h"
 
@@ -50,20 +49,9 @@ struct batch_entry {
     _Atomic(enum batch_status) status;
 };
 
-/* Texts of the entries of one source. Only the thread that works on the source may add to them. */
-struct entry_texts {
-    const char *path; /* path of the source; borrowed */
-    struct arena bytes;
-    struct strings phrases; /* parts of messages that many members have in common */
-};
-
-/* `failure` is borrowed; running out of memory is latched there. */
-void entry_texts_init(struct entry_texts *texts, const char *path, struct failure *failure);
-void entry_texts_fini(struct entry_texts *texts);
-
 /* Copies the member's path into the texts. If `member` is empty, the entry is that of the file itself. Returns false
  * when memory ran out (latched). */
-bool batch_entry_init(struct batch_entry *entry, struct entry_texts *texts, struct text member);
+bool batch_entry_init(struct batch_entry *entry, struct arena *texts, struct text member);
 void batch_entry_fini(struct batch_entry *entry);
 
 /* Returns the trace data of the entry; NULL if it has none. */
@@ -76,7 +64,7 @@ struct batch_trace *batch_entry_make_trace(struct batch_entry *entry);
 
 /* Marks the entry as failed or, with BATCH_NO_TRACE, as no trace. `code` is static; NULL derives it from the failure.
  * If the entry is a member without trace data, only the thread that works on its source may call this. */
-void batch_entry_fail(struct batch_entry *entry, struct entry_texts *texts, enum batch_status status, const char *code,
+void batch_entry_fail(struct batch_entry *entry, struct arena *texts, enum batch_status status, const char *code,
                       const struct failure *failure);
 
 /* Makes the entry a trace that is not converted yet. */
@@ -98,16 +86,16 @@ static inline char *batch_entry_output(const struct batch_entry *entry) {
 /* Returns GECKO_CONVERT_GOOD if the entry has not failed. */
 enum gecko_convert_status batch_entry_outcome(const struct batch_entry *entry);
 
-/* The full error of an entry. */
+/* The error of an entry. */
 struct batch_error {
     const char *code; /* as written to the manifest; static */
     bool has_place;
     uint64_t line, offset; /* as in gecko_convert_result */
-    char message[sizeof((struct failure *)NULL)->message];
+    const char *message;   /* borrowed from the entry */
 };
 
 /* Returns false if the entry has no error. */
-bool batch_entry_error(const struct batch_entry *entry, const struct entry_texts *texts, struct batch_error *error);
+bool batch_entry_error(const struct batch_entry *entry, struct batch_error *error);
 
 /* Error codes that are not names of a failure_code. */
 extern const char batch_code_refused[], batch_code_no_trace[], batch_code_empty[];

@@ -14,11 +14,11 @@ static void entries_fini(struct batch_source *source) {
     for (size_t i = 0; i < source->members.count; i++) batch_entry_fini(column_at(&source->members, i));
     column_fini(&source->members);
     batch_entry_fini(&source->own);
-    entry_texts_fini(&source->texts);
+    arena_fini(&source->texts);
 }
 
 static void entries_init(struct batch_source *source) {
-    entry_texts_init(&source->texts, source->path, &source->failure);
+    arena_init(&source->texts, &source->failure);
     batch_entry_init(&source->own, &source->texts, TEXT(""));
     column_init(&source->members, sizeof(struct batch_entry), &source->failure);
 }

@@ -33,8 +33,8 @@ struct batch_source {
     struct failure failure;    /* failure to read this source */
     atomic_bool is_known;      /* all entries are there; until then, only the identifying thread reads them */
     struct batch_entry own;    /* the entry of the file itself */
-    struct entry_texts texts;
-    struct column members; /* struct batch_entry, in the order of the archive */
+    struct arena texts;        /* paths of members, and errors; only the thread that works on the source adds to it */
+    struct column members;     /* struct batch_entry, in the order of the archive */
 };
 
 struct batch_plan {

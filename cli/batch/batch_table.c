@@ -45,7 +45,7 @@ static void print_entry(const struct batch_source *source, const struct batch_en
     if (!name) return;
     report_append(&text, "%-10s ", label_of(status));
     struct batch_error error;
-    if (batch_entry_error(entry, &source->texts, &error)) {
+    if (batch_entry_error(entry, &error)) {
         append_error(&text, source->path, name, &error);
     } else {
         report_append(&text, "%s", name);

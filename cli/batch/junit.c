@@ -50,8 +50,7 @@ static void append_case(struct chunk_list *out, const struct batch_source *sourc
                    status == BATCH_CONVERTED || status == BATCH_FAILED ? batch_entry_result(entry)->duration_ns : 0);
     append(out, ">");
     struct batch_error error;
-    if (batch_entry_error(entry, &source->texts, &error))
-        append_error(out, status == BATCH_FAILED ? "failure" : "skipped", &error);
+    if (batch_entry_error(entry, &error)) append_error(out, status == BATCH_FAILED ? "failure" : "skipped", &error);
     if (status == BATCH_PENDING) append(out, "<skipped message=\"the batch was interrupted\"/>");
     append(out, "</testcase>\n");
     free(name);

@@ -147,9 +147,9 @@ static void write_output(struct json *json, const struct batch_entry *entry) {
     json_object_end(json);
 }
 
-static void write_error(struct json *json, const struct batch_source *source, const struct batch_entry *entry) {
+static void write_error(struct json *json, const struct batch_entry *entry) {
     struct batch_error error;
-    if (!batch_entry_error(entry, &source->texts, &error)) {
+    if (!batch_entry_error(entry, &error)) {
         json_key_null(json, "error");
         return;
     }
@@ -206,7 +206,7 @@ static void write_entry(struct json *json, const struct batch_source *source, co
     write_output(json, entry);
     json_key_count(json, "milliseconds", result->duration_ns / NS_PER_MS);
     write_contents(json, result);
-    write_error(json, source, entry);
+    write_error(json, entry);
     json_object_end(json);
 }
 

@@ -2,6 +2,7 @@
  *
  * The records of inputs are copied as they are, in the order in which one call would have reported them. */
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

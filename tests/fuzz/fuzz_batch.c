@@ -18,7 +18,7 @@ static void check_entries(struct batch_source *source) {
         FUZZ_CHECK(!i == !entry->member, "member %zu", i);
         struct batch_error error;
         if (status == BATCH_FAILED)
-            FUZZ_CHECK(batch_entry_error(entry, &source->texts, &error) && error.message[0] && error.code, "no reason");
+            FUZZ_CHECK(batch_entry_error(entry, &error) && error.message[0] && error.code, "no reason");
         /* Skips members without an output path: nothing may be written outside the output folder. */
         if (!output) continue;
         struct text rest = text_of(output);
