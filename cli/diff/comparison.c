@@ -323,10 +323,6 @@ double comparison_amount(const struct comparison *comparison, size_t side) {
     return amount;
 }
 
-struct text comparison_unit(const struct comparison *comparison) {
-    return comparison->per == PER_SHARE ? (struct text){0} : comparison->runs->unit;
-}
-
 /* ---- Limits. ---- */
 
 static const struct {

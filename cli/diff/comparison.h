@@ -59,9 +59,6 @@ void comparison_fini(struct comparison *comparison);
  * PER_SHARE. */
 double comparison_amount(const struct comparison *comparison, size_t side);
 
-/* Returns the unit of the self and total of functions: "samples", "ms", an event; empty: a share of all. */
-struct text comparison_unit(const struct comparison *comparison);
-
 static inline const struct comparison_row *comparison_row_at(const struct comparison *comparison, size_t row) {
     return column_at(&comparison->rows, row);
 }
