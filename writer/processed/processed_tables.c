@@ -13,7 +13,7 @@ struct table_column {
 
 /* ---- Slabs. ---- */
 
-enum { ROWS_MIN = 1024 /* writing fewer takes less time than it takes to wake a thread; as JSON, they get no slab */ };
+enum { ROWS_MIN = 1024 /* a slab of JSON has at least that many */ };
 
 /* Returns whether the column becomes a slab of numbers. */
 static bool is_typed(const struct processed_writer *writer, const struct table_column *column) {
@@ -73,30 +73,14 @@ static bool is_text(const struct table_column *column) {
     return column->part && !column->part->write && !column->part->rows;
 }
 
-static void write_column(struct json *json, const struct table_column *column) {
-    json_plain_key(json, member_name(column->member));
-    if (is_text(column)) {
-        json_string_or_null(json, column->part->text);
-        return;
-    }
-    json_array_begin(json);
-    if (column->table->count) write_rows(json, column, 0, column->table->count);
-    json_array_end(json);
-}
-
-/* A rows_writer. Its rows are the columns of the table, so that several threads write even a table of few rows. */
-static void write_columns(struct json *json, const void *context, size_t first, size_t end) {
-    for (size_t i = first; i < end; i++) write_column(json, (const struct table_column *)context + i);
-}
-
 /* Writes a column with several threads, or as a slab. */
-static void write_long_column(struct processed_writer *writer, const struct table_column *column) {
+static void write_column(struct processed_writer *writer, const struct table_column *column) {
     const struct processed_table *table = column->table;
+    json_plain_key(&writer->json, member_name(column->member));
     if (is_text(column)) {
-        write_column(&writer->json, column);
+        json_string_or_null(&writer->json, column->part->text);
         return;
     }
-    json_plain_key(&writer->json, member_name(column->member));
     if (is_typed(writer, column)) {
         size_t end = table->first + table->count;
         slabs_write_reference(&writer->json,
@@ -113,12 +97,7 @@ void processed_table_write(struct processed_writer *writer, const struct process
     struct table_column columns[COLUMNS_MAX];
     size_t column_count = (size_t)(add_columns(columns, table, table->shape) - columns);
     json_key_object_begin(&writer->json, table->name);
-    /* The columns of a large table follow one another, because the payloads of millions of markers must not wait in
-     * memory until the other columns are written. */
-    if (writer->slabs || table->count < ROWS_MIN || table->count >= PARALLEL_ROWS_MIN)
-        for (size_t i = 0; i < column_count; i++) write_long_column(writer, &columns[i]);
-    else
-        parallel_rows_write(writer->parallel, &writer->json, column_count, 1, write_columns, columns);
+    for (size_t i = 0; i < column_count; i++) write_column(writer, &columns[i]);
     json_key_int(&writer->json, "length", (int64_t)table->count);
     json_object_end(&writer->json);
 }
