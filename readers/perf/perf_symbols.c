@@ -1,6 +1,7 @@
 #include "perf_symbols.h"
 
 #include "libconvert/base/symbol_version.h"
+#include "libconvert/symbols/symbol_names.h"
 #include "readers/code/script_frames.h"
 
 /* What a symbol depends on besides its name and library. */
@@ -65,7 +66,10 @@ static struct perf_name make_name(struct perf_symbols *symbols, struct text name
     /* Only generated code is tested for script names: compiled C++ can have one too, "Script::run". */
     struct script_name script = {.name = name};
     if (kind == CODE_JIT || !library->path.bytes_count) script_name_parse(name, &script);
-    if (kind != CODE_JIT && script.kind == SCRIPT_NONE) script.name = symbol_without_version(name);
+    char demangled[SYMBOL_NAME_BYTES_MAX]; /* without parameters, as perf's own names */
+    if (kind != CODE_JIT && script.kind == SCRIPT_NONE)
+        script.name =
+            symbol_name_is_mangled(name) ? symbol_name_demangle(name, false, demangled) : symbol_without_version(name);
 
     struct func func = {.resource = library->resource, .source = source_none()};
     if (name.bytes_count) script_frames_set_func(profile, &script, &func);

@@ -27,6 +27,13 @@ static size_t find_last_group(struct text text) {
     return text.bytes_count;
 }
 
+/* -F brstackinsn prints instructions: their addresses, a tab, and their bytes or their text, such as "call (%rax)".
+ * simpleperf's frames have a tab there too, and end in a file: "(/system/lib/libc.so)", "([kernel.kallsyms])". */
+static bool ends_in_file(struct text text) {
+    struct text group = text_from(text, find_last_group(text));
+    return text_starts_with(group, TEXT("(/")) || text_starts_with(group, TEXT("(["));
+}
+
 /* The Swift Profile Recorder marks an inlined function by its name, and gives it the place of the function that it is
  * inlined into: "inner() [inlined]+0x6 (/opt/server)". perf writes "inner() (inlined)". */
 static bool take_inlined_mark(struct text *name) {
@@ -49,8 +56,7 @@ bool script_frame_line_parse(struct text line, struct perf_frame_line *out) {
     *out = (struct perf_frame_line){0};
     struct text rest = text_trim(line), after = rest;
     out->has_address = cursor_parse_number(cursor_take_token(&after), 16, &out->address);
-    /* -F brstackinsn prints instructions: their addresses, a tab, and their bytes. */
-    if (out->has_address && text_starts_with(after, TEXT("\t"))) return false;
+    if (out->has_address && text_starts_with(after, TEXT("\t")) && !ends_in_file(after)) return false;
     if (out->has_address)
         rest = text_trim_start(after);
     else if (!text_starts_with(rest, TEXT("[unknown]")))

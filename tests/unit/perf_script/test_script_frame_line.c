@@ -54,6 +54,7 @@ static void test_parts(void **state) {
          0x55, "[kernel.kallsyms]", 0},
         {"\t            1190 fib+0x12 (/usr/bin/app)", 0x1190, "fib", 0x12, "/usr/bin/app", 0},
         {"1190 fib (/usr/bin/app)", 0x1190, "fib", NO_OFFSET, "/usr/bin/app", 0},
+        {"\t1190\tfib() const (/system/lib/a.so)", 0x1190, "fib() const", NO_OFFSET, "/system/lib/a.so", 0},
         {"1190 fib+0x0 (/usr/bin/app)", 0x1190, "fib", 0, "/usr/bin/app", 0},
         {"\t7f01", 0x7f01, "", NO_OFFSET, "", 0},
         {"\t7f01 leaf+0x10", 0x7f01, "leaf", 0x10, "", 0},
@@ -140,6 +141,8 @@ static void test_what_is_no_frame(void **state) {
         "instruction trace error type 1",
         "(/a)",
         "unknown (/a)",
+        "\t401126\tinsn: 48 89 e5",
+        "\t401126\tpush (%rax)",
     };
     struct perf_frame_line frame;
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
