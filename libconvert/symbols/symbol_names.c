@@ -1,7 +1,9 @@
 #include "symbol_names.h"
 
+#include <ctype.h>
 #include <libiberty/demangle.h>
 #include <setjmp.h>
+#include <stdio.h>
 
 #include "libconvert/base/cursor.h"
 #include "libconvert/base/symbol_version.h"
@@ -54,15 +56,55 @@ static bool is_decimal(struct text text) {
     return text.bytes_count > 0;
 }
 
-/* Returns the name without its version and without the number that link-time optimisation appended. */
+/* Returns the name without its version and without the number that link-time optimisation appended: ".llvm.123", which
+ * demanglers write as " (.llvm.123)". */
 static struct text without_suffix(struct text name) {
-    static const struct text llvm = TEXT(".llvm");
     name = symbol_without_version(name);
-    size_t dot = text_find_last(name, '.');
-    if (dot == name.bytes_count || !is_decimal(text_from(name, dot + 1))) return name;
-    struct text stem = text_slice(name, 0, dot);
-    bool has_suffix = text_ends_with(stem, llvm) && stem.bytes_count > llvm.bytes_count;
-    return has_suffix ? text_slice(stem, 0, stem.bytes_count - llvm.bytes_count) : name;
+    bool has_brackets = text_ends_with(name, TEXT(")"));
+    struct text suffix = has_brackets ? TEXT(" (.llvm") : TEXT(".llvm");
+    struct text whole = text_slice(name, 0, name.bytes_count - has_brackets);
+    size_t dot = text_find_last(whole, '.');
+    if (dot == whole.bytes_count || !is_decimal(text_from(whole, dot + 1))) return name;
+    struct text stem = text_slice(whole, 0, dot);
+    bool has_suffix = text_ends_with(stem, suffix) && stem.bytes_count > suffix.bytes_count;
+    return has_suffix ? text_slice(stem, 0, stem.bytes_count - suffix.bytes_count) : name;
+}
+
+/* Returns the name without the hash with which Rust's names end: "core::fmt::write::h0123456789abcdef". */
+static struct text without_rust_hash(struct text name) {
+    enum { DIGIT_COUNT = 16 };
+    struct text mark = TEXT("::h");
+    if (name.bytes_count <= mark.bytes_count + DIGIT_COUNT) return name;
+    size_t stem_bytes = name.bytes_count - mark.bytes_count - DIGIT_COUNT;
+    struct text hash = text_from(name, stem_bytes);
+    uint64_t value;
+    bool has_hash = cursor_take(&hash, mark) && cursor_parse_number(hash, 16, &value);
+    return has_hash ? text_slice(name, 0, stem_bytes) : name;
+}
+
+static bool has_rust_hash(struct text name) { return without_rust_hash(name).bytes_count < name.bytes_count; }
+
+static bool is_escaped(struct text name) {
+    for (size_t i = 0; i < name.bytes_count; i++)
+        if (!isalnum((unsigned char)name.bytes[i]) && !strchr("_$.:", name.bytes[i])) return false;
+    return true;
+}
+
+/* Copies a mangled name. Restores that of a Rust function which a demangler for C++ has taken apart:
+ * "_ZN1a8_$LT$b$GT$17h0123456789abcdefE" for "a::_$LT$b$GT$::h0123456789abcdef". */
+static bool copy_mangled(struct text name, char out[MANGLED_BYTES_MAX]) {
+    static const struct text separator = TEXT("::");
+    if (!has_rust_hash(name)) return text_copy(name, out, MANGLED_BYTES_MAX);
+    if (!is_escaped(name)) return false;
+    int used = snprintf(out, MANGLED_BYTES_MAX, "_ZN");
+    while (name.bytes_count && used < MANGLED_BYTES_MAX) {
+        const char *end = memmem(name.bytes, name.bytes_count, separator.bytes, separator.bytes_count);
+        size_t part_bytes = end ? (size_t)(end - name.bytes) : name.bytes_count;
+        used += snprintf(out + used, MANGLED_BYTES_MAX - (size_t)used, "%zu%.*s%s", part_bytes, (int)part_bytes,
+                         name.bytes, end ? "" : "E");
+        name = text_from(name, part_bytes + separator.bytes_count);
+    }
+    return used < MANGLED_BYTES_MAX;
 }
 
 bool symbol_name_is_mangled(struct text name) {
@@ -83,13 +125,14 @@ static bool demangle(const char *mangled, int parameter_option, struct name_buff
 static struct text demangle_function(struct text name, int parameter_option, char out[SYMBOL_NAME_BYTES_MAX]) {
     name = without_suffix(name);
     char mangled[MANGLED_BYTES_MAX];
-    if (symbol_name_is_mangled(name) && text_copy(name, mangled, sizeof mangled)) {
+    if ((symbol_name_is_mangled(name) || has_rust_hash(name)) && copy_mangled(name, mangled)) {
         struct name_buffer buffer = {.bytes = out};
         if (setjmp(buffer.full)) return cut(out);
         bool is_demangled = demangle(mangled, parameter_option, &buffer);
         if (is_demangled && buffer.is_cut) return cut(out);
         if (is_demangled && buffer.bytes_count) return (struct text){out, buffer.bytes_count};
     }
+    name = without_rust_hash(name);
     if (name.bytes_count <= SYMBOL_NAME_BYTES_MAX) return name;
     memcpy(out, name.bytes, SYMBOL_NAME_BYTES_MAX);
     return cut(out);
@@ -117,4 +160,9 @@ static struct text without_clones(struct text name) {
 
 struct text symbol_name_demangle(struct text name, bool has_parameters, char out[SYMBOL_NAME_BYTES_MAX]) {
     return without_clones(demangle_any(name, has_parameters ? DMGL_PARAMS : DMGL_NO_OPTS, out));
+}
+
+struct text symbol_name_demangle_printed(struct text name, bool has_parameters, char out[SYMBOL_NAME_BYTES_MAX]) {
+    bool is_mangled = symbol_name_is_mangled(name) || has_rust_hash(without_suffix(name));
+    return is_mangled ? symbol_name_demangle(name, has_parameters, out) : name;
 }

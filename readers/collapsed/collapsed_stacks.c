@@ -62,8 +62,7 @@ static struct category_pair kind_category(struct collapsed_stacks *stacks, enum 
 
 static func_id intern_func(struct profile *profile, const struct collapsed_frame *frame) {
     char demangled[SYMBOL_NAME_BYTES_MAX];
-    struct text name = frame->name;
-    if (symbol_name_is_mangled(name)) name = symbol_name_demangle(name, true, demangled);
+    struct text name = symbol_name_demangle_printed(frame->name, true, demangled);
     struct func func = {.name = profile_string(profile, name), .resource = resource_none(), .source = source_none()};
     if (frame->file.bytes_count) func.source = profile_source(profile, frame->file);
     if (frame->library.bytes_count)

@@ -68,8 +68,7 @@ static struct perf_name make_name(struct perf_symbols *symbols, struct text name
     if (kind == CODE_JIT || !library->path.bytes_count) script_name_parse(name, &script);
     char demangled[SYMBOL_NAME_BYTES_MAX]; /* without parameters, as perf's own names */
     if (kind != CODE_JIT && script.kind == SCRIPT_NONE)
-        script.name =
-            symbol_name_is_mangled(name) ? symbol_name_demangle(name, false, demangled) : symbol_without_version(name);
+        script.name = symbol_without_version(symbol_name_demangle_printed(name, false, demangled));
 
     struct func func = {.resource = library->resource, .source = source_none()};
     if (name.bytes_count) script_frames_set_func(profile, &script, &func);

@@ -38,6 +38,35 @@ static void names_of_rust(void **state) {
                      "del");
 }
 
+/* Programs without a demangler for Rust take its names for those of C++. */
+static void names_of_rust_demangled_as_cpp(void **state) {
+    assert_demangled("core::fmt::Formatter::pad::h0123456789abcdef", "core::fmt::Formatter::pad");
+    assert_demangled("_$LT$alloc..vec..Vec$LT$T$GT$$u20$as$u20$core..ops..drop..Drop$GT$::drop::h0123456789abcdef",
+                     "<alloc::vec::Vec<T> as core::ops::drop::Drop>::drop");
+    assert_demangled("std::panicking::try::_$u7b$$u7b$closure$u7d$$u7d$::h0123456789abcdef",
+                     "std::panicking::try::{{closure}}");
+    assert_demangled("<T as core::convert::Into<U>>::into::h0123456789abcdef", "<T as core::convert::Into<U>>::into");
+    assert_demangled("_$LT$T$GT$::run::h0123456789abcdef (.llvm.123)", "<T>::run");
+    assert_demangled("demo::h0123456789abcde", "demo::h0123456789abcde");
+    assert_demangled("::h0123456789abcdef", "::h0123456789abcdef");
+    static char name[4200];
+    memset(name, 'x', sizeof name);
+    memcpy(name + 4000, "::h0123456789abcdef", sizeof "::h0123456789abcdef");
+    assert_int_equal(symbol_name_demangle(text_of(name), true, out).bytes_count, 4000);
+}
+
+static void printed_names_without_signs_stay(void **state) {
+    static char name[SYMBOL_NAME_BYTES_MAX + 10];
+    memset(name, 'x', sizeof name);
+    struct text result = symbol_name_demangle_printed((struct text){name, sizeof name}, true, out);
+    assert_ptr_equal(result.bytes, name);
+    assert_int_equal(result.bytes_count, sizeof name);
+    result = symbol_name_demangle_printed(TEXT("fn@app"), true, out);
+    assert_int_equal(result.bytes_count, 6);
+    result = symbol_name_demangle_printed(TEXT("a::h0123456789abcdef (.llvm.1)"), true, out);
+    assert_int_equal(result.bytes_count, 1);
+}
+
 static void other_names_stay(void **state) {
     assert_demangled("main", "main");
     assert_demangled("runtime.mallocgc", "runtime.mallocgc");
@@ -128,10 +157,16 @@ static void deep_names_do_no_harm(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_of_cpp),           cmocka_unit_test(names_of_rust),
-        cmocka_unit_test(other_names_stay),       cmocka_unit_test(what_the_linker_added_goes),
-        cmocka_unit_test(versions_and_clones_go), cmocka_unit_test(stubs_keep_their_ending),
-        cmocka_unit_test(long_names_are_cut),     cmocka_unit_test(names_that_unfold_are_cut),
+        cmocka_unit_test(names_of_cpp),
+        cmocka_unit_test(names_of_rust),
+        cmocka_unit_test(names_of_rust_demangled_as_cpp),
+        cmocka_unit_test(printed_names_without_signs_stay),
+        cmocka_unit_test(other_names_stay),
+        cmocka_unit_test(what_the_linker_added_goes),
+        cmocka_unit_test(versions_and_clones_go),
+        cmocka_unit_test(stubs_keep_their_ending),
+        cmocka_unit_test(long_names_are_cut),
+        cmocka_unit_test(names_that_unfold_are_cut),
         cmocka_unit_test(deep_names_do_no_harm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
