@@ -43,7 +43,7 @@ static bool can_read_kernel_symbols(void) {
 }
 
 static const char *kernel_reason(const struct lib *lib) {
-    if (!lib->code_id.bytes_count) return "perf printed none";
+    if (!lib->code_id.bytes_count) return "the trace has neither its names nor its build id";
     if (is_running_kernel(lib->code_id) && !can_read_kernel_symbols())
         return "/proc/kallsyms is not readable for this user";
     return "no file with its build id; try --debug-dir";
@@ -64,7 +64,7 @@ static const char *reason_of(const struct profile *profile, const struct lib *li
     if (noted) return noted;
     if (text_equal(lib->name, kernel_name)) return kernel_reason(lib);
     if (lib->code_id.bytes_count) return "no file with its build id; try --debug-dir";
-    return text_starts_with(lib->name, TEXT("[")) ? "perf printed none"
+    return text_starts_with(lib->name, TEXT("[")) ? "the trace has neither its names nor its build id"
                                                   : "its file was not found; try --debug-dir or --sysroot";
 }
 
