@@ -56,16 +56,62 @@ static bool is_decimal(struct text text) {
     return count > 0 && count == text.bytes_count;
 }
 
-/* Adds a frame, without its offset: "vfs_read+5", "main+0x12". */
-static void add_frame(struct collapsed_blocks *blocks, struct text text) {
-    size_t plus = text_find_last(text, '+');
+/* Takes the address off "ffffffff810df082 hrtimer_wakeup+0x12". */
+static void take_address(struct text *text) {
+    enum { DIGITS_MIN = 8 };
+    struct text rest = *text, token = cursor_take_token(&rest);
+    uint64_t address;
+    cursor_take(&token, TEXT("0x"));
+    if (cursor_parse_number(token, 16, &address) && token.bytes_count >= DIGITS_MIN && rest.bytes_count)
+        *text = text_trim_start(rest);
+}
+
+/* Takes the offset off "vfs_read+5", "main+0x12". */
+static bool take_offset(struct text *text) {
+    size_t plus = text_find_last(*text, '+');
     uint64_t offset;
-    struct text digits = text_from(text, plus + 1);
+    struct text digits = text_from(*text, plus + 1);
     bool is_hexadecimal = cursor_take(&digits, TEXT("0x"));
-    if (plus > 0 && cursor_parse_number(digits, is_hexadecimal ? 16 : 10, &offset)) text = text_slice(text, 0, plus);
+    if (!plus || !cursor_parse_number(digits, is_hexadecimal ? 16 : 10, &offset)) return false;
+    *text = text_slice(*text, 0, plus);
+    return true;
+}
+
+/* Takes the library off "main+0x12 [app]" (bcc) and "main+18 (/usr/bin/app)" (bpftrace). */
+static struct text take_library(struct text *text) {
+    size_t blank = text_find_last(*text, ' ');
+    struct text stem = text_slice(*text, 0, blank), group = text_from(*text, blank + 1), without_offset = stem;
+    bool is_group = (text_starts_with(group, TEXT("[")) && text_ends_with(group, TEXT("]"))) ||
+                    (text_starts_with(group, TEXT("(")) && text_ends_with(group, TEXT(")")));
+    bool is_frame = take_offset(&without_offset) || text_equal(stem, TEXT("[unknown]"));
+    if (!is_group || !is_frame || group.bytes_count < 3) return (struct text){0};
+    *text = stem;
+    return text_base_name(text_slice(group, 1, group.bytes_count - 1));
+}
+
+/* Takes what bcc pads to 16 columns. Wakers and those that they woke are frames, too. */
+static bool take_label(struct text *text, struct text label) {
+    struct text rest = *text;
+    if (!cursor_take(&rest, label) || !text_starts_with(rest, TEXT("     "))) return false;
+    *text = text_trim_start(rest);
+    return true;
+}
+
+/* Adds a frame as collapsed stacks have it: "app`main". */
+static void add_frame(struct collapsed_blocks *blocks, struct text text) {
+    if (!take_label(&text, TEXT("waker:")) && !take_label(&text, TEXT("target:"))) take_label(&text, TEXT("--"));
+    take_address(&text);
+    struct text library = take_library(&text);
+    take_offset(&text);
+    bool is_kernel = text_equal(library, TEXT("kernel"));
+    bool has_library = library.bytes_count && !is_kernel;
     blocks->frame_count++;
     struct block_text *added = blocks->texts.failure ? column_push(&blocks->frames) : NULL;
-    if (added) *added = add_text(blocks, text);
+    if (!added) return;
+    *added = add_text(blocks, has_library ? library : TEXT(""));
+    if (has_library) add_text(blocks, TEXT("`"));
+    add_text(blocks, text);
+    added->end = add_text(blocks, is_kernel ? TEXT("_[k]") : TEXT("")).end;
 }
 
 static void set_thread(struct collapsed_blocks *blocks, struct text name, struct text pid) {
@@ -87,9 +133,20 @@ static void set_keys(struct collapsed_blocks *blocks, struct text keys) {
     set_thread(blocks, has_pid ? text_slice(keys, 0, comma) : keys, has_pid ? last : TEXT(""));
 }
 
+/* wakeuptime: "waker:           sshd" after the frames; offwaketime: "target:          sshd 812". */
+static bool take_waking_thread(struct collapsed_blocks *blocks, struct text text) {
+    if (take_label(&text, TEXT("waker:"))) return set_thread(blocks, text, TEXT("")), true;
+    if (!take_label(&text, TEXT("target:"))) return false;
+    size_t blank = text_find_last(text, ' ');
+    bool has_pid = is_decimal(text_from(text, blank + 1));
+    set_thread(blocks, has_pid ? text_slice(text, 0, blank) : text, has_pid ? text_from(text, blank + 1) : TEXT(""));
+    return true;
+}
+
 /* bcc: "-                nginx (812)" after the frames; stackcount: "nginx [812]". */
 static bool take_thread(struct collapsed_blocks *blocks, struct text text, bool is_deeper) {
-    bool has_dash = cursor_take(&text, TEXT("-        "));
+    if (take_waking_thread(blocks, text)) return true;
+    bool has_dash = take_label(&text, TEXT("-"));
     char opening = has_dash ? '(' : '[', closing = has_dash ? ')' : ']';
     if (!has_dash && !is_deeper) return false;
     size_t open = text_find_last(text, opening);

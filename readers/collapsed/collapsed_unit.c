@@ -41,6 +41,13 @@ static bool read_austin_header(struct text start, struct collapsed_unit *unit) {
     return true;
 }
 
+/* bcc's tools write "Tracing off-CPU time (us) of all threads by kernel stack... Hit Ctrl-C to end." */
+static bool is_time_of_bcc(struct text start) {
+    static const struct text unit = TEXT(" time (us) ");
+    struct text line = text_slice(start, 0, text_find(start, '\n'));
+    return text_starts_with(line, TEXT("Tracing ")) && memmem(line.bytes, line.bytes_count, unit.bytes, unit.bytes_count);
+}
+
 /* A file is a difference if most stacks in its start end in two numbers. */
 static bool is_difference(struct text start, bool is_whole) {
     size_t two_count = 0, one_count = 0;
@@ -62,6 +69,7 @@ bool collapsed_unit_is_full_austin(struct text start) {
 struct collapsed_unit collapsed_unit_of(struct text start, bool is_whole, const struct reader_options *options) {
     struct collapsed_unit unit = {.weight_unit = GECKO_CONVERT_UNIT_SAMPLES};
     if (!read_austin_header(start, &unit) && is_difference(start, is_whole)) unit.counts = COLLAPSED_TWO_NUMBERS;
+    if (is_time_of_bcc(start)) unit.weight_unit = GECKO_CONVERT_UNIT_US;
     if (options->weight_unit != GECKO_CONVERT_UNIT_AUTO) unit.weight_unit = options->weight_unit;
     if (options->sample_interval_ns) unit.interval_ns = options->sample_interval_ns;
     return unit;
