@@ -44,6 +44,9 @@ struct foreign {
 #define JFRCONV                                                                                         \
     "make collapsed stacks of it with async-profiler's converter: jfrconv --threads -o collapsed FILE " \
     "stacks.collapsed, then gecko-convert stacks.collapsed"
+#define XCTRACE                                                                                 \
+    "convert the recording that it is part of: xctrace export --input RECORDING.trace --xpath " \
+    "'/trace-toc/*/data/table[@schema=\"time-profile\"]' | inferno-collapse-xctrace | gecko-convert -"
 #define GO_TOOL_PPROF "go tool pprof -sample_index=0 -traces PROGRAM " PPROF_TRACES
 
 #define MAGIC(literal) .magic = {TEXT(literal), 0}
@@ -64,7 +67,9 @@ static const struct foreign FOREIGNS[] = {
      "dotnet-trace convert --format Chromium FILE, and open the result at https://profiler.firefox.com",
      MAGIC("Nettrace")},
     {"trace.dat, the binary recording of trace-cmd",
-     "trace-cmd report -i FILE | stackcollapse-tracecmd.pl | gecko-convert -", MAGIC("\x17\x08\x44tracing")},
+     "record the same events with perf: perf record -g -e sched:sched_switch PROGRAM, then gecko-convert perf.data",
+     MAGIC("\x17\x08\x44tracing")},
+    {"what hotspot made of a perf.data", FROM_THE_PERF_DATA, MAGIC("QPERFSTREAM\0")},
     {"a recording of sysprof", "sysprof opens it; or " PERF_RECORD, MAGIC("\x5e\x97\xca\xfd")},
     {"gmon.out, the counts of gprof", HOLDS_NO_STACKS, MAGIC("gmon")},
     {"an SQLite database", HOLDS_NO_STACKS, MAGIC("SQLite format 3\0")},
@@ -89,9 +94,7 @@ static const struct foreign FOREIGNS[] = {
     {MAGIC("\xff\xd8\xff")},
     {MAGIC("GIF8")},
     {MAGIC("RIFF"), .second = {TEXT("WEBP"), 8}},
-    {"a binary property list of macOS",
-     "if it is of Instruments, export its call tree as CSV: stackcollapse-instruments.pl FILE.csv | gecko-convert -",
-     MAGIC("bplist00")},
+    {"a binary property list of macOS", "if it is of Instruments, " XCTRACE, MAGIC("bplist00")},
     {"nothing but zero bytes", "an empty tar archive, or a file that was never written; make the trace again",
      .content = CONTENT_ZEROS},
     /* The header of gperftools has the words 0, 3, 0, which have 8 or 4 bytes in either byte order. */
@@ -169,9 +172,13 @@ static const struct foreign FOREIGNS[] = {
     {"a heap profile of gperftools", GO_TOOL_PPROF, MAGIC("heap profile: ")},
     {"the text of macOS's sample", "stackcollapse-sample.awk FILE | gecko-convert -", MAGIC("Analysis of sampling ")},
     {PARTS(TEXT("\nCall graph:\n"))},
-    {"a call tree of Instruments", "stackcollapse-instruments.pl FILE | gecko-convert -",
+    {"a call tree of Instruments", XCTRACE "; https://www.speedscope.app opens the call tree",
      PARTS(TEXT("Running Time"), TEXT("Symbol Name"))},
-    {"a table of stacks of VTune", "stackcollapse-vtune.pl FILE | gecko-convert -",
+    {PARTS(TEXT("Self Weight"), TEXT("Symbol Name"))},
+    {PARTS(TEXT("Bytes Used"), TEXT("Symbol Name"))},
+    {"a call graph of FreeBSD's pmcstat", "stackcollapse-pmc.pl FILE | gecko-convert -", MAGIC("@ "),
+     PARTS(TEXT(" samples]\n"))},
+    {"a table of stacks of VTune", "inferno-collapse-vtune FILE | gecko-convert -",
      PARTS(TEXT("Function Stack,CPU Time"))},
     {"a call tree of Visual Studio", "stackcollapse-vsprof.pl FILE | gecko-convert -",
      PARTS(TEXT("Level,Function Name,"))},

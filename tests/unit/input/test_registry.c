@@ -71,7 +71,10 @@ struct content {
 
 #define BYTES(literal) \
     { literal, sizeof(literal) - 1 }
-#define DIRECTLY  ": it needs no conversion: open it at https://profiler.firefox.com"
+#define DIRECTLY ": it needs no conversion: open it at https://profiler.firefox.com"
+#define XCTRACE                                                                                 \
+    "convert the recording that it is part of: xctrace export --input RECORDING.trace --xpath " \
+    "'/trace-toc/*/data/table[@schema=\"time-profile\"]' | inferno-collapse-xctrace | gecko-convert -"
 #define PERF_DATA "convert the recording it was made from: gecko-convert perf.data"
 #define RECORD    "perf record -g PROGRAM, then gecko-convert perf.data"
 #define NO_STACKS "it holds no stacks; record some: " RECORD
@@ -96,8 +99,9 @@ static const struct content contents[] = {
      "a trace of .NET: dotnet-trace convert --format Chromium memory, and open the result at "
      "https://profiler.firefox.com"},
     {BYTES("\x17\x08\x44tracing6\0"),
-     "trace.dat, the binary recording of trace-cmd: trace-cmd report -i memory | stackcollapse-tracecmd.pl | "
-     "gecko-convert -"},
+     "trace.dat, the binary recording of trace-cmd: record the same events with perf: perf record -g -e "
+     "sched:sched_switch PROGRAM, then gecko-convert perf.data"},
+    {BYTES("QPERFSTREAM\0\x13\0\0\0"), "what hotspot made of a perf.data: " PERF_DATA},
     {BYTES("\x5e\x97\xca\xfd\x01\0\0\0"), "a recording of sysprof: sysprof opens it; or " RECORD},
     {BYTES("gmon\x01\0\0\0"), "gmon.out, the counts of gprof: " NO_STACKS},
     {BYTES("SQLite format 3\0\x10\0"), "an SQLite database: " NO_STACKS},
@@ -118,9 +122,7 @@ static const struct content contents[] = {
     {BYTES("\xff\xd8\xff\xe0\0\x10JFIF"), "a picture: convert the trace that it was made from"},
     {BYTES("GIF89a\1\0"), "a picture: convert the trace that it was made from"},
     {BYTES("RIFF\x24\0\0\0WEBPVP8 "), "a picture: convert the trace that it was made from"},
-    {BYTES("bplist00\xd4\1\2"),
-     "a binary property list of macOS: if it is of Instruments, export its call tree as CSV: "
-     "stackcollapse-instruments.pl memory.csv | gecko-convert -"},
+    {BYTES("bplist00\xd4\1\2"), "a binary property list of macOS: if it is of Instruments, " XCTRACE},
     {BYTES("\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"),
      "nothing but zero bytes: an empty tar archive, or a file that was never written; make the trace again"},
     {BYTES("\0\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x10\x27\0\0\0\0\0\0\0\0\0\0\0\0\0\0"),
@@ -163,6 +165,12 @@ static const struct content contents[] = {
     {BYTES("[{\"name\":\"a\",\"ph\":\"B\",\"pid\":1,\"ts\":5}]"), "a Chrome trace (trace events in JSON)" DIRECTLY},
     {BYTES("{\"nodes\":[{\"id\":1,\"callFrame\":{\"functionName\":\"(root)\"},\"hitCount\":0}]}"),
      "a CPU profile of V8 (Chrome, Node.js)" DIRECTLY},
+    {BYTES("{\n  \"nodes\": [\n    {\n      \"callFrame\": {},\n      \"hitCount\": 0,\n      \"children\": [\n        "
+           "2,\n"
+           "        3\n      ]\n    }\n  ]\n}\n"),
+     "a CPU profile of V8 (Chrome, Node.js)" DIRECTLY},
+    {BYTES("\r\n[\r\n  1,\r\n  2\r\n]\r\n"),
+     "JSON of some kind: it is not a trace; if a profiler wrote it, https://profiler.firefox.com may open it directly"},
     {BYTES("{\"dhatFileVersion\":2,\"mode\":\"heap\"}"), "a heap profile of DHAT" DIRECTLY},
     {BYTES("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"profiles\":[]}"),
      "a speedscope profile: jq -r '.shared.frames as $f | .profiles[] | select(.samples) | [.samples, .weights] | "
@@ -201,7 +209,13 @@ static const struct content contents[] = {
     {BYTES("Analysis of sampling app (pid 9) every 1 millisecond\nProcess: app [9]\n\nCall graph:\n    8 Thread_1\n"),
      "the text of macOS's sample: stackcollapse-sample.awk memory | gecko-convert -"},
     {BYTES("Running Time,Self,,Symbol Name\n11.0ms   55.0%,0,,main\n"),
-     "a call tree of Instruments: stackcollapse-instruments.pl memory | gecko-convert -"},
+     "a call tree of Instruments: " XCTRACE "; https://www.speedscope.app opens the call tree"},
+    {BYTES("Weight\tSelf Weight\t\tSymbol Name\n96.08 Gc  100.0%\t-\t \tapp (1)\n"),
+     "a call tree of Instruments: " XCTRACE "; https://www.speedscope.app opens the call tree"},
+    {BYTES("Bytes Used\tCount\t\tSymbol Name\n 429.93 MB     100.0%\t84671\t \tstart\n"),
+     "a call tree of Instruments: " XCTRACE "; https://www.speedscope.app opens the call tree"},
+    {BYTES("@ inst_retired.any [35705 samples]\n\n20.86%  [7447]     lz4 @ /boot/kernel/zfs.ko\n"),
+     "a call graph of FreeBSD's pmcstat: stackcollapse-pmc.pl memory | gecko-convert -"},
     {BYTES("Thread 1 (LWP 9):\n#0  0x0000 in read () from /lib/libc.so\n#1  main () at a.c:5\n"),
      "backtraces of gdb: stackcollapse-gdb.pl memory | gecko-convert -"},
     {BYTES("Full thread dump OpenJDK 64-Bit Server VM (17 mixed mode):\n\n\"main\" #1 prio=5\n"),
@@ -224,7 +238,7 @@ static const struct content contents[] = {
      "the text of pprof -top, which has sums and no stacks: convert the profile that it was made from: go tool pprof "
      "-sample_index=0 -traces PROGRAM memory" PPROF_TO_US},
     {BYTES("Function Stack,CPU Time:Self,Module\nTotal,0,\n"),
-     "a table of stacks of VTune: stackcollapse-vtune.pl memory | gecko-convert -"},
+     "a table of stacks of VTune: inferno-collapse-vtune memory | gecko-convert -"},
     {BYTES("\xef\xbb\xbfLevel,Function Name,Number of Calls,\n1,\"main\",1,\n"),
      "a call tree of Visual Studio: stackcollapse-vsprof.pl memory | gecko-convert -"},
     {BYTES("\tSun Aug 13 10:47 2023 Time and Allocation Profiling Report  (Final)\n"),
