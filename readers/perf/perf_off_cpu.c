@@ -223,10 +223,10 @@ static struct life life_of(const struct adding *adding, const struct thread *thr
     struct life life = {thread->start_ns, thread->end_ns, 1};
     if (life.start_ns == TIME_NONE)
         life.start_ns = waits->has_ends ? adding->first_ns : first_event_of(&thread->samples, first);
-    if (life.end_ns == TIME_NONE && last->end_ns == TIME_NONE)
-        life.end_ns = perf_wait_is_end(last) ? last->start_ns : adding->last_ns;
-    if (life.end_ns == TIME_NONE)
-        life.end_ns = waits->has_ends ? adding->last_ns : last_event_of(&thread->samples, last);
+    if (life.end_ns == TIME_NONE) {
+        bool is_known = waits->has_ends || last->end_ns == TIME_NONE;
+        life.end_ns = is_known ? adding->last_ns : last_event_of(&thread->samples, last);
+    }
     filter_cut(waits->filter, &life.start_ns, &life.end_ns);
     return life;
 }

@@ -138,15 +138,22 @@ void perf_waits_forget_tallies(struct perf_waits *waits) {
     waits->tallies->rows[TALLY_BAD_SWITCH].count = 0;
 }
 
-/* A thread that has ended stopped running for good. */
+/* A thread whose PERF_RECORD_EXIT was written still frees what it has, and may wait. It has ended when it stops for
+ * good. */
+static void end_thread(const struct perf_wait *last, struct thread *thread) {
+    bool has_ended = thread->end_ns != TIME_NONE || perf_wait_is_end(last);
+    if (has_ended) thread->end_ns = time_later(thread->end_ns, last->start_ns);
+}
+
 void perf_waits_finish(const struct perf_waits *waits, const struct perf_tasks *tasks, int64_t end_ns) {
     for (size_t i = 0; i < tasks->rows.count; i++) {
         const struct perf_task *task = column_at(&tasks->rows, i);
+        struct thread *thread = profile_thread_at(waits->profile, task->thread);
         struct perf_wait *last = last_of(waits, task);
-        bool has_ended = profile_thread_at(waits->profile, task->thread)->end_ns != TIME_NONE;
         if (!is_open(last)) continue;
         judge(waits, task, last, last->start_ns);
-        if (!has_ended) mark(waits, task, last, end_ns);
+        end_thread(last, thread);
+        if (thread->end_ns == TIME_NONE) mark(waits, task, last, end_ns);
     }
 }
 
