@@ -1,5 +1,35 @@
 #include "perf_roles.h"
 
+/* The kernel's software events (tools/perf/util/parse-events.c) that do not measure time. */
+static const struct text occurrences[] = {
+    TEXT("page-faults"),      TEXT("faults"),           TEXT("minor-faults"),
+    TEXT("major-faults"),     TEXT("context-switches"), TEXT("cs"),
+    TEXT("cpu-migrations"),   TEXT("migrations"),       TEXT("alignment-faults"),
+    TEXT("emulation-faults"), TEXT("bpf-output"),       TEXT("cgroup-switches"),
+};
+
+static bool is_listed_occurrence(struct text name) {
+    for (size_t i = 0; i < sizeof occurrences / sizeof *occurrences; i++)
+        if (text_equal(name, occurrences[i])) return true;
+    return false;
+}
+
+static const struct {
+    struct text measure;
+    enum perf_event_unit unit;
+} units[] = {
+    {TEXT("cpu-clock"), PERF_EVENT_CLOCK_NS},
+    {TEXT("task-clock"), PERF_EVENT_CLOCK_NS},
+    {TEXT("cycles"), PERF_EVENT_CYCLES},
+    {TEXT("cpu-cycles"), PERF_EVENT_CYCLES},
+};
+
+static enum perf_event_unit unit_of(struct text measure) {
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (text_equal(measure, units[i].measure)) return units[i].unit;
+    return PERF_EVENT_OTHER;
+}
+
 /* These letters are the modifiers in tools/perf/util/parse-events.l. */
 static bool is_modifier(struct text text) {
     if (!text.bytes_count) return false;
@@ -9,6 +39,8 @@ static bool is_modifier(struct text text) {
 }
 
 struct text perf_event_base_name(struct text name) {
+    struct text before = text_slice(name, 0, text_find(name, '/'));
+    if (is_listed_occurrence(before) || unit_of(before) != PERF_EVENT_OTHER) return before;
     size_t colon = text_find_last(name, ':');
     return is_modifier(text_from(name, colon == name.bytes_count ? colon : colon + 1)) ? text_slice(name, 0, colon)
                                                                                        : name;
@@ -23,19 +55,8 @@ bool perf_role_is_tracepoint(struct text name) {
     return colon < base_name.bytes_count && text_find(base_name, '/') == base_name.bytes_count;
 }
 
-/* The kernel's software events (tools/perf/util/parse-events.c) that do not measure time. */
 bool perf_role_is_occurrence(struct text name) {
-    static const struct text occurrences[] = {
-        TEXT("page-faults"),      TEXT("faults"),           TEXT("minor-faults"),
-        TEXT("major-faults"),     TEXT("context-switches"), TEXT("cs"),
-        TEXT("cpu-migrations"),   TEXT("migrations"),       TEXT("alignment-faults"),
-        TEXT("emulation-faults"), TEXT("bpf-output"),       TEXT("cgroup-switches"),
-    };
-    struct text base_name = perf_event_base_name(name);
-    if (text_starts_with(name, TEXT("mem:0x"))) return true;
-    for (size_t i = 0; i < sizeof occurrences / sizeof *occurrences; i++)
-        if (text_equal(base_name, occurrences[i])) return true;
-    return false;
+    return text_starts_with(name, TEXT("mem:0x")) || is_listed_occurrence(perf_event_base_name(name));
 }
 
 bool perf_role_has_address(struct text name) {
@@ -62,38 +83,19 @@ static const struct {
     {TEXT("cpu_atom/"), MODES},
 };
 
-static const struct {
-    struct text measure;
-    enum perf_event_unit unit;
-} units[] = {
-    {TEXT("cpu-clock"), PERF_EVENT_CLOCK_NS},
-    {TEXT("task-clock"), PERF_EVENT_CLOCK_NS},
-    {TEXT("cycles"), PERF_EVENT_CYCLES},
-    {TEXT("cpu-cycles"), PERF_EVENT_CYCLES},
-};
-
-/* Parts of the name of an event: "cpu_core/cycles/u", "cycles:u", "cycles/freq=99/u". */
+/* Parts of the name of an event: "cpu_core/cycles/u". */
 struct event_name {
     struct text measure;
-    struct text modifiers;
     uint32_t processors;
 };
 
 static struct event_name split_name(struct text name) {
-    struct text base_name = perf_event_base_name(name);
-    struct event_name parts = {base_name, text_from(name, base_name.bytes_count), MODES | MODES << P_CORE_SHIFT};
+    struct event_name parts = {perf_event_base_name(name), MODES | MODES << P_CORE_SHIFT};
     for (size_t i = 0; i < sizeof processors / sizeof *processors; i++) {
         size_t slash = text_find_last(name, '/');
         if (!text_starts_with(name, processors[i].start) || slash < processors[i].start.bytes_count) continue;
         parts.measure = text_slice(name, processors[i].start.bytes_count, slash);
-        parts.modifiers = text_from(name, slash + 1);
         parts.processors = processors[i].scope;
-    }
-    size_t slash = text_find(parts.measure, '/');
-    for (size_t i = 0; i < sizeof units / sizeof *units && slash < parts.measure.bytes_count; i++) {
-        if (!text_equal(text_slice(parts.measure, 0, slash), units[i].measure)) continue;
-        parts.measure = units[i].measure;
-        parts.modifiers = text_from(name, text_find_last(name, '/') + 1);
     }
     return parts;
 }
@@ -102,12 +104,7 @@ struct text perf_role_plain_name(struct text name) {
     return split_name(name).measure;
 }
 
-enum perf_event_unit perf_role_unit(struct text name) {
-    struct text measure = split_name(name).measure;
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (text_equal(measure, units[i].measure)) return units[i].unit;
-    return PERF_EVENT_OTHER;
-}
+enum perf_event_unit perf_role_unit(struct text name) { return unit_of(split_name(name).measure); }
 
 struct text perf_role_measure(struct text name) {
     static const struct text of_units[] = {
@@ -117,10 +114,12 @@ struct text perf_role_measure(struct text name) {
 }
 
 uint32_t perf_role_scope(struct text name) {
-    struct event_name parts = split_name(name);
+    size_t slash = text_find_last(name, '/');
+    bool has_terms = slash < name.bytes_count;
+    struct text modifiers = text_from(name, has_terms ? slash + 1 : perf_event_base_name(name).bytes_count);
     uint32_t modes = 0;
-    for (size_t i = 0; i < parts.modifiers.bytes_count; i++)
-        modes |= parts.modifiers.bytes[i] == 'u' ? 1 : parts.modifiers.bytes[i] == 'k' ? 2 : 0;
+    for (size_t i = 0; i < modifiers.bytes_count; i++)
+        modes |= modifiers.bytes[i] == 'u' ? 1 : modifiers.bytes[i] == 'k' ? 2 : 0;
     if (!modes) modes = MODES;
-    return (modes | modes << P_CORE_SHIFT) & parts.processors;
+    return (modes | modes << P_CORE_SHIFT) & split_name(name).processors;
 }

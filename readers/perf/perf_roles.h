@@ -9,8 +9,8 @@
 /* The units of an event's period that matter for weights and CPU time. */
 enum perf_event_unit { PERF_EVENT_OTHER, PERF_EVENT_CLOCK_NS, PERF_EVENT_CYCLES };
 
-/* Returns the name without its modifiers, for instance "cpu-clock" for "cpu-clock:ppp". A tracepoint keeps its
- * colon. */
+/* Returns the name without its modifiers and terms: "cpu-clock" for "cpu-clock:ppp", "page-faults" for
+ * "page-faults/period=1/u". A tracepoint keeps its colon, and an event of a processor's unit its terms. */
 struct text perf_event_base_name(struct text name);
 
 /* Returns whether the name can be that of a tracepoint, "subsystem:name". One that was hit without a stack is a marker.

@@ -60,6 +60,8 @@ static void test_modifiers(void **state) {
         {"sched:sched_switch:u", "sched:sched_switch"},
         {"cpu/event=0x3c,umask=0x0/upp", "cpu/event=0x3c,umask=0x0/upp"},
         {"cpu/event=0x3c,name=a:b/:u", "cpu/event=0x3c,name=a:b/"},
+        {"page-faults/call-graph=fp,period=1/", "page-faults"},
+        {"cycles/freq=99/u", "cycles"},
         {"[unknown]", "[unknown]"},
         {"", ""},
     };
