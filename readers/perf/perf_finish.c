@@ -125,7 +125,7 @@ void perf_finish(struct perf_recording *recording, const struct reader_options *
     perf_tasks_finish(&recording->tasks, &recording->events);
     if (has_waits) {
         profile->meta.interval_ns = event ? interval_ns(recording, event) : 0;
-        has_waits = perf_off_cpu_add(recording, event, options->off_cpu);
+        has_waits = perf_off_cpu_add(recording, options->off_cpu);
     }
     if (recording->filter) filter_forget_ends(recording->filter, profile);
     if (failure_is_set(profile->failure)) return;

@@ -457,12 +457,23 @@ bool perf_off_cpu_begin(struct perf_recording *recording, enum gecko_convert_off
     return events->has_waits;
 }
 
-/* Returns the processor time that a unit of the event's period stands for, as far as the event itself tells. */
-static double ns_per_period_of(const struct perf_event *event, int64_t interval_ns) {
-    bool is_clock = event->unit == PERF_EVENT_CLOCK_NS && event->has_period && perf_event_period_fits(event);
-    if (is_clock || !event->sample_count) return 1;
-    double period = event->has_period ? (double)event->period_sum : (double)event->sample_count;
-    return (double)interval_ns * (double)event->sample_count / period;
+static double sum_of_event(const struct perf_event *event) {
+    return event->has_period ? (double)event->period_sum : (double)event->sample_count;
+}
+
+/* Returns the processor time that a unit of the main event's period stands for, as far as events tell. Events that
+ * measure the same as it does tell of the same time again. */
+static double ns_per_period_of(const struct perf_events *events, int64_t interval_ns) {
+    if (events->main == ID_NONE) return 1;
+    const struct perf_event *main = perf_events_at(events, events->main);
+    bool is_clock = main->unit == PERF_EVENT_CLOCK_NS && main->has_period && perf_event_period_fits(main);
+    double ns = is_clock ? sum_of_event(main) : (double)interval_ns * (double)main->sample_count, sum = 0;
+    for (uint32_t i = 0; i < events->rows.count; i++) {
+        const struct perf_event *event = perf_events_at(events, i);
+        bool is_same = string_is_same(event->measure, main->measure) && event->treatment == EVENT_SAMPLES;
+        if (is_same && perf_role_scope(event->name) & perf_role_scope(main->name)) sum += sum_of_event(event);
+    }
+    return sum > 0 ? ns / sum : 1;
 }
 
 static void note_guesses(const struct perf_recording *recording) {
@@ -486,8 +497,7 @@ void perf_off_cpu_place_sums(struct perf_recording *recording) {
     }
 }
 
-bool perf_off_cpu_add(struct perf_recording *recording, const struct perf_event *event,
-                      enum gecko_convert_off_cpu choice) {
+bool perf_off_cpu_add(struct perf_recording *recording, enum gecko_convert_off_cpu choice) {
     struct profile *profile = recording->profile;
     struct profile_meta *meta = &profile->meta;
     int64_t interval_ns = meta->interval_ns;
@@ -501,7 +511,7 @@ bool perf_off_cpu_add(struct perf_recording *recording, const struct perf_event 
         .choice = choice,
         .first_ns = recording->first_time_ns,
         .last_ns = recording->last_time_ns,
-        .ns_per_period = event ? ns_per_period_of(event, meta->interval_ns) : 1,
+        .ns_per_period = ns_per_period_of(&recording->events, meta->interval_ns),
     };
     struct sums sums = sum_threads(&adding, &recording->tasks);
     meta->has_waits = roles && !ran_too_long(&adding, sums);

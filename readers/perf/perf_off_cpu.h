@@ -17,9 +17,8 @@ void perf_off_cpu_place_sums(struct perf_recording *recording);
 
 /* Adds samples to the threads, which have those of their processor time, with periods as weights. Gives all samples of
  * the profile their time as weight, and those of threads that waited the processor time since the sample before. Call
- * perf_waits_take_stacks before, and do not place sums of waits. event: the main one; NULL: there is none. Returns
- * false if the recording turns out to lack switches; nothing is changed then. */
-bool perf_off_cpu_add(struct perf_recording *recording, const struct perf_event *event,
-                      enum gecko_convert_off_cpu choice);
+ * perf_waits_take_stacks before, and do not place sums of waits. Returns false if the recording turns out to lack
+ * switches; nothing is changed then. */
+bool perf_off_cpu_add(struct perf_recording *recording, enum gecko_convert_off_cpu choice);
 
 #endif
