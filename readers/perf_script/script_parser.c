@@ -208,11 +208,21 @@ static bool is_placeholder(struct text comm, int64_t tid) {
     return cursor_take(&comm, TEXT(":")) && cursor_parse_id(comm, &number) && number == tid;
 }
 
-/* Emits the name that the task of the open sample has in it. */
-static void emit_name(struct parser *parser, struct text comm) {
-    struct perf_record record = parser->sample.record;
-    record.type = PERF_NAME;
-    record.name = comm;
+static struct perf_record record_of(const struct parser *parser, const struct script_event_line *line,
+                                    enum perf_record_type type) {
+    return (struct perf_record){.type = type,
+                                .machine = line->machine,
+                                .pid = line->pid,
+                                .tid = line->tid,
+                                .time_ns = line->has_time ? line->time_ns : TIME_NONE,
+                                .position = parser->scan.position};
+}
+
+/* Emits the name that the task of the line has at that time. */
+static void emit_name(const struct parser *parser, const struct script_event_line *line) {
+    if (!line->comm.bytes_count || is_placeholder(line->comm, line->tid)) return;
+    struct perf_record record = record_of(parser, line, PERF_NAME);
+    record.name = line->comm;
     perf_emit(parser->sink, &record);
 }
 
@@ -224,14 +234,8 @@ static void open_sample(struct parser *parser, const struct script_event_line *l
     sample->is_rest_read = false;
     sample->frame_count = sample->line_count = 0;
     sample->too_deep_count = 0;
-    sample->record = (struct perf_record){.type = PERF_SAMPLE,
-                                          .machine = line->machine,
-                                          .pid = line->pid,
-                                          .tid = line->tid,
-                                          .time_ns = line->has_time ? line->time_ns : TIME_NONE,
-                                          .position = parser->scan.position};
-    bool has_name = line->comm.bytes_count && !is_placeholder(line->comm, line->tid);
-    if (has_name) emit_name(parser, line->comm);
+    sample->record = record_of(parser, line, PERF_SAMPLE);
+    emit_name(parser, line);
     parser->has_times |= line->has_time;
     if (parse_deferred_stack(line->rest, &sample->record.sample.cookie)) {
         sample->record.type = PERF_USER_STACK;
@@ -281,6 +285,7 @@ static bool read_event_line(struct parser *parser, struct text line) {
     if (record.bytes_count) {
         close_sample(parser);
         tally(parser, TALLY_RECORD);
+        if (text_starts_with(record, TEXT("PERF_RECORD_SWITCH"))) emit_name(parser, &event_line);
         script_records_read(&parser->records, &event_line, record, parser->scan.position);
     } else {
         tally(parser, TALLY_EVENT);
