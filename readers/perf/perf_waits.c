@@ -34,12 +34,29 @@ static bool is_earlier(struct perf_waits *waits, const struct perf_wait *last, i
     return is_jump;
 }
 
+/* The thread has its name of the time of the wait until it is renamed. */
+static bool is_left_out(const struct perf_waits *waits, const struct perf_task *task, int64_t time_ns) {
+    return waits->filter && !filter_keeps_thread(waits->filter, waits->profile, task->thread, time_ns);
+}
+
+/* Returns whether filters leave nothing of the last wait, so that the next one can have its row. The first one tells
+ * since when the thread is known, and the last one of those that are left out ends the processor time before it. */
+static bool is_spent(const struct perf_waits *waits, const struct perf_task *task, const struct perf_wait *last,
+                     const struct perf_wait *next) {
+    if (!waits->filter || task->last_wait == task->first_wait || last->end_ns == TIME_NONE) return false;
+    if (!filter_length_ns(waits->filter, last->start_ns, last->end_ns)) return true;
+    return last->is_left_out && is_left_out(waits, task, next->start_ns);
+}
+
 static void add(struct perf_waits *waits, struct perf_task *task, const struct perf_wait *wait) {
     uint32_t row = (uint32_t)waits->rows.count;
-    struct perf_wait *last = last_of(waits, task), *added = column_push(&waits->rows);
+    struct perf_wait *last = last_of(waits, task);
+    bool is_reused = last && is_spent(waits, task, last, wait);
+    struct perf_wait *added = is_reused ? last : column_push(&waits->rows);
     if (!added) return;
     *added = *wait;
     added->next = ID_NONE;
+    if (is_reused) return;
     *(last ? &last->next : &task->first_wait) = row;
     task->last_wait = row;
 }
@@ -50,17 +67,11 @@ static void mark(const struct perf_waits *waits, const struct perf_task *task, c
         perf_activity_mark_off_cpu(waits->activity, task, wait->start_ns, end_ns, wait->state == PERF_STATE_PREEMPTED);
 }
 
-/* The thread has its name of the time of the wait until it is renamed. */
-static void judge(const struct perf_waits *waits, const struct perf_task *task, struct perf_wait *wait,
-                  int64_t time_ns) {
-    if (waits->filter) wait->is_left_out = !filter_keeps_thread(waits->filter, waits->profile, task->thread, time_ns);
-}
-
 static void end(const struct perf_waits *waits, const struct perf_task *task, struct perf_wait *wait, int64_t end_ns) {
     int64_t start_ns = wait->start_ns == TIME_NONE ? end_ns : wait->start_ns;
     wait->end_ns = end_ns;
     mark(waits, task, wait, end_ns);
-    judge(waits, task, wait, start_ns);
+    wait->is_left_out = is_left_out(waits, task, start_ns);
 }
 
 /* Adds the time before the thread ran for the first time that the recording tells of. */
@@ -151,7 +162,7 @@ void perf_waits_finish(const struct perf_waits *waits, const struct perf_tasks *
         struct thread *thread = profile_thread_at(waits->profile, task->thread);
         struct perf_wait *last = last_of(waits, task);
         if (!is_open(last)) continue;
-        judge(waits, task, last, last->start_ns);
+        last->is_left_out = is_left_out(waits, task, last->start_ns);
         end_thread(last, thread);
         if (thread->end_ns == TIME_NONE) mark(waits, task, last, end_ns);
     }
