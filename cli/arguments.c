@@ -52,6 +52,12 @@ static void add_to_list(struct options_list *list, const char *value, struct fai
     list->values = values;
 }
 
+/* Adds the parts between commas. Command lines are the program's to change. */
+static void add_parts(struct options_list *list, const char *value, struct failure *failure) {
+    char *rest = (char *)(uintptr_t)value;
+    for (const char *part; (part = strsep(&rest, ","));) add_to_list(list, part, failure);
+}
+
 static void store_number(unsigned *target, const struct option *option, const char *value, struct failure *failure) {
     unsigned number = 0;
     for (const char *digit = value; *digit >= '0' && *digit <= '9' && number <= option->number_max; digit++)
@@ -141,7 +147,7 @@ static void store(struct argument_reader *reader, const struct option *option, c
             store_time(target, option, value, reader->failure);
             break;
         case OPTION_LIST:
-            add_to_list(target, value, reader->failure);
+            (option->has_commas ? add_parts : add_to_list)(target, value, reader->failure);
             break;
         case OPTION_NAME:
             *(const char **)target = chosen;

@@ -29,7 +29,8 @@ struct option {
     char letter;       /* '\0': the option has no letter */
     unsigned commands; /* a bit for each command that has the option */
     enum option_kind kind;
-    size_t target; /* offset of the target within the struct of values */
+    bool has_commas; /* OPTION_LIST: one value can be several, with commas, and is cut up in place */
+    size_t target;   /* offset of the target within the struct of values */
     unsigned action;
     unsigned number_min;
     unsigned number_max;

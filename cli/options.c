@@ -48,21 +48,21 @@ static const struct option known_options[] = {
     {OPTION("compare", VIEW, OPTION_FLAG, compares),
      .help = "compare the INPUTs, recordings or finished profiles: the busiest\n"
              "thread of the first with its like in the others"},
-    {OPTION("pid", RECORD, OPTION_LIST, recorded_pids), .letter = 'p', .value_name = "PID",
-     .help = "record this process, which runs already, and what it starts; may be\n"
-             "given several times"},
+    {OPTION("pid", RECORD, OPTION_LIST, recorded_pids), .has_commas = true, .letter = 'p', .value_name = "PID",
+     .help = "record this process, which runs already, and what it starts; several\n"
+             "with commas, or given several times"},
     {OPTION("all", RECORD, OPTION_FLAG, is_system_wide), .letter = 'a', .help = "record all that runs on the machine"},
     {OPTION("duration", RECORD, OPTION_TEXT, duration), .letter = 'd', .value_name = "SECONDS",
      .help = "record this long; a command that still runs is then ended (SIGTERM)"},
     {OPTION("frequency", RECORD, OPTION_NUMBER, frequency_hz), .letter = 'F', .number_min = 1,
      .number_max = FREQUENCY_HZ_MAX, .value_name = "HZ",
      .help = "take this many samples in a second of running (default: 1000)"},
-    {OPTION("event", RECORD, OPTION_LIST, recorded_events), .letter = 'e', .value_name = "EVENT",
-     .help = "sample at this event, by perf's name for it: cycles, cpu-clock,\n"
-             "page-faults, L1-dcache-load-misses, r01c2, sched:sched_switch; may be\n"
-             "given several times (default: cycles, or cpu-clock without them);\n"
-             "EVENT=WHAT also says what becomes of it: samples, tracks, markers,\n"
-             "counter or drop"},
+    {OPTION("event", RECORD, OPTION_LIST, recorded_events), .has_commas = true, .letter = 'e', .value_name = "EVENT",
+     .help = "sample at this event, by perf's name for it: cycles, cpu-clock:u,\n"
+             "page-faults, L1-dcache-load-misses, r01c2, sched:sched_switch; several\n"
+             "with commas, or given several times (default: cycles, or cpu-clock\n"
+             "without them); EVENT=WHAT also says what becomes of it: samples,\n"
+             "tracks, markers, counter or drop"},
     {OPTION("call-graph", RECORD, OPTION_CHOICE, call_graph), .choices = call_graph_name,
      .help = "find callers from copies of stacks, for any program (dwarf, the\n"
              "default), from frame pointers (fp), which is cheaper, from the\n"

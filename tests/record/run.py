@@ -208,7 +208,7 @@ def running_processes_are_recorded(folder):
             while len(os.listdir(f"/proc/{running.pid}/task")) < 5:
                 time.sleep(0.01)
             record_until(folder, lambda path: "parse" in text_of(path) and len(profile_of(path)["threads"]) == 5,
-                         "functions of the process have no names, or threads are missing", "-p", str(running.pid),
+                         "functions of the process have no names, or threads are missing", "-p", f"{running.pid},{running.pid}",
                          "-p", str(running.pid))
             if os.geteuid() == 0:
                 record_until(folder, lambda path: "parse" in text_of(path), "the process is not in the recording of the machine",
@@ -224,10 +224,10 @@ def the_end_of_a_process_ends_its_recording(folder):
 
 
 def events_are_named(folder):
-    ended = record("-o", "p.json", "-e", "cpu-clock:u", "-e", "page-faults", mix, "300", cwd=folder)
+    ended = record("-o", "p.json", "-e", "cpu-clock:u,page-faults", mix, "300", cwd=folder)
     check(ended.returncode == 0, ended.stderr)
     check("page-faults" in text_of(folder / "p.json"), "no page fault was recorded")
-    for name in ("cycles", "cycles:u", "cpu-cycles:uk"):  # where the processor counts none, its clock does
+    for name in ("cycles", "cycles:u", "cpu-cycles:uk", "cycles:upp", "cycles:P"):  # where the processor counts none, its clock does
         ended = record("-o", "p.json", "-e", name, mix, "100", cwd=folder)
         modifier = "".join(name.partition(":")[1:])
         check(ended.returncode == 0 and re.search(f"(cycles|cpu-clock){modifier}: ", ended.stderr), ended.stderr)
@@ -272,7 +272,7 @@ def options_of_converting_work(folder):
     markers = collections.Counter(names[name] for thread in profile_of(folder / "p.json")["threads"]
                                   for name in thread["markers"]["name"])
     check(markers["page-faults"], f"markers: {markers}")
-    for arguments in (["--time", "10%-20%"], ["-e", "page-faults=pictures"], ["--cpu", "x"], ["--event", "list"],
+    for arguments in (["--time", "10%-20%"], ["-e", "page-faults=pictures"], ["-e", "cpu-clock,"], ["--cpu", "x"], ["--event", "list"],
                       ["--trace", "-"]):
         ended = record("-o", "no.json", *arguments, "touch", "started", cwd=folder)
         check(ended.returncode == 2 and not (folder / "started").exists(), f"{arguments}: {ended}")

@@ -113,12 +113,18 @@ static bool find_tracepoint(const char *name, struct perf_event_attr *attr, stru
 
 /* ---- All. ---- */
 
-/* Takes a modifier such as ":u" off the name. */
+/* Takes a modifier such as ":u" or ":pp" off the name. */
 static void take_modifier(char *name, struct perf_event_attr *attr) {
+    enum { PRECISE_MAX = 3 };
     char *colon = strrchr(name, ':');
-    if (!colon || !colon[1] || colon[1 + strspn(colon + 1, "uk")]) return;
-    attr->exclude_user = !strchr(colon, 'u');
-    attr->exclude_kernel = attr->exclude_hv = !strchr(colon, 'k');
+    if (!colon || !colon[1] || colon[1 + strspn(colon + 1, "ukpP")]) return;
+    bool is_of_user = strchr(colon, 'u'), is_of_kernel = strchr(colon, 'k');
+    const char *precise = strchr(colon, 'p');
+    size_t precision = precise ? strspn(precise, "p") : 0;
+    if (strchr(colon, 'P') || precision > PRECISE_MAX) precision = PRECISE_MAX;
+    attr->precise_ip = precision & PRECISE_MAX;
+    attr->exclude_user = is_of_kernel && !is_of_user;
+    attr->exclude_kernel = attr->exclude_hv = is_of_user && !is_of_kernel;
     *colon = '\0';
 }
 

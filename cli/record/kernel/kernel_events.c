@@ -123,6 +123,8 @@ static bool concede(struct kernel_event *event, int error) {
     bool is_forbidden = error == EACCES || error == EPERM, is_unknown = error == EINVAL || error == EOPNOTSUPP;
     if (is_forbidden && !attr->exclude_kernel) {
         attr->exclude_kernel = attr->exclude_hv = attr->exclude_callchain_kernel = 1;
+    } else if (is_unknown && attr->precise_ip) {
+        attr->precise_ip--;
     } else if (attr->type == PERF_TYPE_HARDWARE && attr->config == PERF_COUNT_HW_CPU_CYCLES &&
                (error == ENOENT || error == ENODEV || error == EOPNOTSUPP)) {
         count_clock(event);
