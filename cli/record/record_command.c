@@ -438,10 +438,10 @@ static void schedule(int policy) {
 
 /* Lets the programs execute, or observes what runs already, to the end. */
 static void run_all(struct record *record, const struct proc_ids *processes) {
-    record->begin_ns = monotonic_now_ns();
     if (record->is_by_kernel && open_trace(record))
         kernel_recording_begin(&record->recording, record->trace, processes, &record->failure);
     if (failure_is_set(&record->failure)) return;
+    record->begin_ns = monotonic_now_ns();
     bool hurries = record->is_by_kernel && sched_getscheduler(0) == SCHED_OTHER;
     if (hurries) schedule(SCHED_FIFO);
     if (record->program_count) begin_iteration(record);

@@ -263,6 +263,21 @@ def waits_are_where_threads_wait(folder):
     check(abs(seen_ms - float(ended.stdout)) < 20, f"{seen_ms} ms in place of {ended.stdout}: {lines}")
 
 
+def weight_s(path):
+    return sum(int(line.rsplit(" ", 1)[1]) for line in path.read_text().splitlines()) / 1e9
+
+
+def waits_are_as_long_as_the_recording(folder):
+    ended = record("-o", "p.folded", "-d", "1", "sleep", "60", cwd=folder)
+    check(ended.returncode == 0 and weight_s(folder / "p.folded") > 0.5, f"{weight_s(folder / 'p.folded')} s: {ended}")
+    busy = "read line; i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done"
+    with subprocess.Popen(["sh", "-c", busy], stdin=subprocess.PIPE) as running:
+        with subprocess.Popen([program, "record", "-q", "-o", "q.folded", "-p", str(running.pid)], cwd=folder) as recording:
+            time.sleep(2)
+            running.communicate(b"go\n", WAIT_SECONDS)
+            check(recording.wait(WAIT_SECONDS) == 0 and weight_s(folder / "q.folded") > 1, f"{weight_s(folder / 'q.folded')} s")
+
+
 def options_of_converting_work(folder):
     ended = record("-o", "p.json", "-e", "cpu-clock", "-e", "page-faults=markers", "--time", "0-0.2", "--exclude-comm", "*.w1",
                    "--merge-threads", "no", "--progress", "never", mix, "400", cwd=folder)
@@ -661,6 +676,7 @@ CASES = [shares_are_right, shares_of_languages_are_right, trace_is_read_by_other
          children_and_iterations_are_recorded,
          running_processes_are_recorded,
          the_end_of_a_process_ends_its_recording, events_are_named, waits_are_where_threads_wait,
+         waits_are_as_long_as_the_recording,
          options_of_converting_work, last_branches_are_asked_for, tracepoints_have_fields,
          exit_codes_are_those_of_a_shell,
          the_program_has_what_it_would_have_alone, programs_that_are_easily_disturbed_are_as_alone,

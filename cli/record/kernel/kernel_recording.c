@@ -236,11 +236,19 @@ void kernel_recording_fini(struct kernel_recording *recording) {
     kernel_stream_fini(&recording->stream);
 }
 
+/* Tells that this is recorded, although it may be that nothing happens now, and how many samples were lost. */
+static void append_moment(struct kernel_recording *recording, uint64_t lost_count) {
+    kernel_stream_begin(&recording->stream, PERF_RECORD_LOST_SAMPLES, 0);
+    kernel_stream_u64(&recording->stream, lost_count);
+    kernel_stream_end_dated(&recording->stream, now_ns(CLOCK_MONOTONIC));
+}
+
 /* Begins to record what runs already. What begins while processes are described is told twice then, and nothing is
  * missed. */
 static void begin_running(struct kernel_recording *recording, const struct proc_ids *processes) {
     struct proc_ids all = {0};
     kernel_events_enable(&recording->events);
+    append_moment(recording, 0);
     if (recording->options.events.is_system_wide) {
         proc_ids_read(&all, "/proc");
         processes = &all;
@@ -331,10 +339,6 @@ void kernel_recording_take(struct kernel_recording *recording) {
 void kernel_recording_end(struct kernel_recording *recording) {
     kernel_events_disable(&recording->events);
     kernel_recording_take(recording);
-    uint64_t lost_count = kernel_events_lost(&recording->events);
-    if (!lost_count) return;
-    kernel_stream_begin(&recording->stream, PERF_RECORD_LOST_SAMPLES, 0);
-    kernel_stream_u64(&recording->stream, lost_count);
-    kernel_stream_end_undated(&recording->stream);
+    append_moment(recording, kernel_events_lost(&recording->events));
     kernel_stream_flush(&recording->stream);
 }

@@ -136,7 +136,8 @@ void kernel_stream_end(struct kernel_stream *stream) {
     if (stream->bytes) memcpy(stream->bytes + size_at, &size_bytes, sizeof size_bytes);
 }
 
-void kernel_stream_end_undated(struct kernel_stream *stream) {
-    for (int i = 0; i < 4; i++) kernel_stream_u64(stream, 0);
+void kernel_stream_end_dated(struct kernel_stream *stream, uint64_t time_ns) {
+    const uint64_t fields[] = {0, time_ns, 0, 0};
+    kernel_stream_bytes(stream, fields, sizeof fields);
     kernel_stream_end(stream);
 }

@@ -52,9 +52,9 @@ void kernel_stream_name(struct kernel_stream *stream, const char *name);
 void kernel_stream_string(struct kernel_stream *stream, const char *string);
 /* Ends the record with zeros up to a multiple of 8 bytes. */
 void kernel_stream_end(struct kernel_stream *stream);
-/* Ends a record of a kind that the kernel writes too: with zeros for its pid and tid, time, processor and identifier.
- */
-void kernel_stream_end_undated(struct kernel_stream *stream);
+/* Ends a record of a kind that the kernel writes too: with its time, 0 if it is of what was before, and with zeros for
+ * its pid and tid, processor and identifier. */
+void kernel_stream_end_dated(struct kernel_stream *stream, uint64_t time_ns);
 
 /* Appends bytes as they are: a record of tracing data, which is not padded, and what follows it. */
 void kernel_stream_raw(struct kernel_stream *stream, const void *bytes, size_t bytes_count);

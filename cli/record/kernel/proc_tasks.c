@@ -56,12 +56,12 @@ static void append_task(struct kernel_stream *stream, pid_t pid, pid_t tid, pid_
     pid_t ids[] = {pid, parent, tid, parent};
     kernel_stream_bytes(stream, ids, sizeof ids);
     kernel_stream_u64(stream, 0);
-    kernel_stream_end_undated(stream);
+    kernel_stream_end_dated(stream, 0);
     kernel_stream_begin(stream, PERF_RECORD_COMM, 0);
     kernel_stream_u32(stream, (uint32_t)pid);
     kernel_stream_u32(stream, (uint32_t)tid);
     kernel_stream_name(stream, name);
-    kernel_stream_end_undated(stream);
+    kernel_stream_end_dated(stream, 0);
 }
 
 struct code_mapping {
@@ -98,7 +98,7 @@ static void append_mapping(struct kernel_stream *stream, const struct code_mappi
     kernel_stream_u32(stream, mapping->is_code ? PROT_READ | PROT_EXEC : PROT_READ);
     kernel_stream_u32(stream, MAP_PRIVATE);
     kernel_stream_name(stream, mapping->name);
-    kernel_stream_end_undated(stream);
+    kernel_stream_end_dated(stream, 0);
 }
 
 /* ---- Processes. ---- */
