@@ -389,6 +389,15 @@ static bool sees_all_processes(void) {
     return readlink("/proc/self/ns/pid", name, sizeof name - 1) <= 0 || strcmp(name, first) == 0;
 }
 
+/* Returns whether the threads mostly waited, and the stacks in which they did could have been recorded. */
+static bool lacks_stacks_of_waits(const struct record *record) {
+    const struct options *options = record->options;
+    if (options->recorded_events.count || options->is_system_wide || record->recording.lacks_kernel) return false;
+    uint64_t passed_ns = monotonic_now_ns() - record->begin_ns;
+    uint64_t sampled_ns = record->recording.sample_count * (NS_PER_S / options->frequency_hz);
+    return passed_ns >= NS_PER_S && sampled_ns < passed_ns / 2;
+}
+
 static void tell_recorded(struct record *record) {
     const struct kernel_recording *recording = &record->recording;
     struct report_text size = {.bytes_count = 0};
@@ -410,6 +419,9 @@ static void tell_recorded(struct record *record) {
              "the kernel records no program that changes its user (setuid) or whose file its user may not read: %llu "
              "of what was executed; record such a program as the user that it becomes",
              (unsigned long long)recording->refused_count);
+    else if (lacks_stacks_of_waits(record))
+        tell(record,
+             "most of the time, no thread ran: -e cycles,context-switches also records the stacks in which they wait");
     else if (!recording->sample_count)
         tell(record, record->program_count ? "the program computed for less than the time between two samples: a "
                                              "higher --frequency, or --iterations, may help"

@@ -47,7 +47,9 @@ static void count_samples(const struct profile *profile, const uint8_t *facts, b
 static struct text advice(const struct profile *profile, bool has_copies) {
     if (!has_copies) return TEXT(CUT_STACKS_CAUSE "record with --call-graph dwarf");
     if (text_starts_with(profile->meta.arguments, TEXT("gecko-convert record ")))
-        return TEXT(CUT_STACKS_CAUSE "record with a larger --stack-size, or name its libraries with --debug-dir");
+        return TEXT(CUT_STACKS_CAUSE
+                    "record Go, and what else keeps frame pointers, with --call-graph fp, other programs "
+                    "with a --stack-size of up to 65528, or name their libraries with --debug-dir");
     return TEXT(CUT_STACKS_CAUSE
                 "record with a larger --call-graph dwarf,BYTES, or name its libraries with --debug-dir");
 }

@@ -270,6 +270,7 @@ def weight_s(path):
 def waits_are_as_long_as_the_recording(folder):
     ended = record("-o", "p.folded", "-d", "1", "sleep", "60", cwd=folder)
     check(ended.returncode == 0 and weight_s(folder / "p.folded") > 0.5, f"{weight_s(folder / 'p.folded')} s: {ended}")
+    check(("-e cycles,context-switches" in ended.stderr) != ("kernel's own code was not" in ended.stderr), ended.stderr)
     busy = "read line; i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done"
     with subprocess.Popen(["sh", "-c", busy], stdin=subprocess.PIPE) as running:
         with subprocess.Popen([program, "record", "-q", "-o", "q.folded", "-p", str(running.pid)], cwd=folder) as recording:
