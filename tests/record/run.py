@@ -233,6 +233,18 @@ def events_are_named(folder):
         check(ended.returncode == 0 and re.search(f"(cycles|cpu-clock){modifier}: ", ended.stderr), ended.stderr)
 
 
+def counters_of_the_processor_are_recorded(folder):
+    source = pathlib.Path(__file__).parent / "counters.c"
+    subprocess.run(["cc", "-shared", "-fPIC", source, "-o", folder / "counters.so"], check=True)
+    counters = {**os.environ, "LD_PRELOAD": str(folder / "counters.so")}
+    ended = record("-o", "p.json", "-e", "cycles:ppp,L1-dcache-load-misses:u,r01c2", mix, "300", cwd=folder, env=counters)
+    check(ended.returncode == 0 and " of cycles:ppp: " in ended.stderr, ended.stderr)
+    for name in ("L1-dcache-load-misses:u", "r01c2"):
+        check(name in text_of(folder / "p.json"), f"{name} was not recorded: {ended.stderr}")
+    ended = record("-o", "p.json", mix, "300", cwd=folder, env={**counters, "LACKS_CYCLES": "1"})
+    check(ended.returncode == 0 and " of cpu-clock: " in ended.stderr, ended.stderr)
+
+
 WAITING = """
 #include <stdio.h>
 #include <time.h>
@@ -676,7 +688,8 @@ def kernels_have_names_whatever_their_list_begins_with(folder):
 CASES = [shares_are_right, shares_of_languages_are_right, trace_is_read_by_others, traces_of_other_users_are_read_by_perf,
          children_and_iterations_are_recorded,
          running_processes_are_recorded,
-         the_end_of_a_process_ends_its_recording, events_are_named, waits_are_where_threads_wait,
+         the_end_of_a_process_ends_its_recording, events_are_named, counters_of_the_processor_are_recorded,
+         waits_are_where_threads_wait,
          waits_are_as_long_as_the_recording,
          options_of_converting_work, last_branches_are_asked_for, tracepoints_have_fields,
          exit_codes_are_those_of_a_shell,
