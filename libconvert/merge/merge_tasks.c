@@ -4,9 +4,12 @@
  * process began and ended. The recorder records when it began to watch a process, which happens again when the process
  * executes another program. So a task of a recorder trace belongs to the last task with its ids that another input saw
  * begin before that. */
+#include <inttypes.h>
+
 #include "libconvert/base/cursor.h"
 #include "libconvert/base/first_row.h"
 #include "libconvert/base/memory.h"
+#include "libconvert/base/value_table.h"
 #include "merge_steps.h"
 
 /* By how much clocks of two inputs may disagree about one event. */
@@ -174,30 +177,52 @@ static void take_name(struct text *name, struct text other, bool is_recorder) {
     if (other.bytes_count && (is_recorder || !name->bytes_count)) *name = other;
 }
 
-/* Numbers ids in order of appearance. Rows of the table are keys; `counts` has how often each appeared. */
+/* Numbers tasks with the same id in order of appearance. */
 struct generations {
-    struct row_table keys;
-    struct column counts;
+    struct strings texts;
+    struct value_table next; /* uint32_t by struct id_key */
 };
 
-static uint32_t next_generation(struct generations *generations, int64_t number, uint64_t group) {
-    int64_t key[2] = {number, (int64_t)group};
-    uint32_t row = row_table_intern(&generations->keys, key);
-    if (row == ID_NONE) return 0;
-    if (row < generations->counts.count) return ++*(uint32_t *)column_at(&generations->counts, row);
-    uint32_t *added = column_push(&generations->counts);
-    if (added) *added = 0;
-    return 0;
+/* The id of a task: a number, or a text if it has one. */
+struct id_key {
+    uint64_t group; /* of a thread: its process */
+    int64_t number;
+    uint64_t text; /* ID_NONE: it has none */
+};
+
+static uint32_t next_generation(struct generations *generations, struct id_key key) {
+    static const uint32_t first = 0;
+    uint32_t *next = value_table_intern(&generations->next, &key, &first);
+    return next ? (*next)++ : 0;
+}
+
+/* Returns an id without the number that tells its task from others with it, such as "unknown pid" of "unknown pid.2":
+ * in the whole it gets another one. */
+static struct text plain_id(struct text id) {
+    size_t dot = text_find_last(id, '.');
+    uint64_t number;
+    return cursor_parse_number(text_from(id, dot + 1), 10, &number) ? text_slice(id, 0, dot) : id;
+}
+
+/* Returns how many tasks with the same id there were. The second task with a text as id gets "unknown pid.2". */
+static uint32_t number_id(struct generations *generations, struct profile *whole, struct id_key key,
+                          struct text *text) {
+    *text = plain_id(*text);
+    if (text->bytes_count) key.text = strings_intern(&generations->texts, *text).index;
+    uint32_t generation = next_generation(generations, key);
+    if (text->bytes_count && generation)
+        *text = profile_text_format(whole, "%.*s.%" PRIu32, (int)text->bytes_count, text->bytes, generation + 1);
+    return generation;
 }
 
 static void generations_init(struct generations *generations, struct failure *failure) {
-    row_table_init(&generations->keys, 2 * sizeof(int64_t), failure);
-    column_init(&generations->counts, sizeof(uint32_t), failure);
+    strings_init(&generations->texts, failure);
+    value_table_init(&generations->next, sizeof(struct id_key), sizeof(uint32_t), failure);
 }
 
 static void generations_fini(struct generations *generations) {
-    row_table_fini(&generations->keys);
-    column_fini(&generations->counts);
+    strings_fini(&generations->texts);
+    value_table_fini(&generations->next);
 }
 
 /* The start and end of a task. */
@@ -226,7 +251,6 @@ static void merge_command_line(struct process *whole, const struct process *part
 static void merge_process(const struct merge *merge, struct process *whole, const struct process *part,
                           bool is_recorder, bool is_first) {
     bool is_first_end = whole->end_ns == TIME_NONE;
-    bool keeps_id_text = !merge->runs || part->pid == PID_UNKNOWN; /* that of a run may be that of another process */
     if (part->end_ns != TIME_NONE) whole->lives_on = part->lives_on && (is_first_end || whole->lives_on);
     merge_lives(merge, (struct life){&whole->start_ns, &whole->end_ns}, part->start_ns, part->end_ns, is_first);
     take_name(&whole->name, part->name, is_recorder);
@@ -235,7 +259,6 @@ static void merge_process(const struct merge *merge, struct process *whole, cons
     if (!whole->pid_namespace) whole->pid_namespace = part->pid_namespace;
     if (!whole->home_namespace) whole->home_namespace = part->home_namespace;
     if (!whole->outer_pid) whole->outer_pid = part->outer_pid;
-    if (!whole->pid_text.bytes_count && keeps_id_text) whole->pid_text = part->pid_text;
     merge_command_line(whole, part);
     whole->is_replaced &= part->is_replaced;
     whole->has_lost_content |= part->has_lost_content;
@@ -245,10 +268,7 @@ static void merge_thread(const struct merge *merge, struct thread *whole, const 
                          bool is_first) {
     merge_lives(merge, (struct life){&whole->start_ns, &whole->end_ns}, part->start_ns, part->end_ns, is_first);
     take_name(&whole->name, part->name, is_recorder);
-    if (!merge->runs) return;
-    whole->is_made_up = part->is_made_up && (is_first || whole->is_made_up);
-    /* A number is that of a thread of one run, but other ids are names. */
-    if (!whole->tid_text.bytes_count && !part->tid) whole->tid_text = part->tid_text;
+    if (merge->runs) whole->is_made_up = part->is_made_up && (is_first || whole->is_made_up);
 }
 
 /* The main thread of a process is that of its first run that has one. */
@@ -281,6 +301,16 @@ static void show_threads_of_runs(const struct merge_tasks *tasks, const struct m
     }
 }
 
+static process_id add_process(struct generations *generations, struct profile *whole, const struct process *part) {
+    struct text text = part->pid_text;
+    uint32_t generation = number_id(generations, whole, (struct id_key){0, part->pid, ID_NONE}, &text);
+    process_id id = profile_add_process(whole, part->pid, generation);
+    if (process_is_none(id)) return id;
+    profile_process_at(whole, id)->pid_text = text;
+    profile_process_at(whole, id)->is_replaced = part->is_replaced;
+    return id;
+}
+
 static void add_processes(struct merge_tasks *tasks, const struct merge *merge, uint32_t *sets, struct profile *whole) {
     struct generations generations;
     generations_init(&generations, merge->failure);
@@ -289,13 +319,8 @@ static void add_processes(struct merge_tasks *tasks, const struct merge *merge, 
         for (size_t j = 0; j < input->profile.processes.count && !failure_is_set(merge->failure); j++) {
             const struct process *part = column_at(&input->profile.processes, j);
             uint32_t row = tasks->first_processes[i] + (uint32_t)j, first = representative(sets, row);
-            if (first == row)
-                tasks->processes[row] =
-                    profile_add_process(whole, part->pid, next_generation(&generations, part->pid, 0));
-            else
-                tasks->processes[row] = tasks->processes[first];
+            tasks->processes[row] = first == row ? add_process(&generations, whole, part) : tasks->processes[first];
             if (failure_is_set(merge->failure)) break;
-            if (first == row) profile_process_at(whole, tasks->processes[row])->is_replaced = part->is_replaced;
             merge_process(merge, profile_process_at(whole, tasks->processes[row]), part, input->is_recorder,
                           first == row);
         }
@@ -337,6 +362,16 @@ static thread_id add_track(const struct merge_tasks *tasks, const struct merge *
     return thread_is_none(known) ? profile_add_track(whole, &track) : known;
 }
 
+/* A text with a number is made of that again, but other texts are names. */
+static thread_id add_thread(struct generations *generations, struct profile *whole, process_id process,
+                            const struct thread *part) {
+    struct text text = part->tid ? (struct text){0} : part->tid_text;
+    uint32_t generation = number_id(generations, whole, (struct id_key){process.index, part->tid, ID_NONE}, &text);
+    thread_id id = profile_add_thread(whole, process, part->tid, generation);
+    if (!thread_is_none(id)) profile_thread_at(whole, id)->tid_text = text;
+    return id;
+}
+
 /* Adds the threads of an input that are no tracks, or the tracks, whose owners may come later in the input. */
 static void add_threads_of(struct merge_tasks *tasks, const struct merge *merge, uint32_t *sets, struct profile *whole,
                            size_t number, bool are_tracks, struct generations *generations) {
@@ -350,11 +385,8 @@ static void add_threads_of(struct merge_tasks *tasks, const struct merge *merge,
         if (are_tracks)
             tasks->threads[row] =
                 add_track(tasks, merge, tasks->first_threads[number], profile_track_of(&input->profile, part), whole);
-        else if (first == row)
-            tasks->threads[row] =
-                profile_add_thread(whole, process, part->tid, next_generation(generations, part->tid, process.index));
         else
-            tasks->threads[row] = tasks->threads[first];
+            tasks->threads[row] = first == row ? add_thread(generations, whole, process, part) : tasks->threads[first];
         if (failure_is_set(merge->failure)) break;
         struct thread *thread = profile_thread_at(whole, tasks->threads[row]);
         merge_thread(merge, thread, part, input->is_recorder, whole->threads.count > thread_count);
@@ -410,7 +442,7 @@ static void match_in_runs(struct run_matching *matching, uint32_t row, uint64_t 
     struct run_key key = {.group = group};
     if (matching->match == MERGE_MATCH_NAME) key.id = strings_intern(&matching->names, name).index;
     if (matching->match == MERGE_MATCH_PID) key.id = number;
-    key.ordinal = next_generation(&matching->seen, key.id, group);
+    key.ordinal = next_generation(&matching->seen, (struct id_key){group, key.id, ID_NONE});
     uint32_t found = row_table_intern(&matching->keys, &key);
     if (found < matching->rows.count)
         join(matching->sets, *(uint32_t *)column_at(&matching->rows, found), row);

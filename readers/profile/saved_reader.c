@@ -114,10 +114,10 @@ static void init(struct saved_reader *reader, struct profile *profile, struct js
     strings_init(&reader->texts, failure);
     column_init(&reader->processes, sizeof(uint32_t), failure);
     column_init(&reader->types, sizeof(struct saved_type), failure);
-    column_init(&reader->tids, sizeof(struct saved_tid), failure);
+    value_table_init(&reader->tids, sizeof(struct saved_tid_key), sizeof(struct saved_tid), failure);
     column_init(&reader->thread_tids, sizeof(string_id), failure);
     column_init(&reader->origins, sizeof(struct saved_origin), failure);
-    column_init(&reader->tracks, sizeof(struct saved_track), failure);
+    column_init(&reader->threads, sizeof(thread_id), failure);
     column_init(&reader->visible_threads, sizeof(uint32_t), failure);
 }
 
@@ -130,10 +130,10 @@ static void fini(struct saved_reader *reader) {
     strings_fini(&reader->texts);
     column_fini(&reader->processes);
     column_fini(&reader->types);
-    column_fini(&reader->tids);
+    value_table_fini(&reader->tids);
     column_fini(&reader->thread_tids);
     column_fini(&reader->origins);
-    column_fini(&reader->tracks);
+    column_fini(&reader->threads);
     column_fini(&reader->visible_threads);
     memory_free(reader->values);
 }

@@ -4,6 +4,7 @@
 #ifndef GECKO_SAVED_READER_H
 #define GECKO_SAVED_READER_H
 
+#include "libconvert/base/value_table.h"
 #include "libconvert/format/format.h"
 #include "libconvert/profile/profile.h"
 #include "readers/json/json_stream.h"
@@ -40,20 +41,14 @@ struct saved_allocation {
     struct allocation allocation;
 };
 
-/* The threads with a tid. */
-struct saved_tid {
-    uint32_t first;          /* thread_id, plus 1; 0: there is none */
-    uint32_t repeated_count; /* how many others there are in the process of the first one */
+/* The threads with a tid in a process, or in all of them. */
+struct saved_tid_key {
+    process_id process; /* none: all */
+    string_id tid;
 };
-
-/* A thread that is the track of an event. The owner may come later, or be missing because it has nothing to show. */
-struct saved_track {
-    thread_id thread;
-    struct text owner_tid;
-    struct text owner_name;
-    struct text event;
-    bool is_processor;
-    bool counts_ns;
+struct saved_tid {
+    thread_id first;
+    uint32_t repeated_count; /* how many others have got a number */
 };
 
 struct saved_reader {
@@ -66,10 +61,10 @@ struct saved_reader {
     struct strings texts;       /* pids, tids and types of markers */
     struct column processes;    /* process_id by text, plus 1; 0: none has that pid */
     struct column types;        /* struct saved_type by text; schema 0: none, otherwise the number plus 1 */
-    struct column tids;         /* struct saved_tid by text */
+    struct value_table tids;    /* struct saved_tid by struct saved_tid_key */
     struct column origins;      /* struct saved_origin */
-    struct column tracks;       /* struct saved_track */
-    struct column thread_tids;  /* string_id in `texts`, one for each thread */
+    struct column threads;      /* thread_id by place in the document */
+    struct column thread_tids;  /* string_id in `texts` by thread */
     thread_id thread;           /* the one that is read */
     union marker_value *values; /* owned: of the payload that is read */
     uint32_t value_capacity;

@@ -34,7 +34,7 @@ process_id saved_process(struct saved_reader *reader, string_id pid) {
     process_id id = profile_add_process(reader->profile, number, generation);
     if (process_is_none(id)) return id;
     struct process *process = profile_process_at(reader->profile, id);
-    process->pid_text = profile_text(reader->profile, text);
+    if (number == PID_UNKNOWN) process->pid_text = profile_text(reader->profile, text);
     process->has_lost_content = true; /* it was written, so it has a place */
     *known = id.index + 1;
     return id;
@@ -59,13 +59,20 @@ static void describe_process(struct saved_reader *reader, const struct saved_thr
     saved->thread->is_main = true;
 }
 
-/* ---- Tracks of events. ---- */
+/* ---- Ids of tracks of events. ---- */
+
+struct track_ids {
+    struct text owner_tid;
+    struct text owner_name;
+    struct text event;
+    bool is_processor;
+};
 
 /* Returns whether the thread is a track, by its ids: the thread "12 cache-misses", "worker · cache-misses" is one of
  * the thread 12, "worker", and "processors CPU 2", "CPU 2" shows a processor. */
-static bool find_track(const struct saved_thread *saved, struct saved_track *track) {
+static bool find_track(const struct thread *thread, struct track_ids *ids) {
     static const struct text dot = TEXT(" \xc2\xb7 ");
-    struct text tid = saved->thread->tid_text, name = saved->thread->name;
+    struct text tid = thread->tid_text, name = thread->name;
     size_t tid_bytes = text_find(tid, ' ');
     struct text event = text_from(tid, tid_bytes < tid.bytes_count ? tid_bytes + 1 : tid.bytes_count);
     if (!event.bytes_count || !text_ends_with(name, event)) return false;
@@ -73,12 +80,10 @@ static bool find_track(const struct saved_thread *saved, struct saved_track *tra
     size_t owner_bytes = name.bytes_count - (text_ends_with(name, dot) ? dot.bytes_count : 0);
     bool is_processor = !name.bytes_count && text_starts_with(tid, TEXT(PROCESSORS_TID " "));
     if (!text_ends_with(name, dot) && !is_processor) return false;
-    *track = (struct saved_track){.thread = saved->id,
-                                  .owner_tid = text_slice(tid, 0, tid_bytes),
-                                  .owner_name = text_slice(name, 0, owner_bytes),
-                                  .event = event,
-                                  .is_processor = is_processor,
-                                  .counts_ns = saved->weight_type == WEIGHT_TRACING_MS};
+    *ids = (struct track_ids){.owner_tid = text_slice(tid, 0, tid_bytes),
+                              .owner_name = text_slice(name, 0, owner_bytes),
+                              .event = event,
+                              .is_processor = is_processor};
     return true;
 }
 
@@ -200,8 +205,8 @@ static bool encode_weights(struct saved_reader *reader, struct saved_thread *sav
 /* The profile has one kind of weights, but for tracks: that of the first thread that has any. */
 static void set_weights(struct saved_reader *reader, struct saved_thread *saved) {
     struct profile_meta *meta = &reader->profile->meta;
-    struct saved_track track;
-    if (find_track(saved, &track)) {
+    struct track_ids ids;
+    if (find_track(saved->thread, &ids)) {
         encode_weights(reader, saved);
         return;
     }
@@ -318,7 +323,7 @@ void saved_markers_read(struct saved_reader *reader, struct saved_thread *saved)
         saved_marker_settle(reader, column_at(markers, i), i);
 }
 
-/* ---- Threads. ---- */
+/* ---- Members of threads. ---- */
 
 static void read_name(struct saved_reader *reader, struct saved_thread *saved) {
     saved->thread->name = saved_text(reader);
@@ -343,8 +348,6 @@ static void read_tid(struct saved_reader *reader, struct saved_thread *saved) {
     bool is_number = json_peek_kind(reader->json) == JSON_NUMBER;
     string_id id = saved_id_text(reader);
     if (string_is_none(id)) return;
-    struct saved_tid *known = id_column_at(&reader->tids, id.index);
-    if (known && !known->first) known->first = saved->id.index + 1;
     ((string_id *)column_at(&reader->thread_tids, saved->id.index))->index = id.index;
     set_tid(reader->profile, saved->thread, strings_text(&reader->texts, id), is_number);
 }
@@ -419,17 +422,77 @@ bool saved_thread_read_member(struct saved_reader *reader, struct text key, void
     return read_part_of(reader, THREAD_PARTS, sizeof THREAD_PARTS / sizeof *THREAD_PARTS, key, saved);
 }
 
+/* ---- Tids. ---- */
+
+/* Returns the first thread with that tid in the process, or in all (none); none if there is none. */
+static thread_id first_thread(const struct saved_reader *reader, process_id process, string_id tid) {
+    const struct saved_tid *known = value_table_find(&reader->tids, &(struct saved_tid_key){process, tid});
+    return known ? known->first : thread_none();
+}
+
+/* Returns what is known of the tid in the process, or in any process (none), and enters the thread if it is the first.
+ * NULL if memory ran out (latched). */
+static struct saved_tid *enter_tid(struct saved_reader *reader, process_id process, string_id tid, thread_id thread) {
+    struct saved_tid first = {.first = thread};
+    return value_table_intern(&reader->tids, &(struct saved_tid_key){process, tid}, &first);
+}
+
 /* Of threads with the same tid in a process, the second one is called "12.2". */
-static void number_repeated_tid(struct saved_reader *reader, struct saved_thread *saved) {
+static void enter_thread(struct saved_reader *reader, struct saved_thread *saved) {
     string_id tid = *(const string_id *)column_at(&reader->thread_tids, saved->id.index);
     if (string_is_none(tid)) return;
-    struct saved_tid *known = column_at(&reader->tids, tid.index);
-    const struct thread *first = profile_thread_at(reader->profile, (thread_id){known->first - 1});
-    if (first == saved->thread || first->process.index != saved->thread->process.index) return;
+    enter_tid(reader, process_none(), tid, saved->id);
+    struct saved_tid *known = enter_tid(reader, saved->thread->process, tid, saved->id);
+    if (!known || known->first.index == saved->id.index) return;
     struct text text = strings_text(&reader->texts, tid);
     saved->thread->tid_text = profile_text_format(reader->profile, "%.*s.%" PRIu32, (int)text.bytes_count, text.bytes,
                                                   ++known->repeated_count + 1);
 }
+
+/* Adds a thread whose process is not known yet. Returns none if memory ran out (latched). */
+static thread_id add_thread(struct saved_reader *reader, string_id tid) {
+    thread_id id = profile_add_thread(reader->profile, process_none(), 0, 0);
+    if (!thread_is_none(id)) column_push_all(&reader->thread_tids, &tid, 1);
+    return failure_is_set(reader->profile->failure) ? thread_none() : id;
+}
+
+/* ---- Tracks of events. ---- */
+
+/* Returns the thread with that tid in the process of a track; a new one if the document has none since it has nothing
+ * to show. None if memory ran out (latched). */
+static thread_id owner_of(struct saved_reader *reader, const struct thread *track, const struct track_ids *ids) {
+    struct profile *profile = reader->profile;
+    string_id tid = strings_intern(&reader->texts, ids->owner_tid);
+    thread_id owner = string_is_none(tid) ? thread_none() : first_thread(reader, track->process, tid);
+    if (!thread_is_none(owner)) return owner;
+    owner = add_thread(reader, tid);
+    if (thread_is_none(owner) || !enter_tid(reader, track->process, tid, owner)) return thread_none();
+    struct thread *added = profile_thread_at(profile, owner);
+    set_tid(profile, added, ids->owner_tid, true);
+    added->process = track->process;
+    added->name = ids->owner_name;
+    added->start_ns = track->start_ns;
+    added->end_ns = track->end_ns;
+    return owner;
+}
+
+/* Makes a thread a track if it is one by its ids. */
+static void read_track(struct saved_reader *reader, const struct saved_thread *saved) {
+    struct profile *profile = reader->profile;
+    struct track_ids ids;
+    if (!find_track(saved->thread, &ids)) return;
+    thread_id owner = owner_of(reader, saved->thread, &ids);
+    struct event_track *added = thread_is_none(owner) ? NULL : column_push(&profile->tracks);
+    if (!added) return;
+    *added = (struct event_track){.event = ids.event,
+                                  .counts_ns = saved->weight_type == WEIGHT_TRACING_MS,
+                                  .is_processor = ids.is_processor,
+                                  .owner = owner};
+    saved->thread->track = (uint32_t)profile->tracks.count - 1;
+    saved->thread->tid = profile_thread_at(profile, owner)->tid;
+}
+
+/* ---- Threads. ---- */
 
 void saved_thread_end(struct saved_reader *reader, struct saved_thread *saved) {
     if (!saved_is_good(reader)) return;
@@ -441,24 +504,20 @@ void saved_thread_end(struct saved_reader *reader, struct saved_thread *saved) {
     process_id process = saved_process(reader, saved->pid);
     if (process_is_none(process)) return;
     saved->thread->process = process;
-    number_repeated_tid(reader, saved);
+    enter_thread(reader, saved);
     describe_process(reader, saved, process, reader->profile->processes.count > process_count);
-    struct saved_track track;
-    struct saved_track *added = find_track(saved, &track) ? column_push(&reader->tracks) : NULL;
-    if (added) *added = track;
+    read_track(reader, saved);
 }
 
 bool saved_thread_begin(struct saved_reader *reader, struct saved_thread *saved) {
     struct failure *failure = reader->profile->failure;
-    *saved = (struct saved_thread){.id = profile_add_thread(reader->profile, process_none(), 0, 0),
+    *saved = (struct saved_thread){.id = add_thread(reader, string_none()),
                                    .pid = string_none(),
                                    .process_start_ns = TIME_NONE,
                                    .process_end_ns = TIME_NONE,
                                    .weight_type = WEIGHT_SAMPLES};
     if (thread_is_none(saved->id)) return false;
-    string_id *tid = column_push(&reader->thread_tids);
-    if (!tid) return false;
-    *tid = string_none();
+    column_push_all(&reader->threads, &saved->id, 1);
     saved->thread = profile_thread_at(reader->profile, saved->id);
     reader->thread = saved->id;
     column_init(&saved->pauses, sizeof(struct paused_range), failure);
@@ -549,18 +608,18 @@ void saved_threads_settle_cycles(struct saved_reader *reader) {
 
 /* ---- Links to threads that may have come later. ---- */
 
-/* Returns the thread with that tid: the thread `own`, if it has the tid, otherwise the first one; none if there is
- * none. */
-static thread_id thread_of_tid(const struct saved_reader *reader, thread_id own, uint32_t tid) {
+/* Returns the thread with that tid: the thread `own`, if it has the tid, otherwise the first one in its process,
+ * otherwise the first one; none if there is none. */
+static thread_id thread_of_tid(const struct saved_reader *reader, thread_id own, string_id tid) {
     const string_id *own_tid = column_at(&reader->thread_tids, own.index);
-    const struct saved_tid *known = tid < reader->tids.count ? column_at(&reader->tids, tid) : NULL;
-    if (own_tid->index == tid) return own;
-    return known && known->first ? (thread_id){known->first - 1} : thread_none();
+    if (own_tid->index == tid.index) return own;
+    thread_id thread = first_thread(reader, profile_thread_at(reader->profile, own)->process, tid);
+    return thread_is_none(thread) ? first_thread(reader, process_none(), tid) : thread;
 }
 
 static void link_origin(struct saved_reader *reader, const struct saved_origin *origin) {
     profile_value_at(reader->profile, origin->value)->origin.thread =
-        thread_of_tid(reader, origin->thread, origin->tid.index);
+        thread_of_tid(reader, origin->thread, origin->tid);
 }
 
 /* Types of markers have a field for the thread of a stack that was taken in another one. */
@@ -577,42 +636,9 @@ static void link_allocations(struct saved_reader *reader, thread_id id) {
     struct thread *thread = profile_thread_at(reader->profile, id);
     for (size_t i = 0; i < thread->allocations.count; i++) {
         struct allocation *allocation = column_at(&thread->allocations, i);
-        thread_id other = thread_of_tid(reader, id, allocation->thread.index);
+        thread_id other = thread_of_tid(reader, id, (string_id){allocation->thread.index});
         allocation->thread = thread_is_none(other) ? id : other;
     }
-}
-
-/* Returns the thread of the track; a new one, which is not shown, if the document has none. */
-static thread_id owner_of(struct saved_reader *reader, const struct saved_track *track) {
-    struct profile *profile = reader->profile;
-    const struct thread *thread = profile_thread_at(profile, track->thread);
-    string_id tid = strings_intern(&reader->texts, track->owner_tid);
-    thread_id owner = string_is_none(tid) ? thread_none() : thread_of_tid(reader, track->thread, tid.index);
-    if (!thread_is_none(owner) || string_is_none(tid)) return owner;
-    owner = profile_add_thread(profile, thread->process, 0, 0);
-    struct saved_tid *known = id_column_at(&reader->tids, tid.index);
-    string_id *own_tid = column_push(&reader->thread_tids);
-    if (thread_is_none(owner) || !known || !own_tid) return thread_none();
-    known->first = owner.index + 1;
-    *own_tid = tid;
-    struct thread *added = profile_thread_at(profile, owner);
-    set_tid(profile, added, track->owner_tid, true);
-    added->name = track->owner_name;
-    added->start_ns = thread->start_ns;
-    added->end_ns = thread->end_ns;
-    return owner;
-}
-
-static void link_track(struct saved_reader *reader, const struct saved_track *track) {
-    struct profile *profile = reader->profile;
-    thread_id owner = owner_of(reader, track);
-    struct event_track *added = thread_is_none(owner) ? NULL : column_push(&profile->tracks);
-    if (!added) return;
-    *added = (struct event_track){
-        .event = track->event, .counts_ns = track->counts_ns, .is_processor = track->is_processor, .owner = owner};
-    struct thread *thread = profile_thread_at(profile, track->thread);
-    thread->track = (uint32_t)profile->tracks.count - 1;
-    thread->tid = profile_thread_at(profile, owner)->tid;
 }
 
 void saved_threads_link(struct saved_reader *reader) {
@@ -624,7 +650,7 @@ void saved_threads_link(struct saved_reader *reader) {
     }
     for (size_t i = 0; i < reader->visible_threads.count; i++) {
         uint32_t place = *(const uint32_t *)column_at(&reader->visible_threads, i);
-        if (place < profile->threads.count) profile_thread_at(profile, (thread_id){place})->is_visible = true;
+        if (place >= reader->threads.count) continue;
+        profile_thread_at(profile, *(const thread_id *)column_at(&reader->threads, place))->is_visible = true;
     }
-    for (size_t i = 0; i < reader->tracks.count; i++) link_track(reader, column_at(&reader->tracks, i));
 }

@@ -21,6 +21,7 @@ import tempfile
 PROGRAM = os.path.abspath(sys.argv[1])
 FIXTURES = pathlib.Path(__file__).resolve().parent.parent.parent / "fixtures"
 ALL_ROWS = "100000"
+STRIDE = 29  # from an input to the next one in a tree, which are of several formats then
 
 
 class Refused(Exception):
@@ -101,17 +102,18 @@ def inputs():
 
 
 def checks_of(folder, paths, number):
-    """Yields the checks of an input, with itself and with those after it. They take turns, since all would take long."""
+    """Yields the checks of an input, with itself and with others. They take turns, since all would take long."""
     runs = [folder / f"{i}-{paths[number].name}" for i in range(4)]
     for path in runs:
         shutil.copy(paths[number], path)
-    others = [paths[(number + i) % len(paths)] for i in range(4)]
+    others = [paths[(number + i * STRIDE) % len(paths)] for i in range(4)]
+    following = paths[(number + 1) % len(paths)]
     name = paths[number].relative_to(FIXTURES)
     layout, per = ("after", "share") if number % 2 else ("over", "run")
     if "perf-data" not in name.parts or number % 5 == 0:  # looking up symbols takes long
         yield f"merge {layout} {name}", functools.partial(check_sums, folder, runs, layout)
     yield f"tree {layout} {name}", functools.partial(check_tree, folder, runs if number % 3 else others, layout)
-    yield f"diff {per} {name}", functools.partial(check_diff, others[0], others[1], per)
+    yield f"diff {per} {name}", functools.partial(check_diff, paths[number], following, per)
 
 
 def check(paths, number):
