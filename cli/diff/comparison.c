@@ -217,13 +217,17 @@ static void join_functions_without_file(struct comparison *comparison) {
         uint32_t number = row_table_intern(&keys, (string_id[]){key->name, key->library});
         struct namesakes *names = number == ID_NONE ? NULL : id_column_at(&all, number);
         if (!names) break;
-        names->have_several_files |= row->file.bytes_count && names->with_file;
+        if (row->file.bytes_count && names->with_file)
+            row->has_namesake = names->with_file->has_namesake = names->have_several_files = true;
         *(row->file.bytes_count ? &names->with_file : &names->bare) = row;
     }
     for (size_t i = 0; i < all.count && !failure_is_set(comparison->failure); i++) {
         const struct namesakes *names = column_at(&all, i);
-        if (!names->bare || !names->with_file || names->have_several_files || share_a_run(comparison, names)) continue;
-        join_namesakes(comparison, names);
+        if (!names->bare || !names->with_file || names->have_several_files) continue;
+        if (share_a_run(comparison, names))
+            names->with_file->has_namesake = true;
+        else
+            join_namesakes(comparison, names);
     }
     column_fini(&all);
     row_table_fini(&keys);

@@ -33,7 +33,7 @@ static void append_row_name(struct chunk_list *text, const struct comparison_row
         append_name(text, row->library, layout);
         command_append(text, ")");
     }
-    if (row->kind == ROW_COUNTER && row->file.bytes_count) {
+    if ((row->kind == ROW_COUNTER || row->has_namesake) && row->file.bytes_count) {
         command_append(text, ", ");
         append_name(text, row->file, layout);
     }
