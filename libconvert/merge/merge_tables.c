@@ -109,7 +109,7 @@ static void map_source_contents(const struct merge_tables *tables, const struct 
         const struct text *content = column_at(&part->source_contents, i);
         if (!content->bytes) continue;
         struct text *kept = id_column_at(&whole->source_contents, tables->numbers[ROWS_SOURCES][i]);
-        if (kept) *kept = *content;
+        if (kept) *kept = strings_copy(&whole->contents, *content);
     }
 }
 
@@ -217,6 +217,9 @@ static void empty_tables(struct profile *part) {
     stack_table_init(&part->stacks, part->failure);
     strings_fini(&part->strings);
     strings_init(&part->strings, part->failure);
+    part->source_contents.count = 0;
+    strings_fini(&part->contents);
+    strings_init(&part->contents, part->failure);
 }
 
 void merge_tables(struct merge_input *input, struct profile *whole) {

@@ -27,6 +27,7 @@ void profile_init(struct profile *profile, struct failure *failure) {
     column_init(&profile->looked_up_sources, sizeof(source_id), failure);
     column_init(&profile->source_origins, sizeof(struct text), failure);
     column_init(&profile->source_contents, sizeof(struct text), failure);
+    strings_init(&profile->contents, failure);
     row_table_init(&profile->native_symbols, sizeof(struct native_symbol), failure);
     row_table_init(&profile->funcs, sizeof(struct func), failure);
     row_table_init(&profile->frames, sizeof(struct frame), failure);
@@ -72,6 +73,7 @@ void profile_fini(struct profile *profile) {
     column_fini(&profile->lib_troubles);
     column_fini(&profile->looked_up_sources);
     column_fini(&profile->source_contents);
+    strings_fini(&profile->contents);
     column_fini(&profile->source_origins);
     row_table_fini(&profile->native_symbols);
     row_table_fini(&profile->funcs);

@@ -145,6 +145,7 @@ struct profile {
     struct column looked_up_sources; /* source_id; those that debug information of a library names. May repeat */
     struct column source_origins;    /* struct text: paths of sources that have other names */
     struct column source_contents;   /* struct text, one for each source; NULL bytes: unknown. May be empty */
+    struct strings contents;         /* where the texts of sources are that a profile brings along */
     struct row_table native_symbols; /* struct native_symbol */
     struct row_table funcs;          /* struct func */
     struct row_table frames;         /* struct frame */

@@ -24,7 +24,7 @@ static bool read_source_part(struct saved_reader *reader, struct text key, void 
         if (!content) break;
         *content = (struct text){0};
         if (json_take_null(reader->json) || !json_take_text(reader->json, &text)) continue;
-        *content = arena_copy(&reader->profile->memory, text);
+        *content = strings_copy(&reader->profile->contents, text);
     }
     return true;
 }
