@@ -201,7 +201,7 @@ static uint32_t next_generation(struct generations *generations, struct id_key k
 static struct text plain_id(struct text id) {
     size_t dot = text_find_last(id, '.');
     uint64_t number;
-    return cursor_parse_number(text_from(id, dot + 1), 10, &number) ? text_slice(id, 0, dot) : id;
+    return cursor_parse_number(text_from(id, dot + 1), 10, &number) && number > 1 ? text_slice(id, 0, dot) : id;
 }
 
 /* Returns how many tasks with the same id there were. The second task with a text as id gets "unknown pid.2". */
@@ -301,8 +301,10 @@ static void show_threads_of_runs(const struct merge_tasks *tasks, const struct m
     }
 }
 
-static process_id add_process(struct generations *generations, struct profile *whole, const struct process *part) {
-    struct text text = part->pid_text;
+/* The text of a pid that is known may be that of another process in another run. */
+static process_id add_process(struct generations *generations, const struct merge *merge, struct profile *whole,
+                              const struct process *part) {
+    struct text text = merge->runs && part->pid != PID_UNKNOWN ? (struct text){0} : part->pid_text;
     uint32_t generation = number_id(generations, whole, (struct id_key){0, part->pid, ID_NONE}, &text);
     process_id id = profile_add_process(whole, part->pid, generation);
     if (process_is_none(id)) return id;
@@ -319,7 +321,8 @@ static void add_processes(struct merge_tasks *tasks, const struct merge *merge, 
         for (size_t j = 0; j < input->profile.processes.count && !failure_is_set(merge->failure); j++) {
             const struct process *part = column_at(&input->profile.processes, j);
             uint32_t row = tasks->first_processes[i] + (uint32_t)j, first = representative(sets, row);
-            tasks->processes[row] = first == row ? add_process(&generations, whole, part) : tasks->processes[first];
+            tasks->processes[row] =
+                first == row ? add_process(&generations, merge, whole, part) : tasks->processes[first];
             if (failure_is_set(merge->failure)) break;
             merge_process(merge, profile_process_at(whole, tasks->processes[row]), part, input->is_recorder,
                           first == row);

@@ -9,17 +9,19 @@
 
 /* ---- Processes. ---- */
 
-/* Parses "12" and "12.2", the second process with that pid. */
-static void parse_pid(struct text text, int64_t *pid, uint32_t *generation) {
+/* Parses "12" and "12.2", the second task with that id, which samply calls "12.1". Returns whether the numbers say all
+ * of the text. */
+static bool parse_id(struct text text, int64_t *id, uint32_t *generation) {
     uint64_t number;
     *generation = 0;
-    *pid = PID_UNKNOWN;
-    if (!cursor_take_id(&text, pid)) return;
-    if (!text.bytes_count) return;
-    if (cursor_take(&text, TEXT(".")) && cursor_parse_number(text, 10, &number) && number > 1 && number < UINT32_MAX)
+    *id = PID_UNKNOWN;
+    if (!cursor_take_id(&text, id)) return false;
+    if (!text.bytes_count) return true;
+    if (cursor_take(&text, TEXT(".")) && cursor_parse_number(text, 10, &number) && number && number < UINT32_MAX)
         *generation = (uint32_t)number - 1;
     else
-        *pid = PID_UNKNOWN;
+        *id = PID_UNKNOWN;
+    return *generation;
 }
 
 process_id saved_process(struct saved_reader *reader, string_id pid) {
@@ -30,11 +32,11 @@ process_id saved_process(struct saved_reader *reader, string_id pid) {
     int64_t number;
     uint32_t generation;
     struct text text = strings_text(&reader->texts, pid);
-    parse_pid(text, &number, &generation);
+    bool is_number = parse_id(text, &number, &generation);
     process_id id = profile_add_process(reader->profile, number, generation);
     if (process_is_none(id)) return id;
     struct process *process = profile_process_at(reader->profile, id);
-    if (number == PID_UNKNOWN) process->pid_text = profile_text(reader->profile, text);
+    if (!is_number) process->pid_text = profile_text(reader->profile, text);
     process->has_lost_content = true; /* it was written, so it has a place */
     *known = id.index + 1;
     return id;
@@ -338,8 +340,7 @@ static void set_tid(struct profile *profile, struct thread *thread, struct text 
         thread->tid = (int64_t)number;
         return;
     }
-    parse_pid(text, &thread->tid, &generation);
-    if (is_number && thread->tid != PID_UNKNOWN && !generation) return;
+    if (parse_id(text, &thread->tid, &generation) && is_number && !generation) return;
     if (thread->tid == PID_UNKNOWN) thread->tid = 0;
     thread->tid_text = profile_text(profile, text);
 }
