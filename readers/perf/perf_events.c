@@ -61,6 +61,15 @@ void perf_events_set_name(struct perf_events *events, uint32_t row, struct text 
 
 enum { PROCESSORS_MAX = 65536 };
 
+/* Between two ticks of a kernel: at 1000, 300, 250 and 100 Hz. */
+static const uint64_t ticks_ns[PERF_TICK_LENGTHS] = {1000000, 3333333, 4000000, 10000000};
+
+static bool is_multiple_of(uint64_t gap_ns, uint64_t tick_ns) {
+    enum { TICKS_PER_DEVIATION = 16 };
+    uint64_t deviation_ns = tick_ns / TICKS_PER_DEVIATION;
+    return (gap_ns + deviation_ns) % tick_ns <= 2 * deviation_ns && gap_ns > deviation_ns;
+}
+
 /* Returns the time of the event's last sample on that processor, and sets it to this one's. */
 static int64_t exchange_last_time_ns(struct perf_event *event, int32_t processor, int64_t time_ns) {
     while (event->last_times_ns.count <= (size_t)processor) {
@@ -85,12 +94,22 @@ void perf_event_count_gap(struct perf_event *event, int32_t processor, int64_t b
     if (!is_fitting && gap_ns > SLOWEST_TIMER_NS) return;
     event->gap_count++;
     event->fitting_gap_count += is_fitting;
+    for (size_t i = 0; !is_fitting && i < PERF_TICK_LENGTHS; i++)
+        event->tick_gap_counts[i] += is_multiple_of(gap_ns, ticks_ns[i]);
 }
 
-/* Even in a program that mostly waits, some samples are only one period apart. A few samples prove nothing. */
+static bool are_mostly_ticks(const struct perf_event *event) {
+    for (size_t i = 0; i < PERF_TICK_LENGTHS; i++)
+        if (event->tick_gap_counts[i] > event->gap_count / 2) return true;
+    return false;
+}
+
+/* Even in a program that mostly waits, some samples are only one period apart. But a thread that is interrupted many
+ * times in each period has none of these. A few samples prove nothing. */
 bool perf_event_period_fits(const struct perf_event *event) {
     enum { GAPS_MIN = 8, GAPS_PER_FITTING_GAP_MAX = 20 };
-    return event->gap_count < GAPS_MIN || event->fitting_gap_count > event->gap_count / GAPS_PER_FITTING_GAP_MAX;
+    return event->gap_count < GAPS_MIN || event->fitting_gap_count > event->gap_count / GAPS_PER_FITTING_GAP_MAX ||
+           !are_mostly_ticks(event);
 }
 
 /* ---- What becomes of events. ---- */

@@ -7,6 +7,8 @@
 #include "perf_roles.h"
 #include "readers/filter.h"
 
+enum { PERF_TICK_LENGTHS = 4 };
+
 struct perf_event {
     struct text name; /* as printed, for instance "cpu-clock:ppp"; empty for lines without an event */
     enum perf_event_unit unit;
@@ -34,6 +36,7 @@ struct perf_event {
     struct column last_times_ns; /* int64_t, by processor; TIME_NONE: none yet */
     uint64_t gap_count;          /* number of gaps in which the processor may have worked all the time */
     uint64_t fitting_gap_count;  /* number of gaps that are not much longer than the period */
+    uint64_t tick_gap_counts[PERF_TICK_LENGTHS]; /* numbers of longer gaps that are multiples of a kernel's ticks */
 };
 
 struct perf_events {

@@ -498,6 +498,11 @@ static void test_periods_that_are_no_distances(void **state) {
     assert_int_equal(reading.profile.meta.cpu_delta_unit, CPU_DELTA_NS);
     assert_int_equal(reading.profile.meta.interval_ns, 200000);
     reading_fini(&reading);
+    /* The thread waits many times in each period: gaps are no ticks of a kernel. */
+    read_clock(&reading, 2300, false);
+    assert_int_equal(reading.profile.meta.cpu_delta_unit, CPU_DELTA_NS);
+    assert_int_equal(reading.profile.meta.interval_ns, 200000);
+    reading_fini(&reading);
 }
 
 static void test_the_interval(void **state) {
