@@ -17,6 +17,7 @@ static struct {
     uint32_t pid;
     uint64_t pid_namespace;
     uint32_t outer_pid;
+    char name[PROCESS_NAME_BYTES];
 } last_process;
 
 void *process_map_wiped(size_t bytes_count) {
@@ -66,7 +67,8 @@ uint32_t process_read_outer_tid(void) { return read_outer_id("/proc/thread-self/
 /* Fills in the page. Returns true to the one thread that completes it. Several threads may fill it in at once, and
  * others read it as soon as one has completed it, so the thread sanitizer must not see the stores of the slower ones. A
  * child in another namespace than its parent does not see the parent's pid. Any other child takes the namespace from
- * its parent, and has an outer pid if that has one: reading /proc would take a tenth of the time of a fork. */
+ * its parent, and has an outer pid if that has one: reading /proc would take a tenth of the time of a fork. The name is
+ * that of the first process: it lies among the arguments, which servers overwrite with a title. */
 __attribute__((no_sanitize("thread"))) static bool fill_in(struct process_state *process) {
     uint64_t no_time = 0;
     uint32_t no_pid = 0, parent_pid = (uint32_t)getppid();
@@ -77,8 +79,9 @@ __attribute__((no_sanitize("thread"))) static bool fill_in(struct process_state 
     STORE(process->pid_namespace, is_in_same ? last_process.pid_namespace : read_pid_namespace());
     bool has_outer = is_in_same ? last_process.outer_pid != 0 : process->pid_namespace != FIRST_PID_NAMESPACE;
     STORE(process->outer_pid, has_outer ? read_outer_id("/proc/self/status") : 0);
-    const char *name = program_invocation_short_name;
+    const char *name = last_process.pid ? last_process.name : program_invocation_short_name;
     for (size_t i = 0; i < PROCESS_NAME_BYTES - 1 && name[i]; i++) STORE(process->name[i], name[i]);
+    for (size_t i = 0; i < PROCESS_NAME_BYTES; i++) STORE(last_process.name[i], process->name[i]);
     bool is_first = __atomic_compare_exchange_n(&process->pid, &no_pid, (uint32_t)getpid(), false, __ATOMIC_ACQ_REL,
                                                 __ATOMIC_RELAXED);
     STORE(last_process.pid_namespace, process->pid_namespace);

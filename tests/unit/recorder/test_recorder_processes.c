@@ -458,6 +458,27 @@ static void test_child_that_starts_over_its_parent(void **state) {
     assert_recorded(*state, "parent.trace", 1, 1);
 }
 
+/* Servers overwrite their arguments with a title. The name of the program lies among these. */
+static void test_child_of_a_process_with_a_title(void **state) {
+    assert_int_equal(start(*state, "title.trace", no_options), GREC_OK);
+    GREC_INSTANT("parent", NULL);
+    char first = *program_invocation_short_name;
+    *program_invocation_short_name = '!';
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (!child) {
+        GREC_INSTANT("child", NULL);
+        _exit(0);
+    }
+    *program_invocation_short_name = first;
+    assert_int_equal(wait_for_child(child), 0);
+    grec_stop();
+    struct recorded recorded;
+    recorded_read(&recorded, temp_folder_file(*state, "title.trace"));
+    assert_true(text_equal(process_of(&recorded, "child")->name, process_of(&recorded, "parent")->name));
+    recorded_fini(&recorded);
+}
+
 /* ---- A file that no other process records into. ---- */
 
 static void die(void) {
@@ -583,6 +604,7 @@ int main(void) {
         TEST(test_start_over_a_renamed_file),
         TEST(test_another_limit_with_a_living_child),
         TEST(test_child_that_starts_over_its_parent),
+        TEST(test_child_of_a_process_with_a_title),
         TEST(test_start_over_children_that_do_not_record),
         TEST(test_parent_that_ends_at_once),
     };
