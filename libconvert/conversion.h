@@ -21,6 +21,7 @@ struct conversion_ends {
      * latched in `failure`, or in input_failure if that is set. */
     struct input *(*open)(void *context, struct failure *failure);
     void *context;
+    bool opens_file; /* `open` gives the file of the options' input_path, not a part of it */
     const struct failure *input_failure;
     const volatile sig_atomic_t *has_lost_bytes; /* nonzero once the input was truncated; checked after reading */
     bool *is_empty; /* set to true if the trace lost nothing but has no content; NULL: not wanted */

@@ -73,6 +73,7 @@ static int show_input(const char *path, struct input *input, struct failure *fai
     info_init(&info, failure);
     struct conversion_ends ends = {.open = command_give_input,
                                    .context = &input,
+                                   .opens_file = true,
                                    .input_failure = failure,
                                    .memory = failure->memory,
                                    .replace_writing = fill_from_profile,

@@ -49,6 +49,7 @@ static void convert(struct profile_loading *loading, struct served_profile *serv
     options.write_context = served;
     struct conversion_ends ends = {.open = command_give_input,
                                    .context = &input,
+                                   .opens_file = true,
                                    .input_failure = loading->failure,
                                    .memory = loading->memory,
                                    .before_writing = served_profile_inspect,

@@ -12,6 +12,7 @@ import io
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -23,6 +24,7 @@ import urllib.parse
 import zipfile
 
 PROGRAM, TRACE, PROFILE = (os.path.abspath(path) for path in sys.argv[1:4])
+FIXTURES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../fixtures")
 VIEWER = "https://profiler.firefox.com"
 WAIT_S = 120  # for what takes milliseconds on a machine that has nothing else to do
 
@@ -148,6 +150,17 @@ def test_serves_the_profile_that_converting_writes():
         expect(headers["Content-Type"], "application/json")
         with open(PROFILE, "rb") as file:
             assert gzip.decompress(body) == file.read(), "another profile than the one that converting writes"
+
+
+@check
+def test_serves_the_date_of_the_file():
+    environment = {name: value for name, value in os.environ.items() if name != "SOURCE_DATE_EPOCH"}
+    with tempfile.TemporaryDirectory() as folder:
+        path = shutil.copy(os.path.join(FIXTURES, "perf-data/frame-pointers/input.data.zst"), folder)
+        os.utime(path, (1600000000.5, 1600000000.5))
+        with Server("--symbols", "none", trace=path, env=environment) as server:
+            meta = json.loads(gzip.decompress(server.ask("GET", server.token + "/profile.json")[2]))["meta"]
+            expect(meta["startTime"], 1600000000294)
 
 
 def served_contents(*arguments):
