@@ -207,8 +207,8 @@ are those that its server gives to the viewer. This command wrote the page:
 
 It records the programs in `bench/compared/` with perf, so numbers differ from run to run. These are the differences:
 
-- **Titles**: samply names the machine in the title. If the command is a shell or another launcher, gecko-convert names the
-  program with the most samples.
+- **Titles**: samply names the machine in the title. gecko-convert names the program, or the script that a shell runs. If the
+  command starts others (`timeout`, `sh -c`), it is the program with the most samples.
 - **Tracks**: samply keeps those without samples: `perf-exec`, which is perf before it starts the program, and idle threads. The
   viewer shows a thread if it ran at least a twentieth of what the busiest one did. It does not know the processor time of a
   thread's first sample here, and counts samples there, so a thread at that limit may be hidden.

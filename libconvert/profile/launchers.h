@@ -8,4 +8,8 @@
  * not named after it. */
 bool program_is_launcher(struct text name);
 
+/* Returns the file name of the script that a shell runs: "build.sh" for "sh" and "-e ./build.sh --fast". It is empty if
+ * the program is no shell or gets its commands in another way. */
+struct text program_script(struct text program, struct text arguments);
+
 #endif

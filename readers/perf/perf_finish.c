@@ -1,6 +1,7 @@
 #include "perf_finish.h"
 
 #include "libconvert/base/memory.h"
+#include "libconvert/profile/launchers.h"
 #include "perf_callers.h"
 #include "perf_cut_stacks.h"
 #include "perf_deferred.h"
@@ -99,6 +100,13 @@ static void describe_tracks(const struct perf_recording *recording) {
                       TEXT("its period: how often the event happened since the sample before"));
 }
 
+static struct text product_of(struct perf_recording *recording) {
+    struct text started = recording->profile->meta.product;
+    struct text last = perf_programs_last(&recording->tasks, started);
+    bool is_named = last.bytes_count && !program_is_launcher(last);
+    return is_named ? last : perf_programs_busiest(&recording->tasks);
+}
+
 void perf_finish(struct perf_recording *recording, const struct reader_options *options) {
     struct profile *profile = recording->profile;
     bool has_waits = perf_off_cpu_begin(recording, options->off_cpu);
@@ -132,9 +140,7 @@ void perf_finish(struct perf_recording *recording, const struct reader_options *
     perf_programs_name_processes(&recording->tasks);
     if (recording->has_libraries) perf_callers_drop(profile);
     if (recording->has_stacks) perf_cut_stacks_note(profile, recording->has_copies);
-    profile->meta.product = profile->meta.product.bytes_count
-                                ? perf_programs_last(&recording->tasks, profile->meta.product)
-                                : perf_programs_busiest(&recording->tasks);
+    profile->meta.product = product_of(recording);
     profile->meta.imported_from = profile_text(profile, TEXT("Linux perf"));
     profile->meta.has_file_offsets = true;
     profile->meta.has_stacks = recording->has_stacks;

@@ -69,8 +69,8 @@ static bool takes_next_word(struct text option) {
     return !is_joined && strchr(short_options, option.bytes[option.bytes_count - 1]);
 }
 
-/* Returns the file name of the program that "perf record OPTIONS PROGRAM" recorded. Empty if the command line names
- * none, or a launcher. */
+/* Returns the file name of the program or the script that "perf record OPTIONS PROGRAM" recorded. It is empty if the
+ * command line names none. */
 static struct text recorded_program(struct text command_line) {
     bool is_record = false;
     struct text word;
@@ -87,7 +87,8 @@ static struct text recorded_program(struct text command_line) {
         if (word.bytes_count > 1 && takes_next_word(word)) cursor_take_token(&command_line);
     }
     struct text program = text_base_name(word);
-    return program_is_launcher(program) ? (struct text){0} : program;
+    struct text script = program_script(program, command_line);
+    return script.bytes_count ? script : program;
 }
 
 static void read_capture_time(struct perf_header *header, struct profile *profile, struct text value) {

@@ -94,15 +94,16 @@ static void add_paused_ranges(struct trace_reader *trace) {
 }
 
 /* Unless the program has named the profile, names it after the last program that the recorded process has executed. If
- * that one only starts others, the profile has no name yet. */
+ * that one only starts others, and not as a script says, the profile has no name yet. */
 static void name_product(struct trace_reader *trace) {
     struct profile_meta *meta = &trace->profile->meta;
-    struct text words = meta->arguments;
-    if (!text_equal(meta->product, text_base_name(cursor_take_token(&words)))) return;
+    struct text words = meta->arguments, started = text_base_name(cursor_take_token(&words));
+    if (!text_equal(meta->product, started)) return;
     const struct trace_process *process =
         trace_tasks_find_process(&trace->tasks, trace->header.creator_pid, UINT64_MAX);
     if (process && process->has_name) meta->product = profile_process_at(trace->profile, process->id)->name;
-    if (program_is_launcher(meta->product)) meta->product = (struct text){0};
+    if (!program_is_launcher(meta->product)) return;
+    meta->product = text_equal(meta->product, started) ? program_script(started, words) : (struct text){0};
 }
 
 static void describe(struct trace_reader *trace) {

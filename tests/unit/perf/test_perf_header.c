@@ -86,9 +86,10 @@ static void test_recorded_programs(void **state) {
         {"perf record --call-graph dwarf,8192 --freq=max app record -- other", "app"},
         {"perf record -agF 99 -- /opt/demo/app", "app"},
         {"perf record -e cycles -a", ""},
-        {"perf record -a sleep 10", ""},
-        {"perf record -g -- env A=1 ./app", ""},
-        {"perf record -p 12 -- sleep 1", ""},
+        {"perf record -a sleep 10", "sleep"},
+        {"perf record -g -- env A=1 ./app", "env"},
+        {"perf record -g sh -e ./build.sh --fast", "build.sh"},
+        {"perf record -g bash -c ./build.sh", "bash"},
         {"perf", ""},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

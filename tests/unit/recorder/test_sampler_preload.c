@@ -190,13 +190,15 @@ static bool has_process(const struct profile *profile, const char *name) {
 static bool has_sort(const struct profile *profile) { return has_process(profile, "sort"); }
 
 /* Launchers execute the program in their place, or start it. The profile is named after what the recorded process
- * executes at last, and is not named yet if that is a launcher. */
+ * executes at last, or after the script of a shell, and is not named yet if that is another launcher. */
 static void test_launchers(void **state) {
     static char nice_program[] = "nice", env[] = "env", variable[] = "A=1", sh[] = "sh", option[] = "-c",
                 script[] = "exec sort -n lines", timeout[] = "timeout", limit[] = "1000", sort[] = "sort",
                 order[] = "-n", input[] = "lines";
     char *const replaced[] = {nice_program, env, variable, sh, option, script, NULL};
     char *const started[] = {timeout, limit, sort, order, input, NULL};
+    static char file[] = "sort.sh";
+    char *const scripted[] = {sh, file, NULL};
     struct recorded recorded;
     write_lines(*state);
     run_until(has_sort, &recorded, *state, replaced);
@@ -204,6 +206,13 @@ static void test_launchers(void **state) {
     recorded_fini(&recorded);
     run_until(has_sort, &recorded, *state, started);
     assert_int_equal(recorded.profile.meta.product.bytes_count, 0);
+    recorded_fini(&recorded);
+    FILE *written = fopen(temp_folder_file(*state, file), "w");
+    assert_non_null(written);
+    fprintf(written, "sort -n lines\n:\n");
+    assert_int_equal(fclose(written), 0);
+    run_until(has_sort, &recorded, *state, scripted);
+    assert_true(text_equal(recorded.profile.meta.product, TEXT("sort.sh")));
     recorded_fini(&recorded);
 }
 
