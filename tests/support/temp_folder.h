@@ -68,8 +68,9 @@ static inline char *file_read(const char *path, size_t *bytes_count) {
     size_t used = 0, got = 0;
     do {
         used += got;
-        bytes = realloc(bytes, used + 65536 + 1);
-        got = bytes ? fread(bytes + used, 1, 65536, file) : 0;
+        size_t room_bytes = used + 65536;
+        bytes = realloc(bytes, used + room_bytes + 1);
+        got = bytes ? fread(bytes + used, 1, room_bytes, file) : 0;
     } while (got);
     fclose(file);
     if (!bytes) return NULL;
