@@ -56,8 +56,10 @@ static struct content read_source(size_t step_bytes) {
     return content;
 }
 
+/* Compares messages up to a parenthesis: in it, libarchive tells how many bytes it had at hand. */
 static void check_same_failure(const struct failure *a, const struct failure *b) {
-    FUZZ_CHECK(a->code == b->code && strcmp(a->message, b->message) == 0, "\"%s\" and \"%s\"", a->message, b->message);
+    bool is_same = a->code == b->code && strncmp(a->message, b->message, strcspn(a->message, "(")) == 0;
+    FUZZ_CHECK(is_same, "\"%s\" and \"%s\"", a->message, b->message);
 }
 
 /* Checks that two readings of an input had the same content. If an input fails, how many bytes it returned before
