@@ -526,17 +526,6 @@ static void add_weights(struct fixture *fixture, const struct decimal *weights, 
 
 static const char *const difference_cause = "weight of a sample: a difference cannot be repeated samples";
 
-static void repetitions_take_time_where_times_are_made_up(void **state) {
-    struct fixture *fixture = *state;
-    static const struct decimal weights[] = {{2, 0, 0}, {1, 0, 0}, {3, 0, 0}};
-    ADD_WEIGHTS(fixture, weights);
-    fixture->profile.meta.weight_type = WEIGHT_SAMPLES;
-    fixture->profile.meta.has_times = false;
-    emit_well(fixture);
-    assert_contains(fixture, "\"data\":[[0,0],[0,1],[0,2],[0,3],[0,4],[0,5]]");
-    assert_int_equal(ledger_sum(&fixture->profile.ledger, LEDGER_VALUES, LEDGER_NOTED), 0);
-}
-
 static void the_unit_is_told_as_the_viewer_would_tell_it(void **state) {
     static const struct {
         enum weight_type type;
@@ -636,7 +625,6 @@ int main(void) {
         TEST(scripts_that_need_the_sources_table_count_by_process),
         TEST(processes_are_shown_with_the_names_of_their_main_threads),
         TEST(markers_are_sorted_by_their_ends),
-        TEST(repetitions_take_time_where_times_are_made_up),
         TEST(the_unit_is_told_as_the_viewer_would_tell_it),
         TEST(differences_are_written_once_and_lose_their_weights),
         TEST(weights_are_rounded_where_they_need_too_many_rows),
