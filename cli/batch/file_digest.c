@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define XXH_INLINE_ALL
@@ -12,14 +11,10 @@
 
 enum { BLOCK_BYTES = 64 * 1024, HASHES_MAX = 3 };
 
-/* Stops at the size that fstat reports: this saves the read that would return 0 at the end of a regular file. */
 static bool digest_descriptor(int descriptor, XXH3_state_t *hashes, size_t hash_count, uint64_t *total_bytes) {
     char block[BLOCK_BYTES];
-    struct stat status;
-    if (fstat(descriptor, &status) != 0) return false;
-    uint64_t file_bytes = (uint64_t)status.st_size, end = *total_bytes + file_bytes;
     ssize_t bytes_count = 1;
-    while (bytes_count && !(file_bytes && *total_bytes == end)) {
+    while (bytes_count) {
         bytes_count = read(descriptor, block, sizeof block);
         if (bytes_count < 0 && errno != EINTR) return false;
         if (bytes_count <= 0) continue;
