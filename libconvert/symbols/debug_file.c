@@ -22,20 +22,26 @@ static int open_regular(const char *path) {
     return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 }
 
-static bool read_header(struct debug_file *file) {
-    GElf_Ehdr header;
+/* Reads the next segment that is loaded. *next is the number from which on to look for it. */
+static bool next_load(const struct debug_file *file, size_t *next, GElf_Phdr *segment) {
     size_t segment_count;
-    if (!gelf_getehdr(file->elf, &header)) return false;
-    if (header.e_type != ET_DYN && header.e_type != ET_EXEC) return false;
     if (elf_getphdrnum(file->elf, &segment_count) != 0) return false;
-    for (size_t i = 0; i < segment_count; i++) {
-        GElf_Phdr segment;
-        if (!gelf_getphdr(file->elf, (int)i, &segment)) return false;
-        if (segment.p_type != PT_LOAD) continue;
-        file->base = segment.p_vaddr & ~(PAGE_BYTES - 1);
-        return file->base < USER_SPACE_END;
+    while (*next < segment_count && gelf_getphdr(file->elf, (int)*next, segment)) {
+        ++*next;
+        if (segment->p_type == PT_LOAD) return true;
     }
     return false;
+}
+
+static bool read_header(struct debug_file *file) {
+    GElf_Ehdr header;
+    GElf_Phdr segment;
+    size_t next = 0;
+    if (!gelf_getehdr(file->elf, &header)) return false;
+    if (header.e_type != ET_DYN && header.e_type != ET_EXEC) return false;
+    if (!next_load(file, &next, &segment)) return false;
+    file->base = segment.p_vaddr & ~(PAGE_BYTES - 1);
+    return file->base < USER_SPACE_END;
 }
 
 /* Leaves the text as it is if there is no build id, or one that is too long. */
@@ -155,12 +161,9 @@ bool debug_file_is_whole(const struct debug_file *file) {
 }
 
 bool debug_file_address_of_offset(const struct debug_file *file, uint64_t offset, uint64_t *address) {
-    size_t segment_count;
     bool is_found = false;
-    if (elf_getphdrnum(file->elf, &segment_count) != 0) return false;
-    for (size_t i = 0; i < segment_count; i++) {
-        GElf_Phdr segment;
-        if (!gelf_getphdr(file->elf, (int)i, &segment) || segment.p_type != PT_LOAD) continue;
+    GElf_Phdr segment;
+    for (size_t next = 0; next_load(file, &next, &segment);) {
         if (offset < segment.p_offset || offset - segment.p_offset >= segment.p_filesz) continue;
         *address = segment.p_vaddr + (offset - segment.p_offset);
         is_found = true;
@@ -169,32 +172,27 @@ bool debug_file_address_of_offset(const struct debug_file *file, uint64_t offset
     return is_found;
 }
 
-bool debug_file_has_code_at(const struct debug_file *file, uint64_t address) {
-    size_t segment_count;
-    if (elf_getphdrnum(file->elf, &segment_count) != 0) return false;
-    for (size_t i = 0; i < segment_count; i++) {
-        GElf_Phdr segment;
-        if (!gelf_getphdr(file->elf, (int)i, &segment) || segment.p_type != PT_LOAD || !(segment.p_flags & PF_X))
-            continue;
-        if (address >= segment.p_vaddr && address - segment.p_vaddr < segment.p_filesz) return true;
-    }
+/* Finds the segment with code that has the address in the file. */
+static bool find_code(const struct debug_file *file, uint64_t address, GElf_Phdr *segment) {
+    for (size_t next = 0; next_load(file, &next, segment);)
+        if (segment->p_flags & PF_X && address >= segment->p_vaddr && address - segment->p_vaddr < segment->p_filesz)
+            return true;
     return false;
 }
 
+bool debug_file_has_code_at(const struct debug_file *file, uint64_t address) {
+    GElf_Phdr segment;
+    return find_code(file, address, &segment);
+}
+
 struct text debug_file_code(const struct debug_file *file, uint64_t address) {
-    size_t segment_count, file_bytes;
+    size_t file_bytes;
+    GElf_Phdr segment;
     const char *bytes = elf_rawfile(file->elf, &file_bytes);
-    if (!bytes || !file->has_code || elf_getphdrnum(file->elf, &segment_count) != 0) return (struct text){0};
-    for (size_t i = 0; i < segment_count; i++) {
-        GElf_Phdr segment;
-        if (!gelf_getphdr(file->elf, (int)i, &segment) || segment.p_type != PT_LOAD || !(segment.p_flags & PF_X))
-            continue;
-        if (address < segment.p_vaddr || address - segment.p_vaddr >= segment.p_filesz) continue;
-        if (segment.p_offset > file_bytes || segment.p_filesz > file_bytes - segment.p_offset) continue;
-        struct text code = {bytes + segment.p_offset, segment.p_filesz};
-        return text_from(code, address - segment.p_vaddr);
-    }
-    return (struct text){0};
+    if (!bytes || !file->has_code || !find_code(file, address, &segment)) return (struct text){0};
+    if (segment.p_offset > file_bytes || segment.p_filesz > file_bytes - segment.p_offset) return (struct text){0};
+    struct text code = {bytes + segment.p_offset, segment.p_filesz};
+    return text_from(code, address - segment.p_vaddr);
 }
 
 unsigned debug_file_machine(const struct debug_file *file) {
