@@ -91,14 +91,6 @@ static void equal_lines_are_added_up(void **state) {
     assert_int_equal(entered(LEDGER_LOST, "line of a frame"), 1);
 }
 
-static void without_weights_samples_are_counted(void **state) {
-    struct thread *thread = add_thread(1, 1, "t");
-    add(thread, "a", 250000);
-    add(thread, "a", 250000);
-    add_samples(thread, stack_none(), decimal_make(250000, 0));
-    assert_lines("comm", "t 1\nt;a 2\n");
-}
-
 static void samples_without_any_frame_are_lines_too(void **state) {
     add_samples(add_thread(1, 1, "t"), stack_none(), decimal_make(1, 0));
     assert_lines("none", "[no stack] 1\n");
@@ -134,21 +126,6 @@ static void sums_are_rounded_to_18_digits(void **state) {
     assert_int_equal(entered(LEDGER_NOTED, "weight of a sample (the sum is rounded to 18 digits)"), 1);
 }
 
-static void a_profile_without_samples_is_refused(void **state) {
-    build_full_profile(&profile);
-    finish_profile();
-    for (size_t i = 0; i < profile.threads.count; i++)
-        profile_thread_at(&profile, (thread_id){(uint32_t)i})->samples.rows.count = 0;
-    struct chunk_list out;
-    chunk_list_init(&out, &failure);
-    struct emit_options options = {.thread_count = 1, .frame_parts = FRAME_PART_COMM};
-    emitter_collapsed.emit(&profile, &profile.ledger, &out, &options, (struct progress){0});
-    assert_int_equal(failure.code, FAILURE_INPUT);
-    assert_string_equal(failure.message,
-                        "there are no samples, of which collapsed stacks are made: use --format processed");
-    chunk_list_fini(&out);
-}
-
 /* ---- Frames. ---- */
 
 static void the_first_frame_is_the_thread(void **state) {
@@ -158,15 +135,6 @@ static void the_first_frame_is_the_thread(void **state) {
     assert_lines("pid", "my_worker-12;a 1\nthread_5-?;a 1\n");
     assert_lines("tid,comm", "my_worker-12/34;a 1\nthread_5-?/5;a 1\n");
     assert_int_equal(entered(LEDGER_LOST, "blank in the name of a thread (an underscore is written)"), 6);
-}
-
-static void made_up_threads_are_not_written(void **state) {
-    struct thread *thread = add_thread(0, 0, "all stacks");
-    profile.meta.has_times = false;
-    thread->is_made_up = true;
-    add(thread, "a", 1);
-    assert_lines("tid", "a 1\n");
-    assert_false(ledger_has_losses(&profile.ledger));
 }
 
 static void code_is_annotated(void **state) {
@@ -219,16 +187,6 @@ static void names_cannot_end_frames_or_lines(void **state) {
     assert_int_equal(entered(LEDGER_LOST, "blank before a number at the end of a name (an underscore is written)"), 1);
 }
 
-static void frame_parts_are_a_list(void **state) {
-    unsigned parts;
-    assert_true(frame_parts_parse(NULL, &parts));
-    assert_int_equal(parts, FRAME_PART_COMM);
-    assert_true(frame_parts_parse("none,addresses", &parts));
-    assert_int_equal(parts, FRAME_PART_ADDRESSES);
-    static const char *const bad[] = {"", "comm,", ",comm", "Comm", "comm pid", "all"};
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_false(frame_parts_parse(bad[i], &parts));
-}
-
 static void the_path_chooses_the_format(void **state) {
     assert_ptr_equal(emitter_by_path(TEXT("out.folded")), &emitter_collapsed);
     assert_ptr_equal(emitter_by_path(TEXT("a/out.folded.gz")), &emitter_collapsed);
@@ -279,18 +237,14 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(lines_are_in_the_order_of_their_stacks),
         TEST(equal_lines_are_added_up),
-        TEST(without_weights_samples_are_counted),
         TEST(samples_without_any_frame_are_lines_too),
         TEST(negative_weights_make_differences),
         TEST(sums_that_are_too_large_are_lost),
         TEST(sums_are_rounded_to_18_digits),
-        TEST(a_profile_without_samples_is_refused),
         TEST(the_first_frame_is_the_thread),
-        TEST(made_up_threads_are_not_written),
         TEST(code_is_annotated),
         TEST(functions_without_a_name_are_called_after_their_place),
         TEST(names_cannot_end_frames_or_lines),
-        TEST(frame_parts_are_a_list),
         TEST(the_path_chooses_the_format),
         TEST(what_the_format_has_no_place_for_is_lost),
     };
