@@ -513,6 +513,38 @@ static void markers_are_sorted_by_their_ends(void **state) {
     assert_contains(fixture, "\"stringTable\":[\"a\",\"w\",\"c\",\"d\",\"e\",\"b\"]");
 }
 
+/* ---- Counters. ---- */
+
+/* Adds a counter with changes of 5, -3 and 1 at 1, 3 and 9 ms. */
+static void add_counter(struct fixture *fixture, process_id process, const char *category, const char *label) {
+    static const int64_t samples[][2] = {{1, 5}, {3, -3}, {9, 1}};
+    const struct counter definition = {.process = process,
+                                       .name = TEXT("count"),
+                                       .category = text_of(category),
+                                       .label = text_of(label),
+                                       .unit = TEXT("bytes"),
+                                       .graph = COUNTER_ACCUMULATED};
+    struct counter *counter = profile_add_counter(&fixture->profile, &definition);
+    for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
+        struct counter_sample *sample = column_push(&counter->samples);
+        *sample = (struct counter_sample){.time_ns = samples[i][0] * MS, .change = samples[i][1]};
+    }
+}
+
+static void accumulating_counters_show_their_levels(void **state) {
+    struct fixture *fixture = *state;
+    thread_id thread = add_app(fixture);
+    add_sample(fixture, thread, 0, root_of(fixture, library_frame(fixture, "f", NULL)));
+    process_id process = profile_thread_at(&fixture->profile, thread)->process;
+    add_counter(fixture, process, "Memory", "Memory (heap)");
+    add_counter(fixture, process, "Memory", "Pixels");
+    emit_well(fixture);
+    assert_non_null(strstr(fixture->document, "{\"name\":\"count\",\"category\":\"Memory\""));
+    assert_non_null(strstr(fixture->document, "\"data\":[[-1,0],[1,5],[3,-3],[9,1]]"));
+    assert_non_null(strstr(fixture->document, "{\"name\":\"Pixels\",\"category\":\"Counters\""));
+    assert_non_null(strstr(fixture->document, "[[-1,0],[0,0],[1,5],[2,5],[3,5],[4,2],[5,2],[6,2],[7,2],[8,2],[9,3]]"));
+}
+
 /* ---- Weights. ---- */
 
 /* Adds samples of these weights, one per millisecond. */
@@ -625,6 +657,7 @@ int main(void) {
         TEST(scripts_that_need_the_sources_table_count_by_process),
         TEST(processes_are_shown_with_the_names_of_their_main_threads),
         TEST(markers_are_sorted_by_their_ends),
+        TEST(accumulating_counters_show_their_levels),
         TEST(the_unit_is_told_as_the_viewer_would_tell_it),
         TEST(differences_are_written_once_and_lose_their_weights),
         TEST(weights_are_rounded_where_they_need_too_many_rows),
