@@ -406,7 +406,7 @@ static bool waits_as_before(const struct sampled_thread *thread, const struct ta
  * for that sample alone. What a thread still owes from the time when it had stacks belongs to those. */
 static void write_unreached(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
     if (thread->found_ticks == round->now_ticks) return;
-    if (thread->state == SAMPLED_AT_WORK) write_rest(thread, round);
+    if (thread->state == SAMPLED_AT_WORK || thread->state == SAMPLED_IN_WAIT) write_rest(thread, round);
     thread_signal_report_unreached(record, thread);
     write_time(record, thread, round);
 }

@@ -249,6 +249,38 @@ static void test_short_strangers(void **state) {
     recorded_fini(&recorded);
 }
 
+enum { LONG_INTERVAL_MS = 100, WORK_MS = 450 };
+
+static void work_and_nap(struct busy_thread *self) {
+    while (clock_now_ns(CLOCK_THREAD_CPUTIME_ID) < (uint64_t)WORK_MS * 1000000) work_a_little();
+    atomic_store(&stranger_of(self)->seen_ns, clock_now_ns(CLOCK_THREAD_CPUTIME_ID));
+    while (goes_on(self)) sleep_ms(10);
+}
+
+/* What a thread has used since its last sample belongs to the time when it had stacks, also if it has waited since. */
+static void test_own_handlers_after_wait(void **state) {
+    struct recorded recorded;
+    struct stranger stranger;
+    int64_t unreached_ns = 0;
+    start_sampling(*state, "unreached.trace",
+                   (struct grec_options){.interval_us = LONG_INTERVAL_MS * 1000, .flags = GREC_ALL_THREADS});
+    wait_rounds(1);
+    stranger_start(&stranger, "worker", work_and_nap);
+    stranger_wait_seen(&stranger);
+    wait_rounds(3);
+    take_all_signals();
+    wait_rounds(3);
+    stop_and_check(&recorded, *state);
+    busy_thread_join(&stranger.thread);
+    const struct thread *thread = need_thread(&recorded, "worker");
+    for (uint32_t i = 0; i < samples_count(&thread->samples); i++)
+        if (stack_is_unasked(&recorded.profile, sample_stack(thread, i)))
+            unreached_ns += samples_cpu_ns(&thread->samples, i);
+    assert_true(unreached_ns < (int64_t)LONG_INTERVAL_MS * 1000000 / 4);
+    assert_int_equal(count_said(&recorded, "the program uses SIGURG: its threads are sampled without stacks"), 1);
+    recorded_fini(&recorded);
+}
+
 /* ---- Threads that block the signal. ---- */
 
 /* The sampler must not send the signal to threads that block it from their start, because a sigwait could find it. */
@@ -353,8 +385,9 @@ static void test_rest_of_time(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_own_handlers),      TEST(test_own_handlers_later), TEST(test_next_signal),
-        TEST(test_next_signal_later), TEST(test_short_strangers),    TEST(test_deaf_from_birth),
-        TEST(test_deaf_at_first),     TEST(test_left_out),           TEST(test_rest_of_time),
+        TEST(test_next_signal_later), TEST(test_short_strangers),    TEST(test_own_handlers_after_wait),
+        TEST(test_deaf_from_birth),   TEST(test_deaf_at_first),      TEST(test_left_out),
+        TEST(test_rest_of_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
