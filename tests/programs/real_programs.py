@@ -57,9 +57,9 @@ def free_port():
         return listener.getsockname()[1]
 
 
-def child_of(pid):
-    listed = subprocess.run(["ps", "--ppid", str(pid), "-o", "pid="], stdout=subprocess.PIPE, text=True, check=True)
-    return int(listed.stdout.split()[0])
+def children_of(pid):
+    listed = subprocess.run(["ps", "--ppid", str(pid), "-o", "pid="], stdout=subprocess.PIPE, text=True, check=False)
+    return [int(word) for word in listed.stdout.split()]
 
 
 def cpu_seconds():
@@ -270,7 +270,7 @@ class Server(Program):
         with self.started(before, environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
             self.await_ready(process)
             yield process
-            os.kill(child_of(process.pid) if before else process.pid, self.end_signal)
+            os.kill(children_of(process.pid)[0] if before else process.pid, self.end_signal)
             process.wait(timeout=GIVE_UP_SECONDS)
 
     def run(self, before=(), environment=None):

@@ -1,31 +1,34 @@
 #!/usr/bin/env python3
 """Where the recorder and perf see the processor time of servers: shares.py BUILD [--table]
 
-Each server does the same work under `perf record` and with the recorder preloaded. Time in the kernel counts for the
-function of the program or a library that called it. Each function must have the same share in both profiles, to within
-LIMIT_POINTS. If a share differs by more, both record again, up to ROUND_COUNT_MAX times, until the means of all rounds
-agree. If perf may not record, or a server is not installed, a line says so. With --table, the shares are printed.
+Each server works with the recorder preloaded, with and without events of the kernel, while `perf record` looks at the
+same processes. Time in the kernel counts for the function of the program or a library that called it. Each function
+must have the same share in both profiles, to within LIMIT_POINTS. If a share differs by more, the server works again, up
+to ROUND_COUNT_MAX times, until the means of all rounds agree. If perf may not record, or a server is not installed, a
+line says so. With --table, the shares are printed.
 
-The limit is wide, because perf is no measure here: its event makes each switch of threads slower, which is time in
-epoll_wait, and neither perf nor clock ticks see all of what the scheduler does. Beside other programs, a server also
-waits more often for less. docs/sampling.md has the shares that the servers measure themselves. What the limit finds is
-time that is in the wrong place altogether: in a wait that comes after the work.
+A run has some hundred clock ticks, so shares differ by chance. And no tick finds a thread while the scheduler works with
+interrupts disabled: docs/sampling.md has the shares. What the limit finds is time in the wrong place altogether, such as
+in a wait that comes after the work.
 """
 
 import collections
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
-from real_programs import Missing, Nginx, Redis, find, libraries_for_all, prepared
+from real_programs import Missing, Nginx, Redis, children_of, find, libraries_for_all, prepared
 
-LIMIT_POINTS = 20
+LIMIT_POINTS = 10
 ROUND_COUNT_MAX = 4
-# With this size, each run takes a second or two of the server's processor time.
+# With this size, each run takes two or three seconds of the server's processor time.
 SERVERS = {Nginx: 10, Redis: 8}
+CONDITIONS = {"with events": {}, "without events": {"GECKO_RECORDER_EVENTS": "0"}}
 PERF = ["record", "-q", "-F", "999", "-g", "-o"]
 SHOWN_COUNT = 10
 NAME = "shares of real programs"
@@ -48,19 +51,27 @@ def perf_refusal(folder):
 
 
 class Stacks:
-    """Finds the innermost function outside of the kernel of each stack of a profile."""
+    """Finds the innermost function outside of the kernel of each stack of a profile. OF_RECORDER: it is the recorder's, or
+    the kernel's call that ends a signal handler."""
+
+    OF_RECORDER = "(recorder)"
 
     def __init__(self, profile):
         self.shared, self.known = profile["shared"], {None: None}
+        self.of_recorder = {at for at, lib in enumerate(profile["libs"]) if lib["name"].startswith("libgecko_")}
         self.kernel = [category["name"] == "Kernel" for category in profile["meta"]["categories"]]
 
     def symbol(self, frame):
-        """Returns the symbol of a frame, or of a function without one, its name. Inlined functions have that of their caller."""
+        """Returns the symbol of a frame, or of a function without one, its name. Inlined functions have that of their caller.
+        perf leaves out the prefix of functions that the kernel maps into each process."""
+        if self.shared["frameTable"]["lib"][frame] in self.of_recorder:
+            return self.OF_RECORDER
         symbol = self.shared["frameTable"]["nativeSymbol"][frame]
         table, at = self.shared["funcTable"], self.shared["frameTable"]["func"][frame]
         if symbol is not None:
             table, at = self.shared["nativeSymbols"], symbol
-        return self.shared["stringArray"][table["name"][at]]
+        name = self.shared["stringArray"][table["name"][at]].removeprefix("__vdso_")
+        return self.OF_RECORDER if name == "__restore_rt" else name
 
     def function(self, stack):
         if stack not in self.known:
@@ -74,18 +85,22 @@ class Stacks:
 
 
 def shares(converter, recording, folder):
-    """Returns the share of each function in a recording, in percent. The recorder's samples without processor time are of
-    threads that wait; perf takes none of these."""
+    """Returns the share of each function of the program in a recording, in percent. The recorder's samples without
+    processor time are of threads that wait; perf takes none of these. The recorder leaves out its own threads and
+    handlers."""
     path = folder / "profile.json"
     subprocess.run([converter, "--quiet", recording, "-o", path], check=True)
     profile = json.loads(path.read_text())
     stacks, counts = Stacks(profile), collections.Counter()
     is_of_recorder = "recorder" in profile["meta"].get("importedFrom", "")
     for thread in profile["threads"]:
+        if thread["name"].startswith("grec-"):
+            continue
         samples = thread["samples"]
-        times = samples["threadCPUDelta"] if is_of_recorder else [1] * samples["length"]
-        for stack, time in zip(samples["stack"], times):
-            counts[stacks.function(stack)] += time or 0
+        weights = samples["threadCPUDelta"] if is_of_recorder else [1] * samples["length"]
+        for stack, weight in zip(samples["stack"], weights):
+            counts[stacks.function(stack)] += weight or 0
+    del counts[Stacks.OF_RECORDER]
     return {name: 100 * count / counts.total() for name, count in counts.items()}
 
 
@@ -111,41 +126,55 @@ class Means:
                 for name, perf, recorder in self.rows() if abs(recorder - perf) > LIMIT_POINTS]
 
 
-def compare(program, converter, library):
+def record(program, data, environment):
+    """Runs the program once, with both recorders."""
+    with program.serving(environment=environment) as process:
+        pids = ",".join(map(str, [process.pid, *children_of(process.pid)]))
+        with subprocess.Popen([find("perf"), *PERF, str(data), "-p", pids], stderr=subprocess.DEVNULL) as perf:
+            await_data(perf, data)
+            program.work()
+            perf.send_signal(signal.SIGINT)
+
+
+def await_data(perf, data):
+    """Waits until perf has written the beginning of its file, before it begins to record."""
+    while not (data.exists() and data.stat().st_size) and perf.poll() is None:
+        time.sleep(0.02)
+
+
+def compare(program, converter, environment):
     """Returns the means and the faults of one server."""
     trace, data = program.folder / "the.trace", program.folder / "perf.data"
     means = Means()
     while means.round_count < ROUND_COUNT_MAX:
         trace.unlink(missing_ok=True)
-        program.run(before=[find("perf"), *PERF, str(data), "--"])
-        program.run(environment={"LD_PRELOAD": library, "GECKO_RECORDER": "1", "GECKO_RECORDER_OUTPUT": str(trace)})
+        data.unlink(missing_ok=True)
+        record(program, data, {**environment, "GECKO_RECORDER_OUTPUT": str(trace)})
         means.add(shares(converter, data, program.folder), shares(converter, trace, program.folder))
         if not means.faults():
             break
     return means, means.faults()
 
 
-def compare_all(converter, library):
-    """Returns how many servers passed, failed and were left out."""
-    counts = collections.Counter()
-    for kind, size in SERVERS.items():
-        try:
-            with prepared(kind, size) as program:
-                means, faults = compare(program, converter, library)
-        except Missing as missing:
-            print(f"{NAME}: LEFT OUT {kind.name}: not installed: {missing}", flush=True)
-            counts["skipped"] += 1
-            continue
-        except (RuntimeError, subprocess.SubprocessError) as error:
-            means, faults = Means(), [str(error)]
-        for fault in faults:
-            print(f"{NAME}: FAIL {kind.name}: {fault}", flush=True)
-        if "--table" in sys.argv:
-            for name, perf, recorder in list(means.rows())[:SHOWN_COUNT]:
-                print(f"{kind.name:26} {name:36} perf {perf:5.1f}  recorder {recorder:5.1f}  {recorder - perf:+5.1f}"
-                      f"  rounds {means.round_count}", flush=True)
-        counts["failed" if faults else "passed"] += 1
-    return counts
+def compare_server(kind, size, condition, converter, library):
+    """Returns "passed", "failed" or "skipped"."""
+    name = f"{kind.name}, {condition}"
+    try:
+        with prepared(kind, size) as program:
+            means, faults = compare(program, converter,
+                                    {"LD_PRELOAD": library, "GECKO_RECORDER": "1", **CONDITIONS[condition]})
+    except Missing as missing:
+        print(f"{NAME}: LEFT OUT {name}: not installed: {missing}", flush=True)
+        return "skipped"
+    except (RuntimeError, subprocess.SubprocessError) as error:
+        means, faults = Means(), [str(error)]
+    for fault in faults:
+        print(f"{NAME}: FAIL {name}: {fault}", flush=True)
+    if "--table" in sys.argv:
+        for function, perf, recorder in list(means.rows())[:SHOWN_COUNT]:
+            print(f"{name:42} {function:36} perf {perf:5.1f}  recorder {recorder:5.1f}  {recorder - perf:+5.1f}"
+                  f"  rounds {means.round_count}", flush=True)
+    return "failed" if faults else "passed"
 
 
 def main():
@@ -158,9 +187,11 @@ def main():
         refusal = perf_refusal(folder)
         if refusal:
             print(f"{NAME}: NOT TESTED: {refusal}")
-            counts = collections.Counter(skipped=len(SERVERS))
+            counts = collections.Counter(skipped=len(SERVERS) * len(CONDITIONS))
         else:
-            counts = compare_all(str(build / "gecko-convert"), library)
+            counts = collections.Counter(
+                compare_server(kind, size, condition, str(build / "gecko-convert"), library)
+                for kind, size in SERVERS.items() for condition in CONDITIONS)
     skipped = f", {counts['skipped']} skipped" if counts["skipped"] else ""
     print(f"{NAME}: {counts['passed']} passed, {counts['failed']} failed{skipped}")
     return 1 if counts["failed"] else 0
