@@ -453,20 +453,21 @@ static void drop_if_ended(struct thread_writers *writers) {
     if (tid && !task_read_cpu_ns(tid, &cpu_ns)) thread_registry_drop(writers);
 }
 
-/* Counts what the thread has used up to its end, if it has left that. */
-static void count_left_time(const struct thread_record *record, struct sampled_thread *thread) {
-    uint64_t cpu_ns = thread_record_left_cpu_ns(record, thread->tid);
-    thread->has_ended = !cpu_ns;
-    if (!thread->is_cpu_read || cpu_ns <= thread->cpu_ns) return;
-    cpu_share_add(&thread->share, cpu_ns - thread->cpu_ns);
-    thread->cpu_ns = cpu_ns;
+/* Takes what the thread has left: its last name, and what it has used up to its end. */
+static void take_left(const struct thread_record *record, struct sampled_thread *thread) {
+    struct thread_left left = thread_record_left(record, thread->tid);
+    thread->has_ended = !left.cpu_ns;
+    if (*left.name && !thread->is_named) set_name(thread, left.name, (uint32_t)strlen(left.name));
+    if (!thread->is_cpu_read || left.cpu_ns <= thread->cpu_ns) return;
+    cpu_share_add(&thread->share, left.cpu_ns - thread->cpu_ns);
+    thread->cpu_ns = left.cpu_ns;
 }
 
 /* Makes the record the thread's of that id. */
 static void become(struct thread_record *record, struct sampled_thread *thread, struct round *round, uint32_t tid) {
     if (thread->epoch != observer.epoch) forget(thread, 0);
     if (thread->tid == tid) return;
-    count_left_time(record, thread);
+    take_left(record, thread);
     thread->used_ticks = round->now_ticks;
     /* All stacks are the old thread's, also those of this round: the clocks of the new one are not open yet. */
     thread->read_ticks = clock_ticks();

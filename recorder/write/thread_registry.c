@@ -15,7 +15,7 @@
 #include "recorder/state/sampler_hooks.h"
 #include "recorder/state/signal_mask.h"
 
-enum { BLOCK_RECORD_COUNT = 16, SYSTEM_NAME_BYTES = 16 };
+enum { BLOCK_RECORD_COUNT = 16 };
 
 /* Flags in a record's owner word. A pid has 22 bits. */
 static const uint32_t HELD = (uint32_t)1 << 31, RELEASED = (uint32_t)1 << 30;
@@ -260,20 +260,33 @@ static void keep_record(struct thread_record *record) {
 
 void thread_registry_look_for_filter(void) { first_filter_mode = prctl(PR_GET_SECCOMP); }
 
-/* The sampler cannot ask for the processor time of a thread that has ended. Under a filter of system calls that the
- * program has installed, the question might end the process. Filters of containers are there before. */
-static void leave_cpu_time(struct thread_record *record) {
+/* The order of these operations lets left_tid tell whether another thread has changed `from` meanwhile. */
+static void copy_left(struct thread_left *to, const struct thread_left *from) {
+    __atomic_store_n(&to->cpu_ns, __atomic_load_n(&from->cpu_ns, __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
+    for (size_t i = 0; i < sizeof to->name; i++)
+        __atomic_store_n(&to->name[i], __atomic_load_n(&from->name[i], __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
+}
+
+/* The sampler cannot ask for the processor time and the name of a thread that has ended. Under a filter of system calls
+ * that the program has installed, the questions might end the process. Filters of containers are there before. */
+static void leave_facts(struct thread_record *record) {
+    struct thread_left left = {.cpu_ns = 0};
     if (!sampler_thread_count()) return;
+    if (prctl(PR_GET_SECCOMP) == first_filter_mode) {
+        left.cpu_ns = clock_ns_of(CLOCK_THREAD_CPUTIME_ID);
+        prctl(PR_GET_NAME, left.name, 0, 0, 0);
+    }
     __atomic_store_n(&record->left_tid, 0, __ATOMIC_RELEASE);
-    uint64_t cpu_ns = prctl(PR_GET_SECCOMP) == first_filter_mode ? clock_ns_of(CLOCK_THREAD_CPUTIME_ID) : 0;
-    __atomic_store_n(&record->left_cpu_ns, cpu_ns, __ATOMIC_RELEASE);
+    copy_left(&record->left, &left);
     __atomic_store_n(&record->left_tid, own_tid(), __ATOMIC_RELEASE);
 }
 
-uint64_t thread_record_left_cpu_ns(const struct thread_record *record, uint32_t tid) {
+struct thread_left thread_record_left(const struct thread_record *record, uint32_t tid) {
+    const struct thread_left none = {.cpu_ns = 0};
+    struct thread_left left;
     bool is_of_thread = __atomic_load_n(&record->left_tid, __ATOMIC_ACQUIRE) == tid;
-    uint64_t cpu_ns = __atomic_load_n(&record->left_cpu_ns, __ATOMIC_ACQUIRE);
-    return is_of_thread && __atomic_load_n(&record->left_tid, __ATOMIC_ACQUIRE) == tid ? cpu_ns : 0;
+    copy_left(&left, &record->left);
+    return is_of_thread && __atomic_load_n(&record->left_tid, __ATOMIC_ACQUIRE) == tid ? left : none;
 }
 
 void thread_registry_release(void) {
@@ -284,7 +297,7 @@ void thread_registry_release(void) {
     if (has_labels) {
         keep_record(thread_record_self);
     } else {
-        leave_cpu_time(thread_record_self);
+        leave_facts(thread_record_self);
         /* The thread's clocks may run on for a moment. */
         __atomic_store_n(&thread_record_self->control_block, 0, __ATOMIC_RELAXED);
         grec_label_stack_ = NULL;

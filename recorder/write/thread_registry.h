@@ -17,6 +17,7 @@ enum {
     /* A recording call, one of a signal handler that interrupts it, and two more. */
     NESTING_MAX = 4,
     THREAD_NAME_BYTES = 128,
+    SYSTEM_NAME_BYTES = 16,
     LEVEL_PART_COUNT = 16,
 };
 
@@ -47,6 +48,12 @@ struct thread_writers {
                                                         other one use them */
 };
 
+/* What a thread leaves when it gives its record back. */
+struct thread_left {
+    uint64_t cpu_ns;                  /* the processor time that it had used; 0: unknown */
+    char name[SYSTEM_NAME_BYTES + 1]; /* the system's name for it; empty: unknown */
+};
+
 /* Whether another thread waits for a sample of the thread. */
 enum thread_demand { THREAD_NOT_DEMANDED = 0, THREAD_DEMANDED, THREAD_DEMAND_SEEN };
 
@@ -67,7 +74,7 @@ struct thread_record {
                                   waits */
     uint64_t control_block;    /* the C library's, for the thread; 0: not known. Set by the sampler */
     uint32_t left_tid;         /* the last thread that has given the record back; 0: none */
-    uint64_t left_cpu_ns;      /* the processor time that it had used; 0: unknown */
+    struct thread_left left;   /* by that thread */
     struct sampled_thread *sampled; /* the sampler's; NULL: it has not seen the record yet */
     struct grec_label_stack labels;
 };
@@ -110,9 +117,8 @@ void thread_registry_name(struct thread_record *record, const char *name);
 uint32_t thread_record_copy_name(const struct thread_record *record, char name[THREAD_NAME_BYTES])
     GREC_SHARED(thread_record_copy_name);
 
-/* Returns the processor time that the thread had used when it gave the record back; 0: unknown. */
-uint64_t thread_record_left_cpu_ns(const struct thread_record *record, uint32_t tid)
-    GREC_SHARED(thread_record_left_cpu_ns);
+/* Returns what the thread has left; all zero: nothing is known. */
+struct thread_left thread_record_left(const struct thread_record *record, uint32_t tid) GREC_SHARED(thread_record_left);
 
 static inline void thread_record_start(struct thread_record *record, uint64_t ticks) {
     __atomic_store_n(&record->start_ticks, ticks, __ATOMIC_RELAXED);

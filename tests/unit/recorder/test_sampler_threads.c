@@ -142,6 +142,32 @@ static void test_all_threads(void **state) {
     recorded_fini(&recorded);
 }
 
+static void record_and_rename_at_end(struct busy_thread *self) {
+    pthread_setname_np(pthread_self(), "first name");
+    GREC_INSTANT("begin", NULL);
+    atomic_store(&rename_phase, 1);
+    while (atomic_load_explicit(&rename_phase, memory_order_relaxed) == 1) work_a_little();
+    pthread_setname_np(pthread_self(), "second name");
+}
+
+/* A thread that the recorder knows tells its last name itself, however soon it ends. */
+static void test_name_of_an_ending_thread(void **state) {
+    struct recorded recorded;
+    struct busy_thread thread = {.run = record_and_rename_at_end, .may_leave = true};
+    atomic_store(&rename_phase, 0);
+    start_sampling(*state, "ending.trace", (struct grec_options){.interval_us = 1000});
+    busy_thread_start(&thread);
+    while (atomic_load(&rename_phase) != 1) usleep(100);
+    wait_stacks(&thread, 10);
+    atomic_store(&rename_phase, 2);
+    busy_thread_join(&thread);
+    wait_rounds(2);
+    stop_and_read(&recorded, *state, "ending.trace");
+    assert_true(samples_count(&need_thread(&recorded, "second name")->samples) > 0);
+    assert_null(find_thread(&recorded.profile, "first name"));
+    recorded_fini(&recorded);
+}
+
 /* A thread that names itself, works a little and ends has that name, although names are read again only each second. */
 static void test_name_of_a_short_thread(void **state) {
     skip_under_thread_sanitizer();
@@ -998,6 +1024,7 @@ int main(void) {
         TEST(test_stranger_that_speaks),
         TEST(test_unwanted_stranger),
         TEST(test_storm_of_sleepers),
+        TEST(test_name_of_an_ending_thread),
         TEST(test_name_of_a_short_thread),
         TEST(test_name_at_the_end),
         TEST(test_name_of_one_sample),
