@@ -1,9 +1,9 @@
 /* Divides the processor time of a thread among its samples.
  *
- * A sample of the thread's event stands for one interval of the thread's own code. The event is silent while the thread
- * is in the kernel, so that time stays owed. A clock tick that finds the thread in a system call takes it. Only chance
- * decides whether a tick finds a call: what is owed goes up and down. A tick that finds the thread's own code takes
- * only what no tick in a call has taken for long.
+ * A sample of the thread's event stands for one interval of the thread's own code, or for several if others before it
+ * did not fit into the ring. The event is silent while the thread is in the kernel, so that time stays owed. A clock
+ * tick that finds the thread in a system call takes it. Only chance decides whether a tick finds a call: what is owed
+ * goes up and down. A tick that finds the thread's own code takes only what no tick in a call has taken for long.
  *
  * The kernel also works outside of system calls, in interrupts and page faults. A tick at that time looks as if it had
  * found the thread's own code. So more ticks find code than the event tells of. Interrupts hit all code alike: samples
@@ -38,7 +38,7 @@ struct shared_sample {
     enum sample_origin origin;
     bool has_event;       /* the thread has an event besides its timer */
     bool is_of_ended;     /* the thread has ended since its processor time was read, so its event tells of more */
-    uint64_t interval_ns; /* of the event and the timer */
+    uint64_t interval_ns; /* of the clocks; of an event's sample: the time in code that it stands for */
     uint64_t tick_ns;     /* between clock ticks */
     uint64_t passed_ns;   /* processor time since the timer's last signal */
 };

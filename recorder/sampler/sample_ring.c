@@ -115,14 +115,17 @@ static void fill_in(struct sample_ring *ring, struct ring_sample *sample, const 
 
 static void put(struct sample_ring *ring, const struct sample_source *source) {
     uint64_t position;
+    bool is_of_event = source->origin == SAMPLE_OF_EVENT;
     if (!find_room(ring, &position)) {
         __atomic_fetch_add(&ring->lost_count, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&ring->lost_event_count, is_of_event, __ATOMIC_RELAXED);
         return;
     }
     struct ring_sample *sample = (struct ring_sample *)(void *)(ring->bytes + place_of(position));
     if (position != ring->written && SAMPLE_RING_BYTES - place_of(ring->written) >= sizeof *sample)
         ((struct ring_sample *)(void *)(ring->bytes + place_of(ring->written)))->bytes_count = 0;
     fill_in(ring, sample, source);
+    if (is_of_event) sample->missed_count = __atomic_exchange_n(&ring->lost_event_count, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&ring->written, position + sample->bytes_count, __ATOMIC_RELEASE);
 }
 

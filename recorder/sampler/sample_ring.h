@@ -23,7 +23,7 @@ enum sample_origin {
 struct ring_sample {
     uint32_t bytes_count; /* with what follows this struct */
     enum sample_origin origin;
-    uint32_t missed_count;     /* for a tick: how many more intervals than one have passed since the last tick */
+    uint32_t missed_count;     /* how many more intervals than one have passed since the last sample of its clock */
     uint64_t ticks;            /* when the sample was taken; 0: unknown, because only a system call would tell */
     uint64_t busy_since_ticks; /* see struct thread_record */
     uint32_t build_count;      /* how often tables had been built when the walk began */
@@ -42,6 +42,7 @@ struct sample_ring {
     uint32_t is_open;           /* the handler may take stacks */
     uint32_t is_walking;        /* the thread is in its handler, and may read unwind tables */
     uint32_t lost_count;        /* samples that did not fit; changed by the thread */
+    uint32_t lost_event_count;  /* those of the event since its last sample; set to 0 before the clocks are opened */
     uint64_t written;           /* changed by the thread */
     uint64_t read;              /* changed by the sampler */
     struct stack_limits limits; /* the thread's own stack; all zero: unknown. Set before the clocks are opened */
@@ -69,7 +70,7 @@ const struct ring_sample *sample_ring_first(struct sample_ring *ring);
 /* Drops what sample_ring_first has returned. */
 void sample_ring_drop(struct sample_ring *ring);
 
-/* Returns how many samples did not fit since the last call. What they stand for stays owed: see cpu_share.h. */
+/* Returns how many samples did not fit since the last call. */
 uint32_t sample_ring_take_lost_count(struct sample_ring *ring);
 
 /* Lets the handler take stacks, or forbids it. A handler that takes one at this moment ends soon: see

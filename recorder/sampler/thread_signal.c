@@ -189,10 +189,12 @@ static void report_refusal(void) {
     recording_write_message(text);
 }
 
-/* The handler must not ask the system for anything: it finds the thread's record and the ends of its stack here. */
+/* The handler must not ask the system for anything: it finds the thread's record and the ends of its stack here. The
+ * ring may have been another thread's. */
 static void prepare_handler(struct thread_record *record, struct sampled_thread *thread) {
     bool is_first = thread->tid == (uint32_t)signal_state.pid;
     __atomic_store_n(&record->control_block, thread->control_block, __ATOMIC_RELAXED);
+    __atomic_store_n(&thread->ring.lost_event_count, 0, __ATOMIC_RELAXED);
     if (!thread->control_block || !thread_stack_find(thread->control_block, is_first, &thread->ring.limits))
         thread->ring.limits = (struct stack_limits){0, 0};
 }

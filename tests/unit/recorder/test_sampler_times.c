@@ -256,6 +256,42 @@ static void test_processor_time(void **state) {
 
 #define EVENTS "GECKO_RECORDER_EVENTS"
 
+struct delay {
+    const struct busy_thread *thread;
+    uint64_t cpu_ns; /* the sampler is held up until the thread has used so much more */
+    atomic_bool is_over;
+};
+
+static void hold_sampler(void *context) {
+    struct delay *delay = context;
+    if (atomic_load(&delay->is_over)) return;
+    wait_cpu(delay->thread, delay->cpu_ns);
+    atomic_store(&delay->is_over, true);
+}
+
+/* If the sampler comes so late that a thread's stacks do not fit in its buffer, later stacks stand for their time. */
+static void test_late_sampler(void **state) {
+    enum { INTERVAL_US = 100, HELD_MS = 100, REST_MS_MAX = 30 };
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "busy", .run = work};
+    struct delay delay = {.thread = &thread, .cpu_ns = HELD_MS * 1000000};
+    int64_t rest_ns = 0;
+    start_sampling(*state, "late.trace", (struct grec_options){.interval_us = INTERVAL_US});
+    busy_thread_start(&thread);
+    wait_stacks(&thread, 5);
+    sampler_call_after_rounds(hold_sampler, &delay);
+    while (!atomic_load(&delay.is_over)) usleep(1000);
+    sampler_call_after_rounds(count_round, NULL);
+    wait_stacks(&thread, 5);
+    stop_and_read(&recorded, *state, "late.trace");
+    busy_thread_join(&thread);
+    const struct thread *samples = need_thread(&recorded, "busy");
+    for (uint32_t i = 0; i < samples_count(&samples->samples); i++)
+        if (stack_is_rest(&recorded.profile, sample_stack(samples, i))) rest_ns += samples_cpu_ns(&samples->samples, i);
+    if (rest_ns > REST_MS_MAX * 1000000) fail_msg("%" PRId64 " ns have no stack", rest_ns);
+    recorded_fini(&recorded);
+}
+
 /* Without events, threads are sampled at clock ticks. The samples have all processor time, and are as many as at the
  * interval. */
 static void test_without_events(void **state) {
@@ -891,6 +927,7 @@ int main(void) {
         TEST(test_parts_of_a_round),
         TEST(test_stopped_process),
         TEST(test_processor_time),
+        TEST(test_late_sampler),
         TEST(test_without_events),
         TEST(test_counters_of_the_process),
         TEST(test_memory_without_the_trace),
