@@ -73,7 +73,7 @@ static const char *reason_of(const struct profile *profile, const struct lib *li
 enum { UNKNOWN, NAMED, NAMELESS };
 
 /* The counts of samples: one for each library; one for each resource, which has code whose address is not known to be
- * in its file; and one for code that is nowhere. */
+ * in its file; one for code that is nowhere; and one for code of a kernel that the trace has no mapping of. */
 struct counting {
     const struct profile *profile;
     uint8_t *frames; /* whether each frame has a name, as far as it is known */
@@ -84,8 +84,10 @@ struct counting {
 static uint32_t count_row(const struct profile *profile, const struct frame *frame) {
     if (!lib_is_none(frame->lib)) return frame->lib.index;
     resource_id resource = profile_func_at(profile, frame->func)->resource;
-    uint32_t number = resource_is_none(resource) ? row_table_count(&profile->resources) : resource.index;
-    return libs_count(&profile->libs) + number;
+    uint32_t first = libs_count(&profile->libs), nowhere = first + row_table_count(&profile->resources);
+    if (!resource_is_none(resource)) return first + resource.index;
+    struct text category = categories_at(&profile->categories, frame->category)->name;
+    return text_equal(category, TEXT("Kernel")) ? nowhere + 1 : nowhere;
 }
 
 static void count_sample(struct counting *counting, stack_id stack) {
@@ -114,7 +116,7 @@ static int compare_rows(const void *left, const void *right) {
 }
 
 static uint32_t count_rows(const struct profile *profile) {
-    return libs_count(&profile->libs) + row_table_count(&profile->resources) + 1;
+    return libs_count(&profile->libs) + row_table_count(&profile->resources) + 2;
 }
 
 /* Returns the name and the reason of a row of the counts. */
@@ -122,6 +124,8 @@ static struct missing_name describe(const struct profile *profile, uint32_t numb
     uint32_t lib_count = libs_count(&profile->libs), resource_count = row_table_count(&profile->resources);
     if (number == lib_count + resource_count)
         return (struct missing_name){.library = TEXT("code outside of files"), .reason = "no map of generated code"};
+    if (number > lib_count + resource_count)
+        return (struct missing_name){.library = TEXT("kernel"), .reason = "the trace does not tell where it was"};
     if (number >= lib_count) {
         const struct resource *resource = profile_resource_at(profile, (resource_id){number - lib_count});
         return (struct missing_name){.library = strings_text(&profile->strings, resource->name),
