@@ -11,6 +11,8 @@ static const struct text kernel_name = {"[kernel.kallsyms]", sizeof "[kernel.kal
 
 /* ---- Why. ---- */
 
+static const char unmapped_reason[] = "the trace does not tell where it was mapped";
+
 /* Returns the start of the file. */
 static struct text read_start(const char *path, char *bytes, size_t capacity) {
     int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -119,21 +121,24 @@ static uint32_t count_rows(const struct profile *profile) {
     return libs_count(&profile->libs) + row_table_count(&profile->resources) + 2;
 }
 
+static struct text shown_name(struct text name) { return text_equal(name, kernel_name) ? TEXT("kernel") : name; }
+
 /* Returns the name and the reason of a row of the counts. */
 static struct missing_name describe(const struct profile *profile, uint32_t number, bool looks_up) {
     uint32_t lib_count = libs_count(&profile->libs), resource_count = row_table_count(&profile->resources);
     if (number == lib_count + resource_count)
         return (struct missing_name){.library = TEXT("code outside of files"), .reason = "no map of generated code"};
     if (number > lib_count + resource_count)
-        return (struct missing_name){.library = TEXT("kernel"), .reason = "the trace does not tell where it was"};
+        return (struct missing_name){.library = shown_name(kernel_name), .reason = unmapped_reason};
     if (number >= lib_count) {
         const struct resource *resource = profile_resource_at(profile, (resource_id){number - lib_count});
-        return (struct missing_name){.library = strings_text(&profile->strings, resource->name),
-                                     .reason = "the addresses are not in the file"};
+        struct text name = strings_text(&profile->strings, resource->name);
+        return (struct missing_name){
+            .library = shown_name(name),
+            .reason = text_ends_with(name, TEXT(".map")) ? "the map has no names there" : unmapped_reason};
     }
     const struct lib *lib = libs_at(&profile->libs, (lib_id){number});
-    return (struct missing_name){.library = text_equal(lib->name, kernel_name) ? TEXT("kernel") : lib->name,
-                                 .reason = reason_of(profile, lib, looks_up)};
+    return (struct missing_name){.library = shown_name(lib->name), .reason = reason_of(profile, lib, looks_up)};
 }
 
 static void add_rows(struct missing_names *missing, const struct counting *counting, bool looks_up) {
