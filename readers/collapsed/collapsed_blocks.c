@@ -79,14 +79,15 @@ static bool take_offset(struct text *text) {
 
 /* Takes the library off "main+0x12 [app]" (bcc) and "main+18 (/usr/bin/app)" (bpftrace). */
 static struct text take_library(struct text *text) {
-    size_t blank = text_find_last(*text, ' ');
-    struct text stem = text_slice(*text, 0, blank), group = text_from(*text, blank + 1), without_offset = stem;
-    bool is_group = (text_starts_with(group, TEXT("[")) && text_ends_with(group, TEXT("]"))) ||
-                    (text_starts_with(group, TEXT("(")) && text_ends_with(group, TEXT(")")));
-    bool is_frame = take_offset(&without_offset) || text_equal(stem, TEXT("[unknown]"));
-    if (!is_group || !is_frame || group.bytes_count < 3) return (struct text){0};
+    char opening = text_ends_with(*text, TEXT("]")) ? '[' : '(';
+    size_t open = text_find_last(*text, opening);
+    bool is_group = opening == '[' || text_ends_with(*text, TEXT(")"));
+    if (!is_group || !open || open == text->bytes_count || text->bytes[open - 1] != ' ') return (struct text){0};
+    struct text stem = text_slice(*text, 0, open - 1), without_offset = stem;
+    struct text library = text_slice(*text, open + 1, text->bytes_count - 1);
+    if (!take_offset(&without_offset) && !text_equal(stem, TEXT("[unknown]"))) return (struct text){0};
     *text = stem;
-    return text_base_name(text_slice(group, 1, group.bytes_count - 1));
+    return text_base_name(library);
 }
 
 /* Takes what bcc pads to 16 columns. Wakers and those that they woke are frames, too. */
