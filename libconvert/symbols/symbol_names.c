@@ -153,7 +153,7 @@ static struct text demangle_any(struct text name, int parameter_option, char out
 static struct text without_clones(struct text name) {
     static const struct text clone = TEXT(" [clone ");
     if (!text_ends_with(name, TEXT("]"))) return name;
-    for (size_t at = 0; at + clone.bytes_count < name.bytes_count; at++)
+    for (size_t at = 1; at + clone.bytes_count < name.bytes_count; at++)
         if (text_starts_with(text_from(name, at), clone)) return text_slice(name, 0, at);
     return name;
 }

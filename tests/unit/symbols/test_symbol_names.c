@@ -94,6 +94,8 @@ static void versions_and_clones_go(void **state) {
     assert_demangled("runtime.goexit.abi0", "runtime.goexit");
     assert_demangled(".abi0", ".abi0");
     assert_demangled("odd]", "odd]");
+    assert_demangled("f [clone .isra.0]", "f");
+    assert_demangled(" [clone .isra.0]", " [clone .isra.0]");
 }
 
 static void stubs_keep_their_ending(void **state) {
