@@ -45,7 +45,8 @@ static bool read_austin_header(struct text start, struct collapsed_unit *unit) {
 static bool is_time_of_bcc(struct text start) {
     static const struct text unit = TEXT(" time (us) ");
     struct text line = text_slice(start, 0, text_find(start, '\n'));
-    return text_starts_with(line, TEXT("Tracing ")) && memmem(line.bytes, line.bytes_count, unit.bytes, unit.bytes_count);
+    return text_starts_with(line, TEXT("Tracing ")) &&
+           memmem(line.bytes, line.bytes_count, unit.bytes, unit.bytes_count);
 }
 
 /* A file is a difference if most stacks in its start end in two numbers. */
