@@ -52,15 +52,18 @@ static void parse_stack(struct perf_cursor *cursor, struct data_sample *sample) 
     sample->stack = text_slice(copied, 0, valid_bytes < copied.bytes_count ? (size_t)valid_bytes : copied.bytes_count);
 }
 
-/* Parses the control group, and skips the fields before it. */
-static void parse_cgroup(struct perf_cursor *cursor, const struct data_attr *attr, struct data_sample *sample) {
+/* Parses what "perf mem" and options such as --phys-data add, and the control group. Copies of stacks make perf ask for
+ * the source of data, too: most events have none, and its operation is "not available". */
+static void parse_memory(struct perf_cursor *cursor, const struct data_attr *attr, struct data_sample *sample) {
+    enum { OPERATION_MASK = 0x1f, NO_OPERATION = 1 };
     uint64_t fields = attr->sample_type;
-    perf_cursor_words(cursor, fields & (SAMPLE_WEIGHT | SAMPLE_WEIGHT_STRUCT) ? 1 : 0);
-    perf_cursor_words(cursor, (uint64_t)__builtin_popcountll(fields & (SAMPLE_DATA_SOURCE | SAMPLE_TRANSACTION)));
+    if (fields & (SAMPLE_WEIGHT | SAMPLE_WEIGHT_STRUCT)) sample->has_memory |= perf_cursor_u64(cursor) != 0;
+    if (fields & SAMPLE_DATA_SOURCE) sample->has_memory |= (perf_cursor_u64(cursor) & OPERATION_MASK) > NO_OPERATION;
+    if (fields & SAMPLE_TRANSACTION) sample->has_memory |= perf_cursor_u64(cursor) != 0;
     if (fields & SAMPLE_REGS_INTR && perf_cursor_u64(cursor))
         perf_cursor_words(cursor, (uint64_t)__builtin_popcountll(attr->registers_intr));
-    if (fields & SAMPLE_PHYSICAL_ADDR) perf_cursor_u64(cursor);
-    sample->cgroup = perf_cursor_u64(cursor);
+    if (fields & SAMPLE_PHYSICAL_ADDR) sample->has_memory |= perf_cursor_u64(cursor) != 0;
+    if (fields & SAMPLE_CGROUP) sample->cgroup = perf_cursor_u64(cursor);
 }
 
 static void parse_ids(struct perf_cursor *cursor, struct data_sample *sample) {
@@ -109,7 +112,7 @@ bool data_sample_parse(const struct data_record *record, const struct data_attr 
     if (fields & SAMPLE_BRANCH_STACK) parse_branches(&cursor, attr, sample);
     if (fields & SAMPLE_REGS_USER) parse_registers(&cursor, attr->registers_user, sample);
     if (fields & SAMPLE_STACK_USER) parse_stack(&cursor, sample);
-    if (fields & SAMPLE_CGROUP) parse_cgroup(&cursor, attr, sample);
+    parse_memory(&cursor, attr, sample);
     bool may_be_wait = fields & SAMPLE_RAW && data_attr_may_be_off_cpu_time(attr);
     if (may_be_wait && !parse_wait(sample) && attr->is_off_cpu_time) return false;
     return !cursor.is_bad;

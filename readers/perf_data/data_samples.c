@@ -2,10 +2,6 @@
 #include "data_parser.h"
 #include "libconvert/base/memory.h"
 
-/* What "perf mem" and options such as --phys-data add to samples, besides the address of the data. */
-static const uint64_t MEMORY_FIELDS =
-    SAMPLE_WEIGHT | SAMPLE_WEIGHT_STRUCT | SAMPLE_DATA_SOURCE | SAMPLE_TRANSACTION | SAMPLE_PHYSICAL_ADDR;
-
 /* ---- Stacks, from the innermost frame out. ---- */
 
 /* Running out of memory is latched. */
@@ -179,7 +175,7 @@ void data_samples_use(struct data_parser *parser, const struct data_record *reco
                              .cgroup = sample.cgroup,
                              .address = sample.address,
                              .has_address = fields & SAMPLE_ADDR};
-    data_tally(parser, TALLY_ADDRESS, !sample.address && fields & MEMORY_FIELDS, record->offset);
+    data_tally(parser, TALLY_ADDRESS, !sample.address && sample.has_memory, record->offset);
     struct perf_address_stack stack = parse_stack(parser, record, &sample, out);
     if (fields & SAMPLE_STACK_USER) stack.copy = &copy;
     if (fields & SAMPLE_IP) stack.only = &only;

@@ -268,15 +268,18 @@ static void test_fixed_period(void **state) {
     assert_samples("5/5 app 0 20000 0x1010\n5/5 app 20000 20000 0x1010\n5/5 app 40000 20000 0x1010\n");
 }
 
-/* "perf record -d" adds the address of the data, which follows the time. */
-static void add_data_sample(uint64_t time_ns, uint64_t data_address) {
+static void add_words_sample(const uint64_t *words, size_t count) {
     builder_begin_record(&builder, 9, 2);
     builder_u64(&builder, 0x400010);
     builder_u32(&builder, 5);
     builder_u32(&builder, 5);
-    const uint64_t rest[] = {time_ns, data_address, 1000000, 1, 0x400010};
-    for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) builder_u64(&builder, rest[i]);
+    for (size_t i = 0; i < count; i++) builder_u64(&builder, words[i]);
     builder_end_record(&builder);
+}
+
+/* "perf record -d" adds the address of the data, which follows the time. */
+static void add_data_sample(uint64_t time_ns, uint64_t data_address) {
+    add_words_sample((const uint64_t[]){time_ns, data_address, 1000000, 1, 0x400010}, 5);
 }
 
 static void test_addresses_of_data(void **state) {
@@ -284,6 +287,17 @@ static void test_addresses_of_data(void **state) {
     add_data_sample(100, 0x7ffd0010);
     add_data_sample(200, 0);
     builder_set_u64(&builder, BUILDER_HEADER_BYTES + 24, BUILDER_SAMPLE_TYPE | 1 << 3);
+    assert_samples("5/5 app 0 1000000 0x1010\n5/5 app 100 1000000 0x1010\n");
+    assert_entry(LEDGER_VALUES, LEDGER_NOTED, "address or weight of data: profiles have no place for it", 1);
+}
+
+/* Copies of stacks come with the source of the data, which says nothing if its operation is "not available". */
+static void test_sources_of_data(void **state) {
+    enum { NO_OPERATION = 0x05080021, LOAD = 0x05080022 };
+    begin_app();
+    add_words_sample((const uint64_t[]){100, 1000000, 1, 0x400010, NO_OPERATION}, 5);
+    add_words_sample((const uint64_t[]){200, 1000000, 1, 0x400010, LOAD}, 5);
+    builder_set_u64(&builder, BUILDER_HEADER_BYTES + 24, BUILDER_SAMPLE_TYPE | 1 << 15);
     assert_samples("5/5 app 0 1000000 0x1010\n5/5 app 100 1000000 0x1010\n");
     assert_entry(LEDGER_VALUES, LEDGER_NOTED, "address or weight of data: profiles have no place for it", 1);
 }
@@ -862,6 +876,7 @@ int main(void) {
         cmocka_unit_test(test_garbage_in_a_callchain),
         cmocka_unit_test(test_chains_at_the_limit),
         cmocka_unit_test(test_addresses_of_data),
+        cmocka_unit_test(test_sources_of_data),
         cmocka_unit_test(test_call_stacks_of_branches),
         cmocka_unit_test(test_branches_beside_the_kernel_alone),
         cmocka_unit_test(test_branches_that_are_not_calls),
