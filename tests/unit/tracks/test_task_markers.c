@@ -58,6 +58,7 @@ static void a_label_tells_the_arguments(void **state) {
     const struct marker_schema *schema = column_at(&profile.marker_schemas, marker->schema);
     assert_text(strings_text(&profile.strings, marker->name), "cc1");
     assert_text(schema->chart_label, "{marker.data.label}");
+    assert_text(schema->table_label, "{marker.data.command}");
     assert_text(schema->fields[2].key, "label");
     assert_text(profile_value_at(&profile, marker->values_at + 2)->text, "cc1 parse.c");
     assert_text(profile_value_at(&profile, marker->values_at + 3)->text, "cc1 -quiet parse.c");
