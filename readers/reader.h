@@ -27,7 +27,8 @@ struct reader_options {
 
     const char *const *perf_maps; /* "PID=FILE": the process's perf map, wherever it ran; borrowed */
     size_t perf_map_count;
-    const char *perf_map_folder; /* where processes of this machine write perf-PID.map; NULL for /tmp; borrowed */
+    const char *perf_map_folder; /* where processes of this machine write perf-PID.map and jit-PID.dump; NULL for /tmp;
+                                    borrowed */
 };
 
 /* How certain a reader is that an input has its format. */

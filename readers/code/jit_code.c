@@ -184,17 +184,24 @@ static struct text named_map(const struct jit *jit, const struct jit_process *pr
     return (struct text){0};
 }
 
-static void look_for_perf_map(struct jit *jit, const struct jit_process *process, uint32_t owner) {
+/* Looks for the perf map, and for a jitdump where Python writes it: a process that ended soon may have mapped it
+ * without being seen. */
+static void look_in_folder(struct jit *jit, const struct jit_process *process, uint32_t owner) {
     char path[PATH_MAX];
+    const char *folder = jit->policy.map_folder;
+    int wanted = snprintf(path, sizeof path, "%s/perf-%" PRId64 ".map", folder, process->pid);
+    if (wanted <= 0 || (size_t)wanted >= sizeof path) return;
+    look_for(jit, process, owner, text_of(path), (struct jit_file){.is_dump = false});
+    wanted = snprintf(path, sizeof path, "%s/jit-%" PRId64 ".dump", folder, process->pid);
+    if (wanted > 0 && (size_t)wanted < sizeof path) jit_offer(jit, process, text_of(path));
+}
+
+static void look_for_files(struct jit *jit, const struct jit_process *process, uint32_t owner) {
     struct text named = named_map(jit, process);
-    if (named.bytes_count) {
+    if (named.bytes_count)
         look_for(jit, process, owner, named, (struct jit_file){.is_named = true});
-        return;
-    }
-    if (!*jit->policy.map_folder || !jit->policy.opens_files) return;
-    int wanted = snprintf(path, sizeof path, "%s/perf-%" PRId64 ".map", jit->policy.map_folder, process->pid);
-    if (wanted > 0 && (size_t)wanted < sizeof path)
-        look_for(jit, process, owner, text_of(path), (struct jit_file){.is_dump = false});
+    else if (*jit->policy.map_folder && jit->policy.opens_files)
+        look_in_folder(jit, process, owner);
 }
 
 /* Returns the row of the process's files; ID_NONE if no files are opened, or if memory ran out (latched). */
@@ -204,7 +211,7 @@ static uint32_t row_of(struct jit *jit, const struct jit_process *process) {
     if (!opens_any) return ID_NONE;
     uint32_t known_count = value_table_count(&jit->processes);
     uint32_t row = value_table_number(&jit->processes, &key, &(struct jit_files){ID_NONE, ID_NONE});
-    if (row == known_count) look_for_perf_map(jit, process, row);
+    if (row == known_count) look_for_files(jit, process, row);
     return row;
 }
 

@@ -19,7 +19,7 @@ struct jit_policy {
     const char *const
         *maps; /* "PID=FILE": perf maps that the user names, which are read whoever wrote them, and when */
     size_t map_count;
-    const char *map_folder; /* where perf maps are; NULL: /tmp; empty: there are none */
+    const char *map_folder; /* where perf maps and Python's jitdumps are; NULL: /tmp; empty: there are none */
     const char *sysroot;    /* files below this folder are preferred; NULL: none */
     bool opens_files;       /* others than `maps` */
     bool has_owner;         /* files of `owner` are trusted, too */

@@ -132,6 +132,7 @@ static void a_file_with_many_paths_is_read_once(void **state) {
 static void a_jitdump_has_the_pid_in_its_name(void **state) {
     dump_header(&test.dump, 1, 0);
     dump_load(&test.dump, 100, CODE, 64, "contained");
+    assert_int_equal(remove(path_of("jit-77.dump")), 0);
     write_dump("jit-1.dump");
     write_dump("jit-78.dump");
     offer("jit-78.dump");

@@ -1499,6 +1499,18 @@ static void test_jitdump(void **state) {
     assert_int_equal(lost_sum(), 0);
 }
 
+/* Python writes its dump beside perf maps. The process may end before it is seen that it maps it. */
+static void test_jitdump_that_is_not_mapped(void **state) {
+    struct dump dump;
+    dump_header(&dump, 10, 0);
+    dump_load(&dump, start_monotonic_ns, 0x1000, 0x100, "first");
+    write_file("jit-10.dump", dump.bytes, dump.count);
+    const uint64_t addresses[] = {0x1000};
+    build_jit_trace(addresses, 1, 0, false);
+    read_trace();
+    assert_samples("10/20 one 0 1 first\n");
+}
+
 static void test_jitdump_with_moves(void **state) {
     struct dump dump;
     dump_header(&dump, 10, 1);
@@ -1764,6 +1776,7 @@ int main(void) {
         JIT_TEST(test_mapped_file_goes_before),
         JIT_TEST(test_ignored_files),
         JIT_TEST(test_jitdump),
+        JIT_TEST(test_jitdump_that_is_not_mapped),
         JIT_TEST(test_jitdump_with_moves),
         JIT_TEST(test_jitdump_with_damage),
         OWNER_TEST(test_perf_map_of_another_user),
