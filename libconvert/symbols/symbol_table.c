@@ -26,6 +26,7 @@ struct candidates {
     size_t code_count;
     struct symbol *rows; /* the end of one without a size is its start */
     size_t count;
+    uint64_t sizeless_bytes_max; /* length of a symbol without a size */
 };
 
 /* What makes a symbol less preferred than another one with its address; the greatest counts first. */
@@ -255,6 +256,8 @@ static void take_rows(struct symbol_table *table, struct candidates *candidates)
         for (size_t j = i; j < next; j++) {
             struct symbol symbol = rows[j];
             uint64_t limit = code_at(candidates, symbol.start)->end;
+            if (limit - symbol.start > candidates->sizeless_bytes_max)
+                limit = symbol.start + candidates->sizeless_bytes_max;
             if (!symbol.has_size)
                 symbol.end = next < candidates->count && rows[next].start < limit ? rows[next].start : limit;
             else if (symbol.end > covered)
@@ -278,10 +281,13 @@ static bool collect(struct candidates *candidates, Elf *elf, uint32_t type, uint
     return true;
 }
 
-/* The full symbol table includes all others. */
+/* The full symbol table includes all others. Without it, much may be between an exported symbol and the next one: after
+ * the last exported function in assembly language are those that are not exported. */
 static bool collect_all(struct candidates *candidates, struct symbol_table *table, const struct debug_file *symbols,
                         struct failure *failure) {
+    enum { EXPORTED_BYTES_MAX = 4096 };
     if (!find_code(candidates, symbols->elf)) return false;
+    candidates->sizeless_bytes_max = symbols->has_symbol_table ? UINT64_MAX : EXPORTED_BYTES_MAX;
     if (symbols->has_symbol_table) return collect(candidates, symbols->elf, SHT_SYMTAB, symbols->size_bytes);
     debug_data_open(&table->data, symbols, failure);
     if (table->data.elf && !collect(candidates, table->data.elf, SHT_SYMTAB, DEBUG_DATA_BYTES_MAX)) return false;

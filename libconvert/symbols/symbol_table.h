@@ -8,7 +8,7 @@
 struct symbol {
     uint64_t start;
     uint64_t end; /* address after its last byte; if the table has no size, where the next symbol begins or the section
-                     ends */
+                     ends, and at most 4096 bytes further if the table has only exported symbols */
     const char *name; /* as linkers see it, "function@plt" of a stub; belongs to the file or the table */
     bool has_size;
     bool is_weak;

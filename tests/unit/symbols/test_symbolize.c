@@ -1131,6 +1131,26 @@ static void functions_without_symbols_are_one_each(void **state) {
     run("rm labels hidden hidden.c");
 }
 
+/* Behind the last exported symbol without a size may be functions that are not exported. */
+static void exported_symbols_without_a_size_are_short(void **state) {
+    assert_true(
+        file_write(path_of("exported.c"),
+                   TEXT("asm(\".text\\n.globl exported\\nexported:\\n\\t.skip 4096\\nbehind:\\n\\tnop\\n\");\n")));
+    run("cc -shared -nostdlib -fPIC -O1 exported.c -o whole.so && strip -s -o exported.so whole.so");
+    lib_id whole = lib_of(path_of("whole.so"), ""), stripped = lib_of(path_of("exported.so"), "");
+    uint64_t start = label("whole.so", "exported");
+    char unknown[64];
+    snprintf(unknown, sizeof unknown, "root\n0x%" PRIx64 "\n", start + 4096);
+    add_sample(whole, start + 4096);
+    add_sample(stripped, start + 4095);
+    add_sample(stripped, start + 4096);
+    symbolize(GECKO_CONVERT_SYMBOLS_AUTO);
+    assert_stack(0, "root\nbehind [behind]\n");
+    assert_stack(1, "root\nexported [exported]\n");
+    assert_stack(2, unknown);
+    run("rm exported.c whole.so exported.so");
+}
+
 static void debug_information_is_found(void **state) {
     char folder[PATH_MAX];
     snprintf(folder, sizeof folder, "%s", path_of("d"));
@@ -1542,6 +1562,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(stripped_files_have_symbols_only, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_sysroot_is_a_file_system_of_its_own, set_up, tear_down),
         cmocka_unit_test_setup_teardown(functions_without_symbols_are_one_each, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(exported_symbols_without_a_size_are_short, set_up, tear_down),
         cmocka_unit_test_setup_teardown(debug_information_is_found, set_up, tear_down),
         cmocka_unit_test_setup_teardown(links_to_debug_information_are_followed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_link_needs_the_right_checksum, set_up, tear_down),
