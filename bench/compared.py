@@ -36,6 +36,12 @@ PROGRAMS = [
     ("git", ["true"], ["git", "-C", "HERE", "log", "--stat", "-n", "300"]),
     ("OpenSSL", ["true"], ["openssl", "speed", "-seconds", "1", "sha256"]),
     ("xz", ["true"], ["xz", "-T2", "-1", "-k", "-c", PROGRAM]),
+    ("C++ with deep templates", ["g++", "-std=c++20", "-O2", "-g", "templates.cc", "-o", "OUT/templates"],
+     ["OUT/templates"]),
+    ("redis", ["true"], ["sh", "HERE/redis.sh"]),
+    ("nginx", ["true"], ["sh", "HERE/nginx.sh"]),
+    ("FFmpeg", ["true"], ["ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=640x360:rate=25:duration=3",
+                          "-c:v", "libx264", "-f", "null", "-"]),
 ]
 
 
