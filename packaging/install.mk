@@ -90,8 +90,7 @@ static: $(BUILD)/static/gecko-convert
 # libarchive's tar writer refers to all of its formats. xar, which is not used, would add libxml2 and 30 MB of ICU.
 without_xar := -Wl,--defsym=archive_write_set_format_xar=abort
 
-$(BUILD)/static/gecko-convert: $(main_object) $(filter-out $(view_objects),$(program_objects)) \
-    $(call objects_of,$(view_absent_source)) $(library_objects)
+$(BUILD)/static/gecko-convert: $(main_object) $(viewless_objects) $(library_objects)
 	@mkdir -p $(@D)
 	$(call quiet,LINK,$@)$(link) -static-pie $(without_xar) $^ $(call package_flags,--static --libs,$(packages)) $(demangler) -lm -o $@
 

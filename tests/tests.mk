@@ -20,6 +20,9 @@ check: packages-test hosts-test accuracy-test record-test install-test client-te
     batch-kill-test debuginfod-test view-test viewer-test jobs-test profile-rules goldens perf-data-test readings include-test \
     version-test contributing-test unit-test
 
+# Some suites run a converter that starts fast.
+CONVERTER ?= $(BUILD)/gecko-convert
+
 # A test program that is built with sanitizers fails if any of its processes reports an error.
 run_test = $(if $(SANITIZE),tests/support/run_sanitized.sh )$(1)
 
@@ -68,21 +71,23 @@ $(BUILD)/tests/converter.a: $(filter-out $(unthreaded_commands),$(program_object
 	$(call quiet,AR,$@)$(AR) rcs $@ $^
 
 # The gold linker links a test in half of the time. Debian has it in binutils. Most tests need few of the libraries, and
-# loading all takes longer than most tests and their children run.
-test_linker := $(if $(shell ld.gold --version 2>/dev/null),-fuse-ld=gold) -Wl,--as-needed
+# loading all takes longer than most tests and their children run. So does moving the addresses in what the sanitizers
+# know of each variable and place, unless the program is for a fixed address.
+test_linker := $(if $(shell ld.gold --version 2>/dev/null),-fuse-ld=gold) -Wl,--as-needed $(if $(SANITIZE),-no-pie)
 
-# Compiling a test without the optimizer takes a quarter of the time. Tests of the recorder compare stacks, in which the
-# functions of its header are inlined. -O1 does that in two thirds of the time of -O2, but two of its warnings are wrong.
-# With sanitizers, only two of these tests need inlining.
+# Compiling a test without the optimizer takes a quarter of the time, and half of that if undefined behaviour is not looked
+# for in the test itself. Tests of the recorder compare stacks, in which the functions of its header are inlined. -O1 does
+# that in two thirds of the time of -O2, but two of its warnings are wrong. With sanitizers, only two of these tests need
+# inlining.
 $(patsubst %,$(BUILD)/tests/%,$(filter-out $(recorder_tests),$(unit_tests))): \
-    private target_flags = -O0 -U_FORTIFY_SOURCE
+    private target_flags = -O0 -U_FORTIFY_SOURCE -fno-sanitize=undefined
 $(recorder_tests:%=$(BUILD)/tests/%): private target_flags = $(warned_elsewhere) \
     $(if $(SANITIZE),$(if $(filter %_stacks %_waits,$@),-O1,-O0),-O1 -Wno-format-truncation -Wno-maybe-uninitialized)
 recorder_under_test := $(recorder_objects) $(sampler_objects) $(filter %/call_filter.o,$(preload_objects))
 $(BUILD)/tests/test_%: test_%.c $(BUILD)/tests/converter.a $(recorder_under_test) $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call quiet,TEST,$@)$(compile) $(call package_flags,--cflags,$(all_packages) $(test_packages)) -MMD -MP $< \
-	    $(recorder_under_test) $(BUILD)/tests/converter.a $(test_linker) $(LDFLAGS) \
+	$(call quiet,TEST,$@)$(compile) $(call package_flags,--cflags,$(all_packages) $(test_packages)) -MMD -MP -MT $@ -c $< -o $@.o
+	$(if $(V),,@)$(CC) $(CFLAGS) $(sanitize) $@.o $(recorder_under_test) $(BUILD)/tests/converter.a $(test_linker) $(LDFLAGS) \
 	    $(program_libs) $(call package_flags,--libs,$(test_packages)) -lpthread -o $@
 
 -include $(wildcard $(BUILD)/tests/*.d)
@@ -177,7 +182,7 @@ profile-rules: $(BUILD)/gecko-convert $(demo_profiles)
 	tests/check/info.py $(abspath $<) $(BUILD)/demo/plain.trace $(BUILD)/demo/processed.plain.json \
 	    $(BUILD)/demo/gecko.plain.json
 
-goldens: $(BUILD)/gecko-convert
+goldens: $(CONVERTER)
 	GECKO_CONVERT=$(abspath $<) $(call run_test,tests/support/goldens.py check)
 
 update-goldens: $(BUILD)/gecko-convert
@@ -240,7 +245,12 @@ test-programs: all
 
 .PHONY: asan sanitized-check tsan threads-check
 asan:
-	$(MAKE) BUILD=build/asan SANITIZE=address,undefined sanitized-check
+	$(MAKE) BUILD=build/asan SANITIZE=address,undefined CONVERTER=build/asan/tests/gecko-convert sanitized-check
+
+# The command view has libraries that take longer to load than most conversions.
+$(BUILD)/tests/gecko-convert: $(main_object) $(viewless_objects) $(library_objects)
+	@mkdir -p $(@D)
+	$(call quiet,LINK,$@)$(link) $^ $(test_linker) $(program_libs) -o $@
 
 # The slow suites come first.
 sanitized-check: fuzz-replay goldens $(sanitized_unit_tests:%=run-%)
