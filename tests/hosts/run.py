@@ -4,6 +4,8 @@
 trace that becomes a good profile. The parent of such a child adds a line that tells how the child ended.
 
 usage: tests/hosts/run.py BUILD [CASE...]
+
+GECKO_CONVERT names the converter, or it is BUILD/gecko-convert.
 """
 import concurrent.futures
 import contextlib
@@ -152,7 +154,7 @@ def record(build, program, case, place, variables, expected):
             "GECKO_RECORDER_OUTPUT": str(trace), **variables})
         if recorded != expected:
             raise Fault(f"{recorded} in place of {expected}")
-        return count_stacks(read_profile(build / "gecko-convert", case, trace, folder))
+        return count_stacks(read_profile(os.environ.get("GECKO_CONVERT", build / "gecko-convert"), case, trace, folder))
 
 
 def record_faults(build, program, case, place, variables, expected):
