@@ -189,7 +189,7 @@ goldens: $(CONVERTER)
 update-goldens: $(BUILD)/gecko-convert
 	GECKO_CONVERT=$(abspath $<) tests/support/goldens.py update
 
-client-test: $(BUILD)/gecko-convert $(demo_profiles)
+client-test: $(CONVERTER) $(demo_profiles)
 	tests/client/setup.sh build/client
 	build/client/bin/node tests/client/check_reserved_types.mjs build/client
 	tests/client/run.sh build/client $<
