@@ -19,19 +19,29 @@ FIXTURES = pathlib.Path(__file__).resolve().parent.parent.parent / "fixtures" / 
 # Why recordings differ, by the names of their folders or files.
 REASONS = {
     "text that inferno takes for no sample, or not for what it is":
-        "blank-line-of-blanks branch-stack branch-stack-no-callgraph cgroup frames-without-parts guest ip-only library-names "
-        "lost-indentation lost-indentation-srcline no-callgraph-no-event no-time-no-callgraph registers simpleperf-tabs "
-        "srcline-inlined stream-noise tid-only-pid-told tod tod-only trace-error unknown-thread unknown-thread-tid-only "
-        "fp-ip-only fp-sym-only idle-system nocallgraph tracepoints-stacks",
+        "blank-line-of-blanks branch-stack branch-stack-no-callgraph branch-symbols-no-callgraph branch-target cgroup "
+        "fields-behind-library fields-behind-symbol fields-of-page-faults fields-without-symbols fp-ip-only fp-sym-only "
+        "frames-without-parts guest idle-system ip-only kernel-mapping-late library-names lost-indentation "
+        "lost-indentation-srcline memory-fields memory-in-use no-callgraph-no-event no-time-no-callgraph nocallgraph "
+        "pairs registers simpleperf-tabs srcline-inlined stream-noise tid-only-pid-told tod tod-only trace-error "
+        "tracepoint-fields tracepoint-frames tracepoints-stacks unknown-thread unknown-thread-tid-only wakeups",
     "the main event, not the first one, of which inferno takes records for an event too":
-        "exec-rename lost misc mmap-task multi-event other-records pid-reuse switch switch-cpu-wide tracepoint-no-stack "
-        "tracepoint-stacks tracepoints-outnumber fp-mmap-task switch-events",
-    "names of threads, which inferno cuts at a number": "comm-like-fields comm-with-blanks comm-with-blanks-tid-only",
-    "the last name of a thread, not that at the time of the sample": "perf-script-varied system-ns-period-cpu system-wide",
+        "event-tie exec-rename filtered-parents fork-renamed forked-mappings fp-mmap-task hybrid lost merged-threads misc "
+        "mmap-task multi-event off-cpu off-cpu-exit off-cpu-only off-cpu-time off-cpu-time-filtered off-cpu-time-only "
+        "off-cpu-time-track off-cpu-two-clocks other-records pid-reuse switch switch-cpu-wide switch-events "
+        "tracepoint-no-stack tracepoint-stacks tracepoints-outnumber",
+    "names of threads, which inferno cuts at a number":
+        "comm-like-fields comm-with-blanks comm-with-blanks-tid-only",
+    "the last name of a thread, not that at the time of the sample":
+        "perf-script-varied system-ns-period-cpu system-wide",
     "names of functions: signatures that inferno cuts elsewhere, scripts, Java classes":
-        "cpp-names java-perf-map node-jit",
-    "control characters": "nul-byte odd-bytes",
-    "deferred callers, which inferno does not know": "deferred-callchain",
+        "cpp-names dotnet-tiers java-perf-map node-jit python-perf-map",
+    "control characters":
+        "nul-byte odd-bytes",
+    "deferred callers, which inferno does not know":
+        "deferred-callchain",
+    "a time that cannot be true, whose sample we leave out":
+        "time-of-damage",
 }
 
 
