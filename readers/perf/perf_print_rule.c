@@ -150,6 +150,26 @@ static uint64_t take_constant(struct evaluation *evaluation, struct text *text) 
     return number;
 }
 
+/* Returns the number as one of the type: "unsigned char", "u16", "__s32", "int". Types of other names have 64 bits. */
+static uint64_t cast(uint64_t number, struct text type) {
+    static const struct {
+        struct text end;
+        unsigned bits;
+    } sizes[] = {
+        {TEXT("long int"), 64}, {TEXT("u8"), 8},   {TEXT("s8"), 8},        {TEXT("char"), 8},
+        {TEXT("u16"), 16},      {TEXT("s16"), 16}, {TEXT("short"), 16},    {TEXT("u32"), 32},
+        {TEXT("s32"), 32},      {TEXT("int"), 32}, {TEXT("unsigned"), 32},
+    };
+    bool is_unsigned = text_starts_with(type, TEXT("u")) || text_starts_with(type, TEXT("__u"));
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        if (!text_ends_with(type, sizes[i].end)) continue;
+        unsigned unused_bits = 64 - sizes[i].bits;
+        number <<= unused_bits;
+        return is_unsigned ? number >> unused_bits : (uint64_t)((int64_t)number >> unused_bits);
+    }
+    return number;
+}
+
 /* Takes a number, the field, an expression in parentheses, or one with a cast or a sign before it. */
 static uint64_t take_operand(struct evaluation *evaluation, struct text *text) {
     if (evaluation->depth >= DEPTH_MAX) return fail(evaluation);
@@ -168,12 +188,14 @@ static uint64_t take_operand(struct evaluation *evaluation, struct text *text) {
         *text = text_trim_start(*text);
         bool is_cast = text->bytes_count && is_word_byte(text->bytes[0]) && !cursor_is_digit(text->bytes[0]) &&
                        !text_starts_with(*text, TEXT("REC->"));
+        size_t end = text_find(*text, ')');
+        struct text type = text_trim_end(text_slice(*text, 0, end));
         if (is_cast)
-            *text = text_from(*text, text_find(*text, ')'));
+            *text = text_from(*text, end);
         else
             number = evaluate(evaluation, text, 0);
         if (!take_sign(text, TEXT(")"))) fail(evaluation);
-        if (is_cast) number = take_operand(evaluation, text);
+        if (is_cast) number = cast(take_operand(evaluation, text), type);
     } else {
         number = take_constant(evaluation, text);
     }

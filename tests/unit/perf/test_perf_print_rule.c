@@ -77,6 +77,10 @@ static void test_words(void **state) {
         {SYMBOLS("REC->v", "{ -1, \"none\" }, { ~0x1 & 7, \"six\" }, { 2 != 2, \"zero\" }"), "v", 6, "six"},
         {SYMBOLS("REC->v", "{ -1, \"none\" }, { ~0x1 & 7, \"six\" }, { 2 != 2, \"zero\" }"), "v", 0, "zero"},
         {SYMBOLS("(REC->v >> 4) + !1", "{ 2, \"two\" }"), "v", 37, "two"},
+        {SYMBOLS("(u8)REC->v", "{ 2, \"two\" }"), "v", 0x102, "two"},
+        {SYMBOLS("(unsigned short) REC->v", "{ 0xffff, \"none\" }"), "v", UINT64_MAX, "none"},
+        {SYMBOLS("(int)REC->v", "{ -1, \"none\" }"), "v", UINT32_MAX, "none"},
+        {SYMBOLS("( unsigned long )REC->v", "{ 0x100000002, \"large\" }"), "v", 0x100000002, "large"},
         /* Flags of open are octal numbers. */
         {SYMBOLS("REC->v", "{ 00000100, \"O_CREAT\" }, { 0UL, \"O_RDONLY\" }"), "v", 64, "O_CREAT"},
         {SYMBOLS("REC->v", "{ 00000100, \"O_CREAT\" }, { 0UL, \"O_RDONLY\" }"), "v", 0, "O_RDONLY"},
