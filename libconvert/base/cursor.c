@@ -15,6 +15,14 @@ struct text cursor_take_token(struct text *text) {
     return token;
 }
 
+struct text cursor_take_word(struct text *text) {
+    size_t count = 0;
+    while (count < text->bytes_count && cursor_is_word_byte(text->bytes[count])) count++;
+    struct text word = text_slice(*text, 0, count);
+    *text = text_from(*text, count);
+    return word;
+}
+
 bool cursor_take_number(struct text *text, unsigned base, uint64_t *out) {
     enum { SAFE_DIGITS = 15 }; /* their value fits 64 bits in any base up to 16 */
     uint64_t value = 0;

@@ -9,6 +9,11 @@
 
 static inline bool cursor_is_digit(char byte) { return byte >= '0' && byte <= '9'; }
 
+/* Returns whether the byte can be in a word: a letter of ASCII, a digit or an underscore. */
+static inline bool cursor_is_word_byte(char byte) {
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_' || cursor_is_digit(byte);
+}
+
 /* Returns the value of a digit of a base up to 16, in either case, or -1 if the byte is not a digit. */
 static inline int cursor_digit_value(char byte) {
     if (cursor_is_digit(byte)) return byte - '0';
@@ -22,6 +27,9 @@ bool cursor_take(struct text *text, struct text literal);
 
 /* Takes blanks, then everything up to the next blank; returns an empty text at the end. */
 struct text cursor_take_token(struct text *text);
+
+/* Takes the bytes of a word; returns an empty text if there is none. */
+struct text cursor_take_word(struct text *text);
 
 /* Takes all digits of the base (10 or 16) at the start: at least one. Returns false if their value does not fit 64
  * bits. */

@@ -6,10 +6,6 @@
 
 #include "libconvert/base/cursor.h"
 
-static bool is_word_byte(char byte) {
-    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_' || cursor_is_digit(byte);
-}
-
 /* Returns how many bytes the text in quotes at the start takes, with both quotes. */
 static size_t quoted_bytes(struct text rule) {
     size_t i = 1;
@@ -45,7 +41,8 @@ static bool mentions(struct text argument, const char *field) {
     for (const char *found; (found = memmem(argument.bytes, argument.bytes_count, record.bytes, record.bytes_count));) {
         argument = text_from(argument, (size_t)(found - argument.bytes) + record.bytes_count);
         struct text left = argument;
-        if (cursor_take(&left, text_of(field)) && (!left.bytes_count || !is_word_byte(left.bytes[0]))) return true;
+        if (cursor_take(&left, text_of(field)) && (!left.bytes_count || !cursor_is_word_byte(left.bytes[0])))
+            return true;
     }
     return false;
 }
@@ -117,14 +114,6 @@ static uint64_t fail(struct evaluation *evaluation) {
     return 0;
 }
 
-static struct text take_name(struct text *text) {
-    size_t count = 0;
-    while (count < text->bytes_count && is_word_byte(text->bytes[count])) count++;
-    struct text name = text_slice(*text, 0, count);
-    *text = text_from(*text, count);
-    return name;
-}
-
 static bool take_sign(struct text *text, struct text sign) {
     *text = text_trim_start(*text);
     return cursor_take(text, sign);
@@ -182,11 +171,11 @@ static uint64_t take_operand(struct evaluation *evaluation, struct text *text) {
     } else if (take_sign(text, TEXT("!"))) {
         number = !take_operand(evaluation, text);
     } else if (take_sign(text, TEXT("REC->"))) {
-        if (!text_equal(take_name(text), text_of(evaluation->field))) fail(evaluation);
+        if (!text_equal(cursor_take_word(text), text_of(evaluation->field))) fail(evaluation);
         number = evaluation->value;
     } else if (take_sign(text, TEXT("("))) {
         *text = text_trim_start(*text);
-        bool is_cast = text->bytes_count && is_word_byte(text->bytes[0]) && !cursor_is_digit(text->bytes[0]) &&
+        bool is_cast = text->bytes_count && cursor_is_word_byte(text->bytes[0]) && !cursor_is_digit(text->bytes[0]) &&
                        !text_starts_with(*text, TEXT("REC->"));
         size_t end = text_find(*text, ')');
         struct text type = text_trim_end(text_slice(*text, 0, end));
@@ -388,7 +377,7 @@ static void evaluate_parts(const struct perf_words *words, struct evaluation *ev
 /* Returns the word before the "=" that ends the text. */
 static struct text key_before(struct text text) {
     size_t end = text.bytes_count - text_ends_with(text, TEXT("=")), start = end;
-    while (start && is_word_byte(text.bytes[start - 1])) start--;
+    while (start && cursor_is_word_byte(text.bytes[start - 1])) start--;
     return text_slice(text, start, end);
 }
 

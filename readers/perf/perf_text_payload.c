@@ -92,11 +92,9 @@ static struct text form_of(struct text name, struct text payload) {
 
 /* ---- Pairs of keys and values. ---- */
 
-static bool is_key_start(char byte) {
-    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_';
-}
+static bool is_key_start(char byte) { return cursor_is_word_byte(byte) && !cursor_is_digit(byte); }
 
-static bool is_key_byte(char byte) { return is_key_start(byte) || cursor_is_digit(byte) || byte == '.' || byte == '-'; }
+static bool is_key_byte(char byte) { return cursor_is_word_byte(byte) || byte == '.' || byte == '-'; }
 
 static size_t skip_blanks(struct text text, size_t at) {
     while (at < text.bytes_count && text_is_blank_byte(text.bytes[at])) at++;

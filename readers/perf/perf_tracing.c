@@ -53,17 +53,6 @@ static struct text take_sized(struct perf_cursor *cursor) { return perf_cursor_b
 
 /* ---- Checking formats. libtraceevent leaks memory if it parses a malformed one. ---- */
 
-static bool is_word_byte(char byte) {
-    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_' || cursor_is_digit(byte);
-}
-
-static bool take_word(struct text *line) {
-    size_t count = 0;
-    while (count < line->bytes_count && is_word_byte(line->bytes[count])) count++;
-    *line = text_from(*line, count);
-    return count > 0;
-}
-
 static bool take_digits(struct text *line) {
     enum { DIGITS_MAX = 6 };
     size_t count = 0;
@@ -79,11 +68,11 @@ static bool take_declaration(struct text *line) {
     while (line->bytes_count && line->bytes[0] != ';') {
         if (cursor_take(line, TEXT(" ")) || (word_count && cursor_take(line, TEXT("*")))) continue;
         if (word_count && cursor_take(line, TEXT("["))) {
-            take_word(line);
+            cursor_take_word(line);
             if (!cursor_take(line, TEXT("]"))) return false;
             continue;
         }
-        if (!take_word(line)) return false;
+        if (!cursor_take_word(line).bytes_count) return false;
         word_count++;
     }
     return word_count >= 2;
@@ -108,7 +97,7 @@ static bool is_well_formed(struct text format) {
         format = text_from(format, end + 1);
         if (row < sizeof heads / sizeof *heads) {
             if (!cursor_take(&line, heads[row])) return false;
-            if (row == 0 && !take_word(&line)) return false;
+            if (row == 0 && !cursor_take_word(&line).bytes_count) return false;
             if (row == 1 && !take_digits(&line)) return false;
             if (line.bytes_count) return false;
         } else if (line.bytes_count && !is_field_line(line)) {

@@ -135,12 +135,7 @@ static const struct {
 
 static struct text name_of(struct text record) {
     struct text name = text_from(record, record_start.bytes_count);
-    size_t count = 0;
-    while (count < name.bytes_count &&
-           ((name.bytes[count] >= 'A' && name.bytes[count] <= 'Z') || name.bytes[count] == '_' ||
-            (name.bytes[count] >= '0' && name.bytes[count] <= '9')))
-        count++;
-    return text_slice(name, 0, count);
+    return cursor_take_word(&name);
 }
 
 /* What became of the records of some name. */
