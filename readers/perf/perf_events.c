@@ -182,7 +182,7 @@ static enum event_treatment treatment_of(const struct perf_events *events, const
 static void count_bare_as_samples(struct perf_event *event) {
     event->sample_count += event->bare.count;
     event->period_sum += event->bare_period_sum;
-    event->bare.count = 0;
+    event->bare.count = event->bare_period_sum = 0;
 }
 
 /* Events of one measure share a track, unless they measure the same twice. */
@@ -258,19 +258,29 @@ struct text perf_events_names(const struct perf_events *events, enum event_treat
 
 static const struct text nameless = TEXT("without a name");
 
-/* Enters the event under "event NAME", and the treatment if that is not the usual one. */
-static void enter(const struct perf_events *events, const struct perf_event *event, struct ledger *ledger) {
-    bool is_of_running = makes_samples(event) && !tells_waits(events, event);
-    bool is_left_out = event->treatment == EVENT_DROPPED || (events->are_waits_alone && is_of_running);
-    enum gecko_convert_fate fate = is_left_out ? LEDGER_FILTERED : LEDGER_KEPT;
+/* Enters samples of the event, in that unit, and their periods under "event NAME". */
+static void enter_part(const struct perf_event *event, const char *part, enum gecko_convert_fate fate,
+                       enum gecko_convert_unit unit, struct ledger_tally samples, uint64_t period_sum,
+                       struct ledger *ledger) {
     struct text name = event->name.bytes_count ? event->name : nameless;
     char cause[256];
-    int wanted = snprintf(cause, sizeof cause, "event %.*s", (int)name.bytes_count, name.bytes);
+    int wanted = snprintf(cause, sizeof cause, "event %.*s%s", (int)name.bytes_count, name.bytes, part);
     struct text text = {cause, (size_t)wanted < sizeof cause ? (size_t)wanted : sizeof cause - 1};
-    ledger_read(ledger, LEDGER_SAMPLES, event->sample_count);
-    ledger_enter(ledger, LEDGER_SAMPLES, fate, text, event->sample_count, &event->first);
-    ledger_read(ledger, LEDGER_PERIODS, event->period_sum);
-    ledger_enter(ledger, LEDGER_PERIODS, fate, text, event->period_sum, &event->first);
+    ledger_read(ledger, unit, samples.count);
+    ledger_enter(ledger, unit, fate, text, samples.count, &samples.first);
+    ledger_read(ledger, LEDGER_PERIODS, period_sum);
+    ledger_enter(ledger, LEDGER_PERIODS, fate, text, period_sum, &samples.first);
+}
+
+static void enter(const struct perf_events *events, const struct perf_event *event, struct ledger *ledger) {
+    bool is_of_running = makes_samples(event) && !tells_waits(events, event);
+    bool is_dropped = event->treatment == EVENT_DROPPED, is_left_out = events->are_waits_alone && is_of_running;
+    struct ledger_tally samples = {event->sample_count, true, event->first};
+    enter_part(event, "", is_dropped || is_left_out ? LEDGER_FILTERED : LEDGER_KEPT, LEDGER_SAMPLES, samples,
+               event->period_sum, ledger);
+    if (is_dropped || perf_event_marks(event, true))
+        enter_part(event, " without a stack", is_dropped ? LEDGER_FILTERED : LEDGER_KEPT, LEDGER_RECORDS, event->bare,
+                   event->bare_period_sum, ledger);
 }
 
 static void tell(const struct perf_event *event, struct profile *profile) {

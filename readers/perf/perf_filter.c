@@ -57,8 +57,7 @@ bool perf_filter_drops(struct perf_recording *recording, const struct perf_occur
     if (!occurrence->event) return true;
     bool is_sample = record->sample.has_stack || !occurrence->event->is_tracepoint;
     filter_count(filter, kind, is_sample ? LEDGER_SAMPLES : LEDGER_RECORDS, 1, occurrence->position);
-    if (is_sample && occurrence->has_period)
-        filter_count(filter, kind, LEDGER_PERIODS, occurrence->period, occurrence->position);
+    if (occurrence->has_period) filter_count(filter, kind, LEDGER_PERIODS, occurrence->period, occurrence->position);
     return true;
 }
 

@@ -51,16 +51,14 @@ static void count_losses(struct perf_recording *recording) {
     perf_tally(&recording->tallies, TALLY_LOST_BY_PERF, count, recording->first_lost);
 }
 
-static enum perf_tally tally_of_bare(const struct perf_event *event) {
-    if (event->treatment == EVENT_DROPPED) return TALLY_BARE_DROPPED;
-    if (!perf_event_marks(event, true)) return perf_tally_of_no_stack(event->bare.first);
-    return event->is_tracepoint ? TALLY_BARE_TRACEPOINT : TALLY_BARE_OCCURRENCE;
-}
-
+/* Counts what cannot be used without a stack. */
 static void count_bare(struct perf_recording *recording) {
     for (uint32_t i = 0; i < recording->events.rows.count; i++) {
         const struct perf_event *event = perf_events_at(&recording->events, i);
-        perf_tally(&recording->tallies, tally_of_bare(event), event->bare.count, event->bare.first);
+        bool is_lost = event->treatment != EVENT_DROPPED && !perf_event_marks(event, true);
+        if (is_lost)
+            perf_tally(&recording->tallies, perf_tally_of_no_stack(event->bare.first), event->bare.count,
+                       event->bare.first);
     }
 }
 

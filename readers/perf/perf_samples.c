@@ -156,13 +156,11 @@ static struct perf_series *add_occurrence(struct perf_recording *recording, cons
 /* Counts a sample of an event that the options leave out. */
 static void drop(const struct perf_occurrence *occurrence, const struct perf_sample *sample) {
     struct perf_event *event = occurrence->event;
+    bool is_bare = event->is_tracepoint && !sample->has_stack;
     occurrence->task->has_samples = true;
-    if (event->is_tracepoint && !sample->has_stack) {
-        ledger_tally_add(&event->bare, 1, occurrence->position);
-        return;
-    }
-    event->sample_count++;
-    if (occurrence->has_period) event->period_sum += occurrence->period;
+    if (is_bare) ledger_tally_add(&event->bare, 1, occurrence->position);
+    event->sample_count += !is_bare;
+    if (occurrence->has_period) *(is_bare ? &event->bare_period_sum : &event->period_sum) += occurrence->period;
 }
 
 void perf_samples_use(struct perf_recording *recording, const struct perf_record *record) {

@@ -66,9 +66,6 @@ static const struct ledger_cause causes[TALLY_COUNT] = {
     [TALLY_UNKNOWN_FORMAT] = {LEDGER_VALUES, LEDGER_LOST, TEXT("payload of a tracepoint of an unknown format")},
     [TALLY_MANY_FIELDS] = {LEDGER_VALUES, LEDGER_LOST, TEXT("field of a tracepoint beyond the first 128")},
     [TALLY_DEEP_FRAME] = {LEDGER_VALUES, LEDGER_LOST, TEXT("frame deeper than 65535")},
-    [TALLY_BARE_TRACEPOINT] = {LEDGER_RECORDS, LEDGER_KEPT, TEXT("tracepoint without a stack: a marker")},
-    [TALLY_BARE_OCCURRENCE] = {LEDGER_RECORDS, LEDGER_KEPT, TEXT("event without a stack: a marker")},
-    [TALLY_BARE_DROPPED] = {LEDGER_RECORDS, LEDGER_FILTERED, TEXT("event without a stack: left out by --event")},
 };
 
 void perf_tallies_add(struct perf_tallies *tallies, const struct perf_tallies *more) {

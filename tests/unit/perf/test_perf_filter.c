@@ -184,17 +184,17 @@ static void test_events(void **state) {
     } rows[] = {
         {{{GECKO_CONVERT_FILTER_EVENT, "page*=drop,probe:*=drop,cpu*=drop"}},
          "5/5 app 0 100 a\n5/5 app 100000000 100 b\n"
-         "records filtered 1 event without a stack: left out by --event\n"
          "samples filtered 2 event cpu/event=0x3c,umask=0x1/pp\n"
          "periods filtered 14 event cpu/event=0x3c,umask=0x1/pp\n"
-         "samples filtered 2 event page-faults\nperiods filtered 2 event page-faults\n",
+         "samples filtered 2 event page-faults\nperiods filtered 2 event page-faults\n"
+         "records filtered 1 event probe:x without a stack\n",
          ""},
         /* The last one counts. Names of events can have what separates filters. */
         {{{GECKO_CONVERT_FILTER_EVENT, "*=drop,cycles=samples"},
           {GECKO_CONVERT_FILTER_EVENT, "cpu/event=0x3c,umask=0x1/pp=markers,none=drop"}},
          "5/5 app 0 100 a\n5/5 app 100000000 100 b\n"
-         "records filtered 1 event without a stack: left out by --event\n"
          "samples filtered 2 event page-faults\nperiods filtered 2 event page-faults\n"
+         "records filtered 1 event probe:x without a stack\n"
          "values noted 1 --event: none names no event; there are: cycles:u, cpu/event=0x3c,umask=0x1/pp, page-faults, "
          "probe:x\n",
          "5/5 instant 200000000 User cpu/event=0x3c,umask=0x1/pp cpu/event=0x3c,umask=0x1/pp{count=7} <c>\n"
@@ -202,16 +202,16 @@ static void test_events(void **state) {
         /* Another event makes the samples: the one that was named, or else the next best one. */
         {{{GECKO_CONVERT_FILTER_EVENT, "page-fau?ts=samples,cpu*=drop,*probe*=drop,cycles:u=drop"}},
          "5/5 app 0 1 d\n"
-         "records filtered 1 event without a stack: left out by --event\n"
          "samples filtered 2 event cycles:u\nperiods filtered 200 event cycles:u\n"
          "samples filtered 2 event cpu/event=0x3c,umask=0x1/pp\n"
-         "periods filtered 14 event cpu/event=0x3c,umask=0x1/pp\n",
+         "periods filtered 14 event cpu/event=0x3c,umask=0x1/pp\n"
+         "records filtered 1 event probe:x without a stack\n",
          "5/5 instant 100000000 Kernel page-faults page-faults{count=1}\n"},
         {{{GECKO_CONVERT_FILTER_EVENT, "cycles=drop"}, {GECKO_CONVERT_FILTER_EVENT, "p*=drop"}},
          "5/5 app 0 7 c\n"
-         "records filtered 1 event without a stack: left out by --event\n"
          "samples filtered 2 event cycles:u\nperiods filtered 200 event cycles:u\n"
-         "samples filtered 2 event page-faults\nperiods filtered 2 event page-faults\n",
+         "samples filtered 2 event page-faults\nperiods filtered 2 event page-faults\n"
+         "records filtered 1 event probe:x without a stack\n",
          ""},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -531,7 +531,8 @@ static void test_tracepoint_markers(void **state) {
                               "lines kept 3 event line\n"
                               "lines kept 1 frame line\n"
                               "values noted 2 processor number: profiles have no place for it\n"
-                              "records kept 2 tracepoint without a stack: a marker\n"
+                              "records kept 1 event sched:sched_switch without a stack\n"
+                              "records kept 1 event sched:sched_wakeup without a stack\n"
                               "samples kept 1 event cycles\n");
     struct reading reading;
     read_text(&reading, trace);
