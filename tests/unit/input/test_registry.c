@@ -172,6 +172,10 @@ static const struct content contents[] = {
     {BYTES("\r\n[\r\n  1,\r\n  2\r\n]\r\n"),
      "JSON of some kind: it is not a trace; if a profiler wrote it, https://profiler.firefox.com may open it directly"},
     {BYTES("{\"dhatFileVersion\":2,\"mode\":\"heap\"}"), "a heap profile of DHAT" DIRECTLY},
+    {BYTES("{\n  \"dhatFileVersion\": 2,\n  \"pps\": [\n    {\n      \"tb\": 6,\n      \"fs\": [\n        1,\n        "
+           "2,\n        "
+           "3\n      ]\n    }\n  ]\n}"),
+     "a heap profile of DHAT" DIRECTLY},
     {BYTES("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"profiles\":[]}"),
      "a speedscope profile: jq -r '.shared.frames as $f | .profiles[] | select(.samples) | [.samples, .weights] | "
      "transpose[] | \"\\(.[0] | map($f[.].name) | join(\";\")) \\(.[1])\"' memory | gecko-convert -; "
