@@ -100,7 +100,10 @@ static void check_with(struct document *document, struct violations *violations,
 
 /* Returns what can be done with a profile of another version. */
 static const char *advice_on(struct profile_identity identity, int oldest_read, int known_version) {
-    if (identity.version > known_version) return "a viewer of that version or later is needed";
+    bool is_read = identity.kind == PROFILE_PROCESSED && identity.version <= PROCESSED_NEWEST_READ;
+    if (identity.version > known_version)
+        return is_read ? "a viewer of that version or later is needed, or gecko-convert PROFILE -o NEW"
+                       : "a viewer of that version or later is needed";
     if (identity.version < oldest_read) return "the viewer upgrades older profiles when it loads them";
     return "the viewer upgrades older profiles when it loads them, and gecko-convert PROFILE -o NEW does it now";
 }

@@ -4,7 +4,8 @@
 
 #include "format.h"
 
-enum { PROCESSED_VERSION = 70, PROCESSED_OLDEST_READ = 50 };
+/* The version that is written and checked, and those that are read. */
+enum { PROCESSED_VERSION = 70, PROCESSED_OLDEST_READ = 50, PROCESSED_NEWEST_READ = 75 };
 
 extern const struct shape processed_profile, processed_meta, processed_lib_shape;
 /* The tables that all threads share. */

@@ -207,7 +207,7 @@ static void check_version(struct saved_reader *reader, int64_t oldest, int64_t n
 
 /* What versions changed: see saved_shared.c, saved_counters.c, and the built-in schemas in saved_markers.c. */
 static void read_version(struct saved_reader *reader) {
-    check_version(reader, PROCESSED_OLDEST_READ, PROCESSED_VERSION);
+    check_version(reader, PROCESSED_OLDEST_READ, PROCESSED_NEWEST_READ);
 }
 
 /* A processed profile has the version of the Gecko profile from which it was made, too. What changed since version 24:

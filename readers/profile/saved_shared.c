@@ -12,6 +12,8 @@ struct shared_tables {
     enum format_table table;        /* the one that is read */
     struct column resource_libs;    /* uint32_t by resource, as the other columns, of older versions */
     struct column file_names;       /* uint32_t by function: numbers of strings */
+    struct column frame_flags;      /* uint32_t by frame, as the next column of newer versions */
+    struct column func_flags;       /* uint32_t by function */
     struct column stack_categories; /* struct frame by stack, of which only the categories count */
 };
 
@@ -29,7 +31,8 @@ static bool read_source_part(struct saved_reader *reader, struct text key, void 
     return true;
 }
 
-/* ---- Columns of older versions. The numbers are those of the front-end's docs-developer/CHANGELOG-formats.md. ---- */
+/* ---- Columns of other versions than that which is written. The numbers are those of the front-end's
+ * docs-developer/CHANGELOG-formats.md. ---- */
 
 /* Version 70: frames have libraries. Before, resources had those of their frames. */
 static void read_resource_libs(struct saved_reader *reader, struct shared_tables *tables) {
@@ -80,25 +83,40 @@ static void read_subcategories(struct saved_reader *reader, struct shared_tables
     read_stack_categories(reader, tables, true);
 }
 
+/* Versions 71 and 75: flags of frames and functions say which of their columns hold something. */
+static void read_flags(struct saved_reader *reader, struct shared_tables *tables) {
+    struct column *flags = tables->table == TABLE_FRAMES ? &tables->frame_flags : &tables->func_flags;
+    while (json_next(reader->json)) {
+        uint32_t *row = column_push(flags);
+        if (!row) return;
+        *row = (uint32_t)saved_int(reader, 0, UINT32_MAX);
+    }
+}
+
 static const struct {
-    int64_t until; /* the version that has the column no longer */
+    int64_t since; /* the first version that has the column */
+    int64_t until; /* the first one that has it no longer */
     enum format_table table;
     struct text key;
     void (*read)(struct saved_reader *reader, struct shared_tables *tables);
-} OLDER_COLUMNS[] = {
-    {70, TABLE_RESOURCES, TEXT("lib"), read_resource_libs},      {66, TABLE_STACKS, TEXT("prefix"), read_prefixes},
-    {58, TABLE_FUNCS, TEXT("fileName"), read_file_names},        {53, TABLE_STACKS, TEXT("category"), read_categories},
-    {53, TABLE_STACKS, TEXT("subcategory"), read_subcategories},
+} OTHER_COLUMNS[] = {
+    {75, INT64_MAX, TABLE_FUNCS, TEXT("flags"), read_flags},
+    {71, INT64_MAX, TABLE_FRAMES, TEXT("flags"), read_flags},
+    {0, 70, TABLE_RESOURCES, TEXT("lib"), read_resource_libs},
+    {0, 66, TABLE_STACKS, TEXT("prefix"), read_prefixes},
+    {0, 58, TABLE_FUNCS, TEXT("fileName"), read_file_names},
+    {0, 53, TABLE_STACKS, TEXT("category"), read_categories},
+    {0, 53, TABLE_STACKS, TEXT("subcategory"), read_subcategories},
 };
 
 static bool read_column_part(struct saved_reader *reader, struct text key, void *context) {
     struct shared_tables *tables = context;
     if (tables->table == TABLE_SOURCES) return read_source_part(reader, key, context);
-    for (size_t i = 0; i < sizeof OLDER_COLUMNS / sizeof *OLDER_COLUMNS; i++) {
-        bool is_it = reader->version < OLDER_COLUMNS[i].until && OLDER_COLUMNS[i].table == tables->table &&
-                     text_equal(key, OLDER_COLUMNS[i].key);
+    for (size_t i = 0; i < sizeof OTHER_COLUMNS / sizeof *OTHER_COLUMNS; i++) {
+        bool is_there = reader->version >= OTHER_COLUMNS[i].since && reader->version < OTHER_COLUMNS[i].until;
+        bool is_it = is_there && OTHER_COLUMNS[i].table == tables->table && text_equal(key, OTHER_COLUMNS[i].key);
         if (!is_it || !json_begin_list(reader->json)) continue;
-        OLDER_COLUMNS[i].read(reader, tables);
+        OTHER_COLUMNS[i].read(reader, tables);
         return true;
     }
     return false;
@@ -270,7 +288,55 @@ static void keep_contents(struct saved_reader *reader, const struct column *cont
     }
 }
 
-/* ---- Upgrades: what older versions have elsewhere. All ids are still rows of the document. ---- */
+/* ---- Upgrades: what other versions have elsewhere. All ids are still rows of the document. ---- */
+
+static uint32_t flags_at(const struct column *flags, uint32_t row) {
+    return row < flags->count ? *(const uint32_t *)column_at(flags, row) : 0;
+}
+
+/* A frame that is inlined is one deeper than its caller. Callers come first. */
+static void count_inline_depths(struct shared_tables *tables) {
+    const struct column *stacks = &tables->rows[TABLE_STACKS], *frames = &tables->rows[TABLE_FRAMES];
+    for (uint32_t i = 0; i < stacks->count; i++) {
+        const struct stack *stack = column_at(stacks, i);
+        if (stack->frame.index >= frames->count || stack->prefix.index >= i) continue;
+        const struct stack *caller = column_at(stacks, stack->prefix.index);
+        struct frame *frame = column_at(frames, stack->frame.index);
+        if (!frame->inline_depth || caller->frame.index >= frames->count) continue;
+        unsigned depth = ((const struct frame *)column_at(frames, caller->frame.index))->inline_depth + 1u;
+        frame->inline_depth = (uint8_t)(depth < UINT8_MAX ? depth : UINT8_MAX);
+    }
+}
+
+/* What a frame does not have is 0 in its column. */
+static void take_frame_flags(struct shared_tables *tables) {
+    enum { IS_INLINED = 1, HAS_ADDRESS = 2, HAS_CATEGORY = 4, HAS_SYMBOL = 8, HAS_LINE = 16, HAS_COLUMN = 32 };
+    for (uint32_t i = 0; i < tables->rows[TABLE_FRAMES].count; i++) {
+        struct frame *frame = column_at(&tables->rows[TABLE_FRAMES], i);
+        uint32_t flags = flags_at(&tables->frame_flags, i);
+        frame->inline_depth = flags & IS_INLINED;
+        if (!(flags & HAS_ADDRESS)) frame->address = saved_blank_frame.address;
+        if (!(flags & HAS_ADDRESS)) frame->lib = saved_blank_frame.lib;
+        if (!(flags & HAS_CATEGORY)) frame->inherits_category = 1;
+        if (!(flags & HAS_SYMBOL)) frame->native_symbol = saved_blank_frame.native_symbol;
+        if (!(flags & HAS_LINE)) frame->line = saved_blank_frame.line;
+        if (!(flags & HAS_COLUMN)) frame->column = saved_blank_frame.column;
+    }
+    count_inline_depths(tables);
+}
+
+static void take_func_flags(struct shared_tables *tables) {
+    enum { IS_JS = 1, HAS_RESOURCE = 4, HAS_SOURCE = 8, HAS_LINE = 16, HAS_COLUMN = 32 };
+    for (uint32_t i = 0; i < tables->rows[TABLE_FUNCS].count; i++) {
+        struct func *func = column_at(&tables->rows[TABLE_FUNCS], i);
+        uint32_t flags = flags_at(&tables->func_flags, i);
+        func->flags = flags & IS_JS ? FUNC_IS_JS : 0;
+        if (!(flags & HAS_RESOURCE)) func->resource = blank_func.resource;
+        if (!(flags & HAS_SOURCE)) func->source = blank_func.source;
+        if (!(flags & HAS_LINE)) func->line = blank_func.line;
+        if (!(flags & HAS_COLUMN)) func->column = blank_func.column;
+    }
+}
 
 static void move_libs_to_frames(struct shared_tables *tables) {
     const struct column *funcs = &tables->rows[TABLE_FUNCS], *libs = &tables->resource_libs;
@@ -315,9 +381,14 @@ static void move_categories_to_frames(struct shared_tables *tables) {
 }
 
 static const struct {
-    int64_t until; /* the version that needs it no longer */
+    int64_t since; /* the first version that needs it */
+    int64_t until; /* the first one that needs it no longer */
     void (*apply)(struct shared_tables *tables);
-} UPGRADES[] = {{70, move_libs_to_frames}, {58, make_sources_of_files}, {53, move_categories_to_frames}};
+} UPGRADES[] = {{75, INT64_MAX, take_func_flags},
+                {71, INT64_MAX, take_frame_flags},
+                {0, 70, move_libs_to_frames},
+                {0, 58, make_sources_of_files},
+                {0, 53, move_categories_to_frames}};
 
 static void add_rows(struct saved_reader *reader, struct shared_tables *tables) {
     for (size_t step = 0; step < sizeof STEPS / sizeof *STEPS; step++) {
@@ -336,6 +407,8 @@ static void tables_init(struct shared_tables *tables, struct failure *failure) {
     column_init(&tables->contents, sizeof(struct text), failure);
     column_init(&tables->resource_libs, sizeof(uint32_t), failure);
     column_init(&tables->file_names, sizeof(uint32_t), failure);
+    column_init(&tables->frame_flags, sizeof(uint32_t), failure);
+    column_init(&tables->func_flags, sizeof(uint32_t), failure);
     column_init(&tables->stack_categories, sizeof(struct frame), failure);
     for (size_t i = 0; i < TABLE_COUNT; i++)
         column_init(&tables->rows[i], ROWS[i].row_bytes ? ROWS[i].row_bytes : 1, failure);
@@ -346,12 +419,14 @@ static void tables_fini(struct shared_tables *tables) {
     column_fini(&tables->contents);
     column_fini(&tables->resource_libs);
     column_fini(&tables->file_names);
+    column_fini(&tables->frame_flags);
+    column_fini(&tables->func_flags);
     column_fini(&tables->stack_categories);
 }
 
 static void tables_add(struct saved_reader *reader, struct shared_tables *tables) {
     for (size_t i = 0; i < sizeof UPGRADES / sizeof *UPGRADES && saved_is_good(reader); i++)
-        if (reader->version < UPGRADES[i].until) UPGRADES[i].apply(tables);
+        if (reader->version >= UPGRADES[i].since && reader->version < UPGRADES[i].until) UPGRADES[i].apply(tables);
     add_rows(reader, tables);
     keep_contents(reader, &tables->contents);
 }

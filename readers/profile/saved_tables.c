@@ -132,7 +132,21 @@ static uint32_t take_distance(struct saved_reader *reader, const struct saved_ce
     return distance ? (uint32_t)(cells->row - distance) : ID_NONE;
 }
 
-/* Returns whether the value is lost: it is neither null nor the constant. The number 0 of a frame's window is none. */
+/* Returns whether the number stands for none. Newer versions have such numbers in place of null. */
+static bool is_none(const struct saved_reader *reader, const struct member *column, struct text number) {
+    static const struct {
+        const char *column;
+        int64_t since;
+        struct text number;
+    } nones[] = {
+        {"innerWindowID", 0, TEXT("0")}, {"originalLocation", 71, TEXT("0")}, {"functionSize", 74, TEXT("-1")}};
+    for (size_t i = 0; i < sizeof nones / sizeof *nones; i++)
+        if (strcmp(column->name, nones[i].column) == 0 && reader->version >= nones[i].since)
+            return text_equal(number, nones[i].number);
+    return false;
+}
+
+/* Returns whether the value is lost: it says something, and is not the constant. */
 static bool differs_from(struct saved_reader *reader, const struct member *column) {
     const char *constant = column->constant;
     struct text text = {0};
@@ -146,8 +160,7 @@ static bool differs_from(struct saved_reader *reader, const struct member *colum
             return strcmp(constant, is_true ? "true" : "false") != 0;
         case JSON_NUMBER:
             json_take_number_text(reader->json, &text);
-            if (text_equal(text, TEXT("0")) && strcmp(column->name, "innerWindowID") == 0) return false;
-            return !text_equal(text, text_of(constant));
+            return !text_equal(text, text_of(constant)) && !is_none(reader, column, text);
         case JSON_TEXT:
             json_take_text(reader->json, &text);
             return text_of(constant).bytes_count != text.bytes_count + 2 ||
@@ -325,6 +338,8 @@ static uint32_t read_column(struct saved_reader *reader, const struct saved_tabl
     if (member->flags & IS_NULLABLE_WHOLE && json_take_null(json)) return 0;
     if (!json_begin_list(json)) return 0;
     while (json_next(json)) {
+        /* The viewer moves the first time of a table without rows, too, which makes null of it. */
+        if (member->cell == CELL_MS_DELTA && !count && json_take_null(json)) continue;
         void *row = saved_row_at(table, count++);
         if (!row) break;
         read_cell(reader, &cells, row);

@@ -150,6 +150,10 @@ DELETE = object()
 CASES = [
     ("processed", {"meta.preprocessedProfileVersion": 75}, [
         'error version $.meta.preprocessedProfileVersion: this is processed v75, but only the rules of v70 are known: '
+        'nothing else was checked (a viewer of that version or later is needed, or gecko-convert PROFILE -o NEW)',
+    ]),
+    ("processed", {"meta.preprocessedProfileVersion": 76}, [
+        'error version $.meta.preprocessedProfileVersion: this is processed v76, but only the rules of v70 are known: '
         'nothing else was checked (a viewer of that version or later is needed)',
     ]),
     ("processed", {"meta.preprocessedProfileVersion": 69}, [

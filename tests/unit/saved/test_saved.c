@@ -168,11 +168,11 @@ static void test_refusals(void **state) {
     static const struct refusal cases[] = {
         {TEXT(""), "this is not JSON: the text ends too early"},
         {TEXT("[]"), "there is a list where an object is expected"},
-        {TEXT("{\"meta\":{\"preprocessedProfileVersion\":71}}"),
-         "meta.preprocessedProfileVersion: this profile has version 71, which is newer than 70"},
+        {TEXT("{\"meta\":{\"preprocessedProfileVersion\":76}}"),
+         "meta.preprocessedProfileVersion: this profile has version 76, which is newer than 75"},
         {TEXT("{\"meta\":{}}"), "meta: there is no \"preprocessedProfileVersion\""},
         {TEXT("{\"meta\":{\"preprocessedProfileVersion\":49}}"),
-         "meta.preprocessedProfileVersion: this profile has version 49, and 50 to 70 are read: open it at "
+         "meta.preprocessedProfileVersion: this profile has version 49, and 50 to 75 are read: open it at "
          "https://profiler.firefox.com and save it again"},
         {TEXT("{\"meta\":{\"interval\":1"), "meta: this is not JSON: the text ends too early"},
         {TEXT("{\"meta\":{\"interval\":NaN}}"), "meta.interval: this is not JSON: a value is missing here"},
@@ -320,6 +320,15 @@ static void test_symbol_of_another_library(void **state) {
     assert_int_equal(count_lost("", "\"nativeSymbol\":[0],", symbols), 1);
 }
 
+/* The viewer makes null of the first time of a thread without samples, if the thread is of a child process. */
+static void test_no_first_time(void **state) {
+    read_text(TEXT("{" META "," LIBS "," SHARED
+                   "," THREADS_WITH("\"stack\":[],\"timeDeltas\":[null],\"length\":0", MARKERS) "}"),
+              0);
+    assert_string_equal(failure.message, "");
+    assert_int_equal(samples_count(&profile_thread_at(&profile, (thread_id){0})->samples), 0);
+}
+
 /* samply writes all of them. */
 static void test_values_that_say_nothing(void **state) {
     assert_int_equal(count_lost("\"debug\":false,\"extensions\":{\"baseURL\":[],\"id\":[],\"name\":[],\"length\":0},",
@@ -360,6 +369,7 @@ int main(void) {
                                        TEST(test_symbol_of_another_library),
                                        TEST(test_address_without_library),
                                        TEST(test_library_without_address),
+                                       TEST(test_no_first_time),
                                        TEST(test_values_that_say_nothing),
                                        TEST(test_values_that_are_lost)};
     return cmocka_run_group_tests(tests, NULL, NULL);
