@@ -1,6 +1,6 @@
 // Loads profiles with the real Firefox Profiler command-line client and compares what it shows with expectations.
 //
-//     build/client/bin/node tests/client/check_client.mjs [--load-only] CLIENT PROFILE...
+//     build/client/bin/node tests/client/check_client.mjs [--load-only] CLIENT PROGRAM PROFILE...
 //
 // CLIENT is where setup.sh installed the client. The expectation of a profile is the expect.json beside it:
 //
@@ -16,9 +16,12 @@
 // threads for Gecko profiles (files called gecko.*), which cannot show everything in `threads`, such as weights of
 // zero and less; see FORMATS. Times are compared with those of the profile in the other format, if that is given too.
 //
+// What the viewer would save, PROGRAM must read as it reads the profile itself; of a Gecko profile, it must read it.
+//
 // With --load-only, profiles need no expectation: the client is asked every question, and only errors and times
 // count.
 
+import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
@@ -30,6 +33,7 @@ const DIFFERENCES_SHOWN_MAX = 20;
 // Weights are sums of doubles that were added in a different order for the expectation.
 const WEIGHT_TOLERANCE = 1e-12;
 const TIME_TOLERANCE_MS = 1e-6;
+const OUTPUT_BYTES_MAX = 1 << 30;
 
 // ---- What the client shows. ----
 
@@ -115,6 +119,8 @@ const FORMATS = {
 
 const formatOf = (profilePath) => (path.basename(profilePath).startsWith('gecko.') ? FORMATS.gecko : FORMATS.processed);
 
+const isGecko = (profilePath) => formatOf(profilePath) === FORMATS.gecko;
+
 // ---- Expectations. ----
 
 const THREAD_KEYS = ['name', 'pid', 'tid', 'samples', 'weightSum', 'weightWithoutStack', 'markers', 'functions'];
@@ -196,9 +202,32 @@ function compareTimes(threads, otherThreads) {
   return differences;
 }
 
+// ---- What the viewer saves. ----
+
+// Returns what the program makes of the text of a profile.
+function convert(program, input) {
+  const options = ['--quiet', '--symbols=none', '--from=profile', '-', '--output=-'];
+  const { status, stdout, stderr } = spawnSync(program, options, { input, maxBuffer: OUTPUT_BYTES_MAX });
+  if (status !== 0) throw new Error(`what the viewer saves: ${stderr}`);
+  return stdout;
+}
+
+// Returns the text of the profile with doubles as numbers, since the client has only these.
+function textOf(program, profilePath) {
+  const bytes = fs.readFileSync(profilePath);
+  const text = profilePath.endsWith('.json') ? bytes : convert(program, bytes);
+  return JSON.stringify(JSON.parse(text.toString()));
+}
+
+function compareSaved(program, profilePath, saved) {
+  const converted = convert(program, saved);
+  if (isGecko(profilePath) || converted.equals(convert(program, textOf(program, profilePath)))) return [];
+  return ['what the viewer saves is read as another profile'];
+}
+
 // ---- Cases. ----
 
-async function checkProfile(client, profilePath, isLoadOnly) {
+async function checkProfile(client, program, profilePath, isLoadOnly) {
   const format = formatOf(profilePath);
   const expectation = isLoadOnly ? null : readExpectation(profilePath);
   const session = await Session.open(client, profilePath);
@@ -207,6 +236,7 @@ async function checkProfile(client, profilePath, isLoadOnly) {
     for (const listed of await readProfile(session)) threads.push(await readThread(session, listed));
     for (const thread of threads) await readViews(session, thread);
     const differences = expectation ? await compareProfile(session, expectation, threads, format) : [];
+    differences.push(...compareSaved(program, profilePath, session.savedProfile()));
     await session.close();
     return { differences, threads };
   } finally {
@@ -214,16 +244,14 @@ async function checkProfile(client, profilePath, isLoadOnly) {
   }
 }
 
-async function runCase(client, profilePath, isLoadOnly) {
+async function runCase(client, program, profilePath, isLoadOnly) {
   if (!fs.existsSync(profilePath)) return { differences: ['there is no such file'], threads: [] };
   try {
-    return await checkProfile(client, profilePath, isLoadOnly);
+    return await checkProfile(client, program, profilePath, isLoadOnly);
   } catch (error) {
     return { differences: [error.message], threads: [] };
   }
 }
-
-const isGecko = (profilePath) => formatOf(profilePath) === FORMATS.gecko;
 
 // Returns the threads of the processed profile beside a Gecko profile.
 function threadsBeside(profilePath, results) {
@@ -232,9 +260,10 @@ function threadsBeside(profilePath, results) {
 }
 
 // Returns the number of failures.
-async function runCases(client, profilePaths, isLoadOnly) {
+async function runCases(client, program, profilePaths, isLoadOnly) {
   const results = new Map();
-  for (const profilePath of profilePaths) results.set(profilePath, await runCase(client, profilePath, isLoadOnly));
+  for (const profilePath of profilePaths)
+    results.set(profilePath, await runCase(client, program, profilePath, isLoadOnly));
   let failures = 0;
   for (const [profilePath, { differences, threads }] of results) {
     differences.push(...compareTimes(threads, threadsBeside(profilePath, results)));
@@ -247,20 +276,20 @@ async function runCases(client, profilePaths, isLoadOnly) {
   return failures;
 }
 
-const USAGE = 'usage: check_client.mjs [--load-only] CLIENT PROFILE...';
+const USAGE = 'usage: check_client.mjs [--load-only] CLIENT PROGRAM PROFILE...';
 
 function readArguments() {
   const options = { 'load-only': { type: 'boolean', default: false } };
   const { values, positionals } = parseArgs({ options, allowPositionals: true });
-  const [directory, ...profilePaths] = positionals;
-  if (!profilePaths.length) throw new Error('no CLIENT or no PROFILE');
-  return { directory, profilePaths, isLoadOnly: values['load-only'] };
+  const [directory, program, ...profilePaths] = positionals;
+  if (!profilePaths.length) throw new Error('no CLIENT, no PROGRAM or no PROFILE');
+  return { directory, program, profilePaths, isLoadOnly: values['load-only'] };
 }
 
 async function main() {
-  const { directory, profilePaths, isLoadOnly } = readArguments();
+  const { directory, program, profilePaths, isLoadOnly } = readArguments();
   const client = Client.forThisProcess(directory);
-  const failures = await runCases(client, profilePaths, isLoadOnly);
+  const failures = await runCases(client, program, profilePaths, isLoadOnly);
   console.log(`client: ${profilePaths.length - failures} passed, ${failures} failed`);
   return failures ? 1 : 0;
 }

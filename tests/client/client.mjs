@@ -20,6 +20,8 @@ const STATUS_RETRY_MS = 10;
 const HEARTBEAT_MS = 1000;
 // Nobody listens at this address. If the client asks for symbols, the request stays on this machine.
 const NO_SYMBOL_SERVER = 'http://127.0.0.1:9/';
+// Where the client has upgraded a profile, and begins to show it.
+const SHOWS_PROFILE = /await \w+\.dispatch\(\w+\((\w+),\{\},!0\)\)/;
 const NAMES_IN_PROGRAM = ['require', 'module', 'exports', 'process', 'console'];
 
 // Ends the process if the client does not return to it: the time limits below, and SIGTERM, would wait for that.
@@ -44,7 +46,9 @@ export class Client {
 
   constructor(directory) {
     this.#path = path.resolve(directory, 'node_modules/@firefox-devtools/profiler-cli/dist/profiler-cli.js');
-    const source = fs.readFileSync(this.#path, 'utf8').replace(/^#!.*/, '');
+    const original = fs.readFileSync(this.#path, 'utf8').replace(/^#!.*/, '');
+    const source = original.replace(SHOWS_PROFILE, 'process.keepProfile($1),$&');
+    if (source === original) throw new Error('the client shows profiles in another way than this test knows');
     this.#program = vm.compileFunction(source, NAMES_IN_PROGRAM, { filename: this.#path });
     setInterval(() => this.#watcher.postMessage(null), HEARTBEAT_MS).unref();
     this.#watcher.unref();
@@ -75,6 +79,7 @@ export class Client {
       },
       env: { value: this.#environment() },
       exit: { value: (code = 0) => daemon.emit('exit', code) },
+      keepProfile: { value: (profile) => (daemon.profile = profile) },
       on: { value: () => ownProcess }, // signals
       stderr: { value: { write: (text) => daemon.emit('stderr', text) } },
     });
@@ -190,6 +195,11 @@ export class Session {
     const response = await this.#ask({ type: 'command', command: { command, subcommand, ...options } }, what);
     if (response.type !== 'success') throw new Error(`${what}: ${response.error}`);
     return response.result;
+  }
+
+  // Returns the text that the viewer would save.
+  savedProfile() {
+    return JSON.stringify(this.#daemon.profile, (_, value) => (ArrayBuffer.isView(value) ? Array.from(value) : value));
   }
 
   async close() {

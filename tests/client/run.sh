@@ -1,6 +1,6 @@
 #!/bin/sh
 # Loads all golden profiles of the fixtures with the client that setup.sh installed, and the profiles in JsonSlabs that the
-# program makes of the same inputs.
+# program makes of the same inputs. The program must read what the client would save of them.
 #
 #     tests/client/run.sh build/client build/gecko-convert
 set -eu
@@ -21,10 +21,10 @@ goldens=$(goldens_of fixtures | grep -v '^fixtures/perf-data/')
 }
 # The files have names without blanks.
 # shellcheck disable=SC2086
-check_client "$directory" $goldens
+check_client "$directory" "$program" $goldens
 # These have no expectations of their own: perf-data-test compares them with profiles of the text of perf script.
 # shellcheck disable=SC2046
-check_client --load-only "$directory" $(goldens_of fixtures/perf-data)
+check_client --load-only "$directory" "$program" $(goldens_of fixtures/perf-data)
 # JsonSlabs must show what the JSON shows.
 slabs=$(mktemp -d)
 trap 'rm -rf "$slabs"' EXIT
@@ -34,5 +34,5 @@ for golden in $(echo "$goldens" | grep '/processed.json$'); do
     cp "$folder/expect.json" "$slabs/${folder#fixtures/}/"
 done
 # shellcheck disable=SC2046
-check_client "$directory" \
+check_client "$directory" "$program" \
     $(find "$slabs" -name processed.jslb | grep -v "^$slabs/perf-data/" | LC_ALL=C sort)
