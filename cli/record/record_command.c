@@ -448,18 +448,24 @@ static void schedule(int policy) {
     sched_setscheduler(0, policy | SCHED_RESET_ON_FORK, &parameters);
 }
 
-/* Lets the programs execute, or observes what runs already, to the end. */
-static void run_all(struct record *record, const struct proc_ids *processes) {
+/* Lets the programs execute, or observes what runs already, to the end. Returns false if recording could not begin. */
+static bool observe_all(struct record *record, const struct proc_ids *processes) {
     if (record->is_by_kernel && open_trace(record))
         kernel_recording_begin(&record->recording, record->trace, processes, &record->failure);
-    if (failure_is_set(&record->failure)) return;
+    if (failure_is_set(&record->failure)) return false;
     record->begin_ns = monotonic_now_ns();
-    bool hurries = record->is_by_kernel && sched_getscheduler(0) == SCHED_OTHER;
-    if (hurries) schedule(SCHED_FIFO);
     if (record->program_count) begin_iteration(record);
     observe(record);
     if (record->is_by_kernel) kernel_recording_end(&record->recording);
+    return true;
+}
+
+static void run_all(struct record *record, const struct proc_ids *processes) {
+    bool hurries = record->is_by_kernel && sched_getscheduler(0) == SCHED_OTHER;
+    if (hurries) schedule(SCHED_FIFO);
+    bool has_begun = observe_all(record, processes);
     if (hurries) schedule(SCHED_OTHER);
+    if (!has_begun) return;
     if (record->is_by_kernel && !failure_is_set(&record->failure)) tell_recorded(record);
     end_program(record);
 }

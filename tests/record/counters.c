@@ -1,6 +1,5 @@
 /* Preloaded into `record`, stands for an older kernel on a processor that counts events, as virtual machines mostly do
  * not: the processor's clock is behind all of them. With LACKS_CYCLES, the first processor counts none. */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <linux/perf_event.h>

@@ -8,6 +8,7 @@ within LIMIT_POINTS of what the programs measure themselves.
 """
 import collections
 import concurrent.futures
+import contextlib
 import ctypes
 import errno
 import gzip
@@ -227,16 +228,33 @@ def events_are_named(folder):
     ended = record("-o", "p.json", "-e", "cpu-clock:u,page-faults", mix, "300", cwd=folder)
     check(ended.returncode == 0, ended.stderr)
     check("page-faults" in text_of(folder / "p.json"), "no page fault was recorded")
-    for name in ("cycles", "cycles:u", "cpu-cycles:uk", "cycles:upp", "cycles:P"):  # where the processor counts none, its clock does
+    for name in ("cycles", "cycles:u", "cpu-cycles:uk", "cycles:upp", "cycles:P"):  # where it counts none, its clock does
         ended = record("-o", "p.json", "-e", name, mix, "100", cwd=folder)
         modifier = "".join(name.partition(":")[1:])
         check(ended.returncode == 0 and re.search(f"(cycles|cpu-clock){modifier}: ", ended.stderr), ended.stderr)
 
 
+def with_preloaded(folder, name):
+    """Returns an environment in which that library of this folder is preloaded."""
+    library = folder / f"{name}.so"
+    source = pathlib.Path(__file__).parent / f"{name}.c"
+    subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", source, "-o", library], check=True)
+    return {**os.environ, "LD_PRELOAD": str(library)}
+
+
+def nothing_is_lost_while_processes_are_described(folder):
+    if os.geteuid() != 0:
+        return
+    with contextlib.ExitStack() as stack:
+        for command in [["sh", "-c", "while :; do :; done"]] * os.cpu_count() + [["sleep", "600"]] * 50:
+            stack.callback(stack.enter_context(subprocess.Popen(command)).kill)
+        ended = record("-o", "p.json", "-a", "-d", "0.2", cwd=folder, env=with_preloaded(folder, "slow_maps"))
+    found = re.search(r"(\d+) samples?, (\d+) lost", ended.stderr)
+    check(ended.returncode == 0 and int(found[2]) < int(found[1]) / 2, ended.stderr)
+
+
 def counters_of_the_processor_are_recorded(folder):
-    source = pathlib.Path(__file__).parent / "counters.c"
-    subprocess.run(["cc", "-shared", "-fPIC", source, "-o", folder / "counters.so"], check=True)
-    counters = {**os.environ, "LD_PRELOAD": str(folder / "counters.so")}
+    counters = with_preloaded(folder, "counters")
     ended = record("-o", "p.json", "-e", "cycles:ppp,L1-dcache-load-misses:u,r01c2", mix, "300", cwd=folder, env=counters)
     check(ended.returncode == 0 and " of cycles:ppp: " in ended.stderr, ended.stderr)
     for name in ("L1-dcache-load-misses:u", "r01c2"):
@@ -300,8 +318,8 @@ def options_of_converting_work(folder):
     markers = collections.Counter(names[name] for thread in profile_of(folder / "p.json")["threads"]
                                   for name in thread["markers"]["name"])
     check(markers["page-faults"], f"markers: {markers}")
-    for arguments in (["--time", "10%-20%"], ["-e", "page-faults=pictures"], ["-e", "cpu-clock,"], ["--cpu", "x"], ["--event", "list"],
-                      ["--trace", "-"]):
+    for arguments in (["--time", "10%-20%"], ["-e", "page-faults=pictures"], ["-e", "cpu-clock,"], ["--cpu", "x"],
+                      ["--event", "list"], ["--trace", "-"]):
         ended = record("-o", "no.json", *arguments, "touch", "started", cwd=folder)
         check(ended.returncode == 2 and not (folder / "started").exists(), f"{arguments}: {ended}")
 
@@ -689,6 +707,7 @@ CASES = [shares_are_right, shares_of_languages_are_right, trace_is_read_by_other
          children_and_iterations_are_recorded,
          running_processes_are_recorded,
          the_end_of_a_process_ends_its_recording, events_are_named, counters_of_the_processor_are_recorded,
+         nothing_is_lost_while_processes_are_described,
          waits_are_where_threads_wait,
          waits_are_as_long_as_the_recording,
          options_of_converting_work, last_branches_are_asked_for, tracepoints_have_fields,

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -171,7 +172,9 @@ static void append_event(struct kernel_stream *stream, const struct kernel_event
 }
 
 static void append_head(struct kernel_recording *recording) {
+    static const uint64_t header[2] = {0x32454c4946524550 /* PERFILE2 */, sizeof header};
     struct kernel_stream *stream = &recording->stream;
+    kernel_stream_raw(stream, header, sizeof header);
     for (size_t i = 0; i < recording->events.count; i++) append_event(stream, &recording->events.rows[i]);
     tracing_formats_append(stream, &recording->events);
     append_machine(stream);
@@ -236,37 +239,6 @@ void kernel_recording_fini(struct kernel_recording *recording) {
     kernel_stream_fini(&recording->stream);
 }
 
-/* Tells that this is recorded, although it may be that nothing happens now, and how many samples were lost. */
-static void append_moment(struct kernel_recording *recording, uint64_t lost_count) {
-    kernel_stream_begin(&recording->stream, PERF_RECORD_LOST_SAMPLES, 0);
-    kernel_stream_u64(&recording->stream, lost_count);
-    kernel_stream_end_dated(&recording->stream, now_ns(CLOCK_MONOTONIC));
-}
-
-/* Begins to record what runs already. What begins while processes are described is told twice then, and nothing is
- * missed. */
-static void begin_running(struct kernel_recording *recording, const struct proc_ids *processes) {
-    struct proc_ids all = {0};
-    kernel_events_enable(&recording->events);
-    append_moment(recording, 0);
-    if (recording->options.events.is_system_wide) {
-        proc_ids_read(&all, "/proc");
-        processes = &all;
-    }
-    proc_tasks_append(&recording->stream, processes);
-    proc_ids_fini(&all);
-}
-
-void kernel_recording_begin(struct kernel_recording *recording, int fd, const struct proc_ids *processes,
-                            struct failure *failure) {
-    kernel_stream_init(&recording->stream, fd, failure);
-    append_head(recording);
-    kernel_stream_compress(&recording->stream);
-    recording->hides_kernel = recording->has_kernel && !proc_kernel_append(&recording->stream);
-    if (!recording->options.events.begins_on_exec) begin_running(recording, processes);
-    kernel_stream_flush(&recording->stream);
-}
-
 /* ---- Records. ---- */
 
 enum {
@@ -328,6 +300,54 @@ static size_t visit(void *context, char *record, size_t bytes_count) {
     recording->sample_count++;
     const struct perf_event_attr *attr = &recording->events.rows[0].attr;
     return attr->sample_type & PERF_SAMPLE_STACK_USER ? trim_stack(attr, record, bytes_count) : bytes_count;
+}
+
+/* ---- Beginning and ending. ---- */
+
+/* Tells that this is recorded, although it may be that nothing happens now, and how many samples were lost. */
+static void append_moment(struct kernel_recording *recording, uint64_t lost_count) {
+    kernel_stream_begin(&recording->stream, PERF_RECORD_LOST_SAMPLES, 0);
+    kernel_stream_u64(&recording->stream, lost_count);
+    kernel_stream_end_dated(&recording->stream, now_ns(CLOCK_MONOTONIC));
+}
+
+/* Describes the processes one by one, lest the rings are full meanwhile. Their records come after all descriptions. */
+static void describe(struct kernel_recording *recording, const struct proc_ids *processes) {
+    struct kernel_stream *stream = &recording->stream, records;
+    int fd = memfd_create("gecko-convert", MFD_CLOEXEC);
+    kernel_stream_init(&records, fd, stream->failure);
+    for (size_t i = 0; i < processes->count; i++) {
+        proc_process_append(stream, processes->values[i]);
+        kernel_rings_drain(&recording->rings, &records, visit, recording);
+    }
+    kernel_stream_flush(&records);
+    kernel_stream_fini(&records);
+    kernel_stream_copy(stream, fd);
+    if (fd >= 0) close(fd);
+}
+
+/* Begins to record what runs already. What begins while processes are described is told twice then, and nothing is
+ * missed. */
+static void begin_running(struct kernel_recording *recording, const struct proc_ids *processes) {
+    struct proc_ids all = {0};
+    kernel_events_enable(&recording->events);
+    append_moment(recording, 0);
+    if (recording->options.events.is_system_wide) {
+        proc_ids_read(&all, "/proc");
+        processes = &all;
+    }
+    describe(recording, processes);
+    proc_ids_fini(&all);
+}
+
+void kernel_recording_begin(struct kernel_recording *recording, int fd, const struct proc_ids *processes,
+                            struct failure *failure) {
+    kernel_stream_init(&recording->stream, fd, failure);
+    append_head(recording);
+    kernel_stream_compress(&recording->stream);
+    recording->hides_kernel = recording->has_kernel && !proc_kernel_append(&recording->stream);
+    if (!recording->options.events.begins_on_exec) begin_running(recording, processes);
+    kernel_stream_flush(&recording->stream);
 }
 
 void kernel_recording_take(struct kernel_recording *recording) {

@@ -10,10 +10,8 @@
 enum { NAME_BYTES_MAX = 4096, ALIGNMENT = 8 };
 
 void kernel_stream_init(struct kernel_stream *stream, int fd, struct failure *failure) {
-    static const uint64_t header[2] = {0x32454c4946524550 /* PERFILE2 */, sizeof header};
     *stream = (struct kernel_stream){.fd = fd, .failure = failure, .bytes = malloc(STREAM_BUFFER_BYTES)};
     if (!stream->bytes) failure_set_memory(failure);
-    kernel_stream_raw(stream, header, sizeof header);
 }
 
 void kernel_stream_fini(struct kernel_stream *stream) {
@@ -94,6 +92,16 @@ void kernel_stream_raw(struct kernel_stream *stream, const void *bytes, size_t b
         kernel_stream_bytes(stream, (const char *)bytes + at, part_bytes);
         at += part_bytes;
     }
+}
+
+void kernel_stream_copy(struct kernel_stream *stream, int fd) {
+    char bytes[16 * 1024];
+    ssize_t read_bytes = 1;
+    for (off_t at = 0; read_bytes > 0; at += read_bytes) {
+        read_bytes = pread(fd, bytes, sizeof bytes, at);
+        if (read_bytes > 0) kernel_stream_raw(stream, bytes, (size_t)read_bytes);
+    }
+    if (read_bytes < 0) failure_set(stream->failure, FAILURE_IO, "cannot read what was recorded: %s", strerror(errno));
 }
 
 void kernel_stream_begin(struct kernel_stream *stream, uint32_t type, uint16_t misc) {

@@ -37,7 +37,6 @@ struct kernel_stream {
     uint64_t written_bytes;
 };
 
-/* Begins the stream with its header. */
 void kernel_stream_init(struct kernel_stream *stream, int fd, struct failure *failure);
 void kernel_stream_fini(struct kernel_stream *stream);
 
@@ -58,6 +57,9 @@ void kernel_stream_end_dated(struct kernel_stream *stream, uint64_t time_ns);
 
 /* Appends bytes as they are: a record of tracing data, which is not padded, and what follows it. */
 void kernel_stream_raw(struct kernel_stream *stream, const void *bytes, size_t bytes_count);
+
+/* Appends the whole file, which has records of another stream. */
+void kernel_stream_copy(struct kernel_stream *stream, int fd);
 
 /* Returns where a record that the kernel has written can be copied to; call kernel_stream_keep with its size then. */
 char *kernel_stream_reserve(struct kernel_stream *stream);

@@ -136,7 +136,7 @@ static pid_t parent_of(pid_t pid) {
     return name_end && sscanf(name_end + 1, " %*c %d", &parent) == 1 ? parent : 0;
 }
 
-static void append_process(struct kernel_stream *stream, pid_t pid) {
+void proc_process_append(struct kernel_stream *stream, pid_t pid) {
     char path[PATH_BYTES];
     struct proc_ids threads;
     snprintf(path, sizeof path, "/proc/%d/task", pid);
@@ -146,10 +146,6 @@ static void append_process(struct kernel_stream *stream, pid_t pid) {
         if (threads.values[i] != pid) append_task(stream, pid, threads.values[i], pid);
     proc_ids_fini(&threads);
     append_maps(stream, pid);
-}
-
-void proc_tasks_append(struct kernel_stream *stream, const struct proc_ids *processes) {
-    for (size_t i = 0; i < processes->count; i++) append_process(stream, processes->values[i]);
 }
 
 /* ---- The kernel. ---- */

@@ -16,8 +16,8 @@ struct proc_ids {
 bool proc_ids_read(struct proc_ids *ids, const char *path);
 void proc_ids_fini(struct proc_ids *ids);
 
-/* Appends records of the processes' threads, names and mapped files. A process that has ended has none. */
-void proc_tasks_append(struct kernel_stream *stream, const struct proc_ids *processes);
+/* Appends records of the process's threads, names and mapped files. A process that has ended has none. */
+void proc_process_append(struct kernel_stream *stream, pid_t pid);
 
 /* Appends records of the kernel's own code, and keeps the list of its symbols for the conversion (kernel_list_forget).
  * Returns false if its addresses are hidden from this user. */
