@@ -402,10 +402,11 @@ static void tell_recorded(struct record *record) {
     const struct kernel_recording *recording = &record->recording;
     struct report_text size = {.bytes_count = 0};
     report_append_bytes(&size, recording->stream.written_bytes);
-    tell(record, "recorded %.1f s of %s: %llu sample%s, %llu lost, %.*s",
+    tell(record, "recorded %.1f s of %s%s: %llu sample%s, %llu lost, %.*s",
          (double)(monotonic_now_ns() - record->begin_ns) / 1e9, recording->events.rows[0].name,
-         (unsigned long long)recording->sample_count, recording->sample_count == 1 ? "" : "s",
-         (unsigned long long)recording->lost_count, (int)size.bytes_count, size.bytes);
+         recording->events.count > 1 ? " and other events" : "", (unsigned long long)recording->sample_count,
+         recording->sample_count == 1 ? "" : "s", (unsigned long long)recording->lost_count, (int)size.bytes_count,
+         size.bytes);
     if (recording->rings.data_bytes < KERNEL_RING_BYTES_MIN)
         tell(record,
              "little memory may be locked (sysctl kernel.perf_event_mlock_kb), so samples are lost more easily");
