@@ -10,6 +10,7 @@ total that of the samples that have it anywhere. Nothing here is shared with the
 description of the format.
 """
 import codecs
+import functools
 import json
 import re
 import subprocess
@@ -55,6 +56,9 @@ MARKS = {
 # "in `draw'".
 MODULE = re.compile(r"(?s)\A(?:(?!::)[^`])+`(?!\d(?!x))(?!.*'\Z)(.+?)(?:\+0x[0-9a-f]+)?\Z")
 
+# What ends a name of Rust.
+RUST_HASH = re.compile(r"::h[0-9a-f]{16}\Z")
+
 codecs.register_error("each", lambda error: ("\ufffd" * (error.end - error.start), error.end))
 
 
@@ -98,22 +102,53 @@ def read_lines(data):
     return [line.decode("utf-8", "each") for line in lines]
 
 
+def printed_frame(line):
+    """Returns the name of a printed frame: bcc may write the address before it, and the library after it."""
+    name = re.sub(r"\A(?:0x)?[0-9a-f]{8,16} (?=\S)", "", re.sub(r"\A--\s+--\Z", "--", line))
+    return re.sub(r"(?<=.)\+(0x[0-9a-f]+|\d+)\Z", "", re.sub(r"(?<=.) (?:\[[^\[\]]*\]|\(/.*\))\Z", "", name))
+
+
+def printed_blocks(text):
+    """Yields the lines of each stack that bcc and DTrace print, and the count below them."""
+    lines = []
+    for line in text.splitlines():
+        if not line.startswith((" ", "\t")) or not line.strip():
+            lines = []
+        elif line.strip().isdigit():
+            if lines:
+                yield lines, line.strip()
+            lines = []
+        else:
+            lines.append(line.strip())
+
+
+def collapse_block(lines):
+    """Returns the frames, outermost first, and whether the first one is a thread."""
+    thread = re.match(r"- +(?P<comm>.*) \((?P<pid>\d+)\)\Z", lines[-1])
+    thread = thread or re.match(r"(?:waker|target): +(?P<comm>.*?)(?: (?P<pid>\d+))?\Z", lines[-1])
+    frames = [re.sub(r"\A(?:waker|target): +", "", line) for line in lines]
+    if not thread:
+        return [printed_frame(frame) for frame in frames[::-1]], False
+    root = thread["comm"] + (f"-{thread['pid']}" if thread["pid"] else "")
+    return [root] + [printed_frame(frame) for frame in frames[-2::-1]], True
+
+
 def collapse_printed(data):
     """Collapses stacks that bcc, bpftrace and DTrace print with one frame a line; also returns whether they name threads."""
     text = data.decode("utf-8", "each")
-    if not re.search(r"(?m)^(@\w*\[|Sampling at |dtrace: )", text):
+    if not re.search(r"(?m)^(@\w*\[|Sampling at |Tracing |dtrace: )", text):
         return data, False
     # DTrace writes which probe has printed, and a blank line between the stacks of the kernel and the program.
     text = re.sub(r"(?m)^ +\d+ +\d+ +\S*:\S* *$", "", text)
     text = re.sub(r"(?m)^( +\S*`.*\n)\n(?= +\S)", r"\1", text)
-    folded, has_comms = [], False
-    maps = re.findall(r"(?ms)^@\w*\[\n(.*?)^(?:, (.*?))?\]: (\d+)$", text)
-    blocks = re.findall(r"(?m)^((?: +(?! |- {8}|\d).*\n)+)(?: +- +(.*) \((\d+)\)\n)? +(\d+)$", text) if not maps else []
-    for frames, comm, pid, count in blocks or [(frames, *(keys.split(", ") + [""])[:2], n) for frames, keys, n in maps]:
-        names = [re.sub(r"\+(0x[0-9a-f]+|\d+)$", "", line.strip()) for line in frames.splitlines() if line.strip(", ")]
-        has_comms |= bool(comm)
-        folded.append(";".join(([f"{comm}-{pid}" if pid else comm] if comm else []) + names[::-1]) + f" {count}\n")
-    return "".join(folded).encode(), has_comms
+    blocks = []
+    for frames, keys, count in re.findall(r"(?ms)^@\w*\[\n(.*?)^(?:, (.*?))?\]: (\d+)$", text):
+        lines = [line.strip() for line in frames.splitlines() if line.strip(", ")]
+        comm, pid = (keys.split(", ") + [""])[:2]
+        blocks.append((lines + ([f"- {comm} ({pid})" if pid else f"waker: {comm}"] if comm else []), count))
+    blocks = [(collapse_block(lines), count) for lines, count in blocks or printed_blocks(text)]
+    folded = "".join(f"{';'.join(frames)} {count}\n" for (frames, _), count in blocks)
+    return folded.encode(), any(has_thread for (_, has_thread), _ in blocks)
 
 
 def count_columns(data):
@@ -209,11 +244,17 @@ def name_of(dialect, frame):
     return match.group(1) if match else demangled(MODULE.sub(r"\1", ANNOTATION.sub(r"\1", frame)))
 
 
-def demangled(name):
-    if not name.startswith(("_Z", "_R", "__Z", "__R")):
+@functools.lru_cache(None)
+def demangled(name, *options):
+    """Returns the name as a programmer writes it. What an old demangler leaves of Rust's names is mangled again first."""
+    mangled = name
+    if RUST_HASH.search(name):
+        mangled = "_ZN" + "".join(f"{len(part)}{part}" for part in name.split("::")) + "E"
+    if not mangled.startswith(("_Z", "_R", "__Z", "__R")):
         return name
-    filtered = subprocess.run(["c++filt", "--", name], capture_output=True, text=True, check=True).stdout.rstrip("\n")
-    return re.sub(r"::h[0-9a-f]{16}\Z|\[[0-9a-f]+\]", "", filtered)
+    filtered = subprocess.run(["c++filt", *options, "--", mangled], capture_output=True, text=True, check=True).stdout
+    filtered = filtered.rstrip("\n")
+    return re.sub(r"\[[0-9a-f]+\]", "", RUST_HASH.sub("", name if filtered == mangled else filtered))
 
 
 def add_sample(thread, dialect, frames, weight):
@@ -246,6 +287,7 @@ def read(arguments):
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         data = data.decode("utf-16").encode()
     data = data.removeprefix(codecs.BOM_UTF8)
+    heading = re.match(rb"Tracing .*\(us\)", data)
     data, has_comms = collapse_printed(data)
     columns = count_columns(data)
     lines = [parsed for parsed in (parse_line(line, columns) for line in read_lines(data)) if parsed]
@@ -253,6 +295,7 @@ def read(arguments):
     root = given.get("root", "thread" if has_comms else "auto")
     header = re.match(rb"# austin: (?s:.)*?\n# mode: (\w+)\n", data)
     own_unit = AUSTIN_UNITS[header.group(1)] if header else "ns" if dialect == "tracing" else "samples"
+    own_unit = "us" if heading else own_unit
     unit = given.get("weight-unit") or own_unit
     is_whole = root == "frame" or (root == "auto" and not has_marks)
     threads = Threads()

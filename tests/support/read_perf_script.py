@@ -14,6 +14,8 @@ import json
 import re
 import sys
 
+from read_collapsed import demangled
+
 
 def compile_ascii(text):
     return re.compile(text, re.ASCII)
@@ -41,7 +43,7 @@ EVENT = compile_ascii(r"\s*(?:(?P<period>\d+)\s+)?(?P<event>\S+?):(?:\s+(?P<tail
 COMM_RECORD = compile_ascii(r"(?: exec)?: (?P<comm>.*):(?P<pid>-?\d+)/(?P<tid>-?\d+)\s*$")
 TASK_RECORD = compile_ascii(r"\((?P<pid>-?\d+):(?P<tid>-?\d+)\):\(-?\d+:-?\d+\)")
 MMAP_RECORD = compile_ascii(r" (?P<pid>-?\d+)/(?P<tid>-?\d+): \[")
-FRAME = compile_ascii(r"\s+(?P<address>[0-9a-f]+)(?: +(?P<rest>\S.*))?$")
+FRAME = compile_ascii(r"\s+(?P<address>[0-9a-f]+)(?:(?: +|\t(?!insn:))(?P<rest>\S.*))?$")
 FIELD_LINE = compile_ascii(r" +(?:[0-9a-f]+ (?:N/A|\d+[BKMG])|insn: .*)$")
 NAMELESS_FRAME = compile_ascii(r"\s+(?P<rest>\[unknown\](?: \(.*\))?)$")
 # A frame line that has lost its indentation: the text after the address looks like a frame, or the address is long.
@@ -189,7 +191,7 @@ def read_frame(address, rest):
         return [Script(script["name"] or "(anonymous)")]
     if library and PERF_MAP.match(library):
         return symbol.split("->")[::-1]
-    return [VERSION.sub("", symbol)]
+    return [VERSION.sub("", demangled(symbol, "-p"))]
 
 
 class Reader:
