@@ -24,7 +24,7 @@ import time
 
 from real_programs import Missing, Nginx, Redis, children_of, find, libraries_for_all, prepared
 
-LIMIT_POINTS = 10
+LIMIT_POINTS = 20
 ROUND_COUNT_MAX = 4
 # With this size, each run takes two or three seconds of the server's processor time.
 SERVERS = {Nginx: 10, Redis: 8}
