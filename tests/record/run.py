@@ -725,6 +725,9 @@ CASES = [shares_are_right, shares_of_languages_are_right, trace_is_read_by_other
 
 
 def main():
+    # A shell that starts this in the background ignores them, which programs would inherit.
+    for ending in signal.SIGINT, signal.SIGQUIT:
+        signal.signal(ending, signal.SIG_DFL)
     wanted = sys.argv[2:] or [case.__name__ for case in CASES]
     counts = collections.Counter()
     with tempfile.TemporaryDirectory() as name:

@@ -201,7 +201,7 @@ def test_view_fetches_sources(case, server):
                        "moduleOffset": "0x" + case.address.lstrip("0"), "file": SOURCE}
             connection.request("POST", base.path + "/source/v1", json.dumps(request))
             answer = json.loads(connection.getresponse().read())
-            viewer.send_signal(signal.SIGINT)
+            viewer.terminate()
             viewer.wait(timeout=WAIT_S)
         assert member in answer, (options, answer)
         assert answer.get("source", CODE) == CODE, answer
