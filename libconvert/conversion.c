@@ -9,7 +9,6 @@
 #include "conversion.h"
 #include "embed_sources.h"
 #include "fit_size.h"
-#include "libconvert/base/cursor.h"
 #include "libconvert/base/memory.h"
 #include "libconvert/base/monotonic_clock.h"
 #include "libconvert/base/processors.h"
@@ -24,6 +23,7 @@
 #include "libconvert/tracks/task_markers.h"
 #include "options_check.h"
 #include "parallel_loader.h"
+#include "product_name.h"
 #include "report.h"
 #include "result.h"
 #include "writer/emitter.h"
@@ -111,57 +111,6 @@ static void check_content(struct conversion *conversion) {
 
 /* ---- Finishing the profile. ---- */
 
-/* Returns whether the process has a pid and a name of its own: threads without names are called "thread 12", and
- * processes without main threads "process 12". */
-static bool is_program(const struct process *process) {
-    static const struct text nameless = TEXT("thread "), mainless = TEXT("process ");
-    if (process->pid <= 0 || !process->name.bytes_count) return false;
-    if (text_starts_with(process->name, mainless) &&
-        text_equal(text_from(process->name, mainless.bytes_count), process->pid_text))
-        return false;
-    return !text_starts_with(process->name, nameless) ||
-           !cursor_is_digit(process->name.bytes[process->name.bytes_count - 1]);
-}
-
-/* Returns the process that has the most samples. NULL if none is a program. */
-static const struct process *busiest_process(const struct profile *profile) {
-    struct column counts;
-    const struct process *busiest = NULL;
-    uint64_t most = 0;
-    column_init(&counts, sizeof(uint64_t), profile->failure);
-    for (size_t i = 0; i < profile->processes.count; i++) {
-        uint64_t *count = column_push(&counts);
-        if (!count) break;
-        *count = 0;
-    }
-    for (size_t i = 0; i < profile->thread_order.count && counts.count == profile->processes.count; i++) {
-        const thread_id *id = column_at(&profile->thread_order, i);
-        const struct thread *thread = profile_thread_at(profile, *id);
-        const struct process *process = profile_process_at(profile, thread->process);
-        uint64_t *count = column_at(&counts, thread->process.index);
-        *count += 1 + samples_count(&thread->samples); /* some traces have no samples */
-        if (!is_program(process) || *count <= most) continue;
-        most = *count;
-        busiest = process;
-    }
-    column_fini(&counts);
-    return busiest;
-}
-
-/* Returns what was profiled: the name in the options; that in the trace; the program with the most samples; or the
- * program that recorded. The name of the input is not used: the same trace would have another name in a pipe. */
-static struct text product_name(const struct conversion *conversion, struct profile *profile,
-                                const struct reader *reader) {
-    const struct profile_meta *meta = &profile->meta;
-    if (conversion->options->product && *conversion->options->product)
-        return profile_text(profile, text_of(conversion->options->product));
-    if (meta->product.bytes_count) return meta->product;
-    const struct process *process = busiest_process(profile);
-    if (process) return process->name;
-    if (meta->imported_from.bytes_count) return meta->imported_from;
-    return text_of(reader->title);
-}
-
 /* Whether what is made of the profile tells that it has tracks. */
 static bool tells_tracks(const struct conversion *conversion) {
     return conversion->ends->replace_writing || conversion->emitter->has_tracks;
@@ -203,7 +152,8 @@ static void finish_content(const struct conversion *conversion, struct profile *
     profile_finish(profile);
     profile_name_sources(profile, &(struct source_urls){options->source_urls, options->source_url_count});
     sweep_profile(profile);
-    if (!failure_is_set(profile->failure)) profile->meta.product = product_name(conversion, profile, reader);
+    if (!failure_is_set(profile->failure))
+        profile->meta.product = profile_product_name(profile, options->product, reader->title);
 }
 
 /* ---- Runs of one program. ---- */
