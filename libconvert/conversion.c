@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "conversion.h"
 #include "embed_sources.h"
@@ -24,6 +23,7 @@
 #include "options_check.h"
 #include "parallel_loader.h"
 #include "product_name.h"
+#include "read_as_profile.h"
 #include "report.h"
 #include "result.h"
 #include "writer/emitter.h"
@@ -156,66 +156,6 @@ static void finish_content(const struct conversion *conversion, struct profile *
         profile->meta.product = profile_product_name(profile, options->product, reader->title);
 }
 
-/* ---- Runs of one program. ---- */
-
-/* The text of a profile while it is read. */
-struct profile_text {
-    struct chunk_list chunks;
-    bool is_begun; /* the first chunk has been read */
-};
-
-/* An input_next_block. Frees the chunk that was read before. */
-static struct text next_chunk(void *context) {
-    struct profile_text *text = context;
-    if (text->is_begun && text->chunks.first) chunk_list_drop_first(&text->chunks);
-    text->is_begun = true;
-    const struct chunk *chunk = text->chunks.first;
-    return chunk ? (struct text){chunk->bytes, chunk->used_bytes} : (struct text){0};
-}
-
-/* Copies what is known of the recording, but has no place in a profile. */
-static void keep_facts(struct profile *profile, const struct profile *recording) {
-    profile->meta.weight_unit = profile_text(profile, recording->meta.weight_unit);
-    ledger_fini(&profile->ledger);
-    ledger_init(&profile->ledger, profile->failure);
-    ledger_add(&profile->ledger, &recording->ledger);
-    for (size_t i = 0; i < recording->events.count; i++) {
-        struct profile_event *event = column_push(&profile->events);
-        if (!event) return;
-        *event = *(const struct profile_event *)column_at(&recording->events, i);
-        event->name = profile_text(profile, event->name);
-    }
-    for (size_t i = 0; i < recording->lib_troubles.count; i++) {
-        struct lib_trouble *trouble = column_push(&profile->lib_troubles);
-        if (!trouble) return;
-        *trouble = *(const struct lib_trouble *)column_at(&recording->lib_troubles, i);
-        trouble->path = profile_text(profile, trouble->path);
-        trouble->code_id = profile_text(profile, trouble->code_id);
-    }
-}
-
-/* Makes the text of a profile of what was read, and reads that. So a merge of recordings is that of their profiles: a
- * tree of merges has the same bytes as one merge of all. */
-static void make_profile(const struct conversion *conversion, struct input_loader *loader) {
-    struct profile *recording = loader->profile, profile;
-    struct failure *failure = recording->failure;
-    struct profile_text text = {.is_begun = false};
-    if (recording->meta.was_profile) return;
-    finish_content(conversion, recording, loader->reader);
-    chunk_list_init(&text.chunks, failure);
-    profile_init(&profile, failure);
-    emitter_processed.emit(recording, &recording->ledger, &text.chunks, &(struct emit_options){.thread_count = 1},
-                           (struct progress){0});
-    struct input *input = failure_is_set(failure) ? NULL : input_from_blocks(loader->name, next_chunk, &text, failure);
-    if (input) reader_profile.run(input, &profile, &(struct reader_options){0});
-    input_close(input);
-    keep_facts(&profile, recording);
-    loader->wrapping = profile_text(&profile, loader->wrapping);
-    profile_fini(recording);
-    *recording = profile;
-    chunk_list_fini(&text.chunks);
-}
-
 /* ---- Several inputs. ---- */
 
 /* Returns the last part of the path, or the whole path if another input has the same last part. */
@@ -239,9 +179,12 @@ static void describe_part(struct conversion *conversion, size_t number) {
 /* Takes what was read of the next input. */
 static void take_part(void *context, size_t number) {
     struct conversion *conversion = context;
-    if (conversion->merge.runs) make_profile(conversion, &conversion->loaders[number]);
-    if (!failure_is_set(conversion->loaders[number].profile->failure))
-        merge_take_tables(&conversion->merge, &conversion->profile);
+    struct input_loader *loader = &conversion->loaders[number];
+    if (conversion->merge.runs && !loader->profile->meta.was_profile) {
+        finish_content(conversion, loader->profile, loader->reader);
+        read_as_profile(loader);
+    }
+    if (!failure_is_set(loader->profile->failure)) merge_take_tables(&conversion->merge, &conversion->profile);
 }
 
 static void read_parts(struct conversion *conversion) {

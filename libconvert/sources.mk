@@ -7,7 +7,7 @@ libconvert_sources := \
     libconvert/base/strings.c libconvert/base/thread.c libconvert/base/thread_pool.c libconvert/base/utf8.c libconvert/base/utf8_locale.c libconvert/base/value_table.c \
     libconvert/conversion.c libconvert/embed_sources.c libconvert/file_identity.c libconvert/fit_size.c libconvert/gecko_convert.c \
     libconvert/input_loader.c libconvert/missing_names.c libconvert/options_check.c libconvert/parallel_loader.c libconvert/product_name.c \
-    libconvert/report.c libconvert/result.c libconvert/source_names.c libconvert/source_packages.c libconvert/source_rules.c libconvert/source_search.c \
+    libconvert/read_as_profile.c libconvert/report.c libconvert/result.c libconvert/source_names.c libconvert/source_packages.c libconvert/source_rules.c libconvert/source_search.c \
     libconvert/format/common_format.c libconvert/format/counter_display.c libconvert/format/gecko_format.c \
     libconvert/format/gecko_location.c libconvert/format/processed_format.c \
     libconvert/merge/merge.c libconvert/merge/merge_meta.c libconvert/merge/merge_rows.c \
