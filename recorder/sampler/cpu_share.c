@@ -103,23 +103,23 @@ static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* Takes an interval, of which a call may have taken a part already: samples may stand for up to an interval more than
- * the thread has used. */
-static uint64_t take_lent(struct cpu_share *share, int64_t interval_ns) {
-    int64_t taken_ns = smaller(interval_ns, share->owed_ns + interval_ns);
+/* Takes what a call may have taken a part of already: samples may stand for up to an interval more than the thread has
+ * used. */
+static uint64_t take_lent(struct cpu_share *share, int64_t asked_ns, int64_t interval_ns) {
+    int64_t taken_ns = smaller(asked_ns, share->owed_ns + interval_ns);
     if (taken_ns <= 0) return 0;
     share->owed_ns -= taken_ns;
     return (uint64_t)taken_ns;
 }
 
-/* The time of interrupts is set aside with each interval, and taken once more is owed than the part of the next
- * interval that may have passed. On virtual machines, the event also counts time in which the host runs others, which
- * the thread has not used: then the part is less than nothing. */
-static uint64_t take_interval(struct cpu_share *share, int64_t interval_ns, int64_t tick_ns) {
-    int64_t more_ns = (int64_t)((double)interval_ns * interrupted_part(share, tick_ns));
-    if (more_ns < 0) return take_lent(share, interval_ns + more_ns);
-    share->aside_ns = smaller(share->aside_ns + more_ns, interval_ns);
-    uint64_t taken_ns = take_lent(share, interval_ns);
+/* Takes time in code, in whole intervals. The time of interrupts is set aside with it, and taken once more is owed than
+ * the part of the next interval that may have passed. On virtual machines, the event also counts time in which the host
+ * runs others, which the thread has not used: then the part is less than nothing. */
+static uint64_t take_code(struct cpu_share *share, int64_t code_ns, int64_t interval_ns, int64_t tick_ns) {
+    int64_t more_ns = (int64_t)((double)code_ns * interrupted_part(share, tick_ns));
+    if (more_ns < 0) return take_lent(share, code_ns + more_ns, interval_ns);
+    share->aside_ns = smaller(share->aside_ns + more_ns, code_ns);
+    uint64_t taken_ns = take_lent(share, code_ns, interval_ns);
     uint64_t aside_ns = take(share, smaller(share->aside_ns, share->owed_ns - interval_ns), 1);
     share->aside_ns -= (int64_t)aside_ns;
     return taken_ns + aside_ns;
@@ -132,17 +132,18 @@ static uint64_t take_all(struct cpu_share *share) {
 
 uint64_t cpu_share_take(struct cpu_share *share, const struct shared_sample *sample) {
     int64_t interval_ns = (int64_t)sample->interval_ns, tick_ns = larger(interval_ns, (int64_t)sample->tick_ns);
+    int64_t passed_ns = (int64_t)sample->passed_ns;
     /* The call may have lasted for many ticks. */
-    int64_t call_ns = larger(tick_ns * CALL_TICK_COUNT, (int64_t)sample->passed_ns);
-    if (sample->origin == SAMPLE_OF_EVENT) share->code_ns += interval_ns;
+    int64_t call_ns = larger(tick_ns * CALL_TICK_COUNT, passed_ns);
+    if (sample->origin == SAMPLE_OF_EVENT) share->code_ns += passed_ns;
     if (sample->origin == SAMPLE_OF_TICK) share->seen_ns += tick_ns;
     if (sample->origin == SAMPLE_OF_CALL) share->call_ns += tick_ns;
     if (!sample->has_event || has_faults(share, tick_ns))
         return sample->origin == SAMPLE_OF_EVENT ? 0 : take_all(share);
     switch (sample->origin) {
         case SAMPLE_OF_EVENT:
-            if (sample->is_of_ended && share->owed_ns < interval_ns) share->owed_ns = interval_ns;
-            return take_interval(share, interval_ns, tick_ns);
+            if (sample->is_of_ended && share->owed_ns < passed_ns) share->owed_ns = passed_ns;
+            return take_code(share, passed_ns, interval_ns, tick_ns);
         case SAMPLE_OF_CALL:
             return take(share, smaller(call_ns, share->owed_ns - share->aside_ns), interval_ns / 2);
         case SAMPLE_OF_TICK:

@@ -38,9 +38,9 @@ struct shared_sample {
     enum sample_origin origin;
     bool has_event;       /* the thread has an event besides its timer */
     bool is_of_ended;     /* the thread has ended since its processor time was read, so its event tells of more */
-    uint64_t interval_ns; /* of the clocks; of an event's sample: the time in code that it stands for */
+    uint64_t interval_ns; /* of the event and the timer */
     uint64_t tick_ns;     /* between clock ticks */
-    uint64_t passed_ns;   /* processor time since the timer's last signal */
+    uint64_t passed_ns;   /* processor time since the timer's last sample, or time in code since the event's */
 };
 
 /* Adds processor time that the thread has used. */

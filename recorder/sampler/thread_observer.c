@@ -329,14 +329,12 @@ static void write_sample(struct sampled_thread *thread, struct round *round, con
 /* A demanded sample is written whatever it stands for. Returns false if the stack is dropped. */
 static bool collect_one(struct thread_record *record, struct sampled_thread *thread, struct round *round,
                         const struct ring_sample *sample) {
-    uint64_t passed_ns = (sample->missed_count + 1) * thread->interval_ns;
-    bool is_of_event = sample->origin == SAMPLE_OF_EVENT;
     const struct shared_sample shared = {.origin = sample->origin,
                                          .has_event = thread->clocks.has_event,
                                          .is_of_ended = thread->has_ended,
-                                         .interval_ns = is_of_event ? passed_ns : thread->interval_ns,
+                                         .interval_ns = thread->interval_ns,
                                          .tick_ns = observer.tick_ns,
-                                         .passed_ns = passed_ns};
+                                         .passed_ns = (sample->missed_count + 1) * thread->interval_ns};
     uint64_t cpu_ns = cpu_share_take(&thread->share, &shared);
     bool is_demanded = demand_of(record) == THREAD_DEMAND_SEEN && !thread->written_count;
     if (!cpu_ns && !is_demanded) return true;

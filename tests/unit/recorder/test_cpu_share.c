@@ -47,7 +47,7 @@ static void take(struct run *run, const struct thread_model *model, enum place p
                                          .has_event = model->has_event,
                                          .interval_ns = model->interval_ns,
                                          .tick_ns = TICK_NS,
-                                         .passed_ns = TICK_NS};
+                                         .passed_ns = origin == SAMPLE_OF_EVENT ? model->interval_ns : TICK_NS};
     run->taken_ns[place] += cpu_share_take(&run->share, &sample);
 }
 
@@ -132,13 +132,25 @@ static void so_they_do_at_ten_kilohertz(void **state) { run_mixes(true, 100000);
 
 static void so_they_do_at_long_intervals(void **state) { run_mixes(true, 10000000); }
 
+/* Stacks that did not fit left time that calls may have taken since. */
+static void a_late_sample_borrows_one_interval(void **state) {
+    enum { INTERVAL_NS = 1000000, OWED_COUNT = 50, PASSED_COUNT = 100 };
+    struct cpu_share share = {0};
+    const struct shared_sample late = {.origin = SAMPLE_OF_EVENT,
+                                       .has_event = true,
+                                       .interval_ns = INTERVAL_NS,
+                                       .tick_ns = TICK_NS,
+                                       .passed_ns = (uint64_t)PASSED_COUNT * INTERVAL_NS};
+    cpu_share_add(&share, (uint64_t)OWED_COUNT * INTERVAL_NS);
+    assert_int_equal(cpu_share_take(&share, &late), (OWED_COUNT + 1) * INTERVAL_NS);
+}
+
 static void ticks_alone_give_true_shares(void **state) { run_mixes(false, 1000000); }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(events_and_ticks_give_true_shares),
-        cmocka_unit_test(so_they_do_at_ten_kilohertz),
-        cmocka_unit_test(so_they_do_at_long_intervals),
+        cmocka_unit_test(events_and_ticks_give_true_shares), cmocka_unit_test(so_they_do_at_ten_kilohertz),
+        cmocka_unit_test(so_they_do_at_long_intervals),      cmocka_unit_test(a_late_sample_borrows_one_interval),
         cmocka_unit_test(ticks_alone_give_true_shares),
     };
     return cmocka_run_group_tests_name("shares of processor time", tests, NULL, NULL);
