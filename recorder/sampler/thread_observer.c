@@ -157,12 +157,13 @@ static void write_rest(struct sampled_thread *thread, struct round *round) {
     bool is_owed = thread->share.owed_ns > 0;
     if (!is_owed || !thread->uid || !recording_wants_thread(thread->name, thread->name_bytes_count)) return;
     uint64_t rest_ns = (uint64_t)thread->share.owed_ns;
+    bool is_little = rest_ns <= thread->sampled_ns / LITTLE_PART;
+    if (!is_little && rest_ns < observer.rules.interval_ns / 2) return;
     thread->share.owed_ns = 0;
-    if (rest_ns <= thread->sampled_ns / LITTLE_PART) {
+    if (is_little) {
         sampled_thread_write_rest(thread, &round->recording, rest_ns);
         return;
     }
-    if (rest_ns < observer.rules.interval_ns / 2) return;
     merged_stack_make_empty(&stack);
     merged_stack_add_innermost(&stack, &unknown);
     struct sample_facts facts = {.ticks = thread->used_ticks, .cpu_ns = rest_ns};
@@ -406,7 +407,9 @@ static bool waits_as_before(const struct sampled_thread *thread, const struct ta
  * for that sample alone. What a thread still owes from the time when it had stacks belongs to those. */
 static void write_unreached(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
     if (thread->found_ticks == round->now_ticks) return;
-    if (thread->state == SAMPLED_AT_WORK || thread->state == SAMPLED_IN_WAIT) write_rest(thread, round);
+    bool had_stacks = thread->state == SAMPLED_AT_WORK || thread->state == SAMPLED_IN_WAIT;
+    if (thread->was_reached && had_stacks) write_rest(thread, round);
+    thread->was_reached = false;
     thread_signal_report_unreached(record, thread);
     write_time(record, thread, round);
 }

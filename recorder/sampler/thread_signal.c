@@ -237,6 +237,7 @@ enum thread_reach thread_signal_follow(const struct thread_writers *writers, str
     thread_signal_leave(thread);
     if (can_reach && open_clocks(record, thread, interval_ns)) {
         thread->unreached_ticks = 0;
+        thread->was_reached = true;
         return THREAD_IS_REACHED;
     }
     thread_signal_leave(thread);

@@ -257,11 +257,20 @@ static void work_and_nap(struct busy_thread *self) {
     while (goes_on(self)) sleep_ms(10);
 }
 
+/* Returns the processor time of the thread's samples for which it was not asked. */
+static int64_t sum_unasked_ns(const struct recorded *recorded, const char *name) {
+    const struct thread *thread = need_thread(recorded, name);
+    int64_t sum_ns = 0;
+    for (uint32_t i = 0; i < samples_count(&thread->samples); i++)
+        if (stack_is_unasked(&recorded->profile, sample_stack(thread, i)))
+            sum_ns += samples_cpu_ns(&thread->samples, i);
+    return sum_ns;
+}
+
 /* What a thread has used since its last sample belongs to the time when it had stacks, also if it has waited since. */
 static void test_own_handlers_after_wait(void **state) {
     struct recorded recorded;
     struct stranger stranger;
-    int64_t unreached_ns = 0;
     start_sampling(*state, "unreached.trace",
                    (struct grec_options){.interval_us = LONG_INTERVAL_MS * 1000, .flags = GREC_ALL_THREADS});
     wait_rounds(1);
@@ -272,12 +281,37 @@ static void test_own_handlers_after_wait(void **state) {
     wait_rounds(3);
     stop_and_check(&recorded, *state);
     busy_thread_join(&stranger.thread);
-    const struct thread *thread = need_thread(&recorded, "worker");
-    for (uint32_t i = 0; i < samples_count(&thread->samples); i++)
-        if (stack_is_unasked(&recorded.profile, sample_stack(thread, i)))
-            unreached_ns += samples_cpu_ns(&thread->samples, i);
-    assert_true(unreached_ns < (int64_t)LONG_INTERVAL_MS * 1000000 / 4);
+    assert_true(sum_unasked_ns(&recorded, "worker") < (int64_t)LONG_INTERVAL_MS * 1000000 / 4);
     assert_int_equal(count_said(&recorded, "the program uses SIGURG: its threads are sampled without stacks"), 1);
+    recorded_fini(&recorded);
+}
+
+static void work_in_bursts(struct busy_thread *self) {
+    enum { BURST_COUNT = 200, BURST_NS = 200000 };
+    work_rounds(FOUND_ROUND_COUNT);
+    take_all_signals();
+    sleep_ms(50);
+    uint64_t from_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID);
+    for (int i = 0; i < BURST_COUNT; i++) {
+        uint64_t end_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID) + BURST_NS;
+        while (clock_now_ns(CLOCK_THREAD_CPUTIME_ID) < end_ns) work_a_little();
+        sleep_ms(2);
+    }
+    atomic_store(&stranger_of(self)->seen_ns, clock_now_ns(CLOCK_THREAD_CPUTIME_ID) - from_ns);
+    while (goes_on(self)) sleep_ms(10);
+}
+
+/* A thread that works shortly between waits still uses that time while it cannot be reached, and not before. */
+static void test_own_handlers_between_waits(void **state) {
+    struct recorded recorded;
+    struct stranger stranger;
+    start_with_all(*state);
+    stranger_start(&stranger, "worker", work_in_bursts);
+    stranger_wait_seen(&stranger);
+    wait_rounds(3);
+    stop_and_check(&recorded, *state);
+    busy_thread_join(&stranger.thread);
+    assert_cpu(sum_unasked_ns(&recorded, "worker"), atomic_load(&stranger.seen_ns), process_cpu_ns());
     recorded_fini(&recorded);
 }
 
@@ -384,10 +418,17 @@ static void test_rest_of_time(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_own_handlers),      TEST(test_own_handlers_later), TEST(test_next_signal),
-        TEST(test_next_signal_later), TEST(test_short_strangers),    TEST(test_own_handlers_after_wait),
-        TEST(test_deaf_from_birth),   TEST(test_deaf_at_first),      TEST(test_left_out),
+        TEST(test_own_handlers),
+        TEST(test_own_handlers_later),
+        TEST(test_next_signal),
+        TEST(test_next_signal_later),
+        TEST(test_short_strangers),
+        TEST(test_own_handlers_after_wait),
+        TEST(test_deaf_from_birth),
+        TEST(test_deaf_at_first),
+        TEST(test_left_out),
         TEST(test_rest_of_time),
+        TEST(test_own_handlers_between_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
