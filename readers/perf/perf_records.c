@@ -9,10 +9,14 @@
 static void use_comm(struct perf_recording *recording, const struct perf_record *record) {
     struct perf_task *task = perf_recording_task(recording, record);
     recording->tasks.has_records = true;
-    if (task && record->is_exec)
-        perf_programs_execute(&recording->tasks, task, record->name, perf_recording_time(recording, record));
-    else if (task)
-        perf_programs_rename(&recording->tasks, task, record->name, perf_recording_time(recording, record));
+    int64_t time_ns = perf_recording_time(recording, record);
+    if (task && record->is_exec) {
+        bool is_taken_over = perf_tasks_execute(&recording->tasks, task, time_ns);
+        if (is_taken_over) perf_waits_end(&recording->waits, task, time_ns, record->position);
+        perf_programs_execute(&recording->tasks, task, record->name, time_ns);
+    } else if (task) {
+        perf_programs_rename(&recording->tasks, task, record->name, time_ns);
+    }
 }
 
 /* The time of the sample, if it has none, is about to be made up. */

@@ -151,7 +151,8 @@ static struct perf_task *add_task(struct perf_tasks *tasks, uint32_t *slot, uint
                                .last_program = string_none(),
                                .first_wait = ID_NONE,
                                .last_wait = ID_NONE,
-                               .last_time_ns = TIME_NONE};
+                               .last_time_ns = TIME_NONE,
+                               .taken_over_ns = TIME_NONE};
     if (*slot != ID_NONE) count_former(tasks, column_at(&tasks->rows, *slot));
     *slot = row;
     if (tid == -1) profile_thread_at(tasks->profile, thread)->name = TEXT("unknown");
@@ -289,6 +290,30 @@ void perf_tasks_exit(struct perf_tasks *tasks, uint32_t machine, int64_t pid, in
     struct perf_task *task = perf_tasks_find(tasks, machine, pid, tid);
     tasks->has_records = true;
     if (task) profile_thread_at(tasks->profile, task->thread)->end_ns = time_ns;
+}
+
+bool perf_tasks_execute(struct perf_tasks *tasks, struct perf_task *task, int64_t time_ns) {
+    struct thread *thread = profile_thread_at(tasks->profile, task->thread);
+    if (thread->end_ns == TIME_NONE) return false;
+    thread->end_ns = TIME_NONE;
+    task->taken_over_ns = time_ns;
+    return true;
+}
+
+/* Returns when all other threads of the process ended, because one of them took the place of the main one. */
+static int64_t taken_over_ns(const struct perf_tasks *tasks, const struct perf_task *task) {
+    const struct perf_task *main = perf_tasks_known(tasks, task->machine, task->pid);
+    return main && main != task ? main->taken_over_ns : TIME_NONE;
+}
+
+void perf_tasks_end_replacing(const struct perf_tasks *tasks) {
+    for (size_t i = 0; i < tasks->rows.count; i++) {
+        const struct perf_task *task = column_at(&tasks->rows, i);
+        struct thread *thread = profile_thread_at(tasks->profile, task->thread);
+        int64_t end_ns = taken_over_ns(tasks, task);
+        if (thread->end_ns == TIME_NONE && thread->start_ns < end_ns && task->last_time_ns < end_ns)
+            thread->end_ns = end_ns;
+    }
 }
 
 /* ---- Samples. ---- */

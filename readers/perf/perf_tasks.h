@@ -54,6 +54,7 @@ struct perf_task {
     uint32_t last_wait;
     uint64_t cgroup;                 /* 0: unknown */
     int64_t last_time_ns;            /* time of its last sample; TIME_NONE until there is one */
+    int64_t taken_over_ns;           /* when another thread took its place; TIME_NONE: never */
     struct perf_series *last_series; /* series of its last sample; NULL until there is one */
     struct perf_deferred *deferred;  /* samples that wait for their user stacks, newest first: see perf_deferred.h */
 };
@@ -119,6 +120,13 @@ void perf_tasks_adopt(struct perf_tasks *tasks, uint32_t machine, int64_t pid, i
 void perf_tasks_fork(struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t tid,
                      const struct perf_task *parent, int64_t time_ns);
 void perf_tasks_exit(struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t tid, int64_t time_ns);
+
+/* The task executes a program. Returns true if it had ended: another thread of the process has executed the program,
+ * and has the main thread's id now. No record tells of the end of that thread. */
+bool perf_tasks_execute(struct perf_tasks *tasks, struct perf_task *task, int64_t time_ns);
+
+/* Ends the threads that have taken the places of main threads. Call it when all records were used. */
+void perf_tasks_end_replacing(const struct perf_tasks *tasks);
 
 /* Returns the samples of the event in the task: those without stacks, or the others. NULL if memory ran out
  * (latched). */
