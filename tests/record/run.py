@@ -253,6 +253,18 @@ def nothing_is_lost_while_processes_are_described(folder):
     check(ended.returncode == 0 and int(found[2]) < int(found[1]) / 2, ended.stderr)
 
 
+def losses_are_of_no_process(folder):
+    command = [program, "record", "-q", "-d", "1.5", "-o", "p.json", "sh", "-c", "while :; do :; done"]
+    with subprocess.Popen(command, cwd=folder) as recording:
+        time.sleep(0.3)
+        recording.send_signal(signal.SIGSTOP)  # the rings are full before long
+        time.sleep(1)
+        recording.send_signal(signal.SIGCONT)
+        check(recording.wait(WAIT_SECONDS) == 0, "the recording failed")
+    pids = {thread["pid"] for thread in profile_of(folder / "p.json")["threads"]}
+    check(len(pids) == 1, f"processes {pids}")
+
+
 def counters_of_the_processor_are_recorded(folder):
     counters = with_preloaded(folder, "counters")
     ended = record("-o", "p.json", "-e", "cycles:ppp,L1-dcache-load-misses:u,r01c2", mix, "300", cwd=folder, env=counters)
@@ -707,7 +719,7 @@ CASES = [shares_are_right, shares_of_languages_are_right, trace_is_read_by_other
          children_and_iterations_are_recorded,
          running_processes_are_recorded,
          the_end_of_a_process_ends_its_recording, events_are_named, counters_of_the_processor_are_recorded,
-         nothing_is_lost_while_processes_are_described,
+         nothing_is_lost_while_processes_are_described, losses_are_of_no_process,
          waits_are_where_threads_wait,
          waits_are_as_long_as_the_recording,
          options_of_converting_work, last_branches_are_asked_for, tracepoints_have_fields,

@@ -51,8 +51,8 @@ void kernel_stream_name(struct kernel_stream *stream, const char *name);
 void kernel_stream_string(struct kernel_stream *stream, const char *string);
 /* Ends the record with zeros up to a multiple of 8 bytes. */
 void kernel_stream_end(struct kernel_stream *stream);
-/* Ends a record of a kind that the kernel writes too: with its time, 0 if it is of what was before, and with zeros for
- * its pid and tid, processor and identifier. */
+/* Ends a record of a kind that the kernel writes too: of no thread and no event, with its time, or 0 if it tells of
+ * what was before. */
 void kernel_stream_end_dated(struct kernel_stream *stream, uint64_t time_ns);
 
 /* Appends bytes as they are: a record of tracing data, which is not padded, and what follows it. */
