@@ -316,7 +316,7 @@ static void describe(struct kernel_recording *recording, const struct proc_ids *
     struct kernel_stream *stream = &recording->stream, records;
     int fd = memfd_create("gecko-convert", MFD_CLOEXEC);
     kernel_stream_init(&records, fd, stream->failure);
-    for (size_t i = 0; i < processes->count; i++) {
+    for (size_t i = 0; i < processes->count && !failure_is_set(stream->failure); i++) {
         proc_process_append(stream, processes->values[i]);
         kernel_rings_drain(&recording->rings, &records, visit, recording);
     }
