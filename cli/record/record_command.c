@@ -394,7 +394,8 @@ static bool lacks_stacks_of_waits(const struct record *record) {
     const struct options *options = record->options;
     if (options->recorded_events.count || options->is_system_wide || record->recording.lacks_kernel) return false;
     uint64_t passed_ns = monotonic_now_ns() - record->begin_ns;
-    uint64_t sampled_ns = record->recording.sample_count * (NS_PER_S / options->frequency_hz);
+    uint64_t sample_count = record->recording.sample_count + record->recording.lost_count;
+    uint64_t sampled_ns = sample_count * (NS_PER_S / options->frequency_hz);
     return passed_ns >= NS_PER_S && sampled_ns < passed_ns / 2;
 }
 
