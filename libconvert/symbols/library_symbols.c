@@ -76,14 +76,16 @@ static enum symbol_outcome find_address(const struct library_symbols *symbols, i
     return SYMBOL_FOUND;
 }
 
-/* Returns the function at the address. A symbol without a size ends where a function without a symbol starts. Such a
- * function is known from call frame information, and gets the name that samply gives it. */
+/* Returns the function at the address. A symbol without a size ends where a function without a symbol starts, and
+ * reaches as far as call frame information says that its function does. A function without a symbol is known from call
+ * frame information, and gets the name that samply gives it. */
 static const struct symbol *find_symbol(struct library_symbols *symbols, uint64_t address) {
     const struct symbol *symbol = symbol_table_find(symbols->table, address);
     uint64_t start, end, base = symbols->files->first.base;
     if (symbol && symbol->has_size) return symbol;
-    if (!function_ranges_find(&symbols->ranges, address, &start, &end) || (symbol && symbol->start >= start))
-        return symbol;
+    if (!function_ranges_find(&symbols->ranges, address, &start, &end)) return symbol;
+    if (!symbol) symbol = symbol_table_find(symbols->table, start);
+    if (symbol && !symbol->has_size && symbol->start >= start) return symbol;
     snprintf(symbols->nameless_name, sizeof symbols->nameless_name, "fun_%" PRIx64, start - base);
     symbols->nameless = (struct symbol){.start = start, .end = end, .name = symbols->nameless_name, .has_size = true};
     return &symbols->nameless;

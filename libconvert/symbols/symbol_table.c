@@ -281,15 +281,16 @@ static bool collect(struct candidates *candidates, Elf *elf, uint32_t type, uint
     return true;
 }
 
-/* The full symbol table includes all others. Without it, much may be between an exported symbol and the next one: after
- * the last exported function in assembly language are those that are not exported. */
+/* The full symbol table includes all others. If only exported symbols are known, much other code may be between one and
+ * the next: the last exported function in assembly language is followed by those that are not exported. */
 static bool collect_all(struct candidates *candidates, struct symbol_table *table, const struct debug_file *symbols,
                         struct failure *failure) {
     enum { EXPORTED_BYTES_MAX = 4096 };
     if (!find_code(candidates, symbols->elf)) return false;
-    candidates->sizeless_bytes_max = symbols->has_symbol_table ? UINT64_MAX : EXPORTED_BYTES_MAX;
+    candidates->sizeless_bytes_max = UINT64_MAX;
     if (symbols->has_symbol_table) return collect(candidates, symbols->elf, SHT_SYMTAB, symbols->size_bytes);
     debug_data_open(&table->data, symbols, failure);
+    if (!table->data.elf) candidates->sizeless_bytes_max = EXPORTED_BYTES_MAX;
     if (table->data.elf && !collect(candidates, table->data.elf, SHT_SYMTAB, DEBUG_DATA_BYTES_MAX)) return false;
     return collect(candidates, symbols->elf, SHT_DYNSYM, symbols->size_bytes);
 }

@@ -440,6 +440,19 @@ static void packed_symbols_that_are_damaged_are_left_out(void **state) {
     assert_nothing_packed("large.xz");
 }
 
+/* With these symbols, all functions are known: one without a size reaches to the next. */
+static void packed_symbols_without_a_size_are_long(void **state) {
+    assert_true(file_write(path_of("long.c"), TEXT("asm(\".text\\n.type hidden, @function\\nhidden:\\n\\t.skip 8192\\n"
+                                                   ".globl shown\\nshown:\\n\\tnop\\n\");\n")));
+    run("cc -shared -nostdlib long.c -o whole && objcopy --only-keep-debug whole long && "
+        "objcopy -S --keep-symbol=hidden long && xz -k long");
+    make_packed("long.xz");
+    open_table("packed");
+    assert_string_equal(name_at(address_of("hidden") + 8191), "hidden");
+    assert_string_equal(name_at(address_of("shown")), "shown");
+    close_table();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stubs_have_the_names_of_what_they_call),
@@ -452,6 +465,7 @@ int main(void) {
         cmocka_unit_test(repeated_bytes_are_not_read_without_end),
         cmocka_unit_test(packed_symbols_are_read),
         cmocka_unit_test(packed_symbols_that_are_damaged_are_left_out),
+        cmocka_unit_test(packed_symbols_without_a_size_are_long),
     };
     return cmocka_run_group_tests(tests, set_up_group, tear_down_group);
 }

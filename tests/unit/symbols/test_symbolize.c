@@ -1151,6 +1151,24 @@ static void exported_symbols_without_a_size_are_short(void **state) {
     run("rm exported.c whole.so exported.so");
 }
 
+/* If call frame information tells how long the function is, the function has one name. */
+static void call_frame_information_tells_how_far_a_symbol_reaches(void **state) {
+    assert_true(file_write(path_of("framed.c"),
+                           TEXT("asm(\".text\\n.globl framed\\nframed:\\n\\t.cfi_startproc\\n\\t.skip 8192\\n"
+                                "\\t.cfi_endproc\\nbehind:\\n\\tnop\\n\");\n")));
+    run("cc -shared -nostdlib -fPIC -O1 framed.c -o whole.so && strip -s -o framed.so whole.so");
+    lib_id lib = lib_of(path_of("framed.so"), "");
+    uint64_t start = label("whole.so", "framed");
+    char unknown[64];
+    snprintf(unknown, sizeof unknown, "root\n0x%" PRIx64 "\n", start + 8192);
+    add_sample(lib, start + 8191);
+    add_sample(lib, start + 8192);
+    symbolize(GECKO_CONVERT_SYMBOLS_AUTO);
+    assert_stack(0, "root\nframed [framed]\n");
+    assert_stack(1, unknown);
+    run("rm framed.c whole.so framed.so");
+}
+
 static void debug_information_is_found(void **state) {
     char folder[PATH_MAX];
     snprintf(folder, sizeof folder, "%s", path_of("d"));
@@ -1563,6 +1581,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(the_sysroot_is_a_file_system_of_its_own, set_up, tear_down),
         cmocka_unit_test_setup_teardown(functions_without_symbols_are_one_each, set_up, tear_down),
         cmocka_unit_test_setup_teardown(exported_symbols_without_a_size_are_short, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(call_frame_information_tells_how_far_a_symbol_reaches, set_up, tear_down),
         cmocka_unit_test_setup_teardown(debug_information_is_found, set_up, tear_down),
         cmocka_unit_test_setup_teardown(links_to_debug_information_are_followed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_link_needs_the_right_checksum, set_up, tear_down),
