@@ -184,24 +184,23 @@ static struct text named_map(const struct jit *jit, const struct jit_process *pr
     return (struct text){0};
 }
 
-/* Looks for the perf map, and for a jitdump where Python writes it: a process that ended soon may have mapped it
- * without being seen. */
-static void look_in_folder(struct jit *jit, const struct jit_process *process, uint32_t owner) {
-    char path[PATH_MAX];
-    const char *folder = jit->policy.map_folder;
-    int wanted = snprintf(path, sizeof path, "%s/perf-%" PRId64 ".map", folder, process->pid);
-    if (wanted <= 0 || (size_t)wanted >= sizeof path) return;
-    look_for(jit, process, owner, text_of(path), (struct jit_file){.is_dump = false});
-    wanted = snprintf(path, sizeof path, "%s/jit-%" PRId64 ".dump", folder, process->pid);
-    if (wanted > 0 && (size_t)wanted < sizeof path) jit_offer(jit, process, text_of(path));
+/* Returns the path of "START-PID.END" in the folder; an empty text if none is read there. */
+static struct text path_in_folder(const struct jit *jit, const struct jit_process *process, const char *start,
+                                  const char *end, char path[PATH_MAX]) {
+    if (!*jit->policy.map_folder || !jit->policy.opens_files) return (struct text){0};
+    int wanted = snprintf(path, PATH_MAX, "%s/%s-%" PRId64 ".%s", jit->policy.map_folder, start, process->pid, end);
+    return wanted > 0 && wanted < PATH_MAX ? text_of(path) : (struct text){0};
 }
 
+/* Looks for the perf map, and for a jitdump where Python writes it: a process that ended soon may have mapped it
+ * without being seen. */
 static void look_for_files(struct jit *jit, const struct jit_process *process, uint32_t owner) {
-    struct text named = named_map(jit, process);
-    if (named.bytes_count)
-        look_for(jit, process, owner, named, (struct jit_file){.is_named = true});
-    else if (*jit->policy.map_folder && jit->policy.opens_files)
-        look_in_folder(jit, process, owner);
+    char path[PATH_MAX];
+    struct text map = named_map(jit, process);
+    struct jit_file kind = {.is_named = map.bytes_count > 0};
+    if (!kind.is_named) map = path_in_folder(jit, process, "perf", "map", path);
+    if (map.bytes_count) look_for(jit, process, owner, map, kind);
+    jit_offer(jit, process, path_in_folder(jit, process, "jit", "dump", path));
 }
 
 /* Returns the row of the process's files; ID_NONE if no files are opened, or if memory ran out (latched). */
@@ -222,8 +221,9 @@ void jit_offer(struct jit *jit, const struct jit_process *process, struct text p
     if (row == ID_NONE) return;
     const struct offer offer = {row, strings_intern(&jit->paths, path)};
     if (row_table_intern(&jit->offers, &offer) != known_count) return;
+    uint32_t file_count = jit->files.count;
     look_for(jit, process, row, path, (struct jit_file){.is_dump = true});
-    jit->moment++;
+    jit->moment += jit->files.count > file_count;
 }
 
 /* Returns the row of the first file of the process; ID_NONE if there is none. */

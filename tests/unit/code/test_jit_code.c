@@ -1,4 +1,5 @@
 /* Tests names of generated code, by the time at which the code was there. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,6 +88,8 @@ static void moments_pass_with_what_changes(void **state) {
         assert_int_equal(test.jit.moment, moment + steps[i]);
         moment = test.jit.moment;
     }
+    offer("jit-78.dump"); /* there is none */
+    assert_int_equal(test.jit.moment, moment);
 }
 
 static void write_dump(const char *name) {
@@ -116,6 +119,21 @@ static void files_are_searched_together(void **state) {
     assert_name(CODE, 199, "between", CODE);
     assert_name(CODE, 200, "second", CODE);
     assert_name(0x4000, 200, "map too", 0x4000);
+}
+
+/* A perf map that the user names takes the place of another one, and not that of the jitdump beside it. */
+static void a_named_map_leaves_the_jitdump(void **state) {
+    char map[PATH_MAX + sizeof "77="];
+    assert_true(file_write(path_of("named.map"), TEXT("4000 10 named\n")));
+    assert_true(file_write(path_of("perf-77.map"), TEXT("5000 10 not named\n")));
+    snprintf(map, sizeof map, "77=%s", path_of("named.map"));
+    const struct jit_policy policy = {
+        .maps = (const char *const[]){map}, .map_count = 1, .map_folder = test.folder.path, .opens_files = true};
+    jit_fini(&test.jit);
+    jit_init(&test.jit, &policy, &test.failure);
+    assert_name(CODE, 100, "first", CODE);
+    assert_name(0x4000, 100, "named", 0x4000);
+    assert_name(0x5000, 100, NULL, 0);
 }
 
 static void a_file_with_many_paths_is_read_once(void **state) {
@@ -185,6 +203,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(moments_pass_with_what_changes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(code_without_times_is_there_from_the_start, set_up, tear_down),
         cmocka_unit_test_setup_teardown(files_are_searched_together, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_named_map_leaves_the_jitdump, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_jitdump_has_the_pid_in_its_name, set_up, tear_down),
         cmocka_unit_test_setup_teardown(call_frame_information_is_that_of_the_next_code, set_up, tear_down),
         cmocka_unit_test_setup_teardown(damaged_call_frame_information_is_left_out, set_up, tear_down),
