@@ -25,5 +25,6 @@ struct text program_script(struct text program, struct text arguments) {
     if (!is_among(program, shells, sizeof shells / sizeof *shells)) return (struct text){0};
     do word = cursor_take_token(&arguments);
     while (is_among(word, options, sizeof options / sizeof *options));
-    return text_starts_with(word, TEXT("-")) ? (struct text){0} : text_base_name(word);
+    bool is_file = word.bytes_count && !strchr("-+", word.bytes[0]) && !text_starts_with(word, TEXT("/dev/"));
+    return is_file ? text_base_name(word) : (struct text){0};
 }

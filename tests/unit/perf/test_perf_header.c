@@ -90,6 +90,8 @@ static void test_recorded_programs(void **state) {
         {"perf record -g -- env A=1 ./app", "env"},
         {"perf record -g sh -e ./build.sh --fast", "build.sh"},
         {"perf record -g bash -c ./build.sh", "bash"},
+        {"perf record -g bash +x ./build.sh", "bash"},
+        {"perf record -g bash /dev/fd/63", "bash"},
         {"perf", ""},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
