@@ -61,12 +61,12 @@ void perf_events_set_name(struct perf_events *events, uint32_t row, struct text 
 
 enum { PROCESSORS_MAX = 65536 };
 
-/* Between two ticks of a kernel: at 1000, 300, 250 and 100 Hz. */
+/* The times between two ticks of a kernel: at 1000, 300, 250 and 100 Hz. */
 static const uint64_t ticks_ns[PERF_TICK_LENGTHS] = {1000000, 3333333, 4000000, 10000000};
 
 static bool is_multiple_of(uint64_t gap_ns, uint64_t tick_ns) {
-    enum { TICKS_PER_DEVIATION = 16 };
-    uint64_t deviation_ns = tick_ns / TICKS_PER_DEVIATION;
+    enum { DEVIATIONS_PER_TICK = 16 };
+    uint64_t deviation_ns = tick_ns / DEVIATIONS_PER_TICK;
     return (gap_ns + deviation_ns) % tick_ns <= 2 * deviation_ns && gap_ns > deviation_ns;
 }
 

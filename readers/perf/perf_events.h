@@ -36,7 +36,8 @@ struct perf_event {
     struct column last_times_ns; /* int64_t, by processor; TIME_NONE: none yet */
     uint64_t gap_count;          /* number of gaps in which the processor may have worked all the time */
     uint64_t fitting_gap_count;  /* number of gaps that are not much longer than the period */
-    uint64_t tick_gap_counts[PERF_TICK_LENGTHS]; /* numbers of longer gaps that are multiples of a kernel's ticks */
+    uint64_t tick_gap_counts[PERF_TICK_LENGTHS]; /* numbers of longer gaps that are whole ticks of a kernel, for each
+                                                    length of ticks */
 };
 
 struct perf_events {
