@@ -98,9 +98,13 @@ static void describe_tracks(const struct perf_recording *recording) {
                       TEXT("its period: how often the event happened since the sample before"));
 }
 
+/* A shell may run a script to its end, or execute another program in its place. Only records of tasks tell its own
+ * programs from those that it starts. */
 static struct text product_of(struct perf_recording *recording) {
-    struct text started = recording->profile->meta.product;
+    struct text started = recording->profile->meta.product, script = recording->header.script;
     struct text last = perf_programs_last(&recording->tasks, started);
+    bool stays_shell = !recording->tasks.has_records || text_equal(last, started);
+    if (script.bytes_count && stays_shell) return script;
     bool is_named = last.bytes_count && !program_is_launcher(last);
     return is_named ? last : perf_programs_busiest(&recording->tasks);
 }

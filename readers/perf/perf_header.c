@@ -69,26 +69,24 @@ static bool takes_next_word(struct text option) {
     return !is_joined && strchr(short_options, option.bytes[option.bytes_count - 1]);
 }
 
-/* Returns the file name of the program or the script that "perf record OPTIONS PROGRAM" recorded. It is empty if the
- * command line names none. */
-static struct text recorded_program(struct text command_line) {
+/* Takes "perf record OPTIONS PROGRAM" off the command line, and returns the file name of the program. It is empty if
+ * there is none. */
+static struct text take_program(struct text *command_line) {
     bool is_record = false;
     struct text word;
-    while ((word = cursor_take_token(&command_line)).bytes_count) {
+    while ((word = cursor_take_token(command_line)).bytes_count) {
         if (!is_record) {
             is_record = text_equal(word, TEXT("record"));
             continue;
         }
         if (text_equal(word, TEXT("--"))) {
-            word = cursor_take_token(&command_line);
+            word = cursor_take_token(command_line);
             break;
         }
         if (!text_starts_with(word, TEXT("-"))) break;
-        if (word.bytes_count > 1 && takes_next_word(word)) cursor_take_token(&command_line);
+        if (word.bytes_count > 1 && takes_next_word(word)) cursor_take_token(command_line);
     }
-    struct text program = text_base_name(word);
-    struct text script = program_script(program, command_line);
-    return script.bytes_count ? script : program;
+    return text_base_name(word);
 }
 
 static void read_capture_time(struct perf_header *header, struct profile *profile, struct text value) {
@@ -131,8 +129,9 @@ static void read_memory(struct perf_header *header, struct profile *profile, str
 
 static void read_command_line(struct perf_header *header, struct profile *profile, struct text value) {
     profile->meta.arguments = profile_text(profile, value);
-    struct text program = recorded_program(value);
+    struct text arguments = value, program = take_program(&arguments);
     if (program.bytes_count) profile->meta.product = profile_text(profile, program);
+    header->script = profile_text(profile, program_script(program, arguments));
     if (contains(value, TEXT("--call-graph dwarf")) || contains(value, TEXT("--call-graph=dwarf")))
         header->has_dwarf_stacks = true;
 }

@@ -80,19 +80,20 @@ static void test_recorded_programs(void **state) {
     static const struct {
         const char *command_line;
         const char *program;
+        const char *script;
     } rows[] = {
-        {"perf record -F 99 -g ./app --fast", "app"},
-        {"perf record -F99 -ag -e cycles:u -o /tmp/p.data /opt/app", "app"},
-        {"perf record --call-graph dwarf,8192 --freq=max app record -- other", "app"},
-        {"perf record -agF 99 -- /opt/demo/app", "app"},
-        {"perf record -e cycles -a", ""},
-        {"perf record -a sleep 10", "sleep"},
-        {"perf record -g -- env A=1 ./app", "env"},
-        {"perf record -g sh -e ./build.sh --fast", "build.sh"},
-        {"perf record -g bash -c ./build.sh", "bash"},
-        {"perf record -g bash +x ./build.sh", "bash"},
-        {"perf record -g bash /dev/fd/63", "bash"},
-        {"perf", ""},
+        {"perf record -F 99 -g ./app --fast", "app", ""},
+        {"perf record -F99 -ag -e cycles:u -o /tmp/p.data /opt/app", "app", ""},
+        {"perf record --call-graph dwarf,8192 --freq=max app record -- other", "app", ""},
+        {"perf record -agF 99 -- /opt/demo/app", "app", ""},
+        {"perf record -e cycles -a", "", ""},
+        {"perf record -a sleep 10", "sleep", ""},
+        {"perf record -g -- env A=1 ./app", "env", ""},
+        {"perf record -g sh -e ./build.sh --fast", "sh", "build.sh"},
+        {"perf record -g bash -c ./build.sh", "bash", ""},
+        {"perf record -g bash +x ./build.sh", "bash", ""},
+        {"perf record -g bash /dev/fd/63", "bash", ""},
+        {"perf", "", ""},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char line[128];
@@ -100,6 +101,7 @@ static void test_recorded_programs(void **state) {
         fixture.profile.meta.product = (struct text){0};
         read_line(line);
         assert_text(fixture.profile.meta.product, rows[i].program);
+        assert_text(fixture.header.script, rows[i].script);
     }
 }
 

@@ -655,6 +655,15 @@ static void test_programs_without_records(void **state) {
          COMMAND("nice ./app") SAMPLE("nice", "nice") SAMPLE("app", "app"), "app", "app", "app"},
         {"a launcher starts others", COMMAND("timeout 9 ./app") SAMPLE("timeout", "timeout"), "", "timeout", "timeout"},
         {"a shell runs a script", COMMAND("sh -e ./build.sh") SAMPLE("sh", "dash"), "build.sh", "sh", "sh"},
+        {"a shell executes a program in its place, as a script says",
+         COMMAND("sh run.sh") "sh 7/7 1.0: PERF_RECORD_COMM exec: sh:7/7\n" SAMPLE(
+             "sh", "dash") "app 7/7 1.0: PERF_RECORD_COMM exec: app:7/7\n" SAMPLE("app", "app"),
+         "app", "app", "app"},
+        {"a shell starts a program, as a script says",
+         COMMAND("sh run.sh") "sh 6/6 1.0: PERF_RECORD_COMM exec: sh:6/6\n"
+                              "sh 6/6 1.0: PERF_RECORD_FORK(7:7):(6:6)\n"
+                              "app 7/7 1.0: PERF_RECORD_COMM exec: app:7/7\n" SAMPLE("app", "app"),
+         "run.sh", "app", "app"},
         {"a program renames its main thread", COMMAND("./app") SAMPLE("app", "app") SAMPLE("Main", "app"), "app", "app",
          "app (Main)"},
         {"a program renames its main thread after a script executed it",
