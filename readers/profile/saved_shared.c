@@ -1,10 +1,12 @@
 /* "shared": the tables of all threads. They may come in any order, so their rows are kept as they are until all have
  * been read. */
+#include <inttypes.h>
+
 #include "libconvert/base/id_column.h"
 #include "libconvert/format/processed_format.h"
 #include "saved_thread.h"
 
-enum { FRAMES_HAVE_LIBS = 70 };
+enum { FRAMES_HAVE_LIBS = 70, FRAMES_HAVE_FLAGS = 71, FUNCS_HAVE_FLAGS = 75 };
 
 struct shared_tables {
     struct column rows[TABLE_COUNT];
@@ -85,12 +87,16 @@ static void read_subcategories(struct saved_reader *reader, struct shared_tables
 
 /* Versions 71 and 75: flags of frames and functions say which of their columns hold something. */
 static void read_flags(struct saved_reader *reader, struct shared_tables *tables) {
-    struct column *flags = tables->table == TABLE_FRAMES ? &tables->frame_flags : &tables->func_flags;
+    enum { IS_RELEVANT_FOR_JS = 2 };
+    bool is_of_funcs = tables->table == TABLE_FUNCS;
+    uint64_t relevant_count = 0;
     while (json_next(reader->json)) {
-        uint32_t *row = column_push(flags);
+        uint32_t *row = column_push(is_of_funcs ? &tables->func_flags : &tables->frame_flags);
         if (!row) return;
         *row = (uint32_t)saved_int(reader, 0, UINT32_MAX);
+        relevant_count += is_of_funcs && *row & IS_RELEVANT_FOR_JS;
     }
+    saved_lose(reader, TEXT("relevantForJS"), relevant_count);
 }
 
 static const struct {
@@ -100,8 +106,8 @@ static const struct {
     struct text key;
     void (*read)(struct saved_reader *reader, struct shared_tables *tables);
 } OTHER_COLUMNS[] = {
-    {75, INT64_MAX, TABLE_FUNCS, TEXT("flags"), read_flags},
-    {71, INT64_MAX, TABLE_FRAMES, TEXT("flags"), read_flags},
+    {FUNCS_HAVE_FLAGS, INT64_MAX, TABLE_FUNCS, TEXT("flags"), read_flags},
+    {FRAMES_HAVE_FLAGS, INT64_MAX, TABLE_FRAMES, TEXT("flags"), read_flags},
     {0, 70, TABLE_RESOURCES, TEXT("lib"), read_resource_libs},
     {0, 66, TABLE_STACKS, TEXT("prefix"), read_prefixes},
     {0, 58, TABLE_FUNCS, TEXT("fileName"), read_file_names},
@@ -384,8 +390,8 @@ static const struct {
     int64_t since; /* the first version that needs it */
     int64_t until; /* the first one that needs it no longer */
     void (*apply)(struct shared_tables *tables);
-} UPGRADES[] = {{75, INT64_MAX, take_func_flags},
-                {71, INT64_MAX, take_frame_flags},
+} UPGRADES[] = {{FUNCS_HAVE_FLAGS, INT64_MAX, take_func_flags},
+                {FRAMES_HAVE_FLAGS, INT64_MAX, take_frame_flags},
                 {0, 70, move_libs_to_frames},
                 {0, 58, make_sources_of_files},
                 {0, 53, move_categories_to_frames}};
@@ -424,7 +430,19 @@ static void tables_fini(struct shared_tables *tables) {
     column_fini(&tables->stack_categories);
 }
 
+/* Without flags, a row would lose what its columns hold. */
+static void check_flags(struct saved_reader *reader, const struct shared_tables *tables, enum format_table table,
+                        int64_t since, const struct column *flags) {
+    uint32_t row_count = tables->rows[table].count;
+    if (reader->version < since || flags->count == row_count || !saved_is_good(reader)) return;
+    json_push_name(reader->json, table == TABLE_FRAMES ? "frameTable.flags" : "funcTable.flags", -1);
+    json_stream_fail(reader->json, "the column has %" PRIu32 " rows, and the table %" PRIu32, flags->count, row_count);
+    json_pop_name(reader->json);
+}
+
 static void tables_add(struct saved_reader *reader, struct shared_tables *tables) {
+    check_flags(reader, tables, TABLE_FRAMES, FRAMES_HAVE_FLAGS, &tables->frame_flags);
+    check_flags(reader, tables, TABLE_FUNCS, FUNCS_HAVE_FLAGS, &tables->func_flags);
     for (size_t i = 0; i < sizeof UPGRADES / sizeof *UPGRADES && saved_is_good(reader); i++)
         if (reader->version >= UPGRADES[i].since && reader->version < UPGRADES[i].until) UPGRADES[i].apply(tables);
     add_rows(reader, tables);

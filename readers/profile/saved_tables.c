@@ -330,27 +330,36 @@ void *saved_row_at(const struct saved_table *table, uint32_t row) {
     return added;
 }
 
+/* The number of rows of a column of times of which the first is null. */
+enum { ROWS_OF_NULL_TIME = UINT32_MAX };
+
 /* Returns how many rows the column has. */
 static uint32_t read_column(struct saved_reader *reader, const struct saved_table *table, const struct member *member) {
     struct json_stream *json = reader->json;
     struct saved_cells cells = {.column = member, .is_raw = table->is_raw};
     uint32_t count = 0;
+    bool is_null_time = false;
     if (member->flags & IS_NULLABLE_WHOLE && json_take_null(json)) return 0;
     if (!json_begin_list(json)) return 0;
     while (json_next(json)) {
-        /* The viewer moves the first time of a table without rows, too, which makes null of it. */
-        if (member->cell == CELL_MS_DELTA && !count && json_take_null(json)) continue;
+        if (member->cell == CELL_MS_DELTA && !count && json_take_null(json)) {
+            is_null_time = true;
+            continue;
+        }
         void *row = saved_row_at(table, count++);
         if (!row) break;
         read_cell(reader, &cells, row);
     }
     saved_lose(reader, TEXT(""), cells.lost_count);
-    return count;
+    return is_null_time ? ROWS_OF_NULL_TIME : count;
 }
 
-/* Front-ends pad nothing: they fail on a column that is shorter than the table. An empty one stands for no column. */
+/* Front-ends pad nothing: they fail on a column that is shorter than the table. An empty one stands for no column.
+ * The viewer moves the first time of a table without rows, too, which makes null of it. */
 static void check_count(struct saved_reader *reader, uint32_t count, int64_t row_count) {
-    if (!count || count == row_count) return;
+    bool is_null_time = count == ROWS_OF_NULL_TIME;
+    if (!count || count == row_count || (is_null_time && !row_count)) return;
+    if (is_null_time) json_stream_fail(reader->json, "the first time is null");
     json_stream_fail(reader->json, "the column has %" PRIu32 " rows, and the table %" PRId64, count, row_count);
 }
 

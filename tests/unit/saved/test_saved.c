@@ -4,6 +4,7 @@
 
 #include "readers/filter.h"
 #include "readers/reader.h"
+#include "tests/support/assert_text.h"
 #include "tests/support/profile_fixture.h"
 #include "tests/support/unit_test.h"
 
@@ -203,6 +204,9 @@ static void test_refusals(void **state) {
         {TEXT("{" META "," LIBS "," SHARED
               "," THREADS_WITH("\"stack\":[0],\"timeDeltas\":[1e40],\"length\":1", MARKERS) "}"),
          "threads[0].samples.timeDeltas: the number is too large"},
+        {TEXT("{" META "," LIBS "," SHARED
+              "," THREADS_WITH("\"stack\":[0],\"timeDeltas\":[null],\"length\":1", MARKERS) "}"),
+         "threads[0].samples.timeDeltas: the first time is null"},
         {TEXT("{" META "," LIBS "," SHARED "," THREADS_WITH(
              SAMPLES, "\"name\":[1],\"phase\":[1],\"startTime\":[1],\"category\":[0],\"length\":1") "}"),
          "threads[0].markers: marker 0 lacks a time that its phase needs"},
@@ -329,6 +333,30 @@ static void test_no_first_time(void **state) {
     assert_int_equal(samples_count(&profile_thread_at(&profile, (thread_id){0})->samples), 0);
 }
 
+#define FLAGGED(frame_flags_, func_flags_)                                                                             \
+    "{\"meta\":{\"interval\":1,\"startTime\":5,\"preprocessedProfileVersion\":75,\"categories\":[{\"name\":\"Other\"," \
+    "\"color\":\"grey\",\"subcategories\":[\"Other\"]}],\"markerSchema\":[]}," LIBS                                    \
+    ",\"shared\":{\"stringArray\":[\"main\"],\"funcTable\":{\"name\":[0]," func_flags_                                 \
+    "\"length\":1},\"frameTable\":{\"func\":[0],\"line\":[3]," frame_flags_ "\"length\":1},\"stackTable\":{" STACKS    \
+    "}}," THREADS_WITH("\"stack\":[0],\"timeDeltas\":[0],\"length\":1", "\"length\":0") "}"
+
+static void test_flags(void **state) {
+    read_text(TEXT(FLAGGED("\"flags\":[16],", "\"flags\":[2],")), 0);
+    assert_string_equal(failure.message, "");
+    assert_int_equal(profile_frame_at(&profile, (frame_id){0})->line, 3);
+    assert_int_equal(ledger_sum(&profile.ledger, LEDGER_VALUES, LEDGER_LOST), 1);
+    assert_text(ledger_at(&profile.ledger, 0)->cause, "value without a place here: shared.funcTable.relevantForJS");
+}
+
+static void test_missing_flags(void **state) {
+    static const struct refusal cases[] = {
+        {TEXT(FLAGGED("", "\"flags\":[0],")), "shared.frameTable.flags: the column has 0 rows, and the table 1"},
+        {TEXT(FLAGGED("\"flags\":[16],", "\"flags\":[0,0],")),
+         "shared.funcTable.flags: the column has 2 rows, and the table 1"},
+    };
+    assert_refused(cases, sizeof cases / sizeof *cases);
+}
+
 /* samply writes all of them. */
 static void test_values_that_say_nothing(void **state) {
     assert_int_equal(count_lost("\"debug\":false,\"extensions\":{\"baseURL\":[],\"id\":[],\"name\":[],\"length\":0},",
@@ -370,6 +398,8 @@ int main(void) {
                                        TEST(test_address_without_library),
                                        TEST(test_library_without_address),
                                        TEST(test_no_first_time),
+                                       TEST(test_flags),
+                                       TEST(test_missing_flags),
                                        TEST(test_values_that_say_nothing),
                                        TEST(test_values_that_are_lost)};
     return cmocka_run_group_tests(tests, NULL, NULL);
