@@ -121,7 +121,40 @@ static void test_long_names_are_cut(void **state) {
     assert_int_equal(first_end + 1 + sizeof second - 1 - text.bytes, text.bytes_count);
 }
 
-#define NO_ENTRIES(unit) "\"" unit "\":{\"read\":0,\"kept\":0,\"lost\":0,\"entries\":[]},"
+/* ---- JSON: what the command line does not show. ---- */
+
+static void assert_reported(const struct gecko_convert_result *result, const char *expected) {
+    char *report = gecko_convert_report(&options, result, NULL);
+    assert_non_null(report);
+    assert_non_null(strstr(report, expected));
+    free(report);
+}
+
+static void test_codes_of_failures(void **state) {
+    static const char *const codes[] = {"\"input\",\"exit\":1",  "\"usage\",\"exit\":2",  "\"io\",\"exit\":3",
+                                        "\"memory\",\"exit\":4", "\"strict\",\"exit\":5", "\"cancelled\",\"exit\":6"};
+    for (unsigned i = 0; i < sizeof codes / sizeof *codes; i++) {
+        struct gecko_convert_result result = good_result();
+        result.status = (enum gecko_convert_status)(i + 1);
+        char expected[64];
+        snprintf(expected, sizeof expected, "\"error\":{\"code\":%s,", codes[i]);
+        assert_reported(&result, expected);
+    }
+}
+
+static void test_duration(void **state) {
+    struct gecko_convert_result result = good_result();
+    assert_reported(&result, ",\"milliseconds\":49,");
+}
+
+/* Readers of JSON have signed integers. */
+static void test_largest_count(void **state) {
+    static const struct gecko_convert_entry entry = ENTRY(PERIODS, NOTED, "y", UINT64_MAX, .has_first = false);
+    struct gecko_convert_result result = good_result();
+    result.entries = &entry;
+    result.entry_count = 1;
+    assert_reported(&result, "\"cause\":\"y\",\"count\":9223372036854775807}");
+}
 
 /* ---- The progress bar. ---- */
 
@@ -222,6 +255,9 @@ int main(void) {
         cmocka_unit_test(test_many_losses),
         cmocka_unit_test(test_the_terminal_is_not_steered),
         cmocka_unit_test(test_long_names_are_cut),
+        cmocka_unit_test(test_codes_of_failures),
+        cmocka_unit_test(test_duration),
+        cmocka_unit_test(test_largest_count),
         cmocka_unit_test(test_bar),
         cmocka_unit_test(test_bar_of_bytes),
         cmocka_unit_test(test_bar_of_a_pipe),
