@@ -4,6 +4,7 @@
 
 #include "libconvert/profile/profile.h"
 #include "tests/support/assert_text.h"
+#include "tests/support/counter_samples.h"
 #include "tests/support/profile_fixture.h"
 #include "tests/support/random_numbers.h"
 #include "tests/support/unit_test.h"
@@ -301,6 +302,31 @@ static void threads_of_a_process_follow_in_order_of_appearance(void **state) {
     assert_order(count, expected);
 }
 
+static void add_counter(process_id process) {
+    struct counter *counter =
+        profile_add_counter(&profile, &(struct counter){.process = process, .name = TEXT("queue")});
+    counter_add_sample(counter, 0, 0, 0);
+}
+
+/* The front-end needs a thread to show counters: the main thread, or another one if there is none. */
+static void processes_with_counters_keep_a_thread(void **state) {
+    process_id with_main = add_process(2, 0), without_main = add_process(3, 0), without_any = add_process(4, 0);
+    add_thread(with_main, 21, 0);
+    add_thread(with_main, 2, 0);
+    add_thread(without_main, 31, 0);
+    add_thread(without_main, 32, 0);
+    add_thread(add_process(5, 0), 5, 0);
+    add_counter(without_any);
+    add_counter(without_main);
+    add_counter(with_main);
+    finish_profile();
+    assert_int_equal(profile.thread_order.count, 2);
+    assert_int_equal(profile_ordered_thread(&profile, 0)->tid, 2);
+    assert_int_equal(profile_ordered_thread(&profile, 1)->tid, 31);
+    assert_int_equal(profile.counters.count, 2);
+    assert_int_equal(ledger_sum(&profile.ledger, LEDGER_VALUES, LEDGER_LOST), 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin_profile, end_profile)
 
 int main(void) {
@@ -323,6 +349,7 @@ int main(void) {
         TEST(the_first_generation_of_a_main_thread_is_the_main_thread),
         TEST(empty_threads_are_left_out),
         TEST(threads_of_a_process_follow_in_order_of_appearance),
+        TEST(processes_with_counters_keep_a_thread),
     };
     return cmocka_run_group_tests_name("profile", tests, NULL, NULL);
 }
