@@ -357,6 +357,38 @@ static void test_missing_flags(void **state) {
     assert_refused(cases, sizeof cases / sizeof *cases);
 }
 
+/* ---- Threads of several processes with one tid. ---- */
+
+#define THREAD(pid_, tid_, name_, members_)                                                                      \
+    "{\"name\":\"" name_ "\",\"pid\":\"" pid_ "\",\"tid\":" tid_ ",\"isMainThread\":false,\"samples\":{" SAMPLES \
+    "},\"markers\":{\"length\":0}" members_ "}"
+
+static int64_t pid_of(thread_id thread) {
+    return profile_process_at(&profile, profile_thread_at(&profile, thread)->process)->pid;
+}
+
+static void test_tids_are_of_their_process(void **state) {
+    read_text(TEXT("{" META "," LIBS "," SHARED ",\"threads\":[" THREAD("1", "7", "a", "") "," THREAD(
+                  "2", "7", "b", "") "," THREAD("2", "8", "c",
+                                                ",\"nativeAllocations\":{\"time\":[1],\"weight\":[5],\"weightType\":"
+                                                "\"bytes\",\"stack\":[0],\"memoryAddress\":[16],\"threadId\":[7],"
+                                                "\"length\":1}") "]}"),
+              0);
+    assert_string_equal(failure.message, "");
+    const struct thread *thread = profile_thread_at(&profile, (thread_id){2});
+    assert_int_equal(thread->allocations.count, 1);
+    assert_int_equal(((const struct allocation *)column_at(&thread->allocations, 0))->thread.index, 1);
+}
+
+static void test_tracks_are_of_their_process(void **state) {
+    read_text(TEXT("{" META "," LIBS "," SHARED ",\"threads\":[" THREAD("1", "7", "worker", "") "," THREAD(
+                  "2", "\"7 cache-misses\"", "worker \xc2\xb7 cache-misses", "") "]}"),
+              0);
+    assert_string_equal(failure.message, "");
+    assert_int_equal(profile.tracks.count, 1);
+    assert_int_equal(pid_of(((const struct event_track *)column_at(&profile.tracks, 0))->owner), 2);
+}
+
 /* samply writes all of them. */
 static void test_values_that_say_nothing(void **state) {
     assert_int_equal(count_lost("\"debug\":false,\"extensions\":{\"baseURL\":[],\"id\":[],\"name\":[],\"length\":0},",
@@ -400,6 +432,8 @@ int main(void) {
                                        TEST(test_no_first_time),
                                        TEST(test_flags),
                                        TEST(test_missing_flags),
+                                       TEST(test_tids_are_of_their_process),
+                                       TEST(test_tracks_are_of_their_process),
                                        TEST(test_values_that_say_nothing),
                                        TEST(test_values_that_are_lost)};
     return cmocka_run_group_tests(tests, NULL, NULL);
