@@ -141,7 +141,7 @@ static void make_round(uint64_t now_ns) {
     bool is_paused = __atomic_load_n(&sampler.asked.is_paused, __ATOMIC_RELAXED);
     bool samples_threads = !is_paused || is_demanded();
     const struct thread_observer_rules rules = {.interval_ns = sampler.interval_ns,
-                                                .finds_new_threads = sampler.knows_threads,
+                                                .finds_new_threads = sampler.knows_threads && !is_paused,
                                                 .looks_at_all = sampler.was_quiet || is_demanded(),
                                                 .takes_no_stacks = flags & GREC_NO_STACKS,
                                                 .takes_demanded_alone = is_paused};
@@ -155,7 +155,7 @@ static void make_round(uint64_t now_ns) {
     counters_sample();
     times_ns[2] = clock_ns_of(CLOCK_MONOTONIC);
     uint32_t running_count = samples_threads ? thread_observer_round() : 0;
-    sampler.knows_threads = samples_threads;
+    sampler.knows_threads = !is_paused;
     if (running_count) sampler.worked_ns = clock_ns_of(CLOCK_MONOTONIC);
     times_ns[3] = clock_ns_of(CLOCK_MONOTONIC);
     struct recording recording = recording_enter();

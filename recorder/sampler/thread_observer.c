@@ -481,13 +481,32 @@ static void become(struct thread_record *record, struct sampled_thread *thread, 
     if (!tid) task_list_look_again();
 }
 
+/* Returns what the sampler that runs now knows of a thread; NULL: nothing. */
+static struct sampled_thread *known_thread(const struct thread_record *record) {
+    struct sampled_thread *thread = record->sampled;
+    return thread && thread->epoch == observer.epoch && thread->tid ? thread : NULL;
+}
+
+/* The processor time that is used from now on belongs to no sample. */
+static void leave_alone(struct thread_writers *writers, struct thread_record *record, void *context) {
+    struct sampled_thread *thread = known_thread(record);
+    (void)context;
+    drop_if_ended(writers);
+    if (!thread) return;
+    thread_signal_leave(thread);
+    thread->is_cpu_read = false;
+    thread->share = (struct cpu_share){0};
+    if (thread->state == SAMPLED_IN_WAIT) thread->state = SAMPLED_AT_WORK;
+    while (sample_ring_first(&thread->ring)) sample_ring_drop(&thread->ring);
+}
+
 static void observe_thread(struct thread_writers *writers, struct thread_record *record, struct sampled_thread *thread,
                            struct round *round) {
     uint64_t used_ns;
     if (thread->state == SAMPLED_LEFT_OUT) drop_if_ended(writers);
     if (thread->state == SAMPLED_LEFT_OUT || is_muted(writers)) return;
     if (observer.rules.takes_demanded_alone && !demand_of(record)) {
-        thread_signal_leave(thread);
+        leave_alone(writers, record, NULL);
         return;
     }
     see_demand(record, thread);
@@ -546,12 +565,6 @@ uint32_t thread_observer_round(void) {
 
 /* ---- Beside the rounds. ---- */
 
-/* Returns what the sampler that runs now knows of a thread; NULL: nothing. */
-static struct sampled_thread *known_thread(const struct thread_record *record) {
-    struct sampled_thread *thread = record->sampled;
-    return thread && thread->epoch == observer.epoch && thread->tid ? thread : NULL;
-}
-
 /* If the system's name of a thread changes, the thread may come to be wanted. */
 static void refresh_name(struct thread_writers *writers, struct thread_record *record, void *context) {
     struct sampled_thread *thread = known_thread(record);
@@ -564,19 +577,6 @@ static void refresh_name(struct thread_writers *writers, struct thread_record *r
 }
 
 void thread_observer_refresh_names(void) { thread_registry_each_record(refresh_name, NULL); }
-
-/* The processor time that is used from now on belongs to no sample. */
-static void leave_alone(struct thread_writers *writers, struct thread_record *record, void *context) {
-    struct sampled_thread *thread = known_thread(record);
-    (void)context;
-    drop_if_ended(writers);
-    if (!thread) return;
-    thread_signal_leave(thread);
-    thread->is_cpu_read = false;
-    thread->share = (struct cpu_share){0};
-    if (thread->state == SAMPLED_IN_WAIT) thread->state = SAMPLED_AT_WORK;
-    while (sample_ring_first(&thread->ring)) sample_ring_drop(&thread->ring);
-}
 
 void thread_observer_pause(void) { thread_registry_each_record(leave_alone, NULL); }
 

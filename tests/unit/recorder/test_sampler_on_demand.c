@@ -116,6 +116,38 @@ static void test_waiting(void **state) {
     recorded_fini(&recorded);
 }
 
+static void demand_rounds(struct busy_thread *self) {
+    while (goes_on(self)) grec_wait_for_sampling();
+}
+
+/* Rounds that are demanded while sampling is paused sample no thread, also if no other round has noticed the pause: two
+ * threads demand rounds all the time. */
+static void test_demanded_rounds_while_sampling_is_paused(void **state) {
+    enum { INTERVAL_US = 20000, WORK_US = 200000 };
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    struct busy_thread thread = {.run = compute, .name = "busy"}, one = {.run = demand_rounds, .name = "one"},
+                       other = {.run = demand_rounds, .name = "other"};
+    start_sampling(*state, "demand.trace", (struct grec_options){.interval_us = INTERVAL_US});
+    start_thread(&thread);
+    busy_thread_start(&one);
+    busy_thread_start(&other);
+    need_rounds();
+    grec_pause_sampling();
+    need_rounds();
+    GREC_INSTANT("paused", NULL);
+    usleep(WORK_US);
+    stop_and_read(&recorded, *state, "demand.trace");
+    busy_thread_join(&thread);
+    busy_thread_join(&one);
+    busy_thread_join(&other);
+    int64_t paused_ns = find_marker(&recorded.profile, "paused", NULL)->start_ns;
+    const struct thread *busy = find_thread(&recorded.profile, "busy");
+    for (uint32_t i = 0; busy && i < samples_count(&busy->samples); i++)
+        assert_true(sample_time_ns(busy, i) <= paused_ns);
+    recorded_fini(&recorded);
+}
+
 static void test_refused(void **state) {
     struct recorded recorded;
     const struct grec_thread none = {0, 0};
@@ -151,9 +183,8 @@ static void test_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_thread_that_works),
-        TEST(test_thread_that_sleeps),
-        TEST(test_waiting),
+        TEST(test_thread_that_works), TEST(test_thread_that_sleeps),
+        TEST(test_waiting),           TEST(test_demanded_rounds_while_sampling_is_paused),
         TEST(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
