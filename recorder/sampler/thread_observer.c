@@ -133,10 +133,12 @@ static bool is_passed_over(const struct thread_record *record, struct sampled_th
 
 /* In a forked child, the clocks are those of the parent's thread. */
 static void forget(struct sampled_thread *thread, uint32_t tid) {
-    struct sampled_before before = {0, 0};
+    struct sampled_before before = {.tid = 0};
     if (thread->epoch == observer.epoch) {
+        int64_t owed_ns = thread->share.owed_ns;
         thread_signal_leave(thread);
-        before = thread->tid ? (struct sampled_before){thread->tid, thread->cpu_ns} : thread->before;
+        before = thread->before;
+        if (thread->cpu_ns) before = (struct sampled_before){thread->tid, thread->cpu_ns, owed_ns < 0 ? owed_ns : 0};
     } else {
         thread->clocks = (struct thread_clocks){0};
     }
@@ -144,6 +146,7 @@ static void forget(struct sampled_thread *thread, uint32_t tid) {
     thread->epoch = observer.epoch;
     thread->tid = tid;
     thread->before = before;
+    if (before.tid == tid) thread->share.owed_ns = before.owed_ns;
 }
 
 /* Writes the processor time that no sample stands for when the thread or the recording ends. It was used between two
