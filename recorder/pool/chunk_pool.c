@@ -37,15 +37,13 @@ bool pool_reserve_chunks(struct pool *pool, uint64_t target_count) {
     return true;
 }
 
+/* Helpers run in all processes of the trace: to prepare room, any one of them will do. */
 static void wake_helpers(struct pool *pool, int count_max) {
     int saved_errno = errno;
     __atomic_fetch_add(&pool->shared->helper_word, 1, __ATOMIC_RELEASE);
     syscall(SYS_futex, &pool->shared->helper_word, FUTEX_WAKE, count_max, NULL, NULL, 0);
     errno = saved_errno;
 }
-
-/* Wakes any one helper, which may run in another process of the trace. */
-static void wake_helper(struct pool *pool) { wake_helpers(pool, 1); }
 
 void pool_wake_all_helpers(struct pool *pool) { wake_helpers(pool, INT_MAX); }
 
@@ -83,7 +81,7 @@ static int64_t take_new(struct pool *pool) {
         if (count >= __atomic_load_n(&pool->shared->reserved_count, __ATOMIC_ACQUIRE) &&
             !pool_reserve_chunks(pool, target) && !pool_reserve_chunks(pool, count + 1)) {
             if (is_file_elsewhere()) {
-                wake_helper(pool);
+                wake_helpers(pool, 1);
                 return LATE_CHUNK;
             }
             recording_stop_for_storage(errno);
@@ -91,7 +89,7 @@ static int64_t take_new(struct pool *pool) {
         }
     } while (!__atomic_compare_exchange_n(&pool->header->chunk_count, &count, count + 1, true, __ATOMIC_ACQ_REL,
                                           __ATOMIC_RELAXED));
-    if (is_low(pool, count + 1)) wake_helper(pool);
+    if (is_low(pool, count + 1)) wake_helpers(pool, 1);
     return (int64_t)count;
 }
 

@@ -168,19 +168,17 @@ struct thread_call {
     void *argument;
 };
 
+/* It is not allocated, since a new thread that frees memory gets a heap of its own. */
 struct start {
     struct thread_call call;
     struct own_signal_note note;
-    _Alignas(16) bool registers; /* buffers have a multiple of 16 bytes */
+    bool registers;
 };
-
-/* They are not allocated, since a new thread that frees memory gets a heap of its own. */
-SCRATCH_DEFINE(starts, sizeof(struct start));
 
 __attribute__((noinline)) static struct thread_call prepare_thread(void *context) {
     struct start start;
     memcpy(&start, context, sizeof start);
-    scratch_give(&starts, context);
+    scratch_give(context);
     own_signal_set_note(&start.note);
     if (start.registers) thread_registry_claim();
     return start.call;
@@ -196,11 +194,11 @@ GREC_API int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
                             void *argument) {
     const struct own_signal_note note = own_signal_get_note();
     bool registers = session_samples_new_threads() && !own_code_has((uint64_t)(uintptr_t)run);
-    struct start *start = note.blocks || registers ? scratch_take(&starts) : NULL;
+    struct start *start = note.blocks || registers ? scratch_take() : NULL;
     if (!start) return NEXT(pthread_create)(thread, attributes, run, argument);
     *start = (struct start){{run, argument}, note, registers};
     int error = NEXT(pthread_create)(thread, attributes, begin_thread, start);
-    if (error) scratch_give(&starts, start);
+    if (error) scratch_give(start);
     return error;
 }
 

@@ -22,11 +22,6 @@ static bool is_signal_name(const char *text) {
     return own_signal_parse(text, &number);
 }
 
-static void enter_child(void) {
-    own_stack_enter_child();
-    libraries_enter_child();
-}
-
 const struct sampler_hooks grec_sampler_hooks_ = {
     .version = GREC_VERSION,
     .init = init,
@@ -46,7 +41,7 @@ const struct sampler_hooks grec_sampler_hooks_ = {
     .finish_fork = libraries_finish_fork,
     .await_begin = sampler_await_begin,
     .leave_parent = sampler_leave_parent,
-    .enter_child = enter_child,
+    .enter_child = libraries_enter_child,
     .pack_stack = own_stack_pack,
     .last_mapping_id = own_stack_last_mapping_id,
     .add_allocation = allocations_add,

@@ -15,7 +15,7 @@ struct walk {
     struct label_view labels[GREC_LABEL_DEPTH_MAX];
 };
 
-SCRATCH_DEFINE(walks, sizeof(struct walk));
+_Static_assert(sizeof(struct walk) <= SCRATCH_BYTES, "a walk fits");
 
 static uint32_t find_labels(struct walk *walk, size_t walked_count, const void *entry) {
     const struct grec_label_stack *labels = &thread_record_self->labels;
@@ -49,12 +49,12 @@ static void pack(struct packed_stack *packed, const struct merged_stack *merged)
 
 bool own_stack_pack(struct packed_stack *packed, uint32_t bytes_max, const void *entry) {
     const struct unwind_snapshot *snapshot = unwind_snapshot_current();
-    struct walk *walk = snapshot ? scratch_take(&walks) : NULL;
+    struct walk *walk = snapshot ? scratch_take() : NULL;
     if (!walk) return false;
     walk_stack(walk, snapshot, entry);
     merged_stack_fit(&walk->merged, bytes_max);
     pack(packed, &walk->merged);
-    scratch_give(&walks, walk);
+    scratch_give(walk);
     return true;
 }
 
@@ -62,5 +62,3 @@ uint32_t own_stack_last_mapping_id(void) {
     last_mapping_inherit();
     return last_mapping_id();
 }
-
-void own_stack_enter_child(void) { scratch_enter_child(&walks); }

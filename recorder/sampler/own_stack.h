@@ -11,7 +11,4 @@ struct packed_stack;
 bool own_stack_pack(struct packed_stack *packed, uint32_t bytes_max, const void *entry);
 uint32_t own_stack_last_mapping_id(void);
 
-/* Call this in a forked child. */
-void own_stack_enter_child(void);
-
 #endif

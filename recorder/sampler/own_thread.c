@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "recorder/state/clock.h"
+#include "recorder/state/process.h"
 #include "recorder/state/signal_mask.h"
 
 enum { GONE_TRY_COUNT = 10000 };
@@ -37,7 +38,7 @@ static void find_first_tid(void) {
 }
 
 void own_thread_init(void) {
-    if (syscall(SYS_gettid) == getpid()) find_first_tid();
+    if (process_own_tid() == (uint32_t)getpid()) find_first_tid();
 }
 
 /* ---- The process, as the kernel describes it. ---- */
@@ -184,7 +185,7 @@ static void end_alone(void) {
 }
 
 static void run(struct own_thread *thread) {
-    thread->tid = (pid_t)syscall(SYS_gettid);
+    thread->tid = (pid_t)process_own_tid();
     __atomic_fetch_add(&ending.own_count, 1, __ATOMIC_RELEASE);
     own_files_begin(thread->begins_late ? -1 : thread->trace_file);
     /* If another thread named it, through /proc, the end of a process right after that would take milliseconds. */

@@ -17,6 +17,7 @@
 #include "recorder/pool/chunk_pool.h"
 #include "recorder/pool/pool_file.h"
 #include "recorder/state/clock.h"
+#include "recorder/state/process.h"
 #include "recorder/state/recording_state.h"
 #include "recorder/trace_format.h"
 #include "recorder/unwind/mappings.h"
@@ -435,8 +436,8 @@ bool sampler_start(const struct sampler_settings *settings, bool begins_late) {
     __atomic_store_n(&sampler.makes_rounds, 1, __ATOMIC_SEQ_CST);
     sampler.phase = SAMPLER_WAITS;
     sampler.begins_late = begins_late;
-    sampler.starter = (struct thread_observer_starter){.tid = (uint32_t)syscall(SYS_gettid),
-                                                       .cpu_ns = clock_ns_of(CLOCK_THREAD_CPUTIME_ID)};
+    sampler.starter =
+        (struct thread_observer_starter){.tid = process_own_tid(), .cpu_ns = clock_ns_of(CLOCK_THREAD_CPUTIME_ID)};
     sampler.is_prepared = sampler.has_trace_file = false;
     sampler.tick_count = sampler.late_tick_count = 0;
     sampler.next_slow_ns = 0;

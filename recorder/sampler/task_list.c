@@ -203,7 +203,7 @@ static void drop_unseen(void) {
 
 static void read_time(struct task *task, uint64_t now_ns) {
     uint64_t cpu_ns;
-    if (!task->is_counted || thread_registry_has(task->tid) || !task_read_cpu_ns(task->tid, &cpu_ns)) return;
+    if (!task->is_counted || thread_registry_record_of(task->tid) || !task_read_cpu_ns(task->tid, &cpu_ns)) return;
     task->unmarked_ns += cpu_ns > task->cpu_ns ? cpu_ns - task->cpu_ns : 0;
     task->cpu_ns = cpu_ns;
     task->read_ns = now_ns;
@@ -242,7 +242,7 @@ struct visit {
 static void visit_entry(const char *name, void *context) {
     const struct visit *visit = context;
     uint32_t tid = (uint32_t)strtoul(name, NULL, 10);
-    if (tid && !thread_registry_has(tid)) visit_task(tid, visit->now_ns, visit->is_slow);
+    if (tid && !thread_registry_record_of(tid)) visit_task(tid, visit->now_ns, visit->is_slow);
 }
 
 static void read_folder(uint64_t now_ns, bool is_slow) {

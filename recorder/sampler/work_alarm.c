@@ -7,6 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "recorder/state/process.h"
+
 /* The first real-time signal belongs to the C library, which sends it to single threads and never to the process. So a
  * wait for it cannot take a signal of the program. The C library's functions do not block it, hence the system calls,
  * and unblock it whenever they set a mask. So the signal is blocked, sent and taken within one wait: unblocked, it
@@ -43,7 +45,7 @@ static bool change_state(enum sleeper_state from, enum sleeper_state to) {
 
 bool work_alarm_open(void) {
     struct sigevent event;
-    sleeper.tid = (pid_t)syscall(SYS_gettid);
+    sleeper.tid = (pid_t)process_own_tid();
     set_state(SLEEPER_AWAKE);
     memset(&event, 0, sizeof event);
     event.sigev_notify = SIGEV_THREAD_ID;

@@ -80,23 +80,8 @@ static bool read_interval(const char *value, struct grec_options *options) {
     return interval_us >= SAMPLER_INTERVAL_US_MIN - 0.5 && options->interval_us;
 }
 
-static bool read_all_threads(const char *value, struct grec_options *options) {
-    if (!strcmp(value, "0")) options->flags &= ~(uint32_t)GREC_ALL_THREADS;
-    return true;
-}
-
 static bool read_threads(const char *value, struct grec_options *options) {
     options->threads = value;
-    return true;
-}
-
-static bool read_children(const char *value, struct grec_options *options) {
-    if (!strcmp(value, "0")) options->flags |= GREC_NO_CHILDREN;
-    return true;
-}
-
-static bool read_arguments(const char *value, struct grec_options *options) {
-    if (!strcmp(value, "0")) options->flags |= GREC_NO_ARGUMENTS;
     return true;
 }
 
@@ -122,40 +107,42 @@ static const struct variable {
     const char *name; /* behind PREFIX */
     const char *shown_value;
     const char *help;
-    bool (*read)(const char *value, struct grec_options *options); /* NULL: the variable is no option */
+    bool (*read)(const char *value, struct grec_options *options); /* NULL: see the flags */
     const char *wanted;                                            /* what a value must be */
-    enum settings_option option; /* that has the value, if a well-formed one may be out of range */
+    enum settings_option option;           /* that has the value, if a well-formed one may be out of range */
+    uint32_t set_by_zero, cleared_by_zero; /* flags. Neither, and no `read`: the variable is no option */
 } variables[] = {
-    {"", "1", "record from the start of the program to its end", NULL, NULL, SETTINGS_OPTION_NONE},
+    {"", "1", "record from the start of the program to its end", NULL, NULL, SETTINGS_OPTION_NONE, 0, 0},
     {"_OUTPUT", "PATH", "the trace; %p is the process id, %e the program (default %e-%p.trace)", read_output,
-     "a path of up to 1023 bytes, with %p, %e or %% where it has a percent sign", SETTINGS_OPTION_PATH},
+     "a path of up to 1023 bytes, with %p, %e or %% where it has a percent sign", SETTINGS_OPTION_PATH, 0, 0},
     {"_LIMIT", "SIZE",
      "size of the trace (64M, 1G, \"unlimited\"; default 128M): at the limit, the oldest events are dropped",
-     read_limit, "a size (64M, 1G) from 64K, and of 16 chunks or more", SETTINGS_OPTION_LIMIT},
+     read_limit, "a size (64M, 1G) from 64K, and of 16 chunks or more", SETTINGS_OPTION_LIMIT, 0, 0},
     {"_CHUNK", "SIZE", "size of its chunks: a power of two from 4K to 1M (default 64K)", read_chunk,
-     "a power of two from 4K to 1M", SETTINGS_OPTION_CHUNK},
+     "a power of two from 4K to 1M", SETTINGS_OPTION_CHUNK, 0, 0},
     {"_DURATION", "S", "keep the last S seconds only (default: all that the limit leaves)", read_duration,
-     "a number of seconds, in a trace with a limit", SETTINGS_OPTION_DURATION},
+     "a number of seconds, in a trace with a limit", SETTINGS_OPTION_DURATION, 0, 0},
     {"_STORAGE", "KIND", "\"file\", or \"memory\": written when the program ends (default file)", read_storage,
-     "file or memory", SETTINGS_OPTION_NONE},
+     "file or memory", SETTINGS_OPTION_NONE, 0, 0},
     {"_INTERVAL", "MS", "milliseconds between samples, from 0.1; 0: no samples (default 1)", read_interval,
-     "a number of milliseconds from 0.1, or 0", SETTINGS_OPTION_NONE},
-    {"_ALL_THREADS", "0", "sample only threads that register (default 1: all threads)", read_all_threads, NULL,
-     SETTINGS_OPTION_NONE},
+     "a number of milliseconds from 0.1, or 0", SETTINGS_OPTION_NONE, 0, 0},
+    {"_ALL_THREADS", "0", "sample only threads that register (default 1: all threads)", NULL, NULL,
+     SETTINGS_OPTION_NONE, 0, GREC_ALL_THREADS},
     {"_THREADS", "WORDS", "record threads whose names contain one of these words, comma-separated", read_threads,
-     "words of up to 511 bytes", SETTINGS_OPTION_THREADS},
-    {"_CHILDREN", "0", "do not record forked and executed children (default 1: into the same trace)", read_children,
-     NULL, SETTINGS_OPTION_NONE},
-    {"_ARGUMENTS", "0", "do not record command lines (default 1: those of all processes)", read_arguments, NULL,
-     SETTINGS_OPTION_NONE},
-    {"_CLOCK", "monotonic", "do not use the processor's cycle counter", read_clock, "monotonic", SETTINGS_OPTION_NONE},
+     "words of up to 511 bytes", SETTINGS_OPTION_THREADS, 0, 0},
+    {"_CHILDREN", "0", "do not record forked and executed children (default 1: into the same trace)", NULL, NULL,
+     SETTINGS_OPTION_NONE, GREC_NO_CHILDREN, 0},
+    {"_ARGUMENTS", "0", "do not record command lines (default 1: those of all processes)", NULL, NULL,
+     SETTINGS_OPTION_NONE, GREC_NO_ARGUMENTS, 0},
+    {"_CLOCK", "monotonic", "do not use the processor's cycle counter", read_clock, "monotonic", SETTINGS_OPTION_NONE,
+     0, 0},
     {"_SIGNAL", "NAME", "interrupt threads by this signal: URG, WINCH, USR1, RTMAX-1, ... (default URG or WINCH)",
-     read_signal, "one of URG, WINCH, IO, PROF, PWR, USR1, USR2, VTALRM, RTMIN+N, RTMAX-N", SETTINGS_OPTION_NONE},
+     read_signal, "one of URG, WINCH, IO, PROF, PWR, USR1, USR2, VTALRM, RTMIN+N, RTMAX-N", SETTINGS_OPTION_NONE, 0, 0},
     {"_EVENTS", "0", "interrupt threads by timers alone (1: by the kernel's events even if calls are filtered)",
-     read_events, "0 or 1", SETTINGS_OPTION_NONE},
-    {"_HELP", "1", "print this; the program continues", NULL, NULL, SETTINGS_OPTION_NONE},
+     read_events, "0 or 1", SETTINGS_OPTION_NONE, 0, 0},
+    {"_HELP", "1", "print this; the program continues", NULL, NULL, SETTINGS_OPTION_NONE, 0, 0},
     {"_JOIN", "PLACE", "the recording to join; the recorder sets it for programs that this one executes", NULL, NULL,
-     SETTINGS_OPTION_NONE},
+     SETTINGS_OPTION_NONE, 0, 0},
 };
 
 enum { VARIABLE_COUNT = sizeof variables / sizeof *variables, NAME_BYTES = 64 };
@@ -205,8 +192,11 @@ static bool refuse(const struct variable *variable, const char *value) {
 
 static bool read_options(struct grec_options *options) {
     for (size_t i = 0; i < VARIABLE_COUNT; i++) {
-        const char *value = variables[i].read ? value_of(variables[i].name) : NULL;
-        if (value && !variables[i].read(value, options)) return refuse(&variables[i], value);
+        const struct variable *variable = &variables[i];
+        const char *value = value_of(variable->name);
+        if (value && variable->read && !variable->read(value, options)) return refuse(variable, value);
+        if (value && !strcmp(value, "0"))
+            options->flags = (options->flags | variable->set_by_zero) & ~variable->cleared_by_zero;
     }
     return true;
 }

@@ -16,9 +16,8 @@
 #include "recorder/state/process.h"
 #include "recorder/state/recording_state.h"
 #include "recorder/state/sampler_hooks.h"
+#include "recorder/state/scratch.h"
 #include "recorder/write/counters.h"
-#include "recorder/write/definitions.h"
-#include "recorder/write/packed_stack.h"
 #include "recorder/write/writer.h"
 #include "session.h"
 #include "session_state.h"
@@ -53,9 +52,8 @@ bool session_enter_child(void) {
     }
     pool_enter_child(&recording_pool);
     recording_first_uid = __atomic_load_n(&recording_pool.header->next_thread_uid, __ATOMIC_RELAXED);
-    definitions_enter_child();
     counters_enter_child();
-    packed_stacks_enter_child();
+    scratch_enter_child();
     if (sampler_table()) sampler_table()->enter_child();
     return true;
 }

@@ -4,8 +4,6 @@
 #include "recorder/state/process.h"
 #include "recorder/state/recording_state.h"
 #include "recorder/state/sampler_hooks.h"
-#include "recorder/write/thread_handle.h"
-#include "recorder/write/thread_registry.h"
 #include "recorder/write/writer.h"
 #include "sampler_file.h"
 #include "session.h"
@@ -71,17 +69,9 @@ void session_change_sampler(void) {
 
 /* ---- Samples on demand. ---- */
 
-static bool is_recorded_self(const struct grec_thread *thread) {
-    struct recording recording = recording_enter();
-    if (!recording.thread) return false;
-    bool is_self = thread_handle_is_recorded(thread) && thread_handle_record(thread) == thread_record_self;
-    recording_leave(&recording);
-    return is_self;
-}
-
 /* The calling thread needs no sampler. */
 enum grec_error grec_sample_thread(struct grec_thread thread) {
-    if (is_recorded_self(&thread)) {
+    if ((uint32_t)thread.tid == process_own_tid() && grec_thread_is_recorded(thread)) {
         grec_sample();
         return GREC_OK;
     }

@@ -1,8 +1,6 @@
 #include "session_state.h"
 
 #include <pthread.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "recorder/state/process.h"
 #include "recorder/state/recording_state.h"
@@ -18,11 +16,9 @@ bool session_has_failed(void) {
     return __atomic_load_n(&recording_pool.header->stop_reason, __ATOMIC_RELAXED) != TRACE_STOP_NONE;
 }
 
-static uint32_t own_tid(void) { return (uint32_t)syscall(SYS_gettid); }
+bool session_is_locked_here(void) { return __atomic_load_n(&holder_tid, __ATOMIC_RELAXED) == process_own_tid(); }
 
-bool session_is_locked_here(void) { return __atomic_load_n(&holder_tid, __ATOMIC_RELAXED) == own_tid(); }
-
-static void hold(void) { __atomic_store_n(&holder_tid, own_tid(), __ATOMIC_RELAXED); }
+static void hold(void) { __atomic_store_n(&holder_tid, process_own_tid(), __ATOMIC_RELAXED); }
 
 void session_lock(void) {
     if (process_is_new()) session_enter_child();

@@ -56,7 +56,7 @@ static bool is_chunk_size(uint32_t bytes) {
 
 bool settings_copy_text(char *to, size_t to_bytes, const char *text) {
     to[0] = '\0';
-    return append_text(to, to_bytes, text);
+    return !text || append_text(to, to_bytes, text);
 }
 
 enum settings_option settings_resolve(const struct grec_options *options, struct settings *settings) {
@@ -75,9 +75,8 @@ enum settings_option settings_resolve(const struct grec_options *options, struct
     if (settings->duration_s && settings->limit_bytes == GREC_UNLIMITED) return SETTINGS_OPTION_DURATION;
     if (!settings_expand_path(options->path ? options->path : DEFAULT_PATH, settings->path))
         return SETTINGS_OPTION_PATH;
-    if (!settings_copy_text(settings->threads, sizeof settings->threads, options->threads ? options->threads : ""))
+    if (!settings_copy_text(settings->threads, sizeof settings->threads, options->threads))
         return SETTINGS_OPTION_THREADS;
-    bool is_named =
-        settings_copy_text(settings->product, sizeof settings->product, options->product ? options->product : "");
+    bool is_named = settings_copy_text(settings->product, sizeof settings->product, options->product);
     return is_named ? SETTINGS_OPTION_NONE : SETTINGS_OPTION_OTHER;
 }

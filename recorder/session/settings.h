@@ -48,7 +48,7 @@ enum settings_option settings_resolve(const struct grec_options *options, struct
  */
 bool settings_expand_path(const char *pattern, char path[POOL_PATH_BYTES]);
 
-/* Returns false if the text does not fit. */
+/* NULL counts as an empty text. Returns false if the text does not fit. */
 bool settings_copy_text(char *to, size_t to_bytes, const char *text);
 
 #endif

@@ -196,8 +196,6 @@ static enum grec_error change_settings(const struct settings *settings, bool rep
     return error;
 }
 
-static bool is_same_text(const char *a, const char *b) { return strcmp(a, b) == 0; }
-
 static enum grec_error continue_with(const struct grec_options *options) {
     struct settings settings;
     const struct settings *old = &session.settings;
@@ -207,12 +205,12 @@ static enum grec_error continue_with(const struct grec_options *options) {
     if (session_is_guest() && options->path) return start_new(&settings);
     if (!session_load_sampler(settings.flags)) return GREC_ERROR_SAMPLER;
     if (!is_same_pool(&settings, old)) return change_settings(&settings, true);
-    bool is_renamed = settings.storage == GREC_STORAGE_FILE && !is_same_text(settings.path, old->path);
+    bool is_renamed = settings.storage == GREC_STORAGE_FILE && strcmp(settings.path, old->path) != 0;
     if (is_renamed && !pool_rename(&recording_pool, settings.path)) {
         if (errno != EXDEV) return session_error_of_errno();
         return change_settings(&settings, true);
     }
-    bool is_unseen = is_same_text(settings.threads, old->threads) && is_same_text(settings.product, old->product) &&
+    bool is_unseen = !strcmp(settings.threads, old->threads) && !strcmp(settings.product, old->product) &&
                      settings.flags == old->flags && settings.interval_us == old->interval_us;
     if (!is_unseen) return change_settings(&settings, false);
     session.settings = settings;

@@ -51,8 +51,7 @@ bool session_quiesce(void) {
 }
 
 void session_forget_pool(bool is_unmappable) {
-    static const uint64_t never_changes;
-    __atomic_store_n(&recording_group_word, &never_changes, __ATOMIC_RELAXED);
+    __atomic_store_n(&recording_group_word, &recording_no_group_word, __ATOMIC_RELAXED);
     if (is_unmappable)
         pool_close(&recording_pool);
     else

@@ -209,22 +209,13 @@ size_t own_file_read(struct own_file *own, const char *path, char *text, size_t 
 
 /* ---- Standard error. ---- */
 
-static void write_all(int file, const char *text, size_t bytes_count) {
-    while (bytes_count) {
-        ssize_t written = syscall(SYS_write, file, text, bytes_count);
-        if (written <= 0) return;
-        text += written;
-        bytes_count -= (size_t)written;
-    }
-}
-
-bool own_files_report(const char *text, size_t bytes_count) {
+bool own_files_report(const struct iovec *parts, int count) {
     if (!own_table) return false;
     int process = (int)syscall(SYS_pidfd_open, getpid(), 0);
     int file = process >= 0 ? (int)syscall(SYS_pidfd_getfd, process, STDERR_FILENO, 0) : -1;
     if (process >= 0) close_file(process);
     if (file < 0) return true;
-    write_all(file, text, bytes_count);
+    syscall(SYS_writev, file, parts, count);
     close_file(file);
     return true;
 }

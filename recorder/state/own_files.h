@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 /* Gives the calling thread a descriptor table of its own, with `trace_file` (-1: none) open in it. Returns false, and
  * errno says why, if the thread has to share the program's table: then no file is kept open. */
@@ -59,8 +60,8 @@ void own_folder_each(int folder, void (*visit)(const char *name, void *context),
 /* Returns how many links an open folder has; 0: unknown. */
 uint32_t own_folder_link_count(int folder);
 
-/* Writes to the program's standard error, which is missing in the calling thread's table. Returns false if the thread
- * shares the program's table. */
-bool own_files_report(const char *text, size_t bytes_count);
+/* Writes the parts to the program's standard error, which is missing in the calling thread's table. Returns false if
+ * the thread shares the program's table. */
+bool own_files_report(const struct iovec *parts, int count);
 
 #endif

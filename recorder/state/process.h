@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "shared.h"
 
@@ -27,6 +29,9 @@ bool process_init(void);
 
 /* Returns this process; NULL before process_init. [signal-safe] */
 const struct process_state *process_self(void) GREC_SHARED(process_self);
+
+/* Returns the calling thread's id: gettid() is missing in older C libraries. [signal-safe] */
+static inline uint32_t process_own_tid(void) { return (uint32_t)syscall(SYS_gettid); }
 
 /* Returns the calling thread's id in the outermost pid namespace that the kernel shows; 0: it shows only the own one
  * alone. Takes 20 µs. [signal-safe] */

@@ -5,6 +5,7 @@
 #include <linux/membarrier.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -21,8 +22,8 @@ bool (*recording_enter_child)(void);
 bool (*recording_obey)(void);
 uint64_t recording_obeyed_word;
 
-static const uint64_t no_group_word;
-const uint64_t *recording_group_word = &no_group_word;
+const uint64_t recording_no_group_word;
+const uint64_t *recording_group_word = &recording_no_group_word;
 
 GREC_SHARE_DATA(recording_pool);
 GREC_SHARE_DATA(recording_generation);
@@ -61,17 +62,6 @@ void recording_fence(void) {
     usleep(10000);
 }
 
-static void report(const char *text) {
-    size_t bytes_count = strlen(text);
-    if (sampler_table() && sampler_table()->report(text, bytes_count)) return;
-    while (bytes_count) {
-        ssize_t written = write(STDERR_FILENO, text, bytes_count);
-        if (written <= 0) return;
-        text += written;
-        bytes_count -= (size_t)written;
-    }
-}
-
 /* strerror is not async-signal-safe. */
 static const char *error_text(int error) {
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 32)
@@ -80,6 +70,20 @@ static const char *error_text(int error) {
 #else
     return error == ENOSPC ? "no space left on device" : error == EFBIG ? "file too large" : "error";
 #endif
+}
+
+static struct iovec part_of(const char *text) {
+    return (struct iovec){.iov_base = (void *)(uintptr_t)text, .iov_len = strlen(text)};
+}
+
+/* One call writes the line, so that those of several processes do not mix. */
+static void report(const char *reason) {
+    const struct iovec line[] = {part_of("gecko-recorder: recording stopped: "), part_of(recording_pool.path),
+                                 part_of(" cannot grow: "), part_of(reason), part_of("\n")};
+    enum { PART_COUNT = sizeof line / sizeof *line };
+    int saved_errno = errno;
+    if (!sampler_table() || !sampler_table()->report(line, PART_COUNT)) (void)!writev(STDERR_FILENO, line, PART_COUNT);
+    errno = saved_errno;
 }
 
 void recording_stop_for_storage(int error) {
@@ -92,13 +96,7 @@ void recording_stop_for_storage(int error) {
     if (!__atomic_compare_exchange_n(&header->stop_reason, &none, (uint32_t)TRACE_STOP_STORAGE, false, __ATOMIC_ACQ_REL,
                                      __ATOMIC_RELAXED))
         return;
-    int saved_errno = errno;
-    report("gecko-recorder: recording stopped: ");
-    report(recording_pool.path);
-    report(" cannot grow: ");
     report(error_text(error));
-    report("\n");
-    errno = saved_errno;
 }
 
 /* ---- Which threads are wanted. ---- */

@@ -55,7 +55,8 @@ void recording_stop_for_storage(int error) GREC_SHARED(recording_stop_for_storag
 
 /* ---- Commands for all processes of the trace. ---- */
 
-/* The word of the open pool that changes with each command (struct pool_bookkeeping), or one that never changes. */
+/* The word of the open pool that changes with each command (struct pool_bookkeeping), or the one that never changes. */
+extern const uint64_t recording_no_group_word;
 extern const uint64_t *recording_group_word GREC_SHARED_DATA(recording_group_word);
 
 static inline uint64_t recording_load_group_word(void) {

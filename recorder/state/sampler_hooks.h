@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 #include "recorder/gecko_recorder.h"
 #include "shared.h"
@@ -98,9 +99,9 @@ struct sampler_hooks {
     /* Makes the sampler take a sample of another thread, or make two rounds. Call these outside recording calls. */
     enum grec_error (*sample_thread)(struct grec_thread thread);
     enum grec_error (*wait_for_rounds)(void);
-    /* Writes to the program's standard error, if the calling thread is the sampler's, which may lack it. Returns false
-     * in any other thread. [any thread] [signal-safe] */
-    bool (*report)(const char *text, size_t bytes_count);
+    /* Writes the parts to the program's standard error, if the calling thread is the sampler's, which may lack it.
+     * Returns false in any other thread. [any thread] [signal-safe] */
+    bool (*report)(const struct iovec *parts, int count);
 };
 
 /* The sampler's; NULL: its library is not loaded. Other threads may read it by sampler_table while it is loaded. */

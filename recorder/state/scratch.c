@@ -1,28 +1,35 @@
 #include "scratch.h"
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/mman.h>
+
+enum { SCRATCH_COUNT = 16 };
+
+static _Alignas(16) unsigned char buffers[SCRATCH_COUNT][SCRATCH_BYTES];
+static uint32_t are_taken[SCRATCH_COUNT];
 
 static bool take(uint32_t *is_taken) {
     uint32_t free = 0;
     return __atomic_compare_exchange_n(is_taken, &free, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
-void *scratch_take(struct scratch *scratch) {
+void *scratch_take(void) {
     for (size_t i = 0; i < SCRATCH_COUNT; i++)
-        if (take(&scratch->are_taken[i])) return scratch->buffers + i * scratch->buffer_bytes;
-    void *mapped = mmap(NULL, scratch->buffer_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (take(&are_taken[i])) return buffers[i];
+    void *mapped = mmap(NULL, SCRATCH_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return mapped == MAP_FAILED ? NULL : mapped;
 }
 
-void scratch_give(struct scratch *scratch, void *buffer) {
-    uintptr_t offset = (uintptr_t)buffer - (uintptr_t)scratch->buffers;
-    if (offset < SCRATCH_COUNT * scratch->buffer_bytes)
-        __atomic_store_n(&scratch->are_taken[offset / scratch->buffer_bytes], 0, __ATOMIC_RELEASE);
+void scratch_give(void *buffer) {
+    uintptr_t offset = (uintptr_t)buffer - (uintptr_t)buffers;
+    if (offset < sizeof buffers)
+        __atomic_store_n(&are_taken[offset / SCRATCH_BYTES], 0, __ATOMIC_RELEASE);
     else
-        munmap(buffer, scratch->buffer_bytes);
+        munmap(buffer, SCRATCH_BYTES);
 }
 
-void scratch_enter_child(struct scratch *scratch) {
-    for (size_t i = 0; i < SCRATCH_COUNT; i++) __atomic_store_n(&scratch->are_taken[i], 0, __ATOMIC_RELAXED);
+void scratch_enter_child(void) {
+    for (size_t i = 0; i < SCRATCH_COUNT; i++) __atomic_store_n(&are_taken[i], 0, __ATOMIC_RELAXED);
 }

@@ -349,14 +349,10 @@ void counters_resume(void) {
     counters_sample();
 }
 
-static void sample_stack(const void *entry) {
-    struct recording recording = recording_enter();
-    if (!recording.thread) return;
-    packed_stack_record(&recording, TRACE_SAMPLE, NULL, 0, entry);
-    recording_leave(&recording);
-}
-
 void grec_sample_(void) {
     counters_sample();
-    sample_stack(__builtin_frame_address(0));
+    struct recording recording = recording_enter();
+    if (!recording.thread) return;
+    packed_stack_record(&recording, TRACE_SAMPLE, NULL, 0, __builtin_frame_address(0));
+    recording_leave(&recording);
 }

@@ -14,7 +14,7 @@
 
 enum { BODY_BYTES_MAX = 4096 };
 
-SCRATCH_DEFINE(bodies, BODY_BYTES_MAX);
+_Static_assert((int)BODY_BYTES_MAX <= (int)SCRATCH_BYTES, "a body fits");
 
 struct body {
     unsigned char *bytes; /* NULL: there is no memory */
@@ -23,13 +23,11 @@ struct body {
 };
 
 static struct body body_begin(enum trace_definition_kind kind) {
-    struct body body = {.bytes = scratch_take(&bodies), .count = 1};
+    struct body body = {.bytes = scratch_take(), .count = 1};
     body.is_too_long = !body.bytes;
     if (body.bytes) body.bytes[0] = (unsigned char)kind;
     return body;
 }
-
-void definitions_enter_child(void) { scratch_enter_child(&bodies); }
 
 /* Returns where to add a number and that many bytes. NULL: the body is too long, now and later. */
 static unsigned char *body_room(struct body *body, uint32_t bytes_count) {
@@ -213,7 +211,7 @@ static bool find_cached(const uint64_t *cache, uint32_t *id) {
 
 /* Releases the body of a definition that has this id. 0: the definition is lost. */
 static uint32_t finish(struct body *body, uint32_t id) {
-    if (body->bytes) scratch_give(&bodies, body->bytes);
+    if (body->bytes) scratch_give(body->bytes);
     if (!id) recording_count_loss(LOSS_DEFINITION, 1);
     return id;
 }

@@ -41,7 +41,4 @@ void definition_add_meta(const char *key, const char *value) GREC_SHARED(definit
 enum { DEFINITION_ARGUMENTS_BYTES_MAX = 1024 };
 void definition_add_arguments(const char *bytes, size_t bytes_count);
 
-/* Call this in a forked child. */
-void definitions_enter_child(void);
-
 #endif

@@ -2,8 +2,9 @@
 
 #include <pthread.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "recorder/state/process.h"
 
 /* A script takes two frames. The first one has its file as text, its line and column as identity, and this address. The
  * second one has its function. */
@@ -46,7 +47,7 @@ static bool is_below(const char *end, const char *address) { return (size_t)(end
 void labels_find_own_end(struct grec_label_stack *labels) {
     const char *here = __builtin_frame_address(0), *control_block = (const char *)(uintptr_t)pthread_self();
     const char *first_end = &__libc_stack_end ? __libc_stack_end : NULL;
-    bool is_first = first_end && (is_below(first_end, here) || syscall(SYS_gettid) == getpid());
+    bool is_first = first_end && (is_below(first_end, here) || process_own_tid() == (uint32_t)getpid());
     labels->own_end = is_first && !is_below(control_block, here) ? first_end : control_block;
 }
 

@@ -37,21 +37,17 @@ void packed_stack_take(struct packed_stack *stack, uint32_t bytes_max, const voi
 }
 
 /* Deeper stacks lose their outermost frames. */
-enum { OWN_BYTES_MAX = 16 * 1024 };
-
-SCRATCH_DEFINE(own_stacks, sizeof(struct packed_stack) + OWN_BYTES_MAX);
+enum { OWN_BYTES_MAX = SCRATCH_BYTES - sizeof(struct packed_stack) };
 
 struct packed_stack *packed_stack_take_own(uint32_t bytes_max, const void *entry) {
-    struct packed_stack *stack = scratch_take(&own_stacks);
+    struct packed_stack *stack = scratch_take();
     if (stack) packed_stack_take(stack, bytes_max < OWN_BYTES_MAX ? bytes_max : OWN_BYTES_MAX, entry);
     return stack;
 }
 
 void packed_stack_give_own(struct packed_stack *stack) {
-    if (stack) scratch_give(&own_stacks, stack);
+    if (stack) scratch_give(stack);
 }
-
-void packed_stacks_enter_child(void) { scratch_enter_child(&own_stacks); }
 
 /* ---- Writing. ---- */
 

@@ -62,7 +62,4 @@ unsigned char *packed_stack_write(unsigned char *at, const struct packed_stack *
 bool packed_stack_record(struct recording *recording, enum trace_entry_kind kind, const uint64_t *numbers, size_t count,
                          const void *entry) GREC_SHARED(packed_stack_record);
 
-/* Call this in a forked child. */
-void packed_stacks_enter_child(void);
-
 #endif

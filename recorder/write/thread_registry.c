@@ -37,14 +37,12 @@ __thread struct thread_writers *thread_writers_self;
 __thread struct thread_record *thread_record_self;
 __thread struct grec_label_stack *grec_label_stack_;
 
-static uint32_t own_tid(void) { return (uint32_t)syscall(SYS_gettid); }
-
 /* The first time that this is called for a thread, the destructors of other keys are still to come, which may work. If
  * the key is set again, this is called again after them. */
 static void end_thread(void *value) {
     if (__atomic_load_n(&ends_silently, __ATOMIC_RELAXED)) return;
     if (value != &exit_key && pthread_setspecific(exit_key, &exit_key) == 0) return;
-    if (sampler_table()) sampler_table()->end_of_thread(own_tid() == (uint32_t)getpid());
+    if (sampler_table()) sampler_table()->end_of_thread(process_own_tid() == (uint32_t)getpid());
     if (thread_record_self) labels_forget(&thread_record_self->labels);
     grec_thread_unregister();
 }
@@ -197,7 +195,7 @@ static bool take_entry(uint32_t tid, struct entry *entry) {
 
 static void claim_and_name(void) {
     struct entry entry;
-    if (thread_writers_self || !take_entry(own_tid(), &entry)) return;
+    if (thread_writers_self || !take_entry(process_own_tid(), &entry)) return;
     thread_record_self = entry.record;
     thread_writers_self = entry.writers;
     thread_registry_name(entry.record, NULL);
@@ -278,7 +276,7 @@ static void leave_facts(struct thread_record *record) {
     }
     __atomic_store_n(&record->left_tid, 0, __ATOMIC_RELEASE);
     copy_left(&record->left, &left);
-    __atomic_store_n(&record->left_tid, own_tid(), __ATOMIC_RELEASE);
+    __atomic_store_n(&record->left_tid, process_own_tid(), __ATOMIC_RELEASE);
 }
 
 struct thread_left thread_record_left(const struct thread_record *record, uint32_t tid) {
@@ -319,7 +317,7 @@ void thread_registry_reclaim(void) {
     struct thread_writers *writers = thread_writers_self;
     uint32_t free_tid = 0;
     if (!writers) return;
-    __atomic_compare_exchange_n(&writers->tid, &free_tid, own_tid(), false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+    __atomic_compare_exchange_n(&writers->tid, &free_tid, process_own_tid(), false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
     __atomic_store_n(&thread_record_self->shared_uid, 0, __ATOMIC_RELEASE);
 }
 
@@ -354,11 +352,6 @@ void thread_registry_each_record(void (*visit)(struct thread_writers *writers, s
 uint32_t thread_registry_tid(const struct thread_writers *writers) {
     uint32_t word = __atomic_load_n(&writers->tid, __ATOMIC_ACQUIRE);
     return word & RELEASED ? 0 : word & ~HELD;
-}
-
-bool thread_registry_has(uint32_t tid) {
-    struct entry entry;
-    return find_word(tid, HELD, &entry);
 }
 
 /* ---- Numbers in the trace. ---- */

@@ -153,14 +153,11 @@ void thread_registry_drop(struct thread_writers *writers) GREC_SHARED(thread_reg
 /* Returns the id of the thread that has claimed the record or that it is held for; 0: none. */
 uint32_t thread_registry_tid(const struct thread_writers *writers) GREC_SHARED(thread_registry_tid);
 
-/* Whether a record is claimed by that thread or held for it. */
-bool thread_registry_has(uint32_t tid) GREC_SHARED(thread_registry_has);
-
 /* Returns the record of the thread, registered or held for it; NULL: it has ended, or is one of another recording. */
 struct thread_record *thread_registry_find(uint64_t tagged_uid, uint32_t tid);
 
 /* Returns the record that the thread has claimed, or that is held for it; NULL: there is none. */
-struct thread_record *thread_registry_record_of(uint32_t tid);
+struct thread_record *thread_registry_record_of(uint32_t tid) GREC_SHARED(thread_registry_record_of);
 
 /* Whether the thread's is_muted is up to date: the thread has looked at the filter since the recording began and the
  * filter changed. */

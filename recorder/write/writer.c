@@ -362,15 +362,14 @@ static struct thread_record *record_self(void) {
     return thread_writers_self || thread_registry_claim() ? thread_record_self : NULL;
 }
 
-void grec_thread_sleep_(void) {
+static void set_asleep(uint32_t is_asleep) {
     struct thread_record *record = record_self();
-    if (record) __atomic_store_n(&record->is_asleep, 1, __ATOMIC_RELAXED);
+    if (record) __atomic_store_n(&record->is_asleep, is_asleep, __ATOMIC_RELAXED);
 }
 
-void grec_thread_wake_(void) {
-    struct thread_record *record = record_self();
-    if (record) __atomic_store_n(&record->is_asleep, 0, __ATOMIC_RELAXED);
-}
+void grec_thread_sleep_(void) { set_asleep(1); }
+
+void grec_thread_wake_(void) { set_asleep(0); }
 
 /* Callers have found recording on by a relaxed load. Only this load orders the choice of the clock before its use. */
 static uint64_t ticks_while_recording(void) {
