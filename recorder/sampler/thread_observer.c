@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "recorder/state/clock.h"
+#include "recorder/state/process.h"
 #include "recorder/unwind/mappings.h"
 #include "recorder/unwind/unwind_table.h"
 #include "recorder/write/thread_registry.h"
@@ -503,6 +503,15 @@ static void leave_alone(struct thread_writers *writers, struct thread_record *re
     while (sample_ring_first(&thread->ring)) sample_ring_drop(&thread->ring);
 }
 
+/* Ends a thread that has ended without giving back its record, which the next thread takes. */
+static void end_found(struct thread_writers *writers, struct thread_record *record, struct sampled_thread *thread,
+                      struct round *round) {
+    collect(record, thread, round);
+    end_thread(thread, round, thread->tid);
+    thread->state = SAMPLED_LEFT_OUT;
+    thread_registry_drop(writers);
+}
+
 static void observe_thread(struct thread_writers *writers, struct thread_record *record, struct sampled_thread *thread,
                            struct round *round) {
     uint64_t used_ns;
@@ -520,11 +529,7 @@ static void observe_thread(struct thread_writers *writers, struct thread_record 
         return;
     }
     if (!read_used_ns(thread, round, &used_ns)) {
-        /* The thread ended without giving back its record, which the next thread takes. */
-        collect(record, thread, round);
-        end_thread(thread, round, thread->tid);
-        thread->state = SAMPLED_LEFT_OUT;
-        thread_registry_drop(writers);
+        end_found(writers, record, thread, round);
         return;
     }
     if (!identify(writers, record, thread, round)) return;
@@ -620,7 +625,11 @@ static void collect_last(struct thread_writers *writers, struct thread_record *r
     if (!thread) return;
     become(record, thread, context, thread_registry_tid(writers));
     if (!thread->tid || thread->state == SAMPLED_LEFT_OUT) return;
-    if (!read_used_ns(thread, context, &used_ns) || !identify(writers, record, thread, context)) return;
+    if (!read_used_ns(thread, context, &used_ns)) {
+        end_found(writers, record, thread, context);
+        return;
+    }
+    if (!identify(writers, record, thread, context)) return;
     collect(record, thread, context);
     write_rest(thread, context);
     sampled_thread_write_name(thread, &((struct round *)context)->recording);
@@ -664,7 +673,7 @@ void thread_observer_begin(const struct thread_observer_starter *starter) {
 }
 
 void thread_observer_open(void) {
-    observer.own_tid = (uint32_t)syscall(SYS_gettid);
+    observer.own_tid = process_own_tid();
     observer.tick_ns = thread_clocks_tick_ns();
     if (!task_wait_is_told(observer.own_tid))
         report_error("what threads wait in is not told: /proc/self/task/TID/syscall");

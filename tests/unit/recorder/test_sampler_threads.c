@@ -713,6 +713,28 @@ static void test_time_before_the_end(void **state) {
     recorded_fini(&recorded);
 }
 
+static void compute_as_stranger(struct busy_thread *self) {
+    (void)self;
+    pthread_setname_np(pthread_self(), "stranger");
+    compute_until(LAST_CPU_NS);
+}
+
+/* A thread that has not registered ends after the last round, and then the recording ends. */
+static void test_time_of_an_ended_stranger(void **state) {
+    struct recorded recorded;
+    struct busy_thread thread = {.run = compute_as_stranger};
+    start_sampling(*state, "stranger.trace",
+                   (struct grec_options){.interval_us = LONG_INTERVAL_US, .flags = GREC_ALL_THREADS});
+    wait_rounds(2); /* what a thread has used before the first round is not known */
+    busy_thread_start(&thread);
+    busy_thread_wait(&thread);
+    wait_rounds(2);
+    busy_thread_join(&thread);
+    stop_and_read(&recorded, *state, "stranger.trace");
+    assert_true(sum_cpu_ns(need_thread(&recorded, "stranger")) >= LAST_CPU_NS);
+    recorded_fini(&recorded);
+}
+
 static void wait_to_leave(struct busy_thread *self) { (void)self; }
 
 /* The recording ends before the sampler sees that another thread has the record of the one that has ended. */
@@ -1015,6 +1037,7 @@ int main(void) {
         TEST(test_short_threads),
         TEST(test_threads_in_relay),
         TEST(test_time_before_the_end),
+        TEST(test_time_of_an_ended_stranger),
         TEST(test_name_after_the_end),
         TEST(test_time_of_several_lives),
         TEST(test_handler_of_the_program),
