@@ -4,7 +4,8 @@
 
 #include "memory.h"
 
-enum { CHUNK_BYTES = 64 * 1024 };
+/* The size of the chunks doubles, so that a small arena has little room that it does not use. */
+enum { FIRST_CHUNK_BYTES = 512, CHUNK_BYTES_MAX = 64 * 1024 };
 
 struct arena_chunk {
     struct arena_chunk *next;
@@ -22,10 +23,16 @@ void arena_fini(struct arena *arena) {
     *arena = (struct arena){0};
 }
 
+static size_t next_chunk_bytes(const struct arena *arena, size_t least_bytes) {
+    size_t bytes_count = arena->chunk_bytes ? 2 * arena->chunk_bytes : FIRST_CHUNK_BYTES;
+    while (bytes_count < least_bytes) bytes_count *= 2;
+    return bytes_count < CHUNK_BYTES_MAX ? bytes_count : CHUNK_BYTES_MAX;
+}
+
 static char *take_from_new_chunk(struct arena *arena, size_t bytes_count) {
     /* A large request gets a chunk of its own, so that the rest of the current chunk is not wasted. */
-    bool is_large = bytes_count > CHUNK_BYTES / 4;
-    size_t capacity = is_large ? bytes_count : CHUNK_BYTES;
+    bool is_large = bytes_count > CHUNK_BYTES_MAX / 4;
+    size_t capacity = is_large ? bytes_count : next_chunk_bytes(arena, bytes_count);
     if (capacity > SIZE_MAX - sizeof(struct arena_chunk)) {
         failure_set_memory(arena->failure);
         return NULL;
@@ -36,7 +43,8 @@ static char *take_from_new_chunk(struct arena *arena, size_t bytes_count) {
     arena->chunks = chunk;
     if (!is_large) {
         arena->next = chunk->bytes + bytes_count;
-        arena->left_bytes = CHUNK_BYTES - bytes_count;
+        arena->left_bytes = capacity - bytes_count;
+        arena->chunk_bytes = capacity;
     }
     return chunk->bytes;
 }

@@ -14,6 +14,7 @@ struct arena {
     struct arena_chunk *chunks;
     char *next;
     size_t left_bytes;
+    size_t chunk_bytes; /* size of the last chunk that is not for one request */
 };
 
 void arena_init(struct arena *arena, struct failure *failure);

@@ -17,6 +17,14 @@ void column_fini(struct column *column) {
     *column = (struct column){0};
 }
 
+void column_forget(struct column *column, size_t end) {
+    size_t chunk_count = end < column->capacity ? column_place_of(end).chunk : 0;
+    while (chunk_count-- && column->chunks[chunk_count]) {
+        memory_free(column->chunks[chunk_count]);
+        column->chunks[chunk_count] = NULL;
+    }
+}
+
 /* Makes room for one more chunk. The array doubles, so that its length is 0 or a power of two. */
 static bool reserve_chunk(struct column *column, size_t chunk_count) {
     if (chunk_count & (chunk_count - 1)) return true;

@@ -42,6 +42,9 @@ bool column_push_all(struct column *column, const void *elements, size_t count);
  * afterwards. Running out of memory is latched, each column's in its own latch. */
 void column_take(struct column *column, struct column *other);
 
+/* Frees the chunks of which all elements are before `end`. Their elements must not be used any more. */
+void column_forget(struct column *column, size_t end);
+
 /* Sorts the elements, and keeps the order of equal ones. Running out of memory is latched. */
 void column_sort(struct column *column, int (*compare)(const void *left, const void *right));
 

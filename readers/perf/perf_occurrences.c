@@ -141,17 +141,38 @@ static struct details take_details(struct details_cursor *cursor, uint32_t sampl
     return details;
 }
 
+/* Returns whether nothing but markers needs the samples. Without records of tasks, they tell when threads began. */
+static bool is_spent_by_markers(const struct marking *marking, const struct perf_series *series) {
+    const struct perf_event *event = perf_events_at(marking->events, series->event);
+    return event->treatment == EVENT_MARKERS && !event->is_off_cpu_time && marking->tasks->has_records;
+}
+
 /* Samples of the profile that tell more than their place are markers, too. */
-static void mark_series(struct marking *marking, const struct perf_series *series) {
+static void mark_series(struct marking *marking, struct perf_series *series) {
     struct details_cursor cursor = {.series = series};
     const struct perf_event *event = perf_events_at(marking->events, series->event);
-    bool are_all = perf_event_marks(event, series->is_bare);
+    bool are_all = perf_event_marks(event, series->is_bare), is_spent = is_spent_by_markers(marking, series);
     if (event->treatment == EVENT_DROPPED) return;
     for (uint32_t i = 0; i < samples_count(&series->samples); i++) {
         struct details details = take_details(&cursor, i);
         if (are_all || (details.payload && details.payload->bytes_count) || details.address)
             mark_sample(marking, series, samples_at(&series->samples, i), details);
+        if (i % COLUMN_LARGE_CHUNK) continue;
+        column_forget(&series->payloads, cursor.payload_row);
+        if (is_spent) column_forget(&series->samples.rows, i);
     }
+    arena_fini(&series->bytes);
+    if (is_spent) perf_series_fini(series);
+}
+
+/* Marks what begins, and then what ends, whose payloads the markers from one to the other need. */
+static void mark_all(struct marking *marking) {
+    struct column *all = &marking->tasks->series;
+    for (int are_ends = 0; are_ends < 2; are_ends++)
+        for (size_t i = 0; i < all->count && !failure_is_set(marking->tasks->profile->failure); i++) {
+            struct perf_series *series = column_at(all, i);
+            if (perf_pairs_is_end(&marking->pairs, series->event) == are_ends) mark_series(marking, series);
+        }
 }
 
 static void init(struct marking *marking, bool are_raw, struct perf_tallies *tallies, struct perf_tracing *tracing) {
@@ -177,8 +198,7 @@ void perf_occurrences_mark(struct perf_tasks *tasks, const struct perf_events *e
                            bool are_raw, struct perf_tallies *tallies) {
     struct marking marking = {.tasks = tasks, .events = events};
     init(&marking, are_raw, tallies, tracing);
-    for (size_t i = 0; i < tasks->series.count && !failure_is_set(tasks->profile->failure); i++)
-        mark_series(&marking, column_at(&tasks->series, i));
     perf_memory_count(&marking.payloads);
+    mark_all(&marking);
     fini(&marking);
 }

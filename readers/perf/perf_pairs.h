@@ -29,6 +29,11 @@ static inline uint32_t perf_pairs_partner(const struct perf_pairs *pairs, const 
     return pairs->partners ? pairs->partners[payload->order] : ID_NONE;
 }
 
+/* Returns whether payloads of the event end what others begin. */
+static inline bool perf_pairs_is_end(const struct perf_pairs *pairs, uint32_t event) {
+    return pairs->roles[event].rule && !pairs->roles[event].has_end;
+}
+
 /* Returns the name of the markers of a pair, as a text of the profile: "futex". */
 struct text perf_pair_name(const struct perf_pair_rule *rule, struct profile *profile, struct text start);
 

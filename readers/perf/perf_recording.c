@@ -17,7 +17,6 @@ void perf_recording_init(struct perf_recording *recording, struct profile *profi
     perf_activity_init(&recording->activity, profile, filter);
     perf_waits_init(&recording->waits, &recording->activity, &recording->tallies);
     perf_tracing_init(&recording->tracing, profile);
-    arena_init(&recording->payloads, profile->failure);
 }
 
 void perf_recording_fini(struct perf_recording *recording) {
@@ -27,7 +26,6 @@ void perf_recording_fini(struct perf_recording *recording) {
     perf_activity_fini(&recording->activity);
     perf_waits_fini(&recording->waits);
     perf_tracing_fini(&recording->tracing);
-    arena_fini(&recording->payloads);
 }
 
 int64_t perf_recording_made_up_time(const struct perf_recording *recording) {

@@ -45,7 +45,6 @@ struct perf_recording {
     bool has_raw_payloads; /* payloads are laid out as the formats say, not text */
     stack_id last_stack;   /* of the sample before */
     struct perf_tracing tracing;
-    struct arena payloads;   /* those of perf_series */
     int64_t first_time_ns;   /* the earliest time above 0, which records of what was before have; TIME_NONE: none */
     int64_t last_time_ns;    /* time of the last record that has one, or time that was made up; 0 until there is one */
     uint64_t lost_counts[2]; /* by LOST records; by LOST_SAMPLES records, which count the same losses */

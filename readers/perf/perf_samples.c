@@ -68,7 +68,7 @@ static struct perf_series *add_bare(struct perf_recording *recording, const stru
 static void add_payload(struct perf_recording *recording, struct perf_series *series,
                         const struct perf_record *record) {
     struct perf_tasks *tasks = &recording->tasks;
-    struct text bytes = arena_copy(&recording->payloads, text_slice(record->text, 0, UINT32_MAX));
+    struct text bytes = arena_copy(&series->bytes, text_slice(record->text, 0, UINT32_MAX));
     struct perf_payload *payload = tasks->payload_count < UINT32_MAX ? column_push(&series->payloads) : NULL;
     if (!payload) return;
     *payload = (struct perf_payload){.bytes = bytes.bytes,

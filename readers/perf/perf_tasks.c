@@ -39,13 +39,15 @@ void perf_tasks_init(struct perf_tasks *tasks, struct profile *profile, struct f
     tasks->rename_schema = UINT16_MAX;
 }
 
+void perf_series_fini(struct perf_series *series) {
+    samples_fini(&series->samples);
+    column_fini(&series->payloads);
+    arena_fini(&series->bytes);
+    column_fini(&series->addresses);
+}
+
 void perf_tasks_fini(struct perf_tasks *tasks) {
-    for (size_t i = 0; i < tasks->series.count; i++) {
-        struct perf_series *series = column_at(&tasks->series, i);
-        samples_fini(&series->samples);
-        column_fini(&series->payloads);
-        column_fini(&series->addresses);
-    }
+    for (size_t i = 0; i < tasks->series.count; i++) perf_series_fini(column_at(&tasks->series, i));
     column_fini(&tasks->rows);
     row_table_fini(&tasks->tids);
     column_fini(&tasks->current);
@@ -330,6 +332,7 @@ struct perf_series *perf_tasks_series(struct perf_tasks *tasks, struct perf_task
     *series = (struct perf_series){.event = event, .is_bare = is_bare, .thread = task->thread};
     samples_init(&series->samples, tasks->profile->failure);
     column_init(&series->payloads, sizeof(struct perf_payload), tasks->profile->failure);
+    arena_init(&series->bytes, tasks->profile->failure);
     column_init(&series->addresses, sizeof(struct perf_data_address), tasks->profile->failure);
     return task->last_series = series;
 }

@@ -36,8 +36,12 @@ struct perf_series {
     thread_id thread;
     struct samples samples;
     struct column payloads;  /* struct perf_payload, of the samples that have any */
+    struct arena bytes;      /* those of the payloads */
     struct column addresses; /* struct perf_data_address, of the samples that have any */
 };
+
+/* Frees what the series has, which has no samples afterwards. */
+void perf_series_fini(struct perf_series *series);
 
 struct perf_task {
     int64_t pid; /* PID_UNKNOWN until a line has it */
