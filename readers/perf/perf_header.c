@@ -69,6 +69,13 @@ static bool takes_next_word(struct text option) {
     return !is_joined && strchr(short_options, option.bytes[option.bytes_count - 1]);
 }
 
+/* Between the words of a filter of tracepoints: --filter 'id >= 0 && id != 335'. */
+static bool is_operator(struct text word) {
+    for (size_t i = 0; i < word.bytes_count; i++)
+        if (!memchr("!=<>&|~", word.bytes[i], 7)) return false;
+    return true;
+}
+
 /* Takes "perf record OPTIONS PROGRAM" off the command line, and returns the file name of the program. It is empty if
  * there is none. */
 static struct text take_program(struct text *command_line) {
@@ -83,8 +90,9 @@ static struct text take_program(struct text *command_line) {
             word = cursor_take_token(command_line);
             break;
         }
-        if (!text_starts_with(word, TEXT("-"))) break;
-        if (word.bytes_count > 1 && takes_next_word(word)) cursor_take_token(command_line);
+        bool is_in_filter = is_operator(word);
+        if (!is_in_filter && !text_starts_with(word, TEXT("-"))) break;
+        if (is_in_filter || (word.bytes_count > 1 && takes_next_word(word))) cursor_take_token(command_line);
     }
     return text_base_name(word);
 }

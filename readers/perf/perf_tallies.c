@@ -40,6 +40,8 @@ static const struct ledger_cause causes[TALLY_COUNT] = {
     [TALLY_LOST_BY_PERF] = {LEDGER_SAMPLES, LEDGER_NOTED, TEXT("sample that perf itself lost while recording")},
     [TALLY_LATE] = {LEDGER_RECORDS, LEDGER_NOTED, TEXT("record that came long after later ones: used late")},
     [TALLY_CPU] = {LEDGER_VALUES, LEDGER_NOTED, TEXT("processor number: profiles have no place for it")},
+    [TALLY_THREAD_TOTAL] = {LEDGER_VALUES, LEDGER_NOTED,
+                            TEXT("total of an event in a thread (READ record): profiles have no place for it")},
     [TALLY_BAD_CHAIN] = {LEDGER_SAMPLES, LEDGER_NOTED, TEXT("sample whose outer frames are garbage: left out")},
     [TALLY_BRANCHES] = {LEDGER_VALUES, LEDGER_LOST, TEXT("branch stack")},
     [TALLY_DATA_NAME] = {LEDGER_VALUES, LEDGER_NOTED, TEXT("symbol or library of an address of data: left out")},

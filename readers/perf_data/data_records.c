@@ -228,6 +228,13 @@ static bool use_lost_samples(struct data_parser *parser, const struct data_recor
     return !cursor.is_bad && emit_loss(parser, record, out);
 }
 
+/* perf record -s: how often the event happened in a thread that ends. */
+static bool use_read(struct data_parser *parser, const struct data_record *record, struct perf_record *out) {
+    (void)out;
+    data_tally(parser, TALLY_THREAD_TOTAL, 1, record->offset);
+    return true;
+}
+
 /* ---- perf's own records. ---- */
 
 uint32_t data_records_add_attr(struct data_parser *parser, struct text bytes, uint64_t offset) {
@@ -341,7 +348,7 @@ static const struct {
     [RECORD_THROTTLE] = {"THROTTLE", use_throttle, false},
     [RECORD_UNTHROTTLE] = {"UNTHROTTLE", use_unthrottle, false},
     [RECORD_FORK] = {"FORK", use_fork, false},
-    [RECORD_READ] = {"READ", NULL, true},
+    [RECORD_READ] = {"READ", use_read, false},
     [RECORD_SAMPLE] = {"SAMPLE", use_sample, false},
     [RECORD_MMAP2] = {"MMAP2", use_mmap2, false},
     [11] = {"AUX", NULL, true},
