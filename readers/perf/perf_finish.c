@@ -123,12 +123,13 @@ void perf_finish(struct perf_recording *recording, const struct reader_options *
     finish_stacks(recording);
     if (failure_is_set(profile->failure)) return;
     perf_waits_take_stacks(&recording->waits);
+    perf_tasks_end_replacing(&recording->tasks);
+    perf_waits_end_threads(&recording->waits, &recording->tasks);
     perf_occurrences_mark(&recording->tasks, &recording->events, &recording->tracing, recording->has_raw_payloads,
                           &recording->tallies);
     if (!has_waits) perf_waits_forget_tallies(&recording->waits);
     perf_tallies_enter(&recording->tallies, &profile->ledger);
     if (recording->filter) filter_enter(recording->filter, &profile->ledger);
-    perf_tasks_end_replacing(&recording->tasks);
     perf_activity_finish(&recording->activity, &recording->tasks, recording->last_time_ns);
     perf_waits_finish(&recording->waits, &recording->tasks, recording->last_time_ns);
     perf_events_enter(&recording->events, profile);

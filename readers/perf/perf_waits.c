@@ -156,15 +156,22 @@ static void end_thread(const struct perf_wait *last, struct thread *thread) {
     if (has_ended) thread->end_ns = time_later(thread->end_ns, last->start_ns);
 }
 
+void perf_waits_end_threads(const struct perf_waits *waits, const struct perf_tasks *tasks) {
+    for (size_t i = 0; i < tasks->rows.count; i++) {
+        const struct perf_task *task = column_at(&tasks->rows, i);
+        const struct perf_wait *last = last_of(waits, task);
+        if (is_open(last)) end_thread(last, profile_thread_at(waits->profile, task->thread));
+    }
+}
+
 void perf_waits_finish(const struct perf_waits *waits, const struct perf_tasks *tasks, int64_t end_ns) {
     for (size_t i = 0; i < tasks->rows.count; i++) {
         const struct perf_task *task = column_at(&tasks->rows, i);
-        struct thread *thread = profile_thread_at(waits->profile, task->thread);
         struct perf_wait *last = last_of(waits, task);
         if (!is_open(last)) continue;
         last->is_left_out = is_left_out(waits, task, last->start_ns);
-        end_thread(last, thread);
-        if (thread->end_ns == TIME_NONE) mark(waits, task, last, end_ns);
+        bool has_ended = profile_thread_at(waits->profile, task->thread)->end_ns != TIME_NONE;
+        if (!has_ended) mark(waits, task, last, end_ns);
     }
 }
 

@@ -59,8 +59,11 @@ void perf_waits_see_running(struct perf_waits *waits, struct perf_task *task, in
 /* Forgets what was counted of switches that tell of no wait, for a profile without waits. */
 void perf_waits_forget_tallies(struct perf_waits *waits);
 
+/* Ends threads that stopped for good. */
+void perf_waits_end_threads(const struct perf_waits *waits, const struct perf_tasks *tasks);
+
 /* Adds markers for waits that still last when the recording ends, and leaves out those of threads that are left out.
- * Ends threads that stopped for good. */
+ * Call it when threads have their ends. */
 void perf_waits_finish(const struct perf_waits *waits, const struct perf_tasks *tasks, int64_t end_ns);
 
 /* Replaces series and sample of all waits by their stacks. Call it when those are the profile's. */
