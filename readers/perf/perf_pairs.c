@@ -39,6 +39,8 @@ static const struct perf_pair_rule rules[] = {
      {0}},
     {TEXT("workqueue:workqueue_execute_start"), TEXT("workqueue:workqueue_execute_end"), TEXT("work"),
      TEXT("workqueue:workqueue_execute"), LANE_THREAD, false, TEXT("work")},
+    {TEXT("lock:contention_begin"), TEXT("lock:contention_end"), TEXT("lock"), TEXT("lock:contention"),
+     LANE_THREAD_NESTED, false, TEXT("lock_addr")},
     /* A function that perf probe, or bpftrace, traces at its start and at its return. */
     {TEXT("*"), TEXT("*__return"), TEXT("*"), TEXT("* and its return"), LANE_THREAD_NESTED, false, {0}},
 };

@@ -43,6 +43,8 @@ static const struct {
     {TEXT("block:block_*"), TEXT("{dev} {rwbs} {bytes} ({cmd}) {sector} + {nr_sector} [{comm}]")},
     {TEXT("block:block_*"), TEXT("{dev} {rwbs} {sector} + {nr_sector} [{comm}]")},
     {TEXT("workqueue:workqueue_execute_*"), TEXT("work struct {work}: function {function}")},
+    {TEXT("lock:contention_begin"), TEXT("{lock_addr} (flags={flags})")},
+    {TEXT("lock:contention_end"), TEXT("{lock_addr} (ret={ret})")},
     {TEXT(""), TEXT("({x:__probe_func} <- {x:__probe_ret_ip})")},
     {TEXT(""), TEXT("({x:__probe_ip})")},
 };
@@ -145,17 +147,29 @@ static bool find_key(struct text text, size_t at, char separator, struct key *ke
     return false;
 }
 
+static size_t count_byte(struct text text, char byte) {
+    size_t count = 0;
+    for (size_t i = 0; i < text.bytes_count; i++) count += text.bytes[i] == byte;
+    return count;
+}
+
+/* Returns how many bytes at the end of the value separate it from the next key: a comma, an arrow, or a bracket whose
+ * other one is outside of the value, as in "0xffff888627d2ba80 (flags=SPIN)". */
+static size_t separator_bytes(struct text value) {
+    static const struct text separators[] = {TEXT(","), TEXT(";"), TEXT("==>"), TEXT("("), TEXT("[")};
+    for (size_t i = 0; i < sizeof separators / sizeof *separators; i++)
+        if (text_ends_with(value, separators[i])) return separators[i].bytes_count;
+    bool is_alone = text_ends_with(value, TEXT(")")) && count_byte(value, '(') < count_byte(value, ')');
+    is_alone |= text_ends_with(value, TEXT("]")) && count_byte(value, '[') < count_byte(value, ']');
+    return is_alone;
+}
+
 /* Returns the value without what separates it from the next key. */
 static struct text trim_value(struct text value) {
-    for (;;) {
-        value = text_trim(value);
-        if (text_ends_with(value, TEXT(",")) || text_ends_with(value, TEXT(";")))
-            value = text_slice(value, 0, value.bytes_count - 1);
-        else if (text_ends_with(value, TEXT("==>")))
-            value = text_slice(value, 0, value.bytes_count - 3);
-        else
-            return value;
-    }
+    value = text_trim(value);
+    for (size_t bytes_count; (bytes_count = separator_bytes(value));)
+        value = text_trim(text_slice(value, 0, value.bytes_count - bytes_count));
+    return value;
 }
 
 /* Reads the pairs of a payload one after the other: first those of its form. What comes before the first key is the
