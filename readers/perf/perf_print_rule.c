@@ -139,19 +139,24 @@ static uint64_t take_constant(struct evaluation *evaluation, struct text *text) 
     return number;
 }
 
-/* Returns the number as one of the type: "unsigned char", "u16", "__s32", "int". Types of other names have 64 bits. */
+static bool has_part(struct text type, struct text part) {
+    return memmem(type.bytes, type.bytes_count, part.bytes, part.bytes_count);
+}
+
+/* Returns the number as one of the type: "short unsigned int", "u16", "__s32", "uint8_t". The first part that the type
+ * has tells the size. Types of other names have 64 bits. */
 static uint64_t cast(uint64_t number, struct text type) {
     static const struct {
-        struct text end;
+        struct text part;
         unsigned bits;
     } sizes[] = {
-        {TEXT("long int"), 64}, {TEXT("u8"), 8},   {TEXT("s8"), 8},        {TEXT("char"), 8},
-        {TEXT("u16"), 16},      {TEXT("s16"), 16}, {TEXT("short"), 16},    {TEXT("u32"), 32},
-        {TEXT("s32"), 32},      {TEXT("int"), 32}, {TEXT("unsigned"), 32},
+        {TEXT("long"), 64}, {TEXT("short"), 16}, {TEXT("char"), 8}, {TEXT("64"), 64},       {TEXT("32"), 32},
+        {TEXT("16"), 16},   {TEXT("8"), 8},      {TEXT("int"), 32}, {TEXT("unsigned"), 32},
     };
-    bool is_unsigned = text_starts_with(type, TEXT("u")) || text_starts_with(type, TEXT("__u"));
+    bool is_unsigned =
+        has_part(type, TEXT("unsigned")) || text_starts_with(type, TEXT("u")) || text_starts_with(type, TEXT("__u"));
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        if (!text_ends_with(type, sizes[i].end)) continue;
+        if (!has_part(type, sizes[i].part)) continue;
         unsigned unused_bits = 64 - sizes[i].bits;
         number <<= unused_bits;
         return is_unsigned ? number >> unused_bits : (uint64_t)((int64_t)number >> unused_bits);
