@@ -34,6 +34,7 @@ void perf_tasks_init(struct perf_tasks *tasks, struct profile *profile, struct f
     column_init(&tasks->processes, sizeof(process_id), failure);
     row_table_init(&tasks->former, sizeof(struct task_key), failure);
     column_init(&tasks->former_counts, sizeof(uint32_t), failure);
+    column_init(&tasks->takeovers, sizeof(struct perf_takeover), failure);
     row_table_init(&tasks->series_keys, sizeof(struct series_key), failure);
     column_init(&tasks->series, sizeof(struct perf_series), failure);
     tasks->rename_schema = UINT16_MAX;
@@ -55,6 +56,7 @@ void perf_tasks_fini(struct perf_tasks *tasks) {
     column_fini(&tasks->processes);
     row_table_fini(&tasks->former);
     column_fini(&tasks->former_counts);
+    column_fini(&tasks->takeovers);
     row_table_fini(&tasks->series_keys);
     column_fini(&tasks->series);
 }
@@ -153,8 +155,7 @@ static struct perf_task *add_task(struct perf_tasks *tasks, uint32_t *slot, uint
                                .last_program = string_none(),
                                .first_wait = ID_NONE,
                                .last_wait = ID_NONE,
-                               .last_time_ns = TIME_NONE,
-                               .taken_over_ns = TIME_NONE};
+                               .last_time_ns = TIME_NONE};
     if (*slot != ID_NONE) count_former(tasks, column_at(&tasks->rows, *slot));
     *slot = row;
     if (tid == -1) profile_thread_at(tasks->profile, thread)->name = TEXT("unknown");
@@ -298,23 +299,42 @@ bool perf_tasks_execute(struct perf_tasks *tasks, struct perf_task *task, int64_
     struct thread *thread = profile_thread_at(tasks->profile, task->thread);
     if (thread->end_ns == TIME_NONE) return false;
     thread->end_ns = TIME_NONE;
-    task->taken_over_ns = time_ns;
+    struct perf_takeover *takeover = time_ns == TIME_NONE ? NULL : column_push(&tasks->takeovers);
+    if (takeover) *takeover = (struct perf_takeover){task->thread, time_ns};
     return true;
 }
 
-/* Returns when all other threads of the process ended, because one of them took the place of the main one. */
-static int64_t taken_over_ns(const struct perf_tasks *tasks, const struct perf_task *task) {
-    const struct perf_task *main = perf_tasks_known(tasks, task->machine, task->pid);
-    return main && main != task ? main->taken_over_ns : TIME_NONE;
+static int compare_takeovers(const void *left, const void *right) {
+    const struct perf_takeover *a = left, *b = right;
+    if (a->main.index != b->main.index) return a->main.index < b->main.index ? -1 : 1;
+    return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
 }
 
-void perf_tasks_end_replacing(const struct perf_tasks *tasks) {
+/* Returns when all other threads of the process ended after that time, because one of them took the place of the main
+ * one; TIME_NONE: never. */
+static int64_t taken_over_ns(const struct perf_tasks *tasks, thread_id main, int64_t after_ns) {
+    const struct column *all = &tasks->takeovers;
+    const struct perf_takeover last = {main, after_ns};
+    size_t from = 0, end = all->count;
+    while (from < end) {
+        size_t middle = from + (end - from) / 2;
+        if (compare_takeovers(column_at(all, middle), &last) <= 0)
+            from = middle + 1;
+        else
+            end = middle;
+    }
+    const struct perf_takeover *found = from < all->count ? column_at(all, from) : NULL;
+    return found && found->main.index == main.index ? found->time_ns : TIME_NONE;
+}
+
+void perf_tasks_end_replacing(struct perf_tasks *tasks) {
+    column_sort(&tasks->takeovers, compare_takeovers);
     for (size_t i = 0; i < tasks->rows.count; i++) {
         const struct perf_task *task = column_at(&tasks->rows, i);
+        const struct perf_task *main = perf_tasks_known(tasks, task->machine, task->pid);
         struct thread *thread = profile_thread_at(tasks->profile, task->thread);
-        int64_t end_ns = taken_over_ns(tasks, task);
-        if (thread->end_ns == TIME_NONE && thread->start_ns < end_ns && task->last_time_ns < end_ns)
-            thread->end_ns = end_ns;
+        if (thread->end_ns != TIME_NONE || !main || main == task) continue;
+        thread->end_ns = taken_over_ns(tasks, main->thread, time_later(thread->start_ns, task->last_time_ns));
     }
 }
 

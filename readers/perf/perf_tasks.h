@@ -58,9 +58,14 @@ struct perf_task {
     uint32_t last_wait;
     uint64_t cgroup;                 /* 0: unknown */
     int64_t last_time_ns;            /* time of its last sample; TIME_NONE until there is one */
-    int64_t taken_over_ns;           /* when another thread took its place; TIME_NONE: never */
     struct perf_series *last_series; /* series of its last sample; NULL until there is one */
     struct perf_deferred *deferred;  /* samples that wait for their user stacks, newest first: see perf_deferred.h */
+};
+
+/* Another thread executed a program, and took the place of the main thread. */
+struct perf_takeover {
+    thread_id main;
+    int64_t time_ns;
 };
 
 /* A tid that was looked up lately. */
@@ -83,11 +88,12 @@ struct perf_tasks {
     struct column processes;                              /* process_id: the process that has the pid now, per pid */
     struct row_table former;                              /* struct task_key, for tasks that no longer have their tid */
     struct column former_counts;                          /* uint32_t: how many tasks those were, per key */
-    struct row_table series_keys;                         /* struct series_key */
-    struct column series;                                 /* struct perf_series */
-    uint32_t payload_count;                               /* of all series */
-    uint32_t deferred_count;                              /* samples that wait for their user stacks, over all tasks */
-    uint64_t comparison_count; /* how often the name of a program was compared with that of a file */
+    struct column takeovers;      /* struct perf_takeover, in any order until perf_tasks_end_replacing */
+    struct row_table series_keys; /* struct series_key */
+    struct column series;         /* struct perf_series */
+    uint32_t payload_count;       /* of all series */
+    uint32_t deferred_count;      /* samples that wait for their user stacks, over all tasks */
+    uint64_t comparison_count;    /* how often the name of a program was compared with that of a file */
     uint16_t rename_schema;
     bool has_records; /* there are records of tasks, so tasks without a start began before the recording */
 };
@@ -130,7 +136,7 @@ void perf_tasks_exit(struct perf_tasks *tasks, uint32_t machine, int64_t pid, in
 bool perf_tasks_execute(struct perf_tasks *tasks, struct perf_task *task, int64_t time_ns);
 
 /* Ends the threads that have taken the places of main threads. Call it when all records were used. */
-void perf_tasks_end_replacing(const struct perf_tasks *tasks);
+void perf_tasks_end_replacing(struct perf_tasks *tasks);
 
 /* Returns the samples of the event in the task: those without stacks, or the others. NULL if memory ran out
  * (latched). */
