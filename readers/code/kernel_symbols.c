@@ -101,16 +101,12 @@ struct list_reading {
     struct column *symbols;     /* those of `kernel` */
     struct text reference_name; /* empty: none */
     struct text last_module;    /* the copied name of the last module; all symbols of a module are adjacent */
-    bool has_reference;
-    uint64_t reference; /* address of the reference symbol in the list */
+    uint64_t reference;         /* address of the reference symbol in the list; 0: the list does not have it */
 };
 
 static void add_symbol(struct list_reading *reading, const struct kernel_symbol *symbol) {
     struct kernel_symbols *kernel = reading->kernel;
-    if (text_equal(symbol->name, reading->reference_name) && !reading->has_reference) {
-        reading->has_reference = true;
-        reading->reference = symbol->address;
-    }
+    if (!reading->reference && text_equal(symbol->name, reading->reference_name)) reading->reference = symbol->address;
     if (!text_equal(symbol->module, reading->last_module))
         reading->last_module = arena_copy(&kernel->texts, symbol->module);
     struct kernel_symbol *added = column_push(reading->symbols);
@@ -138,10 +134,14 @@ static bool has_addresses(const struct kernel_symbols *kernel) {
     return count && ((const struct kernel_symbol *)column_at(&kernel->symbols, count - 1))->address;
 }
 
-static bool is_usable(const struct list_reading *reading, const struct kernel_identity *identity) {
-    if (failure_is_set(reading->kernel->failure) || !has_addresses(reading->kernel)) return false;
-    if (identity->build_id.bytes_count) return !identity->address || reading->has_reference;
-    return reading->has_reference && reading->reference == identity->address;
+/* `reference` is the address of the reference symbol in the list; 0: the list does not have it. */
+static bool is_of(const struct kernel_identity *identity, uint64_t reference) {
+    if (identity->build_id.bytes_count) return !identity->address || reference;
+    return reference && reference == identity->address;
+}
+
+static void set_shift(struct kernel_symbols *kernel, const struct kernel_identity *identity, uint64_t reference) {
+    if (reference) kernel->shift = identity->address - reference;
 }
 
 /* Reads the kernel's list, and closes the input; NULL: there is none. Returns false if it is not the kernel's. */
@@ -150,11 +150,11 @@ static bool read_list(struct kernel_symbols *kernel, const struct kernel_identit
     struct list_reading reading = {
         .kernel = kernel, .symbols = &kernel->symbols, .reference_name = identity->reference};
     read_symbols(&reading, input);
-    if (!is_usable(&reading, identity)) {
+    if (failure_is_set(kernel->failure) || !has_addresses(kernel) || !is_of(identity, reading.reference)) {
         kernel->symbols.count = 0;
         return false;
     }
-    if (reading.has_reference) kernel->shift = identity->address - reading.reference;
+    set_shift(kernel, identity, reading.reference);
     return true;
 }
 
@@ -163,28 +163,80 @@ static bool read_list_at(struct kernel_symbols *kernel, const struct kernel_iden
     return read_list(kernel, identity, input_open(path, &failure));
 }
 
-/* The part of the running kernel's list that is kept is read in no time. */
-static bool read_running_list(struct kernel_symbols *kernel, const struct kernel_identity *identity) {
-    struct failure failure = {.memory = kernel->failure->memory};
-    struct text list = kernel_list_kept();
-    kernel->is_partial = list.bytes_count && read_list(kernel, identity, input_from_memory(list, 0, &failure));
-    return kernel->is_partial || read_list_at(kernel, identity, RUNNING_LIST);
+/* ---- The part of the running kernel's list that is kept. ---- */
+
+static size_t line_start(struct text list, size_t offset) {
+    struct text before = text_slice(list, 0, offset);
+    size_t newline = text_find_last(before, '\n');
+    return newline == before.bytes_count ? 0 : newline + 1;
 }
 
-/* Reads the whole list of the running kernel if the address is not in the part that was read. */
-static void complete(struct kernel_symbols *kernel, uint64_t address) {
-    if (!kernel->is_partial) return;
-    const struct kernel_symbol *first = column_at(&kernel->symbols, 0);
-    const struct kernel_symbol *last = column_at(&kernel->symbols, kernel->symbols.count - 1);
-    if (address >= first->address && address < last->address) return;
+static bool take_first_function(struct text list, struct kernel_symbol *symbol) {
+    while (list.bytes_count) {
+        size_t end = text_find(list, '\n');
+        if (parse_symbol(text_slice(list, 0, end), symbol)) return true;
+        list = text_from(list, end + 1);
+    }
+    return false;
+}
+
+static bool take_last_function(struct text list, struct kernel_symbol *symbol) {
+    while (list.bytes_count) {
+        list.bytes_count--; /* the end of the line */
+        size_t start = line_start(list, list.bytes_count);
+        if (parse_symbol(text_from(list, start), symbol)) return true;
+        list.bytes_count = start;
+    }
+    return false;
+}
+
+/* Returns the offset of the first line of a symbol above the address. The lines ascend, as the kernel itself needs. */
+static size_t first_above(struct text list, uint64_t address) {
+    size_t low = 0, high = list.bytes_count; /* the line is not before `low`, and not after `high` */
+    while (low < high) {
+        size_t start = line_start(list, low + (high - low) / 2);
+        struct text rest = text_from(list, start);
+        size_t end = start + text_find(rest, '\n') + 1;
+        uint64_t found;
+        if (cursor_take_number(&rest, 16, &found) && found > address)
+            high = start;
+        else
+            low = end;
+    }
+    return low;
+}
+
+/* Returns false if the address is not within the part. */
+static bool find_kept(const struct kernel_symbols *kernel, uint64_t address, struct kernel_symbol *symbol,
+                      struct kernel_symbol *next) {
+    size_t above = first_above(kernel->kept, address);
+    return take_last_function(text_slice(kernel->kept, 0, above), symbol) &&
+           take_first_function(text_from(kernel->kept, above), next);
+}
+
+static bool use_kept(struct kernel_symbols *kernel, const struct kernel_identity *identity) {
+    struct text list = kernel_list_kept();
+    uint64_t reference = identity->reference.bytes_count ? kernel_list_address(list, identity->reference) : 0;
+    if (!list.bytes_count || !is_of(identity, reference)) return false;
+    kernel->kept = list;
+    set_shift(kernel, identity, reference);
+    return true;
+}
+
+static bool read_running_list(struct kernel_symbols *kernel, const struct kernel_identity *identity) {
+    return use_kept(kernel, identity) || read_list_at(kernel, identity, RUNNING_LIST);
+}
+
+/* Reads the whole list of the running kernel in place of the part. */
+static void complete(struct kernel_symbols *kernel) {
     struct failure failure = {.memory = kernel->failure->memory};
     struct list_reading list = {.kernel = kernel, .symbols = &kernel->symbols};
     struct input *input = input_open(RUNNING_LIST, &failure);
-    kernel->is_partial = false;
-    if (!input) return;
-    kernel->symbols.count = 0;
-    read_symbols(&list, input);
+    kernel->kept = (struct text){0};
+    if (input) read_symbols(&list, input);
 }
+
+/* ---- Choosing a list. ---- */
 
 static bool read_own_list(struct kernel_symbols *kernel, const struct kernel_identity *identity) {
     struct failure failure = {.memory = kernel->failure->memory};
@@ -260,24 +312,37 @@ static bool is_end_of_padding(const struct kernel_symbol *symbol, const struct k
     return next->address == address + 1 && text_starts_with(symbol->name, TEXT("__pfx_"));
 }
 
-/* Finds the function at an address of the list, which is `shift` below the one of the recording. */
-static bool find(const struct column *symbols, uint64_t address, uint64_t shift, struct code_name *name) {
+/* `next`: the function after the symbol; NULL: there is none. The address is one of the list. */
+static struct code_name name_at(const struct kernel_symbol *symbol, const struct kernel_symbol *next,
+                                uint64_t address) {
+    if (next && is_end_of_padding(symbol, next, address)) symbol = next;
+    return (struct code_name){.name = symbol->name, .start = symbol->address, .module = symbol->module};
+}
+
+static bool find(const struct column *symbols, uint64_t address, struct code_name *name) {
     size_t next = FIRST_ROW(i, symbols->count, symbol_at(symbols, i)->address > address);
     if (!next) return false;
-    const struct kernel_symbol *symbol = symbol_at(symbols, next - 1);
-    if (next < symbols->count && is_end_of_padding(symbol, symbol_at(symbols, next), address))
-        symbol = symbol_at(symbols, next);
-    *name = (struct code_name){.name = symbol->name, .start = symbol->address + shift, .module = symbol->module};
+    *name = name_at(symbol_at(symbols, next - 1), next < symbols->count ? symbol_at(symbols, next) : NULL, address);
     return true;
+}
+
+static bool find_in_list(struct kernel_symbols *kernel, uint64_t address, struct code_name *name) {
+    struct kernel_symbol symbol, next;
+    if (kernel->kept.bytes_count && find_kept(kernel, address, &symbol, &next)) {
+        *name = name_at(&symbol, &next, address);
+        return true;
+    }
+    if (kernel->kept.bytes_count) complete(kernel);
+    return find(&kernel->symbols, address, name);
 }
 
 /* If the kernel has started again since the recording, the list has its modules at other addresses. */
 bool kernel_symbols_find(struct kernel_symbols *kernel, uint64_t address, struct code_name *name) {
     struct code_name found;
-    complete(kernel, address - kernel->shift);
-    if (!find(&kernel->symbols, address - kernel->shift, kernel->shift, &found)) return false;
+    if (!find_in_list(kernel, address - kernel->shift, &found)) return false;
     if (found.module.bytes_count && kernel->shift) return false;
     *name = found;
+    name->start += kernel->shift;
     return true;
 }
 
@@ -287,8 +352,7 @@ bool kernel_symbols_find_in_module(struct kernel_symbols *kernel, const struct k
     bool is_listed = kernel_symbols_find(kernel, address, &found) && text_equal(found.module, module->name);
     uint32_t known_count = row_table_count(&kernel->modules);
     if (!is_listed && row_table_intern(&kernel->modules, &module->address) == known_count) read_module(kernel, module);
-    if (!is_listed && (!find(&kernel->module_symbols, address, 0, &found) || found.start < module->address))
-        return false;
+    if (!is_listed && (!find(&kernel->module_symbols, address, &found) || found.start < module->address)) return false;
     *name = found;
     return true;
 }

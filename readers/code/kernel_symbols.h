@@ -31,9 +31,9 @@ struct kernel_symbols {
     struct failure *failure;             /* borrowed */
     const struct debug_folders *folders; /* borrowed */
     struct arena texts;
-    struct column symbols;        /* struct kernel_symbol, by address */
-    bool is_partial;              /* they are those of the list that is kept (kernel_list.h) */
-    uint64_t shift;               /* address in the recording minus address in the list */
+    struct text kept;      /* the part of the list that is searched before `symbols` (kernel_list.h); empty: none */
+    struct column symbols; /* struct kernel_symbol, by address */
+    uint64_t shift;        /* address in the recording minus address in the list */
     struct column module_symbols; /* struct kernel_symbol by address, for modules whose files were read */
     struct row_table modules;     /* uint64_t: addresses of modules whose files were looked for */
     uint64_t unread_count; /* kernels and modules whose symbols could not be read, as the process for it failed */

@@ -715,6 +715,14 @@ def kernels_have_names_whatever_their_list_begins_with(folder):
     check("do_syscall_64" in text_of(folder / "p.json"), "functions of the kernel have no names")
 
 
+def the_kernel_has_the_same_names_at_once_and_later(folder):
+    ended = record("-o", "now.folded", "--trace", "p.data", "-F", "5000", "sh", "-c",
+                   "i=0; while [ $i -lt 200 ]; do i=$((i + 1)); ls / > /dev/null; done", cwd=folder)
+    check(ended.returncode == 0, ended.stderr)
+    subprocess.run([program, "-q", "-o", "later.folded", "p.data"], cwd=folder, check=True)
+    check((folder / "now.folded").read_text() == (folder / "later.folded").read_text(), "the kernel's functions differ")
+
+
 CASES = [shares_are_right, shares_of_languages_are_right, trace_is_read_by_others, traces_of_other_users_are_read_by_perf,
          children_and_iterations_are_recorded,
          running_processes_are_recorded,
@@ -733,7 +741,8 @@ CASES = [shares_are_right, shares_of_languages_are_right, trace_is_read_by_other
          events_of_the_program_are_in_the_profile, a_signal_while_the_profile_is_made_leaves_nothing, the_profile_is_viewed,
          other_users_record_their_programs, programs_with_more_rights_are_told_of,
          containers_are_told_of, little_memory_or_few_files_are_told_of,
-         a_kernel_without_names_is_told_of, kernels_have_names_whatever_their_list_begins_with]
+         a_kernel_without_names_is_told_of, kernels_have_names_whatever_their_list_begins_with,
+         the_kernel_has_the_same_names_at_once_and_later]
 
 
 def main():
