@@ -69,19 +69,36 @@ struct text debug_file_section(const struct debug_file *file, const char *name) 
     return (struct text){0};
 }
 
+/* Sections that say where variables are, which nobody asks: up to a fifth of debug information. */
+static bool is_unread(struct text name) {
+    return text_equal(name, TEXT(".debug_loc")) || text_equal(name, TEXT(".debug_loclists"));
+}
+
+/* Returns false if memory ran out. */
+static bool uncompress_section(Elf_Scn *section, GElf_Shdr *header, struct text name) {
+    errno = 0;
+    if (text_starts_with(name, TEXT(".zdebug_"))) elf_compress_gnu(section, 0, 0);
+    if (!(header->sh_flags & SHF_COMPRESSED) || !text_starts_with(name, TEXT(".debug_"))) return errno != ENOMEM;
+    if (is_unread(name)) {
+        header->sh_type = SHT_NOBITS; /* libdw passes over it */
+        gelf_update_shdr(section, header);
+    } else {
+        elf_compress(section, 0, 0);
+    }
+    return errno != ENOMEM;
+}
+
 bool debug_file_uncompress(const struct debug_file *file) {
     size_t names;
     errno = 0;
     if (elf_getshdrstrndx(file->elf, &names) != 0) return errno != ENOMEM;
-    for (Elf_Scn *section = NULL; (section = elf_nextscn(file->elf, section)) && errno != ENOMEM;) {
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(file->elf, section));) {
         GElf_Shdr header;
         if (!gelf_getshdr(section, &header)) continue;
         const char *found = elf_strptr(file->elf, names, header.sh_name);
-        struct text name = text_of(found ? found : "");
-        if (text_starts_with(name, TEXT(".zdebug_"))) elf_compress_gnu(section, 0, 0);
-        if (header.sh_flags & SHF_COMPRESSED && text_starts_with(name, TEXT(".debug_"))) elf_compress(section, 0, 0);
+        if (!uncompress_section(section, &header, text_of(found ? found : ""))) return false;
     }
-    return errno != ENOMEM;
+    return true;
 }
 
 static void read_sections(struct debug_file *file) {
