@@ -83,11 +83,22 @@ struct counting {
     uint64_t sample_count;
 };
 
+/* Returns whether the memory has the name but is of no file, as that of generated code. */
+static bool is_outside_of_files(struct text name) {
+    static const struct text starts[] = {{"[JIT", 4}, {"[anon", 5}, {"[heap]", 6}, {"[stack", 6}};
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+        if (text_starts_with(name, starts[i])) return true;
+    return text_equal(name, TEXT("anon")) || text_equal(name, TEXT("anon_hugepage"));
+}
+
 static uint32_t count_row(const struct profile *profile, const struct frame *frame) {
     if (!lib_is_none(frame->lib)) return frame->lib.index;
     resource_id resource = profile_func_at(profile, frame->func)->resource;
     uint32_t first = libs_count(&profile->libs), nowhere = first + row_table_count(&profile->resources);
-    if (!resource_is_none(resource)) return first + resource.index;
+    if (!resource_is_none(resource)) {
+        struct text name = strings_text(&profile->strings, profile_resource_at(profile, resource)->name);
+        return is_outside_of_files(name) ? nowhere : first + resource.index;
+    }
     struct text category = categories_at(&profile->categories, frame->category)->name;
     return text_equal(category, TEXT("Kernel")) ? nowhere + 1 : nowhere;
 }
