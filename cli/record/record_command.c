@@ -423,7 +423,8 @@ static void tell_recorded(struct record *record) {
              (unsigned long long)recording->refused_count);
     else if (lacks_stacks_of_waits(record))
         tell(record,
-             "most of the time, no thread ran: -e cycles,context-switches also records the stacks in which they wait");
+             "most of the time, no thread ran: they waited, or other programs had the processors; -e "
+             "cycles,context-switches also records the stacks in which they waited");
     else if (!recording->sample_count)
         tell(record, record->program_count ? "the program computed for less than the time between two samples: a "
                                              "higher --frequency, or --iterations, may help"
