@@ -6,10 +6,19 @@
 
 /* ---- Tasks. ---- */
 
+/* Returns whether nothing was known of the task before it executed a program. Processes that were started in order to
+ * be recorded waited until then, unrecorded, and those from outside of a container came into it. */
+static bool begins_by_executing(const struct perf_recording *recording, const struct perf_record *record) {
+    return record->is_exec && record->tid != PID_UNKNOWN &&
+           !perf_tasks_known(&recording->tasks, record->machine, record->tid);
+}
+
 static void use_comm(struct perf_recording *recording, const struct perf_record *record) {
+    int64_t time_ns = perf_recording_time(recording, record);
+    if (begins_by_executing(recording, record))
+        perf_tasks_fork(&recording->tasks, record->machine, record->pid, record->tid, NULL, time_ns);
     struct perf_task *task = perf_recording_task(recording, record);
     recording->tasks.has_records = true;
-    int64_t time_ns = perf_recording_time(recording, record);
     if (task && record->is_exec) {
         bool is_taken_over = perf_tasks_execute(&recording->tasks, task, time_ns);
         if (is_taken_over) perf_waits_end(&recording->waits, task, time_ns, record->position);

@@ -193,6 +193,14 @@ def children_and_iterations_are_recorded(folder):
     check(len(pids) >= 6, f"{len(pids)} processes in place of 6 or 9: {ended.stderr}")
 
 
+def iterations_begin_one_after_the_other(folder):
+    ended = record("-o", "p.json", "--iterations", "3", mix, "100", cwd=folder)
+    check(ended.returncode == 0, ended.stderr)
+    mains = [thread for thread in profile_of(folder / "p.json")["threads"] if thread["isMainThread"]]
+    lives = sorted((thread["processStartupTime"], thread["processShutdownTime"]) for thread in mains)
+    check(len(lives) == 3 and all(first[1] <= second[0] for first, second in zip(lives, lives[1:])), f"they ran at {lives}")
+
+
 def record_until(folder, is_good, what, *arguments):
     """Records for longer and longer, as a busy machine may leave little time to the programs."""
     for seconds in ("1", "5", "30"):
@@ -724,7 +732,7 @@ def the_kernel_has_the_same_names_at_once_and_later(folder):
 
 
 CASES = [shares_are_right, shares_of_languages_are_right, trace_is_read_by_others, traces_of_other_users_are_read_by_perf,
-         children_and_iterations_are_recorded,
+         children_and_iterations_are_recorded, iterations_begin_one_after_the_other,
          running_processes_are_recorded,
          the_end_of_a_process_ends_its_recording, events_are_named, counters_of_the_processor_are_recorded,
          nothing_is_lost_while_processes_are_described, losses_are_of_no_process,
