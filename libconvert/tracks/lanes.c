@@ -57,9 +57,11 @@ static uint32_t pop(struct free_lanes *lanes) {
 /* ---- Turns. ---- */
 
 enum {
-    SHARED_LANES_MAX = 64, /* a lane is a bit in a word */
+    SHARED_LANES_MAX = 64,
+    PRESENT_MAX = 1024, /* each member is compared with as many others */
     /* A group with fewer members for each lane is a pool of workers, each of which is worth a look. */
-    SHARED_MEMBERS_MIN = 10
+    SHARED_MEMBERS_MIN = 10,
+    POOL_LANES_MAX = 64 /* unless there are more of them than anybody looks at */
 };
 
 /* Returns whether the member runs within the range. */
@@ -83,35 +85,59 @@ static bool run_together(const struct lane_member *a, const struct lane_member *
     return false;
 }
 
-/* Sets the heads of the members of a group to the numbers of lanes, in which members run in turns. There are at most
- * SHARED_LANES_MAX members at a time, so a lane is always free. */
-static void share_lanes(struct lane_member *members, size_t count, uint32_t *heads) {
-    const struct lane_member *present[SHARED_LANES_MAX];
+/* Returns the first lane with the fewest conflicts. A lane after the last one has none. */
+static uint32_t best_lane(const uint32_t *conflict_counts, uint32_t lane_count, uint32_t lanes_max) {
+    uint32_t best = 0;
+    for (uint32_t lane = 1; lane <= lane_count && lane < lanes_max; lane++)
+        if (conflict_counts[lane] < conflict_counts[best]) best = lane;
+    return best;
+}
+
+/* Sets the heads of the members of a group to the numbers of lanes, in which members run in turns. `present` has room
+ * for all members. If lanes_max lanes do not do, some members of a lane run together. */
+static void share_lanes(struct lane_member *members, size_t count, uint32_t lanes_max,
+                        const struct lane_member **present, uint32_t *heads) {
     size_t present_count = 0;
     uint32_t lane_count = 0;
     for (size_t i = 0; i < count; i++) {
         struct lane_member *member = &members[i];
-        uint64_t busy = 0;
+        uint32_t conflict_counts[SHARED_LANES_MAX] = {0};
         size_t kept_count = 0;
         for (size_t j = 0; j < present_count; j++) {
             if (present[j]->end_ns <= member->start_ns) continue;
-            if (run_together(present[j], member)) busy |= UINT64_C(1) << present[j]->head;
+            conflict_counts[present[j]->head] += run_together(present[j], member);
             present[kept_count++] = present[j];
         }
         present_count = kept_count;
         present[present_count++] = member;
-        member->head = (uint32_t)__builtin_ctzll(~busy);
+        member->head = best_lane(conflict_counts, lane_count, lanes_max);
         if (member->head == lane_count) heads[lane_count++] = member->row;
     }
 }
 
 /* ---- All members. ---- */
 
-/* Sets the heads of the members of one group. Until the end, they are the numbers of lanes. `heads` has room for the
- * heads of all lanes. */
-static void assign_group(struct lane_member *members, const struct lane_end *ends, size_t count,
-                         struct free_lanes *free_lanes, uint32_t *heads) {
-    uint32_t lane_count = 0;
+/* Room for all members. */
+struct lanes {
+    struct lane_end *ends;
+    struct free_lanes free_lanes;
+    const struct lane_member **present;
+    uint32_t *heads; /* of the lanes of a group */
+    uint32_t running_max;
+};
+
+/* Returns how many lanes members share that run in turns; 0: each has one of its own. */
+static uint32_t shared_lanes_max(uint32_t lane_count, size_t member_count, uint32_t running_max) {
+    if (!running_max || lane_count > PRESENT_MAX) return 0;
+    if (member_count / SHARED_MEMBERS_MIN >= lane_count)
+        return running_max < SHARED_LANES_MAX ? running_max : SHARED_LANES_MAX;
+    return lane_count > POOL_LANES_MAX ? SHARED_LANES_MAX : 0;
+}
+
+/* Sets the heads of the members of one group. Until the end, they are the numbers of lanes. */
+static void assign_group(struct lane_member *members, const struct lane_end *ends, size_t count, struct lanes *lanes) {
+    struct free_lanes *free_lanes = &lanes->free_lanes;
+    uint32_t lane_count = 0, *heads = lanes->heads;
     size_t next_end = 0;
     free_lanes->count = 0;
     for (size_t i = 0; i < count; i++) {
@@ -122,31 +148,37 @@ static void assign_group(struct lane_member *members, const struct lane_end *end
         members[i].head = is_new ? lane_count : pop(free_lanes);
         if (is_new) heads[lane_count++] = members[i].row;
     }
-    if (lane_count <= SHARED_LANES_MAX && count / SHARED_MEMBERS_MIN >= lane_count) share_lanes(members, count, heads);
+    uint32_t lanes_max = shared_lanes_max(lane_count, count, lanes->running_max);
+    if (lanes_max) share_lanes(members, count, lanes_max, lanes->present, heads);
     for (size_t i = 0; i < count; i++) members[i].head = heads[members[i].head];
 }
 
-static void assign_all(struct lane_member *members, struct lane_end *ends, size_t count, struct free_lanes *free_lanes,
-                       uint32_t *heads) {
+static void assign_all(struct lane_member *members, size_t count, struct lanes *lanes) {
     for (size_t i = 0, group_count; i < count; i += group_count) {
+        struct lane_end *ends = &lanes->ends[i];
         for (group_count = 1; i + group_count < count && members[i + group_count].group == members[i].group;)
             group_count++;
-        for (size_t j = i; j < i + group_count; j++) ends[j].place -= (uint32_t)i;
-        assign_group(&members[i], &ends[i], group_count, free_lanes, heads);
+        for (size_t j = 0; j < group_count; j++) ends[j].place -= (uint32_t)i;
+        assign_group(&members[i], ends, group_count, lanes);
     }
 }
 
-void lanes_assign(struct lane_member *members, size_t count, struct failure *failure) {
-    struct lane_end *ends = memory_allocate(failure, count * sizeof *ends);
-    struct free_lanes free_lanes = {memory_allocate(failure, count * sizeof *free_lanes.numbers), 0};
-    uint32_t *heads = memory_allocate(failure, count * sizeof *heads);
+void lanes_assign(struct lane_member *members, size_t count, uint32_t running_max, struct failure *failure) {
+    struct lanes lanes = {
+        .ends = memory_allocate(failure, count * sizeof *lanes.ends),
+        .free_lanes.numbers = memory_allocate(failure, count * sizeof *lanes.free_lanes.numbers),
+        .present = memory_allocate(failure, count * sizeof *lanes.present),
+        .heads = memory_allocate(failure, count * sizeof *lanes.heads),
+        .running_max = running_max,
+    };
     if (!failure_is_set(failure)) {
         memory_sort(failure, members, count, sizeof *members, compare_starts);
-        for (uint32_t i = 0; i < count; i++) ends[i] = (struct lane_end){members[i].group, i, members[i].end_ns};
-        memory_sort(failure, ends, count, sizeof *ends, compare_ends);
+        for (uint32_t i = 0; i < count; i++) lanes.ends[i] = (struct lane_end){members[i].group, i, members[i].end_ns};
+        memory_sort(failure, lanes.ends, count, sizeof *lanes.ends, compare_ends);
     }
-    if (!failure_is_set(failure)) assign_all(members, ends, count, &free_lanes, heads);
-    memory_free(heads);
-    memory_free(free_lanes.numbers);
-    memory_free(ends);
+    if (!failure_is_set(failure)) assign_all(members, count, &lanes);
+    memory_free(lanes.heads);
+    memory_free(lanes.present);
+    memory_free(lanes.free_lanes.numbers);
+    memory_free(lanes.ends);
 }

@@ -154,6 +154,23 @@ static void workers_that_live_together_stay(void **state) {
     assert_int_equal(profile.thread_order.count, 41);
 }
 
+static void a_hundred_workers_that_run_in_turns_are_one_track(void **state) {
+    process_id server = add_program(1, "server", process_none(), 0, 400);
+    for (int i = 0; i < 100; i++) add_thread(server, 1000 + i, "worker", i * 2 + 1, 200 + i * 2);
+    merge(NULL);
+    assert_tracks("server:2/0 worker and 99 more:200/100 ");
+}
+
+/* The processor time of a sample may be from any time since the sample before. */
+static void there_are_no_more_tracks_than_processors(void **state) {
+    process_id server = add_program(1, "server", process_none(), 0, 400);
+    profile.meta.logical_cpu_count = 2;
+    add_requests(server, 40, "request");
+    for (int i = 0; i < 3; i++) add_thread(server, 2000 + i, "request", 18, 48);
+    merge(NULL);
+    assert_tracks("server:2/0 request and 40 more:82/41 request and 1 more:4/2 ");
+}
+
 static void threads_that_never_ended_follow_by_their_events(void **state) {
     add_requests(add_program(1, "server", process_none(), 0, 400), 31, "request");
     for (size_t i = 0; i < profile.threads.count; i++)
@@ -346,6 +363,8 @@ int main(void) {
         TEST(threads_that_run_in_turns_are_one_track),
         TEST(threads_without_processor_time_run_all_the_time),
         TEST(workers_that_live_together_stay),
+        TEST(a_hundred_workers_that_run_in_turns_are_one_track),
+        TEST(there_are_no_more_tracks_than_processors),
         TEST(threads_that_never_ended_follow_by_their_events),
         TEST(numbers_in_names_do_not_count),
         TEST(other_names_stay),
