@@ -94,8 +94,9 @@ void perf_event_count_gap(struct perf_event *event, int32_t processor, int64_t b
     if (!is_fitting && gap_ns > SLOWEST_TIMER_NS) return;
     event->gap_count++;
     event->fitting_gap_count += is_fitting;
+    /* A kernel whose ticks are as frequent as samples were asked for misses none. */
     for (size_t i = 0; !is_fitting && i < PERF_TICK_LENGTHS; i++)
-        event->tick_gap_counts[i] += is_multiple_of(gap_ns, ticks_ns[i]);
+        event->tick_gap_counts[i] += ticks_ns[i] / FITTING_PERIODS_MAX > period && is_multiple_of(gap_ns, ticks_ns[i]);
 }
 
 static bool are_mostly_ticks(const struct perf_event *event) {

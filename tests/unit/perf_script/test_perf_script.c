@@ -467,15 +467,15 @@ static void test_weights(void **state) {
                  "1/1 a 0 9223372036854775807 f\n1/1 a 100000000 1 f\n", NULL);
 }
 
-/* Reads ten samples on alternating processors, `gap_us` apart on each. Adds one that is a period after its predecessor
+/* Reads ten samples on alternating processors, `gap_us` apart on each. Adds one that is 200 us after its predecessor
  * if has_fitting_gap. */
-static void read_clock(struct reading *reading, unsigned gap_us, bool has_fitting_gap) {
+static void read_clock(struct reading *reading, unsigned period_us, unsigned gap_us, bool has_fitting_gap) {
     char trace[2048];
     size_t bytes = 0;
     for (unsigned i = 0; i < 10; i++)
         bytes += (size_t)snprintf(trace + bytes, sizeof trace - bytes,
-                                  "a %u/%u [00%u] 1.%06u: 200000 cpu-clock:\n\t10 f (/a)\n\n", i % 3 + 1, i % 3 + 1,
-                                  i % 2, i / 2 * gap_us);
+                                  "a %u/%u [00%u] 1.%06u: %u000 cpu-clock:\n\t10 f (/a)\n\n", i % 3 + 1, i % 3 + 1,
+                                  i % 2, i / 2 * gap_us, period_us);
     if (has_fitting_gap)
         snprintf(trace + bytes, sizeof trace - bytes, "a 1/1 [001] 1.%06u: 200000 cpu-clock:\n\t10 f (/a)\n\n",
                  4 * gap_us + 200);
@@ -485,23 +485,28 @@ static void read_clock(struct reading *reading, unsigned gap_us, bool has_fittin
 /* If the timer is slower than was asked for, the period is not the processor time between samples. */
 static void test_periods_that_are_no_distances(void **state) {
     struct reading reading;
-    read_clock(&reading, 4000, false);
+    read_clock(&reading, 200, 4000, false);
     assert_int_equal(reading.profile.meta.cpu_delta_unit, CPU_DELTA_NONE);
     assert_int_equal(reading.profile.meta.interval_ns, 4000000);
     reading_fini(&reading);
     /* The program mostly waits. */
-    read_clock(&reading, 4000, true);
+    read_clock(&reading, 200, 4000, true);
     assert_int_equal(reading.profile.meta.cpu_delta_unit, CPU_DELTA_NS);
     assert_int_equal(reading.profile.meta.interval_ns, 200000);
     reading_fini(&reading);
-    read_clock(&reading, 100000, false);
+    read_clock(&reading, 200, 100000, false);
     assert_int_equal(reading.profile.meta.cpu_delta_unit, CPU_DELTA_NS);
     assert_int_equal(reading.profile.meta.interval_ns, 200000);
     reading_fini(&reading);
     /* The thread waits many times in each period: gaps are no ticks of a kernel. */
-    read_clock(&reading, 2300, false);
+    read_clock(&reading, 200, 2300, false);
     assert_int_equal(reading.profile.meta.cpu_delta_unit, CPU_DELTA_NS);
     assert_int_equal(reading.profile.meta.interval_ns, 200000);
+    reading_fini(&reading);
+    /* Each tick is a period. The thread runs at a few of them. */
+    read_clock(&reading, 1003, 9000, false);
+    assert_int_equal(reading.profile.meta.cpu_delta_unit, CPU_DELTA_NS);
+    assert_int_equal(reading.profile.meta.interval_ns, 1003000);
     reading_fini(&reading);
 }
 
