@@ -1,15 +1,25 @@
-/* Programs that start the one of interest. */
+/* Command lines, and programs that start the one of interest. */
 #ifndef GECKO_LAUNCHERS_H
 #define GECKO_LAUNCHERS_H
 
-#include "libconvert/base/text.h"
+#include "profile.h"
 
 /* Returns whether the program of that name starts others, or waits while others are recorded ("sleep"). A profile is
  * not named after it. */
 bool program_is_launcher(struct text name);
 
-/* Returns the file name of the script that a shell runs: "build.sh" for "sh" and "-e ./build.sh --fast". It is empty if
- * the program is no shell or gets its commands in another way. */
+/* Returns the arguments of a command line in which each ends with a NUL. Blanks end arguments only if it has no NUL.
+ * Running out of memory is latched. */
+struct text command_line_arguments(struct profile *profile, struct text command_line);
+
+/* Takes the next argument. */
+struct text arguments_take(struct text *arguments);
+
+/* Returns the arguments with blanks between them. Running out of memory is latched. */
+struct text arguments_shown(struct profile *profile, struct text arguments);
+
+/* Returns the file name of the script that a shell runs: "build.sh" for "sh" and the arguments "-e", "./build.sh". It
+ * is empty if the program is no shell or gets its commands in another way. */
 struct text program_script(struct text program, struct text arguments);
 
 #endif

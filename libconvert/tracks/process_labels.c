@@ -1,5 +1,6 @@
 #include "process_labels.h"
 
+#include "libconvert/profile/launchers.h"
 #include "libconvert/profile/profile_finish.h"
 
 /* An argument that processes of a name have. The argument ID_NONE stands for the processes themselves. */
@@ -22,17 +23,10 @@ struct labels {
     struct column counts;  /* struct use_count, one for each use */
 };
 
-/* Takes the next argument. */
-static struct text take_argument(struct text *arguments) {
-    struct text argument = text_slice(*arguments, 0, text_find(*arguments, '\0'));
-    *arguments = text_from(*arguments, argument.bytes_count + 1);
-    return argument;
-}
-
 /* Returns the arguments of the process without the path of the program. */
 static struct text arguments_of(const struct process *process) {
     struct text arguments = process->command_line ? process->command_line->arguments : (struct text){0};
-    take_argument(&arguments);
+    arguments_take(&arguments);
     return arguments;
 }
 
@@ -69,7 +63,7 @@ static void count_arguments(struct labels *labels, uint32_t row) {
     uint32_t name = number_of(labels, process->name);
     count_use(labels, name, ID_NONE, row);
     for (struct text rest = arguments_of(process); rest.bytes_count;)
-        count_use(labels, name, number_of(labels, take_argument(&rest)), row);
+        count_use(labels, name, number_of(labels, arguments_take(&rest)), row);
 }
 
 /* ---- A label. ---- */
@@ -140,7 +134,7 @@ static struct label make_label(struct labels *labels, const struct process *proc
     for (size_t i = 0; i < process->name.bytes_count; i++)
         label.character_count += begins_character(process->name.bytes[i]);
     for (struct text rest = arguments_of(process); rest.bytes_count && !label.is_cut;) {
-        struct text argument = take_argument(&rest);
+        struct text argument = arguments_take(&rest);
         if (!is_chosen(choice, argument) || !is_telling(labels, name, argument)) continue;
         append(&label, TEXT(" "));
         append(&label, without_folders(argument));
@@ -159,19 +153,11 @@ static struct label best_label(struct labels *labels, const struct process *proc
     return shorter.bytes_count ? shorter : label;
 }
 
-/* Returns the arguments with blanks between them. */
-static struct text shown(struct profile *profile, struct text arguments) {
-    char *bytes = arena_take_bytes(&profile->memory, arguments.bytes_count);
-    if (!bytes) return (struct text){0};
-    for (size_t i = 0; i < arguments.bytes_count; i++) bytes[i] = arguments.bytes[i] ? arguments.bytes[i] : ' ';
-    return text_trim_end((struct text){bytes, arguments.bytes_count});
-}
-
 static void label_process(struct labels *labels, uint32_t row) {
     struct profile *profile = labels->profile;
     struct process *process = column_at(&profile->processes, row);
     struct command_line *line = process->command_line;
-    line->shown = shown(profile, line->arguments);
+    line->shown = arguments_shown(profile, line->arguments);
     struct label label = best_label(labels, process);
     if (label.is_cut && label.bytes_count) show_cut(&label);
     if (label.bytes_count)

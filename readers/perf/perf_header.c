@@ -76,23 +76,23 @@ static bool is_operator(struct text word) {
     return true;
 }
 
-/* Takes "perf record OPTIONS PROGRAM" off the command line, and returns the file name of the program. It is empty if
+/* Takes "perf record OPTIONS PROGRAM" off the arguments, and returns the file name of the program. It is empty if
  * there is none. */
-static struct text take_program(struct text *command_line) {
+static struct text take_program(struct text *arguments) {
     bool is_record = false;
     struct text word;
-    while ((word = cursor_take_token(command_line)).bytes_count) {
+    while ((word = arguments_take(arguments)).bytes_count) {
         if (!is_record) {
             is_record = text_equal(word, TEXT("record"));
             continue;
         }
         if (text_equal(word, TEXT("--"))) {
-            word = cursor_take_token(command_line);
+            word = arguments_take(arguments);
             break;
         }
         bool is_in_filter = is_operator(word);
         if (!is_in_filter && !text_starts_with(word, TEXT("-"))) break;
-        if (is_in_filter || (word.bytes_count > 1 && takes_next_word(word))) cursor_take_token(command_line);
+        if (is_in_filter || (word.bytes_count > 1 && takes_next_word(word))) arguments_take(arguments);
     }
     return text_base_name(word);
 }
@@ -136,10 +136,11 @@ static void read_memory(struct perf_header *header, struct profile *profile, str
 }
 
 static void read_command_line(struct perf_header *header, struct profile *profile, struct text value) {
-    profile->meta.arguments = profile_text(profile, value);
-    struct text arguments = value, program = take_program(&arguments);
+    profile->meta.arguments = profile_text(profile, arguments_shown(profile, value));
+    struct text arguments = command_line_arguments(profile, value), program = take_program(&arguments);
     if (program.bytes_count) profile->meta.product = profile_text(profile, program);
     header->script = profile_text(profile, program_script(program, arguments));
+    value = profile->meta.arguments;
     if (contains(value, TEXT("--call-graph dwarf")) || contains(value, TEXT("--call-graph=dwarf")))
         header->has_dwarf_stacks = true;
 }
@@ -173,7 +174,7 @@ static const struct {
 
 void perf_header_enter(struct perf_header *header, struct profile *profile, struct text key, struct text value) {
     if (!key.bytes_count || !value.bytes_count) return;
-    profile_add_extra(profile, section, key, value);
+    profile_add_extra(profile, section, key, arguments_shown(profile, value));
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (text_equal(key, keys[i].key)) keys[i].read(header, profile, value);
 }

@@ -116,7 +116,7 @@ static bool read_command_line(struct data_parser *parser, struct text section) {
         if (bytes_count + word.bytes_count + 1 > sizeof line) break;
         if (word.bytes_count) memcpy(line + bytes_count, word.bytes, word.bytes_count);
         bytes_count += word.bytes_count;
-        line[bytes_count++] = ' ';
+        line[bytes_count++] = '\0';
     }
     if (!cursor.is_bad) enter(parser, TEXT("cmdline"), (struct text){line, bytes_count});
     return !cursor.is_bad;

@@ -97,13 +97,21 @@ static void add_paused_ranges(struct trace_reader *trace) {
  * that one only starts others, and not as a script says, the profile has no name yet. */
 static void name_product(struct trace_reader *trace) {
     struct profile_meta *meta = &trace->profile->meta;
-    struct text words = meta->arguments, started = text_base_name(cursor_take_token(&words));
+    struct text arguments = command_line_arguments(trace->profile, meta->arguments);
+    struct text started = text_base_name(arguments_take(&arguments));
     if (!text_equal(meta->product, started)) return;
     const struct trace_process *process =
         trace_tasks_find_process(&trace->tasks, trace->header.creator_pid, UINT64_MAX);
     if (process && process->has_name) meta->product = profile_process_at(trace->profile, process->id)->name;
     if (!program_is_launcher(meta->product)) return;
-    meta->product = text_equal(meta->product, started) ? program_script(started, words) : (struct text){0};
+    /* The arguments of the whole trace have blanks between them. */
+    const struct command_line *line = process ? profile_process_at(trace->profile, process->id)->command_line : NULL;
+    if (line) {
+        arguments = line->arguments;
+        arguments_take(&arguments);
+    }
+    meta->product =
+        line || text_equal(meta->product, started) ? program_script(meta->product, arguments) : (struct text){0};
 }
 
 static void describe(struct trace_reader *trace) {

@@ -105,6 +105,17 @@ static void test_recorded_programs(void **state) {
     }
 }
 
+/* perf.data has each argument apart. */
+static void test_arguments_with_blanks(void **state) {
+    static const char line[] = "perf\0record\0-g\0--\0sh\0my dir/my script.sh\0--fast";
+    perf_header_enter(&fixture.header, &fixture.profile, TEXT("cmdline"), (struct text){line, sizeof line});
+    assert_text(fixture.profile.meta.product, "sh");
+    assert_text(fixture.header.script, "my script.sh");
+    assert_text(fixture.profile.meta.arguments, "perf record -g -- sh my dir/my script.sh --fast");
+    const struct extra_entry *entry = column_at(&fixture.profile.meta.extra, 0);
+    assert_text(entry->value, "perf record -g -- sh my dir/my script.sh --fast");
+}
+
 static void test_all_keys_are_shown(void **state) {
     read_line("# hostname : vm");
     read_line("# node0 meminfo  : total = 1 kB, free = 2 kB");
@@ -193,6 +204,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_every_key, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_recorded_programs, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_arguments_with_blanks, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_all_keys_are_shown, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_the_sampling_frequency, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_dwarf_stacks, set_up, tear_down),

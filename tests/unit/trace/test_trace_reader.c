@@ -1375,8 +1375,9 @@ static void test_pid_namespaces(void **state) {
         assert_int_equal(profile_process_at(&fixture.profile, (process_id){i})->pid_namespace, i * 7);
 }
 
-/* Returns what the trace is named after, if its first process has executed `second`. */
-static struct text product_of(const char *product, const char *arguments, const char *second) {
+/* Returns what the trace is named after, if its first process has executed `second`, with the arguments of_second
+ * unless they are empty. */
+static struct text product_of(const char *product, const char *arguments, const char *second, struct text of_second) {
     struct trace_builder *trace = &fixture.trace;
     trace_builder_fini(trace);
     trace_builder_init(trace);
@@ -1385,6 +1386,11 @@ static struct text product_of(const char *product, const char *arguments, const 
     trace_definitions_chunk(trace);
     define_meta(trace, "product", product);
     define_meta(trace, "arguments", arguments);
+    if (of_second.bytes_count) {
+        put_lebs(trace, 10, BUILD_START_NS + 1, of_second.bytes_count);
+        put_bytes(trace, of_second.bytes, of_second.bytes_count);
+        trace_definition(trace, BUILD_ARGUMENTS);
+    }
     trace_events_chunk(trace, 0, 0);
     add_process(trace, 10, BUILD_START_NS, "first");
     add_process(trace, 10, BUILD_START_NS + 1, second);
@@ -1394,9 +1400,11 @@ static struct text product_of(const char *product, const char *arguments, const 
 }
 
 static void test_product(void **state) {
-    assert_text(product_of("first", "/bin/first --fast", "second"), "second");
-    assert_text(product_of("Own name", "/bin/first --fast", "second"), "Own name");
-    assert_text(product_of("first", "/bin/first --fast", "timeout"), "");
+    assert_text(product_of("first", "/bin/first --fast", "second", TEXT("")), "second");
+    assert_text(product_of("Own name", "/bin/first --fast", "second", TEXT("")), "Own name");
+    assert_text(product_of("first", "/bin/first --fast", "timeout", TEXT("")), "");
+    assert_text(product_of("sh", "/bin/sh my script.sh", "sh", TEXT("")), "my");
+    assert_text(product_of("sh", "/bin/sh my script.sh", "sh", TEXT("/bin/sh\0my dir/my script.sh\0")), "my script.sh");
 }
 
 static void test_meta(void **state) {
