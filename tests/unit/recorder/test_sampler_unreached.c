@@ -290,7 +290,7 @@ static void work_in_bursts(struct busy_thread *self) {
     enum { BURST_COUNT = 200, BURST_NS = 200000 };
     work_rounds(FOUND_ROUND_COUNT);
     take_all_signals();
-    sleep_ms(50);
+    while (sleep_and_count_rounds(50) < 2) continue;
     uint64_t from_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID);
     for (int i = 0; i < BURST_COUNT; i++) {
         uint64_t end_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID) + BURST_NS;
@@ -349,6 +349,8 @@ static void test_deaf_at_first(void **state) {
     start_with_all(*state);
     stranger_start_deaf(&stranger, "deaf", work_seen_and_unblock);
     stranger_wait_seen(&stranger);
+    /* It blocks the signal for longer than new threads may: that is for 10 ms of their processor time. */
+    wait_stacks(&stranger.thread, 20);
     atomic_store(&stranger.is_told_to_unblock, true);
     while (!atomic_load(&stranger.has_unblocked)) usleep(1000);
     /* Ten times a second, the sampler checks whether the thread still blocks the signal. */
