@@ -328,7 +328,7 @@ static struct ended run_in(const struct temp_folder *folder, struct run run) {
     if (!ended.pid) {
         int file = open(said_path, O_RDWR | O_CREAT | O_TRUNC, 0600);
         if (file < 0 || dup2(file, STDERR_FILENO) < 0 || chdir(folder->path) != 0) _exit(126);
-        alarm(60);
+        alarm(HANG_SECONDS);
         execve("/proc/self/exe", arguments, environment);
         _exit(127);
     }
