@@ -317,6 +317,15 @@ def weight_s(path):
     return sum(int(line.rsplit(" ", 1)[1]) for line in path.read_text().splitlines()) / 1e9
 
 
+def has_events(pid):
+    """Returns whether a recording has opened events."""
+    for path in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            if "[perf_event]" in os.readlink(path):
+                return True
+    return False
+
+
 def waits_are_as_long_as_the_recording(folder):
     ended = record("-o", "p.folded", "-d", "1", "sleep", "60", cwd=folder)
     check(ended.returncode == 0 and weight_s(folder / "p.folded") > 0.5, f"{weight_s(folder / 'p.folded')} s: {ended}")
@@ -324,6 +333,8 @@ def waits_are_as_long_as_the_recording(folder):
     busy = "read line; i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done"
     with subprocess.Popen(["sh", "-c", busy], stdin=subprocess.PIPE) as running:
         with subprocess.Popen([program, "record", "-q", "-o", "q.folded", "-p", str(running.pid)], cwd=folder) as recording:
+            while recording.poll() is None and not has_events(recording.pid):
+                time.sleep(0.01)
             time.sleep(2)
             running.communicate(b"go\n", WAIT_SECONDS)
             check(recording.wait(WAIT_SECONDS) == 0 and weight_s(folder / "q.folded") > 1, f"{weight_s(folder / 'q.folded')} s")
@@ -445,19 +456,27 @@ def programs_that_run_on_are_told_of(folder):
     check("run on" not in ended.stderr, ended.stderr)
 
 
-def run_on_terminal(folder, arguments, wanted, typed):
+def has_pending_interrupt(pid):
+    masks = re.findall(r"(?:Sig|Shd)Pnd:\t(\w+)", pathlib.Path(f"/proc/{pid}/status").read_text())
+    return any(int(mask, 16) & 1 << signal.SIGINT - 1 for mask in masks)
+
+
+def run_on_terminal(folder, arguments, wanted, typed, ignored=()):
     """Runs `record` on a terminal of its own, and types each text when the terminal shows what is waited for. Returns the
     exit code, or minus the signal, and the output."""
     pid, terminal = pty.fork()
     if pid == 0:
+        for number in ignored:
+            signal.signal(number, signal.SIG_IGN)
         os.chdir(folder)
         os.execv(program, [program, "record", *arguments])
     output = b""
     for text, keys in zip(wanted, typed):
-        while text not in output:
+        while not re.search(text, output, re.DOTALL):
             output += os.read(terminal, 4096)
         output = b""
-        time.sleep(0.2)
+        while has_pending_interrupt(pid):  # a second one would be lost
+            time.sleep(0.01)
         os.write(terminal, keys)
     try:
         while more := os.read(terminal, 4096):
@@ -503,9 +522,10 @@ def signals_are_passed_on(folder):
 
 
 def a_program_that_does_not_end_is_left(folder):
-    command = "trap '' TERM; trap 'echo caught' INT; echo ready; i=0; while [ $i -lt 200 ]; do sleep 0.05; i=$((i + 1)); done"
-    code, output = run_on_terminal(folder, ["-d", "0.01", "-o", "p.json", "sh", "-c", command], [b"recorded", b"caught"],
-                                   [b"\x03"] * 2)
+    command = "trap 'echo caught' INT; echo ready; i=0; while [ $i -lt 200 ]; do sleep 0.05; i=$((i + 1)); done"
+    # The duration may end before the shell could ignore SIGTERM itself.
+    code, output = run_on_terminal(folder, ["-d", "0.01", "-o", "p.json", "sh", "-c", command],
+                                   [b"ready.*recorded|recorded.*ready", b"caught"], [b"\x03"] * 2, [signal.SIGTERM])
     check(code == -signal.SIGINT, f"{code}: {output}")
     check(not list(folder.iterdir()), "something was written")
 
