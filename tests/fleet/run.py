@@ -20,10 +20,13 @@ import yaml
 
 PROGRAM = pathlib.Path(sys.argv[1]).resolve()
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+from free_port import free_port  # noqa: E402
+
 EXAMPLES = ROOT / "examples" / "fleet"
 MANIFEST = "gecko-convert.manifest.json"
 TRACE_COUNT = 12
-WAIT_S = 60
+WAIT_S = 300  # whatever hangs
 outcomes = collections.Counter()
 
 
@@ -74,19 +77,11 @@ def check_same(work, profiles, report):
 
 # ---- Slurm. ----
 
-def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
-
-
 def write_configuration(folder):
     user, host = run("id", "-un").strip(), socket.gethostname().split(".")[0]
-    controller_port, node_port = free_ports(2)
+    controller_port = free_port()
+    while (node_port := free_port()) == controller_port:
+        continue
     (folder / "state").mkdir(parents=True)
     (folder / "slurm.conf").write_text(f"""ClusterName=test
 SlurmctldHost={host}(127.0.0.1)

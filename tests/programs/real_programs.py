@@ -14,10 +14,14 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "support"))
+from free_port import free_port  # noqa: E402
+
 GIVE_UP_SECONDS = 300
 
 
@@ -49,12 +53,6 @@ def unprivileged():
         return {}, os.getuid()
     user = pwd.getpwnam("nobody")
     return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}, user.pw_uid
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 def children_of(pid):

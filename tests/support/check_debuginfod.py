@@ -18,8 +18,10 @@ import tempfile
 import time
 import urllib.parse
 
+from free_port import free_port
+
 PROGRAM = os.path.abspath(sys.argv[1])
-WAIT_S = 60
+WAIT_S = 300  # whatever hangs
 SOURCE = "/build/x/prog.c"
 CODE = "int twice(int x) {\n    return x * 2;\n}\nint main(int count, char **arguments) {\n    return twice(count);\n}\n"
 
@@ -33,12 +35,6 @@ def check(function):
 
 def run(*command, **options):
     return subprocess.run([str(word) for word in command], check=True, capture_output=True, text=True, **options).stdout
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 class Case:
