@@ -434,7 +434,7 @@ static void test_kernel_functions(void **state) {
     if (!getauxval(AT_SYSINFO_EHDR)) skip();
     start_sampling(*state, "clock.trace", (struct grec_options){.interval_us = 500});
     busy_thread_start(&thread);
-    wait_rounds(200);
+    wait_stacks(&thread, 40);
     stop_and_read(&recorded, *state, "clock.trace");
     busy_thread_join(&thread);
     const struct thread *samples = need_thread(&recorded, "clock");

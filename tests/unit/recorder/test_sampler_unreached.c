@@ -207,8 +207,9 @@ static void use_next_signal(const struct temp_folder *folder, bool is_at_start) 
     if (!is_at_start) take_signal(SIGURG);
     wait_rounds(2);
     atomic_store(&own_signal_count, 0);
-    stranger_start(&stranger, "worker", work_seen);
+    stranger_start(&stranger, "worker", work_seen_until_end);
     stranger_wait_seen(&stranger);
+    wait_stacks(&stranger.thread, 20);
     stop_and_check(&recorded, folder);
     busy_thread_join(&stranger.thread);
     assert_int_equal(atomic_load(&own_signal_count), 0);
