@@ -168,7 +168,7 @@ static void write_rest(struct sampled_thread *thread, struct round *round) {
         return;
     }
     merged_stack_make_empty(&stack);
-    merged_stack_add_innermost(&stack, &unknown);
+    if (!observer.rules.takes_no_stacks) merged_stack_add_innermost(&stack, &unknown);
     struct sample_facts facts = {.ticks = thread->used_ticks, .cpu_ns = rest_ns};
     sampled_thread_write(thread, &round->recording, thread->state == SAMPLED_UNREACHED ? NULL : &stack, &facts);
 }

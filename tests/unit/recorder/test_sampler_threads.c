@@ -978,15 +978,32 @@ static bool has_counter(const struct recorded *recorded, const char *name) {
     return false;
 }
 
-/* With GREC_NO_STACKS, samples have the processor time and nothing else, and no thread is interrupted. */
+static atomic_bool is_held, may_go_on;
+
+static void hold_sampler(void *unused) {
+    (void)unused;
+    atomic_store(&is_held, true);
+    while (!atomic_load(&may_go_on)) usleep(100);
+}
+
+/* With GREC_NO_STACKS, samples have the processor time and nothing else, and no thread is interrupted. That holds for
+ * what a thread has used after the last round before its end, too. */
 static void test_without_stacks(void **state) {
     struct recorded recorded;
     struct busy_thread thread = {.run = work_here, .name = "busy"};
+    atomic_store(&is_held, false);
+    atomic_store(&may_go_on, false);
     start_sampling(*state, "parts.trace", (struct grec_options){.flags = GREC_NO_STACKS});
     busy_thread_start(&thread);
     wait_rounds(20);
-    stop_and_read(&recorded, *state, "parts.trace");
+    sampler_call_after_rounds(hold_sampler, NULL);
+    while (!atomic_load(&is_held)) usleep(100);
+    wait_cpu(&thread, LAST_CPU_NS);
     busy_thread_join(&thread);
+    sampler_call_after_rounds(count_round, NULL);
+    atomic_store(&may_go_on, true);
+    wait_rounds(2);
+    stop_and_read(&recorded, *state, "parts.trace");
     assert_nothing_lost(&recorded);
     const struct samples *samples = &need_thread(&recorded, "busy")->samples;
     assert_true(samples->rows.count > 0);
