@@ -86,8 +86,8 @@ static void name_paths(struct batch *batch) {
     if (options->output_dir) {
         struct text folder = text_of(options->output_dir);
         batch->output_folder = need(batch, strdup(options->output_dir));
-        batch->manifest_path = need(batch, shard_path(folder, MANIFEST_STEM, batch->shard, ".json"));
-        batch->temp_folder = need(batch, shard_path(folder, ".gecko-convert.tmp", batch->shard, ""));
+        batch->manifest_path = need(batch, batch_join(folder, shard_name(MANIFEST_STEM, batch->shard, ".json").bytes));
+        batch->temp_folder = need(batch, batch_join(folder, shard_name(".gecko-convert.tmp", batch->shard, "").bytes));
     } else {
         batch->output_folder = need(batch, batch_join(text_of(batch->archive_folder), "profiles"));
         batch->temp_folder = need(batch, strdup(batch->archive_folder));

@@ -66,6 +66,9 @@ void batch_plan_fini(struct batch_plan *plan);
  * shards. */
 void batch_plan_find(struct batch_plan *plan);
 
+/* The end of step 1: leaves out the sources of other shards. */
+void batch_plan_deal(struct batch_plan *plan);
+
 /* Step 2: identifies sources until none is left: their digests, formats and members. Any number of threads may call it
  * at the same time. */
 void batch_plan_identify(struct batch_plan *plan);

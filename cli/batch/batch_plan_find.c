@@ -228,5 +228,5 @@ void batch_plan_find(struct batch_plan *plan) {
         free(name);
     }
     column_fini(&finder.own_files);
-    shard_take(plan);
+    batch_plan_deal(plan);
 }

@@ -7,8 +7,6 @@
 #include "libconvert/base/failure.h"
 #include "libconvert/base/text.h"
 
-struct batch_plan;
-
 enum { SHARD_COUNT_MAX = 1000000 };
 
 struct shard {
@@ -20,11 +18,12 @@ struct shard {
  * NULL: the batch is not divided. Latches FAILURE_USAGE. */
 struct shard shard_parse(const char *text, struct failure *failure);
 
-/* Leaves the sources of other shards out of the plan. Call it when all sources are found. */
-void shard_take(struct batch_plan *plan);
+struct shard_name {
+    char bytes[64];
+};
 
-/* Returns the path "FOLDER/STEM.K-of-N" with the suffix, or without the shard if the batch is not divided. Shards may
- * share a folder, but no file in it. The caller frees the path. NULL: memory ran out. */
-char *shard_path(struct text folder, const char *stem, struct shard shard, const char *suffix);
+/* Returns "STEM.K-of-N" with the suffix, or without the shard if the batch is not divided. Shards may share a folder,
+ * but no file in it. */
+struct shard_name shard_name(const char *stem, struct shard shard, const char *suffix);
 
 #endif
