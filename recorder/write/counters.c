@@ -311,7 +311,7 @@ static enum trace_entry_kind kind_of_level(const struct grec_counter *counter) {
     return is_sampled(counter) ? TRACE_COUNT_SAMPLE : TRACE_COUNT_LEVEL;
 }
 
-void counters_begin_chunk(struct recording *recording, uint32_t bytes_count) {
+void recording_renew_levels(struct recording *recording, uint32_t bytes_count) {
     struct writer *writer = recording->writer;
     struct grec_counter *counter = load_first();
     if (!counter || !take_turn()) return;

@@ -16,10 +16,6 @@ void counters_enter_child(void);
  * soon. Does nothing while recording is off. [signal-safe] */
 void counters_sample(void) GREC_SHARED(counters_sample);
 
-/* Records levels that may be recycled soon in the chunk that the recording call has just taken, as long as bytes_count
- * bytes are left. [signal-safe] */
-void counters_begin_chunk(struct recording *recording, uint32_t bytes_count);
-
 /* Records the changes that all counters had in a pause. Call this when recording is on again. */
 void counters_resume(void);
 

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "counters.h"
 #include "recorder/pool/chunk_pool.h"
 #include "recorder/state/process.h"
 #include "recorder/state/signal_mask.h"
@@ -243,7 +242,7 @@ static bool refill(struct recording *recording, uint32_t bytes_count) {
     open_chunk(writer, chunk);
     write_process(writer, process);
     write_thread(recording, process);
-    counters_begin_chunk(recording, bytes_count);
+    recording_renew_levels(recording, bytes_count);
     return true;
 }
 

@@ -43,6 +43,10 @@ void recording_look_up_command(struct thread_writers *thread) GREC_SHARED(record
 bool recording_refill(struct recording *recording, uint32_t bytes_count) GREC_SHARED(recording_refill);
 void recording_calibrate(struct writer *writer, uint64_t now_ticks) GREC_SHARED(recording_calibrate);
 
+/* Records levels of counters that may be recycled soon in the chunk that the recording call has just taken, as long as
+ * bytes_count bytes are left. counters.c defines this. [signal-safe] */
+void recording_renew_levels(struct recording *recording, uint32_t bytes_count);
+
 /* Gives the calling thread its number in the trace. Returns false if the options leave the thread out. [signal-safe] */
 bool recording_identify(const struct recording *recording);
 
