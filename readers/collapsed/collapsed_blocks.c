@@ -3,6 +3,7 @@
 #include "collapsed_line.h"
 #include "libconvert/base/cursor.h"
 #include "libconvert/base/memory.h"
+#include "readers/input/foreign.h"
 #include "readers/input/scan.h"
 
 /* A part of `texts`. */
@@ -235,24 +236,14 @@ enum block_line collapsed_blocks_take(struct collapsed_blocks *blocks, struct te
 
 bool collapsed_blocks_are_broken(const struct collapsed_blocks *blocks) { return blocks->frame_count > 0; }
 
-/* JSON with one value a line has numbers that stand alone, too. It begins with a line such as "{", "[" or "[{". */
-static bool is_json(struct text start) {
-    size_t blank_count = 0;
-    while (blank_count < start.bytes_count && strchr(" \t\r\n", start.bytes[blank_count])) blank_count++;
-    struct text line = text_from(start, blank_count);
-    line = text_slice(line, 0, text_find(line, '\n'));
-    if (text_ends_with(line, TEXT("\r"))) line.bytes_count--;
-    line = text_trim_end(line);
-    return line.bytes_count && strchr("{[", line.bytes[0]) && strchr("{[,", line.bytes[line.bytes_count - 1]);
-}
-
 bool collapsed_blocks_are_in(struct text start, bool is_whole, bool *has_threads) {
     enum { OTHERS_MAX = 4 };
     struct collapsed_blocks blocks;
     size_t stack_count = 0, other_count = 0;
     struct text line;
     *has_threads = true;
-    if (is_json(start)) return false;
+    /* With a value a line, it has numbers that stand alone, too. */
+    if (foreign_is_json(start)) return false;
     collapsed_blocks_init(&blocks, NULL); /* looking needs no memory */
     while (other_count <= stack_count + OTHERS_MAX && collapsed_line_take(&start, is_whole, &line)) {
         enum block_line kind = collapsed_blocks_take(&blocks, line, NULL);

@@ -231,12 +231,16 @@ static bool is_zeros(struct text start) {
     return start.bytes_count > 0;
 }
 
-static bool is_json(struct text content) {
+bool foreign_is_json(struct text start) {
+    static const struct text words[] = {TEXT("true"), TEXT("false"), TEXT("null")};
+    struct text content = without_blanks(start);
     if (!content.bytes_count || (content.bytes[0] != '{' && content.bytes[0] != '[')) return false;
+    bool is_list = content.bytes[0] == '[';
     struct text inside = without_blanks(text_from(content, 1));
     if (!inside.bytes_count) return true;
-    const char *openers = content.bytes[0] == '{' ? "\"}" : "\"{[]-0123456789tfn";
-    return inside.bytes[0] && strchr(openers, inside.bytes[0]);
+    for (size_t i = 0; is_list && i < sizeof words / sizeof *words; i++)
+        if (text_starts_with(inside, words[i])) return true;
+    return inside.bytes[0] && strchr(is_list ? "\"{[]-0123456789" : "\"}", inside.bytes[0]);
 }
 
 static bool has_content(struct text start, enum content content) {
@@ -246,7 +250,7 @@ static bool has_content(struct text start, enum content content) {
         case CONTENT_ZEROS:
             return is_zeros(start);
         case CONTENT_JSON:
-            return is_json(without_blanks(start));
+            return foreign_is_json(start);
         case CONTENT_ANY:
         case CONTENT_TEXT:
             return true;

@@ -8,4 +8,7 @@
  * all of it if is_whole. */
 void foreign_explain(const struct input *input, struct text start, bool is_whole, struct failure *failure);
 
+/* Returns whether the text begins as JSON does, which a name such as "[heap]" or "{main}" does not. */
+bool foreign_is_json(struct text start);
+
 #endif

@@ -36,6 +36,8 @@ static void test_formats(void **state) {
         detect(TEXT("app 12/13 [001] 5.000001: 250000 cycles:\n\t 55d0 main+0x10 (/bin/app)\n\n"), &failure),
         &reader_perf_script);
     assert_ptr_equal(detect(TEXT("main;run;step 12\nmain;run 3\n"), &failure), &reader_collapsed);
+    /* JSON begins with a bracket, too. */
+    assert_ptr_equal(detect(TEXT("    [nginx]\n    main\n        3\n\n"), &failure), &reader_collapsed);
     assert_ptr_equal(detect(TEXT("GREC\r\n\x1a\n\1\0\0\0"), &failure), &reader_trace);
     assert_false(failure_is_set(&failure));
 }
