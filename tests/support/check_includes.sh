@@ -32,11 +32,11 @@ libconvert            libconvert/base libconvert/merge libconvert/profile libcon
 cli                   cli/batch cli/split libconvert libconvert/base readers/input writer
 cli/batch             cli libconvert libconvert/base readers readers/input readers/json writer
 cli/check             cli libconvert libconvert/base libconvert/format libconvert/profile readers/input readers/json writer
-cli/diff              cli cli/info libconvert libconvert/base libconvert/compare libconvert/merge libconvert/profile readers/input writer
+cli/diff              cli cli/info libconvert libconvert/base libconvert/compare readers/input writer
 cli/info              cli cli/check libconvert libconvert/base libconvert/profile readers writer
-cli/record            cli cli/record/kernel libconvert libconvert/base readers/code writer
+cli/record            cli cli/record/kernel libconvert/base readers/code writer
 cli/record/kernel     libconvert/base readers/code
-cli/split             cli libconvert libconvert/base libconvert/profile writer
+cli/split             cli libconvert libconvert/base writer
 cli/view              cli cli/check libconvert libconvert/base libconvert/profile libconvert/symbols readers readers/input readers/json writer
 recorder
 recorder/state        recorder
