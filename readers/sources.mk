@@ -29,9 +29,9 @@ readers_sources := \
     readers/profile/saved_markers.c readers/profile/saved_meta.c readers/profile/saved_parts.c \
     readers/profile/saved_reader.c readers/profile/saved_shared.c readers/profile/saved_tables.c readers/profile/saved_threads.c \
     readers/registry.c \
-    readers/trace/trace_chunks.c readers/trace/trace_clock.c readers/trace/trace_code.c \
+    readers/trace/trace_blocks.c readers/trace/trace_chunks.c readers/trace/trace_clock.c readers/trace/trace_code.c \
     readers/trace/trace_counters.c readers/trace/trace_cursor.c readers/trace/trace_definitions.c \
-    readers/trace/trace_events.c readers/trace/trace_fates.c  \
+    readers/trace/trace_events.c readers/trace/trace_fates.c \
     readers/trace/trace_ledger.c readers/trace/trace_log.c readers/trace/trace_marker_type.c \
     readers/trace/trace_payload.c readers/trace/trace_reader.c readers/trace/trace_sampled.c \
     readers/trace/trace_stack.c readers/trace/trace_tasks.c readers/trace/trace_times.c \

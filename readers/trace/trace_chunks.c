@@ -186,7 +186,7 @@ static void read_event_chunk(struct trace_reader *trace, struct chunk *chunk) {
         .block_count = chunk->block_count,
         .is_cut = is_cut,
     };
-    trace_events_read(trace, blocks);
+    trace_blocks_read(trace, blocks);
 }
 
 /* ---- Definitions. ---- */

@@ -209,7 +209,7 @@ static void run(struct input *input, struct profile *profile, const struct reade
     if (trace_chunks_read_header(trace, input)) {
         begin(trace, input, options);
         trace_chunks_read(trace, input);
-        if (!failure_is_set(profile->failure)) trace_events_read_set_aside(trace);
+        if (!failure_is_set(profile->failure)) trace_blocks_read_set_aside(trace);
         if (!failure_is_set(profile->failure)) finish(trace, input);
         end(trace);
     }

@@ -1,6 +1,6 @@
 /* The state of one reading of a recorder trace. It is shared by trace_reader.c (the whole reading), trace_chunks.c
- * (header, chunks, blocks), trace_events.c (entries), trace_payload.c and trace_stack.c (their parts) and trace_log.c
- * (the logs). */
+ * (header, chunks), trace_blocks.c (their blocks), trace_events.c (entries), trace_payload.c and trace_stack.c (their
+ * parts) and trace_log.c (the logs). */
 #ifndef GECKO_TRACE_READER_INTERNAL_H
 #define GECKO_TRACE_READER_INTERNAL_H
 
@@ -100,13 +100,25 @@ bool trace_chunks_read_header(struct trace_reader *trace, struct input *input);
 /* Reads all chunks in the order of the file. */
 void trace_chunks_read(struct trace_reader *trace, struct input *input);
 
-/* ---- trace_events.c. ---- */
+/* ---- trace_blocks.c. ---- */
 
 /* Reads the blocks. If an entry uses a definition that may still come, sets it and the rest of the blocks aside. */
-void trace_events_read(struct trace_reader *trace, struct trace_blocks blocks);
+void trace_blocks_read(struct trace_reader *trace, struct trace_blocks blocks);
 
 /* Reads what was set aside. Call it when all chunks are read. */
-void trace_events_read_set_aside(struct trace_reader *trace);
+void trace_blocks_read_set_aside(struct trace_reader *trace);
+
+/* ---- trace_events.c. ---- */
+
+/* Reads the entry of a block at that offset of the trace, and counts it. Only if the verdict is TRACE_READ has it had
+ * an effect. */
+enum trace_verdict trace_entry_read(struct trace_reader *trace, struct trace_chunk_context *context, struct text bytes,
+                                    uint64_t offset);
+
+/* Adds the time of an entry of that kind to *now_ticks, without reading the entry. `fields` are what follows its kind.
+ * Returns false if times after this entry are unknown. */
+bool trace_entry_pass(const struct trace_reader *trace, const struct trace_chunk_context *context,
+                      struct trace_cursor *fields, uint8_t kind, int64_t *now_ticks);
 
 /* ---- trace_payload.c. ---- */
 
