@@ -62,7 +62,7 @@ $(unit_tests:%=run-%): run-%: $(BUILD)/tests/%
 	@$(call run_test,tests/support/run_unit_test.sh $<)
 
 # No test that runs under the thread sanitizer uses these commands.
-unthreaded_commands := $(if $(filter thread,$(SANITIZE)),$(patsubst %,$(BUILD)/obj/cli/%/%,check info view))
+unthreaded_commands := $(if $(filter thread,$(SANITIZE)),$(patsubst %,$(BUILD)/obj/cli/%/%,check diff info record split view))
 
 # Each unit test links only what it uses of the converter, from this archive. It links the whole recorder, because parts
 # of that start by themselves.
