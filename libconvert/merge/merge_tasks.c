@@ -180,7 +180,7 @@ static void take_name(struct text *name, struct text other, bool is_recorder) {
 /* Numbers tasks with the same id in order of appearance. */
 struct generations {
     struct strings texts;
-    struct value_table next; /* uint32_t by struct id_key */
+    struct value_table next; /* uint32_t by struct id_key; all ids with a text are there before the first is numbered */
 };
 
 /* The id of a task: a number, or a text if it has one. */
@@ -190,24 +190,33 @@ struct id_key {
     uint64_t text; /* ID_NONE: it has none */
 };
 
+static const uint32_t FIRST_GENERATION = 0;
+
 static uint32_t next_generation(struct generations *generations, struct id_key key) {
-    static const uint32_t first = 0;
-    uint32_t *next = value_table_intern(&generations->next, &key, &first);
+    uint32_t *next = value_table_intern(&generations->next, &key, &FIRST_GENERATION);
     return next ? (*next)++ : 0;
 }
 
+static void expect_id(struct generations *generations, struct id_key key, struct text text) {
+    if (!text.bytes_count) return;
+    key.text = strings_intern(&generations->texts, text).index;
+    value_table_number(&generations->next, &key, &FIRST_GENERATION);
+}
+
 /* Returns an id without the number that tells its task from others with it, such as "unknown pid" of "unknown pid.2":
- * in the whole it gets another one. */
-static struct text plain_id(struct text id) {
+ * in the whole it gets another one. Without a task that has the rest as its id, the number belongs to the id. */
+static struct text plain_id(struct generations *generations, struct id_key key, struct text id) {
     size_t dot = text_find_last(id, '.');
     uint64_t number;
-    return cursor_parse_number(text_from(id, dot + 1), 10, &number) && number > 1 ? text_slice(id, 0, dot) : id;
+    if (!cursor_parse_number(text_from(id, dot + 1), 10, &number) || number < 2) return id;
+    key.text = strings_intern(&generations->texts, text_slice(id, 0, dot)).index;
+    return value_table_find(&generations->next, &key) ? text_slice(id, 0, dot) : id;
 }
 
 /* Returns how many tasks with the same id there were. The second task with a text as id gets "unknown pid.2". */
 static uint32_t number_id(struct generations *generations, struct profile *whole, struct id_key key,
                           struct text *text) {
-    *text = plain_id(*text);
+    *text = plain_id(generations, key, *text);
     if (text->bytes_count) key.text = strings_intern(&generations->texts, *text).index;
     uint32_t generation = next_generation(generations, key);
     if (text->bytes_count && generation)
@@ -302,10 +311,16 @@ static void show_threads_of_runs(const struct merge_tasks *tasks, const struct m
 }
 
 /* The text of a pid that is known may be that of another process in another run. */
+static struct text text_of_pid(const struct merge *merge, const struct process *part) {
+    return merge->runs && part->pid != PID_UNKNOWN ? (struct text){0} : part->pid_text;
+}
+
+static struct id_key key_of_pid(const struct process *part) { return (struct id_key){0, part->pid, ID_NONE}; }
+
 static process_id add_process(struct generations *generations, const struct merge *merge, struct profile *whole,
                               const struct process *part) {
-    struct text text = merge->runs && part->pid != PID_UNKNOWN ? (struct text){0} : part->pid_text;
-    uint32_t generation = number_id(generations, whole, (struct id_key){0, part->pid, ID_NONE}, &text);
+    struct text text = text_of_pid(merge, part);
+    uint32_t generation = number_id(generations, whole, key_of_pid(part), &text);
     process_id id = profile_add_process(whole, part->pid, generation);
     if (process_is_none(id)) return id;
     profile_process_at(whole, id)->pid_text = text;
@@ -313,9 +328,20 @@ static process_id add_process(struct generations *generations, const struct merg
     return id;
 }
 
+static void expect_pids(struct generations *generations, const struct merge *merge) {
+    for (size_t i = 0; i < merge->input_count; i++) {
+        const struct column *processes = &merge->inputs[i].profile.processes;
+        for (size_t j = 0; j < processes->count; j++) {
+            const struct process *part = column_at(processes, j);
+            expect_id(generations, key_of_pid(part), text_of_pid(merge, part));
+        }
+    }
+}
+
 static void add_processes(struct merge_tasks *tasks, const struct merge *merge, uint32_t *sets, struct profile *whole) {
     struct generations generations;
     generations_init(&generations, merge->failure);
+    expect_pids(&generations, merge);
     for (size_t i = 0; i < merge->input_count; i++) {
         const struct merge_input *input = &merge->inputs[i];
         for (size_t j = 0; j < input->profile.processes.count && !failure_is_set(merge->failure); j++) {
@@ -366,10 +392,16 @@ static thread_id add_track(const struct merge_tasks *tasks, const struct merge *
 }
 
 /* A text with a number is made of that again, but other texts are names. */
+static struct text text_of_tid(const struct thread *part) { return part->tid ? (struct text){0} : part->tid_text; }
+
+static struct id_key key_of_tid(process_id process, const struct thread *part) {
+    return (struct id_key){process.index, part->tid, ID_NONE};
+}
+
 static thread_id add_thread(struct generations *generations, struct profile *whole, process_id process,
                             const struct thread *part) {
-    struct text text = part->tid ? (struct text){0} : part->tid_text;
-    uint32_t generation = number_id(generations, whole, (struct id_key){process.index, part->tid, ID_NONE}, &text);
+    struct text text = text_of_tid(part);
+    uint32_t generation = number_id(generations, whole, key_of_tid(process, part), &text);
     thread_id id = profile_add_thread(whole, process, part->tid, generation);
     if (!thread_is_none(id)) profile_thread_at(whole, id)->tid_text = text;
     return id;
@@ -397,9 +429,21 @@ static void add_threads_of(struct merge_tasks *tasks, const struct merge *merge,
     }
 }
 
+static void expect_tids(struct generations *generations, const struct merge_tasks *tasks, const struct merge *merge) {
+    for (size_t i = 0; i < merge->input_count; i++) {
+        const struct column *threads = &merge->inputs[i].profile.threads;
+        for (size_t j = 0; j < threads->count; j++) {
+            const struct thread *part = column_at(threads, j);
+            process_id process = tasks->processes[tasks->first_processes[i] + part->process.index];
+            if (!thread_is_track(part)) expect_id(generations, key_of_tid(process, part), text_of_tid(part));
+        }
+    }
+}
+
 static void add_threads(struct merge_tasks *tasks, const struct merge *merge, uint32_t *sets, struct profile *whole) {
     struct generations generations;
     generations_init(&generations, merge->failure);
+    expect_tids(&generations, tasks, merge);
     for (size_t i = 0; i < merge->input_count; i++) {
         add_threads_of(tasks, merge, sets, whole, i, false, &generations);
         add_threads_of(tasks, merge, sets, whole, i, true, &generations);
