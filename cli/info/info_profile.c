@@ -49,13 +49,13 @@ static void add_process(struct info *info, const struct process *from) {
 struct tallies {
     double *self[INFO_SUM_COUNT]; /* by stack */
     double *waits;                /* weight of idle samples, by function */
-    bool *idle_stacks;            /* see profile_idle_stacks */
+    struct weighing weighing;
 };
 
 static void count_samples(struct info *info, const struct profile *profile, const struct samples *samples,
                           const struct tallies *tallies) {
     for (uint32_t i = 0; i < samples_count(samples); i++) {
-        struct weighed_sample sample = profile_weigh_sample(profile, samples, i, tallies->idle_stacks);
+        struct weighed_sample sample = weighing_weigh(&tallies->weighing, samples, i);
         info_count_sample(info, sample.weight, sample.cpu, !stack_is_none(sample.stack));
         if (stack_is_none(sample.stack)) continue;
         tallies->self[INFO_WEIGHT][sample.stack.index] += sample.weight;
@@ -146,8 +146,8 @@ static void add_threads_and_functions(struct info *info, const struct profile *p
     struct failure *failure = info->failure;
     struct call_node *nodes = memory_allocate(failure, stack_count * sizeof *nodes);
     struct tallies tallies = {
-        .waits = memory_allocate_zeroed(failure, row_table_count(&profile->funcs), sizeof *tallies.waits),
-        .idle_stacks = profile_idle_stacks(profile)};
+        .waits = memory_allocate_zeroed(failure, row_table_count(&profile->funcs), sizeof *tallies.waits)};
+    weighing_init(&tallies.weighing, profile);
     info->cpu_unit = profile_cpu_unit(profile);
     for (enum info_sum sum = 0; sum < INFO_SUM_COUNT; sum++)
         tallies.self[sum] = memory_allocate_zeroed(failure, stack_count, sizeof *tallies.self[sum]);
@@ -155,7 +155,7 @@ static void add_threads_and_functions(struct info *info, const struct profile *p
         add_threads(info, profile, &tallies);
         weigh(info, profile, nodes, &tallies);
     }
-    memory_free(tallies.idle_stacks);
+    weighing_fini(&tallies.weighing);
     memory_free(tallies.waits);
     for (enum info_sum sum = 0; sum < INFO_SUM_COUNT; sum++) memory_free(tallies.self[sum]);
     memory_free(nodes);

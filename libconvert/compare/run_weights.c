@@ -85,17 +85,18 @@ static void count(struct filling *filling, enum measure measure, stack_id stack,
 
 static void count_samples(struct filling *filling) {
     const struct profile *profile = filling->profile;
-    bool *idle_stacks = profile_idle_stacks(profile);
+    struct weighing weighing;
+    weighing_init(&weighing, profile);
     for (size_t i = 0; i < profile->thread_order.count; i++) {
         const struct thread *thread = profile_ordered_thread(profile, i);
         const struct samples *samples = &thread->samples;
         for (uint32_t row = 0; row < samples_count(samples) && !thread_is_track(thread); row++) {
-            struct weighed_sample sample = profile_weigh_sample(profile, samples, row, idle_stacks);
+            struct weighed_sample sample = weighing_weigh(&weighing, samples, row);
             count(filling, MEASURE_WEIGHT, sample.stack, sample.weight, variance_of(&profile->meta, sample.weight));
             count(filling, MEASURE_CPU, sample.working, sample.cpu, sample.cpu * sample.cpu);
         }
     }
-    memory_free(idle_stacks);
+    weighing_fini(&weighing);
 }
 
 /* ---- Sums. ---- */

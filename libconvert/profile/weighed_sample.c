@@ -1,5 +1,7 @@
 #include "weighed_sample.h"
 
+#include "libconvert/base/memory.h"
+
 static const double NS_PER_MS = 1e6;
 
 static double cpu_of(const struct profile *profile, const struct samples *samples, uint32_t row, bool is_idle) {
@@ -16,23 +18,36 @@ static double cpu_of(const struct profile *profile, const struct samples *sample
     return unit == CPU_DELTA_NS ? value / NS_PER_MS : value;
 }
 
-static bool is_preempted(const struct profile *profile, stack_id stack) {
-    if (stack_is_none(stack)) return false;
-    const struct frame *frame = profile_frame_at(profile, profile_stack_at(profile, stack)->frame);
-    return text_equal(strings_text(&profile->strings, profile_func_at(profile, frame->func)->name), PREEMPTED_FRAME);
+static bool is_preempting(const struct profile *profile, func_id func) {
+    return text_equal(strings_text(&profile->strings, profile_func_at(profile, func)->name), PREEMPTED_FRAME);
 }
 
-struct weighed_sample profile_weigh_sample(const struct profile *profile, const struct samples *samples, uint32_t row,
-                                           const bool *idle_stacks) {
+void weighing_init(struct weighing *weighing, const struct profile *profile) {
+    *weighing = (struct weighing){.profile = profile, .idle_stacks = profile_idle_stacks(profile)};
+    for (uint32_t i = 0; i < row_table_count(&profile->funcs) && !weighing->has_preempted; i++)
+        weighing->has_preempted = is_preempting(profile, (func_id){i});
+}
+
+void weighing_fini(struct weighing *weighing) { memory_free(weighing->idle_stacks); }
+
+static bool is_resting(const struct weighing *weighing, stack_id stack) {
+    const struct profile *profile = weighing->profile;
+    if (stack_is_none(stack)) return false;
+    if (profile_is_idle(weighing->idle_stacks, stack)) return true;
+    if (!weighing->has_preempted) return false;
+    return is_preempting(profile, profile_frame_at(profile, profile_stack_at(profile, stack)->frame)->func);
+}
+
+struct weighed_sample weighing_weigh(const struct weighing *weighing, const struct samples *samples, uint32_t row) {
+    const struct profile *profile = weighing->profile;
     const struct sample *sample = samples_at(samples, row);
-    bool is_idle = profile_is_idle(idle_stacks, sample->stack);
+    bool is_idle = profile_is_idle(weighing->idle_stacks, sample->stack);
     struct weighed_sample weighed = {.weight = profile_weight_of(profile, sample->weight),
                                      .cpu = cpu_of(profile, samples, row, is_idle),
                                      .stack = sample->stack,
                                      .working = sample->stack,
                                      .is_idle = is_idle};
-    while (profile_is_idle(idle_stacks, weighed.working) || is_preempted(profile, weighed.working))
-        weighed.working = profile_stack_at(profile, weighed.working)->prefix;
+    while (is_resting(weighing, weighed.working)) weighed.working = profile_stack_at(profile, weighed.working)->prefix;
     return weighed;
 }
 

@@ -17,10 +17,19 @@ struct weighed_sample {
     bool is_idle;
 };
 
-/* `idle_stacks` is what profile_idle_stacks returned. A thread that waits or is preempted uses no processor time: what
- * it used before belongs to the functions in which it stopped. */
-struct weighed_sample profile_weigh_sample(const struct profile *profile, const struct samples *samples, uint32_t row,
-                                           const bool *idle_stacks);
+/* What tells in which stacks no processor time is used. */
+struct weighing {
+    const struct profile *profile; /* borrowed */
+    bool *idle_stacks;             /* owned: see profile_idle_stacks */
+    bool has_preempted;            /* some function is PREEMPTED_FRAME */
+};
+
+void weighing_init(struct weighing *weighing, const struct profile *profile);
+void weighing_fini(struct weighing *weighing);
+
+/* A thread that waits or is preempted uses no processor time: what it used before belongs to the functions in which it
+ * stopped. */
+struct weighed_sample weighing_weigh(const struct weighing *weighing, const struct samples *samples, uint32_t row);
 
 /* Returns the unit of processor times, "ms" or "cycles"; an empty text if they are not known. */
 struct text profile_cpu_unit(const struct profile *profile);

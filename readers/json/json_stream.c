@@ -227,6 +227,10 @@ static inline bool go_on(struct json_stream *stream, char closer) {
     bool is_first = stream->is_fresh;
     stream->is_fresh = false;
     if (!is_good(stream)) return false;
+    if (!is_first && stream->at < stream->end && *stream->at == ',') {
+        stream->at++;
+        return true;
+    }
     if (!skip_blanks(stream)) return fail_end(stream);
     if (*stream->at == closer) {
         stream->at++;
@@ -272,7 +276,8 @@ static bool take_word(struct json_stream *stream, struct text word) {
 }
 
 bool json_take_null(struct json_stream *stream) {
-    return json_peek_kind(stream) == JSON_NULL && take_word(stream, TEXT("null"));
+    bool is_digit = stream->at < stream->end && cursor_is_digit(*stream->at);
+    return !is_digit && json_peek_kind(stream) == JSON_NULL && take_word(stream, TEXT("null"));
 }
 
 bool json_take_bool(struct json_stream *stream, bool *value) {
@@ -323,17 +328,8 @@ bool json_take_number_text(struct json_stream *stream, struct text *number) {
     return true;
 }
 
-bool json_take_decimal(struct json_stream *stream, struct decimal *value, bool *is_rounded) {
-    struct text number;
-    *value = (struct decimal){0};
-    *is_rounded = false;
-    if (!json_take_number_text(stream, &number)) return false;
-    if (decimal_parse(number, value, is_rounded)) return true;
-    json_stream_fail(stream, "the number is too large");
-    return false;
-}
-
-/* Reads digits, if the window certainly has all of the number. Returns where they end; NULL if there are too many. */
+/* Reads digits, if the window certainly has all of the number. Returns where they end; NULL if there are none or too
+ * many. */
 static inline const char *read_digits(const char *at, int64_t *value, size_t digits_max) {
     const char *first = at;
     for (; cursor_is_digit(*at); at++) {
@@ -367,6 +363,17 @@ static inline bool take_fast(struct json_stream *stream, unsigned digits, int64_
     *value = is_negative ? -number : number;
     stream->at = end;
     return true;
+}
+
+bool json_take_decimal(struct json_stream *stream, struct decimal *value, bool *is_rounded) {
+    struct text number;
+    *value = (struct decimal){0};
+    *is_rounded = false;
+    if (is_good(stream) && stream->at < stream->end && take_fast(stream, 0, &value->mantissa)) return true;
+    if (!json_take_number_text(stream, &number)) return false;
+    if (decimal_parse(number, value, is_rounded)) return true;
+    json_stream_fail(stream, "the number is too large");
+    return false;
 }
 
 /* Stores the value times 10^digits, and what is cut off. Returns false if it does not fit. */

@@ -145,7 +145,7 @@ static void add_stack(struct saved_reader *reader, const struct stack *row, uint
                              row->prefix.index);
             return;
         }
-        prefix.index = *(const uint32_t *)column_at(&reader->caller_stacks.ids, row->prefix.index);
+        prefix.index = saved_map_at(&reader->caller_stacks, row->prefix.index);
     }
     frame_id frame = {
         saved_map_row(reader, TABLE_FRAMES, row->frame.index == ID_NONE ? -1 : (int64_t)row->frame.index)};
@@ -157,8 +157,7 @@ static void add_stack(struct saved_reader *reader, const struct stack *row, uint
         caller.address--;
         stack = profile_stack(profile, prefix, profile_frame(profile, &caller));
     }
-    uint32_t *added = column_push(&reader->caller_stacks.ids);
-    if (added) *added = stack.index;
+    saved_map_add(&reader->caller_stacks, stack.index);
 }
 
 static void read_stacks(struct saved_reader *reader, void *context) {
@@ -268,10 +267,10 @@ static bool read_other_member(struct saved_reader *reader, struct text key, void
 }
 
 static void forget_tables(struct saved_reader *reader) {
-    reader->maps[TABLE_STRINGS].ids.count = 0;
-    reader->maps[TABLE_FRAMES].ids.count = 0;
-    reader->maps[TABLE_STACKS].ids.count = 0;
-    reader->caller_stacks.ids.count = 0;
+    saved_map_clear(&reader->maps[TABLE_STRINGS]);
+    saved_map_clear(&reader->maps[TABLE_FRAMES]);
+    saved_map_clear(&reader->maps[TABLE_STACKS]);
+    saved_map_clear(&reader->caller_stacks);
 }
 
 /* A process is what its first thread says it is. */

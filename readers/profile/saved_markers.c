@@ -431,8 +431,8 @@ static bool read_backtrace_part(struct saved_reader *reader, struct text key, vo
     const struct sample *sample = reader->backtrace.count ? column_at(&reader->backtrace, 0) : &blank;
     if (!saved_is_good(reader) || stack_is_none(sample->stack)) return true;
     stack_id *stack = payload->allocation ? &payload->allocation->stack : &payload->marker->stack;
-    if (sample->stack.index < reader->caller_stacks.ids.count)
-        stack->index = *(const uint32_t *)column_at(&reader->caller_stacks.ids, sample->stack.index);
+    if (sample->stack.index < saved_map_count(&reader->caller_stacks))
+        stack->index = saved_map_at(&reader->caller_stacks, sample->stack.index);
     else
         json_stream_fail(reader->json, "there is no stack %" PRIu32, sample->stack.index);
     payload->origin.time_ns = sample->time_ns;

@@ -12,8 +12,26 @@
 
 /* The rows of the profile that rows of a table of the document have become. */
 struct saved_map {
-    struct column ids; /* uint32_t */
+    uint32_t same_count; /* so many rows, from the first on, have become those with the same numbers */
+    struct column ids;   /* uint32_t: of the others */
 };
+
+static inline uint32_t saved_map_count(const struct saved_map *map) { return map->same_count + map->ids.count; }
+
+/* Returns what the row has become. It must be less than the count. */
+static inline uint32_t saved_map_at(const struct saved_map *map, uint32_t row) {
+    return row < map->same_count ? row : *(const uint32_t *)column_at(&map->ids, row - map->same_count);
+}
+
+/* Appends what the next row has become. */
+static inline void saved_map_add(struct saved_map *map, uint32_t id) {
+    if (id == map->same_count && !map->ids.count)
+        map->same_count++;
+    else
+        column_push_all(&map->ids, &id, 1);
+}
+
+static inline void saved_map_clear(struct saved_map *map) { map->same_count = map->ids.count = 0; }
 
 /* A category of the document: what its subcategories have become. */
 struct saved_category {

@@ -2,7 +2,6 @@
  * been read. */
 #include <inttypes.h>
 
-#include "libconvert/base/id_column.h"
 #include "libconvert/format/processed_format.h"
 #include "saved_thread.h"
 
@@ -197,6 +196,10 @@ static bool read_table(struct saved_reader *reader, struct text key, void *conte
 static void map_id(struct saved_reader *reader, enum format_table table, uint32_t *id, const char *name,
                    bool may_lack) {
     if (*id == ID_NONE && may_lack) return;
+    if (*id < saved_map_count(&reader->maps[table])) {
+        *id = saved_map_at(&reader->maps[table], *id);
+        return;
+    }
     json_push_name(reader->json, name, -1);
     *id = saved_map_row(reader, table, *id == ID_NONE ? -1 : (int64_t)*id);
     json_pop_name(reader->json);
@@ -286,10 +289,10 @@ static const struct {
 
 static void keep_contents(struct saved_reader *reader, const struct column *contents) {
     const struct saved_map *sources = &reader->maps[TABLE_SOURCES];
-    for (size_t i = 0; i < contents->count && i < sources->ids.count && saved_is_good(reader); i++) {
+    for (uint32_t i = 0; i < contents->count && i < saved_map_count(sources) && saved_is_good(reader); i++) {
         const struct text *content = column_at(contents, i);
         if (!content->bytes) continue;
-        struct text *kept = id_column_at(&reader->profile->source_contents, *(uint32_t *)column_at(&sources->ids, i));
+        struct text *kept = id_column_at(&reader->profile->source_contents, saved_map_at(sources, i));
         if (kept) *kept = *content;
     }
 }
@@ -400,8 +403,10 @@ static void add_rows(struct saved_reader *reader, struct shared_tables *tables) 
     for (size_t step = 0; step < sizeof STEPS / sizeof *STEPS; step++) {
         enum format_table table = STEPS[step].table;
         struct column *rows = &tables->rows[table];
-        for (uint32_t i = 0; i < rows->count && saved_is_good(reader); i++)
+        for (uint32_t i = 0; i < rows->count && saved_is_good(reader); i++) {
             saved_map_push(reader, table, STEPS[step].add(reader, column_at(rows, i)));
+            if (i % COLUMN_LARGE_CHUNK == 0) column_forget(rows, i);
+        }
         column_fini(rows);
         column_init(rows, ROWS[table].row_bytes, reader->profile->failure);
     }
@@ -475,7 +480,7 @@ static void forget_tables(struct saved_reader *reader) {
     } tables[] = {{TABLE_STRINGS, 56}, {TABLE_SOURCES, 58}, {TABLE_RESOURCES, 60}, {TABLE_NATIVE_SYMBOLS, 60},
                   {TABLE_FUNCS, 60},   {TABLE_FRAMES, 60},  {TABLE_STACKS, 60}};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
-        if (reader->version < tables[i].until) reader->maps[tables[i].table].ids.count = 0;
+        if (reader->version < tables[i].until) saved_map_clear(&reader->maps[tables[i].table]);
 }
 
 #define READ_TABLE(function_, table_)                                                  \

@@ -33,14 +33,13 @@ void saved_lose(struct saved_reader *reader, struct text key, uint64_t count) {
 
 uint32_t saved_map_row(struct saved_reader *reader, enum format_table table, int64_t row) {
     const struct saved_map *map = &reader->maps[table];
-    if (row >= 0 && row < map->ids.count) return *(const uint32_t *)column_at(&map->ids, (size_t)row);
-    json_stream_fail(reader->json, "there is no row %" PRId64 ": the table has %" PRIu32, row, map->ids.count);
+    if (row >= 0 && row < saved_map_count(map)) return saved_map_at(map, (uint32_t)row);
+    json_stream_fail(reader->json, "there is no row %" PRId64 ": the table has %" PRIu32, row, saved_map_count(map));
     return ID_NONE;
 }
 
 void saved_map_push(struct saved_reader *reader, enum format_table table, uint32_t id) {
-    uint32_t *added = column_push(&reader->maps[table].ids);
-    if (added) *added = id;
+    saved_map_add(&reader->maps[table], id);
 }
 
 /* ---- Values. ---- */
