@@ -30,7 +30,9 @@ struct merge_input {
     bool is_recorder;       /* the input is a trace of the recorder */
     struct gecko_convert_alignment alignment;
 
-    uint16_t *schemas; /* owned; set by merge_take_tables: the whole profile's numbers of the types of markers */
+    /* Set by merge_take_tables. */
+    uint16_t *schemas;            /* owned; the whole profile's numbers of the types of markers */
+    uint64_t other_content_count; /* texts of source files of which the whole profile has another text */
 
     /* Set by merge_run. */
     enum gecko_convert_timeline timeline;

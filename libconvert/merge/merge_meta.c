@@ -301,6 +301,24 @@ static void show_ledgers_of_runs(const struct merge *merge, struct profile *whol
     column_fini(&all);
 }
 
+/* A count would depend on how a tree of merges groups the runs. */
+static void show_other_contents(const struct merge *merge, struct profile *whole) {
+    static const struct text value =
+        TEXT("some differ between runs: the texts are those of the first run that has them");
+    bool differ = false;
+    for (size_t i = 0; i < merge->input_count; i++)
+        differ |= merge->inputs[i].other_content_count ||
+                  profile_extra(&merge->inputs[i].profile, TEXT(RUNS_SECTION), TEXT(CONTENTS_LABEL)).bytes_count;
+    if (differ) profile_add_extra(whole, TEXT(RUNS_SECTION), TEXT(CONTENTS_LABEL), value);
+}
+
+static void lose_other_contents(const struct merge_input *input, struct ledger *ledger) {
+    ledger_read(ledger, LEDGER_VALUES, input->other_content_count);
+    ledger_enter(ledger, LEDGER_VALUES, LEDGER_LOST,
+                 TEXT("text of a source file that has another text in another input"), input->other_content_count,
+                 NULL);
+}
+
 /* Adds the lines that all runs have, since what differs would say of one run what holds for another; what the runs
  * lost; and their number. */
 static void add_extras_of_runs(const struct merge *merge, struct profile *whole) {
@@ -315,6 +333,7 @@ static void add_extras_of_runs(const struct merge *merge, struct profile *whole)
     }
     for (size_t i = 0; i < merge->input_count; i++) run_count += run_count_of(&merge->inputs[i]);
     profile_add_extra(whole, TEXT(RUNS_SECTION), TEXT(RUNS_LABEL), profile_text_format(whole, "%" PRIu64, run_count));
+    show_other_contents(merge, whole);
     show_ledgers_of_runs(merge, whole);
     for (size_t i = 0; i < merge->input_count; i++) ledger_add(&whole->ledger, &merge->inputs[i].profile.ledger);
 }
@@ -331,6 +350,7 @@ void merge_meta(struct merge *merge, struct profile *whole) {
         join_recordings(&whole->recording, &input->profile.recording);
         join_importers(whole, input->profile.meta.imported_from);
         if (!merge->runs) add_extras(whole, input);
+        if (!merge->runs) lose_other_contents(input, &whole->ledger);
         add_events(whole, input);
     }
     meta->tells_ledger = meta->was_profile = merge->runs;

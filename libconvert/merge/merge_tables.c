@@ -2,7 +2,6 @@
  * samples and markers get the new numbers, so that the tables of the input are not needed any more. */
 #include <string.h>
 
-#include "libconvert/base/id_column.h"
 #include "libconvert/base/memory.h"
 #include "merge_steps.h"
 
@@ -104,12 +103,12 @@ static void map_looked_up_sources(const struct merge_tables *tables, const struc
     }
 }
 
-static void map_source_contents(const struct merge_tables *tables, const struct profile *part, struct profile *whole) {
+static void map_source_contents(const struct merge_tables *tables, struct merge_input *input, struct profile *whole) {
+    const struct profile *part = &input->profile;
     for (uint32_t i = 0; i < part->source_contents.count; i++) {
         const struct text *content = column_at(&part->source_contents, i);
-        if (!content->bytes) continue;
-        struct text *kept = id_column_at(&whole->source_contents, tables->numbers[ROWS_SOURCES][i]);
-        if (kept) *kept = strings_copy(&whole->contents, *content);
+        source_id source = {tables->numbers[ROWS_SOURCES][i]};
+        input->other_content_count += content->bytes && !profile_keep_content(whole, source, *content);
     }
 }
 
@@ -188,7 +187,8 @@ static void renumber_thread(const struct merge_tables *tables, const struct prof
 
 /* ---- The whole. ---- */
 
-static void merge_all(struct merge_tables *tables, struct profile *part, struct profile *whole) {
+static void merge_all(struct merge_tables *tables, struct merge_input *input, struct profile *whole) {
+    struct profile *part = &input->profile;
     struct failure *failure = whole->failure;
     map_strings(tables, part, whole);
     if (!failure_is_set(failure)) map_categories(tables, part, whole);
@@ -196,7 +196,7 @@ static void merge_all(struct merge_tables *tables, struct profile *part, struct 
     for (enum row_kind kind = ROWS_RESOURCES; kind <= ROWS_FRAMES && !failure_is_set(failure); kind++)
         map_rows(tables, kind, part, whole);
     if (!failure_is_set(failure)) map_looked_up_sources(tables, part, whole);
-    if (!failure_is_set(failure)) map_source_contents(tables, part, whole);
+    if (!failure_is_set(failure)) map_source_contents(tables, input, whole);
     if (!failure_is_set(failure)) map_stacks(tables, part, whole);
 }
 
@@ -225,7 +225,7 @@ static void empty_tables(struct profile *part) {
 void merge_tables(struct merge_input *input, struct profile *whole) {
     struct merge_tables tables = {0};
     struct profile *part = &input->profile;
-    merge_all(&tables, part, whole);
+    merge_all(&tables, input, whole);
     if (!failure_is_set(whole->failure)) map_schemas(input, whole);
     for (uint32_t i = 0; i < part->threads.count && !failure_is_set(whole->failure); i++)
         renumber_thread(&tables, part, profile_thread_at(part, (thread_id){i}));

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 
 #include "libconvert/base/first_row.h"
+#include "libconvert/base/id_column.h"
 #include "libconvert/base/path.h"
 
 static void payloads_init(struct payloads *payloads, struct failure *failure) {
@@ -128,6 +129,13 @@ source_id profile_source(struct profile *profile, struct text filename) {
     struct source row = {.filename = profile_string(profile, path_normalize(filename, bytes))};
     if (string_is_none(row.filename)) return source_none();
     return (source_id){row_table_intern(&profile->sources, &row)};
+}
+
+bool profile_keep_content(struct profile *profile, source_id source, struct text content) {
+    struct text *kept = id_column_at(&profile->source_contents, source.index);
+    if (!kept) return true;
+    if (!kept->bytes) *kept = strings_copy(&profile->contents, content);
+    return text_equal(*kept, content);
 }
 
 native_symbol_id profile_native_symbol(struct profile *profile, lib_id lib, uint32_t address, string_id name) {

@@ -208,11 +208,15 @@ static inline struct text profile_text(struct profile *profile, struct text text
 struct text profile_text_format(struct profile *profile, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 resource_id profile_resource(struct profile *profile, string_id name, enum resource_type type);
-/* The file's path is normalised: see path_normalize. */
 /* Notes why the library's functions have no names, if nothing was noted before. `reason` is static. */
 void profile_note_trouble(struct profile *profile, const struct lib *lib, const char *reason);
 
+/* The file's path is normalised: see path_normalize. */
 source_id profile_source(struct profile *profile, struct text filename);
+
+/* Copies the text of a source file. Returns false if the profile has another text of it, which stays. */
+bool profile_keep_content(struct profile *profile, source_id source, struct text content);
+
 native_symbol_id profile_native_symbol(struct profile *profile, lib_id lib, uint32_t address, string_id name);
 func_id profile_func(struct profile *profile, const struct func *func);
 frame_id profile_frame(struct profile *profile, const struct frame *frame);
@@ -448,6 +452,9 @@ struct text profile_extra(const struct profile *profile, struct text section, st
 /* The line of the information panel by which a merge of runs tells how many there are. */
 #define RUNS_SECTION "Merge"
 #define RUNS_LABEL   "runs"
+
+/* The line that says that runs differ in the texts of source files. */
+#define CONTENTS_LABEL "source files"
 
 /* The section of the information panel that tells what was read, kept and lost. */
 #define LEDGER_SECTION "Conversion"

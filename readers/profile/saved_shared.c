@@ -292,8 +292,8 @@ static void keep_contents(struct saved_reader *reader, const struct column *cont
     for (uint32_t i = 0; i < contents->count && i < saved_map_count(sources) && saved_is_good(reader); i++) {
         const struct text *content = column_at(contents, i);
         if (!content->bytes) continue;
-        struct text *kept = id_column_at(&reader->profile->source_contents, saved_map_at(sources, i));
-        if (kept) *kept = *content;
+        bool is_kept = profile_keep_content(reader->profile, (source_id){saved_map_at(sources, i)}, *content);
+        saved_lose(reader, TEXT("sources.content (of a file that has another text)"), !is_kept);
     }
 }
 
