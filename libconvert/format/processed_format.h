@@ -5,7 +5,7 @@
 #include "format.h"
 
 /* The version that is written and checked, and those that are read. */
-enum { PROCESSED_VERSION = 70, PROCESSED_OLDEST_READ = 50, PROCESSED_NEWEST_READ = 75 };
+enum { PROCESSED_VERSION = 70, PROCESSED_OLDEST_READ = 47, PROCESSED_NEWEST_READ = 75 };
 
 extern const struct shape processed_profile, processed_meta, processed_lib_shape;
 /* The tables that all threads share. */

@@ -87,14 +87,15 @@ static bool read_group_part(struct saved_reader *reader, struct text key, void *
     return true;
 }
 
-/* Before version 29 of the Gecko format, a counter had groups of samples, of which the front-end reads the first. */
+/* Before version 29 of the Gecko format and 48 of the processed one, a counter had groups of samples, of which the
+ * front-end reads the first. */
 static bool read_groups(struct saved_reader *reader, struct counter *counter) {
-    if (!reader->is_gecko || !json_begin_list(reader->json)) return false;
+    if (!json_begin_list(reader->json)) return true;
     for (unsigned i = 0; json_next(reader->json); i++) {
         if (i == 0)
             saved_read_members(reader, &no_shape, NULL, read_group_part, counter);
         else
-            saved_lose(reader, TEXT("sample_groups"), json_skip_counting(reader->json));
+            saved_lose(reader, TEXT("samples (of another group)"), json_skip_counting(reader->json));
     }
     return true;
 }
@@ -118,7 +119,8 @@ static bool read_counter_part(struct saved_reader *reader, struct text key, void
     } else if (text_equal(key, TEXT("samples"))) {
         read_counter_samples(reader, counter);
     } else {
-        return text_equal(key, TEXT("sample_groups")) && read_groups(reader, counter);
+        const struct text groups = reader->is_gecko ? TEXT("sample_groups") : TEXT("sampleGroups");
+        return text_equal(key, groups) && read_groups(reader, counter);
     }
     return true;
 }

@@ -172,8 +172,8 @@ static void test_refusals(void **state) {
         {TEXT("{\"meta\":{\"preprocessedProfileVersion\":76}}"),
          "meta.preprocessedProfileVersion: this profile has version 76, which is newer than 75"},
         {TEXT("{\"meta\":{}}"), "meta: there is no \"preprocessedProfileVersion\""},
-        {TEXT("{\"meta\":{\"preprocessedProfileVersion\":49}}"),
-         "meta.preprocessedProfileVersion: this profile has version 49, and 50 to 75 are read: open it at "
+        {TEXT("{\"meta\":{\"preprocessedProfileVersion\":46}}"),
+         "meta.preprocessedProfileVersion: this profile has version 46, and 47 to 75 are read: open it at "
          "https://profiler.firefox.com and save it again"},
         {TEXT("{\"meta\":{\"interval\":1"), "meta: this is not JSON: the text ends too early"},
         {TEXT("{\"meta\":{\"interval\":NaN}}"), "meta.interval: this is not JSON: a value is missing here"},
