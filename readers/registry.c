@@ -15,6 +15,7 @@ const struct reader *reader_by_name(const char *name) {
     return NULL;
 }
 
+/* A known format of other programs is more certain than a reader that is not. */
 static const struct reader *best_reader(struct text start, bool is_whole) {
     const struct reader *best = NULL;
     enum probe_score best_score = PROBE_NO;
@@ -24,7 +25,7 @@ static const struct reader *best_reader(struct text start, bool is_whole) {
         best = *reader;
         best_score = score;
     }
-    return best;
+    return best_score == PROBE_MAYBE && foreign_is_known(start) ? NULL : best;
 }
 
 const struct reader *reader_detect(struct input *input, struct failure *failure) {

@@ -11,6 +11,7 @@
 #include "collapsed_stacks.h"
 #include "collapsed_threads.h"
 #include "collapsed_unit.h"
+#include "libconvert/base/cursor.h"
 #include "readers/filter.h"
 #include "readers/input/scan.h"
 #include "readers/reader.h"
@@ -52,7 +53,7 @@ static void count_line(struct census *census, struct text text, enum collapsed_c
     if (verdict != COLLAPSED_STACK) verdict = collapsed_line_parse(text, COLLAPSED_ONE_NUMBER, &line);
     bool is_stack = verdict == COLLAPSED_STACK && !is_key(line.stack);
     bool is_folded = is_stack && (has_separator(line.stack) || dialect_has_spaced_frames(line.stack));
-    bool is_single = is_stack && !is_folded && !has_blank(line.stack);
+    bool is_single = is_stack && !is_folded && !has_blank(line.stack) && !cursor_is_digit(line.stack.bytes[0]);
     census->folded_count += is_folded;
     census->single_count += is_single;
     census->other_count += !is_folded && !is_single;

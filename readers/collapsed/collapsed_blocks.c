@@ -57,35 +57,44 @@ static bool is_decimal(struct text text) {
     return count > 0 && count == text.bytes_count;
 }
 
-/* Takes the address off "ffffffff810df082 hrtimer_wakeup+0x12". */
+/* Takes the address off "ffffffff810df082 hrtimer_wakeup+0x12" and SystemTap's "0x4a2b30 : main+0x8a2/0xa90 [app]". */
 static void take_address(struct text *text) {
     enum { DIGITS_MIN = 8 };
     struct text rest = *text, token = cursor_take_token(&rest);
     uint64_t address;
-    cursor_take(&token, TEXT("0x"));
-    if (cursor_parse_number(token, 16, &address) && token.bytes_count >= DIGITS_MIN && rest.bytes_count)
-        *text = text_trim_start(rest);
+    bool is_marked = cursor_take(&token, TEXT("0x"));
+    if (!cursor_parse_number(token, 16, &address) || !rest.bytes_count) return;
+    rest = text_trim_start(rest);
+    bool has_colon = is_marked && cursor_take(&rest, TEXT(": "));
+    if (has_colon || token.bytes_count >= DIGITS_MIN) *text = rest;
 }
 
-/* Takes the offset off "vfs_read+5", "main+0x12". */
+/* Takes the offset off "vfs_read+5", "main+0x12" and "main+0x8a2/0xa90". */
 static bool take_offset(struct text *text) {
     size_t plus = text_find_last(*text, '+');
     uint64_t offset;
     struct text digits = text_from(*text, plus + 1);
     bool is_hexadecimal = cursor_take(&digits, TEXT("0x"));
+    digits = text_slice(digits, 0, text_find(digits, '/'));
     if (!plus || !cursor_parse_number(digits, is_hexadecimal ? 16 : 10, &offset)) return false;
     *text = text_slice(*text, 0, plus);
     return true;
 }
 
-/* Takes the library off "main+0x12 [app]" (bcc) and "main+18 (/usr/bin/app)" (bpftrace). */
+/* Takes the library off "main+0x12 [app]" (bcc), "main+18 (/usr/bin/app)" (bpftrace) and "[/lib/libc.so+0x12/0x34]"
+ * (SystemTap). */
 static struct text take_library(struct text *text) {
     char opening = text_ends_with(*text, TEXT("]")) ? '[' : '(';
     size_t open = text_find_last(*text, opening);
     bool is_group = opening == '[' || text_ends_with(*text, TEXT(")"));
-    if (!is_group || !open || open == text->bytes_count || text->bytes[open - 1] != ' ') return (struct text){0};
-    struct text stem = text_slice(*text, 0, open - 1), without_offset = stem;
+    if (!is_group || open == text->bytes_count) return (struct text){0};
     struct text library = text_slice(*text, open + 1, text->bytes_count - 1);
+    if (!open && opening == '[' && take_offset(&library)) {
+        *text = TEXT("[unknown]");
+        return text_base_name(library);
+    }
+    if (!open || text->bytes[open - 1] != ' ') return (struct text){0};
+    struct text stem = text_slice(*text, 0, open - 1), without_offset = stem;
     if (!take_offset(&without_offset) && !text_equal(stem, TEXT("[unknown]"))) return (struct text){0};
     *text = stem;
     return text_base_name(library);
@@ -240,15 +249,23 @@ bool collapsed_blocks_are_in(struct text start, bool is_whole, bool *has_threads
     enum { OTHERS_MAX = 4 };
     struct collapsed_blocks blocks;
     size_t stack_count = 0, other_count = 0;
+    bool has_ended = false; /* the line before was the end of a stack */
     struct text line;
     *has_threads = true;
     /* With a value a line, it has numbers that stand alone, too. */
     if (foreign_is_json(start)) return false;
     collapsed_blocks_init(&blocks, NULL); /* looking needs no memory */
     while (other_count <= stack_count + OTHERS_MAX && collapsed_line_take(&start, is_whole, &line)) {
+        /* In programs, numbers that stand alone have more behind them. */
+        struct text text = text_trim(line), without_address = text;
+        take_address(&without_address);
+        bool is_apart = !text.bytes_count || text.bytes[0] == '@' || without_address.bytes_count < text.bytes_count;
+        stack_count -= has_ended && !is_apart;
+        other_count += has_ended && !is_apart;
         enum block_line kind = collapsed_blocks_take(&blocks, line, NULL);
-        stack_count += kind == BLOCK_END;
-        if (kind == BLOCK_END) *has_threads &= blocks.had_thread;
+        has_ended = kind == BLOCK_END;
+        stack_count += has_ended;
+        if (has_ended) *has_threads &= blocks.had_thread;
         other_count += kind == BLOCK_BROKEN || (kind == BLOCK_NONE && text_trim(line).bytes_count);
     }
     collapsed_blocks_fini(&blocks);

@@ -3,6 +3,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "libconvert/base/cursor.h"
 #include "libconvert/base/printable.h"
 #include "pprof_shape.h"
 
@@ -35,8 +36,16 @@ struct foreign {
 #define AS_BINARY          "transfer it again, as binary data"
 #define UNPACK             "unpack it first: "
 #define FROM_ITS_TRACE     "convert the trace that it was made from"
+#define SHOWS_ONE_MOMENT   "it shows one moment, not a recording; record one: "
 #define RECORDS_PYTHON     "py-spy record --format raw -o stacks.txt -- python PROGRAM.py, then gecko-convert stacks.txt"
 #define RECORDS_CALLS      "record system calls with their times: perf trace record PROGRAM, then gecko-convert perf.data"
+#define RECORDS_EVENTS \
+    "record the same events with perf: perf record -g -e sched:sched_switch PROGRAM, then gecko-convert perf.data"
+/* bcc's memleak prints all stacks again and again; the last ones count. */
+#define MEMLEAK                                                                                                    \
+    "awk '/ with outstanding allocations:/{n=0} / allocations from stack/{b[++n]=$1;s[n]=\"\";next} "              \
+    "n&&NF{sub(/^[ \\t]*(0x[0-9a-f]+[ \\t]+)?/,\"\");sub(/\\+0x[0-9a-f]+ .*/,\"\");s[n]=$0(s[n]?\";\":\"\")s[n]} " \
+    "END{for(i=1;i<=n;i++)print s[i],b[i]}' FILE | gecko-convert - --weight-unit bytes"
 /* pprof prints blocks: a line of dashes, perhaps labels, a count with the innermost function, and its callers. */
 #define PPROF_TRACES                                                                                 \
     "FILE | awk '/^-+\\+-/{if(s)print s,v;s=\"\";next} s{s=$1\";\"s;next} /^ *[0-9]/{v=$1;s=$2}' | " \
@@ -66,15 +75,18 @@ static const struct foreign FOREIGNS[] = {
     {"a trace of .NET",
      "dotnet-trace convert --format Chromium FILE, and open the result at https://profiler.firefox.com",
      MAGIC("Nettrace")},
-    {"trace.dat, the binary recording of trace-cmd",
-     "record the same events with perf: perf record -g -e sched:sched_switch PROGRAM, then gecko-convert perf.data",
-     MAGIC("\x17\x08\x44tracing")},
+    {"trace.dat, the binary recording of trace-cmd", RECORDS_EVENTS, MAGIC("\x17\x08\x44tracing")},
+    {"a jitdump, which names the generated code in a recording",
+     "convert the recording, which finds it: gecko-convert perf.data; --debug-dir and --sysroot say where it is",
+     MAGIC("DTiJ")},
+    {MAGIC("JiTD")},
+    {"a recording of memray", "memray flamegraph FILE shows it", MAGIC("memray\0")},
+    {"a heap dump of Java", HOLDS_NO_STACKS, CONTENT_BINARY, MAGIC("JAVA PROFILE 1.0")},
     {"what hotspot made of a perf.data", FROM_THE_PERF_DATA, MAGIC("QPERFSTREAM\0")},
     {"a recording of sysprof", "sysprof opens it; or " PERF_RECORD, MAGIC("\x5e\x97\xca\xfd")},
     {"gmon.out, the counts of gprof", HOLDS_NO_STACKS, MAGIC("gmon")},
     {"an SQLite database", HOLDS_NO_STACKS, MAGIC("SQLite format 3\0")},
-    {"a core dump", "it shows one moment, not a recording; record one: " PERF_RECORD, MAGIC("\177ELF"),
-     .second = {TEXT("\4\0"), 16}},
+    {"a core dump", SHOWS_ONE_MOMENT PERF_RECORD, MAGIC("\177ELF"), .second = {TEXT("\4\0"), 16}},
     {MAGIC("\177ELF"), .second = {TEXT("\0\4"), 16}},
     {"a program or a library", "record it running: " PERF_RECORD, MAGIC("\177ELF")},
     {MAGIC("\xfe\xed\xfa\xce")},
@@ -142,6 +154,8 @@ static const struct foreign FOREIGNS[] = {
     {"the text of perf trace", RECORDS_CALLS, PARTS(TEXT(" ( "), TEXT(" ms): "), TEXT(" = "))},
     {"the text of strace", RECORDS_CALLS, PARTS(TEXT("execve(\""), TEXT(") = 0\n"))},
     {PARTS(TEXT(") = -1 E"), TEXT(") = 0"))},
+    {PARTS(TEXT("execve(\""), TEXT(") = 0 <0."))},
+    {"the summary of perf trace", RECORDS_CALLS, PARTS(TEXT(" Summary of events:\n"))},
     {"the summary of strace", RECORDS_CALLS, PARTS(TEXT("% time     seconds  usecs/call"))},
     {"the text of Python's cProfile, which has sums per call and no stacks", RECORDS_PYTHON,
      PARTS(TEXT(" function calls "), TEXT(" seconds\n"))},
@@ -154,6 +168,9 @@ static const struct foreign FOREIGNS[] = {
     {"the text of phpspy", "stackcollapse-phpspy.pl FILE | gecko-convert -", MAGIC("0 "),
      PARTS(TEXT("\n1 "), TEXT(":"))},
     {"the text of perf stat", HOLDS_NO_STACKS, PARTS(TEXT("Performance counter stats for "))},
+    {PARTS(TEXT("#  "), TEXT(" counts unit events"))},
+    {"the text of perf sched timehist", FROM_THE_PERF_DATA, PARTS(TEXT(" task name "), TEXT(" wait time  sch delay "))},
+    {"the text of trace-cmd report", RECORDS_EVENTS, MAGIC("cpus=")},
     {"a profile of callgrind or cachegrind, which has sums per call and no stacks",
      "kcachegrind shows it; or " PERF_RECORD, MAGIC("# callgrind format")},
     {PARTS(TEXT("creator: callgrind"))},
@@ -192,7 +209,15 @@ static const struct foreign FOREIGNS[] = {
      PARTS(TEXT("Each sample counts as "), TEXT(" calls "))},
     {"backtraces of gdb", "stackcollapse-gdb.pl FILE | gecko-convert -", MAGIC("#0  "), PARTS(TEXT("\n#1  "))},
     {PARTS(TEXT("\n#0  "), TEXT("\n#1  "))},
-    {"a thread dump of Java", "stackcollapse-jstack.pl FILE | gecko-convert -", MAGIC("Full thread dump")},
+    {"a thread dump of Java", "stackcollapse-jstack.pl FILE | gecko-convert -", PARTS(TEXT("Full thread dump "))},
+    {"a profile of Java's hprof", "stackcollapse-hprof FILE | gecko-convert -", MAGIC("JAVA PROFILE 1.0")},
+    {"stacks of goroutines", SHOWS_ONE_MOMENT PERF_RECORD, MAGIC("goroutine ")},
+    {"stacks of Python, as py-spy dump prints them", SHOWS_ONE_MOMENT RECORDS_PYTHON, MAGIC("Process "),
+     PARTS(TEXT("\nPython v"), TEXT("\nThread "))},
+    {"the text of bcc's memleak", MEMLEAK, PARTS(TEXT(" with outstanding allocations:\n"), TEXT(" from stack\n"))},
+    {"metrics of Prometheus", HOLDS_NO_STACKS, PARTS(TEXT("# TYPE "), TEXT(" counter\n"))},
+    {PARTS(TEXT("# TYPE "), TEXT(" gauge\n"))},
+    {"a script", "record it running: " PERF_RECORD, MAGIC("#!")},
     {"a trace of the kernel's ftrace", HOLDS_NO_STACKS, MAGIC("# tracer: ")},
     {"a picture (SVG), perhaps a flame graph", "convert the collapsed stacks that it was made from", CONTENT_TEXT,
      MAGIC("<svg")},
@@ -231,16 +256,26 @@ static bool is_zeros(struct text start) {
     return start.bytes_count > 0;
 }
 
+/* Returns whether a list may begin so: "[0] text" and "[main]" begin lines of other texts. */
+static bool is_json_list(struct text inside) {
+    if (!inside.bytes_count || memchr("\"{[]", inside.bytes[0], 4)) return true;
+    size_t end = 0;
+    while (end < inside.bytes_count && !strchr(", \t\r\n]", inside.bytes[end])) end++;
+    struct text word = text_slice(inside, 0, end), rest = without_blanks(text_from(inside, end));
+    bool is_number = cursor_is_digit(word.bytes[0]) || word.bytes[0] == '-';
+    bool is_constant =
+        text_equal(word, TEXT("true")) || text_equal(word, TEXT("false")) || text_equal(word, TEXT("null"));
+    bool is_end = !rest.bytes_count || rest.bytes[0] == ',' ||
+                  (rest.bytes[0] == ']' && !without_blanks(text_from(rest, 1)).bytes_count);
+    return (is_number || is_constant) && is_end;
+}
+
 bool foreign_is_json(struct text start) {
-    static const struct text words[] = {TEXT("true"), TEXT("false"), TEXT("null")};
     struct text content = without_blanks(start);
     if (!content.bytes_count || (content.bytes[0] != '{' && content.bytes[0] != '[')) return false;
-    bool is_list = content.bytes[0] == '[';
     struct text inside = without_blanks(text_from(content, 1));
-    if (!inside.bytes_count) return true;
-    for (size_t i = 0; is_list && i < sizeof words / sizeof *words; i++)
-        if (text_starts_with(inside, words[i])) return true;
-    return inside.bytes[0] && strchr(is_list ? "\"{[]-0123456789" : "\"}", inside.bytes[0]);
+    if (content.bytes[0] == '[') return is_json_list(inside);
+    return !inside.bytes_count || inside.bytes[0] == '"' || inside.bytes[0] == '}';
 }
 
 static bool has_content(struct text start, enum content content) {
@@ -331,6 +366,8 @@ static void write_advice(char *out, size_t capacity_bytes, const char *advice, s
     }
     snprintf(out + used, capacity_bytes - used, "%s", advice);
 }
+
+bool foreign_is_known(struct text start) { return recognise(start) != NULL; }
 
 void foreign_explain(const struct input *input, struct text start, bool is_whole, struct failure *failure) {
     const char *name = input_name(input);

@@ -37,13 +37,12 @@ static void run(struct input *input, struct profile *profile, const struct reade
  * has a frame, on it or on the next line, or both ids and a tracepoint. */
 static enum probe_score score_line(struct text line, bool *awaits_frame) {
     struct script_event_line event_line;
-    struct perf_frame_line frame;
     bool awaited_frame = *awaits_frame;
     *awaits_frame = false;
     if (!script_event_line_parse(line, &event_line))
         return awaited_frame && script_frame_line_is_any(line) ? PROBE_LIKELY : PROBE_NO;
     bool is_record = script_record_of(&event_line, line).bytes_count > 0;
-    bool has_frame = script_frame_line_parse(event_line.rest, &frame);
+    bool has_frame = script_frame_line_is_bare(event_line.rest);
     bool has_event = event_line.event.bytes_count > 0;
     *awaits_frame = has_event || event_line.has_time;
     if (event_line.has_time) return is_record || has_event || has_frame ? PROBE_SURE : PROBE_NO;
@@ -52,22 +51,48 @@ static enum probe_score score_line(struct text line, bool *awaits_frame) {
     return is_record || has_frame || is_tracepoint ? PROBE_LIKELY : PROBE_NO;
 }
 
+/* Counts of the lines in the start of a text. */
+struct census {
+    size_t good_count;
+    size_t other_count;
+    bool is_in_sample; /* an event line precedes, and no blank line follows it */
+};
+
+/* perf indents what it tells of branches and instructions by a tab. It can be much, so such lines speak neither for nor
+ * against the format. */
+static bool is_neutral(const struct census *census, struct text line) {
+    bool is_comment = text_starts_with(line, TEXT("#"));
+    return is_comment || (census->is_in_sample && text_starts_with(line, TEXT("\t")));
+}
+
+static void count_line(struct census *census, struct text line, bool is_event, bool is_frame) {
+    bool is_blank = !text_trim(line).bytes_count;
+    bool is_good = is_event || (is_frame && census->is_in_sample);
+    census->good_count += is_good;
+    census->other_count += !is_good && !is_blank && !is_neutral(census, line);
+    census->is_in_sample = is_event || (census->is_in_sample && !is_blank);
+}
+
 static enum probe_score probe(struct text start, bool is_whole) {
     if (text_starts_with(start, TEXT("# ========\n# captured on"))) return PROBE_SURE;
     if (text_starts_with(text_trim_start(start), TEXT("{")))
         return PROBE_NO; /* a JSON string can quote perf script text */
     enum probe_score score = PROBE_NO;
+    struct census census = {0};
     bool awaits_frame = false;
-    while (start.bytes_count && score < PROBE_SURE) {
+    while (start.bytes_count) {
         size_t end = text_find(start, '\n');
         if (end == start.bytes_count && !is_whole) break;
         struct text line = text_slice(start, 0, end);
         if (text_ends_with(line, TEXT("\r"))) line.bytes_count--;
         enum probe_score line_score = score_line(line, &awaits_frame);
+        bool is_frame = !awaits_frame && script_frame_line_is_any(line);
+        count_line(&census, line, awaits_frame || line_score > PROBE_NO, is_frame);
         if (line_score > score) score = line_score;
         start = text_from(start, end + 1 > start.bytes_count ? end : end + 1);
     }
-    return score;
+    /* Programs and prose have single lines that look like events. */
+    return census.good_count * 4 >= census.good_count + census.other_count ? score : PROBE_NO;
 }
 
 const struct reader reader_perf_script = {

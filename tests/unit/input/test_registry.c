@@ -82,8 +82,12 @@ struct content {
 #define NO_STACKS "it holds no stacks; record some: " RECORD
 #define PPROF_TO_US \
     " | awk '/^-+\\+-/{if(s)print s,v;s=\"\";next} s{s=$1\";\"s;next} /^ *[0-9]/{v=$1;s=$2}' | gecko-convert -"
+#define EVENTS \
+    "record the same events with perf: perf record -g -e sched:sched_switch PROGRAM, then gecko-convert perf.data"
+#define MOMENT "it shows one moment, not a recording; record one: "
 #define CALLS  "record system calls with their times: perf trace record PROGRAM, then gecko-convert perf.data"
-#define PYTHON "no stacks: py-spy record --format raw -o stacks.txt -- python PROGRAM.py, then gecko-convert stacks.txt"
+#define PY_SPY "py-spy record --format raw -o stacks.txt -- python PROGRAM.py, then gecko-convert stacks.txt"
+#define PYTHON "no stacks: " PY_SPY
 
 static const struct content contents[] = {
     {BYTES("2ELIFREP\0\0\0\0\0\0\0\x68"),
@@ -100,17 +104,18 @@ static const struct content contents[] = {
     {BYTES("Nettrace\x14\0\0\0!FastSerialization.1"),
      "a trace of .NET: dotnet-trace convert --format Chromium memory, and open the result at "
      "https://profiler.firefox.com"},
-    {BYTES("\x17\x08\x44tracing6\0"),
-     "trace.dat, the binary recording of trace-cmd: record the same events with perf: perf record -g -e "
-     "sched:sched_switch PROGRAM, then gecko-convert perf.data"},
+    {BYTES("\x17\x08\x44tracing6\0"), "trace.dat, the binary recording of trace-cmd: " EVENTS},
+    {BYTES("DTiJ\1\0\0\0\x28\0\0\0"),
+     "a jitdump, which names the generated code in a recording: convert the recording, which finds it: gecko-convert "
+     "perf.data; --debug-dir and --sysroot say where it is"},
+    {BYTES("memray\0\x0b\0\0\0"), "a recording of memray: memray flamegraph memory shows it"},
+    {BYTES("JAVA PROFILE 1.0.2\0\0\0\0\x08"), "a heap dump of Java: " NO_STACKS},
     {BYTES("QPERFSTREAM\0\x13\0\0\0"), "what hotspot made of a perf.data: " PERF_DATA},
     {BYTES("\x5e\x97\xca\xfd\x01\0\0\0"), "a recording of sysprof: sysprof opens it; or " RECORD},
     {BYTES("gmon\x01\0\0\0"), "gmon.out, the counts of gprof: " NO_STACKS},
     {BYTES("SQLite format 3\0\x10\0"), "an SQLite database: " NO_STACKS},
-    {BYTES("\177ELF\2\1\1\0\0\0\0\0\0\0\0\0\4\0\x3e\0"),
-     "a core dump: it shows one moment, not a recording; record one: " RECORD},
-    {BYTES("\177ELF\2\2\1\0\0\0\0\0\0\0\0\0\0\4\0\x16"),
-     "a core dump: it shows one moment, not a recording; record one: " RECORD},
+    {BYTES("\177ELF\2\1\1\0\0\0\0\0\0\0\0\0\4\0\x3e\0"), "a core dump: " MOMENT RECORD},
+    {BYTES("\177ELF\2\2\1\0\0\0\0\0\0\0\0\0\0\4\0\x16"), "a core dump: " MOMENT RECORD},
     {BYTES("\177ELF\2\1\1\0\0\0\0\0\0\0\0\0\3\0\x3e\0"), "a program or a library: record it running: " RECORD},
     {BYTES("\xcf\xfa\xed\xfe\7\0\0\1"), "a program or a library: record it running: " RECORD},
     {BYTES("MZ\x90\0\3\0\0\0"), "a program or a library: record it running: " RECORD},
@@ -148,6 +153,10 @@ static const struct content contents[] = {
      "the text of strace: " CALLS},
     {BYTES("24310 07:09:26.884410 openat(AT_FDCWD, \"x\") = -1 ENOENT (No such file)\n24310 close(3) = 0\n"),
      "the text of strace: " CALLS},
+    {BYTES("     0.000000 execve(\"/usr/bin/app\", [\"app\"], 0x7ffd /* 9 vars */) = 0 <0.001164>\n"
+           "     0.001823 write(1, \"worker 12 1.5: x\\n\", 17) = 17 <0.000355>\n"),
+     "the text of strace: " CALLS},
+    {BYTES("\n Summary of events:\n\n sleep (24411), 76 events, 97.4%\n"), "the summary of perf trace: " CALLS},
     {BYTES("% time     seconds  usecs/call     calls    errors syscall\n------ ----------- ----------- ---------\n"),
      "the summary of strace: " CALLS},
     {BYTES("         3125 function calls (3011 primitive calls) in 0.007 seconds\n\n   Ordered by: cumulative time\n"),
@@ -196,6 +205,13 @@ static const struct content contents[] = {
          "# To display the perf.data header info, please use --header/--header-only options.\n#\n# Samples: 1  of "
          "event 'cycles'\n# Event count (approx.): 9\n#\n# Overhead  Command  Symbol\n#\n    50.00%  app  [.] main\n"),
      "the text of perf report, which has sums and no single samples: " PERF_DATA},
+    {BYTES("#           time             counts unit events\n     1.000123456              1,234      "
+           "context-switches\n"),
+     "the text of perf stat: " NO_STACKS},
+    {BYTES("           time    cpu  task name                       wait time  sch delay   run time\n"),
+     "the text of perf sched timehist: " PERF_DATA},
+    {BYTES("cpus=2\n   bash-1234  [000]  1234.567890: sched_switch:  bash:1234 [120] R ==> swapper/0:0 [120]\n"),
+     "the text of trace-cmd report: " EVENTS},
     {BYTES("\n Performance counter stats for './app':\n\n 1.0 msec task-clock\n"), "the text of perf stat: " NO_STACKS},
     {BYTES("# callgrind format\nversion: 1\ncreator: callgrind-3.19.0\nevents: Ir\nfn=(1) main\n1 5\n"),
      "a profile of callgrind or cachegrind, which has sums per call and no stacks: kcachegrind shows it; or " RECORD},
@@ -224,8 +240,27 @@ static const struct content contents[] = {
      "a call graph of FreeBSD's pmcstat: stackcollapse-pmc.pl memory | gecko-convert -"},
     {BYTES("Thread 1 (LWP 9):\n#0  0x0000 in read () from /lib/libc.so\n#1  main () at a.c:5\n"),
      "backtraces of gdb: stackcollapse-gdb.pl memory | gecko-convert -"},
-    {BYTES("Full thread dump OpenJDK 64-Bit Server VM (17 mixed mode):\n\n\"main\" #1 prio=5\n"),
+    {BYTES("2026-11-26 10:00:00\nFull thread dump OpenJDK 64-Bit Server VM (17 mixed mode):\n\n\"main\" #1 prio=5\n"),
      "a thread dump of Java: stackcollapse-jstack.pl memory | gecko-convert -"},
+    {BYTES("JAVA PROFILE 1.0.1, created Sun Dec 30 11:47:15 2001\n\nTHREAD START (obj=5, id = 1, name=\"main\")\n"),
+     "a profile of Java's hprof: stackcollapse-hprof memory | gecko-convert -"},
+    {BYTES("goroutine 1 [running]:\nmain.fib(0x1e)\n\t/srv/main.go:12 +0x45\n"),
+     "stacks of goroutines: " MOMENT RECORD},
+    {BYTES("Process 3412: python prog.py\nPython v3.11.2 (/usr/bin/python3.11)\n\nThread 3412 (active): "
+           "\"MainThread\"\n"),
+     "stacks of Python, as py-spy dump prints them: " MOMENT PY_SPY},
+    {BYTES(
+         "[11:16:33] Top 1 stacks with outstanding allocations:\n\t80 bytes in 5 allocations from stack\n\t\tmain+0x6d "
+         "[app]\n"),
+     "the text of bcc's memleak: awk '/ with outstanding allocations:/{n=0} / allocations from "
+     "stack/{b[++n]=$1;s[n]=\"\";next} n&&NF{sub(/^[ \\t]*(0x[0-9a-f]+[ \\t]+)?/,\"\");sub(/\\+0x[0-9a-f]+ .*/,\"\");"
+     "s[n]=$0(s[n]?\";\":\"\")s[n]} END{for(i=1;i<=n;i++)print s[i],b[i]}' memory | gecko-convert - --weight-unit "
+     "bytes"},
+    {BYTES(
+         "# HELP jobs_total Jobs.\n# TYPE jobs_total counter\njobs_total{level=\"0\"} 1\njobs_total{level=\"2\"} 5\n"),
+     "metrics of Prometheus: " NO_STACKS},
+    {BYTES("# TYPE go_goroutines gauge\ngo_goroutines 12\n"), "metrics of Prometheus: " NO_STACKS},
+    {BYTES("#!/bin/sh\nsleep 30\n"), "a script: record it running: " RECORD},
     {BYTES("# tracer: function\n#\n# entries-in-buffer/entries-written: 1/1\n"),
      "a trace of the kernel's ftrace: " NO_STACKS},
     {BYTES("<?xml version=\"1.0\"?>\n<!DOCTYPE svg>\n<svg version=\"1.1\"><text>Flame Graph</text></svg>\n"),
@@ -268,6 +303,12 @@ static const struct content contents[] = {
      "a trace of the recorder, damaged by a transfer as text: transfer it again, as binary data"},
     {BYTES("\x01\x02\x03\x04\xff\xfe\x80\0\x7f"),
      "binary data of an unknown kind; traces of the recorder, perf script text and collapsed stacks are read here"},
+    {BYTES("[    0.000000] Linux version 6.1.0\n[    1.234567] usb 1-1: new device\n"),
+     "text, but no trace format that is known here; it begins \"[    0.000000] Linux version 6.1.0\"; --from FORMAT "
+     "reads it as that format all the same"},
+    {BYTES("[flake8]\nmax-line-length = 120\n"),
+     "text, but no trace format that is known here; it begins \"[flake8]\"; --from FORMAT reads it as that format all "
+     "the same"},
     {BYTES("Dear all,\nthis is not a trace.\n"),
      "text, but no trace format that is known here; it begins \"Dear all,\"; --from FORMAT reads it as that format all "
      "the same"},

@@ -1149,6 +1149,10 @@ static void test_probe(void **state) {
         {"The quick brown fox\njumps 3 times: over 4 dogs\n", true, PROBE_NO},
         {"The quick brown fox\njumps 3 times:\n18 dogs\n", true, PROBE_NO},
         {"On 10/12 report: good\n  all fine\n", true, PROBE_NO},
+        {"  node 0 size: 97373 MB\n  node 0 free: 1756 MB\n", true, PROBE_NO},
+        {"As perf prints it:\na 1 1.0: cycles:\nThat is a sample.\nIt has a time.\nIt has no stack.\n", true, PROBE_NO},
+        {"a 1 1.0: cycles:\n\tmain:\n\t401136 insn: 55\n\t401137 insn: 48 89 e5\n\t40113a insn: c3\n", true,
+         PROBE_SURE},
         {"2024-01-02 10:00:00 host sshd[12]: Accepted\n", true, PROBE_NO},
         {"# a comment\n# and another\n", true, PROBE_NO},
     };
