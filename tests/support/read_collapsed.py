@@ -103,7 +103,10 @@ def read_lines(data):
 
 
 def printed_frame(line):
-    """Returns the name of a printed frame: bcc may write the address before it, and the library after it."""
+    """Returns the name of a printed frame: bcc and SystemTap may write the address before it, and the library after."""
+    if re.match(r"0x[0-9a-f]+ \[\S+\+0x\w+/0x\w+\]\Z", line):
+        return "[unknown]"
+    line = re.sub(r"(\+0x[0-9a-f]+)/0x[0-9a-f]+(?= |\Z)", r"\1", re.sub(r"\A0x[0-9a-f]+ : ", "", line))
     name = re.sub(r"\A(?:0x)?[0-9a-f]{8,16} (?=\S)", "", re.sub(r"\A--\s+--\Z", "--", line))
     return re.sub(r"(?<=.)\+(0x[0-9a-f]+|\d+)\Z", "", re.sub(r"(?<=.) (?:\[[^\[\]]*\]|\(/.*\))\Z", "", name))
 
@@ -134,9 +137,9 @@ def collapse_block(lines):
 
 
 def collapse_printed(data):
-    """Collapses stacks that bcc, bpftrace and DTrace print with one frame a line; also returns whether they name threads."""
+    """Collapses stacks that bcc, bpftrace, DTrace and SystemTap print; also returns whether they name threads."""
     text = data.decode("utf-8", "each")
-    if not re.search(r"(?m)^(@\w*\[|Sampling at |Tracing |dtrace: )", text):
+    if not re.search(r"(?m)^(@\w*\[|Sampling at |Tracing |dtrace: | 0x[0-9a-f]+ : )", text):
         return data, False
     # DTrace writes which probe has printed, and a blank line between the stacks of the kernel and the program.
     text = re.sub(r"(?m)^ +\d+ +\d+ +\S*:\S* *$", "", text)
