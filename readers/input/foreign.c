@@ -369,11 +369,27 @@ static void write_advice(char *out, size_t capacity_bytes, const char *advice, s
 
 bool foreign_is_known(struct text start) { return recognise(start) != NULL; }
 
+/* Refuses an input whose advice may apply within the wrapping. */
+static void refuse(const struct input *input, const struct foreign *foreign, struct failure *failure) {
+    const char *name = input_name(input);
+    struct text wrapping = input_wrapping(input);
+    bool is_direct = !wrapping.bytes_count || (foreign->takes_gzip && text_equal(wrapping, TEXT("gzip")));
+    bool is_file = is_direct && strcmp(name, "standard input") != 0;
+    char advice[ADVICE_BYTES];
+    write_advice(advice, sizeof advice, foreign->advice, is_file ? text_of(name) : TEXT(""));
+    failure_set(failure, FAILURE_INPUT, "%s: this is %s%s%.*s: %s%s", name, foreign->title,
+                wrapping.bytes_count ? ", inside " : "", (int)wrapping.bytes_count, wrapping.bytes,
+                is_direct ? "" : "take it out of there, then ", advice);
+}
+
+void foreign_refuse(const struct input *input, const char *title, const char *advice, struct failure *failure) {
+    refuse(input, &(struct foreign){.title = title, .advice = advice}, failure);
+}
+
 void foreign_explain(const struct input *input, struct text start, bool is_whole, struct failure *failure) {
     const char *name = input_name(input);
     struct text wrapping = input_wrapping(input);
     const char *inside = wrapping.bytes_count ? ", inside " : "";
-    const char *unwrap = wrapping.bytes_count ? "take it out of there, then " : "";
     int wrapping_bytes = (int)wrapping.bytes_count;
     if (is_whole && !without_blanks(start).bytes_count) {
         const char *is_empty = start.bytes_count ? "holds nothing but blank lines" : "is empty";
@@ -383,12 +399,7 @@ void foreign_explain(const struct input *input, struct text start, bool is_whole
     }
     const struct foreign *foreign = recognise(start);
     if (foreign) {
-        bool is_direct = !wrapping.bytes_count || (foreign->takes_gzip && text_equal(wrapping, TEXT("gzip")));
-        bool is_file = is_direct && strcmp(name, "standard input") != 0;
-        char advice[ADVICE_BYTES];
-        write_advice(advice, sizeof advice, foreign->advice, is_file ? text_of(name) : TEXT(""));
-        failure_set(failure, FAILURE_INPUT, "%s: this is %s%s%.*s: %s%s", name, foreign->title, inside, wrapping_bytes,
-                    wrapping.bytes, is_direct ? "" : unwrap, advice);
+        refuse(input, foreign, failure);
         return;
     }
     if (is_binary(start)) {

@@ -77,10 +77,11 @@ static bool is_operator(struct text word) {
 }
 
 /* Takes "perf record OPTIONS PROGRAM" off the arguments, and returns the file name of the program. It is empty if
- * there is none. */
+ * there is none. Android's simpleperf, which has other options, mostly records apps that run already. */
 static struct text take_program(struct text *arguments) {
     bool is_record = false;
-    struct text word;
+    struct text rest = *arguments, word = arguments_take(&rest);
+    if (text_starts_with(text_base_name(word), TEXT("simpleperf"))) return (struct text){0};
     while ((word = arguments_take(arguments)).bytes_count) {
         if (!is_record) {
             is_record = text_equal(word, TEXT("record"));

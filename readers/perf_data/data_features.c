@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "data_parser.h"
+#include "readers/input/foreign.h"
 
 enum feature_bit {
     FEATURE_BUILD_ID = 2,
@@ -18,7 +19,10 @@ enum feature_bit {
     FEATURE_COMMAND_LINE = 11,
     FEATURE_EVENTS = 12,
     FEATURE_SAMPLE_TIMES = 21,
-    FEATURE_CLOCK = 29
+    FEATURE_CLOCK = 29,
+    /* of Android's simpleperf */
+    FEATURE_FILE = 128,
+    FEATURE_FILE2 = 133
 };
 
 /* Reads one kind of section. Returns false if it is malformed. */
@@ -66,12 +70,12 @@ static bool is_32_bit(struct text machine) {
 static bool read_arch(struct data_parser *parser, struct text section) {
     struct perf_cursor cursor = perf_cursor_of(section);
     struct text machine = text_trim(take_string(&cursor));
-    if (is_32_bit(machine))
-        failure_set(
-            parser->failure, FAILURE_INPUT,
-            "this perf.data was recorded on a 32-bit machine (%.*s), and only those of 64-bit machines are read; "
-            "convert its text: perf script -F +pid -i FILE | gecko-convert -",
-            (int)machine.bytes_count, machine.bytes);
+    if (is_32_bit(machine)) {
+        char title[96];
+        snprintf(title, sizeof title, "a perf.data of a 32-bit machine (%.*s), of which only the text is read",
+                 (int)machine.bytes_count, machine.bytes);
+        foreign_refuse(parser->input, title, "perf script -F +pid -i FILE | gecko-convert -", parser->failure);
+    }
     return read_string(parser, section, TEXT("arch"));
 }
 
@@ -232,6 +236,7 @@ void data_features_read(struct data_parser *parser, uint64_t bit, struct text se
         perf_emit(parser->sink,
                   &(struct perf_record){
                       .type = PERF_FORMATS, .time_ns = TIME_NONE, .position = data_position(offset), .text = section});
+    if (bit == FEATURE_FILE || bit == FEATURE_FILE2) data_tally(parser, TALLY_SIMPLEPERF_NAMES, 1, offset);
     for (size_t i = 0; i < sizeof feature_readers / sizeof *feature_readers; i++) {
         if (feature_readers[i].bit != bit || feature_readers[i].read(parser, section)) continue;
         data_tally(parser, TALLY_BAD_FEATURE, 1, offset);

@@ -4,6 +4,7 @@
 #include "data_folder.h"
 #include "data_stream.h"
 #include "libconvert/base/memory.h"
+#include "readers/input/foreign.h"
 
 enum {
     FILE_HEADER_BYTES = 104,
@@ -179,10 +180,7 @@ static void read_container(struct data_parser *parser, struct input *input) {
     struct text start = input_peek(input, FILE_HEADER_BYTES);
     uint64_t header_bytes = start.bytes_count >= STREAM_HEADER_BYTES ? perf_load_u64(start.bytes + 8) : 0;
     if (text_starts_with(start, TEXT("2ELIFREP"))) {
-        failure_set(parser->failure, FAILURE_INPUT,
-                    "%s: this perf.data was recorded on a big-endian machine, and only those of little-endian machines "
-                    "are read; convert its text: perf script -F +pid -i FILE | gecko-convert -",
-                    input_name(input));
+        foreign_explain(input, start, false, parser->failure);
     } else if (!text_starts_with(start, TEXT("PERFILE2"))) {
         failure_set(parser->failure, FAILURE_INPUT, "%s: is not a perf.data file", input_name(input));
     } else if (header_bytes == STREAM_HEADER_BYTES) {
@@ -201,7 +199,7 @@ static void read_container(struct data_parser *parser, struct input *input) {
 }
 
 void data_parse(struct input *input, struct perf_sink sink, struct perf_tallies *tallies, struct failure *failure) {
-    struct data_parser parser = {.sink = sink, .tallies = tallies, .failure = failure};
+    struct data_parser parser = {.sink = sink, .tallies = tallies, .failure = failure, .input = input};
     data_attrs_init(&parser.attrs, failure);
     data_order_init(&parser.order, data_records_use, &parser, failure);
     read_container(&parser, input);

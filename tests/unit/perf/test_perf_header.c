@@ -93,6 +93,7 @@ static void test_recorded_programs(void **state) {
         {"perf record -g bash -c ./build.sh", "bash", ""},
         {"perf record -g bash +x ./build.sh", "bash", ""},
         {"perf record -g bash /dev/fd/63", "bash", ""},
+        {"/data/local/tmp/simpleperf_arm64 record -p 8337 -f 1000 --exit-with-parent", "", ""},
         {"perf", "", ""},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -63,16 +63,22 @@ static void assert_samples(const char *expected) {
     }
 }
 
-static void assert_entry(enum gecko_convert_unit unit, enum gecko_convert_fate fate, const char *cause,
-                         uint64_t count) {
-    struct reading reading;
-    read_good(&reading, 0);
-    const struct ledger *ledger = &reading.profile.ledger;
+/* Returns what the ledger has counted with that cause. */
+static uint64_t entry_count(const struct ledger *ledger, enum gecko_convert_unit unit, enum gecko_convert_fate fate,
+                            const char *cause) {
     uint64_t got = 0;
     for (size_t i = 0; i < ledger->entries.count; i++) {
         const struct ledger_entry *entry = ledger_at(ledger, i);
         if (entry->unit == unit && entry->fate == fate && text_equal(entry->cause, text_of(cause))) got += entry->count;
     }
+    return got;
+}
+
+static void assert_entry(enum gecko_convert_unit unit, enum gecko_convert_fate fate, const char *cause,
+                         uint64_t count) {
+    struct reading reading;
+    read_good(&reading, 0);
+    uint64_t got = entry_count(&reading.profile.ledger, unit, fate, cause);
     profile_fini(&reading.profile);
     if (got != count) fail_msg("%s: %llu, not %llu", cause, (unsigned long long)got, (unsigned long long)count);
 }
@@ -755,16 +761,37 @@ static void assert_refused(struct text bytes, const char *what, const char *advi
     profile_fini(&reading.profile);
 }
 
-/* Ends the recording with one section of the header: the machine's name. */
-static struct text finish_on(const char *machine) {
-    enum { ARCH_BIT = 6, SECTION_BYTES = 16 };
+/* Ends the recording with one section of the header: a text. */
+static struct text finish_with(size_t bit, const char *machine) {
+    enum { BITS_AT = 72, SECTION_BYTES = 16 };
     struct text records = builder_finish(&builder);
-    builder_set_u64(&builder, 72, 1 << ARCH_BIT);
+    builder_set_u64(&builder, BITS_AT + bit / 64 * 8, UINT64_C(1) << bit % 64);
     builder_u64(&builder, records.bytes_count + SECTION_BYTES);
     builder_u64(&builder, 4 + strlen(machine) + 1);
     builder_u32(&builder, (uint32_t)strlen(machine) + 1);
     builder_put(&builder, machine, strlen(machine) + 1);
     return (struct text){builder.bytes, builder.bytes_count};
+}
+
+static struct text finish_on(const char *machine) {
+    enum { ARCH_BIT = 6 };
+    return finish_with(ARCH_BIT, machine);
+}
+
+/* Android's simpleperf keeps names of functions in sections of its own. */
+static void test_names_of_simpleperf(void **state) {
+    static const size_t bits[] = {128, 133};
+    for (size_t i = 0; i < sizeof bits / sizeof *bits; i++) {
+        begin_app();
+        add_chain(5, 5, 100, 0x400010, 0x400020);
+        struct reading reading;
+        read_any(&reading, finish_with(bits[i], "/system/lib64/libc.so"), 0);
+        assert_false(failure_is_set(&reading.failure));
+        assert_int_equal(entry_count(&reading.profile.ledger, LEDGER_RECORDS, LEDGER_LOST,
+                                     "names of functions as simpleperf keeps them (its report_sample.py prints them)"),
+                         1);
+        profile_fini(&reading.profile);
+    }
 }
 
 /* Lists of ids do not overlap. If many events name one, only the first of them has it. */
@@ -802,7 +829,7 @@ static void test_other_machines(void **state) {
     for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++) {
         begin_app();
         add_chain(5, 5, 100, 0x400010, 0x400020);
-        assert_refused(finish_on(narrow[i]), "a 32-bit machine", "perf script");
+        assert_refused(finish_on(narrow[i]), "a 32-bit machine", "perf script -F +pid -i memory | gecko-convert -");
     }
     for (size_t i = 0; i < sizeof wide / sizeof *wide; i++) {
         begin_app();
@@ -811,7 +838,8 @@ static void test_other_machines(void **state) {
         assert_false(failure_is_set(&reading.failure));
         profile_fini(&reading.profile);
     }
-    assert_refused(TEXT("2ELIFREP\0\0\0\0\0\0\0\150"), "a big-endian machine", "perf script");
+    assert_refused(TEXT("2ELIFREP\0\0\0\0\0\0\0\150"), "a big-endian machine",
+                   "perf script -F +pid -i memory | gecko-convert -");
 }
 
 /* Replaces the records of the builder by one zstd stream of them, cut into records of that type. Those of type 83 say
@@ -901,6 +929,7 @@ int main(void) {
         cmocka_unit_test(test_events_with_one_list_of_ids),
         cmocka_unit_test(test_ids_without_events),
         cmocka_unit_test(test_other_machines),
+        cmocka_unit_test(test_names_of_simpleperf),
         cmocka_unit_test(test_fixed_period),
         cmocka_unit_test(test_cut_record),
         cmocka_unit_test(test_compressed_records),
