@@ -147,6 +147,8 @@ static const struct foreign FOREIGNS[] = {
     {"a pointer of Git LFS, not the file itself", "git lfs pull gets the file",
      MAGIC("version https://git-lfs.github.com/")},
     {"a raw dump (perf script -D)", FROM_THE_PERF_DATA, PARTS(TEXT(" raw event: size "))},
+    {PARTS(TEXT("]: PERF_RECORD_"))},
+    {"branch stacks of perf script, without threads", FROM_THE_PERF_DATA, PARTS(TEXT("/P/-/-/"))},
     {"the text of perf report, which has sums and no single samples", FROM_THE_PERF_DATA, PARTS(TEXT("# Overhead  "))},
     {PARTS(TEXT("# Samples: "), TEXT("# Event count (approx.): "))},
     {"the text of perf annotate, which has sums and no stacks", FROM_THE_PERF_DATA,

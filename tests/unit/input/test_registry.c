@@ -201,6 +201,10 @@ static const struct content contents[] = {
      "a pointer of Git LFS, not the file itself: git lfs pull gets the file"},
     {BYTES("\n0x128 [0x60]: event: 1\n.\n. ... raw event: size 96 bytes\n.  0000:  01 00\n"),
      "a raw dump (perf script -D): " PERF_DATA},
+    {BYTES("0 0x7b10 [0x88]: PERF_RECORD_MMAP2 9/9: [0x200000(0x60000) @ 0 08:01 5 0]: r--p /bin/app\n"),
+     "a raw dump (perf script -D): " PERF_DATA},
+    {BYTES("\t          30179e\n\t          3017f9\n 0x3017cf/0x30179e/P/-/-/0  0x30177f/0x3017c4/P/-/-/0\n"),
+     "branch stacks of perf script, without threads: " PERF_DATA},
     {BYTES(
          "# To display the perf.data header info, please use --header/--header-only options.\n#\n# Samples: 1  of "
          "event 'cycles'\n# Event count (approx.): 9\n#\n# Overhead  Command  Symbol\n#\n    50.00%  app  [.] main\n"),
