@@ -205,6 +205,7 @@ struct life {
     double guess_part;
 };
 
+/* Returns TIME_NONE if no time of the thread is known. */
 static int64_t first_event_of(const struct samples *samples, const struct perf_wait *first_wait) {
     int64_t time_ns = first_wait->start_ns == TIME_NONE ? first_wait->end_ns : first_wait->start_ns;
     return time_earlier(time_ns, samples_count(samples) ? samples_at(samples, 0)->time_ns : TIME_NONE);
@@ -221,12 +222,13 @@ static struct life life_of(const struct adding *adding, const struct thread *thr
     const struct perf_wait *first = perf_waits_at(waits, task->first_wait);
     const struct perf_wait *last = perf_waits_at(waits, task->last_wait);
     struct life life = {thread->start_ns, thread->end_ns, 1};
-    if (life.start_ns == TIME_NONE)
-        life.start_ns = waits->has_ends ? adding->first_ns : first_event_of(&thread->samples, first);
+    if (life.start_ns == TIME_NONE && !waits->has_ends) life.start_ns = first_event_of(&thread->samples, first);
+    if (life.start_ns == TIME_NONE) life.start_ns = adding->first_ns;
     if (life.end_ns == TIME_NONE) {
         bool is_known = waits->has_ends || last->end_ns == TIME_NONE;
         life.end_ns = is_known ? adding->last_ns : last_event_of(&thread->samples, last);
     }
+    if (life.start_ns == TIME_NONE) life.start_ns = life.end_ns; /* no record has a time after 0 */
     filter_cut(waits->filter, &life.start_ns, &life.end_ns);
     return life;
 }

@@ -87,54 +87,55 @@ static int compare_sections(const void *left, const void *right) {
     return (a->section.offset > b->section.offset) - (a->section.offset < b->section.offset);
 }
 
+/* Lists the sections by offset, and returns how many there are. Their table follows the records directly, and the
+ * sections follow the table in any order. What is damaged is counted and left out. */
+static size_t list_sections(struct data_parser *parser, struct text table, const char *bits, uint64_t table_at,
+                            struct feature_section sections[FEATURES_MAX]) {
+    size_t count = 0, good_count = 0;
+    for (unsigned bit = 0; bit < FEATURES_MAX; bit++)
+        if (has_feature(bits, bit)) sections[count++].bit = bit;
+    if (table.bytes_count < count * SECTION_BYTES) {
+        data_tally(parser, TALLY_BAD_FEATURE, count, table_at);
+        return 0;
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct section section = section_at(table.bytes + i * SECTION_BYTES);
+        if (section.offset >= table_at && section.size_bytes <= PREAMBLE_BYTES_MAX)
+            sections[good_count++] = (struct feature_section){sections[i].bit, section};
+        else
+            data_tally(parser, TALLY_BAD_FEATURE, 1, section.offset);
+    }
+    memory_sort(parser->failure, sections, good_count, sizeof *sections, compare_sections);
+    return good_count;
+}
+
+static void read_section(struct data_parser *parser, const struct feature_section *section, struct text bytes) {
+    if (bytes.bytes_count == section->section.size_bytes)
+        data_features_read(parser, section->bit, bytes, section->section.offset);
+    else
+        data_tally(parser, TALLY_BAD_FEATURE, 1, section->section.offset);
+}
+
 /* Reads the sections before the records if the whole file is in memory, so names and build ids are known when the
  * records need them. Returns false if the sections must be read after the records. */
 static bool read_features_ahead(struct data_parser *parser, struct input *input, const char *bits, uint64_t end) {
+    struct feature_section sections[FEATURES_MAX];
     struct text file = input_at_hand(input);
     if (end >= file.bytes_count) return false;
-    struct text table = text_from(file, (size_t)end);
-    for (unsigned bit = 0; bit < FEATURES_MAX; bit++) {
-        if (!has_feature(bits, bit)) continue;
-        if (table.bytes_count < SECTION_BYTES) {
-            data_tally(parser, TALLY_BAD_FEATURE, 1, end);
-            break;
-        }
-        struct section section = section_at(table.bytes);
-        struct text bytes = section_in(file, section);
-        table = text_from(table, SECTION_BYTES);
-        if (bytes.bytes_count == section.size_bytes)
-            data_features_read(parser, bit, bytes, section.offset);
-        else
-            data_tally(parser, TALLY_BAD_FEATURE, 1, section.offset);
-    }
+    size_t count = list_sections(parser, text_from(file, (size_t)end), bits, end, sections);
+    for (size_t i = 0; i < count; i++) read_section(parser, &sections[i], section_in(file, sections[i].section));
     return true;
 }
 
-/* Reads the sections. Their table directly follows the records, and the sections follow the table in any order. */
 static void read_features(struct data_parser *parser, struct input *input, const char *bits) {
     struct feature_section sections[FEATURES_MAX];
-    size_t count = 0;
-    for (unsigned bit = 0; bit < FEATURES_MAX; bit++)
-        if (has_feature(bits, bit)) sections[count++].bit = bit;
-    uint64_t table_at = input_offset(input);
-    struct text table = input_peek(input, count * SECTION_BYTES);
-    if (table.bytes_count < count * SECTION_BYTES) {
-        data_tally(parser, TALLY_BAD_FEATURE, count, table_at);
-        return;
-    }
-    for (size_t i = 0; i < count; i++) sections[i].section = section_at(table.bytes + i * SECTION_BYTES);
-    memory_sort(parser->failure, sections, count, sizeof *sections, compare_sections);
+    struct text table = input_peek(input, (size_t)FEATURES_MAX * SECTION_BYTES);
+    size_t count = list_sections(parser, table, bits, input_offset(input), sections);
     for (size_t i = 0; i < count && !failure_is_set(parser->failure); i++) {
         struct section section = sections[i].section;
-        uint64_t offset = input_offset(input);
-        if (section.offset > offset) data_skip(input, section.offset - offset);
-        bool is_sane = input_offset(input) == section.offset && section.size_bytes <= PREAMBLE_BYTES_MAX;
-        struct text bytes = is_sane ? input_peek(input, (size_t)section.size_bytes) : (struct text){0};
-        if (is_sane && bytes.bytes_count >= section.size_bytes)
-            data_features_read(parser, sections[i].bit, text_slice(bytes, 0, (size_t)section.size_bytes),
-                               section.offset);
-        else
-            data_tally(parser, TALLY_BAD_FEATURE, 1, section.offset);
+        data_skip(input, section.offset - input_offset(input));
+        struct text bytes = input_peek(input, (size_t)section.size_bytes);
+        read_section(parser, &sections[i], text_slice(bytes, 0, (size_t)section.size_bytes));
     }
 }
 
