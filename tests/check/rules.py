@@ -161,8 +161,8 @@ CASES = [
         'nothing else was checked (the viewer upgrades older profiles when it loads them, '
         'and gecko-convert PROFILE -o NEW does it now)',
     ]),
-    ("processed", {"meta.preprocessedProfileVersion": 49}, [
-        'error version $.meta.preprocessedProfileVersion: this is processed v49, but only the rules of v70 are known: '
+    ("processed", {"meta.preprocessedProfileVersion": 46}, [
+        'error version $.meta.preprocessedProfileVersion: this is processed v46, but only the rules of v70 are known: '
         'nothing else was checked (the viewer upgrades older profiles when it loads them)',
     ]),
     ("processed", {"meta.preprocessedProfileVersion": '70'}, [
