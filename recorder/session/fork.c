@@ -53,7 +53,6 @@ bool session_enter_child(void) {
     pool_enter_child(&recording_pool);
     recording_first_uid = __atomic_load_n(&recording_pool.header->next_thread_uid, __ATOMIC_RELAXED);
     counters_enter_child();
-    scratch_enter_child();
     if (sampler_table()) sampler_table()->enter_child();
     return true;
 }
@@ -113,6 +112,7 @@ static void continue_in_child(void) {
         detach_child();
         return;
     }
+    scratch_reclaim();
     thread_registry_reclaim();
     if (thread_record_self) thread_record_start(thread_record_self, clock_ticks());
     if (session_enter_child() && at_fork.can_sample) session_start_sampler();

@@ -30,6 +30,6 @@ void scratch_give(void *buffer) {
         munmap(buffer, SCRATCH_BYTES);
 }
 
-void scratch_enter_child(void) {
+void scratch_reclaim(void) {
     for (size_t i = 0; i < SCRATCH_COUNT; i++) __atomic_store_n(&are_taken[i], 0, __ATOMIC_RELAXED);
 }

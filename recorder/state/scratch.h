@@ -13,7 +13,9 @@ enum { SCRATCH_BYTES = 24 * 1024 };
 void *scratch_take(void) GREC_SHARED(scratch_take);
 void scratch_give(void *buffer) GREC_SHARED(scratch_give);
 
-/* Call this in a forked child: the threads that have taken the other buffers do not exist there. */
-void scratch_enter_child(void);
+/* Takes back all buffers. Call this where fork returns in the child, and only if it interrupted no recording call: no
+ * thread has a buffer there. In a child that was made by clone, threads may have taken some by the time that the child
+ * first records, so those that threads of its parent had stay taken. */
+void scratch_reclaim(void);
 
 #endif

@@ -1,6 +1,7 @@
 /* Test programs that create processes in every possible way, wait for them, stop them, trace them, and crash. */
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
@@ -132,6 +133,40 @@ static void clone_at_once(void) {
     execl("/proc/self/exe", "processes", "clone-at-once", (char *)NULL);
 }
 
+static void *count(void *counter) {
+    ++*(int *)counter;
+    return NULL;
+}
+
+/* Starts a thread, and records before the thread has a processor: the first call finds that the process is new. */
+static void start_and_record(void) {
+    int counter = 0;
+    pthread_t thread;
+    cpu_set_t one;
+    void *function = dlsym(RTLD_DEFAULT, "grec_sample_");
+    void (*sample)(void) = NULL;
+    memcpy(&sample, &function, sizeof function);
+    CPU_ZERO(&one);
+    CPU_SET((unsigned)sched_getcpu(), &one);
+    sched_setaffinity(0, sizeof one, &one);
+    if (pthread_create(&thread, NULL, count, &counter) != 0) _exit(1);
+    for (int i = 0; sample && i < 2; i++) sample();
+    pthread_join(thread, NULL);
+    _exit(counter == 1 ? 0 : 2);
+}
+
+/* Creates children by the system call, which record nothing before they start a thread. */
+static void clone_and_start(void) {
+    enum { CHILD_COUNT = 40 };
+    int good_count = 0;
+    for (int i = 0; i < CHILD_COUNT; i++) {
+        pid_t pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+        if (!pid) start_and_record();
+        good_count += wait_for(pid) == 0;
+    }
+    printf("%d good\n", good_count);
+}
+
 /* The address of the arguments is invalid, which the kernel reports. */
 static void clone_wrongly(void) {
     long result = syscall(SYS_clone3, 8L, 88L);
@@ -246,6 +281,7 @@ static const struct host_case cases[] = {
     {"fork-while-asleep", fork_while_asleep},
     {"execute-itself", execute_itself},
     {"clone-at-once", clone_at_once},
+    {"clone-and-start", clone_and_start},
     {"clone-wrongly", clone_wrongly},
     {"become-daemon", become_daemon},
     {"suspend-until-ended", suspend_until_ended},
