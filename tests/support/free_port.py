@@ -6,10 +6,10 @@ import socket
 
 
 def free_port():
-    """Returns a port of 127.0.0.1 that nobody listens on. The kernel gives it to no client either, until a server that is
-    still to start uses it."""
-    first_of_clients = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    """Returns a port of 127.0.0.1 that nobody listens on. Unless clients may have all ports that need no rights, the kernel
+    gives it to no client either, until a server that is still to start uses it."""
+    first, last = map(int, pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
+    ports = [*range(max(1024, first // 2), first), *range(last + 1, 65536)] or [0]
     while True:
-        port = random.randrange(first_of_clients // 2, first_of_clients)
-        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
-            return port
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", random.choice(ports))) as server:
+            return server.getsockname()[1]
