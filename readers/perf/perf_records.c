@@ -6,11 +6,12 @@
 
 /* ---- Tasks. ---- */
 
-/* Returns whether nothing was known of the task before it executed a program. Processes that were started in order to
- * be recorded waited until then, unrecorded, and those from outside of a container came into it. */
+/* Returns whether nothing was known of the process before it executed a program. Processes that were started in order
+ * to be recorded waited until then, unrecorded, and those from outside of a container came into it. */
 static bool begins_by_executing(const struct perf_recording *recording, const struct perf_record *record) {
-    return record->is_exec && record->tid != PID_UNKNOWN &&
-           !perf_tasks_known(&recording->tasks, record->machine, record->tid);
+    const struct perf_tasks *tasks = &recording->tasks;
+    return record->is_exec && record->tid != PID_UNKNOWN && !perf_tasks_known(tasks, record->machine, record->tid) &&
+           !perf_tasks_has_process(tasks, record->machine, record->pid);
 }
 
 static void use_comm(struct perf_recording *recording, const struct perf_record *record) {

@@ -189,6 +189,11 @@ struct perf_task *perf_tasks_known(const struct perf_tasks *tasks, uint32_t mach
     return task == ID_NONE ? NULL : column_at(&tasks->rows, task);
 }
 
+bool perf_tasks_has_process(const struct perf_tasks *tasks, uint32_t machine, int64_t pid) {
+    struct tid_key key = {.id = pid, .machine = machine};
+    return row_table_find(&tasks->pids, &key) != ID_NONE;
+}
+
 bool perf_tasks_has_main(const struct perf_tasks *tasks, const struct perf_task *task) {
     return perf_tasks_known(tasks, task->machine, task->pid);
 }

@@ -112,6 +112,9 @@ struct perf_task *perf_tasks_find(struct perf_tasks *tasks, uint32_t machine, in
 /* Returns the task that has the tid now; NULL if it is not known yet. */
 struct perf_task *perf_tasks_known(const struct perf_tasks *tasks, uint32_t machine, int64_t tid);
 
+/* Returns whether a thread of a process with the pid is known. */
+bool perf_tasks_has_process(const struct perf_tasks *tasks, uint32_t machine, int64_t pid);
+
 /* Returns whether the recording has the main thread of the task's process. */
 bool perf_tasks_has_main(const struct perf_tasks *tasks, const struct perf_task *task);
 
