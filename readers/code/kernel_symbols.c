@@ -227,13 +227,14 @@ static bool read_running_list(struct kernel_symbols *kernel, const struct kernel
     return use_kept(kernel, identity) || read_list_at(kernel, identity, RUNNING_LIST);
 }
 
-/* Reads the whole list of the running kernel in place of the part. */
+/* Reads the whole list of the running kernel in place of the part, which stays if there is none. */
 static void complete(struct kernel_symbols *kernel) {
     struct failure failure = {.memory = kernel->failure->memory};
     struct list_reading list = {.kernel = kernel, .symbols = &kernel->symbols};
     struct input *input = input_open(RUNNING_LIST, &failure);
+    if (!input) return;
     kernel->kept = (struct text){0};
-    if (input) read_symbols(&list, input);
+    read_symbols(&list, input);
 }
 
 /* ---- Choosing a list. ---- */

@@ -2,8 +2,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
 
 #include "libconvert/symbols/debug_file.h"
+#include "readers/code/kernel_list.h"
 #include "readers/code/kernel_symbols.h"
 #include "tests/support/shell_command.h"
 #include "tests/support/unit_test.h"
@@ -137,6 +140,31 @@ static void copies_of_the_list(void **state) {
     }
 }
 
+/* Modules are in the rest of the running kernel's list, which cannot be read without a descriptor. */
+static void a_part_of_the_list_is_kept(void **state) {
+    struct utsname names;
+    struct rlimit limit, none;
+    struct text list = kernel_list_keep();
+    if (!list.bytes_count || uname(&names) != 0) skip();
+    uint64_t start = kernel_list_address(list, TEXT("_text")), end = kernel_list_address(list, TEXT("_etext"));
+    const struct kernel_identity identity = {
+        .release = text_of(names.release), .reference = TEXT("_text"), .address = start};
+    kernel_symbols_init(&test.kernel, NULL, &test.failure);
+    assert_true(kernel_symbols_load(&test.kernel, &identity));
+    getrlimit(RLIMIT_NOFILE, &limit);
+    none = (struct rlimit){.rlim_cur = 0, .rlim_max = limit.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &none);
+    assert_function(end, NULL, 0);
+    setrlimit(RLIMIT_NOFILE, &limit);
+    struct code_name name;
+    assert_true(kernel_symbols_find(&test.kernel, start, &name));
+    assert_int_equal(name.start, start);
+    assert_true(kernel_symbols_find(&test.kernel, end, &name));
+    assert_int_equal(name.start, end);
+    kernel_symbols_fini(&test.kernel);
+    kernel_list_forget();
+}
+
 /* ---- Modules. ---- */
 
 static void assert_in_module(const char *path, const char *build_id, uint64_t offset, const char *expected,
@@ -192,6 +220,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(uncompressed_kernels),
         cmocka_unit_test(copies_of_the_list),
+        cmocka_unit_test(a_part_of_the_list_is_kept),
         cmocka_unit_test(modules_may_be_compressed),
         cmocka_unit_test(damaged_modules),
     };
