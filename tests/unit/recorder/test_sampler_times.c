@@ -236,7 +236,7 @@ static pid_t fork_stopper(unsigned ms) {
     pid_t parent = getpid(), pid = fork();
     if (pid) return pid;
     kill(parent, SIGSTOP);
-    while (!has_stopped(parent)) usleep(1000);
+    while (getppid() == parent && !has_stopped(parent)) usleep(1000);
     sleep_ms(ms);
     kill(parent, SIGCONT);
     _exit(0);
