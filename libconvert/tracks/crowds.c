@@ -87,11 +87,6 @@ static void add_turns(const struct profile *profile, struct lane_member *member)
     if (member->turn_count && member->turns->first_ns < member->start_ns) member->start_ns = member->turns->first_ns;
 }
 
-/* Returns how many threads run at a time. */
-static uint32_t running_max(const struct profile *profile) {
-    return profile->meta.logical_cpu_count ? profile->meta.logical_cpu_count : UINT32_MAX;
-}
-
 /* Sets the heads of the candidates whose crowds are merged, and forgets all candidates. Threads have turns of their
  * own; processes run all the time. */
 static void find_heads(struct crowds *crowds, const struct time_range *times, bool have_turns, uint32_t *heads) {
@@ -113,7 +108,7 @@ static void find_heads(struct crowds *crowds, const struct time_range *times, bo
         count++;
     }
     crowds->candidates.count = 0;
-    if (count) lanes_assign(members, count, have_turns ? running_max(crowds->profile) : 0, failure);
+    if (count) lanes_assign(members, count, failure);
     for (size_t i = 0; i < count; i++) {
         heads[members[i].row] = members[i].head;
         if (have_turns) memory_free((void *)members[i].turns);

@@ -57,7 +57,6 @@ static uint32_t pop(struct free_lanes *lanes) {
 /* ---- Turns. ---- */
 
 enum {
-    SHARED_LANES_MAX = 64,
     PRESENT_MAX = 1024, /* each member is compared with as many others */
     /* A group with fewer members for each lane is a pool of workers, each of which is worth a look. */
     SHARED_MEMBERS_MIN = 10,
@@ -85,59 +84,40 @@ static bool run_together(const struct lane_member *a, const struct lane_member *
     return false;
 }
 
-/* Returns the first lane with the fewest conflicts. A lane after the last one has none. */
-static uint32_t best_lane(const uint32_t *conflict_counts, uint32_t lane_count, uint32_t lanes_max) {
-    uint32_t best = 0;
-    for (uint32_t lane = 1; lane <= lane_count && lane < lanes_max; lane++)
-        if (conflict_counts[lane] < conflict_counts[best]) best = lane;
-    return best;
-}
-
-/* Sets the heads of the members of a group to the numbers of lanes, in which members run in turns. `present` has room
- * for all members. If lanes_max lanes do not do, some members of a lane run together. */
-static void share_lanes(struct lane_member *members, size_t count, uint32_t lanes_max,
-                        const struct lane_member **present, uint32_t *heads) {
+/* Sets the heads of the members of a group to the numbers of lanes, in which members run in turns. There are at most
+ * PRESENT_MAX members at a time, so a lane is always free. */
+static void share_lanes(struct lane_member *members, size_t count, uint32_t *heads) {
+    const struct lane_member *present[PRESENT_MAX];
     size_t present_count = 0;
     uint32_t lane_count = 0;
     for (size_t i = 0; i < count; i++) {
         struct lane_member *member = &members[i];
-        uint32_t conflict_counts[SHARED_LANES_MAX] = {0};
+        bool are_busy[PRESENT_MAX] = {false};
         size_t kept_count = 0;
         for (size_t j = 0; j < present_count; j++) {
             if (present[j]->end_ns <= member->start_ns) continue;
-            conflict_counts[present[j]->head] += run_together(present[j], member);
+            if (run_together(present[j], member)) are_busy[present[j]->head] = true;
             present[kept_count++] = present[j];
         }
         present_count = kept_count;
         present[present_count++] = member;
-        member->head = best_lane(conflict_counts, lane_count, lanes_max);
+        for (member->head = 0; are_busy[member->head];) member->head++;
         if (member->head == lane_count) heads[lane_count++] = member->row;
     }
 }
 
 /* ---- All members. ---- */
 
-/* Room for all members. */
-struct lanes {
-    struct lane_end *ends;
-    struct free_lanes free_lanes;
-    const struct lane_member **present;
-    uint32_t *heads; /* of the lanes of a group */
-    uint32_t running_max;
-};
-
-/* Returns how many lanes members share that run in turns; 0: each has one of its own. */
-static uint32_t shared_lanes_max(uint32_t lane_count, size_t member_count, uint32_t running_max) {
-    if (!running_max || lane_count > PRESENT_MAX) return 0;
-    if (member_count / SHARED_MEMBERS_MIN >= lane_count)
-        return running_max < SHARED_LANES_MAX ? running_max : SHARED_LANES_MAX;
-    return lane_count > POOL_LANES_MAX ? SHARED_LANES_MAX : 0;
+static bool are_lanes_shared(uint32_t lane_count, size_t member_count) {
+    bool is_pool = member_count / SHARED_MEMBERS_MIN < lane_count;
+    return lane_count <= PRESENT_MAX && (!is_pool || lane_count > POOL_LANES_MAX);
 }
 
-/* Sets the heads of the members of one group. Until the end, they are the numbers of lanes. */
-static void assign_group(struct lane_member *members, const struct lane_end *ends, size_t count, struct lanes *lanes) {
-    struct free_lanes *free_lanes = &lanes->free_lanes;
-    uint32_t lane_count = 0, *heads = lanes->heads;
+/* Sets the heads of the members of one group. Until the end, they are the numbers of lanes. `heads` has room for the
+ * heads of all lanes. */
+static void assign_group(struct lane_member *members, const struct lane_end *ends, size_t count,
+                         struct free_lanes *free_lanes, uint32_t *heads) {
+    uint32_t lane_count = 0;
     size_t next_end = 0;
     free_lanes->count = 0;
     for (size_t i = 0; i < count; i++) {
@@ -148,37 +128,31 @@ static void assign_group(struct lane_member *members, const struct lane_end *end
         members[i].head = is_new ? lane_count : pop(free_lanes);
         if (is_new) heads[lane_count++] = members[i].row;
     }
-    uint32_t lanes_max = shared_lanes_max(lane_count, count, lanes->running_max);
-    if (lanes_max) share_lanes(members, count, lanes_max, lanes->present, heads);
+    if (are_lanes_shared(lane_count, count)) share_lanes(members, count, heads);
     for (size_t i = 0; i < count; i++) members[i].head = heads[members[i].head];
 }
 
-static void assign_all(struct lane_member *members, size_t count, struct lanes *lanes) {
+static void assign_all(struct lane_member *members, struct lane_end *ends, size_t count, struct free_lanes *free_lanes,
+                       uint32_t *heads) {
     for (size_t i = 0, group_count; i < count; i += group_count) {
-        struct lane_end *ends = &lanes->ends[i];
         for (group_count = 1; i + group_count < count && members[i + group_count].group == members[i].group;)
             group_count++;
-        for (size_t j = 0; j < group_count; j++) ends[j].place -= (uint32_t)i;
-        assign_group(&members[i], ends, group_count, lanes);
+        for (size_t j = i; j < i + group_count; j++) ends[j].place -= (uint32_t)i;
+        assign_group(&members[i], &ends[i], group_count, free_lanes, heads);
     }
 }
 
-void lanes_assign(struct lane_member *members, size_t count, uint32_t running_max, struct failure *failure) {
-    struct lanes lanes = {
-        .ends = memory_allocate(failure, count * sizeof *lanes.ends),
-        .free_lanes.numbers = memory_allocate(failure, count * sizeof *lanes.free_lanes.numbers),
-        .present = memory_allocate(failure, count * sizeof *lanes.present),
-        .heads = memory_allocate(failure, count * sizeof *lanes.heads),
-        .running_max = running_max,
-    };
+void lanes_assign(struct lane_member *members, size_t count, struct failure *failure) {
+    struct lane_end *ends = memory_allocate(failure, count * sizeof *ends);
+    struct free_lanes free_lanes = {memory_allocate(failure, count * sizeof *free_lanes.numbers), 0};
+    uint32_t *heads = memory_allocate(failure, count * sizeof *heads);
     if (!failure_is_set(failure)) {
         memory_sort(failure, members, count, sizeof *members, compare_starts);
-        for (uint32_t i = 0; i < count; i++) lanes.ends[i] = (struct lane_end){members[i].group, i, members[i].end_ns};
-        memory_sort(failure, lanes.ends, count, sizeof *lanes.ends, compare_ends);
+        for (uint32_t i = 0; i < count; i++) ends[i] = (struct lane_end){members[i].group, i, members[i].end_ns};
+        memory_sort(failure, ends, count, sizeof *ends, compare_ends);
     }
-    if (!failure_is_set(failure)) assign_all(members, count, &lanes);
-    memory_free(lanes.heads);
-    memory_free(lanes.present);
-    memory_free(lanes.free_lanes.numbers);
-    memory_free(lanes.ends);
+    if (!failure_is_set(failure)) assign_all(members, ends, count, &free_lanes, heads);
+    memory_free(heads);
+    memory_free(free_lanes.numbers);
+    memory_free(ends);
 }

@@ -18,9 +18,8 @@ struct lane_member {
 
 /* Sorts the members by group and start, and sets their heads. A member gets the first lane of its group that is free,
  * and a new lane if none is. So there are no more lanes than members at a time, and the first ones have most members.
- * If a group has many members for each lane, or more than 64 lanes, a lane is also free while its members do not run.
- * No more than running_max members run at a time (0: all do); if turns say otherwise, because they are not exact, a
- * member of many for each lane gets one that exists. Running out of memory is latched; the heads are not set then. */
-void lanes_assign(struct lane_member *members, size_t count, uint32_t running_max, struct failure *failure);
+ * If a group has many members for each lane, or more than 64 lanes, and at most 1024, a lane is also free while its
+ * members do not run. Running out of memory is latched; the heads are not set then. */
+void lanes_assign(struct lane_member *members, size_t count, struct failure *failure);
 
 #endif

@@ -161,14 +161,25 @@ static void a_hundred_workers_that_run_in_turns_are_one_track(void **state) {
     assert_tracks("server:2/0 worker and 99 more:200/100 ");
 }
 
-/* The processor time of a sample may be from any time since the sample before. */
-static void there_are_no_more_tracks_than_processors(void **state) {
+/* No processor time of a track overlaps, however many there are. */
+static void workers_that_all_run_have_tracks_of_their_own(void **state) {
+    process_id server = add_program(1, "server", process_none(), 0, 400);
+    for (int i = 0; i < 100; i++) add_thread(server, 1000 + i, "worker", 1, 200);
+    merge(NULL);
+    assert_int_equal(profile.thread_order.count, 101);
+    assert_int_equal(noted(), 0);
+}
+
+/* Two processors are enough for three threads of which each runs together with each other one. */
+static void threads_can_need_more_tracks_than_processors(void **state) {
     process_id server = add_program(1, "server", process_none(), 0, 400);
     profile.meta.logical_cpu_count = 2;
     add_requests(server, 40, "request");
-    for (int i = 0; i < 3; i++) add_thread(server, 2000 + i, "request", 18, 48);
+    add_thread(server, 2000, "request", 12, 42);
+    add_thread(server, 2001, "request", 12, 32);
+    add_thread(server, 2002, "request", 32, 42);
     merge(NULL);
-    assert_tracks("server:2/0 request and 40 more:82/41 request and 1 more:4/2 ");
+    assert_tracks("server:2/0 request and 40 more:82/41 request:2/0 request:2/0 ");
 }
 
 static void threads_that_never_ended_follow_by_their_events(void **state) {
@@ -364,7 +375,8 @@ int main(void) {
         TEST(threads_without_processor_time_run_all_the_time),
         TEST(workers_that_live_together_stay),
         TEST(a_hundred_workers_that_run_in_turns_are_one_track),
-        TEST(there_are_no_more_tracks_than_processors),
+        TEST(workers_that_all_run_have_tracks_of_their_own),
+        TEST(threads_can_need_more_tracks_than_processors),
         TEST(threads_that_never_ended_follow_by_their_events),
         TEST(numbers_in_names_do_not_count),
         TEST(other_names_stay),
