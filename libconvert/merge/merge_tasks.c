@@ -203,14 +203,20 @@ static void expect_id(struct generations *generations, struct id_key key, struct
     value_table_number(&generations->next, &key, &FIRST_GENERATION);
 }
 
-/* Returns an id without the number that tells its task from others with it, such as "unknown pid" of "unknown pid.2":
- * in the whole it gets another one. Without a task that has the rest as its id, the number belongs to the id. */
+/* Returns an id without the numbers that tell its task from others with it, such as "unknown pid" of "unknown pid.2":
+ * in the whole it gets another one. Without a task that has the rest as its id, a number belongs to the id. */
 static struct text plain_id(struct generations *generations, struct id_key key, struct text id) {
-    size_t dot = text_find_last(id, '.');
-    uint64_t number;
-    if (!cursor_parse_number(text_from(id, dot + 1), 10, &number) || number < 2) return id;
-    key.text = strings_intern(&generations->texts, text_slice(id, 0, dot)).index;
-    return value_table_find(&generations->next, &key) ? text_slice(id, 0, dot) : id;
+    enum { NUMBERS_MAX = 4 };
+    struct text plain = id, rest = id;
+    for (unsigned i = 0; i < NUMBERS_MAX; i++) {
+        size_t dot = text_find_last(rest, '.');
+        uint64_t number;
+        if (!cursor_parse_number(text_from(rest, dot + 1), 10, &number) || number < 2) break;
+        rest = text_slice(rest, 0, dot);
+        key.text = strings_intern(&generations->texts, rest).index;
+        if (value_table_find(&generations->next, &key)) plain = rest;
+    }
+    return plain;
 }
 
 /* Returns how many tasks with the same id there were. The second task with a text as id gets "unknown pid.2". */
@@ -391,8 +397,13 @@ static thread_id add_track(const struct merge_tasks *tasks, const struct merge *
     return thread_is_none(known) ? profile_add_track(whole, &track) : known;
 }
 
-/* A text with a number is made of that again, but other texts are names. */
-static struct text text_of_tid(const struct thread *part) { return part->tid ? (struct text){0} : part->tid_text; }
+/* A text with a number, such as "12.2" or "0.2", is made of that again, but other texts are names. */
+static struct text text_of_tid(const struct thread *part) {
+    struct text rest = part->tid_text;
+    uint64_t number;
+    bool is_zero = cursor_take(&rest, TEXT("0.")) && cursor_parse_number(rest, 10, &number);
+    return part->tid || is_zero ? (struct text){0} : part->tid_text;
+}
 
 static struct id_key key_of_tid(process_id process, const struct thread *part) {
     return (struct id_key){process.index, part->tid, ID_NONE};
