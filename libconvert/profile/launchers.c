@@ -16,16 +16,20 @@ bool program_is_launcher(struct text name) {
     return is_among(name, launchers, sizeof launchers / sizeof *launchers);
 }
 
-static struct text with_byte(struct profile *profile, struct text text, char from, char to) {
+/* Returns the words of the text, each with a NUL after it, but perhaps the last one. */
+static struct text end_words(struct profile *profile, struct text text) {
     char *bytes = arena_take_bytes(&profile->memory, text.bytes_count);
-    if (!bytes) return (struct text){0};
-    for (size_t i = 0; i < text.bytes_count; i++) bytes[i] = text.bytes[i] == from ? to : text.bytes[i];
-    return (struct text){bytes, text.bytes_count};
+    size_t count = 0;
+    for (size_t i = 0; bytes && i < text.bytes_count; i++) {
+        bool is_blank = text_is_blank_byte(text.bytes[i]);
+        if (!is_blank || (count && bytes[count - 1])) bytes[count++] = is_blank ? '\0' : text.bytes[i];
+    }
+    return (struct text){bytes, count};
 }
 
 struct text command_line_arguments(struct profile *profile, struct text command_line) {
     bool has_ends = text_find(command_line, '\0') < command_line.bytes_count;
-    return has_ends ? command_line : with_byte(profile, command_line, ' ', '\0');
+    return has_ends ? command_line : end_words(profile, command_line);
 }
 
 struct text arguments_take(struct text *arguments) {
@@ -35,7 +39,10 @@ struct text arguments_take(struct text *arguments) {
 }
 
 struct text arguments_shown(struct profile *profile, struct text arguments) {
-    return text_trim_end(with_byte(profile, arguments, '\0', ' '));
+    char *bytes = arena_take_bytes(&profile->memory, arguments.bytes_count);
+    if (!bytes) return (struct text){0};
+    for (size_t i = 0; i < arguments.bytes_count; i++) bytes[i] = arguments.bytes[i] ? arguments.bytes[i] : ' ';
+    return text_trim_end((struct text){bytes, arguments.bytes_count});
 }
 
 struct text program_script(struct text program, struct text arguments) {

@@ -88,6 +88,7 @@ static void test_recorded_programs(void **state) {
         {"perf record -agF 99 -- /opt/demo/app", "app", ""},
         {"perf record -e cycles -a", "", ""},
         {"perf record -a sleep 10", "sleep", ""},
+        {"perf record -e sched:sched_switch --filter 'prev_pid  == 3' -g  ./app", "app", ""},
         {"perf record -g -- env A=1 ./app", "env", ""},
         {"perf record -g sh -e ./build.sh --fast", "sh", "build.sh"},
         {"perf record -g bash -c ./build.sh", "bash", ""},
