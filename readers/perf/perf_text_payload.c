@@ -147,28 +147,36 @@ static bool find_key(struct text text, size_t at, char separator, struct key *ke
     return false;
 }
 
-static size_t count_byte(struct text text, char byte) {
-    size_t count = 0;
-    for (size_t i = 0; i < text.bytes_count; i++) count += text.bytes[i] == byte;
-    return count;
+/* How many more brackets of a kind close in a value than open. */
+struct surplus {
+    int64_t round;
+    int64_t square;
+};
+
+static void count_bracket(struct surplus *surplus, char byte, int64_t step) {
+    surplus->round += (byte == ')') * step - (byte == '(') * step;
+    surplus->square += (byte == ']') * step - (byte == '[') * step;
 }
 
 /* Returns how many bytes at the end of the value separate it from the next key: a comma, an arrow, or a bracket whose
  * other one is outside of the value, as in "0xffff888627d2ba80 (flags=SPIN)". */
-static size_t separator_bytes(struct text value) {
+static size_t separator_bytes(struct text value, const struct surplus *surplus) {
     static const struct text separators[] = {TEXT(","), TEXT(";"), TEXT("==>"), TEXT("("), TEXT("[")};
     for (size_t i = 0; i < sizeof separators / sizeof *separators; i++)
         if (text_ends_with(value, separators[i])) return separators[i].bytes_count;
-    bool is_alone = text_ends_with(value, TEXT(")")) && count_byte(value, '(') < count_byte(value, ')');
-    is_alone |= text_ends_with(value, TEXT("]")) && count_byte(value, '[') < count_byte(value, ']');
-    return is_alone;
+    return (surplus->round > 0 && text_ends_with(value, TEXT(")"))) ||
+           (surplus->square > 0 && text_ends_with(value, TEXT("]")));
 }
 
 /* Returns the value without what separates it from the next key. */
 static struct text trim_value(struct text value) {
+    struct surplus surplus = {0};
+    for (size_t i = 0; i < value.bytes_count; i++) count_bracket(&surplus, value.bytes[i], 1);
     value = text_trim(value);
-    for (size_t bytes_count; (bytes_count = separator_bytes(value));)
+    for (size_t bytes_count; (bytes_count = separator_bytes(value, &surplus));) {
+        count_bracket(&surplus, value.bytes[value.bytes_count - 1], -1);
         value = text_trim(text_slice(value, 0, value.bytes_count - bytes_count));
+    }
     return value;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "readers/perf/perf_text_payload.h"
+#include "tests/support/assert_text.h"
 #include "tests/support/unit_test.h"
 
 enum { FIELD_COUNT = 10000 };
@@ -62,10 +63,30 @@ static void test_many_fields(void **state) { assert_first_fields(payload_of(fals
 
 static void test_a_key_that_comes_often(void **state) { assert_first_fields(payload_of(true)); }
 
+/* Each bracket is one of a separator, and a line may have four million. */
+static void test_many_brackets(void **state) {
+    static const struct text start = TEXT("a=1 b=f(2)"), end = TEXT(" c=3");
+    enum { BRACKET_COUNT = 4000000 };
+    fixture.payload = malloc(start.bytes_count + BRACKET_COUNT + end.bytes_count);
+    assert_non_null(fixture.payload);
+    memcpy(fixture.payload, start.bytes, start.bytes_count);
+    memset(fixture.payload + start.bytes_count, ')', BRACKET_COUNT);
+    memcpy(fixture.payload + start.bytes_count + BRACKET_COUNT, end.bytes, end.bytes_count);
+    struct text payload = {fixture.payload, start.bytes_count + BRACKET_COUNT + end.bytes_count};
+    const union marker_value *values;
+    uint64_t lost_count;
+    perf_text_fields_learn(&fixture.fields, payload);
+    assert_non_null(perf_text_fields_values(&fixture.fields, payload, &values, &lost_count));
+    assert_int_equal(values[0].number.mantissa, 1);
+    assert_text(strings_text(&fixture.profile.strings, values[1].string), "f(2)");
+    assert_int_equal(values[2].number.mantissa, 3);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_many_fields, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_key_that_comes_often, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_many_brackets, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
