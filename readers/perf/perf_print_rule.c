@@ -150,8 +150,9 @@ static uint64_t cast(uint64_t number, struct text type) {
         struct text part;
         unsigned bits;
     } sizes[] = {
-        {TEXT("long"), 64}, {TEXT("short"), 16}, {TEXT("char"), 8}, {TEXT("64"), 64},       {TEXT("32"), 32},
-        {TEXT("16"), 16},   {TEXT("8"), 8},      {TEXT("int"), 32}, {TEXT("unsigned"), 32},
+        {TEXT("*"), 64},   {TEXT("ptr"), 64}, {TEXT("long"), 64},     {TEXT("short"), 16},
+        {TEXT("char"), 8}, {TEXT("64"), 64},  {TEXT("32"), 32},       {TEXT("16"), 16},
+        {TEXT("8"), 8},    {TEXT("int"), 32}, {TEXT("unsigned"), 32},
     };
     bool is_unsigned =
         has_part(type, TEXT("unsigned")) || text_starts_with(type, TEXT("u")) || text_starts_with(type, TEXT("__u"));

@@ -82,6 +82,8 @@ static void test_words(void **state) {
         {SYMBOLS("(short unsigned int)REC->v", "{ 65534, \"two\" }"), "v", 0x1fffe, "two"},
         {SYMBOLS("(long long unsigned int)REC->v", "{ 2, \"two\" }"), "v", 0x100000002, "0x100000002"},
         {SYMBOLS("(uint8_t)REC->v", "{ 2, \"two\" }"), "v", 0x102, "two"},
+        {SYMBOLS("(uintptr_t)REC->v", "{ 2, \"two\" }"), "v", 0x100000002, "0x100000002"},
+        {SYMBOLS("(const char *)REC->v", "{ 2, \"two\" }"), "v", 0x102, "0x102"},
         {SYMBOLS("(unsigned short) REC->v", "{ 0xffff, \"none\" }"), "v", UINT64_MAX, "none"},
         {SYMBOLS("(int)REC->v", "{ -1, \"none\" }"), "v", UINT32_MAX, "none"},
         {SYMBOLS("( unsigned long )REC->v", "{ 0x100000002, \"large\" }"), "v", 0x100000002, "large"},
