@@ -57,7 +57,8 @@ static bool is_decimal(struct text text) {
     return count > 0 && count == text.bytes_count;
 }
 
-/* Takes the address off "ffffffff810df082 hrtimer_wakeup+0x12" and SystemTap's "0x4a2b30 : main+0x8a2/0xa90 [app]". */
+/* Takes the address off "ffffffff810df082 hrtimer_wakeup+0x12", and off SystemTap's "0x4a2b30 : main+0x8a2/0xa90 [app]"
+ * and "0x41a0b0 [/opt/app+0x1a0b0/0x37f000]". */
 static void take_address(struct text *text) {
     enum { DIGITS_MIN = 8 };
     struct text rest = *text, token = cursor_take_token(&rest);
@@ -65,8 +66,8 @@ static void take_address(struct text *text) {
     bool is_marked = cursor_take(&token, TEXT("0x"));
     if (!cursor_parse_number(token, 16, &address) || !rest.bytes_count) return;
     rest = text_trim_start(rest);
-    bool has_colon = is_marked && cursor_take(&rest, TEXT(": "));
-    if (has_colon || token.bytes_count >= DIGITS_MIN) *text = rest;
+    bool is_of_systemtap = is_marked && (cursor_take(&rest, TEXT(": ")) || text_starts_with(rest, TEXT("[")));
+    if (is_of_systemtap || token.bytes_count >= DIGITS_MIN) *text = rest;
 }
 
 /* Takes the offset off "vfs_read+5", "main+0x12" and "main+0x8a2/0xa90". */
