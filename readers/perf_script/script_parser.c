@@ -253,7 +253,7 @@ static void open_sample(struct parser *parser, const struct script_event_line *l
 /* ---- Lines. ---- */
 
 /* Messages that tools write to the same stream. The first row that the trimmed line begins with applies. */
-static const struct {
+static const struct message {
     struct text start;
     enum perf_tally tally;
 } messages[] = {
@@ -267,13 +267,18 @@ static const struct {
     {TEXT("BFD:"), TALLY_MESSAGE},
 };
 
+static const struct message *find_message(struct text trimmed) {
+    for (size_t i = 0; i < sizeof messages / sizeof *messages; i++)
+        if (text_starts_with(trimmed, messages[i].start)) return &messages[i];
+    return NULL;
+}
+
+bool script_is_message(struct text line) { return find_message(text_trim(line)); }
+
 static bool read_message(struct parser *parser, struct text trimmed) {
-    for (size_t i = 0; i < sizeof messages / sizeof *messages; i++) {
-        if (!text_starts_with(trimmed, messages[i].start)) continue;
-        tally(parser, messages[i].tally);
-        return true;
-    }
-    return false;
+    const struct message *message = find_message(trimmed);
+    if (message) tally(parser, message->tally);
+    return message;
 }
 
 static bool read_event_line(struct parser *parser, struct text line) {
@@ -331,8 +336,7 @@ static bool is_comment(struct text line) {
     return line.bytes[0] == '#' && (line.bytes_count == 1 || text_is_blank_byte(line.bytes[1]));
 }
 
-/* Recognises the source code that -F srccode prints: "|12       return 0;". */
-static bool is_source_code(struct text line) {
+bool script_is_source_code(struct text line) {
     return line.bytes_count > 1 && line.bytes[0] == '|' && cursor_is_digit(line.bytes[1]);
 }
 
@@ -365,7 +369,7 @@ static void read_line(struct parser *parser, struct text line) {
         tally(parser, TALLY_BLANK);
     } else if (is_comment(line)) {
         read_comment(parser, line);
-    } else if (is_source_code(line)) {
+    } else if (script_is_source_code(line)) {
         tally(parser, TALLY_FIELD_LINE);
     } else if (read_event_line(parser, line)) {
         return;

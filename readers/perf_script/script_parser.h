@@ -10,4 +10,10 @@
  * (latched). */
 void script_parse(struct input *input, struct perf_sink sink, struct perf_tallies *tallies, struct failure *failure);
 
+/* Returns whether the line is a message that perf and its helpers write to the same stream: "Failed to open …". */
+bool script_is_message(struct text line);
+
+/* Recognises the source code that -F srccode prints: "|12       return 0;". */
+bool script_is_source_code(struct text line);
+
 #endif

@@ -1,5 +1,6 @@
 /* The reader of perf script text. */
 #include "readers/code/script_frames.h"
+#include "readers/input/foreign.h"
 #include "readers/perf/perf_filter.h"
 #include "readers/perf/perf_finish.h"
 #include "readers/perf/perf_records.h"
@@ -58,11 +59,15 @@ struct census {
     bool is_in_sample; /* an event line precedes, and no blank line follows it */
 };
 
-/* perf indents what it tells of branches and instructions by a tab. It can be much, so such lines speak neither for nor
- * against the format. */
+/* Returns whether the line speaks neither for nor against the format. What perf prints in a sample besides frames can
+ * be much: branches and instructions begin with a tab, and the data of bpf-output is in columns. */
 static bool is_neutral(const struct census *census, struct text line) {
-    bool is_comment = text_starts_with(line, TEXT("#"));
-    return is_comment || (census->is_in_sample && text_starts_with(line, TEXT("\t")));
+    static const struct text starts[] = {TEXT("\t"), TEXT("      BPF "), TEXT("                 ")};
+    if (text_starts_with(line, TEXT("#")) || script_is_message(line)) return true;
+    if (!census->is_in_sample) return false;
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+        if (text_starts_with(line, starts[i])) return true;
+    return script_is_source_code(line);
 }
 
 static void count_line(struct census *census, struct text line, bool is_event, bool is_frame) {
@@ -75,8 +80,7 @@ static void count_line(struct census *census, struct text line, bool is_event, b
 
 static enum probe_score probe(struct text start, bool is_whole) {
     if (text_starts_with(start, TEXT("# ========\n# captured on"))) return PROBE_SURE;
-    if (text_starts_with(text_trim_start(start), TEXT("{")))
-        return PROBE_NO; /* a JSON string can quote perf script text */
+    if (foreign_is_json(start)) return PROBE_NO; /* its strings can quote perf script text */
     enum probe_score score = PROBE_NO;
     struct census census = {0};
     bool awaits_frame = false;

@@ -1153,6 +1153,14 @@ static void test_probe(void **state) {
         {"As perf prints it:\na 1 1.0: cycles:\nThat is a sample.\nIt has a time.\nIt has no stack.\n", true, PROBE_NO},
         {"a 1 1.0: cycles:\n\tmain:\n\t401136 insn: 55\n\t401137 insn: 48 89 e5\n\t40113a insn: c3\n", true,
          PROBE_SURE},
+        {"a 1 1.0: 1 bpf-output: \n      BPF output: 0000: 41 42  AB\n                   0008: 43 44  CD\n"
+         "                   0010: 45 46  EF\n      BPF string: \"ABCDEF\"\n",
+         true, PROBE_SURE},
+        {"a 1 1.0: cycles:\n\t401136 f\n  a.c:1\n|1 f();\n|2 g();\n|3 h();\n|4 i();\n|5 j();\n", true, PROBE_SURE},
+        {"Failed to open /a\nFailed to open /b\n instruction trace error type 1\nBFD: /c: bad\na 1 1.0: cycles:\n",
+         true, PROBE_SURE},
+        {"{a 1 1.0: cycles:\n\t401136 f\n", true, PROBE_SURE},
+        {"[\"\n a 1 1.0: cycles:\n\"]", true, PROBE_NO},
         {"2024-01-02 10:00:00 host sshd[12]: Accepted\n", true, PROBE_NO},
         {"# a comment\n# and another\n", true, PROBE_NO},
     };
