@@ -38,6 +38,10 @@ static void test_formats(void **state) {
     assert_ptr_equal(detect(TEXT("main;run;step 12\nmain;run 3\n"), &failure), &reader_collapsed);
     /* JSON begins with a bracket, too. */
     assert_ptr_equal(detect(TEXT("    [nginx]\n    main\n        3\n\n"), &failure), &reader_collapsed);
+    /* Functions may be called as binary formats begin. */
+    assert_ptr_equal(detect(TEXT("gmon_start 12\nmain 3\n"), &failure), &reader_collapsed);
+    assert_ptr_equal(detect(TEXT("SLOW_path 12\nmain 3\n"), &failure), &reader_collapsed);
+    assert_ptr_equal(detect(TEXT("Nettrace 12\nmain 3\n"), &failure), &reader_collapsed);
     assert_ptr_equal(detect(TEXT("GREC\r\n\x1a\n\1\0\0\0"), &failure), &reader_trace);
     assert_false(failure_is_set(&failure));
 }
