@@ -33,6 +33,13 @@ static bool has_blank(struct text stack) {
     return text_find(stack, ' ') != stack.bytes_count || text_find(stack, '\t') != stack.bytes_count;
 }
 
+/* A table of numbers has such first columns: "3", "0.5", "10:00". */
+static bool is_number(struct text stack) {
+    for (size_t i = 0; i < stack.bytes_count; i++)
+        if (cursor_is_word_byte(stack.bytes[i]) && !cursor_is_digit(stack.bytes[i])) return false;
+    return cursor_is_digit(stack.bytes[0]);
+}
+
 /* "name: 12", "name = 12" and "name, 12" belong to other formats. */
 static bool is_key(struct text stack) {
     char last = stack.bytes[stack.bytes_count - 1];
@@ -53,7 +60,7 @@ static void count_line(struct census *census, struct text text, enum collapsed_c
     if (verdict != COLLAPSED_STACK) verdict = collapsed_line_parse(text, COLLAPSED_ONE_NUMBER, &line);
     bool is_stack = verdict == COLLAPSED_STACK && !is_key(line.stack);
     bool is_folded = is_stack && (has_separator(line.stack) || dialect_has_spaced_frames(line.stack));
-    bool is_single = is_stack && !is_folded && !has_blank(line.stack) && !cursor_is_digit(line.stack.bytes[0]);
+    bool is_single = is_stack && !is_folded && !has_blank(line.stack) && !is_number(line.stack);
     census->folded_count += is_folded;
     census->single_count += is_single;
     census->other_count += !is_folded && !is_single;

@@ -399,6 +399,8 @@ static void test_probe(void **state) {
         {"main 12 3\n", PROBE_MAYBE},
         {"[ 0] cat;entry_SYSCALL_64;ksys_read 4\n[ 0] cat 8\n[ 1] dd;ksys_read 2\n", PROBE_MAYBE},
         {"1 0\n2 1\n3 7\n", PROBE_NO},
+        {"0.5 1\n10:00 7\n", PROBE_NO},
+        {"0x401136 12\n7z 3\n", PROBE_MAYBE},
         {"    main\n    run\n        12\n\n", PROBE_LIKELY},
         {"let run () =\n    try f () with\n    | _ ->\n      0\n  in\n", PROBE_NO},
         {"see page 12", PROBE_NO},
