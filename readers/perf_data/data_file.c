@@ -14,7 +14,7 @@ enum {
     SECTION_BYTES = 16, /* offset, size */
 };
 
-/* Size limit of the events and their ids, which come before the records. */
+/* Size limit of the events and their ids, which come before the records, and of each section behind those. */
 static const uint64_t PREAMBLE_BYTES_MAX = UINT64_C(256) << 20;
 
 struct section {
