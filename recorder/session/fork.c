@@ -16,7 +16,6 @@
 #include "recorder/state/process.h"
 #include "recorder/state/recording_state.h"
 #include "recorder/state/sampler_hooks.h"
-#include "recorder/state/scratch.h"
 #include "recorder/write/counters.h"
 #include "recorder/write/writer.h"
 #include "session.h"
@@ -112,7 +111,6 @@ static void continue_in_child(void) {
         detach_child();
         return;
     }
-    scratch_reclaim();
     thread_registry_reclaim();
     if (thread_record_self) thread_record_start(thread_record_self, clock_ticks());
     if (session_enter_child() && at_fork.can_sample) session_start_sampler();

@@ -29,7 +29,3 @@ void scratch_give(void *buffer) {
     else
         munmap(buffer, SCRATCH_BYTES);
 }
-
-void scratch_reclaim(void) {
-    for (size_t i = 0; i < SCRATCH_COUNT; i++) __atomic_store_n(&are_taken[i], 0, __ATOMIC_RELAXED);
-}

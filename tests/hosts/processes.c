@@ -138,19 +138,23 @@ static void *count(void *counter) {
     return NULL;
 }
 
+static void record_twice(void) {
+    void *function = dlsym(RTLD_DEFAULT, "grec_sample_");
+    void (*sample)(void) = NULL;
+    memcpy(&sample, &function, sizeof function);
+    for (int i = 0; sample && i < 2; i++) sample();
+}
+
 /* Starts a thread, and records before the thread has a processor: the first call finds that the process is new. */
 static void start_and_record(void) {
     int counter = 0;
     pthread_t thread;
     cpu_set_t one;
-    void *function = dlsym(RTLD_DEFAULT, "grec_sample_");
-    void (*sample)(void) = NULL;
-    memcpy(&sample, &function, sizeof function);
     CPU_ZERO(&one);
     CPU_SET((unsigned)sched_getcpu(), &one);
     sched_setaffinity(0, sizeof one, &one);
     if (pthread_create(&thread, NULL, count, &counter) != 0) _exit(1);
-    for (int i = 0; sample && i < 2; i++) sample();
+    record_twice();
     pthread_join(thread, NULL);
     _exit(counter == 1 ? 0 : 2);
 }
@@ -165,6 +169,31 @@ static void clone_and_start(void) {
         good_count += wait_for(pid) == 0;
     }
     printf("%d good\n", good_count);
+}
+
+static void *page_of_attributes;
+static volatile pid_t forked_pid;
+
+/* Is called once, within pthread_create, which goes on in the parent and in the child. */
+static void fork_and_record(int number) {
+    (void)number;
+    mprotect(page_of_attributes, sizeof(pthread_attr_t), PROT_READ | PROT_WRITE);
+    forked_pid = fork();
+    if (!forked_pid) record_twice();
+}
+
+static void fork_within_create(void) {
+    int counter = 0;
+    pthread_t thread;
+    page_of_attributes = mmap(NULL, sizeof(pthread_attr_t), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    pthread_attr_init(page_of_attributes);
+    mprotect(page_of_attributes, sizeof(pthread_attr_t), PROT_NONE);
+    const struct sigaction once = {.sa_handler = fork_and_record, .sa_flags = (int)SA_RESETHAND};
+    sigaction(SIGSEGV, &once, NULL);
+    int error = pthread_create(&thread, page_of_attributes, count, &counter);
+    if (!error) pthread_join(thread, NULL);
+    if (!forked_pid) _exit(counter == 1 ? 0 : 2);
+    printf("parent %d, child %d\n", counter, wait_for(forked_pid));
 }
 
 /* The address of the arguments is invalid, which the kernel reports. */
@@ -282,6 +311,7 @@ static const struct host_case cases[] = {
     {"execute-itself", execute_itself},
     {"clone-at-once", clone_at_once},
     {"clone-and-start", clone_and_start},
+    {"fork-within-create", fork_within_create},
     {"clone-wrongly", clone_wrongly},
     {"become-daemon", become_daemon},
     {"suspend-until-ended", suspend_until_ended},
