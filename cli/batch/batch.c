@@ -139,8 +139,7 @@ static void begin_plan(void *context, unsigned number) {
     (void)number;
     struct batch *batch = context;
     batch_plan_find(&batch->plan);
-    if (batch->records)
-        batch->useless_reason = manifest_records_read(batch->records, records_path(batch), batch->options);
+    if (batch->records) batch->useless_reason = manifest_records_read(batch->records, batch->options);
 }
 
 static void identify_sources(void *context, unsigned number) {

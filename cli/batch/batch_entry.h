@@ -22,6 +22,8 @@ enum batch_status {
     BATCH_STATUS_COUNT
 };
 
+struct manifest_record;
+
 /* The members that only an entry for a trace needs. */
 struct batch_trace {
     char *output; /* owned; path below the output folder; NULL: the entry has no output */
@@ -30,6 +32,7 @@ struct batch_trace {
     bool may_have_parts;    /* begins as the header of a recording in several files does */
     const char *error_code; /* static; NULL: derived from the status of the result */
     struct gecko_convert_result result;
+    const struct manifest_record *record; /* of the earlier batch, from which the result is; borrowed; NULL: none */
 };
 
 struct short_error;

@@ -7,12 +7,20 @@
 
 #include "file_digest.h"
 #include "libconvert/report.h"
+#include "manifest_file.h"
 #include "readers/reader.h"
-#include "writer/json.h"
 
 enum { NS_PER_MS = 1000000 };
 
 void manifest_format_xxh3(char out[17], uint64_t xxh3) { snprintf(out, 17, "%016" PRIx64, xxh3); }
+
+void manifest_write_raw(struct json *json, struct text raw) {
+    char *out = json_reserve(json, raw.bytes_count);
+    if (!out) return;
+    for (size_t i = 0; i < raw.bytes_count; i++)
+        if (raw.bytes[i] != '\n') *out++ = raw.bytes[i];
+    json_commit(json, out);
+}
 
 static const char *status_name(enum batch_status status) {
     static const char *const names[] = {
@@ -167,8 +175,20 @@ static uint64_t stamp_of(const struct batch_source *source) {
     return has_lasting_status && !is_recorded ? source->stamp : 0;
 }
 
+static void write_raw_member(struct json *json, const char *key, struct text raw) {
+    json_key(json, key);
+    manifest_write_raw(json, raw.bytes_count ? raw : TEXT("null"));
+}
+
 /* Writes counts and ledger if a trace was read, even if only in part. */
-static void write_contents(struct json *json, const struct gecko_convert_result *result) {
+static void write_contents(struct json *json, const struct gecko_convert_result *result,
+                           const struct manifest_record *record) {
+    if (record) {
+        write_raw_member(json, "counts", record->raw_counts);
+        if (record->raw_missing_names.bytes_count) write_raw_member(json, "missingNames", record->raw_missing_names);
+        write_raw_member(json, "ledger", record->raw_ledger);
+        return;
+    }
     if (!*result->input_format) {
         json_key_null(json, "counts");
         json_key_null(json, "ledger");
@@ -184,6 +204,7 @@ static void write_entry(struct json *json, const struct batch_source *source, co
     static const struct gecko_convert_result nothing = {.input_format = "", .wrapping = ""};
     enum batch_status status = atomic_load(&entry->status);
     const struct gecko_convert_result *result = status == BATCH_PENDING ? &nothing : batch_entry_result(entry);
+    const struct batch_trace *trace = status == BATCH_PENDING ? NULL : batch_entry_trace(entry);
     json_line(json, true);
     json_object_begin(json);
     json_key_string(json, "path", source->path);
@@ -202,7 +223,7 @@ static void write_entry(struct json *json, const struct batch_source *source, co
     json_key_count(json, "trace_bytes", result->input_bytes);
     write_output(json, entry);
     json_key_count(json, "milliseconds", result->duration_ns / NS_PER_MS);
-    write_contents(json, result);
+    write_contents(json, result, trace ? trace->record : NULL);
     write_error(json, entry);
     json_object_end(json);
 }
@@ -248,9 +269,11 @@ static void write_inputs(struct json *json, struct batch_plan *plan, struct sink
 
 /* ---- The whole report. ---- */
 
-static bool has_losses(const struct gecko_convert_result *result) {
-    for (size_t i = 0; i < result->entry_count; i++)
-        if (result->entries[i].fate == GECKO_CONVERT_FATE_LOST) return true;
+static bool has_losses(const struct batch_trace *trace) {
+    for (size_t i = 0; i < trace->result.entry_count; i++)
+        if (trace->result.entries[i].fate == GECKO_CONVERT_FATE_LOST) return true;
+    for (size_t i = 0; trace->record && i < GECKO_CONVERT_UNIT_COUNT; i++)
+        if (trace->record->lost_counts[i]) return true;
     return false;
 }
 
@@ -262,7 +285,7 @@ struct batch_totals batch_totals_of(struct batch_plan *plan) {
         if (!at.entry->member && atomic_load(&at.entry->has_digest)) totals.read_bytes += at.entry->digest.bytes_count;
         if (status != BATCH_CONVERTED && status != BATCH_UNCHANGED) continue;
         const struct batch_trace *trace = batch_entry_trace(at.entry);
-        totals.lossy_count += has_losses(&trace->result);
+        totals.lossy_count += has_losses(trace);
         totals.samples += trace->result.counts.samples;
         totals.markers += trace->result.counts.markers;
         if (status == BATCH_CONVERTED) totals.written_bytes += trace->output_digest.bytes_count;

@@ -3,6 +3,7 @@
 #define GECKO_MANIFEST_H
 
 #include "batch_plan.h"
+#include "writer/json.h"
 #include "writer/sink.h"
 
 #define MANIFEST_STEM "gecko-convert.manifest"
@@ -36,6 +37,9 @@ void manifest_write(struct batch_plan *plan, const struct batch_outcome *outcome
 /* Returns the hash of all options that affect the profiles, and of the build of the program: its version, and the
  * bytes of its file if /proc tells them. */
 uint64_t manifest_options_xxh3(const struct options *options, struct failure *failure);
+
+/* Writes a value that is JSON already, on one line. */
+void manifest_write_raw(struct json *json, struct text raw);
 
 /* Formats the hash as 16 hexadecimal digits, terminated. */
 void manifest_format_xxh3(char out[17], uint64_t xxh3);

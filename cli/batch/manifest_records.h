@@ -6,14 +6,14 @@
 
 struct manifest_records;
 
-/* Returns NULL if there is no such file, and if memory ran out (latched). */
+/* The path is borrowed. Returns NULL if there is no such file, and if memory ran out (latched). */
 struct manifest_records *manifest_records_create(const char *path, struct failure *failure);
 void manifest_records_destroy(struct manifest_records *records); /* NULL is allowed */
 
-/* Reads the report at `path`; call it once, before any of the functions below. Returns NULL, or the reason why the
+/* Reads the report; call it once, before any of the functions below. Returns NULL, or the reason why the
  * records cannot be used, for example that the file is not a report or was written with other options. The records own
  * that text. */
-const char *manifest_records_read(struct manifest_records *records, const char *path, const struct options *options);
+const char *manifest_records_read(struct manifest_records *records, const struct options *options);
 
 /* Returns true if the file still has the stamp of its record, and sets its digest and salted hash from there.
  * Otherwise, returns false: the file must be read, and *salted is the record's hash, whose salt is 0 if there is none.

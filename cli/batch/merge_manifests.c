@@ -12,7 +12,8 @@
 #include "libconvert/base/memory.h"
 #include "libconvert/base/printable.h"
 #include "manifest.h"
-#include "shard_manifest.h"
+#include "manifest_file.h"
+#include "shard.h"
 #include "writer/json.h"
 #include "writer/sink.h"
 
@@ -46,40 +47,60 @@ struct merging {
     struct failure failure;
     struct memory_limit memory_limit;
     struct arena memory;
-    struct column parts;  /* struct shard_manifest; those that are not used are removed */
+    struct column parts;  /* struct manifest_file; those that are not used are removed */
     struct column groups; /* struct group, in the order of the report */
     int64_t totals[TOTAL_COUNT];
     int64_t missing_count; /* shards */
     int64_t missing_input_count;
 };
 
-static struct shard_manifest *part_at(const struct merging *merging, size_t number) {
+static struct manifest_file *part_at(const struct merging *merging, size_t number) {
     return column_at(&merging->parts, number);
 }
 
-static const struct record *record_at(const struct merging *merging, const struct group *group, uint32_t number) {
+static const struct manifest_record *record_at(const struct merging *merging, const struct group *group,
+                                               uint32_t number) {
     return column_at(&part_at(merging, group->shard)->records, group->first + number);
 }
 
 /* ---- Shards that fit together. ---- */
 
+static bool has_record_of_file(const struct manifest_file *part, size_t number) {
+    return !manifest_record_at(part, number)->member.bytes_count;
+}
+
+static void check_part(const struct manifest_file *part, struct failure *failure) {
+    size_t file_count = 0;
+    for (size_t i = 0; i < part->records.count; i++) file_count += has_record_of_file(part, i);
+    bool is_manifest = text_equal(part->type, TEXT("batch")) && part->version == MANIFEST_VERSION;
+    int64_t number = part->shard.number, count = part->shard.count;
+    bool is_number = number > 0 && number <= count && count <= SHARD_COUNT_MAX;
+    bool has_positions = file_count == part->shard.positions.count && file_count <= (uint64_t)part->shard.input_count;
+    bool is_good = is_number && has_positions && (!part->records.count || has_record_of_file(part, 0));
+    const char *trouble = !is_manifest ? "no manifest of a batch of this version of the program"
+                          : !count     ? "the manifest of a whole batch, not of a shard"
+                          : !is_good   ? "a manifest that contradicts itself"
+                                       : NULL;
+    if (trouble) failure_set(failure, FAILURE_INPUT, "%s: this is %s", part->path, trouble);
+}
+
 static int compare_parts(const void *left, const void *right) {
-    const struct shard_manifest *a = left, *b = right;
-    if (a->number != b->number) return a->number < b->number ? -1 : 1;
+    const struct manifest_file *a = left, *b = right;
+    if (a->shard.number != b->shard.number) return a->shard.number < b->shard.number ? -1 : 1;
     /* Of a shard that ran twice, a run that was not interrupted counts. */
     return (a->totals[TOTAL_INTERRUPTED] > 0) - (b->totals[TOTAL_INTERRUPTED] > 0);
 }
 
 static void check_same_batch(struct merging *merging) {
-    const struct shard_manifest *first = part_at(merging, 0);
+    const struct manifest_file *first = part_at(merging, 0);
     for (size_t i = 1; i < merging->parts.count; i++) {
-        const struct shard_manifest *part = part_at(merging, i);
-        bool has_inputs = text_equal(part->inputs_xxh3, first->inputs_xxh3);
-        const char *difference = part->count != first->count ? "another number of shards"
+        const struct manifest_file *part = part_at(merging, i);
+        bool has_inputs = text_equal(part->shard.inputs_xxh3, first->shard.inputs_xxh3);
+        const char *difference = part->shard.count != first->shard.count ? "another number of shards"
                                  : !text_equal(part->options_xxh3, first->options_xxh3)
                                      ? "other options, or another build"
-                                 : !has_inputs || part->input_count != first->input_count ? "other inputs"
-                                                                                          : NULL;
+                                 : !has_inputs || part->shard.input_count != first->shard.input_count ? "other inputs"
+                                                                                                      : NULL;
         if (difference)
             failure_set(&merging->failure, FAILURE_INPUT, "%s and %s are of different batches: they have %s",
                         first->path, part->path, difference);
@@ -87,11 +108,13 @@ static void check_same_batch(struct merging *merging) {
 }
 
 /* Returns whether both runs of a shard made the same profiles. */
-static bool have_same_outputs(const struct shard_manifest *a, const struct shard_manifest *b) {
+static bool have_same_outputs(const struct manifest_file *a, const struct manifest_file *b) {
     if (a->records.count != b->records.count) return false;
     for (size_t i = 0; i < a->records.count; i++) {
-        const struct record *first = column_at(&a->records, i), *second = column_at(&b->records, i);
-        if (!text_equal(first->output, second->output) || !text_equal(first->xxh3, second->xxh3)) return false;
+        const struct manifest_record *first = column_at(&a->records, i), *second = column_at(&b->records, i);
+        if (!text_equal(first->output.path, second->output.path) ||
+            !text_equal(first->output.xxh3, second->output.xxh3))
+            return false;
     }
     return true;
 }
@@ -101,8 +124,8 @@ static void drop_repeated(struct merging *merging) {
     uint32_t count = 1;
     column_sort(&merging->parts, compare_parts);
     for (size_t i = 1; i < merging->parts.count; i++) {
-        struct shard_manifest *part = part_at(merging, i), *last = part_at(merging, count - 1);
-        if (part->number != last->number) {
+        struct manifest_file *part = part_at(merging, i), *last = part_at(merging, count - 1);
+        if (part->shard.number != last->shard.number) {
             *part_at(merging, count++) = *part;
             continue;
         }
@@ -110,7 +133,7 @@ static void drop_repeated(struct merging *merging) {
         if (is_whole && !have_same_outputs(last, part))
             failure_set(&merging->failure, FAILURE_INPUT, "%s and %s are of the same shard, but of other profiles",
                         last->path, part->path);
-        shard_manifest_fini(part);
+        manifest_file_fini(part);
     }
     merging->parts.count = count;
 }
@@ -123,45 +146,46 @@ static int compare_groups(const void *left, const void *right) {
 }
 
 static void add_groups(struct merging *merging, uint32_t number) {
-    const struct shard_manifest *part = part_at(merging, number);
+    const struct manifest_file *part = part_at(merging, number);
     uint32_t group_number = 0;
     struct group *group = NULL;
     for (uint32_t i = 0; i < part->records.count; i++) {
-        const struct record *record = column_at(&part->records, i);
-        if (record->is_member) {
+        const struct manifest_record *record = column_at(&part->records, i);
+        if (record->member.bytes_count) {
             group->count++;
             continue;
         }
         group = column_push(&merging->groups);
         if (!group) return;
-        const int64_t *position = column_at(&part->positions, group_number++);
+        const int64_t *position = column_at(&part->shard.positions, group_number++);
         *group = (struct group){.position = *position, .shard = number, .first = i, .count = 1};
     }
 }
 
 static int compare_outputs(const void *left, const void *right) {
-    const struct record *a = *(const struct record *const *)left, *b = *(const struct record *const *)right;
-    return text_compare(a->output, b->output);
+    const struct manifest_record *a = *(const struct manifest_record *const *)left,
+                                 *b = *(const struct manifest_record *const *)right;
+    return text_compare(a->output.path, b->output.path);
 }
 
 /* A shard sees that two of its own profiles have one name. Here it is seen of those of two shards. */
 static void check_outputs(struct merging *merging) {
     struct column all;
-    column_init(&all, sizeof(struct record *), &merging->failure);
+    column_init(&all, sizeof(struct manifest_record *), &merging->failure);
     for (size_t i = 0; i < merging->parts.count; i++)
         for (size_t j = 0; j < part_at(merging, i)->records.count; j++) {
-            const struct record *record = column_at(&part_at(merging, i)->records, j);
-            const struct record **added = record->output.bytes_count ? column_push(&all) : NULL;
+            const struct manifest_record *record = column_at(&part_at(merging, i)->records, j);
+            const struct manifest_record **added = record->output.path.bytes_count ? column_push(&all) : NULL;
             if (added) *added = record;
         }
     column_sort(&all, compare_outputs);
     for (size_t i = 1; i < all.count; i++) {
-        const struct record *first = *(struct record **)column_at(&all, i - 1),
-                            *second = *(struct record **)column_at(&all, i);
-        if (text_equal(first->output, second->output))
+        const struct manifest_record *first = *(struct manifest_record **)column_at(&all, i - 1),
+                                     *second = *(struct manifest_record **)column_at(&all, i);
+        if (text_equal(first->output.path, second->output.path))
             failure_set(&merging->failure, FAILURE_INPUT,
                         "%.*s is the profile of %.*s and also that of %.*s: convert them into separate folders",
-                        (int)first->output.bytes_count, first->output.bytes, (int)first->path.bytes_count,
+                        (int)first->output.path.bytes_count, first->output.path.bytes, (int)first->path.bytes_count,
                         first->path.bytes, (int)second->path.bytes_count, second->path.bytes);
     }
     column_fini(&all);
@@ -174,7 +198,7 @@ static int64_t add(int64_t a, int64_t b) {
 }
 
 static void check_positions(struct merging *merging) {
-    int64_t last = -1, limit = part_at(merging, 0)->input_count;
+    int64_t last = -1, limit = part_at(merging, 0)->shard.input_count;
     for (size_t i = 0; i < merging->groups.count; i++) {
         const struct group *group = column_at(&merging->groups, i);
         if (group->position <= last || group->position >= limit)
@@ -190,7 +214,7 @@ static void put_together(struct merging *merging) {
     drop_repeated(merging);
     check_outputs(merging);
     if (failure_is_set(&merging->failure)) return;
-    const struct shard_manifest *first = part_at(merging, 0);
+    const struct manifest_file *first = part_at(merging, 0);
     for (uint32_t i = 0; i < merging->parts.count; i++) {
         add_groups(merging, i);
         for (size_t j = 0; j < TOTAL_COUNT; j++)
@@ -198,18 +222,11 @@ static void put_together(struct merging *merging) {
     }
     column_sort(&merging->groups, compare_groups);
     check_positions(merging);
-    merging->missing_count = first->count - merging->parts.count;
-    merging->missing_input_count = first->input_count - merging->groups.count;
+    merging->missing_count = first->shard.count - merging->parts.count;
+    merging->missing_input_count = first->shard.input_count - merging->groups.count;
 }
 
 /* ---- Writing. ---- */
-
-static void write_raw(struct json *json, struct text raw) {
-    char *out = json_reserve(json, raw.bytes_count);
-    if (!out) return;
-    memcpy(out, raw.bytes, raw.bytes_count);
-    json_commit(json, out + raw.bytes_count);
-}
 
 /* Shards on several machines may have had folders of other names. */
 static struct text common_output_dir(const struct merging *merging) {
@@ -232,12 +249,12 @@ static void write_missing(struct json *json, const struct merging *merging) {
         return;
     }
     json_key_object_begin(json, "shard");
-    json_key_int(json, "count", part_at(merging, 0)->count);
-    json_key_int(json, "inputs", part_at(merging, 0)->input_count);
+    json_key_int(json, "count", part_at(merging, 0)->shard.count);
+    json_key_int(json, "inputs", part_at(merging, 0)->shard.input_count);
     json_key_int(json, "missing_inputs", merging->missing_input_count);
     json_key_array_begin(json, "missing");
-    for (int64_t number = 1, i = 0; number <= part_at(merging, 0)->count; number++) {
-        bool is_there = i < merging->parts.count && part_at(merging, (size_t)i)->number == number;
+    for (int64_t number = 1, i = 0; number <= part_at(merging, 0)->shard.count; number++) {
+        bool is_there = i < merging->parts.count && part_at(merging, (size_t)i)->shard.number == number;
         if (is_there)
             i++;
         else
@@ -253,7 +270,7 @@ static void write_inputs(struct json *json, const struct merging *merging) {
         const struct group *group = column_at(&merging->groups, i);
         for (uint32_t j = 0; j < group->count; j++) {
             json_line(json, true);
-            write_raw(json, record_at(merging, group, j)->json);
+            manifest_write_raw(json, record_at(merging, group, j)->raw);
         }
     }
     json_line(json, false);
@@ -261,7 +278,7 @@ static void write_inputs(struct json *json, const struct merging *merging) {
 }
 
 static void write_report(struct merging *merging, const char *path) {
-    const struct shard_manifest *first = part_at(merging, 0);
+    const struct manifest_file *first = part_at(merging, 0);
     struct json json;
     json_init(&json, &merging->failure);
     json_object_begin(&json);
@@ -269,7 +286,7 @@ static void write_report(struct merging *merging, const char *path) {
     json_key_string(&json, "type", "batch");
     json_key_value_text(&json, "tool", first->tool);
     json_key(&json, "options");
-    write_raw(&json, first->options);
+    manifest_write_raw(&json, first->raw_options);
     json_key_value_text(&json, "options_xxh3", first->options_xxh3);
     json_key_text_or_null(&json, "output_dir", common_output_dir(merging));
     json_key_null(&json, "archive");
@@ -277,7 +294,7 @@ static void write_report(struct merging *merging, const char *path) {
     json_key_text_or_null(&json, "interrupted_by", first_signal(merging));
     write_inputs(&json, merging);
     json_key_object_begin(&json, "totals");
-    for (size_t i = 0; i < TOTAL_COUNT; i++) json_key_int(&json, total_names[i], merging->totals[i]);
+    for (enum total i = 0; i < TOTAL_COUNT; i++) json_key_int(&json, manifest_total_name(i), merging->totals[i]);
     json_object_end(&json);
     json_object_end(&json);
     struct chunk_list chunks = json_take_chunks(&json);
@@ -308,11 +325,11 @@ static void print_failed(const struct merging *merging) {
     for (size_t i = 0; i < merging->groups.count; i++) {
         const struct group *group = column_at(&merging->groups, i);
         for (uint32_t j = 0; j < group->count; j++) {
-            const struct record *record = record_at(merging, group, j);
+            const struct manifest_record *record = record_at(merging, group, j);
             if (!text_equal(record->status, TEXT("failed"))) continue;
-            bool is_named = text_starts_with(record->message, record->path);
+            bool is_named = text_starts_with(record->error.message, record->path);
             print("failed     %.*s%s%.*s", is_named ? 0 : (int)record->path.bytes_count, record->path.bytes,
-                  is_named ? "" : ": ", (int)record->message.bytes_count, record->message.bytes);
+                  is_named ? "" : ": ", (int)record->error.message.bytes_count, record->error.message.bytes);
         }
     }
 }
@@ -324,14 +341,14 @@ static void print_range(int64_t from, int64_t to, int64_t count) {
 }
 
 static void print_missing(const struct merging *merging) {
-    int64_t count = part_at(merging, 0)->count, next = 1;
+    int64_t count = part_at(merging, 0)->shard.count, next = 1;
     for (size_t i = 0; i < merging->parts.count; i++) {
-        const struct shard_manifest *part = part_at(merging, i);
-        print_range(next, part->number - 1, count);
-        next = part->number + 1;
+        const struct manifest_file *part = part_at(merging, i);
+        print_range(next, part->shard.number - 1, count);
+        next = part->shard.number + 1;
         if (part->totals[TOTAL_INTERRUPTED])
             print("not done   shard %" PRId64 " of %" PRId64 ": it was interrupted, %" PRId64 " inputs are not done",
-                  part->number, count, part->totals[TOTAL_INTERRUPTED]);
+                  part->shard.number, count, part->totals[TOTAL_INTERRUPTED]);
     }
     print_range(next, count, count);
 }
@@ -342,14 +359,14 @@ static void print_totals(const struct merging *merging) {
         const char *noun;
     } nouns[] = {{TOTAL_CONVERTED, "converted"}, {TOTAL_UNCHANGED, "unchanged"},  {TOTAL_NO_TRACE, "no trace"},
                  {TOTAL_EMPTY, "empty"},         {TOTAL_INTERRUPTED, "not done"}, {TOTAL_FAILED, "failed"}};
-    const struct shard_manifest *first = part_at(merging, 0);
+    const struct manifest_file *first = part_at(merging, 0);
     char counts[256] = "";
     for (size_t i = 0, used = 0; i < sizeof nouns / sizeof *nouns; i++)
         if (merging->totals[nouns[i].total] || !i)
             used += (size_t)snprintf(counts + used, sizeof counts - used, "%s%" PRId64 " %s", i ? ", " : "",
                                      merging->totals[nouns[i].total], nouns[i].noun);
     print("%" PRIu32 " of %" PRId64 " shards, %" PRIu32 " of %" PRId64 " inputs: %s", merging->parts.count,
-          first->count, merging->groups.count, first->input_count, counts);
+          first->shard.count, merging->groups.count, first->shard.input_count, counts);
 }
 
 /* ---- The command. ---- */
@@ -374,17 +391,18 @@ static int finish(struct merging *merging, const struct options *options) {
 }
 
 static void merging_fini(struct merging *merging) {
-    for (size_t i = 0; i < merging->parts.count; i++) shard_manifest_fini(part_at(merging, i));
+    for (size_t i = 0; i < merging->parts.count; i++) manifest_file_fini(part_at(merging, i));
     column_fini(&merging->groups);
     column_fini(&merging->parts);
     arena_fini(&merging->memory);
 }
 
 static void read_part(struct merging *merging, const char *path) {
-    struct shard_manifest *part = column_push(&merging->parts);
+    struct manifest_file *part = column_push(&merging->parts);
     if (!part) return;
-    shard_manifest_init(part, path, &merging->memory);
-    shard_manifest_read(part);
+    manifest_file_init(part, path, &merging->memory);
+    manifest_file_read(part);
+    if (!failure_is_set(&merging->failure)) check_part(part, &merging->failure);
 }
 
 static int merge_manifests(struct options *options) {
@@ -394,7 +412,7 @@ static int merge_manifests(struct options *options) {
     memory_limit_init(&merging.memory_limit, options->convert.max_memory_bytes);
     failure->memory = &merging.memory_limit;
     arena_init(&merging.memory, failure);
-    column_init(&merging.parts, sizeof(struct shard_manifest), failure);
+    column_init(&merging.parts, sizeof(struct manifest_file), failure);
     column_init(&merging.groups, sizeof(struct group), failure);
     const char *path = NULL;
     for (size_t i = 0; i < options->inputs.count && !failure_is_set(failure); i++)

@@ -6,8 +6,8 @@
 #include "batch_report.h"
 #include "checked_conversion.h"
 #include "cli/batch/manifest.h"
+#include "cli/batch/manifest_file.h"
 #include "cli/batch/manifest_records.h"
-#include "cli/batch/shard_manifest.h"
 #include "libconvert/base/memory.h"
 #include "source_file.h"
 
@@ -82,24 +82,6 @@ static void use(const struct manifest_records *records) {
     batch_plan_fini(&plan);
 }
 
-static void read_as_shard(void) {
-    struct failure failure = {0};
-    struct arena memory;
-    struct shard_manifest manifest;
-    arena_init(&memory, &failure);
-    shard_manifest_init(&manifest, source_file_path, &memory);
-    shard_manifest_read(&manifest);
-    size_t file_count = 0;
-    for (size_t i = 0; i < manifest.records.count; i++) {
-        const struct record *record = column_at(&manifest.records, i);
-        file_count += !record->is_member;
-        FUZZ_CHECK(failure_is_set(&failure) || file_count, "a member without an archive");
-    }
-    FUZZ_CHECK(failure_is_set(&failure) || file_count == manifest.positions.count, "%zu files", file_count);
-    shard_manifest_fini(&manifest);
-    arena_fini(&memory);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t bytes_count) {
     char *copy = malloc(bytes_count ? bytes_count : 1);
     if (!copy) abort();
@@ -109,11 +91,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t bytes_count) {
     struct failure failure = {0};
     struct manifest_records *records = manifest_records_create(source_file_path, &failure);
     FUZZ_CHECK(records, "%s", failure.message);
-    const char *reason = manifest_records_read(records, source_file_path, batch_options());
+    const char *reason = manifest_records_read(records, batch_options());
     FUZZ_CHECK(!reason || *reason, "no reason");
     if (!reason) use(records);
     manifest_records_destroy(records);
-    read_as_shard();
     free(copy);
     return 0;
 }

@@ -1,0 +1,86 @@
+/* A manifest that a batch left, as it is read again: to reuse its results, or to merge it with others. */
+#ifndef GECKO_MANIFEST_FILE_H
+#define GECKO_MANIFEST_FILE_H
+
+#include "libconvert/base/arena.h"
+#include "libconvert/base/column.h"
+#include "libconvert/gecko_convert.h"
+
+/* The record of a file or of a member of an archive. Texts are terminated; those that are missing or null are empty,
+ * and such numbers are 0. What is called raw is JSON as it is in the manifest. */
+struct manifest_record {
+    struct text raw;
+    struct text path, member, status;
+    struct text xxh3, salted_xxh3, stamp;
+    int64_t bytes_count;
+    struct text format, wrapping;
+    int64_t trace_bytes;
+    int64_t milliseconds;
+    struct {
+        struct text path; /* empty: there is none */
+        struct text format, xxh3, stamp;
+        int64_t bytes_count;
+    } output;
+    struct {
+        struct text code; /* empty: there is none */
+        struct text message;
+        int64_t line;
+        int64_t offset; /* negative: the error has no place */
+    } error;
+    struct text raw_counts, raw_missing_names, raw_ledger;
+    int64_t sample_count, marker_count;
+    int64_t lost_counts[GECKO_CONVERT_UNIT_COUNT];
+};
+
+/* The totals, in the order of the manifest. */
+enum total {
+    TOTAL_CONVERTED,
+    TOTAL_UNCHANGED,
+    TOTAL_LOSSY,
+    TOTAL_FAILED,
+    TOTAL_NO_TRACE,
+    TOTAL_EMPTY,
+    TOTAL_ARCHIVES,
+    TOTAL_INTERRUPTED,
+    TOTAL_BYTES_READ,
+    TOTAL_BYTES_WRITTEN,
+    TOTAL_SAMPLES,
+    TOTAL_MARKERS,
+    TOTAL_MILLISECONDS,
+    TOTAL_COUNT
+};
+const char *manifest_total_name(enum total total);
+
+/* Texts are in the memory that was passed to manifest_file_init. */
+struct manifest_file {
+    const char *path;     /* borrowed */
+    struct arena *memory; /* borrowed */
+    int64_t version;
+    struct text type, tool, raw_options, options_xxh3, output_dir, interrupted_by;
+    struct {
+        int64_t bytes_count;
+        struct text xxh3; /* empty: there is no archive of profiles */
+    } archive;
+    struct {
+        int64_t number;      /* from 1 */
+        int64_t count;       /* 0: this is the manifest of a whole batch */
+        int64_t input_count; /* of all shards */
+        struct text inputs_xxh3;
+        struct column positions; /* int64_t, one for each file, among the inputs of all shards */
+    } shard;
+    struct column records; /* struct manifest_record: of a file, then of its members */
+    int64_t totals[TOTAL_COUNT];
+};
+
+void manifest_file_init(struct manifest_file *manifest, const char *path, struct arena *memory);
+void manifest_file_fini(struct manifest_file *manifest);
+
+/* Reads the file. If it cannot be read or is no JSON, that is latched in the memory's latch. A member of another kind
+ * than in a manifest counts as missing. Nothing else is checked. */
+void manifest_file_read(struct manifest_file *manifest);
+
+static inline const struct manifest_record *manifest_record_at(const struct manifest_file *manifest, size_t number) {
+    return column_at(&manifest->records, number);
+}
+
+#endif
