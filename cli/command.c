@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "console.h"
-#include "libconvert/base/printable.h"
 #include "libconvert/options_check.h"
 #include "libconvert/report.h"
 #include "writer/sink.h"
@@ -34,12 +33,7 @@ void command_append(struct chunk_list *text, const char *format, ...) {
 }
 
 static void print_error(const struct command *command, const char *message) {
-    char line[LINE_BYTES], shown[LINE_BYTES];
-    snprintf(line, sizeof line, "gecko-convert%s%s: %s", *command->name ? " " : "", command->name, message);
-    printable_copy(shown, sizeof shown - 1, text_of(line));
-    size_t bytes_count = strlen(shown);
-    shown[bytes_count] = '\n';
-    console_write(shown, bytes_count + 1);
+    console_print_line("gecko-convert%s%s: %s", *command->name ? " " : "", command->name, message);
 }
 
 /* Writes "path:line: message" if the failure has a position. */
@@ -73,10 +67,8 @@ static int write_text(const struct command *command, struct chunk_list *text) {
 }
 
 void command_print_hint(const struct command *command, unsigned exit_code) {
-    char hint[64];
-    if (exit_code != FAILURE_USAGE) return;
-    snprintf(hint, sizeof hint, "see gecko-convert %s%s--help\n", command->name, *command->name ? " " : "");
-    console_write(hint, strlen(hint));
+    if (exit_code == FAILURE_USAGE)
+        console_print_line("see gecko-convert %s%s--help", command->name, *command->name ? " " : "");
 }
 
 int command_refuse(const struct command *command, const struct failure *failure) {

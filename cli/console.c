@@ -1,21 +1,38 @@
 #include "console.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <unistd.h>
 
-void console_write(const char *bytes, size_t bytes_count) {
-    for (size_t at = 0; at < bytes_count;) {
-        ssize_t written = write(STDERR_FILENO, bytes + at, bytes_count - at);
+void console_print(const struct report_text *text) {
+    for (size_t at = 0; at < text->bytes_count;) {
+        ssize_t written = write(STDERR_FILENO, text->bytes + at, text->bytes_count - at);
         if (written < 0 && errno == EINTR) continue;
         if (written <= 0) return;
         at += (size_t)written;
     }
 }
 
-void console_print(const struct report_text *text) { console_write(text->bytes, text->bytes_count); }
-
-void console_print_message(const char *message) {
-    struct report_text text;
-    report_message(message, &text);
+static void print_line(const char *start, const char *format, va_list arguments) {
+    char line[REPORT_TEXT_BYTES];
+    struct report_text text = {.bytes_count = 0};
+    vsnprintf(line, sizeof line, format, arguments);
+    report_append(&text, "%s%s", start, line);
+    report_end_line(&text, 0);
     console_print(&text);
+}
+
+void console_print_line(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    print_line("", format, arguments);
+    va_end(arguments);
+}
+
+void console_print_message(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    print_line("gecko-convert: ", format, arguments);
+    va_end(arguments);
 }

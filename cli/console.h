@@ -4,10 +4,11 @@
 
 #include "libconvert/report.h"
 
-void console_write(const char *bytes, size_t bytes_count);
 void console_print(const struct report_text *text);
 
-/* Prints "gecko-convert: MESSAGE". */
-void console_print_message(const char *message);
+/* Print a line that is formatted like printf, without control characters; the second function begins it with
+ * "gecko-convert: ". */
+void console_print_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void console_print_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

@@ -202,9 +202,7 @@ static int write_report(const struct options *options, const struct gecko_conver
     chunk_list_init(&chunks, &failure);
     report_json(&options->convert, result, &chunks);
     if (sink_write(&chunks, options->report_path, &failure)) return EXIT_SUCCESS;
-    char message[sizeof failure.message + 32];
-    snprintf(message, sizeof message, "the report: %s", failure.message);
-    console_print_message(message);
+    console_print_message("the report: %s", failure.message);
     return (int)failure.code;
 }
 

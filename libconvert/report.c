@@ -319,12 +319,6 @@ void report_error(const struct gecko_convert_options *options, const struct geck
     report_end_line(text, 0);
 }
 
-void report_message(const char *message, struct report_text *text) {
-    text->bytes_count = 0;
-    report_append(text, "gecko-convert: %s", message);
-    report_end_line(text, 0);
-}
-
 /* ---- JSON. ---- */
 
 static void write_input(struct json *json, const struct gecko_convert_options *options,

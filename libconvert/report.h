@@ -31,9 +31,6 @@ void report_input(const struct gecko_convert_result *result, size_t number, stru
 void report_error(const struct gecko_convert_options *options, const struct gecko_convert_result *result,
                   struct report_text *text);
 
-/* Writes a line with any other message of the program: "gecko-convert: MESSAGE". */
-void report_message(const char *message, struct report_text *text);
-
 /* Compose a line from parts. `start` is the text's bytes_count where the line began; report_end_line ends it. */
 void report_append(struct report_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void report_append_bytes(struct report_text *text, uint64_t bytes); /* "1.2 MB" */

@@ -126,10 +126,9 @@ static void create_records(struct batch *batch) {
 /* Returns the records if they can be used, and NULL if not, after reporting why. */
 static const struct manifest_records *usable_records(const struct batch *batch) {
     if (!batch->useless_reason) return batch->records;
-    char message[1024];
-    snprintf(message, sizeof message, "--if-changed: %s: %s; everything is converted", records_path(batch),
-             batch->useless_reason);
-    if (!batch->options->is_quiet) console_print_message(message);
+    if (!batch->options->is_quiet)
+        console_print_message("--if-changed: %s: %s; everything is converted", records_path(batch),
+                              batch->useless_reason);
     return NULL;
 }
 
@@ -299,9 +298,7 @@ static int write_report(struct batch *batch, const char *path, const struct sink
     struct sink *sink = sink_open(path, place, 1, &failure);
     if (sink) writer(batch, sink, &failure);
     if (sink_close(sink, &written)) return EXIT_SUCCESS;
-    char message[sizeof failure.message + 32];
-    snprintf(message, sizeof message, "the report: %s", failure.message);
-    console_print_message(message);
+    console_print_message("the report: %s", failure.message);
     return (int)failure.code;
 }
 
@@ -360,11 +357,11 @@ static int run_batch(struct batch *batch) {
     if (!failure_is_set(&batch->failure)) batch->failure = batch->plan.failure;
     if (!is_ready) {
         progress_tty_clear(batch->bar);
-        console_print_message(batch->failure.message);
+        console_print_message("%s", batch->failure.message);
         return (int)batch->failure.code;
     }
     int report_code = report(batch);
-    if (failure_is_set(&batch->failure)) console_print_message(batch->failure.message);
+    if (failure_is_set(&batch->failure)) console_print_message("%s", batch->failure.message);
     return exit_code_of(batch, report_code);
 }
 

@@ -2,7 +2,6 @@
  *
  * The records of inputs are copied as they are, in the order in which one call would have reported them. */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +9,6 @@
 #include "cli/command.h"
 #include "cli/console.h"
 #include "libconvert/base/memory.h"
-#include "libconvert/base/printable.h"
 #include "manifest.h"
 #include "manifest_file.h"
 #include "shard.h"
@@ -306,20 +304,6 @@ static void write_report(struct merging *merging, const char *path) {
 
 /* ---- For people. ---- */
 
-static void print(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void print(const char *format, ...) {
-    char line[2048], shown[2048];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
-    printable_copy(shown, sizeof shown - 1, text_of(line));
-    size_t bytes_count = strlen(shown);
-    shown[bytes_count] = '\n';
-    console_write(shown, bytes_count + 1);
-}
-
 /* Most messages begin with the name of the input. */
 static void print_failed(const struct merging *merging) {
     for (size_t i = 0; i < merging->groups.count; i++) {
@@ -328,16 +312,17 @@ static void print_failed(const struct merging *merging) {
             const struct manifest_record *record = record_at(merging, group, j);
             if (!text_equal(record->status, TEXT("failed"))) continue;
             bool is_named = text_starts_with(record->error.message, record->path);
-            print("failed     %.*s%s%.*s", is_named ? 0 : (int)record->path.bytes_count, record->path.bytes,
-                  is_named ? "" : ": ", (int)record->error.message.bytes_count, record->error.message.bytes);
+            console_print_line("failed     %.*s%s%.*s", is_named ? 0 : (int)record->path.bytes_count,
+                               record->path.bytes, is_named ? "" : ": ", (int)record->error.message.bytes_count,
+                               record->error.message.bytes);
         }
     }
 }
 
 /* Prints which of the shards from one number to another are missing; nothing if the range is empty. */
 static void print_range(int64_t from, int64_t to, int64_t count) {
-    if (from == to) print("missing    shard %" PRId64 " of %" PRId64, from, count);
-    if (from < to) print("missing    shards %" PRId64 " to %" PRId64 " of %" PRId64, from, to, count);
+    if (from == to) console_print_line("missing    shard %" PRId64 " of %" PRId64, from, count);
+    if (from < to) console_print_line("missing    shards %" PRId64 " to %" PRId64 " of %" PRId64, from, to, count);
 }
 
 static void print_missing(const struct merging *merging) {
@@ -347,8 +332,9 @@ static void print_missing(const struct merging *merging) {
         print_range(next, part->shard.number - 1, count);
         next = part->shard.number + 1;
         if (part->totals[TOTAL_INTERRUPTED])
-            print("not done   shard %" PRId64 " of %" PRId64 ": it was interrupted, %" PRId64 " inputs are not done",
-                  part->shard.number, count, part->totals[TOTAL_INTERRUPTED]);
+            console_print_line("not done   shard %" PRId64 " of %" PRId64 ": it was interrupted, %" PRId64
+                               " inputs are not done",
+                               part->shard.number, count, part->totals[TOTAL_INTERRUPTED]);
     }
     print_range(next, count, count);
 }
@@ -365,8 +351,8 @@ static void print_totals(const struct merging *merging) {
         if (merging->totals[nouns[i].total] || !i)
             used += (size_t)snprintf(counts + used, sizeof counts - used, "%s%" PRId64 " %s", i ? ", " : "",
                                      merging->totals[nouns[i].total], nouns[i].noun);
-    print("%" PRIu32 " of %" PRId64 " shards, %" PRIu32 " of %" PRId64 " inputs: %s", merging->parts.count,
-          first->shard.count, merging->groups.count, first->shard.input_count, counts);
+    console_print_line("%" PRIu32 " of %" PRId64 " shards, %" PRIu32 " of %" PRId64 " inputs: %s", merging->parts.count,
+                       first->shard.count, merging->groups.count, first->shard.input_count, counts);
 }
 
 /* ---- The command. ---- */
@@ -384,7 +370,7 @@ static int finish(struct merging *merging, const struct options *options) {
     bool has_trace = holds_trace(merging) || merging->missing_count;
     print_failed(merging);
     print_missing(merging);
-    if (!has_trace) print("gecko-convert: none of the inputs is a trace");
+    if (!has_trace) console_print_line("gecko-convert: none of the inputs is a trace");
     if (!options->is_quiet) print_totals(merging);
     bool is_good = !merging->missing_count && !merging->totals[TOTAL_FAILED] && !merging->totals[TOTAL_INTERRUPTED];
     return is_good && has_trace ? FAILURE_NONE : FAILURE_INPUT;

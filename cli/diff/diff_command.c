@@ -91,10 +91,7 @@ static void write_comparison(const struct comparison *comparison, const struct g
 static void print_losses(const struct runs *runs) {
     for (size_t i = 0; i < runs_count(runs); i++) {
         const struct run *run = &runs->all[i];
-        char message[1024];
-        if (!*run->losses) continue;
-        snprintf(message, sizeof message, "%s: %s", report_path_name(run->path), run->losses);
-        console_print_message(message);
+        if (*run->losses) console_print_message("%s: %s", report_path_name(run->path), run->losses);
     }
 }
 

@@ -6,13 +6,6 @@
 #include "libconvert/base/memory.h"
 #include "libconvert/report.h"
 
-static void write_text(struct json *json, const char *key, struct text text) {
-    if (text.bytes_count)
-        json_key_value_text(json, key, text);
-    else
-        json_key_null(json, key);
-}
-
 /* Writes null if the value is not finite. */
 static void write_number(struct json *json, const char *key, double value) {
     json_key(json, key);
@@ -82,7 +75,7 @@ static void write_counters(struct json *json, const struct info *info) {
         json_key_value_text(json, "pid", counter->pid);
         json_key_value_text(json, "name", counter->name);
         json_key_value_text(json, "category", counter->category);
-        write_text(json, "unit", counter->unit);
+        json_key_text_or_null(json, "unit", counter->unit);
         json_key_count(json, "samples", counter->sample_count);
         bool is_share = info_counter_is_share(counter);
         double factor = is_share ? 100 / counter->highest : 1;
@@ -98,7 +91,7 @@ static void write_counters(struct json *json, const struct info *info) {
 static void write_wait(struct json *json, const struct info_function *function) {
     json_object_begin(json);
     json_key_value_text(json, "name", function->name);
-    write_text(json, "library", function->library);
+    json_key_text_or_null(json, "library", function->library);
     write_number(json, "self", function->wait);
     json_object_end(json);
 }
@@ -108,8 +101,8 @@ static void write_function(struct json *json, const struct info *info, const str
     const struct function_weights *allocated = &function->sums[INFO_ALLOCATED];
     json_object_begin(json);
     json_key_value_text(json, "name", function->name);
-    write_text(json, "library", function->library);
-    write_text(json, "file", function->file);
+    json_key_text_or_null(json, "library", function->library);
+    json_key_text_or_null(json, "file", function->file);
     write_number(json, "self", weights->self);
     write_number(json, "total", weights->total);
     write_cpu(json, info, "cpuSelf", cpu->self);
@@ -179,17 +172,17 @@ static void write_events(struct json *json, const struct gecko_convert_result *r
 static void write_contents(struct json *json, const struct info_subject *subject, unsigned top_count) {
     struct info *info = subject->info;
     if (subject->result) report_write_inputs(json, subject->result);
-    write_text(json, "product", info->product);
+    json_key_text_or_null(json, "product", info->product);
     write_number(json, "durationMs", info->has_times ? info->duration_ms : (double)NAN);
     write_number(json, "intervalMs", info->has_times ? info->interval_ms : (double)NAN);
     json_key(json, "startTimeMs");
     json_int_or_null(json, info->start_time_ms, info->start_time_ms != 0);
     json_key_object_begin(json, "weight");
-    write_text(json, "unit", info->weight_unit);
+    json_key_text_or_null(json, "unit", info->weight_unit);
     write_number(json, "sum", info->weight);
     json_object_end(json);
     json_key_object_begin(json, "cpu");
-    write_text(json, "unit", info->cpu_unit);
+    json_key_text_or_null(json, "unit", info->cpu_unit);
     write_cpu(json, info, "sum", info->cpu);
     json_object_end(json);
     write_counts(json, info);
@@ -211,8 +204,8 @@ static void write_contents(struct json *json, const struct info_subject *subject
 void info_write_json(struct json *json, const struct info_subject *subject, unsigned top_count) {
     json_object_begin(json);
     json_key_string(json, "name", subject->path);
-    write_text(json, "format", subject->format);
-    write_text(json, "wrapping", subject->wrapping);
+    json_key_text_or_null(json, "format", subject->format);
+    json_key_text_or_null(json, "wrapping", subject->wrapping);
     json_key_count(json, "bytes", subject->bytes_count);
     if (!failure_is_set(subject->failure)) write_contents(json, subject, top_count);
     report_write_error(json, subject->failure);

@@ -136,14 +136,12 @@ static void tell(struct record *record, const char *format, ...) __attribute__((
 
 static void tell(struct record *record, const char *format, ...) {
     char message[512];
-    struct report_text text;
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
     progress_tty_clear(&record->bar);
-    report_message(message, &text);
-    if (!record->options->is_quiet) console_print(&text);
+    if (!record->options->is_quiet) console_print_message("%s", message);
 }
 
 /* ---- The file of the recording. ---- */

@@ -25,23 +25,10 @@ static bool is_by_process(const struct options *options) { return strcmp(options
 
 /* Returns the length of a part: "time=30s", "time=1.5s", "time=200ms"; 0 if the value is something else. */
 static int64_t part_length_ns(const char *split) {
-    static const struct {
-        struct text suffix;
-        unsigned digits;
-    } units[] = {{TEXT("ns"), 0}, {TEXT("us"), 3}, {TEXT("ms"), 6}, {TEXT("s"), 9}};
-    struct text value = text_of(split);
-    struct decimal number;
-    bool is_rounded;
+    static const struct text start = TEXT("time=");
     int64_t ns;
-    if (!text_starts_with(value, TEXT("time="))) return 0;
-    value = text_from(value, strlen("time="));
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        if (!text_ends_with(value, units[i].suffix)) continue;
-        value.bytes_count -= units[i].suffix.bytes_count;
-        if (!decimal_parse(value, &number, &is_rounded) || number.scale > units[i].digits) return 0;
-        return decimal_rescale(number, units[i].digits, &ns) && ns > 0 ? ns : 0;
-    }
-    return 0;
+    if (!text_starts_with(text_of(split), start)) return 0;
+    return arguments_parse_time(text_from(text_of(split), start.bytes_count), &ns) && ns > 0 ? ns : 0;
 }
 
 void split_check(const struct options *options, struct failure *failure) {
@@ -256,7 +243,7 @@ int split_run(const struct command *command, struct options *options, struct pro
     if (!status && !failure_is_set(&split.failure)) status = convert_parts(&split);
     write_report(&split);
     if (failure_is_set(&split.failure)) {
-        console_print_message(split.failure.message);
+        console_print_message("%s", split.failure.message);
         command_print_hint(command, split.failure.code);
         if (!status) status = (int)split.failure.code;
     } else if (!status && !split.written_count) {

@@ -99,12 +99,13 @@ static void test_many_losses(void **state) {
 }
 
 static void test_the_terminal_is_not_steered(void **state) {
-    report_message(
-        "a\033[2Jb\nc\177d\xc2\x9b"
-        "e\xff"
-        "f\xc3\xa4",
-        &text);
-    assert_text("gecko-convert: a?[2Jb?c?d?e?f\xc3\xa4\n");
+    text.bytes_count = 0;
+    report_append(&text,
+                  "a\033[2Jb\nc\177d\xc2\x9b"
+                  "e\xff"
+                  "f\xc3\xa4");
+    report_end_line(&text, 0);
+    assert_text("a?[2Jb?c?d?e?f\xc3\xa4\n");
 }
 
 /* However long the names are, both lines are written and end with a line end. */
