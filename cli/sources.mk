@@ -7,7 +7,7 @@ cli_sources := \
     cli/batch/merge_manifests.c cli/batch/shard.c cli/batch/manifest_file.c cli/batch/workspace.c \
     cli/split/split.c cli/check/check.c cli/check/check_command.c cli/check/check_common.c cli/check/check_gecko.c \
     cli/check/check_markers.c cli/check/check_processed.c cli/check/check_rules.c cli/check/violations.c \
-    cli/diff/comparison.c cli/diff/diff_command.c cli/diff/diff_json.c cli/diff/diff_lists.c cli/diff/diff_text.c \
+    cli/diff/comparison.c cli/diff/diff_command.c cli/diff/diff_json.c cli/diff/diff_text.c \
     cli/diff/difference.c cli/diff/gate.c cli/diff/limit.c cli/diff/numbers.c cli/diff/runs.c \
     cli/info/info.c cli/info/info_command.c cli/info/info_json.c cli/info/info_profile.c \
     cli/info/info_text.c \

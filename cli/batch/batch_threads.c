@@ -7,10 +7,11 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { TICK_MS = 100, GRACE_MS = 300, THREADS_MAX = 1024 };
+#include "libconvert/base/monotonic_clock.h"
+
+enum { TICK_MS = 100, GRACE_NS = 300000000, THREADS_MAX = 1024 };
 
 /* One thread. It stays in place until the thread has finished. */
 struct worker {
@@ -20,12 +21,6 @@ struct worker {
     unsigned number;
     int finished;
 };
-
-static int64_t now_ms(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* Returns the signals that would end the process. Signals that the caller ignores are left out: if they were blocked,
  * they would be delivered through the descriptor. */
@@ -100,7 +95,7 @@ static unsigned take_finished(struct batch_threads *threads) {
 
 static bool wait_for_all(struct batch_threads *threads, unsigned running, batch_threads_tick *tick,
                          void *tick_context) {
-    int64_t patience_ends_ms = 0;
+    uint64_t patience_ends_ns = 0;
     while (running) {
         struct pollfd waited[] = {{.fd = threads->finished, .events = POLLIN},
                                   {.fd = threads->signals, .events = POLLIN}};
@@ -109,8 +104,8 @@ static bool wait_for_all(struct batch_threads *threads, unsigned running, batch_
         take_signal(threads);
         if (tick && !threads->ended_by) tick(tick_context);
         if (!threads->ended_by) continue;
-        if (!patience_ends_ms) patience_ends_ms = now_ms() + GRACE_MS;
-        if (running && now_ms() >= patience_ends_ms) return false;
+        if (!patience_ends_ns) patience_ends_ns = monotonic_now_ns() + GRACE_NS;
+        if (running && monotonic_now_ns() >= patience_ends_ns) return false;
     }
     return true;
 }

@@ -5,9 +5,7 @@
 #include <string.h>
 
 #include "check_common.h"
-#include "check_gecko.h"
 #include "check_markers.h"
-#include "check_processed.h"
 #include "libconvert/format/gecko_format.h"
 #include "libconvert/format/processed_format.h"
 

@@ -4,8 +4,9 @@
 
 #include "check_rules.h"
 
-/* What shapes of both formats need, by enum shape_id; NULL: nothing. */
-extern shape_check *const check_common_shapes[SHAPE_COUNT];
+/* What shapes of each format need, and of both, by enum shape_id; NULL: nothing. */
+extern shape_check *const check_gecko_shapes[SHAPE_COUNT], *const check_processed_shapes[SHAPE_COUNT],
+                                                               *const check_common_shapes[SHAPE_COUNT];
 
 void check_lib(struct check *check, const struct node *lib, const struct node_path *path);
 

@@ -1,5 +1,4 @@
-#include "check_gecko.h"
-
+/* Checks of Gecko profiles. */
 #include <stdlib.h>
 #include <string.h>
 

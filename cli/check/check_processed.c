@@ -1,5 +1,4 @@
-#include "check_processed.h"
-
+/* Checks of processed profiles. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

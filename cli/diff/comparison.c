@@ -22,13 +22,13 @@ struct row_key {
 
 static struct run *run_at(const struct comparison *comparison, size_t number) { return &comparison->runs->all[number]; }
 
-/* Returns how often the run has the marker. */
-static double marker_count(const struct info *info, struct text name) {
-    for (size_t i = 0; i < info->markers.count; i++) {
-        const struct info_marker *marker = column_at(&info->markers, i);
-        if (text_equal(marker->name, name)) return (double)marker->count;
+/* Returns NULL if the run has no marker of that name. */
+static const struct info_marker *find_marker(const struct run *run, struct text name) {
+    for (size_t i = 0; i < run->info.markers.count; i++) {
+        const struct info_marker *marker = column_at(&run->info.markers, i);
+        if (text_equal(marker->name, name)) return marker;
     }
-    return 0;
+    return NULL;
 }
 
 /* Returns what an amount of the run is multiplied by. Amounts other than weights have no share. */
@@ -40,7 +40,7 @@ static double scale_of(const struct comparison *comparison, const struct run *ru
         case PER_SECOND:
             return MS_PER_S / run->info.duration_ms;
         case PER_MARKER:
-            return 1 / marker_count(&run->info, comparison->marker);
+            return 1 / (double)find_marker(run, comparison->marker)->count;
         case PER_RUN:
             break;
     }
@@ -152,13 +152,8 @@ static void add_duration(struct comparison *comparison, size_t number) {
 /* A run without a duration of the marker has no median. */
 static bool lacks_durations(const struct comparison *comparison, const struct comparison_row *row) {
     for (size_t i = 0; i < run_count(comparison); i++) {
-        const struct column *markers = &run_at(comparison, i)->info.markers;
-        bool has_durations = false;
-        for (size_t j = 0; j < markers->count && !has_durations; j++) {
-            const struct info_marker *marker = column_at(markers, j);
-            has_durations = marker->duration_count && text_equal(marker->name, row->name);
-        }
-        if (!has_durations) return true;
+        const struct info_marker *marker = find_marker(run_at(comparison, i), row->name);
+        if (!marker || !marker->duration_count) return true;
     }
     return false;
 }
@@ -291,7 +286,7 @@ static void set_per(struct comparison *comparison, const char *per) {
         if (comparison->per == PER_SECOND && !(run->info.has_times && run->info.duration_ms > 0))
             failure_set(comparison->failure, FAILURE_USAGE, "--per second: there are no times in %s",
                         report_path_name(run->path));
-        if (comparison->per == PER_MARKER && marker_count(&run->info, comparison->marker) == 0)
+        if (comparison->per == PER_MARKER && !find_marker(run, comparison->marker))
             failure_set(comparison->failure, FAILURE_USAGE, "--per %s: there is no marker of that name in %s", per,
                         report_path_name(run->path));
     }
@@ -325,6 +320,11 @@ double comparison_amount(const struct comparison *comparison, size_t side) {
     for (size_t i = side ? counts.base : 0, end = side ? run_count(comparison) : counts.base; i < end; i++)
         amount += 1 / scale_of(comparison, run_at(comparison, i), comparison->per);
     return amount;
+}
+
+const char *comparison_state(const struct cell *cell) {
+    if (cell->estimate.base == 0) return "new";
+    return cell->estimate.head == 0 ? "gone" : "changed";
 }
 
 /* ---- Limits. ---- */

@@ -64,6 +64,9 @@ static inline const struct comparison_row *comparison_row_at(const struct compar
     return column_at(&comparison->rows, row);
 }
 
+/* Returns "new", "gone" or "changed". */
+const char *comparison_state(const struct cell *cell);
+
 /* ---- Limits. ---- */
 
 enum verdict { VERDICT_PASSED, VERDICT_FAILED, VERDICT_MISSING };

@@ -1,6 +1,5 @@
 #include "diff_json.h"
 
-#include "diff_lists.h"
 #include "libconvert/gecko_convert.h"
 #include "libconvert/report.h"
 
@@ -24,7 +23,7 @@ static void write_cell(struct json *json, const char *key, const struct cell *ce
         return;
     }
     json_object_begin(json);
-    json_key_string(json, "state", cell->estimate.change == 0 ? "same" : diff_state(cell));
+    json_key_string(json, "state", cell->estimate.change == 0 ? "same" : comparison_state(cell));
     write_double(json, "base", cell->estimate.base);
     write_double(json, "head", cell->estimate.head);
     write_double(json, "change", cell->estimate.change);

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "diff_lists.h"
 #include "libconvert/base/memory.h"
 #include "libconvert/base/printable.h"
 #include "numbers.h"
@@ -86,6 +85,65 @@ static void append_head(struct chunk_list *text, const struct comparison *compar
     append_certainty(text, comparison, layout->shows_all);
 }
 
+/* ---- Which rows a list shows. ---- */
+
+struct list {
+    const char *title;
+    enum row_kind kind;
+    enum cell_kind cell;
+    bool is_in_ms; /* otherwise the unit of the comparison, or none */
+};
+
+static const struct list lists[] = {
+    {"functions by self", ROW_FUNCTION, CELL_SELF, false},
+    {"functions by total", ROW_FUNCTION, CELL_TOTAL, false},
+    {"markers by count", ROW_MARKER, CELL_COUNT, false},
+    {"markers by median duration", ROW_MARKER, CELL_MEDIAN, true},
+    {"markers by 95th percentile of durations", ROW_MARKER, CELL_P95, true},
+    {"counters", ROW_COUNTER, CELL_VALUE, false},
+    {"duration of a run", ROW_DURATION, CELL_VALUE, true},
+};
+
+struct shown_row {
+    double change;
+    uint32_t number;
+};
+
+static int compare_changes(const void *left, const void *right) {
+    const struct shown_row *a = left, *b = right;
+    if (a->change != b->change) return a->change > b->change ? -1 : 1;
+    return a->number < b->number ? -1 : 1;
+}
+
+/* Returns the numbers of the rows that the list shows, the largest change first, and stores how many changed within the
+ * noise. With shows_all, the list shows those too. Free the rows with memory_free. NULL if memory ran out (latched). */
+static uint32_t *list_rows(const struct list *list, const struct comparison *comparison, bool shows_all, size_t *count,
+                           size_t *quiet_count) {
+    size_t all_count = comparison->rows.count;
+    struct shown_row *shown = memory_allocate(comparison->failure, all_count * sizeof *shown);
+    uint32_t *rows = memory_allocate(comparison->failure, all_count * sizeof *rows);
+    *count = *quiet_count = 0;
+    for (size_t i = 0; shown && i < all_count; i++) {
+        const struct comparison_row *row = comparison_row_at(comparison, i);
+        const struct cell *cell = &row->cells[list->cell];
+        if (row->kind != list->kind || !cell->values || cell->estimate.change == 0) continue;
+        if (!cell->stands_out) ++*quiet_count;
+        if (cell->stands_out || shows_all)
+            shown[(*count)++] = (struct shown_row){fabs(cell->estimate.change), (uint32_t)i};
+    }
+    if (shown) memory_sort(comparison->failure, shown, *count, sizeof *shown, compare_changes);
+    for (size_t i = 0; shown && rows && i < *count; i++) rows[i] = shown[i].number;
+    memory_free(shown);
+    return rows;
+}
+
+/* Returns the unit of the list's numbers; "%" for shares. */
+static struct text list_unit(const struct list *list, const struct comparison *comparison) {
+    if (list->is_in_ms) return TEXT("ms");
+    if (list->kind != ROW_FUNCTION) return (struct text){0};
+    return comparison->per == PER_SHARE ? TEXT("%") : comparison->runs->unit;
+}
+
 /* ---- Lists. ---- */
 
 static void append_cell(struct chunk_list *text, const struct comparison_row *row, const struct cell *cell,
@@ -102,7 +160,7 @@ static void append_cell(struct chunk_list *text, const struct comparison_row *ro
     number_format(cell->upper, shown_unit, true, upper);
     snprintf(interval, sizeof interval, "%s to %s", lower, upper);
     if (estimate->base == 0 || estimate->head == 0)
-        snprintf(relative, sizeof relative, "%s", diff_state(cell));
+        snprintf(relative, sizeof relative, "%s", comparison_state(cell));
     else
         snprintf(relative, sizeof relative, "%+.1f %%", (estimate->head / estimate->base - 1) * 100);
     const char *format = layout->is_markdown ? "| %s | %s | %s | %s | %s | " : "  %10s  %10s  %10s  %9s  %-24s  ";
@@ -112,7 +170,7 @@ static void append_cell(struct chunk_list *text, const struct comparison_row *ro
     command_append(text, layout->is_markdown ? " |\n" : "\n");
 }
 
-static void append_heading(struct chunk_list *text, const struct diff_list *list, struct text unit, size_t shown_count,
+static void append_heading(struct chunk_list *text, const struct list *list, struct text unit, size_t shown_count,
                            size_t count, const struct diff_layout *layout) {
     const struct style *style = layout->style;
     command_append(text, "\n%s%s", layout->is_markdown ? "### " : style->bold, list->title);
@@ -142,11 +200,11 @@ static struct cell in_percent(const struct cell *cell, struct text unit) {
 }
 
 /* Returns how many rows changed; adds those within the noise to *quiet_count. */
-static size_t append_list(struct chunk_list *text, const struct diff_list *list, const struct comparison *comparison,
+static size_t append_list(struct chunk_list *text, const struct list *list, const struct comparison *comparison,
                           const struct diff_layout *layout, size_t *quiet_count) {
     size_t count, list_quiet_count;
-    uint32_t *rows = diff_list_rows(list, comparison, layout->shows_all, &count, &list_quiet_count);
-    struct text unit = diff_list_unit(list, comparison);
+    uint32_t *rows = list_rows(list, comparison, layout->shows_all, &count, &list_quiet_count);
+    struct text unit = list_unit(list, comparison);
     size_t shown_count = count < layout->top_count ? count : layout->top_count;
     if (rows && count) append_heading(text, list, unit, shown_count, count, layout);
     for (size_t i = 0; rows && i < shown_count; i++) {
@@ -162,8 +220,8 @@ static size_t append_list(struct chunk_list *text, const struct diff_list *list,
 static void append_lists(struct chunk_list *text, const struct comparison *comparison,
                          const struct diff_layout *layout) {
     size_t count = 0, quiet_count = 0;
-    for (size_t i = 0; i < DIFF_LIST_COUNT; i++)
-        count += append_list(text, &diff_lists[i], comparison, layout, &quiet_count);
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        count += append_list(text, &lists[i], comparison, layout, &quiet_count);
     if (!count && !quiet_count) command_append(text, "\nNothing has changed.\n");
     if (!count && quiet_count) command_append(text, "\nNo change stands out of the noise.\n");
     if (quiet_count && !layout->shows_all)

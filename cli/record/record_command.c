@@ -164,13 +164,7 @@ static bool open_trace(struct record *record) {
 /* ---- Targets. ---- */
 
 static void add_target(struct record *record, pid_t id) {
-    pid_t *values = realloc(record->targets.values, (record->targets.count + 1) * sizeof *values);
-    if (!values) {
-        failure_set_memory(&record->failure);
-        return;
-    }
-    record->targets.values = values;
-    values[record->targets.count++] = id;
+    if (!proc_ids_add(&record->targets, id)) failure_set_memory(&record->failure);
 }
 
 /* Replaces processes by their threads. */
@@ -186,22 +180,21 @@ static void find_threads(struct record *record, const struct proc_ids *processes
     }
 }
 
-static void add_process(struct proc_ids *processes, pid_t pid) {
-    bool is_known = false;
-    for (size_t i = 0; i < processes->count; i++) is_known |= processes->values[i] == pid;
-    if (!is_known) processes->values[processes->count++] = pid;
+static bool has_process(const struct proc_ids *processes, pid_t pid) {
+    for (size_t i = 0; i < processes->count; i++)
+        if (processes->values[i] == pid) return true;
+    return false;
 }
 
 static void parse_pids(struct record *record, struct proc_ids *processes) {
     const struct options_list *pids = &record->options->recorded_pids;
-    processes->values = calloc(pids->count + 1, sizeof *processes->values);
-    if (!processes->values) failure_set_memory(&record->failure);
-    for (size_t i = 0; i < pids->count && processes->values; i++) {
+    for (size_t i = 0; i < pids->count; i++) {
         char *end;
         long pid = strtol(pids->values[i], &end, 10);
         if (*end || pid <= 0 || pid > INT32_MAX)
             failure_set(&record->failure, FAILURE_USAGE, "--pid: '%s' is not the number of a process", pids->values[i]);
-        add_process(processes, (pid_t)pid);
+        if (!has_process(processes, (pid_t)pid) && !proc_ids_add(processes, (pid_t)pid))
+            failure_set_memory(&record->failure);
     }
 }
 

@@ -95,8 +95,7 @@ void asm_api_write(const struct native_service *service, const struct document *
         native_write_error(json, "the request has no start address and size");
         return;
     }
-    const struct lib *lib = served_profile_lib(service->profiles, native_text_member(request, root, "debugName"),
-                                               native_text_member(request, root, "debugId"));
+    const struct lib *lib = native_asked_lib(service, request);
     struct native_library library;
     if (!lib || !native_library_open(&library, lib, &service->folders, failure)) {
         native_write_error(json, lib ? "no file of this library is on this machine, or another version of it"

@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "libconvert/base/byte_buffer.h"
 #include "libconvert/base/monotonic_clock.h"
 
 enum {
     CONNECTION_COUNT_MAX = 256,
     CONNECTION_BYTES_MAX = 32 * 1024, /* memory of a connection: for headers, and for what is sent at a time */
     STANDSTILL_S_MAX = 30,
-    BODIES_BYTES_MAX = 64 << 20, /* bodies of all requests together */
-    FIRST_BODY_BYTES = 4096
+    BODIES_BYTES_MAX = 64 << 20 /* bodies of all requests together */
 };
 
 struct http_server {
@@ -22,15 +22,13 @@ struct http_server {
     _Atomic(uint64_t) active_count; /* requests that have begun and not ended */
     /* When a request last ended, on the monotonic clock; at first, when the server started. */
     _Atomic(uint64_t) last_end_ns;
-    _Atomic(size_t) bodies_bytes;
+    struct memory_limit bodies; /* of all requests together */
 };
 
 /* One request. */
 struct exchange {
-    struct http_server *server;
-    char *body; /* owned */
-    size_t body_bytes;
-    size_t capacity_bytes;
+    struct byte_buffer body;
+    struct failure failure; /* of the body */
 };
 
 struct http_response http_refuse(enum http_status status, const char *message) {
@@ -78,28 +76,9 @@ static bool declares_too_much(struct MHD_Connection *connection) {
 }
 
 /* Returns false if the body is too large, alone or with those of other requests, or if memory ran out. */
-static bool make_room(struct exchange *exchange, size_t wanted_bytes) {
-    if (wanted_bytes <= exchange->capacity_bytes) return true;
-    if (wanted_bytes > HTTP_BODY_BYTES_MAX) return false;
-    size_t capacity_bytes = exchange->capacity_bytes ? exchange->capacity_bytes : FIRST_BODY_BYTES;
-    while (capacity_bytes < wanted_bytes) capacity_bytes *= 2;
-    size_t more_bytes = capacity_bytes - exchange->capacity_bytes;
-    size_t before_bytes = atomic_fetch_add(&exchange->server->bodies_bytes, more_bytes);
-    char *grown = before_bytes + more_bytes <= BODIES_BYTES_MAX ? realloc(exchange->body, capacity_bytes) : NULL;
-    if (!grown) {
-        atomic_fetch_sub(&exchange->server->bodies_bytes, more_bytes);
-        return false;
-    }
-    exchange->body = grown;
-    exchange->capacity_bytes = capacity_bytes;
-    return true;
-}
-
-static bool take_body(struct exchange *exchange, const char *bytes, size_t bytes_count) {
-    if (!make_room(exchange, exchange->body_bytes + bytes_count)) return false;
-    memcpy(exchange->body + exchange->body_bytes, bytes, bytes_count);
-    exchange->body_bytes += bytes_count;
-    return true;
+static bool take_body(struct exchange *exchange, struct text bytes) {
+    return exchange->body.bytes_count + bytes.bytes_count <= HTTP_BODY_BYTES_MAX &&
+           byte_buffer_append(&exchange->body, bytes);
 }
 
 /* ---- Responses. ---- */
@@ -159,7 +138,8 @@ static enum MHD_Result begin(struct http_server *server, struct MHD_Connection *
                              const char *method, void **exchange_place) {
     struct exchange *exchange = calloc(1, sizeof *exchange);
     if (!exchange) return MHD_NO;
-    exchange->server = server;
+    exchange->failure.memory = &server->bodies;
+    exchange->body.failure = &exchange->failure;
     *exchange_place = exchange;
     atomic_fetch_add(&server->active_count, 1);
     struct http_request request = read_request(connection, path, method);
@@ -178,12 +158,12 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
     (void)version;
     if (!exchange) return begin(server, connection, path, method, exchange_place);
     if (*bytes_count) {
-        if (!take_body(exchange, bytes, *bytes_count)) return MHD_NO;
+        if (!take_body(exchange, (struct text){bytes, *bytes_count})) return MHD_NO;
         *bytes_count = 0;
         return MHD_YES;
     }
     struct http_request request = read_request(connection, path, method);
-    request.body = (struct text){exchange->body, exchange->body_bytes};
+    request.body = byte_buffer_text(&exchange->body);
     struct http_response response = {0};
     server->site.answer(server->site.context, &request, &response);
     return give(connection, &response);
@@ -196,8 +176,7 @@ static void complete(void *context, struct MHD_Connection *connection, void **ex
     (void)connection;
     (void)code;
     if (!exchange) return;
-    atomic_fetch_sub(&server->bodies_bytes, exchange->capacity_bytes);
-    free(exchange->body);
+    byte_buffer_fini(&exchange->body);
     free(exchange);
     *exchange_place = NULL;
     atomic_store(&server->last_end_ns, monotonic_now_ns());
@@ -217,6 +196,7 @@ struct http_server *http_server_start(int socket, const struct http_site *site) 
     struct http_server *server = calloc(1, sizeof *server);
     if (!server) return NULL;
     server->site = *site;
+    memory_limit_init(&server->bodies, BODIES_BYTES_MAX);
     atomic_store(&server->last_end_ns, monotonic_now_ns());
     /* With epoll, libmicrohttpd would not see a client's end that comes with its last bytes. */
     server->daemon =

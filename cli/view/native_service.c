@@ -63,13 +63,13 @@ bool native_request_read(struct document *document, struct failure *failure, str
     return false;
 }
 
-struct text native_text_member(const struct document *document, const struct node *node, const char *key) {
-    const struct node *value = document_member(document, node, text_of(key));
-    return node_is(value, NODE_TEXT) ? node_text(value) : (struct text){0};
+const struct lib *native_asked_lib(const struct native_service *service, const struct document *request) {
+    return served_profile_lib(service->profiles, document_text_member(request, &request->root, "debugName"),
+                              document_text_member(request, &request->root, "debugId"));
 }
 
 bool native_hex_member(const struct document *document, const struct node *node, const char *key, uint32_t *number) {
-    struct text text = native_text_member(document, node, key);
+    struct text text = document_text_member(document, node, key);
     uint64_t value;
     if (!cursor_take(&text, TEXT("0x")) || !cursor_parse_number(text, 16, &value) || value > UINT32_MAX) return false;
     *number = (uint32_t)value;

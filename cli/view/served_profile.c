@@ -141,20 +141,15 @@ static bool wants_member(unsigned depth, struct text key) {
     return false;
 }
 
-static struct text text_member(const struct document *document, const struct node *node, const char *key) {
-    const struct node *value = document_member(document, node, text_of(key));
-    return node_is(value, NODE_TEXT) ? node_text(value) : (struct text){0};
-}
-
 static void take_libs(struct served_profile *served, const struct document *document) {
     const struct node *libs = document_member(document, &document->root, TEXT("libs"));
     for (size_t i = 0; node_is(libs, NODE_LIST) && i < libs->count; i++) {
         const struct node *node = &libs->nodes[i];
-        struct lib lib = {.name = text_member(document, node, "name"),
-                          .path = text_member(document, node, "path"),
-                          .debug_name = text_member(document, node, "debugName"),
-                          .breakpad_id = text_member(document, node, "breakpadId"),
-                          .code_id = text_member(document, node, "codeId")};
+        struct lib lib = {.name = document_text_member(document, node, "name"),
+                          .path = document_text_member(document, node, "path"),
+                          .debug_name = document_text_member(document, node, "debugName"),
+                          .breakpad_id = document_text_member(document, node, "breakpadId"),
+                          .code_id = document_text_member(document, node, "codeId")};
         add_lib(served, &lib);
     }
 }
@@ -188,8 +183,8 @@ static void take_threads(struct served_profile *served, const struct document *d
         const struct node *node = &threads->nodes[i], *samples = document_member(document, node, TEXT("samples"));
         const struct node *length = document_member(document, samples, TEXT("length"));
         struct served_thread thread = {
-            .name = text_member(document, node, "name"),
-            .process_name = text_member(document, node, "processName"),
+            .name = document_text_member(document, node, "name"),
+            .process_name = document_text_member(document, node, "processName"),
             .cpu = sum_of(document_member(document, samples, TEXT("threadCPUDelta"))),
             .sample_count = node_is_index(length, UINT32_MAX) ? (uint64_t)length->number : 0};
         add_thread(served, &thread);

@@ -29,8 +29,7 @@ static bool names_file(const struct native_place *place, struct text path) {
 static void write_whether_named(const struct native_service *service, const struct document *request, struct json *json,
                                 struct failure *failure) {
     const struct node *root = &request->root;
-    const struct lib *lib = served_profile_lib(service->profiles, native_text_member(request, root, "debugName"),
-                                               native_text_member(request, root, "debugId"));
+    const struct lib *lib = native_asked_lib(service, request);
     struct native_library library;
     uint32_t address;
     bool is_named = false;
@@ -39,7 +38,7 @@ static void write_whether_named(const struct native_service *service, const stru
         struct arena memory;
         arena_init(&memory, failure);
         struct native_place place = native_library_find(&library, address, &memory);
-        is_named = names_file(&place, native_text_member(request, root, "file"));
+        is_named = names_file(&place, document_text_member(request, root, "file"));
         arena_fini(&memory);
         native_library_close(&library);
     }
@@ -137,13 +136,6 @@ static void respond_with_file(const struct native_service *service, struct http_
     native_respond_error(response, HTTP_OK, message);
 }
 
-static struct text build_id_of(const struct native_service *service, const struct document *request) {
-    const struct lib *lib =
-        served_profile_lib(service->profiles, native_text_member(request, &request->root, "debugName"),
-                           native_text_member(request, &request->root, "debugId"));
-    return lib ? lib->code_id : (struct text){0};
-}
-
 /* Returns whether the file can be somewhere: the viewer asks for what has a name on the web, too. */
 static bool has_place(struct text name, struct text path) {
     char bytes[SOURCE_NAME_BYTES];
@@ -151,7 +143,7 @@ static bool has_place(struct text name, struct text path) {
 }
 
 static void answer(struct native_service *service, const struct document *request, struct http_response *response) {
-    struct text name = native_text_member(request, &request->root, "file");
+    struct text name = document_text_member(request, &request->root, "file");
     bool has_zero = text_find(name, '\0') < name.bytes_count;
     const struct served_source *source = served_profile_source(service->profiles, name);
     struct wanted_source wanted = {.name = name, .path = source ? source->path : name};
@@ -160,7 +152,8 @@ static void answer(struct native_service *service, const struct document *reques
         return;
     }
     wanted.is_vouched = (source && source->is_looked_up) || debug_information_names(service, request);
-    if (wanted.is_vouched) wanted.build_id = build_id_of(service, request);
+    const struct lib *lib = native_asked_lib(service, request);
+    if (wanted.is_vouched && lib) wanted.build_id = lib->code_id;
     if (source || wanted.is_vouched)
         respond_with_file(service, response, &wanted);
     else

@@ -77,13 +77,11 @@ static inline bool node_is_text(const struct node *node, struct text text) {
     return node_is(node, NODE_TEXT) && text_equal(node_text(node), text);
 }
 
-/* Returns the member whose key has the id `key` in the document's keys; NULL if there is none or the node is not an
- * object. */
-static inline const struct node *document_member_by_key(const struct node *node, string_id key) {
-    if (!node_is(node, NODE_OBJECT)) return NULL;
-    for (size_t i = node->count; i-- > 0;)
-        if (node->nodes[2 * i].count == key.index) return &node->nodes[2 * i + 1];
-    return NULL;
+/* Returns the text of the member with that key; an empty text if there is none. */
+static inline struct text document_text_member(const struct document *document, const struct node *node,
+                                               const char *key) {
+    const struct node *value = document_member(document, node, text_of(key));
+    return node_is(value, NODE_TEXT) ? node_text(value) : (struct text){0};
 }
 
 /* Returns true for a number without a fraction that a double represents exactly. */

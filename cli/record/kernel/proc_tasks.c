@@ -19,17 +19,21 @@ enum {
 
 /* ---- Numbers of processes and threads. ---- */
 
+bool proc_ids_add(struct proc_ids *ids, pid_t id) {
+    pid_t *values = realloc(ids->values, (ids->count + 1) * sizeof *values);
+    if (!values) return false;
+    ids->values = values;
+    values[ids->count++] = id;
+    return true;
+}
+
 bool proc_ids_read(struct proc_ids *ids, const char *path) {
     DIR *folder = opendir(path);
     struct dirent *entry;
     *ids = (struct proc_ids){0};
     while (folder && (entry = readdir(folder))) {
         long id = strtol(entry->d_name, NULL, 10);
-        if (id <= 0) continue;
-        pid_t *values = realloc(ids->values, (ids->count + 1) * sizeof *values);
-        if (!values) break;
-        ids->values = values;
-        values[ids->count++] = (pid_t)id;
+        if (id > 0 && !proc_ids_add(ids, (pid_t)id)) break;
     }
     if (folder) closedir(folder);
     return ids->count > 0;

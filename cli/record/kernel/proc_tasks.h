@@ -12,6 +12,9 @@ struct proc_ids {
     size_t count;
 };
 
+/* Returns false if memory ran out. */
+bool proc_ids_add(struct proc_ids *ids, pid_t id);
+
 /* Returns false if the folder cannot be read, or memory ran out. */
 bool proc_ids_read(struct proc_ids *ids, const char *path);
 void proc_ids_fini(struct proc_ids *ids);
