@@ -3,14 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "libconvert/base/id_column.h"
 #include "libconvert/base/memory.h"
-
-/* The duration of a marker. */
-struct info_duration {
-    double ms;
-    uint32_t marker; /* number of a row */
-};
 
 void info_init(struct info *info, struct failure *failure) {
     *info = (struct info){.failure = failure, .has_times = true};
@@ -35,134 +28,6 @@ void info_fini(struct info *info) {
     column_fini(&info->threads);
     column_fini(&info->processes);
     strings_fini(&info->texts);
-}
-
-/* ---- Adding. ---- */
-
-struct info_process *info_add_process(struct info *info) {
-    struct info_process *process = column_push(&info->processes);
-    if (process) *process = (struct info_process){0};
-    return process;
-}
-
-static struct info_process *last_process(struct info *info) {
-    return column_at(&info->processes, info->processes.count - 1);
-}
-
-struct info_thread *info_add_thread(struct info *info) {
-    struct info_thread *thread = column_push(&info->threads);
-    if (!thread) return NULL;
-    *thread = (struct info_thread){.process = info->processes.count - 1, .start_ms = NAN, .end_ms = NAN};
-    last_process(info)->thread_count++;
-    return thread;
-}
-
-struct info_counter *info_add_counter(struct info *info) {
-    struct info_counter *counter = column_push(&info->counters);
-    if (counter) *counter = (struct info_counter){.lowest = INFINITY, .highest = -INFINITY};
-    return counter;
-}
-
-void info_add_fact(struct info *info, struct text section, struct text label, struct text value) {
-    struct info_fact *fact = column_push(&info->facts);
-    if (fact) *fact = (struct info_fact){info_text(info, section), info_text(info, label), info_text(info, value)};
-}
-
-void info_count_sample(struct info *info, double weight, double cpu, bool has_stack) {
-    struct info_thread *thread = column_at(&info->threads, info->threads.count - 1);
-    struct info_process *process = last_process(info);
-    thread->sample_count++;
-    process->sample_count++;
-    info->sample_count++;
-    if (!has_stack) info->stackless_count++;
-    thread->weight += weight;
-    process->weight += weight;
-    info->weight += fabs(weight);
-    thread->cpu += cpu;
-    process->cpu += cpu;
-    info->thread_cpu += cpu;
-}
-
-void info_count_change(struct info_counter *counter, double time_ms, double change) {
-    static const double MS_PER_S = 1000;
-    bool is_first = !counter->sample_count++;
-    double elapsed_ms = time_ms - counter->last_ms;
-    counter->change += change;
-    counter->last_ms = time_ms;
-    if (!is_first) counter->level += change;
-    if (counter->is_rate && (is_first || !(elapsed_ms > 0))) return;
-    double shown = counter->is_rate ? change / elapsed_ms * MS_PER_S : counter->level;
-    if (shown < counter->lowest) counter->lowest = shown;
-    if (shown > counter->highest) counter->highest = shown;
-}
-
-/* Returns NULL if memory ran out (latched). */
-static struct info_marker *marker_of(struct info *info, struct text name) {
-    string_id id = strings_intern(&info->texts, name);
-    struct info_marker **marker = string_is_none(id) ? NULL : id_column_at(&info->markers_by_name, id.index);
-    if (!marker || *marker) return marker ? *marker : NULL;
-    uint32_t row = (uint32_t)info->markers.count;
-    *marker = column_push(&info->markers);
-    if (*marker)
-        **marker =
-            (struct info_marker){.row = row, .name = strings_text(&info->texts, id), .median_ms = NAN, .p95_ms = NAN};
-    return *marker;
-}
-
-void info_count_marker(struct info *info, struct text name, double duration_ms) {
-    struct info_marker *marker = marker_of(info, name);
-    struct info_thread *thread = column_at(&info->threads, info->threads.count - 1);
-    if (!marker) return;
-    marker->count++;
-    thread->marker_count++;
-    info->marker_count++;
-    struct info_duration *duration = isnan(duration_ms) ? NULL : column_push(&info->durations);
-    if (!duration) return;
-    *duration = (struct info_duration){duration_ms, marker->row};
-    marker->duration_count++;
-}
-
-/* ---- Durations. ---- */
-
-static int compare_numbers(const void *left, const void *right) {
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
-/* Returns the value at or below which that many percent of the sorted values are. */
-static double percentile(const double *values, uint64_t count, unsigned percent) {
-    return values[(count * percent + 99) / 100 - 1];
-}
-
-static struct info_marker *marker_at(struct info *info, size_t row) { return column_at(&info->markers, row); }
-
-/* Takes the durations of the marker from the start of the array. */
-static void summarize(struct info_marker *marker, double *durations_ms) {
-    uint64_t count = marker->duration_count;
-    if (!count) return;
-    qsort(durations_ms, count, sizeof *durations_ms, compare_numbers);
-    for (uint64_t i = 0; i < count; i++) marker->sum_ms += durations_ms[i];
-    marker->median_ms = percentile(durations_ms, count, 50);
-    marker->p95_ms = percentile(durations_ms, count, 95);
-}
-
-void info_finish(struct info *info) {
-    size_t marker_count = info->markers.count;
-    double *grouped = memory_allocate(info->failure, (info->durations.count + 1) * sizeof *grouped);
-    double **next = memory_allocate(info->failure, (marker_count + 1) * sizeof *next);
-    if (grouped && next) {
-        next[0] = grouped;
-        for (size_t i = 0; i < marker_count; i++) next[i + 1] = next[i] + marker_at(info, i)->duration_count;
-        for (size_t i = 0; i < info->durations.count; i++) {
-            const struct info_duration *duration = column_at(&info->durations, i);
-            *next[duration->marker]++ = duration->ms;
-        }
-        for (size_t i = 0; i < marker_count; i++)
-            summarize(marker_at(info, i), next[i] - marker_at(info, i)->duration_count);
-    }
-    memory_free(next);
-    memory_free(grouped);
-    column_fini(&info->durations);
 }
 
 /* ---- Sorting by weight. ---- */

@@ -60,6 +60,12 @@ struct info_marker {
     double p95_ms;
 };
 
+/* The duration of a marker. */
+struct info_duration {
+    double ms;
+    uint32_t marker; /* number of a row */
+};
+
 /* What is summed up by functions. */
 enum info_sum {
     INFO_WEIGHT,    /* the weights of samples */
@@ -111,7 +117,7 @@ struct info {
     struct column markers;         /* struct info_marker, one for each marker name */
     struct column functions;       /* struct info_function */
     struct column facts;           /* struct info_fact */
-    struct column durations;       /* struct info_duration, until info_finish */
+    struct column durations;       /* struct info_duration, until they are summed up */
     struct column markers_by_name; /* struct info_marker *, by string id of the name; NULL: no marker has that name */
 };
 
@@ -120,24 +126,6 @@ void info_fini(struct info *info);
 
 /* Returns a copy of the text, owned by the info; empty if memory ran out (latched). */
 static inline struct text info_text(struct info *info, struct text text) { return strings_copy(&info->texts, text); }
-
-/* Add a row. The functions that return the row return NULL if memory ran out (latched). */
-struct info_process *info_add_process(struct info *info);
-struct info_thread *info_add_thread(struct info *info); /* belongs to the last process */
-struct info_counter *info_add_counter(struct info *info);
-void info_add_fact(struct info *info, struct text section, struct text label, struct text value);
-
-/* Counts a marker of the last thread. The duration is NAN for markers that are no intervals. */
-void info_count_marker(struct info *info, struct text name, double duration_ms);
-
-/* Counts a sample of the last thread, with the processor time since the one before. */
-void info_count_sample(struct info *info, double weight, double cpu, bool has_stack);
-
-/* Counts a sample of the counter. Its samples must be in the order of time. */
-void info_count_change(struct info_counter *counter, double time_ms, double change);
-
-/* Completes what needs all rows. Call it after the last one. */
-void info_finish(struct info *info);
 
 /* Returns whether processor time tells more than samples: it is known, and threads wait in some samples. Else each
  * sample was taken on a processor, and all count alike. */

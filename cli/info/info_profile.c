@@ -3,7 +3,9 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "libconvert/base/id_column.h"
 #include "libconvert/base/memory.h"
 #include "libconvert/profile/time_range.h"
 #include "libconvert/profile/weighed_sample.h"
@@ -39,10 +41,52 @@ static struct text tid_text(struct info *info, const struct thread *thread) {
 }
 
 static void add_process(struct info *info, const struct process *from) {
-    struct info_process *process = info_add_process(info);
-    if (!process) return;
-    process->pid = info_text(info, from->pid_text);
-    process->name = info_text(info, from->name);
+    struct info_process *process = column_push(&info->processes);
+    if (process)
+        *process = (struct info_process){.pid = info_text(info, from->pid_text), .name = info_text(info, from->name)};
+}
+
+/* Counts a sample of the last thread, with the processor time since the one before. */
+static void count_sample(struct info *info, double weight, double cpu, bool has_stack) {
+    struct info_thread *thread = column_at(&info->threads, info->threads.count - 1);
+    struct info_process *process = column_at(&info->processes, thread->process);
+    thread->sample_count++;
+    process->sample_count++;
+    info->sample_count++;
+    if (!has_stack) info->stackless_count++;
+    thread->weight += weight;
+    process->weight += weight;
+    info->weight += fabs(weight);
+    thread->cpu += cpu;
+    process->cpu += cpu;
+    info->thread_cpu += cpu;
+}
+
+/* Returns NULL if memory ran out (latched). */
+static struct info_marker *marker_of(struct info *info, struct text name) {
+    string_id id = strings_intern(&info->texts, name);
+    struct info_marker **marker = string_is_none(id) ? NULL : id_column_at(&info->markers_by_name, id.index);
+    if (!marker || *marker) return marker ? *marker : NULL;
+    uint32_t row = (uint32_t)info->markers.count;
+    *marker = column_push(&info->markers);
+    if (*marker)
+        **marker =
+            (struct info_marker){.row = row, .name = strings_text(&info->texts, id), .median_ms = NAN, .p95_ms = NAN};
+    return *marker;
+}
+
+/* Counts a marker of the last thread. The duration is NAN for markers that are no intervals. */
+static void count_marker(struct info *info, struct text name, double duration_ms) {
+    struct info_marker *marker = marker_of(info, name);
+    struct info_thread *thread = column_at(&info->threads, info->threads.count - 1);
+    if (!marker) return;
+    marker->count++;
+    thread->marker_count++;
+    info->marker_count++;
+    struct info_duration *duration = isnan(duration_ms) ? NULL : column_push(&info->durations);
+    if (!duration) return;
+    *duration = (struct info_duration){duration_ms, marker->row};
+    marker->duration_count++;
 }
 
 /* Sums over the samples, for each stack and function. */
@@ -56,7 +100,7 @@ static void count_samples(struct info *info, const struct profile *profile, cons
                           const struct tallies *tallies) {
     for (uint32_t i = 0; i < samples_count(samples); i++) {
         struct weighed_sample sample = weighing_weigh(&tallies->weighing, samples, i);
-        info_count_sample(info, sample.weight, sample.cpu, !stack_is_none(sample.stack));
+        count_sample(info, sample.weight, sample.cpu, !stack_is_none(sample.stack));
         if (stack_is_none(sample.stack)) continue;
         tallies->self[INFO_WEIGHT][sample.stack.index] += sample.weight;
         if (sample.is_idle) {
@@ -72,21 +116,24 @@ static void count_samples(struct info *info, const struct profile *profile, cons
 
 static void add_thread(struct info *info, const struct profile *profile, const struct thread *from,
                        const struct tallies *tallies) {
-    struct info_thread *thread = info_add_thread(info);
+    const struct text name = from->is_main ? profile_process_at(profile, from->process)->title : from->name;
+    struct info_thread *thread = column_push(&info->threads);
     if (!thread) return;
-    thread->tid = tid_text(info, from);
-    thread->name = info_text(info, from->is_main ? profile_process_at(profile, from->process)->title : from->name);
-    thread->is_main = from->is_main;
-    thread->start_ms = ms_of(from->start_ns);
-    thread->end_ms = ms_of(from->end_ns);
-    thread->allocation_count = from->allocations.count;
+    *thread = (struct info_thread){.process = info->processes.count - 1,
+                                   .tid = tid_text(info, from),
+                                   .name = info_text(info, name),
+                                   .is_main = from->is_main,
+                                   .start_ms = ms_of(from->start_ns),
+                                   .end_ms = ms_of(from->end_ns),
+                                   .allocation_count = from->allocations.count};
+    ((struct info_process *)column_at(&info->processes, thread->process))->thread_count++;
     info->allocation_count += from->allocations.count;
     count_samples(info, profile, &from->samples, tallies);
     for (size_t i = 0; i < from->markers.count; i++) {
         const struct marker *marker = column_at(&from->markers, i);
         bool is_interval = marker->phase == MARKER_INTERVAL;
-        info_count_marker(info, strings_text(&profile->strings, marker->name),
-                          is_interval ? (double)(marker->end_ns - marker->start_ns) / NS_PER_MS : (double)NAN);
+        count_marker(info, strings_text(&profile->strings, marker->name),
+                     is_interval ? (double)(marker->end_ns - marker->start_ns) / NS_PER_MS : (double)NAN);
     }
     for (size_t i = 0; i < from->allocations.count; i++) {
         const struct allocation *allocation = column_at(&from->allocations, i);
@@ -104,6 +151,49 @@ static void add_threads(struct info *info, const struct profile *profile, const 
         last = thread->process;
         if (!failure_is_set(info->failure) && !thread_is_track(thread)) add_thread(info, profile, thread, tallies);
     }
+}
+
+/* ---- Durations. ---- */
+
+static int compare_numbers(const void *left, const void *right) {
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+/* Returns the value at or below which that many percent of the sorted values are. */
+static double percentile(const double *values, uint64_t count, unsigned percent) {
+    return values[(count * percent + 99) / 100 - 1];
+}
+
+static struct info_marker *marker_at(struct info *info, size_t row) { return column_at(&info->markers, row); }
+
+/* Takes the durations of the marker from the start of the array. */
+static void summarize(struct info_marker *marker, double *durations_ms) {
+    uint64_t count = marker->duration_count;
+    if (!count) return;
+    qsort(durations_ms, count, sizeof *durations_ms, compare_numbers);
+    for (uint64_t i = 0; i < count; i++) marker->sum_ms += durations_ms[i];
+    marker->median_ms = percentile(durations_ms, count, 50);
+    marker->p95_ms = percentile(durations_ms, count, 95);
+}
+
+static void summarize_durations(struct info *info) {
+    size_t marker_count = info->markers.count;
+    double *grouped = memory_allocate(info->failure, (info->durations.count + 1) * sizeof *grouped);
+    double **next = memory_allocate(info->failure, (marker_count + 1) * sizeof *next);
+    if (grouped && next) {
+        next[0] = grouped;
+        for (size_t i = 0; i < marker_count; i++) next[i + 1] = next[i] + marker_at(info, i)->duration_count;
+        for (size_t i = 0; i < info->durations.count; i++) {
+            const struct info_duration *duration = column_at(&info->durations, i);
+            *next[duration->marker]++ = duration->ms;
+        }
+        for (size_t i = 0; i < marker_count; i++)
+            summarize(marker_at(info, i), next[i] - marker_at(info, i)->duration_count);
+    }
+    memory_free(next);
+    memory_free(grouped);
+    column_fini(&info->durations);
 }
 
 /* ---- Functions. ---- */
@@ -163,21 +253,42 @@ static void add_threads_and_functions(struct info *info, const struct profile *p
 
 /* ---- Counters, facts, and the whole profile. ---- */
 
+/* Counts a sample of the counter. They come in the order of time. */
+static void count_change(struct info_counter *counter, double time_ms, double change) {
+    static const double MS_PER_S = 1000;
+    bool is_first = !counter->sample_count++;
+    double elapsed_ms = time_ms - counter->last_ms;
+    counter->change += change;
+    counter->last_ms = time_ms;
+    if (!is_first) counter->level += change;
+    if (counter->is_rate && (is_first || !(elapsed_ms > 0))) return;
+    double shown = counter->is_rate ? change / elapsed_ms * MS_PER_S : counter->level;
+    if (shown < counter->lowest) counter->lowest = shown;
+    if (shown > counter->highest) counter->highest = shown;
+}
+
 static void add_counters(struct info *info, const struct profile *profile) {
     for (size_t i = 0; i < profile->counters.count; i++) {
         const struct counter *from = column_at(&profile->counters, i);
-        struct info_counter *counter = info_add_counter(info);
+        struct info_counter *counter = column_push(&info->counters);
         if (!counter) return;
-        counter->pid = info_text(info, profile_process_at(profile, from->process)->pid_text);
-        counter->name = info_text(info, counter_visible_name(from));
-        counter->category = info_text(info, from->category);
-        counter->unit = info_text(info, from->unit);
-        counter->is_rate = from->graph == COUNTER_RATE;
+        *counter = (struct info_counter){.pid = info_text(info, profile_process_at(profile, from->process)->pid_text),
+                                         .name = info_text(info, counter_visible_name(from)),
+                                         .category = info_text(info, from->category),
+                                         .unit = info_text(info, from->unit),
+                                         .is_rate = from->graph == COUNTER_RATE,
+                                         .lowest = INFINITY,
+                                         .highest = -INFINITY};
         for (size_t j = 0; j < from->samples.count; j++) {
             const struct counter_sample *sample = column_at(&from->samples, j);
-            info_count_change(counter, ms_of(sample->time_ns), (double)sample->change);
+            count_change(counter, ms_of(sample->time_ns), (double)sample->change);
         }
     }
+}
+
+static void add_fact(struct info *info, struct text section, struct text label, struct text value) {
+    struct info_fact *fact = column_push(&info->facts);
+    if (fact) *fact = (struct info_fact){info_text(info, section), info_text(info, label), info_text(info, value)};
 }
 
 /* Leaves out what the ledger reports, which is shown separately. */
@@ -191,11 +302,11 @@ static void add_facts(struct info *info, const struct profile_meta *meta) {
         {"system", meta->os_cpu},         {"platform", meta->platform},   {"device", meta->device},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (known[i].value.bytes_count) info_add_fact(info, origin, text_of(known[i].label), known[i].value);
+        if (known[i].value.bytes_count) add_fact(info, origin, text_of(known[i].label), known[i].value);
     for (size_t i = 0; i < meta->read_extra_count; i++) {
         const struct extra_entry *entry = column_at(&meta->extra, i);
         if (meta->was_profile || !text_equal(entry->section, TEXT(LEDGER_SECTION)))
-            info_add_fact(info, entry->section, entry->label, entry->value);
+            add_fact(info, entry->section, entry->label, entry->value);
     }
 }
 
@@ -213,5 +324,5 @@ void info_fill_from_profile(struct info *info, const struct profile *profile) {
     add_threads_and_functions(info, profile);
     add_counters(info, profile);
     add_facts(info, meta);
-    info_finish(info);
+    summarize_durations(info);
 }
