@@ -90,10 +90,6 @@ static void add_parts(struct finder *finder, struct batch_source *source, const 
 
 static void find_folder(struct finder *finder, const char *path, const char *name);
 
-static int compare_names(const struct dirent **left, const struct dirent **right) {
-    return strcmp((*left)->d_name, (*right)->d_name);
-}
-
 static int is_no_dot(const struct dirent *entry) {
     return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
 }
@@ -134,7 +130,7 @@ static void find_entry(struct finder *finder, const char *path, const char *name
 
 static void find_in_folder(struct finder *finder, const char *path, const char *name) {
     struct dirent **entries;
-    int count = scandir(path, &entries, is_no_dot, compare_names);
+    int count = scandir(path, &entries, is_no_dot, alphasort);
     if (count < 0) {
         int error = errno;
         struct batch_source *source = add_source(finder, path, name);

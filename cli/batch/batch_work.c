@@ -60,24 +60,18 @@ static bool note_progress(void *context, const struct gecko_convert_progress *do
     return true;
 }
 
-static void fail_without_memory(struct batch_source *source, struct batch_entry *entry) {
-    struct failure failure = {0};
-    failure_set_memory(&failure);
-    batch_entry_fail(entry, &source->texts, BATCH_FAILED, NULL, &failure);
-}
-
 static void note_output(struct batch_trace *trace, const struct sink_written *written) {
     trace->output_digest = (struct input_digest){written->bytes_count, written->xxh3};
     trace->output_stamp = written->stamp;
 }
 
-static void convert(struct batch_work *work, struct batch_source *source, struct batch_entry *entry,
+/* `name` is for messages; NULL: memory ran out. */
+static void convert(struct batch_work *work, struct batch_source *source, struct batch_entry *entry, const char *name,
                     struct conversion_ends *ends, struct file_progress *progress) {
     struct gecko_convert_options options = work->plan->options->convert;
     bool is_inside = false, is_empty = false;
     struct sink_batch sink = *work->sink;
     sink.is_inside = &is_inside;
-    char *name = batch_entry_name(source, entry->member);
     struct batch_trace *trace = batch_entry_trace(entry);
     char *output = batch_output_path(work->plan, trace->output);
     if (name && output) {
@@ -99,11 +93,12 @@ static void convert(struct batch_work *work, struct batch_source *source, struct
         if (status == BATCH_EMPTY) trace->error_code = batch_code_empty;
         if (!is_ended) atomic_store(&entry->status, status);
     } else {
-        fail_without_memory(source, entry);
+        struct failure failure = {0};
+        failure_set_memory(&failure);
+        batch_entry_fail(entry, &source->texts, BATCH_FAILED, NULL, &failure);
     }
     ends->is_empty = NULL;
     if (is_inside) sink_gate_leave(sink.gate);
-    free(name);
     free(output);
 }
 
@@ -125,10 +120,7 @@ static struct input *open_small_member(void *context, struct failure *failure) {
 static void convert_small_member(struct batch_work *work, struct small_member *member) {
     struct conversion_ends ends = {.open = open_small_member, .context = member};
     member->name = batch_entry_name(member->source, member->entry->member);
-    if (member->name)
-        convert(work, member->source, member->entry, &ends, NULL);
-    else
-        fail_without_memory(member->source, member->entry);
+    convert(work, member->source, member->entry, member->name, &ends, NULL);
     free(member->name);
     memory_free(member->bytes);
 }
@@ -206,7 +198,7 @@ static void convert_large_member(struct walk *walk, struct batch_entry *entry, s
                                    .context = &member,
                                    .input_failure = &walk->source->failure,
                                    .has_lost_bytes = walk->has_lost_bytes};
-    convert(walk->work, walk->source, entry, &ends, NULL);
+    convert(walk->work, walk->source, entry, name, &ends, NULL);
 }
 
 static void convert_trace(struct walk *walk, struct batch_entry *entry, struct input_members *members,
@@ -314,7 +306,7 @@ static void convert_source(struct batch_work *work, struct worker *worker, struc
     } else {
         struct conversion_ends ends = {.has_lost_bytes = has_lost_bytes};
         struct file_progress progress = {worker, source->file_bytes};
-        convert(work, source, &source->own, &ends, &progress);
+        convert(work, source, &source->own, source->path, &ends, &progress);
     }
     bus_guard_end();
     atomic_store(&worker->done_bytes, 0);

@@ -27,15 +27,11 @@ static void add_path(struct column *paths, char *path) {
         free(path);
 }
 
-static int compare_names(const struct dirent **left, const struct dirent **right) {
-    return strcmp((*left)->d_name, (*right)->d_name);
-}
-
 static int is_not_hidden(const struct dirent *entry) { return entry->d_name[0] != '.'; }
 
 static void add_files(struct column *paths, const char *folder) {
     struct dirent **entries;
-    int count = scandir(folder, &entries, is_not_hidden, compare_names);
+    int count = scandir(folder, &entries, is_not_hidden, alphasort);
     if (count < 0) {
         failure_set(paths->failure, FAILURE_IO, "cannot read the folder %s: %s", folder, strerror(errno));
         return;
