@@ -2,6 +2,11 @@
 
 #include "writer/frame_parts.h"
 
+/* Returns the count of what is not written, unless the texts have that part (enum frame_part). */
+static uint64_t unless(const struct frame_texts *texts, unsigned part, uint64_t count) {
+    return texts->parts & part ? 0 : count;
+}
+
 /* ---- Frames. ---- */
 
 /* Frames that only markers have are lost with them, so they are not counted here. */
@@ -19,80 +24,17 @@ static void enter_frames(const struct frame_texts *texts, struct ledger *ledger)
         addresses += !func->is_nameless && frame->address != ADDRESS_NONE;
         lines += frame->line > 0;
     }
-    const struct {
-        unsigned part; /* enum frame_part: with it, the property is written; 0: it never is */
-        const char *cause;
-        uint64_t count;
-    } losses[] = {
-        {0, "address of a function with a name", addresses},
-        {FRAME_PART_ADDRESSES, "address of a function without a name", nameless},
-        {0, "line of a frame", lines},
-        {FRAME_PART_INLINE, "inline depth of a frame (the frame itself is kept)", marks[MARK_INLINED]},
-        {FRAME_PART_KERNEL, "mark of a frame in the kernel", marks[MARK_KERNEL]},
-        {FRAME_PART_JIT, "mark of a frame in generated code or a script", marks[MARK_GENERATED]},
-        {0, "category of a frame", marks[MARK_OTHER] + subcategories},
+    const struct loss losses[] = {
+        {"address of a function with a name", addresses, false},
+        {"address of a function without a name", unless(texts, FRAME_PART_ADDRESSES, nameless), false},
+        {"line of a frame", lines, false},
+        {"inline depth of a frame (the frame itself is kept)", unless(texts, FRAME_PART_INLINE, marks[MARK_INLINED]),
+         false},
+        {"mark of a frame in the kernel", unless(texts, FRAME_PART_KERNEL, marks[MARK_KERNEL]), false},
+        {"mark of a frame in generated code or a script", unless(texts, FRAME_PART_JIT, marks[MARK_GENERATED]), false},
+        {"category of a frame", marks[MARK_OTHER] + subcategories, false},
     };
-    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++)
-        if (!(losses[i].part & texts->parts)) losses_enter_values(ledger, losses[i].cause, losses[i].count);
-}
-
-/* ---- Functions and files. ---- */
-
-static const struct func *func_at(const struct profile *profile, uint32_t row) {
-    return row_table_at(&profile->funcs, row);
-}
-
-static bool has_resource(const struct profile *profile, uint32_t row) {
-    return !resource_is_none(func_at(profile, row)->resource);
-}
-
-static bool has_source(const struct profile *profile, uint32_t row) {
-    return !source_is_none(func_at(profile, row)->source);
-}
-
-static bool has_content(const struct profile *profile, uint32_t row) {
-    return ((const struct text *)column_at(&profile->source_contents, row))->bytes;
-}
-
-/* ---- Threads and processes. ---- */
-
-static bool has_name(const struct profile *profile, uint32_t position) {
-    return !profile_ordered_thread(profile, position)->is_made_up;
-}
-
-static bool has_pid(const struct profile *profile, uint32_t position) {
-    const struct thread *thread = profile_ordered_thread(profile, position);
-    return !thread->is_made_up && profile_process_at(profile, thread->process)->pid != PID_UNKNOWN;
-}
-
-static bool has_thread_times(const struct profile *profile, uint32_t position) {
-    const struct thread *thread = profile_ordered_thread(profile, position);
-    return thread->start_ns != TIME_NONE || thread->end_ns != TIME_NONE;
-}
-
-static bool has_process_times(const struct profile *profile, uint32_t row) {
-    const struct process *process = profile_process_at(profile, (process_id){row});
-    return process->start_ns != TIME_NONE || process->end_ns != TIME_NONE;
-}
-
-/* ---- The recording. ---- */
-
-static bool has_description(const struct profile *profile, uint32_t row) {
-    const struct profile_meta *meta = &profile->meta;
-    (void)row;
-    return meta->arguments.bytes_count || meta->cpu_name.bytes_count || meta->os_cpu.bytes_count ||
-           meta->platform.bytes_count || meta->main_memory_bytes || meta->start_time_ms;
-}
-
-static bool has_unit(const struct profile *profile, uint32_t row) {
-    (void)row;
-    return profile->meta.weight_type > WEIGHT_SAMPLES || profile->meta.weight_unit.bytes_count;
-}
-
-/* The other entries are about this conversion. */
-static bool is_about_recording(const struct profile *profile, uint32_t row) {
-    const struct extra_entry *entry = column_at(&profile->meta.extra, row);
-    return !text_equal(entry->section, TEXT(LEDGER_SECTION));
+    losses_enter(ledger, losses, sizeof losses / sizeof *losses);
 }
 
 /* ---- What samples have. ---- */
@@ -116,38 +58,66 @@ static void enter_rows_of_threads(const struct profile *profile, struct ledger *
         markers += thread->markers.count;
         allocations += thread->allocations.count;
     }
-    losses_enter_values(ledger, "sample in a track of another event (--event EVENT=samples writes those)",
-                        track_samples);
-    losses_enter_values(ledger, "time of a sample", times);
-    losses_enter_values(ledger, "CPU time of a sample", cpu_times);
-    losses_enter_values(ledger, "delay of events at a sample", delays);
-    losses_enter_values(ledger, "marker", markers);
-    losses_enter_values(ledger, "allocation of memory", allocations);
+    const struct loss losses[] = {
+        {"sample in a track of another event (--event EVENT=samples writes those)", track_samples, false},
+        {"time of a sample", times, false},
+        {"CPU time of a sample", cpu_times, false},
+        {"delay of events at a sample", delays, false},
+        {"marker", markers, false},
+        {"allocation of memory", allocations, false},
+    };
+    losses_enter(ledger, losses, sizeof losses / sizeof *losses);
 }
 
 /* ---- The whole. ---- */
 
-static const struct {
-    unsigned part; /* enum frame_part: with it, the property is written; 0: it never is */
-    struct loss loss;
-} LOSSES[] = {
-    {0, {"library of a function", ROWS_FUNCS, has_resource, false}},
-    {0, {"source file of a function", ROWS_FUNCS, has_source, false}},
-    {0, {"path and build id of a library", ROWS_LIBS, loss_of_row, false}},
-    {0, {"text of a source file", ROWS_SOURCE_CONTENTS, has_content, false}},
-    {FRAME_PART_COMM, {"name of a thread", ROWS_THREADS, has_name, false}},
-    {FRAME_PART_PID, {"process of a thread", ROWS_THREADS, has_pid, false}},
-    {FRAME_PART_TID, {"tid of a thread", ROWS_THREADS, has_name, false}},
-    {0, {"start or end of a thread", ROWS_THREADS, has_thread_times, false}},
-    {0, {"start or end of a process", ROWS_PROCESSES, has_process_times, false}},
-    {0, {"counter", ROWS_COUNTERS, loss_of_row, false}},
-    {0, {"pause of the recording", ROWS_PAUSED_RANGES, loss_of_row, false}},
-    {0, {"overhead of recording", ROWS_OVERHEADS, loss_of_row, false}},
-    {0, {"line of the recorder's log", ROWS_LOGS, loss_of_row, false}},
-    {0, {"entry of the information panel", ROWS_EXTRA, is_about_recording, false}},
-    {0, {"description of the machine and the recording", ROWS_META, has_description, false}},
-    {0, {"unit of the weights", ROWS_META, has_unit, true}},
-};
+static bool has_description(const struct profile_meta *meta) {
+    return meta->arguments.bytes_count || meta->cpu_name.bytes_count || meta->os_cpu.bytes_count ||
+           meta->platform.bytes_count || meta->main_memory_bytes || meta->start_time_ms;
+}
+
+static void enter_others(const struct frame_texts *texts, struct ledger *ledger) {
+    const struct profile *profile = texts->profile;
+    const struct profile_meta *meta = &profile->meta;
+    uint64_t resources = 0, sources = 0, names = 0, pids = 0, thread_times = 0, process_times = 0, extras = 0;
+    for (uint32_t i = 0; i < row_table_count(&profile->funcs); i++) {
+        const struct func *func = row_table_at(&profile->funcs, i);
+        resources += !resource_is_none(func->resource);
+        sources += !source_is_none(func->source);
+    }
+    for (size_t i = 0; i < profile->thread_order.count; i++) {
+        const struct thread *thread = profile_ordered_thread(profile, i);
+        names += !thread->is_made_up;
+        pids += !thread->is_made_up && profile_process_at(profile, thread->process)->pid != PID_UNKNOWN;
+        thread_times += thread->start_ns != TIME_NONE || thread->end_ns != TIME_NONE;
+    }
+    for (size_t i = 0; i < profile->processes.count; i++) {
+        const struct process *process = column_at(&profile->processes, i);
+        process_times += process->start_ns != TIME_NONE || process->end_ns != TIME_NONE;
+    }
+    /* Entries of the ledger are about this conversion, not about the recording. */
+    for (size_t i = 0; i < meta->extra.count; i++)
+        extras += !text_equal(((const struct extra_entry *)column_at(&meta->extra, i))->section, TEXT(LEDGER_SECTION));
+    const struct loss losses[] = {
+        {"library of a function", resources, false},
+        {"source file of a function", sources, false},
+        {"path and build id of a library", libs_count(&profile->libs), false},
+        {"text of a source file", losses_count_contents(profile), false},
+        {"name of a thread", unless(texts, FRAME_PART_COMM, names), false},
+        {"process of a thread", unless(texts, FRAME_PART_PID, pids), false},
+        {"tid of a thread", unless(texts, FRAME_PART_TID, names), false},
+        {"start or end of a thread", thread_times, false},
+        {"start or end of a process", process_times, false},
+        {"counter", profile->counters.count, false},
+        {"pause of the recording", profile->paused_ranges.count, false},
+        {"overhead of recording", profile->overheads.count, false},
+        {"line of the recorder's log", profile->profiling_log.count, false},
+        {"entry of the information panel", extras, false},
+        {"description of the machine and the recording", has_description(meta), false},
+        {"unit of the weights", meta->weight_type > WEIGHT_SAMPLES || meta->weight_unit.bytes_count, true},
+    };
+    losses_enter(ledger, losses, sizeof losses / sizeof *losses);
+}
 
 void collapsed_losses_enter(const struct frame_texts *texts, struct ledger *ledger) {
     static const char *const change_causes[NAME_CHANGE_COUNT] = {
@@ -159,7 +129,6 @@ void collapsed_losses_enter(const struct frame_texts *texts, struct ledger *ledg
     };
     enter_rows_of_threads(texts->profile, ledger);
     enter_frames(texts, ledger);
-    for (size_t i = 0; i < sizeof LOSSES / sizeof *LOSSES; i++)
-        if (!(LOSSES[i].part & texts->parts)) losses_enter(texts->profile, &LOSSES[i].loss, 1, ledger);
+    enter_others(texts, ledger);
     for (size_t i = 0; i < NAME_CHANGE_COUNT; i++) losses_enter_values(ledger, change_causes[i], texts->changes[i]);
 }

@@ -6,140 +6,99 @@
 #include "writer/counter_json.h"
 #include "writer/losses.h"
 
-static bool is_script(const struct profile *profile, const struct func *func) {
-    return gecko_location_parts(profile, func).kind == LOCATION_SCRIPT;
+/* ---- Rows. ---- */
+
+static void enter_frames(const struct profile *profile, struct ledger *ledger) {
+    uint64_t depths = 0, addresses = 0, symbols = 0;
+    for (uint32_t i = 0; i < row_table_count(&profile->frames); i++) {
+        const struct frame *frame = row_table_at(&profile->frames, i);
+        depths += frame->inline_depth > 0;
+        addresses += frame->address != ADDRESS_NONE;
+        symbols += !native_symbol_is_none(frame->native_symbol);
+    }
+    const struct loss losses[] = {
+        {"inline depth of a frame (the frame itself is kept)", depths, false},
+        {"address of a frame", addresses, false},
+        {"native symbol of a frame", symbols, false},
+    };
+    losses_enter(ledger, losses, sizeof losses / sizeof *losses);
 }
 
-static const struct func *func_at(const struct profile *profile, uint32_t row) {
-    return row_table_at(&profile->funcs, row);
+static bool is_library(const struct profile *profile, resource_id id) {
+    return profile_resource_at(profile, id)->type == RESOURCE_LIBRARY;
 }
 
-static const struct frame *frame_at(const struct profile *profile, uint32_t row) {
-    return row_table_at(&profile->frames, row);
+static void enter_funcs(const struct profile *profile, struct ledger *ledger) {
+    uint64_t sources = 0, lines = 0, flags = 0, script_resources = 0, types = 0, script_lines = 0;
+    for (uint32_t i = 0; i < row_table_count(&profile->funcs); i++) {
+        const struct func *func = row_table_at(&profile->funcs, i);
+        bool is_script = gecko_location_parts(profile, func).kind == LOCATION_SCRIPT;
+        bool has_resource = !resource_is_none(func->resource);
+        script_resources += is_script && has_resource;
+        script_lines += is_script && !func->line;
+        if (is_script) continue;
+        sources += !source_is_none(func->source);
+        lines += func->line > 0;
+        flags += func->flags & FUNC_IS_JS;
+        types += has_resource && !is_library(profile, func->resource);
+    }
+    const struct loss losses[] = {
+        {"source file of a native function", sources, false},
+        {"line of a native function", lines, false},
+        {"JavaScript flag of a function without a source file", flags, false},
+        {"resource of a JavaScript function", script_resources, false},
+        {"type of a resource that is not a library", types, false},
+        {"JavaScript function without a line (line 0 is written)", script_lines, true},
+        {"path and build id of a library", libs_count(&profile->libs), false},
+        {"text of a source file", losses_count_contents(profile), false},
+    };
+    losses_enter(ledger, losses, sizeof losses / sizeof *losses);
 }
 
-static bool has_inline_depth(const struct profile *profile, uint32_t row) {
-    return frame_at(profile, row)->inline_depth > 0;
+static void enter_threads(const struct profile *profile, struct ledger *ledger) {
+    uint64_t names = 0, starts = 0;
+    for (size_t i = 0; i < profile->thread_order.count; i++) {
+        const struct thread *thread = profile_ordered_thread(profile, i);
+        int64_t start_ns = profile_process_at(profile, thread->process)->start_ns;
+        names += !thread->is_main && text_equal(thread->name, TEXT(GECKO_MAIN_THREAD_NAME));
+        starts += gecko_is_first_of_process(profile, i) && start_ns != TIME_NONE && start_ns != 0;
+    }
+    const struct loss losses[] = {
+        {"name of a thread that would make it a main thread (a space is added)", names, false},
+        {"start time of a process", starts, false},
+    };
+    losses_enter(ledger, losses, sizeof losses / sizeof *losses);
 }
 
-static bool has_address(const struct profile *profile, uint32_t row) {
-    return frame_at(profile, row)->address != ADDRESS_NONE;
+/* The client identifies the process of a counter, or of an overhead, by its main thread. Only counters that are written
+ * have a display to lose. */
+static void enter_rows_of_processes(const struct profile *profile, struct ledger *ledger) {
+    uint64_t counters = 0, displays = 0, levels = 0, overheads = 0;
+    for (size_t i = 0; i < profile->counters.count; i++) {
+        const struct counter *counter = column_at(&profile->counters, i);
+        bool is_written = gecko_has_main_thread(profile, counter->process);
+        counters += !is_written;
+        displays += is_written && !counter_json_is_shown_by_default(counter);
+        levels += is_written && counter->graph == COUNTER_ACCUMULATED && !counter_json_is_right_by_default(counter);
+    }
+    for (size_t i = 0; i < profile->overheads.count; i++)
+        overheads +=
+            !gecko_has_main_thread(profile, ((const struct overhead *)column_at(&profile->overheads, i))->process);
+    const struct profile_meta *meta = &profile->meta;
+    const struct loss losses[] = {
+        {"counter of a process without a main thread", counters, false},
+        {"overhead of recording in a process without a main thread", overheads, false},
+        {"graph, unit, color, order or label of a counter", displays, false},
+        {"changes of an accumulating counter (its levels are written)", levels, true},
+        {"entry of the information panel (meta.extra)", meta->extra.count, false},
+        {"program that wrote the trace (meta.importedFrom)", meta->imported_from.bytes_count > 0, false},
+        {"command line (meta.arguments)", meta->arguments.bytes_count > 0, false},
+        {"size of the main memory (meta.mainMemory)", meta->main_memory_bytes > 0, false},
+    };
+    losses_enter(ledger, losses, sizeof losses / sizeof *losses);
 }
 
-static bool has_native_symbol(const struct profile *profile, uint32_t row) {
-    return !native_symbol_is_none(frame_at(profile, row)->native_symbol);
-}
-
-static bool loses_source(const struct profile *profile, uint32_t row) {
-    const struct func *func = func_at(profile, row);
-    return !source_is_none(func->source) && !is_script(profile, func);
-}
-
-static bool loses_line(const struct profile *profile, uint32_t row) {
-    const struct func *func = func_at(profile, row);
-    return func->line && !is_script(profile, func);
-}
-
-static bool is_script_without_source(const struct profile *profile, uint32_t row) {
-    const struct func *func = func_at(profile, row);
-    return func->flags & FUNC_IS_JS && !is_script(profile, func);
-}
-
-static bool has_script_resource(const struct profile *profile, uint32_t row) {
-    const struct func *func = func_at(profile, row);
-    return !resource_is_none(func->resource) && is_script(profile, func);
-}
-
-static bool is_script_without_line(const struct profile *profile, uint32_t row) {
-    const struct func *func = func_at(profile, row);
-    return !func->line && is_script(profile, func);
-}
-
-static bool has_typed_resource(const struct profile *profile, uint32_t row) {
-    const struct func *func = func_at(profile, row);
-    if (resource_is_none(func->resource) || is_script(profile, func)) return false;
-    return profile_resource_at(profile, func->resource)->type != RESOURCE_LIBRARY;
-}
-
-static bool has_main_thread_name(const struct profile *profile, uint32_t position) {
-    const struct thread *thread = profile_ordered_thread(profile, position);
-    return !thread->is_main && text_equal(thread->name, TEXT(GECKO_MAIN_THREAD_NAME));
-}
-
-static bool starts_process_late(const struct profile *profile, uint32_t position) {
-    const struct process *process = profile_process_at(profile, profile_ordered_thread(profile, position)->process);
-    return gecko_is_first_of_process(profile, position) && process->start_ns != TIME_NONE && process->start_ns != 0;
-}
-
-static const struct counter *counter_at(const struct profile *profile, uint32_t row) {
-    return column_at(&profile->counters, row);
-}
-
-/* The client identifies the process of a counter by its main thread. */
-static bool has_no_main_thread(const struct profile *profile, uint32_t row) {
-    return !gecko_has_main_thread(profile, counter_at(profile, row)->process);
-}
-
-static bool has_lost_overhead(const struct profile *profile, uint32_t row) {
-    const struct overhead *overhead = column_at(&profile->overheads, row);
-    return !gecko_has_main_thread(profile, overhead->process);
-}
-
-/* Only counters that are written have a display to lose. */
-static bool has_lost_display(const struct profile *profile, uint32_t row) {
-    return !has_no_main_thread(profile, row) && !counter_json_is_shown_by_default(counter_at(profile, row));
-}
-
-static bool has_levels(const struct profile *profile, uint32_t row) {
-    const struct counter *counter = counter_at(profile, row);
-    return counter->graph == COUNTER_ACCUMULATED && !has_no_main_thread(profile, row) &&
-           !counter_json_is_right_by_default(counter);
-}
-
-static bool has_content(const struct profile *profile, uint32_t row) {
-    return ((const struct text *)column_at(&profile->source_contents, row))->bytes;
-}
-
-/* Properties of the profile's metadata, which counts as one row. */
-
-static bool has_importer(const struct profile *profile, uint32_t row) {
-    (void)row;
-    return profile->meta.imported_from.bytes_count > 0;
-}
-
-static bool has_arguments(const struct profile *profile, uint32_t row) {
-    (void)row;
-    return profile->meta.arguments.bytes_count > 0;
-}
-
-static bool has_main_memory(const struct profile *profile, uint32_t row) {
-    (void)row;
-    return profile->meta.main_memory_bytes > 0;
-}
-
-static const struct loss losses[] = {
-    {"inline depth of a frame (the frame itself is kept)", ROWS_FRAMES, has_inline_depth, false},
-    {"address of a frame", ROWS_FRAMES, has_address, false},
-    {"native symbol of a frame", ROWS_FRAMES, has_native_symbol, false},
-    {"source file of a native function", ROWS_FUNCS, loses_source, false},
-    {"line of a native function", ROWS_FUNCS, loses_line, false},
-    {"JavaScript flag of a function without a source file", ROWS_FUNCS, is_script_without_source, false},
-    {"resource of a JavaScript function", ROWS_FUNCS, has_script_resource, false},
-    {"type of a resource that is not a library", ROWS_FUNCS, has_typed_resource, false},
-    {"JavaScript function without a line (line 0 is written)", ROWS_FUNCS, is_script_without_line, true},
-    {"path and build id of a library", ROWS_LIBS, loss_of_row, false},
-    {"text of a source file", ROWS_SOURCE_CONTENTS, has_content, false},
-    {"name of a thread that would make it a main thread (a space is added)", ROWS_THREADS, has_main_thread_name, false},
-    {"start time of a process", ROWS_THREADS, starts_process_late, false},
-    {"counter of a process without a main thread", ROWS_COUNTERS, has_no_main_thread, false},
-    {"overhead of recording in a process without a main thread", ROWS_OVERHEADS, has_lost_overhead, false},
-    {"graph, unit, color, order or label of a counter", ROWS_COUNTERS, has_lost_display, false},
-    {"changes of an accumulating counter (its levels are written)", ROWS_COUNTERS, has_levels, true},
-    {"entry of the information panel (meta.extra)", ROWS_EXTRA, loss_of_row, false},
-    {"program that wrote the trace (meta.importedFrom)", ROWS_META, has_importer, false},
-    {"command line (meta.arguments)", ROWS_META, has_arguments, false},
-    {"size of the main memory (meta.mainMemory)", ROWS_META, has_main_memory, false},
-};
+/* ---- Weights and CPU times. ---- */
 
 static uint64_t count_track_weights(const struct profile *profile) {
     uint64_t count = 0;
@@ -170,7 +129,10 @@ void gecko_losses_enter(const struct gecko_tables *tables, const struct gecko_we
         [LOCATION_BRACKETS_REPLACED] = "round brackets in a library's name (square ones are written)",
     };
     const struct profile *profile = tables->profile;
-    losses_enter(profile, losses, sizeof losses / sizeof *losses, ledger);
+    enter_frames(profile, ledger);
+    enter_funcs(profile, ledger);
+    enter_threads(profile, ledger);
+    enter_rows_of_processes(profile, ledger);
     for (size_t i = 0; i < LOCATION_CHANGE_COUNT; i++)
         losses_enter_values(ledger, change_causes[i], tables->changes[i]);
     losses_enter_values(ledger, "function that differs from another one only in what is lost",
