@@ -1,6 +1,5 @@
 #include "drop_trampolines.h"
 
-#include "libconvert/base/memory.h"
 #include "stack_rebuild.h"
 
 /* In Python/perf_trampoline.c of CPython. */
@@ -25,7 +24,9 @@ static bool has_evaluator(const struct profile *profile) {
     return false;
 }
 
-static stack_id drop(struct profile *profile, const stack_id *new_ids, stack_id id) {
+/* A stack_replace. */
+static stack_id drop(void *context, const stack_id *new_ids, stack_id id) {
+    struct profile *profile = context;
     const struct stack stack = *profile_stack_at(profile, id);
     const struct func *func = func_of(profile, id);
     stack_id prefix = stack_is_none(stack.prefix) ? stack.prefix : new_ids[stack.prefix.index];
@@ -34,15 +35,8 @@ static stack_id drop(struct profile *profile, const stack_id *new_ids, stack_id 
     return stack_is_same(prefix, stack.prefix) ? id : profile_stack(profile, prefix, stack.frame);
 }
 
-/* Changed stacks are found, or added behind the others. */
 void profile_drop_trampolines(struct profile *profile) {
-    if (!has_evaluator(profile)) return;
-    uint32_t count = stack_table_count(&profile->stacks);
-    stack_id *new_ids = memory_allocate(profile->failure, count * sizeof *new_ids);
-    for (uint32_t i = 0; i < count && !failure_is_set(profile->failure); i++)
-        new_ids[i] = drop(profile, new_ids, (stack_id){i});
-    uint64_t changed_count = failure_is_set(profile->failure) ? 0 : profile_renumber_stacks(profile, new_ids);
-    ledger_enter(&profile->ledger, LEDGER_SAMPLES, LEDGER_NOTED,
-                 TEXT("sample without frames of Python's py_trampoline_evaluator"), changed_count, NULL);
-    memory_free(new_ids);
+    if (has_evaluator(profile))
+        profile_replace_stacks(profile, drop, profile,
+                               TEXT("sample without frames of Python's py_trampoline_evaluator"));
 }

@@ -26,7 +26,8 @@ static bool renumber(stack_id *stack, const stack_id *new_ids) {
     return !stack_is_same(old, *stack);
 }
 
-uint64_t profile_renumber_stacks(struct profile *profile, const stack_id *new_ids) {
+/* Returns how many samples have another number then. */
+static uint64_t renumber_all(struct profile *profile, const stack_id *new_ids) {
     uint64_t changed_count = 0;
     for (size_t i = 0; i < profile->threads.count; i++) {
         struct thread *thread = column_at(&profile->threads, i);
@@ -46,6 +47,16 @@ uint64_t profile_renumber_stacks(struct profile *profile, const stack_id *new_id
 
 void profile_rebuild_stacks(struct profile *profile, stack_rebuild_frame *rebuild, void *context) {
     stack_id *new_ids = make_stacks(profile, rebuild, context);
-    if (new_ids && !failure_is_set(profile->failure)) profile_renumber_stacks(profile, new_ids);
+    if (new_ids && !failure_is_set(profile->failure)) renumber_all(profile, new_ids);
+    memory_free(new_ids);
+}
+
+void profile_replace_stacks(struct profile *profile, stack_replace *replace, void *context, struct text cause) {
+    uint32_t count = stack_table_count(&profile->stacks);
+    stack_id *new_ids = memory_allocate(profile->failure, count * sizeof *new_ids);
+    for (uint32_t i = 0; i < count && !failure_is_set(profile->failure); i++)
+        new_ids[i] = replace(context, new_ids, (stack_id){i});
+    uint64_t changed_count = failure_is_set(profile->failure) ? 0 : renumber_all(profile, new_ids);
+    ledger_enter(&profile->ledger, LEDGER_SAMPLES, LEDGER_NOTED, cause, changed_count, NULL);
     memory_free(new_ids);
 }

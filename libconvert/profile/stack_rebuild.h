@@ -11,8 +11,12 @@ typedef stack_id stack_rebuild_frame(void *context, stack_id prefix, frame_id fr
  * of stacks become invalid. Running out of memory is latched in the profile's failure. */
 void profile_rebuild_stacks(struct profile *profile, stack_rebuild_frame *rebuild, void *context);
 
-/* Replaces the stacks of samples, markers and allocations by new_ids[their number]. Returns how many samples have
- * another number then. */
-uint64_t profile_renumber_stacks(struct profile *profile, const stack_id *new_ids);
+/* Returns the stack that takes the place of that one. new_ids has those of its callers. */
+typedef stack_id stack_replace(void *context, const stack_id *new_ids, stack_id id);
+
+/* Calls `replace` for each stack, callers first, and replaces the stacks of samples, markers and allocations. Stacks
+ * that are new are found, or added after the others. Enters in the ledger, as a note with that cause, how many samples
+ * have other stacks than before. Running out of memory is latched in the profile's failure. */
+void profile_replace_stacks(struct profile *profile, stack_replace *replace, void *context, struct text cause);
 
 #endif

@@ -28,31 +28,31 @@ static bool is_truncation(const struct profile *profile, stack_id id) {
            text_equal(strings_text(&profile->strings, func->name), TEXT(TRUNCATED_STACK_NAME));
 }
 
-/* Returns the stack without such callers at its root, for each stack. One that has nothing else keeps one of them. Most
- * stacks stay as they are. The others are found, or added behind them. */
-static stack_id *leave_out(struct profile *profile) {
-    uint32_t count = stack_table_count(&profile->stacks);
-    stack_id *new_ids = memory_allocate(profile->failure, count * sizeof *new_ids);
-    bool *is_left_out = memory_allocate_zeroed(profile->failure, count, sizeof *is_left_out);
-    for (uint32_t i = 0; new_ids && is_left_out && i < count; i++) {
-        const struct stack *stack = profile_stack_at(profile, (stack_id){i});
-        bool is_first = stack_is_none(stack->prefix) || is_left_out[stack->prefix.index];
-        stack_id prefix = is_first ? stack_none() : new_ids[stack->prefix.index];
-        bool follows_truncation = !is_first && is_truncation(profile, stack->prefix);
-        is_left_out[i] = (is_first || follows_truncation) && is_unknown(profile, stack->frame);
-        if (is_left_out[i]) prefix = stack_none();
-        bool is_same = stack_is_same(prefix, stack->prefix);
-        new_ids[i] = is_same ? (stack_id){i} : profile_stack(profile, prefix, stack->frame);
-    }
-    memory_free(is_left_out);
-    return new_ids;
+struct leaving_out {
+    struct profile *profile;
+    bool *is_left_out; /* owned; of each stack: whether it consists of such callers */
+};
+
+/* A stack_replace: returns the stack without such callers at its root. One that has nothing else keeps one of them. */
+static stack_id leave_out(void *context, const stack_id *new_ids, stack_id id) {
+    const struct leaving_out *leaving_out = context;
+    struct profile *profile = leaving_out->profile;
+    bool *is_left_out = leaving_out->is_left_out;
+    const struct stack *stack = profile_stack_at(profile, id);
+    bool is_first = stack_is_none(stack->prefix) || is_left_out[stack->prefix.index];
+    stack_id prefix = is_first ? stack_none() : new_ids[stack->prefix.index];
+    bool follows_truncation = !is_first && is_truncation(profile, stack->prefix);
+    is_left_out[id.index] = (is_first || follows_truncation) && is_unknown(profile, stack->frame);
+    if (is_left_out[id.index]) prefix = stack_none();
+    return stack_is_same(prefix, stack->prefix) ? id : profile_stack(profile, prefix, stack->frame);
 }
 
 void perf_callers_drop(struct profile *profile) {
     if (failure_is_set(profile->failure) || !has_unknown(profile)) return;
-    stack_id *new_ids = leave_out(profile);
-    uint64_t count = failure_is_set(profile->failure) ? 0 : profile_renumber_stacks(profile, new_ids);
-    ledger_enter(&profile->ledger, LEDGER_SAMPLES, LEDGER_NOTED,
-                 TEXT("sample whose outermost callers are no code: left out"), count, NULL);
-    memory_free(new_ids);
+    struct leaving_out leaving_out = {
+        profile, memory_allocate_zeroed(profile->failure, stack_table_count(&profile->stacks), sizeof(bool))};
+    if (leaving_out.is_left_out)
+        profile_replace_stacks(profile, leave_out, &leaving_out,
+                               TEXT("sample whose outermost callers are no code: left out"));
+    memory_free(leaving_out.is_left_out);
 }
