@@ -475,22 +475,19 @@ struct run_key {
 struct run_matching {
     enum merge_match match;
     struct strings names;
-    struct row_table keys;
-    struct column rows;      /* uint32_t: the first task with each key */
-    struct generations seen; /* in the current run */
-    uint32_t *sets;          /* borrowed */
+    struct value_table first_rows; /* uint32_t by struct run_key: the first task with the key */
+    struct generations seen;       /* in the current run */
+    uint32_t *sets;                /* borrowed */
 };
 
 static void run_matching_init(struct run_matching *matching, const struct merge *merge, uint32_t *sets) {
     *matching = (struct run_matching){.match = merge->runs->match, .sets = sets};
     strings_init(&matching->names, merge->failure);
-    row_table_init(&matching->keys, sizeof(struct run_key), merge->failure);
-    column_init(&matching->rows, sizeof(uint32_t), merge->failure);
+    value_table_init(&matching->first_rows, sizeof(struct run_key), sizeof(uint32_t), merge->failure);
 }
 
 static void run_matching_fini(struct run_matching *matching) {
-    column_fini(&matching->rows);
-    row_table_fini(&matching->keys);
+    value_table_fini(&matching->first_rows);
     strings_fini(&matching->names);
 }
 
@@ -501,11 +498,8 @@ static void match_in_runs(struct run_matching *matching, uint32_t row, uint64_t 
     if (matching->match == MERGE_MATCH_NAME) key.id = strings_intern(&matching->names, name).index;
     if (matching->match == MERGE_MATCH_PID) key.id = number;
     key.ordinal = next_generation(&matching->seen, (struct id_key){group, key.id, ID_NONE});
-    uint32_t found = row_table_intern(&matching->keys, &key);
-    if (found < matching->rows.count)
-        join(matching->sets, *(uint32_t *)column_at(&matching->rows, found), row);
-    else
-        column_push_all(&matching->rows, &row, 1);
+    const uint32_t *first = value_table_intern(&matching->first_rows, &key, &row);
+    if (first) join(matching->sets, *first, row);
 }
 
 /* Returns no name if it is only the kind and the id, as "thread 12", which tasks without a name get. */

@@ -5,6 +5,7 @@
 #include "libconvert/base/cursor.h"
 #include "libconvert/base/glob.h"
 #include "libconvert/base/memory.h"
+#include "libconvert/base/value_table.h"
 #include "libconvert/profile/profile_finish.h"
 
 /* ---- Crowds. ---- */
@@ -31,27 +32,26 @@ struct crowds {
     struct profile *profile;
     struct text pattern;
     struct strings names;
-    struct row_table keys;    /* struct crowd_key */
-    struct column rows;       /* struct crowd, one for each key */
+    struct value_table rows;  /* struct crowd by struct crowd_key */
     struct column candidates; /* struct candidate */
 };
 
 static void crowds_init(struct crowds *crowds, struct profile *profile, struct text pattern) {
     *crowds = (struct crowds){.profile = profile, .pattern = pattern};
     strings_init(&crowds->names, profile->failure);
-    row_table_init(&crowds->keys, sizeof(struct crowd_key), profile->failure);
-    column_init(&crowds->rows, sizeof(struct crowd), profile->failure);
+    value_table_init(&crowds->rows, sizeof(struct crowd_key), sizeof(struct crowd), profile->failure);
     column_init(&crowds->candidates, sizeof(struct candidate), profile->failure);
 }
 
 static void crowds_fini(struct crowds *crowds) {
     strings_fini(&crowds->names);
-    row_table_fini(&crowds->keys);
-    column_fini(&crowds->rows);
+    value_table_fini(&crowds->rows);
     column_fini(&crowds->candidates);
 }
 
-static struct crowd *crowd_at(const struct crowds *crowds, uint32_t number) { return column_at(&crowds->rows, number); }
+static struct crowd *crowd_at(const struct crowds *crowds, uint32_t number) {
+    return value_table_at(&crowds->rows, number);
+}
 
 static bool is_merged(const struct crowds *crowds, uint32_t number) {
     const struct crowd *crowd = crowd_at(crowds, number);
@@ -61,12 +61,8 @@ static bool is_merged(const struct crowds *crowds, uint32_t number) {
 /* Returns the number of the crowd; ID_NONE if memory ran out (latched). */
 static uint32_t crowd_of(struct crowds *crowds, uint32_t parent, struct text name, uint32_t event) {
     const struct crowd_key key = {parent, strings_intern(&crowds->names, name).index, event};
-    uint32_t number = row_table_intern(&crowds->keys, &key);
-    if (number != crowds->rows.count) return number;
-    struct crowd *added = column_push(&crowds->rows);
-    if (!added) return ID_NONE;
-    *added = (struct crowd){.is_wanted = crowds->pattern.bytes && glob_matches(crowds->pattern, name)};
-    return number;
+    const struct crowd empty = {.is_wanted = crowds->pattern.bytes && glob_matches(crowds->pattern, name)};
+    return value_table_number(&crowds->rows, &key, &empty);
 }
 
 /* Adds a candidate, unless memory runs out (latched). */

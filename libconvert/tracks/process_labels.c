@@ -1,5 +1,6 @@
 #include "process_labels.h"
 
+#include "libconvert/base/value_table.h"
 #include "libconvert/profile/launchers.h"
 #include "libconvert/profile/profile_finish.h"
 
@@ -19,8 +20,7 @@ struct labels {
     unsigned character_count_max;
     uint32_t label_count; /* how many were begun, also those that did not fit */
     struct strings texts;
-    struct row_table uses; /* struct use */
-    struct column counts;  /* struct use_count, one for each use */
+    struct value_table uses; /* struct use_count by struct use */
 };
 
 /* Returns the arguments of the process without the path of the program. */
@@ -35,11 +35,7 @@ static struct text arguments_of(const struct process *process) {
 /* Returns NULL if memory ran out (latched). */
 static struct use_count *count_of(struct labels *labels, uint32_t name, uint32_t argument) {
     const struct use use = {name, argument};
-    uint32_t row = row_table_intern(&labels->uses, &use);
-    if (row < labels->counts.count) return column_at(&labels->counts, row);
-    struct use_count *count = row == ID_NONE ? NULL : column_push(&labels->counts);
-    if (count) *count = (struct use_count){0, ID_NONE};
-    return count;
+    return value_table_intern(&labels->uses, &use, &(struct use_count){0, ID_NONE});
 }
 
 /* Returns false if it was the last user. */
@@ -170,15 +166,13 @@ void profile_label_processes(struct profile *profile, unsigned character_count_m
     if (failure_is_set(profile->failure) || !character_count_max) return;
     profile_name_tasks(profile);
     strings_init(&labels.texts, profile->failure);
-    row_table_init(&labels.uses, sizeof(struct use), profile->failure);
-    column_init(&labels.counts, sizeof(struct use_count), profile->failure);
+    value_table_init(&labels.uses, sizeof(struct use), sizeof(struct use_count), profile->failure);
     for (uint32_t i = 0; i < profile->processes.count; i++)
         if (arguments_of(column_at(&profile->processes, i)).bytes_count) count_arguments(&labels, i);
-    for (size_t i = 0; i < labels.counts.count; i++)
-        ((struct use_count *)column_at(&labels.counts, i))->last_user = ID_NONE;
+    for (uint32_t i = 0; i < value_table_count(&labels.uses); i++)
+        ((struct use_count *)value_table_at(&labels.uses, i))->last_user = ID_NONE;
     for (uint32_t i = 0; i < profile->processes.count && !failure_is_set(profile->failure); i++)
         if (arguments_of(column_at(&profile->processes, i)).bytes_count) label_process(&labels, i);
     strings_fini(&labels.texts);
-    row_table_fini(&labels.uses);
-    column_fini(&labels.counts);
+    value_table_fini(&labels.uses);
 }
