@@ -1,10 +1,9 @@
 #include "missing_names.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "libconvert/base/memory.h"
+#include "libconvert/base/regular_file.h"
 #include "libconvert/profile/nameless.h"
 
 static const struct text kernel_name = {"[kernel.kallsyms]", sizeof "[kernel.kallsyms]" - 1};
@@ -12,14 +11,6 @@ static const struct text kernel_name = {"[kernel.kallsyms]", sizeof "[kernel.kal
 /* ---- Why. ---- */
 
 static const char unmapped_reason[] = "the trace does not tell where it was mapped";
-
-/* Returns the start of the file. */
-static struct text read_start(const char *path, char *bytes, size_t capacity) {
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t bytes_count = file < 0 ? 0 : read(file, bytes, capacity);
-    if (file >= 0) close(file);
-    return (struct text){bytes, bytes_count > 0 ? (size_t)bytes_count : 0};
-}
 
 /* Returns whether the notes of the running kernel have that build id, which is hexadecimal. */
 static bool is_running_kernel(struct text build_id) {
@@ -31,14 +22,14 @@ static bool is_running_kernel(struct text build_id) {
         char digits[3] = {build_id.bytes[2 * i], build_id.bytes[2 * i + 1], '\0'};
         id[i] = (unsigned char)strtoul(digits, NULL, 16);
     }
-    struct text start = read_start("/sys/kernel/notes", notes, sizeof notes);
+    struct text start = regular_file_start("/sys/kernel/notes", notes, sizeof notes);
     return memmem(start.bytes, start.bytes_count, id, id_bytes);
 }
 
 /* To users who may not know addresses, the kernel shows all of them as 0. */
 static bool can_read_kernel_symbols(void) {
     char line[16];
-    struct text start = read_start("/proc/kallsyms", line, sizeof line);
+    struct text start = regular_file_start("/proc/kallsyms", line, sizeof line);
     for (size_t i = 0; i < start.bytes_count; i++)
         if (start.bytes[i] != '0') return true;
     return false;
@@ -71,6 +62,13 @@ static const char *reason_of(const struct profile *profile, const struct lib *li
 }
 
 /* ---- How often. ---- */
+
+/* A library with samples whose innermost frame has no name. */
+struct missing_name {
+    struct text library; /* borrowed from the profile, or static */
+    uint64_t sample_count;
+    const char *reason; /* static */
+};
 
 enum { UNKNOWN, NAMED, NAMELESS };
 
@@ -153,30 +151,44 @@ static struct missing_name describe(const struct profile *profile, uint32_t numb
     return (struct missing_name){.library = shown_name(lib->name), .reason = reason_of(profile, lib, looks_up)};
 }
 
-static void add_rows(struct missing_names *missing, const struct counting *counting, bool looks_up) {
+/* Returns the rows in order: struct missing_name. */
+static struct column list_rows(const struct counting *counting, bool looks_up) {
+    struct column rows;
+    column_init(&rows, sizeof(struct missing_name), counting->profile->failure);
     for (uint32_t i = 0; i < count_rows(counting->profile); i++) {
-        struct missing_name *row = counting->counts[i] ? column_push(&missing->rows) : NULL;
+        struct missing_name *row = counting->counts[i] ? column_push(&rows) : NULL;
         if (!row) continue;
         *row = describe(counting->profile, i, looks_up);
         row->sample_count = counting->counts[i];
     }
-    column_sort(&missing->rows, compare_rows);
+    column_sort(&rows, compare_rows);
+    return rows;
 }
 
-void missing_names_init(struct missing_names *missing, const struct profile *profile, bool looks_up) {
-    *missing = (struct missing_names){0};
-    column_init(&missing->rows, sizeof(struct missing_name), profile->failure);
+static void copy_rows(struct gecko_convert_result *result, const struct column *rows, struct arena *memory) {
+    struct gecko_convert_missing_names *copies = arena_take_aligned(memory, rows->count * sizeof *copies);
+    for (size_t i = 0; copies && i < rows->count; i++) {
+        const struct missing_name *row = column_at(rows, i);
+        const char *library = arena_copy_terminated(memory, row->library);
+        copies[i] = (struct gecko_convert_missing_names){library ? library : "", row->sample_count, row->reason};
+    }
+    result->missing_names = copies;
+    result->missing_name_count = copies ? rows->count : 0;
+}
+
+void missing_names_find(struct gecko_convert_result *result, const struct profile *profile, bool looks_up,
+                        struct arena *memory) {
     if (failure_is_set(profile->failure)) return;
     struct counting counting = {.profile = profile};
     counting.frames = memory_allocate_zeroed(profile->failure, row_table_count(&profile->frames) + 1, 1);
     counting.counts = memory_allocate_zeroed(profile->failure, count_rows(profile), sizeof *counting.counts);
     if (counting.frames && counting.counts) {
         count_samples(&counting);
-        add_rows(missing, &counting, looks_up);
-        missing->sample_count = counting.sample_count;
+        struct column rows = list_rows(&counting, looks_up);
+        copy_rows(result, &rows, memory);
+        column_fini(&rows);
+        result->stack_sample_count = counting.sample_count;
     }
     memory_free(counting.frames);
     memory_free(counting.counts);
 }
-
-void missing_names_fini(struct missing_names *missing) { column_fini(&missing->rows); }

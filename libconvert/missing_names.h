@@ -4,21 +4,10 @@
 
 #include "libconvert/profile/profile.h"
 
-/* A library with samples whose innermost frame has no name. */
-struct missing_name {
-    struct text library; /* borrowed from the profile, or static */
-    uint64_t sample_count;
-    const char *reason; /* static */
-};
-
-struct missing_names {
-    struct column rows;    /* struct missing_name, those with the most samples first */
-    uint64_t sample_count; /* samples with a stack */
-};
-
-/* Reads the finished profile. `looks_up`: files were asked for names. Running out of memory is latched in the profile's
- * failure. Call missing_names_fini in any case. */
-void missing_names_init(struct missing_names *missing, const struct profile *profile, bool looks_up);
-void missing_names_fini(struct missing_names *missing);
+/* Sets the missing names and the number of samples with a stack in the result. Reads the finished profile. `looks_up`:
+ * files were asked for names. The rows are taken from `memory`, whose latch tells if it ran out. Running out of other
+ * memory is latched in the profile's failure. */
+void missing_names_find(struct gecko_convert_result *result, const struct profile *profile, bool looks_up,
+                        struct arena *memory);
 
 #endif

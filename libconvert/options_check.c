@@ -116,12 +116,7 @@ static void check_choices(const struct gecko_convert_options *options, struct fa
 /* Returns whether the file is an archive or compressed. */
 static bool is_packed(const char *path) {
     char start[INPUT_WRAPPER_START_BYTES];
-    struct stat status;
-    size_t bytes_count = sizeof start;
-    int file = regular_file_open(path, &status);
-    bool is_read = file >= 0 && regular_file_read(file, start, &bytes_count);
-    if (file >= 0) close(file);
-    return is_read && input_wrapper_of((struct text){start, bytes_count});
+    return input_wrapper_of(regular_file_start(path, start, sizeof start));
 }
 
 /* `kind` is what messages call the folder. */

@@ -1,13 +1,12 @@
 #include "machine.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
-#include "text.h"
+#include "regular_file.h"
 
 /* Where one version of a controller keeps its groups, and the files that have a group's limit. */
 struct hierarchy {
@@ -30,12 +29,9 @@ static const struct controller processor_controller = {{"cpu", sizeof "cpu" - 1}
 
 /* Returns the start of the file, NUL-terminated; empty if it cannot be read. */
 static struct text read_start(const char *path, char *bytes, size_t capacity_bytes) {
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t bytes_count = descriptor < 0 ? 0 : read(descriptor, bytes, capacity_bytes - 1);
-    if (descriptor >= 0) close(descriptor);
-    if (bytes_count < 0) bytes_count = 0;
-    bytes[bytes_count] = '\0';
-    return (struct text){bytes, (size_t)bytes_count};
+    struct text start = regular_file_start(path, bytes, capacity_bytes - 1);
+    bytes[start.bytes_count] = '\0';
+    return start;
 }
 
 /* Reads up to two numbers from a file of the group and returns how many there were. */

@@ -18,6 +18,14 @@ int regular_file_open(const char *path, struct stat *status) {
     return -1;
 }
 
+struct text regular_file_start(const char *path, char *bytes, size_t capacity_bytes) {
+    struct stat status;
+    int file = regular_file_open(path, &status);
+    bool is_read = file >= 0 && regular_file_read(file, bytes, &capacity_bytes);
+    if (file >= 0) close(file);
+    return (struct text){bytes, is_read ? capacity_bytes : 0};
+}
+
 bool regular_file_read(int file, char *bytes, size_t *bytes_count) {
     size_t at = 0;
     while (at < *bytes_count) {

@@ -2,12 +2,12 @@
 
 #include <elfutils/libdwelf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <gelf.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
+#include "libconvert/base/regular_file.h"
 #include "sysroot.h"
 
 static const uint64_t PAGE_BYTES = 4096;
@@ -15,11 +15,9 @@ static const uint64_t PAGE_BYTES = 4096;
 /* Addresses from here on belong to the kernel, and are not relative to a library. */
 static const uint64_t USER_SPACE_END = UINT64_C(1) << 63;
 
-/* Refuses devices and pipes: opening one may have side effects, or block. */
 static int open_regular(const char *path) {
     struct stat status;
-    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) return -1;
-    return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    return regular_file_open(path, &status);
 }
 
 /* Reads the next segment that is loaded. *next is the number from which on to look for it. */
