@@ -26,8 +26,8 @@ struct digits {
     int exponent; /* the exponent of the first digit */
 };
 
-/* Returns the double rounded to `count` digits. Ignores the locale's decimal point. */
-static struct digits digits_of(double magnitude, int count) {
+/* Stores the double rounded to `count` digits. Ignores the locale's decimal point. Returns whether that is exact. */
+static bool round_to(struct digits *out, double magnitude, int count) {
     char text[JSON_DOUBLE_BYTES_MAX];
     snprintf(text, sizeof text, "%.*e", count - 1, magnitude);
     struct digits digits = {0};
@@ -35,20 +35,14 @@ static struct digits digits_of(double magnitude, int count) {
     for (; *at != 'e'; at++)
         if (*at >= '0' && *at <= '9') digits.digits[digits.count++] = *at;
     digits.exponent = atoi(at + 1);
-    return digits;
-}
-
-static bool is_exact(const struct digits *digits, double magnitude) {
-    /* An integer with an exponent has no decimal point, which would depend on the locale. */
-    char text[JSON_DOUBLE_BYTES_MAX];
-    snprintf(text, sizeof text, "%.*se%d", digits->count, digits->digits, digits->exponent - digits->count + 1);
+    *out = digits;
     return strtod(text, NULL) == magnitude;
 }
 
 static struct digits shortest_digits(double magnitude) {
     int count = magnitude < DBL_MIN ? 1 : DOUBLE_DIGITS_SURE;
-    struct digits digits = digits_of(magnitude, count);
-    while (count < DOUBLE_DIGITS_MAX && !is_exact(&digits, magnitude)) digits = digits_of(magnitude, ++count);
+    struct digits digits;
+    while (!round_to(&digits, magnitude, count) && count < DOUBLE_DIGITS_MAX) count++;
     while (digits.count > 1 && digits.digits[digits.count - 1] == '0') digits.count--;
     return digits;
 }

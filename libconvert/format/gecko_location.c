@@ -1,7 +1,9 @@
 #include "gecko_location.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "libconvert/base/cursor.h"
-#include "libconvert/base/memory.h"
 
 /* The client removes this prefix from the names of library functions only. */
 #define THUNK_PREFIX "non-virtual thunk to "
@@ -20,10 +22,6 @@ static size_t line_break_bytes(struct text text, size_t at) {
 
 static bool has_at(struct text text, size_t at, struct text part) {
     return at <= text.bytes_count && text_starts_with(text_from(text, at), part);
-}
-
-static bool is_hex_digit(char byte) {
-    return cursor_is_digit(byte) || (byte >= 'a' && byte <= 'f') || (byte >= 'A' && byte <= 'F');
 }
 
 /* Returns where the digits at the end of the text start, or the text's length if there are none. */
@@ -175,7 +173,7 @@ static struct location_parts read_address(struct text location) {
     struct location_parts parts = {.kind = location.bytes_count > 2 ? LOCATION_LABEL : LOCATION_MALFORMED,
                                    .name = location};
     for (size_t at = 2; at < location.bytes_count; at++)
-        if (!is_hex_digit(location.bytes[at])) parts.kind = LOCATION_MALFORMED;
+        if (cursor_digit_value(location.bytes[at]) < 0) parts.kind = LOCATION_MALFORMED;
     return parts;
 }
 
@@ -245,36 +243,14 @@ static const struct {
 /* Most bytes that a form adds to name and container: fixed text, two numbers, the source's number. */
 enum { FORM_BYTES_MAX = 80 };
 
-void location_writer_init(struct location_writer *writer, struct failure *failure) {
-    *writer = (struct location_writer){.failure = failure};
-}
-
-void location_writer_fini(struct location_writer *writer) {
-    memory_free(writer->bytes);
-    *writer = (struct location_writer){0};
-}
-
-static bool reserve(struct location_writer *writer, size_t bytes_count) {
-    if (bytes_count <= writer->capacity_bytes) return true;
-    char *bytes = memory_allocate(writer->failure, bytes_count);
-    if (!bytes) return false;
-    memory_free(writer->bytes);
-    writer->bytes = bytes;
-    writer->capacity_bytes = bytes_count;
-    return true;
-}
-
 static char *put(char *out, struct text text) {
     if (text.bytes_count) memcpy(out, text.bytes, text.bytes_count);
     return out + text.bytes_count;
 }
 
 static char *put_number(char *out, uint32_t number) {
-    char digits[10];
-    size_t at = sizeof digits;
-    do digits[--at] = (char)('0' + number % 10);
-    while (number /= 10);
-    return put(out, (struct text){digits + at, sizeof digits - at});
+    char digits[sizeof "4294967295"];
+    return put(out, (struct text){digits, (size_t)snprintf(digits, sizeof digits, "%" PRIu32, number)});
 }
 
 static bool has_line_break(struct text text) {
@@ -362,11 +338,12 @@ static struct location write_first_right(char *out, const struct location_parts 
     return location;
 }
 
-struct location location_write(struct location_writer *writer, const struct location_parts *parts) {
+struct location location_write(struct byte_buffer *buffer, const struct location_parts *parts) {
     struct location_parts wanted = *parts;
     size_t form_bytes = wanted.name.bytes_count + wanted.container.bytes_count + FORM_BYTES_MAX;
-    if (!reserve(writer, 2 * form_bytes)) return (struct location){0};
-    char *out = writer->bytes;
+    if (!memory_reserve(buffer->failure, &buffer->bytes, &buffer->capacity_bytes, 2 * form_bytes, 1))
+        return (struct location){0};
+    char *out = buffer->bytes;
     unsigned changes = 0;
     if (wanted.kind != LOCATION_LABEL && has_line_break(wanted.name)) {
         wanted.name = join_lines(&out, wanted.name);

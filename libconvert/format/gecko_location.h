@@ -8,8 +8,7 @@
 
 #include <stdint.h>
 
-#include "libconvert/base/failure.h"
-#include "libconvert/base/text.h"
+#include "libconvert/base/byte_buffer.h"
 
 enum location_kind {
     LOCATION_LABEL,    /* only a name */
@@ -38,23 +37,14 @@ enum location_change {
 };
 
 struct location {
-    struct text text; /* owned by the writer; valid until it writes the next location */
+    struct text text; /* valid until the next location is written into its buffer */
     bool has_source;  /* "[n]" must follow, where n is the row of the file in the process's sources table */
     unsigned changes; /* bits 1 << enum location_change */
 };
 
-struct location_writer {
-    struct failure *failure; /* borrowed */
-    char *bytes;
-    size_t capacity_bytes;
-};
-
-void location_writer_init(struct location_writer *writer, struct failure *failure);
-void location_writer_fini(struct location_writer *writer);
-
-/* Returns the location of a label, a function in a library or a script. Its text is empty if memory ran out
- * (latched). */
-struct location location_write(struct location_writer *writer, const struct location_parts *parts);
+/* Returns the location of a label, a function in a library or a script. The buffer, whose bytes are lost, holds its
+ * text, which is empty if memory ran out (latched). */
+struct location location_write(struct byte_buffer *buffer, const struct location_parts *parts);
 
 /* Parses a location as the client does. The texts point into the location. */
 struct location_parts location_read(struct text location);

@@ -29,10 +29,10 @@ static uint32_t add_string(struct gecko_tables *tables, struct text text, source
     return string_is_none(row.text) ? ID_NONE : row_table_intern(&tables->strings, &row);
 }
 
-static struct func_location locate_func(struct gecko_tables *tables, struct location_writer *writer,
+static struct func_location locate_func(struct gecko_tables *tables, struct byte_buffer *buffer,
                                         const struct func *func) {
     struct location_parts parts = gecko_location_parts(tables->profile, func);
-    struct location location = location_write(writer, &parts);
+    struct location location = location_write(buffer, &parts);
     for (unsigned i = 0; i < LOCATION_CHANGE_COUNT; i++) tables->changes[i] += location.changes >> i & 1;
     uint32_t before = row_table_count(&tables->strings);
     uint32_t string = add_string(tables, location.text, location.has_source ? func->source : source_none());
@@ -45,11 +45,10 @@ static struct func_location locate_func(struct gecko_tables *tables, struct loca
 
 static void locate_funcs(struct gecko_tables *tables, struct func_location *locations) {
     const struct profile *profile = tables->profile;
-    struct location_writer writer;
-    location_writer_init(&writer, profile->failure);
+    struct byte_buffer buffer = {.failure = profile->failure};
     for (uint32_t i = 0; i < row_table_count(&profile->funcs) && !failure_is_set(profile->failure); i++)
-        locations[i] = locate_func(tables, &writer, row_table_at(&profile->funcs, i));
-    location_writer_fini(&writer);
+        locations[i] = locate_func(tables, &buffer, row_table_at(&profile->funcs, i));
+    byte_buffer_fini(&buffer);
 }
 
 static void add_frames(struct gecko_tables *tables, const struct func_location *locations, uint32_t *frame_of) {
