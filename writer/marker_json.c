@@ -12,18 +12,9 @@
 /* ---- Schemas. ---- */
 
 static void write_display(struct json *json, uint32_t display) {
-    static const struct {
-        enum marker_display bit;
-        const char *name;
-    } displays[] = {
-        {MARKER_DISPLAY_CHART, "marker-chart"},         {MARKER_DISPLAY_TABLE, "marker-table"},
-        {MARKER_DISPLAY_OVERVIEW, "timeline-overview"}, {MARKER_DISPLAY_MEMORY, "timeline-memory"},
-        {MARKER_DISPLAY_IPC, "timeline-ipc"},           {MARKER_DISPLAY_FILEIO, "timeline-fileio"},
-        {MARKER_DISPLAY_STACK_CHART, "stack-chart"},    {MARKER_DISPLAY_NETWORK, "timeline-network"},
-    };
     json_key_array_begin(json, "display");
-    for (size_t i = 0; i < sizeof displays / sizeof *displays; i++)
-        if (display & displays[i].bit) json_string(json, displays[i].name);
+    for (size_t i = 0; i < MARKER_LOCATION_COUNT; i++)
+        if (display >> i & 1) json_string(json, marker_locations[i]);
     json_array_end(json);
 }
 

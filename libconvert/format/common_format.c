@@ -102,9 +102,9 @@ const struct shape paused_range_shape = SHAPE(paused_range_members, .id = SHAPE_
 /* ---- Schemas of markers. ---- */
 
 const char *const counter_graph_names[] = {"line-accumulated", "line-rate", NULL};
-const char *const marker_locations[] = {"marker-chart",     "marker-table", "timeline-overview",
-                                        "timeline-memory",  "timeline-ipc", "timeline-fileio",
-                                        "timeline-network", "stack-chart",  NULL};
+const char *const marker_locations[MARKER_LOCATION_COUNT + 1] = {
+    "marker-chart", "marker-table",    "timeline-overview", "timeline-memory",
+    "timeline-ipc", "timeline-fileio", "stack-chart",       "timeline-network"};
 const char *const marker_graph_names[] = {"bar", "line", "line-filled", NULL};
 
 static const struct member static_field_members[] = {

@@ -161,15 +161,11 @@ static void read_graphs(struct saved_reader *reader, struct schema_parts *parts)
     }
 }
 
-/* The bits of enum marker_display are in another order than the list of names. */
 static void read_display(struct saved_reader *reader, struct schema_parts *parts) {
-    static const char *const names[] = {"marker-chart", "marker-table",    "timeline-overview", "timeline-memory",
-                                        "timeline-ipc", "timeline-fileio", "stack-chart",       "timeline-network"};
-    enum { NAME_COUNT = sizeof names / sizeof *names };
     if (!json_begin_list(reader->json)) return;
     while (json_next(reader->json)) {
-        unsigned place = saved_choice(reader, names, NAME_COUNT, NAME_COUNT);
-        if (place < NAME_COUNT) parts->schema.display |= 1u << place;
+        unsigned place = saved_choice(reader, marker_locations, MARKER_LOCATION_COUNT, MARKER_LOCATION_COUNT);
+        if (place < MARKER_LOCATION_COUNT) parts->schema.display |= 1u << place;
     }
 }
 

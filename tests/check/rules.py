@@ -715,7 +715,7 @@ CASES = [
     ]),
     ("processed", {"meta.markerSchema[0].display[0]": 'somewhere'}, [
         'error value $.meta.markerSchema[0].display[0]: "somewhere" must be one of: marker-chart, marker-table, '
-        'timeline-overview, timeline-memory, timeline-ipc, timeline-fileio, timeline-network, stack-chart',
+        'timeline-overview, timeline-memory, timeline-ipc, timeline-fileio, stack-chart, timeline-network',
     ]),
     ("processed", {"meta.markerSchema[0].data": []}, [
         'error schema $.meta.markerSchema[0].data: is the member for fields in Gecko profiles',
