@@ -101,15 +101,15 @@ char *gecko_convert_report(const struct gecko_convert_options *options, const st
 /* ---- Names. ---- */
 
 const char *gecko_convert_input_format(size_t number) {
-    for (size_t i = 0; i < number; i++)
-        if (!readers[i]) return NULL;
-    return readers[number] ? readers[number]->name : NULL;
+    size_t i = 0;
+    while (i < number && readers[i]) i++;
+    return readers[i] ? readers[i]->name : NULL;
 }
 
 const char *gecko_convert_output_format(size_t number) {
-    for (size_t i = 0; i < number; i++)
-        if (!emitters[i]) return NULL;
-    return emitters[number] ? emitters[number]->name : NULL;
+    size_t i = 0;
+    while (i < number && emitters[i]) i++;
+    return emitters[i] ? emitters[i]->name : NULL;
 }
 
 const char *gecko_convert_version(void) { return GECKO_CONVERT_VERSION; }

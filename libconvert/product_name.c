@@ -1,6 +1,7 @@
 #include "product_name.h"
 
 #include "libconvert/base/cursor.h"
+#include "libconvert/base/memory.h"
 
 /* Returns whether the process has a pid and a name of its own: threads without names are called "thread 12", and
  * processes without main threads "process 12". */
@@ -16,26 +17,19 @@ static bool is_program(const struct process *process) {
 
 /* Returns the process that has the most samples. NULL if none is a program. */
 static const struct process *busiest_process(const struct profile *profile) {
-    struct column counts;
     const struct process *busiest = NULL;
     uint64_t most = 0;
-    column_init(&counts, sizeof(uint64_t), profile->failure);
-    for (size_t i = 0; i < profile->processes.count; i++) {
-        uint64_t *count = column_push(&counts);
-        if (!count) break;
-        *count = 0;
-    }
-    for (size_t i = 0; i < profile->thread_order.count && counts.count == profile->processes.count; i++) {
-        const thread_id *id = column_at(&profile->thread_order, i);
-        const struct thread *thread = profile_thread_at(profile, *id);
+    uint64_t *counts = memory_allocate_zeroed(profile->failure, profile->processes.count, sizeof *counts);
+    for (size_t i = 0; counts && i < profile->thread_order.count; i++) {
+        const struct thread *thread = profile_ordered_thread(profile, i);
         const struct process *process = profile_process_at(profile, thread->process);
-        uint64_t *count = column_at(&counts, thread->process.index);
+        uint64_t *count = &counts[thread->process.index];
         *count += 1 + samples_count(&thread->samples); /* some traces have no samples */
         if (!is_program(process) || *count <= most) continue;
         most = *count;
         busiest = process;
     }
-    column_fini(&counts);
+    memory_free(counts);
     return busiest;
 }
 

@@ -403,8 +403,7 @@ static void write_unit(struct json *json, const struct gecko_convert_result *res
 
 void report_write_missing_names(struct json *json, const struct gecko_convert_result *result) {
     if (!result->missing_name_count) return;
-    json_key(json, "missingNames");
-    json_array_begin(json);
+    json_key_array_begin(json, "missingNames");
     for (size_t i = 0; i < result->missing_name_count; i++) {
         json_object_begin(json);
         json_key_string(json, "library", result->missing_names[i].library);
@@ -455,8 +454,7 @@ void report_write_error(struct json *json, const struct failure *failure) {
 
 static void write_weight(struct json *json, const struct gecko_convert_result *result) {
     if (!weight_unit_of(result)) return;
-    json_key(json, "weight");
-    json_object_begin(json);
+    json_key_object_begin(json, "weight");
     json_key_string(json, "unit", result->weight_unit);
     json_key(json, "sum");
     json_double(json, result->weight);

@@ -62,8 +62,7 @@ bool column_push_all(struct column *column, const void *elements, size_t count) 
     return true;
 }
 
-/* Running out of memory is latched. */
-static void append(struct column *column, const struct column *other) {
+void column_append(struct column *column, const struct column *other) {
     for (size_t i = 0, run_count; i < other->count; i += run_count) {
         const void *run = column_run(other, i, &run_count);
         if (!column_push_all(column, run, run_count)) return;
@@ -116,7 +115,7 @@ void column_sort(struct column *column, comparison *compare) {
 void column_take(struct column *column, struct column *other) {
     struct failure *failure = other->failure;
     if (column->count) {
-        append(column, other);
+        column_append(column, other);
         column_fini(other);
     } else {
         other->failure = column->failure;

@@ -38,6 +38,9 @@ bool column_grow(struct column *column);
 /* Appends copies of the elements. Returns false if memory ran out (latched). */
 bool column_push_all(struct column *column, const void *elements, size_t count);
 
+/* Appends copies of the elements of another column with elements of the same size. Running out of memory is latched. */
+void column_append(struct column *column, const struct column *other);
+
 /* Moves the elements of another column with elements of the same size to the end of this one. The other one is empty
  * afterwards. Running out of memory is latched, each column's in its own latch. */
 void column_take(struct column *column, struct column *other);

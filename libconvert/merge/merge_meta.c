@@ -188,14 +188,6 @@ static void join_importers(struct profile *whole, struct text importers) {
     }
 }
 
-static void add_events(struct profile *whole, const struct merge_input *input) {
-    const struct column *events = &input->profile.events;
-    for (size_t i = 0; i < events->count; i++) {
-        struct profile_event *added = column_push(&whole->events);
-        if (added) *added = *(const struct profile_event *)column_at(events, i);
-    }
-}
-
 static void add_extras(struct profile *whole, const struct merge_input *input) {
     const struct column *extra = &input->profile.meta.extra;
     for (size_t i = 0; i < extra->count; i++) {
@@ -351,7 +343,7 @@ void merge_meta(struct merge *merge, struct profile *whole) {
         join_importers(whole, input->profile.meta.imported_from);
         if (!merge->runs) add_extras(whole, input);
         if (!merge->runs) lose_other_contents(input, &whole->ledger);
-        add_events(whole, input);
+        column_append(&whole->events, &input->profile.events);
     }
     meta->tells_ledger = meta->was_profile = merge->runs;
     if (merge->runs) add_extras_of_runs(merge, whole);

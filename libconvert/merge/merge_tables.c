@@ -69,10 +69,7 @@ static void map_libs(struct merge_tables *tables, const struct profile *part, st
         lib.debug_name = plain_debug_name(&lib);
         numbers[i] = libs_take(&whole->libs, &lib).index;
     }
-    for (size_t i = 0; i < part->lib_troubles.count; i++) {
-        struct lib_trouble *trouble = column_push(&whole->lib_troubles);
-        if (trouble) *trouble = *(const struct lib_trouble *)column_at(&part->lib_troubles, i);
-    }
+    column_append(&whole->lib_troubles, &part->lib_troubles);
 }
 
 static void map_frame_category(const struct merge_tables *tables, struct frame *frame) {

@@ -49,8 +49,8 @@ static void order_rows(struct profile *profile) {
 
 /* ---- What is dropped. ---- */
 
-/* Removes the counters for which is_kept returns false. */
-static void filter_counters(struct profile *profile, bool is_kept(struct profile *profile, struct counter *counter)) {
+void profile_filter_counters(struct profile *profile,
+                             bool is_kept(struct profile *profile, const struct counter *counter)) {
     struct column *counters = &profile->counters;
     uint32_t kept_count = 0;
     for (size_t i = 0; i < counters->count; i++) {
@@ -63,13 +63,13 @@ static void filter_counters(struct profile *profile, bool is_kept(struct profile
     counters->count = kept_count;
 }
 
-static bool counter_has_samples(struct profile *profile, struct counter *counter) {
+static bool counter_has_samples(struct profile *profile, const struct counter *counter) {
     if (counter->samples.count) return true;
     ledger_enter(&profile->ledger, LEDGER_VALUES, LEDGER_NOTED, TEXT("counter without values"), 1, NULL);
     return false;
 }
 
-static bool counter_has_thread(struct profile *profile, struct counter *counter) {
+static bool counter_has_thread(struct profile *profile, const struct counter *counter) {
     if (profile_place_of_process(profile, counter->process) < profile->thread_order.count) return true;
     ledger_read(&profile->ledger, LEDGER_VALUES, 1);
     ledger_enter(&profile->ledger, LEDGER_VALUES, LEDGER_LOST, TEXT("counter of a process without threads"), 1, NULL);
@@ -163,7 +163,7 @@ static void draw_counter(const struct profile *profile, struct counter *counter)
 void profile_finish(struct profile *profile) {
     struct profile_meta *meta = &profile->meta;
     if (failure_is_set(profile->failure)) return;
-    filter_counters(profile, counter_has_samples);
+    profile_filter_counters(profile, counter_has_samples);
     order_rows(profile);
     if (failure_is_set(profile->failure)) return;
     profile_make_times_relative(profile);
@@ -173,7 +173,7 @@ void profile_finish(struct profile *profile) {
     if (!meta->start_time_ms && meta->epoch_offset_ns)
         meta->start_time_ms = (meta->epoch_offset_ns + profile->origin_ns) / 1000000;
     profile_order_threads(profile);
-    filter_counters(profile, counter_has_thread);
+    profile_filter_counters(profile, counter_has_thread);
     filter_overheads(profile);
     /* The counters of runs are as the profile of each has them: a run does not go on while there is another one. */
     bool is_of_runs = profile_extra(profile, TEXT(RUNS_SECTION), TEXT(RUNS_LABEL)).bytes_count;

@@ -7,6 +7,10 @@
 /* Sorts the markers of the thread by their start. */
 void profile_order_markers(struct thread *thread);
 
+/* Removes the counters for which is_kept returns false. */
+void profile_filter_counters(struct profile *profile,
+                             bool is_kept(struct profile *profile, const struct counter *counter));
+
 /* Sorts the allocations of all threads by time, and moves deallocations to the threads that allocated. */
 void profile_order_allocations(struct profile *profile);
 

@@ -115,16 +115,9 @@ static void join_counters(const struct moving *moving, struct placed_counter *pl
     }
 }
 
-static void drop_joined_counters(struct column *counters) {
-    uint32_t kept_count = 0;
-    for (size_t i = 0; i < counters->count; i++) {
-        struct counter *counter = column_at(counters, i);
-        if (process_is_none(counter->process))
-            column_fini(&counter->samples);
-        else
-            *(struct counter *)column_at(counters, kept_count++) = *counter;
-    }
-    counters->count = kept_count;
+static bool is_not_joined(struct profile *profile, const struct counter *counter) {
+    (void)profile;
+    return !process_is_none(counter->process);
 }
 
 static void move_counters(const struct moving *moving) {
@@ -141,7 +134,7 @@ static void move_counters(const struct moving *moving) {
         for (count = 1; i + count < counters->count && places[i + count].head == places[i].head;) count++;
         join_counters(moving, &places[i], count);
     }
-    if (!failure_is_set(failure)) drop_joined_counters(counters);
+    if (!failure_is_set(failure)) profile_filter_counters(moving->profile, is_not_joined);
     memory_free(places);
 }
 
