@@ -12,11 +12,10 @@
 
 enum {
     WINDOW_BYTES = 4 * 1024 * 1024, /* most bytes of a map that a peek returns unless more are wanted */
-    /* Pages of a map are fetched and released in runs of this size. Each release interrupts the processors on which
-     * other threads of the program run, and fetching a run at once costs less than many page faults. */
+    /* Pages of a map are released in runs of this size. Each release interrupts the processors on which other threads
+     * of the program run. */
     RUN_BYTES = 1024 * 1024,
-    FETCHED_BYTES = 3 * 1024 * 1024, /* how far ahead pages are fetched: further than any thread reads ahead */
-    READ_BYTES = 256 * 1024,         /* most bytes read from a pipe at a time */
+    READ_BYTES = 256 * 1024,     /* most bytes read from a pipe at a time */
     SMALL_FILE_BYTES = 64 * 1024 /* files up to this size are read, since threads that map and unmap block each other */
 };
 
@@ -75,17 +74,6 @@ static void seek_whole(void *context, uint64_t offset) {
     if (end < file->released_bytes) file->released_bytes = end;
 }
 
-/* Maps the run of pages that begins at `start`. Without it, reading the pages maps them. */
-static void fetch_pages(const struct input_file *file, size_t start) {
-#ifdef MADV_POPULATE_READ
-    struct text run = text_slice(text_from(file->map, start), 0, RUN_BYTES);
-    if (run.bytes_count) madvise((void *)(uintptr_t)run.bytes, run.bytes_count, MADV_POPULATE_READ);
-#else
-    (void)file;
-    (void)start;
-#endif
-}
-
 static void release_pages(void *context, uint64_t offset) {
     struct input_file *file = context;
     size_t end = end_of_run(file, offset);
@@ -93,7 +81,6 @@ static void release_pages(void *context, uint64_t offset) {
     /* madvise takes a pointer to non-const bytes, but the bytes stay readable and unchanged. */
     madvise((void *)(uintptr_t)(file->map.bytes + file->released_bytes), end - file->released_bytes, MADV_DONTNEED);
     file->released_bytes = end;
-    fetch_pages(file, end + FETCHED_BYTES);
 }
 
 static void close_descriptor(struct input_file *file) {
