@@ -236,7 +236,7 @@ static void compare_symbols(struct reading *reading) {
 /* What the trace says about one address. */
 struct claims {
     bool has_name;      /* perf has a symbol */
-    bool is_nameless;   /* perf looked for a symbol and found none */
+    bool is_nameless;   /* perf looked for a symbol and found none; only if the file is not trusted */
     bool is_wrong_name; /* the file has another one */
 };
 
@@ -251,9 +251,9 @@ static struct claims claims_of(const struct reading *reading, size_t first, size
             bool is_same = place && agrees_in_start(reading, frame, place) &&
                            (reading->is_trusted || agrees_in_name(reading, frame, place));
             claims.is_wrong_name |= !is_same;
-        } else {
+        } else if (!reading->is_trusted && !profile->meta.lacks_symbols) {
             struct text name = strings_text(&profile->strings, profile_func_at(profile, frame->func)->name);
-            claims.is_nameless |= !profile->meta.lacks_symbols && !text_starts_with(name, TEXT("0x"));
+            claims.is_nameless |= !text_starts_with(name, TEXT("0x"));
         }
     }
     return claims;
@@ -282,7 +282,7 @@ static enum symbol_outcome find_place(struct reading *reading, size_t first, siz
     if (claims.has_name && (claims.is_wrong_name || reading->is_other)) return SYMBOL_KEPT;
     if (outcome != SYMBOL_FOUND) return outcome;
     bool is_new_name = place->symbol != &symbols->nameless;
-    if (claims.is_nameless && !reading->is_trusted && (reading->is_other || is_new_name)) return SYMBOL_KEPT;
+    if (claims.is_nameless && (reading->is_other || is_new_name)) return SYMBOL_KEPT;
     outcome = library_symbols_find_calls(symbols, place);
     if (claims.has_name && !place->call_count) return SYMBOL_KEPT;
     if (outcome == SYMBOL_FOUND && !claims.has_name && !reading->is_trusted) reading->unverified_count++;
