@@ -12,9 +12,10 @@
 
 /* What the members of a crowd have in common. */
 struct crowd_key {
-    uint32_t parent; /* what they belong to; ID_NONE: unknown */
-    uint32_t name;   /* a row of `names` */
-    uint32_t event;  /* that of tracks, a row of `names`; ID_NONE: they are none */
+    uint32_t parent;    /* what they belong to; ID_NONE: unknown */
+    uint32_t name;      /* a row of `names` */
+    uint32_t event;     /* that of tracks, a row of `names`; ID_NONE: they are none */
+    uint32_t is_wanted; /* the pattern matches their names */
 };
 
 struct crowd {
@@ -58,10 +59,28 @@ static bool is_merged(const struct crowds *crowds, uint32_t number) {
     return crowd->member_count > (crowd->is_wanted ? 1 : CROWD_MEMBERS_MAX);
 }
 
-/* Returns the number of the crowd; ID_NONE if memory ran out (latched). */
+enum { NAME_BYTES_MAX = 64 };
+
+/* Returns the name with # in place of each number, in `buffer`, or as it is if it is too long. */
+static struct text without_numbers(struct text name, char *buffer) {
+    size_t count = 0;
+    if (name.bytes_count > NAME_BYTES_MAX) return name;
+    for (size_t i = 0; i < name.bytes_count; i++) {
+        bool is_digit = cursor_is_digit(name.bytes[i]);
+        if (is_digit && i && cursor_is_digit(name.bytes[i - 1])) continue;
+        buffer[count++] = is_digit ? '#' : name.bytes[i];
+    }
+    return (struct text){buffer, count};
+}
+
+/* Returns the number of the crowd; ID_NONE if memory ran out (latched). Names in which only numbers differ are one: of
+ * threads in a pool, and of processes that a server names after their requests. */
 static uint32_t crowd_of(struct crowds *crowds, uint32_t parent, struct text name, uint32_t event) {
-    const struct crowd_key key = {parent, strings_intern(&crowds->names, name).index, event};
-    const struct crowd empty = {.is_wanted = crowds->pattern.bytes && glob_matches(crowds->pattern, name)};
+    char buffer[NAME_BYTES_MAX];
+    bool is_wanted = crowds->pattern.bytes && glob_matches(crowds->pattern, name);
+    uint32_t kind = strings_intern(&crowds->names, without_numbers(name, buffer)).index;
+    const struct crowd_key key = {parent, kind, event, is_wanted};
+    const struct crowd empty = {.is_wanted = is_wanted};
     return value_table_number(&crowds->rows, &key, &empty);
 }
 
@@ -192,20 +211,6 @@ static void find_process_heads(struct profile *profile, struct text pattern, con
 
 /* ---- Threads. ---- */
 
-enum { NAME_BYTES_MAX = 64 };
-
-/* Returns the name with # in place of each number, in `buffer`, or as it is if it is too long. */
-static struct text without_numbers(struct text name, char *buffer) {
-    size_t count = 0;
-    if (name.bytes_count > NAME_BYTES_MAX) return name;
-    for (size_t i = 0; i < name.bytes_count; i++) {
-        bool is_digit = cursor_is_digit(name.bytes[i]);
-        if (is_digit && i && cursor_is_digit(name.bytes[i - 1])) continue;
-        buffer[count++] = is_digit ? '#' : name.bytes[i];
-    }
-    return (struct text){buffer, count};
-}
-
 static uint32_t event_of(struct crowds *crowds, const struct thread *thread) {
     if (!thread_is_track(thread)) return ID_NONE;
     return strings_intern(&crowds->names, profile_track_of(crowds->profile, thread)->event).index;
@@ -213,9 +218,7 @@ static uint32_t event_of(struct crowds *crowds, const struct thread *thread) {
 
 static void add_thread(struct crowds *crowds, uint32_t row, const struct crowd_heads *heads, bool is_of_crowd) {
     const struct thread *thread = column_at(&crowds->profile->threads, row);
-    char buffer[NAME_BYTES_MAX];
-    uint32_t number = crowd_of(crowds, heads->processes[thread->process.index], without_numbers(thread->name, buffer),
-                               event_of(crowds, thread));
+    uint32_t number = crowd_of(crowds, heads->processes[thread->process.index], thread->name, event_of(crowds, thread));
     if (number == ID_NONE) return;
     struct crowd *crowd = crowd_at(crowds, number);
     crowd->member_count += thread_has_content(thread);

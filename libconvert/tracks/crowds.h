@@ -13,10 +13,10 @@ enum { CROWD_MEMBERS_MAX = 30 };
 
 /* Moves samples, markers, allocations and counters of the members of each crowd to its tracks, of which there are as
  * many as there are members with events at a time. Each member becomes an interval marker in its track. Names count as
- * one if only digits differ in threads. A crowd whose name matches the pattern, if there is one (bytes not NULL), is
- * merged if it has two members. If times are made up, all members of a crowd follow each other. Enters in the ledger
- * how many threads and processes have no track of their own. Call it before profile_finish. Running out of memory is
- * latched. */
+ * one if only digits differ. Those that match the pattern, if there is one (bytes not NULL), are a crowd of their own,
+ * which is merged if it has two members. If times are made up, all members of a crowd follow each other. Enters in the
+ * ledger how many threads and processes have no track of their own. Call it before profile_finish. Running out of
+ * memory is latched. */
 void profile_merge_crowds(struct profile *profile, struct text pattern);
 
 #endif

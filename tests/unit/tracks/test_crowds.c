@@ -293,6 +293,28 @@ static void processes_that_follow_each_other_are_one_track(void **state) {
     assert_int_equal(noted(), 120);
 }
 
+/* A server may name each child after its request. */
+static void names_of_processes_differ_only_in_numbers(void **state) {
+    process_id master = add_program(1, "master", process_none(), 0, 1000);
+    for (int i = 0; i < 31; i++) {
+        struct text name = profile_text_format(&profile, "req %d", i);
+        process_id child = add_program(100 + i, "", master, i * 10, i * 10 + 8);
+        profile_process_at(&profile, child)->name = name;
+        at((thread_id){profile.threads.count - 1})->name = name;
+    }
+    merge(NULL);
+    assert_tracks("master:2/0 req 0 and 30 more:62/31 ");
+}
+
+static void a_pattern_tells_numbers_apart(void **state) {
+    process_id master = add_program(1, "master", process_none(), 0, 1000);
+    add_program(11, "worker 1", master, 0, 8);
+    add_program(12, "worker 2", master, 10, 18);
+    add_program(13, "worker 10", master, 20, 28);
+    merge("worker 1*");
+    assert_tracks("master:2/0 worker 1 and 1 more:4/2 worker 2:2/0 ");
+}
+
 static void children_of_other_parents_stay(void **state) {
     process_id first = add_program(1, "sh", process_none(), 0, 1000);
     process_id second = add_program(2, "sh", process_none(), 0, 1000);
@@ -386,6 +408,8 @@ int main(void) {
         TEST(a_thread_without_content_is_told),
         TEST(rows_name_the_track),
         TEST(processes_that_follow_each_other_are_one_track),
+        TEST(names_of_processes_differ_only_in_numbers),
+        TEST(a_pattern_tells_numbers_apart),
         TEST(children_of_other_parents_stay),
         TEST(threads_of_merged_processes_are_merged),
         TEST(a_process_may_descend_from_itself),
