@@ -15,21 +15,48 @@ static bool is_program(const struct process *process) {
            !cursor_is_digit(process->name.bytes[process->name.bytes_count - 1]);
 }
 
-/* Returns the process that has the most samples. NULL if none is a program. */
+/* How much a process did. */
+struct activity {
+    int64_t cpu_ns;        /* as far as it is known: a thread that waits has samples too */
+    uint64_t sample_count; /* one more for each thread, as some traces have no samples */
+};
+
+/* Less processor time than the interval of samples tells nobody apart. */
+static bool is_more(const struct activity *activity, const struct activity *other, int64_t interval_ns) {
+    int64_t interval_count = activity->cpu_ns / interval_ns, other_count = other->cpu_ns / interval_ns;
+    if (interval_count != other_count) return interval_count > other_count;
+    return activity->sample_count > other->sample_count;
+}
+
+static void add_thread(struct activity *activity, const struct samples *samples) {
+    activity->sample_count += 1 + samples_count(samples);
+    for (uint32_t i = 0; i < samples_count(samples); i++) {
+        int64_t cpu_ns = samples_cpu_ns(samples, i);
+        if (cpu_ns == TIME_NONE) continue;
+        if (__builtin_add_overflow(activity->cpu_ns, cpu_ns, &activity->cpu_ns)) activity->cpu_ns = INT64_MAX;
+    }
+}
+
+/* Returns the process that used the most processor time; if that is unknown, the one that has the most samples. NULL if
+ * none is a program. */
 static const struct process *busiest_process(const struct profile *profile) {
+    struct activity *activities =
+        memory_allocate_zeroed(profile->failure, profile->processes.count, sizeof *activities);
+    int64_t interval_ns = profile->meta.interval_ns > 0 ? profile->meta.interval_ns : 1;
     const struct process *busiest = NULL;
-    uint64_t most = 0;
-    uint64_t *counts = memory_allocate_zeroed(profile->failure, profile->processes.count, sizeof *counts);
-    for (size_t i = 0; counts && i < profile->thread_order.count; i++) {
+    struct activity most = {0};
+    for (size_t i = 0; activities && i < profile->thread_order.count; i++) {
         const struct thread *thread = profile_ordered_thread(profile, i);
-        const struct process *process = profile_process_at(profile, thread->process);
-        uint64_t *count = &counts[thread->process.index];
-        *count += 1 + samples_count(&thread->samples); /* some traces have no samples */
-        if (!is_program(process) || *count <= most) continue;
-        most = *count;
+        add_thread(&activities[thread->process.index], &thread->samples);
+    }
+    for (size_t i = 0; activities && i < profile->thread_order.count; i++) {
+        process_id id = profile_ordered_thread(profile, i)->process;
+        const struct process *process = profile_process_at(profile, id);
+        if (!is_program(process) || !is_more(&activities[id.index], &most, interval_ns)) continue;
+        most = activities[id.index];
         busiest = process;
     }
-    memory_free(counts);
+    memory_free(activities);
     return busiest;
 }
 

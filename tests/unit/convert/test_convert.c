@@ -325,6 +325,21 @@ static void test_product(void **state) {
                            TEXT("one 1/1 1.0: cycles: \n\t1 f (/a)\n\ntwo 2/2 1.1: cycles: \n\t1 f (/a)\n\n"
                                 "two 2/3 1.2: cycles: \n\t1 f (/a)\n\n"),
                            "\"product\":\"two\""));
+    /* A thread that waits has samples, but no processor time. */
+    assert_true(output_has(conversion,
+                           TEXT("one 1/1 [000] 1.000: 1000000 cpu-clock: \n\t1 f (/a)\n\n"
+                                "one 1/1 [000] 1.001: sched:sched_switch: prev_comm=one prev_pid=1 prev_prio=120 "
+                                "prev_state=S ==> next_comm=two next_pid=2 next_prio=120\n\t1 f (/a)\n\n"
+                                "two 2/2 [000] 1.002: 1000000 cpu-clock: \n\t1 f (/a)\n\n"
+                                "two 2/2 [000] 1.003: 1000000 cpu-clock: \n\t1 f (/a)\n\n"
+                                "two 2/2 [000] 1.004: sched:sched_switch: prev_comm=two prev_pid=2 prev_prio=120 "
+                                "prev_state=R ==> next_comm=one next_pid=1 next_prio=120\n\t1 f (/a)\n\n"
+                                "one 1/1 [000] 1.0041: sched:sched_switch: prev_comm=one prev_pid=1 prev_prio=120 "
+                                "prev_state=S ==> next_comm=two next_pid=2 next_prio=120\n\t1 f (/a)\n\n"
+                                "two 2/2 [000] 1.005: sched:sched_switch: prev_comm=two prev_pid=2 prev_prio=120 "
+                                "prev_state=R ==> next_comm=one next_pid=1 next_prio=120\n\t1 f (/a)\n\n"
+                                "one 1/1 [000] 1.0051: 1000000 cpu-clock: \n\t1 f (/a)\n\n"),
+                           "\"product\":\"two\""));
     /* Launchers start the program, or execute it in their place. */
     assert_true(output_has(conversion,
                            TEXT("# cmdline : perf record timeout 9 two\none 1/1 1.0: cycles: \n\t1 f (/a)\n\n"
