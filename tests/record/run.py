@@ -149,7 +149,7 @@ def shares_of_languages_are_right(folder):
             if make:
                 subprocess.run([found, *arguments], cwd=name, check=True, capture_output=True)
             run = command if make else [found, *arguments]
-            check_shares(pathlib.Path(name), ["sh", "-c", 'echo "pid $$"; exec "$@"', "sh", *run, "1500"], 3, pattern, False)
+            check_shares(pathlib.Path(name), ["sh", "-c", 'echo "pid $$"; exec "$@"', "sh", *run, "1000"], 3, pattern, False)
 
 
 def trace_is_read_by_others(folder):

@@ -1,4 +1,7 @@
-/* Three functions that take turns, and tell how much processor time each had: java Shares MILLISECONDS */
+/* Three functions that take turns, and tell how much processor time each had: java Shares MILLISECONDS
+ *
+ * Turns differ in length and are longer than the sampler's interval. Otherwise both could keep in step. Functions have names
+ * only when they are compiled, which is after many calls. */
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 
@@ -27,11 +30,13 @@ class Shares {
     public static void main(String[] arguments) {
         String[] names = {"alpha", "beta", "gamma"};
         long[] spentNs = new long[3];
+        for (int i = 0; i < 60000; i++) run(i % 3, 100);
         long limitNs = Long.parseLong(arguments[0]) * 1000000;
         while (spentNs[0] + spentNs[1] + spentNs[2] < limitNs) {
             for (int i = 0; i < 3; i++) {
+                long steps = 500000 + (long) (Math.random() * 1000000);
                 long beginNs = threads.getCurrentThreadCpuTime();
-                run(i, 100000);
+                run(i, steps);
                 spentNs[i] += threads.getCurrentThreadCpuTime() - beginNs;
             }
         }

@@ -1,8 +1,11 @@
 // Three functions that take turns, and tell how much processor time each had: shares MILLISECONDS
+//
+// Turns differ in length and are longer than the sampler's interval. Otherwise both could keep in step.
 package main
 
 import (
 	"fmt"
+	"math/rand"
 	"os"
 	"runtime"
 	"strconv"
@@ -45,8 +48,9 @@ func main() {
 	var spentNs [3]int64
 	for spentNs[0]+spentNs[1]+spentNs[2] < limitMs*1000000 {
 		for i, function := range functions {
+			steps := uint64(500000 + rand.Intn(1000000))
 			beginNs := nowNs()
-			function(100000)
+			function(steps)
 			spentNs[i] += nowNs() - beginNs
 		}
 	}

@@ -1,4 +1,7 @@
 // Three functions that take turns, and tell how much processor time each had: shares.js MILLISECONDS
+//
+// Turns differ in length. Otherwise they could keep in step with the sampler. They are short, because functions have names
+// only after many calls, when they are compiled.
 function work(steps) {
   let sum = 1;
   for (let i = 0; i < steps; i++) sum = (Math.imul(sum, 1664525) + 1013904223) | 0;
@@ -22,8 +25,9 @@ const spentUs = [0, 0, 0];
 const limitUs = Number(process.argv[2]) * 1000;
 while (spentUs[0] + spentUs[1] + spentUs[2] < limitUs) {
   functions.forEach((run, i) => {
+    const steps = Math.floor(150000 + Math.random() * 300000);
     const before = process.cpuUsage();
-    run(300000);
+    run(steps);
     const { user, system } = process.cpuUsage(before);
     spentUs[i] += user + system;
   });

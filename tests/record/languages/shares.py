@@ -1,4 +1,8 @@
-"""Three functions that take turns, and tell how much processor time each had: shares.py MILLISECONDS"""
+"""Three functions that take turns, and tell how much processor time each had: shares.py MILLISECONDS
+
+Turns differ in length and are longer than the sampler's interval. Otherwise both could keep in step.
+"""
+import random
 import sys
 import time
 
@@ -25,8 +29,9 @@ def gamma(steps):
 spent_ns = dict.fromkeys((alpha, beta, gamma), 0)
 while sum(spent_ns.values()) < int(sys.argv[1]) * 1000000:
     for run in spent_ns:
+        steps = random.randrange(10000, 30000)
         begin_ns = time.thread_time_ns()
-        run(2000)
+        run(steps)
         spent_ns[run] += time.thread_time_ns() - begin_ns
 for run, ns in spent_ns.items():
     print("function", run.__name__, ns)

@@ -1,4 +1,6 @@
 //! Three functions that take turns, and tell how much processor time each had: shares MILLISECONDS
+//!
+//! Turns differ in length and are longer than the sampler's interval. Otherwise both could keep in step.
 #[repr(C)]
 struct Timespec {
     seconds: i64,
@@ -41,10 +43,13 @@ fn main() {
     let limit_ns = std::env::args().nth(1).unwrap().parse::<i64>().unwrap() * 1_000_000;
     let functions: [(&str, fn(u64) -> u64); 3] = [("alpha", alpha), ("beta", beta), ("gamma", gamma)];
     let mut spent_ns = [0; 3];
+    let mut random: u64 = 1;
     while spent_ns.iter().sum::<i64>() < limit_ns {
         for (i, (_, function)) in functions.iter().enumerate() {
+            random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            let steps = 500_000 + (random >> 32) % 1_000_000;
             let begin_ns = now_ns();
-            std::hint::black_box(function(100_000));
+            std::hint::black_box(function(steps));
             spent_ns[i] += now_ns() - begin_ns;
         }
     }
