@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Runs every case of the programs in BUILD/hosts without the recorder, and with the recorder preloaded at 1 kHz and
-10 kHz, in a process of its own and in a forked child, whose sampler begins late: the same output and exit code, and a
-trace that becomes a good profile. The parent of such a child adds a line that tells how the child ended.
+"""Runs every case of the programs in BUILD/hosts without the recorder, and twice with the recorder preloaded: at 10 kHz in
+a process of its own, and at 1 kHz in a forked child, whose sampler begins late. Both must have the same output and exit
+code as without the recorder, and a trace that becomes a good profile. The parent of such a child adds a line that tells
+how the child ended. With --all, both places are tried at both rates.
 
-usage: tests/hosts/run.py BUILD [CASE...]
+usage: tests/hosts/run.py BUILD [--all] [CASE...]
 
 GECKO_CONVERT names the converter, or it is BUILD/gecko-convert.
 """
@@ -17,8 +18,10 @@ import sys
 import tempfile
 
 PROGRAMS = ["children", "confined", "descriptors", "processes", "signals", "stacks", "threads", "transfers", "waits"]
-INTERVALS_MS = ["1", "0.1"]
-PLACES = [[], ["in-child"]]
+IN_CHILD = ["in-child"]
+# Where a case runs, and the interval of the sampler in milliseconds.
+WAYS = [([], "0.1"), (IN_CHILD, "1")]
+ALL_WAYS = [*WAYS, ([], "1"), (IN_CHILD, "0.1")]
 NEEDS_ROOT = {"change-root", "change-root-at-once", "change-root-with-own-storage", "change-user-of-child",
               "give-up-rights", "keep-capabilities"}
 # Values of the clock variable for cases that forbid the cycle counter. Both must be tested because the C library's
@@ -172,28 +175,28 @@ def record_faults(build, program, case, place, variables, expected):
     return faults
 
 
-def faults_of(build, program, case, place, expected):
-    for interval in INTERVALS_MS:
-        for clock in CLOCKS.get(case, [""]):
-            variables = {"GECKO_RECORDER_INTERVAL": interval, "GECKO_RECORDER_CLOCK": clock}
-            where = f"{' '.join(place)} every {interval} ms{' by the clock ' + clock if clock else ''}"
-            for fault in record_faults(build, program, case, place, variables, expected):
-                yield f"{where}: {fault}"
+def faults_of(build, program, case, place, interval, expected):
+    for clock in CLOCKS.get(case, [""]):
+        variables = {"GECKO_RECORDER_INTERVAL": interval, "GECKO_RECORDER_CLOCK": clock}
+        where = f"{' '.join(place)} every {interval} ms{' by the clock ' + clock if clock else ''}"
+        for fault in record_faults(build, program, case, place, variables, expected):
+            yield f"{where}: {fault}"
 
 
-def check(build, program, case):
+def check(build, program, case, ways):
     try:
         with open_folder() as folder:
             plain = run(program, [case], folder, {})
-        return [fault for place in PLACES
-                for fault in faults_of(build, program, case, place, in_child(plain) if place else plain)]
+        return [fault for place, interval in ways
+                for fault in faults_of(build, program, case, place, interval, in_child(plain) if place else plain)]
     except subprocess.TimeoutExpired as expired:
         return [f"hangs: {expired}"]
 
 
 def main():
     build = pathlib.Path(sys.argv[1]).resolve()
-    wanted = sys.argv[2:]
+    wanted = [word for word in sys.argv[2:] if word != "--all"]
+    ways = ALL_WAYS if "--all" in sys.argv else WAYS
     passed = skipped = failed = 0
     jobs = {}
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -205,7 +208,7 @@ def main():
                 if case in NEEDS_ROOT and os.geteuid() != 0:
                     skipped += 1
                     continue
-                jobs[pool.submit(check, build, program, case)] = f"{name} {case}"
+                jobs[pool.submit(check, build, program, case, ways)] = f"{name} {case}"
         for job in concurrent.futures.as_completed(jobs):
             for fault in job.result():
                 print(f"{jobs[job]}: {fault}", file=sys.stderr)
