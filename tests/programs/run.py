@@ -17,7 +17,8 @@ import tempfile
 
 from real_programs import PROGRAMS, Missing, libraries_for_all, prepared
 
-INTERVALS_MS = ("1", "0.1")
+# What signals disturb at the default interval, they disturb ten times as often at this one.
+INTERVAL_MS = "0.1"
 STACKS_PERCENT = 95
 ATTEMPTS_MAX = 20
 NO_SAMPLES = "no sample"  # is part of what the converter says of a trace without samples
@@ -41,7 +42,7 @@ def convert(converter, trace, profile):
     return None
 
 
-def busy_samples(profile, interval_ms):
+def busy_samples(profile):
     """Counts samples of threads that were running for half of the time since their last sample: with a stack, and all."""
     unit_ms = {"ns": 1e-6, "µs": 1e-3, "us": 1e-3, "ms": 1}[profile["meta"]["sampleUnits"]["threadCPUDelta"]]
     with_stack = count = 0
@@ -51,15 +52,15 @@ def busy_samples(profile, interval_ms):
         for i in range(1, samples["length"]):
             passed_ms = times[i] - times[i - 1] if times else samples["timeDeltas"][i]
             used_ms = (samples["threadCPUDelta"][i] or 0) * unit_ms
-            if used_ms * 2 < max(passed_ms, interval_ms):
+            if used_ms * 2 < max(passed_ms, float(INTERVAL_MS)):
                 continue
             count += 1
             with_stack += samples["stack"][i] is not None
     return with_stack, count
 
 
-def look_for_stacks(profile, interval_ms):
-    with_stack, count = busy_samples(json.loads(profile.read_text()), interval_ms)
+def look_for_stacks(profile):
+    with_stack, count = busy_samples(json.loads(profile.read_text()))
     if not count:
         return f"{NO_SAMPLES} of a busy thread"
     if with_stack * 100 < count * STACKS_PERCENT:
@@ -67,30 +68,29 @@ def look_for_stacks(profile, interval_ms):
     return None
 
 
-def problems_of(program, plain, interval, converter, library):
+def problems_of(program, plain, converter, library):
     """Records the program, and returns what is wrong with it, its trace and its stacks, or None for each of these."""
     trace, profile = program.folder / "the.trace", program.folder / "profile.json"
     trace.unlink(missing_ok=True)
     recorded = program.run(environment={"LD_PRELOAD": library, "GECKO_RECORDER": "1",
-                                        "GECKO_RECORDER_OUTPUT": str(trace), "GECKO_RECORDER_INTERVAL": interval})
+                                        "GECKO_RECORDER_OUTPUT": str(trace), "GECKO_RECORDER_INTERVAL": INTERVAL_MS})
     is_same = (recorded.status, recorded.output) == (plain.status, plain.output)
     difference = f"exit {recorded.status} for {plain.status}, output {recorded.output!r} for {plain.output!r}"
     problems = [None if is_same else difference, convert(converter, trace, profile)]
     if program.busy and not problems[1]:
-        problems.append(look_for_stacks(profile, float(interval)))
+        problems.append(look_for_stacks(profile))
     return problems
 
 
 def try_program(kind, converter, library):
     with prepared(kind) as program:
         plain = program.run()
-        for interval in INTERVALS_MS:
-            for _ in range(ATTEMPTS_MAX):
-                problems = problems_of(program, plain, interval, converter, library)
-                if problems[0] or not any(NO_SAMPLES in problem for problem in problems if problem):
-                    break
-            for problem in problems:
-                report(f"{kind.name}, {interval} ms", problem)
+        for _ in range(ATTEMPTS_MAX):
+            problems = problems_of(program, plain, converter, library)
+            if problems[0] or not any(NO_SAMPLES in problem for problem in problems if problem):
+                break
+        for problem in problems:
+            report(kind.name, problem)
 
 
 def main():
