@@ -65,19 +65,15 @@ void perf_activity_init(struct perf_activity *activity, struct profile *profile,
     struct failure *failure = profile->failure;
     *activity = (struct perf_activity){.profile = profile, .filter = filter};
     for (size_t i = 0; i < PERF_ACTIVITY_KIND_COUNT; i++) activity->schemas[i] = MARKER_SCHEMA_NONE;
-    row_table_init(&activity->cgroup_ids, sizeof(uint64_t), failure);
-    column_init(&activity->cgroup_paths, sizeof(string_id), failure);
+    value_table_init(&activity->cgroup_paths, sizeof(uint64_t), sizeof(string_id), failure);
     row_table_init(&activity->namespaces, sizeof(struct perf_namespaces), failure);
-    row_table_init(&activity->streams, sizeof(uint64_t), failure);
-    column_init(&activity->throttles, sizeof(struct perf_throttle), failure);
+    value_table_init(&activity->throttles, sizeof(uint64_t), sizeof(struct perf_throttle), failure);
 }
 
 void perf_activity_fini(struct perf_activity *activity) {
-    row_table_fini(&activity->cgroup_ids);
-    column_fini(&activity->cgroup_paths);
+    value_table_fini(&activity->cgroup_paths);
     row_table_fini(&activity->namespaces);
-    row_table_fini(&activity->streams);
-    column_fini(&activity->throttles);
+    value_table_fini(&activity->throttles);
 }
 
 static void mark(struct perf_activity *activity, enum perf_activity_kind kind, thread_id thread, int64_t start_ns,
@@ -116,19 +112,11 @@ void perf_activity_mark_off_cpu(struct perf_activity *activity, const struct per
 
 /* ---- Throttling. ---- */
 
-static struct perf_throttle *throttle_of(struct perf_activity *activity, uint64_t stream) {
-    uint32_t row = row_table_intern(&activity->streams, &stream);
-    if (row == ID_NONE) return NULL;
-    if (row < activity->throttles.count) return column_at(&activity->throttles, row);
-    struct perf_throttle *added = column_push(&activity->throttles);
-    if (added) *added = (struct perf_throttle){.start_ns = TIME_NONE};
-    return added;
-}
-
 void perf_activity_throttle(struct perf_activity *activity, const struct perf_task *task, uint64_t stream,
                             struct text event, int64_t time_ns) {
-    struct perf_throttle *throttle = throttle_of(activity, stream);
-    if (throttle) *throttle = (struct perf_throttle){task->thread, profile_string(activity->profile, event), time_ns};
+    const struct perf_throttle begun = {task->thread, profile_string(activity->profile, event), time_ns};
+    struct perf_throttle *throttle = value_table_intern(&activity->throttles, &stream, &begun);
+    if (throttle) *throttle = begun;
 }
 
 static void end_throttle(struct perf_activity *activity, struct perf_throttle *throttle, int64_t end_ns) {
@@ -138,7 +126,7 @@ static void end_throttle(struct perf_activity *activity, struct perf_throttle *t
 }
 
 void perf_activity_unthrottle(struct perf_activity *activity, uint64_t stream, int64_t time_ns) {
-    struct perf_throttle *throttle = throttle_of(activity, stream);
+    struct perf_throttle *throttle = value_table_find(&activity->throttles, &stream);
     if (throttle) end_throttle(activity, throttle, time_ns);
 }
 
@@ -192,12 +180,10 @@ void perf_activity_set_namespaces(struct perf_activity *activity, struct perf_ta
 /* Returns where the path of the group is stored; a group that has no path yet is called by its id. Returns NULL if
  * memory ran out (latched). */
 static string_id *cgroup_path(struct perf_activity *activity, uint64_t id) {
-    uint32_t row = row_table_intern(&activity->cgroup_ids, &id);
-    if (row == ID_NONE) return NULL;
-    if (row < activity->cgroup_paths.count) return column_at(&activity->cgroup_paths, row);
-    string_id *added = column_push(&activity->cgroup_paths);
-    if (added) *added = strings_intern_format(&activity->profile->strings, "id %" PRIu64, id);
-    return added;
+    const string_id none = string_none();
+    string_id *path = value_table_intern(&activity->cgroup_paths, &id, &none);
+    if (path && string_is_none(*path)) *path = strings_intern_format(&activity->profile->strings, "id %" PRIu64, id);
+    return path;
 }
 
 void perf_activity_name_cgroup(struct perf_activity *activity, uint64_t id, struct text path) {
@@ -224,7 +210,7 @@ static void set_home_namespace(struct perf_activity *activity, const struct perf
 }
 
 void perf_activity_finish(struct perf_activity *activity, const struct perf_tasks *tasks, int64_t end_ns) {
-    for (size_t i = 0; i < activity->throttles.count; i++)
-        end_throttle(activity, column_at(&activity->throttles, i), end_ns);
+    for (size_t i = 0; i < value_table_count(&activity->throttles); i++)
+        end_throttle(activity, value_table_at(&activity->throttles, (uint32_t)i), end_ns);
     for (size_t i = 0; i < tasks->rows.count; i++) set_home_namespace(activity, column_at(&tasks->rows, i));
 }

@@ -25,11 +25,9 @@ struct perf_activity {
     struct profile *profile;                    /* borrowed */
     struct filter *filter;                      /* borrowed; NULL: everything is kept */
     uint16_t schemas[PERF_ACTIVITY_KIND_COUNT]; /* MARKER_SCHEMA_NONE until the first marker of that kind */
-    struct row_table cgroup_ids;                /* uint64_t */
-    struct column cgroup_paths;                 /* string_id: a row of the profile's strings, one per id */
+    struct value_table cgroup_paths;            /* string_id, a row of the profile's strings, by uint64_t: the id */
     struct row_table namespaces;                /* struct perf_namespaces */
-    struct row_table streams;                   /* uint64_t: streams of samples that have been throttled */
-    struct column throttles;                    /* struct perf_throttle, one per stream */
+    struct value_table throttles;               /* struct perf_throttle by uint64_t: the stream of samples */
 };
 
 void perf_activity_init(struct perf_activity *activity, struct profile *profile, struct filter *filter);

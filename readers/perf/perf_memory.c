@@ -29,8 +29,7 @@ struct process_memory {
 
 struct memory_counting {
     struct perf_payloads *payloads;
-    struct row_table ids;             /* int64_t: mm_id, a hash of the memory's address in the kernel */
-    struct column spaces;             /* struct space, one for each id */
+    struct value_table spaces;        /* struct space by int64_t: mm_id, a hash of the memory's address in the kernel */
     struct process_memory *processes; /* one for each process of the profile */
 };
 
@@ -71,12 +70,7 @@ static bool find_change(struct perf_payloads *payloads, uint32_t order, struct c
 
 /* Returns the row of the space; ID_NONE if memory ran out (latched). */
 static uint32_t find_space(struct memory_counting *counting, int64_t id) {
-    uint32_t row = row_table_intern(&counting->ids, &id);
-    if (row == ID_NONE || row < counting->spaces.count) return row;
-    struct space *added = column_push(&counting->spaces);
-    if (!added) return ID_NONE;
-    *added = (struct space){.process = process_none()};
-    return row;
+    return value_table_number(&counting->spaces, &id, &(struct space){.process = process_none()});
 }
 
 /* Another process may change memory, so the first one that tells of its own has it: a child of vfork comes later. */
@@ -85,7 +79,7 @@ static void find_owner(struct memory_counting *counting, uint32_t order, const s
     thread_id thread = perf_payloads_series(payloads, order)->thread;
     uint32_t row = change->is_own ? find_space(counting, change->id) : ID_NONE;
     if (row == ID_NONE) return;
-    struct space *space = column_at(&counting->spaces, row);
+    struct space *space = value_table_at(&counting->spaces, row);
     if (process_is_none(space->process)) space->process = profile_thread_at(payloads->tasks->profile, thread)->process;
 }
 
@@ -110,7 +104,7 @@ static void count(struct memory_counting *counting, uint32_t order, const struct
     struct profile *profile = counting->payloads->tasks->profile;
     uint32_t row = find_space(counting, change->id);
     if (row == ID_NONE) return;
-    struct space *space = column_at(&counting->spaces, row);
+    struct space *space = value_table_at(&counting->spaces, row);
     space->sizes_bytes[change->kind] = change->size_bytes;
     if (process_is_none(space->process)) return;
     struct process_memory *process = &counting->processes[space->process.index];
@@ -152,11 +146,9 @@ void perf_memory_count(struct perf_payloads *payloads) {
         memory_allocate_zeroed(profile->failure, profile->processes.count + 1, sizeof *counting.processes);
     if (!counting.processes) return;
     for (size_t i = 0; i < profile->processes.count; i++) counting.processes[i].space = ID_NONE;
-    row_table_init(&counting.ids, sizeof(int64_t), profile->failure);
-    column_init(&counting.spaces, sizeof(struct space), profile->failure);
+    value_table_init(&counting.spaces, sizeof(int64_t), sizeof(struct space), profile->failure);
     for_each_change(&counting, find_owner);
     for_each_change(&counting, count);
-    row_table_fini(&counting.ids);
-    column_fini(&counting.spaces);
+    value_table_fini(&counting.spaces);
     memory_free(counting.processes);
 }

@@ -148,11 +148,6 @@ struct lane_key {
     uint32_t reserved; /* always 0: the key is hashed as bytes */
 };
 
-struct lanes {
-    struct row_table keys;
-    struct column tops; /* uint32_t: order of the last start, one for each key; ID_NONE: there is none */
-};
-
 /* A device and a sector name a request while it is under way. */
 static bool find_request(struct perf_pairs *pairs, uint32_t order, struct lane_key *key) {
     union marker_value device;
@@ -174,9 +169,9 @@ static bool find_thread(struct perf_pairs *pairs, thread_id thread, const struct
     return !is_idle || payload->processor >= 0;
 }
 
-/* Returns where the order of the lane's last start is; NULL if the payload does not tell the lane, or memory ran out
- * (latched). */
-static uint32_t *find_lane(struct perf_pairs *pairs, struct lanes *lanes, uint32_t order) {
+/* Returns where the order of the lane's last start is (ID_NONE: it has none); NULL if the payload does not tell the
+ * lane, or memory ran out (latched). lanes: those orders, uint32_t by struct lane_key. */
+static uint32_t *find_lane(struct perf_pairs *pairs, struct value_table *lanes, uint32_t order) {
     const struct perf_series *series = perf_payloads_series(pairs->payloads, order);
     const struct perf_payload *payload = perf_payloads_at(pairs->payloads, order);
     const struct perf_pair_role *role = &pairs->roles[series->event];
@@ -185,13 +180,7 @@ static uint32_t *find_lane(struct perf_pairs *pairs, struct lanes *lanes, uint32
         key.kind = (uint32_t)(sizeof rules / sizeof *rules) + (role->has_end ? series->event : role->start);
     bool is_found = role->rule->lane == LANE_REQUEST ? find_request(pairs, order, &key)
                                                      : find_thread(pairs, series->thread, payload, &key);
-    if (!is_found) return NULL;
-    uint32_t row = row_table_intern(&lanes->keys, &key);
-    if (row == ID_NONE) return NULL;
-    if (row < lanes->tops.count) return column_at(&lanes->tops, row);
-    uint32_t *top = column_push(&lanes->tops);
-    if (top) *top = ID_NONE;
-    return top;
+    return is_found ? value_table_intern(lanes, &key, &(uint32_t){ID_NONE}) : NULL;
 }
 
 /* Removes the last start of the lane. Until its end is found, the partner of a start is the start before it. */
@@ -229,9 +218,8 @@ static void end(struct perf_pairs *pairs, uint32_t *top, uint32_t order, const s
 static void match_all(struct perf_pairs *pairs) {
     const struct perf_payloads *payloads = pairs->payloads;
     struct failure *failure = payloads->tasks->profile->failure;
-    struct lanes lanes;
-    row_table_init(&lanes.keys, sizeof(struct lane_key), failure);
-    column_init(&lanes.tops, sizeof(uint32_t), failure);
+    struct value_table lanes;
+    value_table_init(&lanes, sizeof(struct lane_key), sizeof(uint32_t), failure);
     for (uint32_t order = 0; order < payloads->tasks->payload_count && !failure_is_set(failure); order++) {
         const struct perf_series *series = perf_payloads_series(payloads, order);
         const struct perf_pair_role *role = series ? &pairs->roles[series->event] : NULL;
@@ -241,10 +229,9 @@ static void match_all(struct perf_pairs *pairs) {
         else if (top)
             end(pairs, top, order, role);
     }
-    for (size_t i = 0; i < lanes.tops.count; i++)
-        for (uint32_t *top = column_at(&lanes.tops, i); *top != ID_NONE;) pop(pairs, top);
-    row_table_fini(&lanes.keys);
-    column_fini(&lanes.tops);
+    for (uint32_t i = 0; i < value_table_count(&lanes); i++)
+        for (uint32_t *top = value_table_at(&lanes, i); *top != ID_NONE;) pop(pairs, top);
+    value_table_fini(&lanes);
 }
 
 /* ---- All. ---- */

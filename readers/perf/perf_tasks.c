@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "libconvert/base/first_row.h"
 #include "libconvert/base/memory.h"
 
 struct tid_key {
@@ -28,12 +29,9 @@ void perf_tasks_init(struct perf_tasks *tasks, struct profile *profile, struct f
     tasks->profile = profile;
     tasks->filter = filter;
     column_init(&tasks->rows, sizeof(struct perf_task), failure);
-    row_table_init(&tasks->tids, sizeof(struct tid_key), failure);
-    column_init(&tasks->current, sizeof(uint32_t), failure);
-    row_table_init(&tasks->pids, sizeof(struct tid_key), failure);
-    column_init(&tasks->processes, sizeof(process_id), failure);
-    row_table_init(&tasks->former, sizeof(struct task_key), failure);
-    column_init(&tasks->former_counts, sizeof(uint32_t), failure);
+    value_table_init(&tasks->current, sizeof(struct tid_key), sizeof(uint32_t), failure);
+    value_table_init(&tasks->processes, sizeof(struct tid_key), sizeof(process_id), failure);
+    value_table_init(&tasks->former_counts, sizeof(struct task_key), sizeof(uint32_t), failure);
     column_init(&tasks->takeovers, sizeof(struct perf_takeover), failure);
     row_table_init(&tasks->series_keys, sizeof(struct series_key), failure);
     column_init(&tasks->series, sizeof(struct perf_series), failure);
@@ -50,12 +48,9 @@ void perf_series_fini(struct perf_series *series) {
 void perf_tasks_fini(struct perf_tasks *tasks) {
     for (size_t i = 0; i < tasks->series.count; i++) perf_series_fini(column_at(&tasks->series, i));
     column_fini(&tasks->rows);
-    row_table_fini(&tasks->tids);
-    column_fini(&tasks->current);
-    row_table_fini(&tasks->pids);
-    column_fini(&tasks->processes);
-    row_table_fini(&tasks->former);
-    column_fini(&tasks->former_counts);
+    value_table_fini(&tasks->current);
+    value_table_fini(&tasks->processes);
+    value_table_fini(&tasks->former_counts);
     column_fini(&tasks->takeovers);
     row_table_fini(&tasks->series_keys);
     column_fini(&tasks->series);
@@ -84,31 +79,25 @@ static process_id add_process(struct perf_tasks *tasks, int64_t pid, uint32_t ma
  * (latched). */
 static process_id *process_slot(struct perf_tasks *tasks, int64_t pid, uint32_t machine) {
     struct tid_key key = {.id = pid, .machine = machine};
-    uint32_t row = row_table_intern(&tasks->pids, &key);
-    if (row == ID_NONE) return NULL;
-    if (row < tasks->processes.count) return column_at(&tasks->processes, row);
-    process_id *slot = column_push(&tasks->processes);
-    if (!slot) return NULL;
-    *slot = add_process(tasks, pid, machine, 0);
-    return process_is_none(*slot) ? NULL : slot;
+    const process_id none = process_none();
+    process_id *slot = value_table_intern(&tasks->processes, &key, &none);
+    if (slot && process_is_none(*slot)) *slot = add_process(tasks, pid, machine, 0);
+    return !slot || process_is_none(*slot) ? NULL : slot;
 }
 
 /* Returns the generation number of the task that has the tid now: how many tasks had these ids before. */
 static uint32_t generation_of(const struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t tid) {
     struct task_key key = {.pid = pid, .tid = tid, .machine = machine};
-    uint32_t row = row_table_find(&tasks->former, &key);
-    return row < tasks->former_counts.count ? *(uint32_t *)column_at(&tasks->former_counts, row) : 0;
+    const uint32_t *count = value_table_find(&tasks->former_counts, &key);
+    return count ? *count : 0;
 }
 
 /* Counts a task whose tid another one gets. */
 static void count_former(struct perf_tasks *tasks, const struct perf_task *task) {
     if (task->pid == PID_UNKNOWN) return;
     struct task_key key = {.pid = task->pid, .tid = perf_tasks_tid(tasks, task), .machine = task->machine};
-    uint32_t row = row_table_intern(&tasks->former, &key);
-    if (row == ID_NONE) return;
-    bool is_new = row == tasks->former_counts.count;
-    uint32_t *count = is_new ? column_push(&tasks->former_counts) : column_at(&tasks->former_counts, row);
-    if (count) *count = is_new ? 1 : *count + 1;
+    uint32_t *count = value_table_intern(&tasks->former_counts, &key, &(uint32_t){0});
+    if (count) ++*count;
 }
 
 static void learn_pid(struct perf_tasks *tasks, struct perf_task *task, int64_t pid) {
@@ -121,22 +110,13 @@ static void learn_pid(struct perf_tasks *tasks, struct perf_task *task, int64_t 
 
 /* ---- Tasks. ---- */
 
-static uint32_t *find_current_slot(struct perf_tasks *tasks, uint32_t machine, int64_t tid) {
-    struct tid_key key = {.id = tid, .machine = machine};
-    uint32_t row = row_table_intern(&tasks->tids, &key);
-    if (row == ID_NONE) return NULL;
-    if (row < tasks->current.count) return column_at(&tasks->current, row);
-    uint32_t *slot = column_push(&tasks->current);
-    if (slot) *slot = ID_NONE;
-    return slot;
-}
-
 /* Returns the slot of the task that has the tid now; it holds ID_NONE if there is no such task yet. NULL if memory ran
  * out. */
 static uint32_t *current_slot(struct perf_tasks *tasks, uint32_t machine, int64_t tid) {
     struct perf_recent_tid *recent = &tasks->recent_tids[(uint64_t)tid % PERF_RECENT_TIDS];
-    if (!recent->slot || recent->tid != tid || recent->machine != machine)
-        *recent = (struct perf_recent_tid){tid, machine, find_current_slot(tasks, machine, tid)};
+    if (recent->slot && recent->tid == tid && recent->machine == machine) return recent->slot;
+    const struct tid_key key = {.id = tid, .machine = machine};
+    *recent = (struct perf_recent_tid){tid, machine, value_table_intern(&tasks->current, &key, &(uint32_t){ID_NONE})};
     return recent->slot;
 }
 
@@ -184,14 +164,13 @@ struct perf_task *perf_tasks_find(struct perf_tasks *tasks, uint32_t machine, in
 
 struct perf_task *perf_tasks_known(const struct perf_tasks *tasks, uint32_t machine, int64_t tid) {
     struct tid_key key = {.id = tid, .machine = machine};
-    uint32_t row = row_table_find(&tasks->tids, &key);
-    uint32_t task = row < tasks->current.count ? *(const uint32_t *)column_at(&tasks->current, row) : ID_NONE;
-    return task == ID_NONE ? NULL : column_at(&tasks->rows, task);
+    const uint32_t *row = value_table_find(&tasks->current, &key);
+    return !row || *row == ID_NONE ? NULL : column_at(&tasks->rows, *row);
 }
 
 bool perf_tasks_has_process(const struct perf_tasks *tasks, uint32_t machine, int64_t pid) {
     struct tid_key key = {.id = pid, .machine = machine};
-    return row_table_find(&tasks->pids, &key) != ID_NONE;
+    return value_table_find(&tasks->processes, &key);
 }
 
 bool perf_tasks_has_main(const struct perf_tasks *tasks, const struct perf_task *task) {
@@ -320,15 +299,8 @@ static int compare_takeovers(const void *left, const void *right) {
 static int64_t taken_over_ns(const struct perf_tasks *tasks, thread_id main, int64_t after_ns) {
     const struct column *all = &tasks->takeovers;
     const struct perf_takeover last = {main, after_ns};
-    size_t from = 0, end = all->count;
-    while (from < end) {
-        size_t middle = from + (end - from) / 2;
-        if (compare_takeovers(column_at(all, middle), &last) <= 0)
-            from = middle + 1;
-        else
-            end = middle;
-    }
-    const struct perf_takeover *found = from < all->count ? column_at(all, from) : NULL;
+    size_t next = FIRST_ROW(row, all->count, compare_takeovers(column_at(all, row), &last) > 0);
+    const struct perf_takeover *found = next < all->count ? column_at(all, next) : NULL;
     return found && found->main.index == main.index ? found->time_ns : TIME_NONE;
 }
 
@@ -390,41 +362,36 @@ struct track_key {
     uint32_t name; /* row in the names of the events */
 };
 
-/* The tracks that were added. */
-struct tracks {
-    struct row_table keys; /* struct track_key */
-    struct column ids;     /* thread_id, one for each key */
-};
-
-/* Returns the track of the series's event in its thread; none if memory ran out (latched). */
-static thread_id track_of(const struct perf_tasks *tasks, const struct perf_events *events, struct tracks *tracks,
+/* Returns the track of the series's event in its thread; none if memory ran out (latched). tracks: those that were
+ * added, thread_id by struct track_key. */
+static thread_id track_of(const struct perf_tasks *tasks, const struct perf_events *events, struct value_table *tracks,
                           const struct perf_series *series) {
     const struct perf_event *event = perf_events_at(events, series->event);
-    uint32_t row = row_table_intern(&tracks->keys, &(struct track_key){series->thread.index, event->track.index});
-    if (row == ID_NONE) return thread_none();
-    if (row < tracks->ids.count) return *(const thread_id *)column_at(&tracks->ids, row);
+    const thread_id none = thread_none();
+    thread_id *known = value_table_intern(tracks, &(struct track_key){series->thread.index, event->track.index}, &none);
+    if (!known || !thread_is_none(*known)) return known ? *known : none;
     struct text name = profile_text(tasks->profile, strings_text(&events->names, event->track));
-    thread_id *added = column_push(&tracks->ids);
-    if (!added) return thread_none();
     const struct event_track track = {.event = name.bytes_count ? name : TEXT("without a name"),
                                       .counts_ns = event->unit == PERF_EVENT_CLOCK_NS || event->is_off_cpu_time,
                                       .owner = series->thread};
-    *added = profile_add_track(tasks->profile, &track);
-    return *added;
+    return *known = profile_add_track(tasks->profile, &track);
 }
 
 /* Moves the samples into their threads, which have none yet, or into tracks. */
-static void move_samples(struct perf_tasks *tasks, const struct perf_events *events, struct tracks *tracks) {
+static void place_samples(struct perf_tasks *tasks, const struct perf_events *events) {
+    struct value_table tracks;
+    value_table_init(&tracks, sizeof(struct track_key), sizeof(thread_id), tasks->profile->failure);
     for (size_t i = 0; i < tasks->series.count && !failure_is_set(tasks->profile->failure); i++) {
         struct perf_series *series = column_at(&tasks->series, i);
         enum event_treatment treatment = perf_events_at(events, series->event)->treatment;
         if (series->is_bare || series->event == events->off_cpu_time ||
             (treatment != EVENT_SAMPLES && treatment != EVENT_TRACKS))
             continue;
-        thread_id thread = treatment == EVENT_TRACKS ? track_of(tasks, events, tracks, series) : series->thread;
-        if (thread_is_none(thread)) return;
+        thread_id thread = treatment == EVENT_TRACKS ? track_of(tasks, events, &tracks, series) : series->thread;
+        if (thread_is_none(thread)) break;
         samples_take(&profile_thread_at(tasks->profile, thread)->samples, &series->samples);
     }
+    value_table_fini(&tracks);
 }
 
 /* ---- Counters. ---- */
@@ -467,16 +434,6 @@ static void add_counters(struct perf_tasks *tasks, const struct perf_events *eve
     for (uint32_t i = 0; counters && i < events->rows.count && !failure_is_set(failure); i++)
         if (perf_events_at(events, i)->treatment == EVENT_COUNTER) count_event(tasks, events, i, counters);
     memory_free(counters);
-}
-
-static void place_samples(struct perf_tasks *tasks, const struct perf_events *events) {
-    struct failure *failure = tasks->profile->failure;
-    struct tracks tracks;
-    row_table_init(&tracks.keys, sizeof(struct track_key), failure);
-    column_init(&tracks.ids, sizeof(thread_id), failure);
-    move_samples(tasks, events, &tracks);
-    row_table_fini(&tracks.keys);
-    column_fini(&tracks.ids);
 }
 
 /* A process ends with the last of its threads. If the end of one thread is unknown, so is the end of the process. */

@@ -6,6 +6,7 @@
 #ifndef GECKO_PERF_TASKS_H
 #define GECKO_PERF_TASKS_H
 
+#include "libconvert/base/value_table.h"
 #include "libconvert/profile/profile.h"
 #include "perf_events.h"
 #include "readers/filter.h"
@@ -78,22 +79,19 @@ struct perf_recent_tid {
 enum { PERF_RECENT_TIDS = 64 };
 
 struct perf_tasks {
-    struct profile *profile;                              /* borrowed */
-    struct filter *filter;                                /* borrowed; NULL: everything is kept */
-    struct column rows;                                   /* struct perf_task */
-    struct row_table tids;                                /* struct tid_key */
-    struct column current;                                /* uint32_t: row of the task that has the tid now, per tid */
+    struct profile *profile;    /* borrowed */
+    struct filter *filter;      /* borrowed; NULL: everything is kept */
+    struct column rows;         /* struct perf_task */
+    struct value_table current; /* uint32_t by struct tid_key: row of the task that has the tid now; ID_NONE: none */
     struct perf_recent_tid recent_tids[PERF_RECENT_TIDS]; /* by tid modulo their number */
-    struct row_table pids;                                /* struct tid_key, each with a pid */
-    struct column processes;                              /* process_id: the process that has the pid now, per pid */
-    struct row_table former;                              /* struct task_key, for tasks that no longer have their tid */
-    struct column former_counts;                          /* uint32_t: how many tasks those were, per key */
-    struct column takeovers;      /* struct perf_takeover, in any order until perf_tasks_end_replacing */
-    struct row_table series_keys; /* struct series_key */
-    struct column series;         /* struct perf_series */
-    uint32_t payload_count;       /* of all series */
-    uint32_t deferred_count;      /* samples that wait for their user stacks, over all tasks */
-    uint64_t comparison_count;    /* how often the name of a program was compared with that of a file */
+    struct value_table processes;     /* process_id by struct tid_key with a pid: the process that has it now */
+    struct value_table former_counts; /* uint32_t by struct task_key: how many tasks no longer have that tid */
+    struct column takeovers;          /* struct perf_takeover, in any order until perf_tasks_end_replacing */
+    struct row_table series_keys;     /* struct series_key */
+    struct column series;             /* struct perf_series */
+    uint32_t payload_count;           /* of all series */
+    uint32_t deferred_count;          /* samples that wait for their user stacks, over all tasks */
+    uint64_t comparison_count;        /* how often the name of a program was compared with that of a file */
     uint16_t rename_schema;
     bool has_records; /* there are records of tasks, so tasks without a start began before the recording */
 };

@@ -28,15 +28,13 @@ struct tracepoint_kind {
 
 void perf_tracing_init(struct perf_tracing *tracing, struct profile *profile) {
     *tracing = (struct perf_tracing){.profile = profile};
-    row_table_init(&tracing->ids, sizeof(uint64_t), profile->failure);
-    column_init(&tracing->kinds, sizeof(struct tracepoint_kind), profile->failure);
+    value_table_init(&tracing->kinds, sizeof(uint64_t), sizeof(struct tracepoint_kind), profile->failure);
     perf_known_words_init(&tracing->known_words, profile->failure);
 }
 
 void perf_tracing_fini(struct perf_tracing *tracing) {
     tep_free(tracing->formats);
-    row_table_fini(&tracing->ids);
-    column_fini(&tracing->kinds);
+    value_table_fini(&tracing->kinds);
     value_table_fini(&tracing->known_words);
     memory_free(tracing->values);
 }
@@ -112,10 +110,8 @@ static bool is_well_formed(struct text format) {
 /* Adds what is known of a tracepoint. Of several with one id, the first counts. */
 static void add_kind(struct perf_tracing *tracing, struct tep_event *event, struct text rule) {
     uint64_t id = (uint64_t)event->id;
-    uint32_t row = row_table_intern(&tracing->ids, &id);
-    if (row == ID_NONE || row < tracing->kinds.count) return;
-    struct tracepoint_kind *kind = column_push(&tracing->kinds);
-    if (kind) *kind = (struct tracepoint_kind){.event = event, .rule = profile_text(tracing->profile, rule)};
+    const struct tracepoint_kind kind = {.event = event, .rule = profile_text(tracing->profile, rule)};
+    value_table_intern(&tracing->kinds, &id, &kind);
 }
 
 /* Adds the format. libtraceevent does not get its print rule, an expression in C's syntax. */
@@ -229,8 +225,7 @@ static void make_layout(struct profile *profile, struct tracepoint_kind *kind) {
 
 /* Returns what is known about the tracepoint; NULL if nothing is. */
 static struct tracepoint_kind *find_kind(const struct perf_tracing *tracing, uint64_t id) {
-    uint32_t row = row_table_find(&tracing->ids, &id);
-    return row < tracing->kinds.count ? column_at(&tracing->kinds, row) : NULL;
+    return value_table_find(&tracing->kinds, &id);
 }
 
 struct perf_layout *perf_tracing_layout(struct perf_tracing *tracing, uint64_t id) {

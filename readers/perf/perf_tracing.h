@@ -9,8 +9,7 @@
 struct perf_tracing {
     struct profile *profile; /* borrowed */
     struct tep_handle *formats;
-    struct row_table ids;           /* uint64_t: ids of tracepoints that have been looked up */
-    struct column kinds;            /* struct tracepoint_kind, one per id */
+    struct value_table kinds;       /* struct tracepoint_kind by uint64_t: the id of the tracepoint */
     struct value_table known_words; /* see perf_print_rule.h */
     union marker_value *values;     /* values of the last decoded payload */
 };

@@ -9,15 +9,13 @@ enum { FRAMES_MAX = 4096, REGISTERS_MAX = 64 };
 void perf_unwind_init(struct perf_unwind *unwind, struct perf_places *code, struct failure *failure) {
     *unwind = (struct perf_unwind){.code = code, .failure = failure};
     column_init(&unwind->files, sizeof(struct unwind_file *), failure);
-    row_table_init(&unwind->codes, sizeof(uint64_t), failure);
-    column_init(&unwind->code_files, sizeof(struct unwind_file *), failure);
+    value_table_init(&unwind->codes, sizeof(uint64_t), sizeof(struct unwind_file *), failure);
 }
 
 void perf_unwind_fini(struct perf_unwind *unwind) {
     unwinder_destroy(unwind->unwinder);
     column_fini(&unwind->files);
-    row_table_fini(&unwind->codes);
-    column_fini(&unwind->code_files);
+    value_table_fini(&unwind->codes);
     memory_free(unwind->frames);
     *unwind = (struct perf_unwind){0};
 }
@@ -60,12 +58,9 @@ struct mapping_search {
 
 /* Returns the unwinder's file for generated code; NULL if memory ran out (latched). */
 static struct unwind_file *file_of_code(struct perf_unwind *unwind, uint64_t number, const struct jit_code *code) {
-    uint32_t row = row_table_intern(&unwind->codes, &number);
-    if (row == ID_NONE) return NULL;
-    if (row < unwind->code_files.count) return *(struct unwind_file **)column_at(&unwind->code_files, row);
-    struct unwind_file **added = column_push(&unwind->code_files);
-    if (!added) return NULL;
-    return *added = unwinder_add_code(unwind->unwinder, code->size_bytes, code->eh_frame);
+    struct unwind_file *none = NULL, **file = value_table_intern(&unwind->codes, &number, &none);
+    if (file && !*file) *file = unwinder_add_code(unwind->unwinder, code->size_bytes, code->eh_frame);
+    return file ? *file : NULL;
 }
 
 /* Memory without a file may have generated code of many functions, each with its own call frame information. So what is

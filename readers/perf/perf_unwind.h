@@ -2,6 +2,7 @@
 #ifndef GECKO_PERF_UNWIND_H
 #define GECKO_PERF_UNWIND_H
 
+#include "libconvert/base/value_table.h"
 #include "perf_places.h"
 #include "perf_record.h"
 #include "readers/unwind/unwinder.h"
@@ -11,8 +12,7 @@ struct perf_unwind {
     struct failure *failure;      /* borrowed */
     struct unwinder *unwinder;    /* NULL before the first walk */
     struct column files;          /* struct unwind_file *, one per file in perf_places; NULL: not yet added */
-    struct row_table codes;       /* uint64_t: numbers of generated code with call frame information */
-    struct column code_files;     /* struct unwind_file *, one per code */
+    struct value_table codes;     /* struct unwind_file * by uint64_t: number of code with call frame information */
     struct unwound_frame *frames; /* frames of the last walk, innermost first */
 };
 

@@ -10,14 +10,12 @@ void perf_waits_init(struct perf_waits *waits, struct perf_activity *activity, s
     *waits =
         (struct perf_waits){.profile = profile, .filter = activity->filter, .activity = activity, .tallies = tallies};
     column_init(&waits->rows, sizeof(struct perf_wait), profile->failure);
-    row_table_init(&waits->unseen_tids, sizeof(struct unseen_tid), profile->failure);
-    column_init(&waits->unseen_ends, sizeof(int64_t), profile->failure);
+    value_table_init(&waits->unseen_ends, sizeof(struct unseen_tid), sizeof(int64_t), profile->failure);
 }
 
 void perf_waits_fini(struct perf_waits *waits) {
     column_fini(&waits->rows);
-    row_table_fini(&waits->unseen_tids);
-    column_fini(&waits->unseen_ends);
+    value_table_fini(&waits->unseen_ends);
 }
 
 static struct perf_wait *last_of(const struct perf_waits *waits, const struct perf_task *task) {
@@ -86,20 +84,15 @@ static void add_first(struct perf_waits *waits, struct perf_task *task, int64_t 
 
 void perf_waits_end_unseen(struct perf_waits *waits, uint32_t machine, int64_t tid, int64_t time_ns) {
     const struct unseen_tid key = {tid, machine};
-    uint32_t row = row_table_intern(&waits->unseen_tids, &key);
-    if (row == ID_NONE || row < waits->unseen_ends.count) return;
-    int64_t *end_ns = column_push(&waits->unseen_ends);
-    if (end_ns) *end_ns = time_ns;
+    value_table_intern(&waits->unseen_ends, &key, &time_ns);
 }
 
 static void add_unseen(struct perf_waits *waits, struct perf_task *task, int64_t before_ns) {
-    if (task->last_wait != ID_NONE || !waits->unseen_ends.count) return;
+    if (task->last_wait != ID_NONE || !value_table_count(&waits->unseen_ends)) return;
     const struct thread *thread = profile_thread_at(waits->profile, task->thread);
     const struct unseen_tid key = {thread->tid, task->machine};
-    uint32_t row = row_table_find(&waits->unseen_tids, &key);
-    if (row >= waits->unseen_ends.count) return;
-    int64_t end_ns = *(const int64_t *)column_at(&waits->unseen_ends, row);
-    if (end_ns < before_ns && end_ns >= thread->start_ns) add_first(waits, task, end_ns);
+    const int64_t *end_ns = value_table_find(&waits->unseen_ends, &key);
+    if (end_ns && *end_ns < before_ns && *end_ns >= thread->start_ns) add_first(waits, task, *end_ns);
 }
 
 /* ---- Threads. ---- */

@@ -31,8 +31,7 @@ struct perf_waits {
     struct filter *filter;          /* borrowed; NULL: everything is kept */
     struct perf_activity *activity; /* borrowed; gets a marker of each wait that PERF_RECORD_SWITCH tells of */
     struct perf_tallies *tallies;   /* borrowed */
-    struct row_table unseen_tids;   /* of threads that were not known when they were first told to run */
-    struct column unseen_ends;      /* int64_t: when that was, one per tid */
+    struct value_table unseen_ends; /* int64_t by tid: when threads that were not known were first told to run */
     struct column rows;             /* struct perf_wait; those of a thread are in order of time */
     bool has_records;               /* PERF_RECORD_SWITCH, of all switches */
     bool misses_switches;           /* sched_switch was recorded for some switches only */
@@ -71,7 +70,7 @@ void perf_waits_take_stacks(struct perf_waits *waits);
 
 /* Returns whether the recording has told of any wait so far. */
 static inline bool perf_waits_are_told(const struct perf_waits *waits) {
-    return waits->rows.count || waits->unseen_ends.count;
+    return waits->rows.count || value_table_count(&waits->unseen_ends);
 }
 
 /* Returns whether the thread has ended with the wait. */
