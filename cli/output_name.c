@@ -6,9 +6,8 @@
 
 /* A name loses any number of wrapping suffixes, then at most one text suffix. */
 static const struct text wrapping_suffixes[] = {
-    TEXT(".gz"),   TEXT(".xz"),  TEXT(".zst"), TEXT(".bz2"),  TEXT(".lz4"),  TEXT(".lz"),
-    TEXT(".lzma"), TEXT(".Z"),   TEXT(".tar"), TEXT(".zip"),  TEXT(".7z"),   TEXT(".cpio"),
-    TEXT(".ar"),   TEXT(".tgz"), TEXT(".txz"), TEXT(".tbz2"), TEXT(".tzst"),
+    TEXT(".gz"),  TEXT(".xz"), TEXT(".zst"), TEXT(".bz2"), TEXT(".lz4"),  TEXT(".tar"),
+    TEXT(".zip"), TEXT(".7z"), TEXT(".tgz"), TEXT(".txz"), TEXT(".tbz2"), TEXT(".tzst"),
 };
 static const struct text trace_suffixes[] = {
     TEXT(".txt"),    TEXT(".perf"), TEXT(".script"), TEXT(".folded"), TEXT(".collapsed"),

@@ -129,8 +129,7 @@ static struct text path_of(const struct input_archive *archive) {
     return text_of(path ? path : "");
 }
 
-/* A member without a type is a file, as in an ar archive that is made to be reproducible. The symbol table of an ar
- * archive, "/", counts as a folder. */
+/* A member without a type is a file, unless its path ends as that of a folder does. */
 static enum input_member_kind kind_of(struct archive_entry *entry, struct text path) {
     unsigned type = archive_entry_filetype(entry);
     forget_errno();

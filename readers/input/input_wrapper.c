@@ -26,37 +26,6 @@ static bool is_tar(struct text start) {
     return header[0] != 0 && stored_sum != 0 && (stored_sum == unsigned_sum || (int)stored_sum == signed_sum);
 }
 
-static bool is_cpio(struct text start) {
-    enum { ODC_DIGITS = 70, NEWC_DIGITS = 104 };
-    bool is_odc = text_starts_with(start, TEXT("070707"));
-    if (!is_odc && !text_starts_with(start, TEXT("070701")) && !text_starts_with(start, TEXT("070702"))) return false;
-    size_t end = 6 + (is_odc ? ODC_DIGITS : NEWC_DIGITS);
-    if (start.bytes_count < end) return false;
-    for (size_t i = 6; i < end; i++) {
-        char byte = start.bytes[i];
-        bool is_digit = byte >= '0' && byte <= (is_odc ? '7' : '9');
-        bool is_letter = (byte >= 'a' && byte <= 'f') || (byte >= 'A' && byte <= 'F');
-        if (!is_digit && (is_odc || !is_letter)) return false;
-    }
-    return true;
-}
-
-/* .lzma files have no magic. Recognises the usual properties: a dictionary of 2^n or 2^n + 2^(n-1) bytes, and a size
- * that is unknown or below 256 GiB. */
-static bool is_lzma(struct text start) {
-    enum { HEADER_BYTES = 13 };
-    if (start.bytes_count < HEADER_BYTES || start.bytes[0] != 0x5d) return false;
-    const unsigned char *header = (const unsigned char *)start.bytes;
-    uint32_t dictionary_bytes = 0;
-    uint64_t size_bytes = 0;
-    for (int i = 0; i < 4; i++) dictionary_bytes |= (uint32_t)header[1 + i] << (8 * i);
-    for (int i = 0; i < 8; i++) size_bytes |= (uint64_t)header[5 + i] << (8 * i);
-    if (dictionary_bytes < 4096 || (size_bytes != UINT64_MAX && size_bytes >> 38)) return false;
-    uint32_t without_lowest = dictionary_bytes & (dictionary_bytes - 1);
-    uint32_t lowest = dictionary_bytes ^ without_lowest;
-    return without_lowest == 0 || without_lowest == lowest << 1;
-}
-
 static bool is_bzip2(struct text start) {
     if (start.bytes_count < 10 || !text_starts_with(start, TEXT("BZh"))) return false;
     struct text block = text_slice(start, 4, 10);
@@ -73,10 +42,6 @@ static bool is_zstd(struct text start) {
 
 static bool is_lz4(struct text start) {
     return text_starts_with(start, TEXT("\x04\x22\x4d\x18")) || text_starts_with(start, TEXT("\x02\x21\x4c\x18"));
-}
-
-static bool is_lzip(struct text start) {
-    return text_starts_with(start, TEXT("LZIP")) && start.bytes_count > 4 && (unsigned char)start.bytes[4] <= 1;
 }
 
 static bool is_zip(struct text start) {
@@ -103,18 +68,8 @@ static const struct input_wrapper wrappers[] = {
      .open = input_lone_file_open,
      .filter = archive_read_support_filter_lz4,
      .library_version = archive_liblz4_version},
-    {.name = "lzip",
-     .recognises = is_lzip,
-     .open = input_lone_file_open,
-     .filter = archive_read_support_filter_lzip,
-     .library_version = archive_liblzma_version},
-    {.name = "lzma", .recognises = is_lzma, .open = input_lzma_open},
     {.name = "UTF-16", .recognises = input_utf16_recognises, .open = input_utf16_open},
     {.name = "JsonSlabs", .magic = TEXT("\xdc\xdfJSLB"), .open = input_json_slabs_open},
-    {.name = "compress",
-     .magic = TEXT("\x1f\x9d"),
-     .open = input_lone_file_open,
-     .filter = archive_read_support_filter_compress},
     {.name = "zip",
      .recognises = is_zip,
      .open = input_lone_file_open,
@@ -126,16 +81,6 @@ static const struct input_wrapper wrappers[] = {
      .format = archive_read_support_format_7zip,
      .needs_seek = true,
      .extract_command = "7z x -so FILE MEMBER"},
-    {.name = "ar",
-     .magic = TEXT("!<arch>\n"),
-     .open = input_lone_file_open,
-     .format = archive_read_support_format_ar,
-     .extract_command = "ar p FILE MEMBER"},
-    {.name = "cpio",
-     .recognises = is_cpio,
-     .open = input_lone_file_open,
-     .format = archive_read_support_format_cpio,
-     .extract_command = "bsdtar -xOf FILE MEMBER"},
     {.name = "tar",
      .recognises = is_tar,
      .open = input_lone_file_open,

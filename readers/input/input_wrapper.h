@@ -38,11 +38,9 @@ struct input_wrapper {
  */
 input_wrapper_open input_gzip_open;
 
-/* xz streams and the older .lzma format, decoded by liblzma. libarchive (3.6) crashes if memory runs out at their
- * start, and ignores whatever follows the end of .lzma data. Several xz streams may follow one another, with padding in
- * between. Anything else after the end is a failure. */
+/* xz streams, decoded by liblzma. libarchive (3.6) crashes if memory runs out at their start. Several streams may
+ * follow one another, with padding in between. Anything else after the end is a failure. */
 input_wrapper_open input_xz_open;
-input_wrapper_open input_lzma_open;
 
 /* Text in UTF-16, as the redirections of PowerShell write it, decoded to UTF-8. A surrogate without its partner becomes
  * U+FFFD. Bytes are recognised if they begin with a byte order mark and an ASCII character, as text does. */

@@ -51,7 +51,7 @@ recorder/preload      recorder recorder/state recorder/sampler recorder/session 
 # Each line is the start of an include, and then the only files, or folders with "/", that may have such an include.
 header_rules='
 <archive              readers/input/input_archive.c readers/input/input_wrapper.c writer/archive_file.c cli/view/profile_archive.c
-<lzma                 libconvert/symbols/debug_data.c readers/input/input_lzma.c
+<lzma                 libconvert/symbols/debug_data.c readers/input/input_xz.c
 <event-parse.h        readers/perf/perf_tracing.c
 <zstd.h               readers/perf_data/data_unpacker.c cli/record/kernel/kernel_stream.c
 <zlib                 readers/input/input_gzip.c writer/gzip_writer.c libconvert/symbols/debug_file.c

@@ -481,7 +481,7 @@ static void test_what_cannot_be_opened(void **state) {
 
 /* ---- Compressed. ---- */
 
-static const char *const filters[] = {"gzip", "xz", "zstd", "bzip2", "lz4", "lzip", "lzma", "compress"};
+static const char *const filters[] = {"gzip", "xz", "zstd", "bzip2", "lz4"};
 enum { FILTER_COUNT = sizeof filters / sizeof *filters };
 
 static void test_each_compression(void **state) {
@@ -502,12 +502,11 @@ static void test_each_compression(void **state) {
 
 static void test_nothing_compressed(void **state) {
     for (size_t i = 0; i < FILTER_COUNT; i++) {
-        /* libarchive writes empty files wrong in these formats: one crashes, one writes a byte. */
-        if (strcmp(filters[i], "lz4") == 0 || strcmp(filters[i], "compress") == 0) continue;
+        /* libarchive crashes when it writes an empty file in this format. */
+        if (strcmp(filters[i], "lz4") == 0) continue;
         assert_file_bytes(pack(NULL, filters[i], &(struct member){"empty", {"", 0}}, 1), TEXT(""));
     }
     assert_file_bytes(TEXT("\x04\x22\x4d\x18\x64\x40\xa7\0\0\0\0\x05\x5d\xcc\x02"), TEXT(""));
-    assert_file_bytes(TEXT("\x1f\x9d\x90"), TEXT(""));
 }
 
 static void test_progress_of_a_compressed_file(void **state) {
@@ -623,22 +622,12 @@ static void test_after_the_last_xz_stream(void **state) {
     assert_two_parts("xz");
 }
 
-/* .lzma has a single stream with an end of its own. */
-static void test_after_lzma(void **state) {
-    struct text packed = pack_content(NULL, "lzma");
-    assert_packed_failure(append(packed, TEXT("\0")), "after 300000 bytes of its content: something follows its end");
-    assert_packed_failure(append(packed, packed), "something follows its end");
-}
-
 static void test_zstd_with_a_skippable_frame_first(void **state) {
     struct text packed = pack_content(NULL, "zstd");
     memmove(packed_bytes + 12, packed_bytes, packed.bytes_count);
     memcpy(packed_bytes, "\x50\x2a\x4d\x18\x04\0\0\0abcd", 12);
     assert_file_bytes((struct text){packed_bytes, packed.bytes_count + 12}, content);
 }
-
-/* A stream without an end mark or a checksum cannot show that its end is missing. */
-static bool tells_its_end(const char *filter) { return strcmp(filter, "compress") != 0; }
 
 static void test_cut_off_compression(void **state) {
     for (size_t i = 0; i < FILTER_COUNT; i++) {
@@ -648,8 +637,7 @@ static void test_cut_off_compression(void **state) {
             bool is_same;
             const char *path = write_file(text_slice(packed, 0, packed.bytes_count * sixteenth / 16));
             bool is_good = reads_without_failure(path, &failure, content, &is_same);
-            if (is_good != !tells_its_end(filters[i])) fail_msg("%s, cut at %zu/16", filters[i], sixteenth);
-            if (is_good) continue;
+            if (is_good) fail_msg("%s, cut at %zu/16", filters[i], sixteenth);
             assert_int_equal(failure.code, FAILURE_INPUT);
             assert_non_null(strstr(failure.message, "(damaged or cut off?)"));
             assert_non_null(strstr(failure.message, filters[i]));
@@ -659,7 +647,6 @@ static void test_cut_off_compression(void **state) {
 
 static void test_cut_off_by_a_few_bytes(void **state) {
     for (size_t i = 0; i < FILTER_COUNT; i++) {
-        if (!tells_its_end(filters[i])) continue;
         struct text packed = pack_content(NULL, filters[i]);
         for (size_t missing = 1; missing <= 8; missing++) {
             struct failure failure;
@@ -686,7 +673,7 @@ static void test_cut_off_start(void **state) {
             struct failure failure;
             bool is_same;
             bool is_good = reads_without_failure(write_file(start), &failure, content, &is_same);
-            if (is_good != !tells_its_end(filters[i])) fail_msg("%s of %zu bytes", filters[i], kept_bytes);
+            if (is_good) fail_msg("%s of %zu bytes", filters[i], kept_bytes);
         }
     }
 }
@@ -710,7 +697,7 @@ static void assert_damage_is_found(struct text packed, struct text expected, con
 }
 
 static void test_damaged_compression(void **state) {
-    static const char *const checked[] = {"gzip", "xz", "bzip2", "lzip", "lz4"};
+    static const char *const checked[] = {"gzip", "xz", "bzip2", "lz4"};
     for (size_t i = 0; i < sizeof checked / sizeof *checked; i++)
         assert_damage_is_found(pack_content(NULL, checked[i]), content, checked[i]);
 }
@@ -723,12 +710,9 @@ struct kind {
 };
 
 static const struct kind kinds[] = {
-    {"ustar", "tar"}, {"pax", "tar"},   {"gnutar", "tar"}, {"v7tar", "tar"}, {"zip", "zip"},
-    {"7zip", "7z"},   {"newc", "cpio"}, {"odc", "cpio"},   {"arsvr4", "ar"}, {"arbsd", "ar"},
+    {"ustar", "tar"}, {"pax", "tar"}, {"gnutar", "tar"}, {"v7tar", "tar"}, {"zip", "zip"}, {"7zip", "7z"},
 };
 enum { KIND_COUNT = sizeof kinds / sizeof *kinds };
-
-static bool has_folders(const struct kind *kind) { return strcmp(kind->name, "ar") != 0; }
 
 static void test_archives_of_one_file(void **state) {
     for (size_t i = 0; i < KIND_COUNT; i++) {
@@ -752,7 +736,6 @@ static void test_archives_of_one_file_and_nothing_else_of_weight(void **state) {
         {"other/empty", {"", 0}},
     };
     for (size_t i = 0; i < KIND_COUNT; i++) {
-        if (!has_folders(&kinds[i])) continue;
         struct text packed = pack(kinds[i].format, NULL, members, sizeof members / sizeof *members);
         assert_file_bytes(packed, content);
         if (strcmp(kinds[i].format, "7zip") != 0) assert_piped_bytes(packed, 4096, content);
@@ -794,23 +777,8 @@ static void test_recordings_of_several_files(void **state) {
     assert_file_bytes(pack("ustar", NULL, &members[2], 1), content);
 }
 
-/* By default, ar writes modes without a type, and a symbol table may come first. */
-static void test_ar_without_file_types(void **state) {
-    static const struct text plain = TEXT(
-        "!<arch>\n"
-        "app.txt/        0           0     0     644     4         `\na;b\n");
-    static const struct text with_symbols = TEXT(
-        "!<arch>\n"
-        "/               0           0     0     0       4         `\n\0\0\0\0"
-        "app.txt/        0           0     0     644     4         `\na;b\n");
-    assert_file_bytes(plain, TEXT("a;b\n"));
-    assert_file_bytes(with_symbols, TEXT("a;b\n"));
-    assert_piped_bytes(plain, 10, TEXT("a;b\n"));
-}
-
 static void test_archives_without_a_file(void **state) {
     for (size_t i = 0; i < KIND_COUNT; i++) {
-        if (!has_folders(&kinds[i])) continue;
         assert_packed_failure(pack(kinds[i].format, NULL, &(struct member){"folder/", {"", 0}}, 1), "holds no file");
         assert_file_bytes(pack(kinds[i].format, NULL, &(struct member){"empty", {"", 0}}, 1), TEXT(""));
     }
@@ -938,7 +906,6 @@ int main(void) {
         cmocka_unit_test(test_gzip_members),
         cmocka_unit_test(test_after_the_last_gzip_member),
         cmocka_unit_test(test_after_the_last_xz_stream),
-        cmocka_unit_test(test_after_lzma),
         cmocka_unit_test(test_zstd_with_a_skippable_frame_first),
         cmocka_unit_test(test_cut_off_compression),
         cmocka_unit_test(test_cut_off_by_a_few_bytes),
@@ -949,7 +916,6 @@ int main(void) {
         cmocka_unit_test(test_archives_of_one_file_and_nothing_else_of_weight),
         cmocka_unit_test(test_recordings_of_several_files),
         cmocka_unit_test(test_archives_of_several_files),
-        cmocka_unit_test(test_ar_without_file_types),
         cmocka_unit_test(test_archives_without_a_file),
         cmocka_unit_test(test_7z_needs_a_file),
         cmocka_unit_test(test_compressed_archives),
