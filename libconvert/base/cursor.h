@@ -9,6 +9,13 @@
 
 static inline bool cursor_is_digit(char byte) { return byte >= '0' && byte <= '9'; }
 
+/* Returns how many decimal digits the text begins with. */
+static inline size_t cursor_count_digits(struct text text) {
+    size_t count = 0;
+    while (count < text.bytes_count && cursor_is_digit(text.bytes[count])) count++;
+    return count;
+}
+
 /* Returns whether the byte can be in a word: a letter of ASCII, a digit or an underscore. */
 static inline bool cursor_is_word_byte(char byte) {
     return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_' || cursor_is_digit(byte);

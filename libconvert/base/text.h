@@ -55,6 +55,20 @@ static inline size_t text_find_last(struct text text, char byte) {
     return found ? (size_t)(found - text.bytes) : text.bytes_count;
 }
 
+/* Returns the position of the first such part, which must not be empty, or the length if there is none. */
+static inline size_t text_find_part(struct text text, struct text part) {
+    const char *found = text.bytes_count ? memmem(text.bytes, text.bytes_count, part.bytes, part.bytes_count) : NULL;
+    return found ? (size_t)(found - text.bytes) : text.bytes_count;
+}
+static inline bool text_has(struct text text, struct text part) {
+    return text_find_part(text, part) < text.bytes_count;
+}
+
+/* Returns the text of a file without its byte order mark, if it has one. */
+static inline struct text text_without_mark(struct text text) {
+    return text_from(text, text_starts_with(text, TEXT("\xef\xbb\xbf")) ? 3 : 0);
+}
+
 static inline bool text_is_blank_byte(char byte) { return byte == ' ' || byte == '\t'; }
 
 static inline struct text text_trim_start(struct text text) {

@@ -1,7 +1,5 @@
 #include "utf8.h"
 
-#include <stdint.h>
-
 size_t utf8_sequence_bytes(struct text text) {
     const unsigned char *b = (const unsigned char *)text.bytes;
     size_t left = text.bytes_count;
@@ -54,4 +52,16 @@ size_t utf8_repair(struct text text, char *out) {
         text = text_from(text, 1);
     }
     return written;
+}
+
+char *utf8_put(char *out, uint32_t point) {
+    if (point < 0x80) {
+        *out++ = (char)point;
+        return out;
+    }
+    unsigned tail_count = point < 0x800 ? 1 : point < 0x10000 ? 2 : 3;
+    static const unsigned char leads[] = {0, 0xc0, 0xe0, 0xf0};
+    *out++ = (char)(leads[tail_count] | point >> (6 * tail_count));
+    while (tail_count--) *out++ = (char)(0x80 | (point >> (6 * tail_count) & 0x3f));
+    return out;
 }

@@ -2,6 +2,8 @@
 #ifndef GECKO_UTF8_H
 #define GECKO_UTF8_H
 
+#include <stdint.h>
+
 #include "text.h"
 
 /* Returns the length in bytes of the sequence at the start of the text, which must not be empty; 0 if it is
@@ -10,6 +12,9 @@ size_t utf8_sequence_bytes(struct text text);
 
 /* Returns the length in bytes of the longest valid prefix. */
 size_t utf8_valid_prefix_bytes(struct text text);
+
+/* Writes a code point that is at most U+10FFFF and no surrogate. Returns where its one to four bytes end. */
+char *utf8_put(char *out, uint32_t point);
 
 /* Returns the most bytes that utf8_repair can write. */
 static inline size_t utf8_repaired_bytes_max(size_t bytes_count) { return bytes_count * 3; }

@@ -75,14 +75,8 @@ static enum probe_score score_census(const struct census *census) {
     return good_count * 4 >= count ? PROBE_MAYBE : PROBE_NO;
 }
 
-/* Returns the start of a trace without the byte order mark that a scan leaves out, too. */
-static struct text without_mark(struct text start) {
-    static const struct text mark = TEXT("\xef\xbb\xbf");
-    return text_from(start, text_starts_with(start, mark) ? mark.bytes_count : 0);
-}
-
 static enum probe_score probe(struct text start, bool is_whole) {
-    start = without_mark(start);
+    start = text_without_mark(start); /* as a scan leaves it out */
     if (text_find(start, '\0') != start.bytes_count) return PROBE_NO;
     struct census census = {0};
     struct text rest = start, line;
@@ -269,7 +263,7 @@ static struct text peek_start(struct input *input, bool *is_whole) {
         *is_whole = start.bytes_count < want_bytes;
         start = text_slice(start, 0, want_bytes);
         bool is_enough = *is_whole || want_bytes > SCAN_LINE_BYTES_MAX || text_find(start, '\n') < start.bytes_count;
-        if (is_enough) return without_mark(start);
+        if (is_enough) return text_without_mark(start);
     }
 }
 

@@ -51,11 +51,7 @@ static bool forget(struct collapsed_blocks *blocks) {
     return had_frames;
 }
 
-static bool is_decimal(struct text text) {
-    size_t count = 0;
-    while (count < text.bytes_count && cursor_is_digit(text.bytes[count])) count++;
-    return count > 0 && count == text.bytes_count;
-}
+static bool is_decimal(struct text text) { return text.bytes_count && cursor_count_digits(text) == text.bytes_count; }
 
 /* Takes the address off "ffffffff810df082 hrtimer_wakeup+0x12", and off SystemTap's "0x4a2b30 : main+0x8a2/0xa90 [app]"
  * and "0x41a0b0 [/opt/app+0x1a0b0/0x37f000]". */
@@ -191,10 +187,7 @@ static enum block_line finish(struct collapsed_blocks *blocks, struct text count
     return is_good ? BLOCK_END : BLOCK_BROKEN;
 }
 
-static size_t find_count(struct text line) {
-    const char *found = line.bytes_count ? memmem(line.bytes, line.bytes_count, "]: ", 3) : NULL;
-    return found ? (size_t)(found - line.bytes) : line.bytes_count;
-}
+static size_t find_count(struct text line) { return text_find_part(line, TEXT("]: ")); }
 
 static enum block_line take_map_line(struct collapsed_blocks *blocks, struct text line, struct text *collapsed) {
     size_t end = find_count(line);

@@ -4,11 +4,6 @@
 #include "libconvert/base/cursor.h"
 #include "libconvert/profile/threads.h"
 
-static size_t find_text(struct text text, struct text part) {
-    const char *found = text.bytes_count ? memmem(text.bytes, text.bytes_count, part.bytes, part.bytes_count) : NULL;
-    return found ? (size_t)(found - text.bytes) : text.bytes_count;
-}
-
 /* Takes a semicolon off the text, which may also be at its end. */
 static bool take_frame_end(struct text *text) { return !text->bytes_count || cursor_take(text, TEXT(";")); }
 
@@ -42,8 +37,7 @@ static bool is_within_java_name(struct text text, size_t start, size_t end) {
         if (!take_java_type(&types)) return false;
     if (!types.bytes_count) return has_types;
     types = text_from(types, 1);
-    bool returns_class =
-        find_text(types, TEXT("L")) < types.bytes_count && take_java_type(&types) && !types.bytes_count;
+    bool returns_class = text_has(types, TEXT("L")) && take_java_type(&types) && !types.bytes_count;
     bool is_end = !after.bytes_count || after.bytes[0] == ';' || text_starts_with(after, TEXT("_["));
     return returns_class && is_end;
 }
@@ -78,7 +72,7 @@ static const struct {
 static bool is_java_class(struct text name) {
     if (text_ends_with(name, TEXT("[]"))) return true;
     size_t last = text_find_last(name, '.');
-    if (text_find(name, '.') == last || find_text(name, TEXT("/")) < name.bytes_count) return false;
+    if (text_find(name, '.') == last || text_has(name, TEXT("/"))) return false;
     for (size_t start = 0, end; start < name.bytes_count; start = end + 1) {
         end = start + text_find(text_from(name, start), '.');
         bool is_upper = name.bytes[start] >= 'A' && name.bytes[start] <= 'Z';
@@ -95,7 +89,7 @@ static void take_module(struct collapsed_frame *frame) {
     bool is_address = text_starts_with(name, TEXT("0x"));
     bool is_arity = name.bytes_count && cursor_is_digit(name.bytes[0]) && !is_address;
     if (!module.bytes_count || !name.bytes_count || is_arity || text_ends_with(name, TEXT("'")) ||
-        find_text(module, TEXT("::")) < tick)
+        text_has(module, TEXT("::")))
         return;
     size_t plus = text_find_last(name, '+');
     struct text offset = text_from(name, plus + 1);
@@ -136,7 +130,7 @@ static bool is_library(struct text path) {
     static const struct text endings[] = {TEXT(".so"), TEXT(".dylib"), TEXT(".dll"), TEXT(".pyd")};
     struct text name = text_base_name(path);
     bool is_interpreter = text_starts_with(name, TEXT("python")) && !text_ends_with(name, TEXT(".py"));
-    return is_interpreter || HAS_ENDING(name, endings) || find_text(name, TEXT(".so.")) < name.bytes_count;
+    return is_interpreter || HAS_ENDING(name, endings) || text_has(name, TEXT(".so."));
 }
 
 /* Sets where the frame's code is. Code of other languages than the script's is machine code. */
@@ -195,7 +189,7 @@ static bool parse_rbspy_frame(struct text text, struct collapsed_frame *frame) {
     static const struct text dash = TEXT(" - ");
     uint32_t line = 0;
     bool has_line = cursor_take_last_place(&text, &line);
-    size_t at = find_text(text, dash);
+    size_t at = text_find_part(text, dash);
     struct text path = text_from(text, at + dash.bytes_count);
     bool is_unknown = text_equal(path, TEXT("(unknown)")) || text_equal(path, TEXT("unknown"));
     bool is_path = has_line || is_unknown || text_ends_with(path, TEXT(".rb"));
@@ -256,7 +250,7 @@ void dialect_parse_comm(struct text text, struct collapsed_thread *thread) {
 static bool take_async_profiler_thread(struct text *stack, struct collapsed_thread *thread) {
     static const struct text mark = TEXT("tid=");
     if (!cursor_take(stack, TEXT("["))) return false;
-    size_t at = find_text(*stack, mark);
+    size_t at = text_find_part(*stack, mark);
     thread->name = text_trim_end(text_slice(*stack, 0, at));
     *stack = text_from(*stack, at + mark.bytes_count);
     return take_plain_id(stack, &thread->tid) && cursor_take(stack, TEXT("]")) && take_frame_end(stack);
@@ -267,7 +261,7 @@ static bool take_py_spy_process(struct text *stack, int64_t *pid, struct text *c
     struct text rest = *stack;
     if (!cursor_take(&rest, TEXT("process ")) || !take_plain_id(&rest, pid) || !cursor_take(&rest, TEXT(":\"")))
         return false;
-    size_t end = find_text(rest, TEXT("\";"));
+    size_t end = text_find_part(rest, TEXT("\";"));
     if (end == rest.bytes_count && text_ends_with(rest, TEXT("\""))) end--;
     *command = text_slice(rest, 0, end);
     *stack = text_from(rest, end + 1);

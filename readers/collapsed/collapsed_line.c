@@ -10,12 +10,6 @@ static struct text take_last_word(struct text *rest) {
     return text_from(words, start);
 }
 
-static size_t count_digits(struct text word) {
-    size_t count = 0;
-    while (count < word.bytes_count && cursor_is_digit(word.bytes[count])) count++;
-    return count;
-}
-
 static struct text without_sign(struct text word) {
     bool has_sign = word.bytes_count && (word.bytes[0] == '-' || word.bytes[0] == '+');
     return text_from(word, has_sign);
@@ -24,14 +18,14 @@ static struct text without_sign(struct text word) {
 /* True if the word is shaped like a decimal number of any size, such as -12.5 or 1e+06. */
 static bool is_number(struct text word) {
     word = without_sign(word);
-    size_t whole_count = count_digits(word), fraction_count = 0;
+    size_t whole_count = cursor_count_digits(word), fraction_count = 0;
     word = text_from(word, whole_count);
-    if (cursor_take(&word, TEXT("."))) fraction_count = count_digits(word);
+    if (cursor_take(&word, TEXT("."))) fraction_count = cursor_count_digits(word);
     word = text_from(word, fraction_count);
     if (!whole_count && !fraction_count) return false;
     if (!cursor_take(&word, TEXT("e")) && !cursor_take(&word, TEXT("E"))) return !word.bytes_count;
     word = without_sign(word);
-    return word.bytes_count && count_digits(word) == word.bytes_count;
+    return word.bytes_count && cursor_count_digits(word) == word.bytes_count;
 }
 
 /* Profilers write their settings as "# interval: 100", which is not a stack although it ends in a number. */

@@ -43,10 +43,8 @@ static bool read_austin_header(struct text start, struct collapsed_unit *unit) {
 
 /* bcc's tools write "Tracing off-CPU time (us) of all threads by kernel stack... Hit Ctrl-C to end." */
 static bool is_time_of_bcc(struct text start) {
-    static const struct text unit = TEXT(" time (us) ");
     struct text line = text_slice(start, 0, text_find(start, '\n'));
-    return text_starts_with(line, TEXT("Tracing ")) &&
-           memmem(line.bytes, line.bytes_count, unit.bytes, unit.bytes_count);
+    return text_starts_with(line, TEXT("Tracing ")) && text_has(line, TEXT(" time (us) "));
 }
 
 /* A file is a difference if most stacks in its start end in two numbers. */

@@ -239,7 +239,7 @@ static const struct foreign FOREIGNS[] = {
 };
 
 static struct text without_blanks(struct text start) {
-    if (text_starts_with(start, TEXT("\xef\xbb\xbf"))) start = text_from(start, 3);
+    start = text_without_mark(start);
     while (start.bytes_count && strchr(" \t\r\n", start.bytes[0]) && start.bytes[0]) start = text_from(start, 1);
     return start;
 }
@@ -310,8 +310,7 @@ static bool has_magic(struct text start, enum content content, const struct magi
 
 static bool has_parts(struct text start, const struct text parts[PARTS_MAX]) {
     for (size_t i = 0; i < PARTS_MAX && parts[i].bytes_count; i++)
-        if (!start.bytes_count || !memmem(start.bytes, start.bytes_count, parts[i].bytes, parts[i].bytes_count))
-            return false;
+        if (!text_has(start, parts[i])) return false;
     return true;
 }
 

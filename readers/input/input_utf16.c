@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
 #include "input_decoder.h"
+#include "libconvert/base/utf8.h"
 
 enum { UNIT_BYTES = 2, SEQUENCE_BYTES_MAX = 4, OUTPUT_BYTES = 64 * 1024, REPLACEMENT = 0xfffd, SWAPPED_MARK = 0xfffe };
 
@@ -22,27 +23,14 @@ bool input_utf16_recognises(struct text start) {
     return high == 0 && low > 0;
 }
 
-/* Appends a code point that is at most U+10FFFF and no surrogate. */
-static char *put_utf8(char *out, uint32_t point) {
-    if (point < 0x80) {
-        *out++ = (char)point;
-        return out;
-    }
-    unsigned tail_count = point < 0x800 ? 1 : point < 0x10000 ? 2 : 3;
-    static const unsigned char leads[] = {0, 0xc0, 0xe0, 0xf0};
-    *out++ = (char)(leads[tail_count] | point >> (6 * tail_count));
-    while (tail_count--) *out++ = (char)(0x80 | (point >> (6 * tail_count) & 0x3f));
-    return out;
-}
-
 static char *put_unit(struct utf16 *utf16, char *out, uint32_t unit) {
     bool is_high = unit >= 0xd800 && unit < 0xdc00, is_low = unit >= 0xdc00 && unit < 0xe000;
     uint32_t high = utf16->high_surrogate;
     utf16->high_surrogate = is_high ? unit : 0;
-    if (high && is_low) return put_utf8(out, 0x10000 + ((high - 0xd800) << 10) + (unit - 0xdc00));
-    if (high) out = put_utf8(out, REPLACEMENT);
+    if (high && is_low) return utf8_put(out, 0x10000 + ((high - 0xd800) << 10) + (unit - 0xdc00));
+    if (high) out = utf8_put(out, REPLACEMENT);
     if (is_high) return out;
-    return put_utf8(out, is_low ? REPLACEMENT : unit);
+    return utf8_put(out, is_low ? REPLACEMENT : unit);
 }
 
 /* Takes the next unit. Returns false if its second byte is not there yet. */

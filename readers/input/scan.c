@@ -90,9 +90,7 @@ static bool next_line(struct scan *scan, struct text *line) {
 }
 
 bool scan_line(struct scan *scan, struct text *line) {
-    static const struct text byte_order_mark = TEXT("\xef\xbb\xbf");
     if (!next_line(scan, line)) return false;
-    if (scan->position.line == 1 && text_starts_with(*line, byte_order_mark))
-        *line = text_from(*line, byte_order_mark.bytes_count);
+    if (scan->position.line == 1) *line = text_without_mark(*line);
     return true;
 }

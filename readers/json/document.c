@@ -34,33 +34,18 @@ struct builder {
 
 static bool is_good(const struct builder *builder) { return !failure_is_set(builder->document->failure); }
 
-/* Returns the array, enlarged if needed so that it has room for one more element; NULL if memory ran out (latched),
- * and then the old array stays valid. */
-static void *with_room(struct builder *builder, void *pointer, size_t count, size_t *capacity, size_t element_bytes) {
-    enum { FIRST_CAPACITY = 64 };
-    if (count < *capacity) return pointer;
-    size_t wanted = *capacity ? *capacity * 2 : FIRST_CAPACITY;
-    void *grown = memory_resize(builder->document->failure, pointer, wanted * element_bytes);
-    if (grown) *capacity = wanted;
-    return grown;
-}
-
 static void add(struct builder *builder, struct node node) {
-    struct node *waiting = with_room(builder, builder->waiting, builder->waiting_count, &builder->waiting_capacity,
-                                     sizeof *builder->waiting);
-    if (!waiting) return;
-    builder->waiting = waiting;
-    waiting[builder->waiting_count++] = node;
+    if (memory_reserve(builder->document->failure, &builder->waiting, &builder->waiting_capacity,
+                       builder->waiting_count + 1, sizeof node))
+        builder->waiting[builder->waiting_count++] = node;
 }
 
 static void begin(struct builder *builder, bool is_object) {
     bool has_begun = is_object ? json_begin_object(&builder->json) : json_begin_list(&builder->json);
-    if (!has_begun) return;
-    struct level *levels =
-        with_room(builder, builder->levels, builder->level_count, &builder->level_capacity, sizeof *builder->levels);
-    if (!levels) return;
-    builder->levels = levels;
-    levels[builder->level_count++] = (struct level){builder->waiting_count, is_object};
+    const struct level level = {builder->waiting_count, is_object};
+    if (has_begun && memory_reserve(builder->document->failure, &builder->levels, &builder->level_capacity,
+                                    builder->level_count + 1, sizeof level))
+        builder->levels[builder->level_count++] = level;
 }
 
 /* The values of the innermost list or object become its nodes. */

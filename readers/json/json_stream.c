@@ -293,25 +293,19 @@ static bool is_of_number(char byte) {
     return cursor_is_digit(byte) || byte == '-' || byte == '+' || byte == '.' || byte == 'e' || byte == 'E';
 }
 
-static size_t count_digits(struct text text) {
-    size_t count = 0;
-    while (count < text.bytes_count && cursor_is_digit(text.bytes[count])) count++;
-    return count;
-}
-
 static bool is_number(struct text text) {
     cursor_take(&text, TEXT("-"));
-    size_t count = count_digits(text);
+    size_t count = cursor_count_digits(text);
     if (!count || (count > 1 && text.bytes[0] == '0')) return false;
     text = text_from(text, count);
     if (cursor_take(&text, TEXT("."))) {
-        count = count_digits(text);
+        count = cursor_count_digits(text);
         if (!count) return false;
         text = text_from(text, count);
     }
     if (!cursor_take(&text, TEXT("e")) && !cursor_take(&text, TEXT("E"))) return !text.bytes_count;
     if (!cursor_take(&text, TEXT("+"))) cursor_take(&text, TEXT("-"));
-    return text.bytes_count && count_digits(text) == text.bytes_count;
+    return text.bytes_count && cursor_count_digits(text) == text.bytes_count;
 }
 
 bool json_take_number_text(struct json_stream *stream, struct text *number) {
@@ -426,29 +420,6 @@ static bool take_hex(const char *digits, uint32_t *value) {
     return true;
 }
 
-static size_t put_utf8(char *out, uint32_t code) {
-    if (code < 0x80) {
-        out[0] = (char)code;
-        return 1;
-    }
-    if (code < 0x800) {
-        out[0] = (char)(0xc0 | code >> 6);
-        out[1] = (char)(0x80 | (code & 0x3f));
-        return 2;
-    }
-    if (code < 0x10000) {
-        out[0] = (char)(0xe0 | code >> 12);
-        out[1] = (char)(0x80 | (code >> 6 & 0x3f));
-        out[2] = (char)(0x80 | (code & 0x3f));
-        return 3;
-    }
-    out[0] = (char)(0xf0 | code >> 18);
-    out[1] = (char)(0x80 | (code >> 12 & 0x3f));
-    out[2] = (char)(0x80 | (code >> 6 & 0x3f));
-    out[3] = (char)(0x80 | (code & 0x3f));
-    return 4;
-}
-
 /* Reads \uXXXX, which begins at the current position, or a pair of them. A surrogate without its partner becomes
  * U+FFFD. */
 static bool take_code(struct json_stream *stream) {
@@ -469,7 +440,7 @@ static bool take_code(struct json_stream *stream) {
         code = 0xfffd;
     }
     char utf8[4];
-    return byte_buffer_append(&stream->text, (struct text){utf8, put_utf8(utf8, code)});
+    return byte_buffer_append(&stream->text, (struct text){utf8, (size_t)(utf8_put(utf8, code) - utf8)});
 }
 
 static bool take_escape(struct json_stream *stream) {

@@ -7,10 +7,6 @@
 
 static const struct text section = TEXT("perf");
 
-static bool contains(struct text text, struct text part) {
-    return memmem(text.bytes, text.bytes_count, part.bytes, part.bytes_count) != NULL;
-}
-
 /* Returns the whole number at the start of the text, or 0 if there is none. */
 static uint64_t leading_number(struct text text) {
     uint64_t value;
@@ -142,18 +138,17 @@ static void read_command_line(struct perf_header *header, struct profile *profil
     if (program.bytes_count) profile->meta.product = profile_text(profile, program);
     header->script = profile_text(profile, program_script(program, arguments));
     value = profile->meta.arguments;
-    if (contains(value, TEXT("--call-graph dwarf")) || contains(value, TEXT("--call-graph=dwarf")))
+    if (text_has(value, TEXT("--call-graph dwarf")) || text_has(value, TEXT("--call-graph=dwarf")))
         header->has_dwarf_stacks = true;
 }
 
 static void read_event(struct perf_header *header, struct profile *profile, struct text value) {
     (void)profile;
-    if (contains(value, TEXT("STACK_USER"))) header->has_dwarf_stacks = true;
+    if (text_has(value, TEXT("STACK_USER"))) header->has_dwarf_stacks = true;
     static const struct text key = TEXT("sample_freq } = ");
-    const char *frequency = memmem(value.bytes, value.bytes_count, key.bytes, key.bytes_count);
-    if (!frequency || header->frequency_hz > 0) return;
-    struct text number = text_from(value, (size_t)(frequency - value.bytes) + key.bytes_count);
-    if (contains(value, TEXT("freq = 1"))) header->frequency_hz = (double)leading_number(number);
+    if (!text_has(value, key) || header->frequency_hz > 0) return;
+    struct text number = text_from(value, text_find_part(value, key) + key.bytes_count);
+    if (text_has(value, TEXT("freq = 1"))) header->frequency_hz = (double)leading_number(number);
 }
 
 /* Keys that become metadata. The information panel shows all keys, these included. Names: Linux

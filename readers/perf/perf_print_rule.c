@@ -38,8 +38,8 @@ static struct text take_until(struct text *text, char separator) {
 
 static bool mentions(struct text argument, const char *field) {
     static const struct text record = TEXT("REC->");
-    for (const char *found; (found = memmem(argument.bytes, argument.bytes_count, record.bytes, record.bytes_count));) {
-        argument = text_from(argument, (size_t)(found - argument.bytes) + record.bytes_count);
+    while (text_has(argument, record)) {
+        argument = text_from(argument, text_find_part(argument, record) + record.bytes_count);
         struct text left = argument;
         if (cursor_take(&left, text_of(field)) && (!left.bytes_count || !cursor_is_word_byte(left.bytes[0])))
             return true;
@@ -139,10 +139,6 @@ static uint64_t take_constant(struct evaluation *evaluation, struct text *text) 
     return number;
 }
 
-static bool has_part(struct text type, struct text part) {
-    return memmem(type.bytes, type.bytes_count, part.bytes, part.bytes_count);
-}
-
 /* Returns the number as one of the type: "short unsigned int", "u16", "__s32", "uint8_t". The first part that the type
  * has tells the size. Types of other names have 64 bits. */
 static uint64_t cast(uint64_t number, struct text type) {
@@ -155,9 +151,9 @@ static uint64_t cast(uint64_t number, struct text type) {
         {TEXT("8"), 8},    {TEXT("int"), 32}, {TEXT("unsigned"), 32},
     };
     bool is_unsigned =
-        has_part(type, TEXT("unsigned")) || text_starts_with(type, TEXT("u")) || text_starts_with(type, TEXT("__u"));
+        text_has(type, TEXT("unsigned")) || text_starts_with(type, TEXT("u")) || text_starts_with(type, TEXT("__u"));
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        if (!has_part(type, sizes[i].part)) continue;
+        if (!text_has(type, sizes[i].part)) continue;
         unsigned unused_bits = 64 - sizes[i].bits;
         number <<= unused_bits;
         return is_unsigned ? number >> unused_bits : (uint64_t)((int64_t)number >> unused_bits);

@@ -71,12 +71,11 @@ static bool take_formed(struct text *form, struct text *payload, struct pair *pa
     pair->is_integer = cursor_take(&pair->key, TEXT("i:"));
     *form = text_from(*form, close + 1);
     struct text until = text_slice(*form, 0, text_find(*form, '{'));
-    const char *end =
-        until.bytes_count ? memmem(payload->bytes, payload->bytes_count, until.bytes, until.bytes_count) : NULL;
-    if (until.bytes_count && !end) return false;
-    pair->value = text_slice(*payload, 0, end ? (size_t)(end - payload->bytes) : text_find(*payload, ' '));
+    bool is_last = !until.bytes_count;
+    if (!is_last && !text_has(*payload, until)) return false;
+    pair->value = text_slice(*payload, 0, is_last ? text_find(*payload, ' ') : text_find_part(*payload, until));
     *payload = text_from(*payload, pair->value.bytes_count);
-    return pair->value.bytes_count || end;
+    return pair->value.bytes_count || !is_last;
 }
 
 /* Returns the form that the payload has; an empty text: none. */

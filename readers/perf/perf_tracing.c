@@ -53,8 +53,7 @@ static struct text take_sized(struct perf_cursor *cursor) { return perf_cursor_b
 
 static bool take_digits(struct text *line) {
     enum { DIGITS_MAX = 6 };
-    size_t count = 0;
-    while (count < line->bytes_count && cursor_is_digit(line->bytes[count])) count++;
+    size_t count = cursor_count_digits(*line);
     *line = text_from(*line, count);
     return count > 0 && count <= DIGITS_MAX;
 }
@@ -118,10 +117,8 @@ static void add_kind(struct perf_tracing *tracing, struct tep_event *event, stru
 static void add_format(struct perf_tracing *tracing, struct text system, struct text format) {
     static const char no_rule[] = "\nprint fmt: \"\"\n";
     static const struct text rule_head = TEXT("\nprint fmt:");
-    const char *rule =
-        format.bytes_count ? memmem(format.bytes, format.bytes_count, rule_head.bytes, rule_head.bytes_count) : NULL;
-    size_t bytes_count = rule ? (size_t)(rule - format.bytes) : 0;
-    if (!rule || !is_well_formed(text_slice(format, 0, bytes_count + 1))) return;
+    size_t bytes_count = text_find_part(format, rule_head);
+    if (bytes_count == format.bytes_count || !is_well_formed(text_slice(format, 0, bytes_count + 1))) return;
     char *text = memory_allocate(tracing->profile->failure, bytes_count + sizeof no_rule + system.bytes_count + 1);
     if (!text) return;
     memcpy(text, format.bytes, bytes_count);

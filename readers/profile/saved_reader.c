@@ -38,18 +38,15 @@ static void read_document(struct saved_reader *reader) {
 
 /* ---- Recognising profiles. ---- */
 
-static bool has(struct text text, struct text part) {
-    return text.bytes_count && memmem(text.bytes, text.bytes_count, part.bytes, part.bytes_count);
-}
-
 static bool begins_as_processed(struct text start) {
-    return has(start, TEXT("\"meta\"")) && has(start, TEXT("\"preprocessedProfileVersion\""));
+    return text_has(start, TEXT("\"meta\"")) && text_has(start, TEXT("\"preprocessedProfileVersion\""));
 }
 
 /* Firefox and this program write these members near the beginning. */
 static bool begins_as_gecko(struct text start) {
-    return has(start, TEXT("\"meta\"")) && has(start, TEXT("\"version\"")) && has(start, TEXT("\"startTime\"")) &&
-           (has(start, TEXT("\"markerSchema\"")) || has(start, TEXT("\"stackwalk\"")));
+    return text_has(start, TEXT("\"meta\"")) && text_has(start, TEXT("\"version\"")) &&
+           text_has(start, TEXT("\"startTime\"")) &&
+           (text_has(start, TEXT("\"markerSchema\"")) || text_has(start, TEXT("\"stackwalk\"")));
 }
 
 /* ---- The end. ---- */
@@ -164,7 +161,7 @@ static void run(struct input *input, struct profile *profile, const struct reade
 
 static enum probe_score probe(struct text start, bool is_whole) {
     (void)is_whole;
-    if (text_starts_with(start, TEXT("\xef\xbb\xbf"))) start = text_from(start, 3);
+    start = text_without_mark(start);
     while (start.bytes_count && strchr(" \t\r\n", start.bytes[0]) && start.bytes[0]) start = text_from(start, 1);
     if (!text_starts_with(start, TEXT("{"))) return PROBE_NO;
     return begins_as_processed(start) || begins_as_gecko(start) ? PROBE_SURE : PROBE_NO;
