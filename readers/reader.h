@@ -31,15 +31,18 @@ struct reader_options {
                                     borrowed */
 };
 
-/* How certain a reader is that an input has its format. */
-enum probe_score { PROBE_NO = 0, PROBE_MAYBE = 1, PROBE_LIKELY = 2, PROBE_SURE = 3 };
+/* How certain a reader is that an input has its format. If the input's name does not say so either, PROBE_IF_NAMED is
+ * not enough. */
+enum probe_score { PROBE_NO, PROBE_IF_NAMED, PROBE_MAYBE, PROBE_LIKELY, PROBE_SURE };
 
 enum { PROBE_BYTES = 64 * 1024 };
 
 struct reader {
-    const char *name;  /* value of --from, for instance "perf-script" */
-    const char *alias; /* a former name; NULL: none */
-    const char *title; /* used in messages, for instance "perf script text" */
+    const char *name;            /* value of --from, for instance "perf-script" */
+    const char *alias;           /* a former name; NULL: none */
+    const char *title;           /* used in messages, for instance "perf script text" */
+    const char *const *suffixes; /* by which names of files tell the format, terminated by NULL; NULL: none */
+    const char *doubt;           /* what an input looks like that scores PROBE_IF_NAMED, used in a message */
 
     bool is_of_perf;       /* it can tell when threads did not run, and on which processor samples were taken */
     unsigned filter_kinds; /* the filters it can apply: a bit for each enum gecko_convert_filter_kind */

@@ -50,8 +50,19 @@ static bool is_key(struct text stack) {
 struct census {
     size_t folded_count; /* lines with several frames and a count */
     size_t single_count; /* lines with one word and a count */
+    size_t code_count;   /* of these, the ones whose word is a place in code */
     size_t other_count;
 };
+
+/* True if a word can hardly be anything but a frame: "app::run", "work+0x10", "main_[j]", "0x401136", "[unknown]". A
+ * table of other things has words such as "nr_free_pages" and "http_requests_total{code=\"200\"}". */
+static bool is_code(struct text word) {
+    static const char *const signs[] = {"::", "+0x", "_[", "()", "[unknown]"};
+    if (text_starts_with(word, TEXT("0x"))) return true;
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+        if (memmem(word.bytes, word.bytes_count, signs[i], strlen(signs[i]))) return true;
+    return false;
+}
 
 static void count_line(struct census *census, struct text text, enum collapsed_counts counts) {
     struct collapsed_line line;
@@ -63,13 +74,15 @@ static void count_line(struct census *census, struct text text, enum collapsed_c
     bool is_single = is_stack && !is_folded && !has_blank(line.stack) && !is_number(line.stack);
     census->folded_count += is_folded;
     census->single_count += is_single;
+    census->code_count += is_single && is_code(line.stack);
     census->other_count += !is_folded && !is_single;
 }
 
 static enum probe_score score_census(const struct census *census) {
     size_t good_count = census->folded_count + census->single_count;
     size_t count = good_count + census->other_count;
-    if (!census->folded_count) return good_count && !census->other_count ? PROBE_MAYBE : PROBE_NO;
+    if (!good_count || (!census->folded_count && census->other_count)) return PROBE_NO;
+    if (!census->folded_count) return census->code_count * 2 >= good_count ? PROBE_MAYBE : PROBE_IF_NAMED;
     if (census->folded_count > 1 && good_count * 20 >= count * 19) return PROBE_SURE;
     if (good_count * 4 >= count * 3) return PROBE_LIKELY;
     return good_count * 4 >= count ? PROBE_MAYBE : PROBE_NO;
@@ -426,6 +439,8 @@ static void run(struct input *input, struct profile *profile, const struct reade
 const struct reader reader_collapsed = {
     .name = "collapsed",
     .title = "collapsed stacks",
+    .suffixes = (const char *const[]){".folded", ".collapsed", NULL},
+    .doubt = "a list of words with numbers, and no line has two frames with a ';' between them",
     .probe = probe,
     .filter_kinds = FILTER_KINDS_OF_TASKS,
     .run = run,

@@ -39,11 +39,12 @@ static void test_formats(void **state) {
     /* JSON begins with a bracket, too. */
     assert_ptr_equal(detect(TEXT("    [nginx]\n    main\n        3\n\n"), &failure), &reader_collapsed);
     /* Functions may be called as binary formats begin. */
-    assert_ptr_equal(detect(TEXT("gmon_start 12\nmain 3\n"), &failure), &reader_collapsed);
-    assert_ptr_equal(detect(TEXT("SLOW_path 12\nmain 3\n"), &failure), &reader_collapsed);
-    assert_ptr_equal(detect(TEXT("Nettrace 12\nmain 3\n"), &failure), &reader_collapsed);
+    assert_ptr_equal(detect(TEXT("gmon_start 12\nmain() 3\n"), &failure), &reader_collapsed);
+    assert_ptr_equal(detect(TEXT("SLOW_path 12\nmain() 3\n"), &failure), &reader_collapsed);
+    assert_ptr_equal(detect(TEXT("Nettrace 12\nmain() 3\n"), &failure), &reader_collapsed);
     assert_ptr_equal(detect(TEXT("GREC\r\n\x1a\n\1\0\0\0"), &failure), &reader_trace);
     assert_false(failure_is_set(&failure));
+    assert_null(detect(TEXT("nr_free_pages 12\nnr_dirty 3\n"), &failure));
 }
 
 static void test_format_of_a_long_trace(void **state) {
