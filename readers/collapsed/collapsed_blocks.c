@@ -53,6 +53,16 @@ static bool forget(struct collapsed_blocks *blocks) {
 
 static bool is_decimal(struct text text) { return text.bytes_count && cursor_count_digits(text) == text.bytes_count; }
 
+/* Returns whether SystemTap wrote the frame: "0x4a2b30 : main+0x8a2/0xa90 [app]" or "0x41a0b0
+ * [/opt/app+0x1a0b0/0x37f000]". Those are known without their indentation, which mails and web pages lose. */
+static bool is_of_systemtap(struct text text) {
+    struct text token = cursor_take_token(&text);
+    uint64_t address;
+    if (!cursor_take(&token, TEXT("0x")) || !cursor_parse_number(token, 16, &address)) return false;
+    text = text_trim_start(text);
+    return text_starts_with(text, TEXT(": ")) || text_starts_with(text, TEXT("["));
+}
+
 /* Takes the address off "ffffffff810df082 hrtimer_wakeup+0x12", and off SystemTap's "0x4a2b30 : main+0x8a2/0xa90 [app]"
  * and "0x41a0b0 [/opt/app+0x1a0b0/0x37f000]". */
 static void take_address(struct text *text) {
@@ -228,7 +238,9 @@ enum block_line collapsed_blocks_take(struct collapsed_blocks *blocks, struct te
         blocks->is_parted = true;
         return BLOCK_PART;
     }
-    if (!indent || !text.bytes_count || is_probe(text)) return forget(blocks) ? BLOCK_BROKEN : BLOCK_NONE;
+    if (!blocks->frame_count) blocks->is_flat = !indent && is_of_systemtap(text);
+    bool is_part = indent || (blocks->is_flat && (is_of_systemtap(text) || is_decimal(text)));
+    if (!is_part || !text.bytes_count || is_probe(text)) return forget(blocks) ? BLOCK_BROKEN : BLOCK_NONE;
     if (blocks->frame_count && is_decimal(text)) return finish(blocks, text, collapsed);
     blocks->is_parted = false;
     if (blocks->frame_count && take_thread(blocks, text, indent > blocks->indent)) return BLOCK_PART;

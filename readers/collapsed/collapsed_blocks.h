@@ -22,6 +22,7 @@ struct collapsed_blocks {
     size_t indent;    /* where the first frame begins in its line */
     bool is_map;      /* the stack is part of a bpftrace map */
     bool had_thread;  /* the last stack that ended told its thread */
+    bool is_flat;     /* SystemTap wrote the stack, and its lines have lost their indentation */
     bool is_parted;   /* the last line was blank: DTrace may print the program's stack after that of the kernel */
     bool is_too_long; /* the current stack has more bytes than a line may have */
 };

@@ -139,8 +139,11 @@ def collapse_block(lines):
 def collapse_printed(data):
     """Collapses stacks that bcc, bpftrace, DTrace and SystemTap print; also returns whether they name threads."""
     text = data.decode("utf-8", "each")
-    if not re.search(r"(?m)^(@\w*\[|Sampling at |Tracing |dtrace: | 0x[0-9a-f]+ : )", text):
+    if not re.search(r"(?m)^(@\w*\[|Sampling at |Tracing |dtrace: | ?0x[0-9a-f]+ : )", text):
         return data, False
+    # The indentation that SystemTap writes may be lost.
+    if re.match(r"0x[0-9a-f]+ : ", text):
+        text = re.sub(r"(?m)^(?=\S)", " ", text)
     # DTrace writes which probe has printed, and a blank line between the stacks of the kernel and the program.
     text = re.sub(r"(?m)^ +\d+ +\d+ +\S*:\S* *$", "", text)
     text = re.sub(r"(?m)^( +\S*`.*\n)\n(?= +\S)", r"\1", text)
