@@ -183,9 +183,10 @@ static const struct foreign FOREIGNS[] = {
     {PARTS(TEXT("\nevents: "), TEXT("\nfn="))},
     {PARTS(TEXT("\nevents: "), TEXT("\ncmd: "))},
     {"a heap profile of massif", "ms_print FILE shows it", PARTS(TEXT("\nmem_heap_B="))},
-    {"a recording of heaptrack", "heaptrack_print -f FILE -F stacks.txt, then gecko-convert stacks.txt", MAGIC("v 1"),
+    /* Its first line has the version, 10300 for 1.3: "v 12" is a function and its count. */
+    {"a recording of heaptrack", "heaptrack_print -f FILE -F stacks.txt, then gecko-convert stacks.txt", MAGIC("v 10"),
      PARTS(TEXT("\nx "))},
-    {MAGIC("v 1"), PARTS(TEXT("\nX "))},
+    {MAGIC("v 10"), PARTS(TEXT("\nX "))},
     {"the text of pprof -raw", "convert the profile that it was made from: " GO_TOOL_PPROF,
      PARTS(TEXT("PeriodType:"), TEXT("\nSamples:\n"))},
     {"the text of pprof -traces", "convert the profile that it was made from: " GO_TOOL_PPROF,

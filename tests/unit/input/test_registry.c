@@ -41,6 +41,7 @@ static void test_formats(void **state) {
     /* Functions may be called as binary formats begin. */
     assert_ptr_equal(detect(TEXT("gmon_start 12\nmain() 3\n"), &failure), &reader_collapsed);
     assert_ptr_equal(detect(TEXT("SLOW_path 12\nmain() 3\n"), &failure), &reader_collapsed);
+    assert_ptr_equal(detect(TEXT("v 12\nx 3\nmain() 3\nrun() 1\n"), &failure), &reader_collapsed);
     assert_ptr_equal(detect(TEXT("Nettrace 12\nmain() 3\n"), &failure), &reader_collapsed);
     assert_ptr_equal(detect(TEXT("GREC\r\n\x1a\n\1\0\0\0"), &failure), &reader_trace);
     assert_false(failure_is_set(&failure));
