@@ -1,6 +1,5 @@
 #include "command.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,17 +19,6 @@ static const struct command *find_command(const char *name) {
 }
 
 /* ---- Output. ---- */
-
-enum { LINE_BYTES = 2048 };
-
-void command_append(struct chunk_list *text, const char *format, ...) {
-    char line[LINE_BYTES];
-    va_list arguments;
-    va_start(arguments, format);
-    int wanted = vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
-    if (wanted > 0) chunk_list_append(text, line, (size_t)wanted < sizeof line ? (size_t)wanted : sizeof line - 1);
-}
 
 static void print_error(const struct command *command, const char *message) {
     console_print_line("gecko-convert%s%s: %s", *command->name ? " " : "", command->name, message);
@@ -52,6 +40,7 @@ static void describe_failure(const char *path, const struct failure *failure, ch
 }
 
 void command_print_failure(struct command_output *output, const char *path, const struct failure *failure) {
+    enum { LINE_BYTES = 2048 };
     char message[LINE_BYTES];
     describe_failure(path, failure, message, sizeof message);
     progress_tty_clear(&output->bar);

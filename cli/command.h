@@ -93,7 +93,4 @@ typedef int command_show(const char *path, struct command_output *output, void *
 int command_show_files(const struct command *command, const struct options *options, size_t input_count, int version,
                        command_show *show, void *context);
 
-/* Appends to the text like printf. */
-void command_append(struct chunk_list *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
 #endif

@@ -8,12 +8,12 @@
 enum { NAME_BYTES = 512 };
 
 static void append_events(struct chunk_list *text, const struct gecko_convert_result *result) {
-    command_append(text, "%10s  %-9s  %s\n", "samples", "treatment", "event");
+    chunk_list_format(text, "%10s  %-9s  %s\n", "samples", "treatment", "event");
     for (size_t i = 0; i < result->event_count; i++) {
         const struct gecko_convert_event *event = &result->events[i];
         char name[NAME_BYTES];
         printable_copy(name, sizeof name, text_of(event->name));
-        command_append(text, "%10llu  %-9s  %s\n", (unsigned long long)event->sample_count, event->treatment, name);
+        chunk_list_format(text, "%10llu  %-9s  %s\n", (unsigned long long)event->sample_count, event->treatment, name);
     }
 }
 
@@ -44,7 +44,7 @@ static int list_one(const char *path, struct command_output *output, void *conte
     } else {
         char name[NAME_BYTES];
         printable_copy(name, sizeof name, text_of(report_path_name(path)));
-        if (options->inputs.count > 1) command_append(&output->text, "%s:\n", name);
+        if (options->inputs.count > 1) chunk_list_format(&output->text, "%s:\n", name);
         append_events(&output->text, &result);
     }
     gecko_convert_result_fini(&result);

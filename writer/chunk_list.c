@@ -1,5 +1,7 @@
 #include "chunk_list.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "libconvert/base/memory.h"
@@ -72,6 +74,20 @@ void chunk_list_append(struct chunk_list *list, const void *bytes, size_t bytes_
         from += part;
         bytes_count -= part;
     }
+}
+
+void chunk_list_format(struct chunk_list *list, const char *format, ...) {
+    va_list arguments, again;
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    int bytes_count = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    char *room = bytes_count > 0 ? chunk_list_reserve(list, (size_t)bytes_count + 1) : NULL;
+    if (room) {
+        vsnprintf(room, (size_t)bytes_count + 1, format, again);
+        chunk_list_commit(list, (size_t)bytes_count);
+    }
+    va_end(again);
 }
 
 void chunk_list_copy(const struct chunk_list *list, char *out) {

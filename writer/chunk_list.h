@@ -55,6 +55,9 @@ static inline void chunk_list_commit(struct chunk_list *list, size_t bytes_count
 
 void chunk_list_append(struct chunk_list *list, const void *bytes, size_t bytes_count);
 
+/* Appends text like printf. */
+void chunk_list_format(struct chunk_list *list, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* Copies all bytes to a place that has room for them. */
 void chunk_list_copy(const struct chunk_list *list, char *out);
 

@@ -12,15 +12,15 @@ enum { BUFFERED_BYTES_MAX = 1024 * 1024, NS_PER_MS = 1000000, MS_PER_S = 1000 };
 
 static void append_seconds(struct chunk_list *out, uint64_t duration_ns) {
     uint64_t ms = duration_ns / NS_PER_MS;
-    command_append(out, " time=\"%" PRIu64 ".%03" PRIu64 "\"", ms / MS_PER_S, ms % MS_PER_S);
+    chunk_list_format(out, " time=\"%" PRIu64 ".%03" PRIu64 "\"", ms / MS_PER_S, ms % MS_PER_S);
 }
 
 static void append_error(struct chunk_list *out, const char *element, const struct batch_error *error) {
-    command_append(out, "<%s type=\"%s\" message=\"", element, error->code);
-    if (error->has_place && error->line) command_append(out, "line %" PRIu64 ": ", error->line);
-    if (error->has_place && !error->line) command_append(out, "byte %" PRIu64 ": ", error->offset);
+    chunk_list_format(out, "<%s type=\"%s\" message=\"", element, error->code);
+    if (error->has_place && error->line) chunk_list_format(out, "line %" PRIu64 ": ", error->line);
+    if (error->has_place && !error->line) chunk_list_format(out, "byte %" PRIu64 ": ", error->offset);
     xml_append_text(out, text_of(error->message));
-    command_append(out, "\"/>");
+    chunk_list_format(out, "\"/>");
 }
 
 static void append_case(struct chunk_list *out, const struct batch_source *source, const struct batch_entry *entry) {
@@ -30,16 +30,16 @@ static void append_case(struct chunk_list *out, const struct batch_source *sourc
         return;
     }
     enum batch_status status = atomic_load(&entry->status);
-    command_append(out, "    <testcase classname=\"gecko-convert\" name=\"");
+    chunk_list_format(out, "    <testcase classname=\"gecko-convert\" name=\"");
     xml_append_text(out, text_of(name));
-    command_append(out, "\"");
+    chunk_list_format(out, "\"");
     append_seconds(out,
                    status == BATCH_CONVERTED || status == BATCH_FAILED ? batch_entry_result(entry)->duration_ns : 0);
-    command_append(out, ">");
+    chunk_list_format(out, ">");
     struct batch_error error;
     if (batch_entry_error(entry, &error)) append_error(out, status == BATCH_FAILED ? "failure" : "skipped", &error);
-    if (status == BATCH_PENDING) command_append(out, "<skipped message=\"the batch was interrupted\"/>");
-    command_append(out, "</testcase>\n");
+    if (status == BATCH_PENDING) chunk_list_format(out, "<skipped message=\"the batch was interrupted\"/>");
+    chunk_list_format(out, "</testcase>\n");
     free(name);
 }
 
@@ -51,28 +51,28 @@ static void append_suite(struct chunk_list *out, const char *element, const stru
     uint64_t case_count = 0;
     for (enum batch_status status = 0; status < BATCH_STATUS_COUNT; status++)
         if (is_case(status)) case_count += totals->status_counts[status];
-    command_append(out,
-                   "<%s name=\"gecko-convert\" tests=\"%" PRIu64 "\" failures=\"%" PRIu64
-                   "\" errors=\"0\" skipped=\"%" PRIu64 "\"",
-                   element, case_count, totals->status_counts[BATCH_FAILED],
-                   totals->status_counts[BATCH_NO_TRACE] + totals->status_counts[BATCH_EMPTY] +
-                       totals->status_counts[BATCH_PENDING]);
+    chunk_list_format(out,
+                      "<%s name=\"gecko-convert\" tests=\"%" PRIu64 "\" failures=\"%" PRIu64
+                      "\" errors=\"0\" skipped=\"%" PRIu64 "\"",
+                      element, case_count, totals->status_counts[BATCH_FAILED],
+                      totals->status_counts[BATCH_NO_TRACE] + totals->status_counts[BATCH_EMPTY] +
+                          totals->status_counts[BATCH_PENDING]);
     append_seconds(out, duration_ns);
-    command_append(out, ">\n");
+    chunk_list_format(out, ">\n");
 }
 
 void junit_write(struct batch_plan *plan, uint64_t duration_ns, struct sink *sink, struct failure *failure) {
     struct batch_totals totals = batch_totals_of(plan);
     struct chunk_list out;
     chunk_list_init(&out, failure);
-    command_append(&out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    chunk_list_format(&out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     append_suite(&out, "testsuites", &totals, duration_ns);
-    command_append(&out, "  ");
+    chunk_list_format(&out, "  ");
     append_suite(&out, "testsuite", &totals, duration_ns);
     for (struct batch_cursor at = {0}; batch_cursor_next(plan, &at);) {
         if (is_case(atomic_load(&at.entry->status))) append_case(&out, at.source, at.entry);
         if (out.total_bytes > BUFFERED_BYTES_MAX) sink_put(sink, &out, (struct progress){0});
     }
-    command_append(&out, "  </testsuite>\n</testsuites>\n");
+    chunk_list_format(&out, "  </testsuite>\n</testsuites>\n");
     sink_put(sink, &out, (struct progress){0});
 }

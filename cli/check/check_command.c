@@ -51,28 +51,29 @@ static const struct violation_kind *kind_at(const struct violations *violations,
 static void append_count(struct chunk_list *text, const struct violations *violations,
                          enum violation_severity severity) {
     uint64_t count = violations->counts[severity];
-    command_append(text, "%llu %s%s", (unsigned long long)count, severity_name(severity), count == 1 ? "" : "s");
+    chunk_list_format(text, "%llu %s%s", (unsigned long long)count, severity_name(severity), count == 1 ? "" : "s");
 }
 
 static void append_kind(struct chunk_list *text, const struct violation_kind *kind, const struct style *style) {
     const char *color = kind->severity == VIOLATION_ERROR ? style->bad : style->warning;
     const char *name = severity_name(kind->severity);
     for (size_t i = 0; i < kind->shown_count; i++)
-        command_append(text, "  %s%s%s: %.*s: %.*s\n", color, name, style->reset, (int)kind->shown_paths[i].bytes_count,
-                       kind->shown_paths[i].bytes, (int)kind->messages[i].bytes_count, kind->messages[i].bytes);
+        chunk_list_format(text, "  %s%s%s: %.*s: %.*s\n", color, name, style->reset,
+                          (int)kind->shown_paths[i].bytes_count, kind->shown_paths[i].bytes,
+                          (int)kind->messages[i].bytes_count, kind->messages[i].bytes);
     uint64_t more_count = kind->count - kind->shown_count;
     if (more_count)
-        command_append(text, "  %s%s%s: %.*s: %llu more of this kind\n", color, name, style->reset,
-                       (int)kind->path.bytes_count, kind->path.bytes, (unsigned long long)more_count);
+        chunk_list_format(text, "  %s%s%s: %.*s: %llu more of this kind\n", color, name, style->reset,
+                          (int)kind->path.bytes_count, kind->path.bytes, (unsigned long long)more_count);
 }
 
 static void append_verdict(struct chunk_list *text, const struct violations *violations, const struct style *style) {
     bool has_errors = violations->counts[VIOLATION_ERROR] > 0, has_warnings = violations->counts[VIOLATION_WARNING] > 0;
-    command_append(text, "%s", has_errors ? style->bad : has_warnings ? style->warning : style->good);
+    chunk_list_format(text, "%s", has_errors ? style->bad : has_warnings ? style->warning : style->good);
     if (has_errors) append_count(text, violations, VIOLATION_ERROR);
-    if (has_errors && has_warnings) command_append(text, ", ");
+    if (has_errors && has_warnings) chunk_list_format(text, ", ");
     if (has_warnings) append_count(text, violations, VIOLATION_WARNING);
-    command_append(text, "%s%s\n", has_errors || has_warnings ? "" : "good", style->reset);
+    chunk_list_format(text, "%s%s\n", has_errors || has_warnings ? "" : "good", style->reset);
 }
 
 static void append_text(struct chunk_list *text, const struct outcome *outcome, const struct style *style) {
@@ -80,7 +81,7 @@ static void append_text(struct chunk_list *text, const struct outcome *outcome, 
     char name[NAME_BYTES], title[PROFILE_TITLE_BYTES];
     printable_copy(name, sizeof name, text_of(report_path_name(outcome->path)));
     profile_identity_write(profile_identify(outcome->document), title);
-    command_append(text, "%s%s%s: %s: ", style->bold, name, style->reset, title);
+    chunk_list_format(text, "%s%s%s: %s: ", style->bold, name, style->reset, title);
     append_verdict(text, outcome->violations, style);
     for (size_t i = 0; i < outcome->violations->kinds.count; i++)
         append_kind(text, kind_at(outcome->violations, i), style);

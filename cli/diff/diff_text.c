@@ -28,12 +28,12 @@ static void append_row_name(struct chunk_list *text, const struct comparison_row
                             const struct diff_layout *layout) {
     append_name(text, row->name, layout);
     if (row->library.bytes_count) {
-        command_append(text, " (");
+        chunk_list_format(text, " (");
         append_name(text, row->library, layout);
-        command_append(text, ")");
+        chunk_list_format(text, ")");
     }
     if ((row->kind == ROW_COUNTER || row->has_namesake) && row->file.bytes_count) {
-        command_append(text, ", ");
+        chunk_list_format(text, ", ");
         append_name(text, row->file, layout);
     }
 }
@@ -42,9 +42,9 @@ static void append_row_name(struct chunk_list *text, const struct comparison_row
 
 static void append_side(struct chunk_list *text, const char *label, const char *path, size_t run_count,
                         const struct diff_layout *layout) {
-    command_append(text, layout->is_markdown ? "- %s: " : "%s  ", label);
+    chunk_list_format(text, layout->is_markdown ? "- %s: " : "%s  ", label);
     append_name(text, text_of(report_path_name(path)), layout);
-    command_append(text, run_count == 1 ? ", one run\n" : ", %zu runs\n", run_count);
+    chunk_list_format(text, run_count == 1 ? ", one run\n" : ", %zu runs\n", run_count);
 }
 
 /* Describes what is compared: "Shares of all samples of a run.", "Compared are cycles per request." */
@@ -55,24 +55,24 @@ static void append_unit(struct chunk_list *text, const struct comparison *compar
                                        [PER_SECOND] = TEXT("per second"),
                                        [PER_MARKER] = TEXT("per ")};
     bool is_share = comparison->per == PER_SHARE, is_cpu = comparison->runs->measure == MEASURE_CPU;
-    command_append(text, is_share ? "Compared are shares of all " : "Compared are ");
+    chunk_list_format(text, is_share ? "Compared are shares of all " : "Compared are ");
     if (!is_share || !is_cpu) append_name(text, comparison->runs->unit, layout);
-    if (is_cpu) command_append(text, is_share ? "processor time" : " of processor time");
-    command_append(text, " %.*s", (int)pers[comparison->per].bytes_count, pers[comparison->per].bytes);
+    if (is_cpu) chunk_list_format(text, is_share ? "processor time" : " of processor time");
+    chunk_list_format(text, " %.*s", (int)pers[comparison->per].bytes_count, pers[comparison->per].bytes);
     append_name(text, comparison->marker, layout);
-    command_append(text, ".\n");
+    chunk_list_format(text, ".\n");
 }
 
 static void append_certainty(struct chunk_list *text, const struct comparison *comparison, bool shows_all) {
     if (!estimate_knows_noise(comparison->runs->counts))
-        command_append(text,
-                       "The noise between runs is unknown: that takes %d runs on each side. Intervals are those of "
-                       "sampling (binomial), so they are too narrow if runs differ for other reasons.\n",
-                       KNOWN_NOISE_RUNS_MIN);
+        chunk_list_format(text,
+                          "The noise between runs is unknown: that takes %d runs on each side. Intervals are those of "
+                          "sampling (binomial), so they are too narrow if runs differ for other reasons.\n",
+                          KNOWN_NOISE_RUNS_MIN);
     else
-        command_append(text,
-                       "%s; the intervals hold for all rows together in 98 of 100 comparisons (bootstrap over runs).\n",
-                       shows_all ? "All changes are listed" : "Changes that stand out of the noise are listed");
+        chunk_list_format(
+            text, "%s; the intervals hold for all rows together in 98 of 100 comparisons (bootstrap over runs).\n",
+            shows_all ? "All changes are listed" : "Changes that stand out of the noise are listed");
 }
 
 static void append_head(struct chunk_list *text, const struct comparison *comparison,
@@ -80,7 +80,7 @@ static void append_head(struct chunk_list *text, const struct comparison *compar
     const struct runs *runs = comparison->runs;
     append_side(text, "base", runs->paths[0], runs->counts.base, layout);
     append_side(text, "head", runs->paths[1], runs->counts.head, layout);
-    command_append(text, "\n");
+    chunk_list_format(text, "\n");
     append_unit(text, comparison, layout);
     append_certainty(text, comparison, layout->shows_all);
 }
@@ -164,27 +164,27 @@ static void append_cell(struct chunk_list *text, const struct comparison_row *ro
     else
         snprintf(relative, sizeof relative, "%+.1f %%", (estimate->head / estimate->base - 1) * 100);
     const char *format = layout->is_markdown ? "| %s | %s | %s | %s | %s | " : "  %10s  %10s  %10s  %9s  %-24s  ";
-    command_append(text, format, base, head, change, relative,
-                   interval); /* NOLINT(clang-diagnostic-format-nonliteral) */
+    chunk_list_format(text, format, base, head, change, relative,
+                      interval); /* NOLINT(clang-diagnostic-format-nonliteral) */
     append_row_name(text, row, layout);
-    command_append(text, layout->is_markdown ? " |\n" : "\n");
+    chunk_list_format(text, layout->is_markdown ? " |\n" : "\n");
 }
 
 static void append_heading(struct chunk_list *text, const struct list *list, struct text unit, size_t shown_count,
                            size_t count, const struct diff_layout *layout) {
     const struct style *style = layout->style;
-    command_append(text, "\n%s%s", layout->is_markdown ? "### " : style->bold, list->title);
+    chunk_list_format(text, "\n%s%s", layout->is_markdown ? "### " : style->bold, list->title);
     if (unit.bytes_count && !text_equal(unit, TEXT("%"))) {
-        command_append(text, " in ");
+        chunk_list_format(text, " in ");
         append_name(text, unit, layout);
     }
-    command_append(text, "%s", layout->is_markdown ? "" : style->reset);
-    if (shown_count < count) command_append(text, " (%zu of %zu)", shown_count, count);
-    command_append(text, "\n");
+    chunk_list_format(text, "%s", layout->is_markdown ? "" : style->reset);
+    if (shown_count < count) chunk_list_format(text, " (%zu of %zu)", shown_count, count);
+    chunk_list_format(text, "\n");
     if (layout->is_markdown)
-        command_append(text, "\n| base | head | change | | interval | |\n|---:|---:|---:|---:|---|---|\n");
+        chunk_list_format(text, "\n| base | head | change | | interval | |\n|---:|---:|---:|---:|---|---|\n");
     else
-        command_append(text, "  %10s  %10s  %10s  %9s  %-24s\n", "base", "head", "change", "", "interval");
+        chunk_list_format(text, "  %10s  %10s  %10s  %9s  %-24s\n", "base", "head", "change", "", "interval");
 }
 
 /* Returns the number by which percentages are shown. */
@@ -222,11 +222,11 @@ static void append_lists(struct chunk_list *text, const struct comparison *compa
     size_t count = 0, quiet_count = 0;
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         count += append_list(text, &lists[i], comparison, layout, &quiet_count);
-    if (!count && !quiet_count) command_append(text, "\nNothing has changed.\n");
-    if (!count && quiet_count) command_append(text, "\nNo change stands out of the noise.\n");
+    if (!count && !quiet_count) chunk_list_format(text, "\nNothing has changed.\n");
+    if (!count && quiet_count) chunk_list_format(text, "\nNo change stands out of the noise.\n");
     if (quiet_count && !layout->shows_all)
-        command_append(text, "\n%zu %s within the noise: --all lists %s.\n", quiet_count,
-                       quiet_count == 1 ? "change is" : "changes are", quiet_count == 1 ? "it" : "them");
+        chunk_list_format(text, "\n%zu %s within the noise: --all lists %s.\n", quiet_count,
+                          quiet_count == 1 ? "change is" : "changes are", quiet_count == 1 ? "it" : "them");
 }
 
 /* ---- Limits. ---- */
@@ -234,8 +234,8 @@ static void append_lists(struct chunk_list *text, const struct comparison *compa
 static void append_limits(struct chunk_list *text, const struct gate *gate, const struct diff_layout *layout) {
     const struct style *style = layout->style;
     if (!gate->limits.count) return;
-    command_append(text, "\n%slimits%s\n", layout->is_markdown ? "### " : style->bold,
-                   layout->is_markdown ? "\n\n| | limit | |\n|---|---|---|" : style->reset);
+    chunk_list_format(text, "\n%slimits%s\n", layout->is_markdown ? "### " : style->bold,
+                      layout->is_markdown ? "\n\n| | limit | |\n|---|---|---|" : style->reset);
     for (size_t i = 0; i < gate->limits.count; i++) {
         const struct gate_limit *limit = gate_at(gate, i);
         const char *verdict = gate_verdict(gate, limit);
@@ -243,11 +243,11 @@ static void append_limits(struct chunk_list *text, const struct gate *gate, cons
         char words[GATE_WORDS_BYTES];
         gate_describe(limit, words);
         if (layout->is_markdown)
-            command_append(text, is_good ? "| %s | " : "| **%s** | ", verdict);
+            chunk_list_format(text, is_good ? "| %s | " : "| **%s** | ", verdict);
         else
-            command_append(text, "  %s%-7s%s  ", is_good ? style->good : style->bad, verdict, style->reset);
+            chunk_list_format(text, "  %s%-7s%s  ", is_good ? style->good : style->bad, verdict, style->reset);
         append_name(text, limit->limit.source, layout);
-        command_append(text, layout->is_markdown ? " | %s |\n" : "  (%s)\n", words);
+        chunk_list_format(text, layout->is_markdown ? " | %s |\n" : "  (%s)\n", words);
     }
 }
 

@@ -144,21 +144,21 @@ static void append_case(const struct gate *gate, const struct gate_limit *limit,
     const char *verdict = gate_verdict(gate, limit);
     char words[GATE_WORDS_BYTES];
     gate_describe(limit, words);
-    command_append(out, "    <testcase classname=\"gecko-convert diff\" name=\"");
+    chunk_list_format(out, "    <testcase classname=\"gecko-convert diff\" name=\"");
     xml_append_text(out, limit->limit.source);
-    command_append(out, "\">");
+    chunk_list_format(out, "\">");
     for (size_t i = 0; i < sizeof elements / sizeof *elements; i++) {
         if (strcmp(elements[i].verdict, verdict) != 0) continue;
-        command_append(out, "<%s message=\"", elements[i].element);
+        chunk_list_format(out, "<%s message=\"", elements[i].element);
         xml_append_text(out, text_of(words));
-        command_append(out, "\"/>");
+        chunk_list_format(out, "\"/>");
     }
     if (strcmp(verdict, "passed") == 0) {
-        command_append(out, "<system-out>");
+        chunk_list_format(out, "<system-out>");
         xml_append_text(out, text_of(words));
-        command_append(out, "</system-out>");
+        chunk_list_format(out, "</system-out>");
     }
-    command_append(out, "</testcase>\n");
+    chunk_list_format(out, "</testcase>\n");
 }
 
 void gate_append_junit(const struct gate *gate, struct chunk_list *out) {
@@ -167,12 +167,12 @@ void gate_append_junit(const struct gate *gate, struct chunk_list *out) {
         failed_count += gate_at(gate, i)->outcome.verdict == VERDICT_FAILED;
         missing_count += gate_at(gate, i)->outcome.verdict == VERDICT_MISSING;
     }
-    command_append(out,
-                   "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
-                   "  <testsuite name=\"gecko-convert diff\" tests=\"%u\" failures=\"%zu\" errors=\"%zu\" "
-                   "skipped=\"%zu\">\n",
-                   gate->limits.count, failed_count, gate->allows_missing ? 0 : missing_count,
-                   gate->allows_missing ? missing_count : 0);
+    chunk_list_format(out,
+                      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
+                      "  <testsuite name=\"gecko-convert diff\" tests=\"%u\" failures=\"%zu\" errors=\"%zu\" "
+                      "skipped=\"%zu\">\n",
+                      gate->limits.count, failed_count, gate->allows_missing ? 0 : missing_count,
+                      gate->allows_missing ? missing_count : 0);
     for (size_t i = 0; i < gate->limits.count; i++) append_case(gate, gate_at(gate, i), out);
-    command_append(out, "  </testsuite>\n</testsuites>\n");
+    chunk_list_format(out, "  </testsuite>\n</testsuites>\n");
 }

@@ -42,7 +42,7 @@ static int add(struct command_output *output, const struct info_subject *subject
     if (output->is_json) {
         info_write_json(&output->json, subject, request->layout.top_count);
     } else if (!failure_is_set(failure)) {
-        if (request->has_text) command_append(&output->text, "\n");
+        if (request->has_text) chunk_list_format(&output->text, "\n");
         info_append_text(&output->text, subject, &request->layout);
         request->has_text = true;
     }

@@ -20,15 +20,15 @@ enum { TEXT_BYTES = 512, LABEL_COLUMNS = 15, BAR_CELLS = 20, NUMBER_BYTES = 40 }
 static void append_printable(struct chunk_list *text, struct text shown) {
     char printable[TEXT_BYTES];
     printable_copy(printable, sizeof printable, shown);
-    command_append(text, "%s", printable);
+    chunk_list_format(text, "%s", printable);
 }
 
 static void append_label(struct chunk_list *text, const char *label) {
-    command_append(text, "  %-*s", LABEL_COLUMNS, label);
+    chunk_list_format(text, "  %-*s", LABEL_COLUMNS, label);
 }
 
 static void append_count(struct chunk_list *text, uint64_t count, const char *noun) {
-    command_append(text, "%" PRIu64 " %s%s", count, noun, count == 1 ? "" : "s");
+    chunk_list_format(text, "%" PRIu64 " %s%s", count, noun, count == 1 ? "" : "s");
 }
 
 /* Formats with at most three digits after the decimal point and without trailing zeros. */
@@ -56,25 +56,25 @@ static void append_bar(struct chunk_list *text, double part, const struct info_l
     double clipped = part < 0 ? 0 : part > 1 ? 1 : part;
     unsigned steps = (unsigned)(clipped * BAR_CELLS * steps_per_cell + 0.5);
     unsigned full = steps / steps_per_cell, rest = steps % steps_per_cell;
-    command_append(text, "%s", layout->style->bar);
-    for (unsigned i = 0; i < full; i++) command_append(text, "%s", layout->has_utf8 ? "\xe2\x96\x88" : "#");
-    command_append(text, "%s%s%*s", eighths[rest], layout->style->reset, (int)(BAR_CELLS - full - (rest > 0)), "");
+    chunk_list_format(text, "%s", layout->style->bar);
+    for (unsigned i = 0; i < full; i++) chunk_list_format(text, "%s", layout->has_utf8 ? "\xe2\x96\x88" : "#");
+    chunk_list_format(text, "%s%s%*s", eighths[rest], layout->style->reset, (int)(BAR_CELLS - full - (rest > 0)), "");
 }
 
 /* Appends " 54.3 %  ██████      300  ". */
 static void append_weight(struct chunk_list *text, double weight, double whole, const struct info_layout *layout) {
     char number[NUMBER_BYTES];
     double part = whole > 0 ? fabs(weight) / whole : 0;
-    command_append(text, "  %5.1f %%  ", part * 100);
+    chunk_list_format(text, "  %5.1f %%  ", part * 100);
     if (layout->has_bars) append_bar(text, part, layout);
-    command_append(text, " %12s  ", format_number(weight, number));
+    chunk_list_format(text, " %12s  ", format_number(weight, number));
 }
 
 static void append_heading(struct chunk_list *text, const char *heading, size_t shown_count, size_t all_count,
                            const struct info_layout *layout) {
-    command_append(text, "\n  %s%s%s", layout->style->bold, heading, layout->style->reset);
-    if (shown_count < all_count) command_append(text, " (%zu of %zu)", shown_count, all_count);
-    command_append(text, "\n");
+    chunk_list_format(text, "\n  %s%s%s", layout->style->bold, heading, layout->style->reset);
+    if (shown_count < all_count) chunk_list_format(text, " (%zu of %zu)", shown_count, all_count);
+    chunk_list_format(text, "\n");
 }
 
 /* ---- Summary lines. ---- */
@@ -83,27 +83,28 @@ static void append_first_line(struct chunk_list *text, const struct info_subject
                               const struct info_layout *layout) {
     struct report_text bytes = {.bytes_count = 0};
     report_append_bytes(&bytes, subject->bytes_count);
-    command_append(text, "%s", layout->style->bold);
+    chunk_list_format(text, "%s", layout->style->bold);
     append_printable(text, text_of(report_path_name(subject->path)));
-    command_append(text, "%s: ", layout->style->reset);
+    chunk_list_format(text, "%s: ", layout->style->reset);
     append_printable(text, subject->title);
     if (subject->wrapping.bytes_count) {
-        command_append(text, " (");
+        chunk_list_format(text, " (");
         append_printable(text, subject->wrapping);
-        command_append(text, ")");
+        chunk_list_format(text, ")");
     }
-    command_append(text, ", %.*s\n", (int)bytes.bytes_count, bytes.bytes);
+    chunk_list_format(text, ", %.*s\n", (int)bytes.bytes_count, bytes.bytes);
 }
 
 /* Appends a line for each of several inputs, in place of the first line. */
 static void append_inputs(struct chunk_list *text, const struct gecko_convert_result *result,
                           const struct info_layout *layout) {
-    command_append(text, "%s%zu files together%s:\n", layout->style->bold, result->input_count, layout->style->reset);
+    chunk_list_format(text, "%s%zu files together%s:\n", layout->style->bold, result->input_count,
+                      layout->style->reset);
     for (size_t i = 0; i < result->input_count; i++) {
         struct report_text line = {.bytes_count = 0};
         report_append_input(result, i, &line);
         report_end_line(&line, 0);
-        command_append(text, "  %.*s", (int)line.bytes_count, line.bytes);
+        chunk_list_format(text, "  %.*s", (int)line.bytes_count, line.bytes);
     }
 }
 
@@ -112,23 +113,24 @@ static void append_start(struct chunk_list *text, int64_t start_time_ms) {
     struct tm parts;
     char shown[64];
     if (!start_time_ms || !gmtime_r(&seconds, &parts)) return;
-    if (strftime(shown, sizeof shown, "%Y-%m-%d %H:%M:%S", &parts)) command_append(text, ", from %s UTC", shown);
+    if (strftime(shown, sizeof shown, "%Y-%m-%d %H:%M:%S", &parts)) chunk_list_format(text, ", from %s UTC", shown);
 }
 
 static void append_duration(struct chunk_list *text, const struct info *info) {
     char number[NUMBER_BYTES];
     append_label(text, "duration");
     if (!info->has_times) {
-        command_append(text, "unknown: there are no times\n");
+        chunk_list_format(text, "unknown: there are no times\n");
         return;
     }
     if (info->duration_ms < 1000)
-        command_append(text, "%s ms", format_number(info->duration_ms, number));
+        chunk_list_format(text, "%s ms", format_number(info->duration_ms, number));
     else
-        command_append(text, "%s s", format_number(info->duration_ms / 1000, number));
-    if (info->interval_ms > 0) command_append(text, ", a sample every %s ms", format_number(info->interval_ms, number));
+        chunk_list_format(text, "%s s", format_number(info->duration_ms / 1000, number));
+    if (info->interval_ms > 0)
+        chunk_list_format(text, ", a sample every %s ms", format_number(info->interval_ms, number));
     append_start(text, info->start_time_ms);
-    command_append(text, "\n");
+    chunk_list_format(text, "\n");
 }
 
 static void append_samples(struct chunk_list *text, const struct info *info) {
@@ -140,35 +142,35 @@ static void append_samples(struct chunk_list *text, const struct info *info) {
     if (counts_samples && has_weights)
         append_count(text, info->sample_count, "stack");
     else
-        command_append(text, "%" PRIu64, info->sample_count);
+        chunk_list_format(text, "%" PRIu64, info->sample_count);
     if (has_weights) {
-        command_append(text, ", total weight %s ", format_number(info->weight, number));
+        chunk_list_format(text, ", total weight %s ", format_number(info->weight, number));
         append_printable(text, info->weight_unit);
     }
-    if (info->stackless_count) command_append(text, ", %" PRIu64 " without a stack", info->stackless_count);
-    command_append(text, "\n");
+    if (info->stackless_count) chunk_list_format(text, ", %" PRIu64 " without a stack", info->stackless_count);
+    chunk_list_format(text, "\n");
 }
 
 static void append_counts(struct chunk_list *text, const struct info *info) {
     append_label(text, "processes");
-    command_append(text, "%" PRIu32 ", with ", info->processes.count);
+    chunk_list_format(text, "%" PRIu32 ", with ", info->processes.count);
     append_count(text, info->threads.count, "thread");
-    command_append(text, "\n");
+    chunk_list_format(text, "\n");
     append_samples(text, info);
     append_label(text, "functions");
-    command_append(text, "%" PRIu32 ", in ", info->functions.count);
+    chunk_list_format(text, "%" PRIu32 ", in ", info->functions.count);
     append_count(text, info->stack_count, "stack");
-    command_append(text, " of ");
+    chunk_list_format(text, " of ");
     append_count(text, info->frame_count, "frame");
-    command_append(text, ", ");
-    command_append(text, "%" PRIu64 " %s\n", info->lib_count, info->lib_count == 1 ? "library" : "libraries");
+    chunk_list_format(text, ", ");
+    chunk_list_format(text, "%" PRIu64 " %s\n", info->lib_count, info->lib_count == 1 ? "library" : "libraries");
     append_label(text, "markers");
-    command_append(text, "%" PRIu64 "\n", info->marker_count);
+    chunk_list_format(text, "%" PRIu64 "\n", info->marker_count);
     append_label(text, "counters");
-    command_append(text, "%" PRIu32 "\n", info->counters.count);
+    chunk_list_format(text, "%" PRIu32 "\n", info->counters.count);
     if (!info->allocation_count) return;
     append_label(text, "allocations");
-    command_append(text, "%" PRIu64 "\n", info->allocation_count);
+    chunk_list_format(text, "%" PRIu64 "\n", info->allocation_count);
 }
 
 static void append_facts(struct chunk_list *text, const struct info *info) {
@@ -177,9 +179,9 @@ static void append_facts(struct chunk_list *text, const struct info *info) {
         char label[TEXT_BYTES];
         printable_copy(label, sizeof label, fact->label);
         append_label(text, label);
-        if (strlen(label) >= LABEL_COLUMNS) command_append(text, "  ");
+        if (strlen(label) >= LABEL_COLUMNS) chunk_list_format(text, "  ");
         append_printable(text, fact->value);
-        command_append(text, "\n");
+        chunk_list_format(text, "\n");
     }
 }
 
@@ -190,10 +192,10 @@ static void append_events(struct chunk_list *text, const struct gecko_convert_re
         const struct gecko_convert_event *event = &result->events[i];
         append_label(text, "event");
         append_printable(text, text_of(event->name));
-        command_append(text, ": ");
+        chunk_list_format(text, ": ");
         append_count(text, event->sample_count, "sample");
         bool are_samples = strcmp(event->treatment, "samples") == 0;
-        command_append(text, are_samples ? "\n" : " (%s)\n", event->treatment);
+        chunk_list_format(text, are_samples ? "\n" : " (%s)\n", event->treatment);
     }
 }
 
@@ -203,15 +205,15 @@ static void append_entries(struct chunk_list *text, const struct gecko_convert_r
         const struct gecko_convert_entry *entry = &result->entries[i];
         if (entry->fate != fate) continue;
         const char *noun = ledger_unit_noun(entry->unit, entry->count);
-        command_append(text, "%s", color);
+        chunk_list_format(text, "%s", color);
         append_label(text, gecko_convert_fate_name(fate));
-        command_append(text, "%s%" PRIu64 " %s: ", style->reset, entry->count, noun);
+        chunk_list_format(text, "%s%" PRIu64 " %s: ", style->reset, entry->count, noun);
         append_printable(text, text_of(entry->cause));
         if (entry->has_first && entry->first_line)
-            command_append(text, ", first at line %" PRIu64, entry->first_line);
+            chunk_list_format(text, ", first at line %" PRIu64, entry->first_line);
         else if (entry->has_first)
-            command_append(text, ", first at byte %" PRIu64, entry->first_offset);
-        command_append(text, "\n");
+            chunk_list_format(text, ", first at byte %" PRIu64, entry->first_offset);
+        chunk_list_format(text, "\n");
     }
 }
 
@@ -221,7 +223,7 @@ static void append_missing_names(struct chunk_list *text, const struct gecko_con
         report_append_missing_name(result, i, &line);
         append_label(text, "names missing");
         append_printable(text, (struct text){line.bytes, line.bytes_count});
-        command_append(text, "\n");
+        chunk_list_format(text, "\n");
     }
 }
 
@@ -245,15 +247,15 @@ static void append_thread(struct chunk_list *text, const struct info *info, uint
     else
         append_weight(text, thread->weight, info->weight, layout);
     append_printable(text, thread->name);
-    command_append(text, "  %s", layout->style->dim);
+    chunk_list_format(text, "  %s", layout->style->dim);
     append_printable(text, process->pid);
-    command_append(text, "/");
+    chunk_list_format(text, "/");
     append_printable(text, thread->tid);
     if (!text_equal(process->name, thread->name) && process->name.bytes_count) {
-        command_append(text, " of ");
+        chunk_list_format(text, " of ");
         append_printable(text, process->name);
     }
-    command_append(text, "%s\n", layout->style->reset);
+    chunk_list_format(text, "%s\n", layout->style->reset);
 }
 
 static void append_function(struct chunk_list *text, const struct info *info, uint32_t row, enum info_order order,
@@ -265,11 +267,11 @@ static void append_function(struct chunk_list *text, const struct info *info, ui
     append_printable(text, function->name);
     struct text place = function->library.bytes_count ? function->library : text_base_name(function->file);
     if (place.bytes_count) {
-        command_append(text, "  %s", layout->style->dim);
+        chunk_list_format(text, "  %s", layout->style->dim);
         append_printable(text, place);
-        command_append(text, "%s", layout->style->reset);
+        chunk_list_format(text, "%s", layout->style->reset);
     }
-    command_append(text, "\n");
+    chunk_list_format(text, "\n");
 }
 
 static void append_marker(struct chunk_list *text, const struct info *info, uint32_t row,
@@ -279,10 +281,10 @@ static void append_marker(struct chunk_list *text, const struct info *info, uint
     append_weight(text, (double)marker->count, (double)info->marker_count, layout);
     append_printable(text, marker->name);
     if (marker->duration_count)
-        command_append(text, "  %smedian %s ms, 95 %% within %s ms, sum %s ms%s", layout->style->dim,
-                       format_number(marker->median_ms, median), format_number(marker->p95_ms, p95),
-                       format_number(marker->sum_ms, sum), layout->style->reset);
-    command_append(text, "\n");
+        chunk_list_format(text, "  %smedian %s ms, 95 %% within %s ms, sum %s ms%s", layout->style->dim,
+                          format_number(marker->median_ms, median), format_number(marker->p95_ms, p95),
+                          format_number(marker->sum_ms, sum), layout->style->reset);
+    chunk_list_format(text, "\n");
 }
 
 static void append_table(struct chunk_list *text, struct info *info, enum info_order order, const char *heading,
@@ -331,13 +333,13 @@ static void append_values(struct chunk_list *text, const struct info_counter *co
         unit[0] = ' ';
         printable_copy(unit + 1, sizeof unit - 1, counter->unit);
     }
-    if (counter->is_rate && !is_share) command_append(text, ", sum %s%s", format_number(counter->change, sum), unit);
+    if (counter->is_rate && !is_share) chunk_list_format(text, ", sum %s%s", format_number(counter->change, sum), unit);
     if (!isfinite(counter->lowest * factor)) return;
-    command_append(text, ", %s to %s%s%s", format_number(counter->lowest * factor, lowest),
-                   format_number(counter->highest * factor, highest), unit,
-                   is_share           ? " of the highest"
-                   : counter->is_rate ? " per second"
-                                      : "");
+    chunk_list_format(text, ", %s to %s%s%s", format_number(counter->lowest * factor, lowest),
+                      format_number(counter->highest * factor, highest), unit,
+                      is_share           ? " of the highest"
+                      : counter->is_rate ? " per second"
+                                         : "");
 }
 
 static void append_counters(struct chunk_list *text, const struct info *info, const struct info_layout *layout) {
@@ -345,13 +347,13 @@ static void append_counters(struct chunk_list *text, const struct info *info, co
     if (count) append_heading(text, "counters", count, all_count, layout);
     for (size_t i = 0; i < count; i++) {
         const struct info_counter *counter = column_at(&info->counters, i);
-        command_append(text, "  %8" PRIu64 " samples", counter->sample_count);
+        chunk_list_format(text, "  %8" PRIu64 " samples", counter->sample_count);
         append_values(text, counter);
-        command_append(text, "  ");
+        chunk_list_format(text, "  ");
         append_printable(text, counter->name);
-        command_append(text, "  %s", layout->style->dim);
+        chunk_list_format(text, "  %s", layout->style->dim);
         append_printable(text, counter->pid);
-        command_append(text, "%s\n", layout->style->reset);
+        chunk_list_format(text, "%s\n", layout->style->reset);
     }
 }
 
@@ -363,7 +365,7 @@ void info_append_text(struct chunk_list *text, const struct info_subject *subjec
         append_first_line(text, subject, layout);
     append_label(text, "product");
     append_printable(text, info->product);
-    command_append(text, "\n");
+    chunk_list_format(text, "\n");
     append_duration(text, info);
     append_counts(text, info);
     append_facts(text, info);
