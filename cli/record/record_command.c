@@ -333,7 +333,8 @@ static void draw_progress(struct record *record) {
 
 /* Observes until the end of the duration or of what is observed, or a signal. Returns whether a program runs still. */
 static void observe(struct record *record) {
-    enum { CHECK_MS = 100 };
+    /* A command line can be read only while the program runs. */
+    enum { CHECK_MS = 20 };
     struct kernel_recording *recording = &record->recording;
     bool is_started = record->program_count > 0, is_done = false;
     while (!is_done && !failure_is_set(&record->failure)) {

@@ -10,12 +10,22 @@ void perf_programs_execute(struct perf_tasks *tasks, struct perf_task *task, str
     if (string_is_none(task->first_program)) task->first_program = program;
 }
 
+void perf_programs_set_arguments(struct perf_tasks *tasks, const struct perf_task *task, struct text arguments) {
+    struct profile *profile = tasks->profile;
+    process_id process = profile_thread_at(profile, task->thread)->process;
+    if (process_is_none(process)) return;
+    struct command_line *line = arguments.bytes_count ? profile_allocate(profile, sizeof *line) : NULL;
+    if (line) *line = (struct command_line){.arguments = profile_text(profile, arguments)};
+    profile_process_at(profile, process)->command_line = line;
+}
+
 void perf_programs_rename(struct perf_tasks *tasks, struct perf_task *task, struct text comm, int64_t time_ns) {
     perf_tasks_rename(tasks, task, comm, time_ns);
     bool runs_code_of_parent = task->is_forked && string_is_none(task->first_program);
     if (!runs_code_of_parent || task->pid != perf_tasks_tid(tasks, task)) return;
     string_id program = strings_intern(&tasks->profile->texts, comm);
     if (!string_is_none(program)) task->last_program = program;
+    perf_programs_set_arguments(tasks, task, TEXT("")); /* they are its parent's */
 }
 
 /* Returns whether the name is that of a file whose code was sampled: "python3" is that of "python3.11" and of

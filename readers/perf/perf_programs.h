@@ -8,6 +8,9 @@
 /* Names the task after the program that it executes now. */
 void perf_programs_execute(struct perf_tasks *tasks, struct perf_task *task, struct text comm, int64_t time_ns);
 
+/* Sets the command line of the task's process, whose arguments each end with a NUL; empty: it is unknown. */
+void perf_programs_set_arguments(struct perf_tasks *tasks, const struct perf_task *task, struct text arguments);
+
 /* Names the task as it named itself. A process that was forked and has executed nothing is a program of that name. */
 void perf_programs_rename(struct perf_tasks *tasks, struct perf_task *task, struct text comm, int64_t time_ns);
 

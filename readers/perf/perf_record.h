@@ -205,7 +205,7 @@ struct perf_record {
     int64_t time_ns; /* TIME_NONE: the record has none */
     struct position position;
     struct text name; /* of what the record is about: comm, event, path, key */
-    struct text text; /* what else is told about it: the value of a key, a payload, a build id */
+    struct text text; /* what else is told about it: the value of a key, a payload, a build id, a command line */
     union {
         struct perf_event_description event; /* of PERF_EVENT, and the number of PERF_EVENT_NAME */
         struct perf_clock clock;

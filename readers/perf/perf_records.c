@@ -24,8 +24,10 @@ static void use_comm(struct perf_recording *recording, const struct perf_record 
         bool is_taken_over = perf_tasks_execute(&recording->tasks, task, time_ns);
         if (is_taken_over) perf_waits_end(&recording->waits, task, time_ns, record->position);
         perf_programs_execute(&recording->tasks, task, record->name, time_ns);
+        perf_programs_set_arguments(&recording->tasks, task, record->text);
     } else if (task) {
         perf_programs_rename(&recording->tasks, task, record->name, time_ns);
+        if (record->text.bytes_count) perf_programs_set_arguments(&recording->tasks, task, record->text);
     }
 }
 

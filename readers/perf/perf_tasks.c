@@ -243,6 +243,14 @@ void perf_tasks_set_parent(struct perf_tasks *tasks, const struct perf_task *tas
     if (process_is_none(process->parent)) process->parent = of_parent;
 }
 
+/* A forked process has its parent's command line until it executes a program. */
+static void inherit_command_line(struct perf_tasks *tasks, const struct thread *child, const struct perf_task *parent) {
+    process_id of_parent = profile_thread_at(tasks->profile, parent->thread)->process;
+    if (process_is_none(child->process) || process_is_none(of_parent)) return;
+    struct command_line *line = profile_process_at(tasks->profile, of_parent)->command_line;
+    profile_process_at(tasks->profile, child->process)->command_line = line;
+}
+
 void perf_tasks_adopt(struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t tid,
                       const struct perf_task *parent) {
     const struct perf_task *task = perf_tasks_find(tasks, machine, pid, tid);
@@ -268,6 +276,7 @@ void perf_tasks_fork(struct perf_tasks *tasks, uint32_t machine, int64_t pid, in
     thread->start_ns = time_ns;
     if (pid == tid && !process_is_none(thread->process))
         profile_process_at(tasks->profile, thread->process)->start_ns = time_ns;
+    if (parent) inherit_command_line(tasks, thread, parent);
     if (parent) task->namespaces = parent->namespaces;
     if (parent) task->last_program = parent->last_program;
     if (parent && !thread->name.bytes_count) thread->name = profile_thread_at(tasks->profile, parent->thread)->name;

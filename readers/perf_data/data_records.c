@@ -2,7 +2,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "command_field.h"
 #include "data_parser.h"
+#include "libconvert/base/cursor.h"
 #include "readers/perf/perf_roles.h"
 
 /* Flags in misc. The same bit has different meanings in different types of records. */
@@ -31,10 +33,24 @@ static void take_ids(struct perf_cursor *cursor, struct perf_record *out) {
 
 /* ---- Tasks. ---- */
 
+/* Returns the arguments that `gecko-convert record` has added to the name, each with a NUL after it; empty: none. */
+static struct text command_line_of(struct data_parser *parser, const struct data_record *record, struct text name) {
+    enum { NAME_AT = 8, WORD_BYTES = 8 };
+    const struct text mark = {COMMAND_FIELD_MARK, COMMAND_FIELD_MARK_BYTES};
+    const struct data_attr *attr = data_attrs_of_record(&parser->attrs, record->bytes, false);
+    size_t begin = NAME_AT + (name.bytes_count + WORD_BYTES) / WORD_BYTES * WORD_BYTES;
+    size_t end = record->payload.bytes_count - (attr ? data_record_trailer(record, attr).bytes_count : 0);
+    struct text field = begin < end ? text_slice(record->payload, begin, end) : (struct text){0};
+    if (!cursor_take(&field, mark)) return (struct text){0};
+    while (field.bytes_count > 1 && !field.bytes[field.bytes_count - 2]) field.bytes_count--;
+    return field;
+}
+
 static bool use_comm(struct data_parser *parser, const struct data_record *record, struct perf_record *out) {
     struct perf_cursor cursor = perf_cursor_of(record->payload);
     take_ids(&cursor, out);
     out->name = perf_cursor_name(&cursor);
+    out->text = command_line_of(parser, record, out->name);
     out->is_exec = record->misc & MISC_COMM_EXECUTED;
     if (!cursor.is_bad) emit(parser, out, PERF_COMM);
     return !cursor.is_bad;

@@ -123,8 +123,7 @@ bool data_sample_parse(const struct data_record *record, const struct data_attr 
 static const uint64_t trailer_fields =
     SAMPLE_TID | SAMPLE_TIME | SAMPLE_ID | SAMPLE_STREAM_ID | SAMPLE_CPU | SAMPLE_IDENTIFIER;
 
-/* Returns a record's trailer, which has 8 bytes per field; empty if the record has no trailer. */
-static struct text trailer_of(const struct data_record *record, const struct data_attr *attr) {
+struct text data_record_trailer(const struct data_record *record, const struct data_attr *attr) {
     if (!attr->has_trailers) return (struct text){0};
     size_t bytes_count = 8 * (size_t)__builtin_popcountll(attr->sample_type & trailer_fields);
     if (bytes_count > record->payload.bytes_count) return (struct text){0};
@@ -133,7 +132,7 @@ static struct text trailer_of(const struct data_record *record, const struct dat
 
 bool data_sample_parse_trailer(const struct data_record *record, const struct data_attr *attr,
                                struct data_sample *sample) {
-    struct text trailer = trailer_of(record, attr);
+    struct text trailer = data_record_trailer(record, attr);
     struct perf_cursor cursor = perf_cursor_of(trailer);
     *sample = (struct data_sample){.attr = attr, .pid = -1, .tid = -1};
     if (!trailer.bytes_count) return false;
@@ -147,7 +146,7 @@ bool data_record_time(const struct data_record *record, const struct data_attr *
     if (!(fields & SAMPLE_TIME)) return false;
     enum { RECORD_SAMPLE = 9 };
     bool is_sample = record->type == RECORD_SAMPLE;
-    struct text bytes = is_sample ? record->payload : trailer_of(record, attr);
+    struct text bytes = is_sample ? record->payload : data_record_trailer(record, attr);
     uint64_t before = fields & (is_sample ? SAMPLE_IDENTIFIER | SAMPLE_IP | SAMPLE_TID : SAMPLE_TID);
     size_t place = 8 * (size_t)__builtin_popcountll(before);
     if (bytes.bytes_count < place + 8) return false;

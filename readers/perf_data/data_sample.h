@@ -71,6 +71,9 @@ struct data_sample {
 /* Decodes a sample of the event. Returns false if the record ends before its fields do. */
 bool data_sample_parse(const struct data_record *record, const struct data_attr *attr, struct data_sample *sample);
 
+/* Returns the trailer of a record other than a sample, which has 8 bytes per field; empty if the record has none. */
+struct text data_record_trailer(const struct data_record *record, const struct data_attr *attr);
+
 /* Decodes the trailer of a record other than a sample. Only ids and the time are set. Returns false if there is no
  * trailer. */
 bool data_sample_parse_trailer(const struct data_record *record, const struct data_attr *attr,

@@ -193,6 +193,13 @@ def children_and_iterations_are_recorded(folder):
     check(len(pids) >= 6, f"{len(pids)} processes in place of 6 or 9: {ended.stderr}")
 
 
+def names_tell_the_command_lines_of_children(folder):
+    ended = record("-o", "p.json", "sh", "-c", f"'{mix}' 501 & ('{mix}' 502; true) & wait", cwd=folder)
+    check(ended.returncode == 0, ended.stderr)
+    names = {thread["name"] for thread in profile_of(folder / "p.json")["threads"]}
+    check({"mix 501", "mix 502"} <= names, str(names))
+
+
 def iterations_begin_one_after_the_other(folder):
     ended = record("-o", "p.json", "--iterations", "3", mix, "100", cwd=folder)
     check(ended.returncode == 0, ended.stderr)
@@ -753,7 +760,7 @@ def the_kernel_has_the_same_names_at_once_and_later(folder):
 
 
 CASES = [shares_are_right, shares_of_languages_are_right, trace_is_read_by_others, traces_of_other_users_are_read_by_perf,
-         children_and_iterations_are_recorded, iterations_begin_one_after_the_other,
+         children_and_iterations_are_recorded, names_tell_the_command_lines_of_children, iterations_begin_one_after_the_other,
          running_processes_are_recorded,
          the_end_of_a_process_ends_its_recording, events_are_named, counters_of_the_processor_are_recorded,
          nothing_is_lost_while_processes_are_described, losses_are_of_no_process,

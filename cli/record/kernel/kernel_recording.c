@@ -253,6 +253,15 @@ static uint64_t word_at(const char *record, size_t at) {
     return word;
 }
 
+static void set_size(char *record, size_t bytes_count) {
+    uint16_t size_bytes = (uint16_t)bytes_count;
+    memcpy(record + offsetof(struct perf_event_header, size), &size_bytes, sizeof size_bytes);
+}
+
+static bool is_execution(const struct perf_event_header *header) {
+    return header->type == PERF_RECORD_COMM && header->misc & PERF_RECORD_MISC_COMM_EXEC;
+}
+
 /* The kernel reserves the same room for all copied stacks, and then says how much of it is used. Drops the rest. */
 static size_t trim_stack(const struct perf_event_attr *attr, char *record, size_t bytes_count) {
     size_t at = sizeof(struct perf_event_header) + SAMPLE_HEAD_WORDS * WORD_BYTES;
@@ -271,8 +280,7 @@ static size_t trim_stack(const struct perf_event_attr *attr, char *record, size_
         memcpy(record + at, &used_bytes, sizeof used_bytes);
         at += WORD_BYTES;
     }
-    uint16_t size_bytes = (uint16_t)at;
-    memcpy(record + offsetof(struct perf_event_header, size), &size_bytes, sizeof size_bytes);
+    set_size(record, at);
     return at;
 }
 
@@ -281,7 +289,7 @@ static size_t trim_stack(const struct perf_event_attr *attr, char *record, size_
 static void count_refused(struct kernel_recording *recording, const struct perf_event_header *header,
                           const char *record) {
     uint32_t pid = (uint32_t)word_at(record, sizeof *header);
-    if (header->type == PERF_RECORD_COMM && header->misc & PERF_RECORD_MISC_COMM_EXEC) {
+    if (is_execution(header)) {
         recording->executing = pid;
     } else if (pid && pid == recording->executing &&
                (header->type == PERF_RECORD_MMAP2 || header->type == PERF_RECORD_EXIT)) {
@@ -290,12 +298,26 @@ static void count_refused(struct kernel_recording *recording, const struct perf_
     }
 }
 
+/* Adds the command line to the record that names an executed program. Returns its size then. */
+static size_t add_command_line(char *record, size_t bytes_count) {
+    char field[COMMAND_FIELD_BYTES_MAX];
+    pid_t pid = (pid_t)word_at(record, sizeof(struct perf_event_header));
+    const char *name = record + sizeof(struct perf_event_header) + WORD_BYTES;
+    size_t field_bytes = proc_command_field(pid, name, field);
+    char *trailer = record + bytes_count - STREAM_TRAILER_BYTES;
+    memmove(trailer + field_bytes, trailer, STREAM_TRAILER_BYTES);
+    memcpy(trailer, field, field_bytes);
+    set_size(record, bytes_count + field_bytes);
+    return bytes_count + field_bytes;
+}
+
 static size_t visit(void *context, char *record, size_t bytes_count) {
     struct kernel_recording *recording = context;
     struct perf_event_header header;
     memcpy(&header, record, sizeof header);
     count_refused(recording, &header, record);
     if (header.type == PERF_RECORD_LOST) recording->lost_count += word_at(record, sizeof header + WORD_BYTES);
+    if (is_execution(&header)) return add_command_line(record, bytes_count);
     if (header.type != PERF_RECORD_SAMPLE) return bytes_count;
     recording->sample_count++;
     const struct perf_event_attr *attr = &recording->events.rows[0].attr;
@@ -351,9 +373,10 @@ void kernel_recording_begin(struct kernel_recording *recording, int fd, const st
 }
 
 void kernel_recording_take(struct kernel_recording *recording) {
+    enum { FLUSHED_BYTES_MIN = 64 * 1024 }; /* smaller parts are not compressed well */
     if (failure_is_set(recording->stream.failure)) return;
     kernel_rings_drain(&recording->rings, &recording->stream, visit, recording);
-    kernel_stream_flush(&recording->stream);
+    if (recording->stream.bytes_count >= FLUSHED_BYTES_MIN) kernel_stream_flush(&recording->stream);
 }
 
 void kernel_recording_end(struct kernel_recording *recording) {

@@ -146,6 +146,7 @@ void kernel_stream_end(struct kernel_stream *stream) {
 
 void kernel_stream_end_dated(struct kernel_stream *stream, uint64_t time_ns) {
     const uint64_t fields[] = {UINT64_MAX, time_ns, 0, 0};
+    _Static_assert(sizeof fields == STREAM_TRAILER_BYTES, "the size of a trailer");
     kernel_stream_bytes(stream, fields, sizeof fields);
     kernel_stream_end(stream);
 }

@@ -21,6 +21,9 @@ enum stream_record {
 /* The size of a record is a u16. */
 enum { STREAM_RECORD_BYTES_MAX = 65535 };
 
+/* What records of a kind that the kernel writes too end with: pid and tid, time, processor, and id. */
+enum { STREAM_TRAILER_BYTES = 32 };
+
 /* At most this much is compressed at a time. */
 enum { STREAM_BUFFER_BYTES = 1024 * 1024 };
 

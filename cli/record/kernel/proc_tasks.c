@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "readers/code/kernel_list.h"
+#include "readers/perf_data/command_field.h"
 
 enum {
     PATH_BYTES = 128,
@@ -50,6 +51,33 @@ static bool read_line(const char *path, char *line, size_t capacity_bytes) {
     return is_good;
 }
 
+/* ---- Command lines. ---- */
+
+/* Reads the arguments, which each end with a NUL. Returns their size without the last NUL; 0 if they are unknown. */
+static size_t read_arguments(pid_t pid, char *arguments, size_t capacity_bytes) {
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
+    FILE *file = fopen(path, "re");
+    size_t bytes_count = file ? fread(arguments, 1, capacity_bytes, file) : 0;
+    if (file) fclose(file);
+    while (bytes_count && !arguments[bytes_count - 1]) bytes_count--;
+    return bytes_count;
+}
+
+size_t proc_command_field(pid_t pid, const char *name, char field[COMMAND_FIELD_BYTES_MAX]) {
+    enum { WORD_BYTES = 8 };
+    char path[PATH_BYTES], name_now[64];
+    size_t bytes_count = read_arguments(pid, field + COMMAND_FIELD_MARK_BYTES,
+                                        COMMAND_FIELD_BYTES_MAX - COMMAND_FIELD_MARK_BYTES - WORD_BYTES);
+    snprintf(path, sizeof path, "/proc/%d/comm", pid);
+    if (!bytes_count || !read_line(path, name_now, sizeof name_now) || strcmp(name, name_now) != 0) return 0;
+    memcpy(field, COMMAND_FIELD_MARK, COMMAND_FIELD_MARK_BYTES);
+    bytes_count += COMMAND_FIELD_MARK_BYTES;
+    do field[bytes_count++] = '\0';
+    while (bytes_count % WORD_BYTES);
+    return bytes_count;
+}
+
 /* ---- Records. ---- */
 
 static void append_task(struct kernel_stream *stream, pid_t pid, pid_t tid, pid_t parent) {
@@ -65,6 +93,8 @@ static void append_task(struct kernel_stream *stream, pid_t pid, pid_t tid, pid_
     kernel_stream_u32(stream, (uint32_t)pid);
     kernel_stream_u32(stream, (uint32_t)tid);
     kernel_stream_name(stream, name);
+    char field[COMMAND_FIELD_BYTES_MAX];
+    if (pid == tid) kernel_stream_bytes(stream, field, proc_command_field(pid, name, field));
     kernel_stream_end_dated(stream, 0);
 }
 

@@ -19,6 +19,14 @@ bool proc_ids_add(struct proc_ids *ids, pid_t id);
 bool proc_ids_read(struct proc_ids *ids, const char *path);
 void proc_ids_fini(struct proc_ids *ids);
 
+/* The most bytes of what proc_command_field stores. Longer command lines are cut. */
+enum { COMMAND_FIELD_BYTES_MAX = 4096 };
+
+/* Stores the field with the command line of the process (readers/perf_data/command_field.h), which belongs between the
+ * name and the trailer of a COMM record. Returns its size, a multiple of 8 bytes; 0 if the process has ended, or runs a
+ * program of another name by now. */
+size_t proc_command_field(pid_t pid, const char *name, char field[COMMAND_FIELD_BYTES_MAX]);
+
 /* Appends records of the process's threads, names and mapped files. A process that has ended has none. */
 void proc_process_append(struct kernel_stream *stream, pid_t pid);
 

@@ -415,6 +415,66 @@ static void test_threads(void **state) {
     assert_samples("5/7 a worker 0 1000000 0x101f;0x1010\n5/7.2 app 200 1000000 0x101f;0x1010\n");
 }
 
+/* ---- Command lines. ---- */
+
+enum { EXECUTED = 1 << 13 };
+
+/* Adds the record of a program's name. `field` follows the name, up to a multiple of 8 bytes. */
+static void add_program(uint32_t pid, const char *name, uint16_t flags, struct text field, uint64_t time_ns) {
+    builder_begin_record(&builder, 3, flags);
+    builder_u32(&builder, pid);
+    builder_u32(&builder, pid);
+    builder_name(&builder, name);
+    builder_put(&builder, field.bytes, field.bytes_count);
+    while ((builder.bytes_count - builder.record_at) % 8) builder_put(&builder, "", 1);
+    builder_end_with_trailer(&builder, pid, pid, time_ns);
+}
+
+static void add_fork(uint32_t pid, uint32_t parent, uint64_t time_ns) {
+    builder_task(&builder, 7, pid, parent, pid, parent, time_ns);
+}
+
+/* Compares the arguments of each process, with "|" after each. */
+static void assert_command_lines(const char *expected) {
+    struct reading reading;
+    read_good(&reading, 0);
+    char got[512] = "";
+    for (size_t i = 0; i < reading.profile.processes.count; i++) {
+        const struct process *process = column_at(&reading.profile.processes, i);
+        struct text arguments = process->command_line ? process->command_line->arguments : TEXT("none");
+        size_t used = strlen(got);
+        used += (size_t)snprintf(got + used, sizeof got - used, "%d ", (int)process->pid);
+        for (size_t at = 0; at < arguments.bytes_count; at++)
+            got[used++] = arguments.bytes[at] ? arguments.bytes[at] : '|';
+        memcpy(got + used, "\n", 2);
+    }
+    assert_string_equal(got, expected);
+    profile_fini(&reading.profile);
+}
+
+static void test_command_lines(void **state) {
+    begin_app();
+    add_program(5, "app", EXECUTED, TEXT("cmdline\0./app\0-x\0a b\0"), 20);
+    add_fork(6, 5, 30);
+    add_fork(7, 5, 40);
+    add_program(7, "sh", EXECUTED, TEXT(""), 50);
+    add_fork(8, 5, 60);
+    add_program(8, "request 8", 0, TEXT(""), 70);
+    add_fork(9, 7, 80);
+    add_program(9, "tool", EXECUTED, TEXT("cmdline\0tool\0\0"), 90);
+    add_program(10, "running", 0, TEXT("cmdline\0running"), 0);
+    assert_command_lines("5 ./app|-x|a b|\n10 running|\n6 ./app|-x|a b|\n7 none\n8 none\n9 tool|\n");
+}
+
+static void test_what_is_no_command_line(void **state) {
+    begin_app();
+    add_program(5, "app", EXECUTED, TEXT("cmdline\0"), 20);
+    add_program(6, "app", EXECUTED, TEXT("cmdlines"), 30);
+    add_program(7, "app", EXECUTED, TEXT("cmdline"), 40);
+    add_program(8, "app", EXECUTED, TEXT("\0\0\0\0\0\0\0\0"), 50);
+    assert_command_lines("5 none\n6 none\n7 none\n8 none\n");
+}
+
 /* ---- What threads do. ---- */
 
 enum { SWITCH_OUT = 1 << 13, SWITCH_PREEMPTED = 1 << 14 };
@@ -912,6 +972,8 @@ int main(void) {
         cmocka_unit_test(test_losses),
         cmocka_unit_test(test_unknown_records),
         cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_command_lines),
+        cmocka_unit_test(test_what_is_no_command_line),
         cmocka_unit_test(test_switches),
         cmocka_unit_test(test_throttling),
         cmocka_unit_test(test_namespaces),
