@@ -373,7 +373,7 @@ void kernel_recording_begin(struct kernel_recording *recording, int fd, const st
 }
 
 void kernel_recording_take(struct kernel_recording *recording) {
-    enum { FLUSHED_BYTES_MIN = 64 * 1024 }; /* smaller parts are not compressed well */
+    enum { FLUSHED_BYTES_MIN = STREAM_BUFFER_BYTES / 2 }; /* smaller parts are not compressed well */
     if (failure_is_set(recording->stream.failure)) return;
     kernel_rings_drain(&recording->rings, &recording->stream, visit, recording);
     if (recording->stream.bytes_count >= FLUSHED_BYTES_MIN) kernel_stream_flush(&recording->stream);
