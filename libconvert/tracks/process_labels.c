@@ -23,11 +23,20 @@ struct labels {
     struct value_table uses; /* struct use_count by struct use */
 };
 
+/* Programs may write a title in place of their arguments: "postgres: walwriter", "redis-server *:6379". Returns what
+ * follows the name there. */
+static struct text title_of(const struct process *process, struct text program) {
+    if (!text_starts_with(program, process->name)) return (struct text){0};
+    struct text rest = text_from(program, process->name.bytes_count);
+    if (text_starts_with(rest, TEXT(":"))) rest = text_from(rest, 1);
+    return text_starts_with(rest, TEXT(" ")) ? text_trim(rest) : (struct text){0};
+}
+
 /* Returns the arguments of the process without the path of the program. */
 static struct text arguments_of(const struct process *process) {
     struct text arguments = process->command_line ? process->command_line->arguments : (struct text){0};
-    arguments_take(&arguments);
-    return arguments;
+    struct text program = arguments_take(&arguments);
+    return arguments.bytes_count ? arguments : title_of(process, program);
 }
 
 /* ---- What processes have in common. ---- */

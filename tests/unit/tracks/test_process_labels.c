@@ -63,6 +63,20 @@ static void folders_of_absolute_paths_are_left_out(void **state) {
     assert_text(process_label(at(id)), "cp x src/y x /c/");
 }
 
+static void titles_in_place_of_arguments_are_shown(void **state) {
+    process_id writer = add("postgres", TEXT("postgres: walwriter \0"));
+    process_id worker = add("postgres", TEXT("postgres: 15/main: alice shop [local] idle\0"));
+    process_id main = add("postgres", TEXT("/usr/lib/postgres\0-D\0data\0"));
+    process_id server = add("redis-server", TEXT("redis-server *:6379\0"));
+    process_id other = add("app", TEXT("app2: title\0"));
+    label();
+    assert_text(process_label(at(writer)), "postgres walwriter");
+    assert_text(process_label(at(worker)), "postgres 15/main: alice shop [local] id…");
+    assert_text(process_label(at(main)), "postgres -D data");
+    assert_text(process_label(at(server)), "redis-server *:6379");
+    assert_text(process_label(at(other)), "");
+}
+
 static void equal_processes_have_their_name(void **state) {
     process_id first = add("worker", TEXT("worker\0-v\0")), second = add("worker", TEXT("worker\0-v\0"));
     process_id bare = add("worker", TEXT("worker\0")), unknown = add("worker", TEXT(""));
@@ -115,6 +129,7 @@ int main(void) {
         TEST(options_that_do_not_fit_are_left_out),
         TEST(temporary_files_are_better_than_nothing),
         TEST(folders_of_absolute_paths_are_left_out),
+        TEST(titles_in_place_of_arguments_are_shown),
         TEST(equal_processes_have_their_name),
         TEST(labels_are_cut_between_characters),
         TEST(lines_of_scripts_are_one_line),
