@@ -1,6 +1,8 @@
 #include "manifest_file.h"
 
+#include "manifest.h"
 #include "readers/json/json_stream.h"
+#include "shard.h"
 
 /* ---- What a manifest has. ---- */
 
@@ -211,6 +213,21 @@ void manifest_file_read(struct manifest_file *manifest) {
     json_stream_finish(&json);
     json_stream_fini(&json);
     input_close(input);
+}
+
+const char *manifest_file_shard_trouble(const struct manifest_file *manifest) {
+    const struct column *records = &manifest->records;
+    size_t file_count = 0;
+    for (size_t i = 0; i < records->count; i++) file_count += !manifest_record_at(manifest, i)->member.bytes_count;
+    int64_t number = manifest->shard.number, count = manifest->shard.count;
+    bool is_number = number > 0 && number <= count && count <= SHARD_COUNT_MAX;
+    bool has_positions =
+        file_count == manifest->shard.positions.count && (int64_t)file_count <= manifest->shard.input_count;
+    bool begins_with_file = !records->count || !manifest_record_at(manifest, 0)->member.bytes_count;
+    if (!text_equal(manifest->type, TEXT("batch")) || manifest->version != MANIFEST_VERSION)
+        return "no manifest of a batch of this version of the program";
+    if (!count) return "the manifest of a whole batch, not of a shard";
+    return is_number && has_positions && begins_with_file ? NULL : "a manifest that contradicts itself";
 }
 
 void manifest_file_init(struct manifest_file *manifest, const char *path, struct arena *memory) {

@@ -11,7 +11,6 @@
 #include "libconvert/base/memory.h"
 #include "manifest.h"
 #include "manifest_file.h"
-#include "shard.h"
 #include "writer/json.h"
 #include "writer/sink.h"
 
@@ -62,25 +61,6 @@ static const struct manifest_record *record_at(const struct merging *merging, co
 }
 
 /* ---- Shards that fit together. ---- */
-
-static bool has_record_of_file(const struct manifest_file *part, size_t number) {
-    return !manifest_record_at(part, number)->member.bytes_count;
-}
-
-static void check_part(const struct manifest_file *part, struct failure *failure) {
-    size_t file_count = 0;
-    for (size_t i = 0; i < part->records.count; i++) file_count += has_record_of_file(part, i);
-    bool is_manifest = text_equal(part->type, TEXT("batch")) && part->version == MANIFEST_VERSION;
-    int64_t number = part->shard.number, count = part->shard.count;
-    bool is_number = number > 0 && number <= count && count <= SHARD_COUNT_MAX;
-    bool has_positions = file_count == part->shard.positions.count && file_count <= (uint64_t)part->shard.input_count;
-    bool is_good = is_number && has_positions && (!part->records.count || has_record_of_file(part, 0));
-    const char *trouble = !is_manifest ? "no manifest of a batch of this version of the program"
-                          : !count     ? "the manifest of a whole batch, not of a shard"
-                          : !is_good   ? "a manifest that contradicts itself"
-                                       : NULL;
-    if (trouble) failure_set(failure, FAILURE_INPUT, "%s: this is %s", part->path, trouble);
-}
 
 static int compare_parts(const void *left, const void *right) {
     const struct manifest_file *a = left, *b = right;
@@ -388,7 +368,9 @@ static void read_part(struct merging *merging, const char *path) {
     if (!part) return;
     manifest_file_init(part, path, &merging->memory);
     manifest_file_read(part);
-    if (!failure_is_set(&merging->failure)) check_part(part, &merging->failure);
+    if (failure_is_set(&merging->failure)) return;
+    const char *trouble = manifest_file_shard_trouble(part);
+    if (trouble) failure_set(&merging->failure, FAILURE_INPUT, "%s: this is %s", path, trouble);
 }
 
 static int merge_manifests(struct options *options) {

@@ -82,6 +82,25 @@ static void use(const struct manifest_records *records) {
     batch_plan_fini(&plan);
 }
 
+/* Merging shards relies on what is checked here. */
+static void read_as_shard(void) {
+    struct failure failure = {0};
+    struct arena memory;
+    struct manifest_file manifest;
+    arena_init(&memory, &failure);
+    manifest_file_init(&manifest, source_file_path, &memory);
+    manifest_file_read(&manifest);
+    size_t file_count = 0;
+    bool is_shard = !failure_is_set(&failure) && !manifest_file_shard_trouble(&manifest);
+    for (size_t i = 0; is_shard && i < manifest.records.count; i++) {
+        file_count += !manifest_record_at(&manifest, i)->member.bytes_count;
+        FUZZ_CHECK(file_count, "a member without an archive");
+    }
+    FUZZ_CHECK(!is_shard || file_count == manifest.shard.positions.count, "%zu files", file_count);
+    manifest_file_fini(&manifest);
+    arena_fini(&memory);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t bytes_count) {
     char *copy = malloc(bytes_count ? bytes_count : 1);
     if (!copy) abort();
@@ -95,6 +114,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t bytes_count) {
     FUZZ_CHECK(!reason || *reason, "no reason");
     if (!reason) use(records);
     manifest_records_destroy(records);
+    read_as_shard();
     free(copy);
     return 0;
 }
