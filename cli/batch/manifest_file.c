@@ -134,12 +134,18 @@ static struct text take_text(struct json_stream *json, struct arena *memory) {
     return (struct text){bytes, bytes ? text.bytes_count : 0};
 }
 
+/* Returns the value as it is. What a record has is a part of the record's own text. */
+static struct text take_raw(struct json_stream *json, struct arena *memory) {
+    struct text raw = json_skip_recording(json);
+    return json->input ? arena_copy(memory, raw) : raw;
+}
+
 /* Keeps the value as it is, and then reads its members. */
 static struct text take_parts(struct json_stream *json, struct arena *memory, const struct known_member *members,
                               char *base) {
     struct json_stream part;
     struct position position = json_stream_position(json);
-    struct text raw = arena_copy(memory, json_skip_recording(json));
+    struct text raw = take_raw(json, memory);
     json_stream_init_part(&part, json, raw, position);
     read_members(&part, memory, members, base);
     json_stream_fini(&part);
@@ -172,7 +178,7 @@ static void read_value(struct json_stream *json, struct arena *memory, const str
             if (is_next(json, JSON_NUMBER)) json_take_int(json, target);
             break;
         case KNOWN_RAW:
-            *(struct text *)target = arena_copy(memory, json_skip_recording(json));
+            *(struct text *)target = take_raw(json, memory);
             break;
         case KNOWN_PARTS:
             *(struct text *)target = take_parts(json, memory, known->members, base);

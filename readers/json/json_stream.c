@@ -583,7 +583,16 @@ uint64_t json_skip_counting(struct json_stream *stream) {
     return count;
 }
 
+/* Returns the text of the next value, which is in the window as a whole. */
+static struct text skip_in_window(struct json_stream *stream) {
+    json_peek_kind(stream);
+    const char *start = stream->at;
+    json_skip(stream);
+    return (struct text){start, (size_t)(stream->at - start)};
+}
+
 struct text json_skip_recording(struct json_stream *stream) {
+    if (!stream->input) return skip_in_window(stream);
     json_peek_kind(stream);
     stream->record.bytes_count = 0;
     stream->record_from = stream->at;

@@ -94,7 +94,8 @@ void json_skip(struct json_stream *stream);
 /* Skips the next value. Returns how many values it has, not counting null: the elements of a list, or 1. */
 uint64_t json_skip_counting(struct json_stream *stream);
 
-/* Skips the next value and returns its text. Valid until the next call of this function. */
+/* Skips the next value and returns its text, which is valid until the next call of this function. In a part, it is a
+ * piece of the part's text. */
 struct text json_skip_recording(struct json_stream *stream);
 
 #endif
