@@ -32,7 +32,7 @@ static void add_thread(struct activity *activity, const struct samples *samples)
     activity->sample_count += 1 + samples_count(samples);
     for (uint32_t i = 0; i < samples_count(samples); i++) {
         int64_t cpu_ns = samples_cpu_ns(samples, i);
-        if (cpu_ns == TIME_NONE) continue;
+        if (cpu_ns <= 0) continue; /* unknown, or a profile tells nonsense */
         if (__builtin_add_overflow(activity->cpu_ns, cpu_ns, &activity->cpu_ns)) activity->cpu_ns = INT64_MAX;
     }
 }
