@@ -213,6 +213,8 @@ $(BUILD)/hosts/lib%.so: tests/hosts/libraries/%.c $(BUILD)/flags
 
 $(BUILD)/hosts/transfers: host_libraries := $(BUILD)/hosts/liballocation.so -Wl,-rpath,'$$ORIGIN'
 $(BUILD)/hosts/transfers: $(BUILD)/hosts/liballocation.so
+$(BUILD)/hosts/signals: host_libraries := $(BUILD)/hosts/liblate_rounds.so -Wl,-rpath,'$$ORIGIN'
+$(BUILD)/hosts/signals: $(BUILD)/hosts/liblate_rounds.so
 
 .PHONY: hosts-test test-programs
 hosts-test: $(host_programs) $(CONVERTER) recorder

@@ -414,9 +414,12 @@ static bool start_thread(bool begins_late) {
     return own_thread_start(&sampler.thread, SAMPLER_THREAD_NAME, run, recording_pool.file, begins_late);
 }
 
-/* The program waits for this before it uses the sampler's signal itself. */
+/* The program waits for this before it uses the sampler's signal itself. If a clock still sent that signal when the
+ * program blocks it, the kernel would merge the program's own signal with it. The sampler needs more than a tenth of a
+ * second if it reads the tables of a large program, or if the processors are busy. The limit is for a caller that has
+ * interrupted a function whose lock the sampler waits for. */
 static void await_new_signal(void) {
-    enum { LIMIT_NS = 100000000 };
+    static const uint64_t LIMIT_NS = 2000000000;
     if (sampler_has_begun()) sampler_demand_rounds(LIMIT_NS, NULL, NULL);
 }
 

@@ -15,6 +15,9 @@
 
 enum { WORK_MS = 20 };
 
+/* Of libraries/late_rounds.c. */
+extern atomic_int late_call_count;
+
 static const int candidates[] = {SIGURG, SIGWINCH};
 
 /* ---- Handlers. ---- */
@@ -225,23 +228,33 @@ static bool is_pending(int number) {
 }
 
 /* Checks that a blocked signal is delivered once it is unblocked. */
+static void block_and_send_one(int number) {
+    sigset_t none;
+    sigemptyset(&none);
+    signal(number, count_signal);
+    block_all();
+    work(WORK_MS);
+    atomic_store(&come_count, 0);
+    raise(number);
+    kill(getpid(), number);
+    work(WORK_MS);
+    printf("%d came, %d waits\n", atomic_load(&come_count), is_pending(number));
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    printf("%d came, %d waits\n", atomic_load(&come_count), is_pending(number));
+    signal(number, SIG_DFL);
+    work(WORK_MS);
+}
+
 static void block_and_send(void) {
+    for (int i = 0; i < 2; i++) block_and_send_one(candidates[i]);
+}
+
+/* Does the same while the sampler is late: its clocks must not send the signal once the program has handled it. */
+static void block_beside_late_sampler(void) {
+    work(WORK_MS);
     for (int i = 0; i < 2; i++) {
-        sigset_t none;
-        int number = candidates[i];
-        sigemptyset(&none);
-        signal(number, count_signal);
-        block_all();
-        work(WORK_MS);
-        atomic_store(&come_count, 0);
-        raise(number);
-        kill(getpid(), number);
-        work(WORK_MS);
-        printf("%d came, %d waits\n", atomic_load(&come_count), is_pending(number));
-        sigprocmask(SIG_SETMASK, &none, NULL);
-        printf("%d came, %d waits\n", atomic_load(&come_count), is_pending(number));
-        signal(number, SIG_DFL);
-        work(WORK_MS);
+        atomic_store(&late_call_count, 2);
+        block_and_send_one(candidates[i]);
     }
 }
 
@@ -473,6 +486,7 @@ static const struct host_case cases[] = {
     {"set-masks", set_masks},
     {"work-with-all-blocked", work_with_all_blocked},
     {"block-and-send", block_and_send},
+    {"block-beside-late-sampler", block_beside_late_sampler},
     {"set-in-child", set_in_child},
     {"end-with-all-blocked", end_with_all_blocked},
     {"wait-for-signal", wait_for_signal},
