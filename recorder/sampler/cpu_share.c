@@ -125,9 +125,15 @@ static uint64_t take_code(struct cpu_share *share, int64_t code_ns, int64_t inte
     return taken_ns + aside_ns;
 }
 
-static uint64_t take_all(struct cpu_share *share) {
+/* Takes for a clock tick the time of as many ticks as have passed since the last sample, and a part of what else is
+ * owed. A tick that comes during a call leaves its sample only when the call returns. If it took all that is owed by
+ * then, it would take the time of what comes after the tick, which the next sample would lack: calls would always gain,
+ * and what follows them would lose. */
+static uint64_t take_for_tick(struct cpu_share *share, int64_t passed_ns, int64_t tick_ns) {
+    enum { REST_PART = 4 };
+    int64_t due_ns = larger(passed_ns / tick_ns, 1) * tick_ns, rest_ns = share->owed_ns - due_ns;
     share->aside_ns = 0;
-    return take(share, share->owed_ns, 1);
+    return take(share, rest_ns > 0 ? due_ns + rest_ns / REST_PART : share->owed_ns, 1);
 }
 
 uint64_t cpu_share_take(struct cpu_share *share, const struct shared_sample *sample) {
@@ -139,7 +145,7 @@ uint64_t cpu_share_take(struct cpu_share *share, const struct shared_sample *sam
     if (sample->origin == SAMPLE_OF_TICK) share->seen_ns += tick_ns;
     if (sample->origin == SAMPLE_OF_CALL) share->call_ns += tick_ns;
     if (!sample->has_event || has_faults(share, tick_ns))
-        return sample->origin == SAMPLE_OF_EVENT ? 0 : take_all(share);
+        return sample->origin == SAMPLE_OF_EVENT ? 0 : take_for_tick(share, passed_ns, tick_ns);
     switch (sample->origin) {
         case SAMPLE_OF_EVENT:
             if (sample->is_of_ended && share->owed_ns < passed_ns) share->owed_ns = passed_ns;

@@ -8,8 +8,8 @@
  * The kernel also works outside of system calls, in interrupts and page faults. A tick at that time looks as if it had
  * found the thread's own code. So more ticks find code than the event tells of. Interrupts hit all code alike: samples
  * of the event stand for a little more than the interval. Page faults do not, and the event's samples would show the
- * wrong functions. So if faults take much, and where there are no events, each tick takes all that is owed, and the
- * event's samples are dropped. */
+ * wrong functions. So if faults take much, and where there are no events, each tick takes the time since the last one,
+ * and the event's samples are dropped. */
 #ifndef GREC_CPU_SHARE_H
 #define GREC_CPU_SHARE_H
 

@@ -147,11 +147,37 @@ static void a_late_sample_borrows_one_interval(void **state) {
 
 static void ticks_alone_give_true_shares(void **state) { run_mixes(false, 1000000); }
 
+/* A tick that comes during a call leaves its sample when the call returns, which is later than the tick. */
+static void a_call_takes_no_time_of_what_follows_it(void **state) {
+    enum { WORK_STEP_COUNT = 180, CALL_STEP_COUNT = 20, CALL_COUNT = 20000, INTERVAL_NS = 1000000 };
+    struct run run = {.random = 1, .till_tick_ns = TICK_NS};
+    struct shared_sample sample = {.interval_ns = INTERVAL_NS, .tick_ns = TICK_NS};
+    uint64_t sampled_ns = 0, call_ns = 0;
+    for (int i = 0; i < 2 * CALL_COUNT; i++) {
+        uint32_t mean = i % 2 ? CALL_STEP_COUNT : WORK_STEP_COUNT, left = mean / 2 + next_random(&run) % (mean + 1);
+        enum place place = i % 2 ? IN_CALL : IN_CODE;
+        if (place == IN_CALL) call_ns += left * (uint64_t)STEP_NS;
+        for (bool has_ticked = false; left; left--) {
+            run.now_ns += STEP_NS;
+            cpu_share_add(&run.share, STEP_NS);
+            has_ticked |= is_due(&run.till_tick_ns, TICK_NS);
+            if (!has_ticked || (place == IN_CALL && left > 1)) continue;
+            sample.origin = place == IN_CALL ? SAMPLE_OF_CALL : SAMPLE_OF_TICK;
+            sample.passed_ns = (run.now_ns - sampled_ns) / INTERVAL_NS * INTERVAL_NS;
+            run.taken_ns[place] += cpu_share_take(&run.share, &sample);
+            sampled_ns = run.now_ns;
+            has_ticked = false;
+        }
+    }
+    double points = 100 * ((double)run.taken_ns[IN_CALL] - (double)call_ns) / (double)run.now_ns;
+    if (points < -1 || points > 1) fail_msg("the call has %+.1f points", points);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(events_and_ticks_give_true_shares), cmocka_unit_test(so_they_do_at_ten_kilohertz),
         cmocka_unit_test(so_they_do_at_long_intervals),      cmocka_unit_test(a_late_sample_borrows_one_interval),
-        cmocka_unit_test(ticks_alone_give_true_shares),
+        cmocka_unit_test(ticks_alone_give_true_shares),      cmocka_unit_test(a_call_takes_no_time_of_what_follows_it),
     };
     return cmocka_run_group_tests_name("shares of processor time", tests, NULL, NULL);
 }
