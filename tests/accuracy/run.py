@@ -27,6 +27,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 
 LIMIT_POINTS = 3
 CERTAIN_POINTS = 0.7
@@ -169,7 +170,34 @@ def run(words, **others):
     return ended.stdout
 
 
-def record(build, words, variables):
+class BusyLoops:
+    """Keeps the processors busy while at least one program is within it."""
+
+    # The loops also end if this program is killed.
+    CODE = f"ulimit -t {GIVE_UP_SECONDS}; while :; do :; done"
+
+    def __init__(self, count):
+        self.count = count
+        self.lock = threading.Lock()
+        self.user_count, self.loops = 0, []
+
+    def __enter__(self):
+        with self.lock:
+            if not self.user_count:
+                self.loops = [subprocess.Popen(["sh", "-c", self.CODE]) for _ in range(self.count)]
+            self.user_count += 1
+
+    def __exit__(self, *_):
+        with self.lock:
+            self.user_count -= 1
+            if self.user_count:
+                return
+            for loop in self.loops:
+                loop.kill()
+                loop.wait()
+
+
+def record(build, words, variables, load):
     """Returns what the program has measured, and its profile."""
     program, *arguments = words
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GECKO_RECORDER")}
@@ -177,7 +205,8 @@ def record(build, words, variables):
         trace, path = pathlib.Path(folder) / "the.trace", pathlib.Path(folder) / "profile.json"
         environment.update(variables, LD_PRELOAD=str(build / "libgecko_preload.so"), GECKO_RECORDER="1",
                            GECKO_RECORDER_OUTPUT=str(trace))
-        truth = Truth(run([build / "accuracy" / program, *arguments], env=environment))
+        with load:
+            truth = Truth(run([build / "accuracy" / program, *arguments], env=environment))
         run([build / "gecko-convert", "--quiet", trace, "-o", path])
         run([build / "gecko-convert", "check", path])
         return truth, Profile(path.read_text())
@@ -193,13 +222,13 @@ def check_round(truth, profile, condition):
         raise Fault("the recorder uses events")
 
 
-def check(build, case, condition):
+def check(build, case, condition, load):
     """Returns the sums of a case and its faults."""
     variables = {"GECKO_RECORDER_EVENTS": "0"} if condition == "without events" else {}
     sums, faults = Sums(), []
     while sums.round_count < ROUND_COUNT_MAX:
         try:
-            truth, profile = record(build, CASES[case], variables)
+            truth, profile = record(build, CASES[case], variables, load)
             check_round(truth, profile, condition)
         except (Fault, subprocess.TimeoutExpired) as fault:
             return sums, [str(fault)]
@@ -210,23 +239,10 @@ def check(build, case, condition):
     return sums, faults
 
 
-@contextlib.contextmanager
-def busy_loops(count):
-    """Keeps the processors busy. The loops also end if this program is killed."""
-    code = f"import signal\nsignal.alarm({GIVE_UP_SECONDS})\nwhile True: pass"
-    loops = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(count)]
-    try:
-        yield
-    finally:
-        for loop in loops:
-            loop.kill()
-            loop.wait()
-
-
-def check_all(build, cases, conditions, job_count):
+def check_all(build, cases, conditions, job_count, load):
     """Yields each case with its condition, sums and faults."""
     with concurrent.futures.ThreadPoolExecutor(job_count) as pool:
-        jobs = {pool.submit(check, build, case, condition): (case, condition)
+        jobs = {pool.submit(check, build, case, condition, load): (case, condition)
                 for case in cases for condition in conditions}
         for job in concurrent.futures.as_completed(jobs):
             yield *jobs[job], *job.result()
@@ -234,9 +250,8 @@ def check_all(build, cases, conditions, job_count):
 
 def check_everywhere(build, cases):
     """Shares are of processor time, so programs may run side by side. Beside the loops, all of them do."""
-    yield from check_all(build, cases, CONDITIONS[:2], os.cpu_count())
-    with busy_loops(max(4, 2 * os.cpu_count())):
-        yield from check_all(build, cases, CONDITIONS[2:], len(cases))
+    yield from check_all(build, cases, CONDITIONS[:2], os.cpu_count(), contextlib.nullcontext())
+    yield from check_all(build, cases, CONDITIONS[2:], len(cases), BusyLoops(max(4, 2 * os.cpu_count())))
 
 
 def print_table(case, condition, sums):
