@@ -4,6 +4,7 @@
 #ifndef GECKO_TEST_HOST_H
 #define GECKO_TEST_HOST_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -36,11 +37,13 @@ __attribute__((noinline, unused)) static void work(long ms) {
     for (long end = thread_cpu_ms() + ms; thread_cpu_ms() < end;) work_once();
 }
 
-/* Waits for a child. Returns its exit status, or 256 plus the number of the signal that killed it. */
+/* Waits for a child. Returns its exit status, or 256 plus the number of the signal that killed it; -1: there is no such
+ * child, because it could not be made. */
 static inline int wait_for(pid_t pid) {
     int status = 0;
-    while (waitpid(pid, &status, 0) < 0) {
-    }
+    if (pid <= 0) return -1;
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR) return -1;
     return WIFSIGNALED(status) ? 256 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 

@@ -174,9 +174,13 @@ static void clone_and_start(void) {
 static void *page_of_attributes;
 static volatile pid_t forked_pid;
 
-/* Is called once, within pthread_create, which goes on in the parent and in the child. */
+/* Is called once, within pthread_create, which goes on in the parent and in the child. If another fault called it again
+ * in both, and so on, the processes would fill the machine. */
 static void fork_and_record(int number) {
+    static volatile sig_atomic_t has_forked;
     (void)number;
+    if (has_forked) _exit(3);
+    has_forked = 1;
     mprotect(page_of_attributes, sizeof(pthread_attr_t), PROT_READ | PROT_WRITE);
     forked_pid = fork();
     if (!forked_pid) record_twice();
@@ -204,6 +208,7 @@ static void clone_wrongly(void) {
 }
 
 static void become_daemon(void) {
+    enum { LIMIT_S = 200 };
     int ends[2];
     char byte;
     if (pipe(ends) != 0) return;
@@ -214,7 +219,9 @@ static void become_daemon(void) {
         printf("read %zd\n", read(ends[0], &byte, 1));
         return;
     }
+    /* A daemon is in a session of its own, in which the test cannot end it. */
     if (daemon(0, 1) != 0) _exit(1);
+    alarm(LIMIT_S);
     work(100);
     pid = fork();
     if (!pid) {

@@ -13,6 +13,7 @@ import contextlib
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -81,9 +82,16 @@ def open_folder():
 def run(program, arguments, folder, variables):
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GECKO_RECORDER")}
     environment.update(variables, LC_ALL="C")
-    ended = subprocess.run([program, *arguments], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
-                           capture_output=True, timeout=HANG_SECONDS, check=False)
-    return ended.returncode, ended.stdout
+    with subprocess.Popen([program, *arguments], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as process:
+        try:
+            output, _ = process.communicate(timeout=HANG_SECONDS)
+        except BaseException:
+            # Its children may also hang, or make more and more of each other.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return process.returncode, output
 
 
 def in_child(plain):

@@ -269,7 +269,7 @@ static void wait_for_child(void) {
         _exit(1);
     }
     usleep(200000);
-    kill(pid, SIGTERM);
+    if (pid > 0) kill(pid, SIGTERM); /* -1 would stand for all processes of the system */
     printf("pause: child %d\n", wait_for(pid));
 }
 
