@@ -137,6 +137,7 @@ static void arrange_tracks(const struct conversion *conversion, struct profile *
     const char *wanted = conversion->options->merge_threads;
     bool tells_facts = conversion->ends->replace_writing, was_profile = profile->meta.was_profile;
     if (!tells_tracks(conversion)) return;
+    if (tells_facts && was_profile) task_markers_drop_members(profile);
     show_processes(conversion, profile);
     if (conversion->options->is_per_cpu && !tells_facts) profile_add_processors(profile);
     if (tells_facts || (wanted ? strcmp(wanted, "no") == 0 : was_profile)) return;

@@ -11,9 +11,11 @@ enum { DISPLAY = MARKER_DISPLAY_CHART | MARKER_DISPLAY_TABLE };
 static const struct marker_field thread_fields[] = {
     {.key = TEXT("tid"), .label = TEXT("Thread"), .format = MARKER_TID},
     {.key = TEXT("samples"), .label = TEXT("Samples"), .format = MARKER_INTEGER}};
+#define THREAD_OF_TRACK TEXT("ThreadOfTrack")
 static const struct marker_schema thread_schema = {
-    .name = TEXT("Thread"),
-    .description = TEXT("A thread ran from its start, or its first event, to its end, or its last event."),
+    .name = THREAD_OF_TRACK,
+    .description =
+        TEXT("A thread of this track ran from its start, or its first event, to its end, or its last event."),
     .display = DISPLAY,
     .fields = thread_fields,
     .field_count = sizeof thread_fields / sizeof *thread_fields};
@@ -39,6 +41,8 @@ static const struct marker_schema command_schema = {.name = TEXT("Process"),
                                                     .display = DISPLAY,
                                                     .fields = process_fields,
                                                     .field_count = sizeof process_fields / sizeof *process_fields};
+/* Processes of a track have markers in it, and others in their parents. */
+#define PROCESS_OF_TRACK TEXT("ProcessOfTrack")
 
 void task_markers_init(struct task_markers *markers, struct profile *profile) {
     *markers = (struct task_markers){.profile = profile, .within = profile_events(profile)};
@@ -71,13 +75,20 @@ void task_markers_add_thread(const struct task_markers *markers, struct thread *
     add(markers, to, thread->name, range, &thread_schema, values);
 }
 
-void task_markers_add_process(const struct task_markers *markers, struct thread *to, const struct process *process,
-                              struct time_range range) {
+static void add_process(const struct task_markers *markers, struct thread *to, const struct process *process,
+                        struct time_range range, struct text type) {
+    struct marker_schema schema = markers->has_commands ? command_schema : process_schema;
+    schema.name = type;
     struct text label = process_label(process);
     if (!label.bytes_count) label = process->name;
     const union marker_value values[] = {
         {.text = process->pid_text}, {.text = process->ending}, {.text = label}, {.text = process_command(process)}};
-    add(markers, to, process->name, range, markers->has_commands ? &command_schema : &process_schema, values);
+    add(markers, to, process->name, range, &schema, values);
+}
+
+void task_markers_add_process(const struct task_markers *markers, struct thread *to, const struct process *process,
+                              struct time_range range) {
+    add_process(markers, to, process, range, PROCESS_OF_TRACK);
 }
 
 /* Returns for each process whether one of its threads has anything to show. Returns NULL if memory ran out (latched).
@@ -105,7 +116,25 @@ void task_markers_add_children(const struct task_markers *markers, bool needs_co
         int64_t end_ns = process_shutdown_ns(process);
         struct time_range range = {process->start_ns, end_ns == TIME_NONE ? INT64_MAX : end_ns};
         if (!thread_is_none(parent))
-            task_markers_add_process(markers, profile_thread_at(profile, parent), process, range);
+            add_process(markers, profile_thread_at(profile, parent), process, range, process_schema.name);
     }
     memory_free(are_shown);
+}
+
+static bool is_of_track(const struct profile *profile, const struct marker *marker) {
+    if (marker->schema == MARKER_SCHEMA_NONE) return false;
+    struct text type = ((const struct marker_schema *)column_at(&profile->marker_schemas, marker->schema))->name;
+    return text_equal(type, THREAD_OF_TRACK) || text_equal(type, PROCESS_OF_TRACK);
+}
+
+void task_markers_drop_members(struct profile *profile) {
+    for (uint32_t i = 0; i < profile->threads.count; i++) {
+        struct column *markers = &profile_thread_at(profile, (thread_id){i})->markers;
+        uint32_t kept_count = 0;
+        for (uint32_t row = 0; row < markers->count; row++) {
+            const struct marker *marker = column_at(markers, row);
+            if (!is_of_track(profile, marker)) *(struct marker *)column_at(markers, kept_count++) = *marker;
+        }
+        markers->count = kept_count;
+    }
 }

@@ -14,8 +14,8 @@ struct task_markers {
 /* The profile must not be finished. Running out of memory is latched in its failure by all functions. */
 void task_markers_init(struct task_markers *markers, struct profile *profile);
 
-/* Add a marker to the thread `to` for another thread or a process that ran in that range. What is outside of the
- * profile's events, or was left out by a filter, is cut off. */
+/* Add a marker to the thread `to` for a thread or a process that ran in that range, and has the track of `to`. What is
+ * outside of the profile's events, or was left out by a filter, is cut off. */
 void task_markers_add_thread(const struct task_markers *markers, struct thread *to, const struct thread *thread,
                              struct time_range range);
 void task_markers_add_process(const struct task_markers *markers, struct thread *to, const struct process *process,
@@ -25,5 +25,9 @@ void task_markers_add_process(const struct task_markers *markers, struct thread 
  * not ended lasts until the last event. Does nothing if times are made up. Call it before profile_merge_crowds.
  * needs_content: parents that have nothing else to show get none, so that they do not come back after a filter. */
 void task_markers_add_children(const struct task_markers *markers, bool needs_content);
+
+/* Removes the markers of threads and processes that share a track, which no recording has, from a profile that was
+ * read: facts of a recording and of its profile are the same. */
+void task_markers_drop_members(struct profile *profile);
 
 #endif

@@ -5,6 +5,7 @@
     tree     a tree of merges gives the same bytes as one merge of all
     diff     between a recording and itself nothing has changed; if base and head are exchanged, all changes only change
              their signs
+    profile  between a recording and its profile nothing has changed, though threads and processes share tracks there
 """
 import collections
 import concurrent.futures
@@ -92,6 +93,14 @@ def check_diff(base, head, *options):
         assert back[name] == (new, old, -change, -upper, -lower), (name, forth[name], back[name])
 
 
+def check_profile(folder, path):
+    own = folder / "own.json"
+    for options in ((), ("--merge-threads", "*")):
+        run("--quiet", "--symbols", "none", *options, path, "-o", own)
+        changes = changes_of(path, own, "--symbols", "none")
+        assert not changes, (options, dict(itertools.islice(changes.items(), 5)))
+
+
 def inputs():
     for folder in sorted(FIXTURES.glob("*/*/")):
         for path in sorted(folder.glob("part.*")) + sorted(folder.glob("input.*")):
@@ -113,6 +122,7 @@ def checks_of(folder, paths, number):
         yield f"merge {layout} {name}", functools.partial(check_sums, folder, runs, layout)
     yield f"tree {layout} {name}", functools.partial(check_tree, folder, runs if number % 3 else others, layout)
     yield f"diff {per} {name}", functools.partial(check_diff, paths[number], following, "--per", per, "--symbols", symbols)
+    yield f"profile {name}", functools.partial(check_profile, folder, paths[number])
 
 
 def check(paths, number):
