@@ -270,17 +270,19 @@ static bool read_fact(struct saved_reader *reader, struct text key, void *contex
     }
 }
 
+/* A process whose threads are in the track of others has a log all the same. */
+static process_id process_of_log(struct saved_reader *reader, struct text pid) {
+    size_t known_count = reader->profile->processes.count;
+    process_id process = saved_process(reader, strings_intern(&reader->texts, pid));
+    if (reader->profile->processes.count > known_count)
+        profile_process_at(reader->profile, process)->has_lost_content = false;
+    return process;
+}
+
 static bool read_log_of_process(struct saved_reader *reader, struct text key, void *context) {
     struct saved_log log = {.log = context, .process = process_none()};
     if (json_peek_kind(reader->json) != JSON_OBJECT) return false;
-    if (!text_equal(key, TEXT("trace"))) {
-        string_id pid = strings_intern(&reader->texts, key);
-        const uint32_t *known = string_is_none(pid) || pid.index >= reader->processes.count
-                                    ? NULL
-                                    : column_at(&reader->processes, pid.index);
-        if (!known || !*known) return false;
-        log.process = (process_id){*known - 1};
-    }
+    if (!text_equal(key, TEXT("trace"))) log.process = process_of_log(reader, key);
     saved_read_members(reader, &no_shape, NULL, read_fact, &log);
     return true;
 }

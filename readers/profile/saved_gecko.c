@@ -179,7 +179,14 @@ static void read_children(struct saved_reader *reader, void *context) {
 }
 
 static void read_process(struct saved_reader *reader, bool is_child) {
-    enum { NEEDS_META = 1, NEEDS_LIBS = 2, NEEDS_SOURCES = 4, NEEDS_THREADS = 8, NEEDS_CHILDREN = 16 };
+    enum {
+        NEEDS_META = 1,
+        NEEDS_LIBS = 2,
+        NEEDS_SOURCES = 4,
+        NEEDS_THREADS = 8,
+        NEEDS_CHILDREN = 16,
+        NEEDS_GATHERING = 256
+    };
     static const struct saved_part parts[] = {
         {TEXT("meta"), read_meta, 0, true},
         {TEXT("libs"), read_libs, 0, true},
@@ -189,8 +196,8 @@ static void read_process(struct saved_reader *reader, bool is_child) {
         {TEXT("pausedRanges"), read_pauses, NEEDS_META, false},
         {TEXT("counters"), read_counters, NEEDS_THREADS, false},
         {TEXT("profilerOverhead"), read_overhead, NEEDS_THREADS, false},
-        {TEXT("profilingLog"), saved_profiling_log_read, NEEDS_CHILDREN, false},
         {TEXT("profileGatheringLog"), saved_gathering_log_read, NEEDS_CHILDREN, false},
+        {TEXT("profilingLog"), saved_profiling_log_read, NEEDS_CHILDREN | NEEDS_GATHERING, false},
     };
     struct failure *failure = reader->profile->failure;
     struct gecko_process process = {

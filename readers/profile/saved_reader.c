@@ -15,7 +15,7 @@ static void read_meta(struct saved_reader *reader, void *context) {
     if (!reader->version) json_stream_fail(reader->json, "there is no \"preprocessedProfileVersion\"");
 }
 
-enum { NEEDS_NOTHING, NEEDS_META = 1, NEEDS_LIBS = 2, NEEDS_SHARED = 4, NEEDS_THREADS = 8 };
+enum { NEEDS_NOTHING, NEEDS_META = 1, NEEDS_LIBS = 2, NEEDS_SHARED = 4, NEEDS_THREADS = 8, NEEDS_GATHERING = 64 };
 
 static const struct saved_part PARTS[] = {
     {TEXT("meta"), read_meta, NEEDS_NOTHING, true},
@@ -24,8 +24,9 @@ static const struct saved_part PARTS[] = {
     {TEXT("threads"), saved_threads_read, NEEDS_META | NEEDS_LIBS | NEEDS_SHARED, true},
     {TEXT("counters"), saved_counters_read, NEEDS_THREADS, false},
     {TEXT("profilerOverhead"), saved_overheads_read, NEEDS_THREADS, false},
-    {TEXT("profilingLog"), saved_profiling_log_read, NEEDS_THREADS, false},
     {TEXT("profileGatheringLog"), saved_gathering_log_read, NEEDS_THREADS, false},
+    /* The other log may tell of more processes, whose order stays. */
+    {TEXT("profilingLog"), saved_profiling_log_read, NEEDS_THREADS | NEEDS_GATHERING, false},
 };
 
 static void read_document(struct saved_reader *reader) {

@@ -389,6 +389,28 @@ static void test_tracks_are_of_their_process(void **state) {
     assert_int_equal(pid_of(((const struct event_track *)column_at(&profile.tracks, 0))->owner), 2);
 }
 
+static void assert_log(const struct column *log, size_t row, int64_t pid, const char *key) {
+    const struct log_line *line = column_at(log, row);
+    assert_int_equal(profile_process_at(&profile, line->process)->pid, pid);
+    assert_true(text_equal(line->key, text_of(key)));
+}
+
+/* The threads of such a process are in tracks of others. The order of the longer log stays. */
+static void test_logs_of_processes_without_threads(void **state) {
+    read_text(TEXT("{" META "," LIBS "," SHARED ",\"threads\":[" THREAD(
+                  "1", "7", "a", "") "],\"profilingLog\":{\"3\":{\"x\":5}},\"profileGatheringLog\":{\"1\":{\"y\":1},"
+                                     "\"2\":{\"y\":2},\"3\":{\"y\":3}}}"),
+              0);
+    finish_profile();
+    assert_string_equal(failure.message, "");
+    assert_int_equal(ledger_sum(&profile.ledger, LEDGER_VALUES, LEDGER_LOST), 0);
+    assert_int_equal(profile.thread_order.count, 1);
+    assert_int_equal(profile.profiling_log.count, 1);
+    assert_log(&profile.profiling_log, 0, 3, "x");
+    assert_int_equal(profile.gathering_log.count, 3);
+    for (int i = 0; i < 3; i++) assert_log(&profile.gathering_log, (size_t)i, i + 1, "y");
+}
+
 /* samply writes all of them. */
 static void test_values_that_say_nothing(void **state) {
     assert_int_equal(count_lost("\"debug\":false,\"extensions\":{\"baseURL\":[],\"id\":[],\"name\":[],\"length\":0},",
@@ -434,6 +456,7 @@ int main(void) {
                                        TEST(test_missing_flags),
                                        TEST(test_tids_are_of_their_process),
                                        TEST(test_tracks_are_of_their_process),
+                                       TEST(test_logs_of_processes_without_threads),
                                        TEST(test_values_that_say_nothing),
                                        TEST(test_values_that_are_lost)};
     return cmocka_run_group_tests(tests, NULL, NULL);
