@@ -171,6 +171,21 @@ static bool any_waits(const struct runs *runs) {
     return false;
 }
 
+/* Returns whether a sample of one run stands for more time than one of another, and their processor time has one unit.
+ * Estimates of one interval may differ by less. */
+static bool have_other_intervals(const struct runs *runs) {
+    static const double RATIO_MAX = 1.1;
+    double least_ms = INFINITY, most_ms = 0;
+    for (size_t i = 0; i < runs_count(runs); i++) {
+        const struct info *info = &runs->all[i].info;
+        if (!info->has_times || !text_equal(info->weight_unit, TEXT("samples"))) return false;
+        if (!text_equal(info->cpu_unit, runs->all[0].info.cpu_unit)) return false;
+        least_ms = fmin(least_ms, info->interval_ms);
+        most_ms = fmax(most_ms, info->interval_ms);
+    }
+    return least_ms > 0 && most_ms > least_ms * RATIO_MAX;
+}
+
 static struct text unit_of(const struct run *run, enum measure measure) {
     return measure == MEASURE_CPU ? run->info.cpu_unit : run->info.weight_unit;
 }
@@ -179,7 +194,8 @@ static void choose_measure(struct runs *runs, enum measure_choice choice) {
     bool knows_cpu = all_know_cpu(runs);
     if (choice == MEASURE_PROCESSOR && !knows_cpu)
         failure_set(&runs->failure, FAILURE_USAGE, "--measure cpu: not all runs know the processor time of samples");
-    bool is_cpu = choice == MEASURE_PROCESSOR || (choice == MEASURE_AUTO && knows_cpu && any_waits(runs));
+    bool takes_cpu = choice == MEASURE_AUTO && knows_cpu && (any_waits(runs) || have_other_intervals(runs));
+    bool is_cpu = choice == MEASURE_PROCESSOR || takes_cpu;
     runs->measure = is_cpu ? MEASURE_CPU : MEASURE_WEIGHT;
     runs->unit = unit_of(&runs->all[0], runs->measure);
     runs->has_times = true;
