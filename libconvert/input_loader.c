@@ -181,11 +181,13 @@ static int64_t written_ms(const char *path) {
     return (int64_t)status.st_mtim.tv_sec * 1000 + status.st_mtim.tv_nsec / 1000000;
 }
 
-/* perf writes its file until the recording ends, and the time of day into it only if it was asked to (-k). */
+/* perf writes its file until the recording ends, and the time of day into it only if it was asked to (-k). Without
+ * times it is unknown how long that took. */
 static void date_by_file(const struct input_loader *loader) {
     struct profile_meta *meta = &loader->profile->meta;
     bool is_part = loader->ends->open && !loader->ends->opens_file;
-    if (loader->reader != &reader_perf_data || is_part || meta->captured_at_ms || meta->epoch_offset_ns) return;
+    if (loader->reader != &reader_perf_data || is_part || !meta->has_times) return;
+    if (meta->captured_at_ms || meta->epoch_offset_ns) return;
     meta->captured_at_ms = written_ms(loader->path);
     if (meta->captured_at_ms)
         profile_add_extra(loader->profile, TEXT("Conversion"), TEXT("Start of the recording"),

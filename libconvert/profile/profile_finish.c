@@ -168,7 +168,7 @@ void profile_finish(struct profile *profile) {
     if (failure_is_set(profile->failure)) return;
     profile_make_times_relative(profile);
     if (!meta->interval_ns) meta->interval_ns = profile_estimate_interval_ns(profile);
-    if (!meta->start_time_ms && meta->captured_at_ms)
+    if (!meta->start_time_ms && meta->captured_at_ms && meta->has_times)
         meta->start_time_ms = meta->captured_at_ms - profile->end_ns / 1000000;
     if (!meta->start_time_ms && meta->epoch_offset_ns)
         meta->start_time_ms = (meta->epoch_offset_ns + profile->origin_ns) / 1000000;

@@ -146,6 +146,14 @@ static void the_start_is_derived_from_when_the_trace_was_written(void **state) {
     assert_true(profile.meta.start_time_ms == 1700000007500);
 }
 
+static void a_profile_with_made_up_times_has_no_start(void **state) {
+    thread_add_sample(add_single_thread(), 10 * MS, stack_none(), 1);
+    profile.meta.captured_at_ms = 1700000010000;
+    profile.meta.has_times = false;
+    finish_profile();
+    assert_true(profile.meta.start_time_ms == 0);
+}
+
 static void the_start_is_derived_from_how_far_the_clocks_are_apart(void **state) {
     thread_add_sample(add_single_thread(), 10 * MS + 999999, stack_none(), 1);
     profile.meta.epoch_offset_ns = 1700000000000 * MS;
@@ -337,6 +345,7 @@ int main(void) {
         TEST(times_may_be_negative),
         TEST(lives_are_relative_to_time_zero),
         TEST(the_start_is_derived_from_when_the_trace_was_written),
+        TEST(a_profile_with_made_up_times_has_no_start),
         TEST(the_start_is_derived_from_how_far_the_clocks_are_apart),
         TEST(a_start_that_is_known_stays),
         TEST(the_interval_is_the_median_of_the_deltas),
