@@ -67,6 +67,13 @@ def count_samples(path):
     return sum(stack is not None for thread in profile_of(path)["threads"] for stack in thread["samples"]["stack"])
 
 
+def has_samples(trace):
+    """Returns whether what was written of a recording so far has samples with stacks."""
+    path = trace.with_suffix(".json")
+    ended = subprocess.run([program, trace, "-o", path], check=False, capture_output=True, timeout=WAIT_SECONDS)
+    return ended.returncode == 0 and count_samples(path) > 0
+
+
 # ---- The profile. ----
 
 # What whole stacks begin with: programs, threads, the loader, Go's goroutines and its code beside them.
@@ -198,6 +205,24 @@ def names_tell_the_command_lines_of_children(folder):
     check(ended.returncode == 0, ended.stderr)
     names = {thread["name"] for thread in profile_of(folder / "p.json")["threads"]}
     check({"mix 501", "mix 502"} <= names, str(names))
+
+
+def what_is_recorded_is_written_soon(folder):
+    """If the recording program is killed, what it has not written is lost."""
+    # So few samples of so small stacks would fill the buffer after many minutes.
+    options = ["-F", "1", "--trace", "t.perf", "-o", "p.json"]
+    with subprocess.Popen(["sh", "-c", "while :; do :; done"], env={}) as running, subprocess.Popen(
+            [program, "record", *options, "-p", str(running.pid)], cwd=folder, stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as recording:
+        try:
+            deadline = time.monotonic() + WAIT_SECONDS / 10
+            while not has_samples(folder / "t.perf"):
+                check(time.monotonic() < deadline, "no sample was written")
+                time.sleep(0.5)
+        finally:
+            recording.kill()
+            running.kill()
+    check(has_samples(folder / "t.perf"), "the recording of a killed program is not readable")
 
 
 def iterations_begin_one_after_the_other(folder):
@@ -760,8 +785,8 @@ def the_kernel_has_the_same_names_at_once_and_later(folder):
 
 
 CASES = [shares_are_right, shares_of_languages_are_right, trace_is_read_by_others, traces_of_other_users_are_read_by_perf,
-         children_and_iterations_are_recorded, names_tell_the_command_lines_of_children, iterations_begin_one_after_the_other,
-         running_processes_are_recorded,
+         children_and_iterations_are_recorded, names_tell_the_command_lines_of_children,
+         what_is_recorded_is_written_soon, iterations_begin_one_after_the_other, running_processes_are_recorded,
          the_end_of_a_process_ends_its_recording, events_are_named, counters_of_the_processor_are_recorded,
          nothing_is_lost_while_processes_are_described, losses_are_of_no_process,
          waits_are_where_threads_wait,

@@ -372,11 +372,19 @@ void kernel_recording_begin(struct kernel_recording *recording, int fd, const st
     kernel_stream_flush(&recording->stream);
 }
 
+/* Small parts are not compressed well, and what is not written is lost if this program is killed. */
+static void flush_at_times(struct kernel_recording *recording) {
+    enum { FLUSHED_BYTES_MIN = STREAM_BUFFER_BYTES / 2, FLUSH_NS = 1000000000 };
+    uint64_t time_ns = now_ns(CLOCK_MONOTONIC);
+    if (recording->stream.bytes_count < FLUSHED_BYTES_MIN && time_ns - recording->flushed_ns < FLUSH_NS) return;
+    kernel_stream_flush(&recording->stream);
+    recording->flushed_ns = time_ns;
+}
+
 void kernel_recording_take(struct kernel_recording *recording) {
-    enum { FLUSHED_BYTES_MIN = STREAM_BUFFER_BYTES / 2 }; /* smaller parts are not compressed well */
     if (failure_is_set(recording->stream.failure)) return;
     kernel_rings_drain(&recording->rings, &recording->stream, visit, recording);
-    if (recording->stream.bytes_count >= FLUSHED_BYTES_MIN) kernel_stream_flush(&recording->stream);
+    flush_at_times(recording);
 }
 
 void kernel_recording_end(struct kernel_recording *recording) {

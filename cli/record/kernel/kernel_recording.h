@@ -16,6 +16,7 @@ struct kernel_recording {
     struct kernel_rings rings;
     struct kernel_events events;
     struct kernel_stream stream;
+    uint64_t flushed_ns; /* when the stream was last written, on CLOCK_MONOTONIC */
     uint64_t sample_count;
     uint64_t lost_count;    /* records that found no room; so far those that the kernel has told of */
     uint32_t executing;     /* the process that has just executed a program; 0: none */
@@ -38,7 +39,8 @@ void kernel_recording_fini(struct kernel_recording *recording);
 void kernel_recording_begin(struct kernel_recording *recording, int fd, const struct proc_ids *processes,
                             struct failure *failure);
 
-/* Takes the records that there are, and writes them; to be called when the rings' poll_fd is readable. */
+/* Takes the records that there are; to be called when the rings' poll_fd is readable, and often. They are written at
+ * most a second later. */
 void kernel_recording_take(struct kernel_recording *recording);
 
 /* Ends the recording and completes the stream. */
