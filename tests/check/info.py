@@ -56,6 +56,7 @@ class Sums:
                 self.functions[function][1] += weight
             if functions:
                 self.functions[functions[0]][0] += weight
+        markers = without_members(markers)
         self.markers.update(strings[name] for name in markers["name"])
         for name, phase, start, end in zip(markers["name"], markers["phase"], markers["startTime"], markers["endTime"]):
             if phase == 1:
@@ -100,6 +101,13 @@ class Sums:
             self.cpu_functions[function][1] += cpu
         if working:
             self.cpu_functions[working[0]][0] += cpu
+
+
+def without_members(markers):
+    """Returns the columns of markers without those that tell which threads and processes share a track: the recording
+    does not have them."""
+    shown = [data is None or data["type"] not in ("ThreadOfTrack", "ProcessOfTrack") for data in markers["data"]]
+    return {name: list(itertools.compress(markers[name], shown)) for name in ("name", "phase", "startTime", "endTime")}
 
 
 def of_processed(profile):
