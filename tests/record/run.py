@@ -67,11 +67,11 @@ def count_samples(path):
     return sum(stack is not None for thread in profile_of(path)["threads"] for stack in thread["samples"]["stack"])
 
 
-def has_samples(trace):
-    """Returns whether what was written of a recording so far has samples with stacks."""
+def count_written(trace):
+    """Returns how many samples with stacks are in what was written of a recording so far."""
     path = trace.with_suffix(".json")
     ended = subprocess.run([program, trace, "-o", path], check=False, capture_output=True, timeout=WAIT_SECONDS)
-    return ended.returncode == 0 and count_samples(path) > 0
+    return count_samples(path) if ended.returncode == 0 else 0
 
 
 # ---- The profile. ----
@@ -215,14 +215,17 @@ def what_is_recorded_is_written_soon(folder):
             [program, "record", *options, "-p", str(running.pid)], cwd=folder, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as recording:
         try:
-            deadline = time.monotonic() + WAIT_SECONDS / 10
-            while not has_samples(folder / "t.perf"):
-                check(time.monotonic() < deadline, "no sample was written")
+            deadline = time.monotonic() + 120  # twice that would be enough to fill the buffer
+            first = count = 0  # the first ones may be written when the recording begins
+            while not first or count == first:
+                check(time.monotonic() < deadline, f"only {count} samples were written")
                 time.sleep(0.5)
+                first = first or count
+                count = count_written(folder / "t.perf")
         finally:
             recording.kill()
             running.kill()
-    check(has_samples(folder / "t.perf"), "the recording of a killed program is not readable")
+    check(count_written(folder / "t.perf") >= count, "the recording of a killed program is not readable")
 
 
 def iterations_begin_one_after_the_other(folder):
