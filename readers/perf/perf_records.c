@@ -173,7 +173,9 @@ static void take(void *context, const struct perf_record *record) {
     /* After an allocation has failed, a table can lack rows that another table refers to. */
     if (failure_is_set(recording->profile->failure)) return;
     if (record->time_ns != TIME_NONE) recording->last_time_ns = record->time_ns;
-    if (record->time_ns > 0) recording->first_time_ns = time_earlier(recording->first_time_ns, record->time_ns);
+    /* Mappings of generated code have the times at which it was generated, which may be hours before the recording. */
+    if (record->time_ns > 0 && record->type != PERF_MAPPING)
+        recording->first_time_ns = time_earlier(recording->first_time_ns, record->time_ns);
     if (uses[record->type]) uses[record->type](recording, record);
     recording->code.use(recording->code.context, record);
 }
