@@ -1,7 +1,7 @@
 readers_sources := \
     readers/code/code_libraries.c readers/code/code_maps.c readers/code/code_spaces.c readers/code/debug_copies.c readers/code/jit_code.c \
     readers/code/jit_records.c readers/code/kernel_file.c readers/code/kernel_list.c readers/code/kernel_symbols.c readers/code/script_frames.c \
-    readers/code/script_names.c readers/code/system_code.c readers/code/vdso.c \
+    readers/code/script_names.c readers/code/system_code.c readers/code/told_functions.c readers/code/vdso.c \
     readers/collapsed/collapsed.c readers/collapsed/collapsed_blocks.c readers/collapsed/collapsed_dialect.c readers/collapsed/collapsed_line.c \
     readers/collapsed/collapsed_stacks.c readers/collapsed/collapsed_threads.c readers/collapsed/collapsed_unit.c \
     readers/filter.c readers/filter_profile.c readers/input/foreign.c readers/input/input.c readers/input/input_archive.c readers/input/input_decoder.c \
@@ -20,7 +20,7 @@ readers_sources := \
     readers/perf_data/data_attr.c readers/perf_data/data_features.c readers/perf_data/data_file.c \
     readers/perf_data/data_folder.c readers/perf_data/data_order.c readers/perf_data/data_reader.c \
     readers/perf_data/data_records.c readers/perf_data/data_sample.c readers/perf_data/data_samples.c \
-    readers/perf_data/data_stream.c readers/perf_data/data_unpacker.c \
+    readers/perf_data/data_simpleperf.c readers/perf_data/data_stream.c readers/perf_data/data_unpacker.c \
     readers/perf_script/script_ahead.c readers/perf_script/script_event_line.c \
     readers/perf_script/script_fields.c readers/perf_script/script_frame_line.c readers/perf_script/script_lines.c readers/perf_script/script_parser.c \
     readers/perf_script/script_reader.c readers/perf_script/script_records.c \

@@ -20,6 +20,10 @@ static void use(void *context, const struct perf_record *record) {
         case PERF_UNMAPPING:
             perf_places_unmap_kernel(code, record->mapping.start, record->mapping.size_bytes);
             break;
+        case PERF_FUNCTION:
+            told_functions_add(&code->told, record->text, record->mapping.start, record->mapping.size_bytes,
+                               record->name);
+            break;
         case PERF_FORK:
             code_maps_fork(&code->maps, record->pid, record->fork.parent_pid, record->fork.is_synthesized);
             break;

@@ -45,6 +45,7 @@ void perf_places_init(struct perf_places *code, struct profile *profile, const s
     code_libraries_init(&code->libraries, profile);
     system_code_init(&code->system, folders, failure);
     jit_init(&code->jit, policy, failure);
+    told_functions_init(&code->told, failure);
     code_maps_init(&code->maps, failure);
     row_table_init(&code->file_keys, sizeof(struct file_key), failure);
     column_init(&code->files, sizeof(struct perf_file), failure);
@@ -56,6 +57,7 @@ void perf_places_fini(struct perf_places *code) {
     code_libraries_fini(&code->libraries);
     system_code_fini(&code->system);
     jit_fini(&code->jit);
+    told_functions_fini(&code->told);
     code_maps_fini(&code->maps);
     row_table_fini(&code->file_keys);
     column_fini(&code->files);
@@ -358,10 +360,24 @@ static void name_generated(struct frame_making *making) {
     making->kind = CODE_JIT;
 }
 
+/* Finds the function that the recording itself names there: by its place in a file or in a module of the kernel, and by
+ * its address elsewhere. */
+static bool find_told(struct frame_making *making) {
+    const struct code_row *row = making->row;
+    struct perf_file *file = making->file;
+    bool is_kernel = row->flags & ADDRESS_IS_KERNEL, is_in_module = is_kernel && file && is_module(file);
+    bool is_in_file = is_kernel ? is_in_module : file && making->library->is_file;
+    struct text path = is_kernel && !is_in_module ? code_kernel_name : file ? file->real_path : TEXT("");
+    uint64_t place = is_in_file ? row->relative : row->address;
+    if (!told_functions_find(&making->code->told, path, place, &making->name)) return false;
+    if (is_in_module) making->name.start += row->address - row->relative;
+    return true;
+}
+
 static void find_name(struct frame_making *making) {
     struct system_code *system = &making->code->system;
     const struct code_row *row = making->row;
-    if (row->flags & ADDRESS_IS_GUEST) return;
+    if (row->flags & ADDRESS_IS_GUEST || find_told(making)) return;
     if (row->flags & ADDRESS_IS_KERNEL) {
         if (making->file && making->kind == CODE_KERNEL && !making->library->is_file)
             /* The record of a BPF program has the program's name in place of a file's. */

@@ -24,6 +24,7 @@ enum perf_record_type {
     PERF_CGROUP,     /* names a control group */
     PERF_MAPPING,    /* a file is mapped into the task's process, or code into the kernel */
     PERF_UNMAPPING,  /* code is no longer in the kernel */
+    PERF_FUNCTION,   /* a function, and in `text` the path of its file, in which its place is mapping.start */
     PERF_LINE,       /* the meaning of a line number, which later stacks have */
     PERF_SAMPLE,     /* the task was found somewhere when an event happened */
     PERF_USER_STACK, /* the user part of the stack of earlier samples with the same cookie */

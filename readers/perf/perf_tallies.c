@@ -26,8 +26,6 @@ static const struct ledger_cause causes[TALLY_COUNT] = {
     [TALLY_NO_STACK] = {LEDGER_SAMPLES, LEDGER_LOST, TEXT("sample without a stack")},
     [TALLY_BAD_ATTR] = {LEDGER_RECORDS, LEDGER_LOST, TEXT("damaged description of an event")},
     [TALLY_BAD_FEATURE] = {LEDGER_RECORDS, LEDGER_LOST, TEXT("damaged section of the header")},
-    [TALLY_SIMPLEPERF_NAMES] = {LEDGER_RECORDS, LEDGER_LOST,
-                                TEXT("names of functions as simpleperf keeps them (its report_sample.py prints them)")},
     [TALLY_BAD_COMPRESSION] = {LEDGER_RECORDS, LEDGER_LOST, TEXT("damaged compressed records")},
     [TALLY_JUMP] = {LEDGER_SAMPLES, LEDGER_NOTED, TEXT("sample earlier than the one before it in its thread: sorted")},
     [TALLY_SWITCH_JUMP] = {LEDGER_RECORDS, LEDGER_NOTED,

@@ -22,7 +22,8 @@ enum feature_bit {
     FEATURE_CLOCK = 29,
     /* of Android's simpleperf */
     FEATURE_FILE = 128,
-    FEATURE_FILE2 = 133
+    FEATURE_PROPERTIES = 129,
+    FEATURE_FILE2 = 132
 };
 
 /* Reads one kind of section. Returns false if it is malformed. */
@@ -229,6 +230,9 @@ static const struct {
     {FEATURE_EVENTS, read_events},
     {FEATURE_SAMPLE_TIMES, read_sample_times},
     {FEATURE_CLOCK, read_clock},
+    {FEATURE_FILE, data_simpleperf_read_structs},
+    {FEATURE_FILE2, data_simpleperf_read_messages},
+    {FEATURE_PROPERTIES, data_simpleperf_read_properties},
 };
 
 void data_features_read(struct data_parser *parser, uint64_t bit, struct text section, uint64_t offset) {
@@ -236,7 +240,6 @@ void data_features_read(struct data_parser *parser, uint64_t bit, struct text se
         perf_emit(parser->sink,
                   &(struct perf_record){
                       .type = PERF_FORMATS, .time_ns = TIME_NONE, .position = data_position(offset), .text = section});
-    if (bit == FEATURE_FILE || bit == FEATURE_FILE2) data_tally(parser, TALLY_SIMPLEPERF_NAMES, 1, offset);
     for (size_t i = 0; i < sizeof feature_readers / sizeof *feature_readers; i++) {
         if (feature_readers[i].bit != bit || feature_readers[i].read(parser, section)) continue;
         data_tally(parser, TALLY_BAD_FEATURE, 1, offset);

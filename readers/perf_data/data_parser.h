@@ -41,6 +41,7 @@ enum record_type {
     RECORD_READ = 8,
     RECORD_SAMPLE = 9,
     RECORD_MMAP2 = 10,
+    RECORD_AUX = 11,
     RECORD_LOST_SAMPLES = 13,
     RECORD_SWITCH = 14,
     RECORD_SWITCH_CPU_WIDE = 15,
@@ -59,7 +60,8 @@ enum record_type {
     RECORD_TIME_CONV = 79,
     RECORD_HEADER_FEATURE = 80,
     RECORD_COMPRESSED = 81,
-    RECORD_COMPRESSED2 = 83
+    RECORD_COMPRESSED2 = 83,
+    RECORD_SIMPLEPERF_FORMATS = 32777 /* of Android's simpleperf */
 };
 
 /* ---- data_file.c. ---- */
@@ -104,5 +106,13 @@ void data_features_read(struct data_parser *parser, uint64_t bit, struct text se
 
 /* Reads a build-id record, which is in a section or a record of its own. */
 void data_features_read_build_id(struct data_parser *parser, struct text record);
+
+/* ---- data_simpleperf.c. ---- */
+
+/* Read the sections of Android's simpleperf: the functions of files, in the older and the newer layout, and properties.
+ * Return false if the section is malformed. */
+bool data_simpleperf_read_structs(struct data_parser *parser, struct text section);
+bool data_simpleperf_read_messages(struct data_parser *parser, struct text section);
+bool data_simpleperf_read_properties(struct data_parser *parser, struct text section);
 
 #endif

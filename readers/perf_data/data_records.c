@@ -128,7 +128,7 @@ static bool use_mmap(struct data_parser *parser, const struct data_record *recor
     return true;
 }
 
-enum { BUILD_ID_BYTES = 20, PROTECTION_EXECUTE = 4 };
+enum { BUILD_ID_BYTES = 20, PROTECTION_OF_SIMPLEPERF_JIT = 0x4000 };
 
 static bool use_mmap2(struct data_parser *parser, const struct data_record *record, struct perf_record *out) {
     char hex[2 * BUILD_ID_BYTES + 1];
@@ -144,10 +144,12 @@ static bool use_mmap2(struct data_parser *parser, const struct data_record *reco
         size_t id_bytes = size_bytes < BUILD_ID_BYTES ? size_bytes : BUILD_ID_BYTES;
         out->text = text_hex(text_slice(origin, 4, 4 + id_bytes), hex);
     }
-    /* Mappings of data may replace mappings of code, but only code is ever looked up. perf inject --jit writes the mode
-     * of its file in place of the protection. */
-    bool is_code = protection & PROTECTION_EXECUTE || protection > 0xff || out->pid == PID_KERNEL;
-    if (is_code && !(record->misc & MISC_MMAP_DATA)) emit_mapping(parser, record, out);
+    /* The functions of such a file have the addresses of the recording. perf inject --jit writes the mode of its file
+     * in place of the protection, which is no folder. */
+    if (protection >> 12 == PROTECTION_OF_SIMPLEPERF_JIT >> 12) out->mapping.file_offset = out->mapping.start;
+    /* Mappings of data may replace mappings of code, but only code is ever looked up. simpleperf has mappings of files
+     * of Java's byte code without the flag, as the interpreter's frames are there. */
+    if (!(record->misc & MISC_MMAP_DATA)) emit_mapping(parser, record, out);
     return true;
 }
 
@@ -336,6 +338,15 @@ static bool use_header_feature(struct data_parser *parser, const struct data_rec
     return true;
 }
 
+/* Reads tracepoint formats that are inside of their record: simpleperf's. Those of perf follow it. */
+static bool use_formats(struct data_parser *parser, const struct data_record *record, struct perf_record *out) {
+    (void)out;
+    struct perf_cursor cursor = perf_cursor_of(record->payload);
+    struct text formats = perf_cursor_bytes(&cursor, perf_cursor_u32(&cursor));
+    if (formats.bytes_count) data_features_read(parser, FEATURE_TRACING_DATA, formats, record->offset);
+    return true;
+}
+
 static bool use_finished_round(struct data_parser *parser, const struct data_record *record, struct perf_record *out) {
     (void)record;
     (void)out;
@@ -367,7 +378,7 @@ static const struct {
     [RECORD_READ] = {"READ", use_read, false},
     [RECORD_SAMPLE] = {"SAMPLE", use_sample, false},
     [RECORD_MMAP2] = {"MMAP2", use_mmap2, false},
-    [11] = {"AUX", NULL, true},
+    [RECORD_AUX] = {"AUX", NULL, true},
     [12] = {"ITRACE_START", NULL, true},
     [RECORD_LOST_SAMPLES] = {"LOST_SAMPLES", use_lost_samples, false},
     [RECORD_SWITCH] = {"SWITCH", use_switch, false},
@@ -381,7 +392,7 @@ static const struct {
     [RECORD_CALLCHAIN_DEFERRED] = {"CALLCHAIN_DEFERRED", use_deferred, false},
     [RECORD_HEADER_ATTR] = {"HEADER_ATTR", use_header_attr, false},
     [65] = {"HEADER_EVENT_TYPE", NULL, false},
-    [RECORD_TRACING_DATA] = {"HEADER_TRACING_DATA", NULL, false},
+    [RECORD_TRACING_DATA] = {"HEADER_TRACING_DATA", use_formats, false},
     [RECORD_BUILD_ID] = {"HEADER_BUILD_ID", use_build_id, false},
     [RECORD_FINISHED_ROUND] = {"FINISHED_ROUND", use_finished_round, false},
     [69] = {"ID_INDEX", NULL, false},
@@ -403,9 +414,9 @@ static const struct {
 
 enum { RECORD_TABLE_COUNT = sizeof record_table / sizeof *record_table, COUNTED_TYPE_MAX = 255 };
 
-static void count_record(struct data_parser *parser, const struct data_record *record) {
-    uint32_t type = record->type < COUNTED_TYPE_MAX ? record->type : COUNTED_TYPE_MAX;
-    if (!parser->record_counts[type]++) parser->first_records[type] = data_position(record->offset);
+static void count_record(struct data_parser *parser, uint32_t type, uint64_t offset) {
+    if (type > COUNTED_TYPE_MAX) type = COUNTED_TYPE_MAX;
+    if (!parser->record_counts[type]++) parser->first_records[type] = data_position(offset);
 }
 
 void data_records_use(void *context, const struct data_record *record, uint64_t time_ns) {
@@ -413,11 +424,12 @@ void data_records_use(void *context, const struct data_record *record, uint64_t 
     bool has_time = time_ns && time_ns <= (uint64_t)PERF_TIME_MAX_NS;
     struct perf_record out = {.time_ns = has_time ? (int64_t)time_ns : TIME_NONE,
                               .position = data_position(record->offset)};
-    record_user *use = record->type < RECORD_TABLE_COUNT ? record_table[record->type].use : NULL;
+    uint32_t type = record->type == RECORD_SIMPLEPERF_FORMATS ? RECORD_TRACING_DATA : record->type;
+    record_user *use = type < RECORD_TABLE_COUNT ? record_table[type].use : NULL;
     if (use && !use(parser, record, &out))
         data_tally(parser, TALLY_DAMAGED_RECORD, 1, record->offset);
-    else if (record->type != RECORD_SAMPLE)
-        count_record(parser, record);
+    else if (type != RECORD_SAMPLE)
+        count_record(parser, type, record->offset);
 }
 
 static bool is_sum_of_waits(const struct data_attr *attr, const struct data_record *record, uint64_t time_ns) {
@@ -453,7 +465,8 @@ void data_records_count(struct data_parser *parser) {
         char cause[64];
         const char *name = type < RECORD_TABLE_COUNT ? record_table[type].name : NULL;
         if (name)
-            snprintf(cause, sizeof cause, "%s record", name);
+            snprintf(cause, sizeof cause, "%s record%s", name,
+                     type == RECORD_AUX ? ": perf inject --itrace makes samples of traces" : "");
         else if (type < COUNTED_TYPE_MAX)
             snprintf(cause, sizeof cause, "record of the unknown type %" PRIu32, type);
         else

@@ -25,10 +25,13 @@ void data_skip(struct input *input, uint64_t bytes_count) {
     }
 }
 
-/* Returns how many bytes after a record belong to it without being counted in its size. */
+/* Returns how many bytes after a record belong to it without being counted in its size. Early versions of simpleperf
+ * have tracepoint formats inside of their record. */
 static uint64_t bytes_after(const struct data_record *record) {
-    if (record->type == RECORD_TRACING_DATA && record->payload.bytes_count >= 4)
-        return perf_load_u32(record->payload.bytes);
+    if (record->type == RECORD_TRACING_DATA && record->payload.bytes_count >= 4) {
+        uint32_t formats_bytes = perf_load_u32(record->payload.bytes);
+        return record->payload.bytes_count - 4 >= formats_bytes ? 0 : formats_bytes;
+    }
     if (record->type == RECORD_AUXTRACE && record->payload.bytes_count >= 8)
         return perf_load_u64(record->payload.bytes);
     return 0;
@@ -159,7 +162,7 @@ static bool read_record(struct data_stream *stream) {
     }
     record.is_lasting = is_lasting(stream, record.bytes);
     uint64_t after_bytes = bytes_after(&record);
-    bool has_formats = record.type == RECORD_TRACING_DATA;
+    bool has_formats = record.type == RECORD_TRACING_DATA && after_bytes;
     take(stream, &record);
     if (record.type == RECORD_COMPRESSED || record.type == RECORD_COMPRESSED2) unpack(stream, &record);
     if (record.is_lasting) input_hold(input, data_order_oldest(&stream->parser->order));

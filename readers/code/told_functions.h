@@ -1,0 +1,28 @@
+/* Functions that a recording itself names, by their places in the files that it names. */
+#ifndef GECKO_TOLD_FUNCTIONS_H
+#define GECKO_TOLD_FUNCTIONS_H
+
+#include "code_name.h"
+#include "libconvert/base/strings.h"
+
+struct told_functions {
+    struct failure *failure; /* borrowed */
+    struct strings texts;    /* paths and names */
+    struct told_function *rows;
+    size_t count;
+    size_t capacity;
+    size_t sorted_count; /* equals `count` if the rows are sorted */
+};
+
+void told_functions_init(struct told_functions *told, struct failure *failure);
+void told_functions_fini(struct told_functions *told);
+
+/* Adds a function of the file with that path. `start` is an offset in the file, or an address, whichever the file is
+ * looked up by later. The name may be mangled. */
+void told_functions_add(struct told_functions *told, struct text path, uint64_t start, uint64_t size_bytes,
+                        struct text name);
+
+/* Finds the function at that place of the file. Of functions that overlap, the last one counts. */
+bool told_functions_find(struct told_functions *told, struct text path, uint64_t place, struct code_name *name);
+
+#endif
