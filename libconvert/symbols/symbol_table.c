@@ -127,9 +127,12 @@ static bool add_section(struct candidates *candidates, Elf *elf, Elf_Scn *sectio
     if (!data || !data->d_buf || !entry_bytes) return true;
     size_t entry_count = data->d_size / entry_bytes;
     if (!reserve(candidates, entry_count)) return false;
+    GElf_Ehdr header;
+    bool is_arm = gelf_getehdr(elf, &header) && header.e_machine == EM_ARM;
     for (size_t i = 0; i < entry_count; i++) {
         GElf_Sym symbol;
         if (!gelf_getsym(data, (int)i, &symbol)) break;
+        if (is_arm && GELF_ST_TYPE(symbol.st_info) == STT_FUNC) symbol.st_value &= ~UINT64_C(1); /* Thumb */
         add_symbol(candidates, elf, &symbol, names, has_old_version(versions, i));
     }
     return true;

@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "data_parser.h"
-#include "readers/input/foreign.h"
 
 enum feature_bit {
     FEATURE_BUILD_ID = 2,
@@ -59,24 +58,7 @@ static bool read_version(struct data_parser *parser, struct text section) {
     return read_string(parser, section, TEXT("perf version"));
 }
 
-/* Returns whether uname calls a 32-bit machine so. */
-static bool is_32_bit(struct text machine) {
-    static const struct text whole[] = {TEXT("i386"), TEXT("i486"),    TEXT("i586"),       TEXT("i686"),
-                                        TEXT("mips"), TEXT("riscv32"), TEXT("loongarch32")};
-    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
-        if (text_equal(machine, whole[i])) return true;
-    return text_starts_with(machine, TEXT("arm")) && !text_starts_with(machine, TEXT("arm64"));
-}
-
 static bool read_arch(struct data_parser *parser, struct text section) {
-    struct perf_cursor cursor = perf_cursor_of(section);
-    struct text machine = text_trim(take_string(&cursor));
-    if (is_32_bit(machine)) {
-        char title[96];
-        snprintf(title, sizeof title, "a perf.data of a 32-bit machine (%.*s), of which only the text is read",
-                 (int)machine.bytes_count, machine.bytes);
-        foreign_refuse(parser->input, title, "perf script -F +pid -i FILE | gecko-convert -", parser->failure);
-    }
     return read_string(parser, section, TEXT("arch"));
 }
 

@@ -273,6 +273,17 @@ static void stubs_of_aarch64(void **state) {
     close_table();
 }
 
+/* Functions of 32-bit ARM in Thumb code have odd values, and their code begins one byte before. */
+static void functions_in_thumb_code(void **state) {
+    static const char code[16];
+    const Elf64_Sym label = {
+        .st_info = STT_FUNC, .st_shndx = SECTION_STUBS, .st_value = STUBS_ADDRESS + 9, .st_size = 4};
+    write_file("thumb", &(struct hand_made){.machine = EM_ARM, .stubs = {code, sizeof code}, .label = label});
+    open_table("thumb");
+    assert_symbol(STUBS_ADDRESS + 8, "label", STUBS_ADDRESS + 8, STUBS_ADDRESS + 12);
+    close_table();
+}
+
 /* The offset of a slot may be negative. */
 static void slots_may_lie_before_the_stubs(void **state) {
     /* 5b0: jmp *(5b0 + 6 - 0x5b6 + 0x10fa8), as a signed 32-bit offset */
@@ -459,6 +470,7 @@ int main(void) {
         cmocka_unit_test(stubs_of_chosen_functions_have_the_name_of_the_choice),
         cmocka_unit_test(the_name_that_programmers_write_is_chosen),
         cmocka_unit_test(stubs_of_aarch64),
+        cmocka_unit_test(functions_in_thumb_code),
         cmocka_unit_test(slots_may_lie_before_the_stubs),
         cmocka_unit_test(damage_gives_fewer_stubs),
         cmocka_unit_test(symbols_without_a_size_do_not_reach_into_stubs),
