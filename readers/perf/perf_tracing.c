@@ -59,17 +59,18 @@ static bool take_digits(struct text *line) {
 }
 
 /* Takes a field's declaration, such as "__data_loc char[] name", "unsigned long args[6]" or "struct file * file":
- * words, stars and brackets. The last word is the name. */
+ * words, stars and brackets. The last word is the name, after which a size may follow. */
 static bool take_declaration(struct text *line) {
     size_t word_count = 0;
+    bool has_size = false;
     while (line->bytes_count && line->bytes[0] != ';') {
         if (cursor_take(line, TEXT(" ")) || (word_count && cursor_take(line, TEXT("*")))) continue;
         if (word_count && cursor_take(line, TEXT("["))) {
-            cursor_take_word(line);
+            has_size |= cursor_take_word(line).bytes_count > 0;
             if (!cursor_take(line, TEXT("]"))) return false;
             continue;
         }
-        if (!cursor_take_word(line).bytes_count) return false;
+        if (has_size || !cursor_take_word(line).bytes_count) return false;
         word_count++;
     }
     return word_count >= 2;
