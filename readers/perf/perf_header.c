@@ -99,6 +99,13 @@ static void read_capture_time(struct perf_header *header, struct profile *profil
     parse_capture_time(value, &profile->meta.captured_at_ms);
 }
 
+/* Reads simpleperf's time of the end of the recording, in seconds since the epoch. */
+static void read_timestamp(struct perf_header *header, struct profile *profile, struct text value) {
+    (void)header;
+    uint64_t seconds = leading_number(value);
+    if (seconds <= INT64_MAX / 1000) profile->meta.captured_at_ms = (int64_t)seconds * 1000;
+}
+
 static void read_hostname(struct perf_header *header, struct profile *profile, struct text value) {
     (void)header;
     profile->meta.device = profile_text(profile, value);
@@ -158,7 +165,9 @@ static const struct {
     void (*read)(struct perf_header *header, struct profile *profile, struct text value);
 } keys[] = {
     {TEXT("captured on"), read_capture_time},
+    {TEXT("timestamp"), read_timestamp},
     {TEXT("hostname"), read_hostname},
+    {TEXT("product_props"), read_hostname}, /* simpleperf's manufacturer, model and name of the device */
     {TEXT("os release"), read_os_release},
     {TEXT("arch"), read_arch},
     {TEXT("nrcpus online"), read_cpu_count},

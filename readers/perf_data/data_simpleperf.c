@@ -197,7 +197,11 @@ bool data_simpleperf_read_properties(struct data_parser *parser, struct text sec
     while (cursor.left.bytes_count) {
         struct text key = take_name(&cursor), value = take_name(&cursor);
         if (cursor.is_bad) return false;
-        if (text_equal(key, TEXT("event_type_info"))) is_good &= name_events(parser, value);
+        if (text_equal(key, TEXT("event_type_info")))
+            is_good &= name_events(parser, value);
+        else
+            perf_emit(parser->sink,
+                      &(struct perf_record){.type = PERF_HEADER, .time_ns = TIME_NONE, .name = key, .text = value});
     }
     return is_good;
 }

@@ -85,7 +85,8 @@ static void end_section(size_t table_at, size_t number, size_t *start) {
 }
 
 static void put_sections(void) {
-    static const char properties[] = "trace_offcpu\0false\0event_type_info\0other,2,7\nmy-clock,1,0";
+    static const char properties[] =
+        "timestamp\0001700000000\0product_props\0A:B 1:c\0event_type_info\0other,2,7\nmy-clock,1,0";
     static const char elf[] =
         "\x0a\x08/opt/app\x10\x02\x18\x80\x40\x22\x15\x08\x90\x60\x10\x20\x1a\x0e"
         "_ZN3app4workEv\x32\x03\x08\x80\x20";
@@ -130,13 +131,15 @@ static void check_functions(size_t window_bytes) {
     add_user_sample(300, 0x700092);
     add_user_sample(400, 0x80001f);
     add_kernel_sample(500, KERNEL_AT + 0x11f);
-    add_kernel_sample(600, MODULE_AT + 0x340);
+    add_kernel_sample(2000000600, MODULE_AT + 0x340);
     put_sections();
     read_recording(window_bytes);
     assert_samples(
         "5/5 app 0 1000000 app::work\n5/5 app 100 1000000 0x2030\n5/5 app 200 1000000 java.A\n"
-        "5/5 app 300 1000000 java.B\n5/5 app 400 1000000 do_work\n5/5 app 500 1000000 touch_irq\n");
+        "5/5 app 300 1000000 java.B\n5/5 app 400 1000000 do_work\n5/5 app 2000000500 1000000 touch_irq\n");
     assert_int_equal(ledger_sum(&profile.ledger, LEDGER_RECORDS, LEDGER_LOST), 0);
+    assert_int_equal(profile.meta.start_time_ms, 1699999998000);
+    assert_true(text_equal(profile.meta.device, TEXT("A:B 1:c")));
 }
 
 static void test_functions_of_files(void **state) { check_functions(0); }
