@@ -222,6 +222,24 @@ static const struct content contents[] = {
          "# To display the perf.data header info, please use --header/--header-only options.\n#\n# Samples: 1  of "
          "event 'cycles'\n# Event count (approx.): 9\n#\n# Overhead  Command  Symbol\n#\n    50.00%  app  [.] main\n"),
      "the text of perf report, which has sums and no single samples: " PERF_DATA},
+    {BYTES("# Event 'cycles'\n#\n# Baseline  Delta Abs  Shared Object  Symbol\n#\n    50.00%     +0.00%  app  [.] "
+           "main\n"),
+     "sums of perf diff, perf c2c or perf sched latency: " PERF_DATA},
+    {BYTES("======\n            Trace Event Information              \n======\n  Total records    :   18\n"),
+     "sums of perf diff, perf c2c or perf sched latency: " PERF_DATA},
+    {BYTES("\n ----\n  Task   |   Runtime ms  | Switches | Avg delay ms    |\n ----\n  app:1  |   28.536 ms |\n"),
+     "sums of perf diff, perf c2c or perf sched latency: " PERF_DATA},
+    {BYTES("app \n\t    51ba main (/opt/app)\n\napp \n\t   5187 [unknown] (/opt/app)\n"),
+     "text of perf script without threads, events and times: " PERF_DATA},
+    {BYTES("PID 4711 - process\nTID 4711:\n#0  0x00007f1c9d3a8e2e epoll_wait\n#1  0x0000558f2a1c3f10 main_loop\n"),
+     "backtraces of eu-stack: stackcollapse-elfutils.pl memory | gecko-convert -"},
+    {BYTES("Full stacks with at least one sample:\n\n100.000% ==== (3 samples)\n       1: main   (at a.c:2)\n"),
+     "backtraces of wallClockProfiler: stackcollapse-wcp.pl memory | gecko-convert -"},
+    {BYTES("3XMTHREADINFO3           Java callstack:\n4XESTACKTRACE                at "
+           "java/lang/Thread.run(Thread.java:7)\n"),
+     "a thread dump of IBM's Java: stackcollapse-ibmjava.pl memory | gecko-convert -"},
+    {BYTES("Thread 0x00007f0b (most recent call first):\n  File \"a.py\", line 3 in work\n"),
+     "stacks of Python's faulthandler: stackcollapse-faulthandler.pl memory | gecko-convert -"},
     {BYTES("#           time             counts unit events\n     1.000123456              1,234      "
            "context-switches\n"),
      "the text of perf stat: " NO_STACKS},
