@@ -95,12 +95,14 @@ static void append_name(struct frame_texts *texts, struct text name, bool is_thr
 static void append_nameless(struct frame_texts *texts, const struct frame *frame, struct text name) {
     const struct profile *profile = texts->profile;
     struct text place = TEXT("[unknown]"), address = name;
-    for (size_t at = text_find_last(name, '+'); at < name.bytes_count; at = name.bytes_count) {
+    size_t at = text_find_last(name, '+');
+    if (at < name.bytes_count) {
         place = text_slice(name, 0, at);
         address = text_from(name, at + 1);
-    }
-    if (!cursor_take(&address, TEXT("0x")) && cursor_take(&address, TEXT("fun_")) && !lib_is_none(frame->lib))
+    } else if (!lib_is_none(frame->lib)) {
         place = libs_at(&profile->libs, frame->lib)->name;
+    }
+    if (!cursor_take(&address, TEXT("0x"))) cursor_take(&address, TEXT("fun_"));
     bool is_unknown = text_equal(place, TEXT("[unknown]"));
     byte_buffer_append(&texts->buffer, TEXT("["));
     append_name(texts, is_unknown ? TEXT("unknown") : place, false);

@@ -167,10 +167,14 @@ static void functions_without_a_name_are_called_after_their_place(void **state) 
     frame.lib = lib;
     frame.address = 0x1a2b;
     stack_id stack = profile_stack(&profile, stack_of("0x10"), profile_frame(&profile, &frame));
+    func.name = profile_string(&profile, TEXT("0x2a2b")); /* its library has no build id */
+    frame.func = profile_func(&profile, &func);
+    frame.address = 0x2a2b;
+    stack = profile_stack(&profile, stack, profile_frame(&profile, &frame));
     add_samples(thread, stack, decimal_make(1, 0));
-    assert_lines("none", "[unknown];[libz.so] 1\n");
-    assert_int_equal(entered(LEDGER_LOST, "address of a function without a name"), 2);
-    assert_lines("addresses", "[unknown <10>];[libz.so <1a2b>] 1\n");
+    assert_lines("none", "[unknown];[libz.so];[libz.so] 1\n");
+    assert_int_equal(entered(LEDGER_LOST, "address of a function without a name"), 3);
+    assert_lines("addresses", "[unknown <10>];[libz.so <1a2b>];[libz.so <2a2b>] 1\n");
     assert_int_equal(entered(LEDGER_LOST, "address of a function with a name"), 0);
 }
 
