@@ -7,9 +7,9 @@
 
 /* ---- Functions. ---- */
 
-/* The kinds of files whose addresses are those of an ELF file. Addresses of the other kinds are offsets in the file, or
- * those of the recording. */
-enum file_kind { FILE_MODULE = 1, FILE_ELF = 2 };
+/* The kinds of files that matter. Addresses in programs, libraries and modules are those of ELF. Others are offsets in
+ * the file, or those of the recording. */
+enum file_kind { FILE_MODULE = 1, FILE_ELF = 2, FILE_BYTE_CODE = 3 };
 
 struct told_file {
     struct text path;
@@ -22,6 +22,8 @@ static void emit_function(struct data_parser *parser, const struct told_file *fi
                           struct text name) {
     bool is_elf = file->kind == FILE_ELF || file->kind == FILE_MODULE;
     uint64_t start = is_elf ? address - file->first_address + file->first_offset : address;
+    /* Frames of byte code are looked up as all callers are, one byte before, but are where the interpreter is. */
+    if (file->kind == FILE_BYTE_CODE) start--;
     if (name.bytes_count)
         perf_emit(parser->sink, &(struct perf_record){.type = PERF_FUNCTION,
                                                       .time_ns = TIME_NONE,

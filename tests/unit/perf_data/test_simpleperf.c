@@ -128,14 +128,14 @@ static void check_functions(size_t window_bytes) {
     add_mmap2(0x800000, 100, 0x4005, "cache:100-200");
     add_user_sample(100, 0x401015);
     add_user_sample(200, 0x401030); /* after the function's end */
-    add_user_sample(300, 0x700092);
+    builder_sample(&builder, 5, 5, 300, (const uint64_t[]){(uint64_t)-512, 0x401015, 0x700090}, 3);
     add_user_sample(400, 0x80001f);
     add_kernel_sample(500, KERNEL_AT + 0x11f);
     add_kernel_sample(2000000600, MODULE_AT + 0x340);
     put_sections();
     read_recording(window_bytes);
     assert_samples(
-        "5/5 app 0 1000000 app::work\n5/5 app 100 1000000 0x2030\n5/5 app 200 1000000 java.A\n"
+        "5/5 app 0 1000000 app::work\n5/5 app 100 1000000 0x2030\n5/5 app 200 1000000 java.A;app::work\n"
         "5/5 app 300 1000000 java.B\n5/5 app 400 1000000 do_work\n5/5 app 2000000500 1000000 touch_irq\n");
     assert_int_equal(ledger_sum(&profile.ledger, LEDGER_RECORDS, LEDGER_LOST), 0);
     assert_int_equal(profile.meta.start_time_ms, 1699999998000);
