@@ -66,7 +66,8 @@ static const struct ledger_cause causes[TALLY_COUNT] = {
                            TEXT("perf map or jitdump that was not read, as others own it or it is not a regular file")},
     [TALLY_JIT_DAMAGED] = {LEDGER_VALUES, LEDGER_NOTED, TEXT("damaged part of a perf map or jitdump")},
     [TALLY_UNKNOWN_FORMAT] = {LEDGER_VALUES, LEDGER_LOST, TEXT("payload of a tracepoint of an unknown format")},
-    [TALLY_MANY_FIELDS] = {LEDGER_VALUES, LEDGER_LOST, TEXT("field of a tracepoint beyond the first 128")},
+    [TALLY_MANY_FIELDS] = {LEDGER_VALUES, LEDGER_LOST,
+                           TEXT("field of a tracepoint beyond the first 128, or named as another")},
     [TALLY_DEEP_FRAME] = {LEDGER_VALUES, LEDGER_LOST, TEXT("frame deeper than 65535")},
 };
 

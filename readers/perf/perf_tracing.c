@@ -188,7 +188,7 @@ static enum marker_format format_of(const struct tep_format_field *field, struct
 
 static void add_field(struct profile *profile, struct tracepoint_kind *kind, struct text key, enum marker_format format,
                       struct value_source source) {
-    if (kind->layout->field_count == PERF_FIELDS_MAX) {
+    if (kind->layout->field_count == PERF_FIELDS_MAX || perf_layout_row(kind->layout, key) != ID_NONE) {
         kind->lost_count++;
         return;
     }
