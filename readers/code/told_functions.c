@@ -33,7 +33,8 @@ void told_functions_add(struct told_functions *told, struct text path, uint64_t 
 static int compare(const void *left, const void *right) {
     const struct told_function *a = left, *b = right;
     if (a->path.index != b->path.index) return a->path.index < b->path.index ? -1 : 1;
-    return (a->start > b->start) - (a->start < b->start);
+    if (a->start != b->start) return a->start < b->start ? -1 : 1;
+    return (a->name.index > b->name.index) - (a->name.index < b->name.index);
 }
 
 bool told_functions_find(struct told_functions *told, struct text path, uint64_t place, struct code_name *name) {
@@ -41,7 +42,7 @@ bool told_functions_find(struct told_functions *told, struct text path, uint64_t
     if (told->sorted_count < told->count)
         memory_sort(told->failure, told->rows, told->count, sizeof *told->rows, compare);
     told->sorted_count = told->count;
-    const struct told_function wanted = {.path = strings_intern(&told->texts, path), .start = place};
+    const struct told_function wanted = {strings_intern(&told->texts, path), string_none(), place, 0};
     size_t low = 0, high = told->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
