@@ -402,10 +402,6 @@ static void refuse(const struct input *input, const struct foreign *foreign, str
                 is_direct ? "" : "take it out of there, then ", advice);
 }
 
-void foreign_refuse(const struct input *input, const char *title, const char *advice, struct failure *failure) {
-    refuse(input, &(struct foreign){.title = title, .advice = advice}, failure);
-}
-
 void foreign_explain(const struct input *input, struct text start, bool is_whole, struct failure *failure) {
     const char *name = input_name(input);
     struct text wrapping = input_wrapping(input);

@@ -11,10 +11,6 @@ void foreign_explain(const struct input *input, struct text start, bool is_whole
 /* Returns whether the text begins as JSON does, which a name such as "[heap]" or "{main}" does not. */
 bool foreign_is_json(struct text start);
 
-/* Latches a FAILURE_INPUT that says that the input is what the title says, and then the advice, in which FILE stands
- * for the input. */
-void foreign_refuse(const struct input *input, const char *title, const char *advice, struct failure *failure);
-
 /* Returns whether the start of an input is that of a format that is not read here, but known. */
 bool foreign_is_known(struct text start);
 

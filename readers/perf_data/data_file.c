@@ -200,7 +200,7 @@ static void read_container(struct data_parser *parser, struct input *input) {
 }
 
 void data_parse(struct input *input, struct perf_sink sink, struct perf_tallies *tallies, struct failure *failure) {
-    struct data_parser parser = {.sink = sink, .tallies = tallies, .failure = failure, .input = input};
+    struct data_parser parser = {.sink = sink, .tallies = tallies, .failure = failure};
     data_attrs_init(&parser.attrs, failure);
     data_order_init(&parser.order, data_records_use, &parser, failure);
     read_container(&parser, input);

@@ -13,7 +13,6 @@ struct data_parser {
     struct perf_sink sink;
     struct perf_tallies *tallies; /* borrowed */
     struct failure *failure;      /* borrowed */
-    const struct input *input;    /* borrowed; whole, not a part of a folder */
     struct data_attrs attrs;
     struct data_order order;
     struct perf_place *places; /* owned; of the stack that is being parsed, innermost first */
