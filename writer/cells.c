@@ -107,6 +107,7 @@ static inline __attribute__((always_inline)) char *put_numbers(char *out, struct
         case CELL_CODE:
         case CELL_TEXT:
         case CELL_US:
+        case CELL_CHOICE:
             break;
     }
     return out;
@@ -139,6 +140,8 @@ void cell_write(struct json *json, const struct member *member, const void *row)
     struct cells cells = {.column = member};
     if (member->cell == CELL_TEXT) {
         write_text(json, member, text_at(member, row));
+    } else if (member->cell == CELL_CHOICE) {
+        json_string(json, member->choices[*(const unsigned *)(const void *)((const char *)row + member->offset)]);
     } else if (member->cell == CELL_US) {
         json_decimal(json, decimal_make(ns_at(member, row), US_DIGITS_OF_NS));
     } else {

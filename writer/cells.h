@@ -6,8 +6,10 @@
 #include "libconvert/base/column.h"
 #include "libconvert/format/format.h"
 
-/* Returns whether rows have a value for the member. Others are left to code. */
-static inline bool member_has_cell(const struct member *member) { return member->cell > CELL_CODE; }
+/* Returns whether the member is written from rows. Others are left to code. */
+static inline bool member_has_cell(const struct member *member) {
+    return member->cell > CELL_CODE && !(member->flags & IS_APART);
+}
 
 /* Writes the column's cells of the rows from `first` up to but not including `end`, each as a value. */
 void cells_write(struct json *json, const struct member *column, const struct column *rows, size_t first, size_t end);

@@ -2,8 +2,9 @@
 
 #include <string.h>
 
-#include "libconvert/format/common_format.h"
+#include "cells.h"
 #include "libconvert/format/counter_display.h"
+#include "libconvert/format/processed_format.h"
 
 /* ---- The client's default display. ---- */
 
@@ -164,9 +165,7 @@ void counter_json_plain_identity(struct json *json, const struct counter *counte
 void counter_json_display(struct json *json, const struct counter *counter) {
     const char *marker_location = counter_display_of(counter)->marker_location;
     json_key_object_begin(json, "display");
-    json_key_string(json, "graphType", counter_graph_names[counter->graph]);
-    json_key_value_text(json, "unit", counter->unit);
-    json_key_string(json, "color", graph_color_names[counter->color]);
+    members_write(json, &processed_display_shape, counter);
     json_key_string_or_null(json, "markerSchemaLocation", marker_location);
     json_key_int(json, "sortWeight", counter->sort_weight);
     json_key_value_text(json, "label", counter_label(counter));

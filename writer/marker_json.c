@@ -83,9 +83,7 @@ static bool can_be_drawn(const struct marker_schema *schema, const struct marker
 
 static void write_graph(struct json *json, const struct marker_graph *graph) {
     json_object_begin(json);
-    json_key_value_text(json, "key", graph->key);
-    json_key_string(json, "type", marker_graph_names[graph->type]);
-    json_key_string(json, "color", graph_color_names[graph->color]);
+    members_write(json, &graph_shape, graph);
     json_object_end(json);
 }
 

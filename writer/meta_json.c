@@ -37,8 +37,8 @@ void meta_json_product_and_machine(struct json *json, const struct profile_meta 
 
 static void write_category(struct json *json, const struct category *category) {
     json_object_begin(json);
-    json_key_value_text(json, "name", category->name);
-    json_key_string(json, "color", category_color_name(category->color));
+    members_write(json, &category_shape, category);
+    json_key_string(json, "color", category_color_names[category->color]);
     json_key_array_begin(json, "subcategories");
     for (size_t i = 0; i < category->subcategories.count; i++) json_text(json, *category_subcategory_at(category, i));
     json_array_end(json);

@@ -11,11 +11,11 @@ static const char *const category_colors[] = {"transparent", "purple",   "green"
                                               "lightred",    "darkgrey", "grey",  NULL};
 
 static const struct member category_members[] = {
-    MEMBER("name", TYPE_TEXT, IS_KEY, CODE),
+    MEMBER("name", TYPE_TEXT, IS_KEY, CELL(category, name)),
     MEMBER("color", TYPE_CHOICE, IS_LENIENT, CODE, .choices = category_colors),
     MEMBER("subcategories", TYPE_LIST, IS_NOT_EMPTY, CODE, .items = &text_items),
 };
-static const struct shape category_shape = SHAPE(category_members, .id = SHAPE_CATEGORY);
+const struct shape category_shape = SHAPE(category_members, .id = SHAPE_CATEGORY);
 
 static const char *const time_units[] = {"ms", "bytes", NULL};
 static const char *const delay_units[] = {"ms", NULL};
@@ -114,29 +114,29 @@ static const struct member static_field_members[] = {
 const struct shape static_field_shape = SHAPE(static_field_members);
 
 static const struct member field_members[] = {
-    MEMBER("key", TYPE_TEXT, IS_OPTIONAL | IS_KEY, CODE),
-    MEMBER("label", TYPE_TEXT, IS_OPTIONAL, CODE),
-    MEMBER("hidden", TYPE_BOOL, MAY_LACK, CODE),
+    MEMBER("key", TYPE_TEXT, IS_OPTIONAL | IS_KEY | IS_APART, CELL(marker_field, key)),
+    MEMBER("label", TYPE_TEXT, IS_OPTIONAL | IS_APART, CELL(marker_field, label)),
+    MEMBER("hidden", TYPE_BOOL, MAY_LACK | IS_APART, CELL(marker_field, is_hidden)),
 };
 const struct shape field_shape = SHAPE(field_members, .id = SHAPE_FIELD);
 
 static const struct member graph_members[] = {
-    MEMBER("key", TYPE_TEXT, 0, CODE),
-    MEMBER("type", TYPE_CHOICE, 0, CODE, .choices = marker_graph_names),
-    MEMBER("color", TYPE_CHOICE, IS_OPTIONAL, CODE, .choices = graph_color_names),
+    MEMBER("key", TYPE_TEXT, 0, CELL(marker_graph, key)),
+    MEMBER("type", TYPE_CHOICE, 0, CELL_AS(CHOICE, marker_graph, type), .choices = marker_graph_names),
+    MEMBER("color", TYPE_CHOICE, IS_OPTIONAL, CELL_AS(CHOICE, marker_graph, color), .choices = graph_color_names),
 };
-static const struct shape graph_shape = SHAPE(graph_members);
+const struct shape graph_shape = SHAPE(graph_members);
 static const struct member location_items = ITEMS(TYPE_CHOICE, .choices = marker_locations);
 
 static const struct member schema_members[] = {
-    MEMBER("name", TYPE_TEXT, 0, CODE),
+    MEMBER("name", TYPE_TEXT, IS_APART, CELL(marker_schema, name)),
     MEMBER("display", TYPE_LIST, 0, CODE, .items = &location_items),
     MEMBER("chartLabel", TYPE_TEXT, MAY_LACK, CELL(marker_schema, chart_label)),
     MEMBER("tooltipLabel", TYPE_TEXT, MAY_LACK, CELL(marker_schema, tooltip_label)),
     MEMBER("tableLabel", TYPE_TEXT, MAY_LACK, CELL(marker_schema, table_label)),
-    MEMBER("description", TYPE_TEXT, MAY_LACK, CODE),
-    MEMBER("colorField", TYPE_TEXT, MAY_LACK, CODE),
-    MEMBER("isStackBased", TYPE_BOOL, MAY_LACK, CODE),
+    MEMBER("description", TYPE_TEXT, MAY_LACK | IS_APART, CELL(marker_schema, description)),
+    MEMBER("colorField", TYPE_TEXT, MAY_LACK | IS_APART, CELL(marker_schema, color_field)),
+    MEMBER("isStackBased", TYPE_BOOL, MAY_LACK | IS_APART, CELL(marker_schema, is_stack_based)),
     MEMBER("graphs", TYPE_LIST, MAY_LACK, CODE, .shape = &graph_shape),
 };
 const struct shape common_schema_shape = SHAPE(schema_members);

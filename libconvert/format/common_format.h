@@ -4,12 +4,12 @@
 
 #include "format.h"
 
-/* Members of meta, of libraries, and of the periods in which nothing was recorded. */
-extern const struct shape common_meta_shape, common_lib_shape, paused_range_shape;
+/* Members of meta, of categories, of libraries, and of the periods in which nothing was recorded. */
+extern const struct shape common_meta_shape, category_shape, common_lib_shape, paused_range_shape;
 /* Members of a marker schema, and columns of a table of markers. */
 extern const struct shape common_schema_shape, common_marker_table;
-/* A field of a marker schema; one that is only a text, in Gecko profiles. */
-extern const struct shape field_shape, static_field_shape;
+/* A graph and a field of a marker schema; a field that is only a text, in Gecko profiles. */
+extern const struct shape graph_shape, field_shape, static_field_shape;
 extern const struct shape extension_table, page_shape;
 
 extern const struct member text_items;

@@ -71,6 +71,7 @@ enum member_flag {
     IS_NOT_EMPTY = 1 << 9,  /* the list must have an element */
     MAY_BE_EMPTY = 1 << 10, /* an empty column in a table with rows is a warning: the front-end tolerates it */
     IS_UNREAD = 1 << 11,    /* a warning if present: the front-end drops it */
+    IS_APART = 1 << 12,     /* the member has a cell, but emitters have code for where or when it is written */
     MAY_LACK = IS_OPTIONAL | IS_NULLABLE
 };
 
@@ -86,6 +87,7 @@ enum cell_kind {
     CELL_LONG,         /* int64_t; TIME_NONE is not known */
     CELL_ID,           /* an id; none is -1 for HAS_NONE */
     CELL_TEXT,         /* struct text */
+    CELL_CHOICE,       /* an enum: the number of one of `choices` */
     CELL_CATEGORY,     /* uint8_t of a struct frame; null if that inherits its categories */
     CELL_MS,           /* int64_t nanoseconds, written as milliseconds; TIME_NONE is 0 if null is not allowed */
     CELL_MS_DELTA,     /* the difference from the row before, written as CELL_MS is */

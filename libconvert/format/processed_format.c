@@ -200,15 +200,15 @@ static const struct member tooltip_row_members[] = {MEMBER("type", TYPE_CHOICE, 
 static const struct shape tooltip_row_shape = SHAPE(tooltip_row_members, .id = SHAPE_TOOLTIP_ROW);
 
 static const struct member display_members[] = {
-    MEMBER("graphType", TYPE_CHOICE, 0, CODE, .choices = counter_graph_names),
-    MEMBER("unit", TYPE_TEXT, 0, CODE),
-    MEMBER("color", TYPE_CHOICE, 0, CODE, .choices = graph_color_names),
+    MEMBER("graphType", TYPE_CHOICE, 0, CELL_AS(CHOICE, counter, graph), .choices = counter_graph_names),
+    MEMBER("unit", TYPE_TEXT, 0, CELL(counter, unit)),
+    MEMBER("color", TYPE_CHOICE, 0, CELL_AS(CHOICE, counter, color), .choices = graph_color_names),
     MEMBER("markerSchemaLocation", TYPE_CHOICE, IS_NULLABLE, CODE, .choices = marker_locations),
     MEMBER("sortWeight", TYPE_NUMBER, 0, CODE),
-    MEMBER("label", TYPE_TEXT, 0, CODE),
+    MEMBER("label", TYPE_TEXT, IS_APART, CELL(counter, label)),
     MEMBER("tooltipRows", TYPE_LIST, 0, CODE, .shape = &tooltip_row_shape, .since = 63),
 };
-static const struct shape display_shape = SHAPE(display_members);
+const struct shape processed_display_shape = SHAPE(display_members);
 
 static const struct member counter_sample_columns[] = {
     MEMBER("time", TYPE_NUMBER, IS_OPTIONAL | IS_ASCENDING),
@@ -220,13 +220,13 @@ static const struct member counter_sample_columns[] = {
 const struct shape processed_counter_sample_table = SHAPE(counter_sample_columns, .id = SHAPE_COUNTER_SAMPLES);
 
 static const struct member counter_members[] = {
-    MEMBER("name", TYPE_TEXT, 0, CODE),
-    MEMBER("category", TYPE_TEXT, 0, CODE),
-    MEMBER("description", TYPE_TEXT, 0, CODE),
+    MEMBER("name", TYPE_TEXT, IS_APART, CELL(counter, name)),
+    MEMBER("category", TYPE_TEXT, IS_APART, CELL(counter, category)),
+    MEMBER("description", TYPE_TEXT, IS_APART, CELL(counter, description)),
     MEMBER("pid", TYPE_TEXT, 0, CODE),
     INDEX("mainThreadIndex", TABLE_THREADS, 0, CODE),
     MEMBER("samples", TYPE_COLUMNS, 0, CODE, .shape = &processed_counter_sample_table),
-    MEMBER("display", TYPE_OBJECT, 0, CODE, .shape = &display_shape, .since = 62),
+    MEMBER("display", TYPE_OBJECT, 0, CODE, .shape = &processed_display_shape, .since = 62),
 };
 const struct shape processed_counter_shape = SHAPE(counter_members, .id = SHAPE_COUNTER);
 

@@ -13,7 +13,7 @@ extern const struct shape processed_shared;
 /* Tables of threads, counters and the recording overhead. */
 extern const struct shape processed_sample_table, processed_native_allocation_table, processed_marker_table,
     processed_counter_sample_table, processed_overhead_table;
-extern const struct shape processed_thread_shape, processed_counter_shape;
+extern const struct shape processed_thread_shape, processed_counter_shape, processed_display_shape;
 /* The stack of a marker, in its payload; the row of a tooltip that shows a value; an entry of the information panel. */
 extern const struct shape processed_cause_shape, processed_value_row_shape, processed_extra_entry_shape;
 

@@ -1,23 +1,20 @@
 #include "categories.h"
 
-const char *category_color_name(enum category_color color) {
-    static const char *const names[COLOR_COUNT] = {
-        [COLOR_GREY] = "grey",
-        [COLOR_TRANSPARENT] = "transparent",
-        [COLOR_PURPLE] = "purple",
-        [COLOR_GREEN] = "green",
-        [COLOR_ORANGE] = "orange",
-        [COLOR_YELLOW] = "yellow",
-        [COLOR_LIGHTBLUE] = "lightblue",
-        [COLOR_BLUE] = "blue",
-        [COLOR_BROWN] = "brown",
-        [COLOR_MAGENTA] = "magenta",
-        [COLOR_RED] = "red",
-        [COLOR_LIGHTRED] = "lightred",
-        [COLOR_DARKGREY] = "darkgrey",
-    };
-    return names[color];
-}
+const char *const category_color_names[COLOR_COUNT + 1] = {
+    [COLOR_GREY] = "grey",
+    [COLOR_TRANSPARENT] = "transparent",
+    [COLOR_PURPLE] = "purple",
+    [COLOR_GREEN] = "green",
+    [COLOR_ORANGE] = "orange",
+    [COLOR_YELLOW] = "yellow",
+    [COLOR_LIGHTBLUE] = "lightblue",
+    [COLOR_BLUE] = "blue",
+    [COLOR_BROWN] = "brown",
+    [COLOR_MAGENTA] = "magenta",
+    [COLOR_RED] = "red",
+    [COLOR_LIGHTRED] = "lightred",
+    [COLOR_DARKGREY] = "darkgrey",
+};
 
 void categories_init(struct categories *categories, struct failure *failure) {
     strings_init(&categories->names, failure);

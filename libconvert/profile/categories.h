@@ -26,8 +26,7 @@ enum category_color {
     COLOR_COUNT
 };
 
-/* Returns the name of the colour in a profile. */
-const char *category_color_name(enum category_color color);
+extern const char *const category_color_names[COLOR_COUNT + 1]; /* ends with NULL */
 
 struct category {
     struct text name;

@@ -1,13 +1,10 @@
 /* "counters", "profilerOverhead", and the two logs. */
 #include "libconvert/base/cursor.h"
 #include "libconvert/base/id_column.h"
-#include "libconvert/format/common_format.h"
 #include "libconvert/format/counter_display.h"
 #include "libconvert/format/gecko_format.h"
 #include "libconvert/format/processed_format.h"
 #include "saved_reader.h"
-
-static const struct shape no_shape;
 
 /* Returns the process of the pid that an object has; none, and a loss, if no thread has that pid. */
 static process_id known_process(struct saved_reader *reader, string_id pid) {
@@ -28,17 +25,8 @@ struct saved_counter {
 
 static bool read_display_part(struct saved_reader *reader, struct text key, void *context) {
     struct counter *counter = context;
-    if (text_equal(key, TEXT("graphType")))
-        counter->graph =
-            (enum counter_graph)saved_choice(reader, counter_graph_names, COUNTER_GRAPH_COUNT, COUNTER_RATE);
-    else if (text_equal(key, TEXT("unit")))
-        counter->unit = saved_text(reader);
-    else if (text_equal(key, TEXT("color")))
-        counter->color = (enum graph_color)saved_choice(reader, graph_color_names, GRAPH_COLOR_COUNT, GRAPH_GREY);
-    else if (text_equal(key, TEXT("sortWeight")))
+    if (text_equal(key, TEXT("sortWeight")))
         counter->sort_weight = (int32_t)saved_int(reader, INT32_MIN, INT32_MAX);
-    else if (text_equal(key, TEXT("label")))
-        counter->label = saved_text(reader);
     else if (text_equal(key, TEXT("markerSchemaLocation")) || text_equal(key, TEXT("tooltipRows")))
         json_skip(reader->json); /* they follow from the others, and are written anew */
     else
@@ -93,7 +81,7 @@ static bool read_groups(struct saved_reader *reader, struct counter *counter) {
     if (!json_begin_list(reader->json)) return true;
     for (unsigned i = 0; json_next(reader->json); i++) {
         if (i == 0)
-            saved_read_members(reader, &no_shape, NULL, read_group_part, counter);
+            saved_read_object(reader, read_group_part, counter);
         else
             saved_lose(reader, TEXT("samples (of another group)"), json_skip_counting(reader->json));
     }
@@ -103,19 +91,13 @@ static bool read_groups(struct saved_reader *reader, struct counter *counter) {
 static bool read_counter_part(struct saved_reader *reader, struct text key, void *context) {
     struct saved_counter *saved = context;
     struct counter *counter = &saved->counter;
-    if (text_equal(key, TEXT("name")))
-        counter->name = saved_text(reader);
-    else if (text_equal(key, TEXT("category")))
-        counter->category = saved_text(reader);
-    else if (text_equal(key, TEXT("description")))
-        counter->description = saved_text(reader);
-    else if (text_equal(key, TEXT("pid")))
+    if (text_equal(key, TEXT("pid")))
         saved->pid = saved_id_text(reader);
     else if (text_equal(key, TEXT("mainThreadIndex")))
         json_skip(reader->json); /* the pid says more */
     else if (text_equal(key, TEXT("display"))) {
         saved->has_display = true;
-        saved_read_members(reader, &no_shape, NULL, read_display_part, counter);
+        saved_read_members(reader, &processed_display_shape, counter, read_display_part, counter);
     } else if (text_equal(key, TEXT("samples"))) {
         read_counter_samples(reader, counter);
     } else {
@@ -149,7 +131,7 @@ static process_id owner_of(struct saved_reader *reader, string_id pid, process_i
 static void read_counter(struct saved_reader *reader, process_id gecko_process) {
     struct saved_counter saved = {.counter = {.graph = COUNTER_RATE, .color = GRAPH_GREY}, .pid = string_none()};
     column_init(&saved.counter.samples, sizeof(struct counter_sample), reader->profile->failure);
-    saved_read_members(reader, &processed_counter_shape, NULL, read_counter_part, &saved);
+    saved_read_members(reader, &processed_counter_shape, &saved.counter, read_counter_part, &saved);
     forget_first_change(&saved.counter);
     if (!saved.has_display) display_by_default(&saved.counter);
     saved.counter.process = owner_of(reader, saved.pid, gecko_process);
@@ -201,7 +183,7 @@ static bool read_overhead_part(struct saved_reader *reader, struct text key, voi
 static void read_overhead(struct saved_reader *reader, process_id gecko_process) {
     struct saved_overhead saved = {.pid = string_none()};
     column_init(&saved.rows, sizeof(struct overhead), reader->profile->failure);
-    saved_read_members(reader, &no_shape, NULL, read_overhead_part, &saved);
+    saved_read_object(reader, read_overhead_part, &saved);
     process_id process = owner_of(reader, saved.pid, gecko_process);
     for (size_t i = 0; i < saved.rows.count && !process_is_none(process); i++) {
         struct overhead *overhead = column_at(&saved.rows, i);
@@ -283,12 +265,12 @@ static bool read_log_of_process(struct saved_reader *reader, struct text key, vo
     struct saved_log log = {.log = context, .process = process_none()};
     if (json_peek_kind(reader->json) != JSON_OBJECT) return false;
     if (!text_equal(key, TEXT("trace"))) log.process = process_of_log(reader, key);
-    saved_read_members(reader, &no_shape, NULL, read_fact, &log);
+    saved_read_object(reader, read_fact, &log);
     return true;
 }
 
 static void read_log(struct saved_reader *reader, struct column *log) {
-    if (!json_take_null(reader->json)) saved_read_members(reader, &no_shape, NULL, read_log_of_process, log);
+    if (!json_take_null(reader->json)) saved_read_object(reader, read_log_of_process, log);
 }
 
 void saved_profiling_log_read(struct saved_reader *reader, void *context) {

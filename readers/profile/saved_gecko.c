@@ -7,8 +7,6 @@
 #include "libconvert/format/gecko_format.h"
 #include "saved_gecko.h"
 
-static const struct shape no_shape;
-
 /* ---- Meta of a child. ---- */
 
 static bool read_child_meta_part(struct saved_reader *reader, struct text key, void *context) {
@@ -29,7 +27,7 @@ static bool read_child_meta_part(struct saved_reader *reader, struct text key, v
 }
 
 static void read_child_meta(struct saved_reader *reader, struct gecko_process *process) {
-    saved_read_members(reader, &no_shape, NULL, read_child_meta_part, process);
+    saved_read_object(reader, read_child_meta_part, process);
     if (process->end_ns != TIME_NONE && __builtin_add_overflow(process->end_ns, reader->shift_ns, &process->end_ns))
         json_stream_fail(reader->json, "the time is too large");
 }

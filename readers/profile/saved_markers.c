@@ -9,8 +9,6 @@
 #include "libconvert/format/processed_format.h"
 #include "saved_reader.h"
 
-static const struct shape no_shape;
-
 /* The type of payloads that are only a stack. */
 static const struct text NO_PAYLOAD = TEXT("NoPayloadUserData");
 
@@ -29,9 +27,9 @@ struct table_parts {
 };
 
 static enum marker_format take_format_name(struct saved_reader *reader) {
-    const char *names[MARKER_FORMAT_COUNT];
+    const char *names[MARKER_FORMAT_COUNT + 1] = {NULL};
     for (unsigned i = 0; i < MARKER_FORMAT_COUNT; i++) names[i] = marker_format_name((enum marker_format)i);
-    return (enum marker_format)saved_choice(reader, names, MARKER_FORMAT_COUNT, MARKER_STRING);
+    return (enum marker_format)saved_choice(reader, names, MARKER_STRING);
 }
 
 /* A cell holds no list and no table. */
@@ -60,7 +58,7 @@ static bool read_format_part(struct saved_reader *reader, struct text key, void 
         struct marker_table_column *column = column_push(&parts->columns);
         if (!column) return true;
         *column = (struct marker_table_column){.format = MARKER_STRING};
-        saved_read_members(reader, &no_shape, NULL, read_column_part, column);
+        saved_read_object(reader, read_column_part, column);
     }
     return true;
 }
@@ -68,7 +66,7 @@ static bool read_format_part(struct saved_reader *reader, struct text key, void 
 static void read_table_format(struct saved_reader *reader, struct marker_field *field) {
     struct table_parts parts = {0};
     column_init(&parts.columns, sizeof(struct marker_table_column), reader->profile->failure);
-    saved_read_members(reader, &no_shape, NULL, read_format_part, &parts);
+    saved_read_object(reader, read_format_part, &parts);
     struct marker_table_column *columns =
         profile_allocate(reader->profile, parts.columns.count * sizeof(struct marker_table_column));
     for (uint32_t i = 0; columns && i < parts.columns.count; i++)
@@ -90,13 +88,7 @@ struct field_parts {
 static bool read_field_part(struct saved_reader *reader, struct text key, void *context) {
     struct field_parts *parts = context;
     struct marker_field *field = &parts->field;
-    if (text_equal(key, TEXT("key")))
-        field->key = saved_text(reader);
-    else if (text_equal(key, TEXT("label")))
-        field->label = saved_text(reader);
-    else if (text_equal(key, TEXT("hidden")))
-        json_take_bool(reader->json, &field->is_hidden);
-    else if (text_equal(key, TEXT("searchable")))
+    if (text_equal(key, TEXT("searchable")))
         json_skip(reader->json); /* the front-end searches all fields */
     else if (text_equal(key, TEXT("value")))
         parts->text = saved_text(reader);
@@ -120,7 +112,7 @@ static void read_fields(struct saved_reader *reader, struct schema_parts *parts)
     if (!json_begin_list(reader->json)) return;
     while (json_next(reader->json)) {
         struct field_parts field = {.field = {.format = MARKER_STRING}};
-        saved_read_members(reader, &no_shape, NULL, read_field_part, &field);
+        saved_read_members(reader, &field_shape, &field.field, read_field_part, &field);
         if (text_equal(field.field.key, TEXT(MARKER_STACK_THREAD_KEY))) {
             parts->schema.has_foreign_stacks = true;
             continue;
@@ -137,63 +129,32 @@ static void read_fields(struct saved_reader *reader, struct schema_parts *parts)
 
 /* ---- Graphs, places, and the whole schema. ---- */
 
-static bool read_graph_part(struct saved_reader *reader, struct text key, void *context) {
-    struct marker_graph *graph = context;
-    if (text_equal(key, TEXT("key")))
-        graph->key = saved_text(reader);
-    else if (text_equal(key, TEXT("type")))
-        graph->type =
-            (enum marker_graph_type)saved_choice(reader, marker_graph_names, MARKER_GRAPH_TYPE_COUNT, MARKER_GRAPH_BAR);
-    else if (text_equal(key, TEXT("color")))
-        graph->color = (enum graph_color)saved_choice(reader, graph_color_names, GRAPH_COLOR_COUNT, GRAPH_BLUE);
-    else
-        return false;
-    return true;
-}
-
 static void read_graphs(struct saved_reader *reader, struct schema_parts *parts) {
     if (json_take_null(reader->json) || !json_begin_list(reader->json)) return;
     while (json_next(reader->json)) {
         struct marker_graph *graph = column_push(&parts->graphs);
         if (!graph) return;
         *graph = (struct marker_graph){.color = GRAPH_BLUE};
-        saved_read_members(reader, &no_shape, NULL, read_graph_part, graph);
+        saved_read_members(reader, &graph_shape, graph, NULL, NULL);
     }
 }
 
 static void read_display(struct saved_reader *reader, struct schema_parts *parts) {
     if (!json_begin_list(reader->json)) return;
     while (json_next(reader->json)) {
-        unsigned place = saved_choice(reader, marker_locations, MARKER_LOCATION_COUNT, MARKER_LOCATION_COUNT);
+        unsigned place = saved_choice(reader, marker_locations, MARKER_LOCATION_COUNT);
         if (place < MARKER_LOCATION_COUNT) parts->schema.display |= 1u << place;
     }
-}
-
-static void read_name(struct saved_reader *reader, struct schema_parts *parts) {
-    parts->schema.name = saved_text(reader);
-}
-static void read_description(struct saved_reader *reader, struct schema_parts *parts) {
-    parts->schema.description = saved_text(reader);
-}
-static void read_color_field(struct saved_reader *reader, struct schema_parts *parts) {
-    parts->schema.color_field = saved_text(reader);
-}
-static void read_is_stack_based(struct saved_reader *reader, struct schema_parts *parts) {
-    json_take_bool(reader->json, &parts->schema.is_stack_based);
 }
 
 static const struct {
     struct text key;
     void (*read)(struct saved_reader *reader, struct schema_parts *parts);
 } SCHEMA_PARTS[] = {
-    {TEXT("name"), read_name},
     {TEXT("display"), read_display},
     {TEXT("fields"), read_fields},
     {TEXT("data"), read_fields},
-    {TEXT("description"), read_description},
     {TEXT("graphs"), read_graphs},
-    {TEXT("colorField"), read_color_field},
-    {TEXT("isStackBased"), read_is_stack_based},
 };
 
 static bool read_schema_part(struct saved_reader *reader, struct text key, void *context) {
@@ -437,7 +398,7 @@ static bool read_backtrace_part(struct saved_reader *reader, struct text key, vo
 
 /* A backtrace that was taken at the marker's start in its own thread needs no origin. */
 static void read_backtrace(struct saved_reader *reader, struct payload *payload) {
-    saved_read_members(reader, &no_shape, NULL, read_backtrace_part, payload);
+    saved_read_object(reader, read_backtrace_part, payload);
     const string_id *own_tid = column_at(&reader->thread_tids, reader->thread.index);
     bool is_own = string_is_none(payload->origin_tid) || payload->origin_tid.index == own_tid->index;
     payload->has_origin =
@@ -487,7 +448,7 @@ static void read_member(struct saved_reader *reader, struct payload *payload, st
     if (field) {
         take_value(reader, payload->type, field, &payload->values[number]);
     } else if (text_equal(key, TEXT("cause"))) {
-        if (!json_take_null(reader->json)) saved_read_members(reader, &no_shape, NULL, read_cause_part, payload);
+        if (!json_take_null(reader->json)) saved_read_object(reader, read_cause_part, payload);
     } else if (text_equal(key, TEXT("type")) || text_equal(key, TEXT(MARKER_STACK_THREAD_KEY))) {
         json_skip(reader->json);
     } else {

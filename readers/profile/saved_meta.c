@@ -9,46 +9,29 @@
 
 /* ---- Categories. ---- */
 
-/* A category as it is read. */
-struct category_text {
-    struct text name;
-    enum category_color color;
-    uint32_t first; /* the first of its subcategories, texts in `subcategories` */
-    struct column *subcategories;
-};
-
-static enum category_color take_color(struct saved_reader *reader) {
-    const char *names[COLOR_COUNT];
-    for (unsigned i = 0; i < COLOR_COUNT; i++) names[i] = category_color_name((enum category_color)i);
-    return (enum category_color)saved_choice(reader, names, COLOR_COUNT, COLOR_GREY);
-}
-
 static bool read_category_part(struct saved_reader *reader, struct text key, void *context) {
-    struct category_text *category = context;
-    if (text_equal(key, TEXT("name"))) {
-        category->name = saved_text(reader);
-    } else if (text_equal(key, TEXT("color"))) {
-        category->color = take_color(reader);
-    } else if (text_equal(key, TEXT("subcategories"))) {
-        if (!json_begin_list(reader->json)) return true;
-        while (json_next(reader->json)) {
-            struct text *name = column_push(category->subcategories);
-            if (name) *name = saved_text(reader);
-        }
-    } else {
-        return false;
+    struct category *category = context;
+    if (text_equal(key, TEXT("color"))) {
+        category->color = (enum category_color)saved_choice(reader, category_color_names, COLOR_GREY);
+        return true;
+    }
+    if (!text_equal(key, TEXT("subcategories"))) return false;
+    if (!json_begin_list(reader->json)) return true;
+    while (json_next(reader->json)) {
+        struct text *name = column_push(&category->subcategories);
+        if (name) *name = saved_text(reader);
     }
     return true;
 }
 
-static void add_category(struct saved_reader *reader, const struct category_text *category) {
+static void add_category(struct saved_reader *reader, const struct category *category) {
     struct categories *categories = &reader->profile->categories;
     struct saved_category *row = column_push(&reader->categories);
     if (!row) return;
     *row = (struct saved_category){reader->pairs.count, 0};
-    size_t count = category->subcategories->count;
+    size_t count = category->subcategories.count;
     for (size_t i = 0; i < count || i == 0; i++) {
-        struct text name = i < count ? *(struct text *)column_at(category->subcategories, i) : (struct text){0};
+        struct text name = i < count ? *category_subcategory_at(category, i) : (struct text){0};
         struct category_pair *pair = column_push(&reader->pairs);
         if (!pair) return;
         *pair = categories_intern(categories, category->name, category->color, name);
@@ -57,17 +40,17 @@ static void add_category(struct saved_reader *reader, const struct category_text
 }
 
 void saved_categories_read(struct saved_reader *reader) {
-    static const struct shape no_shape;
-    struct column subcategories;
-    column_init(&subcategories, sizeof(struct text), reader->profile->failure);
+    struct category category;
+    column_init(&category.subcategories, sizeof(struct text), reader->profile->failure);
     if (json_begin_list(reader->json))
         while (json_next(reader->json)) {
-            struct category_text category = {.color = COLOR_GREY, .subcategories = &subcategories};
-            subcategories.count = 0;
-            saved_read_members(reader, &no_shape, NULL, read_category_part, &category);
+            category.name = (struct text){0};
+            category.color = COLOR_GREY;
+            category.subcategories.count = 0;
+            saved_read_members(reader, &category_shape, &category, read_category_part, &category);
             add_category(reader, &category);
         }
-    column_fini(&subcategories);
+    column_fini(&category.subcategories);
 }
 
 struct category_pair saved_category_at(struct saved_reader *reader, int64_t category, int64_t subcategory) {
@@ -118,10 +101,10 @@ static bool read_configuration_part(struct saved_reader *reader, struct text key
 }
 
 static bool read_units_part(struct saved_reader *reader, struct text key, void *context) {
-    static const char *const units[] = {"ns", "\xc2\xb5s", "variable CPU cycles"};
+    static const char *const units[] = {"ns", "\xc2\xb5s", "variable CPU cycles", NULL};
     (void)context;
     if (text_equal(key, TEXT("threadCPUDelta"))) {
-        unsigned unit = saved_choice(reader, units, 3, 0);
+        unsigned unit = saved_choice(reader, units, 0);
         reader->cpu_unit = unit == 2 ? CPU_DELTA_CYCLES : CPU_DELTA_NS;
         reader->cpu_unit_ns = unit == 1 ? 1000 : 1;
         return true;
@@ -155,7 +138,6 @@ static bool read_entry_part(struct saved_reader *reader, struct text key, void *
 }
 
 static bool read_section_part(struct saved_reader *reader, struct text key, void *context) {
-    static const struct shape no_shape;
     struct text *section = context;
     if (text_equal(key, TEXT("label"))) {
         *section = saved_text(reader);
@@ -165,18 +147,17 @@ static bool read_section_part(struct saved_reader *reader, struct text key, void
     if (!json_begin_list(reader->json)) return true;
     while (json_next(reader->json)) {
         struct extra_entry entry = {.section = *section};
-        saved_read_members(reader, &no_shape, NULL, read_entry_part, &entry);
+        saved_read_object(reader, read_entry_part, &entry);
         profile_add_extra(reader->profile, entry.section, entry.label, entry.value);
     }
     return true;
 }
 
 static void read_extra(struct saved_reader *reader) {
-    static const struct shape no_shape;
     if (json_take_null(reader->json) || !json_begin_list(reader->json)) return;
     while (json_next(reader->json)) {
         struct text section = TEXT("");
-        saved_read_members(reader, &no_shape, NULL, read_section_part, &section);
+        saved_read_object(reader, read_section_part, &section);
     }
 }
 
@@ -252,17 +233,15 @@ static void read_clock(struct saved_reader *reader) {
 }
 
 static void read_configuration(struct saved_reader *reader) {
-    static const struct shape no_shape;
     struct profile_configuration *configuration = &reader->profile->meta.configuration;
     if (json_take_null(reader->json)) return;
     configuration->is_known = true;
-    saved_read_members(reader, &no_shape, NULL, read_configuration_part, configuration);
+    saved_read_object(reader, read_configuration_part, configuration);
     if (configuration->interval_ns == TIME_NONE) configuration->interval_ns = 0;
 }
 
 static void read_units(struct saved_reader *reader) {
-    static const struct shape no_shape;
-    if (!json_take_null(reader->json)) saved_read_members(reader, &no_shape, NULL, read_units_part, NULL);
+    if (!json_take_null(reader->json)) saved_read_object(reader, read_units_part, NULL);
 }
 
 /* The places of the threads that are shown at first. They are marked when the threads are read. */

@@ -64,10 +64,9 @@ static bool read_member(struct saved_reader *reader, struct text key, void *cont
 
 void saved_read_parts(struct saved_reader *reader, const struct saved_part *part_list, size_t part_count,
                       saved_part_reader *others, void *context) {
-    static const struct shape no_shape;
     struct parts parts = {.parts = part_list, .count = part_count, .others = others, .context = context};
     arena_init(&parts.memory, reader->profile->failure);
-    saved_read_members(reader, &no_shape, NULL, read_member, &parts);
+    saved_read_object(reader, read_member, &parts);
     for (size_t i = 0; i < part_count && saved_is_good(reader); i++)
         if (part_list[i].is_required && !(parts.seen >> i & 1))
             json_stream_fail(reader->json, "there is no \"%s\"", part_list[i].key.bytes);

@@ -111,6 +111,9 @@ typedef bool saved_part_reader(struct saved_reader *reader, struct text key, voi
 void saved_read_members(struct saved_reader *reader, const struct shape *shape, void *row, saved_part_reader *part,
                         void *context);
 
+/* Reads an object of which the description has no member that a row holds. */
+void saved_read_object(struct saved_reader *reader, saved_part_reader *part, void *context);
+
 /* A member that refers to others of its object. If one of those comes later, its text is kept until then. */
 struct saved_part {
     struct text key;
@@ -170,8 +173,9 @@ int64_t saved_int(struct saved_reader *reader, int64_t min, int64_t max);
 /* Reads a number of 32 bits; 0 for null, and for a number that has a fraction or does not fit, which is lost. */
 uint32_t saved_uint(struct saved_reader *reader, uint64_t *lost_count);
 
-/* Returns the number of the choice, which is a text; `fallback` and a loss if the text is none of them. */
-unsigned saved_choice(struct saved_reader *reader, const char *const *choices, size_t choice_count, unsigned fallback);
+/* Returns the number of the choice, which is a text; `fallback` and a loss if the text is none of them. The choices end
+ * with NULL. */
+unsigned saved_choice(struct saved_reader *reader, const char *const *choices, unsigned fallback);
 
 static inline bool saved_is_good(const struct saved_reader *reader) {
     return !failure_is_set(reader->profile->failure);

@@ -456,11 +456,10 @@ static void tables_add(struct saved_reader *reader, struct shared_tables *tables
 
 void saved_shared_read(struct saved_reader *reader, void *context) {
     (void)context;
-    static const struct shape no_shape;
     reader->has_shared = true;
     struct shared_tables tables;
     tables_init(&tables, reader->profile->failure);
-    saved_read_members(reader, &no_shape, NULL, read_table, &tables);
+    saved_read_object(reader, read_table, &tables);
     tables_add(reader, &tables);
     tables_fini(&tables);
 }

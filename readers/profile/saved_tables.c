@@ -85,10 +85,10 @@ int64_t saved_int(struct saved_reader *reader, int64_t min, int64_t max) {
     return 0;
 }
 
-unsigned saved_choice(struct saved_reader *reader, const char *const *choices, size_t choice_count, unsigned fallback) {
+unsigned saved_choice(struct saved_reader *reader, const char *const *choices, unsigned fallback) {
     struct text text;
     if (json_take_null(reader->json) || !json_take_text(reader->json, &text)) return fallback;
-    for (unsigned i = 0; i < choice_count; i++)
+    for (unsigned i = 0; choices[i]; i++)
         if (text_equal(text, text_of(choices[i]))) return i;
     saved_lose(reader, TEXT(""), 1);
     return fallback;
@@ -236,6 +236,9 @@ static void read_cell(struct saved_reader *reader, struct saved_cells *cells, vo
         case CELL_TEXT:
             AT(struct text) = saved_text(reader);
             break;
+        case CELL_CHOICE:
+            AT(unsigned) = saved_choice(reader, column->choices, AT(unsigned));
+            break;
         case CELL_CATEGORY:
             take_category(reader, row, &AT(uint8_t));
             break;
@@ -320,6 +323,11 @@ void saved_read_members(struct saved_reader *reader, const struct shape *shape, 
         saved_lose(reader, TEXT(""), cells.lost_count);
         json_pop_name(reader->json);
     }
+}
+
+void saved_read_object(struct saved_reader *reader, saved_part_reader *part, void *context) {
+    static const struct shape no_shape;
+    saved_read_members(reader, &no_shape, NULL, part, context);
 }
 
 void *saved_row_at(const struct saved_table *table, uint32_t row) {

@@ -141,8 +141,8 @@ static void read_delays(struct saved_reader *reader, struct saved_thread *saved)
 }
 
 static void read_weight_type(struct saved_reader *reader, struct saved_thread *saved) {
-    static const char *const types[] = {"samples", "tracing-ms", "bytes"};
-    saved->weight_type = (enum weight_type)(WEIGHT_SAMPLES + saved_choice(reader, types, 3, 0));
+    static const char *const types[] = {"samples", "tracing-ms", "bytes", NULL};
+    saved->weight_type = (enum weight_type)(WEIGHT_SAMPLES + saved_choice(reader, types, 0));
 }
 
 struct thread_part {
