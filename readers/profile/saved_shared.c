@@ -3,9 +3,10 @@
 #include <inttypes.h>
 
 #include "libconvert/format/processed_format.h"
+#include "libconvert/profile/row_references.h"
 #include "saved_thread.h"
 
-enum { FRAMES_HAVE_LIBS = 70, FRAMES_HAVE_FLAGS = 71, FUNCS_HAVE_FLAGS = 75 };
+enum { FRAMES_HAVE_FLAGS = 71, FUNCS_HAVE_FLAGS = 75 };
 
 struct shared_tables {
     struct column rows[TABLE_COUNT];
@@ -42,7 +43,8 @@ static void read_resource_libs(struct saved_reader *reader, struct shared_tables
         uint32_t *row = column_push(&tables->resource_libs);
         if (!row) return;
         bool is_none = json_take_null(reader->json) || !json_take_int(reader->json, &lib) || lib == -1;
-        *row = is_none ? ID_NONE : saved_map_row(reader, TABLE_LIBS, lib);
+        if (!is_none) saved_map_row(reader, TABLE_LIBS, lib);
+        *row = is_none ? ID_NONE : (uint32_t)lib;
     }
 }
 
@@ -157,15 +159,15 @@ static const struct {
     [TABLE_SOURCES] = {sizeof(struct source), &blank_source},
 };
 
-static const struct shape *shape_of(enum format_table table) {
-    for (size_t i = 0; i < processed_shared.member_count; i++)
-        if (processed_shared.members[i].table == table) return processed_shared.members[i].shape;
-    return NULL;
+static const struct member *table_of(enum format_table table) {
+    const struct member *member = processed_shared.members;
+    while (member->table != table) member++;
+    return member;
 }
 
 static void read_rows_of(struct saved_reader *reader, struct shared_tables *tables, enum format_table table) {
     tables->table = table;
-    saved_read_columns(reader, &(struct saved_table){.shape = shape_of(table),
+    saved_read_columns(reader, &(struct saved_table){.shape = table_of(table)->shape,
                                                      .rows = &tables->rows[table],
                                                      .blank = ROWS[table].blank,
                                                      .is_raw = true,
@@ -192,44 +194,32 @@ static bool read_table(struct saved_reader *reader, struct text key, void *conte
 
 /* ---- Rows of the document become rows of the profile. ---- */
 
-/* Replaces the id of a row of the document; none stays none if it may. */
-static void map_id(struct saved_reader *reader, enum format_table table, uint32_t *id, const char *name,
-                   bool may_lack) {
+/* Replaces an id of a row of the document, which is the cell of a column of the table; none stays none if it may. */
+static void map_id(struct saved_reader *reader, enum format_table to, uint32_t *id, const struct member *table,
+                   const struct member *column) {
+    bool may_lack = to == TABLE_STACKS || column->flags & (IS_NULLABLE | HAS_NONE);
     if (*id == ID_NONE && may_lack) return;
-    if (*id < saved_map_count(&reader->maps[table])) {
-        *id = saved_map_at(&reader->maps[table], *id);
+    if (*id < saved_map_count(&reader->maps[to])) {
+        *id = saved_map_at(&reader->maps[to], *id);
         return;
     }
-    json_push_name(reader->json, name, -1);
-    *id = saved_map_row(reader, table, *id == ID_NONE ? -1 : (int64_t)*id);
+    json_push_name(reader->json, table->name, -1);
+    json_push_name(reader->json, column->name, -1);
+    *id = saved_map_row(reader, to, *id == ID_NONE ? -1 : (int64_t)*id);
+    json_pop_name(reader->json);
     json_pop_name(reader->json);
 }
 
-static uint32_t add_resource(struct saved_reader *reader, void *row) {
-    struct resource *resource = row;
-    map_id(reader, TABLE_STRINGS, &resource->name.index, "resourceTable.name", false);
-    return row_table_intern(&reader->profile->resources, resource);
-}
-
-static uint32_t add_source(struct saved_reader *reader, void *row) {
-    struct source *source = row;
-    map_id(reader, TABLE_STRINGS, &source->filename.index, "sources.filename", false);
-    return row_table_intern(&reader->profile->sources, source);
-}
-
-static uint32_t add_native_symbol(struct saved_reader *reader, void *row) {
-    struct native_symbol *symbol = row;
-    map_id(reader, TABLE_LIBS, &symbol->lib.index, "nativeSymbols.libIndex", false);
-    map_id(reader, TABLE_STRINGS, &symbol->name.index, "nativeSymbols.name", false);
-    return row_table_intern(&reader->profile->native_symbols, symbol);
-}
-
-static uint32_t add_func(struct saved_reader *reader, void *row) {
-    struct func *func = row;
-    map_id(reader, TABLE_STRINGS, &func->name.index, "funcTable.name", false);
-    map_id(reader, TABLE_RESOURCES, &func->resource.index, "funcTable.resource", true);
-    map_id(reader, TABLE_SOURCES, &func->source.index, "funcTable.source", true);
-    return row_table_intern(&reader->profile->funcs, func);
+/* Replaces all ids of a row of the table. */
+static void map_ids(struct saved_reader *reader, const struct member *table, void *row) {
+    for (size_t i = 0; i < table->shape->member_count; i++) {
+        const struct member *column = &table->shape->members[i];
+        uint32_t *id = (void *)((char *)row + column->offset);
+        if (column->cell == CELL_ID)
+            map_id(reader, column->table, id, table, column);
+        else if (column->cell == CELL_DISTANCE)
+            map_id(reader, TABLE_STACKS, id, table, column);
+    }
 }
 
 void saved_frame_settle_category(struct saved_reader *reader, struct frame *frame) {
@@ -260,32 +250,21 @@ static void settle_symbol(struct saved_reader *reader, struct frame *frame) {
     frame->native_symbol.index = ID_NONE;
 }
 
-static uint32_t add_frame(struct saved_reader *reader, void *row) {
-    struct frame *frame = row;
-    map_id(reader, TABLE_FUNCS, &frame->func.index, "frameTable.func", false);
-    if (reader->version >= FRAMES_HAVE_LIBS) map_id(reader, TABLE_LIBS, &frame->lib.index, "frameTable.lib", true);
-    map_id(reader, TABLE_NATIVE_SYMBOLS, &frame->native_symbol.index, "frameTable.nativeSymbol", true);
+static void settle_frame(struct saved_reader *reader, struct frame *frame) {
     settle_address(reader, frame);
     settle_symbol(reader, frame);
     saved_frame_settle_category(reader, frame);
-    return row_table_intern(&reader->profile->frames, frame);
 }
 
-static uint32_t add_stack(struct saved_reader *reader, void *row) {
-    struct stack *stack = row;
-    map_id(reader, TABLE_FRAMES, &stack->frame.index, "stackTable.frame", false);
-    map_id(reader, TABLE_STACKS, &stack->prefix.index, "stackTable.prefix", true);
-    return saved_is_good(reader) ? profile_stack(reader->profile, stack->prefix, stack->frame).index : ID_NONE;
+/* Returns the number of the row of the profile that a row of the document becomes. */
+static uint32_t add_row(struct saved_reader *reader, const struct member *table, enum row_kind kind, void *row) {
+    const struct stack *stack = row;
+    map_ids(reader, table, row);
+    if (!saved_is_good(reader)) return ID_NONE;
+    if (kind == ROWS_STACKS) return profile_stack(reader->profile, stack->prefix, stack->frame).index;
+    if (kind == ROWS_FRAMES) settle_frame(reader, row);
+    return row_table_intern(profile_rows(reader->profile, kind), row);
 }
-
-/* Each table refers only to those before it. */
-static const struct {
-    enum format_table table;
-    uint32_t (*add)(struct saved_reader *reader, void *row);
-} STEPS[] = {
-    {TABLE_RESOURCES, add_resource}, {TABLE_SOURCES, add_source}, {TABLE_NATIVE_SYMBOLS, add_native_symbol},
-    {TABLE_FUNCS, add_func},         {TABLE_FRAMES, add_frame},   {TABLE_STACKS, add_stack},
-};
 
 static void keep_contents(struct saved_reader *reader, const struct column *contents) {
     const struct saved_map *sources = &reader->maps[TABLE_SOURCES];
@@ -400,11 +379,19 @@ static const struct {
                 {0, 53, move_categories_to_frames}};
 
 static void add_rows(struct saved_reader *reader, struct shared_tables *tables) {
-    for (size_t step = 0; step < sizeof STEPS / sizeof *STEPS; step++) {
-        enum format_table table = STEPS[step].table;
+    /* By enum row_kind: each table refers only to those before it. */
+    static const enum format_table formats[ROW_KIND_COUNT] = {[ROWS_RESOURCES] = TABLE_RESOURCES,
+                                                              [ROWS_SOURCES] = TABLE_SOURCES,
+                                                              [ROWS_NATIVE_SYMBOLS] = TABLE_NATIVE_SYMBOLS,
+                                                              [ROWS_FUNCS] = TABLE_FUNCS,
+                                                              [ROWS_FRAMES] = TABLE_FRAMES,
+                                                              [ROWS_STACKS] = TABLE_STACKS};
+    for (enum row_kind kind = ROWS_RESOURCES; kind < ROW_KIND_COUNT; kind++) {
+        enum format_table table = formats[kind];
+        const struct member *description = table_of(table);
         struct column *rows = &tables->rows[table];
         for (uint32_t i = 0; i < rows->count && saved_is_good(reader); i++) {
-            saved_map_push(reader, table, STEPS[step].add(reader, column_at(rows, i)));
+            saved_map_push(reader, table, add_row(reader, description, kind, column_at(rows, i)));
             if (i % COLUMN_LARGE_CHUNK == 0) column_forget(rows, i);
         }
         column_fini(rows);
