@@ -236,7 +236,7 @@ static void read_long(struct argument_reader *reader, const char *argument) {
     const struct option *option = find_option(reader, name);
     if (!option) {
         const struct option *nearest = nearest_option(reader, name);
-        failure_set(reader->failure, FAILURE_USAGE, "unknown option '--%.*s'%s%s%s", (int)name.bytes_count, name.bytes,
+        failure_set(reader->failure, FAILURE_USAGE, "unknown option '--%.*s'%s%s%s", TEXT_ARGS(name),
                     nearest ? "; did you mean '--" : "", nearest ? nearest->name : "", nearest ? "'?" : "");
     } else if (has_value && !takes_value(option)) {
         failure_set(reader->failure, FAILURE_USAGE, "--%s takes no value", option->name);

@@ -47,6 +47,6 @@ char *output_name_of(struct text path, const char *format, bool is_compressed) {
     struct text stem = output_name_stem(path);
     struct output_suffix suffix = output_name_suffix(format, is_compressed);
     char *name;
-    int bytes_count = asprintf(&name, "%.*s%s", (int)stem.bytes_count, stem.bytes, suffix.bytes);
+    int bytes_count = asprintf(&name, "%.*s%s", TEXT_ARGS(stem), suffix.bytes);
     return bytes_count < 0 ? NULL : name;
 }

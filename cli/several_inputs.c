@@ -25,8 +25,7 @@ static void parse_alignment(struct options *options, const char *argument, struc
         options->parsed_alignments[i] = alignment;
         return;
     }
-    failure_set(failure, FAILURE_USAGE, "--align %s: no input is named '%.*s'", argument, (int)path.bytes_count,
-                path.bytes);
+    failure_set(failure, FAILURE_USAGE, "--align %s: no input is named '%.*s'", argument, TEXT_ARGS(path));
 }
 
 void several_inputs_take(struct options *options, struct failure *failure) {

@@ -94,7 +94,7 @@ static void check_content(struct conversion *conversion) {
     char lost[256] = "";
     if (loss)
         snprintf(lost, sizeof lost, "; lost: %llu %s (%.*s)", (unsigned long long)loss->count,
-                 ledger_unit_noun(loss->unit, loss->count), (int)loss->cause.bytes_count, loss->cause.bytes);
+                 ledger_unit_noun(loss->unit, loss->count), TEXT_ARGS(loss->cause));
     uint64_t filtered_count = ledger_sum(ledger, LEDGER_SAMPLES, LEDGER_FILTERED);
     size_t used = strlen(lost);
     if (filtered_count)

@@ -42,8 +42,6 @@ __attribute__((format(printf, 2, 3))) static struct text print(char bytes[SOURCE
                                                               : (struct text){0};
 }
 
-#define TEXT_ARGUMENTS(text) (int)(text).bytes_count, (text).bytes
-
 /* ---- Rust. ---- */
 
 static const struct text rust_start = TEXT("git:github.com/rust-lang/rust:"), cargo_start = TEXT("cargo:");
@@ -59,7 +57,7 @@ static struct text name_rustc(struct text path, char bytes[SOURCE_NAME_BYTES]) {
     if (!text_starts_with(path, TEXT("/rustc/"))) return (struct text){0};
     struct text rest = text_from(path, sizeof "/rustc/" - 1), commit = take_component(&rest);
     if (!is_commit(commit) || !is_good_part(rest)) return (struct text){0};
-    return print(bytes, "%.*s%.*s:%.*s", TEXT_ARGUMENTS(rust_start), TEXT_ARGUMENTS(rest), TEXT_ARGUMENTS(commit));
+    return print(bytes, "%.*s%.*s:%.*s", TEXT_ARGS(rust_start), TEXT_ARGS(rest), TEXT_ARGS(commit));
 }
 
 /* The viewer knows crates whose versions are three numbers. */
@@ -81,8 +79,8 @@ static struct text name_crate(struct text registry, struct text path, char bytes
     struct text crate = take_component(&path);
     if (!is_good_part(registry) || !is_good_part(crate) || !is_crate(crate) || !is_good_part(path))
         return (struct text){0};
-    return print(bytes, "%.*s%.*s:%.*s:%.*s", TEXT_ARGUMENTS(cargo_start), TEXT_ARGUMENTS(registry),
-                 TEXT_ARGUMENTS(crate), TEXT_ARGUMENTS(path));
+    return print(bytes, "%.*s%.*s:%.*s:%.*s", TEXT_ARGS(cargo_start), TEXT_ARGS(registry), TEXT_ARGS(crate),
+                 TEXT_ARGS(path));
 }
 
 /* "/home/u/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f/serde-1.0.1/src/lib.rs". Packages of other registries
@@ -171,9 +169,9 @@ static struct text name_go(struct text path, char bytes[SOURCE_NAME_BYTES]) {
     if (!owner.bytes_count || !repository.bytes_count) return (struct text){0};
     const char *slash = folder.bytes_count ? "/" : "";
     struct text tag_folder = is_commit ? (struct text){"", 0} : folder;
-    return print(bytes, "git:github.com/%.*s/%.*s:%.*s%s%.*s:%.*s%s%.*s", TEXT_ARGUMENTS(owner),
-                 TEXT_ARGUMENTS(repository), TEXT_ARGUMENTS(folder), slash, TEXT_ARGUMENTS(module.file),
-                 TEXT_ARGUMENTS(tag_folder), tag_folder.bytes_count ? "/" : "", TEXT_ARGUMENTS(revision));
+    return print(bytes, "git:github.com/%.*s/%.*s:%.*s%s%.*s:%.*s%s%.*s", TEXT_ARGS(owner), TEXT_ARGS(repository),
+                 TEXT_ARGS(folder), slash, TEXT_ARGS(module.file), TEXT_ARGS(tag_folder),
+                 tag_folder.bytes_count ? "/" : "", TEXT_ARGS(revision));
 }
 
 /* ---- The user's folders. ---- */
@@ -218,9 +216,8 @@ static struct text name_by_url(const struct source_urls *urls, struct text path,
         if (!read_url(text_of(urls->values[i]), &url) || !text_starts_with(path, url.folder)) continue;
         struct text rest = text_from(path, url.folder.bytes_count);
         if (!text_starts_with(rest, TEXT("/")) || !is_good_part(text_from(rest, 1))) continue;
-        return print(bytes, "git:%.*s:%.*s%s%.*s:%.*s", TEXT_ARGUMENTS(url.repository), TEXT_ARGUMENTS(url.below),
-                     url.below.bytes_count ? "/" : "", TEXT_ARGUMENTS(text_from(rest, 1)),
-                     TEXT_ARGUMENTS(url.revision));
+        return print(bytes, "git:%.*s:%.*s%s%.*s:%.*s", TEXT_ARGS(url.repository), TEXT_ARGS(url.below),
+                     url.below.bytes_count ? "/" : "", TEXT_ARGS(text_from(rest, 1)), TEXT_ARGS(url.revision));
     }
     return (struct text){0};
 }
@@ -240,15 +237,14 @@ static struct text local_rust(struct text name, char bytes[SOURCE_NAME_BYTES]) {
     size_t colon = text_find(name, ':');
     struct text file = text_slice(name, 0, colon), commit = text_from(name, colon + 1);
     if (!is_good_part(file) || !is_commit(commit)) return (struct text){0};
-    return print(bytes, "/rustc/%.*s/%.*s", TEXT_ARGUMENTS(commit), TEXT_ARGUMENTS(file));
+    return print(bytes, "/rustc/%.*s/%.*s", TEXT_ARGS(commit), TEXT_ARGS(file));
 }
 
 static struct text local_crate(struct text name, char bytes[SOURCE_NAME_BYTES]) {
     struct text registry = text_slice(name, 0, text_find(name, ':')), rest = text_from(name, registry.bytes_count + 1);
     struct text crate = text_slice(rest, 0, text_find(rest, ':')), file = text_from(rest, crate.bytes_count + 1);
     if (!is_good_part(registry) || !is_good_part(crate) || !is_good_part(file)) return (struct text){0};
-    return print(bytes, "/registry/src/%.*s/%.*s/%.*s", TEXT_ARGUMENTS(registry), TEXT_ARGUMENTS(crate),
-                 TEXT_ARGUMENTS(file));
+    return print(bytes, "/registry/src/%.*s/%.*s/%.*s", TEXT_ARGS(registry), TEXT_ARGS(crate), TEXT_ARGS(file));
 }
 
 struct text source_name_local(struct text name, char bytes[SOURCE_NAME_BYTES]) {

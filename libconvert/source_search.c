@@ -114,8 +114,7 @@ static void try_file(struct attempt *attempt, struct text folder, struct text pa
     char name[PATH_MAX];
     size_t bytes_count = folder.bytes_count + 1 + path.bytes_count;
     if (attempt->file >= 0 || bytes_count >= sizeof name) return;
-    snprintf(name, sizeof name, "%.*s%s%.*s", (int)folder.bytes_count, folder.bytes, folder.bytes_count ? "/" : "",
-             (int)path.bytes_count, path.bytes);
+    snprintf(name, sizeof name, "%.*s%s%.*s", TEXT_ARGS(folder), folder.bytes_count ? "/" : "", TEXT_ARGS(path));
     int file = regular_file_open(name, attempt->status);
     if (file >= 0)
         take_file(attempt, file, "", name);

@@ -258,7 +258,7 @@ void filter_find_ranges(struct filter *filter, const struct profile *profile) {
         if (!term->is_of_markers || term->is_used) continue;
         failure_set(profile->failure, FAILURE_USAGE,
                     "--time @%.*s: the trace has no marker of that name with a start and an end",
-                    (int)term->glob.bytes_count, term->glob.bytes);
+                    TEXT_ARGS(term->glob));
     }
 }
 
@@ -339,7 +339,7 @@ void filter_note_unused(const struct filter *filter, struct text events, struct 
         if (term->kind != GECKO_CONVERT_FILTER_EVENT || term->is_used) continue;
         char cause[1024];
         int wanted = snprintf(cause, sizeof cause, FILTER_UNUSED_CAUSE "%.*s names no event; there are: %.*s",
-                              (int)term->glob.bytes_count, term->glob.bytes, (int)events.bytes_count, events.bytes);
+                              TEXT_ARGS(term->glob), TEXT_ARGS(events));
         struct text text = {cause, (size_t)wanted < sizeof cause ? (size_t)wanted : sizeof cause - 1};
         ledger_enter(ledger, LEDGER_VALUES, LEDGER_NOTED, text, 1, NULL);
     }

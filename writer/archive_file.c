@@ -154,7 +154,7 @@ static bool enter_locale(struct packer *packer, struct text member, locale_t *be
             packer->failure, FAILURE_IO,
             "cannot write %s: the name %.*s needs a locale of UTF-8, such as C.UTF-8, which this system does not "
             "have",
-            packer->name, (int)member.bytes_count, member.bytes);
+            packer->name, TEXT_ARGS(member));
         return false;
     }
     *before = uselocale(packer->locale);

@@ -187,8 +187,8 @@ static char *temp_name(const struct sink *sink, unsigned n) {
     char again[16] = "";
     if (n) snprintf(again, sizeof again, "-%u", n);
     char *name;
-    int result = asprintf(&name, "%.*s%s.%.*s.%ld%s.tmp", (int)folder.bytes_count, folder.bytes, slash, base_bytes,
-                          base.bytes, (long)getpid(), again);
+    int result = asprintf(&name, "%.*s%s.%.*s.%ld%s.tmp", TEXT_ARGS(folder), slash, base_bytes, base.bytes,
+                          (long)getpid(), again);
     return result < 0 ? NULL : name;
 }
 

@@ -123,7 +123,7 @@ char *batch_entry_name(const struct batch_source *source, const char *member) {
 char *batch_join(struct text folder, const char *name) {
     char *path;
     const char *slash = folder.bytes_count && !text_ends_with(folder, TEXT("/")) ? "/" : "";
-    return asprintf(&path, "%.*s%s%s", (int)folder.bytes_count, folder.bytes, slash, name) < 0 ? NULL : path;
+    return asprintf(&path, "%.*s%s%s", TEXT_ARGS(folder), slash, name) < 0 ? NULL : path;
 }
 
 char *batch_output_path(const struct batch_plan *plan, const char *output) {

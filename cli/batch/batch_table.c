@@ -36,7 +36,7 @@ static void append_error(struct report_text *text, const char *path, const char 
         report_append(text, "%s: ", name);
         message = text_from(message, named_bytes(message, path, name));
     }
-    report_append(text, "%.*s", (int)message.bytes_count, message.bytes);
+    report_append(text, "%.*s", TEXT_ARGS(message));
 }
 
 static void print_entry(const struct batch_source *source, const struct batch_entry *entry, enum batch_status status) {

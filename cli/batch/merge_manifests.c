@@ -163,8 +163,7 @@ static void check_outputs(struct merging *merging) {
         if (text_equal(first->output.path, second->output.path))
             failure_set(&merging->failure, FAILURE_INPUT,
                         "%.*s is the profile of %.*s and also that of %.*s: convert them into separate folders",
-                        (int)first->output.path.bytes_count, first->output.path.bytes, (int)first->path.bytes_count,
-                        first->path.bytes, (int)second->path.bytes_count, second->path.bytes);
+                        TEXT_ARGS(first->output.path), TEXT_ARGS(first->path), TEXT_ARGS(second->path));
     }
     column_fini(&all);
 }
@@ -293,8 +292,7 @@ static void print_failed(const struct merging *merging) {
             if (!text_equal(record->status, TEXT("failed"))) continue;
             bool is_named = text_starts_with(record->error.message, record->path);
             console_print_line("failed     %.*s%s%.*s", is_named ? 0 : (int)record->path.bytes_count,
-                               record->path.bytes, is_named ? "" : ": ", (int)record->error.message.bytes_count,
-                               record->error.message.bytes);
+                               record->path.bytes, is_named ? "" : ": ", TEXT_ARGS(record->error.message));
         }
     }
 }

@@ -126,7 +126,7 @@ static void check_repeated_keys(struct document *document, struct violations *vi
     for (size_t i = 0; i < document->repeated_keys.count; i++) {
         const struct text *path = column_at(&document->repeated_keys, i);
         violations_add(violations, VIOLATION_ERROR, RULE_BROKEN_UNIQUENESS, &root_path,
-                       "%.*s occurs twice in its object: the last one counts", (int)path->bytes_count, path->bytes);
+                       "%.*s occurs twice in its object: the last one counts", TEXT_ARGS(*path));
     }
 }
 
@@ -179,7 +179,7 @@ static void check_wrapping(const struct input *input, struct violations *violati
     }
     violations_add(violations, VIOLATION_WARNING, RULE_BROKEN_JSON, &root_path,
                    "is wrapped in %.*s: the viewer opens only profiles that are plain or compressed with gzip",
-                   (int)wrapping.bytes_count, wrapping.bytes);
+                   TEXT_ARGS(wrapping));
 }
 
 void check_input(struct input *input, struct document *document, struct violations *violations,

@@ -58,13 +58,12 @@ static void append_kind(struct chunk_list *text, const struct violation_kind *ki
     const char *color = kind->severity == VIOLATION_ERROR ? style->bad : style->warning;
     const char *name = severity_name(kind->severity);
     for (size_t i = 0; i < kind->shown_count; i++)
-        chunk_list_format(text, "  %s%s%s: %.*s: %.*s\n", color, name, style->reset,
-                          (int)kind->shown_paths[i].bytes_count, kind->shown_paths[i].bytes,
-                          (int)kind->messages[i].bytes_count, kind->messages[i].bytes);
+        chunk_list_format(text, "  %s%s%s: %.*s: %.*s\n", color, name, style->reset, TEXT_ARGS(kind->shown_paths[i]),
+                          TEXT_ARGS(kind->messages[i]));
     uint64_t more_count = kind->count - kind->shown_count;
     if (more_count)
         chunk_list_format(text, "  %s%s%s: %.*s: %llu more of this kind\n", color, name, style->reset,
-                          (int)kind->path.bytes_count, kind->path.bytes, (unsigned long long)more_count);
+                          TEXT_ARGS(kind->path), (unsigned long long)more_count);
 }
 
 static void append_verdict(struct chunk_list *text, const struct violations *violations, const struct style *style) {

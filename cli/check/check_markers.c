@@ -575,7 +575,7 @@ static void check_reserved_phase(struct check *check, const struct marker_column
         return;
     const char *message = type->phases & 1u << PHASE_START ? "must have a start" : "must be an interval";
     check_error(check, RULE_BROKEN_CONSISTENCY, AT_CELL(&columns->phase, row, table), "%s: markers of the type %.*s %s",
-                SHOWN(phase), (int)type->name.bytes_count, type->name.bytes, message);
+                SHOWN(phase), TEXT_ARGS(type->name), message);
 }
 
 static void check_name(struct check *check, const struct marker_columns *columns, size_t row,

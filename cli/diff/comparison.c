@@ -357,7 +357,7 @@ static double ms_per_unit(const struct comparison *comparison, const struct run 
     if (!is_known)
         failure_set(comparison->failure, FAILURE_USAGE,
                     "'%.*s': how much time a sample of %s stands for is not known; give a limit in percent",
-                    (int)limit->source.bytes_count, limit->source.bytes, report_path_name(run->path));
+                    TEXT_ARGS(limit->source), report_path_name(run->path));
     return run->info.interval_ms;
 }
 

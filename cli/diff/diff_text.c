@@ -58,7 +58,7 @@ static void append_unit(struct chunk_list *text, const struct comparison *compar
     chunk_list_format(text, is_share ? "Compared are shares of all " : "Compared are ");
     if (!is_share || !is_cpu) append_name(text, comparison->runs->unit, layout);
     if (is_cpu) chunk_list_format(text, is_share ? "processor time" : " of processor time");
-    chunk_list_format(text, " %.*s", (int)pers[comparison->per].bytes_count, pers[comparison->per].bytes);
+    chunk_list_format(text, " %.*s", TEXT_ARGS(pers[comparison->per]));
     append_name(text, comparison->marker, layout);
     chunk_list_format(text, ".\n");
 }

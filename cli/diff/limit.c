@@ -28,7 +28,7 @@ static void refuse(struct failure *failure, struct text source, const char *why)
     failure_set(failure, FAILURE_USAGE,
                 "'%.*s': %s; an expression is self(GLOB), total(GLOB), count(MARKER), median(MARKER), p95(MARKER), "
                 "counter(NAME) or duration, then > and a limit such as +5%%, +10ms or 12%%",
-                (int)source.bytes_count, source.bytes, why);
+                TEXT_ARGS(source), why);
 }
 
 /* Parses what is before the ">". */

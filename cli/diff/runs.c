@@ -205,8 +205,8 @@ static void choose_measure(struct runs *runs, enum measure_choice choice) {
         runs->has_times = runs->has_times && run->info.has_times;
         if (!text_equal(unit, runs->unit))
             failure_set(&runs->failure, FAILURE_USAGE, "%s counts %.*s, and %s counts %.*s: they cannot be compared",
-                        report_path_name(runs->all[0].path), (int)runs->unit.bytes_count, runs->unit.bytes,
-                        report_path_name(run->path), (int)unit.bytes_count, unit.bytes);
+                        report_path_name(runs->all[0].path), TEXT_ARGS(runs->unit), report_path_name(run->path),
+                        TEXT_ARGS(unit));
     }
 }
 

@@ -92,7 +92,7 @@ static void append_first_line(struct chunk_list *text, const struct info_subject
         append_printable(text, subject->wrapping);
         chunk_list_format(text, ")");
     }
-    chunk_list_format(text, ", %.*s\n", (int)bytes.bytes_count, bytes.bytes);
+    chunk_list_format(text, ", %.*s\n", TEXT_ARGS(bytes));
 }
 
 /* Appends a line for each of several inputs, in place of the first line. */
@@ -104,7 +104,7 @@ static void append_inputs(struct chunk_list *text, const struct gecko_convert_re
         struct report_text line = {.bytes_count = 0};
         report_append_input(result, i, &line);
         report_end_line(&line, 0);
-        chunk_list_format(text, "  %.*s", (int)line.bytes_count, line.bytes);
+        chunk_list_format(text, "  %.*s", TEXT_ARGS(line));
     }
 }
 

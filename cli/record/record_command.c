@@ -326,8 +326,7 @@ static void draw_progress(struct record *record) {
     report_append_bytes(&size, recording->stream.written_bytes);
     snprintf(line, sizeof line, "recording %llu s: %llu samples, %llu lost, %.*s; Ctrl-C ends it",
              (unsigned long long)((monotonic_now_ns() - record->begin_ns) / NS_PER_S),
-             (unsigned long long)recording->sample_count, (unsigned long long)recording->lost_count,
-             (int)size.bytes_count, size.bytes);
+             (unsigned long long)recording->sample_count, (unsigned long long)recording->lost_count, TEXT_ARGS(size));
     progress_tty_draw_text(&record->bar, line);
 }
 
@@ -398,8 +397,7 @@ static void tell_recorded(struct record *record) {
     tell(record, "recorded %.1f s of %s%s: %llu sample%s, %llu lost, %.*s",
          (double)(monotonic_now_ns() - record->begin_ns) / 1e9, recording->events.rows[0].name,
          recording->events.count > 1 ? " and other events" : "", (unsigned long long)recording->sample_count,
-         recording->sample_count == 1 ? "" : "s", (unsigned long long)recording->lost_count, (int)size.bytes_count,
-         size.bytes);
+         recording->sample_count == 1 ? "" : "s", (unsigned long long)recording->lost_count, TEXT_ARGS(size));
     if (recording->rings.data_bytes < KERNEL_RING_BYTES_MIN)
         tell(record,
              "little memory may be locked (sysctl kernel.perf_event_mlock_kb), so samples are lost more easily");

@@ -182,7 +182,7 @@ static char *path_of_part(struct split *split, const char *name) {
         if (dot && dot > base.bytes) stem.bytes_count = (size_t)(dot - stem.bytes);
     }
     const char *suffix = path.bytes + stem.bytes_count;
-    if (asprintf(&made, "%.*s-%s%s", (int)stem.bytes_count, stem.bytes, name, suffix) >= 0) return made;
+    if (asprintf(&made, "%.*s-%s%s", TEXT_ARGS(stem), name, suffix) >= 0) return made;
     failure_set_memory(&split->failure);
     return NULL;
 }

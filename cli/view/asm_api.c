@@ -34,10 +34,9 @@ static void name_target(const struct listing *listing, uint64_t target, char *te
     char bytes[SYMBOL_NAME_BYTES_MAX];
     struct text name = symbol_name_demangle(text_of(symbol->name), true, bytes);
     if (target == symbol->start)
-        snprintf(text, capacity_bytes, " <%.*s>", (int)name.bytes_count, name.bytes);
+        snprintf(text, capacity_bytes, " <%.*s>", TEXT_ARGS(name));
     else
-        snprintf(text, capacity_bytes, " <%.*s+0x%llx>", (int)name.bytes_count, name.bytes,
-                 (unsigned long long)(target - symbol->start));
+        snprintf(text, capacity_bytes, " <%.*s+0x%llx>", TEXT_ARGS(name), (unsigned long long)(target - symbol->start));
 }
 
 static void write_instruction(void *context, const struct disassembly_instruction *instruction) {

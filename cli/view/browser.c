@@ -46,8 +46,7 @@ static char *fill_in(struct text word, const char *address, bool *is_filled_in) 
     *is_filled_in = true;
     size_t before_bytes = (size_t)(place - word.bytes);
     struct text after = text_from(word, before_bytes + 2);
-    int result =
-        asprintf(&filled, "%.*s%s%.*s", (int)before_bytes, word.bytes, address, (int)after.bytes_count, after.bytes);
+    int result = asprintf(&filled, "%.*s%s%.*s", (int)before_bytes, word.bytes, address, TEXT_ARGS(after));
     return result < 0 ? NULL : filled;
 }
 

@@ -131,8 +131,8 @@ static void respond_with_file(const struct native_service *service, struct http_
     }
     bool has_error = outcome == SOURCE_MISSING || outcome == SOURCE_UNREADABLE;
     const char *reason = has_error ? strerror_r(errno, buffer, sizeof buffer) : source_outcome_name(outcome);
-    snprintf(message, sizeof message, "cannot read %.*s: %s%s", (int)name.bytes_count, name.bytes,
-             has_error ? "" : "the file is ", reason);
+    snprintf(message, sizeof message, "cannot read %.*s: %s%s", TEXT_ARGS(name), has_error ? "" : "the file is ",
+             reason);
     native_respond_error(response, HTTP_OK, message);
 }
 

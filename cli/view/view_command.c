@@ -141,8 +141,8 @@ static void tell_threads(struct view *view) {
         const struct served_thread *thread =
             number < served->threads.count ? column_at(&served->threads, number) : NULL;
         report_append(&text, "%s thread %zu", served == view->loading.profiles ? "" : " with", number);
-        if (thread) report_append(&text, ", %.*s,", (int)thread->name.bytes_count, thread->name.bytes);
-        report_append(&text, " of %.*s", (int)served->name.bytes_count, served->name.bytes);
+        if (thread) report_append(&text, ", %.*s,", TEXT_ARGS(thread->name));
+        report_append(&text, " of %.*s", TEXT_ARGS(served->name));
     }
     report_end_line(&text, 0);
     if (!view->options->is_quiet) console_print(&text);

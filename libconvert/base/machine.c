@@ -37,7 +37,7 @@ static struct text read_start(const char *path, char *bytes, size_t capacity_byt
 /* Reads up to two numbers from a file of the group and returns how many there were. */
 static int read_numbers(const char *folder, struct text group, const char *file, uint64_t numbers[2]) {
     char path[PATH_MAX], content[64];
-    int path_bytes = snprintf(path, sizeof path, "%s%.*s/%s", folder, (int)group.bytes_count, group.bytes, file);
+    int path_bytes = snprintf(path, sizeof path, "%s%.*s/%s", folder, TEXT_ARGS(group), file);
     if (path_bytes < 0 || (size_t)path_bytes >= sizeof path) return 0;
     read_start(path, content, sizeof content);
     return sscanf(content, "%" SCNu64 " %" SCNu64, &numbers[0], &numbers[1]);

@@ -13,6 +13,9 @@ struct text {
 
 #define TEXT(literal) ((struct text){(literal), sizeof(literal) - 1})
 
+/* The two arguments of printf for "%.*s". */
+#define TEXT_ARGS(text) (int)(text).bytes_count, (text).bytes
+
 static inline struct text text_of(const char *terminated) { return (struct text){terminated, strlen(terminated)}; }
 
 static inline bool text_equal(struct text a, struct text b) {

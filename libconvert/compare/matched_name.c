@@ -23,7 +23,7 @@ unsigned ignored_parts_parse(const char *list, struct failure *failure) {
         if (i == KNOWN_COUNT) {
             failure_set(failure, FAILURE_USAGE,
                         "--ignore %s: '%.*s' is none of templates, clones, paths, versions and all", list,
-                        (int)word.bytes_count, word.bytes);
+                        TEXT_ARGS(word));
             return 0;
         }
         parts |= known[i].parts;

@@ -38,10 +38,10 @@ static enum weight_type find_weight_type(const struct merge *merge, struct profi
                                  *second = input < weighing ? weighing : input;
         if (has_samples(input) &&
             counts_else(merge, &input->profile.meta, weighing->profile.meta.weight_type, whole->weight_unit))
-            failure_set(
-                merge->failure, FAILURE_INPUT, "the weights of samples in %.*s and %.*s count different things: %s",
-                (int)first->name.bytes_count, first->name.bytes, (int)second->name.bytes_count, second->name.bytes,
-                merge->runs ? "merge only runs that count the same" : "convert them one by one");
+            failure_set(merge->failure, FAILURE_INPUT,
+                        "the weights of samples in %.*s and %.*s count different things: %s", TEXT_ARGS(first->name),
+                        TEXT_ARGS(second->name),
+                        merge->runs ? "merge only runs that count the same" : "convert them one by one");
     }
     return weighing->profile.meta.weight_type;
 }
@@ -183,8 +183,7 @@ static void join_importers(struct profile *whole, struct text importers) {
         if (!all->bytes_count)
             *all = importer;
         else if (!is_in_list(*all, importer))
-            *all = profile_text_format(whole, "%.*s, %.*s", (int)all->bytes_count, all->bytes,
-                                       (int)importer.bytes_count, importer.bytes);
+            *all = profile_text_format(whole, "%.*s, %.*s", TEXT_ARGS(*all), TEXT_ARGS(importer));
     }
 }
 
@@ -193,8 +192,7 @@ static void add_extras(struct profile *whole, const struct merge_input *input) {
     for (size_t i = 0; i < extra->count; i++) {
         const struct extra_entry *entry = column_at(extra, i);
         struct text section =
-            profile_text_format(whole, "%.*s (%.*s)", (int)entry->section.bytes_count, entry->section.bytes,
-                                (int)input->name.bytes_count, input->name.bytes);
+            profile_text_format(whole, "%.*s (%.*s)", TEXT_ARGS(entry->section), TEXT_ARGS(input->name));
         profile_add_extra(whole, section, entry->label, entry->value);
     }
 }
@@ -285,9 +283,8 @@ static void show_ledgers_of_runs(const struct merge *merge, struct profile *whol
         const struct told_counts *counts = column_at(&all, i);
         struct text value = TEXT("");
         for (size_t j = 0; j < TOLD_WORDS_MAX && counts->words[j].bytes_count; j++)
-            value =
-                profile_text_format(whole, "%.*s%s%" PRIu64 " %.*s", (int)value.bytes_count, value.bytes, j ? ", " : "",
-                                    counts->counts[j], (int)counts->words[j].bytes_count, counts->words[j].bytes);
+            value = profile_text_format(whole, "%.*s%s%" PRIu64 " %.*s", TEXT_ARGS(value), j ? ", " : "",
+                                        counts->counts[j], TEXT_ARGS(counts->words[j]));
         profile_add_extra(whole, TEXT(LEDGER_SECTION), counts->label, value);
     }
     column_fini(&all);

@@ -194,8 +194,8 @@ static void move_log(const struct moving *moving, struct column *to, struct colu
     for (size_t i = 0; i < from->count; i++) {
         struct log_line *line = column_at(from, i);
         if (line->key.bytes_count && !moving->merge->runs)
-            line->key = profile_text_format(moving->whole, "%.*s: %.*s", (int)moving->input->name.bytes_count,
-                                            moving->input->name.bytes, (int)line->key.bytes_count, line->key.bytes);
+            line->key =
+                profile_text_format(moving->whole, "%.*s: %.*s", TEXT_ARGS(moving->input->name), TEXT_ARGS(line->key));
     }
     move_process_rows(moving, to, from);
 }
@@ -215,8 +215,7 @@ static void move_ledger(struct moving *moving) {
         const struct ledger_entry *entry = ledger_at(from, i);
         struct text cause = entry->cause;
         if (entry->fate != LEDGER_KEPT)
-            cause = profile_text_format(moving->whole, "%.*s: %.*s", (int)name.bytes_count, name.bytes,
-                                        (int)cause.bytes_count, cause.bytes);
+            cause = profile_text_format(moving->whole, "%.*s: %.*s", TEXT_ARGS(name), TEXT_ARGS(cause));
         bool has_first = entry->has_first && entry->fate != LEDGER_KEPT;
         ledger_enter(to, entry->unit, entry->fate, cause, entry->count, has_first ? &entry->first : NULL);
     }

@@ -58,8 +58,7 @@ static void refuse(const struct merge *merge, const struct merge_input *first, c
         merge->failure, FAILURE_USAGE,
         "%.*s and %.*s are two runs of %.*s: name one of them, make a profile of each with --output-dir DIR, or "
         "say where one begins with --align FILE=OFFSET",
-        (int)first->name.bytes_count, first->name.bytes, (int)second->name.bytes_count, second->name.bytes,
-        (int)program.bytes_count, program.bytes);
+        TEXT_ARGS(first->name), TEXT_ARGS(second->name), TEXT_ARGS(program));
 }
 
 void merge_refuse_runs(const struct merge *merge) {

@@ -33,7 +33,7 @@ static struct text category_name(const struct category *category, struct profile
             if (text_equal(categories_at(&whole->categories, i)->name, name))
                 other = categories_at(&whole->categories, i);
         if (!other || other->color == category->color) break;
-        name = profile_text_format(whole, "%.*s %u", (int)category->name.bytes_count, category->name.bytes, number);
+        name = profile_text_format(whole, "%.*s %u", TEXT_ARGS(category->name), number);
     }
     return name;
 }

@@ -226,7 +226,7 @@ static uint32_t number_id(struct generations *generations, struct profile *whole
     if (text->bytes_count) key.text = strings_intern(&generations->texts, *text).index;
     uint32_t generation = next_generation(generations, key);
     if (text->bytes_count && generation)
-        *text = profile_text_format(whole, "%.*s.%" PRIu32, (int)text->bytes_count, text->bytes, generation + 1);
+        *text = profile_text_format(whole, "%.*s.%" PRIu32, TEXT_ARGS(*text), generation + 1);
     return generation;
 }
 

@@ -68,7 +68,7 @@ static bool share_clock(const struct merge_input *a, struct merge_input *b) {
     int64_t distance_ns = first->epoch_offset_ns - second->epoch_offset_ns;
     if (distance_ns <= SAME_BOOT_NS && distance_ns >= -SAME_BOOT_NS) return true;
     remark(b, "its clock disagrees with that of %.*s by %" PRId64 " s: taken for another boot, by the time of day",
-           (int)a->name.bytes_count, a->name.bytes, (distance_ns < 0 ? -distance_ns : distance_ns) / 1000000000);
+           TEXT_ARGS(a->name), (distance_ns < 0 ? -distance_ns : distance_ns) / 1000000000);
     return false;
 }
 
@@ -184,8 +184,8 @@ static bool place_by_events(struct merge_input *loose, const struct merge_input 
     if (!has_least && !has_most) return false;
     int64_t width_ns = has_least && has_most ? merge_difference(bounds.most_ns, bounds.least_ns) : 0;
     if (width_ns < -CONTRADICTION_NS) {
-        remark(loose, "starts and ends of tasks contradict those in %.*s by %" PRId64 " ms",
-               (int)placed->name.bytes_count, placed->name.bytes, -width_ns / 1000000);
+        remark(loose, "starts and ends of tasks contradict those in %.*s by %" PRId64 " ms", TEXT_ARGS(placed->name),
+               -width_ns / 1000000);
         return false;
     }
     if (width_ns > VAGUE_NS) remark(loose, "its times may be wrong by %" PRId64 " ms", width_ns / 2000000);

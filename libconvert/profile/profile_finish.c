@@ -109,14 +109,13 @@ static bool is_shown(const struct profile *profile, struct text label, struct te
 static void show_ledger_entry(struct profile *profile, const struct ledger_entry *entry) {
     static const char *const labels[] = {
         [LEDGER_LOST] = "Lost", [LEDGER_NOTED] = "Note", [LEDGER_FILTERED] = "Filtered"};
-    struct text label = profile_text_format(profile, "%s: %.*s", labels[entry->fate], (int)entry->cause.bytes_count,
-                                            entry->cause.bytes);
+    struct text label = profile_text_format(profile, "%s: %.*s", labels[entry->fate], TEXT_ARGS(entry->cause));
     struct text value =
         profile_text_format(profile, "%" PRIu64 " %s", entry->count, gecko_convert_unit_name(entry->unit));
     if (entry->has_first) {
         bool has_line = entry->first.line != 0;
-        value = profile_text_format(profile, "%.*s, first at %s %" PRIu64, (int)value.bytes_count, value.bytes,
-                                    has_line ? "line" : "byte", has_line ? entry->first.line : entry->first.offset);
+        value = profile_text_format(profile, "%.*s, first at %s %" PRIu64, TEXT_ARGS(value), has_line ? "line" : "byte",
+                                    has_line ? entry->first.line : entry->first.offset);
     }
     if (entry->fate == LEDGER_NOTED && is_shown(profile, label, value)) return;
     profile_add_extra(profile, TEXT(LEDGER_SECTION), label, value);
@@ -136,9 +135,7 @@ void profile_show_sums(struct profile *profile) {
             profile_text_format(profile, "%" PRIu64 " read, %" PRIu64 " kept, %" PRIu64 " lost", ledger->read[unit],
                                 ledger_sum(ledger, unit, LEDGER_KEPT), ledger_sum(ledger, unit, LEDGER_LOST));
         uint64_t filtered = ledger_sum(ledger, unit, LEDGER_FILTERED);
-        if (filtered)
-            value = profile_text_format(profile, "%.*s, %" PRIu64 " filtered", (int)value.bytes_count, value.bytes,
-                                        filtered);
+        if (filtered) value = profile_text_format(profile, "%.*s, %" PRIu64 " filtered", TEXT_ARGS(value), filtered);
         profile_add_extra(profile, TEXT(LEDGER_SECTION), text_of(gecko_convert_unit_name(unit)), value);
     }
 }

@@ -23,7 +23,7 @@ static bool is_key(const struct marker_schema *schema, struct text key) {
 }
 
 static struct text next_name(struct profile *profile, struct text name) {
-    return profile_text_format(profile, "%.*s_", (int)name.bytes_count, name.bytes);
+    return profile_text_format(profile, "%.*s_", TEXT_ARGS(name));
 }
 
 static struct text free_key(struct profile *profile, const struct marker_schema *schema, struct text key) {
@@ -133,7 +133,7 @@ struct text profile_marker_type_name(struct profile *profile, const struct marke
 }
 
 static struct text numbered_name(struct profile *profile, struct text name, unsigned number) {
-    return profile_text_format(profile, "%.*s %u", (int)name.bytes_count, name.bytes, number);
+    return profile_text_format(profile, "%.*s %u", TEXT_ARGS(name), number);
 }
 
 /* Whether markers with one of the schemas can have the other one. */
@@ -230,8 +230,7 @@ static void name_by_url(struct profile *profile, struct marker *marker, const un
         int digit_count = snprintf(digits, sizeof digits, "%" PRIu64, marker_value_bits(values[i].number));
         id = (struct text){digits, (size_t)digit_count};
     }
-    marker->name = strings_intern_format(&profile->strings, "Load %.*s: %.*s", (int)id.bytes_count, id.bytes,
-                                         (int)url.bytes_count, url.bytes);
+    marker->name = strings_intern_format(&profile->strings, "Load %.*s: %.*s", TEXT_ARGS(id), TEXT_ARGS(url));
 }
 
 /* The schema, of a reserved type, may fit what the front-end requires while a marker, which lacks values, does not. */

@@ -30,9 +30,8 @@ static void title_processes(struct profile *profile) {
         struct text name = process_label(process).bytes_count ? process_label(process)
                            : is_same                          ? thread->name
                                                               : process->name;
-        process->title = is_same ? name
-                                 : profile_text_format(profile, "%.*s (%.*s)", (int)name.bytes_count, name.bytes,
-                                                       (int)thread->name.bytes_count, thread->name.bytes);
+        process->title =
+            is_same ? name : profile_text_format(profile, "%.*s (%.*s)", TEXT_ARGS(name), TEXT_ARGS(thread->name));
     }
 }
 
@@ -69,10 +68,8 @@ static void name_track(struct profile *profile, struct thread *track) {
         owner->tid_text.bytes_count ? owner->tid_text : profile_text_format(profile, "%" PRId64, owner->tid);
     track->name = profile_is_processor(profile, track)
                       ? event
-                      : profile_text_format(profile, "%.*s · %.*s", (int)owner->name.bytes_count, owner->name.bytes,
-                                            (int)event.bytes_count, event.bytes);
-    track->tid_text =
-        profile_text_format(profile, "%.*s %.*s", (int)tid.bytes_count, tid.bytes, (int)event.bytes_count, event.bytes);
+                      : profile_text_format(profile, "%.*s · %.*s", TEXT_ARGS(owner->name), TEXT_ARGS(event));
+    track->tid_text = profile_text_format(profile, "%.*s %.*s", TEXT_ARGS(tid), TEXT_ARGS(event));
 }
 
 static void name_thread(struct profile *profile, struct thread *thread) {
@@ -92,8 +89,7 @@ static void name_threads(struct profile *profile) {
         if (process->name.bytes_count) continue;
         /* Names of other threads tell what they do, not what program the process is. */
         process->name = thread_is_none(process->main_thread)
-                            ? profile_text_format(profile, "process %.*s", (int)process->pid_text.bytes_count,
-                                                  process->pid_text.bytes)
+                            ? profile_text_format(profile, "process %.*s", TEXT_ARGS(process->pid_text))
                             : profile_thread_at(profile, process->main_thread)->name;
     }
 }

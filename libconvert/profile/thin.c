@@ -297,7 +297,7 @@ void thinning_enter(const struct thinning *thinning) {
     ledger_read(ledger, LEDGER_VALUES, thinning->left_out_markers);
     for (size_t type = 0; type <= profile->marker_schemas.count; type++) {
         struct text name = name_of_type(profile, type);
-        cause = profile_text_format(profile, "marker of the type %.*s", (int)name.bytes_count, name.bytes);
+        cause = profile_text_format(profile, "marker of the type %.*s", TEXT_ARGS(name));
         ledger_enter(ledger, LEDGER_VALUES, LEDGER_FILTERED, cause, thinning->left_out[type], NULL);
     }
 }

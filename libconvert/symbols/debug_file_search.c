@@ -136,12 +136,10 @@ static void try_place(struct search *search, const uint32_t *checksum, const cha
     if (is_path) try_path(search, path, checksum);
 }
 
-#define WIDTH(text) (int)(text).bytes_count, (text).bytes
-
 static void try_build_id(struct search *search, const char *folder) {
     struct text id = expected_id(search);
     if (id.bytes_count <= 2) return;
-    try_place(search, NULL, "%s/.build-id/%.2s/%.*s.debug", folder, id.bytes, WIDTH(text_from(id, 2)));
+    try_place(search, NULL, "%s/.build-id/%.2s/%.*s.debug", folder, id.bytes, TEXT_ARGS(text_from(id, 2)));
 }
 
 /* perf keeps copies of the files that it has recorded, and "perf archive" packs them: a folder for each build id. */
@@ -150,7 +148,7 @@ static void try_perf_cache(struct search *search, const char *folder) {
     if (id.bytes_count <= 2) return;
     static const char *const names[] = {"debug", "elf"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        try_place(search, NULL, "%s/.build-id/%.2s/%.*s/%s", folder, id.bytes, WIDTH(text_from(id, 2)), names[i]);
+        try_place(search, NULL, "%s/.build-id/%.2s/%.*s/%s", folder, id.bytes, TEXT_ARGS(text_from(id, 2)), names[i]);
 }
 
 static void try_own_perf_cache(struct search *search) {
@@ -164,8 +162,8 @@ static void try_fetched(struct search *search) {
     struct text id = expected_id(search);
     const char *folder = search->folders->fetched;
     if (!folder || !id.bytes_count) return;
-    try_place(search, NULL, "%s/%.*s/executable", folder, WIDTH(id));
-    try_place(search, NULL, "%s/%.*s/debuginfo", folder, WIDTH(id));
+    try_place(search, NULL, "%s/%.*s/executable", folder, TEXT_ARGS(id));
+    try_place(search, NULL, "%s/%.*s/debuginfo", folder, TEXT_ARGS(id));
 }
 
 static void try_folder(struct search *search, const char *folder) {
@@ -173,16 +171,16 @@ static void try_folder(struct search *search, const char *folder) {
     try_build_id(search, folder);
     try_perf_cache(search, folder);
     if (path_leads_up(path)) return; /* a trace must not lead out of the folder */
-    try_place(search, NULL, "%s/%.*s", folder, WIDTH(path));
-    try_place(search, NULL, "%s/%.*s.debug", folder, WIDTH(path));
-    try_place(search, NULL, "%s/%.*s", folder, WIDTH(name));
-    try_place(search, NULL, "%s/%.*s.debug", folder, WIDTH(name));
+    try_place(search, NULL, "%s/%.*s", folder, TEXT_ARGS(path));
+    try_place(search, NULL, "%s/%.*s.debug", folder, TEXT_ARGS(path));
+    try_place(search, NULL, "%s/%.*s", folder, TEXT_ARGS(name));
+    try_place(search, NULL, "%s/%.*s.debug", folder, TEXT_ARGS(name));
 }
 
 static void try_sysroot(struct search *search) {
     struct text path = search->lib->path;
     search->root = search->folders->sysroot;
-    if (text_starts_with(path, TEXT("/"))) try_place(search, NULL, "%.*s", WIDTH(path));
+    if (text_starts_with(path, TEXT("/"))) try_place(search, NULL, "%.*s", TEXT_ARGS(path));
     try_build_id(search, system_folder);
     search->root = NULL;
 }
@@ -195,15 +193,17 @@ static void try_link_below(struct search *search, const char *root, struct text 
     if (search->first_place.root == root) {
         struct text place = text_of(search->first_place.path);
         struct text beside = text_slice(place, 0, text_find_last(place, '/'));
-        try_place(search, &checksum, "%.*s/%.*s", WIDTH(beside), WIDTH(link));
-        try_place(search, &checksum, "%.*s/.debug/%.*s", WIDTH(beside), WIDTH(link));
+        try_place(search, &checksum, "%.*s/%.*s", TEXT_ARGS(beside), TEXT_ARGS(link));
+        try_place(search, &checksum, "%.*s/.debug/%.*s", TEXT_ARGS(beside), TEXT_ARGS(link));
     }
     for (size_t i = 0; !root && i < search->folders->count; i++) {
         const char *folder = search->folders->paths[i];
-        try_place(search, &checksum, "%s/%.*s", folder, WIDTH(link));
-        if (!path_leads_up(home)) try_place(search, &checksum, "%s/%.*s/%.*s", folder, WIDTH(home), WIDTH(link));
+        try_place(search, &checksum, "%s/%.*s", folder, TEXT_ARGS(link));
+        if (!path_leads_up(home))
+            try_place(search, &checksum, "%s/%.*s/%.*s", folder, TEXT_ARGS(home), TEXT_ARGS(link));
     }
-    if (!path_leads_up(home)) try_place(search, &checksum, "%s/%.*s/%.*s", system_folder, WIDTH(home), WIDTH(link));
+    if (!path_leads_up(home))
+        try_place(search, &checksum, "%s/%.*s/%.*s", system_folder, TEXT_ARGS(home), TEXT_ARGS(link));
     search->root = NULL;
 }
 
@@ -251,9 +251,9 @@ static void find_supplement(struct search *search) {
     const char *path = place->root ? place->path : realpath(place->path, real_path);
     search->root = place->root;
     if (text_starts_with(link, TEXT("/")))
-        try_supplement(search, id, "%.*s", WIDTH(link));
+        try_supplement(search, id, "%.*s", TEXT_ARGS(link));
     else if (path)
-        try_supplement(search, id, "%.*s/%.*s", (int)text_find_last(text_of(path), '/'), path, WIDTH(link));
+        try_supplement(search, id, "%.*s/%.*s", (int)text_find_last(text_of(path), '/'), path, TEXT_ARGS(link));
     search->root = NULL;
     for (size_t i = 0; i < search->folders->count; i++)
         try_supplement(search, id, "%s/.build-id/%.2s/%s.debug", search->folders->paths[i], id, id + 2);
@@ -270,7 +270,7 @@ static bool has_path(const struct lib *lib) {
 static void try_places(struct search *search) {
     struct text path = search->lib->path;
     if (search->folders->sysroot) try_sysroot(search);
-    if (text_starts_with(path, TEXT("/"))) try_place(search, NULL, "%.*s", WIDTH(path));
+    if (text_starts_with(path, TEXT("/"))) try_place(search, NULL, "%.*s", TEXT_ARGS(path));
     for (size_t i = 0; i < search->folders->count; i++) try_folder(search, search->folders->paths[i]);
     try_build_id(search, system_folder);
     try_own_perf_cache(search);

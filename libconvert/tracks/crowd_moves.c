@@ -223,8 +223,7 @@ static void move_threads(const struct moving *moving) {
         struct thread *thread = column_at(&profile->threads, i);
         uint32_t count = moving->thread_counts[i];
         if (count > 1)
-            thread->name = profile_text_format(profile, "%.*s and %u more", (int)thread->name.bytes_count,
-                                               thread->name.bytes, count - 1);
+            thread->name = profile_text_format(profile, "%.*s and %u more", TEXT_ARGS(thread->name), count - 1);
     }
 }
 

@@ -166,8 +166,7 @@ static void label_process(struct labels *labels, uint32_t row) {
     struct label label = best_label(labels, process);
     if (label.is_cut && label.bytes_count) show_cut(&label);
     if (label.bytes_count)
-        line->label = profile_text_format(profile, "%.*s%.*s", (int)process->name.bytes_count, process->name.bytes,
-                                          (int)label.bytes_count, label.bytes);
+        line->label = profile_text_format(profile, "%.*s%.*s", TEXT_ARGS(process->name), TEXT_ARGS(label));
 }
 
 void profile_label_processes(struct profile *profile, unsigned character_count_max) {

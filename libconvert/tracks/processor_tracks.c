@@ -79,9 +79,7 @@ static void add_tracks(struct adding *adding) {
 static frame_id frame_of(struct profile *profile, process_id id) {
     const struct process *process = profile_process_at(profile, id);
     struct text name = process->name, pid = process->pid_text;
-    if (!text_equal(name, pid))
-        name = profile_text_format(profile, "%.*s (%.*s)", (int)name.bytes_count, name.bytes, (int)pid.bytes_count,
-                                   pid.bytes);
+    if (!text_equal(name, pid)) name = profile_text_format(profile, "%.*s (%.*s)", TEXT_ARGS(name), TEXT_ARGS(pid));
     return profile_named_frame(profile, name, (struct category_pair){0});
 }
 

@@ -15,8 +15,6 @@
 /* Size limit of an unpacked module. */
 static const size_t MODULE_BYTES_MAX = (size_t)256 << 20;
 
-#define WIDTH(text) (int)(text).bytes_count, (text).bytes
-
 /* A module has some ten sections of code. */
 enum { CODE_SECTIONS_MAX = 256 };
 
@@ -49,7 +47,7 @@ static void send_symbol(struct listing *listing, uint64_t address, const char *n
     char line[1024];
     struct text module = listing->wanted->module;
     int wanted = snprintf(line, sizeof line, "%016" PRIx64 " T %s%s%.*s\n", address, name,
-                          module.bytes_count ? "\t" : "", WIDTH(module));
+                          module.bytes_count ? "\t" : "", TEXT_ARGS(module));
     if (wanted > 0 && (size_t)wanted < sizeof line) send_block(listing, line, (size_t)wanted);
 }
 
@@ -203,7 +201,7 @@ static void try_folder(struct listing *listing, const char *folder, bool is_of_s
     struct text rest = text_from(id, 2);
     static const char *const names[] = {".debug", "/debug", "/elf", "/vmlinux"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        try_place(listing, is_of_system, "%s/.build-id/%.2s/%.*s%s", folder, id.bytes, WIDTH(rest), names[i]);
+        try_place(listing, is_of_system, "%s/.build-id/%.2s/%.*s%s", folder, id.bytes, TEXT_ARGS(rest), names[i]);
 }
 
 /* Tries where distributions put the kernel. */
@@ -220,7 +218,7 @@ static void try_kernels(struct listing *listing) {
     struct text release = listing->wanted->release;
     if (!release.bytes_count || text_find(release, '/') < release.bytes_count) return;
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
-        try_place(listing, true, "%s%.*s%s", places[i].start, WIDTH(release), places[i].end);
+        try_place(listing, true, "%s%.*s%s", places[i].start, TEXT_ARGS(release), places[i].end);
 }
 
 /* Tries perf's own copies of files. */
@@ -236,12 +234,12 @@ static void list(void *context, struct channel *channel) {
     struct listing listing = {.wanted = wanted, .channel = channel};
     bool is_module = wanted->path.bytes_count > 0;
     struct text name = is_module ? text_base_name(wanted->path) : TEXT("vmlinux");
-    if (text_starts_with(wanted->path, TEXT("/"))) try_place(&listing, true, "%.*s", WIDTH(wanted->path));
+    if (text_starts_with(wanted->path, TEXT("/"))) try_place(&listing, true, "%.*s", TEXT_ARGS(wanted->path));
     if (!is_module) try_kernels(&listing);
     for (size_t i = 0; i < wanted->folders->count; i++) {
         const char *folder = wanted->folders->paths[i];
         try_folder(&listing, folder, false);
-        try_place(&listing, false, "%s/%.*s", folder, WIDTH(name));
+        try_place(&listing, false, "%s/%.*s", folder, TEXT_ARGS(name));
     }
     try_cache(&listing);
     try_folder(&listing, "/usr/lib/debug", true);

@@ -371,8 +371,7 @@ static void fail_without_stacks(const struct collapsed *reader) {
     }
     if (first)
         failure_set_at(failure, FAILURE_INPUT, first->first,
-                       "no line is a collapsed stack (\"frame;frame COUNT\"); here is a %.*s", (int)cause.bytes_count,
-                       cause.bytes);
+                       "no line is a collapsed stack (\"frame;frame COUNT\"); here is a %.*s", TEXT_ARGS(cause));
     failure_set(failure, FAILURE_INPUT,
                 "there are no collapsed stacks in the input: it is empty or holds only comments");
 }

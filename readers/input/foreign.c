@@ -381,7 +381,7 @@ static void write_advice(char *out, size_t capacity_bytes, const char *advice, s
     size_t used = 0;
     for (; next; advice = next + sizeof placeholder - 1, next = strstr(advice, placeholder)) {
         used += (size_t)snprintf(out + used, capacity_bytes - used, "%.*s%s%.*s%s", (int)(next - advice), advice, quote,
-                                 (int)name.bytes_count, name.bytes, quote);
+                                 TEXT_ARGS(name), quote);
         if (used >= capacity_bytes) return;
     }
     snprintf(out + used, capacity_bytes - used, "%s", advice);
@@ -398,7 +398,7 @@ static void refuse(const struct input *input, const struct foreign *foreign, str
     char advice[ADVICE_BYTES];
     write_advice(advice, sizeof advice, foreign->advice, is_file ? text_of(name) : TEXT(""));
     failure_set(failure, FAILURE_INPUT, "%s: this is %s%s%.*s: %s%s", name, foreign->title,
-                wrapping.bytes_count ? ", inside " : "", (int)wrapping.bytes_count, wrapping.bytes,
+                wrapping.bytes_count ? ", inside " : "", TEXT_ARGS(wrapping),
                 is_direct ? "" : "take it out of there, then ", advice);
 }
 

@@ -248,8 +248,7 @@ struct text perf_events_names(const struct perf_events *events, enum event_treat
         const struct perf_event *event = perf_events_at(events, i);
         bool is_wanted = treatment == EVENT_UNTOLD || (event->sample_count && event->treatment == treatment);
         if (!is_wanted || !event->name.bytes_count) continue;
-        names = names.bytes_count ? profile_text_format(profile, "%.*s, %.*s", (int)names.bytes_count, names.bytes,
-                                                        (int)event->name.bytes_count, event->name.bytes)
+        names = names.bytes_count ? profile_text_format(profile, "%.*s, %.*s", TEXT_ARGS(names), TEXT_ARGS(event->name))
                                   : profile_text(profile, event->name);
     }
     return names;
@@ -265,7 +264,7 @@ static void enter_part(const struct perf_event *event, const char *part, enum ge
                        struct ledger *ledger) {
     struct text name = event->name.bytes_count ? event->name : nameless;
     char cause[256];
-    int wanted = snprintf(cause, sizeof cause, "event %.*s%s", (int)name.bytes_count, name.bytes, part);
+    int wanted = snprintf(cause, sizeof cause, "event %.*s%s", TEXT_ARGS(name), part);
     struct text text = {cause, (size_t)wanted < sizeof cause ? (size_t)wanted : sizeof cause - 1};
     ledger_read(ledger, unit, samples.count);
     ledger_enter(ledger, unit, fate, text, samples.count, &samples.first);

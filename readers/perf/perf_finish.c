@@ -42,7 +42,7 @@ static void describe_weights(struct profile *profile, const struct perf_event *e
     profile_add_extra(profile, TEXT("perf"), TEXT("weight of a sample"),
                       event->unit == PERF_EVENT_CLOCK_NS
                           ? TEXT("its period, in milliseconds of the clock")
-                          : profile_text_format(profile, "its period, in %.*s", (int)unit.bytes_count, unit.bytes));
+                          : profile_text_format(profile, "its period, in %.*s", TEXT_ARGS(unit)));
 }
 
 /* LOST and LOST_SAMPLES records count the same losses. */

@@ -114,7 +114,7 @@ static void read_hostname(struct perf_header *header, struct profile *profile, s
 static void read_os_release(struct perf_header *header, struct profile *profile, struct text value) {
     (void)header;
     profile->meta.platform = profile_text(profile, TEXT("Linux"));
-    profile->meta.os_cpu = profile_text_format(profile, "Linux %.*s", (int)value.bytes_count, value.bytes);
+    profile->meta.os_cpu = profile_text_format(profile, "Linux %.*s", TEXT_ARGS(value));
 }
 
 static void read_arch(struct perf_header *header, struct profile *profile, struct text value) {

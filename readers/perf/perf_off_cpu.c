@@ -45,8 +45,7 @@ static struct text call_of(struct text function) {
 static string_id leaf_of(struct profile *profile, struct text function) {
     function = text_slice(function, 0, text_find(function, '.'));
     struct text call = call_of(function);
-    if (call.bytes_count)
-        return strings_intern_format(&profile->strings, "(waits in %.*s)", (int)call.bytes_count, call.bytes);
+    if (call.bytes_count) return strings_intern_format(&profile->strings, "(waits in %.*s)", TEXT_ARGS(call));
     for (size_t i = 0; i < sizeof entries / sizeof *entries; i++)
         if (text_equal(function, entries[i].function)) return profile_string(profile, entries[i].leaf);
     return string_none();

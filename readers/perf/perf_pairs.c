@@ -62,8 +62,7 @@ static string_id fill(struct strings *strings, struct text pattern, struct text 
     size_t star = text_find(pattern, '*');
     struct text after = text_from(pattern, star + 1);
     if (star == pattern.bytes_count) return strings_intern(strings, pattern);
-    return strings_intern_format(strings, "%.*s%.*s%.*s", (int)star, pattern.bytes, (int)part.bytes_count, part.bytes,
-                                 (int)after.bytes_count, after.bytes);
+    return strings_intern_format(strings, "%.*s%.*s%.*s", (int)star, pattern.bytes, TEXT_ARGS(part), TEXT_ARGS(after));
 }
 
 static struct text fill_from(struct profile *profile, struct text pattern, const struct perf_pair_rule *rule,

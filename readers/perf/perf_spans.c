@@ -106,8 +106,8 @@ static struct text label_of(struct profile *profile, const struct perf_span_kind
         if (kind->fields[i].twin == ID_NONE) shown[count++] = fields[i];
     struct text label = perf_layout_label(profile, shown, count);
     if (!kind->has_result) return label;
-    return profile_text_format(profile, "%.*s%s= {marker.data.result} {marker.data.error}", (int)label.bytes_count,
-                               label.bytes, label.bytes_count ? " " : "");
+    return profile_text_format(profile, "%.*s%s= {marker.data.result} {marker.data.error}", TEXT_ARGS(label),
+                               label.bytes_count ? " " : "");
 }
 
 static void make_kind(struct perf_spans *spans, uint32_t start_event, uint32_t end_event) {

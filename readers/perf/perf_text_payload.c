@@ -344,9 +344,9 @@ struct perf_layout *perf_text_fields_layout(struct perf_text_fields *fields) {
     fields->layout = perf_layout_create(profile, fields->name, count);
     for (uint32_t i = 0; fields->layout && i < count; i++) {
         const struct text_field *field = column_at(&fields->rows, i);
-        struct text key = field->number == 1 ? field->key
-                                             : profile_text_format(profile, "%.*s %u", (int)field->key.bytes_count,
-                                                                   field->key.bytes, (unsigned)field->number);
+        struct text key = field->number == 1
+                              ? field->key
+                              : profile_text_format(profile, "%.*s %u", TEXT_ARGS(field->key), (unsigned)field->number);
         perf_layout_add(fields->layout, profile, key, formats[field->type]);
     }
     return fields->layout;

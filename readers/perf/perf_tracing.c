@@ -204,7 +204,7 @@ static void add_fields(struct profile *profile, struct tracepoint_kind *kind, co
     if (!words || key.bytes_count) add_field(profile, kind, name, format_of(field, kind->rule), source);
     if (!words) return;
     source.words = words;
-    if (text_equal(key, name)) key = profile_text_format(profile, "%.*s in words", (int)name.bytes_count, name.bytes);
+    if (text_equal(key, name)) key = profile_text_format(profile, "%.*s in words", TEXT_ARGS(name));
     add_field(profile, kind, key.bytes_count ? key : name, MARKER_UNIQUE_STRING, source);
 }
 

@@ -95,8 +95,7 @@ static void mark_woken(struct perf_wakeups *wakeups, const struct perf_task *tas
     if (wakeups->woken_schema == MARKER_SCHEMA_NONE)
         wakeups->woken_schema = profile_marker_schema(profile, &woken_schema);
     const union marker_value values[] = {
-        {.string = strings_intern_format(&profile->strings, "%.*s (%" PRId64 ")", (int)waker->name.bytes_count,
-                                         waker->name.bytes, waker->tid)},
+        {.string = strings_intern_format(&profile->strings, "%.*s (%" PRId64 ")", TEXT_ARGS(waker->name), waker->tid)},
         {.string = flow},
     };
     const struct marker marker = {

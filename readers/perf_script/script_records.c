@@ -175,7 +175,7 @@ static void count(struct script_records *records, enum gecko_convert_fate fate, 
 
 static void lose(struct script_records *records, struct text name, const char *what, struct position position) {
     char cause[128];
-    int wanted = snprintf(cause, sizeof cause, "%s%.*s record", what, (int)name.bytes_count, name.bytes);
+    int wanted = snprintf(cause, sizeof cause, "%s%.*s record", what, TEXT_ARGS(name));
     struct text text = {cause, (size_t)wanted < sizeof cause ? (size_t)wanted : sizeof cause - 1};
     count(records, LEDGER_LOST, text, position);
 }

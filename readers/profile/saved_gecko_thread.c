@@ -90,9 +90,7 @@ static void set_func(struct saved_reader *reader, const struct gecko_process *pr
             func.resource = profile_resource(profile, profile_string(profile, parts.container), RESOURCE_LIBRARY);
         if (parts.kind == LOCATION_SCRIPT || is_root_scope) set_script(reader, process, &parts, &func);
         if (parts.kind == LOCATION_LABEL && is_relevant) saved_lose(reader, TEXT("relevantForJS"), 1);
-        if (is_root_scope)
-            parts.name = profile_text_format(profile, "(root scope) %.*s", (int)parts.container.bytes_count,
-                                             parts.container.bytes);
+        if (is_root_scope) parts.name = profile_text_format(profile, "(root scope) %.*s", TEXT_ARGS(parts.container));
         if (parts.kind != LOCATION_LABEL && parts.name.bytes_count) func.name = profile_string(profile, parts.name);
     }
     frame->func = profile_func(profile, &func);

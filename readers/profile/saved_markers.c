@@ -573,8 +573,8 @@ void saved_types_count_lost(struct saved_reader *reader) {
         const struct saved_type *type = column_at(&reader->types, i);
         if (!type->lost_count) continue;
         struct text name = strings_text(&reader->texts, (string_id){i});
-        struct text cause = profile_text_format(profile, "value without a field in markers of type %.*s",
-                                                (int)name.bytes_count, name.bytes);
+        struct text cause =
+            profile_text_format(profile, "value without a field in markers of type %.*s", TEXT_ARGS(name));
         ledger_read(&profile->ledger, LEDGER_VALUES, type->lost_count);
         ledger_enter(&profile->ledger, LEDGER_VALUES, LEDGER_LOST, cause, type->lost_count, NULL);
     }

@@ -72,9 +72,7 @@ static struct text take_list(struct saved_reader *reader) {
     if (!json_begin_list(reader->json)) return list;
     while (json_next(reader->json)) {
         struct text part = saved_text(reader);
-        list = is_first ? part
-                        : profile_text_format(reader->profile, "%.*s,%.*s", (int)list.bytes_count, list.bytes,
-                                              (int)part.bytes_count, part.bytes);
+        list = is_first ? part : profile_text_format(reader->profile, "%.*s,%.*s", TEXT_ARGS(list), TEXT_ARGS(part));
         is_first = false;
     }
     return list;

@@ -446,8 +446,8 @@ static void enter_thread(struct saved_reader *reader, struct saved_thread *saved
     struct saved_tid *known = enter_tid(reader, saved->thread->process, tid, saved->id);
     if (!known || known->first.index == saved->id.index) return;
     struct text text = strings_text(&reader->texts, tid);
-    saved->thread->tid_text = profile_text_format(reader->profile, "%.*s.%" PRIu32, (int)text.bytes_count, text.bytes,
-                                                  ++known->repeated_count + 1);
+    saved->thread->tid_text =
+        profile_text_format(reader->profile, "%.*s.%" PRIu32, TEXT_ARGS(text), ++known->repeated_count + 1);
 }
 
 /* Adds a thread whose process is not known yet. Returns none if memory ran out (latched). */

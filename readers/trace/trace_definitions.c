@@ -626,8 +626,7 @@ static void fill(struct trace_definitions *definitions, const struct meta_defini
     struct profile *profile = definitions->profile;
     struct profile_meta *meta = &profile->meta;
     if (text_equal(definition->key, TEXT("recorder")))
-        meta->imported_from = profile_text_format(profile, "gecko-convert recorder %.*s",
-                                                  (int)definition->value.bytes_count, definition->value.bytes);
+        meta->imported_from = profile_text_format(profile, "gecko-convert recorder %.*s", TEXT_ARGS(definition->value));
     else if (!fill_text(meta, definition) && !fill_number(meta, definition) && !add_fact(profile, definition))
         profile_add_extra(profile, TEXT("Recorder"), definition->key, definition->value);
 }

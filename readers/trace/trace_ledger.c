@@ -125,14 +125,13 @@ static void enter_misfit(const struct trace_misfit *misfit, struct profile *prof
     const struct ledger_tally *tally = &misfit->tally;
     if (!tally->count || failure_is_set(profile->failure)) return;
     struct text marker = strings_text(&profile->strings, misfit->marker);
-    struct text cause =
-        profile_text_format(profile, "value that field \"%.*s\" of marker \"%.*s\" cannot have",
-                            (int)misfit->field.bytes_count, misfit->field.bytes, (int)marker.bytes_count, marker.bytes);
+    struct text cause = profile_text_format(profile, "value that field \"%.*s\" of marker \"%.*s\" cannot have",
+                                            TEXT_ARGS(misfit->field), TEXT_ARGS(marker));
     ledger_enter_tallies(&profile->ledger, &(struct ledger_cause){LEDGER_VALUES, LEDGER_LOST, cause}, tally, 1);
-    profile_log_line(profile, &profile->gathering_log, process_none(), TIME_NONE,
-                     profile_text_format(profile, "lost %" PRIu64 " %s: %.*s, first at byte %" PRIu64, tally->count,
-                                         ledger_unit_noun(LEDGER_VALUES, tally->count), (int)cause.bytes_count,
-                                         cause.bytes, tally->first.offset));
+    profile_log_line(
+        profile, &profile->gathering_log, process_none(), TIME_NONE,
+        profile_text_format(profile, "lost %" PRIu64 " %s: %.*s, first at byte %" PRIu64, tally->count,
+                            ledger_unit_noun(LEDGER_VALUES, tally->count), TEXT_ARGS(cause), tally->first.offset));
 }
 
 void trace_ledger_enter(const struct trace_ledger *ledger, struct profile *profile) {

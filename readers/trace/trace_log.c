@@ -83,7 +83,7 @@ static void log_stop(struct trace_reader *trace) {
         header->stop_reason == TRACE_STOP_STORAGE
             ? profile_text_format(profile, "the file could not grow: %s", error ? error : "for an unknown reason")
             : profile_text_format(profile, "for reason %" PRIu32, header->stop_reason);
-    struct text line = profile_text_format(profile, "recording stopped: %.*s", (int)reason.bytes_count, reason.bytes);
+    struct text line = profile_text_format(profile, "recording stopped: %.*s", TEXT_ARGS(reason));
     bool has_time = is_time_of_trace(trace, header->stop_ticks, &ticks);
     if (has_time)
         profile_log_line(profile, &profile->profiling_log, process_none(), ticks, line);

@@ -172,8 +172,7 @@ static struct text free_name(struct profile *profile, struct strings *names, str
     string_id id = strings_intern(names, name);
     while (!string_is_none(id) && !failure_is_set(profile->failure)) {
         uint32_t *number = column_at(numbers, id.index);
-        struct text numbered =
-            profile_text_format(profile, "%.*s %" PRIu32, (int)name.bytes_count, name.bytes, ++*number);
+        struct text numbered = profile_text_format(profile, "%.*s %" PRIu32, TEXT_ARGS(name), ++*number);
         if (take_name(names, numbers, numbered)) return numbered;
     }
     return name;

@@ -197,21 +197,19 @@ static void print(const char *format, ...) {
 
 static struct text string_at(string_id id) { return strings_text(&test.profile.strings, id); }
 
-#define WIDTH(text) (int)(text).bytes_count, (text).bytes
-
 /* Prints "name from line of the function, file:line" and, for inlined frames, their depth. */
 static void print_frame(const struct frame *frame) {
     const struct func *func = profile_func_at(&test.profile, frame->func);
-    print("%.*s", WIDTH(string_at(func->name)));
+    print("%.*s", TEXT_ARGS(string_at(func->name)));
     if (func->line) print(" from %u", func->line);
     if (!source_is_none(func->source)) {
         struct text file = text_base_name(string_at(profile_source_at(&test.profile, func->source)->filename));
-        print(", %.*s:%u", WIDTH(file), frame->line);
+        print(", %.*s:%u", TEXT_ARGS(file), frame->line);
     }
     if (frame->inline_depth) print(" #%u", frame->inline_depth);
     if (!native_symbol_is_none(frame->native_symbol)) {
         const struct native_symbol *symbol = profile_native_symbol_at(&test.profile, frame->native_symbol);
-        print(" [%.*s]", WIDTH(string_at(symbol->name)));
+        print(" [%.*s]", TEXT_ARGS(string_at(symbol->name)));
     }
     print("\n");
 }
@@ -248,7 +246,7 @@ static void assert_entries(enum gecko_convert_fate fate, const char *expected) {
     for (size_t i = 0; i < test.profile.ledger.entries.count; i++) {
         const struct ledger_entry *entry = ledger_at(&test.profile.ledger, i);
         assert_int_equal(entry->unit, LEDGER_VALUES);
-        if (entry->fate == fate) print("%u %.*s\n", (unsigned)entry->count, WIDTH(entry->cause));
+        if (entry->fate == fate) print("%u %.*s\n", (unsigned)entry->count, TEXT_ARGS(entry->cause));
     }
     assert_true(ledger_is_balanced(&test.profile.ledger));
     char *place;
