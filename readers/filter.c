@@ -67,8 +67,7 @@ const char *event_treatment_name(enum event_treatment treatment) { return treatm
 /* ---- Values. ---- */
 
 static void add_term(struct filter *filter, const struct filter_term *term) {
-    struct filter_term *added = column_push(&filter->terms);
-    if (added) *added = *term;
+    column_add(&filter->terms, term);
     filter->kinds |= 1U << term->kind;
     filter->has_percent |= term->is_first_percent || term->is_last_percent;
 }

@@ -147,8 +147,7 @@ static void collect_claims(struct batch_plan *plan, struct column *claims) {
     for (struct batch_cursor at = {0}; batch_cursor_next(plan, &at);) {
         enum batch_status status = atomic_load(&at.entry->status);
         if (status != BATCH_PENDING && status != BATCH_UNCHANGED) continue;
-        struct claim *claim = column_push(claims);
-        if (claim) *claim = (struct claim){batch_entry_output(at.entry), at.source, at.entry};
+        column_add(claims, &(struct claim){batch_entry_output(at.entry), at.source, at.entry});
     }
 }
 

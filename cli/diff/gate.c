@@ -16,8 +16,8 @@ static void add_limit(struct gate *gate, struct text expression) {
     struct gate_limit added = {.limit = limit_parse(expression, gate->failure), .group = gate->globs.count};
     if (failure_is_set(gate->failure)) return;
     bool is_of_functions = added.limit.subject == LIMIT_SELF || added.limit.subject == LIMIT_TOTAL;
-    if (is_of_functions) column_push_all(&gate->globs, &added.limit.pattern, 1);
-    column_push_all(&gate->limits, &added, 1);
+    if (is_of_functions) column_add(&gate->globs, &added.limit.pattern);
+    column_add(&gate->limits, &added);
 }
 
 /* Puts the place before the message. */

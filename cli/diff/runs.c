@@ -119,8 +119,7 @@ static void begin_run(struct run *run, struct runs *runs, unsigned ignored, cons
     info_init(&run->info, &run->failure);
     run_weights_init(&run->weights, ignored, &run->failure);
     for (size_t i = 0; i < globs->count; i++) {
-        struct run_group *group = column_push(&run->weights.groups);
-        if (group) *group = (struct run_group){.glob = *(const struct text *)column_at(globs, i)};
+        column_add(&run->weights.groups, &(struct run_group){.glob = *(const struct text *)column_at(globs, i)});
     }
 }
 

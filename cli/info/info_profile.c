@@ -41,9 +41,8 @@ static struct text tid_text(struct info *info, const struct thread *thread) {
 }
 
 static void add_process(struct info *info, const struct process *from) {
-    struct info_process *process = column_push(&info->processes);
-    if (process)
-        *process = (struct info_process){.pid = info_text(info, from->pid_text), .name = info_text(info, from->name)};
+    column_add(&info->processes,
+               &(struct info_process){.pid = info_text(info, from->pid_text), .name = info_text(info, from->name)});
 }
 
 /* Counts a sample of the last thread, with the processor time since the one before. */
@@ -287,8 +286,8 @@ static void add_counters(struct info *info, const struct profile *profile) {
 }
 
 static void add_fact(struct info *info, struct text section, struct text label, struct text value) {
-    struct info_fact *fact = column_push(&info->facts);
-    if (fact) *fact = (struct info_fact){info_text(info, section), info_text(info, label), info_text(info, value)};
+    column_add(&info->facts,
+               &(struct info_fact){info_text(info, section), info_text(info, label), info_text(info, value)});
 }
 
 /* Leaves out what the ledger reports, which is shown separately. */

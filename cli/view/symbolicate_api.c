@@ -41,9 +41,8 @@ static void take_frame(struct job *job, const struct node *node) {
     struct asked_frame frame = {.module = (uint32_t)node->nodes[0].number,
                                 .address = (uint32_t)node->nodes[1].number,
                                 .place = job->frames.count};
-    struct asked_frame *in_order = column_push(&job->frames), *to_sort = column_push(&job->sorted);
-    if (in_order) *in_order = frame;
-    if (to_sort) *to_sort = frame;
+    column_add(&job->frames, &frame);
+    column_add(&job->sorted, &frame);
 }
 
 /* Returns false if the job does not have the shape that the API requires. */

@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "failure.h"
 
@@ -80,6 +81,13 @@ static inline void *column_at(const struct column *column, size_t index) {
 static inline void *column_push(struct column *column) {
     if (column->count == column->capacity && !column_grow(column)) return NULL;
     return column_at(column, column->count++);
+}
+
+/* Appends a copy of the element. Returns false if memory ran out (latched). */
+static inline bool column_add(struct column *column, const void *element) {
+    void *added = column_push(column);
+    if (added) memcpy(added, element, column->element_bytes);
+    return added;
 }
 
 /* Returns a pointer to element `index`, and stores in *run_count how many elements lie contiguously from there. */

@@ -58,8 +58,8 @@ static void match_functions(struct filling *filling) {
             matched_name_of(filling->profile, (func_id){i}, are_nameless[i], run->ignored, &run->names);
         filling->rows[i] = row_table_intern(&keys, &name);
         if (filling->rows[i] != run->functions.count) continue;
-        struct run_function *function = column_push(&run->functions);
-        if (function) *function = (struct run_function){.name = name.name, .library = name.library, .file = name.file};
+        column_add(&run->functions,
+                   &(struct run_function){.name = name.name, .library = name.library, .file = name.file});
     }
     row_table_fini(&keys);
     memory_free(are_nameless);

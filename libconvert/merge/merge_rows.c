@@ -178,7 +178,7 @@ static void move_log_of_run(const struct moving *moving, struct column *to, cons
         if (line.key.bytes_count)
             lost_count++;
         else
-            column_push_all(to, &line, 1);
+            column_add(to, &line);
     }
     struct ledger *ledger = &moving->whole->ledger;
     ledger_read(ledger, LEDGER_VALUES, lost_count);

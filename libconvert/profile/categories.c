@@ -37,9 +37,7 @@ static uint8_t intern_subcategory(struct category *category, struct text name) {
     for (size_t i = 0; i < count; i++)
         if (text_equal(*category_subcategory_at(category, i), name)) return (uint8_t)i;
     if (count == SUBCATEGORY_COUNT_MAX) return 0;
-    struct text *row = column_push(&category->subcategories);
-    if (!row) return 0;
-    *row = name;
+    if (!column_add(&category->subcategories, &name)) return 0;
     return (uint8_t)count;
 }
 

@@ -127,8 +127,7 @@ void counter_hold_steps(struct counter *counter) {
 void counter_extend(struct counter *counter, int64_t end_ns) {
     size_t count = counter->samples.count;
     if (counter->graph != COUNTER_ACCUMULATED || !count || sample_at(counter, count - 1)->time_ns >= end_ns) return;
-    struct counter_sample *last = column_push(&counter->samples);
-    if (last) *last = (struct counter_sample){.time_ns = end_ns};
+    column_add(&counter->samples, &(struct counter_sample){.time_ns = end_ns});
 }
 
 bool counter_has_numbers(const struct counter *counter) {

@@ -119,9 +119,8 @@ resource_id profile_resource(struct profile *profile, string_id name, enum resou
 }
 
 void profile_note_trouble(struct profile *profile, const struct lib *lib, const char *reason) {
-    struct lib_trouble *trouble = column_push(&profile->lib_troubles);
-    if (!trouble) return;
-    *trouble = (struct lib_trouble){profile_text(profile, lib->path), profile_text(profile, lib->code_id), reason};
+    column_add(&profile->lib_troubles,
+               &(struct lib_trouble){profile_text(profile, lib->path), profile_text(profile, lib->code_id), reason});
 }
 
 source_id profile_source(struct profile *profile, struct text filename) {
@@ -252,45 +251,36 @@ struct counter *profile_add_counter(struct profile *profile, const struct counte
 }
 
 void profile_add_paused_range(struct profile *profile, process_id process, int64_t start_ns, int64_t end_ns) {
-    struct paused_range *range = column_push(&profile->paused_ranges);
-    if (range) *range = (struct paused_range){process, start_ns, end_ns};
+    column_add(&profile->paused_ranges, &(struct paused_range){process, start_ns, end_ns});
 }
 
 void profile_add_allocation(struct profile *profile, thread_id thread, int64_t time, int64_t bytes, uint64_t address,
                             stack_id stack) {
-    struct allocation *row = column_push(&profile_thread_at(profile, thread)->allocations);
-    if (row)
-        *row =
-            (struct allocation){.time_ns = time, .bytes = bytes, .address = address, .stack = stack, .thread = thread};
+    column_add(
+        &profile_thread_at(profile, thread)->allocations,
+        &(struct allocation){.time_ns = time, .bytes = bytes, .address = address, .stack = stack, .thread = thread});
 }
 
 void profile_add_overhead(struct profile *profile, const struct overhead *overhead) {
-    struct overhead *row = column_push(&profile->overheads);
-    if (row) *row = *overhead;
-}
-
-static void push_log_line(struct column *log, struct log_line line) {
-    struct log_line *row = column_push(log);
-    if (row) *row = line;
+    column_add(&profile->overheads, overhead);
 }
 
 void profile_log_number(struct profile *profile, struct column *log, process_id process, struct text key,
                         int64_t number) {
-    push_log_line(log,
-                  (struct log_line){
-                      .process = process, .time_ns = TIME_NONE, .key = profile_text(profile, key), .number = number});
+    column_add(log, &(struct log_line){
+                        .process = process, .time_ns = TIME_NONE, .key = profile_text(profile, key), .number = number});
 }
 
 void profile_log_text(struct profile *profile, struct column *log, process_id process, struct text key,
                       struct text text) {
     struct text key_copy = profile_text(profile, key);
-    push_log_line(log,
-                  (struct log_line){
-                      .process = process, .time_ns = TIME_NONE, .key = key_copy, .text = profile_text(profile, text)});
+    column_add(log,
+               &(struct log_line){
+                   .process = process, .time_ns = TIME_NONE, .key = key_copy, .text = profile_text(profile, text)});
 }
 
 void profile_log_line(struct profile *profile, struct column *log, process_id process, int64_t time, struct text text) {
-    push_log_line(log, (struct log_line){.process = process, .time_ns = time, .text = profile_text(profile, text)});
+    column_add(log, &(struct log_line){.process = process, .time_ns = time, .text = profile_text(profile, text)});
 }
 
 struct text profile_extra(const struct profile *profile, struct text section, struct text label) {
@@ -304,6 +294,5 @@ struct text profile_extra(const struct profile *profile, struct text section, st
 void profile_add_extra(struct profile *profile, struct text section, struct text label, struct text value) {
     struct extra_entry entry = {profile_text(profile, section), profile_text(profile, label),
                                 profile_text(profile, value)};
-    struct extra_entry *row = column_push(&profile->meta.extra);
-    if (row) *row = entry;
+    column_add(&profile->meta.extra, &entry);
 }

@@ -71,8 +71,7 @@ static void place_event(struct ordering *ordering, const struct event *event) {
     uint32_t thread = event->thread;
     if (allocation->bytes < 0 && *owner != ID_NONE) thread = *owner;
     *owner = allocation->bytes < 0 ? ID_NONE : thread;
-    struct allocation *row = column_push(&ordering->tables[thread]);
-    if (row) *row = *allocation;
+    column_add(&ordering->tables[thread], allocation);
 }
 
 static void place_events(struct ordering *ordering, const struct event *events, size_t count) {

@@ -21,16 +21,14 @@ void samples_fini(struct samples *samples) {
     samples->details = NULL;
 }
 
-static void push(struct column *column, int64_t value) {
-    int64_t *row = column_push(column);
-    if (row) *row = value;
-}
+/* A detail that a sample does not have. */
+static const int64_t unknown = TIME_NONE;
 
 void samples_add_no_details(struct samples *samples) {
     struct sample_details *details = samples->details;
-    if (details->cpu_ns.count) push(&details->cpu_ns, TIME_NONE);
-    if (details->delay_ns.count) push(&details->delay_ns, TIME_NONE);
-    if (details->processors.count) push(&details->processors, TIME_NONE);
+    if (details->cpu_ns.count) column_add(&details->cpu_ns, &unknown);
+    if (details->delay_ns.count) column_add(&details->delay_ns, &unknown);
+    if (details->processors.count) column_add(&details->processors, &unknown);
 }
 
 static bool provide_details(struct samples *samples) {
@@ -47,7 +45,7 @@ static bool provide_details(struct samples *samples) {
 /* If the column is empty, the previous samples had no value for it. */
 static void set_last(struct column *column, size_t sample_count, int64_t value) {
     if (value == TIME_NONE) return;
-    while (column->count < sample_count && !failure_is_set(column->failure)) push(column, TIME_NONE);
+    while (column->count < sample_count && !failure_is_set(column->failure)) column_add(column, &unknown);
     if (column->count == sample_count) *(int64_t *)column_at(column, sample_count - 1) = value;
 }
 

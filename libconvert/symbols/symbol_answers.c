@@ -78,14 +78,11 @@ static bool receive_link(struct symbol_answers *answers, struct channel *channel
     struct symbol_link link;
     if (!channel_receive(channel, &link, sizeof link)) return false;
     if (!is_number_in(link.name, &answers->names) || !is_number_in(link.file, &answers->files)) return false;
-    struct symbol_chain_link *added = column_push(&answers->links);
-    if (!added) return false;
-    *added = (struct symbol_chain_link){.name = name_at(answers, link.name),
-                                        .source = file_at(answers, link.file),
-                                        .func_line = link.func_line,
-                                        .line = link.line,
-                                        .column = link.column};
-    return true;
+    return column_add(&answers->links, &(struct symbol_chain_link){.name = name_at(answers, link.name),
+                                                                   .source = file_at(answers, link.file),
+                                                                   .func_line = link.func_line,
+                                                                   .line = link.line,
+                                                                   .column = link.column});
 }
 
 bool symbol_answers_receive_chain(struct symbol_answers *answers, struct channel *channel, lib_id lib,

@@ -106,9 +106,7 @@ static void add_slots(struct column *slots, Elf *elf, Elf_Scn *section, const st
         else if (type == machine->chosen)
             slot.target = (uint64_t)relocation.r_addend;
         if (!slot.name && !slot.target) continue;
-        struct slot *added = column_push(slots);
-        if (!added) return;
-        *added = slot;
+        if (!column_add(slots, &slot)) return;
     }
 }
 

@@ -85,8 +85,8 @@ static void end_counter(const struct moving *moving, struct counter *counter) {
     int64_t end_ns = crowd_life_of_process(moving->profile, moving->heads, counter->process.index).last_ns;
     if (counter->graph != COUNTER_ACCUMULATED || !span.first) return;
     if (end_ns <= span.last_ns && span.last_ns < INT64_MAX) end_ns = span.last_ns + 1;
-    struct counter_sample *fall = column_push(&counter->samples);
-    if (fall) *fall = (struct counter_sample){.time_ns = end_ns, .change = (int64_t)(0 - (uint64_t)span.sum)};
+    column_add(&counter->samples,
+               &(struct counter_sample){.time_ns = end_ns, .change = (int64_t)(0 - (uint64_t)span.sum)});
 }
 
 /* Moves the counter's samples to one of the first `count` counters with the same head. Returns false if there is none

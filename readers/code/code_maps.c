@@ -1,9 +1,7 @@
 #include "code_maps.h"
 
 static uint32_t add_process(struct code_maps *maps, int64_t pid) {
-    struct code_process *process = column_push(&maps->processes);
-    if (!process) return ID_NONE;
-    *process = (struct code_process){.pid = pid};
+    if (!column_add(&maps->processes, &(struct code_process){.pid = pid})) return ID_NONE;
     return maps->processes.count - 1;
 }
 

@@ -284,9 +284,7 @@ static void add_code(void *context, const struct jit_record *record) {
     added.address = record->address;
     added.size_bytes = record->size_bytes;
     added.time_ns = reading->time_ns;
-    struct jit_code *code = column_push(&jit->codes);
-    if (!code) return;
-    *code = added;
+    if (!column_add(&jit->codes, &added)) return;
     const struct code_mapping mapping = {.address = record->address,
                                          .size_bytes = record->size_bytes,
                                          .library_id = added.name.bytes_count ? jit->codes.count : 0};

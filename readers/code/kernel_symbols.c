@@ -109,10 +109,8 @@ static void add_symbol(struct list_reading *reading, const struct kernel_symbol 
     if (!reading->reference && text_equal(symbol->name, reading->reference_name)) reading->reference = symbol->address;
     if (!text_equal(symbol->module, reading->last_module))
         reading->last_module = arena_copy(&kernel->texts, symbol->module);
-    struct kernel_symbol *added = column_push(reading->symbols);
-    if (added)
-        *added =
-            (struct kernel_symbol){symbol->address, arena_copy(&kernel->texts, symbol->name), reading->last_module};
+    column_add(reading->symbols, &(struct kernel_symbol){symbol->address, arena_copy(&kernel->texts, symbol->name),
+                                                         reading->last_module});
 }
 
 /* Adds the symbols in the input, and closes it. */

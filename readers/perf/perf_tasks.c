@@ -429,10 +429,9 @@ static void count_event(struct perf_tasks *tasks, const struct perf_events *even
         if (!*counter) *counter = profile_add_counter(profile, &added);
         for (uint32_t j = 0; *counter && j < samples_count(&series->samples); j++) {
             const struct sample *sample = samples_at(&series->samples, j);
-            struct counter_sample *change = column_push(&(*counter)->samples);
-            if (change)
-                *change = (struct counter_sample){.time_ns = sample->time_ns,
-                                                  .change = profile_weight_decode(profile, sample->weight).mantissa};
+            column_add(&(*counter)->samples,
+                       &(struct counter_sample){.time_ns = sample->time_ns,
+                                                .change = profile_weight_decode(profile, sample->weight).mantissa});
         }
     }
 }

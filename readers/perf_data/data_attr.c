@@ -63,9 +63,7 @@ bool data_attr_parse(struct text bytes, struct data_attr *attr) {
 uint32_t data_attrs_add(struct data_attrs *attrs, const struct data_attr *attr) {
     uint32_t row = (uint32_t)attrs->rows.count;
     if (row >= DATA_ATTRS_MAX) return ID_NONE;
-    struct data_attr *added = column_push(&attrs->rows);
-    if (!added) return ID_NONE;
-    *added = *attr;
+    if (!column_add(&attrs->rows, attr)) return ID_NONE;
     return row;
 }
 
@@ -98,8 +96,7 @@ void data_attr_default_name(const struct data_attr *attr, char *name, size_t cap
 void data_attrs_add_id(struct data_attrs *attrs, uint64_t id, uint32_t row) {
     uint32_t number = row_table_intern(&attrs->ids, &id);
     if (number != attrs->meanings.count) return;
-    struct id_meaning *meaning = column_push(&attrs->meanings);
-    if (meaning) *meaning = (struct id_meaning){.attr = row};
+    column_add(&attrs->meanings, &(struct id_meaning){.attr = row});
 }
 
 /* Returns the meaning of an id; NULL if the id is unknown. */

@@ -27,9 +27,7 @@ static struct index_slot *find(struct script_lines *lines, struct index_identity
 
 static uint32_t add(struct script_lines *lines, struct index_slot *slot, struct index_identity hash,
                     struct perf_record *record) {
-    struct index_identity *added = column_push(&lines->hashes);
-    if (!added) return ID_NONE;
-    *added = hash;
+    if (!column_add(&lines->hashes, &hash)) return ID_NONE;
     record->line.number = lines->hashes.count - 1;
     index_set_fill(&lines->index, slot, (uint32_t)hash.low, record->line.number);
     perf_emit(lines->sink, record);

@@ -218,8 +218,7 @@ static bool read_marker_part(struct saved_reader *reader, struct text key, void 
     reader->allocation = (struct saved_allocation){.allocation = {.stack = {ID_NONE}, .thread = {ID_NONE}}};
     saved_payload_read(reader, thread->table->row);
     if (!reader->allocation.is_one) return true;
-    struct pending_allocation *pending = column_push(&thread->allocations);
-    if (pending) *pending = (struct pending_allocation){reader->allocation, current_row(thread)};
+    column_add(&thread->allocations, &(struct pending_allocation){reader->allocation, current_row(thread)});
     return true;
 }
 

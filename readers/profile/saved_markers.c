@@ -121,9 +121,7 @@ static void read_fields(struct saved_reader *reader, struct schema_parts *parts)
             describe(reader, &parts->schema, &field);
             continue;
         }
-        struct marker_field *added = column_push(&parts->fields);
-        if (!added) return;
-        *added = field.field;
+        if (!column_add(&parts->fields, &field.field)) return;
     }
 }
 
@@ -293,7 +291,7 @@ static void take_cell(struct saved_reader *reader, struct saved_type *type, enum
         json_skip(reader->json);
         type->lost_count++;
     }
-    column_push_all(&reader->profile->payloads.cells, &value, 1);
+    column_add(&reader->profile->payloads.cells, &value);
 }
 
 static void take_row(struct saved_reader *reader, struct saved_type *type, const struct marker_field *field) {
@@ -308,7 +306,7 @@ static void take_row(struct saved_reader *reader, struct saved_type *type, const
     }
     for (; count < field->column_count; count++) {
         union marker_value value = marker_value_absent(marker_format_kind(field->columns[count].format));
-        column_push_all(&reader->profile->payloads.cells, &value, 1);
+        column_add(&reader->profile->payloads.cells, &value);
     }
 }
 
@@ -544,10 +542,9 @@ static void read_untyped(struct saved_reader *reader, struct payload *payload) {
 static void note_origin(struct saved_reader *reader, const struct payload *payload) {
     const struct marker *marker = payload->marker;
     if (!marker->has_origin || string_is_none(payload->origin_tid)) return;
-    struct saved_origin *origin = column_push(&reader->origins);
-    if (!origin) return;
-    *origin =
-        (struct saved_origin){.value = marker->values_at - 1, .tid = payload->origin_tid, .thread = reader->thread};
+    column_add(
+        &reader->origins,
+        &(struct saved_origin){.value = marker->values_at - 1, .tid = payload->origin_tid, .thread = reader->thread});
 }
 
 void saved_payload_read(struct saved_reader *reader, struct marker *marker) {

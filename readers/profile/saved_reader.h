@@ -28,7 +28,7 @@ static inline void saved_map_add(struct saved_map *map, uint32_t id) {
     if (id == map->same_count && !map->ids.count)
         map->same_count++;
     else
-        column_push_all(&map->ids, &id, 1);
+        column_add(&map->ids, &id);
 }
 
 static inline void saved_map_clear(struct saved_map *map) { map->same_count = map->ids.count = 0; }

@@ -453,7 +453,7 @@ static void enter_thread(struct saved_reader *reader, struct saved_thread *saved
 /* Adds a thread whose process is not known yet. Returns none if memory ran out (latched). */
 static thread_id add_thread(struct saved_reader *reader, string_id tid) {
     thread_id id = profile_add_thread(reader->profile, process_none(), 0, 0);
-    if (!thread_is_none(id)) column_push_all(&reader->thread_tids, &tid, 1);
+    if (!thread_is_none(id)) column_add(&reader->thread_tids, &tid);
     return failure_is_set(reader->profile->failure) ? thread_none() : id;
 }
 
@@ -518,7 +518,7 @@ bool saved_thread_begin(struct saved_reader *reader, struct saved_thread *saved)
                                    .process_end_ns = TIME_NONE,
                                    .weight_type = WEIGHT_SAMPLES};
     if (thread_is_none(saved->id)) return false;
-    column_push_all(&reader->threads, &saved->id, 1);
+    column_add(&reader->threads, &saved->id);
     saved->thread = profile_thread_at(reader->profile, saved->id);
     reader->thread = saved->id;
     column_init(&saved->pauses, sizeof(struct paused_range), failure);

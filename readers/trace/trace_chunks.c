@@ -121,8 +121,7 @@ static void skip_chunk(struct trace_reader *trace, const struct chunk *chunk, en
 
 static void skip_event_chunk(struct trace_reader *trace, const struct chunk *chunk, enum trace_cause cause,
                              uint64_t lost_count) {
-    struct trace_skipped *skipped = column_push(&trace->skipped);
-    if (skipped) *skipped = (struct trace_skipped){chunk->header.pid, chunk->header.base_ns};
+    column_add(&trace->skipped, &(struct trace_skipped){chunk->header.pid, chunk->header.base_ns});
     skip_chunk(trace, chunk, cause, lost_count);
 }
 

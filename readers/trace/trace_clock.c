@@ -62,8 +62,7 @@ void trace_clock_offer(struct trace_clock *clock, int64_t relative_ticks, uint64
     int64_t relative_ns = (int64_t)(ns - (uint64_t)clock->start_ns);
     bool is_far = relative_ns > LIMIT_SECONDS * NS_PER_SECOND;
     if (clock->is_monotonic || relative_ticks <= 0 || relative_ns <= 0 || is_far) return;
-    struct trace_clock_point *point = column_push(&clock->offered);
-    if (point) *point = (struct trace_clock_point){relative_ticks, relative_ns};
+    column_add(&clock->offered, &(struct trace_clock_point){relative_ticks, relative_ns});
 }
 
 static int compare_points(const void *left, const void *right) {

@@ -98,10 +98,8 @@ static void convert(struct counter *counter, uint64_t level, const struct trace_
 static void show_start(struct counter *counter, uint64_t level, int64_t from_ticks) {
     if (!level || !counter->samples.count) return;
     int64_t first_ticks = ((const struct counter_sample *)column_at(&counter->samples, 0))->time_ticks;
-    struct counter_sample *sample = column_push(&counter->samples);
-    if (sample)
-        *sample =
-            (struct counter_sample){.time_ticks = time_earlier(from_ticks, first_ticks), .change = (int64_t)level};
+    column_add(&counter->samples,
+               &(struct counter_sample){.time_ticks = time_earlier(from_ticks, first_ticks), .change = (int64_t)level});
 }
 
 void trace_counters_finish(struct trace_counters *counters, const struct trace_tasks *tasks,

@@ -322,8 +322,7 @@ static const struct content *content_of(const struct trace_definitions *definiti
 static void note_jitdump(struct trace_definitions *definitions, const struct trace_mapping *mapping) {
     const struct trace_library *library = find_library(definitions, mapping->mapping.library_id);
     if (!library || !jit_is_dump(library->path)) return;
-    struct trace_jitdump *dump = column_push(&definitions->jitdumps);
-    if (dump) *dump = (struct trace_jitdump){mapping->pid, mapping->process_start_ns, library->path};
+    column_add(&definitions->jitdumps, &(struct trace_jitdump){mapping->pid, mapping->process_start_ns, library->path});
 }
 
 /* Returns the process's mappings; NULL if memory ran out (latched). */
@@ -385,8 +384,7 @@ void trace_definitions_complete(struct trace_definitions *definitions) {
         const uint64_t *id = row_table_at(&definitions->rows.keys, row);
         const struct content *content = content_of(definitions, value_table_at(&definitions->rows, row));
         if (!is_of_mappings(content) || *id <= definitions->last_known_id) continue;
-        uint64_t *pending = column_push(&ids);
-        if (pending) *pending = *id;
+        column_add(&ids, id);
     }
     column_sort(&ids, compare_ids);
     definitions->is_complete = true;

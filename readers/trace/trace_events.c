@@ -337,8 +337,7 @@ static enum trace_verdict add_pause(struct entry *entry, bool is_resume) {
     int64_t ticks = take_time(entry);
     if (entry->cursor.is_bad) return TRACE_DAMAGED;
     entry->context->now_ticks = ticks;
-    struct trace_pause *pause = column_push(&entry->trace->pauses);
-    if (pause) *pause = (struct trace_pause){entry->context->process->id.index, is_resume, ticks};
+    column_add(&entry->trace->pauses, &(struct trace_pause){entry->context->process->id.index, is_resume, ticks});
     return kept(entry);
 }
 

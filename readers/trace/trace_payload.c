@@ -146,11 +146,6 @@ static union marker_value convert(const struct payload_reading *reading, enum ma
 
 /* ---- Lists and tables. ---- */
 
-static void push_cell(struct trace_reader *trace, union marker_value cell) {
-    union marker_value *slot = column_push(&trace->cells);
-    if (slot) *slot = cell;
-}
-
 /* Moves the pushed cells to the profile and returns them. */
 static union marker_value take_cells(struct trace_reader *trace, uint32_t count) {
     struct marker_cells cells = profile_marker_cells(trace->profile, NULL, 0);
@@ -174,7 +169,7 @@ static union marker_value read_texts(const struct payload_reading *reading, bool
     uint64_t count = read_count(reading);
     for (uint64_t i = 0; i < count && !reading->cursor->is_bad; i++) {
         struct text text = trace_cursor_text(reading->cursor);
-        if (is_wanted) push_cell(trace, (union marker_value){.text = profile_text(trace->profile, text)});
+        if (is_wanted) column_add(&trace->cells, &(union marker_value){.text = profile_text(trace->profile, text)});
     }
     if (!is_wanted) count_misfit(reading);
     bool is_absent = !is_wanted || reading->cursor->is_bad || *reading->is_open;
@@ -205,7 +200,7 @@ static union marker_value read_table(const struct payload_reading *reading) {
     for (uint64_t i = 0; i < count && !reading->cursor->is_bad; i++) {
         enum marker_format format = is_wanted ? field->columns[i % field->column_count].format : MARKER_STRING;
         union marker_value cell = read_cell(reading, format);
-        if (is_wanted) push_cell(trace, cell);
+        if (is_wanted) column_add(&trace->cells, &cell);
     }
     /* An incomplete last row is dropped. */
     uint32_t cell_count = (uint32_t)trace->cells.count;

@@ -30,11 +30,7 @@ void slabs_fini(struct slabs *slabs) {
 }
 
 static uint32_t add(struct slabs *slabs, struct slab slab) {
-    struct slab *added = column_push(&slabs->list);
-    if (added)
-        *added = slab;
-    else
-        chunk_list_fini(&slab.json);
+    if (!column_add(&slabs->list, &slab)) chunk_list_fini(&slab.json);
     return slabs->list.count - 1;
 }
 
