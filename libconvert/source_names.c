@@ -18,8 +18,7 @@ static struct text take_component(struct text *path) {
 
 /* Returns what follows the folder in the path; nothing if the path does not have it. */
 static struct text after_folder(struct text path, const char *folder) {
-    const char *found = memmem(path.bytes, path.bytes_count, folder, strlen(folder));
-    return found ? text_from(path, (size_t)(found - path.bytes) + strlen(folder)) : (struct text){0};
+    return text_from(path, text_find_part(path, text_of(folder)) + strlen(folder));
 }
 
 static bool are_all(struct text text, const char *allowed) {

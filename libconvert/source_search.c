@@ -160,9 +160,9 @@ static void try_maps(struct attempt *attempt, const struct source_search *search
 static void try_package(struct attempt *attempt, enum source_package_folder packages, const char *behind,
                         struct text path) {
     char folder[PATH_MAX];
-    const char *found = memmem(path.bytes, path.bytes_count, behind, strlen(behind));
-    if (!found || !source_package_folder(packages, folder)) return;
-    struct text rest = text_from(path, (size_t)(found - path.bytes) + strlen(behind));
+    size_t at = text_find_part(path, text_of(behind));
+    if (at == path.bytes_count || !source_package_folder(packages, folder)) return;
+    struct text rest = text_from(path, at + strlen(behind));
     if (!path_leads_up(rest)) try_file(attempt, text_of(folder), rest);
 }
 

@@ -4,6 +4,7 @@
 
 #include "libconvert/base/cursor.h"
 #include "libconvert/base/decimal.h"
+#include "libconvert/base/first_row.h"
 #include "libconvert/base/glob.h"
 
 struct filter_term {
@@ -263,13 +264,8 @@ void filter_find_ranges(struct filter *filter, const struct profile *profile) {
 
 /* Returns the row of the first time that ends then or later. */
 static size_t find_time(const struct filter *filter, int64_t time_ns) {
-    size_t first = 0, count = filter->times.count;
-    while (count) {
-        const struct kept_time *middle = column_at(&filter->times, first + count / 2);
-        if (middle->range.last_ns < time_ns) first += count / 2 + 1;
-        count = middle->range.last_ns < time_ns ? count - count / 2 - 1 : count / 2;
-    }
-    return first;
+    return FIRST_ROW(i, filter->times.count,
+                     ((const struct kept_time *)column_at(&filter->times, i))->range.last_ns >= time_ns);
 }
 
 /* The first and the last of the times that an interval overlaps. */

@@ -38,11 +38,9 @@ struct profile_identity profile_identify(const struct document *document) {
 }
 
 bool profile_is_likely(struct text start) {
-    static const struct text opening = TEXT("{"), meta = TEXT("\"meta\"");
     struct text content = start;
     while (content.bytes_count && strchr(" \t\r\n", content.bytes[0])) content = text_from(content, 1);
-    return text_starts_with(content, opening) &&
-           memmem(content.bytes, content.bytes_count, meta.bytes, meta.bytes_count);
+    return text_starts_with(content, TEXT("{")) && text_has(content, TEXT("\"meta\""));
 }
 
 void profile_identity_write(struct profile_identity identity, char title[PROFILE_TITLE_BYTES]) {

@@ -42,11 +42,9 @@ static bool is_address(struct text location) {
 /* Returns the name in "name (in lib)…", which may also be the whole location of another frame; an empty text if the
  * location has another form. */
 static struct text name_in_library(struct text location) {
-    static const struct text in = TEXT(" (in ");
-    const char *found =
-        location.bytes_count ? memmem(location.bytes, location.bytes_count, in.bytes, in.bytes_count) : NULL;
-    if (!found || !memchr(found, ')', (size_t)(location.bytes + location.bytes_count - found))) return (struct text){0};
-    return text_slice(location, 0, (size_t)(found - location.bytes));
+    size_t name_bytes = text_find_part(location, TEXT(" (in "));
+    bool is_closed = text_has(text_from(location, name_bytes), TEXT(")"));
+    return is_closed ? text_slice(location, 0, name_bytes) : (struct text){0};
 }
 
 /* Texts, and whether each of them has been seen as a location. */

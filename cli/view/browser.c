@@ -40,11 +40,10 @@ static int spawn(pid_t *pid, char *const *words) {
 
 /* Returns a copy of the word with "%s" replaced by the address. The caller frees it; NULL if memory ran out. */
 static char *fill_in(struct text word, const char *address, bool *is_filled_in) {
-    const char *place = memmem(word.bytes, word.bytes_count, "%s", 2);
+    size_t before_bytes = text_find_part(word, TEXT("%s"));
     char *filled;
-    if (!place) return strndup(word.bytes, word.bytes_count);
+    if (before_bytes == word.bytes_count) return strndup(word.bytes, word.bytes_count);
     *is_filled_in = true;
-    size_t before_bytes = (size_t)(place - word.bytes);
     struct text after = text_from(word, before_bytes + 2);
     int result = asprintf(&filled, "%.*s%s%.*s", (int)before_bytes, word.bytes, address, TEXT_ARGS(after));
     return result < 0 ? NULL : filled;

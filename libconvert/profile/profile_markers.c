@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "libconvert/base/first_row.h"
 #include "libconvert/base/memory.h"
 #include "marker_label.h"
 #include "profile.h"
@@ -246,16 +247,10 @@ static void fit_reserved_type(struct profile *profile, struct marker *marker, co
 
 /* Returns the last of the payloads whose first number, which lies at first_offset, is not above the number. */
 static const struct payloads *find_payloads(const struct profile *profile, size_t first_offset, uint32_t number) {
-    size_t from = 0, end = profile->merged_payloads_count;
-    while (end - from > 1) {
-        size_t middle = from + (end - from) / 2;
-        const uint32_t *first = (const uint32_t *)((const char *)&profile->merged_payloads[middle] + first_offset);
-        if (*first <= number)
-            from = middle;
-        else
-            end = middle;
-    }
-    return &profile->merged_payloads[from];
+    const struct payloads *all = profile->merged_payloads;
+    size_t next = FIRST_ROW(i, profile->merged_payloads_count,
+                            *(const uint32_t *)((const char *)&all[i] + first_offset) > number);
+    return &all[next - 1];
 }
 
 const struct payloads *profile_payloads_of_value(const struct profile *profile, uint32_t number) {

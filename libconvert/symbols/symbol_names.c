@@ -98,10 +98,9 @@ static bool copy_mangled(struct text name, char out[MANGLED_BYTES_MAX]) {
     if (!is_escaped(name)) return false;
     int used = snprintf(out, MANGLED_BYTES_MAX, "_ZN");
     while (name.bytes_count && used < MANGLED_BYTES_MAX) {
-        const char *end = memmem(name.bytes, name.bytes_count, separator.bytes, separator.bytes_count);
-        size_t part_bytes = end ? (size_t)(end - name.bytes) : name.bytes_count;
+        size_t part_bytes = text_find_part(name, separator);
         used += snprintf(out + used, MANGLED_BYTES_MAX - (size_t)used, "%zu%.*s%s", part_bytes, (int)part_bytes,
-                         name.bytes, end ? "" : "E");
+                         name.bytes, part_bytes < name.bytes_count ? "" : "E");
         name = text_from(name, part_bytes + separator.bytes_count);
     }
     return used < MANGLED_BYTES_MAX;

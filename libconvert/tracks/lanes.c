@@ -1,5 +1,6 @@
 #include "lanes.h"
 
+#include "libconvert/base/first_row.h"
 #include "libconvert/base/memory.h"
 
 static int compare_starts(const void *left, const void *right) {
@@ -65,14 +66,7 @@ enum {
 
 /* Returns whether the member runs within the range. */
 static bool runs_within(const struct lane_member *member, struct time_range range) {
-    size_t first = 0, end = member->turn_count;
-    while (first < end) {
-        size_t middle = first + (end - first) / 2;
-        if (member->turns[middle].last_ns > range.first_ns)
-            end = middle;
-        else
-            first = middle + 1;
-    }
+    size_t first = FIRST_ROW(i, member->turn_count, member->turns[i].last_ns > range.first_ns);
     return first < member->turn_count && member->turns[first].first_ns < range.last_ns;
 }
 

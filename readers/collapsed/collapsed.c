@@ -60,7 +60,7 @@ static bool is_code(struct text word) {
     static const char *const signs[] = {"::", "+0x", "_[", "()", "[unknown]"};
     if (text_starts_with(word, TEXT("0x"))) return true;
     for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
-        if (memmem(word.bytes, word.bytes_count, signs[i], strlen(signs[i]))) return true;
+        if (text_has(word, text_of(signs[i]))) return true;
     return false;
 }
 
