@@ -97,14 +97,7 @@ static void read_sources(struct saved_reader *reader, void *context) {
 /* ---- Threads, and what is known of a process when all were read. ---- */
 
 static void read_threads(struct saved_reader *reader, void *context) {
-    if (!json_begin_list(reader->json)) return;
-    json_pop_name(reader->json);
-    for (int64_t i = 0; json_next(reader->json); i++) {
-        json_push_name(reader->json, "threads", i);
-        saved_gecko_thread_read(reader, context);
-        json_pop_name(reader->json);
-    }
-    json_push_name(reader->json, "threads", -1);
+    saved_read_each(reader, "threads", saved_gecko_thread_read, context);
 }
 
 static process_id process_of(const struct saved_reader *reader, const struct gecko_process *process) {
@@ -157,7 +150,7 @@ static void read_meta(struct saved_reader *reader, void *context) {
     process->end_ns = reader->shutdown_ns;
 }
 
-static void read_process(struct saved_reader *reader, bool is_child);
+static void read_process(struct saved_reader *reader, void *parent);
 
 /* The processes of a child are lost: the front-end does not read them either. */
 static void read_children(struct saved_reader *reader, void *context) {
@@ -165,18 +158,12 @@ static void read_children(struct saved_reader *reader, void *context) {
         saved_lose(reader, TEXT(""), json_skip_counting(reader->json));
         return;
     }
-    if (!json_begin_list(reader->json)) return;
-    json_pop_name(reader->json);
-    for (int64_t i = 0; json_next(reader->json); i++) {
-        json_push_name(reader->json, "processes", i);
-        read_process(reader, true);
-        json_pop_name(reader->json);
-    }
+    saved_read_each(reader, "processes", read_process, context);
     reader->shift_ns = 0;
-    json_push_name(reader->json, "processes", -1);
 }
 
-static void read_process(struct saved_reader *reader, bool is_child) {
+/* The parent is NULL for the first process. */
+static void read_process(struct saved_reader *reader, void *parent) {
     enum {
         NEEDS_META = 1,
         NEEDS_LIBS = 2,
@@ -199,7 +186,7 @@ static void read_process(struct saved_reader *reader, bool is_child) {
     };
     struct failure *failure = reader->profile->failure;
     struct gecko_process process = {
-        .is_child = is_child, .end_ns = TIME_NONE, .first_thread = thread_none(), .main_thread = thread_none()};
+        .is_child = parent, .end_ns = TIME_NONE, .first_thread = thread_none(), .main_thread = thread_none()};
     reader->shift_ns = 0;
     column_init(&process.libs, sizeof(struct gecko_lib), failure);
     column_init(&process.sources, sizeof(source_id), failure);
@@ -211,4 +198,4 @@ static void read_process(struct saved_reader *reader, bool is_child) {
     column_fini(&process.pauses);
 }
 
-void saved_gecko_read(struct saved_reader *reader) { read_process(reader, false); }
+void saved_gecko_read(struct saved_reader *reader) { read_process(reader, NULL); }

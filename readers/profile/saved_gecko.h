@@ -24,7 +24,7 @@ struct gecko_process {
     struct text name;  /* what another thread calls it; empty: there is none */
 };
 
-/* Reads a thread of the process. */
-void saved_gecko_thread_read(struct saved_reader *reader, struct gecko_process *process);
+/* Reads a thread of the process, a struct gecko_process. */
+saved_element_reader saved_gecko_thread_read;
 
 #endif

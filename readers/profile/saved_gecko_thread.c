@@ -282,7 +282,7 @@ static void describe_process(struct gecko_process *process, struct saved_thread 
     }
 }
 
-void saved_gecko_thread_read(struct saved_reader *reader, struct gecko_process *process) {
+void saved_gecko_thread_read(struct saved_reader *reader, void *process) {
     enum { NEEDS_STRINGS = 1, NEEDS_FRAMES = 2, NEEDS_STACKS = 4 };
     static const struct saved_part parts[] = {
         {TEXT("stringTable"), read_strings, 0, true},

@@ -114,6 +114,10 @@ void saved_read_members(struct saved_reader *reader, const struct shape *shape, 
 /* Reads an object of which the description has no member that a row holds. */
 void saved_read_object(struct saved_reader *reader, saved_part_reader *part, void *context);
 
+/* Reads a list that is the value of a member with that name, whose name has been pushed. */
+typedef void saved_element_reader(struct saved_reader *reader, void *context);
+void saved_read_each(struct saved_reader *reader, const char *name, saved_element_reader *read, void *context);
+
 /* A member that refers to others of its object. If one of those comes later, its text is kept until then. */
 struct saved_part {
     struct text key;

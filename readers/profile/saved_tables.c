@@ -325,6 +325,17 @@ void saved_read_members(struct saved_reader *reader, const struct shape *shape, 
     }
 }
 
+void saved_read_each(struct saved_reader *reader, const char *name, saved_element_reader *read, void *context) {
+    if (!json_begin_list(reader->json)) return;
+    json_pop_name(reader->json);
+    for (int64_t i = 0; json_next(reader->json); i++) {
+        json_push_name(reader->json, name, i);
+        read(reader, context);
+        json_pop_name(reader->json);
+    }
+    json_push_name(reader->json, name, -1);
+}
+
 void saved_read_object(struct saved_reader *reader, saved_part_reader *part, void *context) {
     static const struct shape no_shape;
     saved_read_members(reader, &no_shape, NULL, part, context);

@@ -91,25 +91,22 @@ static bool find_track(const struct thread *thread, struct track_ids *ids) {
 
 /* ---- Samples. ---- */
 
+static void add_number(struct column *column, int64_t number) { column_add(column, &number); }
+
 static void read_weights(struct saved_reader *reader, struct saved_thread *saved) {
     bool is_rounded;
     if (json_take_null(reader->json) || !json_begin_list(reader->json)) return;
     saved->has_weights = true;
     while (json_next(reader->json)) {
-        struct decimal *weight = column_push(&saved->weights);
-        if (!weight) return;
-        *weight = (struct decimal){0};
-        if (!json_take_null(reader->json)) json_take_decimal(reader->json, weight, &is_rounded);
+        struct decimal weight = {0};
+        if (!json_take_null(reader->json)) json_take_decimal(reader->json, &weight, &is_rounded);
+        column_add(&saved->weights, &weight);
     }
 }
 
 static void read_times(struct saved_reader *reader, struct saved_thread *saved) {
     if (!json_begin_list(reader->json)) return;
-    while (json_next(reader->json)) {
-        int64_t *time_ns = column_push(&saved->times);
-        if (!time_ns) return;
-        *time_ns = saved_ns_of_ms(reader);
-    }
+    while (json_next(reader->json)) add_number(&saved->times, saved_ns_of_ms(reader));
 }
 
 int64_t saved_cpu_ns(struct saved_reader *reader, struct saved_thread *saved) {
@@ -124,20 +121,12 @@ int64_t saved_cpu_ns(struct saved_reader *reader, struct saved_thread *saved) {
 
 static void read_cpu(struct saved_reader *reader, struct saved_thread *saved) {
     if (json_take_null(reader->json) || !json_begin_list(reader->json)) return;
-    while (json_next(reader->json)) {
-        int64_t *cpu = column_push(&saved->cpu_ns);
-        if (!cpu) return;
-        *cpu = saved_cpu_ns(reader, saved);
-    }
+    while (json_next(reader->json)) add_number(&saved->cpu_ns, saved_cpu_ns(reader, saved));
 }
 
 static void read_delays(struct saved_reader *reader, struct saved_thread *saved) {
     if (json_take_null(reader->json) || !json_begin_list(reader->json)) return;
-    while (json_next(reader->json)) {
-        int64_t *delay_ns = column_push(&saved->delays_ns);
-        if (!delay_ns) return;
-        *delay_ns = saved_ns_of_ms(reader);
-    }
+    while (json_next(reader->json)) add_number(&saved->delays_ns, saved_ns_of_ms(reader));
 }
 
 static void read_weight_type(struct saved_reader *reader, struct saved_thread *saved) {
@@ -540,7 +529,8 @@ void saved_thread_fini(struct saved_thread *saved) {
 /* The first versions in which threads share these. */
 enum { STRINGS_ARE_SHARED = 56, TABLES_ARE_SHARED = 60 };
 
-static void read_thread(struct saved_reader *reader) {
+static void read_thread(struct saved_reader *reader, void *context) {
+    (void)context;
     struct saved_thread saved;
     if (!saved_thread_begin(reader, &saved)) return;
     if (reader->version < TABLES_ARE_SHARED)
@@ -552,17 +542,9 @@ static void read_thread(struct saved_reader *reader) {
 }
 
 void saved_threads_read(struct saved_reader *reader, void *context) {
-    (void)context;
     if (!reader->has_shared && reader->version >= STRINGS_ARE_SHARED)
         json_stream_fail(reader->json, "there is no \"shared\"");
-    if (!json_begin_list(reader->json)) return;
-    json_pop_name(reader->json);
-    for (int64_t i = 0; json_next(reader->json); i++) {
-        json_push_name(reader->json, "threads", i);
-        read_thread(reader);
-        json_pop_name(reader->json);
-    }
-    json_push_name(reader->json, "threads", -1);
+    saved_read_each(reader, "threads", read_thread, context);
 }
 
 /* ---- Cycles. ---- */
