@@ -1,8 +1,7 @@
 #include "losses.h"
 
 void losses_enter_values(struct ledger *ledger, const char *cause, uint64_t count) {
-    ledger_read(ledger, LEDGER_VALUES, count);
-    ledger_enter(ledger, LEDGER_VALUES, LEDGER_LOST, text_of(cause), count, NULL);
+    ledger_account(ledger, LEDGER_VALUES, LEDGER_LOST, text_of(cause), count, NULL);
 }
 
 void losses_enter(struct ledger *ledger, const struct loss *losses, size_t loss_count) {

@@ -64,9 +64,8 @@ static void set_weights(struct merge_input *input, enum weight_type type) {
 /* A profile has one unit of CPU time for all threads. So cycles are dropped if another input has times. */
 static void lose_cycles(struct merge_input *input) {
     struct profile *profile = &input->profile;
-    ledger_read(&profile->ledger, LEDGER_VALUES, 1);
-    ledger_enter(&profile->ledger, LEDGER_VALUES, LEDGER_LOST,
-                 TEXT("processor use in cycles, while another input has it in time"), 1, NULL);
+    ledger_account(&profile->ledger, LEDGER_VALUES, LEDGER_LOST,
+                   TEXT("processor use in cycles, while another input has it in time"), 1, NULL);
     for (size_t i = 0; i < profile->threads.count; i++)
         samples_forget_cpu(&((struct thread *)column_at(&profile->threads, i))->samples);
 }
@@ -302,10 +301,9 @@ static void show_other_contents(const struct merge *merge, struct profile *whole
 }
 
 static void lose_other_contents(const struct merge_input *input, struct ledger *ledger) {
-    ledger_read(ledger, LEDGER_VALUES, input->other_content_count);
-    ledger_enter(ledger, LEDGER_VALUES, LEDGER_LOST,
-                 TEXT("text of a source file that has another text in another input"), input->other_content_count,
-                 NULL);
+    ledger_account(ledger, LEDGER_VALUES, LEDGER_LOST,
+                   TEXT("text of a source file that has another text in another input"), input->other_content_count,
+                   NULL);
 }
 
 /* Adds the lines that all runs have, since what differs would say of one run what holds for another; what the runs

@@ -181,8 +181,7 @@ static void move_log_of_run(const struct moving *moving, struct column *to, cons
             column_add(to, &line);
     }
     struct ledger *ledger = &moving->whole->ledger;
-    ledger_read(ledger, LEDGER_VALUES, lost_count);
-    ledger_enter(ledger, LEDGER_VALUES, LEDGER_LOST, TEXT("number in the log of a further run"), lost_count, NULL);
+    ledger_account(ledger, LEDGER_VALUES, LEDGER_LOST, TEXT("number in the log of a further run"), lost_count, NULL);
 }
 
 /* Keys must be unique within the log of a process, and several inputs have the same ones. */

@@ -70,6 +70,12 @@ void ledger_enter(struct ledger *ledger, enum gecko_convert_unit unit, enum geck
     }
 }
 
+void ledger_account(struct ledger *ledger, enum gecko_convert_unit unit, enum gecko_convert_fate fate,
+                    struct text cause, uint64_t count, const struct position *first) {
+    ledger_read(ledger, unit, count);
+    ledger_enter(ledger, unit, fate, cause, count, first);
+}
+
 void ledger_add(struct ledger *ledger, const struct ledger *other) {
     for (enum gecko_convert_unit unit = 0; unit < LEDGER_UNIT_COUNT; unit++)
         ledger_read(ledger, unit, other->read[unit]);

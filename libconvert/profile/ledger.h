@@ -54,6 +54,10 @@ void ledger_read(struct ledger *ledger, enum gecko_convert_unit unit, uint64_t c
 void ledger_enter(struct ledger *ledger, enum gecko_convert_unit unit, enum gecko_convert_fate fate, struct text cause,
                   uint64_t count, const struct position *first);
 
+/* Counts what was read, and enters what became of it. */
+void ledger_account(struct ledger *ledger, enum gecko_convert_unit unit, enum gecko_convert_fate fate,
+                    struct text cause, uint64_t count, const struct position *first);
+
 /* Adds what another ledger counts, without the places, which mean something in one input. */
 void ledger_add(struct ledger *ledger, const struct ledger *other);
 

@@ -71,8 +71,7 @@ static bool counter_has_samples(struct profile *profile, const struct counter *c
 
 static bool counter_has_thread(struct profile *profile, const struct counter *counter) {
     if (profile_place_of_process(profile, counter->process) < profile->thread_order.count) return true;
-    ledger_read(&profile->ledger, LEDGER_VALUES, 1);
-    ledger_enter(&profile->ledger, LEDGER_VALUES, LEDGER_LOST, TEXT("counter of a process without threads"), 1, NULL);
+    ledger_account(&profile->ledger, LEDGER_VALUES, LEDGER_LOST, TEXT("counter of a process without threads"), 1, NULL);
     return false;
 }
 
@@ -86,9 +85,8 @@ static void filter_overheads(struct profile *profile) {
             *(struct overhead *)column_at(overheads, kept_count++) = *overhead;
     }
     uint64_t lost_count = overheads->count - kept_count;
-    ledger_read(&profile->ledger, LEDGER_VALUES, lost_count);
-    ledger_enter(&profile->ledger, LEDGER_VALUES, LEDGER_LOST,
-                 TEXT("overhead of recording in a process without threads"), lost_count, NULL);
+    ledger_account(&profile->ledger, LEDGER_VALUES, LEDGER_LOST,
+                   TEXT("overhead of recording in a process without threads"), lost_count, NULL);
     overheads->count = kept_count;
 }
 

@@ -338,20 +338,16 @@ static void enter_ledger(const struct collapsed *reader) {
     struct ledger *ledger = &reader->profile->ledger;
     for (size_t i = 0; i < COLLAPSED_VERDICT_COUNT; i++) {
         const struct ledger_tally *lines = &reader->verdicts[i];
-        ledger_read(ledger, LEDGER_LINES, lines->count);
-        ledger_enter(ledger, LEDGER_LINES, VERDICTS[i].fate, VERDICTS[i].cause, lines->count, &lines->first);
+        ledger_account(ledger, LEDGER_LINES, VERDICTS[i].fate, VERDICTS[i].cause, lines->count, &lines->first);
         if (!VERDICTS[i].is_sample) continue;
         uint64_t count = i == COLLAPSED_STACK ? lines->count - reader->filtered_count : lines->count;
-        ledger_read(ledger, LEDGER_SAMPLES, count);
-        ledger_enter(ledger, LEDGER_SAMPLES, VERDICTS[i].fate, VERDICTS[i].cause, count, &lines->first);
+        ledger_account(ledger, LEDGER_SAMPLES, VERDICTS[i].fate, VERDICTS[i].cause, count, &lines->first);
     }
     if (collapsed_blocks_are_broken(&reader->blocks)) {
-        ledger_read(ledger, LEDGER_SAMPLES, 1);
-        ledger_enter(ledger, LEDGER_SAMPLES, LEDGER_LOST, TEXT("printed stack that is cut off"), 1, NULL);
+        ledger_account(ledger, LEDGER_SAMPLES, LEDGER_LOST, TEXT("printed stack that is cut off"), 1, NULL);
     }
-    ledger_read(ledger, LEDGER_VALUES, reader->others_count);
-    ledger_enter(ledger, LEDGER_VALUES, LEDGER_LOST, TEXT("idle state and change of memory of a stack"),
-                 reader->others_count, NULL);
+    ledger_account(ledger, LEDGER_VALUES, LEDGER_LOST, TEXT("idle state and change of memory of a stack"),
+                   reader->others_count, NULL);
     for (size_t i = 0; i < NOTE_COUNT; i++)
         ledger_enter(ledger, LEDGER_SAMPLES, LEDGER_NOTED, NOTES[i].cause, reader->notes[i].count,
                      &reader->notes[i].first);

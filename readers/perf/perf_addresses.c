@@ -93,10 +93,10 @@ static stack_id *finish(void *context) {
     stack_id *stacks = perf_places_finish(&addresses->code);
     uint64_t unread_count = addresses->code.system.kernel.unread_count;
     system_code_fini(&addresses->code.system);
-    ledger_read(ledger, LEDGER_VALUES, unread_count);
-    ledger_enter(ledger, LEDGER_VALUES, LEDGER_LOST,
-                 TEXT("symbols of the kernel or a module: the process that reads them could not be started, or ended"),
-                 unread_count, NULL);
+    ledger_account(
+        ledger, LEDGER_VALUES, LEDGER_LOST,
+        TEXT("symbols of the kernel or a module: the process that reads them could not be started, or ended"),
+        unread_count, NULL);
     perf_tally(tallies, TALLY_JIT_REFUSED, notes[JIT_NOTE_OWNER] + notes[JIT_NOTE_KIND] + notes[JIT_NOTE_SIZE],
                (struct position){0});
     perf_tally(tallies, TALLY_JIT_DAMAGED, notes[JIT_NOTE_DAMAGED], (struct position){0});

@@ -266,10 +266,8 @@ static void enter_part(const struct perf_event *event, const char *part, enum ge
     char cause[256];
     int wanted = snprintf(cause, sizeof cause, "event %.*s%s", TEXT_ARGS(name), part);
     struct text text = {cause, (size_t)wanted < sizeof cause ? (size_t)wanted : sizeof cause - 1};
-    ledger_read(ledger, unit, samples.count);
-    ledger_enter(ledger, unit, fate, text, samples.count, &samples.first);
-    ledger_read(ledger, LEDGER_PERIODS, period_sum);
-    ledger_enter(ledger, LEDGER_PERIODS, fate, text, period_sum, &samples.first);
+    ledger_account(ledger, unit, fate, text, samples.count, &samples.first);
+    ledger_account(ledger, LEDGER_PERIODS, fate, text, period_sum, &samples.first);
 }
 
 static void enter(const struct perf_events *events, const struct perf_event *event, struct ledger *ledger) {

@@ -138,8 +138,7 @@ static void use_loss(struct perf_recording *recording, const struct perf_record 
 static void use_count(struct perf_recording *recording, const struct perf_record *record) {
     const struct perf_count *count = &record->count;
     struct ledger *ledger = &recording->profile->ledger;
-    ledger_read(ledger, count->unit, count->count);
-    ledger_enter(ledger, count->unit, count->fate, record->name, count->count, &record->position);
+    ledger_account(ledger, count->unit, count->fate, record->name, count->count, &record->position);
 }
 
 /* ---- All records. ---- */

@@ -136,7 +136,6 @@ void perf_unwind_enter_losses(const struct perf_unwind *unwind, struct ledger *l
     };
     for (unsigned i = 0; unwind->unwinder && i < UNWIND_LOSS_COUNT; i++) {
         uint64_t count = unwinder_lost_count(unwind->unwinder, (enum unwind_loss)i);
-        ledger_read(ledger, LEDGER_VALUES, count);
-        ledger_enter(ledger, LEDGER_VALUES, LEDGER_LOST, text_of(causes[i]), count, NULL);
+        ledger_account(ledger, LEDGER_VALUES, LEDGER_LOST, text_of(causes[i]), count, NULL);
     }
 }

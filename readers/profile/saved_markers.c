@@ -572,7 +572,6 @@ void saved_types_count_lost(struct saved_reader *reader) {
         struct text name = strings_text(&reader->texts, (string_id){i});
         struct text cause =
             profile_text_format(profile, "value without a field in markers of type %.*s", TEXT_ARGS(name));
-        ledger_read(&profile->ledger, LEDGER_VALUES, type->lost_count);
-        ledger_enter(&profile->ledger, LEDGER_VALUES, LEDGER_LOST, cause, type->lost_count, NULL);
+        ledger_account(&profile->ledger, LEDGER_VALUES, LEDGER_LOST, cause, type->lost_count, NULL);
     }
 }

@@ -95,8 +95,7 @@ static void count_kept(struct saved_reader *reader) {
         {TEXT("allocation"), LEDGER_RECORDS, allocation_count},
     };
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
-        ledger_read(ledger, kept[i].unit, kept[i].count);
-        ledger_enter(ledger, kept[i].unit, LEDGER_KEPT, kept[i].cause, kept[i].count, NULL);
+        ledger_account(ledger, kept[i].unit, LEDGER_KEPT, kept[i].cause, kept[i].count, NULL);
     }
 }
 

@@ -25,8 +25,7 @@ void saved_lose(struct saved_reader *reader, struct text key, uint64_t count) {
         cause[used - 1] = '\0';
     struct position position = json_stream_position(json);
     position.line = 0;
-    ledger_read(&reader->profile->ledger, LEDGER_VALUES, count);
-    ledger_enter(&reader->profile->ledger, LEDGER_VALUES, LEDGER_LOST, text_of(cause), count, &position);
+    ledger_account(&reader->profile->ledger, LEDGER_VALUES, LEDGER_LOST, text_of(cause), count, &position);
 }
 
 /* ---- Ids. ---- */

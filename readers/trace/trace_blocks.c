@@ -40,8 +40,8 @@ static void lose_rest(struct trace_reader *trace, const struct trace_blocks *blo
     enum { BLOCK_BYTES_MIN = 2 };
     uint64_t lost_count = blocks->block_count, possible_count = blocks->bytes.bytes_count / BLOCK_BYTES_MIN;
     if (!is_cut && lost_count > possible_count) lost_count = possible_count;
-    trace_ledger_count(&trace->ledger, is_cut ? TRACE_LOST_CUT : TRACE_LOST_DAMAGED, lost_count ? lost_count : 1,
-                       blocks->offset);
+    trace_ledger_account(&trace->ledger, is_cut ? TRACE_LOST_CUT : TRACE_LOST_DAMAGED, lost_count ? lost_count : 1,
+                         blocks->offset);
 }
 
 static void check_count(struct trace_reader *trace, const struct trace_blocks *blocks) {
@@ -49,7 +49,7 @@ static void check_count(struct trace_reader *trace, const struct trace_blocks *b
     if (blocks->is_cut)
         lose_rest(trace, blocks, true);
     else
-        trace_ledger_count(&trace->ledger, TRACE_NOTE_BLOCK_COUNT, 1, blocks->offset);
+        trace_ledger_account(&trace->ledger, TRACE_NOTE_BLOCK_COUNT, 1, blocks->offset);
 }
 
 /* Call it after each entry. */

@@ -116,7 +116,7 @@ struct chunk {
 static void skip_chunk(struct trace_reader *trace, const struct chunk *chunk, enum trace_cause cause,
                        uint64_t lost_count) {
     trace->counts.skipped_bytes += chunk->bytes.bytes_count;
-    trace_ledger_count(&trace->ledger, cause, lost_count, chunk->offset);
+    trace_ledger_account(&trace->ledger, cause, lost_count, chunk->offset);
 }
 
 static void skip_event_chunk(struct trace_reader *trace, const struct chunk *chunk, enum trace_cause cause,
@@ -209,7 +209,7 @@ static void read_definition(struct trace_reader *trace, const struct chunk *chun
     uint64_t offset = chunk->offset + location.at;
     if (!(word & TRACE_DEFINITION_PUBLISHED)) {
         trace_definitions_add_void(&trace->definitions, location.id);
-        trace_ledger_count(&trace->ledger, TRACE_NOTE_DEFINITION_UNFINISHED, 1, offset);
+        trace_ledger_account(&trace->ledger, TRACE_NOTE_DEFINITION_UNFINISHED, 1, offset);
         return;
     }
     struct text body = text_slice(chunk->bytes, body_at, body_at + body_bytes);
@@ -219,7 +219,7 @@ static void read_definition(struct trace_reader *trace, const struct chunk *chun
         return;
     }
     trace_definitions_add_void(&trace->definitions, location.id);
-    trace_ledger_count(&trace->ledger, TRACE_LOST_DEFINITION_DAMAGED, 1, offset);
+    trace_ledger_account(&trace->ledger, TRACE_LOST_DEFINITION_DAMAGED, 1, offset);
 }
 
 /* Reads definitions. Each has a checksum of its own, so state and hash of the chunk do not matter. */
@@ -241,8 +241,8 @@ static void read_definitions_chunk(struct trace_reader *trace, const struct chun
                              (body_bytes + DEFINITION_ALIGNMENT - 1) / DEFINITION_ALIGNMENT * DEFINITION_ALIGNMENT;
         bool is_whole = DEFINITION_HEAD_BYTES + body_bytes <= end - location.at;
         if (!is_whole) {
-            trace_ledger_count(&trace->ledger, is_cut ? TRACE_LOST_CUT : TRACE_LOST_DEFINITION_DAMAGED, 1,
-                               chunk->offset + location.at);
+            trace_ledger_account(&trace->ledger, is_cut ? TRACE_LOST_CUT : TRACE_LOST_DEFINITION_DAMAGED, 1,
+                                 chunk->offset + location.at);
             return;
         }
         read_definition(trace, chunk, location, word);
@@ -275,7 +275,7 @@ void trace_chunks_read(struct trace_reader *trace, struct input *input) {
         chunk.bytes = text_slice(input_peek(input, chunk_bytes), 0, chunk_bytes);
         if (!chunk.bytes.bytes_count) return;
         if (chunk.bytes.bytes_count < chunk_bytes)
-            trace_ledger_count(&trace->ledger, TRACE_NOTE_CUT, 1, chunk.offset + chunk.bytes.bytes_count);
+            trace_ledger_account(&trace->ledger, TRACE_NOTE_CUT, 1, chunk.offset + chunk.bytes.bytes_count);
         read_chunk(trace, &chunk);
         input_consume(input, chunk.bytes.bytes_count);
     }

@@ -407,7 +407,7 @@ void trace_definitions_add(struct trace_definitions *definitions, uint64_t id, s
     if (content == ID_NONE) return;
     struct content *known = value_table_at(&definitions->contents, content);
     if (content == known_count) *known = read_content(definitions, body, id);
-    trace_ledger_count(definitions->ledger, known->cause, 1, offset);
+    trace_ledger_account(definitions->ledger, known->cause, 1, offset);
     if (!definition->is_known) *definition = (struct definition){true, content};
     advance(definitions);
 }

@@ -15,7 +15,7 @@ struct entry {
 static struct profile *profile_of(const struct entry *entry) { return entry->trace->profile; }
 
 static void count(const struct entry *entry, enum trace_cause cause) {
-    trace_ledger_count(&entry->trace->ledger, cause, 1, entry->offset);
+    trace_ledger_account(&entry->trace->ledger, cause, 1, entry->offset);
 }
 
 static enum trace_verdict kept(const struct entry *entry) {

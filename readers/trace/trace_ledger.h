@@ -83,8 +83,8 @@ struct trace_ledger {
     bool has_parts;
 };
 
-static inline void trace_ledger_count(struct trace_ledger *ledger, enum trace_cause cause, uint64_t count,
-                                      uint64_t offset) {
+static inline void trace_ledger_account(struct trace_ledger *ledger, enum trace_cause cause, uint64_t count,
+                                        uint64_t offset) {
     ledger_tally_add(&ledger->tallies[cause], count, (struct position){.offset = offset});
 }
 
@@ -114,7 +114,7 @@ static inline void trace_ledger_drop(struct trace_ledger *ledger) {
 static inline void trace_ledger_commit(struct trace_ledger *ledger, uint64_t offset) {
     if (!ledger->has_parts) return;
     for (int i = 0; i < TRACE_PART_COUNT; i++)
-        trace_ledger_count(ledger, (enum trace_cause)(TRACE_PART_FIRST + i), ledger->parts[i], offset);
+        trace_ledger_account(ledger, (enum trace_cause)(TRACE_PART_FIRST + i), ledger->parts[i], offset);
     for (uint32_t i = 0; i < ledger->misfit_count; i++) {
         struct trace_misfit *misfit = &ledger->misfits[i];
         ledger_tally_add(&misfit->tally, misfit->count_in_entry, (struct position){.offset = offset});

@@ -148,9 +148,9 @@ static void enter_unit(const struct gecko_weights *weights, struct ledger *ledge
 
 void gecko_weights_enter(const struct gecko_weights *weights, struct ledger *ledger) {
     if (weights->are_lost) {
-        ledger_read(ledger, LEDGER_VALUES, weights->sample_count);
-        ledger_enter(ledger, LEDGER_VALUES, LEDGER_LOST,
-                     TEXT("weight of a sample: a difference cannot be repeated samples"), weights->sample_count, NULL);
+        ledger_account(ledger, LEDGER_VALUES, LEDGER_LOST,
+                       TEXT("weight of a sample: a difference cannot be repeated samples"), weights->sample_count,
+                       NULL);
     } else if (weights->unit || weights->are_rounded) {
         enter_unit(weights, ledger);
     }
