@@ -456,8 +456,7 @@ static void write_weight(struct json *json, const struct gecko_convert_result *r
     if (!weight_unit_of(result)) return;
     json_key_object_begin(json, "weight");
     json_key_string(json, "unit", result->weight_unit);
-    json_key(json, "sum");
-    json_double(json, result->weight);
+    json_key_double(json, "sum", result->weight);
     json_object_end(json);
 }
 

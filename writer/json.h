@@ -128,6 +128,12 @@ static inline void json_key_count(struct json *json, const char *key, uint64_t c
     json_key_int(json, key, count > INT64_MAX ? INT64_MAX : (int64_t)count);
 }
 
+/* Writes null if the value is not finite. */
+static inline void json_key_double(struct json *json, const char *key, double value) {
+    json_key(json, key);
+    json_double(json, value);
+}
+
 static inline void json_key_bool(struct json *json, const char *key, bool value) {
     json_key(json, key);
     json_bool(json, value);

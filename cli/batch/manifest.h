@@ -8,8 +8,6 @@
 
 #define MANIFEST_STEM "gecko-convert.manifest"
 
-enum { MANIFEST_VERSION = 1 };
-
 struct batch_totals {
     uint64_t status_counts[BATCH_STATUS_COUNT];
     uint64_t lossy_count; /* profiles that do not contain all of their trace */

@@ -1,6 +1,5 @@
 #include "manifest_file.h"
 
-#include "manifest.h"
 #include "readers/json/json_stream.h"
 #include "shard.h"
 

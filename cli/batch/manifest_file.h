@@ -6,6 +6,8 @@
 #include "libconvert/base/column.h"
 #include "libconvert/gecko_convert.h"
 
+enum { MANIFEST_VERSION = 1 };
+
 /* The record of a file or of a member of an archive. Texts are terminated; those that are missing or null are empty,
  * and such numbers are 0. What is called raw is JSON as it is in the manifest. */
 struct manifest_record {

@@ -11,11 +11,6 @@ struct cell_key {
     enum cell_kind cell;
 };
 
-static void write_double(struct json *json, const char *key, double value) {
-    json_key(json, key);
-    json_double(json, value);
-}
-
 static void write_cell(struct json *json, const char *key, const struct cell *cell) {
     json_key(json, key);
     if (!cell->values) {
@@ -24,11 +19,11 @@ static void write_cell(struct json *json, const char *key, const struct cell *ce
     }
     json_object_begin(json);
     json_key_string(json, "state", cell->estimate.change == 0 ? "same" : comparison_state(cell));
-    write_double(json, "base", cell->estimate.base);
-    write_double(json, "head", cell->estimate.head);
-    write_double(json, "change", cell->estimate.change);
-    write_double(json, "lower", cell->lower);
-    write_double(json, "upper", cell->upper);
+    json_key_double(json, "base", cell->estimate.base);
+    json_key_double(json, "head", cell->estimate.head);
+    json_key_double(json, "change", cell->estimate.change);
+    json_key_double(json, "lower", cell->lower);
+    json_key_double(json, "upper", cell->upper);
     json_key_bool(json, "standsOut", cell->stands_out);
     json_object_end(json);
 }
@@ -95,10 +90,10 @@ static void write_limits(struct json *json, const struct gate *gate) {
         json_key_string(json, "verdict", gate_verdict(gate, limit));
         json_key_string(json, "words", words);
         if (is_known) {
-            write_double(json, "base", limit->outcome.base);
-            write_double(json, "head", limit->outcome.head);
-            write_double(json, limit->limit.is_change ? "change" : "value", limit->outcome.change);
-            write_double(json, "lower", limit->outcome.lower);
+            json_key_double(json, "base", limit->outcome.base);
+            json_key_double(json, "head", limit->outcome.head);
+            json_key_double(json, limit->limit.is_change ? "change" : "value", limit->outcome.change);
+            json_key_double(json, "lower", limit->outcome.lower);
         }
         json_object_end(json);
     }

@@ -6,12 +6,6 @@
 #include "libconvert/base/memory.h"
 #include "libconvert/report.h"
 
-/* Writes null if the value is not finite. */
-static void write_number(struct json *json, const char *key, double value) {
-    json_key(json, key);
-    json_double(json, value);
-}
-
 static void write_counts(struct json *json, const struct info *info) {
     json_key_object_begin(json, "counts");
     json_key_count(json, "processes", info->processes.count);
@@ -29,7 +23,7 @@ static void write_counts(struct json *json, const struct info *info) {
 }
 
 static void write_cpu(struct json *json, const struct info *info, const char *key, double cpu) {
-    write_number(json, key, info->cpu_unit.bytes_count ? cpu : (double)NAN);
+    json_key_double(json, key, info->cpu_unit.bytes_count ? cpu : (double)NAN);
 }
 
 static void write_thread(struct json *json, const struct info *info, const struct info_thread *thread) {
@@ -37,10 +31,10 @@ static void write_thread(struct json *json, const struct info *info, const struc
     json_key_value_text(json, "tid", thread->tid);
     json_key_value_text(json, "name", thread->name);
     json_key_bool(json, "isMain", thread->is_main);
-    write_number(json, "startMs", thread->start_ms);
-    write_number(json, "endMs", thread->end_ms);
+    json_key_double(json, "startMs", thread->start_ms);
+    json_key_double(json, "endMs", thread->end_ms);
     json_key_count(json, "samples", thread->sample_count);
-    write_number(json, "weight", thread->weight);
+    json_key_double(json, "weight", thread->weight);
     write_cpu(json, info, "cpu", thread->cpu);
     json_key_count(json, "markers", thread->marker_count);
     json_key_count(json, "allocations", thread->allocation_count);
@@ -56,7 +50,7 @@ static void write_processes(struct json *json, const struct info *info) {
         json_key_value_text(json, "pid", process->pid);
         json_key_value_text(json, "name", process->name);
         json_key_count(json, "samples", process->sample_count);
-        write_number(json, "weight", process->weight);
+        json_key_double(json, "weight", process->weight);
         write_cpu(json, info, "cpu", process->cpu);
         json_key_array_begin(json, "threads");
         for (size_t end = next_thread + process->thread_count; next_thread < end; next_thread++)
@@ -80,9 +74,9 @@ static void write_counters(struct json *json, const struct info *info) {
         bool is_share = info_counter_is_share(counter);
         double factor = is_share ? 100 / counter->highest : 1;
         json_key_string(json, "graph", counter->is_rate ? "rate" : "accumulated");
-        write_number(json, "sum", is_share ? (double)NAN : counter->change);
-        write_number(json, "minimum", counter->lowest * factor);
-        write_number(json, "maximum", counter->highest * factor);
+        json_key_double(json, "sum", is_share ? (double)NAN : counter->change);
+        json_key_double(json, "minimum", counter->lowest * factor);
+        json_key_double(json, "maximum", counter->highest * factor);
         json_object_end(json);
     }
     json_array_end(json);
@@ -92,7 +86,7 @@ static void write_wait(struct json *json, const struct info_function *function) 
     json_object_begin(json);
     json_key_value_text(json, "name", function->name);
     json_key_text_or_null(json, "library", function->library);
-    write_number(json, "self", function->wait);
+    json_key_double(json, "self", function->wait);
     json_object_end(json);
 }
 
@@ -103,12 +97,12 @@ static void write_function(struct json *json, const struct info *info, const str
     json_key_value_text(json, "name", function->name);
     json_key_text_or_null(json, "library", function->library);
     json_key_text_or_null(json, "file", function->file);
-    write_number(json, "self", weights->self);
-    write_number(json, "total", weights->total);
+    json_key_double(json, "self", weights->self);
+    json_key_double(json, "total", weights->total);
     write_cpu(json, info, "cpuSelf", cpu->self);
     write_cpu(json, info, "cpuTotal", cpu->total);
-    write_number(json, "allocatedSelf", info->allocation_count ? allocated->self : (double)NAN);
-    write_number(json, "allocatedTotal", info->allocation_count ? allocated->total : (double)NAN);
+    json_key_double(json, "allocatedSelf", info->allocation_count ? allocated->self : (double)NAN);
+    json_key_double(json, "allocatedTotal", info->allocation_count ? allocated->total : (double)NAN);
     json_object_end(json);
 }
 
@@ -118,9 +112,9 @@ static void write_marker(struct json *json, const struct info_marker *marker) {
     json_key_count(json, "count", marker->count);
     json_key_object_begin(json, "durations");
     json_key_count(json, "count", marker->duration_count);
-    write_number(json, "sumMs", marker->sum_ms);
-    write_number(json, "medianMs", marker->median_ms);
-    write_number(json, "p95Ms", marker->p95_ms);
+    json_key_double(json, "sumMs", marker->sum_ms);
+    json_key_double(json, "medianMs", marker->median_ms);
+    json_key_double(json, "p95Ms", marker->p95_ms);
     json_object_end(json);
     json_object_end(json);
 }
@@ -173,13 +167,13 @@ static void write_contents(struct json *json, const struct info_subject *subject
     struct info *info = subject->info;
     if (subject->result) report_write_inputs(json, subject->result);
     json_key_text_or_null(json, "product", info->product);
-    write_number(json, "durationMs", info->has_times ? info->duration_ms : (double)NAN);
-    write_number(json, "intervalMs", info->has_times ? info->interval_ms : (double)NAN);
+    json_key_double(json, "durationMs", info->has_times ? info->duration_ms : (double)NAN);
+    json_key_double(json, "intervalMs", info->has_times ? info->interval_ms : (double)NAN);
     json_key(json, "startTimeMs");
     json_int_or_null(json, info->start_time_ms, info->start_time_ms != 0);
     json_key_object_begin(json, "weight");
     json_key_text_or_null(json, "unit", info->weight_unit);
-    write_number(json, "sum", info->weight);
+    json_key_double(json, "sum", info->weight);
     json_object_end(json);
     json_key_object_begin(json, "cpu");
     json_key_text_or_null(json, "unit", info->cpu_unit);
