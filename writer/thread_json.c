@@ -39,8 +39,7 @@ static struct text process_type(const struct profile *profile, const struct proc
     bool is_parent = process->has_children && !profile_shows_parent(profile, process);
     if (is_parent || !process->name.bytes_count) return TEXT("default");
     if (process_command(process).bytes_count) return process_command(process);
-    for (size_t i = 0; i < sizeof special / sizeof *special; i++)
-        if (text_equal(process->name, special[i])) return TEXT("default");
+    if (TEXT_IS_IN(process->name, special)) return TEXT("default");
     return process->name;
 }
 

@@ -12,6 +12,7 @@
 #include "file_digest.h"
 #include "libconvert/base/file_stamp.h"
 #include "libconvert/base/first_row.h"
+#include "libconvert/base/path.h"
 #include "libconvert/report.h"
 #include "manifest.h"
 #include "manifest_file.h"
@@ -212,20 +213,11 @@ static bool fill_entry(struct batch_source *source, struct batch_entry *entry, c
 
 /* ---- Reuse. ---- */
 
-static bool leads_upwards(struct text path) {
-    while (path.bytes_count) {
-        size_t part_bytes = text_find(path, '/');
-        if (text_equal(text_slice(path, 0, part_bytes), TEXT(".."))) return true;
-        path = text_from(path, part_bytes + 1);
-    }
-    return false;
-}
-
 /* Returns true if the profile has the name that it would get now. Anybody may have written the manifest: a path that
  * leads out of the folder would put some other file of the user into the archive of profiles. */
 static bool has_its_name(const struct batch_plan *plan, const struct batch_source *source, struct text path,
                          bool is_member) {
-    if (leads_upwards(path)) return false;
+    if (path_leads_up(path)) return false;
     struct text start = is_member ? output_name_folder(text_of(source->name)) : output_name_stem(text_of(source->name));
     if (!text_starts_with(path, start)) return false;
     struct text rest = text_from(path, start.bytes_count);

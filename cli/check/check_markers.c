@@ -300,9 +300,7 @@ static bool has_members(const struct check *check, const struct reserved_member 
 static bool is_common_key(struct text key) {
     static const struct text keys[] = {TEXT("type"), TEXT("cause"), TEXT("stack"), TEXT("innerWindowID"),
                                        TEXT("category")};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (text_equal(key, keys[i])) return true;
-    return false;
+    return TEXT_IS_IN(key, keys);
 }
 
 static void check_bare(struct check *check, const struct node *payload, const struct node_path *path) {
@@ -339,9 +337,7 @@ static bool needs_no_schema(struct text type) {
     static const struct text types[] = {
         TEXT("DOMEvent"),     TEXT("gpu_timer_query"),      TEXT("MediaSample"),    TEXT("Url"),
         TEXT("HostResolver"), TEXT("VisualMetricProgress"), TEXT("VsyncTimestamp"), TEXT("MainThreadLongTask")};
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (text_equal(type, types[i])) return true;
-    return false;
+    return TEXT_IS_IN(type, types);
 }
 
 /* ---- Payloads. ---- */

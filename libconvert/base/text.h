@@ -22,6 +22,14 @@ static inline bool text_equal(struct text a, struct text b) {
     return a.bytes_count == b.bytes_count && (a.bytes_count == 0 || memcmp(a.bytes, b.bytes, a.bytes_count) == 0);
 }
 
+/* Returns whether the text is one of the array's. */
+#define TEXT_IS_IN(text, array) text_is_in(text, array, sizeof(array) / sizeof *(array))
+static inline bool text_is_in(struct text text, const struct text *list, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (text_equal(text, list[i])) return true;
+    return false;
+}
+
 static inline bool text_starts_with(struct text text, struct text start) {
     return text.bytes_count >= start.bytes_count && text_equal((struct text){text.bytes, start.bytes_count}, start);
 }

@@ -29,8 +29,7 @@ static bool is_label_part(struct text part) {
         return is_data && skip_quoted(text_from(part, question + 1), &rest) && text_starts_with(rest, TEXT(":")) &&
                skip_quoted(text_from(rest, 1), &rest) && rest.bytes_count == 0;
     }
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (text_equal(value, others[i])) return true;
+    if (TEXT_IS_IN(value, others)) return true;
     return text_starts_with(value, data) &&
            text_find(text_from(value, data.bytes_count), '.') == value.bytes_count - data.bytes_count;
 }

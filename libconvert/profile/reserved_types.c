@@ -110,11 +110,7 @@ static const struct text object_members[] = {
     TEXT("__defineGetter__"), TEXT("__defineSetter__"), TEXT("__lookupGetter__"), TEXT("__lookupSetter__"),
 };
 
-static bool is_object_member(struct text name) {
-    for (size_t i = 0; i < sizeof object_members / sizeof *object_members; i++)
-        if (text_equal(name, object_members[i])) return true;
-    return false;
-}
+static bool is_object_member(struct text name) { return TEXT_IS_IN(name, object_members); }
 
 const struct reserved_type *reserved_type_find(struct text name) {
     static const struct reserved_type object_member = {.is_never_free = true, .is_fatal = true};

@@ -144,11 +144,7 @@ static const struct text idle_functions[] = {
     TEXT("cpu_do_idle"),
 };
 
-static bool is_idle_function(struct text name) {
-    for (size_t i = 0; i < sizeof idle_functions / sizeof *idle_functions; i++)
-        if (text_equal(name, idle_functions[i])) return true;
-    return false;
-}
+static bool is_idle_function(struct text name) { return TEXT_IS_IN(name, idle_functions); }
 
 static struct text kernel_subcategory(const struct code_library *library, struct text name) {
     if (library->is_guest) return TEXT("Guest");

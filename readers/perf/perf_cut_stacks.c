@@ -10,9 +10,7 @@ enum { HAS_FUNCTION = 1, HAS_CALLER = 2, IS_TRUNCATED = 4 };
 static bool is_of_program(const struct profile *profile, const struct frame *frame) {
     static const struct text others[] = {TEXT("Kernel"), TEXT("Idle"), TEXT("Other")};
     struct text category = categories_at(&profile->categories, frame->category)->name;
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (text_equal(category, others[i])) return false;
-    return true;
+    return !TEXT_IS_IN(category, others);
 }
 
 /* Stacks come after their prefixes. */

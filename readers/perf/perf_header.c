@@ -58,8 +58,7 @@ static bool takes_next_word(struct text option) {
         TEXT("--uid"),
     };
     if (option.bytes_count == 2) return strchr(short_options, option.bytes[1]);
-    for (size_t i = 0; i < sizeof long_options / sizeof *long_options; i++)
-        if (text_equal(option, long_options[i])) return true;
+    if (TEXT_IS_IN(option, long_options)) return true;
     /* The last one of several letters, "-ag" or "-gF 99", can have a value. */
     bool is_joined = text_starts_with(option, TEXT("--")) || strchr(short_options, option.bytes[1]);
     return !is_joined && strchr(short_options, option.bytes[option.bytes_count - 1]);

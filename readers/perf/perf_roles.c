@@ -8,11 +8,7 @@ static const struct text occurrences[] = {
     TEXT("emulation-faults"), TEXT("bpf-output"),       TEXT("cgroup-switches"),
 };
 
-static bool is_listed_occurrence(struct text name) {
-    for (size_t i = 0; i < sizeof occurrences / sizeof *occurrences; i++)
-        if (text_equal(name, occurrences[i])) return true;
-    return false;
-}
+static bool is_listed_occurrence(struct text name) { return TEXT_IS_IN(name, occurrences); }
 
 static const struct {
     struct text measure;
