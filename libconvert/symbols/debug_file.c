@@ -3,6 +3,7 @@
 #include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <gelf.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -15,8 +16,10 @@ static const uint64_t PAGE_BYTES = 4096;
 /* Addresses from here on belong to the kernel, and are not relative to a library. */
 static const uint64_t USER_SPACE_END = UINT64_C(1) << 63;
 
-static int open_regular(const char *path) {
+static int open_path(const char *root, const char *path, char real_path[PATH_MAX]) {
     struct stat status;
+    if (root) return sysroot_open(root, path, real_path);
+    snprintf(real_path, PATH_MAX, "%s", path);
     return regular_file_open(path, &status);
 }
 
@@ -149,19 +152,13 @@ bool debug_file_open_memory(struct debug_file *file, struct text bytes) { return
 
 bool debug_file_open_object(struct debug_file *file, struct text bytes) { return open_memory(file, bytes, false); }
 
-bool debug_file_open(struct debug_file *file, const char *path) { return take_file(file, open_regular(path), true); }
-
-bool debug_file_open_supplement(struct debug_file *file, const char *path) {
-    return take_file(file, open_regular(path), false);
+bool debug_file_open(struct debug_file *file, const char *root, const char *path, char real_path[PATH_MAX]) {
+    return take_file(file, open_path(root, path, real_path), true);
 }
 
-bool debug_file_open_below(struct debug_file *file, const char *root, const char *path, char real_path[PATH_MAX]) {
-    return take_file(file, sysroot_open(root, path, real_path), true);
-}
-
-bool debug_file_open_supplement_below(struct debug_file *file, const char *root, const char *path) {
+bool debug_file_open_supplement(struct debug_file *file, const char *root, const char *path) {
     char real_path[PATH_MAX];
-    return take_file(file, sysroot_open(root, path, real_path), false);
+    return take_file(file, open_path(root, path, real_path), false);
 }
 
 void debug_file_close(struct debug_file *file) {

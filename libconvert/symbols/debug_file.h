@@ -27,9 +27,10 @@ struct debug_file {
     bool has_dwarf;
 };
 
-/* Opens the regular file at that path for reading. Returns false if it cannot be read, or is not a program or a library
- * of user space; then there is nothing to close. */
-bool debug_file_open(struct debug_file *file, const char *path);
+/* Opens the regular file at that path for reading, on this machine or, unless `root` is NULL, on the one whose file
+ * system is below it (see sysroot.h), and stores its path there in real_path. Returns false if it cannot be read, or is
+ * not a program or a library of user space; then there is nothing to close. */
+bool debug_file_open(struct debug_file *file, const char *root, const char *path, char real_path[PATH_MAX]);
 
 /* Opens the bytes of a file, which stay borrowed until it is closed. For tests and fuzzing: a single program or
  * library, without the search for its debug information. */
@@ -41,12 +42,7 @@ bool debug_file_open_object(struct debug_file *file, struct text bytes);
 
 /* Opens a file that holds only what several files share of their debug information, or another ELF file, such
  * as a kernel. Its `base` and `has_code` mean nothing. */
-bool debug_file_open_supplement(struct debug_file *file, const char *path);
-
-/* Open the path on the machine whose file system is below `root` (see sysroot.h), as debug_file_open and
- * debug_file_open_supplement do on this machine. */
-bool debug_file_open_below(struct debug_file *file, const char *root, const char *path, char real_path[PATH_MAX]);
-bool debug_file_open_supplement_below(struct debug_file *file, const char *root, const char *path);
+bool debug_file_open_supplement(struct debug_file *file, const char *root, const char *path);
 
 void debug_file_close(struct debug_file *file);
 

@@ -73,9 +73,7 @@ static bool open_below_root(struct search *search, const char *path, struct debu
                             struct found_place *place) {
     *place = (struct found_place){.root = search->root};
     errno = 0;
-    if (search->root) return debug_file_open_below(file, search->root, path, place->path);
-    snprintf(place->path, sizeof place->path, "%s", path);
-    return debug_file_open(file, path);
+    return debug_file_open(file, search->root, path, place->path);
 }
 
 static bool exists(struct search *search, const char *path) {
@@ -231,8 +229,7 @@ static void try_supplement(struct search *search, const char *build_id, const ch
     va_end(arguments);
     if (files->supplement.elf || !is_path) return;
     errno = 0;
-    bool is_open = search->root ? debug_file_open_supplement_below(&files->supplement, search->root, path)
-                                : debug_file_open_supplement(&files->supplement, path);
+    bool is_open = debug_file_open_supplement(&files->supplement, search->root, path);
     if (errno == ENOMEM) failure_set_memory(search->failure);
     bool is_right = is_open && files->supplement.has_dwarf && strcmp(files->supplement.build_id, build_id) == 0;
     if (is_open && !is_right) debug_file_close(&files->supplement);

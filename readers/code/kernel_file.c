@@ -160,7 +160,7 @@ static void use_compressed(struct listing *listing, const char *path) {
 static void try_below(struct listing *listing, const char *root, const char *path) {
     struct debug_file file;
     char real_path[PATH_MAX], whole[2 * PATH_MAX];
-    if (debug_file_open_supplement_below(&file, root, path)) {
+    if (debug_file_open_supplement(&file, root, path)) {
         use_file(listing, &file);
         return;
     }
@@ -173,7 +173,7 @@ static void try_below(struct listing *listing, const char *root, const char *pat
 
 static void try_path(struct listing *listing, const char *path) {
     struct debug_file file;
-    if (debug_file_open_supplement(&file, path))
+    if (debug_file_open_supplement(&file, NULL, path))
         use_file(listing, &file);
     else if (listing->wanted->path.bytes_count)
         use_compressed(listing, path);

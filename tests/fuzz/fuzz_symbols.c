@@ -84,8 +84,8 @@ static void check_library(void) {
 /* Uses the file as its own supplement. */
 static void check_supplement(void) {
     struct debug_file file, supplement;
-    if (!debug_file_open_supplement(&supplement, source_file_path)) return;
-    if (supplement.has_dwarf && debug_file_open(&file, source_file_path)) {
+    if (!debug_file_open_supplement(&supplement, NULL, source_file_path)) return;
+    if (supplement.has_dwarf && debug_file_open(&file, NULL, source_file_path, (char[PATH_MAX]){0})) {
         check_file(&file, &supplement);
         debug_file_close(&file);
     }

@@ -44,7 +44,7 @@ static const char *path_of(const char *name) { return temp_folder_file(&test.fol
 
 static void read_build_id(const char *name, char id[DEBUG_BUILD_ID_DIGITS_MAX + 1]) {
     struct debug_file file;
-    assert_true(debug_file_open_supplement(&file, path_of(name)));
+    assert_true(debug_file_open_supplement(&file, NULL, path_of(name)));
     snprintf(id, DEBUG_BUILD_ID_DIGITS_MAX + 1, "%s", file.build_id);
     debug_file_close(&file);
     assert_true(strlen(id) > 2);

@@ -30,7 +30,7 @@ static int tear_down_group(void **state) {
 
 static void open_table(const char *name) {
     failure_clear(&test.failure);
-    assert_true(debug_file_open(&test.file, path_of(name)));
+    assert_true(debug_file_open(&test.file, NULL, path_of(name), (char[PATH_MAX]){0}));
     assert_true(symbol_table_init(&test.table, &test.file, &test.file, &test.failure));
     assert_false(failure_is_set(&test.failure));
 }

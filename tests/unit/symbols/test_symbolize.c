@@ -93,7 +93,7 @@ static void compile(const char *name, const char *flags) {
 
 static void read_build_id(const char *name) {
     struct debug_file file;
-    assert_true(debug_file_open(&file, path_of(name)));
+    assert_true(debug_file_open(&file, NULL, path_of(name), (char[PATH_MAX]){0}));
     snprintf(test.build_id, sizeof test.build_id, "%s", file.build_id);
     debug_file_close(&file);
 }
@@ -470,7 +470,7 @@ static void supplements_are_read(void **state) {
     assert_shared_lines("one", NULL);
 
     struct debug_file supplement;
-    assert_true(debug_file_open_supplement(&supplement, path_of("s/common")));
+    assert_true(debug_file_open_supplement(&supplement, NULL, path_of("s/common")));
     snprintf(id, sizeof id, "%s", supplement.build_id);
     debug_file_close(&supplement);
     run("rm -rf d && mkdir -p d/.build-id/%.2s && mv s/common d/.build-id/%.2s/%s.debug", id, id, id + 2);
@@ -653,7 +653,7 @@ static void offsets_in_the_file_become_addresses(void **state) {
     read_build_id("whole");
     uint64_t address = label("moved", "probe_deepest"), offset = 0, found = 0;
     struct debug_file file;
-    assert_true(debug_file_open(&file, path_of("moved")));
+    assert_true(debug_file_open(&file, NULL, path_of("moved"), (char[PATH_MAX]){0}));
     uint64_t base = file.base;
     for (; offset < file.size_bytes; offset++)
         if (debug_file_address_of_offset(&file, offset, &found) && found == address) break;
