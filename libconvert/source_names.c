@@ -9,13 +9,6 @@
 
 /* ---- Texts. ---- */
 
-/* Removes the text up to the first '/' and returns it; all of it if there is none. */
-static struct text take_component(struct text *path) {
-    struct text component = text_slice(*path, 0, text_find(*path, '/'));
-    *path = text_from(*path, component.bytes_count + 1);
-    return component;
-}
-
 /* Returns what follows the folder in the path; nothing if the path does not have it. */
 static struct text after_folder(struct text path, const char *folder) {
     return text_from(path, text_find_part(path, text_of(folder)) + strlen(folder));
@@ -54,7 +47,7 @@ static bool is_commit(struct text text) {
 /* "/rustc/COMMIT/library/core/src/option.rs" */
 static struct text name_rustc(struct text path, char bytes[SOURCE_NAME_BYTES]) {
     if (!text_starts_with(path, TEXT("/rustc/"))) return (struct text){0};
-    struct text rest = text_from(path, sizeof "/rustc/" - 1), commit = take_component(&rest);
+    struct text rest = text_from(path, sizeof "/rustc/" - 1), commit = text_take_until(&rest, '/');
     if (!is_commit(commit) || !is_good_part(rest)) return (struct text){0};
     return print(bytes, "%.*s%.*s:%.*s", TEXT_ARGS(rust_start), TEXT_ARGS(rest), TEXT_ARGS(commit));
 }
@@ -75,7 +68,7 @@ static bool is_crate(struct text crate) {
 }
 
 static struct text name_crate(struct text registry, struct text path, char bytes[SOURCE_NAME_BYTES]) {
-    struct text crate = take_component(&path);
+    struct text crate = text_take_until(&path, '/');
     if (!is_good_part(registry) || !is_good_part(crate) || !is_crate(crate) || !is_good_part(path))
         return (struct text){0};
     return print(bytes, "%.*s%.*s:%.*s:%.*s", TEXT_ARGS(cargo_start), TEXT_ARGS(registry), TEXT_ARGS(crate),
@@ -85,7 +78,7 @@ static struct text name_crate(struct text registry, struct text path, char bytes
 /* "/home/u/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f/serde-1.0.1/src/lib.rs". Packages of other registries
  * than crates.io are not on the web, or are others. */
 static struct text name_cargo(struct text path, char bytes[SOURCE_NAME_BYTES]) {
-    struct text rest = after_folder(path, "/registry/src/"), registry = take_component(&rest);
+    struct text rest = after_folder(path, "/registry/src/"), registry = text_take_until(&rest, '/');
     bool is_public = text_starts_with(registry, TEXT("index.crates.io-")) ||
                      text_starts_with(registry, TEXT("github.com-1ecc6299db9ec823")) ||
                      text_starts_with(registry, TEXT("github.com-1285ae84e5963aae"));
@@ -127,7 +120,7 @@ static bool read_module(struct text path, struct go_module *module) {
     size_t at = text_find(rest, '@');
     if (text_starts_with(rest, TEXT("/")) || at == rest.bytes_count) return false;
     module->file = text_from(rest, at + 1);
-    module->version = take_component(&module->file);
+    module->version = text_take_until(&module->file, '/');
     return text_starts_with(module->version, TEXT("v")) && is_good_part(module->version) &&
            is_good_part(module->file) && decode_module(text_slice(rest, 0, at), module->name) &&
            is_good_part(text_of(module->name));
@@ -159,11 +152,11 @@ static struct text name_go(struct text path, char bytes[SOURCE_NAME_BYTES]) {
     struct go_module module;
     bool is_commit;
     if (!read_module(path, &module)) return (struct text){0};
-    struct text rest = text_of(module.name), host = take_component(&rest), owner = take_component(&rest);
+    struct text rest = text_of(module.name), host = text_take_until(&rest, '/'), owner = text_take_until(&rest, '/');
     bool is_mirrored = text_equal(host, TEXT("golang.org")) && text_equal(owner, TEXT("x"));
     if (!is_mirrored && !text_equal(host, TEXT("github.com"))) return (struct text){0};
     if (is_mirrored) owner = TEXT("golang");
-    struct text repository = take_component(&rest), folder = without_major_version(rest);
+    struct text repository = text_take_until(&rest, '/'), folder = without_major_version(rest);
     struct text revision = revision_of(module.version, &is_commit);
     if (!owner.bytes_count || !repository.bytes_count) return (struct text){0};
     const char *slash = folder.bytes_count ? "/" : "";
@@ -194,10 +187,11 @@ static bool read_url(struct text text, struct source_url *url) {
     *url = (struct source_url){.folder = without_slashes(text_slice(text, 0, equals))};
     if (!url->folder.bytes_count || !text_starts_with(address, start)) return false;
     struct text rest = text_from(address, start.bytes_count);
-    struct text owner = take_component(&rest), repository = take_component(&rest), tree = take_component(&rest);
+    struct text owner = text_take_until(&rest, '/'), repository = text_take_until(&rest, '/'),
+                tree = text_take_until(&rest, '/');
     url->repository =
         text_slice(address, sizeof "https://" - 1, start.bytes_count + owner.bytes_count + 1 + repository.bytes_count);
-    url->revision = take_component(&rest);
+    url->revision = text_take_until(&rest, '/');
     url->below = without_slashes(rest);
     return owner.bytes_count && repository.bytes_count && text_equal(tree, TEXT("tree")) &&
            is_good_part(url->repository) && is_good_part(url->revision) &&
@@ -233,15 +227,13 @@ struct text source_name_on_web(const struct source_urls *urls, struct text path,
 }
 
 static struct text local_rust(struct text name, char bytes[SOURCE_NAME_BYTES]) {
-    size_t colon = text_find(name, ':');
-    struct text file = text_slice(name, 0, colon), commit = text_from(name, colon + 1);
+    struct text commit = name, file = text_take_until(&commit, ':');
     if (!is_good_part(file) || !is_commit(commit)) return (struct text){0};
     return print(bytes, "/rustc/%.*s/%.*s", TEXT_ARGS(commit), TEXT_ARGS(file));
 }
 
 static struct text local_crate(struct text name, char bytes[SOURCE_NAME_BYTES]) {
-    struct text registry = text_slice(name, 0, text_find(name, ':')), rest = text_from(name, registry.bytes_count + 1);
-    struct text crate = text_slice(rest, 0, text_find(rest, ':')), file = text_from(rest, crate.bytes_count + 1);
+    struct text file = name, registry = text_take_until(&file, ':'), crate = text_take_until(&file, ':');
     if (!is_good_part(registry) || !is_good_part(crate) || !is_good_part(file)) return (struct text){0};
     return print(bytes, "/registry/src/%.*s/%.*s/%.*s", TEXT_ARGS(registry), TEXT_ARGS(crate), TEXT_ARGS(file));
 }

@@ -170,8 +170,7 @@ static void try_package(struct attempt *attempt, enum source_package_folder pack
 static void try_toolchain(struct attempt *attempt, struct text path) {
     char folder[PATH_MAX];
     if (attempt->file >= 0 || !text_starts_with(path, TEXT("/rustc/")) || path_leads_up(path)) return;
-    struct text rest = text_from(path, sizeof "/rustc/" - 1), commit = text_slice(rest, 0, text_find(rest, '/'));
-    rest = text_from(rest, commit.bytes_count + 1);
+    struct text rest = text_from(path, sizeof "/rustc/" - 1), commit = text_take_until(&rest, '/');
     bool is_named = commit.bytes_count && rest.bytes_count;
     if (is_named && source_package_toolchain(commit, folder)) try_file(attempt, text_of(folder), rest);
 }

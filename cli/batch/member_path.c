@@ -19,9 +19,7 @@ char *member_path(const struct input_member *member, const char **reason) {
     size_t used = 0;
     struct text rest = member->path;
     while (rest.bytes_count) {
-        size_t part_bytes = text_find(rest, '/');
-        struct text part = text_slice(rest, 0, part_bytes);
-        rest = text_from(rest, part_bytes + 1);
+        struct text part = text_take_until(&rest, '/');
         if (text_equal(part, TEXT(".."))) *reason = "its name leads out of the archive";
         if (!part.bytes_count || text_equal(part, TEXT("."))) continue;
         if (used) path[used++] = '/';

@@ -63,11 +63,8 @@ static void take_side(struct difference *difference, const struct runs *runs, co
     struct gecko_convert_result result;
     conversion_run(&convert, &(struct conversion_ends){.runs = &over}, &result, NULL);
     report_take_failure(difference->failure, &result);
-    for (struct text rest = {result.output_data, result.output_data ? result.output_bytes : 0}; rest.bytes_count;) {
-        size_t end = text_find(rest, '\n');
-        take_line(difference, side, text_slice(rest, 0, end));
-        rest = text_from(rest, end + 1);
-    }
+    for (struct text rest = {result.output_data, result.output_data ? result.output_bytes : 0}; rest.bytes_count;)
+        take_line(difference, side, text_take_until(&rest, '\n'));
     gecko_convert_result_fini(&result);
     free(paths);
 }

@@ -81,9 +81,7 @@ bool browser_open(struct browser *browser, const char *address) {
     int error = ENOENT;
     *browser = (struct browser){.pid = 0};
     while (commands.bytes_count && error) {
-        size_t end = text_find(commands, ':');
-        error = start_command(browser, text_slice(commands, 0, end), address);
-        commands = text_from(commands, end + 1);
+        error = start_command(browser, text_take_until(&commands, ':'), address);
     }
     errno = error;
     return !error;

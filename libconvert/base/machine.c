@@ -72,16 +72,12 @@ static uint64_t limit_of_groups(const char *root, const struct hierarchy *hierar
 /* Returns the limit of a group from a line such as "0::/user.slice" (version 2) or "9:memory:/user.slice" (version 1):
  * a hierarchy, its controllers, the group. */
 static uint64_t limit_of_line(const char *root, const struct controller *controller, struct text line) {
-    struct text names = text_from(line, text_find(line, ':') + 1);
-    struct text group = text_from(names, text_find(names, ':') + 1);
-    names = text_slice(names, 0, text_find(names, ':'));
+    text_take_until(&line, ':');
+    struct text names = text_take_until(&line, ':'), group = line;
     if (!names.bytes_count) return limit_of_groups(root, &controller->version_2, group);
-    while (names.bytes_count) {
-        size_t end = text_find(names, ',');
-        if (text_equal(text_slice(names, 0, end), controller->name))
+    while (names.bytes_count)
+        if (text_equal(text_take_until(&names, ','), controller->name))
             return limit_of_groups(root, &controller->version_1, group);
-        names = text_from(names, end + 1);
-    }
     return UINT64_MAX;
 }
 
@@ -92,10 +88,8 @@ static uint64_t limit_of_process(const char *root, const struct controller *cont
     snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
     struct text lines = read_start(path, content, sizeof content);
     while (lines.bytes_count) {
-        size_t end = text_find(lines, '\n');
-        uint64_t limit = limit_of_line(root, controller, text_slice(lines, 0, end));
+        uint64_t limit = limit_of_line(root, controller, text_take_until(&lines, '\n'));
         if (limit < smallest) smallest = limit;
-        lines = text_from(lines, end + 1);
     }
     return smallest;
 }

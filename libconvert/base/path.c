@@ -24,8 +24,7 @@ struct text path_normalize(struct text path, char bytes[PATH_MAX]) {
     struct text written = {bytes, root_bytes};
     if (root_bytes) bytes[0] = '/';
     for (struct text left = path; left.bytes_count;) {
-        struct text component = text_slice(left, 0, text_find(left, '/'));
-        left = text_from(left, component.bytes_count + 1);
+        struct text component = text_take_until(&left, '/');
         if (!component.bytes_count || text_equal(component, TEXT("."))) continue;
         if (text_equal(component, TEXT("..")) && drop_last(&written, root_bytes)) continue;
         if (written.bytes_count > root_bytes) bytes[written.bytes_count++] = '/';
@@ -36,10 +35,7 @@ struct text path_normalize(struct text path, char bytes[PATH_MAX]) {
 }
 
 bool path_leads_up(struct text path) {
-    while (path.bytes_count) {
-        size_t slash = text_find(path, '/');
-        if (text_equal(text_slice(path, 0, slash), TEXT(".."))) return true;
-        path = text_from(path, slash + 1);
-    }
+    while (path.bytes_count)
+        if (text_equal(text_take_until(&path, '/'), TEXT(".."))) return true;
     return false;
 }

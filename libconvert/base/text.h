@@ -66,6 +66,13 @@ static inline size_t text_find_last(struct text text, char byte) {
     return found ? (size_t)(found - text.bytes) : text.bytes_count;
 }
 
+/* Returns the text before the first such byte, or all of it, and removes both from the text. */
+static inline struct text text_take_until(struct text *text, char byte) {
+    struct text part = text_slice(*text, 0, text_find(*text, byte));
+    *text = text_from(*text, part.bytes_count + 1);
+    return part;
+}
+
 /* Returns the position of the first such part, which must not be empty, or the length if there is none. */
 static inline size_t text_find_part(struct text text, struct text part) {
     const char *found = text.bytes_count ? memmem(text.bytes, text.bytes_count, part.bytes, part.bytes_count) : NULL;

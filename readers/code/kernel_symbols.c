@@ -170,11 +170,8 @@ static size_t line_start(struct text list, size_t offset) {
 }
 
 static bool take_first_function(struct text list, struct kernel_symbol *symbol) {
-    while (list.bytes_count) {
-        size_t end = text_find(list, '\n');
-        if (parse_symbol(text_slice(list, 0, end), symbol)) return true;
-        list = text_from(list, end + 1);
-    }
+    while (list.bytes_count)
+        if (parse_symbol(text_take_until(&list, '\n'), symbol)) return true;
     return false;
 }
 

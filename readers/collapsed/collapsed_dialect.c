@@ -282,9 +282,7 @@ static bool take_py_spy_thread(struct text *stack, struct collapsed_thread *thre
         thread->tid = thread->pid;
         return has_process;
     }
-    size_t end = text_find(*stack, ';');
-    struct text own = text_slice(*stack, 0, end);
-    *stack = text_from(*stack, end + 1);
+    struct text own = text_take_until(stack, ';');
     size_t close = text_find(own, ')');
     struct text id = text_slice(own, 0, close), name = text_from(own, close + 1);
     bool has_id = parse_plain_id(id, &thread->tid);
@@ -297,9 +295,7 @@ static bool take_py_spy_thread(struct text *stack, struct collapsed_thread *thre
 static bool take_austin_thread(struct text *stack, struct collapsed_thread *thread) {
     if (!cursor_take(stack, TEXT("P")) || !take_plain_id(stack, &thread->pid) || !cursor_take(stack, TEXT(";T")))
         return false;
-    size_t end = text_find(*stack, ';');
-    struct text id = text_slice(*stack, 0, end);
-    *stack = text_from(*stack, end + 1);
+    struct text id = text_take_until(stack, ';');
     size_t colon = text_find(id, ':');
     if (colon < id.bytes_count) id = text_from(id, colon + 1);
     if (!parse_plain_id(id, &thread->tid)) thread->name = id;
@@ -321,9 +317,7 @@ static bool take_sample_thread(struct text *stack, struct collapsed_thread *thre
 /* tracing-flame: "ThreadId(1)-main", or one name for all threads. A blank is before each frame: other programs may be
  * called "tracing". */
 static bool take_tracing_thread(struct text *stack, struct collapsed_thread *thread) {
-    size_t end = text_find(*stack, ';');
-    struct text own = text_slice(*stack, 0, end);
-    *stack = text_from(*stack, end + 1);
+    struct text own = text_take_until(stack, ';');
     thread->name = own;
     if (stack->bytes_count && !text_starts_with(*stack, TEXT(" "))) return false;
     if (text_equal(own, TEXT("all-threads")) || text_equal(own, TEXT("tracing"))) return true;

@@ -42,8 +42,7 @@ static bool has_frame(struct text stack) {
 
 /* Returns the first of austin's numbers, or the whole word if it is something else. */
 static struct text take_austin_time(struct text word, bool *has_others) {
-    struct text time = text_slice(word, 0, text_find(word, ',')), rest = text_from(word, time.bytes_count + 1);
-    struct text idle = text_slice(rest, 0, text_find(rest, ',')), memory = text_from(rest, idle.bytes_count + 1);
+    struct text memory = word, time = text_take_until(&memory, ','), idle = text_take_until(&memory, ',');
     if (!is_number(time) || !is_number(idle) || !is_number(memory)) return word;
     *has_others = !text_equal(idle, TEXT("0")) || !text_equal(memory, TEXT("0"));
     return time;
