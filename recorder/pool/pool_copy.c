@@ -192,12 +192,8 @@ static bool copy_events(const struct pool *from, struct pool *to, uint64_t first
 static void copy_counts(const struct trace_header *from, struct trace_header *to) {
     to->next_global_index = from->next_global_index;
     to->next_thread_uid = from->next_thread_uid;
-    to->recycled_chunk_count = from->recycled_chunk_count;
-    to->complete_from_ticks = from->complete_from_ticks;
-    to->lost_event_count = from->lost_event_count;
-    to->cut_text_count = from->cut_text_count;
-    to->lost_definition_count = from->lost_definition_count;
-    to->mismatched_value_count = from->mismatched_value_count;
+    const size_t losses = offsetof(struct trace_header, recycled_chunk_count);
+    memcpy((char *)to + losses, (const char *)from + losses, offsetof(struct trace_header, stop_ticks) - losses);
     to->stale_marker_count = from->stale_marker_count;
     to->start_ticks = from->start_ticks;
     to->start_monotonic_ns = from->start_monotonic_ns;

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/resource.h>
@@ -155,15 +156,18 @@ static bool allocate(int file, uint64_t from, uint64_t end) {
     return errno == EOPNOTSUPP && write_zeros(file, end);
 }
 
-/* If the program has closed the descriptor, opens the file for a moment. */
+/* If the program has closed the descriptor, opens the file for a moment. The thread may be cancelled only after its
+ * recording call. */
 bool pool_file_reserve(const struct pool *pool, uint64_t from, uint64_t end) {
+    int cancel_state;
     if (pool->file < 0) return true;
     if (pool_file_is_beyond_limit(end)) return false;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     int own = pool_file_number(pool), file = own >= 0 ? own : open_again(pool);
-    if (file < 0) return false;
-    bool is_good = allocate(file, from, end);
+    bool is_good = file >= 0 && allocate(file, from, end);
     int saved_errno = errno;
-    if (own < 0) close(file);
+    if (own < 0 && file >= 0) close(file);
+    pthread_setcancelstate(cancel_state, NULL);
     errno = saved_errno;
     return is_good;
 }

@@ -30,12 +30,6 @@ static bool is_locked_by_others(const struct pool *pool) {
     return fcntl(pool->file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
-/* A network file system grants this lock only to those who may write. */
-static int open_for_lock(const char *path) {
-    int file = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
-    return file < 0 ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : file;
-}
-
 /* Retries, because a child that is about to execute another program has its parent's file for a moment. If the file may
  * not be tested for the lock, it counts as locked. */
 static bool is_locked(int file) {
@@ -58,11 +52,13 @@ static bool has_processes(int file) {
 }
 
 /* If such a file were replaced, the other process would record into a file without a name. own: the recording of this
- * process; NULL: none. Its file must not be opened here, because closing it would release the lock of the process. */
+ * process; NULL: none. Its file must not be opened here, because closing it would release the lock of the process. A
+ * network file system grants a lock only to those who may write. */
 static bool is_held_by_others(const char *path, const struct stat *status, const struct pool *own) {
     struct trace_header header;
     if (own && pool_file_is(own, status)) return is_locked_by_others(own);
-    int file = open_for_lock(path);
+    int file = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+    if (file < 0) file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0) return false;
     bool is_trace = pread(file, &header, sizeof header, 0) == (ssize_t)sizeof header &&
                     !memcmp(header.magic, TRACE_MAGIC, TRACE_MAGIC_BYTES);

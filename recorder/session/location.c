@@ -38,19 +38,9 @@ const char *location_of_environment(void) { return secure_getenv(VARIABLE); }
  * setenv may free the array of variables while another thread reads it by getenv. So the array is replaced by a larger
  * one here, and the old one stays. */
 
-static bool is_variable(const char *text) {
-    return !strncmp(text, VARIABLE, sizeof VARIABLE - 1) && text[sizeof VARIABLE - 1] == '=';
-}
-
-static size_t count_variables(char *const *variables) {
-    size_t count = 0;
-    while (variables && variables[count]) count++;
-    return count;
-}
-
 static bool replace_variable(char *text) {
     for (char **place = environ; place && *place; place++) {
-        if (!is_variable(*place)) continue;
+        if (strncmp(*place, VARIABLE "=", sizeof VARIABLE) != 0) continue;
         if (strcmp(*place, text) != 0) __atomic_store_n(place, text, __ATOMIC_RELEASE);
         return true;
     }
@@ -60,7 +50,8 @@ static bool replace_variable(char *text) {
 /* Returns false if another thread has replaced the array meanwhile, or if there is no memory. */
 static bool add_variable(char *text) {
     char **old = __atomic_load_n(&environ, __ATOMIC_ACQUIRE);
-    size_t count = count_variables(old);
+    size_t count = 0;
+    while (old && old[count]) count++;
     char **larger = malloc((count + 2) * sizeof *larger);
     if (!larger) return false;
     if (count) memcpy(larger, old, count * sizeof *larger);

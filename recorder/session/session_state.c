@@ -9,6 +9,7 @@ struct session session;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t holder_tid; /* the thread that holds the mutex; 0: none */
+static int cancel_state;    /* of that thread, before it held the mutex */
 
 bool session_is_guest(void) { return session.owner_start_ns != process_self()->start_ns; }
 
@@ -18,7 +19,11 @@ bool session_has_failed(void) {
 
 bool session_is_locked_here(void) { return __atomic_load_n(&holder_tid, __ATOMIC_RELAXED) == process_own_tid(); }
 
-static void hold(void) { __atomic_store_n(&holder_tid, process_own_tid(), __ATOMIC_RELAXED); }
+/* A thread that were cancelled in a call of the system would never release the mutex. */
+static void hold(void) {
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+    __atomic_store_n(&holder_tid, process_own_tid(), __ATOMIC_RELAXED);
+}
 
 void session_lock(void) {
     if (process_is_new()) session_enter_child();
@@ -27,14 +32,16 @@ void session_lock(void) {
 }
 
 bool session_try_lock(void) {
-    if (pthread_mutex_trylock(&mutex) != 0) return false;
-    hold();
-    return true;
+    bool is_free = pthread_mutex_trylock(&mutex) == 0;
+    if (is_free) hold();
+    return is_free;
 }
 
 void session_unlock(void) {
+    int state = cancel_state;
     __atomic_store_n(&holder_tid, 0, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&mutex);
+    pthread_setcancelstate(state, NULL);
 }
 
 void session_reset_mutex(void) { mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; }

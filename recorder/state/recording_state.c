@@ -80,9 +80,9 @@ static struct iovec part_of(const char *text) {
 static void report(const char *reason) {
     const struct iovec line[] = {part_of("gecko-recorder: recording stopped: "), part_of(recording_pool.path),
                                  part_of(" cannot grow: "), part_of(reason), part_of("\n")};
-    enum { PART_COUNT = sizeof line / sizeof *line };
+    enum { COUNT = sizeof line / sizeof *line };
     int saved_errno = errno;
-    if (!sampler_table() || !sampler_table()->report(line, PART_COUNT)) (void)!writev(STDERR_FILENO, line, PART_COUNT);
+    if (!sampler_table() || !sampler_table()->report(line, COUNT)) syscall(SYS_writev, STDERR_FILENO, line, COUNT);
     errno = saved_errno;
 }
 

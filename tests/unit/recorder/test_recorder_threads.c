@@ -361,6 +361,49 @@ static void test_ends_in_a_pause(void **state) {
     recorded_fini(&recorded);
 }
 
+/* ---- Threads that are cancelled. ---- */
+
+enum { CANCELLED_EVENT_COUNT = 20000 };
+
+struct cancelled {
+    char copy_path[PATH_MAX];
+    bool has_recorded, has_saved, has_stopped;
+};
+
+/* Each of the functions that it calls would end a thread which has been cancelled, if it let the thread end. */
+static void *record_while_cancelled(void *argument) {
+    struct cancelled *cancelled = argument;
+    pthread_cancel(pthread_self());
+    for (uint64_t i = 0; i < CANCELLED_EVENT_COUNT; i++) record_number(i);
+    cancelled->has_recorded = true;
+    cancelled->has_saved = grec_save(cancelled->copy_path) == GREC_OK;
+    grec_stop();
+    cancelled->has_stopped = true;
+    pthread_testcancel();
+    cancelled->has_stopped = false;
+    return NULL;
+}
+
+/* Without sampler, the thread itself extends the file. */
+static void test_cancelled(void **state) {
+    struct cancelled cancelled = {.has_recorded = false};
+    struct recorded recorded;
+    pthread_t thread;
+    void *result = NULL;
+    snprintf(cancelled.copy_path, sizeof cancelled.copy_path, "%s", temp_folder_file(*state, "copy.trace"));
+    start_recording(*state, "cancelled.trace", (struct grec_options){.chunk_bytes = 4096});
+    assert_int_equal(pthread_create(&thread, NULL, record_while_cancelled, &cancelled), 0);
+    assert_int_equal(pthread_join(thread, &result), 0);
+    assert_ptr_equal(result, PTHREAD_CANCELED);
+    assert_true(cancelled.has_recorded);
+    assert_true(cancelled.has_saved);
+    assert_true(cancelled.has_stopped);
+    stop_and_read(&recorded, *state, "cancelled.trace");
+    assert_nothing_lost(&recorded);
+    assert_int_equal(count_markers(&recorded.profile, "number"), CANCELLED_EVENT_COUNT);
+    recorded_fini(&recorded);
+}
+
 /* ---- Threads that are left out. ---- */
 
 static void *record_as(void *name) {
@@ -427,6 +470,7 @@ int main(void) {
         TEST(test_short_lives),
         TEST(test_short_lives_in_little_room),
         TEST(test_ends_in_a_pause),
+        TEST(test_cancelled),
         TEST(test_filter),
         TEST(test_filter_of_a_renamed_thread),
     };
