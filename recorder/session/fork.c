@@ -16,6 +16,7 @@
 #include "recorder/state/process.h"
 #include "recorder/state/recording_state.h"
 #include "recorder/state/sampler_hooks.h"
+#include "recorder/state/signal_mask.h"
 #include "recorder/write/counters.h"
 #include "recorder/write/writer.h"
 #include "session.h"
@@ -28,6 +29,7 @@ static struct {
     /* The pool counts the child before the fork: this process may be the last one, and end before the child runs. */
     bool is_counted;
     pthread_t thread; /* the one that forks: another one may clone the process meanwhile */
+    sigset_t signals; /* that the thread blocks */
     struct thread_writers writers;
 } at_fork;
 
@@ -36,12 +38,11 @@ static bool children_record(void) {
     return is_on && !(session.settings.flags & GREC_NO_CHILDREN);
 }
 
-static bool is_counted_child(void) { return at_fork.is_counted && pthread_equal(at_fork.thread, pthread_self()); }
-
 /* In a child that was made by clone, a thread that it does not have may hold the mutex. */
 bool session_enter_child(void) {
     if (!session_is_locked_here()) session_reset_mutex();
-    bool is_part = children_record() && (is_counted_child() || pool_enter(&recording_pool));
+    bool is_counted = at_fork.is_counted && pthread_equal(at_fork.thread, pthread_self());
+    bool is_part = children_record() && (is_counted || pool_enter(&recording_pool));
     at_fork.is_counted = false;
     session.is_sampler_missing = false;
     if (sampler_table()) sampler_table()->leave_parent();
@@ -58,18 +59,25 @@ bool session_enter_child(void) {
 
 /* ---- Mutexes. ---- */
 
+/* Signals are blocked: a handler that calls exit would wait for ever for the C library, which holds a lock of its own
+ * while a process with several threads forks. */
 void session_hold_mutexes(void) {
+    sigset_t signals;
+    signal_mask_block_all(&signals);
     at_fork.is_locked = !session_is_locked_here();
     if (at_fork.is_locked) session_lock();
+    at_fork.signals = signals;
     at_fork.can_sample = sampler_table() && sampler_table()->prepare_fork();
 }
 
 void session_release_mutexes(bool is_child) {
+    sigset_t signals = at_fork.signals;
     if (sampler_table()) sampler_table()->finish_fork(is_child);
     if (at_fork.is_locked)
         session_unlock();
     else if (is_child)
         session_reset_mutex();
+    signal_mask_restore(&signals);
 }
 
 /* ---- fork. ---- */
@@ -129,9 +137,10 @@ __attribute__((constructor)) static void begin_process(void) {
 
 /* A process that is killed leaves its chunks as they are. A forked child saves a trace in memory only if the process
  * that created it is gone, as a daemon's parent is. The child looks after it has stopped: if the creator is still there
- * then, what it saves later has all that the child has recorded. */
+ * then, what it saves later has all that the child has recorded. If a signal handler calls exit, and has interrupted a
+ * function that holds the mutex, such as unshare, the trace stays as after _exit. */
 __attribute__((destructor)) static void end_process(void) {
-    if (session.is_silenced) return;
+    if (session.is_silenced || session_is_locked_here()) return;
     session_lock();
     bool is_saved_at_end =
         session_is_recording() && session.settings.storage == GREC_STORAGE_MEMORY && environment_has_started();

@@ -233,6 +233,42 @@ static void become_daemon(void) {
     fflush(stdout);
 }
 
+/* ---- Ending while a fork is prepared. ---- */
+
+static void (*prepare_fork)(void);
+
+static void call_prepare_fork(void) {
+    if (prepare_fork) prepare_fork();
+}
+
+/* The last function to be called before a fork, and the first one after it, is that which was registered first. This
+ * runs before the constructors of libraries. */
+static void register_for_forks(void) { pthread_atfork(call_prepare_fork, NULL, NULL); }
+
+__attribute__((section(".preinit_array"), used)) static void (*const preinit)(void) = register_for_forks;
+
+static void end_here(void) { exit(3); }
+
+static void end_within_fork(void) {
+    work(20);
+    prepare_fork = end_here;
+    fork();
+}
+
+static void end_in_handler(int number) {
+    exit(number == SIGUSR1 ? 4 : 5); /* NOLINT(bugprone-signal-handler): many programs do so */
+}
+
+static void raise_signal(void) { raise(SIGUSR1); }
+
+/* The child ends without calling exit. */
+static void end_by_handler_within_fork(void) {
+    signal(SIGUSR1, end_in_handler);
+    work(20);
+    prepare_fork = raise_signal;
+    if (!fork()) _exit(0);
+}
+
 /* ---- Waiting for processes. ---- */
 
 static void do_nothing(int number) { (void)number; }
@@ -321,6 +357,8 @@ static const struct host_case cases[] = {
     {"fork-within-create", fork_within_create},
     {"clone-wrongly", clone_wrongly},
     {"become-daemon", become_daemon},
+    {"end-within-fork", end_within_fork},
+    {"end-by-handler-within-fork", end_by_handler_within_fork},
     {"suspend-until-ended", suspend_until_ended},
     {"stop-and-continue", stop_and_continue},
     {"trace-child", trace_child},
