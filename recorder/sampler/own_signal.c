@@ -325,8 +325,10 @@ static bool is_still_free(const struct candidate *candidate) {
     return candidate && is_free(candidate) && __sigaction(candidate->number, NULL, &now) == 0 && is_ours(&now);
 }
 
+/* await_new_clocks relies on it that a round which begins after a change of the signal finds the new one. So this load
+ * must not be done before the store that counts the round. */
 int own_signal_find(void) {
-    int number = __atomic_load_n(&own.current, __ATOMIC_RELAXED);
+    int number = __atomic_load_n(&own.current, __ATOMIC_SEQ_CST);
     if (number && is_still_free(find_candidate(number))) return number;
     uint64_t before = lock();
     choose();
