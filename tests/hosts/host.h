@@ -20,21 +20,27 @@ struct host_case {
 };
 
 static volatile unsigned long host_sum;
+/* The share of its work that a case does, from HOST_WORK_PERCENT. The number of samples depends on it, but not what a case
+ * prints. */
+static long host_work_percent = 100;
 
 /* Does a small amount of work. */
 static inline void work_once(void) {
     for (unsigned long i = 0; i < 2000; i++) host_sum += i * i;
 }
 
-static inline long thread_cpu_ms(void) {
+static inline long thread_cpu_us(void) {
     struct timespec time;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return time.tv_sec * 1000 + time.tv_nsec / 1000000;
+    return time.tv_sec * 1000000 + time.tv_nsec / 1000;
 }
 
-/* Uses `ms` milliseconds of processor time. */
+/* Returns what thread_cpu_us returns after `ms` milliseconds of work, or the share of them that is wanted. */
+static inline long end_of_work_us(long ms) { return thread_cpu_us() + ms * 10 * host_work_percent; }
+
+/* Uses `ms` milliseconds of processor time, or that share of them. */
 __attribute__((noinline, unused)) static void work(long ms) {
-    for (long end = thread_cpu_ms() + ms; thread_cpu_ms() < end;) work_once();
+    for (long end_us = end_of_work_us(ms); thread_cpu_us() < end_us;) work_once();
 }
 
 /* Waits for a child. Returns its exit status, or 256 plus the number of the signal that killed it; -1: there is no such
@@ -48,6 +54,8 @@ static inline int wait_for(pid_t pid) {
 }
 
 static inline int host_main(int count, char **arguments, const struct host_case *cases, size_t case_count) {
+    const char *percent = getenv("HOST_WORK_PERCENT");
+    if (percent) host_work_percent = atol(percent);
     for (size_t i = 0; i < case_count; i++) {
         if (count < 2) {
             puts(cases[i].name);

@@ -41,7 +41,7 @@ static void run_coroutines(void) {
         coroutines[i].uc_stack = (stack_t){.ss_sp = stack, .ss_size = STACK_BYTES};
         makecontext(&coroutines[i], (void (*)(void))run_coroutine, 1, i);
     }
-    for (long end = thread_cpu_ms() + 500; thread_cpu_ms() < end;)
+    for (long end_us = end_of_work_us(500); thread_cpu_us() < end_us;)
         for (int i = 0; i < COROUTINE_COUNT; i++) swapcontext(&outside, &coroutines[i]);
     puts("switched");
 }
@@ -107,7 +107,7 @@ static void have_small_stack(void) {
 static void jump(void) {
     static jmp_buf place;
     volatile long count = 0;
-    for (long end = thread_cpu_ms() + 400; thread_cpu_ms() < end;)
+    for (long end_us = end_of_work_us(400); thread_cpu_us() < end_us;)
         if (!setjmp(place)) {
             count++;
             longjmp(place, 1);
