@@ -48,11 +48,15 @@ static struct recent_stack *recent_of(struct perf_place_stacks *stacks, int64_t 
     return recent;
 }
 
+static bool is_same(const struct perf_place *a, const struct perf_place *b) {
+    return a->address == b->address && a->flags == b->flags;
+}
+
 /* Returns how many outer frames are those of the thread's last stack. */
 static size_t count_shared(const struct recent_stack *recent, const struct perf_place *places, size_t place_count) {
     size_t count = 0, limit = place_count < recent->count ? place_count : recent->count;
     const struct perf_place *outermost = places + place_count - 1;
-    while (count < limit && memcmp(outermost - count, &recent->depths[count].place, sizeof *outermost) == 0) count++;
+    while (count < limit && is_same(outermost - count, &recent->depths[count].place)) count++;
     return count;
 }
 

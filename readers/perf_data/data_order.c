@@ -104,6 +104,15 @@ static void deliver_row(struct data_order *order, const struct waiting_record *r
     order->deliver(order->context, &record, row->time_ns);
 }
 
+/* Fetches the fields of a sample and the part of its copied stack that has most callers. The bytes of a sample are used
+ * once, so that all of them come from memory. */
+static void prefetch(const struct waiting_record *row) {
+    enum { LINE_BYTES = 64, PREFETCH_BYTES = 1024 };
+    if (!row->lasting) return;
+    for (uintptr_t at = 0; at < PREFETCH_BYTES; at += LINE_BYTES)
+        __builtin_prefetch((const void *)((uintptr_t)row->lasting + at));
+}
+
 /* Returns arrays for all waiting rows, twice. NULL if memory ran out (latched). */
 static struct waiting_record *reserve_due_rows(struct data_order *order) {
     if (order->due_capacity >= order->row_count) return order->due_rows;
@@ -127,7 +136,10 @@ static void deliver_until(struct data_order *order, const struct waiting_record 
     if (!due_count) return;
     order->row_count = left_count;
     due = sort(due, due_count, due + order->due_capacity);
-    for (size_t i = 0; i < due_count && !failure_is_set(order->failure); i++) deliver_row(order, &due[i]);
+    for (size_t i = 0; i < due_count && !failure_is_set(order->failure); i++) {
+        if (i + 1 < due_count) prefetch(&due[i + 1]);
+        deliver_row(order, &due[i]);
+    }
     compact(order);
 }
 
