@@ -386,14 +386,33 @@ static bool scale(struct decimal number, unsigned digits, int64_t *value, double
     return true;
 }
 
+/* Stores the number times 10^digits if that is an integer of 64 bits: nanoseconds since the epoch have 19 digits, and a
+ * decimal has 18. Returns false if it is none, or is written with an exponent. */
+static bool take_exact(struct text number, unsigned digits, int64_t *value) {
+    bool is_negative = cursor_take(&number, TEXT("-"));
+    size_t point = text_find(number, '.');
+    struct text fraction = text_from(number, point + 1);
+    uint64_t whole, part = 0;
+    int64_t scaled;
+    if (!cursor_parse_number(text_slice(number, 0, point), 10, &whole) || fraction.bytes_count > digits) return false;
+    if (fraction.bytes_count && !cursor_parse_number(fraction, 10, &part)) return false;
+    if (__builtin_mul_overflow(whole, powers_of_ten[digits], &scaled)) return false;
+    if (__builtin_add_overflow(scaled, (int64_t)part * powers_of_ten[digits - fraction.bytes_count], &scaled))
+        return false;
+    *value = is_negative ? -scaled : scaled;
+    return true;
+}
+
 bool json_take_scaled(struct json_stream *stream, unsigned digits, int64_t *value, double *rest) {
     *rest = 0;
     if (is_good(stream) && stream->at < stream->end && take_fast(stream, digits, value)) return true;
+    struct text text;
     struct decimal number;
     bool is_rounded;
     *value = 0;
-    if (!json_take_decimal(stream, &number, &is_rounded)) return false;
-    if (scale(number, digits, value, rest)) return true;
+    if (!json_take_number_text(stream, &text)) return false;
+    if (take_exact(text, digits, value)) return true;
+    if (decimal_parse(text, &number, &is_rounded) && scale(number, digits, value, rest)) return true;
     json_stream_fail(stream, "the number is too large");
     return false;
 }

@@ -356,8 +356,7 @@ static uint32_t read_column(struct saved_reader *reader, const struct saved_tabl
     struct saved_cells cells = {.column = member, .is_raw = table->is_raw};
     uint32_t count = 0;
     bool is_null_time = false;
-    if (member->flags & IS_NULLABLE_WHOLE && json_take_null(json)) return 0;
-    if (!json_begin_list(json)) return 0;
+    if (json_take_null(json) || !json_begin_list(json)) return 0;
     while (json_next(json)) {
         if (member->cell == CELL_MS_DELTA && !count && json_take_null(json)) {
             is_null_time = true;
@@ -371,8 +370,8 @@ static uint32_t read_column(struct saved_reader *reader, const struct saved_tabl
     return is_null_time ? ROWS_OF_NULL_TIME : count;
 }
 
-/* Front-ends pad nothing: they fail on a column that is shorter than the table. An empty one stands for no column.
- * The viewer moves the first time of a table without rows, too, which makes null of it. */
+/* Front-ends pad nothing: they fail on a column that is shorter than the table. An empty one, or null, stands for no
+ * column. The viewer moves the first time of a table without rows, too, which makes null of it. */
 static void check_count(struct saved_reader *reader, uint32_t count, int64_t row_count) {
     bool is_null_time = count == ROWS_OF_NULL_TIME;
     if (!count || count == row_count || (is_null_time && !row_count)) return;

@@ -333,6 +333,22 @@ static void test_no_first_time(void **state) {
     assert_int_equal(samples_count(&profile_thread_at(&profile, (thread_id){0})->samples), 0);
 }
 
+/* Vernier writes null for a column without values, and the viewer reads it. */
+static void test_column_of_null(void **state) {
+    assert_int_equal(count_lost("", "\"line\":null,\"column\":null,", ""), 0);
+    expect_address(ADDRESS_NONE);
+}
+
+/* Nanoseconds since the epoch have 19 digits. */
+static void test_times_since_the_epoch(void **state) {
+    static const char text[] = "{" META "," LIBS "," SHARED "," THREADS_WITH(
+        "\"stack\":[0],\"timeDeltas\":[1658840265246.673318],\"length\":1", MARKERS) "}";
+    read_text(TEXT(text), 0);
+    assert_string_equal(failure.message, "");
+    const struct thread *thread = profile_thread_at(&profile, (thread_id){0});
+    assert_int_equal(samples_at(&thread->samples, 0)->time_ns, 1658840265246673318);
+}
+
 #define FLAGGED(frame_flags_, func_flags_)                                                                             \
     "{\"meta\":{\"interval\":1,\"startTime\":5,\"preprocessedProfileVersion\":75,\"categories\":[{\"name\":\"Other\"," \
     "\"color\":\"grey\",\"subcategories\":[\"Other\"]}],\"markerSchema\":[]}," LIBS                                    \
@@ -451,6 +467,8 @@ int main(void) {
                                        TEST(test_symbol_of_another_library),
                                        TEST(test_address_without_library),
                                        TEST(test_library_without_address),
+                                       TEST(test_column_of_null),
+                                       TEST(test_times_since_the_epoch),
                                        TEST(test_no_first_time),
                                        TEST(test_flags),
                                        TEST(test_missing_flags),
