@@ -181,7 +181,7 @@ static void describe_part(struct conversion *conversion, size_t number) {
 static void take_part(void *context, size_t number) {
     struct conversion *conversion = context;
     struct input_loader *loader = &conversion->loaders[number];
-    if (conversion->merge.runs && !loader->profile->meta.was_profile) {
+    if (conversion->merge.runs && !loader->profile->meta.is_as_written) {
         finish_content(conversion, loader->profile, loader->reader);
         read_as_profile(loader);
     }

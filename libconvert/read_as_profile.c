@@ -49,6 +49,7 @@ void read_as_profile(struct input_loader *loader) {
     struct input *input = failure_is_set(failure) ? NULL : input_from_blocks(loader->name, next_chunk, &text, failure);
     if (input) reader_profile.run(input, &profile, &(struct reader_options){0});
     input_close(input);
+    profile.meta.is_as_written = true;
     keep_facts(&profile, recording);
     loader->wrapping = profile_text(&profile, loader->wrapping);
     profile_fini(recording);

@@ -74,6 +74,16 @@ static void recognise_made_up(struct profile *profile) {
     if (thread && !profile->meta.has_times) thread->is_made_up = text_equal(thread->name, TEXT("all stacks"));
 }
 
+/* What another program wrote, or what filters left, is written in another way: what is lost is told, processes without
+ * a name get one, and rows have another order. */
+static void recognise_own(const struct saved_reader *reader) {
+    struct profile *profile = reader->profile;
+    bool is_own = !reader->is_gecko && reader->version == PROCESSED_VERSION && !profile->ledger.entries.count;
+    for (uint32_t i = 0; i < profile->processes.count && is_own; i++)
+        is_own = profile_process_at(profile, (process_id){i})->name.bytes_count > 0;
+    profile->meta.is_as_written = is_own;
+}
+
 static void count_kept(struct saved_reader *reader) {
     struct profile *profile = reader->profile;
     struct ledger *ledger = &profile->ledger;
@@ -153,6 +163,7 @@ static void run(struct input *input, struct profile *profile, const struct reade
         saved_threads_settle_cycles(&reader);
         settle_times(&reader);
         recognise_made_up(profile);
+        recognise_own(&reader);
         count_kept(&reader);
     }
     fini(&reader);
