@@ -52,10 +52,14 @@ static enum per_kind per_of_amount(const struct comparison *comparison) {
 }
 
 /* Returns the variance of a weight by the drawing of samples: n samples, of which a share p was in the function, could
- * have had others there. If all weigh 1, this is n p (1 - p). */
-static double binomial_variance(double weight, double variance, const struct weights *all) {
+ * have had others there. If all weigh 1, this is n p (1 - p). If nothing else tells the noise, it is at least 1, also
+ * of a function that is in all samples: when the first one was taken decides about one of them. */
+static double binomial_variance(const struct comparison *comparison, double weight, double variance,
+                                const struct weights *all) {
+    bool knows_noise = estimate_knows_noise(comparison->runs->counts);
     double share = all->sums.self != 0 ? weight / all->sums.self : 0;
-    return fmax(0, variance - 2 * share * variance + share * share * all->variances.self);
+    double one_sample = weight != 0 && !knows_noise ? variance / weight : 0;
+    return fmax(one_sample * one_sample, variance - 2 * share * variance + share * share * all->variances.self);
 }
 
 /* ---- Rows. ---- */
@@ -110,9 +114,9 @@ static void add_functions(struct comparison *comparison, size_t number) {
             row_of(comparison, ROW_FUNCTION, function->name, function->library, function->file);
         if (!row) return;
         add_weight(comparison, &row->cells[CELL_SELF], number, sums->self * scale,
-                   binomial_variance(sums->self, variances->self, all) * scale * scale);
+                   binomial_variance(comparison, sums->self, variances->self, all) * scale * scale);
         add_weight(comparison, &row->cells[CELL_TOTAL], number, sums->total * scale,
-                   binomial_variance(sums->total, variances->total, all) * scale * scale);
+                   binomial_variance(comparison, sums->total, variances->total, all) * scale * scale);
     }
 }
 
@@ -383,7 +387,8 @@ static struct quantity group_quantity(struct comparison *comparison, const struc
         double sum = is_self ? weights->sums.self : weights->sums.total;
         double variance = is_self ? weights->variances.self : weights->variances.total;
         values[i] = sum * scale;
-        variances[i] = binomial_variance(sum, variance, &run->weights.all[comparison->runs->measure]) * scale * scale;
+        variances[i] =
+            binomial_variance(comparison, sum, variance, &run->weights.all[comparison->runs->measure]) * scale * scale;
         function_count += group->function_count;
     }
     bool is_good = function_count && !failure_is_set(comparison->failure);
