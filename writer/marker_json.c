@@ -304,14 +304,14 @@ void marker_json_payload(const struct marker_json *markers, struct json *json, c
     if (out) out = json_put_prepared(out, plan->head);
     for (uint32_t i = 0; i < plan->field_count && out; i++) {
         const struct field_plan *field = &plan->fields[i];
-        const union marker_value *value = profile_value_at(profile, marker->values_at + i);
-        bool is_integer = field->is_decimal && !value->number.scale && !value->number.exponent;
+        const union marker_value value = profile_value_at(profile, marker->slots_at + field->field->slot, field->kind);
+        bool is_integer = field->is_decimal && !value.number.scale && !value.number.exponent;
         if (!is_integer) {
-            out = write_field(markers, json, out, field, value);
+            out = write_field(markers, json, out, field, &value);
             continue;
         }
         out = json_reserve_more(json, out, field->room_bytes);
-        if (out) out = json_put_int(json_put_prepared(out, field->key), value->number.mantissa);
+        if (out) out = json_put_int(json_put_prepared(out, field->key), value.number.mantissa);
     }
     if (out && !stack_is_none(marker->stack)) {
         json_commit(json, out);

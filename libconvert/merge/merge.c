@@ -30,11 +30,11 @@ void merge_take_tables(struct merge *merge, struct profile *whole) {
     struct merge_input *input = &merge->inputs[merge->taken_count];
     struct payloads *payloads = &input->profile.payloads, *next = &whole->payloads;
     if (failure_is_set(whole->failure)) return;
-    payloads->first_value = next->first_value;
+    payloads->first_slot = next->first_slot;
     payloads->first_cell = next->first_cell;
-    if (payloads->values.count >= ID_NONE - next->first_value || payloads->cells.count >= ID_NONE - next->first_cell)
+    if (payloads->slots.count >= ID_NONE - next->first_slot || payloads->cells.count >= ID_NONE - next->first_cell)
         failure_set(whole->failure, FAILURE_MEMORY, "more than 2^32 values of markers: merge fewer inputs");
-    next->first_value += payloads->values.count;
+    next->first_slot += payloads->slots.count;
     next->first_cell += payloads->cells.count;
     merge->payloads[merge->taken_count++] = *payloads;
     whole->merged_payloads = merge->payloads;

@@ -88,8 +88,8 @@ static void take_large_weights(const struct moving *moving, struct samples *samp
 }
 
 static void move_marker(const struct moving *moving, struct marker *marker) {
-    struct stack_origin *origin = profile_marker_origin(moving->whole, marker);
-    if (origin) origin->thread = moved_thread(moving, origin->thread);
+    thread_id *origin = profile_origin_thread(moving->whole, marker);
+    if (origin) *origin = moved_thread(moving, *origin);
     if (marker->schema != MARKER_SCHEMA_NONE) marker->schema = moving->input->schemas[marker->schema];
 }
 

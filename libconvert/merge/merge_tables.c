@@ -136,8 +136,8 @@ static void renumber_stack(const struct merge_tables *tables, stack_id *stack) {
     if (!stack_is_none(*stack)) stack->index = tables->numbers[ROWS_STACKS][stack->index];
 }
 
-static void renumber_string(const struct merge_tables *tables, union marker_value *value) {
-    if (!string_is_none(value->string)) value->string.index = tables->numbers[ROWS_STRINGS][value->string.index];
+static void renumber_string(const struct merge_tables *tables, string_id *string) {
+    if (!string_is_none(*string)) string->index = tables->numbers[ROWS_STRINGS][string->index];
 }
 
 /* Renumbers the values of a table; those of a list are texts. */
@@ -148,7 +148,7 @@ static void renumber_cells(const struct merge_tables *tables, const struct profi
     for (uint32_t i = 0; i < cells->count && field->column_count; i++) {
         enum marker_format format = field->columns[i % field->column_count].format;
         if (marker_format_kind(format) == VALUE_STRING)
-            renumber_string(tables, profile_cell_at(part, cells->first + i));
+            renumber_string(tables, &profile_cell_at(part, cells->first + i)->string);
     }
 }
 
@@ -159,15 +159,15 @@ static void renumber_values(const struct merge_tables *tables, const struct prof
     for (uint32_t i = 0; i < schema->field_count; i++) {
         const struct marker_field *field = &schema->fields[i];
         enum marker_value_kind kind = marker_format_kind(field->format);
-        union marker_value *value = profile_value_at(part, marker->values_at + i);
-        if (kind == VALUE_STRING) renumber_string(tables, value);
-        if (kind == VALUE_CELLS) renumber_cells(tables, part, field, &value->cells);
+        union marker_slot *slot = profile_slot_at(part, marker->slots_at + field->slot);
+        if (kind == VALUE_STRING) renumber_string(tables, &slot->string);
+        if (kind == VALUE_CELLS) renumber_cells(tables, part, field, &slot->cells);
     }
 }
 
 /* The schema keeps its number in the input, whose times may have to be shifted. */
 static void renumber_marker(const struct merge_tables *tables, const struct profile *part, struct marker *marker) {
-    marker->values_at += part->payloads.first_value;
+    marker->slots_at += part->payloads.first_slot;
     marker->name.index = tables->numbers[ROWS_STRINGS][marker->name.index];
     marker->category = tables->categories[marker->category][0].category;
     renumber_stack(tables, &marker->stack);

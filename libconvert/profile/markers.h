@@ -84,9 +84,21 @@ union marker_value {
     int64_t time_ns;       /* TIME_NONE: absent */
     int64_t time_ticks;
     struct marker_cells cells;
-    struct stack_origin origin; /* no field's value: precedes the values of a marker that has an origin */
 };
-_Static_assert(sizeof(union marker_value) == 16, "a payload costs 16 bytes a field");
+
+/* What a payload keeps of a value. A text takes two slots, its address and its size; another value takes one. A marker
+ * that has an origin has two more before its values: the time and the thread. */
+union marker_slot {
+    const char *bytes;
+    uint64_t bits; /* the size of a text, or a number: see profile_value_at */
+    string_id string;
+    int64_t time_ns; /* or a duration, or ticks */
+    struct marker_cells cells;
+    thread_id thread;
+};
+_Static_assert(sizeof(union marker_slot) == 8, "a payload costs 8 bytes a field, and 16 if it is a text");
+
+static inline uint32_t marker_slot_count(enum marker_value_kind kind) { return kind == VALUE_TEXT ? 2 : 1; }
 
 /* Returns an absent value of that kind. Payloads omit it; in a list or a table it is written as null. */
 union marker_value marker_value_absent(enum marker_value_kind kind);
@@ -133,6 +145,7 @@ struct marker_field {
     struct text label;
     enum marker_format format;
     bool is_hidden;
+    uint32_t slot; /* the first one of its value, among those of a payload; set by the profile */
     /* The front-end shows only 32 bits of a hexadecimal number. If a value needs more, all values of the field are
      * written as strings "0x…". Maintained by profile_add_marker. */
     bool has_wide_values;
@@ -228,9 +241,9 @@ struct marker {
         int64_t end_ticks;
     };
     string_id name;
-    stack_id stack;     /* none: no cause */
-    uint32_t values_at; /* the first of the payload's values in the profile's payloads */
-    uint16_t schema;    /* a row of the profile's marker_schemas; MARKER_SCHEMA_NONE: no payload */
+    stack_id stack;    /* none: no cause */
+    uint32_t slots_at; /* the first one of the payload's values in the profile's payloads */
+    uint16_t schema;   /* a row of the profile's marker_schemas; MARKER_SCHEMA_NONE: no payload */
     enum marker_phase phase : 6;
     bool is_routine : 1; /* it says little about its thread: many threads have one, whatever they do */
     bool has_origin : 1; /* otherwise the stack was taken at the marker's start, in its thread; set by the profile */

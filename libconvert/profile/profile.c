@@ -7,13 +7,15 @@
 #include "libconvert/base/path.h"
 
 static void payloads_init(struct payloads *payloads, struct failure *failure) {
-    column_init(&payloads->values, sizeof(union marker_value), failure);
+    column_init(&payloads->slots, sizeof(union marker_slot), failure);
     column_init(&payloads->cells, sizeof(union marker_value), failure);
+    column_init(&payloads->numbers, sizeof(struct decimal), failure);
 }
 
 static void payloads_fini(struct payloads *payloads) {
-    column_fini(&payloads->values);
+    column_fini(&payloads->slots);
     column_fini(&payloads->cells);
+    column_fini(&payloads->numbers);
 }
 
 void profile_init(struct profile *profile, struct failure *failure) {

@@ -121,9 +121,10 @@ struct profile_meta {
 /* What markers hold besides their rows. They are too large to be copied, so a profile that was merged from several ones
  * has the payloads of each, which are numbered consecutively. */
 struct payloads {
-    struct column values; /* union marker_value */
-    struct column cells;  /* union marker_value: the values of lists and tables */
-    uint32_t first_value; /* the number of the first row of `values` */
+    struct column slots;   /* union marker_slot */
+    struct column cells;   /* union marker_value: the values of lists and tables */
+    struct column numbers; /* struct decimal: those that do not fit a slot */
+    uint32_t first_slot;   /* the number of the first row of `slots` */
     uint32_t first_cell;
 };
 
@@ -180,15 +181,17 @@ struct profile {
 void profile_init(struct profile *profile, struct failure *failure);
 void profile_fini(struct profile *profile);
 
-/* Return the merged payloads that have the value or cell of that number. */
-const struct payloads *profile_payloads_of_value(const struct profile *profile, uint32_t number);
+/* Return the merged payloads that have the slot or cell of that number. */
+const struct payloads *profile_payloads_of_slot(const struct profile *profile, uint32_t number);
 const struct payloads *profile_payloads_of_cell(const struct profile *profile, uint32_t number);
 
-static inline union marker_value *profile_value_at(const struct profile *profile, uint32_t number) {
+static inline union marker_slot *profile_slot_at(const struct profile *profile, uint32_t number) {
     const struct payloads *payloads = &profile->payloads;
-    if (number < payloads->first_value) payloads = profile_payloads_of_value(profile, number);
-    return column_at(&payloads->values, number - payloads->first_value);
+    if (number < payloads->first_slot) payloads = profile_payloads_of_slot(profile, number);
+    return column_at(&payloads->slots, number - payloads->first_slot);
 }
+/* Returns the value of that kind whose first slot has that number. */
+union marker_value profile_value_at(const struct profile *profile, uint32_t number, enum marker_value_kind kind);
 static inline union marker_value *profile_cell_at(const struct profile *profile, uint32_t number) {
     const struct payloads *payloads = &profile->payloads;
     if (number < payloads->first_cell) payloads = profile_payloads_of_cell(profile, number);
@@ -361,10 +364,12 @@ string_id profile_marker_name(struct profile *profile, struct text name, uint16_
  * only one field of one marker. Returns an absent range if memory ran out (latched). */
 struct marker_cells profile_marker_cells(struct profile *profile, const union marker_value *values, uint32_t count);
 
-/* Returns where the marker's stack was taken, or NULL if the marker does not say. */
-static inline struct stack_origin *profile_marker_origin(const struct profile *profile, const struct marker *marker) {
-    if (!marker->has_origin) return NULL;
-    return &profile_value_at(profile, marker->values_at - 1)->origin;
+/* Return when and where the marker's stack was taken, or NULL if the marker does not say. */
+static inline int64_t *profile_origin_time(const struct profile *profile, const struct marker *marker) {
+    return marker->has_origin ? &profile_slot_at(profile, marker->slots_at - 2)->time_ns : NULL;
+}
+static inline thread_id *profile_origin_thread(const struct profile *profile, const struct marker *marker) {
+    return marker->has_origin ? &profile_slot_at(profile, marker->slots_at - 1)->thread : NULL;
 }
 
 /* Returns the thread in which the stack of a marker of `thread` was taken, or NULL if it was `thread` itself. */
@@ -388,8 +393,9 @@ void profile_set_payload(struct profile *profile, struct marker *marker, const s
  * values of the schema's type that the marker lacks. */
 void profile_fit_marker(struct profile *profile, struct marker *marker);
 
-/* Calls `visit` for each value of that kind in the marker that is not absent, cells of lists and tables included. */
-typedef void marker_value_visitor(void *context, union marker_value *value);
+/* Calls `visit` for each value of that kind in the marker that is not absent, cells of lists and tables included. The
+ * kind is VALUE_STRING, and the value a string_id, or VALUE_TIME, and the value an int64_t. */
+typedef void marker_value_visitor(void *context, void *value);
 void profile_visit_values(const struct profile *profile, const struct marker *marker, enum marker_value_kind kind,
                           marker_value_visitor *visit, void *context);
 /* Calls profile_visit_values if the marker can have values of that kind. It is inline because most markers of a large

@@ -38,8 +38,10 @@ static struct text free_key(struct profile *profile, const struct marker_schema 
 static struct marker_field *copy_fields(struct profile *profile, const struct marker_schema *schema) {
     struct marker_field *fields = profile_allocate(profile, schema->field_count * sizeof *fields);
     if (!fields) return NULL;
-    for (uint32_t i = 0; i < schema->field_count; i++) {
+    for (uint32_t i = 0, slot = 0; i < schema->field_count; i++) {
         fields[i] = schema->fields[i];
+        fields[i].slot = slot;
+        slot += marker_slot_count(marker_format_kind(fields[i].format));
         fields[i].key = free_key(profile, schema, fields[i].key);
         fields[i].has_wide_values = false;
     }
@@ -253,8 +255,8 @@ static const struct payloads *find_payloads(const struct profile *profile, size_
     return &all[next - 1];
 }
 
-const struct payloads *profile_payloads_of_value(const struct profile *profile, uint32_t number) {
-    return find_payloads(profile, offsetof(struct payloads, first_value), number);
+const struct payloads *profile_payloads_of_slot(const struct profile *profile, uint32_t number) {
+    return find_payloads(profile, offsetof(struct payloads, first_slot), number);
 }
 
 const struct payloads *profile_payloads_of_cell(const struct profile *profile, uint32_t number) {
@@ -293,9 +295,9 @@ static void note_wide_values(const struct profile *profile, const struct marker_
 
 const struct thread *profile_foreign_thread(const struct profile *profile, const struct thread *thread,
                                             const struct marker *marker) {
-    const struct stack_origin *origin = profile_marker_origin(profile, marker);
-    if (!origin || stack_is_none(marker->stack) || thread_is_none(origin->thread)) return NULL;
-    const struct thread *foreign = profile_thread_at(profile, origin->thread);
+    const thread_id *origin = profile_origin_thread(profile, marker);
+    if (!origin || stack_is_none(marker->stack) || thread_is_none(*origin)) return NULL;
+    const struct thread *foreign = profile_thread_at(profile, *origin);
     return foreign == thread ? NULL : foreign;
 }
 
@@ -307,11 +309,17 @@ static void note_foreign_stack(struct profile *profile, struct marker *marker) {
     if (marker->schema != MARKER_SCHEMA_NONE) schema_at(profile, marker->schema)->has_foreign_stacks = true;
 }
 
+static bool push_slot(struct profile *profile, union marker_slot slot) {
+    union marker_slot *row = column_push(&profile->payloads.slots);
+    if (row) *row = slot;
+    return row;
+}
+
 /* Places the marker's values, which are pushed next, after its origin, if any. */
 static void place_values(struct profile *profile, struct marker *marker, const struct stack_origin *origin) {
-    struct column *all_values = &profile->payloads.values;
-    marker->has_origin = origin && column_push_all(all_values, &(union marker_value){.origin = *origin}, 1);
-    marker->values_at = profile->payloads.first_value + all_values->count;
+    marker->has_origin = origin && push_slot(profile, (union marker_slot){.time_ns = origin->time_ns}) &&
+                         push_slot(profile, (union marker_slot){.thread = origin->thread});
+    marker->slots_at = profile->payloads.first_slot + profile->payloads.slots.count;
 }
 
 /* Returns NULL if the marker has no payload. */
@@ -319,9 +327,69 @@ static const struct marker_schema *payload_schema(const struct profile *profile,
     return marker->schema == MARKER_SCHEMA_NONE ? NULL : schema_at(profile, marker->schema);
 }
 
+/* The last byte of a number's slot is the scale, and the others are the mantissa, unless it is one of these. */
+enum { SLOT_ELSEWHERE = 254 /* the others are a row of the payloads' numbers */, SLOT_ABSENT = 255, SLOT_BITS = 8 };
+
+static uint64_t encode_number(struct payloads *payloads, struct decimal number) {
+    uint64_t bits = (uint64_t)number.mantissa << SLOT_BITS;
+    if (number.scale == MARKER_ABSENT) return SLOT_ABSENT;
+    if (number.scale < SLOT_ELSEWHERE && !number.exponent && (int64_t)bits >> SLOT_BITS == number.mantissa)
+        return bits | number.scale;
+    column_push_all(&payloads->numbers, &number, 1);
+    return (uint64_t)(payloads->numbers.count - 1) << SLOT_BITS | SLOT_ELSEWHERE;
+}
+
+static struct decimal decode_number(const struct payloads *payloads, uint64_t bits) {
+    uint32_t scale = bits & SLOT_ABSENT;
+    if (scale == SLOT_ABSENT) return (struct decimal){.scale = MARKER_ABSENT};
+    if (scale == SLOT_ELSEWHERE) return *(const struct decimal *)column_at(&payloads->numbers, bits >> SLOT_BITS);
+    return (struct decimal){.mantissa = (int64_t)bits >> SLOT_BITS, .scale = scale};
+}
+
+static bool push_value(struct profile *profile, enum marker_value_kind kind, const union marker_value *value) {
+    switch (kind) {
+        case VALUE_TEXT:
+            return push_slot(profile, (union marker_slot){.bytes = value->text.bytes}) &&
+                   push_slot(profile, (union marker_slot){.bits = value->text.bytes_count});
+        case VALUE_STRING:
+            return push_slot(profile, (union marker_slot){.string = value->string});
+        case VALUE_NUMBER:
+            return push_slot(profile, (union marker_slot){.bits = encode_number(&profile->payloads, value->number)});
+        case VALUE_DURATION:
+        case VALUE_TIME:
+            return push_slot(profile, (union marker_slot){.time_ns = value->time_ns});
+        case VALUE_CELLS:
+            break;
+    }
+    return push_slot(profile, (union marker_slot){.cells = value->cells});
+}
+
+union marker_value profile_value_at(const struct profile *profile, uint32_t number, enum marker_value_kind kind) {
+    const struct payloads *payloads = &profile->payloads;
+    if (number < payloads->first_slot) payloads = profile_payloads_of_slot(profile, number);
+    const union marker_slot *slot = column_at(&payloads->slots, number - payloads->first_slot);
+    switch (kind) {
+        case VALUE_TEXT:
+            return (union marker_value){.text = {slot->bytes, profile_slot_at(profile, number + 1)->bits}};
+        case VALUE_STRING:
+            return (union marker_value){.string = slot->string};
+        case VALUE_NUMBER:
+            return (union marker_value){.number = decode_number(payloads, slot->bits)};
+        case VALUE_DURATION:
+        case VALUE_TIME:
+            return (union marker_value){.time_ns = slot->time_ns};
+        case VALUE_CELLS:
+            break;
+    }
+    return (union marker_value){.cells = slot->cells};
+}
+
 static bool push_values(struct profile *profile, const struct marker_schema *schema, const union marker_value *values) {
+    bool is_whole = true;
     if (schema->has_hexadecimal) note_wide_values(profile, schema, values);
-    return column_push_all(&profile->payloads.values, values, schema->field_count);
+    for (uint32_t i = 0; i < schema->field_count && is_whole; i++)
+        is_whole = push_value(profile, marker_format_kind(schema->fields[i].format), &values[i]);
+    return is_whole;
 }
 
 void profile_set_payload(struct profile *profile, struct marker *marker, const struct stack_origin *origin,
@@ -336,7 +404,9 @@ void profile_fit_marker(struct profile *profile, struct marker *marker) {
     if (!schema || !schema->reserved || failure_is_set(profile->failure)) return;
     union marker_value *values = memory_allocate(profile->failure, schema->field_count * sizeof *values);
     if (!values) return;
-    for (uint32_t i = 0; i < schema->field_count; i++) values[i] = *profile_value_at(profile, marker->values_at + i);
+    for (uint32_t i = 0; i < schema->field_count; i++)
+        values[i] = profile_value_at(profile, marker->slots_at + schema->fields[i].slot,
+                                     marker_format_kind(schema->fields[i].format));
     fit_reserved_type(profile, marker, values);
     memory_free(values);
 }
@@ -370,9 +440,11 @@ struct visit {
     void *context;
 };
 
-static void visit_value(const struct visit *visit, enum marker_format format, union marker_value *value) {
-    bool is_wanted = marker_format_kind(format) == visit->kind && !marker_value_is_absent(visit->kind, value);
-    if (is_wanted) visit->visit(visit->context, value);
+static void visit_value(const struct visit *visit, enum marker_format format, void *value) {
+    if (marker_format_kind(format) != visit->kind) return;
+    bool is_absent =
+        visit->kind == VALUE_TIME ? *(const int64_t *)value == TIME_NONE : string_is_none(*(const string_id *)value);
+    if (!is_absent) visit->visit(visit->context, value);
 }
 
 static void visit_cells(const struct visit *visit, const struct marker_field *field, struct marker_cells cells) {
@@ -390,8 +462,8 @@ void profile_visit_values(const struct profile *profile, const struct marker *ma
     const struct marker_schema *schema = column_at(&profile->marker_schemas, marker->schema);
     for (uint32_t i = 0; i < schema->field_count; i++) {
         const struct marker_field *field = &schema->fields[i];
-        union marker_value *value = profile_value_at(profile, marker->values_at + i);
-        visit_value(&visit, field->format, value);
-        if (marker_format_kind(field->format) == VALUE_CELLS) visit_cells(&visit, field, value->cells);
+        union marker_slot *slot = profile_slot_at(profile, marker->slots_at + field->slot);
+        visit_value(&visit, field->format, slot);
+        if (marker_format_kind(field->format) == VALUE_CELLS) visit_cells(&visit, field, slot->cells);
     }
 }

@@ -52,9 +52,9 @@ static struct time_range find_events(const struct profile *profile) {
 /* Damaged inputs can have any times, so the sum may wrap around. */
 static int64_t shifted(int64_t time_ns, int64_t delta_ns) { return (int64_t)((uint64_t)time_ns + (uint64_t)delta_ns); }
 
-static void shift_value(void *context, union marker_value *value) {
+static void shift_value(void *context, void *time_ns) {
     const int64_t *delta_ns = context;
-    value->time_ns = shifted(value->time_ns, *delta_ns);
+    *(int64_t *)time_ns = shifted(*(int64_t *)time_ns, *delta_ns);
 }
 
 static void shift(int64_t *time_ns, int64_t delta_ns) {
@@ -70,10 +70,10 @@ static void shift_column(struct column *column, size_t time_at, int64_t delta_ns
 }
 
 static void shift_marker(const struct profile *profile, struct marker *marker, int64_t delta_ns) {
-    struct stack_origin *origin = profile_marker_origin(profile, marker);
+    int64_t *origin_ns = profile_origin_time(profile, marker);
     shift(&marker->start_ns, delta_ns);
     shift(&marker->end_ns, delta_ns);
-    if (origin) shift(&origin->time_ns, delta_ns);
+    if (origin_ns) shift(origin_ns, delta_ns);
     profile_visit_marker(profile, marker, VALUE_TIME, shift_value, &delta_ns);
 }
 

@@ -172,9 +172,9 @@ static source_id same_source(const struct sweep *sweep, source_id source) {
 
 /* ---- Marking, from what is written down to what it refers to. ---- */
 
-static void mark_value(void *context, union marker_value *value) {
+static void mark_value(void *context, void *string) {
     struct sweep *sweep = context;
-    mark(sweep, ROWS_STRINGS, value->string.index);
+    mark(sweep, ROWS_STRINGS, ((const string_id *)string)->index);
 }
 
 static void mark_marker(struct sweep *sweep, const struct marker *marker) {
@@ -358,9 +358,10 @@ static void move_libs(struct sweep *sweep) {
     *libs = moved;
 }
 
-static void renumber_value(void *context, union marker_value *value) {
+static void renumber_value(void *context, void *value) {
     const struct sweep *sweep = context;
-    value->string.index = number_of(sweep, ROWS_STRINGS, value->string.index);
+    string_id *string = value;
+    string->index = number_of(sweep, ROWS_STRINGS, string->index);
 }
 
 static void renumber_marker(struct sweep *sweep, struct marker *marker) {

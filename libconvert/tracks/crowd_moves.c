@@ -195,8 +195,8 @@ static void renumber_threads(const struct moving *moving, const struct thread *t
         allocation->thread.index = head_of(heads, allocation->thread.index);
     }
     for (size_t i = 0; i < thread->markers.count; i++) {
-        struct stack_origin *origin = profile_marker_origin(moving->profile, column_at(&thread->markers, i));
-        if (origin) origin->thread.index = head_of(heads, origin->thread.index);
+        thread_id *origin = profile_origin_thread(moving->profile, column_at(&thread->markers, i));
+        if (origin) origin->index = head_of(heads, origin->index);
     }
 }
 

@@ -544,7 +544,7 @@ static void note_origin(struct saved_reader *reader, const struct payload *paylo
     if (!marker->has_origin || string_is_none(payload->origin_tid)) return;
     column_add(
         &reader->origins,
-        &(struct saved_origin){.value = marker->values_at - 1, .tid = payload->origin_tid, .thread = reader->thread});
+        &(struct saved_origin){.slot = marker->slots_at - 1, .tid = payload->origin_tid, .thread = reader->thread});
 }
 
 void saved_payload_read(struct saved_reader *reader, struct marker *marker) {

@@ -47,7 +47,7 @@ struct saved_type {
 
 /* The thread of a marker's stack, which may come later in the document. */
 struct saved_origin {
-    uint32_t value;   /* the number of the origin among the profile's payloads */
+    uint32_t slot;    /* the number of its thread's slot in the profile's payloads */
     string_id tid;    /* in saved_reader.texts */
     thread_id thread; /* the marker's own */
 };

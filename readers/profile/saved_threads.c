@@ -601,8 +601,7 @@ static thread_id thread_of_tid(const struct saved_reader *reader, thread_id own,
 }
 
 static void link_origin(struct saved_reader *reader, const struct saved_origin *origin) {
-    profile_value_at(reader->profile, origin->value)->origin.thread =
-        thread_of_tid(reader, origin->thread, origin->tid);
+    profile_slot_at(reader->profile, origin->slot)->thread = thread_of_tid(reader, origin->thread, origin->tid);
 }
 
 /* Types of markers have a field for the thread of a stack that was taken in another one. */

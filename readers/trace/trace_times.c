@@ -10,7 +10,7 @@ static void convert(const struct times *times, int64_t *time) {
     if (*time != TIME_NONE) *time = trace_clock_convert(times->clock, *time);
 }
 
-static void convert_value(void *context, union marker_value *value) { convert(context, &value->time_ticks); }
+static void convert_value(void *context, void *time) { convert(context, time); }
 
 static void convert_marker(struct times *times, struct marker *marker) {
     bool is_instant = marker->end_ticks == marker->start_ticks;
@@ -19,8 +19,8 @@ static void convert_marker(struct times *times, struct marker *marker) {
         marker->end_ns = marker->start_ns;
     else
         convert(times, &marker->end_ticks);
-    struct stack_origin *origin = profile_marker_origin(times->profile, marker);
-    if (origin) convert(times, &origin->time_ticks);
+    int64_t *origin = profile_origin_time(times->profile, marker);
+    if (origin) convert(times, origin);
     profile_visit_marker(times->profile, marker, VALUE_TIME, convert_value, times);
 }
 

@@ -8,6 +8,7 @@
 #include "readers/reader.h"
 #include "recorder/trace_format.h"
 #include "tests/support/crash_process.h"
+#include "tests/support/marker_value.h"
 #include "tests/support/profile_check.h"
 #include "tests/support/profile_text.h"
 
@@ -97,9 +98,9 @@ static inline char *crash_trace_fault(const struct crash_trace *trace) {
 static inline int64_t crash_marker_integer(const struct profile *profile, const struct marker *marker, uint32_t field) {
     const struct marker_schema *schema = column_at(&profile->marker_schemas, marker->schema);
     if (field >= schema->field_count) return -1;
-    const union marker_value *value = profile_value_at(profile, marker->values_at + field);
+    const union marker_value value = value_of(profile, marker, field);
     enum marker_value_kind kind = marker_format_kind(schema->fields[field].format);
-    return kind == VALUE_NUMBER && value->number.scale == 0 ? value->number.mantissa : -1;
+    return kind == VALUE_NUMBER && value.number.scale == 0 ? value.number.mantissa : -1;
 }
 
 /* Returns the text value of a marker's field, or an empty text if there is none. */
@@ -107,12 +108,12 @@ static inline struct text crash_marker_text(const struct profile *profile, const
                                             uint32_t field) {
     const struct marker_schema *schema = column_at(&profile->marker_schemas, marker->schema);
     if (field >= schema->field_count) return (struct text){0};
-    const union marker_value *value = profile_value_at(profile, marker->values_at + field);
+    const union marker_value value = value_of(profile, marker, field);
     switch (marker_format_kind(schema->fields[field].format)) {
         case VALUE_TEXT:
-            return value->text;
+            return value.text;
         case VALUE_STRING:
-            return string_is_none(value->string) ? (struct text){0} : strings_text(&profile->strings, value->string);
+            return string_is_none(value.string) ? (struct text){0} : strings_text(&profile->strings, value.string);
         default:
             return (struct text){0};
     }

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 
+#include "tests/support/marker_value.h"
 #include "tests/support/profile_text.h"
 
 static inline void profile_text_print(struct profile_text *out, const char *format, ...)
@@ -71,9 +72,9 @@ static inline void profile_text_add_value(struct profile_text *out, const struct
  * PID/TID" if the thread is not the marker's. */
 static inline void profile_text_add_origin(struct profile_text *out, const struct profile *profile,
                                            const struct thread *thread, const struct marker *marker) {
-    const struct stack_origin *origin = profile_marker_origin(profile, marker);
+    const int64_t *origin_ns = profile_origin_time(profile, marker);
     const struct thread *foreign = profile_foreign_thread(profile, thread, marker);
-    if (origin && origin->time_ns != marker->start_ns) profile_text_print(out, " taken at %" PRId64, origin->time_ns);
+    if (origin_ns && *origin_ns != marker->start_ns) profile_text_print(out, " taken at %" PRId64, *origin_ns);
     if (!foreign) return;
     struct text pid = profile_process_at(profile, foreign->process)->pid_text;
     profile_text_print(out, " in %.*s/%" PRId64, (int)pid.bytes_count, pid.bytes, foreign->tid);
@@ -103,8 +104,8 @@ static inline struct profile_text *profile_markers_text(const struct profile *pr
                 for (uint32_t field = 0; field < schema->field_count; field++) {
                     const struct marker_field *row = &schema->fields[field];
                     profile_text_print(out, "%s%.*s=", field ? "," : "", (int)row->key.bytes_count, row->key.bytes);
-                    profile_text_add_value(out, profile, row, row->format,
-                                           profile_value_at(profile, marker->values_at + field));
+                    const union marker_value value = value_of(profile, marker, field);
+                    profile_text_add_value(out, profile, row, row->format, &value);
                 }
                 profile_text_print(out, "}");
             }

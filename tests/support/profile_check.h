@@ -85,18 +85,20 @@ static inline const char *marker_fault(const struct profile *profile, const stru
     if (marker->name.index >= strings_count(&profile->strings)) return "a marker's name";
     if (marker->category >= profile->categories.rows.count) return "a marker's category";
     if (!is_stack_or_none(profile, marker->stack)) return "a marker's stack";
-    uint32_t value_count = profile->payloads.first_value + profile->payloads.values.count;
-    if (marker->has_origin && marker->values_at - 1 >= value_count) return "the origin of a marker's stack";
-    const struct stack_origin *origin = profile_marker_origin(profile, marker);
-    if (origin && !thread_is_none(origin->thread) && origin->thread.index >= profile->threads.count)
+    uint32_t slot_count = profile->payloads.first_slot + profile->payloads.slots.count;
+    if (marker->has_origin && marker->slots_at - 2 >= slot_count) return "the origin of a marker's stack";
+    const thread_id *origin = profile_origin_thread(profile, marker);
+    if (origin && !thread_is_none(*origin) && origin->index >= profile->threads.count)
         return "the thread of a marker's stack";
     if (marker->schema == MARKER_SCHEMA_NONE) return NULL;
     if (marker->schema >= profile->marker_schemas.count) return "a marker's schema";
     const struct marker_schema *schema = column_at(&profile->marker_schemas, marker->schema);
-    if (marker->values_at + schema->field_count > value_count) return "a marker without its values";
     for (uint32_t i = 0; i < schema->field_count; i++) {
-        const union marker_value *value = profile_value_at(profile, marker->values_at + i);
-        const char *fault = value_fault(profile, schema->fields[i].format, value);
+        enum marker_value_kind kind = marker_format_kind(schema->fields[i].format);
+        uint32_t slot = marker->slots_at + schema->fields[i].slot;
+        if (slot + marker_slot_count(kind) > slot_count) return "a marker without its values";
+        const union marker_value value = profile_value_at(profile, slot, kind);
+        const char *fault = value_fault(profile, schema->fields[i].format, &value);
         if (fault) return fault;
     }
     return NULL;

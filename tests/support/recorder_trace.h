@@ -167,11 +167,6 @@ static inline const struct marker_schema *schema_of(const struct profile *profil
     return marker->schema == MARKER_SCHEMA_NONE ? NULL : column_at(&profile->marker_schemas, marker->schema);
 }
 
-static inline const union marker_value *value_of(const struct profile *profile, const struct marker *marker,
-                                                 uint32_t field) {
-    return profile_value_at(profile, marker->values_at + field);
-}
-
 /* Returns the payload as "type{key=value,…}", or "" if there is none. The caller frees it. */
 static inline struct profile_text *payload_text(const struct profile *profile, const struct marker *marker) {
     struct profile_text *out = profile_text_create();
@@ -183,7 +178,8 @@ static inline struct profile_text *payload_text(const struct profile *profile, c
         profile_text_add(out, i ? TEXT(",") : TEXT("{"));
         profile_text_add(out, field->key);
         profile_text_add(out, TEXT("="));
-        profile_text_add_value(out, profile, field, field->format, value_of(profile, marker, i));
+        const union marker_value value = value_of(profile, marker, i);
+        profile_text_add_value(out, profile, field, field->format, &value);
     }
     if (schema->field_count) profile_text_add(out, TEXT("}"));
     return out;
@@ -245,7 +241,7 @@ static inline void add_numbers_of(struct numbers *numbers, const struct profile 
     for (size_t i = 0; i < thread->markers.count; i++) {
         const struct marker *marker = column_at(&thread->markers, i);
         if (!marker_has_name(profile, marker, name)) continue;
-        int64_t number = value_of(profile, marker, 0)->number.mantissa;
+        int64_t number = value_of(profile, marker, 0).number.mantissa;
         assert_true(number >= 0 && (uint64_t)number < numbers->limit);
         numbers->counts[number]++;
         numbers->found_count++;

@@ -230,10 +230,9 @@ static void write_backtrace(struct gecko_thread_writer *writer, const struct thr
 static void write_marker_stack(const struct marker_json *markers, struct json *json, const struct thread *thread,
                                const struct marker *marker) {
     struct gecko_thread_writer *writer = markers->format.context;
-    const struct stack_origin *origin = profile_marker_origin(writer->profile, marker);
+    const int64_t *origin_ns = profile_origin_time(writer->profile, marker);
     const struct thread *foreign = profile_foreign_thread(writer->profile, thread, marker);
-    write_backtrace(writer, foreign ? foreign : thread, marker->stack, origin ? origin->time_ns : marker->start_ns,
-                    json);
+    write_backtrace(writer, foreign ? foreign : thread, marker->stack, origin_ns ? *origin_ns : marker->start_ns, json);
 }
 
 static void write_marker(struct gecko_thread_writer *writer, const struct thread *thread, const struct marker *marker,

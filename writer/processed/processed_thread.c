@@ -122,11 +122,12 @@ static void write_cause(const struct marker_json *markers, struct json *json, co
                         const struct marker *marker) {
     (void)thread;
     const struct profile *profile = markers->profile;
-    const struct stack_origin *origin = profile_marker_origin(profile, marker);
+    const int64_t *origin_ns = profile_origin_time(profile, marker);
+    const thread_id *origin = profile_origin_thread(profile, marker);
     json_key_object_begin(json, "cause");
     json_key_int(json, "stack", marker->stack.index);
-    if (origin) json_key_ms(json, "time", origin->time_ns);
-    if (origin && !thread_is_none(origin->thread)) thread_json_tid(json, profile_thread_at(profile, origin->thread));
+    if (origin_ns) json_key_ms(json, "time", *origin_ns);
+    if (origin && !thread_is_none(*origin)) thread_json_tid(json, profile_thread_at(profile, *origin));
     json_object_end(json);
 }
 

@@ -8,6 +8,7 @@
 #include "libconvert/profile/cut_stacks.h"
 #include "tests/support/counter_samples.h"
 #include "tests/support/full_profile.h"
+#include "tests/support/marker_value.h"
 #include "tests/support/profile_check.h"
 #include "tests/support/profile_text.h"
 #include "tests/support/unit_test.h"
@@ -597,7 +598,7 @@ static void test_an_ambiguous_namespace_equals_none(void **state) {
 
 static void test_everything_arrives(void **state) {
     build_full_profile(part(0));
-    uint32_t value_count = part(0)->payloads.values.count;
+    uint32_t slot_count = part(0)->payloads.slots.count;
     uint32_t cell_count = part(0)->payloads.cells.count;
     for (size_t i = 1; i < INPUT_COUNT; i++) build_full_profile(part(i));
     for (size_t i = 0; i < INPUT_COUNT; i++)
@@ -609,7 +610,7 @@ static void test_everything_arrives(void **state) {
     assert_int_equal(whole.marker_schemas.count, 1);
     assert_int_equal(stack_table_count(&whole.stacks), stack_count);
     assert_int_equal(row_table_count(&whole.frames), frame_count);
-    assert_int_equal(whole.payloads.first_value, INPUT_COUNT * value_count);
+    assert_int_equal(whole.payloads.first_slot, INPUT_COUNT * slot_count);
     assert_int_equal(whole.payloads.first_cell, INPUT_COUNT * cell_count);
     assert_int_equal(whole.paused_ranges.count, INPUT_COUNT * 3);
     assert_int_equal(whole.profiling_log.count, INPUT_COUNT * 7);
@@ -643,13 +644,51 @@ static void test_equal_definitions_are_one(void **state) {
     for (uint32_t i = 0; i < INPUT_COUNT; i++) {
         const struct marker *marker = column_at(&profile_thread_at(&whole, (thread_id){i})->markers, 0);
         const struct marker_schema *schema = column_at(&whole.marker_schemas, marker->schema);
-        const union marker_value *value = profile_value_at(&whole, marker->values_at);
         assert_true(text_equal(schema->name, i == 2 ? TEXT("Request 2") : TEXT("Request")));
-        assert_true(text_equal(strings_text(&whole.strings, value->string), text_of(labels[i])));
+        assert_true(text_equal(strings_text(&whole.strings, value_of(&whole, marker, 0).string), text_of(labels[i])));
     }
     size_t category_count = whole.categories.rows.count;
     assert_true(text_equal(categories_at(&whole.categories, category_count - 2)->name, TEXT("I/O")));
     assert_true(text_equal(categories_at(&whole.categories, category_count - 1)->name, TEXT("I/O 2")));
+}
+
+/* Numbers and texts of each input are kept in different ways by their sizes. */
+static void test_values_of_all_inputs(void **state) {
+    static const struct decimal numbers[] = {
+        {.mantissa = INT64_MAX}, {.mantissa = -1}, {.mantissa = INT64_MIN, .scale = 18}, {.mantissa = 25, .scale = 1}};
+    static const struct marker_field fields[] = {
+        {.key = TEXT("text"), .format = MARKER_STRING},  {.key = TEXT("first"), .format = MARKER_DECIMAL},
+        {.key = TEXT("time"), .format = MARKER_TIME},    {.key = TEXT("second"), .format = MARKER_DECIMAL},
+        {.key = TEXT("none"), .format = MARKER_DECIMAL}, {.key = TEXT("real"), .format = MARKER_DECIMAL}};
+    static const struct marker_schema schema = {.name = TEXT("Values"), .fields = fields, .field_count = 6};
+    set_one_clock();
+    for (size_t i = 0; i < INPUT_COUNT; i++) {
+        const union marker_value values[] = {{.text = text_of(i ? "b" : "")},
+                                             {.number = numbers[i]},
+                                             {.time_ns = SECOND_NS},
+                                             {.number = numbers[i + 1]},
+                                             marker_value_absent(VALUE_NUMBER),
+                                             marker_value_real(1e40 + (double)i)};
+        struct marker marker = {.start_ns = SECOND_NS,
+                                .end_ns = SECOND_NS,
+                                .name = profile_string(part(i), TEXT("values")),
+                                .stack = stack_none(),
+                                .schema = profile_marker_schema(part(i), &schema)};
+        add_process(i, (int64_t)i + 1, TIME_NONE, TIME_NONE);
+        profile_add_marker(part(i), add_thread(i, (int64_t)i + 1, TIME_NONE, TIME_NONE), marker, values);
+    }
+    run();
+    for (uint32_t i = 0; i < INPUT_COUNT; i++) {
+        const struct marker *marker = column_at(&profile_thread_at(&whole, (thread_id){i})->markers, 0);
+        const union marker_value none = value_of(&whole, marker, 4);
+        assert_true(text_equal(value_of(&whole, marker, 0).text, text_of(i ? "b" : "")));
+        for (uint32_t j = 0; j < 2; j++) {
+            struct decimal number = value_of(&whole, marker, 1 + 2 * j).number;
+            assert_true(number.mantissa == numbers[i + j].mantissa && number.scale == numbers[i + j].scale);
+        }
+        assert_true(marker_value_is_absent(VALUE_NUMBER, &none));
+        assert_true(marker_value_real_of(value_of(&whole, marker, 5).number) == 1e40 + i);
+    }
 }
 
 static void add_counter(size_t input, int64_t first_ns, int64_t value) {
@@ -786,6 +825,7 @@ int main(void) {
         TEST(test_an_ambiguous_namespace_equals_none),
         TEST(test_everything_arrives),
         TEST(test_equal_definitions_are_one),
+        TEST(test_values_of_all_inputs),
         TEST(test_a_counter_goes_on_in_the_next_trace),
         TEST(test_counters_at_the_same_time_are_two),
         TEST(test_weights_of_different_things_are_refused),

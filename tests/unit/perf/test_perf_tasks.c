@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "readers/perf/perf_tasks.h"
+#include "tests/support/marker_value.h"
 #include "tests/support/unit_test.h"
 
 struct tasks_test {
@@ -266,9 +267,8 @@ static void test_renames(void **state) {
     assert_int_equal(marker->end_ns, 50);
     assert_int_equal(marker->phase, MARKER_INSTANT);
     assert_text(strings_text(&fixture.profile.strings, marker->name), "Renamed");
-    const union marker_value *values = profile_value_at(&fixture.profile, marker->values_at);
-    assert_text(strings_text(&fixture.profile.strings, values[0].string), "app");
-    assert_text(strings_text(&fixture.profile.strings, values[1].string), "worker");
+    assert_text(strings_text(&fixture.profile.strings, value_of(&fixture.profile, marker, 0).string), "app");
+    assert_text(strings_text(&fixture.profile.strings, value_of(&fixture.profile, marker, 1).string), "worker");
     const struct marker_schema *schema = column_at(&fixture.profile.marker_schemas, marker->schema);
     assert_text(schema->name, "Renamed");
     assert_int_equal(schema->field_count, 2);

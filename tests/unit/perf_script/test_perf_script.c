@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "readers/reader.h"
+#include "tests/support/marker_value.h"
 #include "tests/support/profile_text.h"
 #include "tests/support/random_numbers.h"
 #include "tests/support/sanitizers.h"
@@ -553,8 +554,8 @@ static void test_tracepoint_markers(void **state) {
         assert_int_equal(marker->start_ns, times_ns[i]);
         assert_int_equal(marker->phase, MARKER_INSTANT);
         assert_true(text_equal(strings_text(&profile->strings, marker->name), text_of(names[i])));
-        const union marker_value *value = profile_value_at(profile, marker->values_at);
-        assert_true(text_equal(strings_text(&profile->strings, value->string), text_of(first_fields[i])));
+        assert_true(
+            text_equal(strings_text(&profile->strings, value_of(profile, marker, 0).string), text_of(first_fields[i])));
         const struct marker_schema *schema = column_at(&profile->marker_schemas, marker->schema);
         assert_true(text_equal(schema->name, text_of(names[i])));
     }

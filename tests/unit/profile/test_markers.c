@@ -37,7 +37,7 @@ static struct marker marker_at(int64_t start_ns, uint16_t schema) {
                            .end_ns = start_ns + 5,
                            .name = {3},
                            .stack = stack_none(),
-                           .values_at = 12345, /* set by the profile */
+                           .slots_at = 12345, /* set by the profile */
                            .schema = schema,
                            .phase = MARKER_INTERVAL,
                            .category = 2};

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "libconvert/profile/sweep.h"
+#include "tests/support/marker_value.h"
 #include "tests/support/profile_fixture.h"
 #include "tests/support/unit_test.h"
 
@@ -104,9 +105,8 @@ static void markers_keep_what_they_name(void **state) {
     const struct marker *swept = column_at(&thread->markers, 0);
     assert_true(text_equal(strings_text(&profile.strings, swept->name), TEXT("name")));
     assert_names(swept->stack, (const char *const[]){"cause", NULL});
-    const union marker_value *value = profile_value_at(&profile, swept->values_at);
-    assert_int_equal(value[0].number.mantissa, 3);
-    assert_true(text_equal(strings_text(&profile.strings, value[1].string), TEXT("value")));
+    assert_int_equal(value_of(&profile, swept, 0).number.mantissa, 3);
+    assert_true(text_equal(strings_text(&profile.strings, value_of(&profile, swept, 1).string), TEXT("value")));
 }
 
 static void lists_and_tables_keep_what_they_name(void **state) {
@@ -142,9 +142,9 @@ static void lists_and_tables_keep_what_they_name(void **state) {
     const union marker_value *cell = profile_cell_at(&profile, 1);
     assert_true(text_equal(strings_text(&profile.strings, cell[0].string), TEXT("cell")));
     assert_true(string_is_none(cell[2].string));
-    const union marker_value *value = profile_value_at(&profile, 0);
-    assert_true(text_equal(strings_text(&profile.strings, value[1].string), TEXT("flow")));
-    assert_true(string_is_none(value[2].string));
+    const struct marker *swept = column_at(&thread->markers, 0);
+    assert_true(text_equal(strings_text(&profile.strings, value_of(&profile, swept, 1).string), TEXT("flow")));
+    assert_true(string_is_none(value_of(&profile, swept, 2).string));
     const struct marker *bare = column_at(&thread->markers, 1);
     assert_true(text_equal(strings_text(&profile.strings, bare->name), TEXT("bare")));
 }

@@ -128,7 +128,7 @@ static bool try_events(struct temp_folder *folder, unsigned nap_us, uint32_t chu
     for (size_t i = 0; i < EVENT_COUNT; i++) {
         marker = next_marker(&recorded.profile, "number", marker, NULL);
         assert_non_null(marker);
-        assert_int_equal(value_of(&recorded.profile, marker, 0)->number.mantissa, i);
+        assert_int_equal(value_of(&recorded.profile, marker, 0).number.mantissa, i);
         errors[i] = error_of(&brackets[i], on_clock(&recorded.profile, marker->start_ns));
     }
     bool is_near = are_near(&recorded, errors, EVENT_COUNT);
@@ -315,7 +315,7 @@ static void test_order_of_threads(void **state) {
         const struct thread *thread = column_at(&profile->threads, i);
         for (size_t j = 0; j < thread->markers.count; j++) {
             const struct marker *marker = column_at(&thread->markers, j);
-            times_ns[value_of(profile, marker, 0)->number.mantissa] = marker->start_ns;
+            times_ns[value_of(profile, marker, 0).number.mantissa] = marker->start_ns;
         }
     }
     for (int i = 1; i < TURN_COUNT; i++)
@@ -380,7 +380,7 @@ static void test_forbidden_counter(void **state) {
     assert_int_equal(count_markers(profile, "number"), 2 * FORBIDDEN_COUNT);
     const struct marker *marker = NULL;
     for (size_t i = 0; (marker = next_marker(profile, "number", marker, NULL)); i++) {
-        uint64_t number = (uint64_t)value_of(profile, marker, 0)->number.mantissa;
+        uint64_t number = (uint64_t)value_of(profile, marker, 0).number.mantissa;
         errors[number] = error_of(&forbidden->brackets[number], on_clock(profile, marker->start_ns));
     }
     are_near(&recorded, errors, 2 * FORBIDDEN_COUNT);

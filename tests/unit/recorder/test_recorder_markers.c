@@ -167,12 +167,14 @@ static void test_numbers(void **state) {
             assert_int_equal(row->phase, phases[j]);
             assert_true(row->start_ns >= last_ns && row->end_ns >= row->start_ns);
             last_ns = row->start_ns;
-            for (size_t k = 0; k < 3; k++)
-                assert_int_equal(marker_value_is_absent(VALUE_NUMBER, value_of(profile, row, (uint32_t)k)), k >= count);
-            if (count > 0) assert_int_equal(value_of(profile, row, 0)->number.mantissa, integers[i]);
-            if (count > 1) assert_true(marker_value_bits(value_of(profile, row, 1)->number) == (uint64_t)integers[i]);
+            for (uint32_t k = 0; k < 3; k++) {
+                const union marker_value value = value_of(profile, row, k);
+                assert_int_equal(marker_value_is_absent(VALUE_NUMBER, &value), k >= count);
+            }
+            if (count > 0) assert_int_equal(value_of(profile, row, 0).number.mantissa, integers[i]);
+            if (count > 1) assert_true(marker_value_bits(value_of(profile, row, 1).number) == (uint64_t)integers[i]);
             if (count > 2)
-                assert_true(marker_value_real_of(value_of(profile, row, 2)->number) == reals[i % COUNT_OF(reals)]);
+                assert_true(marker_value_real_of(value_of(profile, row, 2).number) == reals[i % COUNT_OF(reals)]);
         }
     assert_null(next_marker(profile, "numbers", row, NULL));
     recorded_fini(&recorded);
@@ -400,7 +402,7 @@ static void test_many_fields(void **state) {
         assert_non_null(row);
         assert_int_equal(schema_of(&recorded.profile, row)->field_count, GREC_FIELD_COUNT_MAX);
         for (uint32_t j = 0; j < GREC_FIELD_COUNT_MAX; j++)
-            assert_int_equal(value_of(&recorded.profile, row, j)->number.mantissa, j * j);
+            assert_int_equal(value_of(&recorded.profile, row, j).number.mantissa, j * j);
     }
     assert_int_equal(recorded.header.mismatched_value_count, 3);
     assert_int_equal(lost_count(&recorded), 3);
@@ -506,8 +508,7 @@ static void test_bad_texts(void **state) {
     assert_payload(profile, "na" BAD "me", "Text{name=\"" BAD "( " BAD BAD BAD " \xf0\x9f\x98\x80\"}");
     assert_string_equal(category_of(profile, "na" BAD "me"), "caf" BAD);
     assert_payload(profile, "controls \x01\t\n\x7f", "Text{name=\"\x1b[1m\r\n\"\\\"}");
-    const union marker_value *value = value_of(profile, find_marker(profile, "zero", NULL), 1);
-    assert_true(text_equal(value->text, TEXT("a\0b")));
+    assert_true(text_equal(value_of(profile, find_marker(profile, "zero", NULL), 1).text, TEXT("a\0b")));
     recorded_fini(&recorded);
 }
 
@@ -539,7 +540,7 @@ static void test_long_texts(void **state) {
         marker = next_marker(&recorded.profile, "pair", marker, NULL);
         assert_non_null(marker);
         size_t kept = lengths[i / 2] < GREC_TEXT_BYTES_MAX ? lengths[i / 2] : GREC_TEXT_BYTES_MAX;
-        struct text got = value_of(&recorded.profile, marker, 1)->text;
+        struct text got = value_of(&recorded.profile, marker, 1).text;
         assert_int_equal(got.bytes_count, kept);
         for (size_t j = 0; j < kept; j++) assert_int_equal(got.bytes[j], 'x');
     }
@@ -582,7 +583,7 @@ static void test_more_than_a_block(void **state) {
     const struct marker *marker = find_marker(profile, "texts", NULL);
     size_t text_count = 0, text_bytes = 0;
     for (uint32_t i = 0; i < 4; i++) {
-        struct text got = value_of(profile, marker, i)->text;
+        struct text got = value_of(profile, marker, i).text;
         text_count += got.bytes_count == TEXT_BYTES;
         text_bytes += got.bytes_count;
     }
@@ -830,14 +831,14 @@ static void test_origins_of_stacks(void **state) {
     static const char *const names[] = {"works", "child"};
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         const struct marker *marker = find_marker(profile, names[i], &owner);
-        const struct stack_origin *origin = profile_marker_origin(profile, marker);
+        const int64_t *origin_ns = profile_origin_time(profile, marker);
         assert_stack(profile, marker->stack, "asks");
         assert_ptr_equal(profile_foreign_thread(profile, owner, marker), main_thread);
-        assert_true(origin->time_ns >= before->start_ns && origin->time_ns <= after->start_ns);
+        assert_true(*origin_ns >= before->start_ns && *origin_ns <= after->start_ns);
     }
     const struct marker *own = find_marker(profile, "own", &owner);
     assert_null(profile_foreign_thread(profile, owner, own));
-    assert_int_equal(profile_marker_origin(profile, own)->time_ns, own->start_ns);
+    assert_int_equal(*profile_origin_time(profile, own), own->start_ns);
     recorded_fini(&recorded);
 }
 

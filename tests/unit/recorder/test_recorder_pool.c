@@ -432,7 +432,7 @@ static void test_chunk_sizes(void **state) {
         free(numbers.counts);
         const struct thread *thread = column_at(&recorded.profile.threads, 0);
         for (size_t i = 0; i < EVENT_COUNT; i++)
-            assert_int_equal(value_of(&recorded.profile, column_at(&thread->markers, i), 1)->text.bytes_count, i * 2);
+            assert_int_equal(value_of(&recorded.profile, column_at(&thread->markers, i), 1).text.bytes_count, i * 2);
         recorded_fini(&recorded);
     }
 }

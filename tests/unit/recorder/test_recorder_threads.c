@@ -286,7 +286,7 @@ static void test_short_lives(void **state) {
         const struct marker *first = column_at(&thread->markers, 0);
         const struct marker *last = column_at(&thread->markers, thread->markers.count - 1);
         uint64_t number = strtoull(thread->name.bytes + 6, NULL, 10);
-        assert_int_equal(value_of(&recorded.profile, first, 0)->number.mantissa, number);
+        assert_int_equal(value_of(&recorded.profile, first, 0).number.mantissa, number);
         assert_int_equal(thread->markers.count, EVENTS_OF_LIFE);
         assert_true(thread->start_ns == TIME_NONE || thread->start_ns <= first->start_ns);
         assert_true(thread->end_ns != TIME_NONE && thread->end_ns >= last->start_ns);

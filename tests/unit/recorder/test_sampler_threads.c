@@ -59,8 +59,8 @@ static struct cpu_marks find_cpu_marks(const struct profile *profile) {
         struct profile_text *payload = payload_text(profile, marker);
         assert_non_null(strstr(payload->bytes, "name='stranger'"));
         free(payload);
-        int64_t used_ns = value_of(profile, marker, 2)->duration_ns, span_ns = marker->end_ns - marker->start_ns;
-        double share = marker_value_real_of(value_of(profile, marker, 3)->number);
+        int64_t used_ns = value_of(profile, marker, 2).duration_ns, span_ns = marker->end_ns - marker->start_ns;
+        double share = marker_value_real_of(value_of(profile, marker, 3).number);
         double exact_share = (double)used_ns / (double)span_ns;
         assert_true(used_ns > 0 && share > exact_share * 0.99 && share < exact_share * 1.01 && share < 1.1);
         marks.count++;

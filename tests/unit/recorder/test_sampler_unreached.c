@@ -391,8 +391,8 @@ static int64_t sum_marked_ns(const struct profile *profile, const char *name) {
     const struct marker *marker = NULL;
     int64_t sum_ns = 0;
     while ((marker = next_marker(profile, "CPU use of a thread that is not registered", marker, NULL))) {
-        struct text of = strings_text(&profile->strings, value_of(profile, marker, 1)->string);
-        if (text_equal(of, text_of(name))) sum_ns += value_of(profile, marker, 2)->duration_ns;
+        struct text of = strings_text(&profile->strings, value_of(profile, marker, 1).string);
+        if (text_equal(of, text_of(name))) sum_ns += value_of(profile, marker, 2).duration_ns;
     }
     return sum_ns;
 }

@@ -5,6 +5,7 @@
 #include "readers/filter.h"
 #include "readers/reader.h"
 #include "tests/support/assert_text.h"
+#include "tests/support/marker_value.h"
 #include "tests/support/profile_fixture.h"
 #include "tests/support/unit_test.h"
 
@@ -49,7 +50,7 @@ static void check_whole(void) {
     const struct marker *marker = column_at(&thread->markers, 0);
     assert_int_equal(marker->start_ns, 1000000);
     assert_int_equal(marker->end_ns, 2000000);
-    assert_int_equal(profile_value_at(&profile, marker->values_at)->number.mantissa, 7);
+    assert_int_equal(value_of(&profile, marker, 0).number.mantissa, 7);
     assert_int_equal(ledger_sum(&profile.ledger, LEDGER_VALUES, LEDGER_LOST), 1);
     assert_true(ledger_is_balanced(&profile.ledger));
 }

@@ -428,8 +428,8 @@ static void assert_tagged(unsigned format, const char *expected) {
     for (size_t i = 0; i < 9; i++) {
         const struct marker *row = column_at(&thread->markers, i);
         if (i) profile_text_print(values, " ");
-        profile_text_add_value(values, &fixture.profile, schema->fields, schema->fields->format,
-                               profile_value_at(&fixture.profile, row->values_at));
+        const union marker_value value = value_of(&fixture.profile, row, 0);
+        profile_text_add_value(values, &fixture.profile, schema->fields, schema->fields->format, &value);
     }
     assert_printed(values, expected);
 }
@@ -607,11 +607,11 @@ static void test_long_lists(void **state) {
     assert_int_equal(fixture.profile.payloads.cells.count, 500);
     const union marker_value *last = profile_cell_at(&fixture.profile, 499);
     assert_text(last->text, "b");
-    const union marker_value *first = profile_value_at(&fixture.profile, 0);
-    assert_int_equal(first->cells.count, 500);
-    const union marker_value *empty = profile_value_at(&fixture.profile, 1);
-    assert_false(marker_value_is_absent(VALUE_CELLS, empty));
-    assert_int_equal(empty->cells.count, 0);
+    const union marker_value first = profile_value_at(&fixture.profile, 0, VALUE_CELLS);
+    assert_int_equal(first.cells.count, 500);
+    const union marker_value empty = profile_value_at(&fixture.profile, 1, VALUE_CELLS);
+    assert_false(marker_value_is_absent(VALUE_CELLS, &empty));
+    assert_int_equal(empty.cells.count, 0);
 }
 
 /* Several types of one name get unique names, and fields of one key get unique keys. */

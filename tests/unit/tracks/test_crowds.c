@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "tests/support/assert_text.h"
+#include "tests/support/marker_value.h"
 #include "tests/support/profile_check.h"
 #include "tests/support/profile_fixture.h"
 #include "tests/support/unit_test.h"
@@ -100,8 +101,8 @@ static void each_member_is_a_marker(void **state) {
     assert_text(strings_text(&profile.strings, marker->name), "request");
     assert_int_equal(marker->start_ns, 300 * MS);
     assert_int_equal(marker->end_ns, 308 * MS);
-    assert_text(profile_value_at(&profile, marker->values_at)->text, "1030");
-    assert_int_equal(profile_value_at(&profile, marker->values_at + 1)->number.mantissa, 2);
+    assert_text(value_of(&profile, marker, 0).text, "1030");
+    assert_int_equal(value_of(&profile, marker, 1).number.mantissa, 2);
 }
 
 static void thirty_threads_are_no_crowd(void **state) {
@@ -264,9 +265,9 @@ static void rows_name_the_track(void **state) {
     const struct allocation *allocation = column_at(&track->allocations, 0);
     assert_int_equal(allocation->thread.index, first.index);
     const struct marker *moved = column_at(&profile_ordered_thread(&profile, 0)->markers, 0);
-    const struct stack_origin *found = profile_marker_origin(&profile, moved);
+    const thread_id *found = profile_origin_thread(&profile, moved);
     assert_non_null(found);
-    assert_int_equal(found->thread.index, first.index);
+    assert_int_equal(found->index, first.index);
 }
 
 /* ---- Processes. ---- */

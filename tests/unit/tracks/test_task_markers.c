@@ -2,6 +2,7 @@
 #include "libconvert/tracks/task_markers.h"
 
 #include "tests/support/assert_text.h"
+#include "tests/support/marker_value.h"
 #include "tests/support/profile_fixture.h"
 #include "tests/support/unit_test.h"
 
@@ -44,8 +45,8 @@ static void a_child_is_a_marker_of_its_parent(void **state) {
     assert_interval(20, 50);
     const struct marker *marker = column_at(&shell->markers, 0);
     assert_text(strings_text(&profile.strings, marker->name), "cc1");
-    assert_text(profile_value_at(&profile, marker->values_at)->text, "2");
-    assert_text(profile_value_at(&profile, marker->values_at + 1)->text, "exited");
+    assert_text(value_of(&profile, marker, 0).text, "2");
+    assert_text(value_of(&profile, marker, 1).text, "exited");
 }
 
 /* Children of one program are in one row of the marker chart, whatever their arguments are. */
@@ -60,8 +61,8 @@ static void a_label_tells_the_arguments(void **state) {
     assert_text(schema->chart_label, "{marker.data.label}");
     assert_text(schema->table_label, "{marker.data.command}");
     assert_text(schema->fields[2].key, "label");
-    assert_text(profile_value_at(&profile, marker->values_at + 2)->text, "cc1 parse.c");
-    assert_text(profile_value_at(&profile, marker->values_at + 3)->text, "cc1 -quiet parse.c");
+    assert_text(value_of(&profile, marker, 2).text, "cc1 parse.c");
+    assert_text(value_of(&profile, marker, 3).text, "cc1 -quiet parse.c");
 }
 
 static void a_child_without_an_end_lasts_until_the_last_event(void **state) {
