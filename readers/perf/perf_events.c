@@ -130,13 +130,15 @@ static enum kind kind_of(const struct perf_event *event) {
     return event->is_tracepoint ? KIND_TRACEPOINT : KIND_OCCURRENCE;
 }
 
-/* Readers may know the events in another order, so a clock is better than another event with as many samples. */
+/* Readers may know the events in another order, so of events with as many samples, a clock is better, and then the one
+ * whose name is first, as that of a system call's start. */
 static bool is_better(const struct perf_event *event, const struct perf_event *than, const uint64_t *sample_counts) {
     uint64_t count = sample_counts[event->measure.index], than_count = sample_counts[than->measure.index];
     if (kind_of(event) != kind_of(than)) return kind_of(event) < kind_of(than);
     if (count != than_count) return count > than_count;
     if (string_is_same(event->measure, than->measure)) return event->sample_count > than->sample_count;
-    return event->unit == PERF_EVENT_CLOCK_NS && than->unit != PERF_EVENT_CLOCK_NS;
+    if (event->unit != than->unit) return event->unit == PERF_EVENT_CLOCK_NS;
+    return text_compare(event->name, than->name) < 0;
 }
 
 static bool tells_waits(const struct perf_events *events, const struct perf_event *event) {

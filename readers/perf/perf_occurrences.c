@@ -85,7 +85,7 @@ static bool mark_payload(struct marking *marking, const struct perf_series *seri
                          const struct perf_payload *payload) {
     const union marker_value *values;
     struct perf_layout *layout = perf_payloads_decode(&marking->payloads, series->event, payload, &values);
-    if (!layout) return false;
+    if (!layout || !layout->field_count) return false;
     uint16_t schema = perf_wakeups_link(&marking->wakeups, series, sample, payload, layout, &values);
     if (schema == MARKER_SCHEMA_NONE) schema = perf_layout_schema(layout, marking->tasks->profile);
     mark_instant(marking, series, sample, schema, values);

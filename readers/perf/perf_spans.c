@@ -25,10 +25,8 @@ void perf_spans_fini(struct perf_spans *spans) {
 
 /* ---- Results of system calls. ---- */
 
-/* Returns whether the marker tells the field by its name or by the result. */
-static bool is_told_elsewhere(struct text key, bool has_result) {
-    return has_result && (text_equal(key, TEXT("__syscall_nr")) || text_equal(key, TEXT("ret")));
-}
+/* Returns whether the marker tells the field as the result. */
+static bool is_told_elsewhere(struct text key, bool has_result) { return has_result && text_equal(key, TEXT("ret")); }
 
 /* Returns the name of the error that the result stands for; NULL if it stands for none. */
 static const char *error_name(int64_t result) {

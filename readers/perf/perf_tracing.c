@@ -214,6 +214,7 @@ static void make_layout(struct profile *profile, struct tracepoint_kind *kind) {
     kind->layout = kind->sources ? perf_layout_create(profile, name, PERF_FIELDS_MAX) : NULL;
     const struct tep_format_field *field = kind->event->format.fields;
     for (; kind->layout && field; field = field->next) {
+        if (text_equal(text_of(field->name), TEXT("__syscall_nr"))) continue; /* the event's name tells the call */
         if (kind->layout->field_count < PERF_FIELDS_MAX)
             add_fields(profile, kind, field);
         else

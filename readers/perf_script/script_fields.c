@@ -267,6 +267,8 @@ bool script_fields_cut_address(struct text *payload, uint64_t *address) {
 bool script_fields_are_payload(struct text event, bool has_period, struct text rest) {
     struct text left = rest, first = cursor_take_token(&left);
     if (is_hex(first) && script_frame_line_is_bare(script_fields_frame(rest))) return false;
+    /* System calls without arguments print nothing. */
+    if (text_starts_with(event, TEXT("syscalls:sys_enter_"))) return true;
     if (perf_role_is_tracepoint(event)) return rest.bytes_count || !has_period;
     /* An old kernel's: "kfree: call_site=ffffffff81092295 ptr=(nil)". */
     bool is_bare_name =

@@ -213,6 +213,14 @@ static void test_ledger(void **state) {
     profile_fini(&profile);
 }
 
+/* Readers know them in another order. */
+static void test_tracepoints_with_as_many_samples(void **state) {
+    event_of("syscalls:sys_exit_read")->sample_count = 2;
+    event_of("syscalls:sys_enter_read")->sample_count = 2;
+    event_of("syscalls:sys_exit_write")->sample_count = 2;
+    assert_chosen("syscalls:sys_enter_read");
+}
+
 static void test_a_long_name(void **state) {
     struct profile profile;
     profile_init(&profile, &fixture.failure);
@@ -233,6 +241,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_treatments, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_overlaps, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_ledger, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_tracepoints_with_as_many_samples, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_long_name, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

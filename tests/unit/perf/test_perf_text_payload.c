@@ -82,11 +82,36 @@ static void test_many_brackets(void **state) {
     assert_int_equal(values[2].number.mantissa, 3);
 }
 
+/* The kernel prints other keys than the fields have that perf.data tells. */
+static void test_keys_of_fields(void **state) {
+    static const struct {
+        struct text event, payload, last_key;
+        uint32_t field_count;
+    } cases[] = {
+        {TEXT("sched:sched_process_fork"), TEXT("comm=a b pid=7 child_comm=c child_pid=8"), TEXT("child_pid"), 4},
+        {TEXT("workqueue:workqueue_queue_work"), TEXT("work struct=0xf function=f workqueue=events req_cpu=256 cpu=-1"),
+         TEXT("cpu"), 5},
+        {TEXT("workqueue:workqueue_activate_work"), TEXT("work struct 0xf function=f"), TEXT("function"), 2},
+    };
+    static const struct text first_keys[] = {TEXT("parent_comm"), TEXT("work"), TEXT("work")};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct perf_text_fields fields;
+        perf_text_fields_init(&fields, &fixture.profile, cases[i].event);
+        perf_text_fields_learn(&fields, cases[i].payload);
+        const struct perf_layout *layout = perf_text_fields_layout(&fields);
+        assert_int_equal(layout->field_count, cases[i].field_count);
+        assert_true(text_equal(layout->fields[0].key, first_keys[i]));
+        assert_true(text_equal(layout->fields[layout->field_count - 1].key, cases[i].last_key));
+        perf_text_fields_fini(&fields);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_many_fields, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_key_that_comes_often, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_many_brackets, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_keys_of_fields, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
