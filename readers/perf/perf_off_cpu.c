@@ -450,6 +450,7 @@ bool perf_off_cpu_begin(struct perf_recording *recording, enum gecko_convert_off
         failure_set(recording->profile->failure, FAILURE_USAGE,
                     "--off-cpu only and --cpu exclude each other: a thread that does not run is on no processor");
     bool is_wanted = choice != GECKO_CONVERT_OFF_CPU_NO && !is_of_processors;
+    perf_waits_judge_ends(&recording->waits);
     if (is_wanted && misses_switches(&recording->waits)) note_missing(recording);
     if (is_wanted && !tells_waits(recording)) events->off_cpu_time = find_off_cpu_time(events);
     events->has_waits = is_wanted && (tells_waits(recording) || events->off_cpu_time != ID_NONE);

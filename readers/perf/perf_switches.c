@@ -58,6 +58,7 @@ static bool is_switch(struct perf_recording *recording, struct perf_event *event
 static void end_next(struct perf_recording *recording, const struct perf_record *record, int64_t tid) {
     struct perf_waits *waits = &recording->waits;
     waits->has_ends |= record->tid == 0;
+    perf_waits_link(waits, record->sample.processor, record->tid, tid);
     if (!perf_activity_has_switches(tid)) return;
     struct perf_task *next = perf_tasks_known(&recording->tasks, record->machine, tid);
     if (next)

@@ -11,11 +11,13 @@ void perf_waits_init(struct perf_waits *waits, struct perf_activity *activity, s
         (struct perf_waits){.profile = profile, .filter = activity->filter, .activity = activity, .tallies = tallies};
     column_init(&waits->rows, sizeof(struct perf_wait), profile->failure);
     value_table_init(&waits->unseen_ends, sizeof(struct unseen_tid), sizeof(int64_t), profile->failure);
+    value_table_init(&waits->next_tids, sizeof(uint64_t), sizeof(int64_t), profile->failure);
 }
 
 void perf_waits_fini(struct perf_waits *waits) {
     column_fini(&waits->rows);
     value_table_fini(&waits->unseen_ends);
+    value_table_fini(&waits->next_tids);
 }
 
 static struct perf_wait *last_of(const struct perf_waits *waits, const struct perf_task *task) {
@@ -135,6 +137,26 @@ void perf_waits_see_running(struct perf_waits *waits, struct perf_task *task, in
     if (!is_open(last) || time_ns == TIME_NONE || time_ns - PERF_SWITCH_NS_MAX <= last->start_ns) return;
     last->is_guessed = true;
     end(waits, task, last, time_ns);
+}
+
+/* ---- All threads of a processor. ---- */
+
+void perf_waits_link(struct perf_waits *waits, int32_t processor, int64_t from_tid, int64_t to_tid) {
+    const uint64_t key = (uint64_t)processor;
+    if (processor < 0) return;
+    uint32_t known_count = value_table_count(&waits->next_tids);
+    int64_t *next_tid = value_table_intern(&waits->next_tids, &key, &to_tid);
+    if (!next_tid) return;
+    if (value_table_count(&waits->next_tids) == known_count) waits->link_counts[*next_tid == from_tid]++;
+    *next_tid = to_tid;
+}
+
+/* Switches of all threads follow each other. The idle thread is among them, unless all processors were busy. A few may
+ * be lost. */
+void perf_waits_judge_ends(struct perf_waits *waits) {
+    enum { LINKS_MIN = 16, LINKS_PER_GAP_MIN = 100 };
+    uint32_t gap_count = waits->link_counts[false], link_count = waits->link_counts[true];
+    waits->has_ends |= link_count >= LINKS_MIN && link_count / LINKS_PER_GAP_MIN >= gap_count;
 }
 
 void perf_waits_forget_tallies(struct perf_waits *waits) {

@@ -32,6 +32,8 @@ struct perf_waits {
     struct perf_activity *activity; /* borrowed; gets a marker of each wait that PERF_RECORD_SWITCH tells of */
     struct perf_tallies *tallies;   /* borrowed */
     struct value_table unseen_ends; /* int64_t by tid: when threads that were not known were first told to run */
+    struct value_table next_tids;   /* int64_t by uint64_t, a processor: the thread that its last switch told to run */
+    uint32_t link_counts[2];        /* switches of another thread than that one, and of that one */
     struct column rows;             /* struct perf_wait; those of a thread are in order of time */
     bool has_records;               /* PERF_RECORD_SWITCH, of all switches */
     bool misses_switches;           /* sched_switch was recorded for some switches only */
@@ -57,6 +59,12 @@ void perf_waits_see_running(struct perf_waits *waits, struct perf_task *task, in
 
 /* Forgets what was counted of switches that tell of no wait, for a profile without waits. */
 void perf_waits_forget_tallies(struct perf_waits *waits);
+
+/* A switch from one thread to another on a processor, which may be unknown (negative). */
+void perf_waits_link(struct perf_waits *waits, int32_t processor, int64_t from_tid, int64_t to_tid);
+
+/* Decides whether the recording tells of every thread when it runs again. Call it when all records were used. */
+void perf_waits_judge_ends(struct perf_waits *waits);
 
 /* Ends threads that stopped for good. */
 void perf_waits_end_threads(const struct perf_waits *waits, const struct perf_tasks *tasks);

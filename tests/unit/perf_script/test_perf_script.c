@@ -1171,8 +1171,49 @@ static void test_probe(void **state) {
     }
 }
 
+/* A system call without arguments has an empty payload. */
+static void test_a_payload_of_nothing(void **state) {
+    struct reading reading;
+    read_text(&reading,
+              "app 7/7 1.000: 1 cpu-clock: \n\t10 f (app)\n\n"
+              "app 7/7 2.000: 1 syscalls:sys_enter_getpid: \n\t10 f (app)\n\n");
+    assert_int_equal(reading.profile.thread_order.count, 1);
+    const struct thread *thread = profile_ordered_thread(&reading.profile, 0);
+    assert_int_equal(samples_count(&thread->samples), 1);
+    assert_int_equal(thread->markers.count, 1);
+    reading_fini(&reading);
+}
+
+/* The idle thread of a processor that is always busy never tells that the recording is of all threads. */
+static void test_switches_of_a_busy_processor(void **state) {
+    enum { SWITCH_COUNT = 40 };
+    char trace[SWITCH_COUNT * 200 + 200], *out = trace;
+    out += sprintf(out,
+                   "late 9/9 [000] 1.000: PERF_RECORD_COMM: late:9/9\n"
+                   "late 9/9 [000] 1.000: 1000000 cpu-clock: \n\t10 f (app)\n\n");
+    for (int i = 0; i < SWITCH_COUNT; i++) {
+        int from = 7 + i % 2, to = 8 - i % 2;
+        out += sprintf(out,
+                       "t%d %d/%d [000] 1.%03d: 1 sched:sched_switch: prev_comm=t%d prev_pid=%d prev_prio=120 "
+                       "prev_state=S ==> next_comm=t%d next_pid=%d next_prio=120\n\t10 f (app)\n\n",
+                       from, from, from, 10 + i, from, from, to, to);
+    }
+    struct reading reading;
+    read_text(&reading, trace);
+    for (size_t i = 0; i < reading.profile.threads.count; i++) {
+        const struct thread *thread = profile_thread_at(&reading.profile, (thread_id){(uint32_t)i});
+        int64_t sum_ns = 0;
+        for (uint32_t row = 0; row < samples_count(&thread->samples); row++)
+            sum_ns += profile_weight_decode(&reading.profile, samples_at(&thread->samples, row)->weight).mantissa;
+        if (thread->tid == 8) assert_int_equal(sum_ns, 49000000); /* all of the recording */
+    }
+    reading_fini(&reading);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_payload_of_nothing),
+        cmocka_unit_test(test_switches_of_a_busy_processor),
         cmocka_unit_test(test_samples_and_ledger),
         cmocka_unit_test(test_line_ends),
         cmocka_unit_test(test_unknown_roots),
