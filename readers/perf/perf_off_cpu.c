@@ -110,7 +110,8 @@ struct timeline {
     double ns_per_period; /* what weights become */
     double passed_ns;     /* weights of samples of processor time, exactly and as they were rounded */
     double weighed_ns;
-    bool is_unsampled; /* it has processor time, but no sample of it */
+    bool is_unsampled;  /* it has processor time, but no sample of it */
+    int64_t resumed_ns; /* when the last wait ended, if no sample of processor time came since; else TIME_NONE */
 };
 
 /* Returns what a thread waits in: what the outermost frame of the kernel's part of the stack tells. */
@@ -180,15 +181,43 @@ static int64_t weigh(struct timeline *timeline, double period) {
     return weight_ns;
 }
 
+/* Adds a sample where the thread begins or stops running, with the stack of its nearest sample, which is at `near_ns`,
+ * and half of that one's weight. Returns the other half. The front-end draws a sample half-way to its neighbours: the
+ * work between it and a wait would have the colour of waiting. */
+static int64_t add_edge(const struct adding *adding, struct timeline *timeline, int64_t time_ns, int64_t near_ns,
+                        stack_id stack, int64_t weight_ns, int64_t processor) {
+    int64_t start_ns = time_ns < near_ns ? time_ns : near_ns, end_ns = time_ns < near_ns ? near_ns : time_ns;
+    bool is_kept = filter_length_ns(adding->waits->filter, start_ns, end_ns) == end_ns - start_ns;
+    if (!is_kept || start_ns == end_ns || weight_ns < 2) return weight_ns;
+    add_sample(adding, timeline->all, time_ns, stack, weight_ns / 2, count_cpu(adding, timeline, time_ns));
+    samples_set_processor(timeline->all, processor);
+    return weight_ns - weight_ns / 2;
+}
+
+/* Adds a sample where the thread stops running, if it was sampled since it began to run. */
+static void add_stop(const struct adding *adding, struct timeline *timeline, int64_t time_ns) {
+    uint32_t count = samples_count(timeline->all);
+    if (!count || timeline->resumed_ns != TIME_NONE) return;
+    struct sample *last = samples_at(timeline->all, count - 1);
+    int64_t weight_ns = profile_weight_decode(adding->profile, last->weight).mantissa;
+    weight_ns = add_edge(adding, timeline, time_ns, last->time_ns, last->stack, weight_ns,
+                         samples_processor(timeline->all, count - 1));
+    last->weight = profile_weight_encode(adding->profile, (struct decimal){.mantissa = weight_ns});
+}
+
 /* Adds the samples of processor time up to then, from that row on. Returns the row of the next one. */
 static uint32_t add_running(const struct adding *adding, struct timeline *timeline, uint32_t row, int64_t until_ns) {
     for (; row < samples_count(&timeline->before); row++) {
         const struct sample *sample = samples_at(&timeline->before, row);
         if (sample->time_ns > until_ns) break;
-        int64_t cpu_ns = count_cpu(adding, timeline, sample->time_ns);
+        int64_t processor = samples_processor(&timeline->before, row), resumed_ns = timeline->resumed_ns;
         int64_t weight_ns = weigh(timeline, decimal_to_double(profile_weight_decode(adding->profile, sample->weight)));
+        if (resumed_ns != TIME_NONE)
+            weight_ns = add_edge(adding, timeline, resumed_ns, sample->time_ns, sample->stack, weight_ns, processor);
+        timeline->resumed_ns = TIME_NONE;
+        int64_t cpu_ns = count_cpu(adding, timeline, sample->time_ns);
         add_sample(adding, timeline->all, sample->time_ns, sample->stack, weight_ns, cpu_ns);
-        samples_set_processor(timeline->all, samples_processor(&timeline->before, row));
+        samples_set_processor(timeline->all, processor);
     }
     return row;
 }
@@ -307,6 +336,7 @@ static void add_waits(const struct adding *adding, struct thread *thread, const 
         .counted_ns = life.start_ns,
         .ns_per_period = period > 0 && processor_ns > 0 ? processor_ns / period : ns_per_period,
         .is_unsampled = period <= 0 && processor_ns > 0 && adding->choice != GECKO_CONVERT_OFF_CPU_ONLY,
+        .resumed_ns = TIME_NONE,
     };
     uint32_t at = 0;
     samples_init(timeline.all, adding->profile->failure);
@@ -319,9 +349,10 @@ static void add_waits(const struct adding *adding, struct thread *thread, const 
         if (!wait->is_left_out) {
             stack_id stack = stack_of_wait(adding, wait->stack, wait->state);
             add_unsampled(adding, &timeline, start_ns);
+            add_stop(adding, &timeline, start_ns);
             add_wait(adding, timeline.all, stack, start_ns, end_ns, count_cpu(adding, &timeline, start_ns));
         }
-        timeline.counted_ns = end_ns;
+        timeline.counted_ns = timeline.resumed_ns = end_ns;
     }
     add_running(adding, &timeline, at, INT64_MAX);
     add_unsampled(adding, &timeline, life.end_ns);

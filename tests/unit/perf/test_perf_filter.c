@@ -161,7 +161,8 @@ static void test_waits_over_several_times(void **state) {
                                                               {GECKO_CONVERT_FILTER_TIME, "0.009-"}};
     off_cpu = GECKO_CONVERT_OFF_CPU_AUTO;
     assert_kept(&reader_perf_script, text_of(trace), filters,
-                "5/5 app 0 1000000 a\n5/5 app 1000000 1000000 (waits)\n5/5 app 5000000 1000000 (waits)\n"
+                "5/5 app 0 500000 a\n5/5 app 1000000 500000 a\n"
+                "5/5 app 1000000 1000000 (waits)\n5/5 app 5000000 1000000 (waits)\n"
                 "5/5 app 10000000 1000000 c\nsamples filtered 1 left out by --time\n"
                 "periods filtered 1000000 left out by --time\nvalues noted 1 marker left out by --time\n");
     off_cpu = GECKO_CONVERT_OFF_CPU_NO;

@@ -387,7 +387,8 @@ static void test_ends_of_waits_are_estimated(void **state) {
                  "1/1 a 1000000 1000000 f\n"
                  "1/1 a 1000000 1000000 g;(waits)\n"
                  "1/1 a 3000000 1000000 g;(waits)\n"
-                 "1/1 a 5000000 1000000 f\n",
+                 "1/1 a 3000000 500000 f\n"
+                 "1/1 a 5000000 500000 f\n",
                  NULL);
     assert_trace(text_of(trace), without_waits,
                  "1/1 a 0 1000000 f\n"
@@ -432,10 +433,12 @@ static void test_periods_that_are_waits(void **state) {
                       "a 1/1 1.001: 3000000 sched:sched_switch:\n\t20 g (/a)\n\n"
                       "a 1/1 1.005: 1000000 cpu-clock:\n\t10 f (/a)\n\n"),
                  (struct reader_options){0},
-                 "1/1 a 0 1000000 f\n"
+                 "1/1 a 0 500000 f\n"
+                 "1/1 a 1000000 500000 f\n"
                  "1/1 a 1000000 1500000 g;(waits)\n"
                  "1/1 a 4000000 1500000 g;(waits)\n"
-                 "1/1 a 5000000 1000000 f\n",
+                 "1/1 a 4000000 500000 f\n"
+                 "1/1 a 5000000 500000 f\n",
                  NULL);
 }
 
