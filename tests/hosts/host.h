@@ -20,8 +20,7 @@ struct host_case {
 };
 
 static volatile unsigned long host_sum;
-/* The share of its work that a case does, from HOST_WORK_PERCENT. The number of samples depends on it, but not what a case
- * prints. */
+/* HOST_WORK_PERCENT: the share of its work that a case does. The output of a case does not depend on it. */
 static long host_work_percent = 100;
 
 /* Does a small amount of work. */
