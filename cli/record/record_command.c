@@ -390,6 +390,15 @@ static bool lacks_stacks_of_waits(const struct record *record) {
     return passed_ns >= NS_PER_S && sampled_ns < passed_ns / 2;
 }
 
+static const char *why_without_samples(const struct record *record) {
+    if (record->options->recorded_events.count)
+        return "no event that --event names happened often enough to be sampled";
+    if (!record->program_count) return "nothing of what was observed computed for long enough to be sampled";
+    return "the program computed for less than the time between two samples: a higher --frequency, or --iterations, "
+           "may "
+           "help";
+}
+
 static void tell_recorded(struct record *record) {
     const struct kernel_recording *recording = &record->recording;
     struct report_text size = {.bytes_count = 0};
@@ -416,9 +425,7 @@ static void tell_recorded(struct record *record) {
              "most of the time, no thread ran: they waited, or other programs had the processors; -e "
              "cycles,context-switches also records the stacks in which they waited");
     else if (!recording->sample_count)
-        tell(record, record->program_count ? "the program computed for less than the time between two samples: a "
-                                             "higher --frequency, or --iterations, may help"
-                                           : "nothing of what was observed computed for long enough to be sampled");
+        tell(record, "%s", why_without_samples(record));
     if (record->options->is_system_wide && !sees_all_processes())
         tell(record,
              "processes outside of this container have no numbers and no files here, so that their code has no names: "

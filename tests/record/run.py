@@ -275,6 +275,8 @@ def events_are_named(folder):
         ended = record("-o", "p.json", "-e", name, mix, "100", cwd=folder)
         modifier = "".join(name.partition(":")[1:])
         check(ended.returncode == 0 and re.search(f"(cycles|cpu-clock){modifier}: ", ended.stderr), ended.stderr)
+    ended = record("-o", "p.json", "-e", "emulation-faults", mix, "10", cwd=folder)
+    check("no event that --event names happened often enough" in ended.stderr, ended.stderr)
 
 
 def with_preloaded(folder, name):
