@@ -177,7 +177,7 @@ static void test_early_mapping(void **state) {
     read_recording(0);
     assert_samples(
         "5/5 app 0 1000000 0x1010\n5/5 app 0 500000 (waits)\n5/5 app 1000000 500000 (waits)\n"
-        "5/5 app 2000000 1000000 0x1010\n");
+        "5/5 app 1000000 500000 0x1010\n5/5 app 2000000 500000 0x1010\n");
 }
 
 int main(void) {
