@@ -24,10 +24,12 @@ REASONS = {
         "frames-without-parts guest idle-system ip-only kernel-mapping-late library-names lost-indentation "
         "lost-indentation-srcline memory-fields memory-in-use no-callgraph-no-event no-time-no-callgraph nocallgraph "
         "pairs registers simpleperf-tabs srcline-inlined stream-noise tid-only-pid-told tod tod-only trace-error "
-        "tracepoint-fields tracepoint-frames tracepoints-stacks unknown-thread unknown-thread-tid-only wakeups",
+        "tracepoint-fields tracepoint-frames tracepoints-stacks unknown-thread unknown-thread-tid-only wakeups "
+        "wakeups-exit",
     "the main event, not the first one, of which inferno takes records for an event too":
-        "event-tie exec-rename filtered-parents fork-renamed forked-mappings fp-mmap-task hybrid lost merged-threads misc "
-        "mmap-task multi-event off-cpu off-cpu-exit off-cpu-only off-cpu-time off-cpu-time-filtered off-cpu-time-only "
+        "event-tie exec-rename exec-twice filtered-parents fork-renamed forked-mappings fp-mmap-task hybrid lost "
+        "merged-threads misc mmap-task multi-event off-cpu off-cpu-exec off-cpu-exit off-cpu-only off-cpu-time "
+        "off-cpu-time-filtered off-cpu-time-only "
         "off-cpu-time-track off-cpu-two-clocks other-records pid-reuse switch switch-cpu-wide switch-events "
         "tracepoint-no-stack tracepoint-stacks tracepoints-outnumber",
     "names of threads, which inferno cuts at a number":
