@@ -212,9 +212,10 @@ static uint32_t add_running(const struct adding *adding, struct timeline *timeli
         if (sample->time_ns > until_ns) break;
         int64_t processor = samples_processor(&timeline->before, row), resumed_ns = timeline->resumed_ns;
         int64_t weight_ns = weigh(timeline, decimal_to_double(profile_weight_decode(adding->profile, sample->weight)));
-        if (resumed_ns != TIME_NONE)
+        bool is_late = sample->time_ns >= resumed_ns; /* others came during the wait, although the thread ran */
+        if (resumed_ns != TIME_NONE && is_late)
             weight_ns = add_edge(adding, timeline, resumed_ns, sample->time_ns, sample->stack, weight_ns, processor);
-        timeline->resumed_ns = TIME_NONE;
+        if (is_late) timeline->resumed_ns = TIME_NONE;
         int64_t cpu_ns = count_cpu(adding, timeline, sample->time_ns);
         add_sample(adding, timeline->all, sample->time_ns, sample->stack, weight_ns, cpu_ns);
         samples_set_processor(timeline->all, processor);

@@ -442,6 +442,23 @@ static void test_periods_that_are_waits(void **state) {
                  NULL);
 }
 
+/* A sample that came during a wait does not begin the work after it. */
+static void test_sample_during_a_wait(void **state) {
+    assert_trace(TEXT("a 1/1 1.000: 1000000 cpu-clock:\n\t10 f (/a)\n\n"
+                      "a 1/1 1.001: 3000000 sched:sched_switch:\n\t20 g (/a)\n\n"
+                      "a 1/1 1.002: 1000000 cpu-clock:\n\t30 h (/a)\n\n"
+                      "a 1/1 1.006: 1000000 cpu-clock:\n\t10 f (/a)\n\n"),
+                 (struct reader_options){0},
+                 "1/1 a 0 500000 f\n"
+                 "1/1 a 1000000 500000 f\n"
+                 "1/1 a 1000000 1500000 g;(waits)\n"
+                 "1/1 a 2000000 1000000 h\n"
+                 "1/1 a 4000000 1500000 g;(waits)\n"
+                 "1/1 a 4000000 500000 f\n"
+                 "1/1 a 6000000 500000 f\n",
+                 NULL);
+}
+
 static void test_weights(void **state) {
     const struct reader_options by_period = {.weight = GECKO_CONVERT_WEIGHT_PERIOD};
     static const struct {
@@ -1232,6 +1249,7 @@ int main(void) {
         cmocka_unit_test(test_ends_of_waits_are_estimated),
         cmocka_unit_test(test_missing_switches),
         cmocka_unit_test(test_periods_that_are_waits),
+        cmocka_unit_test(test_sample_during_a_wait),
         cmocka_unit_test(test_weights),
         cmocka_unit_test(test_the_interval),
         cmocka_unit_test(test_periods_that_are_no_distances),
