@@ -7,6 +7,9 @@
 /* Sorts the markers of the thread by their start. */
 void profile_order_markers(struct thread *thread);
 
+/* Replaces the threads that markers and allocations of all threads name: `numbers` has the new number of each. */
+void profile_renumber_threads(struct profile *profile, const uint32_t *numbers);
+
 /* Removes the counters for which is_kept returns false. */
 void profile_filter_counters(struct profile *profile,
                              bool is_kept(struct profile *profile, const struct counter *counter));

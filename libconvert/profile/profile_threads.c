@@ -293,3 +293,19 @@ void profile_order_threads(struct profile *profile) {
     list_in_order(profile);
     renumber_processes(profile);
 }
+
+static void renumber_thread(thread_id *thread, const uint32_t *numbers) {
+    if (!thread_is_none(*thread)) thread->index = numbers[thread->index];
+}
+
+void profile_renumber_threads(struct profile *profile, const uint32_t *numbers) {
+    for (size_t i = 0; i < profile->threads.count; i++) {
+        const struct thread *thread = column_at(&profile->threads, i);
+        for (size_t row = 0; row < thread->allocations.count; row++)
+            renumber_thread(&((struct allocation *)column_at(&thread->allocations, row))->thread, numbers);
+        for (size_t row = 0; row < thread->markers.count; row++) {
+            thread_id *origin = profile_origin_thread(profile, column_at(&thread->markers, row));
+            if (origin) renumber_thread(origin, numbers);
+        }
+    }
+}

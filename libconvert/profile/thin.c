@@ -153,6 +153,13 @@ static void mark_owners(const struct profile *profile, bool *are_owners) {
     }
 }
 
+/* What joining the small threads has read and done so far. */
+struct joining {
+    bool *are_owners;
+    uint32_t *heads;     /* the thread that has the rows of each thread */
+    uint32_t kept_count; /* of the places in the order of threads */
+};
+
 static bool is_small(const struct thread *thread, uint32_t level) {
     return !thread->is_main && !thread_is_track(thread) && !thread->allocations.count &&
            samples_count(&thread->samples) <= level && thread->markers.count <= level;
@@ -179,42 +186,51 @@ static void settle_thread(struct profile *profile, struct thread *head) {
 }
 
 /* Joins the small threads of a process, which begin at that place in the order. Returns where those of the next process
- * begin. Places of threads that stay move to `kept`. */
-static size_t join_process(struct thinning *thinning, size_t at, uint32_t level, const bool *are_owners,
-                           uint32_t *kept_count) {
+ * begin. Threads that stay move to the first places. */
+static size_t join_process(struct thinning *thinning, struct joining *joining, size_t at, uint32_t level) {
     struct profile *profile = thinning->profile;
     struct column *order = &profile->thread_order;
     process_id process = profile_ordered_thread(profile, at)->process;
-    struct thread *head = NULL;
+    thread_id head = thread_none();
     uint64_t joined_before = thinning->joined_threads;
-    profile_process_at(profile, process)->place = *kept_count;
+    profile_process_at(profile, process)->place = joining->kept_count;
     for (; at < order->count; at++) {
         thread_id id = *(const thread_id *)column_at(order, at);
         struct thread *thread = profile_thread_at(profile, id);
         if (thread->process.index != process.index) break;
-        bool is_joined = is_small(thread, level) && !are_owners[id.index];
-        if (is_joined && head) {
-            join_thread(head, thread);
+        bool is_joined = is_small(thread, level) && !joining->are_owners[id.index];
+        if (is_joined && !thread_is_none(head)) {
+            join_thread(profile_thread_at(profile, head), thread);
+            joining->heads[id.index] = head.index;
             thinning->joined_threads++;
             continue;
         }
-        if (is_joined) head = thread;
-        *(thread_id *)column_at(order, (*kept_count)++) = id;
+        if (is_joined) head = id;
+        *(thread_id *)column_at(order, joining->kept_count++) = id;
     }
-    if (thinning->joined_threads > joined_before) settle_thread(profile, head);
+    if (thinning->joined_threads > joined_before) settle_thread(profile, profile_thread_at(profile, head));
     return at;
 }
 
-void thin_threads(struct thinning *thinning, uint32_t level) {
+static void join_threads(struct thinning *thinning, struct joining *joining, uint32_t level) {
     struct profile *profile = thinning->profile;
-    uint32_t kept_count = 0;
-    bool *are_owners = memory_allocate_zeroed(profile->failure, profile->threads.count + 1, sizeof *are_owners);
-    if (!are_owners) return;
-    mark_owners(profile, are_owners);
+    mark_owners(profile, joining->are_owners);
+    for (uint32_t i = 0; i < profile->threads.count; i++) joining->heads[i] = i;
     for (size_t at = 0; at < profile->thread_order.count && !failure_is_set(profile->failure);)
-        at = join_process(thinning, at, level, are_owners, &kept_count);
-    profile->thread_order.count = kept_count;
-    memory_free(are_owners);
+        at = join_process(thinning, joining, at, level);
+    profile->thread_order.count = joining->kept_count;
+    profile_renumber_threads(profile, joining->heads);
+}
+
+void thin_threads(struct thinning *thinning, uint32_t level) {
+    struct failure *failure = thinning->profile->failure;
+    size_t count = thinning->profile->threads.count + 1;
+    struct joining joining = {0};
+    joining.are_owners = memory_allocate_zeroed(failure, count, sizeof *joining.are_owners);
+    joining.heads = memory_allocate_zeroed(failure, count, sizeof *joining.heads);
+    if (!failure_is_set(failure)) join_threads(thinning, &joining, level);
+    memory_free(joining.are_owners);
+    memory_free(joining.heads);
 }
 
 /* ---- Markers. ---- */

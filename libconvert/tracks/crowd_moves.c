@@ -187,23 +187,9 @@ static void move_processes(const struct moving *moving) {
 
 /* ---- Threads. ---- */
 
-/* Rows of other threads name threads too. */
-static void renumber_threads(const struct moving *moving, const struct thread *thread) {
-    const uint32_t *heads = moving->heads->threads;
-    for (size_t i = 0; i < thread->allocations.count; i++) {
-        struct allocation *allocation = column_at(&thread->allocations, i);
-        allocation->thread.index = head_of(heads, allocation->thread.index);
-    }
-    for (size_t i = 0; i < thread->markers.count; i++) {
-        thread_id *origin = profile_origin_thread(moving->profile, column_at(&thread->markers, i));
-        if (origin) origin->index = head_of(heads, origin->index);
-    }
-}
-
 static void move_thread(const struct moving *moving, uint32_t row) {
     struct thread *thread = column_at(&moving->profile->threads, row);
     struct thread *head = column_at(&moving->profile->threads, moving->heads->threads[row]);
-    renumber_threads(moving, thread);
     thread->process.index = moving->heads->processes[thread->process.index];
     if (head == thread) return;
     int64_t start_ns = time_earlier(head->start_ns, thread->start_ns);
@@ -218,6 +204,7 @@ static void move_thread(const struct moving *moving, uint32_t row) {
 
 static void move_threads(const struct moving *moving) {
     struct profile *profile = moving->profile;
+    profile_renumber_threads(profile, moving->heads->threads);
     for (uint32_t i = 0; i < profile->threads.count && !failure_is_set(profile->failure); i++) move_thread(moving, i);
     for (uint32_t i = 0; i < profile->threads.count; i++) {
         struct thread *thread = column_at(&profile->threads, i);

@@ -121,6 +121,39 @@ static void test_threads(void **state) {
     thinning_fini(&thinning);
 }
 
+static void add_stack_marker(struct thread *thread, thread_id origin_thread) {
+    struct marker marker = {
+        .name = profile_string(&profile, TEXT("m")), .stack = stack_of("a"), .schema = MARKER_SCHEMA_NONE};
+    const struct stack_origin origin = {.thread = origin_thread};
+    profile_add_marker_from(&profile, thread, &marker, &origin, NULL);
+}
+
+/* Rows that name a thread without a track of its own name the one that has its rows. */
+static void test_joined_threads_are_named(void **state) {
+    process_id process = profile_add_process(&profile, 1, 0);
+    thread_id ids[4];
+    for (int i = 0; i < 4; i++) ids[i] = profile_add_thread(&profile, process, 1 + i, 0);
+    struct thread *main = profile_thread_at(&profile, ids[0]), *large = profile_thread_at(&profile, ids[1]);
+    for (int i = 0; i < 9; i++) thread_add_sample(large, i, stack_of("a"), 1);
+    add_stack_marker(main, ids[3]);
+    add_stack_marker(profile_thread_at(&profile, ids[2]), ids[2]);
+    add_stack_marker(profile_thread_at(&profile, ids[3]), ids[3]);
+    profile_add_allocation(&profile, ids[0], 0, 100, 0x10, stack_none());
+    profile_add_allocation(&profile, ids[3], 1, -100, 0x10, stack_none());
+    finish_profile();
+    thinning_init(&thinning, &profile);
+    thin_threads(&thinning, 2);
+    assert_int_equal(thinning.joined_threads, 1);
+    const struct thread *joined = profile_thread_at(&profile, ids[2]);
+    assert_int_equal(joined->markers.count, 2);
+    for (size_t i = 0; i < 2; i++)
+        assert_null(profile_foreign_thread(&profile, joined, column_at(&joined->markers, i)));
+    assert_ptr_equal(profile_foreign_thread(&profile, main, column_at(&main->markers, 0)), joined);
+    assert_int_equal(main->allocations.count, 2);
+    assert_int_equal(((const struct allocation *)column_at(&main->allocations, 1))->thread.index, ids[2].index);
+    thinning_fini(&thinning);
+}
+
 static void test_markers(void **state) {
     struct thread *thread = add_only_thread();
     thread_add_sample(thread, 0, stack_of("a"), 1);
@@ -153,6 +186,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_processor_cycles, begin_profile, end_profile),
         cmocka_unit_test_setup_teardown(test_large_weights, begin_profile, end_profile),
         cmocka_unit_test_setup_teardown(test_threads, begin_profile, end_profile),
+        cmocka_unit_test_setup_teardown(test_joined_threads_are_named, begin_profile, end_profile),
         cmocka_unit_test_setup_teardown(test_markers, begin_profile, end_profile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
