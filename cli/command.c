@@ -149,11 +149,24 @@ static int show_version(const struct command *command) {
     return close_standard_output(command);
 }
 
+/* Refuses the name of a command after options, which would be taken for the name of an input. A file with that name is
+ * an input. */
+static void refuse_late_command(const struct command *command, const struct options *options, struct failure *failure) {
+    if (command != commands[0] || !options->inputs.count) return;
+    const char *first = options->inputs.values[0];
+    if (find_command(first) == commands[0] || access(first, F_OK) == 0) return;
+    failure_set(failure, FAILURE_USAGE,
+                "there is no file '%s', and the command %s comes before all options: "
+                "gecko-convert %s ...",
+                first, first, first);
+}
+
 void command_read_options(const struct command *command, struct options *options, int argument_count,
                           char *const *arguments, struct failure *failure) {
     *options = command->defaults;
     options_read(options, command->bit, argument_count, arguments, failure);
     if (options->action != OPTIONS_RUN || failure_is_set(failure)) return;
+    refuse_late_command(command, options, failure);
     if (command->complete) command->complete(options, failure);
     options_check_folders(&options->convert, failure);
     options_check_filters(&options->convert, failure);
