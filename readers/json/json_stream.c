@@ -408,7 +408,7 @@ bool json_take_scaled(struct json_stream *stream, unsigned digits, int64_t *valu
     if (is_good(stream) && stream->at < stream->end && take_fast(stream, digits, value)) return true;
     struct text text;
     struct decimal number;
-    bool is_rounded;
+    bool is_rounded = false;
     *value = 0;
     if (!json_take_number_text(stream, &text)) return false;
     if (take_exact(text, digits, value)) return true;

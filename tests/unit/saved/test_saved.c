@@ -350,6 +350,16 @@ static void test_times_since_the_epoch(void **state) {
     assert_int_equal(samples_at(&thread->samples, 0)->time_ns, 1658840265246673318);
 }
 
+/* Such a number is no integer as it is written. */
+static void test_times_with_exponents(void **state) {
+    static const char text[] =
+        "{" META "," LIBS "," SHARED "," THREADS_WITH("\"stack\":[0],\"timeDeltas\":[1.5e3],\"length\":1", MARKERS) "}";
+    read_text(TEXT(text), 0);
+    assert_string_equal(failure.message, "");
+    const struct thread *thread = profile_thread_at(&profile, (thread_id){0});
+    assert_int_equal(samples_at(&thread->samples, 0)->time_ns, 1500000000);
+}
+
 #define FLAGGED(frame_flags_, func_flags_)                                                                             \
     "{\"meta\":{\"interval\":1,\"startTime\":5,\"preprocessedProfileVersion\":75,\"categories\":[{\"name\":\"Other\"," \
     "\"color\":\"grey\",\"subcategories\":[\"Other\"]}],\"markerSchema\":[]}," LIBS                                    \
@@ -470,6 +480,7 @@ int main(void) {
                                        TEST(test_library_without_address),
                                        TEST(test_column_of_null),
                                        TEST(test_times_since_the_epoch),
+                                       TEST(test_times_with_exponents),
                                        TEST(test_no_first_time),
                                        TEST(test_flags),
                                        TEST(test_missing_flags),
