@@ -350,13 +350,19 @@ void *saved_row_at(const struct saved_table *table, uint32_t row) {
 /* The number of rows of a column of times of which the first is null. */
 enum { ROWS_OF_NULL_TIME = UINT32_MAX };
 
+/* Null stands for values that are null. A null column of stacks would leave samples without any. */
+static bool may_be_null(const struct member *column) {
+    return column->flags & (IS_NULLABLE | IS_NULLABLE_WHOLE) && column->table != TABLE_STACKS;
+}
+
 /* Returns how many rows the column has. */
 static uint32_t read_column(struct saved_reader *reader, const struct saved_table *table, const struct member *member) {
     struct json_stream *json = reader->json;
     struct saved_cells cells = {.column = member, .is_raw = table->is_raw};
     uint32_t count = 0;
     bool is_null_time = false;
-    if (json_take_null(json) || !json_begin_list(json)) return 0;
+    if (may_be_null(member) && json_take_null(json)) return 0;
+    if (!json_begin_list(json)) return 0;
     while (json_next(json)) {
         if (member->cell == CELL_MS_DELTA && !count && json_take_null(json)) {
             is_null_time = true;

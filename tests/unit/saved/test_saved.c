@@ -340,6 +340,22 @@ static void test_column_of_null(void **state) {
     expect_address(ADDRESS_NONE);
 }
 
+/* Times, callers and stacks that are null would make another picture, and the viewer fails on them. */
+static void test_column_that_is_not_null(void **state) {
+    static const struct refusal cases[] = {
+        {TEXT("{" META "," LIBS "," SHARED
+              "," THREADS_WITH("\"stack\":[0],\"timeDeltas\":null,\"length\":1", MARKERS) "}"),
+         "threads[0].samples.timeDeltas: there is null where a list is expected"},
+        {TEXT("{" META "," LIBS "," SHARED
+              "," THREADS_WITH("\"stack\":null,\"timeDeltas\":[1],\"length\":1", MARKERS) "}"),
+         "threads[0].samples.stack: there is null where a list is expected"},
+        {TEXT("{" META "," LIBS "," SHARED_WITH(FRAMES, "\"frame\":[0],\"prefixOffset\":null,\"length\":1") "," THREADS
+                                                                                                            "}"),
+         "shared.stackTable.prefixOffset: there is null where a list is expected"},
+    };
+    assert_refused(cases, sizeof cases / sizeof *cases);
+}
+
 /* Nanoseconds since the epoch have 19 digits. */
 static void test_times_since_the_epoch(void **state) {
     static const char text[] = "{" META "," LIBS "," SHARED "," THREADS_WITH(
@@ -479,6 +495,7 @@ int main(void) {
                                        TEST(test_address_without_library),
                                        TEST(test_library_without_address),
                                        TEST(test_column_of_null),
+                                       TEST(test_column_that_is_not_null),
                                        TEST(test_times_since_the_epoch),
                                        TEST(test_times_with_exponents),
                                        TEST(test_no_first_time),
