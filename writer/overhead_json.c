@@ -18,7 +18,8 @@ static int64_t mean_ns(const struct spread *spread) {
     return spread->count ? (int64_t)(spread->sum_ns / spread->count) : 0;
 }
 
-static int64_t bounded(__int128 ns) { return ns > INT64_MAX ? INT64_MAX : (int64_t)ns; }
+/* Profiles that were read may have any numbers. */
+static int64_t bounded(__int128 ns) { return ns > INT64_MAX ? INT64_MAX : ns < INT64_MIN ? INT64_MIN : (int64_t)ns; }
 
 static void write_us(struct json *json, const char *key, int64_t ns) {
     enum { US_DIGITS_OF_NS = 3 };
@@ -54,14 +55,22 @@ static const struct overhead *overhead_at(const struct profile *profile, size_t 
     return column_at(&profile->overheads, row);
 }
 
+static int64_t sum_ns(const struct overhead *overhead) {
+    return bounded((__int128)overhead->locking_ns + overhead->counters_ns + overhead->threads_ns);
+}
+
+static int64_t distance_ns(const struct overhead *from, const struct overhead *to) {
+    return bounded((__int128)to->time_ns - from->time_ns);
+}
+
 static void measure(const struct profile *profile, size_t first, size_t count, struct spread spreads[SPREADS]) {
     for (size_t row = first; row < first + count; row++) {
         const struct overhead *overhead = overhead_at(profile, row);
         add(&spreads[SPREAD_COUNTER], overhead->counters_ns);
         add(&spreads[SPREAD_LOCKING], overhead->locking_ns);
         add(&spreads[SPREAD_THREAD], overhead->threads_ns);
-        add(&spreads[SPREAD_ALL], overhead_sum_ns(overhead));
-        if (row > first) add(&spreads[SPREAD_INTERVAL], overhead->time_ns - overhead_at(profile, row - 1)->time_ns);
+        add(&spreads[SPREAD_ALL], sum_ns(overhead));
+        if (row > first) add(&spreads[SPREAD_INTERVAL], distance_ns(overhead_at(profile, row - 1), overhead));
     }
 }
 
@@ -77,7 +86,7 @@ static void write_share(struct json *json, __int128 part_ns, int64_t whole_ns) {
 void overhead_json_statistics(struct json *json, const struct profile *profile, size_t first, size_t count) {
     struct spread spreads[SPREADS] = {0};
     measure(profile, first, count, spreads);
-    int64_t profiled_ns = overhead_at(profile, first + count - 1)->time_ns - overhead_at(profile, first)->time_ns;
+    int64_t profiled_ns = distance_ns(overhead_at(profile, first), overhead_at(profile, first + count - 1));
     json_key_object_begin(json, "statistics");
     for (size_t i = 0; i < SPREADS; i++) {
         write_us(json, names[i].max, spreads[i].max_ns);

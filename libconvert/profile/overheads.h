@@ -15,8 +15,4 @@ struct overhead {
     int64_t threads_ns;
 };
 
-static inline int64_t overhead_sum_ns(const struct overhead *overhead) {
-    return overhead->locking_ns + overhead->counters_ns + overhead->threads_ns;
-}
-
 #endif

@@ -185,12 +185,17 @@ static void read_overhead(struct saved_reader *reader, process_id gecko_process)
     column_init(&saved.rows, sizeof(struct overhead), reader->profile->failure);
     saved_read_object(reader, read_overhead_part, &saved);
     process_id process = owner_of(reader, saved.pid, gecko_process);
+    uint64_t lost_count = 0;
     for (size_t i = 0; i < saved.rows.count && !process_is_none(process); i++) {
         struct overhead *overhead = column_at(&saved.rows, i);
         overhead->process = process;
-        if (__builtin_add_overflow(overhead->time_ns, reader->shift_ns, &overhead->time_ns)) overhead->time_ns = 0;
-        profile_add_overhead(reader->profile, overhead);
+        if (overhead->time_ns == TIME_NONE ||
+            __builtin_add_overflow(overhead->time_ns, reader->shift_ns, &overhead->time_ns))
+            lost_count++;
+        else
+            profile_add_overhead(reader->profile, overhead);
     }
+    saved_lose(reader, TEXT("samples (without a time)"), lost_count);
     column_fini(&saved.rows);
 }
 

@@ -376,6 +376,19 @@ static void test_times_with_exponents(void **state) {
     assert_int_equal(samples_at(&thread->samples, 0)->time_ns, 1500000000);
 }
 
+static void test_overhead_without_time(void **state) {
+    static const char text[] = "{" META "," LIBS "," SHARED "," THREADS_WITH(SAMPLES, "\"length\":0") ",\"profilerOverhead\":[{\"pid\":\"1\","
+        "\"samples\":{\"time\":[1,null,3],\"locking\":[1,2,3],\"expiredMarkerCleaning\":[0,0,0],\"counters\":[0,0,0],"
+        "\"threads\":[4,5,6],\"length\":3}}]}";
+    read_text(TEXT(text), 0);
+    assert_string_equal(failure.message, "");
+    assert_int_equal(profile.overheads.count, 2);
+    const struct overhead *last = column_at(&profile.overheads, 1);
+    assert_int_equal(last->time_ns, 3000000);
+    assert_int_equal(last->threads_ns, 6000);
+    assert_int_equal(ledger_sum(&profile.ledger, LEDGER_VALUES, LEDGER_LOST), 1);
+}
+
 #define FLAGGED(frame_flags_, func_flags_)                                                                             \
     "{\"meta\":{\"interval\":1,\"startTime\":5,\"preprocessedProfileVersion\":75,\"categories\":[{\"name\":\"Other\"," \
     "\"color\":\"grey\",\"subcategories\":[\"Other\"]}],\"markerSchema\":[]}," LIBS                                    \
@@ -499,6 +512,7 @@ int main(void) {
                                        TEST(test_times_since_the_epoch),
                                        TEST(test_times_with_exponents),
                                        TEST(test_no_first_time),
+                                       TEST(test_overhead_without_time),
                                        TEST(test_flags),
                                        TEST(test_missing_flags),
                                        TEST(test_tids_are_of_their_process),
