@@ -431,7 +431,9 @@ void profile_log_line(struct profile *profile, struct column *log, process_id pr
 /* Adds a line to the information panel. Consecutive lines with the same section are shown together. */
 void profile_add_extra(struct profile *profile, struct text section, struct text label, struct text value);
 
-/* Adds delta_ns to all times of the profile that are known. */
+/* Replaces all times of the profile that are known, or adds delta_ns to them. */
+typedef int64_t time_mapper(void *context, int64_t time);
+void profile_map_times(struct profile *profile, time_mapper *mapper, void *context);
 void profile_shift_times(struct profile *profile, int64_t delta_ns);
 
 /* Puts the profile in order. Call it once, when the reader is done.

@@ -49,69 +49,73 @@ static struct time_range find_events(const struct profile *profile) {
     return range;
 }
 
-/* Damaged inputs can have any times, so the sum may wrap around. */
-static int64_t shifted(int64_t time_ns, int64_t delta_ns) { return (int64_t)((uint64_t)time_ns + (uint64_t)delta_ns); }
+/* What becomes of the times of a profile. */
+struct time_map {
+    time_mapper *map;
+    void *context;
+};
 
-static void shift_value(void *context, void *time_ns) {
-    const int64_t *delta_ns = context;
-    *(int64_t *)time_ns = shifted(*(int64_t *)time_ns, *delta_ns);
+static void map_time(const struct time_map *map, int64_t *time) {
+    if (*time != TIME_NONE) *time = map->map(map->context, *time);
 }
 
-static void shift(int64_t *time_ns, int64_t delta_ns) {
-    if (*time_ns != TIME_NONE) *time_ns = shifted(*time_ns, delta_ns);
-}
+static void map_value(void *map, void *time) { map_time(map, time); }
 
-/* Adds to the times in a column of rows; `time_at` is the offset of the time in a row. */
-static void shift_column(struct column *column, size_t time_at, int64_t delta_ns) {
+/* Maps the times in a column of rows; `time_at` is the offset of the time in a row. */
+static void map_column(const struct time_map *map, struct column *column, size_t time_at) {
     for (size_t i = 0, run_count; i < column->count; i += run_count) {
         char *run = column_run(column, i, &run_count);
-        for (size_t j = 0; j < run_count; j++) shift((int64_t *)(run + j * column->element_bytes + time_at), delta_ns);
+        for (size_t j = 0; j < run_count; j++) map_time(map, (int64_t *)(run + j * column->element_bytes + time_at));
     }
 }
 
-static void shift_marker(const struct profile *profile, struct marker *marker, int64_t delta_ns) {
-    int64_t *origin_ns = profile_origin_time(profile, marker);
-    shift(&marker->start_ns, delta_ns);
-    shift(&marker->end_ns, delta_ns);
-    if (origin_ns) shift(origin_ns, delta_ns);
-    profile_visit_marker(profile, marker, VALUE_TIME, shift_value, &delta_ns);
-}
-
-static void shift_markers(const struct profile *profile, const struct column *markers, int64_t delta_ns) {
+static void map_markers(struct time_map *map, const struct profile *profile, const struct column *markers) {
     for (size_t i = 0, run_count; i < markers->count; i += run_count) {
         struct marker *run = column_run(markers, i, &run_count);
-        for (size_t j = 0; j < run_count; j++) shift_marker(profile, &run[j], delta_ns);
+        for (size_t j = 0; j < run_count; j++) {
+            int64_t *origin_ns = profile_origin_time(profile, &run[j]);
+            map_time(map, &run[j].start_ns);
+            map_time(map, &run[j].end_ns);
+            if (origin_ns) map_time(map, origin_ns);
+            profile_visit_marker(profile, &run[j], VALUE_TIME, map_value, map);
+        }
     }
 }
 
-#define SHIFT_COLUMN(column, row_type, member, delta_ns) shift_column(column, offsetof(row_type, member), delta_ns)
+#define MAP_COLUMN(map, column, row_type, member) map_column(map, column, offsetof(row_type, member))
 
-static void shift_thread(struct profile *profile, struct thread *thread, int64_t delta_ns) {
-    SHIFT_COLUMN(&thread->samples.rows, struct sample, time_ns, delta_ns);
-    shift_markers(profile, &thread->markers, delta_ns);
-    SHIFT_COLUMN(&thread->allocations, struct allocation, time_ns, delta_ns);
+void profile_map_times(struct profile *profile, time_mapper *mapper, void *context) {
+    struct time_map map = {mapper, context};
+    MAP_COLUMN(&map, &profile->processes, struct process, start_ns);
+    MAP_COLUMN(&map, &profile->processes, struct process, end_ns);
+    MAP_COLUMN(&map, &profile->threads, struct thread, start_ns);
+    MAP_COLUMN(&map, &profile->threads, struct thread, end_ns);
+    for (size_t i = 0; i < profile->threads.count; i++) {
+        struct thread *thread = column_at(&profile->threads, i);
+        MAP_COLUMN(&map, &thread->samples.rows, struct sample, time_ns);
+        map_markers(&map, profile, &thread->markers);
+        MAP_COLUMN(&map, &thread->allocations, struct allocation, time_ns);
+    }
+    for (size_t i = 0; i < profile->counters.count; i++)
+        MAP_COLUMN(&map, &((struct counter *)column_at(&profile->counters, i))->samples, struct counter_sample,
+                   time_ns);
+    MAP_COLUMN(&map, &profile->paused_ranges, struct paused_range, start_ns);
+    MAP_COLUMN(&map, &profile->paused_ranges, struct paused_range, end_ns);
+    MAP_COLUMN(&map, &profile->overheads, struct overhead, time_ns);
+    MAP_COLUMN(&map, &profile->profiling_log, struct log_line, time_ns);
+    MAP_COLUMN(&map, &profile->gathering_log, struct log_line, time_ns);
+    map_time(&map, &profile->recording.program_start_ns);
+    map_time(&map, &profile->recording.start_ns);
+    map_time(&map, &profile->recording.end_ns);
+}
+
+/* Damaged inputs can have any times, so the sum may wrap around. */
+static int64_t shifted(void *delta_ns, int64_t time_ns) {
+    return (int64_t)((uint64_t)time_ns + (uint64_t) * (int64_t *)delta_ns);
 }
 
 void profile_shift_times(struct profile *profile, int64_t delta_ns) {
-    if (!delta_ns) return;
-    SHIFT_COLUMN(&profile->processes, struct process, start_ns, delta_ns);
-    SHIFT_COLUMN(&profile->processes, struct process, end_ns, delta_ns);
-    SHIFT_COLUMN(&profile->threads, struct thread, start_ns, delta_ns);
-    SHIFT_COLUMN(&profile->threads, struct thread, end_ns, delta_ns);
-    for (size_t i = 0; i < profile->threads.count; i++)
-        shift_thread(profile, column_at(&profile->threads, i), delta_ns);
-    for (size_t i = 0; i < profile->counters.count; i++) {
-        struct counter *counter = column_at(&profile->counters, i);
-        SHIFT_COLUMN(&counter->samples, struct counter_sample, time_ns, delta_ns);
-    }
-    SHIFT_COLUMN(&profile->paused_ranges, struct paused_range, start_ns, delta_ns);
-    SHIFT_COLUMN(&profile->paused_ranges, struct paused_range, end_ns, delta_ns);
-    SHIFT_COLUMN(&profile->overheads, struct overhead, time_ns, delta_ns);
-    SHIFT_COLUMN(&profile->profiling_log, struct log_line, time_ns, delta_ns);
-    SHIFT_COLUMN(&profile->gathering_log, struct log_line, time_ns, delta_ns);
-    shift(&profile->recording.program_start_ns, delta_ns);
-    shift(&profile->recording.start_ns, delta_ns);
-    shift(&profile->recording.end_ns, delta_ns);
+    if (delta_ns) profile_map_times(profile, shifted, &delta_ns);
 }
 
 /* Clips the start and the end of a task to the profile. If the task began before, its start becomes unknown. */
@@ -156,9 +160,10 @@ void profile_make_times_relative(struct profile *profile) {
     find_range(profile);
     int64_t delta_ns = -profile->origin_ns;
     profile_shift_times(profile, delta_ns);
-    shift(&profile->start_ns, delta_ns);
-    shift(&profile->last_event_ns, delta_ns);
-    shift(&profile->end_ns, delta_ns);
+    struct time_map map = {shifted, &delta_ns};
+    map_time(&map, &profile->start_ns);
+    map_time(&map, &profile->last_event_ns);
+    map_time(&map, &profile->end_ns);
     clip_all_times(profile);
 }
 

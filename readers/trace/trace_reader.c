@@ -2,7 +2,7 @@
  *
  * One pass reads the chunks in the order of the file, so a pipe works like a file. Chunks of many threads are mixed;
  * entries go to their threads, and profile_finish sorts the threads. While reading, times are ticks since the start of
- * the trace. At the end, when all calibrations are known, trace_times_convert makes them nanoseconds of
+ * the trace. At the end, when all calibrations are known, profile_map_times makes them nanoseconds of
  * CLOCK_MONOTONIC. */
 #include <stdlib.h>
 #include <unistd.h>
@@ -14,7 +14,6 @@
 #include "readers/filter.h"
 #include "trace_fates.h"
 #include "trace_reader_internal.h"
-#include "trace_times.h"
 
 static enum probe_score probe(struct text start, bool is_whole) {
     (void)is_whole;
@@ -178,6 +177,8 @@ static void apply_filter(struct trace_reader *trace) {
     tallies[TRACE_ALLOCATION].count -= filter_left_out(trace->filter, LEDGER_RECORDS);
 }
 
+static int64_t convert_time(void *clock, int64_t ticks) { return trace_clock_convert(clock, ticks); }
+
 static void finish(struct trace_reader *trace, const struct input *input) {
     struct profile *profile = trace->profile;
     if (!trace->code.is_ready) trace_clock_finish(&trace->clock);
@@ -186,11 +187,11 @@ static void finish(struct trace_reader *trace, const struct input *input) {
     trace_counters_finish(&trace->counters, &trace->tasks, &gaps);
     set_arguments(trace);
     trace_tasks_finish(&trace->tasks);
-    add_paused_ranges(trace);
     describe(trace);
     write_log(trace, input);
     if (failure_is_set(profile->failure)) return;
-    trace_times_convert(profile, &trace->clock);
+    profile_map_times(profile, convert_time, &trace->clock);
+    add_paused_ranges(trace);
     trace_tasks_end(&trace->tasks, &trace->clock);
     set_recording_times(trace);
     if (trace->filter) apply_filter(trace);

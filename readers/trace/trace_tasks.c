@@ -202,7 +202,6 @@ static void number_processes(struct trace_tasks *tasks) {
         const struct trace_process *row = column_at(&tasks->processes, i);
         struct process *process = profile_process_at(tasks->profile, row->id);
         generations[i] = (struct generation){0, process->pid, row->start_ns, i, &process->generation};
-        if (row->start_ns && row->start_ns <= INT64_MAX / 2) process->start_ns = (int64_t)row->start_ns;
     }
     number_generations(tasks, generations, count);
     find_parents(tasks, generations, count);
@@ -273,6 +272,14 @@ static struct text ending_of(const struct trace_process *process) {
     if (process->has_ended) return process->end <= TRACE_END_TOLD ? of_ends[process->end] : (struct text){0};
     enum trace_fate fate = process_is_none(process->successor) ? process->fate : TRACE_FATE_REPLACED;
     return fate <= TRACE_FATE_REPLACED ? of_fates[fate] : (struct text){0};
+}
+
+static void start_processes(struct trace_tasks *tasks) {
+    for (size_t i = 0; i < tasks->processes.count; i++) {
+        const struct trace_process *row = column_at(&tasks->processes, i);
+        bool is_known = row->start_ns && row->start_ns <= INT64_MAX / 2;
+        if (is_known) profile_process_at(tasks->profile, row->id)->start_ns = (int64_t)row->start_ns;
+    }
 }
 
 static void end_processes(struct trace_tasks *tasks, struct trace_clock *clock) {
@@ -346,6 +353,7 @@ void trace_tasks_finish(struct trace_tasks *tasks) {
 }
 
 void trace_tasks_end(struct trace_tasks *tasks, struct trace_clock *clock) {
+    start_processes(tasks);
     end_processes(tasks, clock);
     end_with_process(tasks);
 }

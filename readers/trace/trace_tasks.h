@@ -82,13 +82,13 @@ void trace_tasks_name_thread(struct trace_tasks *tasks, struct trace_thread *thr
 /* Tells the command line of a process, which must live as long as the profile, if the process is known. */
 void trace_tasks_set_arguments(struct trace_tasks *tasks, int64_t pid, uint64_t start_ns, struct text arguments);
 
-/* Completes samples. Sets start times, parents and generation numbers (members `generation`) of all processes and
- * threads. Call it when all are known. */
+/* Completes samples. Sets parents and generation numbers (members `generation`) of all processes and threads. Call it
+ * when all are known. */
 void trace_tasks_finish(struct trace_tasks *tasks);
 
-/* Ends processes without an end in the trace, unless they are known to record still: when another one has taken their
- * place, or else at their last sign of life. Ends threads with their process. Call it when the fates are known and all
- * times are in nanoseconds. */
+/* Sets start times of processes. Ends those without an end in the trace, unless they are known to record still: when
+ * another one has taken their place, or else at their last sign of life. Ends threads with their process. Call it when
+ * the fates are known and all times are in nanoseconds. */
 void trace_tasks_end(struct trace_tasks *tasks, struct trace_clock *clock);
 
 #endif
