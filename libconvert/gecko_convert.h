@@ -82,7 +82,7 @@ enum gecko_convert_weight_unit {
     GECKO_CONVERT_UNIT_BYTES = 5
 };
 
-/* Which addresses are looked up in the symbols and debug information of their libraries.
+/* Tells which addresses are looked up in the symbols and debug information of their libraries.
  *
  * A child process looks them up, so that a damaged library or a failed allocation in libdw cannot crash the caller. The
  * conversion forks the child and waits for it. The child keeps none of the caller's files open and takes no signals. Of
@@ -110,7 +110,7 @@ struct gecko_convert_alignment {
     int64_t offset_ns; /* may be negative */
 };
 
-/* Whose samples a thread has if both perf and the recorder sampled it. The others are counted as lost. */
+/* Tells whose samples a thread has if both perf and the recorder sampled it. The others are counted as lost. */
 enum gecko_convert_samples {
     GECKO_CONVERT_SAMPLES_AUTO = 0, /* perf's, unless many of its stacks end early */
     GECKO_CONVERT_SAMPLES_PERF = 1,
@@ -254,8 +254,8 @@ struct gecko_convert_options {
      * small input needs only the calling thread. 0: one for each processor that the process may use. */
     unsigned job_count;
 
-    /* Of collapsed stacks. The interval is the time between two samples of a thread, above 0. With a unit of time or an
-     * interval, the profile has times: each stack takes as long as its count says. 0: unknown. */
+    /* For collapsed stacks. The interval is the time between two samples of a thread, above 0. With a unit of time or
+     * an interval, the profile has times: each stack takes as long as its count says. 0: unknown. */
     enum gecko_convert_weight_unit weight_unit;
     int64_t sample_interval_ns;
     /* Servers learn the build ids in the trace. GECKO_CONVERT_SYMBOLS_NONE asks none, either. */
@@ -292,7 +292,7 @@ struct gecko_convert_options {
     const char *const *perf_maps;
     size_t perf_map_count;
 
-    /* Of recordings of perf; other inputs need GECKO_CONVERT_OFF_CPU_AUTO. */
+    /* For recordings of perf; other inputs need GECKO_CONVERT_OFF_CPU_AUTO. */
     enum gecko_convert_off_cpu off_cpu;
 
     /* Also shows what ran on each processor, in threads of a process of their own. Recordings of perf can tell it. */

@@ -1,5 +1,5 @@
-/* Which files may be given out as source code. A profile can come from somebody else and name any file of this machine,
- * and profiles are shared. */
+/* Rules that say which files may be given out as source code. A profile can come from somebody else and name any file
+ * of this machine, and profiles are shared. */
 #ifndef GECKO_SOURCE_RULES_H
 #define GECKO_SOURCE_RULES_H
 

@@ -99,9 +99,9 @@ enum grec_option_flag {
 
 /* A member that is zero means the default. */
 struct grec_options {
-    const char *path;     /* of the trace; "%p" becomes the process id, "%e" the program's name, "%%" a percent sign.
-                             With GREC_STORAGE_MEMORY: where grec_save(NULL) writes. Default "%e-%p.trace" */
-    uint64_t limit_bytes; /* of the trace, at least 16 chunks: at the limit, the oldest chunk is used again.
+    const char *path; /* path of the trace; "%p" becomes the process id, "%e" the program's name, "%%" a percent sign.
+                         With GREC_STORAGE_MEMORY: where grec_save(NULL) writes. Default "%e-%p.trace" */
+    uint64_t limit_bytes; /* size of the trace, at least 16 chunks: at the limit, the oldest chunk is used again.
                              GREC_UNLIMITED: the file grows, to 256 GiB at most. Default 128 MiB */
     uint32_t chunk_bytes; /* a power of two from 4096 to 1048576. Default 65536, or less with a limit under 4 MiB */
     uint32_t storage;     /* enum grec_storage */
@@ -190,7 +190,7 @@ GREC_INLINE int grec_is_recording(void);
 struct grec_status {
     int is_recording; /* 0 or 1; also 1 while paused */
     int is_paused;
-    char path[1024]; /* of the trace, cut; empty if the trace is in memory */
+    char path[1024]; /* path of the trace, cut; empty if the trace is in memory */
     uint64_t size_bytes;
     uint64_t limit_bytes; /* GREC_UNLIMITED: none */
     uint64_t chunks_recycled;
@@ -214,7 +214,7 @@ GREC_API void grec_get_status(struct grec_status *status);
 /* Keys that the viewer knows. */
 #define GREC_FACT_VERSION    "version"
 #define GREC_FACT_BUILD_ID   "build ID"
-#define GREC_FACT_SOURCE_URL "source URL" /* of the build; the build ID becomes a link to it */
+#define GREC_FACT_SOURCE_URL "source URL" /* where the source of the build is; the build ID becomes a link to it */
 
 /* Tells a fact about the program under one of these keys or any other one. The fact holds for the recording that is on
  * and for later ones of this process, so call it before or after grec_start. The last value of a key counts. Copies the
@@ -273,7 +273,7 @@ struct grec_category {
 struct grec_label {
     const char *name;
     struct grec_category *category;
-    const char *file; /* of the source; NULL: none */
+    const char *file; /* source file; NULL: none */
     uint32_t line;    /* 0: none */
     uint32_t reserved;
     uint64_t cache_;
@@ -377,7 +377,7 @@ struct grec_network_request {
     uint32_t response_status; /* 200, 404 */
     uint64_t transfer_bytes;  /* received */
     grec_time start;          /* when the program asked for it */
-    grec_time lookup_start;   /* of the host's name */
+    grec_time lookup_start;   /* when the lookup of the host's name began */
     grec_time lookup_end;
     grec_time connect_start;
     grec_time connect_end;
@@ -478,7 +478,7 @@ struct grec_field {
     const char *label;                 /* NULL: the key */
     uint32_t format;                   /* enum grec_format */
     uint32_t flags;                    /* enum grec_field_flag */
-    const struct grec_column *columns; /* of a table */
+    const struct grec_column *columns; /* columns of a table */
     size_t column_count;
 };
 #define GREC_FIELD(key, label, format) \
@@ -515,7 +515,7 @@ enum grec_graph_color {
 
 /* Shows a field of numbers as a graph on a track of its own. */
 struct grec_graph {
-    const char *key; /* of the field */
+    const char *key; /* key of the field */
     uint32_t type;   /* enum grec_graph_type */
     uint32_t color;  /* enum grec_graph_color */
 };
@@ -638,17 +638,17 @@ struct grec_counter {
     const char *name;
     const char *category; /* the viewer knows "Memory", "Bandwidth", "CPU" and "power"; others are allowed */
     const char *description;
-    const char *label;   /* of the track; NULL: the name */
+    const char *label;   /* title of the track; NULL: the name */
     const char *unit;    /* "bytes", "percent", "pWh"…; NULL: a number */
     uint32_t graph;      /* enum grec_counter_graph */
     uint32_t color;      /* enum grec_graph_color */
     int32_t sort_weight; /* tracks with a lower weight are shown higher; the viewer's own have 10 to 50 */
     uint32_t flags;      /* enum grec_counter_flag */
     uint64_t cache_;
-    int64_t sum_;      /* of a sampled counter: of all changes. Else of those that are not yet recorded, shifted */
+    int64_t sum_;      /* sum of all changes, if sampled. Else of those that are not yet recorded, shifted */
     int64_t recorded_; /* sum of the other changes of an accumulated counter, but for those that threads keep */
     uint64_t
-        number_; /* of changes, if sampled; 0: not counted, which would take a second addition. Else of values set */
+        number_; /* how many changes, if sampled; 0: not counted, which would take a second addition. Else values set */
     struct grec_counter *next_;
     uint64_t is_listed_;
 };
@@ -683,7 +683,7 @@ GREC_INLINE void grec_memory_freed(const void *address, size_t bytes_count);
 
 struct grec_value {
     uint32_t kind;  /* enum grec_value_kind */
-    uint32_t count; /* of bytes, texts or values */
+    uint32_t count; /* number of bytes, texts or values */
     union {
         int64_t integer;
         uint64_t number;
@@ -762,7 +762,7 @@ static inline int grec_is_counting_(void) {
 struct grec_label_frame {
     struct grec_label *label;
     const char *text;    /* shown after the name; NULL: none */
-    const void *address; /* of the frame, orders labels among native frames; NULL: the label is not complete */
+    const void *address; /* where the frame is, orders labels among native frames; NULL: the label is not complete */
     uint64_t identity;   /* return address << 32 | variable; 0: the label stays until it is popped */
 };
 

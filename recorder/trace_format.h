@@ -44,9 +44,9 @@ enum trace_stop_reason {
 struct trace_header {
     char magic[TRACE_MAGIC_BYTES];
     uint32_t version;
-    uint32_t header_bytes;  /* of this header: TRACE_HEADER_BYTES. Members beyond it count as 0 */
-    uint64_t chunks_offset; /* of chunk 0 in the file; a multiple of 4096. Between the header and the chunks is the
-                               recorder's own bookkeeping, which readers ignore */
+    uint32_t header_bytes;  /* size of this header: TRACE_HEADER_BYTES. Members beyond it count as 0 */
+    uint64_t chunks_offset; /* where chunk 0 is in the file; a multiple of 4096. Between the header and the chunks is
+                               the recorder's own bookkeeping, which readers ignore */
     uint32_t chunk_bytes;
     uint32_t clock;            /* enum trace_clock_source */
     uint64_t ticks_per_second; /* estimated at the start; chunks have more exact calibrations */
@@ -61,8 +61,8 @@ struct trace_header {
     uint8_t gap[512 - 88];
 
     /* Changed while recording, by all processes, each with one atomic operation. */
-    uint64_t limit_bytes;            /* of the file; 0: none */
-    uint64_t next_global_index;      /* of chunk uses */
+    uint64_t limit_bytes;            /* size that the file may have; 0: no limit */
+    uint64_t next_global_index;      /* number that the next use of a chunk gets */
     uint64_t chunk_count;            /* chunks that were ever used */
     uint64_t next_thread_uid;        /* from 1 */
     uint64_t definition_hint;        /* for the recorder alone */
@@ -95,12 +95,12 @@ enum trace_chunk_kind { TRACE_CHUNK_EVENTS = 1, TRACE_CHUNK_DEFINITIONS = 2 };
 struct trace_chunk_header {
     uint32_t state; /* enum trace_chunk_state */
     uint32_t owner; /* for the recorder alone: the process that writes into the chunk */
-    uint64_t hash;  /* of a sealed chunk: XXH3-64, seed 0, of the bytes from `magic` to the end of the last block */
+    uint64_t hash;  /* sealed chunks: XXH3-64, seed 0, of the bytes from `magic` to the end of the last block */
 
     uint32_t magic;   /* TRACE_CHUNK_MAGIC */
     uint16_t version; /* TRACE_VERSION */
     uint16_t kind;    /* enum trace_chunk_kind */
-    uint32_t pid;     /* that of the first writer, like tid, thread_uid and sequence */
+    uint32_t pid;     /* pid of the first writer; so are tid, thread_uid and sequence */
     uint32_t tid;
     uint64_t thread_uid;       /* distinguishes threads with equal tids; 0 for definitions */
     uint64_t sequence;         /* chunks that this thread took before */
@@ -212,11 +212,12 @@ enum trace_thread_flag {
 
 /* Phases have the viewer's numbers. */
 enum trace_marker_flag {
-    TRACE_MARKER_PHASE = 3,       /* mask: 0 instant, 1 interval, 2 interval start, 3 interval end */
-    TRACE_MARKER_HAS_TIMES = 4,   /* zigzag start, zigzag end: ticks before t. Without the flag, both are t */
-    TRACE_MARKER_HAS_THREAD = 8,  /* leb uid, leb tid: the marker belongs to that thread of the same process */
-    TRACE_MARKER_HAS_TAGS = 16,   /* each value of the payload comes after its wire type (enum trace_wire, a byte) */
-    TRACE_MARKER_HAS_STACK = 32,  /* before the payload: leb, its length in bytes; after the payload: the stack */
+    TRACE_MARKER_PHASE = 3,      /* mask: 0 instant, 1 interval, 2 interval start, 3 interval end */
+    TRACE_MARKER_HAS_TIMES = 4,  /* zigzag start, zigzag end: ticks before t. Without the flag, both are t */
+    TRACE_MARKER_HAS_THREAD = 8, /* leb uid, leb tid: the marker belongs to that thread of the same process */
+    TRACE_MARKER_HAS_TAGS = 16,  /* each value of the payload comes after its wire type (enum trace_wire, a byte) */
+    TRACE_MARKER_HAS_STACK =
+        32, /* a leb before the payload is its length in bytes; after the payload comes the stack */
     TRACE_MARKER_HAS_ORIGIN = 64, /* after the stack: zigzag ticks before t when it was taken; leb uid and leb tid of
                                      the thread, leb pid and leb start of the process that it was taken in. Without the
                                      flag, it was taken at t, in the thread of this entry */

@@ -32,7 +32,7 @@ struct batch_trace {
     bool may_have_parts;    /* begins as the header of a recording in several files does */
     const char *error_code; /* static; NULL: derived from the status of the result */
     struct gecko_convert_result result;
-    const struct manifest_record *record; /* of the earlier batch, from which the result is; borrowed; NULL: none */
+    const struct manifest_record *record; /* what the earlier batch says, if the result is its; borrowed; NULL: none */
 };
 
 struct short_error;

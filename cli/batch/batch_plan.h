@@ -24,7 +24,7 @@ struct batch_source {
     bool is_named;       /* named on the command line, not found in a folder */
     bool is_folder;
     bool is_own;      /* found in a folder, but written by this batch */
-    bool is_left_out; /* of another shard, or written by this batch: in no report */
+    bool is_left_out; /* in no report: another shard has it, or this batch has written it */
     bool is_done;     /* needs no further work */
     size_t position;  /* among the inputs of all shards */
     uint64_t file_bytes;
@@ -47,7 +47,7 @@ struct batch_plan {
     struct memory_limit *memory;    /* borrowed; limits the whole batch */
     struct failure failure;         /* failure of the whole plan */
     struct column sources;          /* struct batch_source, in the order of the report */
-    struct shard shard;             /* which of the sources are converted */
+    struct shard shard;             /* says which of the sources are converted */
     size_t dealt_count;             /* inputs of all shards; 0: the batch is not divided */
     uint64_t dealt_xxh3;            /* hash of their names and sizes */
     uint64_t total_bytes;           /* size of all files found so far */

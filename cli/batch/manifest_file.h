@@ -66,7 +66,7 @@ struct manifest_file {
     struct {
         int64_t number;      /* from 1 */
         int64_t count;       /* 0: this is the manifest of a whole batch */
-        int64_t input_count; /* of all shards */
+        int64_t input_count; /* inputs of all shards */
         struct text inputs_xxh3;
         struct column positions; /* int64_t, one for each file, among the inputs of all shards */
     } shard;

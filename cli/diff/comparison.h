@@ -9,18 +9,18 @@ enum row_kind { ROW_FUNCTION, ROW_MARKER, ROW_COUNTER, ROW_DURATION };
 
 /* The quantities of rows. */
 enum cell_kind {
-    CELL_SELF = 0, /* of a function */
+    CELL_SELF = 0, /* functions have this one and the next */
     CELL_TOTAL = 1,
-    CELL_COUNT = 0, /* of a marker */
+    CELL_COUNT = 0, /* markers have this one and the next two */
     CELL_MEDIAN = 1,
     CELL_P95 = 2,
-    CELL_VALUE = 0, /* of a counter; the duration in milliseconds */
+    CELL_VALUE = 0, /* counters have this one; so has the duration, in milliseconds */
     CELL_COUNT_MAX = 3
 };
 
 struct cell {
-    double *values;    /* of each run; NULL: not known, or the row has no such cell */
-    double *variances; /* of each value by sampling; NULL: values are exact */
+    double *values;    /* one for each run; NULL: not known, or the row has no such cell */
+    double *variances; /* how much sampling makes each value vary; NULL: values are exact */
     struct estimate estimate;
     double lower; /* ends of the interval of the change */
     double upper;
@@ -47,7 +47,7 @@ struct comparison {
     struct resamples resamples;
     struct strings texts;
     struct arena memory;
-    struct row_table keys; /* of rows */
+    struct row_table keys; /* keys of the rows */
     struct column rows;    /* struct comparison_row */
 };
 
@@ -78,7 +78,7 @@ struct outcome {
     double head;
     double change;    /* or the head, if the limit is no change; both in the unit of the limit */
     double lower;     /* its lower bound */
-    struct text unit; /* of base and head; "%": of all samples */
+    struct text unit; /* unit of base and head; "%": percent of all samples */
 };
 
 /* `group` is the number of the runs' group, if the limit is of functions. */

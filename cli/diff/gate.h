@@ -7,7 +7,7 @@
 
 struct gate_limit {
     struct limit limit;
-    size_t group; /* of the runs, if it is of functions */
+    size_t group; /* group of the runs, if the limit is of functions */
     struct outcome outcome;
 };
 

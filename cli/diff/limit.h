@@ -6,10 +6,10 @@
 #include "libconvert/base/text.h"
 
 enum limit_subject {
-    LIMIT_SELF,    /* of all functions whose names match */
+    LIMIT_SELF,    /* own time of all functions whose names match */
     LIMIT_TOTAL,   /* time in which any function whose name matches is on the stack */
-    LIMIT_COUNT,   /* of markers */
-    LIMIT_MEDIAN,  /* of the durations of markers */
+    LIMIT_COUNT,   /* number of markers */
+    LIMIT_MEDIAN,  /* median of the durations of markers */
     LIMIT_P95,     /* 95th percentile of the durations of markers */
     LIMIT_COUNTER, /* the sum of a rate, or the highest level */
     LIMIT_DURATION /* from the first to the last event of the run */

@@ -26,7 +26,7 @@ struct runs {
     struct run_counts counts;
     const char *paths[2]; /* the base and the head, as the options name them */
     enum measure measure; /* what is compared */
-    struct text unit;     /* of what is compared: "samples", "ms" or an event; a text of the first run */
+    struct text unit;     /* its unit: "samples", "ms" or an event; a text of the first run */
     bool has_times;       /* all runs have times */
 };
 

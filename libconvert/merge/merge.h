@@ -45,7 +45,7 @@ struct merge {
     struct failure *failure;    /* borrowed */
     struct merge_input *inputs; /* owned */
     size_t input_count;
-    size_t taken_count;        /* that many inputs, from the first on, were passed to merge_take_tables */
+    size_t taken_count;        /* how many inputs, from the first on, were passed to merge_take_tables */
     struct payloads *payloads; /* owned; the payloads of each input, to which the whole profile refers */
     enum gecko_convert_samples samples;
     const struct merge_runs *runs; /* borrowed; NULL: the inputs are no runs of one program */

@@ -115,7 +115,7 @@ struct profile_meta {
     bool has_cpu_apart; /* samples have CPU time in that unit as a detail, besides their weights */
     struct profile_configuration configuration;
     struct column extra;     /* struct extra_entry */
-    size_t read_extra_count; /* that many entries came before those of profile_finish */
+    size_t read_extra_count; /* how many entries came before those of profile_finish */
 };
 
 /* What markers hold besides their rows. They are too large to be copied, so a profile that was merged from several ones

@@ -5,7 +5,7 @@
 #include "crowds.h"
 #include "libconvert/profile/time_range.h"
 
-/* Which threads and processes share a track. All members are owned. */
+/* Tells which threads and processes share a track. All members are owned. */
 struct crowd_heads {
     uint32_t *threads;   /* the thread that has the track of each thread: itself or another one */
     uint32_t *processes; /* the same of processes */

@@ -14,7 +14,7 @@
 #include "libconvert/base/value_table.h"
 #include "readers/input/input.h"
 
-/* Which files are read. Texts are borrowed. */
+/* Says which files are read. Texts are borrowed. */
 struct jit_policy {
     const char *const
         *maps; /* "PID=FILE": perf maps that the user names, which are read whoever wrote them, and when */

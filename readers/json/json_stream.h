@@ -27,9 +27,9 @@ struct json_stream {
     const char *window;
     const char *at;
     const char *end;
-    uint64_t window_offset;  /* of the window in the input */
+    uint64_t window_offset;  /* where the window begins in the input */
     uint64_t line;           /* from 1 */
-    uint32_t depth;          /* of open lists and objects */
+    uint32_t depth;          /* how many lists and objects are open */
     bool is_fresh;           /* nothing of the innermost list or object was read yet */
     struct byte_buffer text; /* a text without its escapes */
     struct byte_buffer key;

@@ -46,9 +46,9 @@ struct perf_events {
     struct column rows;    /* struct perf_event */
     bool
         has_waits; /* the time in which threads do not run makes samples: sched_switch, which tells of it, makes none */
-    bool are_waits_alone;  /* of what makes samples, only that time is wanted */
+    bool are_waits_alone;  /* samples are wanted of that time alone */
     uint32_t off_cpu_time; /* the event whose samples tell of that time in place of switches; ID_NONE: none does */
-    uint32_t main; /* of those that make the profile's samples, the one that has most; ID_NONE: no event has samples */
+    uint32_t main; /* the event with most samples, among those that make the profile's; ID_NONE: no event has samples */
 };
 
 /* filter: NULL keeps everything; borrowed. */

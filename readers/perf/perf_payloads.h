@@ -19,10 +19,10 @@ struct perf_payloads {
     const struct perf_events *events;
     struct perf_tracing *tracing;
     struct perf_tallies *tallies;
-    bool are_raw;                      /* they are laid out as the formats say, not text */
-    struct perf_text_fields *texts;    /* one for each event */
-    struct perf_layout *data;          /* of payloads that have no format: "bpf-output"; NULL until there is one */
-    union marker_value data_value;     /* of the last one of those */
+    bool are_raw;                   /* they are laid out as the formats say, not text */
+    struct perf_text_fields *texts; /* one for each event */
+    struct perf_layout *data;       /* layout of payloads that have no format: "bpf-output"; NULL until there is one */
+    union marker_value data_value;  /* value of the last one of those */
     struct perf_payload_place *places; /* one for each payload, in the order in which they came */
 };
 

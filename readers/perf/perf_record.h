@@ -15,7 +15,7 @@ enum perf_record_type {
     PERF_CLOCK,      /* a moment on two clocks */
     PERF_TIMES,      /* when the first and the last sample of the recording were taken */
     PERF_TICKS,      /* how the clock follows from the processor's counter */
-    PERF_BUILD_ID,   /* of a file */
+    PERF_BUILD_ID,   /* tells the build id of a file */
     PERF_COMM,       /* names the task */
     PERF_NAME,       /* the name that the task has in the next sample */
     PERF_FORK,       /* the task begins */
@@ -155,14 +155,14 @@ struct perf_address_stack {
     const struct perf_place *only;      /* the stack if there is no other address; NULL: there is none */
 };
 
-/* Of a sample, the record's text is the payload of a tracepoint. A stack consists of lines or of addresses. */
+/* The record's text is the payload of a tracepoint. A stack consists of lines or of addresses. */
 struct perf_sample {
     uint32_t event;    /* ID_NONE: the sample counts for no event */
     int32_t processor; /* -1: unknown */
     uint64_t period;
     uint64_t cgroup;       /* id of the control group; 0: unknown */
-    uint64_t address;      /* of the data that the sample is about, if has_address */
-    uint64_t cookie;       /* of the user stack that follows later, or of this user stack; 0: none */
+    uint64_t address;      /* where the data is that the sample is about, if has_address */
+    uint64_t cookie;       /* names the user stack that follows later, or this user stack; 0: none */
     const uint32_t *lines; /* numbers of the stack's lines, innermost frame first */
     uint32_t line_count;
     bool has_period;
@@ -205,10 +205,10 @@ struct perf_record {
     int64_t tid;
     int64_t time_ns; /* TIME_NONE: the record has none */
     struct position position;
-    struct text name; /* of what the record is about: comm, event, path, key */
+    struct text name; /* what the record is about: comm, event, path, key */
     struct text text; /* what else is told about it: the value of a key, a payload, a build id, a command line */
     union {
-        struct perf_event_description event; /* of PERF_EVENT, and the number of PERF_EVENT_NAME */
+        struct perf_event_description event; /* for PERF_EVENT; its number is also for PERF_EVENT_NAME */
         struct perf_clock clock;
         struct perf_times times;
         struct perf_ticks ticks;
@@ -217,12 +217,12 @@ struct perf_record {
         uint64_t cgroup;
         struct perf_mapping mapping;
         struct perf_line line;
-        struct perf_sample sample; /* of PERF_SAMPLE and PERF_USER_STACK */
+        struct perf_sample sample; /* for PERF_SAMPLE and PERF_USER_STACK */
         struct perf_switch running;
         struct perf_throttle_change throttle;
         struct perf_loss loss;
         struct perf_count count;
-        bool is_exec; /* of PERF_COMM: the task has executed a program of that name */
+        bool is_exec; /* for PERF_COMM: the task has executed a program of that name */
     };
 };
 

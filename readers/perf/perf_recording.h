@@ -43,7 +43,7 @@ struct perf_recording {
     bool has_libraries;    /* it is known which addresses are in no library */
     bool has_named_clock;  /* the clock is one that -k names, not perf's own */
     bool has_raw_payloads; /* payloads are laid out as the formats say, not text */
-    stack_id last_stack;   /* of the sample before */
+    stack_id last_stack;   /* stack of the previous sample */
     struct perf_tracing tracing;
     int64_t first_time_ns;   /* the earliest time above 0, which records of what was before have; TIME_NONE: none */
     int64_t last_time_ns;    /* time of the last record that has one, or time that was made up; 0 until there is one */

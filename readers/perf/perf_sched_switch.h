@@ -8,7 +8,7 @@
 struct perf_sched_switch {
     int64_t from_tid;
     int64_t to_tid;
-    char state; /* of the thread that leaves, as ps shows it: 'S', 'D', 'R'…; 0: unknown */
+    char state; /* state of the thread that leaves, as ps shows it: 'S', 'D', 'R'…; 0: unknown */
 };
 
 /* Parses a payload that perf script has printed. Returns false if it is none of this tracepoint. */

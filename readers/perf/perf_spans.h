@@ -24,7 +24,7 @@ struct perf_spans {
     struct perf_payloads *payloads; /* borrowed */
     const struct perf_pairs *pairs; /* borrowed */
     struct perf_span_kind *kinds;   /* one for each event */
-    union marker_value *values;     /* of the last marker */
+    union marker_value *values;     /* values of the last marker */
 };
 
 /* Running out of memory is latched. */

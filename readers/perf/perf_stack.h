@@ -20,12 +20,12 @@ struct perf_stack {
     uint32_t meaning_count;
     size_t meaning_capacity;
     struct column sources;         /* struct perf_stack_source */
-    struct perf_stack_line *lines; /* of the stack that is made; innermost first */
+    struct perf_stack_line *lines; /* lines of the stack that is made; innermost first */
     uint32_t count;
     size_t capacity;
     frame_id *frames; /* root first */
     size_t frames_capacity;
-    struct stack_path path; /* of the last stack */
+    struct stack_path path; /* path of the last stack */
     uint32_t change_count;  /* mappings of the kernel, and files with a build id, so far */
     bool has_symbols;       /* perf has printed symbols, or that it found none */
 };

@@ -11,7 +11,7 @@ struct perf_symbol_memo {
     frame_id exact;        /* frame for an exact address, if it depends on nothing else; none until first used */
     frame_id caller;       /* frame for a return address, if it depends on nothing else; none until first used */
     uint32_t flags;        /* enum perf_symbol_flags */
-    uint32_t change_count; /* of the mappings when the frames were made: perf_stack.change_count */
+    uint32_t change_count; /* perf_stack.change_count when the frames were made */
 };
 
 struct perf_symbol {

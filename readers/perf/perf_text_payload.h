@@ -10,8 +10,8 @@
 struct perf_text_fields {
     struct profile *profile;    /* borrowed */
     struct column rows;         /* struct text_field */
-    union marker_value *values; /* of the last payload, one for each field */
-    char separator;             /* behind a key: '=' or ':'; 0 until a payload has a key */
+    union marker_value *values; /* values of the last payload, one for each field */
+    char separator;             /* what follows a key: '=' or ':'; 0 until a payload has a key */
     struct text name;           /* the tracepoint's; borrowed */
     struct perf_layout *layout; /* NULL until the first payload becomes values */
 };

@@ -15,7 +15,7 @@ static const int64_t PERF_SWITCH_NS_MAX = 50000;
 struct perf_wait {
     int64_t start_ns;           /* TIME_NONE: since the thread began, or since the recording did */
     int64_t end_ns;             /* TIME_NONE: until the thread or the recording ended */
-    struct perf_series *series; /* of the sample that has the stack; NULL: the stack is unknown */
+    struct perf_series *series; /* where the sample is that has the stack; NULL: the stack is unknown */
     union {
         uint32_t sample; /* its row in the series */
         stack_id stack;  /* see perf_waits_take_stacks */

@@ -7,7 +7,7 @@
 /* What is known of an event. */
 struct perf_wakeup_role {
     bool is_wakeup;
-    uint16_t schema; /* of the waking threads' markers; MARKER_SCHEMA_NONE: none yet */
+    uint16_t schema; /* schema of the waking threads' markers; MARKER_SCHEMA_NONE: none yet */
 };
 
 struct perf_wakeups {
@@ -15,7 +15,7 @@ struct perf_wakeups {
     struct perf_tasks *tasks;       /* borrowed */
     struct perf_wakeup_role *roles; /* one for each event */
     uint16_t woken_schema;
-    union marker_value *values; /* of the last marker */
+    union marker_value *values; /* values of the last marker */
 };
 
 /* Running out of memory is latched. */

@@ -60,7 +60,7 @@ enum record_type {
     RECORD_HEADER_FEATURE = 80,
     RECORD_COMPRESSED = 81,
     RECORD_COMPRESSED2 = 83,
-    RECORD_SIMPLEPERF_FORMATS = 32777 /* of Android's simpleperf */
+    RECORD_SIMPLEPERF_FORMATS = 32777 /* only Android's simpleperf writes these */
 };
 
 /* ---- data_file.c. ---- */

@@ -7,9 +7,9 @@
 /* A library, and where the process has mapped it. */
 struct gecko_lib {
     struct lib lib;
-    uint64_t start; /* of the addresses; end is after them */
+    uint64_t start; /* the first address; `end` is after the last one */
     uint64_t end;
-    uint64_t offset; /* of the start in the library */
+    uint64_t offset; /* where `start` is in the library */
 };
 
 struct gecko_process {

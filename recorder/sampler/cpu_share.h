@@ -18,11 +18,11 @@
 
 #include "sample_ring.h"
 
-/* From all zero. */
+/* All members begin as zero. */
 struct cpu_share {
     int64_t owed_ns;  /* processor time that no sample stands for yet */
     int64_t aside_ns; /* the part of owed_ns that samples of the event will stand for: the time of interrupts */
-    /* Of the last seconds: */
+    /* Sums over the last seconds: */
     int64_t used_ns; /* all processor time */
     int64_t code_ns; /* time in the thread's own code, by its event */
     int64_t seen_ns; /* time outside of calls, by clock ticks */
@@ -38,7 +38,7 @@ struct shared_sample {
     enum sample_origin origin;
     bool has_event;       /* the thread has an event besides its timer */
     bool is_of_ended;     /* the thread has ended since its processor time was read, so its event tells of more */
-    uint64_t interval_ns; /* of the event and the timer */
+    uint64_t interval_ns; /* interval of the event and the timer */
     uint64_t tick_ns;     /* between clock ticks */
     uint64_t passed_ns;   /* processor time since the timer's last sample, or time in code since the event's */
 };

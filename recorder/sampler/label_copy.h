@@ -14,7 +14,7 @@ struct label_copy {
     uint32_t count;
     uint32_t left_out_count; /* labels that could not be read, or did not fit */
     struct label_view *labels;
-    size_t bytes_count; /* of the caller's memory that the labels and all that they point to take */
+    size_t bytes_count; /* how much of the caller's memory the labels and all that they point to take */
 };
 
 /* Returns the part of the stack that has been walked, from sp on. is_alternate: it is an alternate signal stack.

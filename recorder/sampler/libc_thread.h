@@ -1,7 +1,7 @@
-/* Which threads the C library has made. A thread that the program made by the system call may have no thread-local
- * storage, or storage that the C library does not know: signal handlers that use it would fail there. The C library
- * registers a list of robust futexes for each of its threads with the kernel, at a fixed distance from the thread's
- * control block. */
+/* Tells which threads the C library has made. A thread that the program made by the system call may have no
+ * thread-local storage, or storage that the C library does not know: signal handlers that use it would fail there. The
+ * C library registers a list of robust futexes for each of its threads with the kernel, at a fixed distance from the
+ * thread's control block. */
 #ifndef GREC_LIBC_THREAD_H
 #define GREC_LIBC_THREAD_H
 

@@ -68,8 +68,8 @@ struct pool_bookkeeping {
     uint32_t helper_word;    /* a futex; it changes when the helper has something to do */
     uint32_t entry_count;    /* how many entries the table has; 0: the pool is unlimited */
     uint64_t max_chunk_count;
-    uint64_t table_offset;       /* of uint64_t[entry_count], from the start of the file */
-    uint64_t definitions_offset; /* of struct pool_definition_slot[definition_slot_count] */
+    uint64_t table_offset;       /* where uint64_t[entry_count] is, from the start of the file */
+    uint64_t definitions_offset; /* where struct pool_definition_slot[definition_slot_count] is */
     uint64_t definition_slot_count;
     uint64_t definition_chunk_count;
     /* Chunks whose threads have ended, with room left for other threads. A value has the low half of the chunk's global
@@ -82,7 +82,7 @@ struct pool_bookkeeping {
     struct pool_settings settings;
 };
 
-/* Which pages of the trace this process has touched. The kernel clears this memory in forked children, which have
+/* Tells which pages of the trace this process has touched. The kernel clears this memory in forked children, which have
  * touched none. */
 struct pool_pages {
     uint64_t all_count;

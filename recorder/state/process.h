@@ -16,7 +16,7 @@ enum { PROCESS_NAME_BYTES = 64 };
 struct process_state {
     uint32_t pid; /* 0: not yet filled in */
     uint32_t parent_pid;
-    uint64_t start_ns;      /* of CLOCK_MONOTONIC: when the recorder first saw the process. Tells it from processes that
+    uint64_t start_ns;      /* when the recorder first saw the process, by CLOCK_MONOTONIC. Tells it from processes that
                                have the same pid in other pid namespaces */
     uint64_t pid_namespace; /* the one that the pid belongs to; 0: not known */
     uint32_t outer_pid;     /* the pid in an outer namespace; 0: there is none, or it is not known */

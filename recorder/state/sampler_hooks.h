@@ -68,7 +68,8 @@ struct sampler_hooks {
 
     /* ---- Forks. ---- */
 
-    /* Before a fork, and after it in both processes. prepare_fork returns whether the child can have a sampler. */
+    /* Call these before a fork, and after it in both processes. prepare_fork returns whether the child can have a
+     * sampler. */
     bool (*prepare_fork)(void);
     void (*finish_fork)(bool is_child);
     /* Waits until the C library has made the sampler's thread, if it is making one. The wait is bounded. */

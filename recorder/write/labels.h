@@ -31,7 +31,7 @@ struct label_reader {
 struct label_view {
     struct grec_label *label;
     const char *text;
-    const char *file;    /* of a script's frame; NULL: this is a label */
+    const char *file;    /* file of a script's frame; NULL: this is a label */
     const void *address; /* see struct grec_label_frame */
     uint32_t line;
     uint32_t column;

@@ -18,7 +18,7 @@ struct kernel_ring {
 struct kernel_rings {
     struct kernel_ring *rows; /* one for each processor that is online */
     size_t count;
-    size_t data_bytes; /* of each; a power of two */
+    size_t data_bytes; /* size of each ring; a power of two */
     int poll_fd;       /* readable when some ring is filled to a part */
 };
 
