@@ -1,6 +1,5 @@
 /* gecko-convert check: reports violations in profiles, for people and as JSON (docs/info.md). */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

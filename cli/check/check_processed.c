@@ -1,5 +1,4 @@
 /* Checks of processed profiles. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,4 @@
 /* gecko-convert diff: what changed between two sides of runs, and whether it may. */
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -1,7 +1,6 @@
 #include "limit.h"
 
 #include "cli/arguments.h"
-#include "libconvert/base/cursor.h"
 #include "libconvert/base/decimal.h"
 
 static const double NS_PER_MS = 1e6;

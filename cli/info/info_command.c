@@ -1,5 +1,4 @@
 /* gecko-convert info: shows facts about traces and profiles, for people and as JSON (docs/info.md). */
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -1,6 +1,5 @@
 #include "native_service.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 #include "profile_loading.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 

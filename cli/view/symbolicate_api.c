@@ -1,5 +1,4 @@
 /* /symbolicate/v5: names, files and lines of addresses, as Mozilla's symbol server answers. */
-#include <stdio.h>
 
 #include "libconvert/base/memory.h"
 #include "native_library.h"

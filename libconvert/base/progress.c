@@ -1,7 +1,5 @@
 #include "progress.h"
 
-#include <stddef.h>
-
 struct progress progress_whole(struct progress_root *root) {
     return (struct progress){.root = root, .from = 0, .to = 1};
 }

@@ -105,7 +105,7 @@ const char *const counter_graph_names[] = {"line-accumulated", "line-rate", NULL
 const char *const marker_locations[MARKER_LOCATION_COUNT + 1] = {
     "marker-chart", "marker-table",    "timeline-overview", "timeline-memory",
     "timeline-ipc", "timeline-fileio", "stack-chart",       "timeline-network"};
-const char *const marker_graph_names[] = {"bar", "line", "line-filled", NULL};
+static const char *const marker_graph_names[] = {"bar", "line", "line-filled", NULL};
 
 static const struct member static_field_members[] = {
     MEMBER("label", TYPE_ANY, 0, CODE),

@@ -16,7 +16,6 @@ extern const struct member text_items;
 
 /* Choices end with NULL. */
 extern const char *const counter_graph_names[]; /* by enum counter_graph */
-extern const char *const marker_graph_names[];  /* by enum marker_graph_type */
 /* By the bits of enum marker_display. */
 enum { MARKER_LOCATION_COUNT = 8 };
 extern const char *const marker_locations[MARKER_LOCATION_COUNT + 1];

@@ -10,7 +10,8 @@ void input_decoder_init(struct input_decoder *decoder, const struct input_wrappe
         .below = below, .failure = input_failure(below), .format = wrapper->name, .decode = decode};
 }
 
-bool input_decoder_refill(struct input_decoder *decoder) {
+/* Makes compressed bytes available in `left`, or sets has_source_ended. Returns false after a failure (latched). */
+static bool refill(struct input_decoder *decoder) {
     if (decoder->left.bytes_count || decoder->has_source_ended) return true;
     decoder->left = input_take_run(decoder->below);
     decoder->has_source_ended = decoder->left.bytes_count == 0;
@@ -25,7 +26,7 @@ void input_decoder_fail(const struct input_decoder *decoder, const char *reason)
 
 struct text input_decoder_read(void *context) {
     struct input_decoder *decoder = context;
-    while (!decoder->has_ended && !failure_is_set(decoder->failure) && input_decoder_refill(decoder)) {
+    while (!decoder->has_ended && !failure_is_set(decoder->failure) && refill(decoder)) {
         struct text decoded = {0};
         decoder->decode(decoder, &decoded);
         if (decoded.bytes_count && !failure_is_set(decoder->failure)) return decoded;

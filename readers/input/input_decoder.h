@@ -21,9 +21,6 @@ struct input_decoder {
 void input_decoder_init(struct input_decoder *decoder, const struct input_wrapper *wrapper, struct input *below,
                         void (*decode)(struct input_decoder *decoder, struct text *decoded));
 
-/* Makes compressed bytes available in `left`, or sets has_source_ended. Returns false after a failure (latched). */
-bool input_decoder_refill(struct input_decoder *decoder);
-
 /* Latches FAILURE_INPUT. */
 void input_decoder_fail(const struct input_decoder *decoder, const char *reason);
 

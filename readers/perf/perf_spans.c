@@ -1,6 +1,5 @@
 #include "perf_spans.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "libconvert/base/memory.h"

@@ -235,7 +235,8 @@ static bool is_used_up(const struct perf_tasks *tasks, const struct perf_task *t
     return task->is_forked || task->has_samples || has_ended;
 }
 
-void perf_tasks_set_parent(struct perf_tasks *tasks, const struct perf_task *task, const struct perf_task *parent) {
+/* If there are several parents, the first one stays. */
+static void set_parent(struct perf_tasks *tasks, const struct perf_task *task, const struct perf_task *parent) {
     process_id child = profile_thread_at(tasks->profile, task->thread)->process;
     process_id of_parent = profile_thread_at(tasks->profile, parent->thread)->process;
     if (process_is_none(child) || process_is_none(of_parent) || process_is_same(child, of_parent)) return;
@@ -254,7 +255,7 @@ static void inherit_command_line(struct perf_tasks *tasks, const struct thread *
 void perf_tasks_adopt(struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t tid,
                       const struct perf_task *parent) {
     const struct perf_task *task = perf_tasks_find(tasks, machine, pid, tid);
-    if (task && parent) perf_tasks_set_parent(tasks, task, parent);
+    if (task && parent) set_parent(tasks, task, parent);
 }
 
 void perf_tasks_fork(struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t tid,
@@ -271,7 +272,7 @@ void perf_tasks_fork(struct perf_tasks *tasks, uint32_t machine, int64_t pid, in
     }
     if (!task) return;
     task->is_forked = true;
-    if (parent) perf_tasks_set_parent(tasks, task, parent);
+    if (parent) set_parent(tasks, task, parent);
     struct thread *thread = profile_thread_at(tasks->profile, task->thread);
     thread->start_ns = time_ns;
     if (pid == tid && !process_is_none(thread->process))

@@ -89,7 +89,7 @@ struct perf_tasks {
     struct column takeovers;          /* struct perf_takeover, in any order until perf_tasks_end_replacing */
     struct row_table series_keys;     /* struct series_key */
     struct column series;             /* struct perf_series */
-    uint32_t payload_count;           /* of all series */
+    uint32_t payload_count;           /* payloads of all series */
     uint32_t deferred_count;          /* samples that wait for their user stacks, over all tasks */
     uint64_t comparison_count;        /* how often the name of a program was compared with that of a file */
     uint16_t rename_schema;
@@ -118,10 +118,6 @@ bool perf_tasks_has_main(const struct perf_tasks *tasks, const struct perf_task 
 
 /* Names the task from now on. If the name changes after the first sample, a marker is added. */
 void perf_tasks_rename(struct perf_tasks *tasks, struct perf_task *task, struct text comm, int64_t time_ns);
-
-/* Tells that the process of one task was made by the process of another task. If there are several parents, the first
- * one stays. */
-void perf_tasks_set_parent(struct perf_tasks *tasks, const struct perf_task *task, const struct perf_task *parent);
 
 /* Tells the parent of a task that began before the recording. parent may be NULL. */
 void perf_tasks_adopt(struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t tid,

@@ -39,7 +39,7 @@ static void add_category(struct saved_reader *reader, const struct category *cat
     }
 }
 
-void saved_categories_read(struct saved_reader *reader) {
+static void read_categories(struct saved_reader *reader) {
     struct category category;
     column_init(&category.subcategories, sizeof(struct text), reader->profile->failure);
     if (json_begin_list(reader->json))
@@ -286,7 +286,7 @@ static const struct {
     {TEXT("mainMemory"), read_memory},
     {TEXT("configuration"), read_configuration},
     {TEXT("sampleUnits"), read_units},
-    {TEXT("categories"), saved_categories_read},
+    {TEXT("categories"), read_categories},
     {TEXT("markerSchema"), saved_schemas_read},
     {TEXT("initialVisibleThreads"), read_visible},
     {TEXT("extra"), read_extra},

@@ -95,9 +95,9 @@ struct saved_reader {
     int64_t shutdown_ns;           /* when the first process ended; TIME_NONE: later */
     struct saved_allocation allocation;
     struct column backtrace;        /* struct sample, with numbers of the document: of the marker that is read */
-    struct saved_map caller_stacks; /* of a Gecko profile: the stacks as those of callers and markers */
+    struct saved_map caller_stacks; /* in a Gecko profile: the stacks as those of callers and markers */
     enum cpu_delta_unit cpu_unit;
-    int64_t cpu_unit_ns;    /* of one unit of processor time, if that is a time */
+    int64_t cpu_unit_ns;    /* length of one unit of processor time, if that is a time */
     bool has_weights;       /* some thread has weights */
     bool has_null_weights;  /* some thread with samples has none */
     bool has_other_weights; /* some weight is not 1 */
@@ -138,7 +138,7 @@ struct saved_table {
     bool is_raw;       /* ids stay numbers of the document */
     saved_part_reader *part;
     void *context;
-    void *row; /* of a table of rows: the row whose part is read */
+    void *row; /* the row whose part is read, if the table is one of rows */
 };
 
 /* Reads a table of columns, whose rows are appended. A column without the table's number of rows is a failure. */
@@ -215,8 +215,7 @@ void saved_frame_settle_category(struct saved_reader *reader, struct frame *fram
 /* Reads periods in which nothing was recorded. */
 void saved_pauses_read(struct saved_reader *reader, struct column *pauses);
 
-/* Reads "categories" and "markerSchema". */
-void saved_categories_read(struct saved_reader *reader);
+/* Reads "markerSchema". */
 void saved_schemas_read(struct saved_reader *reader);
 
 /* Reads the payload of a marker, which is an object or null. */

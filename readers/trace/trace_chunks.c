@@ -1,7 +1,6 @@
 /* The outer structure of a recorder trace: header, chunks, blocks and definitions. The content of blocks is read
  * elsewhere. */
 #include <inttypes.h>
-#include <stdio.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

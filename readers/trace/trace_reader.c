@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "libconvert/base/cursor.h"
 #include "libconvert/base/memory.h"
 #include "libconvert/profile/launchers.h"
 #include "libconvert/profile/profile_finish.h"
