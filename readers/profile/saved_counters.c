@@ -1,4 +1,6 @@
 /* "counters", "profilerOverhead", and the two logs. */
+#include <inttypes.h>
+
 #include "libconvert/base/cursor.h"
 #include "libconvert/base/id_column.h"
 #include "libconvert/format/counter_display.h"
@@ -50,11 +52,12 @@ static bool read_counter_sample_part(struct saved_reader *reader, struct text ke
             sample->number = saved_uint(reader, &lost_count);
     }
     saved_lose(reader, key, lost_count);
+    reader->part_row_count = row;
     return true;
 }
 
 static void read_counter_samples(struct saved_reader *reader, struct counter *counter) {
-    static const struct counter_sample blank = {0};
+    static const struct counter_sample blank = {.time_ns = TIME_NONE};
     struct saved_table table = {.rows = &counter->samples, .blank = &blank};
     json_push_name(reader->json, "samples", -1);
     if (reader->is_gecko) {
@@ -66,6 +69,9 @@ static void read_counter_samples(struct saved_reader *reader, struct counter *co
         table.context = &table;
         saved_read_columns(reader, &table);
     }
+    for (uint32_t i = 0; i < counter->samples.count && saved_is_good(reader); i++)
+        if (((const struct counter_sample *)column_at(&counter->samples, i))->time_ns == TIME_NONE)
+            json_stream_fail(reader->json, "sample %" PRIu32 " has no time", i);
     json_pop_name(reader->json);
 }
 

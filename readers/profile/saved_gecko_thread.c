@@ -196,15 +196,14 @@ static void pad_details(struct column *column, uint32_t row_count) {
 }
 
 static void read_samples(struct saved_reader *reader, void *context) {
-    static const struct sample blank = {.time_ns = TIME_NONE, .stack = {ID_NONE}, .weight = 1};
     struct gecko_thread *thread = context;
     struct samples *samples = &thread->saved.thread->samples;
     read_rows(reader, thread,
-              &(struct saved_table){
-                  .shape = &gecko_sample_table, .rows = &samples->rows, .blank = &blank, .part = read_sample_part});
-    for (uint32_t i = 0; i < samples_count(samples) && saved_is_good(reader); i++)
-        if (samples_at(samples, i)->time_ns == TIME_NONE)
-            json_stream_fail(reader->json, "sample %" PRIu32 " has no time", i);
+              &(struct saved_table){.shape = &gecko_sample_table,
+                                    .rows = &samples->rows,
+                                    .blank = &saved_blank_sample,
+                                    .part = read_sample_part});
+    saved_samples_check_times(reader, samples);
     pad_details(&thread->saved.cpu_ns, samples_count(samples));
     pad_details(&thread->saved.delays_ns, samples_count(samples));
     if (saved_is_good(reader)) saved_thread_set_details(reader, &thread->saved);

@@ -94,6 +94,7 @@ struct saved_reader {
     bool is_firefox;               /* Firefox has written the profile */
     int64_t shutdown_ns;           /* when the first process ended; TIME_NONE: later */
     struct saved_allocation allocation;
+    uint32_t part_row_count;        /* set by a saved_part_reader that has read a column */
     struct column backtrace;        /* struct sample, with numbers of the document: of the marker that is read */
     struct saved_map caller_stacks; /* in a Gecko profile: the stacks as those of callers and markers */
     enum cpu_delta_unit cpu_unit;

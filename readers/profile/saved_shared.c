@@ -6,17 +6,18 @@
 #include "libconvert/profile/row_references.h"
 #include "saved_thread.h"
 
-enum { FRAMES_HAVE_FLAGS = 71, FUNCS_HAVE_FLAGS = 75 };
+enum { FRAMES_HAVE_FLAGS = 71, FUNCS_HAVE_FLAGS = 75, OTHER_COLUMN_COUNT = 7 };
 
 struct shared_tables {
     struct column rows[TABLE_COUNT];
-    struct column contents;         /* struct text: of sources */
-    enum format_table table;        /* the one that is read */
-    struct column resource_libs;    /* uint32_t by resource, as the other columns, of older versions */
-    struct column file_names;       /* uint32_t by function: numbers of strings */
-    struct column frame_flags;      /* uint32_t by frame, as the next column of newer versions */
-    struct column func_flags;       /* uint32_t by function */
-    struct column stack_categories; /* struct frame by stack, of which only the categories count */
+    struct column contents;                        /* struct text: of sources */
+    enum format_table table;                       /* the one that is read */
+    uint32_t other_row_counts[OTHER_COLUMN_COUNT]; /* rows that each of OTHER_COLUMNS has */
+    struct column resource_libs;                   /* uint32_t by resource, as the other columns, of older versions */
+    struct column file_names;                      /* uint32_t by function: numbers of strings */
+    struct column frame_flags;                     /* uint32_t by frame, as the next column of newer versions */
+    struct column func_flags;                      /* uint32_t by function */
+    struct column stack_categories;                /* struct frame by stack, of which only the categories count */
 };
 
 static bool read_source_part(struct saved_reader *reader, struct text key, void *context) {
@@ -37,67 +38,52 @@ static bool read_source_part(struct saved_reader *reader, struct text key, void 
  * docs-developer/CHANGELOG-formats.md. ---- */
 
 /* Version 70: frames have libraries. Before, resources had those of their frames. */
-static void read_resource_libs(struct saved_reader *reader, struct shared_tables *tables) {
+static void read_resource_lib(struct saved_reader *reader, struct shared_tables *tables, uint32_t row) {
     int64_t lib;
-    while (json_next(reader->json)) {
-        uint32_t *row = column_push(&tables->resource_libs);
-        if (!row) return;
-        bool is_none = json_take_null(reader->json) || !json_take_int(reader->json, &lib) || lib == -1;
-        if (!is_none) saved_map_row(reader, TABLE_LIBS, lib);
-        *row = is_none ? ID_NONE : (uint32_t)lib;
-    }
+    (void)row;
+    bool is_none = json_take_null(reader->json) || !json_take_int(reader->json, &lib) || lib == -1;
+    if (!is_none) saved_map_row(reader, TABLE_LIBS, lib);
+    column_add(&tables->resource_libs, &(uint32_t){is_none ? ID_NONE : (uint32_t)lib});
 }
 
 /* Version 66: stacks have distances. Before, they had the numbers of their prefixes. */
-static void read_prefixes(struct saved_reader *reader, struct shared_tables *tables) {
+static void read_prefix(struct saved_reader *reader, struct shared_tables *tables, uint32_t row) {
     const struct saved_table table = {.rows = &tables->rows[TABLE_STACKS], .blank = &saved_blank_stack};
-    for (uint32_t row = 0; json_next(reader->json); row++) {
-        struct stack *stack = saved_row_at(&table, row);
-        if (!stack) return;
-        if (!json_take_null(reader->json)) stack->prefix.index = (uint32_t)saved_int(reader, 0, (int64_t)row - 1);
-    }
+    struct stack *stack = saved_row_at(&table, row);
+    if (stack && !json_take_null(reader->json)) stack->prefix.index = (uint32_t)saved_int(reader, 0, (int64_t)row - 1);
 }
 
 /* Version 58: functions have sources. Before, they had the strings of their files. */
-static void read_file_names(struct saved_reader *reader, struct shared_tables *tables) {
-    while (json_next(reader->json)) {
-        uint32_t *row = column_push(&tables->file_names);
-        if (!row) return;
-        *row = json_take_null(reader->json) ? ID_NONE : (uint32_t)saved_int(reader, 0, INT32_MAX);
-    }
+static void read_file_name(struct saved_reader *reader, struct shared_tables *tables, uint32_t row) {
+    (void)row;
+    uint32_t name = json_take_null(reader->json) ? ID_NONE : (uint32_t)saved_int(reader, 0, INT32_MAX);
+    column_add(&tables->file_names, &name);
 }
 
 /* Version 53: only frames have categories. Before, stacks had them too, and frames of some programs had none. */
-static void read_stack_categories(struct saved_reader *reader, struct shared_tables *tables, bool is_sub) {
+static void read_stack_category(struct saved_reader *reader, struct shared_tables *tables, uint32_t row, bool is_sub) {
     static const struct frame blank = {.inherits_category = 1};
     const struct saved_table table = {.rows = &tables->stack_categories, .blank = &blank};
-    for (uint32_t row = 0; json_next(reader->json); row++) {
-        struct frame *category = saved_row_at(&table, row);
-        if (!category) return;
-        if (json_take_null(reader->json)) continue;
-        if (!is_sub) category->inherits_category = 0;
-        *(is_sub ? &category->subcategory : &category->category) = (uint8_t)saved_int(reader, 0, UINT8_MAX);
-    }
+    struct frame *category = saved_row_at(&table, row);
+    if (!category || json_take_null(reader->json)) return;
+    if (!is_sub) category->inherits_category = 0;
+    *(is_sub ? &category->subcategory : &category->category) = (uint8_t)saved_int(reader, 0, UINT8_MAX);
 }
-static void read_categories(struct saved_reader *reader, struct shared_tables *tables) {
-    read_stack_categories(reader, tables, false);
+static void read_category(struct saved_reader *reader, struct shared_tables *tables, uint32_t row) {
+    read_stack_category(reader, tables, row, false);
 }
-static void read_subcategories(struct saved_reader *reader, struct shared_tables *tables) {
-    read_stack_categories(reader, tables, true);
+static void read_subcategory(struct saved_reader *reader, struct shared_tables *tables, uint32_t row) {
+    read_stack_category(reader, tables, row, true);
 }
 
 /* Versions 71 and 75: flags of frames and functions say which of their columns hold something. */
-static void read_flags(struct saved_reader *reader, struct shared_tables *tables) {
+static void read_flags(struct saved_reader *reader, struct shared_tables *tables, uint32_t row) {
     enum { IS_RELEVANT_FOR_JS = 2 };
     bool is_of_funcs = tables->table == TABLE_FUNCS;
-    uint64_t relevant_count = 0;
-    while (json_next(reader->json)) {
-        uint32_t *row = column_push(is_of_funcs ? &tables->func_flags : &tables->frame_flags);
-        if (!row) return;
-        *row = (uint32_t)saved_int(reader, 0, UINT32_MAX);
-        relevant_count += is_of_funcs && *row & IS_RELEVANT_FOR_JS;
-    }
-    saved_lose(reader, TEXT("relevantForJS"), relevant_count);
+    uint32_t flags = (uint32_t)saved_int(reader, 0, UINT32_MAX);
+    (void)row;
+    column_add(is_of_funcs ? &tables->func_flags : &tables->frame_flags, &flags);
+    saved_lose(reader, TEXT("relevantForJS"), is_of_funcs && flags & IS_RELEVANT_FOR_JS);
 }
 
 static const struct {
@@ -105,28 +91,49 @@ static const struct {
     int64_t until; /* the first one that has it no longer */
     enum format_table table;
     struct text key;
-    void (*read)(struct saved_reader *reader, struct shared_tables *tables);
-} OTHER_COLUMNS[] = {
-    {FUNCS_HAVE_FLAGS, INT64_MAX, TABLE_FUNCS, TEXT("flags"), read_flags},
-    {FRAMES_HAVE_FLAGS, INT64_MAX, TABLE_FRAMES, TEXT("flags"), read_flags},
-    {0, 70, TABLE_RESOURCES, TEXT("lib"), read_resource_libs},
-    {0, 66, TABLE_STACKS, TEXT("prefix"), read_prefixes},
-    {0, 58, TABLE_FUNCS, TEXT("fileName"), read_file_names},
-    {0, 53, TABLE_STACKS, TEXT("category"), read_categories},
-    {0, 53, TABLE_STACKS, TEXT("subcategory"), read_subcategories},
+    void (*read)(struct saved_reader *reader, struct shared_tables *tables,
+                 uint32_t row); /* reads the value of a row */
+    bool is_required;           /* rows would lose what other columns hold, or their callers */
+} OTHER_COLUMNS[OTHER_COLUMN_COUNT] = {
+    {FUNCS_HAVE_FLAGS, INT64_MAX, TABLE_FUNCS, TEXT("flags"), read_flags, true},
+    {FRAMES_HAVE_FLAGS, INT64_MAX, TABLE_FRAMES, TEXT("flags"), read_flags, true},
+    {0, 70, TABLE_RESOURCES, TEXT("lib"), read_resource_lib, false},
+    {0, 66, TABLE_STACKS, TEXT("prefix"), read_prefix, true},
+    {0, 58, TABLE_FUNCS, TEXT("fileName"), read_file_name, false},
+    {0, 53, TABLE_STACKS, TEXT("category"), read_category, false},
+    {0, 53, TABLE_STACKS, TEXT("subcategory"), read_subcategory, false},
 };
+
+/* Returns whether the table has the other column of that number in the version that is read. */
+static bool has_other_column(const struct saved_reader *reader, const struct shared_tables *tables, size_t number) {
+    return OTHER_COLUMNS[number].table == tables->table && reader->version >= OTHER_COLUMNS[number].since &&
+           reader->version < OTHER_COLUMNS[number].until;
+}
 
 static bool read_column_part(struct saved_reader *reader, struct text key, void *context) {
     struct shared_tables *tables = context;
     if (tables->table == TABLE_SOURCES) return read_source_part(reader, key, context);
-    for (size_t i = 0; i < sizeof OTHER_COLUMNS / sizeof *OTHER_COLUMNS; i++) {
-        bool is_there = reader->version >= OTHER_COLUMNS[i].since && reader->version < OTHER_COLUMNS[i].until;
-        bool is_it = is_there && OTHER_COLUMNS[i].table == tables->table && text_equal(key, OTHER_COLUMNS[i].key);
+    for (size_t i = 0; i < OTHER_COLUMN_COUNT; i++) {
+        bool is_it = has_other_column(reader, tables, i) && text_equal(key, OTHER_COLUMNS[i].key);
         if (!is_it || !json_begin_list(reader->json)) continue;
-        OTHER_COLUMNS[i].read(reader, tables);
+        uint32_t row = 0;
+        while (json_next(reader->json)) OTHER_COLUMNS[i].read(reader, tables, row++);
+        tables->other_row_counts[i] = row;
         return true;
     }
     return false;
+}
+
+static void check_other_columns(struct saved_reader *reader, const struct shared_tables *tables) {
+    uint32_t row_count = tables->rows[tables->table].count;
+    for (size_t i = 0; i < OTHER_COLUMN_COUNT && saved_is_good(reader); i++) {
+        uint32_t count = tables->other_row_counts[i];
+        bool is_whole = count == row_count || (!count && !OTHER_COLUMNS[i].is_required);
+        if (is_whole || !has_other_column(reader, tables, i)) continue;
+        json_push_name(reader->json, OTHER_COLUMNS[i].key.bytes, -1);
+        json_stream_fail(reader->json, "the column has %" PRIu32 " rows, and the table %" PRIu32, count, row_count);
+        json_pop_name(reader->json);
+    }
 }
 
 /* ---- Tables. ---- */
@@ -173,6 +180,7 @@ static void read_rows_of(struct saved_reader *reader, struct shared_tables *tabl
                                                      .is_raw = true,
                                                      .part = read_column_part,
                                                      .context = tables});
+    check_other_columns(reader, tables);
 }
 
 static bool read_table(struct saved_reader *reader, struct text key, void *context) {
@@ -402,6 +410,7 @@ static void add_rows(struct saved_reader *reader, struct shared_tables *tables) 
 /* ---- The whole. ---- */
 
 static void tables_init(struct shared_tables *tables, struct failure *failure) {
+    memset(tables->other_row_counts, 0, sizeof tables->other_row_counts);
     column_init(&tables->contents, sizeof(struct text), failure);
     column_init(&tables->resource_libs, sizeof(uint32_t), failure);
     column_init(&tables->file_names, sizeof(uint32_t), failure);
@@ -422,19 +431,7 @@ static void tables_fini(struct shared_tables *tables) {
     column_fini(&tables->stack_categories);
 }
 
-/* Without flags, a row would lose what its columns hold. */
-static void check_flags(struct saved_reader *reader, const struct shared_tables *tables, enum format_table table,
-                        int64_t since, const struct column *flags) {
-    uint32_t row_count = tables->rows[table].count;
-    if (reader->version < since || flags->count == row_count || !saved_is_good(reader)) return;
-    json_push_name(reader->json, table == TABLE_FRAMES ? "frameTable.flags" : "funcTable.flags", -1);
-    json_stream_fail(reader->json, "the column has %" PRIu32 " rows, and the table %" PRIu32, flags->count, row_count);
-    json_pop_name(reader->json);
-}
-
 static void tables_add(struct saved_reader *reader, struct shared_tables *tables) {
-    check_flags(reader, tables, TABLE_FRAMES, FRAMES_HAVE_FLAGS, &tables->frame_flags);
-    check_flags(reader, tables, TABLE_FUNCS, FUNCS_HAVE_FLAGS, &tables->func_flags);
     for (size_t i = 0; i < sizeof UPGRADES / sizeof *UPGRADES && saved_is_good(reader); i++)
         if (reader->version >= UPGRADES[i].since && reader->version < UPGRADES[i].until) UPGRADES[i].apply(tables);
     add_rows(reader, tables);

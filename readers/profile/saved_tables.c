@@ -376,11 +376,21 @@ static uint32_t read_column(struct saved_reader *reader, const struct saved_tabl
     return is_null_time ? ROWS_OF_NULL_TIME : count;
 }
 
-/* Front-ends pad nothing: they fail on a column that is shorter than the table. An empty one, or null, stands for no
- * column. The viewer moves the first time of a table without rows, too, which makes null of it. */
-static void check_count(struct saved_reader *reader, uint32_t count, int64_t row_count) {
+/* Returns whether a table with rows must have the column. Rows without a constant, an address or an id that may be none
+ * have none, and truth values are flags in newer versions. */
+static bool is_required(const struct saved_reader *reader, const struct member *column) {
+    bool may_lack = column->cell == CELL_CONSTANT || column->cell == CELL_INT || column->type == TYPE_BOOL ||
+                    column->flags & (IS_OPTIONAL | MAY_BE_EMPTY | HAS_NONE);
+    return has_cell(column) && !may_lack && !may_be_null(column) && reader->version >= column->since;
+}
+
+/* Front-ends pad nothing: they fail on a column that is shorter than the table. An empty one stands for no column, as
+ * does null, unless the table needs it. The viewer moves the first time of a table without rows, too, which makes null
+ * of it. */
+static void check_count(struct saved_reader *reader, const struct member *column, uint32_t count, int64_t row_count) {
     bool is_null_time = count == ROWS_OF_NULL_TIME;
-    if (!count || count == row_count || (is_null_time && !row_count)) return;
+    if (!count && !is_required(reader, column)) return;
+    if (count == row_count || (is_null_time && !row_count)) return;
     if (is_null_time) json_stream_fail(reader->json, "the first time is null");
     json_stream_fail(reader->json, "the column has %" PRIu32 " rows, and the table %" PRId64, count, row_count);
 }
@@ -404,13 +414,16 @@ void saved_read_columns(struct saved_reader *reader, const struct saved_table *t
             counts[number] = read_column(reader, table, member);
             json_pop_name(json);
         } else {
+            reader->part_row_count = 0;
             read_part(reader, key, table->part, table->context);
+            if (member) counts[number] = reader->part_row_count;
         }
     }
     if (length < 0) length = table->rows->count;
     for (size_t i = 0; i < member_count; i++) {
-        json_push_name(json, shape_member(table->shape, i)->name, -1);
-        check_count(reader, counts[i], length);
+        const struct member *column = shape_member(table->shape, i);
+        json_push_name(json, column->name, -1);
+        check_count(reader, column, counts[i], length);
         json_pop_name(json);
     }
     if (table->rows->count != length && saved_is_good(reader))

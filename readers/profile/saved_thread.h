@@ -43,6 +43,10 @@ void saved_allocations_read(struct saved_reader *reader, struct saved_thread *sa
 /* Reads a thread of a version before 60, which has all tables of its own. */
 void saved_thread_read_with_tables(struct saved_reader *reader, struct saved_thread *saved);
 
+/* A new sample, whose time is not known yet. A sample without a time is a failure. */
+extern const struct sample saved_blank_sample;
+void saved_samples_check_times(struct saved_reader *reader, const struct samples *samples);
+
 /* Gives the samples what was read of processor times and delays. */
 void saved_thread_set_details(struct saved_reader *reader, struct saved_thread *saved);
 

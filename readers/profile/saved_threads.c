@@ -91,7 +91,10 @@ static bool find_track(const struct thread *thread, struct track_ids *ids) {
 
 /* ---- Samples. ---- */
 
-static void add_number(struct column *column, int64_t number) { column_add(column, &number); }
+static void add_number(struct saved_reader *reader, struct column *column, int64_t number) {
+    column_add(column, &number);
+    reader->part_row_count = column->count;
+}
 
 static void read_weights(struct saved_reader *reader, struct saved_thread *saved) {
     bool is_rounded;
@@ -102,11 +105,12 @@ static void read_weights(struct saved_reader *reader, struct saved_thread *saved
         if (!json_take_null(reader->json)) json_take_decimal(reader->json, &weight, &is_rounded);
         column_add(&saved->weights, &weight);
     }
+    reader->part_row_count = saved->weights.count;
 }
 
 static void read_times(struct saved_reader *reader, struct saved_thread *saved) {
     if (!json_begin_list(reader->json)) return;
-    while (json_next(reader->json)) add_number(&saved->times, saved_ns_of_ms(reader));
+    while (json_next(reader->json)) add_number(reader, &saved->times, saved_ns_of_ms(reader));
 }
 
 int64_t saved_cpu_ns(struct saved_reader *reader, struct saved_thread *saved) {
@@ -121,12 +125,12 @@ int64_t saved_cpu_ns(struct saved_reader *reader, struct saved_thread *saved) {
 
 static void read_cpu(struct saved_reader *reader, struct saved_thread *saved) {
     if (json_take_null(reader->json) || !json_begin_list(reader->json)) return;
-    while (json_next(reader->json)) add_number(&saved->cpu_ns, saved_cpu_ns(reader, saved));
+    while (json_next(reader->json)) add_number(reader, &saved->cpu_ns, saved_cpu_ns(reader, saved));
 }
 
 static void read_delays(struct saved_reader *reader, struct saved_thread *saved) {
     if (json_take_null(reader->json) || !json_begin_list(reader->json)) return;
-    while (json_next(reader->json)) add_number(&saved->delays_ns, saved_ns_of_ms(reader));
+    while (json_next(reader->json)) add_number(reader, &saved->delays_ns, saved_ns_of_ms(reader));
 }
 
 static void read_weight_type(struct saved_reader *reader, struct saved_thread *saved) {
@@ -160,21 +164,16 @@ static bool read_sample_part(struct saved_reader *reader, struct text key, void 
     return read_part_of(reader, parts, sizeof parts / sizeof *parts, key, context);
 }
 
-/* A column that a part has read must have the table's number of rows, or none. */
-static bool has_rows(struct saved_reader *reader, const struct column *column, uint32_t count, const char *name) {
-    if (!column->count) return false;
-    if (column->count == count) return true;
-    json_push_name(reader->json, name, -1);
-    json_stream_fail(reader->json, "the column has %" PRIu32 " rows, and the table %" PRIu32, column->count, count);
-    json_pop_name(reader->json);
-    return false;
+static void set_times(struct saved_thread *saved) {
+    struct samples *samples = &saved->thread->samples;
+    for (uint32_t i = 0; i < saved->times.count; i++)
+        samples_at(samples, i)->time_ns = *(const int64_t *)column_at(&saved->times, i);
 }
 
-static void set_times(struct saved_reader *reader, struct saved_thread *saved) {
-    struct samples *samples = &saved->thread->samples;
-    if (!has_rows(reader, &saved->times, samples_count(samples), "time")) return;
-    for (uint32_t i = 0; i < samples_count(samples); i++)
-        samples_at(samples, i)->time_ns = *(const int64_t *)column_at(&saved->times, i);
+void saved_samples_check_times(struct saved_reader *reader, const struct samples *samples) {
+    for (uint32_t i = 0; i < samples_count(samples) && saved_is_good(reader); i++)
+        if (samples_at(samples, i)->time_ns == TIME_NONE)
+            json_stream_fail(reader->json, "sample %" PRIu32 " has no time", i);
 }
 
 /* Returns whether all weights are 1. */
@@ -182,8 +181,7 @@ static bool encode_weights(struct saved_reader *reader, struct saved_thread *sav
     enum { MS_DIGITS_OF_NS = 6 };
     struct samples *samples = &saved->thread->samples;
     bool are_ones = true;
-    if (!has_rows(reader, &saved->weights, samples_count(samples), "weight")) return true;
-    for (uint32_t i = 0; i < samples_count(samples); i++) {
+    for (uint32_t i = 0; i < saved->weights.count; i++) {
         struct decimal weight = *(const struct decimal *)column_at(&saved->weights, i);
         if (saved->weight_type == WEIGHT_TRACING_MS) weight = decimal_shift(weight, MS_DIGITS_OF_NS);
         uint32_t *encoded = &samples_at(samples, i)->weight;
@@ -213,22 +211,22 @@ static void set_weights(struct saved_reader *reader, struct saved_thread *saved)
 
 void saved_thread_set_details(struct saved_reader *reader, struct saved_thread *saved) {
     struct samples *samples = &saved->thread->samples;
-    if (!has_rows(reader, &saved->delays_ns, samples_count(samples), "eventDelay")) saved->delays_ns.count = 0;
-    if (!has_rows(reader, &saved->cpu_ns, samples_count(samples), "threadCPUDelta")) saved->cpu_ns.count = 0;
     if (saved->has_cpu_rest) saved_lose(reader, TEXT("threadCPUDelta (its fractions)"), saved->cpu_ns.count);
     samples_take_details(samples, &saved->cpu_ns, &saved->delays_ns);
 }
 
+const struct sample saved_blank_sample = {.time_ns = TIME_NONE, .stack = {ID_NONE}, .weight = 1};
+
 void saved_samples_read(struct saved_reader *reader, struct saved_thread *saved) {
-    static const struct sample blank = {.stack = {ID_NONE}, .weight = 1};
     struct samples *samples = &saved->thread->samples;
     saved_read_columns(reader, &(struct saved_table){.shape = &processed_sample_table,
                                                      .rows = &samples->rows,
-                                                     .blank = &blank,
+                                                     .blank = &saved_blank_sample,
                                                      .part = read_sample_part,
                                                      .context = saved});
     if (!saved_is_good(reader)) return;
-    set_times(reader, saved);
+    set_times(saved);
+    saved_samples_check_times(reader, samples);
     set_weights(reader, saved);
     saved_thread_set_details(reader, saved);
 }
@@ -248,6 +246,7 @@ static bool read_allocation_part(struct saved_reader *reader, struct text key, v
         if (!allocation) return true;
         allocation->thread.index = tid.index; /* saved_threads_link replaces it */
     }
+    reader->part_row_count = row;
     return true;
 }
 
@@ -276,6 +275,7 @@ static bool read_marker_part(struct saved_reader *reader, struct text key, void 
             saved_payload_read(reader, marker);
         }
     }
+    reader->part_row_count = row;
     json_pop_name(reader->json);
     return true;
 }

@@ -356,6 +356,37 @@ static void test_column_that_is_not_null(void **state) {
     assert_refused(cases, sizeof cases / sizeof *cases);
 }
 
+/* Neither may such a column be empty, missing or shorter than the table. */
+static void test_column_that_is_needed(void **state) {
+#define THREADS_OF(samples_, markers_) "{" META "," LIBS "," SHARED "," THREADS_WITH(samples_, markers_) "}"
+#define STACKS_OF(stacks_)             "{" META "," LIBS "," SHARED_WITH(FRAMES, stacks_) "," THREADS "}"
+#define NAMED_MARKERS(count_, rest_)                                                                       \
+    "\"name\":[0,0],\"startTime\":[1,2],\"endTime\":[null,null],\"phase\":[0,0],\"category\":[0,0]," rest_ \
+    "\"length\":" count_
+    static const struct refusal cases[] = {
+        {TEXT(THREADS_OF("\"stack\":[0],\"timeDeltas\":[],\"length\":1", MARKERS)),
+         "threads[0].samples: sample 0 has no time"},
+        {TEXT(THREADS_OF("\"stack\":[0],\"length\":1", MARKERS)), "threads[0].samples: sample 0 has no time"},
+        {TEXT(THREADS_OF("\"stack\":[0],\"time\":[null],\"length\":1", MARKERS)),
+         "threads[0].samples: sample 0 has no time"},
+        {TEXT(THREADS_OF("\"stack\":[0,0],\"time\":[1],\"length\":2", MARKERS)),
+         "threads[0].samples.time: the column has 1 rows, and the table 2"},
+        {TEXT(THREADS_OF("\"stack\":[],\"timeDeltas\":[1],\"length\":1", MARKERS)),
+         "threads[0].samples.stack: the column has 0 rows, and the table 1"},
+        {TEXT(THREADS_OF("\"timeDeltas\":[1],\"length\":1", MARKERS)),
+         "threads[0].samples.stack: the column has 0 rows, and the table 1"},
+        {TEXT(THREADS_OF("\"stack\":[0],\"timeDeltas\":[1],\"length\":1", NAMED_MARKERS("2", "\"data\":[null],"))),
+         "threads[0].markers.data: the column has 1 rows, and the table 2"},
+        {TEXT(STACKS_OF("\"frame\":[0],\"prefixOffset\":[],\"length\":1")),
+         "shared.stackTable.prefixOffset: the column has 0 rows, and the table 1"},
+        {TEXT(STACKS_OF("\"frame\":[0],\"length\":1")),
+         "shared.stackTable.prefixOffset: the column has 0 rows, and the table 1"},
+        {TEXT(STACKS_OF("\"prefixOffset\":[0],\"length\":1")),
+         "shared.stackTable.frame: the column has 0 rows, and the table 1"},
+    };
+    assert_refused(cases, sizeof cases / sizeof *cases);
+}
+
 /* Nanoseconds since the epoch have 19 digits. */
 static void test_times_since_the_epoch(void **state) {
     static const char text[] = "{" META "," LIBS "," SHARED "," THREADS_WITH(
@@ -509,6 +540,7 @@ int main(void) {
                                        TEST(test_library_without_address),
                                        TEST(test_column_of_null),
                                        TEST(test_column_that_is_not_null),
+                                       TEST(test_column_that_is_needed),
                                        TEST(test_times_since_the_epoch),
                                        TEST(test_times_with_exponents),
                                        TEST(test_no_first_time),
