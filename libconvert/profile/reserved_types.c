@@ -18,12 +18,14 @@ static const struct reserved_member network[] = {
     {"endTime", RESERVED_NUMBER, true, NULL},
     {0},
 };
+static const char *const ipc_phases[] = {"endpoint", "transferStart", "transferEnd", NULL};
 static const struct reserved_member ipc[] = {
     {"startTime", RESERVED_NUMBER, true, NULL},
     {"messageType", RESERVED_TEXT, true, NULL},
     {"side", RESERVED_TEXT, true, NULL},
     {"direction", RESERVED_TEXT, true, NULL},
     {"otherPid", RESERVED_TEXT | RESERVED_NUMBER, true, NULL},
+    {"phase", RESERVED_TEXT, false, ipc_phases},
     {0},
 };
 static const struct reserved_member screenshot[] = {
@@ -64,8 +66,8 @@ static const struct reserved_type types[] = {
     /* marker-data.ts, deriveMarkersFromRawMarkerTable: pairs them by id, and fails on one without an end;
      * NetworkMarker.tsx; sanitize.ts; the front-end's own schema in marker-schema.ts. */
     {.name = TEXT("Network"), .members = network, .phases = PHASE(MARKER_INTERVAL), .is_named_by_url = true},
-    /* marker-data.ts: correlates them across threads, and drops others; process-profile.ts; the front-end's own schema.
-     * The members that it requires are true or false. */
+    /* marker-data.ts: correlates them across threads, drops others, and fails on other phases; process-profile.ts; the
+     * front-end's own schema. Only Firefox knows both sides of a message. */
     {.name = TEXT("IPC"), .members = ipc, .is_never_free = true},
     /* marker-data.ts: extends each to the next one of its window; tracks.ts; TrackScreenshots.tsx. */
     {.name = TEXT("CompositorScreenshot"), .members = screenshot, .phases = HAS_START},
@@ -157,11 +159,14 @@ static bool members_fit(const struct reserved_member *members, const struct mark
     return true;
 }
 
-bool reserved_type_fits(const struct reserved_type *type, const struct marker_schema *schema) {
-    if (type->is_never_free) return false;
-    if (type->is_bare) return !schema->field_count;
+bool reserved_type_has_fields(const struct reserved_type *type, const struct marker_schema *schema) {
     if (!type->members || (type->is_label_enough && schema->table_label.bytes_count)) return true;
     return members_fit(type->members, schema) || (type->others && members_fit(type->others, schema));
+}
+
+bool reserved_type_fits(const struct reserved_type *type, const struct marker_schema *schema) {
+    if (type->is_never_free) return false;
+    return type->is_bare ? !schema->field_count : reserved_type_has_fields(type, schema);
 }
 
 static bool is_choice(struct text value, const char *const *choices) {

@@ -40,7 +40,11 @@ struct reserved_type {
 /* Returns NULL if the front-end treats the type as its schema says. */
 const struct reserved_type *reserved_type_find(struct text name);
 
-/* Returns whether markers of the schema have what the front-end requires, provided that all fields have values. */
+/* Returns whether the schema has a field for each member that the front-end requires of payloads. */
+bool reserved_type_has_fields(const struct reserved_type *type, const struct marker_schema *schema);
+
+/* Returns whether a trace may have the type: its name is free, and its markers have what the front-end requires,
+ * provided that all fields have values. */
 bool reserved_type_fits(const struct reserved_type *type, const struct marker_schema *schema);
 
 /* Returns whether a marker with these values, one for each field of a schema that fits, has all that is required. */

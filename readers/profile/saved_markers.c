@@ -7,6 +7,7 @@
 #include "libconvert/format/common_format.h"
 #include "libconvert/format/gecko_format.h"
 #include "libconvert/format/processed_format.h"
+#include "libconvert/profile/reserved_types.h"
 #include "saved_reader.h"
 
 /* The type of payloads that are only a stack. */
@@ -187,7 +188,9 @@ static void add_schema(struct saved_reader *reader, struct schema_parts *parts) 
     schema->graph_count = parts->graphs.count;
     if (!saved_is_good(reader)) return;
     struct saved_type *type = type_of(reader, schema->name);
-    if (!type || type->schema) return;
+    bool is_overridden =
+        saved_built_in_schema(schema->name) && !reserved_type_has_fields(reserved_type_find(schema->name), schema);
+    if (!type || type->schema || is_overridden) return;
     uint16_t row = profile_take_marker_schema(reader->profile, schema);
     type->schema = row == MARKER_SCHEMA_NONE ? 0 : (uint16_t)(row + 1);
 }
@@ -231,11 +234,15 @@ static bool take_text(struct saved_reader *reader, struct text *text) {
     return true;
 }
 
-/* A number with an exponent, or with more digits than a decimal has, is a double. */
+/* A number with an exponent, or with more digits than a decimal has, is a double. A truth value is 0 or 1. */
 static bool take_number(struct saved_reader *reader, union marker_value *value) {
     enum { NUMBER_BYTES = 64 };
     struct text number;
-    bool is_rounded = false;
+    bool is_rounded = false, is_true;
+    if (json_peek_kind(reader->json) == JSON_BOOL) {
+        if (json_take_bool(reader->json, &is_true)) *value = marker_value_integer(is_true);
+        return true;
+    }
     if (json_peek_kind(reader->json) != JSON_NUMBER || !json_take_number_text(reader->json, &number)) return false;
     bool has_exponent = text_find(number, 'e') < number.bytes_count || text_find(number, 'E') < number.bytes_count;
     if (!has_exponent && decimal_parse(number, &value->number, &is_rounded) && !is_rounded) return true;
@@ -468,7 +475,7 @@ static union marker_value *take_values(struct saved_reader *reader, const struct
     return reader->values;
 }
 
-/* A type that no schema describes is shown without fields. */
+/* A type that neither the document nor the front-end describes is shown without fields. */
 static void choose_schema(struct saved_reader *reader, struct payload *payload, struct text name) {
     struct profile *profile = reader->profile;
     payload->type = type_of(reader, name);
@@ -479,8 +486,9 @@ static void choose_schema(struct saved_reader *reader, struct payload *payload, 
     if (reader->allocation.is_one) payload->allocation = &reader->allocation.allocation;
     if (!payload->type || payload->allocation || text_equal(name, NO_PAYLOAD)) return;
     if (!payload->type->schema) {
-        struct marker_schema schema = {.name = profile_text(profile, name)};
-        uint16_t row = profile_take_marker_schema(profile, &schema);
+        const struct marker_schema *built_in = saved_built_in_schema(name);
+        struct marker_schema bare = {.name = profile_text(profile, name)};
+        uint16_t row = profile_take_marker_schema(profile, built_in ? built_in : &bare);
         if (row == MARKER_SCHEMA_NONE) return;
         payload->type->schema = (uint16_t)(row + 1);
     }

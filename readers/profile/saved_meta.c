@@ -9,10 +9,19 @@
 
 /* ---- Categories. ---- */
 
+/* Firefox spells grey in both ways, and has a light green, of which the front-end has no swatch. */
+static enum category_color take_color(struct saved_reader *reader) {
+    static const enum category_color others[] = {COLOR_GREY, COLOR_DARKGREY, COLOR_GREEN};
+    const char *names[COLOR_COUNT + 4] = {[COLOR_COUNT] = "gray", "darkgray", "lightgreen"};
+    memcpy(names, category_color_names, COLOR_COUNT * sizeof *names);
+    unsigned color = saved_choice(reader, names, COLOR_GREY);
+    return color < COLOR_COUNT ? (enum category_color)color : others[color - COLOR_COUNT];
+}
+
 static bool read_category_part(struct saved_reader *reader, struct text key, void *context) {
     struct category *category = context;
     if (text_equal(key, TEXT("color"))) {
-        category->color = (enum category_color)saved_choice(reader, category_color_names, COLOR_GREY);
+        category->color = take_color(reader);
         return true;
     }
     if (!text_equal(key, TEXT("subcategories"))) return false;
@@ -184,7 +193,8 @@ static void check_version(struct saved_reader *reader, int64_t oldest, int64_t n
                          reader->version, oldest, newest);
 }
 
-/* What versions changed: see saved_shared.c, saved_counters.c, and the built-in schemas in saved_markers.c. */
+/* What versions changed: see saved_shared.c, saved_threads.c, saved_counters.c and the fields of schemas in
+ * saved_markers.c. */
 static void read_version(struct saved_reader *reader) {
     check_version(reader, PROCESSED_OLDEST_READ, PROCESSED_NEWEST_READ);
 }

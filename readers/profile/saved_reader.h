@@ -219,6 +219,9 @@ void saved_pauses_read(struct saved_reader *reader, struct column *pauses);
 /* Reads "markerSchema". */
 void saved_schemas_read(struct saved_reader *reader);
 
+/* Returns the schema of a type that the front-end describes itself; NULL if it does not. */
+const struct marker_schema *saved_built_in_schema(struct text name);
+
 /* Reads the payload of a marker, which is an object or null. */
 void saved_payload_read(struct saved_reader *reader, struct marker *marker);
 

@@ -387,6 +387,57 @@ static void test_column_that_is_needed(void **state) {
     assert_refused(cases, sizeof cases / sizeof *cases);
 }
 
+/* Colours that the viewer has no name or no swatch for. */
+static void test_colors(void **state) {
+    static const enum category_color expected[] = {COLOR_GREY, COLOR_DARKGREY, COLOR_GREEN, COLOR_GREY};
+    read_text(TEXT("{\"meta\":{\"version\":36,\"startTime\":0,\"markerSchema\":[],\"categories\":["
+                   "{\"name\":\"a\",\"color\":\"gray\"},{\"name\":\"b\",\"color\":\"darkgray\"},"
+                   "{\"name\":\"c\",\"color\":\"lightgreen\"},{\"name\":\"d\",\"color\":\"pink\"}]},\"libs\":[],"
+                   "\"threads\":[],\"processes\":[]}"),
+              0);
+    assert_string_equal(failure.message, "");
+    assert_int_equal(profile.categories.rows.count, 1 + sizeof expected / sizeof *expected);
+    for (uint32_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        const struct category *category = column_at(&profile.categories.rows, 1 + i);
+        assert_int_equal(category->color, expected[i]);
+    }
+    assert_int_equal(ledger_sum(&profile.ledger, LEDGER_VALUES, LEDGER_LOST), 1);
+}
+
+/* Firefox describes no types for which the front-end has code. Truth values are numbers. */
+static void test_types_of_the_front_end(void **state) {
+#define COLUMNS "{\"schema\":{\"name\":0,\"startTime\":1,\"endTime\":2,\"phase\":3,\"data\":4},\"data\":["
+#define REQUEST                                                                                            \
+    "[0,1,2,1,{\"type\":\"Network\",\"id\":7,\"URI\":\"https://a/\",\"pri\":0,\"status\":\"STATUS_STOP\"," \
+    "\"startTime\":1,\"endTime\":2.5,\"responseEnd\":2.25,\"isHttpToHttpsRedirect\":true,\"count\":5120}],"
+#define MESSAGE                                                                                               \
+    "[0,1,null,0,{\"type\":\"IPC\",\"startTime\":1,\"endTime\":1,\"otherPid\":2,\"messageSeqno\":3,\"side\":" \
+    "\"child\","                                                                                              \
+    "\"messageType\":\"M\",\"direction\":\"sending\",\"phase\":\"endpoint\",\"sync\":false,\"threadId\":4}],"
+#define SCREENSHOT                                                                                   \
+    "[0,1,null,0,{\"type\":\"CompositorScreenshot\",\"url\":0,\"windowID\":\"w\",\"windowWidth\":8," \
+    "\"windowHeight\":6}]]}"
+    static const char text[] =
+        GECKO(GECKO_THREAD(GECKO_FRAMES, GECKO_STACKS, GECKO_SAMPLES, COLUMNS REQUEST MESSAGE SCREENSHOT));
+    read_text(TEXT(text), 0);
+    assert_string_equal(failure.message, "");
+    assert_int_equal(ledger_sum(&profile.ledger, LEDGER_VALUES, LEDGER_LOST), 0);
+    const struct column *markers = &profile_thread_at(&profile, (thread_id){0})->markers;
+    const struct {
+        const char *type;
+        uint32_t field;
+        int64_t number;
+    } expected[] = {{"Network", 5, 1}, {"IPC", 8, 0}, {"CompositorScreenshot", 3, 6}};
+    for (uint32_t i = 0; i < 3; i++) {
+        const struct marker *marker = column_at(markers, i);
+        const struct marker_schema *schema = column_at(&profile.marker_schemas, marker->schema);
+        assert_true(text_equal(schema->name, text_of(expected[i].type)));
+        assert_int_equal(value_of(&profile, marker, expected[i].field).number.mantissa, expected[i].number);
+    }
+    assert_int_equal(value_of(&profile, column_at(markers, 0), 29).time_ns, 2250000);
+    assert_true(text_equal(value_of(&profile, column_at(markers, 1), 2).text, TEXT("2")));
+}
+
 /* Nanoseconds since the epoch have 19 digits. */
 static void test_times_since_the_epoch(void **state) {
     static const char text[] = "{" META "," LIBS "," SHARED "," THREADS_WITH(
@@ -541,6 +592,8 @@ int main(void) {
                                        TEST(test_column_of_null),
                                        TEST(test_column_that_is_not_null),
                                        TEST(test_column_that_is_needed),
+                                       TEST(test_types_of_the_front_end),
+                                       TEST(test_colors),
                                        TEST(test_times_since_the_epoch),
                                        TEST(test_times_with_exponents),
                                        TEST(test_no_first_time),
