@@ -370,9 +370,10 @@ struct gecko_convert_input {
 
 /* A library of which functions have no names in the profile. */
 struct gecko_convert_missing_names {
-    const char *library;   /* its file name; "kernel"; or "code outside of files" */
-    uint64_t sample_count; /* samples whose innermost frame has no name and is in the library */
-    const char *reason;    /* why, and what to do about it */
+    const char *library; /* its file name; "kernel"; or "code outside of files" */
+    double share;        /* of the weight of all samples with a stack that do not wait, from 0 to 1: those whose
+                          * innermost frame has no name and is in the library */
+    const char *reason;  /* why, and what to do about it */
 };
 
 /* An event of a perf recording. */
@@ -413,7 +414,7 @@ struct gecko_convert_result {
     const struct gecko_convert_input *inputs;
     size_t input_count;
 
-    /* The libraries of which functions have no names, those with the most samples first. They belong to the result. */
+    /* The libraries of which functions have no names, those with the largest share first. They belong to the result. */
     const struct gecko_convert_missing_names *missing_names;
     size_t missing_name_count;
     uint64_t stack_sample_count; /* samples with a stack */

@@ -1,10 +1,12 @@
 #include "missing_names.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "libconvert/base/memory.h"
 #include "libconvert/base/regular_file.h"
 #include "libconvert/profile/nameless.h"
+#include "libconvert/profile/weighed_sample.h"
 
 static const struct text kernel_name = {"[kernel.kallsyms]", sizeof "[kernel.kallsyms]" - 1};
 
@@ -66,19 +68,21 @@ static const char *reason_of(const struct profile *profile, const struct lib *li
 /* A library with samples whose innermost frame has no name. */
 struct missing_name {
     struct text library; /* borrowed from the profile, or static */
-    uint64_t sample_count;
+    double weight;
     const char *reason; /* static */
 };
 
 enum { UNKNOWN, NAMED, NAMELESS };
 
-/* The counts of samples: one for each library; one for each resource, which has code whose address is not known to be
- * in its file; one for code that is nowhere; and one for code of a kernel that the trace has no mapping of. */
+/* The weights of samples without a name: one for each library; one for each resource, which has code whose address is
+ * not known to be in its file; one for code that is nowhere; and one for code of a kernel that the trace has no mapping
+ * of. */
 struct counting {
+    struct weighing weighing;
     const struct profile *profile;
     uint8_t *frames; /* whether each frame has a name, as far as it is known */
-    uint64_t *counts;
-    uint64_t sample_count;
+    double *weights;
+    double weight; /* of all samples of `count_sample` */
 };
 
 /* Returns whether the memory has the name but is of no file, as that of generated code. */
@@ -101,28 +105,33 @@ static uint32_t count_row(const struct profile *profile, const struct frame *fra
     return text_equal(category, TEXT("Kernel")) ? nowhere + 1 : nowhere;
 }
 
-static void count_sample(struct counting *counting, stack_id stack) {
-    if (stack_is_none(stack)) return;
+/* A thread that waits is in no function that could lack a name. */
+static void count_sample(struct counting *counting, const struct weighed_sample *sample) {
+    if (stack_is_none(sample->stack) || sample->stack.index != sample->working.index) return;
     const struct profile *profile = counting->profile;
-    frame_id id = profile_stack_at(profile, stack)->frame;
+    frame_id id = profile_stack_at(profile, sample->stack)->frame;
     const struct frame *frame = profile_frame_at(profile, id);
     uint8_t *known = &counting->frames[id.index];
     if (*known == UNKNOWN) *known = frame_is_nameless(profile, frame) ? NAMELESS : NAMED;
-    counting->sample_count++;
-    if (*known == NAMELESS) counting->counts[count_row(profile, frame)]++;
+    counting->weight += fabs(sample->weight);
+    if (*known == NAMELESS) counting->weights[count_row(profile, frame)] += fabs(sample->weight);
 }
 
-static void count_samples(struct counting *counting) {
+static void count_samples(struct counting *counting, struct gecko_convert_result *result) {
     const struct profile *profile = counting->profile;
     for (size_t i = 0; i < profile->thread_order.count; i++) {
-        const struct samples *samples = &profile_ordered_thread(profile, i)->samples;
-        for (uint32_t j = 0; j < samples_count(samples); j++) count_sample(counting, samples_at(samples, j)->stack);
+        const struct thread *thread = profile_ordered_thread(profile, i);
+        for (uint32_t j = 0; j < samples_count(&thread->samples); j++) {
+            struct weighed_sample sample = weighing_weigh(&counting->weighing, &thread->samples, j);
+            result->stack_sample_count += !stack_is_none(sample.stack);
+            if (!thread_is_track(thread)) count_sample(counting, &sample);
+        }
     }
 }
 
 static int compare_rows(const void *left, const void *right) {
     const struct missing_name *a = left, *b = right;
-    if (a->sample_count != b->sample_count) return a->sample_count > b->sample_count ? -1 : 1;
+    if (a->weight != b->weight) return a->weight > b->weight ? -1 : 1;
     return text_compare(a->library, b->library);
 }
 
@@ -156,21 +165,22 @@ static struct column list_rows(const struct counting *counting, bool looks_up) {
     struct column rows;
     column_init(&rows, sizeof(struct missing_name), counting->profile->failure);
     for (uint32_t i = 0; i < count_rows(counting->profile); i++) {
-        struct missing_name *row = counting->counts[i] ? column_push(&rows) : NULL;
+        struct missing_name *row = counting->weights[i] > 0 ? column_push(&rows) : NULL;
         if (!row) continue;
         *row = describe(counting->profile, i, looks_up);
-        row->sample_count = counting->counts[i];
+        row->weight = counting->weights[i];
     }
     column_sort(&rows, compare_rows);
     return rows;
 }
 
-static void copy_rows(struct gecko_convert_result *result, const struct column *rows, struct arena *memory) {
+static void copy_rows(struct gecko_convert_result *result, const struct column *rows, double weight,
+                      struct arena *memory) {
     struct gecko_convert_missing_names *copies = arena_take_aligned(memory, rows->count * sizeof *copies);
     for (size_t i = 0; copies && i < rows->count; i++) {
         const struct missing_name *row = column_at(rows, i);
         const char *library = arena_copy_terminated(memory, row->library);
-        copies[i] = (struct gecko_convert_missing_names){library ? library : "", row->sample_count, row->reason};
+        copies[i] = (struct gecko_convert_missing_names){library ? library : "", row->weight / weight, row->reason};
     }
     result->missing_names = copies;
     result->missing_name_count = copies ? rows->count : 0;
@@ -181,14 +191,15 @@ void missing_names_find(struct gecko_convert_result *result, const struct profil
     if (failure_is_set(profile->failure)) return;
     struct counting counting = {.profile = profile};
     counting.frames = memory_allocate_zeroed(profile->failure, row_table_count(&profile->frames) + 1, 1);
-    counting.counts = memory_allocate_zeroed(profile->failure, count_rows(profile), sizeof *counting.counts);
-    if (counting.frames && counting.counts) {
-        count_samples(&counting);
+    counting.weights = memory_allocate_zeroed(profile->failure, count_rows(profile), sizeof *counting.weights);
+    weighing_init(&counting.weighing, profile);
+    if (counting.frames && counting.weights) {
+        count_samples(&counting, result);
         struct column rows = list_rows(&counting, looks_up);
-        copy_rows(result, &rows, memory);
+        copy_rows(result, &rows, counting.weight, memory);
         column_fini(&rows);
-        result->stack_sample_count = counting.sample_count;
     }
+    weighing_fini(&counting.weighing);
     memory_free(counting.frames);
-    memory_free(counting.counts);
+    memory_free(counting.weights);
 }

@@ -239,25 +239,25 @@ void report_append_sources(const struct gecko_convert_result *result, struct rep
     }
 }
 
-/* Appends which part of the samples with stacks that many are. */
-static void append_share(const struct gecko_convert_result *result, uint64_t count, struct report_text *text) {
-    double percent = (double)count / (double)result->stack_sample_count * 100;
+static void append_share(double share, struct report_text *text) {
+    double percent = share * 100;
     report_append(text, percent < 0.5 ? "less than 1 %%" : "%.0f %%", percent);
 }
 
 void report_append_missing_name(const struct gecko_convert_result *result, size_t number, struct report_text *text) {
     const struct gecko_convert_missing_names *row = &result->missing_names[number];
     report_append(text, "%s ", row->library);
-    append_share(result, row->sample_count, text);
+    append_share(row->share, text);
     report_append(text, " (%s)", row->reason);
 }
 
 void report_append_missing_names(const struct gecko_convert_result *result, struct report_text *text) {
-    enum { LISTED_MAX = 5, HUNDRED = 100 };
+    enum { LISTED_MAX = 5 };
+    static const double share_min = 0.01;
     size_t start = text->bytes_count, count = result->missing_name_count;
-    uint64_t sample_count = 0;
-    for (size_t i = 0; i < count; i++) sample_count += result->missing_names[i].sample_count;
-    if (sample_count <= result->stack_sample_count / HUNDRED) return;
+    double share = 0;
+    for (size_t i = 0; i < count; i++) share += result->missing_names[i].share;
+    if (share <= share_min) return;
     for (size_t i = 0; i < count && i < LISTED_MAX; i++) {
         report_append(text, i ? ", " : "names missing: ");
         report_append_missing_name(result, i, text);
@@ -273,7 +273,7 @@ static void append_advice(const struct gecko_convert_result *result, struct repo
         const char *advice = note_after(entry, CUT_STACKS_CAUSE);
         size_t start = text->bytes_count;
         if (advice) {
-            append_share(result, entry->count, text);
+            append_share((double)entry->count / (double)result->stack_sample_count, text);
             report_append(text, " of the stacks end early: %s", advice);
         } else if (note_after(entry, FILTER_UNUSED_CAUSE)) {
             report_append(text, "%s", entry->cause);
@@ -407,7 +407,7 @@ void report_write_missing_names(struct json *json, const struct gecko_convert_re
     for (size_t i = 0; i < result->missing_name_count; i++) {
         json_object_begin(json);
         json_key_string(json, "library", result->missing_names[i].library);
-        json_key_count(json, "samples", result->missing_names[i].sample_count);
+        json_key_double(json, "share", result->missing_names[i].share);
         json_key_string(json, "reason", result->missing_names[i].reason);
         json_object_end(json);
     }

@@ -152,7 +152,7 @@ def test_what_the_server_lacks_is_told(case, server):
     names, _, report = case.convert(server.port)
     assert "twice" not in names
     assert report["missingNames"] == [
-        {"library": "prog", "samples": 1, "reason": "no file with its build id; try --debug-dir"}], report
+        {"library": "prog", "share": 1, "reason": "no file with its build id; try --debug-dir"}], report
 
 
 @check
