@@ -6,12 +6,9 @@
 #include "libconvert/base/strings.h"
 
 struct told_functions {
-    struct failure *failure; /* borrowed */
-    struct strings texts;    /* paths and names */
-    struct told_function *rows;
-    size_t count;
-    size_t capacity;
-    size_t sorted_count; /* equals `count` if the rows are sorted */
+    struct strings texts; /* paths and names */
+    struct column rows;   /* struct told_function, sorted if there are pieces */
+    struct column pieces; /* struct told_piece: which function each place belongs to; none until a place is looked up */
 };
 
 void told_functions_init(struct told_functions *told, struct failure *failure);
@@ -22,7 +19,8 @@ void told_functions_fini(struct told_functions *told);
 void told_functions_add(struct told_functions *told, struct text path, uint64_t start, uint64_t size_bytes,
                         struct text name);
 
-/* Finds the function at that place of the file. Of functions that overlap, the last one counts. */
+/* Finds the function at that place of the file. Of functions that overlap, the one that starts last counts; of those
+ * that start together, the shortest. */
 bool told_functions_find(struct told_functions *told, struct text path, uint64_t place, struct code_name *name);
 
 #endif

@@ -2,6 +2,7 @@
  * mappings from long before the recording. */
 #include "tests/support/profile_text.h"
 
+#include "readers/code/told_functions.h"
 #include "readers/reader.h"
 #include "tests/support/perf_data_builder.h"
 #include "tests/support/profile_fixture.h"
@@ -145,6 +146,37 @@ static void check_functions(size_t window_bytes) {
 static void test_functions_of_files(void **state) { check_functions(0); }
 static void test_functions_of_streams(void **state) { check_functions(7); }
 
+/* Of functions that overlap, the one that starts last counts, then the shortest, then the last name. */
+static void test_functions_that_overlap(void **state) {
+    struct told_functions told;
+    struct code_name found;
+    told_functions_init(&told, &failure);
+    static const struct {
+        uint64_t start, size_bytes;
+        const char *name;
+    } rows[] = {{10, 100, "outer"}, {30, 10, "b"},    {30, 10, "a"},    {30, 20, "long"},
+                {60, 10, "inner"},  {65, 60, "last"}, {20, 0, "empty"}, {UINT64_MAX - 5, 5, "top"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        told_functions_add(&told, TEXT("/a"), rows[i].start, rows[i].size_bytes, text_of(rows[i].name));
+        told_functions_add(&told, TEXT("/b"), rows[i].start + 1000, 1, TEXT("other"));
+    }
+    static const struct {
+        uint64_t place;
+        const char *name;
+    } places[] = {{9, ""},       {10, "outer"}, {29, "outer"},          {30, "b"},    {40, "long"},
+                  {49, "long"},  {50, "outer"}, {60, "inner"},          {65, "last"}, {75, "last"},
+                  {124, "last"}, {125, ""},     {UINT64_MAX - 1, "top"}};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        found = (struct code_name){.name = TEXT("")};
+        told_functions_find(&told, TEXT("/a"), places[i].place, &found);
+        assert_true(text_equal(found.name, text_of(places[i].name)));
+    }
+    assert_false(told_functions_find(&told, TEXT("/c"), 10, &found));
+    told_functions_add(&told, TEXT("/c"), 0, 100, TEXT("late"));
+    assert_true(told_functions_find(&told, TEXT("/c"), 10, &found));
+    told_functions_fini(&told);
+}
+
 /* The formats of tracepoints are in their record, not behind it. */
 static void test_formats(void **state) {
     static const uint32_t types[] = {66, 32777};
@@ -184,6 +216,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_functions_of_files, begin_profile, end_profile),
         cmocka_unit_test_setup_teardown(test_functions_of_streams, begin_profile, end_profile),
+        cmocka_unit_test_setup_teardown(test_functions_that_overlap, begin_profile, end_profile),
         cmocka_unit_test_setup_teardown(test_formats, begin_profile, end_profile),
         cmocka_unit_test_setup_teardown(test_early_mapping, begin_profile, end_profile),
     };
