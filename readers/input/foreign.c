@@ -28,7 +28,8 @@ struct foreign {
     bool takes_gzip; /* the command in the advice unpacks gzip itself */
 };
 
-#define OPENS_DIRECTLY     "it needs no conversion: open it at https://profiler.firefox.com"
+/* The front-end unpacks gzip itself. */
+static const char OPENS_DIRECTLY[] = "it needs no conversion: open it at https://profiler.firefox.com";
 #define PERF_SCRIPT        "perf script -F +pid -i FILE | gecko-convert -"
 #define PERF_RECORD        "perf record -g PROGRAM, then gecko-convert perf.data"
 #define FROM_THE_PERF_DATA "convert the recording it was made from: gecko-convert perf.data"
@@ -393,7 +394,8 @@ bool foreign_is_known(struct text start) { return recognise(start) != NULL; }
 static void refuse(const struct input *input, const struct foreign *foreign, struct failure *failure) {
     const char *name = input_name(input);
     struct text wrapping = input_wrapping(input);
-    bool is_direct = !wrapping.bytes_count || (foreign->takes_gzip && text_equal(wrapping, TEXT("gzip")));
+    bool takes_gzip = foreign->takes_gzip || foreign->advice == OPENS_DIRECTLY;
+    bool is_direct = !wrapping.bytes_count || (takes_gzip && text_equal(wrapping, TEXT("gzip")));
     bool is_file = is_direct && strcmp(name, "standard input") != 0;
     char advice[ADVICE_BYTES];
     write_advice(advice, sizeof advice, foreign->advice, is_file ? text_of(name) : TEXT(""));
