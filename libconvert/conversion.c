@@ -65,8 +65,8 @@ struct conversion {
 static bool has_content(const struct profile *profile) {
     for (size_t i = 0; i < profile->threads.count; i++)
         if (thread_has_content(column_at(&profile->threads, i))) return true;
-    for (size_t i = 0; i < profile->counters.count; i++)
-        if (((const struct counter *)column_at(&profile->counters, i))->samples.count) return true;
+    COLUMN_EACH(const struct counter, counter, &profile->counters)
+        if (counter->samples.count) return true;
     return false;
 }
 
@@ -74,8 +74,7 @@ static bool has_content(const struct profile *profile) {
  * NULL if nothing was lost. */
 static const struct ledger_entry *largest_loss(const struct ledger *ledger) {
     const struct ledger_entry *largest = NULL;
-    for (size_t i = 0; i < ledger->entries.count; i++) {
-        const struct ledger_entry *entry = ledger_at(ledger, i);
+    COLUMN_EACH(const struct ledger_entry, entry, &ledger->entries) {
         if (entry->fate != LEDGER_LOST) continue;
         unsigned rank = ledger_unit_rank(entry->unit);
         unsigned largest_rank = largest ? ledger_unit_rank(largest->unit) : UINT_MAX;

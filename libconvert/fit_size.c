@@ -46,10 +46,8 @@ static uint64_t measure(const struct profile *profile, const struct fit_size *fi
 static uint64_t bytes_of_facts(const struct profile *profile) {
     enum { FACT_BYTES = 160, ESCAPED_BYTES_MAX = 6 };
     uint64_t bytes_count = 2 * FACT_BYTES;
-    for (size_t i = 0; i < profile->marker_schemas.count; i++)
-        bytes_count +=
-            FACT_BYTES + ESCAPED_BYTES_MAX *
-                             ((const struct marker_schema *)column_at(&profile->marker_schemas, i))->name.bytes_count;
+    COLUMN_EACH(const struct marker_schema, marker_schema, &profile->marker_schemas)
+        bytes_count += FACT_BYTES + ESCAPED_BYTES_MAX * marker_schema->name.bytes_count;
     return bytes_count;
 }
 

@@ -46,10 +46,8 @@ static const char *kernel_reason(const struct lib *lib) {
 
 /* Returns what the symbolizer has noted about the library; NULL: nothing. */
 static const char *noted_reason(const struct profile *profile, const struct lib *lib) {
-    for (size_t i = 0; i < profile->lib_troubles.count; i++) {
-        const struct lib_trouble *trouble = column_at(&profile->lib_troubles, i);
+    COLUMN_EACH(const struct lib_trouble, trouble, &profile->lib_troubles)
         if (text_equal(trouble->path, lib->path) && text_equal(trouble->code_id, lib->code_id)) return trouble->reason;
-    }
     return NULL;
 }
 

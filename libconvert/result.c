@@ -9,8 +9,7 @@
 static void count_contents(const struct profile *profile, struct gecko_convert_result *result) {
     struct gecko_convert_counts *counts = &result->counts;
     const struct process *last_process = NULL;
-    for (size_t i = 0; i < profile->thread_order.count; i++) {
-        const thread_id *id = column_at(&profile->thread_order, i);
+    COLUMN_EACH(const thread_id, id, &profile->thread_order) {
         const struct thread *thread = profile_thread_at(profile, *id);
         const struct process *process = profile_process_at(profile, thread->process);
         if (process != last_process) counts->processes += 1 + process->merged_count;

@@ -192,17 +192,15 @@ void filter_fini(struct filter *filter) {
 /* ---- Times that are kept. ---- */
 
 bool filter_awaits_markers(const struct filter *filter) {
-    for (size_t i = 0; i < filter->terms.count; i++)
-        if (((const struct filter_term *)column_at(&filter->terms, i))->is_of_markers) return !filter->times.count;
+    COLUMN_EACH(const struct filter_term, filter_term, &filter->terms)
+        if (filter_term->is_of_markers) return !filter->times.count;
     return false;
 }
 
 static bool names_marker(struct filter *filter, struct text name) {
     bool is_named = false;
-    for (size_t i = 0; i < filter->terms.count; i++) {
-        struct filter_term *term = column_at(&filter->terms, i);
+    COLUMN_EACH(struct filter_term, term, &filter->terms)
         if (term->is_of_markers && glob_matches(term->glob, name)) is_named = term->is_used = true;
-    }
     return is_named;
 }
 
@@ -212,11 +210,9 @@ static void add_time(struct filter *filter, int64_t first_ns, int64_t last_ns) {
 }
 
 static void add_markers(struct filter *filter, const struct profile *profile, const struct thread *thread) {
-    for (size_t i = 0; i < thread->markers.count; i++) {
-        const struct marker *marker = column_at(&thread->markers, i);
+    COLUMN_EACH(const struct marker, marker, &thread->markers)
         if (marker->phase == MARKER_INTERVAL && names_marker(filter, strings_text(&profile->strings, marker->name)))
             add_time(filter, marker->start_ns, marker->end_ns);
-    }
 }
 
 static int compare_times(const void *left, const void *right) {
@@ -253,8 +249,7 @@ static void join_times(struct column *times) {
 void filter_find_ranges(struct filter *filter, const struct profile *profile) {
     for (size_t i = 0; i < profile->threads.count; i++) add_markers(filter, profile, column_at(&profile->threads, i));
     join_times(&filter->times);
-    for (size_t i = 0; i < filter->terms.count; i++) {
-        const struct filter_term *term = column_at(&filter->terms, i);
+    COLUMN_EACH(const struct filter_term, term, &filter->terms) {
         if (!term->is_of_markers || term->is_used) continue;
         failure_set(profile->failure, FAILURE_USAGE,
                     "--time @%.*s: the trace has no marker of that name with a start and an end",
@@ -304,8 +299,7 @@ void filter_start(struct filter *filter, int64_t first_ns, struct failure *failu
         failure_set(failure, FAILURE_USAGE,
                     "--time: percent needs the time of the last sample, which only an uncompressed file of perf.data "
                     "can tell in advance, and this input does not: give seconds");
-    for (size_t i = 0; i < filter->terms.count; i++) {
-        const struct filter_term *term = column_at(&filter->terms, i);
+    COLUMN_EACH(const struct filter_term, term, &filter->terms) {
         if (term->kind != GECKO_CONVERT_FILTER_TIME || term->is_of_markers) continue;
         add_time(filter, time_at(filter, first_ns, term->first, term->is_first_percent),
                  time_at(filter, first_ns, term->last, term->is_last_percent));
@@ -317,8 +311,7 @@ void filter_start(struct filter *filter, int64_t first_ns, struct failure *failu
 
 enum event_treatment filter_treat(struct filter *filter, const struct text *names, size_t name_count) {
     enum event_treatment treatment = EVENT_UNTOLD;
-    for (size_t i = 0; i < filter->terms.count; i++) {
-        struct filter_term *term = column_at(&filter->terms, i);
+    COLUMN_EACH(struct filter_term, term, &filter->terms) {
         for (size_t j = 0; j < name_count && term->kind == GECKO_CONVERT_FILTER_EVENT; j++) {
             if (!glob_matches(term->glob, names[j])) continue;
             term->is_used = true;
@@ -329,8 +322,7 @@ enum event_treatment filter_treat(struct filter *filter, const struct text *name
 }
 
 void filter_note_unused(const struct filter *filter, struct text events, struct ledger *ledger) {
-    for (size_t i = 0; i < filter->terms.count; i++) {
-        const struct filter_term *term = column_at(&filter->terms, i);
+    COLUMN_EACH(const struct filter_term, term, &filter->terms) {
         if (term->kind != GECKO_CONVERT_FILTER_EVENT || term->is_used) continue;
         char cause[1024];
         int wanted = snprintf(cause, sizeof cause, FILTER_UNUSED_CAUSE "%.*s names no event; there are: %.*s",
@@ -377,10 +369,8 @@ struct filter_subject filter_subject_of(const struct profile *profile, thread_id
 /* Returns a bit for each kind of filter that leaves the subject out. */
 static unsigned kinds_against(const struct filter *filter, const struct filter_subject *subject) {
     unsigned matching = 0;
-    for (size_t i = 0; i < filter->terms.count; i++) {
-        const struct filter_term *term = column_at(&filter->terms, i);
+    COLUMN_EACH(const struct filter_term, term, &filter->terms)
         if (matches(filter, term, subject)) matching |= 1U << term->kind;
-    }
     return (filter->kinds & ~matching) ^ (filter->kinds & 1U << GECKO_CONVERT_FILTER_EXCLUDE_COMM);
 }
 
@@ -440,14 +430,10 @@ bool filter_keeps_marker(struct filter *filter, const struct profile *profile, t
 void filter_forget_ends(const struct filter *filter, struct profile *profile) {
     if (!filter->times.count) return;
     int64_t last_ns = ((const struct kept_time *)column_at(&filter->times, filter->times.count - 1))->range.last_ns;
-    for (size_t i = 0; i < profile->threads.count; i++) {
-        struct thread *thread = column_at(&profile->threads, i);
+    COLUMN_EACH(struct thread, thread, &profile->threads)
         if (thread->end_ns > last_ns) thread->end_ns = TIME_NONE;
-    }
-    for (size_t i = 0; i < profile->processes.count; i++) {
-        struct process *process = column_at(&profile->processes, i);
+    COLUMN_EACH(struct process, process, &profile->processes)
         if (process->end_ns > last_ns) process->end_ns = TIME_NONE;
-    }
 }
 
 uint64_t filter_left_out(const struct filter *filter, enum gecko_convert_unit unit) {

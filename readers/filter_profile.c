@@ -7,8 +7,7 @@ static struct time_range range_of_samples(const struct profile *profile) {
     struct time_range range = TIME_RANGE_EMPTY;
     for (uint32_t i = 0; i < profile->threads.count; i++) {
         const struct samples *samples = &profile_thread_at(profile, (thread_id){i})->samples;
-        for (uint32_t row = 0; row < samples_count(samples); row++)
-            time_range_add(&range, samples_at(samples, row)->time_ns);
+        COLUMN_EACH(const struct sample, sample, &samples->rows) time_range_add(&range, sample->time_ns);
     }
     return range;
 }
@@ -46,8 +45,7 @@ static void filter_samples(struct filter *filter, struct profile *profile, threa
 static void filter_markers(struct filter *filter, struct profile *profile, thread_id id) {
     struct column *markers = &profile_thread_at(profile, id)->markers;
     uint32_t kept_count = 0;
-    for (uint32_t i = 0; i < markers->count; i++) {
-        struct marker *marker = column_at(markers, i);
+    COLUMN_EACH(struct marker, marker, markers) {
         if (!filter_keeps_marker(filter, profile, id, &marker->start_ns, &marker->end_ns)) continue;
         *(struct marker *)column_at(markers, kept_count++) = *marker;
     }
@@ -57,11 +55,9 @@ static void filter_markers(struct filter *filter, struct profile *profile, threa
 static void filter_allocations(struct filter *filter, struct profile *profile, thread_id id) {
     struct column *allocations = &profile_thread_at(profile, id)->allocations;
     uint32_t kept_count = 0;
-    for (uint32_t i = 0; i < allocations->count; i++) {
-        const struct allocation *allocation = column_at(allocations, i);
+    COLUMN_EACH(const struct allocation, allocation, allocations)
         if (keeps(filter, profile, id, allocation->time_ns, LEDGER_RECORDS))
             *(struct allocation *)column_at(allocations, kept_count++) = *allocation;
-    }
     allocations->count = kept_count;
 }
 
@@ -113,8 +109,7 @@ static void filter_counter(struct filter *filter, const struct profile *profile,
 
 static void filter_counters(struct filter *filter, struct profile *profile, const thread_id *kept) {
     uint32_t kept_count = 0;
-    for (uint32_t i = 0; i < profile->counters.count; i++) {
-        struct counter *counter = column_at(&profile->counters, i);
+    COLUMN_EACH(struct counter, counter, &profile->counters) {
         thread_id thread = kept[counter->process.index];
         if (!thread_is_none(thread)) filter_counter(filter, profile, counter, thread);
         if (thread_is_none(thread) || !counter->samples.count)
@@ -127,8 +122,7 @@ static void filter_counters(struct filter *filter, struct profile *profile, cons
 
 static void filter_overheads(const struct filter *filter, struct profile *profile, const thread_id *kept) {
     uint32_t kept_count = 0;
-    for (uint32_t i = 0; i < profile->overheads.count; i++) {
-        const struct overhead *overhead = column_at(&profile->overheads, i);
+    COLUMN_EACH(const struct overhead, overhead, &profile->overheads) {
         thread_id thread = kept[overhead->process.index];
         if (thread_is_none(thread)) continue;
         struct filter_subject subject = filter_subject_of(profile, thread);

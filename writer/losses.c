@@ -15,7 +15,6 @@ void losses_enter(struct ledger *ledger, const struct loss *losses, size_t loss_
 
 uint64_t losses_count_contents(const struct profile *profile) {
     uint64_t count = 0;
-    for (size_t i = 0; i < profile->source_contents.count; i++)
-        count += ((const struct text *)column_at(&profile->source_contents, i))->bytes != NULL;
+    COLUMN_EACH(const struct text, text, &profile->source_contents) count += text->bytes != NULL;
     return count;
 }

@@ -81,8 +81,7 @@ static bool is_by_record(struct batch_source *source) {
 
 static bool forget(struct batch_plan *plan, bool (*is_concerned)(struct batch_source *)) {
     size_t forgotten_count = 0;
-    for (size_t i = 0; i < plan->sources.count; i++) {
-        struct batch_source *source = batch_source_at(plan, i);
+    COLUMN_EACH(struct batch_source, source, &plan->sources) {
         if (source->is_folder || source->is_left_out || !is_concerned(source)) continue;
         entries_fini(source);
         failure_clear(&source->failure);
@@ -293,8 +292,7 @@ static void check_named_inputs(struct batch_plan *plan) {
 /* Files that the batch itself writes are left out of the report. If such a file is a trace, writing would destroy it,
  * so the batch is refused. */
 static void take_out_own_files(struct batch_plan *plan) {
-    for (size_t i = 0; i < plan->sources.count; i++) {
-        struct batch_source *source = batch_source_at(plan, i);
+    COLUMN_EACH(struct batch_source, source, &plan->sources) {
         if (source->is_own && holds_trace(source))
             failure_set(&plan->failure, FAILURE_USAGE, "%s is an input and would be overwritten: name another file",
                         source->path);

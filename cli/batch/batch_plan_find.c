@@ -25,10 +25,8 @@ static void note_own_files(struct finder *finder) {
 }
 
 static bool is_own_file(const struct finder *finder, const struct stat *status) {
-    for (size_t i = 0; i < finder->own_files.count; i++) {
-        const struct stat *own = column_at(&finder->own_files, i);
+    COLUMN_EACH(const struct stat, own, &finder->own_files)
         if (own->st_dev == status->st_dev && own->st_ino == status->st_ino) return true;
-    }
     return false;
 }
 

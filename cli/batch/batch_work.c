@@ -378,8 +378,7 @@ static void fill_queue(struct batch_work *work) {
     work->next = work->queue_count = 0;
     work->total_bytes = 0;
     atomic_store(&work->done_bytes, 0);
-    for (size_t i = 0; i < work->plan->sources.count; i++) {
-        struct batch_source *source = batch_source_at(work->plan, i);
+    COLUMN_EACH(struct batch_source, source, &work->plan->sources) {
         if (source->is_left_out || !is_to_be_done(source)) continue;
         work->queue[work->queue_count++] = source;
         work->total_bytes += source->file_bytes;
@@ -430,8 +429,7 @@ static bool may_be_tried_again(const struct batch_entry *entry) {
 
 bool batch_work_requeue_out_of_memory(struct batch_work *work) {
     size_t again_count = 0;
-    for (size_t i = 0; i < work->plan->sources.count; i++) {
-        struct batch_source *source = batch_source_at(work->plan, i);
+    COLUMN_EACH(struct batch_source, source, &work->plan->sources) {
         struct batch_entry *entry;
         bool is_again = false;
         for (size_t j = 0; (entry = batch_entry_at(source, j)); j++) {

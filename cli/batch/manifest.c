@@ -242,8 +242,7 @@ static void write_shard(struct json *json, const struct batch_plan *plan) {
     json_key_count(json, "inputs", plan->dealt_count);
     write_xxh3(json, "inputs_xxh3", plan->dealt_xxh3);
     json_key_array_begin(json, "positions");
-    for (size_t i = 0; i < plan->sources.count; i++) {
-        const struct batch_source *source = batch_source_at(plan, i);
+    COLUMN_EACH(const struct batch_source, source, &plan->sources) {
         bool is_listed = !source->is_left_out && atomic_load(&source->own.status) != BATCH_FOLDER;
         if (is_listed) json_int(json, (int64_t)source->position);
     }

@@ -151,8 +151,7 @@ static void check_outputs(struct merging *merging) {
     struct column all;
     column_init(&all, sizeof(struct manifest_record *), &merging->failure);
     for (size_t i = 0; i < merging->parts.count; i++)
-        for (size_t j = 0; j < part_at(merging, i)->records.count; j++) {
-            const struct manifest_record *record = column_at(&part_at(merging, i)->records, j);
+        COLUMN_EACH(const struct manifest_record, record, &part_at(merging, i)->records) {
             const struct manifest_record **added = record->output.path.bytes_count ? column_push(&all) : NULL;
             if (added) *added = record;
         }
@@ -176,8 +175,7 @@ static int64_t add(int64_t a, int64_t b) {
 
 static void check_positions(struct merging *merging) {
     int64_t last = -1, limit = part_at(merging, 0)->shard.input_count;
-    for (size_t i = 0; i < merging->groups.count; i++) {
-        const struct group *group = column_at(&merging->groups, i);
+    COLUMN_EACH(const struct group, group, &merging->groups) {
         if (group->position <= last || group->position >= limit)
             failure_set(&merging->failure, FAILURE_INPUT,
                         "%s: input %" PRId64 " of %" PRId64 " is in no or another shard",
@@ -243,8 +241,7 @@ static void write_missing(struct json *json, const struct merging *merging) {
 
 static void write_inputs(struct json *json, const struct merging *merging) {
     json_key_array_begin(json, "inputs");
-    for (size_t i = 0; i < merging->groups.count; i++) {
-        const struct group *group = column_at(&merging->groups, i);
+    COLUMN_EACH(const struct group, group, &merging->groups) {
         for (uint32_t j = 0; j < group->count; j++) {
             json_line(json, true);
             manifest_write_raw(json, record_at(merging, group, j)->raw);
@@ -285,8 +282,7 @@ static void write_report(struct merging *merging, const char *path) {
 
 /* Most messages begin with the name of the input. */
 static void print_failed(const struct merging *merging) {
-    for (size_t i = 0; i < merging->groups.count; i++) {
-        const struct group *group = column_at(&merging->groups, i);
+    COLUMN_EACH(const struct group, group, &merging->groups) {
         for (uint32_t j = 0; j < group->count; j++) {
             const struct manifest_record *record = record_at(merging, group, j);
             if (!text_equal(record->status, TEXT("failed"))) continue;
@@ -305,8 +301,7 @@ static void print_range(int64_t from, int64_t to, int64_t count) {
 
 static void print_missing(const struct merging *merging) {
     int64_t count = part_at(merging, 0)->shard.count, next = 1;
-    for (size_t i = 0; i < merging->parts.count; i++) {
-        const struct manifest_file *part = part_at(merging, i);
+    COLUMN_EACH(const struct manifest_file, part, &merging->parts) {
         print_range(next, part->shard.number - 1, count);
         next = part->shard.number + 1;
         if (part->totals[TOTAL_INTERRUPTED])

@@ -121,11 +121,9 @@ static void refuse_version(struct violations *violations, struct profile_identit
 }
 
 static void check_repeated_keys(struct document *document, struct violations *violations) {
-    for (size_t i = 0; i < document->repeated_keys.count; i++) {
-        const struct text *path = column_at(&document->repeated_keys, i);
+    COLUMN_EACH(const struct text, path, &document->repeated_keys)
         violations_add(violations, VIOLATION_ERROR, RULE_BROKEN_UNIQUENESS, &root_path,
                        "%.*s occurs twice in its object: the last one counts", TEXT_ARGS(*path));
-    }
 }
 
 void check_document(struct document *document, struct violations *violations) {

@@ -24,10 +24,8 @@ static struct run *run_at(const struct comparison *comparison, size_t number) { 
 
 /* Returns NULL if the run has no marker of that name. */
 static const struct info_marker *find_marker(const struct run *run, struct text name) {
-    for (size_t i = 0; i < run->info.markers.count; i++) {
-        const struct info_marker *marker = column_at(&run->info.markers, i);
+    COLUMN_EACH(const struct info_marker, marker, &run->info.markers)
         if (text_equal(marker->name, name)) return marker;
-    }
     return NULL;
 }
 
@@ -105,8 +103,7 @@ static void add_functions(struct comparison *comparison, size_t number) {
     enum measure measure = comparison->runs->measure;
     const struct weights *all = &run->all[measure];
     double scale = scale_of(comparison, run_at(comparison, number), comparison->per);
-    for (size_t i = 0; i < run->functions.count; i++) {
-        const struct run_function *function = column_at(&run->functions, i);
+    COLUMN_EACH(const struct run_function, function, &run->functions) {
         const struct function_weights *sums = &function->weights[measure].sums;
         const struct function_weights *variances = &function->weights[measure].variances;
         if (sums->self == 0 && sums->total == 0) continue;
@@ -123,8 +120,7 @@ static void add_functions(struct comparison *comparison, size_t number) {
 static void add_markers(struct comparison *comparison, size_t number) {
     const struct run *run = run_at(comparison, number);
     double scale = scale_of(comparison, run, per_of_amount(comparison));
-    for (size_t i = 0; i < run->info.markers.count; i++) {
-        const struct info_marker *marker = column_at(&run->info.markers, i);
+    COLUMN_EACH(const struct info_marker, marker, &run->info.markers) {
         struct comparison_row *row = row_of(comparison, ROW_MARKER, marker->name, (struct text){0}, (struct text){0});
         if (!row) return;
         add_value(comparison, &row->cells[CELL_COUNT], number, (double)marker->count * scale);
@@ -138,8 +134,7 @@ static void add_markers(struct comparison *comparison, size_t number) {
 static void add_counters(struct comparison *comparison, size_t number) {
     const struct run *run = run_at(comparison, number);
     double scale = scale_of(comparison, run, per_of_amount(comparison));
-    for (size_t i = 0; i < run->info.counters.count; i++) {
-        const struct info_counter *counter = column_at(&run->info.counters, i);
+    COLUMN_EACH(const struct info_counter, counter, &run->info.counters) {
         struct comparison_row *row = row_of(comparison, ROW_COUNTER, counter->name, (struct text){0}, counter->unit);
         double highest = isfinite(counter->highest) ? counter->highest : 0;
         if (!row) return;
@@ -169,11 +164,9 @@ static void add_rows(struct comparison *comparison) {
         add_counters(comparison, i);
         add_duration(comparison, i);
     }
-    for (size_t i = 0; i < comparison->rows.count; i++) {
-        struct comparison_row *row = column_at(&comparison->rows, i);
+    COLUMN_EACH(struct comparison_row, row, &comparison->rows)
         if (row->kind == ROW_MARKER && lacks_durations(comparison, row))
             row->cells[CELL_MEDIAN].values = row->cells[CELL_P95].values = NULL;
-    }
 }
 
 /* ---- Functions without a file. ---- */
@@ -344,8 +337,7 @@ static const struct {
 
 /* Returns the quantity of the limit's marker or counter, or the duration; without values if there is none. */
 static struct quantity find_quantity(struct comparison *comparison, const struct limit *limit) {
-    for (size_t i = 0; i < comparison->rows.count; i++) {
-        struct comparison_row *row = column_at(&comparison->rows, i);
+    COLUMN_EACH(struct comparison_row, row, &comparison->rows) {
         if (row->kind != sources[limit->subject].kind) continue;
         if (limit->subject == LIMIT_DURATION || text_equal(row->name, limit->pattern))
             return quantity_of(&row->cells[sources[limit->subject].cell]);

@@ -45,8 +45,7 @@ static void write_rows(struct json *json, const char *key, const struct comparis
         [ROW_DURATION] = {{"durationMs", CELL_VALUE}},
     };
     json_key_array_begin(json, key);
-    for (size_t i = 0; i < comparison->rows.count; i++) {
-        const struct comparison_row *row = comparison_row_at(comparison, i);
+    COLUMN_EACH(const struct comparison_row, row, &comparison->rows) {
         if (row->kind != kind || !is_shown(row, shows_all)) continue;
         json_object_begin(json);
         json_key_value_text(json, "name", row->name);
@@ -80,8 +79,7 @@ static void write_side(struct json *json, const char *key, const struct runs *ru
 
 static void write_limits(struct json *json, const struct gate *gate) {
     json_key_array_begin(json, "limits");
-    for (size_t i = 0; i < gate->limits.count; i++) {
-        const struct gate_limit *limit = gate_at(gate, i);
+    COLUMN_EACH(const struct gate_limit, limit, &gate->limits) {
         bool is_known = limit->outcome.verdict != VERDICT_MISSING;
         char words[GATE_WORDS_BYTES];
         gate_describe(limit, words);

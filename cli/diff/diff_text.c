@@ -236,8 +236,7 @@ static void append_limits(struct chunk_list *text, const struct gate *gate, cons
     if (!gate->limits.count) return;
     chunk_list_format(text, "\n%slimits%s\n", layout->is_markdown ? "### " : style->bold,
                       layout->is_markdown ? "\n\n| | limit | |\n|---|---|---|" : style->reset);
-    for (size_t i = 0; i < gate->limits.count; i++) {
-        const struct gate_limit *limit = gate_at(gate, i);
+    COLUMN_EACH(const struct gate_limit, limit, &gate->limits) {
         const char *verdict = gate_verdict(gate, limit);
         bool is_good = limit->outcome.verdict == VERDICT_PASSED;
         char words[GATE_WORDS_BYTES];

@@ -44,8 +44,7 @@ static void write_thread(struct json *json, const struct info *info, const struc
 static void write_processes(struct json *json, const struct info *info) {
     size_t next_thread = 0;
     json_key_array_begin(json, "processes");
-    for (size_t i = 0; i < info->processes.count; i++) {
-        const struct info_process *process = column_at(&info->processes, i);
+    COLUMN_EACH(const struct info_process, process, &info->processes) {
         json_object_begin(json);
         json_key_value_text(json, "pid", process->pid);
         json_key_value_text(json, "name", process->name);
@@ -63,8 +62,7 @@ static void write_processes(struct json *json, const struct info *info) {
 
 static void write_counters(struct json *json, const struct info *info) {
     json_key_array_begin(json, "counters");
-    for (size_t i = 0; i < info->counters.count; i++) {
-        const struct info_counter *counter = column_at(&info->counters, i);
+    COLUMN_EACH(const struct info_counter, counter, &info->counters) {
         json_object_begin(json);
         json_key_value_text(json, "pid", counter->pid);
         json_key_value_text(json, "name", counter->name);
@@ -139,8 +137,7 @@ static void write_top(struct json *json, const char *key, struct info *info, enu
 
 static void write_facts(struct json *json, const struct info *info) {
     json_key_array_begin(json, "facts");
-    for (size_t i = 0; i < info->facts.count; i++) {
-        const struct info_fact *fact = column_at(&info->facts, i);
+    COLUMN_EACH(const struct info_fact, fact, &info->facts) {
         json_object_begin(json);
         json_key_value_text(json, "section", fact->section);
         json_key_value_text(json, "label", fact->label);

@@ -22,8 +22,7 @@ static double duration_ms(const struct profile *profile) {
         if (sample_count)
             time_range_extend(&range, samples_at(&thread->samples, 0)->time_ns,
                               samples_at(&thread->samples, sample_count - 1)->time_ns);
-        for (size_t j = 0; j < thread->markers.count; j++) {
-            const struct marker *marker = column_at(&thread->markers, j);
+        COLUMN_EACH(const struct marker, marker, &thread->markers) {
             bool is_end = marker->phase == MARKER_INTERVAL_END;
             time_range_extend(&range, is_end ? marker->end_ns : marker->start_ns, marker->end_ns);
         }
@@ -128,14 +127,12 @@ static void add_thread(struct info *info, const struct profile *profile, const s
     ((struct info_process *)column_at(&info->processes, thread->process))->thread_count++;
     info->allocation_count += from->allocations.count;
     count_samples(info, profile, &from->samples, tallies);
-    for (size_t i = 0; i < from->markers.count; i++) {
-        const struct marker *marker = column_at(&from->markers, i);
+    COLUMN_EACH(const struct marker, marker, &from->markers) {
         bool is_interval = marker->phase == MARKER_INTERVAL;
         count_marker(info, strings_text(&profile->strings, marker->name),
                      is_interval ? (double)(marker->end_ns - marker->start_ns) / NS_PER_MS : (double)NAN);
     }
-    for (size_t i = 0; i < from->allocations.count; i++) {
-        const struct allocation *allocation = column_at(&from->allocations, i);
+    COLUMN_EACH(const struct allocation, allocation, &from->allocations) {
         if (allocation->bytes <= 0 || stack_is_none(allocation->stack)) continue;
         tallies->self[INFO_ALLOCATED][allocation->stack.index] += (double)allocation->bytes;
         info->allocated += (double)allocation->bytes;
@@ -183,10 +180,7 @@ static void summarize_durations(struct info *info) {
     if (grouped && next) {
         next[0] = grouped;
         for (size_t i = 0; i < marker_count; i++) next[i + 1] = next[i] + marker_at(info, i)->duration_count;
-        for (size_t i = 0; i < info->durations.count; i++) {
-            const struct info_duration *duration = column_at(&info->durations, i);
-            *next[duration->marker]++ = duration->ms;
-        }
+        COLUMN_EACH(const struct info_duration, duration, &info->durations) *next[duration->marker]++ = duration->ms;
         for (size_t i = 0; i < marker_count; i++)
             summarize(marker_at(info, i), next[i] - marker_at(info, i)->duration_count);
     }
@@ -267,8 +261,7 @@ static void count_change(struct info_counter *counter, double time_ms, double ch
 }
 
 static void add_counters(struct info *info, const struct profile *profile) {
-    for (size_t i = 0; i < profile->counters.count; i++) {
-        const struct counter *from = column_at(&profile->counters, i);
+    COLUMN_EACH(const struct counter, from, &profile->counters) {
         struct info_counter *counter = column_push(&info->counters);
         if (!counter) return;
         *counter = (struct info_counter){.pid = info_text(info, profile_process_at(profile, from->process)->pid_text),
@@ -278,10 +271,8 @@ static void add_counters(struct info *info, const struct profile *profile) {
                                          .is_rate = from->graph == COUNTER_RATE,
                                          .lowest = INFINITY,
                                          .highest = -INFINITY};
-        for (size_t j = 0; j < from->samples.count; j++) {
-            const struct counter_sample *sample = column_at(&from->samples, j);
+        COLUMN_EACH(const struct counter_sample, sample, &from->samples)
             count_change(counter, ms_of(sample->time_ns), (double)sample->change);
-        }
     }
 }
 

@@ -174,8 +174,7 @@ static void append_counts(struct chunk_list *text, const struct info *info) {
 }
 
 static void append_facts(struct chunk_list *text, const struct info *info) {
-    for (size_t i = 0; i < info->facts.count; i++) {
-        const struct info_fact *fact = column_at(&info->facts, i);
+    COLUMN_EACH(const struct info_fact, fact, &info->facts) {
         char label[TEXT_BYTES];
         printable_copy(label, sizeof label, fact->label);
         append_label(text, label);

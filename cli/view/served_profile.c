@@ -231,10 +231,8 @@ void served_profile_read(struct served_profile *served, struct input *input) {
 const struct lib *served_profile_lib(const struct served_profile *list, struct text debug_name,
                                      struct text breakpad_id) {
     for (const struct served_profile *served = list; served; served = served->next) {
-        for (size_t i = 0; i < served->libs.count; i++) {
-            const struct lib *lib = column_at(&served->libs, i);
+        COLUMN_EACH(const struct lib, lib, &served->libs)
             if (text_equal(lib->debug_name, debug_name) && text_equal(lib->breakpad_id, breakpad_id)) return lib;
-        }
     }
     return NULL;
 }

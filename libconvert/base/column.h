@@ -99,4 +99,17 @@ static inline void *column_run(const struct column *column, size_t index, size_t
     return column_at(column, index);
 }
 
+/* Returns a pointer to the element after this one, which must lie in the same run. */
+static inline void *column_next(const struct column *column, const void *element) {
+    return (char *)(uintptr_t)element + column->element_bytes;
+}
+
+/* Loops over the elements of a column, whose type may be that of their first member. break and continue work as in any
+ * loop: the outer loop is over runs, and ends if something is left of one. Elements that the body appends are visited,
+ * too. */
+#define COLUMN_EACH(element_type, element, column)                                                          \
+    for (size_t element##_row = 0, element##_left = 0; !element##_left && element##_row < (column)->count;) \
+        for (element_type *element = column_run(column, element##_row, &element##_left); element##_left;    \
+             element##_left--, element##_row++, element = column_next(column, element))
+
 #endif

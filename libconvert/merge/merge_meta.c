@@ -8,8 +8,8 @@
 static const int64_t DEFAULT_INTERVAL_NS = 1000000;
 
 static bool has_samples(const struct merge_input *input) {
-    for (size_t i = 0; i < input->profile.threads.count; i++)
-        if (samples_count(&((const struct thread *)column_at(&input->profile.threads, i))->samples)) return true;
+    COLUMN_EACH(const struct thread, thread, &input->profile.threads)
+        if (samples_count(&thread->samples)) return true;
     return false;
 }
 
@@ -52,8 +52,7 @@ static void set_weights(struct merge_input *input, enum weight_type type) {
     uint32_t weight = 1;
     if (type == WEIGHT_TRACING_MS)
         weight = profile_weight_encode(&input->profile, (struct decimal){.mantissa = interval_ns});
-    for (size_t i = 0; i < input->profile.threads.count; i++) {
-        struct thread *thread = column_at(&input->profile.threads, i);
+    COLUMN_EACH(struct thread, thread, &input->profile.threads) {
         uint32_t count = thread_is_track(thread) ? 0 : samples_count(&thread->samples);
         for (uint32_t j = 0; j < count; j++) samples_at(&thread->samples, j)->weight = weight;
     }
@@ -66,8 +65,7 @@ static void lose_cycles(struct merge_input *input) {
     struct profile *profile = &input->profile;
     ledger_account(&profile->ledger, LEDGER_VALUES, LEDGER_LOST,
                    TEXT("processor use in cycles, while another input has it in time"), 1, NULL);
-    for (size_t i = 0; i < profile->threads.count; i++)
-        samples_forget_cpu(&((struct thread *)column_at(&profile->threads, i))->samples);
+    COLUMN_EACH(struct thread, thread, &profile->threads) samples_forget_cpu(&thread->samples);
 }
 
 static bool is_any_apart(const struct merge *merge) {
@@ -188,8 +186,7 @@ static void join_importers(struct profile *whole, struct text importers) {
 
 static void add_extras(struct profile *whole, const struct merge_input *input) {
     const struct column *extra = &input->profile.meta.extra;
-    for (size_t i = 0; i < extra->count; i++) {
-        const struct extra_entry *entry = column_at(extra, i);
+    COLUMN_EACH(const struct extra_entry, entry, extra) {
         struct text section =
             profile_text_format(whole, "%.*s (%.*s)", TEXT_ARGS(entry->section), TEXT_ARGS(input->name));
         profile_add_extra(whole, section, entry->label, entry->value);
@@ -223,10 +220,8 @@ struct told_counts {
 enum { TOLD_WORDS_MAX = sizeof((struct told_counts *)NULL)->words / sizeof(struct text) };
 
 static struct told_counts *counts_of_label(struct column *all, struct text label) {
-    for (size_t i = 0; i < all->count; i++) {
-        struct told_counts *counts = column_at(all, i);
+    COLUMN_EACH(struct told_counts, counts, all)
         if (text_equal(counts->label, label)) return counts;
-    }
     struct told_counts *counts = column_push(all);
     if (counts) *counts = (struct told_counts){.label = label};
     return counts;
@@ -259,8 +254,7 @@ static int compare_labels(const void *left, const void *right) {
 }
 
 static void add_lines(struct column *all, const struct column *extra) {
-    for (size_t i = 0; i < extra->count; i++) {
-        const struct extra_entry *entry = column_at(extra, i);
+    COLUMN_EACH(const struct extra_entry, entry, extra) {
         if (!text_equal(entry->section, TEXT(LEDGER_SECTION))) continue;
         struct told_counts *counts = counts_of_label(all, entry->label);
         for (struct text rest = entry->value; counts && rest.bytes_count;) add_count(counts, take_from_list(&rest));
@@ -311,8 +305,7 @@ static void lose_other_contents(const struct merge_input *input, struct ledger *
 static void add_extras_of_runs(const struct merge *merge, struct profile *whole) {
     const struct column *extra = &merge->inputs[0].profile.meta.extra;
     uint64_t run_count = 0;
-    for (size_t i = 0; i < extra->count; i++) {
-        const struct extra_entry *entry = column_at(extra, i);
+    COLUMN_EACH(const struct extra_entry, entry, extra) {
         bool is_added_up =
             text_equal(entry->section, TEXT(RUNS_SECTION)) || text_equal(entry->section, TEXT(LEDGER_SECTION));
         if (!is_added_up && is_of_all_runs(merge, entry))

@@ -81,10 +81,8 @@ static void drop_samples(struct moving *moving, struct samples *samples) {
 /* Large weights are in a table of their input. */
 static void take_large_weights(const struct moving *moving, struct samples *samples) {
     if (!row_table_count(&moving->part->large_weights)) return;
-    for (uint32_t i = 0; i < samples_count(samples); i++) {
-        struct sample *sample = samples_at(samples, i);
+    COLUMN_EACH(struct sample, sample, &samples->rows)
         sample->weight = profile_weight_encode(moving->whole, profile_weight_decode(moving->part, sample->weight));
-    }
 }
 
 static void move_marker(const struct moving *moving, struct marker *marker) {
@@ -107,10 +105,8 @@ static void move_thread(struct moving *moving, uint32_t number) {
     }
     for (size_t i = 0; i < from->markers.count; i++) move_marker(moving, column_at(&from->markers, i));
     column_take(&to->markers, &from->markers);
-    for (size_t i = 0; i < from->allocations.count; i++) {
-        struct allocation *allocation = column_at(&from->allocations, i);
+    COLUMN_EACH(struct allocation, allocation, &from->allocations)
         allocation->thread = moved_thread(moving, allocation->thread);
-    }
     column_take(&to->allocations, &from->allocations);
 }
 
@@ -134,10 +130,8 @@ static bool join_counters(const struct merge *merge, struct counter *to, struct 
 }
 
 static bool join_known_counter(const struct moving *moving, struct counter *counter) {
-    for (size_t i = 0; i < moving->whole->counters.count; i++) {
-        struct counter *known = column_at(&moving->whole->counters, i);
+    COLUMN_EACH(struct counter, known, &moving->whole->counters)
         if (counter_is_same(known, counter) && join_counters(moving->merge, known, counter)) return true;
-    }
     return false;
 }
 
@@ -145,13 +139,11 @@ static bool join_known_counter(const struct moving *moving, struct counter *coun
  * merge of profiles must have the bytes of a merge of what these were made of. */
 static void forget_plain_numbers(const struct counter *counter) {
     if (counter_has_numbers(counter)) return;
-    for (size_t i = 0; i < counter->samples.count; i++)
-        ((struct counter_sample *)column_at(&counter->samples, i))->number = 0;
+    COLUMN_EACH(struct counter_sample, counter_sample, &counter->samples) counter_sample->number = 0;
 }
 
 static void move_counters(struct moving *moving) {
-    for (size_t i = 0; i < moving->part->counters.count; i++) {
-        struct counter *from = column_at(&moving->part->counters, i);
+    COLUMN_EACH(struct counter, from, &moving->part->counters) {
         from->process = moved_process(moving, from->process);
         if (moving->merge->runs) forget_plain_numbers(from);
         if (join_known_counter(moving, from)) continue;
@@ -162,10 +154,7 @@ static void move_counters(struct moving *moving) {
 
 /* The rows of the column begin with their process. */
 static void move_process_rows(const struct moving *moving, struct column *to, struct column *from) {
-    for (size_t i = 0; i < from->count; i++) {
-        process_id *process = column_at(from, i);
-        *process = moved_process(moving, *process);
-    }
+    COLUMN_EACH(process_id, process, from) *process = moved_process(moving, *process);
     column_take(to, from);
 }
 
@@ -190,12 +179,10 @@ static void move_log(const struct moving *moving, struct column *to, struct colu
         move_log_of_run(moving, to, from);
         return;
     }
-    for (size_t i = 0; i < from->count; i++) {
-        struct log_line *line = column_at(from, i);
+    COLUMN_EACH(struct log_line, line, from)
         if (line->key.bytes_count && !moving->merge->runs)
             line->key =
                 profile_text_format(moving->whole, "%.*s: %.*s", TEXT_ARGS(moving->input->name), TEXT_ARGS(line->key));
-    }
     move_process_rows(moving, to, from);
 }
 
@@ -210,8 +197,7 @@ static void move_ledger(struct moving *moving) {
     ledger_lose_kept(from, LEDGER_SAMPLES, dropped, moving->dropped_count);
     if (from->read[LEDGER_PERIODS]) ledger_lose_kept(from, LEDGER_PERIODS, dropped, moving->dropped_periods);
     for (enum gecko_convert_unit unit = 0; unit < LEDGER_UNIT_COUNT; unit++) ledger_read(to, unit, from->read[unit]);
-    for (size_t i = 0; i < from->entries.count; i++) {
-        const struct ledger_entry *entry = ledger_at(from, i);
+    COLUMN_EACH(const struct ledger_entry, entry, &from->entries) {
         struct text cause = entry->cause;
         if (entry->fate != LEDGER_KEPT)
             cause = profile_text_format(moving->whole, "%.*s: %.*s", TEXT_ARGS(name), TEXT_ARGS(cause));

@@ -9,10 +9,8 @@
 /* Returns the process that began first, and has recorded the others; NULL if there is none. */
 static const struct process *first_process(const struct profile *profile) {
     const struct process *first = NULL;
-    for (size_t i = 0; i < profile->processes.count; i++) {
-        const struct process *process = column_at(&profile->processes, i);
+    COLUMN_EACH(const struct process, process, &profile->processes)
         if (process_is_none(process->parent) && (!first || process->start_ns < first->start_ns)) first = process;
-    }
     return first;
 }
 

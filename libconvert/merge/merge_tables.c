@@ -93,8 +93,7 @@ static void map_rows(struct merge_tables *tables, enum row_kind kind, struct pro
 
 static void map_looked_up_sources(const struct merge_tables *tables, const struct profile *part,
                                   struct profile *whole) {
-    for (size_t i = 0; i < part->looked_up_sources.count; i++) {
-        const source_id *id = column_at(&part->looked_up_sources, i);
+    COLUMN_EACH(const source_id, id, &part->looked_up_sources) {
         source_id *looked_up = column_push(&whole->looked_up_sources);
         if (looked_up) looked_up->index = tables->numbers[ROWS_SOURCES][id->index];
     }
@@ -175,11 +174,9 @@ static void renumber_marker(const struct merge_tables *tables, const struct prof
 }
 
 static void renumber_thread(const struct merge_tables *tables, const struct profile *part, struct thread *thread) {
-    for (uint32_t i = 0; i < samples_count(&thread->samples); i++)
-        renumber_stack(tables, &samples_at(&thread->samples, i)->stack);
+    COLUMN_EACH(struct sample, sample, &thread->samples.rows) renumber_stack(tables, &sample->stack);
     for (uint32_t i = 0; i < thread->markers.count; i++) renumber_marker(tables, part, column_at(&thread->markers, i));
-    for (uint32_t i = 0; i < thread->allocations.count; i++)
-        renumber_stack(tables, &((struct allocation *)column_at(&thread->allocations, i))->stack);
+    COLUMN_EACH(struct allocation, allocation, &thread->allocations) renumber_stack(tables, &allocation->stack);
 }
 
 /* ---- The whole. ---- */

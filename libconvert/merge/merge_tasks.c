@@ -295,8 +295,8 @@ static void take_main_thread(struct profile *whole, thread_id thread, process_id
 }
 
 static bool shows_some_threads(const struct profile *profile) {
-    for (size_t i = 0; i < profile->threads.count; i++)
-        if (((const struct thread *)column_at(&profile->threads, i))->is_visible) return true;
+    COLUMN_EACH(const struct thread, thread, &profile->threads)
+        if (thread->is_visible) return true;
     return false;
 }
 
@@ -337,10 +337,8 @@ static process_id add_process(struct generations *generations, const struct merg
 static void expect_pids(struct generations *generations, const struct merge *merge) {
     for (size_t i = 0; i < merge->input_count; i++) {
         const struct column *processes = &merge->inputs[i].profile.processes;
-        for (size_t j = 0; j < processes->count; j++) {
-            const struct process *part = column_at(processes, j);
+        COLUMN_EACH(const struct process, part, processes)
             expect_id(generations, key_of_pid(part), text_of_pid(merge, part));
-        }
     }
 }
 
@@ -443,8 +441,7 @@ static void add_threads_of(struct merge_tasks *tasks, const struct merge *merge,
 static void expect_tids(struct generations *generations, const struct merge_tasks *tasks, const struct merge *merge) {
     for (size_t i = 0; i < merge->input_count; i++) {
         const struct column *threads = &merge->inputs[i].profile.threads;
-        for (size_t j = 0; j < threads->count; j++) {
-            const struct thread *part = column_at(threads, j);
+        COLUMN_EACH(const struct thread, part, threads) {
             process_id process = tasks->processes[tasks->first_processes[i] + part->process.index];
             if (!thread_is_track(part)) expect_id(generations, key_of_tid(process, part), text_of_tid(part));
         }

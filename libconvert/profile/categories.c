@@ -23,10 +23,7 @@ void categories_init(struct categories *categories, struct failure *failure) {
 }
 
 void categories_fini(struct categories *categories) {
-    for (size_t i = 0; i < categories->rows.count; i++) {
-        struct category *category = column_at(&categories->rows, i);
-        column_fini(&category->subcategories);
-    }
+    COLUMN_EACH(struct category, category, &categories->rows) column_fini(&category->subcategories);
     column_fini(&categories->rows);
     strings_fini(&categories->names);
 }

@@ -19,8 +19,7 @@ static void add_to(struct counter_sample *sum, const struct counter_sample *samp
 void counter_order(struct counter *counter) {
     column_sort(&counter->samples, compare_times);
     uint32_t kept_count = 0;
-    for (size_t i = 0; i < counter->samples.count; i++) {
-        struct counter_sample *sample = sample_at(counter, i);
+    COLUMN_EACH(struct counter_sample, sample, &counter->samples) {
         if (kept_count && sample_at(counter, kept_count - 1)->time_ns == sample->time_ns)
             add_to(sample_at(counter, kept_count - 1), sample);
         else
@@ -149,8 +148,7 @@ bool counter_is_same(const struct counter *a, const struct counter *b) {
 
 struct counter_span counter_span_of(const struct counter *counter) {
     struct counter_span span = {.last_ns = INT64_MIN};
-    for (size_t i = 0; i < counter->samples.count; i++) {
-        struct counter_sample *sample = column_at(&counter->samples, i);
+    COLUMN_EACH(struct counter_sample, sample, &counter->samples) {
         if (!span.first || sample->time_ns < span.first->time_ns) span.first = sample;
         if (sample->time_ns > span.last_ns) span.last_ns = sample->time_ns;
         span.sum = (int64_t)((uint64_t)span.sum + (uint64_t)sample->change);

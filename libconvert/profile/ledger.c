@@ -44,10 +44,8 @@ void ledger_read(struct ledger *ledger, enum gecko_convert_unit unit, uint64_t c
 
 static struct ledger_entry *find(struct ledger *ledger, enum gecko_convert_unit unit, enum gecko_convert_fate fate,
                                  struct text cause) {
-    for (size_t i = 0; i < ledger->entries.count; i++) {
-        struct ledger_entry *entry = column_at(&ledger->entries, i);
+    COLUMN_EACH(struct ledger_entry, entry, &ledger->entries)
         if (entry->unit == unit && entry->fate == fate && text_equal(entry->cause, cause)) return entry;
-    }
     return NULL;
 }
 
@@ -79,10 +77,8 @@ void ledger_account(struct ledger *ledger, enum gecko_convert_unit unit, enum ge
 void ledger_add(struct ledger *ledger, const struct ledger *other) {
     for (enum gecko_convert_unit unit = 0; unit < LEDGER_UNIT_COUNT; unit++)
         ledger_read(ledger, unit, other->read[unit]);
-    for (size_t i = 0; i < other->entries.count; i++) {
-        const struct ledger_entry *entry = ledger_at(other, i);
+    COLUMN_EACH(const struct ledger_entry, entry, &other->entries)
         ledger_enter(ledger, entry->unit, entry->fate, entry->cause, entry->count, NULL);
-    }
 }
 
 void ledger_enter_tallies(struct ledger *ledger, const struct ledger_cause *causes, const struct ledger_tally *tallies,
@@ -108,10 +104,8 @@ void ledger_lose_kept(struct ledger *ledger, enum gecko_convert_unit unit, struc
 
 uint64_t ledger_sum(const struct ledger *ledger, enum gecko_convert_unit unit, enum gecko_convert_fate fate) {
     uint64_t sum = 0;
-    for (size_t i = 0; i < ledger->entries.count; i++) {
-        const struct ledger_entry *entry = ledger_at(ledger, i);
+    COLUMN_EACH(const struct ledger_entry, entry, &ledger->entries)
         if (entry->unit == unit && entry->fate == fate) sum += entry->count;
-    }
     return sum;
 }
 

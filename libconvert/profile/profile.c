@@ -57,16 +57,12 @@ void profile_init(struct profile *profile, struct failure *failure) {
 }
 
 void profile_fini(struct profile *profile) {
-    for (size_t i = 0; i < profile->threads.count; i++) {
-        struct thread *thread = column_at(&profile->threads, i);
+    COLUMN_EACH(struct thread, thread, &profile->threads) {
         samples_fini(&thread->samples);
         column_fini(&thread->markers);
         column_fini(&thread->allocations);
     }
-    for (size_t i = 0; i < profile->counters.count; i++) {
-        struct counter *counter = column_at(&profile->counters, i);
-        column_fini(&counter->samples);
-    }
+    COLUMN_EACH(struct counter, counter, &profile->counters) column_fini(&counter->samples);
     strings_fini(&profile->strings);
     strings_fini(&profile->texts);
     libs_fini(&profile->libs);
@@ -286,10 +282,8 @@ void profile_log_line(struct profile *profile, struct column *log, process_id pr
 }
 
 struct text profile_extra(const struct profile *profile, struct text section, struct text label) {
-    for (size_t i = 0; i < profile->meta.extra.count; i++) {
-        const struct extra_entry *entry = column_at(&profile->meta.extra, i);
+    COLUMN_EACH(const struct extra_entry, entry, &profile->meta.extra)
         if (text_equal(entry->section, section) && text_equal(entry->label, label)) return entry->value;
-    }
     return (struct text){0};
 }
 

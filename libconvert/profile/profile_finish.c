@@ -33,8 +33,7 @@ static int compare_log_lines(const void *left, const void *right) {
 void profile_order_markers(struct thread *thread) { column_sort(&thread->markers, compare_marker_starts); }
 
 static void order_rows(struct profile *profile) {
-    for (size_t i = 0; i < profile->threads.count; i++) {
-        struct thread *thread = column_at(&profile->threads, i);
+    COLUMN_EACH(struct thread, thread, &profile->threads) {
         samples_sort(&thread->samples, profile->failure);
         profile_order_markers(thread);
     }
@@ -53,8 +52,7 @@ void profile_filter_counters(struct profile *profile,
                              bool is_kept(struct profile *profile, const struct counter *counter)) {
     struct column *counters = &profile->counters;
     uint32_t kept_count = 0;
-    for (size_t i = 0; i < counters->count; i++) {
-        struct counter *counter = column_at(counters, i);
+    COLUMN_EACH(struct counter, counter, counters) {
         if (is_kept(profile, counter))
             *(struct counter *)column_at(counters, kept_count++) = *counter;
         else
@@ -79,11 +77,9 @@ static bool counter_has_thread(struct profile *profile, const struct counter *co
 static void filter_overheads(struct profile *profile) {
     struct column *overheads = &profile->overheads;
     uint32_t kept_count = 0;
-    for (size_t i = 0; i < overheads->count; i++) {
-        const struct overhead *overhead = column_at(overheads, i);
+    COLUMN_EACH(const struct overhead, overhead, overheads)
         if (profile_place_of_process(profile, overhead->process) < profile->thread_order.count)
             *(struct overhead *)column_at(overheads, kept_count++) = *overhead;
-    }
     uint64_t lost_count = overheads->count - kept_count;
     ledger_account(&profile->ledger, LEDGER_VALUES, LEDGER_LOST,
                    TEXT("overhead of recording in a process without threads"), lost_count, NULL);
@@ -94,12 +90,10 @@ static void filter_overheads(struct profile *profile) {
 
 /* Returns whether an earlier conversion, whose profile is the input, has left the same line. */
 static bool is_shown(const struct profile *profile, struct text label, struct text value) {
-    for (size_t i = 0; i < profile->meta.extra.count; i++) {
-        const struct extra_entry *entry = column_at(&profile->meta.extra, i);
+    COLUMN_EACH(const struct extra_entry, entry, &profile->meta.extra)
         if (text_equal(entry->section, TEXT(LEDGER_SECTION)) && text_equal(entry->label, label) &&
             text_equal(entry->value, value))
             return true;
-    }
     return false;
 }
 

@@ -54,8 +54,7 @@ bool profile_has_running_times(const struct profile *profile) {
 }
 
 void profile_spread_cpu_times(struct profile *profile) {
-    for (size_t i = 0; i < profile->threads.count; i++) {
-        struct thread *thread = column_at(&profile->threads, i);
+    COLUMN_EACH(struct thread, thread, &profile->threads) {
         struct samples all, *samples = &thread->samples;
         uint32_t count = samples_count(samples);
         if (thread_is_track(thread)) continue;

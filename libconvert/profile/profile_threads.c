@@ -22,8 +22,7 @@ static void mark_main_threads(struct profile *profile) {
 
 /* The viewer shows the main thread's name as that of the process. */
 static void title_processes(struct profile *profile) {
-    for (size_t i = 0; i < profile->processes.count; i++) {
-        struct process *process = column_at(&profile->processes, i);
+    COLUMN_EACH(struct process, process, &profile->processes) {
         if (thread_is_none(process->main_thread)) continue;
         const struct thread *thread = profile_thread_at(profile, process->main_thread);
         bool is_same = profile->meta.was_profile || text_starts_with(thread->name, process->name);
@@ -80,12 +79,9 @@ static void name_thread(struct profile *profile, struct thread *thread) {
 
 static void name_threads(struct profile *profile) {
     number_processes(profile);
-    for (size_t i = 0; i < profile->threads.count; i++) {
-        struct thread *thread = column_at(&profile->threads, i);
+    COLUMN_EACH(struct thread, thread, &profile->threads)
         (thread_is_track(thread) ? name_track : name_thread)(profile, thread);
-    }
-    for (size_t i = 0; i < profile->processes.count; i++) {
-        struct process *process = column_at(&profile->processes, i);
+    COLUMN_EACH(struct process, process, &profile->processes) {
         if (process->name.bytes_count) continue;
         /* Names of other threads tell what they do, not what program the process is. */
         process->name = thread_is_none(process->main_thread)
@@ -168,8 +164,7 @@ static void list_threads(const struct profile *profile, struct process_threads *
             if (!thread_is_track(thread) && thread->is_main == !is_other)
                 list_with_tracks(profile, lists, next, tracks, i);
         }
-    for (size_t i = 0; i < profile->counters.count; i++)
-        lists[((const struct counter *)column_at(&profile->counters, i))->process.index].needs_thread = true;
+    COLUMN_EACH(const struct counter, counter, &profile->counters) lists[counter->process.index].needs_thread = true;
 }
 
 static void order_process(struct profile *profile, struct process *process, const struct process_threads *list,
@@ -209,11 +204,9 @@ static void order_family(struct profile *profile, uint32_t process, const struct
 }
 
 static void mark_parents(struct profile *profile) {
-    for (size_t i = 0; i < profile->processes.count; i++) {
-        const struct process *process = column_at(&profile->processes, i);
+    COLUMN_EACH(const struct process, process, &profile->processes)
         if (process->place != ID_NONE && !process_is_none(process->parent))
             profile_process_at(profile, process->parent)->has_children = true;
-    }
 }
 
 static void list_in_order(struct profile *profile) {
@@ -240,10 +233,8 @@ static void list_in_order(struct profile *profile) {
 
 /* Renumbers the ids with which rows begin. */
 static void renumber_rows(struct column *rows, const uint32_t *numbers) {
-    for (size_t i = 0; i < rows->count; i++) {
-        process_id *id = column_at(rows, i);
+    COLUMN_EACH(process_id, id, rows)
         if (!process_is_none(*id)) id->index = numbers[id->index];
-    }
 }
 
 static int compare_places(const void *left, const void *right) {
@@ -299,10 +290,8 @@ static void renumber_thread(thread_id *thread, const uint32_t *numbers) {
 }
 
 void profile_renumber_threads(struct profile *profile, const uint32_t *numbers) {
-    for (size_t i = 0; i < profile->threads.count; i++) {
-        const struct thread *thread = column_at(&profile->threads, i);
-        for (size_t row = 0; row < thread->allocations.count; row++)
-            renumber_thread(&((struct allocation *)column_at(&thread->allocations, row))->thread, numbers);
+    COLUMN_EACH(const struct thread, thread, &profile->threads) {
+        COLUMN_EACH(struct allocation, allocation, &thread->allocations) renumber_thread(&allocation->thread, numbers);
         for (size_t row = 0; row < thread->markers.count; row++) {
             thread_id *origin = profile_origin_thread(profile, column_at(&thread->markers, row));
             if (origin) renumber_thread(origin, numbers);

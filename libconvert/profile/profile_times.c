@@ -6,10 +6,7 @@
 #include "time_range.h"
 
 static void extend_by_markers(struct time_range *range, const struct column *markers) {
-    for (size_t i = 0, run_count; i < markers->count; i += run_count) {
-        const struct marker *run = column_run(markers, i, &run_count);
-        for (size_t j = 0; j < run_count; j++) time_range_extend(range, run[j].start_ns, run[j].end_ns);
-    }
+    COLUMN_EACH(const struct marker, marker, markers) time_range_extend(range, marker->start_ns, marker->end_ns);
 }
 
 static void extend_by_allocations(struct time_range *range, const struct column *allocations) {
@@ -32,8 +29,7 @@ static int64_t find_last_end(const struct profile *profile) {
  * sorted. If there is none, the last time is before the first. */
 static struct time_range find_events(const struct profile *profile) {
     struct time_range range = TIME_RANGE_EMPTY;
-    for (size_t i = 0; i < profile->threads.count; i++) {
-        const struct thread *thread = column_at(&profile->threads, i);
+    COLUMN_EACH(const struct thread, thread, &profile->threads) {
         uint32_t sample_count = samples_count(&thread->samples);
         if (sample_count)
             time_range_extend(&range, samples_at(&thread->samples, 0)->time_ns,
@@ -70,15 +66,12 @@ static void map_column(const struct time_map *map, struct column *column, size_t
 }
 
 static void map_markers(struct time_map *map, const struct profile *profile, const struct column *markers) {
-    for (size_t i = 0, run_count; i < markers->count; i += run_count) {
-        struct marker *run = column_run(markers, i, &run_count);
-        for (size_t j = 0; j < run_count; j++) {
-            int64_t *origin_ns = profile_origin_time(profile, &run[j]);
-            map_time(map, &run[j].start_ns);
-            map_time(map, &run[j].end_ns);
-            if (origin_ns) map_time(map, origin_ns);
-            profile_visit_marker(profile, &run[j], VALUE_TIME, map_value, map);
-        }
+    COLUMN_EACH(struct marker, marker, markers) {
+        int64_t *origin_ns = profile_origin_time(profile, marker);
+        map_time(map, &marker->start_ns);
+        map_time(map, &marker->end_ns);
+        if (origin_ns) map_time(map, origin_ns);
+        profile_visit_marker(profile, marker, VALUE_TIME, map_value, map);
     }
 }
 
@@ -90,15 +83,13 @@ void profile_map_times(struct profile *profile, time_mapper *mapper, void *conte
     MAP_COLUMN(&map, &profile->processes, struct process, end_ns);
     MAP_COLUMN(&map, &profile->threads, struct thread, start_ns);
     MAP_COLUMN(&map, &profile->threads, struct thread, end_ns);
-    for (size_t i = 0; i < profile->threads.count; i++) {
-        struct thread *thread = column_at(&profile->threads, i);
+    COLUMN_EACH(struct thread, thread, &profile->threads) {
         MAP_COLUMN(&map, &thread->samples.rows, struct sample, time_ns);
         map_markers(&map, profile, &thread->markers);
         MAP_COLUMN(&map, &thread->allocations, struct allocation, time_ns);
     }
-    for (size_t i = 0; i < profile->counters.count; i++)
-        MAP_COLUMN(&map, &((struct counter *)column_at(&profile->counters, i))->samples, struct counter_sample,
-                   time_ns);
+    COLUMN_EACH(struct counter, counter, &profile->counters)
+        MAP_COLUMN(&map, &counter->samples, struct counter_sample, time_ns);
     MAP_COLUMN(&map, &profile->paused_ranges, struct paused_range, start_ns);
     MAP_COLUMN(&map, &profile->paused_ranges, struct paused_range, end_ns);
     MAP_COLUMN(&map, &profile->overheads, struct overhead, time_ns);
@@ -125,18 +116,9 @@ static void clip_times(int64_t *start_ns, int64_t *end_ns) {
 }
 
 static void clip_all_times(struct profile *profile) {
-    for (size_t i = 0; i < profile->processes.count; i++) {
-        struct process *process = column_at(&profile->processes, i);
-        clip_times(&process->start_ns, &process->end_ns);
-    }
-    for (size_t i = 0; i < profile->threads.count; i++) {
-        struct thread *thread = column_at(&profile->threads, i);
-        clip_times(&thread->start_ns, &thread->end_ns);
-    }
-    for (size_t i = 0; i < profile->paused_ranges.count; i++) {
-        struct paused_range *range = column_at(&profile->paused_ranges, i);
-        clip_times(&range->start_ns, &range->end_ns);
-    }
+    COLUMN_EACH(struct process, process, &profile->processes) clip_times(&process->start_ns, &process->end_ns);
+    COLUMN_EACH(struct thread, thread, &profile->threads) clip_times(&thread->start_ns, &thread->end_ns);
+    COLUMN_EACH(struct paused_range, range, &profile->paused_ranges) clip_times(&range->start_ns, &range->end_ns);
 }
 
 /* Finds the range of the profile, and its origin, on the trace's clock. */

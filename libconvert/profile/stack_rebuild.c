@@ -29,18 +29,10 @@ static bool renumber(stack_id *stack, const stack_id *new_ids) {
 /* Returns how many samples have another number then. */
 static uint64_t renumber_all(struct profile *profile, const stack_id *new_ids) {
     uint64_t changed_count = 0;
-    for (size_t i = 0; i < profile->threads.count; i++) {
-        struct thread *thread = column_at(&profile->threads, i);
-        for (uint32_t j = 0; j < samples_count(&thread->samples); j++)
-            changed_count += renumber(&samples_at(&thread->samples, j)->stack, new_ids);
-        for (size_t j = 0; j < thread->markers.count; j++) {
-            struct marker *marker = column_at(&thread->markers, j);
-            renumber(&marker->stack, new_ids);
-        }
-        for (size_t j = 0; j < thread->allocations.count; j++) {
-            struct allocation *allocation = column_at(&thread->allocations, j);
-            renumber(&allocation->stack, new_ids);
-        }
+    COLUMN_EACH(struct thread, thread, &profile->threads) {
+        COLUMN_EACH(struct sample, sample, &thread->samples.rows) changed_count += renumber(&sample->stack, new_ids);
+        COLUMN_EACH(struct marker, marker, &thread->markers) renumber(&marker->stack, new_ids);
+        COLUMN_EACH(struct allocation, allocation, &thread->allocations) renumber(&allocation->stack, new_ids);
     }
     return changed_count;
 }

@@ -185,17 +185,12 @@ static void mark_marker(struct sweep *sweep, const struct marker *marker) {
 
 static void mark_threads(struct sweep *sweep) {
     const struct profile *profile = sweep->profile;
-    for (size_t i = 0; i < profile->thread_order.count; i++) {
-        const thread_id *id = column_at(&profile->thread_order, i);
+    COLUMN_EACH(const thread_id, id, &profile->thread_order) {
         const struct thread *thread = profile_thread_at(profile, *id);
-        for (uint32_t j = 0; j < samples_count(&thread->samples); j++)
-            mark(sweep, ROWS_STACKS, samples_at(&thread->samples, j)->stack.index);
-        for (size_t j = 0, run_count; j < thread->markers.count; j += run_count) {
-            const struct marker *run = column_run(&thread->markers, j, &run_count);
-            for (size_t k = 0; k < run_count; k++) mark_marker(sweep, &run[k]);
-        }
-        for (size_t j = 0; j < thread->allocations.count; j++)
-            mark(sweep, ROWS_STACKS, ((const struct allocation *)column_at(&thread->allocations, j))->stack.index);
+        COLUMN_EACH(const struct sample, sample, &thread->samples.rows) mark(sweep, ROWS_STACKS, sample->stack.index);
+        COLUMN_EACH(const struct marker, marker, &thread->markers) mark_marker(sweep, marker);
+        COLUMN_EACH(const struct allocation, allocation, &thread->allocations)
+            mark(sweep, ROWS_STACKS, allocation->stack.index);
     }
 }
 
@@ -372,18 +367,15 @@ static void renumber_marker(struct sweep *sweep, struct marker *marker) {
 
 static void renumber_threads(struct sweep *sweep) {
     const struct profile *profile = sweep->profile;
-    for (size_t i = 0; i < profile->thread_order.count; i++) {
-        const thread_id *id = column_at(&profile->thread_order, i);
+    COLUMN_EACH(const thread_id, id, &profile->thread_order) {
         struct thread *thread = profile_thread_at(profile, *id);
         for (uint32_t j = 0; j < samples_count(&thread->samples); j++) {
             stack_id *stack = &samples_at(&thread->samples, j)->stack;
             stack->index = number_of(sweep, ROWS_STACKS, stack->index);
         }
         for (size_t j = 0; j < thread->markers.count; j++) renumber_marker(sweep, column_at(&thread->markers, j));
-        for (size_t j = 0; j < thread->allocations.count; j++) {
-            struct allocation *allocation = column_at(&thread->allocations, j);
+        COLUMN_EACH(struct allocation, allocation, &thread->allocations)
             allocation->stack.index = number_of(sweep, ROWS_STACKS, allocation->stack.index);
-        }
     }
 }
 

@@ -115,11 +115,9 @@ static void give_weights(struct profile *profile) {
     profile->meta.has_cpu_apart = profile->meta.cpu_delta_unit != CPU_DELTA_NONE;
     if (profile->meta.has_cpu_apart) profile_spread_cpu_times(profile);
     profile->meta.weight_type = WEIGHT_SAMPLES;
-    for (size_t i = 0; i < profile->threads.count; i++) {
-        struct thread *thread = column_at(&profile->threads, i);
+    COLUMN_EACH(struct thread, thread, &profile->threads)
         for (uint32_t j = 0; !thread_is_track(thread) && j < samples_count(&thread->samples); j++)
             samples_at(&thread->samples, j)->weight = 1;
-    }
 }
 
 static uint32_t most_samples(const struct profile *profile) {
@@ -147,10 +145,8 @@ void thin_samples(struct thinning *thinning, uint32_t level) {
 /* ---- Threads. ---- */
 
 static void mark_owners(const struct profile *profile, bool *are_owners) {
-    for (size_t i = 0; i < profile->threads.count; i++) {
-        const struct thread *thread = column_at(&profile->threads, i);
+    COLUMN_EACH(const struct thread, thread, &profile->threads)
         if (thread_is_track(thread)) are_owners[profile_track_of(profile, thread)->owner.index] = true;
-    }
 }
 
 /* What joining the small threads has read and done so far. */
@@ -253,10 +249,8 @@ static size_t type_of(const struct profile *profile, const struct marker *marker
 static void count_markers(const struct profile *profile, struct marker_type *types) {
     for (size_t i = 0; i < profile->thread_order.count; i++) {
         const struct column *markers = &profile_ordered_thread(profile, i)->markers;
-        for (size_t row = 0; row < markers->count; row++) {
-            const struct marker *marker = column_at(markers, row);
+        COLUMN_EACH(const struct marker, marker, markers)
             types[type_of(profile, marker)].count += can_leave_out(marker);
-        }
     }
 }
 
@@ -270,8 +264,7 @@ static bool is_kept(struct marker_type *type, uint32_t level) {
 static void filter_markers(struct thinning *thinning, struct column *markers, struct marker_type *types,
                            uint32_t level) {
     uint32_t kept_count = 0;
-    for (size_t row = 0; row < markers->count; row++) {
-        const struct marker *marker = column_at(markers, row);
+    COLUMN_EACH(const struct marker, marker, markers) {
         size_t type = type_of(thinning->profile, marker);
         if (!can_leave_out(marker) || is_kept(&types[type], level))
             *(struct marker *)column_at(markers, kept_count++) = *marker;

@@ -2,14 +2,10 @@
 
 struct time_range thread_events(const struct thread *thread) {
     struct time_range range = TIME_RANGE_EMPTY;
-    for (uint32_t i = 0; i < samples_count(&thread->samples); i++)
-        time_range_add(&range, samples_at(&thread->samples, i)->time_ns);
-    for (size_t i = 0; i < thread->allocations.count; i++)
-        time_range_add(&range, ((const struct allocation *)column_at(&thread->allocations, i))->time_ns);
-    for (size_t i = 0; i < thread->markers.count; i++) {
-        const struct marker *marker = column_at(&thread->markers, i);
+    COLUMN_EACH(const struct sample, sample, &thread->samples.rows) time_range_add(&range, sample->time_ns);
+    COLUMN_EACH(const struct allocation, allocation, &thread->allocations) time_range_add(&range, allocation->time_ns);
+    COLUMN_EACH(const struct marker, marker, &thread->markers)
         time_range_extend(&range, marker->start_ns, marker->end_ns);
-    }
     return range;
 }
 
@@ -21,8 +17,8 @@ struct time_range profile_events(const struct profile *profile) {
     }
     for (size_t i = 0; i < profile->counters.count; i++) {
         const struct column *samples = &((const struct counter *)column_at(&profile->counters, i))->samples;
-        for (size_t j = 0; j < samples->count; j++)
-            time_range_add(&range, ((const struct counter_sample *)column_at(samples, j))->time_ns);
+        COLUMN_EACH(const struct counter_sample, counter_sample, samples)
+            time_range_add(&range, counter_sample->time_ns);
     }
     return range;
 }

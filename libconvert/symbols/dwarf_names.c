@@ -80,10 +80,8 @@ static bool is_before(const struct dwarf_scope *left, const struct dwarf_scope *
  * need not have that order. */
 static uint32_t number_of(const struct dwarf_names *names, const struct dwarf_scope *type) {
     uint32_t number = 1;
-    for (size_t i = 0; i < names->scopes.count; i++) {
-        const struct dwarf_scope *other = column_at(&names->scopes, i);
+    COLUMN_EACH(const struct dwarf_scope, other, &names->scopes)
         number += other->is_unnamed && other->parent == type->parent && is_before(other, type);
-    }
     return number;
 }
 

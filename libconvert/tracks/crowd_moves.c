@@ -143,8 +143,7 @@ static void move_counters(const struct moving *moving) {
 /* The paused ranges of a member end with it. */
 static void move_paused_ranges(const struct moving *moving) {
     const struct column *ranges = &moving->profile->paused_ranges;
-    for (size_t i = 0; i < ranges->count; i++) {
-        struct paused_range *range = column_at(ranges, i);
+    COLUMN_EACH(struct paused_range, range, ranges) {
         uint32_t row = range->process.index, head = moving->heads->processes[row];
         struct time_range life = crowd_life_of_process(moving->profile, moving->heads, row);
         if (moving->process_counts[head] < 2) continue;
@@ -156,10 +155,8 @@ static void move_paused_ranges(const struct moving *moving) {
 
 static void move_overheads(const struct moving *moving) {
     const struct column *overheads = &moving->profile->overheads;
-    for (size_t i = 0; i < overheads->count; i++) {
-        struct overhead *overhead = column_at(overheads, i);
+    COLUMN_EACH(struct overhead, overhead, overheads)
         overhead->process.index = moving->heads->processes[overhead->process.index];
-    }
 }
 
 /* Returns the time if both are known. */

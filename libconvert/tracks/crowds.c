@@ -184,11 +184,9 @@ static void find_level(struct crowds *crowds, const struct placed_process *place
         if (number != ID_NONE) crowd_at(crowds, number)->member_count++;
         add_candidate(crowds, places[i].row, number);
     }
-    for (size_t i = 0; i < crowds->candidates.count; i++) {
-        const struct candidate *candidate = column_at(&crowds->candidates, i);
+    COLUMN_EACH(const struct candidate, candidate, &crowds->candidates)
         if (is_merged(crowds, candidate->crowd))
             identities[candidate->row] = profile->processes.count + candidate->crowd;
-    }
     find_heads(crowds, heads->process_times, false, heads->processes);
 }
 

@@ -131,10 +131,8 @@ void task_markers_drop_members(struct profile *profile) {
     for (uint32_t i = 0; i < profile->threads.count; i++) {
         struct column *markers = &profile_thread_at(profile, (thread_id){i})->markers;
         uint32_t kept_count = 0;
-        for (uint32_t row = 0; row < markers->count; row++) {
-            const struct marker *marker = column_at(markers, row);
+        COLUMN_EACH(const struct marker, marker, markers)
             if (!is_of_track(profile, marker)) *(struct marker *)column_at(markers, kept_count++) = *marker;
-        }
         markers->count = kept_count;
     }
 }

@@ -361,8 +361,7 @@ uint64_t jit_find(struct jit *jit, const struct jit_process *process, uint64_t a
 void jit_advance(struct jit *jit, int64_t time_ns) {
     if (time_ns < jit->next_time_ns) return;
     jit->next_time_ns = INT64_MAX;
-    for (uint32_t row = 0; row < jit->files.count; row++) {
-        struct jit_file *file = file_at(jit, row);
+    COLUMN_EACH(struct jit_file, file, &jit->files) {
         uint32_t valid_count = file->next_code;
         while (file->next_code < file->end_code && jit_code_at(jit, file->next_code + 1)->time_ns <= time_ns)
             file->next_code++;

@@ -11,8 +11,7 @@ void perf_events_init(struct perf_events *events, struct filter *filter, struct 
 }
 
 void perf_events_fini(struct perf_events *events) {
-    for (size_t i = 0; i < events->rows.count; i++)
-        column_fini(&((struct perf_event *)column_at(&events->rows, i))->last_times_ns);
+    COLUMN_EACH(struct perf_event, perf_event, &events->rows) column_fini(&perf_event->last_times_ns);
     strings_fini(&events->names);
     column_fini(&events->rows);
 }
@@ -159,8 +158,7 @@ static void choose_main(struct perf_events *events) {
         memory_allocate_zeroed(events->rows.failure, strings_count(&events->names) + 1, sizeof *sample_counts);
     if (!sample_counts) return;
     bool is_any_chosen = false;
-    for (uint32_t i = 0; i < events->rows.count; i++) {
-        const struct perf_event *event = perf_events_at(events, i);
+    COLUMN_EACH(const struct perf_event, event, &events->rows) {
         sample_counts[event->measure.index] += event->sample_count;
         is_any_chosen |= event->sample_count && event->choice == EVENT_SAMPLES;
     }
@@ -210,8 +208,7 @@ static void name_tracks(struct perf_events *events) {
 void perf_events_treat(struct perf_events *events) {
     if (failure_is_set(events->rows.failure)) return;
     choose_main(events);
-    for (uint32_t i = 0; i < events->rows.count; i++) {
-        struct perf_event *event = perf_events_at(events, i);
+    COLUMN_EACH(struct perf_event, event, &events->rows) {
         event->treatment = treatment_of(events, event);
         bool is_dropped = event->treatment == EVENT_DROPPED && !event->is_tracepoint;
         if (is_dropped || event->treatment == EVENT_COUNTER) count_bare_as_samples(event);
@@ -220,10 +217,8 @@ void perf_events_treat(struct perf_events *events) {
 }
 
 bool perf_events_have_counted(const struct perf_events *events) {
-    for (uint32_t i = 0; i < events->rows.count; i++) {
-        const struct perf_event *event = perf_events_at(events, i);
+    COLUMN_EACH(const struct perf_event, event, &events->rows)
         if (event->sample_count && !event->is_occurrence) return true;
-    }
     return false;
 }
 
@@ -233,8 +228,7 @@ static bool makes_samples(const struct perf_event *event) {
 
 bool perf_events_overlap(const struct perf_events *events) {
     uint32_t scope = 0;
-    for (uint32_t i = 0; i < events->rows.count; i++) {
-        const struct perf_event *event = perf_events_at(events, i);
+    COLUMN_EACH(const struct perf_event, event, &events->rows) {
         if (!makes_samples(event)) continue;
         bool is_other = !string_is_same(event->measure, perf_events_at(events, events->main)->measure);
         if (is_other || scope & perf_role_scope(event->name)) return true;
@@ -246,8 +240,7 @@ bool perf_events_overlap(const struct perf_events *events) {
 struct text perf_events_names(const struct perf_events *events, enum event_treatment treatment,
                               struct profile *profile) {
     struct text names = {0};
-    for (uint32_t i = 0; i < events->rows.count; i++) {
-        const struct perf_event *event = perf_events_at(events, i);
+    COLUMN_EACH(const struct perf_event, event, &events->rows) {
         bool is_wanted = treatment == EVENT_UNTOLD || (event->sample_count && event->treatment == treatment);
         if (!is_wanted || !event->name.bytes_count) continue;
         names = names.bytes_count ? profile_text_format(profile, "%.*s, %.*s", TEXT_ARGS(names), TEXT_ARGS(event->name))
@@ -291,8 +284,7 @@ static void tell(const struct perf_event *event, struct profile *profile) {
 }
 
 void perf_events_enter(const struct perf_events *events, struct profile *profile) {
-    for (uint32_t i = 0; i < events->rows.count; i++) {
-        const struct perf_event *event = perf_events_at(events, i);
+    COLUMN_EACH(const struct perf_event, event, &events->rows) {
         enter(events, event, &profile->ledger);
         tell(event, profile);
     }

@@ -53,8 +53,7 @@ static void count_losses(struct perf_recording *recording) {
 
 /* Counts what cannot be used without a stack. */
 static void count_bare(struct perf_recording *recording) {
-    for (uint32_t i = 0; i < recording->events.rows.count; i++) {
-        const struct perf_event *event = perf_events_at(&recording->events, i);
+    COLUMN_EACH(const struct perf_event, event, &recording->events.rows) {
         bool is_lost = event->treatment != EVENT_DROPPED && !perf_event_marks(event, true);
         if (is_lost)
             perf_tally(&recording->tallies, perf_tally_of_no_stack(event->bare.first), event->bare.count,

@@ -278,8 +278,8 @@ static bool find_part(const struct adding *adding, const struct perf_wait *wait,
 
 static double sum_of_periods(const struct profile *profile, const struct samples *samples) {
     double sum = 0;
-    for (uint32_t i = 0; i < samples_count(samples); i++)
-        sum += decimal_to_double(profile_weight_decode(profile, samples_at(samples, i)->weight));
+    COLUMN_EACH(const struct sample, sample, &samples->rows)
+        sum += decimal_to_double(profile_weight_decode(profile, sample->weight));
     return sum;
 }
 
@@ -319,8 +319,7 @@ static double find_processor_ns(const struct adding *adding, const struct perf_t
 static void weigh_samples(const struct adding *adding, struct samples *samples, double ns_per_period) {
     struct profile *profile = adding->profile;
     struct timeline timeline = {.ns_per_period = ns_per_period};
-    for (uint32_t i = 0; i < samples_count(samples); i++) {
-        struct sample *sample = samples_at(samples, i);
+    COLUMN_EACH(struct sample, sample, &samples->rows) {
         int64_t weight_ns = weigh(&timeline, decimal_to_double(profile_weight_decode(profile, sample->weight)));
         sample->weight = profile_weight_encode(profile, (struct decimal){.mantissa = weight_ns});
     }
@@ -381,12 +380,10 @@ static void add_told_wait(const struct adding *adding, struct thread *thread, co
 }
 
 static void add_told_waits(const struct adding *adding, const struct perf_tasks *tasks) {
-    for (size_t i = 0; i < tasks->series.count; i++) {
-        const struct perf_series *series = column_at(&tasks->series, i);
+    COLUMN_EACH(const struct perf_series, series, &tasks->series) {
         if (series->event != adding->off_cpu_time) continue;
         struct thread *thread = profile_thread_at(adding->profile, series->thread);
-        for (uint32_t row = 0; row < samples_count(&series->samples); row++)
-            add_told_wait(adding, thread, samples_at(&series->samples, row));
+        COLUMN_EACH(const struct sample, sample, &series->samples.rows) add_told_wait(adding, thread, sample);
         samples_sort(&thread->samples, adding->profile->failure);
     }
 }
@@ -399,8 +396,7 @@ struct sums {
 
 static struct sums sum_threads(const struct adding *adding, const struct perf_tasks *tasks) {
     struct sums sums = {0};
-    for (size_t i = 0; i < tasks->rows.count; i++) {
-        const struct perf_task *task = column_at(&tasks->rows, i);
+    COLUMN_EACH(const struct perf_task, task, &tasks->rows) {
         struct thread *thread = profile_thread_at(adding->profile, task->thread);
         samples_sort(&thread->samples, adding->profile->failure);
         if (task->first_wait == ID_NONE || !samples_count(&thread->samples)) continue;
@@ -502,8 +498,7 @@ static double ns_per_period_of(const struct perf_events *events, int64_t interva
     const struct perf_event *main = perf_events_at(events, events->main);
     bool is_clock = main->unit == PERF_EVENT_CLOCK_NS && main->has_period && perf_event_period_fits(main);
     double ns = is_clock ? sum_of_event(main) : (double)interval_ns * (double)main->sample_count, sum = 0;
-    for (uint32_t i = 0; i < events->rows.count; i++) {
-        const struct perf_event *event = perf_events_at(events, i);
+    COLUMN_EACH(const struct perf_event, event, &events->rows) {
         bool is_same = string_is_same(event->measure, main->measure) && event->treatment == EVENT_SAMPLES;
         if (is_same && perf_role_scope(event->name) & perf_role_scope(main->name)) sum += sum_of_event(event);
     }
@@ -520,8 +515,7 @@ static void note_guesses(const struct perf_recording *recording) {
 }
 
 void perf_off_cpu_place_sums(struct perf_recording *recording) {
-    for (size_t i = 0; i < recording->tasks.series.count; i++) {
-        const struct perf_series *series = column_at(&recording->tasks.series, i);
+    COLUMN_EACH(const struct perf_series, series, &recording->tasks.series) {
         const struct thread *thread = profile_thread_at(recording->profile, series->thread);
         if (!perf_events_at(&recording->events, series->event)->is_off_cpu_time) continue;
         for (uint32_t row = 0; row < samples_count(&series->samples); row++) {

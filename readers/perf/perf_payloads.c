@@ -4,11 +4,9 @@
 
 static void learn_texts(struct perf_payloads *payloads) {
     const struct column *all = &payloads->tasks->series;
-    for (size_t i = 0; i < all->count; i++) {
-        const struct perf_series *series = column_at(all, i);
+    COLUMN_EACH(const struct perf_series, series, all)
         for (size_t j = 0; j < series->payloads.count; j++)
             perf_text_fields_learn(&payloads->texts[series->event], perf_payload_text(column_at(&series->payloads, j)));
-    }
 }
 
 static void place(struct perf_payloads *payloads) {

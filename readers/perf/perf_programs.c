@@ -82,8 +82,7 @@ struct text perf_programs_last(const struct perf_tasks *tasks, struct text name)
 struct text perf_programs_busiest(struct perf_tasks *tasks) {
     struct text busiest = {0};
     uint32_t most = 0;
-    for (size_t i = 0; i < tasks->rows.count; i++) {
-        const struct perf_task *task = column_at(&tasks->rows, i);
+    COLUMN_EACH(const struct perf_task, task, &tasks->rows) {
         const struct thread *thread = profile_thread_at(tasks->profile, task->thread);
         if (task->pid > 0) return (struct text){0};
         uint32_t count = samples_count(&thread->samples);

@@ -316,8 +316,7 @@ static int64_t taken_over_ns(const struct perf_tasks *tasks, thread_id main, int
 
 void perf_tasks_end_replacing(struct perf_tasks *tasks) {
     column_sort(&tasks->takeovers, compare_takeovers);
-    for (size_t i = 0; i < tasks->rows.count; i++) {
-        const struct perf_task *task = column_at(&tasks->rows, i);
+    COLUMN_EACH(const struct perf_task, task, &tasks->rows) {
         const struct perf_task *main = perf_tasks_known(tasks, task->machine, task->pid);
         struct thread *thread = profile_thread_at(tasks->profile, task->thread);
         if (thread->end_ns != TIME_NONE || !main || main == task) continue;
@@ -351,8 +350,7 @@ static void start_until(struct thread *thread, int64_t time_ns) {
 /* Without records of tasks, nothing is known of a thread before its first sample or marker. */
 static void start_threads_with_content(struct perf_tasks *tasks, const struct perf_events *events) {
     struct profile *profile = tasks->profile;
-    for (size_t i = 0; i < tasks->series.count; i++) {
-        const struct perf_series *series = column_at(&tasks->series, i);
+    COLUMN_EACH(const struct perf_series, series, &tasks->series) {
         struct thread *thread = profile_thread_at(profile, series->thread);
         if (perf_events_at(events, series->event)->treatment == EVENT_DROPPED) continue;
         for (uint32_t j = 0; j < samples_count(&series->samples); j++) {
@@ -360,11 +358,9 @@ static void start_threads_with_content(struct perf_tasks *tasks, const struct pe
             if (time_ns != TIME_NONE) start_until(thread, time_ns);
         }
     }
-    for (size_t i = 0; i < profile->threads.count; i++) {
-        struct thread *thread = column_at(&profile->threads, i);
+    COLUMN_EACH(struct thread, thread, &profile->threads)
         for (size_t j = 0; j < thread->markers.count; j++)
             start_until(thread, ((const struct marker *)column_at(&thread->markers, j))->start_ns);
-    }
 }
 
 struct track_key {
@@ -420,8 +416,7 @@ static void count_event(struct perf_tasks *tasks, const struct perf_events *even
                                  .has_each_change = true,
                                  .sort_weight = 60};
     memset(counters, 0, profile->processes.count * sizeof *counters);
-    for (size_t i = 0; i < tasks->series.count; i++) {
-        const struct perf_series *series = column_at(&tasks->series, i);
+    COLUMN_EACH(const struct perf_series, series, &tasks->series) {
         if (series->event != row) continue;
         process_id process = profile_thread_at(profile, series->thread)->process;
         struct counter **counter = &counters[process.index];
@@ -448,23 +443,19 @@ static void add_counters(struct perf_tasks *tasks, const struct perf_events *eve
 /* A process ends with the last of its threads. If the end of one thread is unknown, so is the end of the process. */
 static void end_processes(struct perf_tasks *tasks) {
     struct profile *profile = tasks->profile;
-    for (size_t i = 0; i < profile->threads.count; i++) {
-        const struct thread *thread = column_at(&profile->threads, i);
+    COLUMN_EACH(const struct thread, thread, &profile->threads) {
         struct process *process = profile_process_at(profile, thread->process);
         if (thread->end_ns > process->end_ns) process->end_ns = thread->end_ns;
     }
-    for (size_t i = 0; i < profile->threads.count; i++) {
-        const struct thread *thread = column_at(&profile->threads, i);
+    COLUMN_EACH(const struct thread, thread, &profile->threads)
         if (thread->end_ns == TIME_NONE) profile_process_at(profile, thread->process)->end_ns = TIME_NONE;
-    }
 }
 
 void perf_tasks_finish(struct perf_tasks *tasks, const struct perf_events *events) {
     struct profile *profile = tasks->profile;
     profile->meta.are_starts_guessed = !tasks->has_records;
     if (!tasks->has_records) start_threads_with_content(tasks, events);
-    for (size_t i = 0; i < tasks->rows.count; i++) {
-        const struct perf_task *task = column_at(&tasks->rows, i);
+    COLUMN_EACH(const struct perf_task, task, &tasks->rows) {
         struct thread *thread = profile_thread_at(profile, task->thread);
         if (process_is_none(thread->process)) {
             const process_id *unknown = process_slot(tasks, PID_UNKNOWN, task->machine);

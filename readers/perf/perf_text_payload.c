@@ -306,7 +306,7 @@ static uint32_t find_field(const struct perf_text_fields *fields, struct text ke
 }
 
 static void begin_payload(struct perf_text_fields *fields) {
-    for (size_t i = 0; i < fields->rows.count; i++) ((struct text_field *)column_at(&fields->rows, i))->is_set = false;
+    COLUMN_EACH(struct text_field, text_field, &fields->rows) text_field->is_set = false;
 }
 
 /* The separator is that of the first key of the first payload that has any. */

@@ -172,16 +172,14 @@ static void end_thread(const struct perf_wait *last, struct thread *thread) {
 }
 
 void perf_waits_end_threads(const struct perf_waits *waits, const struct perf_tasks *tasks) {
-    for (size_t i = 0; i < tasks->rows.count; i++) {
-        const struct perf_task *task = column_at(&tasks->rows, i);
+    COLUMN_EACH(const struct perf_task, task, &tasks->rows) {
         const struct perf_wait *last = last_of(waits, task);
         if (is_open(last)) end_thread(last, profile_thread_at(waits->profile, task->thread));
     }
 }
 
 void perf_waits_finish(const struct perf_waits *waits, const struct perf_tasks *tasks, int64_t end_ns) {
-    for (size_t i = 0; i < tasks->rows.count; i++) {
-        const struct perf_task *task = column_at(&tasks->rows, i);
+    COLUMN_EACH(const struct perf_task, task, &tasks->rows) {
         struct perf_wait *last = last_of(waits, task);
         if (!is_open(last)) continue;
         last->is_left_out = is_left_out(waits, task, last->start_ns);
@@ -191,8 +189,7 @@ void perf_waits_finish(const struct perf_waits *waits, const struct perf_tasks *
 }
 
 void perf_waits_take_stacks(struct perf_waits *waits) {
-    for (uint32_t i = 0; i < waits->rows.count; i++) {
-        struct perf_wait *wait = perf_waits_at(waits, i);
+    COLUMN_EACH(struct perf_wait, wait, &waits->rows) {
         wait->stack = wait->series ? samples_at(&wait->series->samples, wait->sample)->stack : stack_none();
         wait->series = NULL;
     }

@@ -151,10 +151,8 @@ enum { COUNTS_MAX = 128 };
 /* Returns NULL if there is none. */
 static struct script_count *find(const struct script_records *records, enum gecko_convert_fate fate,
                                  struct text cause) {
-    for (size_t i = 0; i < records->counts.count; i++) {
-        struct script_count *count = column_at(&records->counts, i);
+    COLUMN_EACH(struct script_count, count, &records->counts)
         if (count->fate == fate && text_equal(count->cause, cause)) return count;
-    }
     return NULL;
 }
 
@@ -203,8 +201,7 @@ void script_records_read(struct script_records *records, const struct script_eve
 }
 
 void script_records_count(const struct script_records *records) {
-    for (size_t i = 0; i < records->counts.count; i++) {
-        const struct script_count *count = column_at(&records->counts, i);
+    COLUMN_EACH(const struct script_count, count, &records->counts) {
         const struct perf_record record = {.type = PERF_COUNT,
                                            .time_ns = TIME_NONE,
                                            .position = count->tally.first,

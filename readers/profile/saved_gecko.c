@@ -131,10 +131,8 @@ static void finish_process(struct saved_reader *reader, const struct gecko_proce
     process_id id = process_of(reader, process);
     if (process_is_none(id) || !saved_is_good(reader)) return;
     profile_process_at(reader->profile, id)->end_ns = process->end_ns;
-    for (size_t i = 0; i < process->pauses.count; i++) {
-        const struct paused_range *pause = column_at(&process->pauses, i);
+    COLUMN_EACH(const struct paused_range, pause, &process->pauses)
         profile_add_paused_range(reader->profile, id, pause->start_ns, pause->end_ns);
-    }
     name_main_thread(reader, process);
 }
 

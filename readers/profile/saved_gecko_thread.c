@@ -44,10 +44,8 @@ static void read_strings(struct saved_reader *reader, void *context) {
 /* ---- Functions. ---- */
 
 static const struct gecko_lib *find_lib(const struct gecko_process *process, uint64_t address) {
-    for (size_t i = 0; i < process->libs.count; i++) {
-        const struct gecko_lib *lib = column_at(&process->libs, i);
+    COLUMN_EACH(const struct gecko_lib, lib, &process->libs)
         if (address >= lib->start && address < lib->end) return lib;
-    }
     return NULL;
 }
 

@@ -357,8 +357,8 @@ static void make_sources_of_files(struct shared_tables *tables) {
 }
 
 static bool frames_have_categories(const struct column *frames) {
-    for (uint32_t i = 0; i < frames->count; i++)
-        if (!((const struct frame *)column_at(frames, i))->inherits_category) return true;
+    COLUMN_EACH(const struct frame, frame, frames)
+        if (!frame->inherits_category) return true;
     return false;
 }
 

@@ -51,10 +51,8 @@ static void describe_process(struct saved_reader *reader, const struct saved_thr
         process->type = saved->process_type;
         process->start_ns = saved->process_start_ns;
         process->end_ns = saved->process_end_ns;
-        for (size_t i = 0; i < saved->pauses.count; i++) {
-            const struct paused_range *pause = column_at(&saved->pauses, i);
+        COLUMN_EACH(const struct paused_range, pause, &saved->pauses)
             profile_add_paused_range(reader->profile, id, pause->start_ns, pause->end_ns);
-        }
     }
     if (!saved->is_main || !thread_is_none(process->main_thread)) return;
     process->main_thread = saved->id;
@@ -607,8 +605,7 @@ static void link_origin(struct saved_reader *reader, const struct saved_origin *
 /* Types of markers have a field for the thread of a stack that was taken in another one. */
 static void note_foreign_stacks(struct profile *profile, thread_id id) {
     const struct thread *thread = profile_thread_at(profile, id);
-    for (size_t i = 0; i < thread->markers.count; i++) {
-        const struct marker *marker = column_at(&thread->markers, i);
+    COLUMN_EACH(const struct marker, marker, &thread->markers) {
         if (marker->schema == MARKER_SCHEMA_NONE || !profile_foreign_thread(profile, thread, marker)) continue;
         ((struct marker_schema *)column_at(&profile->marker_schemas, marker->schema))->has_foreign_stacks = true;
     }
@@ -616,8 +613,7 @@ static void note_foreign_stacks(struct profile *profile, thread_id id) {
 
 static void link_allocations(struct saved_reader *reader, thread_id id) {
     struct thread *thread = profile_thread_at(reader->profile, id);
-    for (size_t i = 0; i < thread->allocations.count; i++) {
-        struct allocation *allocation = column_at(&thread->allocations, i);
+    COLUMN_EACH(struct allocation, allocation, &thread->allocations) {
         thread_id other = thread_of_tid(reader, id, (string_id){allocation->thread.index});
         allocation->thread = thread_is_none(other) ? id : other;
     }

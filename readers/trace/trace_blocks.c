@@ -115,8 +115,7 @@ static void prepare_jit(struct trace_reader *trace) {
 void trace_blocks_read_set_aside(struct trace_reader *trace) {
     trace_definitions_complete(&trace->definitions);
     if (trace_code_waits(&trace->code)) prepare_jit(trace);
-    for (size_t i = 0; i < trace->set_aside.count; i++) {
-        struct trace_blocks *blocks = column_at(&trace->set_aside, i);
+    COLUMN_EACH(struct trace_blocks, blocks, &trace->set_aside) {
         struct trace_blocks taken = *blocks;
         blocks->bytes = (struct text){0};
         blocks->context.sampled = NULL;

@@ -44,8 +44,7 @@ static int compare_times(const void *left, const void *right) {
 /* Takes the level from before the recording out of the entries. */
 static uint64_t take_start(struct counter *counter) {
     uint64_t level = 0;
-    for (size_t i = 0; i < counter->samples.count; i++) {
-        struct counter_sample *sample = column_at(&counter->samples, i);
+    COLUMN_EACH(struct counter_sample, sample, &counter->samples) {
         if (sample->reserved != COUNTER_ENTRY_START) continue;
         level += (uint64_t)sample->change;
         *sample = (struct counter_sample){.time_ticks = sample->time_ticks, .reserved = COUNTER_ENTRY_CHANGE};
@@ -57,8 +56,7 @@ static uint64_t take_start(struct counter *counter) {
  * `level`, that of the start, if nothing is said. */
 static uint64_t level_before(const struct counter *counter, uint64_t level) {
     uint64_t sum = 0;
-    for (size_t i = 0; i < counter->samples.count; i++) {
-        const struct counter_sample *sample = column_at(&counter->samples, i);
+    COLUMN_EACH(const struct counter_sample, sample, &counter->samples) {
         if (sample->reserved == COUNTER_ENTRY_LEVEL) return (uint64_t)sample->change - sum;
         if (sample->reserved != COUNTER_ENTRY_CHANGE) return level;
         sum += (uint64_t)sample->change;
@@ -73,8 +71,7 @@ static void convert(struct counter *counter, uint64_t level, const struct trace_
     uint64_t sum = level; /* may wrap around if the trace is damaged */
     uint32_t number = 0;
     bool has_sum = false;
-    for (size_t i = 0; i < counter->samples.count; i++) {
-        struct counter_sample *sample = column_at(&counter->samples, i);
+    COLUMN_EACH(struct counter_sample, sample, &counter->samples) {
         enum trace_count count = sample->reserved;
         uint64_t value = (uint64_t)sample->change;
         if (count == COUNTER_ENTRY_LEVEL && !has_gaps(gaps)) value = sum;

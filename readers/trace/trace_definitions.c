@@ -634,8 +634,6 @@ void trace_definitions_fill_meta(struct trace_definitions *definitions) {
     struct column *metas = &definitions->rows_of[TRACE_DEFINE_META];
     column_sort(metas, compare_metas);
     find_replaced(metas);
-    for (size_t i = 0; i < metas->count; i++) {
-        const struct meta_definition *definition = column_at(metas, i);
+    COLUMN_EACH(const struct meta_definition, definition, metas)
         if (!definition->is_replaced) fill(definitions, definition);
-    }
 }

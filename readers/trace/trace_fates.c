@@ -44,8 +44,7 @@ static uint64_t *latest_of(struct value_table *latest, const struct process *pro
 }
 
 static void find_latest(struct value_table *latest, const struct trace_tasks *tasks) {
-    for (size_t i = 0; i < tasks->processes.count; i++) {
-        const struct trace_process *process = column_at(&tasks->processes, i);
+    COLUMN_EACH(const struct trace_process, process, &tasks->processes) {
         uint64_t *start_ns = latest_of(latest, profile_process_at(tasks->profile, process->id));
         if (start_ns && *start_ns < process->start_ns) *start_ns = process->start_ns;
     }
@@ -63,8 +62,7 @@ void trace_fates_find(struct trace_tasks *tasks, const struct profile_meta *meta
     uint64_t pid_namespace = is_of_this_boot(meta) ? own_pid_namespace() : 0;
     value_table_init(&latest, 2 * sizeof(uint64_t), sizeof(uint64_t), tasks->profile->failure);
     find_latest(&latest, tasks);
-    for (size_t i = 0; i < tasks->processes.count; i++) {
-        struct trace_process *process = column_at(&tasks->processes, i);
+    COLUMN_EACH(struct trace_process, process, &tasks->processes) {
         const struct process *row = profile_process_at(tasks->profile, process->id);
         const uint64_t *latest_ns = latest_of(&latest, row);
         if (process->has_ended || !process->has_live_chunk || !latest_ns) continue;

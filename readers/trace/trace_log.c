@@ -98,10 +98,8 @@ static void log_stop(struct trace_reader *trace) {
 
 static uint64_t unended_process_count(const struct trace_reader *trace) {
     uint64_t count = 0;
-    for (size_t i = 0; i < trace->tasks.processes.count; i++) {
-        const struct trace_process *process = column_at(&trace->tasks.processes, i);
+    COLUMN_EACH(const struct trace_process, process, &trace->tasks.processes)
         count += process->has_live_chunk && !process->has_ended;
-    }
     return count;
 }
 
@@ -160,8 +158,7 @@ static void count_fate(struct trace_reader *trace, const struct trace_process *p
 }
 
 static void count_skipped(struct trace_reader *trace) {
-    for (size_t i = 0; i < trace->skipped.count; i++) {
-        const struct trace_skipped *chunk = column_at(&trace->skipped, i);
+    COLUMN_EACH(const struct trace_skipped, chunk, &trace->skipped) {
         struct trace_process *process = trace_tasks_find_process(&trace->tasks, chunk->pid, chunk->base_ns);
         if (process) process->skipped_count++;
     }
@@ -171,8 +168,7 @@ static void log_processes(struct trace_reader *trace) {
     struct profile *profile = trace->profile;
     struct column *log = &profile->gathering_log;
     count_skipped(trace);
-    for (size_t i = 0; i < trace->tasks.processes.count; i++) {
-        const struct trace_process *process = column_at(&trace->tasks.processes, i);
+    COLUMN_EACH(const struct trace_process, process, &trace->tasks.processes) {
         uint64_t present_count = process->chunk_count + process->skipped_count;
         uint64_t taken_count = process->taken_count > present_count ? process->taken_count : present_count;
         if (!present_count) continue;

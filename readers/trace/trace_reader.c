@@ -40,8 +40,7 @@ static void begin(struct trace_reader *trace, const struct input *input, const s
 }
 
 static void end(struct trace_reader *trace) {
-    for (size_t i = 0; i < trace->set_aside.count; i++) {
-        const struct trace_blocks *blocks = column_at(&trace->set_aside, i);
+    COLUMN_EACH(const struct trace_blocks, blocks, &trace->set_aside) {
         memory_free((char *)(uintptr_t)blocks->bytes.bytes);
         trace_sampled_destroy(blocks->context.sampled);
     }
@@ -142,8 +141,7 @@ static void set_recording_times(struct trace_reader *trace) {
     struct recording_times *recording = &profile->recording;
     /* If chunks were recycled, nothing is left of the time before the first event. */
     if (!trace->header.recycled_chunk_count) recording->start_ns = trace_clock_convert(&trace->clock, 0);
-    for (size_t i = 0; i < trace->tasks.processes.count; i++) {
-        const struct trace_process *row = column_at(&trace->tasks.processes, i);
+    COLUMN_EACH(const struct trace_process, row, &trace->tasks.processes) {
         if (row->last_ticks == TIME_NONE) continue;
         recording->program_start_ns =
             time_earlier(recording->program_start_ns, profile_process_at(profile, row->id)->start_ns);
@@ -160,10 +158,8 @@ static struct trace_gaps find_gaps(const struct trace_reader *trace) {
 
 static void set_arguments(struct trace_reader *trace) {
     const struct column *all = &trace->definitions.rows_of[TRACE_DEFINE_ARGUMENTS];
-    for (size_t i = 0; i < all->count; i++) {
-        const struct trace_arguments *arguments = column_at(all, i);
+    COLUMN_EACH(const struct trace_arguments, arguments, all)
         trace_tasks_set_arguments(&trace->tasks, arguments->pid, arguments->process_start_ns, arguments->text);
-    }
 }
 
 /* With a filter, the ledger counts samples of the profile. Some entries are several. */

@@ -23,10 +23,7 @@ void trace_tasks_init(struct trace_tasks *tasks, struct profile *profile) {
 }
 
 void trace_tasks_fini(struct trace_tasks *tasks) {
-    for (size_t i = 0; i < tasks->threads.count; i++) {
-        struct trace_thread *thread = column_at(&tasks->threads, i);
-        stack_path_fini(&thread->path);
-    }
+    COLUMN_EACH(struct trace_thread, thread, &tasks->threads) stack_path_fini(&thread->path);
     row_table_fini(&tasks->process_keys);
     row_table_fini(&tasks->thread_keys);
     column_fini(&tasks->processes);
@@ -57,8 +54,7 @@ struct trace_process *trace_tasks_process(struct trace_tasks *tasks, int64_t pid
 
 struct trace_process *trace_tasks_find_process(struct trace_tasks *tasks, int64_t pid, uint64_t time_ns) {
     struct trace_process *found = NULL;
-    for (size_t i = 0; i < tasks->processes.count; i++) {
-        struct trace_process *process = column_at(&tasks->processes, i);
+    COLUMN_EACH(struct trace_process, process, &tasks->processes) {
         bool has_pid = profile_process_at(tasks->profile, process->id)->pid == pid && process->start_ns <= time_ns;
         if (has_pid && (!found || process->start_ns >= found->start_ns)) found = process;
     }
@@ -275,16 +271,14 @@ static struct text ending_of(const struct trace_process *process) {
 }
 
 static void start_processes(struct trace_tasks *tasks) {
-    for (size_t i = 0; i < tasks->processes.count; i++) {
-        const struct trace_process *row = column_at(&tasks->processes, i);
+    COLUMN_EACH(const struct trace_process, row, &tasks->processes) {
         bool is_known = row->start_ns && row->start_ns <= INT64_MAX / 2;
         if (is_known) profile_process_at(tasks->profile, row->id)->start_ns = (int64_t)row->start_ns;
     }
 }
 
 static void end_processes(struct trace_tasks *tasks, struct trace_clock *clock) {
-    for (size_t i = 0; i < tasks->processes.count; i++) {
-        const struct trace_process *row = column_at(&tasks->processes, i);
+    COLUMN_EACH(const struct trace_process, row, &tasks->processes) {
         struct process *process = profile_process_at(tasks->profile, row->id);
         process->is_replaced = !process_is_none(row->successor);
         process->ending = ending_of(row);
@@ -295,8 +289,7 @@ static void end_processes(struct trace_tasks *tasks, struct trace_clock *clock) 
 
 /* Ends the threads that have no end of their own, such as the main thread, with their process. */
 static void end_with_process(struct trace_tasks *tasks) {
-    for (size_t i = 0; i < tasks->threads.count; i++) {
-        const struct trace_thread *row = column_at(&tasks->threads, i);
+    COLUMN_EACH(const struct trace_thread, row, &tasks->threads) {
         struct thread *thread = profile_thread_at(tasks->profile, row->id);
         if (thread->end_ns == TIME_NONE)
             thread->end_ns = process_shutdown_ns(profile_process_at(tasks->profile, thread->process));
@@ -305,33 +298,26 @@ static void end_with_process(struct trace_tasks *tasks) {
 
 /* A process at the limit may have just one chunk left, in which it has ended and nothing else. */
 static void note_lost_content(struct trace_tasks *tasks) {
-    for (size_t i = 0; i < tasks->processes.count; i++) {
-        const struct trace_process *row = column_at(&tasks->processes, i);
+    COLUMN_EACH(const struct trace_process, row, &tasks->processes)
         profile_process_at(tasks->profile, row->id)->has_lost_content = row->taken_count > row->chunk_count;
-    }
 }
 
 /* If the samples have less time themselves, most of them are missing, since the trace is limited. */
 static void add_rests(struct trace_tasks *tasks) {
-    for (size_t i = 0; i < tasks->threads.count; i++) {
-        const struct trace_thread *row = column_at(&tasks->threads, i);
+    COLUMN_EACH(const struct trace_thread, row, &tasks->threads)
         if (row->rest_ns) samples_spread_cpu(&profile_thread_at(tasks->profile, row->id)->samples, row->rest_ns);
-    }
 }
 
 /* Without a sampler, nothing is known of the CPU time of the samples that the thread took itself. */
 static void drop_unknown_cpu(struct trace_tasks *tasks) {
-    for (size_t i = 0; i < tasks->threads.count; i++) {
-        const struct trace_thread *row = column_at(&tasks->threads, i);
+    COLUMN_EACH(const struct trace_thread, row, &tasks->threads)
         if (!row->has_sampled_cpu) samples_forget_cpu(&profile_thread_at(tasks->profile, row->id)->samples);
-    }
 }
 
 /* The viewer greys out what is outside of a life. The sampler takes a sample first, and then asks which thread that
  * was. While a process ends, the sampler still takes a last one. */
 static void cover_samples(struct trace_tasks *tasks) {
-    for (size_t i = 0; i < tasks->profile->threads.count; i++) {
-        struct thread *thread = column_at(&tasks->profile->threads, i);
+    COLUMN_EACH(struct thread, thread, &tasks->profile->threads) {
         struct process *process = profile_process_at(tasks->profile, thread->process);
         for (uint32_t j = 0; j < samples_count(&thread->samples); j++) {
             int64_t ticks = samples_at(&thread->samples, j)->time_ticks;

@@ -13,8 +13,7 @@ static uint64_t unless(const struct frame_texts *texts, unsigned part, uint64_t 
 static void enter_frames(const struct frame_texts *texts, struct ledger *ledger) {
     const struct profile *profile = texts->profile;
     uint64_t marks[FRAME_MARK_COUNT] = {0}, addresses = 0, nameless = 0, lines = 0, subcategories = 0;
-    for (uint32_t i = 0; i < row_table_count(&profile->frames); i++) {
-        const struct frame *frame = row_table_at(&profile->frames, i);
+    COLUMN_EACH(const struct frame, frame, &profile->frames.rows) {
         const struct func_texts *func = &texts->funcs[frame->func.index];
         enum frame_mark mark = frame_texts_mark(texts, frame);
         if (!func->is_known) continue;
@@ -80,8 +79,7 @@ static void enter_others(const struct frame_texts *texts, struct ledger *ledger)
     const struct profile *profile = texts->profile;
     const struct profile_meta *meta = &profile->meta;
     uint64_t resources = 0, sources = 0, names = 0, pids = 0, thread_times = 0, process_times = 0, extras = 0;
-    for (uint32_t i = 0; i < row_table_count(&profile->funcs); i++) {
-        const struct func *func = row_table_at(&profile->funcs, i);
+    COLUMN_EACH(const struct func, func, &profile->funcs.rows) {
         resources += !resource_is_none(func->resource);
         sources += !source_is_none(func->source);
     }
@@ -91,13 +89,11 @@ static void enter_others(const struct frame_texts *texts, struct ledger *ledger)
         pids += !thread->is_made_up && profile_process_at(profile, thread->process)->pid != PID_UNKNOWN;
         thread_times += thread->start_ns != TIME_NONE || thread->end_ns != TIME_NONE;
     }
-    for (size_t i = 0; i < profile->processes.count; i++) {
-        const struct process *process = column_at(&profile->processes, i);
+    COLUMN_EACH(const struct process, process, &profile->processes)
         process_times += process->start_ns != TIME_NONE || process->end_ns != TIME_NONE;
-    }
     /* Entries of the ledger are about this conversion, not about the recording. */
-    for (size_t i = 0; i < meta->extra.count; i++)
-        extras += !text_equal(((const struct extra_entry *)column_at(&meta->extra, i))->section, TEXT(LEDGER_SECTION));
+    COLUMN_EACH(const struct extra_entry, extra_entry, &meta->extra)
+        extras += !text_equal(extra_entry->section, TEXT(LEDGER_SECTION));
     const struct loss losses[] = {
         {"library of a function", resources, false},
         {"source file of a function", sources, false},

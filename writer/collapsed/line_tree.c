@@ -195,8 +195,8 @@ static void write_line(struct chunk_list *out, struct text callers, struct text 
 }
 
 static bool has_negative(const struct line_tree *tree) {
-    for (uint32_t row = 0; row < tree->weights.count; row++)
-        if (((const struct line_weight *)column_at(&tree->weights, row))->sum.mantissa < 0) return true;
+    COLUMN_EACH(const struct line_weight, line_weight, &tree->weights)
+        if (line_weight->sum.mantissa < 0) return true;
     return false;
 }
 

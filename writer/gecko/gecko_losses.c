@@ -10,8 +10,7 @@
 
 static void enter_frames(const struct profile *profile, struct ledger *ledger) {
     uint64_t depths = 0, addresses = 0, symbols = 0;
-    for (uint32_t i = 0; i < row_table_count(&profile->frames); i++) {
-        const struct frame *frame = row_table_at(&profile->frames, i);
+    COLUMN_EACH(const struct frame, frame, &profile->frames.rows) {
         depths += frame->inline_depth > 0;
         addresses += frame->address != ADDRESS_NONE;
         symbols += !native_symbol_is_none(frame->native_symbol);
@@ -30,8 +29,7 @@ static bool is_library(const struct profile *profile, resource_id id) {
 
 static void enter_funcs(const struct profile *profile, struct ledger *ledger) {
     uint64_t sources = 0, lines = 0, flags = 0, script_resources = 0, types = 0, script_lines = 0;
-    for (uint32_t i = 0; i < row_table_count(&profile->funcs); i++) {
-        const struct func *func = row_table_at(&profile->funcs, i);
+    COLUMN_EACH(const struct func, func, &profile->funcs.rows) {
         bool is_script = gecko_location_parts(profile, func).kind == LOCATION_SCRIPT;
         bool has_resource = !resource_is_none(func->resource);
         script_resources += is_script && has_resource;
@@ -74,8 +72,7 @@ static void enter_threads(const struct profile *profile, struct ledger *ledger) 
  * have a display to lose. */
 static void enter_rows_of_processes(const struct profile *profile, struct ledger *ledger) {
     uint64_t counters = 0, displays = 0, levels = 0, overheads = 0;
-    for (size_t i = 0; i < profile->counters.count; i++) {
-        const struct counter *counter = column_at(&profile->counters, i);
+    COLUMN_EACH(const struct counter, counter, &profile->counters) {
         bool is_written = gecko_has_main_thread(profile, counter->process);
         counters += !is_written;
         displays += is_written && !counter_json_is_shown_by_default(counter);

@@ -100,8 +100,7 @@ static void append_head(const struct slabs *slabs, struct chunk_list *out) {
     append_u32(out, JSON_SLABS_VERSION);
     append_u32(out, slabs->list.count);
     append_u32(out, slabs->list.count - 1);
-    for (size_t i = 0; i < slabs->list.count; i++) {
-        const struct slab *slab = slab_at(slabs, i);
+    COLUMN_EACH(const struct slab, slab, &slabs->list) {
         uint64_t begin = align(end, slab);
         append_u32(out, slab->type - 1);
         append_u32(out, begin);
@@ -115,8 +114,7 @@ void slabs_write(struct slabs *slabs, struct chunk_list *out) {
     uint64_t end = table_end(slabs);
     if (failure_is_set(slabs->list.failure) || !check_sizes(slabs)) return;
     append_head(slabs, out);
-    for (size_t i = 0; i < slabs->list.count; i++) {
-        struct slab *slab = slab_at(slabs, i);
+    COLUMN_EACH(struct slab, slab, &slabs->list) {
         uint64_t begin = align(end, slab);
         chunk_list_append(out, zeros, begin - end);
         if (slab->type == SLAB_JSON)

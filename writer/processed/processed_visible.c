@@ -95,10 +95,7 @@ static void choose_active(const struct processed_writer *writer, struct candidat
 /* Returns how many markers say something about this thread. */
 static size_t count_markers(const struct thread *thread) {
     size_t marker_count = 0;
-    for (size_t i = 0, run_count; i < thread->markers.count; i += run_count) {
-        const struct marker *run = column_run(&thread->markers, i, &run_count);
-        for (size_t j = 0; j < run_count; j++) marker_count += !run[j].is_routine;
-    }
+    COLUMN_EACH(const struct marker, marker, &thread->markers) marker_count += !marker->is_routine;
     return marker_count;
 }
 
