@@ -97,21 +97,28 @@ static uint64_t first_cpu_ns(const struct sampled_thread *thread) {
     return first_ns > before_ns ? first_ns : before_ns;
 }
 
-/* Finds the processor time that the thread has used since the round before. Of a thread that has begun since, that is
- * all of it. Returns false if the thread has ended. */
+/* Counts the processor time that the thread has used since it was last read, and returns it. Of a thread that has begun
+ * since, that is all of it. */
+static uint64_t count_used(struct sampled_thread *thread, uint64_t cpu_ns) {
+    uint64_t known_ns = thread->is_cpu_read ? thread->cpu_ns : first_cpu_ns(thread);
+    bool is_counted = thread->is_cpu_read || observer.rules.finds_new_threads;
+    uint64_t used_ns = is_counted && cpu_ns > known_ns ? cpu_ns - known_ns : 0;
+    thread->cpu_ns = cpu_ns;
+    thread->is_cpu_read = true;
+    cpu_share_add(&thread->share, used_ns);
+    return used_ns;
+}
+
+/* Finds the processor time that the thread has used since the round before. Returns false if the thread has ended. */
 static bool read_used_ns(struct sampled_thread *thread, struct round *round, uint64_t *used_ns) {
-    uint64_t cpu_ns, known_ns = thread->is_cpu_read ? thread->cpu_ns : first_cpu_ns(thread);
+    uint64_t cpu_ns;
     *used_ns = 0;
     thread->read_ticks = clock_ticks();
     if (!task_read_cpu_ns(thread->tid, &cpu_ns)) return false;
-    bool is_counted = thread->is_cpu_read || observer.rules.finds_new_threads;
-    if (is_counted && cpu_ns > known_ns) *used_ns = cpu_ns - known_ns;
-    thread->cpu_ns = cpu_ns;
-    thread->is_cpu_read = true;
+    *used_ns = count_used(thread, cpu_ns);
     if (*used_ns) thread->used_ticks = round->now_ticks;
     thread->idle_count = *used_ns ? 0 : thread->idle_count + 1;
     round->running_count += *used_ns != 0;
-    cpu_share_add(&thread->share, *used_ns);
     if (*used_ns) ask_kernel(thread);
     return true;
 }
@@ -204,13 +211,19 @@ static void read_system_name(struct sampled_thread *thread, uint64_t now_ticks) 
     if (bytes_count) set_name(thread, name, bytes_count);
 }
 
-/* Finds the thread's number in the trace, and its name. Returns false if the thread has just given the record back, and
- * what the record says may be of another one. A thread that was unregistered and has recorded since has a new number:
+/* Returns the id of the thread that has the record, or had it last; 0: none. */
+static uint32_t last_tid(const struct thread_writers *writers) {
+    uint32_t tid = thread_registry_tid(writers);
+    return tid ? tid : thread_registry_absent_tid(writers);
+}
+
+/* Finds the thread's number in the trace, and its name. Returns false if another thread has just taken the record, and
+ * what that says may be of the other one. A thread that was unregistered and has recorded since has a new number:
  * it is another thread in the trace. */
 static bool identify(const struct thread_writers *writers, struct thread_record *record, struct sampled_thread *thread,
                      struct round *round) {
     uint64_t uid = thread_record_uid(record), start_ticks = __atomic_load_n(&record->start_ticks, __ATOMIC_RELAXED);
-    if (thread_registry_tid(writers) != thread->tid) return false;
+    if (last_tid(writers) != thread->tid) return false;
     if (thread->uid && thread->uid != uid) end_thread(thread, round, thread->tid);
     bool is_named = take_own_name(record, thread);
     if (thread->uid) return true;
@@ -464,9 +477,7 @@ static void take_left(const struct thread_record *record, struct sampled_thread 
     struct thread_left left = thread_record_left(record, thread->tid);
     thread->has_ended = !left.cpu_ns;
     if (*left.name && !thread->is_named) set_name(thread, left.name, (uint32_t)strlen(left.name));
-    if (!thread->is_cpu_read || left.cpu_ns <= thread->cpu_ns) return;
-    cpu_share_add(&thread->share, left.cpu_ns - thread->cpu_ns);
-    thread->cpu_ns = left.cpu_ns;
+    if (left.cpu_ns > thread->cpu_ns) count_used(thread, left.cpu_ns);
 }
 
 /* Makes the record the thread's of that id. */
@@ -482,6 +493,32 @@ static void become(struct thread_record *record, struct sampled_thread *thread, 
     thread->found_ticks = round->now_ticks;
     thread->interval_ns = observer.rules.interval_ns;
     if (!tid) task_list_look_again();
+}
+
+/* Whether the last thread of the record has begun and ended since the round before, and used so much that it has a
+ * sample: see write_rest. */
+static bool is_unseen(const struct thread_record *record, const struct sampled_thread *thread, uint32_t tid) {
+    uint64_t seen_ns = thread->before.tid == tid ? thread->before.cpu_ns : 0;
+    uint64_t left_ns = thread_record_left(record, tid).cpu_ns;
+    return thread->tid != tid && left_ns > seen_ns && left_ns >= observer.rules.interval_ns / 2;
+}
+
+/* Ends the threads that have left the record since the round before. Returns what is known of the one that has it now;
+ * NULL: there is none. */
+static struct sampled_thread *catch_up(struct thread_writers *writers, struct thread_record *record,
+                                       struct round *round) {
+    uint32_t tid = thread_registry_tid(writers), gone_tid = tid ? 0 : last_tid(writers);
+    /* Store nothing into records without a thread: after a fork, a store would copy their pages. */
+    if (tid == observer.own_tid || (!tid && !gone_tid && !(record->sampled && record->sampled->tid))) return NULL;
+    struct sampled_thread *thread = sampled_thread_of(record);
+    if (!thread) return NULL;
+    if (gone_tid && is_unseen(record, thread, gone_tid)) {
+        become(record, thread, round, gone_tid);
+        identify(writers, record, thread, round);
+    }
+    become(record, thread, round, tid);
+    if (gone_tid) drop_if_ended(writers);
+    return tid ? thread : NULL;
 }
 
 /* Returns what the sampler that runs now knows of a thread; NULL: nothing. */
@@ -503,9 +540,11 @@ static void leave_alone(struct thread_writers *writers, struct thread_record *re
     while (sample_ring_first(&thread->ring)) sample_ring_drop(&thread->ring);
 }
 
-/* Ends a thread that has ended without giving back its record, which the next thread takes. */
+/* Ends a thread that has ended since its id was read, or without giving back its record, which the next thread takes.
+ */
 static void end_found(struct thread_writers *writers, struct thread_record *record, struct sampled_thread *thread,
                       struct round *round) {
+    take_left(record, thread);
     collect(record, thread, round);
     end_thread(thread, round, thread->tid);
     thread->state = SAMPLED_LEFT_OUT;
@@ -547,16 +586,9 @@ static void observe_thread(struct thread_writers *writers, struct thread_record 
 }
 
 static void observe(struct thread_writers *writers, struct thread_record *record, void *context) {
-    struct round *round = context;
-    uint32_t tid = thread_registry_tid(writers);
-    if (!tid) drop_if_ended(writers);
-    /* Store nothing into records without a thread: after a fork, a store would copy their pages. */
-    if (tid == observer.own_tid || (!tid && !(record->sampled && record->sampled->tid))) return;
-    struct sampled_thread *thread = sampled_thread_of(record);
+    struct sampled_thread *thread = catch_up(writers, record, context);
     if (!thread) return;
-    become(record, thread, round, tid);
-    if (!tid) return;
-    observe_thread(writers, record, thread, round);
+    observe_thread(writers, record, thread, context);
     finish_demand(record, thread);
 }
 
@@ -620,11 +652,9 @@ static void await_handler(struct thread_writers *writers, struct thread_record *
 
 /* Writes what the thread has left, with the processor time that it has used since the last round. */
 static void collect_last(struct thread_writers *writers, struct thread_record *record, void *context) {
-    struct sampled_thread *thread = known_thread(record);
+    struct sampled_thread *thread = catch_up(writers, record, context);
     uint64_t used_ns;
-    if (!thread) return;
-    become(record, thread, context, thread_registry_tid(writers));
-    if (!thread->tid || thread->state == SAMPLED_LEFT_OUT) return;
+    if (!thread || thread->state == SAMPLED_LEFT_OUT || is_muted(writers)) return;
     if (!read_used_ns(thread, context, &used_ns)) {
         end_found(writers, record, thread, context);
         return;

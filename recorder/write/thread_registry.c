@@ -15,7 +15,7 @@
 #include "recorder/state/sampler_hooks.h"
 #include "recorder/state/signal_mask.h"
 
-enum { BLOCK_RECORD_COUNT = 16 };
+enum { BLOCK_RECORD_COUNT = 16, RELEASED_COUNT_MAX = 512 };
 
 /* Flags in a record's owner word. A pid has 22 bits. */
 static const uint32_t HELD = (uint32_t)1 << 31, RELEASED = (uint32_t)1 << 30;
@@ -74,8 +74,9 @@ struct entry {
 
 /* The owner word of a record is 0, HELD while the record is made ready, the id of the thread that has claimed it, HELD
  * and the id of the thread that it is held for, or RELEASED and the id of the thread that has released it. A released
- * record is free once that thread is gone: until then, it shows the sampler that the thread has had its track.
- * drop_held relies on the order of these operations. */
+ * record is free once that thread is gone and the sampler has read what it has left and dropped it, or if
+ * RELEASED_COUNT_MAX others are released. It shows the sampler that the thread has had its track. drop_held relies on
+ * the order of these operations. */
 static bool swap_word(struct thread_writers *writers, uint32_t from, uint32_t to) {
     return __atomic_compare_exchange_n(&writers->tid, &from, to, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 }
@@ -86,24 +87,23 @@ static uint32_t load_word(const struct thread_writers *writers) {
 
 static bool is_gone(uint32_t tid) { return syscall(SYS_tgkill, getpid(), tid, 0) != 0 && errno == ESRCH; }
 
-static bool is_free(uint32_t word) { return !word || (word & RELEASED && is_gone(word & ~RELEASED)); }
-
 static bool claim_in(struct block *block, struct entry *entry) {
     for (int i = 0; i < BLOCK_RECORD_COUNT; i++) {
-        uint32_t word = __atomic_load_n(&block->writers[i].tid, __ATOMIC_RELAXED);
-        if (!is_free(word) || !swap_word(&block->writers[i], word, HELD)) continue;
+        if (load_word(&block->writers[i]) || !swap_word(&block->writers[i], 0, HELD)) continue;
         *entry = (struct entry){&block->writers[i], &block->records[i]};
         return true;
     }
     return false;
 }
 
-/* Takes the record of a thread that ended without releasing it, because its exit key could not be set. The new owner's
- * first recording call closes the chunks in its writers: there, the pool is known to be open. */
-static bool inherit(struct block *block, struct entry *entry) {
+/* Takes the record of a thread that ended without releasing it, because its exit key could not be set, or a released
+ * one that is free although the sampler has not dropped it. The new owner's first recording call closes the chunks in
+ * its writers: there, the pool is known to be open. */
+static bool inherit(struct block *block, uint32_t *released_count, struct entry *entry) {
     for (int i = 0; i < BLOCK_RECORD_COUNT; i++) {
         struct thread_writers *writers = &block->writers[i];
         uint32_t old_word = __atomic_load_n(&writers->tid, __ATOMIC_RELAXED), old_tid = old_word & ~(HELD | RELEASED);
+        if (old_word & RELEASED && ++*released_count <= RELEASED_COUNT_MAX) continue;
         if (!old_tid || !is_gone(old_tid) || !swap_word(writers, old_word, HELD)) continue;
         if (writers->generation) writers->orphan_generation = writers->generation;
         writers->generation = 0;
@@ -117,10 +117,11 @@ static bool inherit(struct block *block, struct entry *entry) {
 
 /* Takes a free record, and holds it while it is made ready. Returns false if there is no memory. */
 static bool take_free(struct entry *entry) {
+    uint32_t released_count = 0;
     for (struct block *block = __atomic_load_n(&first_block, __ATOMIC_ACQUIRE); block; block = block->next)
         if (claim_in(block, entry)) return true;
     for (struct block *block = __atomic_load_n(&first_block, __ATOMIC_ACQUIRE); block; block = block->next)
-        if (inherit(block, entry)) return true;
+        if (inherit(block, &released_count, entry)) return true;
     struct block *block = map_block();
     if (!block) return false;
     claim_in(block, entry);

@@ -632,6 +632,27 @@ static void test_short_threads(void **state) {
 
 /* ---- Threads that end between two rounds. ---- */
 
+static atomic_bool is_held, may_go_on;
+
+static void hold_sampler(void *unused) {
+    (void)unused;
+    atomic_store(&is_held, true);
+    while (!atomic_load(&may_go_on)) usleep(100);
+}
+
+/* Waits for the end of a round. The sampler makes no other before continue_rounds. */
+static void stop_rounds(void) {
+    atomic_store(&is_held, false);
+    atomic_store(&may_go_on, false);
+    sampler_call_after_rounds(hold_sampler, NULL);
+    while (!atomic_load(&is_held)) usleep(100);
+}
+
+static void continue_rounds(void) {
+    sampler_call_after_rounds(count_round, NULL);
+    atomic_store(&may_go_on, true);
+}
+
 CODE_SECTION(relay_odd)
 CODE_SECTION(relay_even)
 
@@ -684,6 +705,97 @@ static void test_threads_in_relay(void **state) {
     recorded_fini(&recorded);
 }
 
+enum { BRIEF_COUNT = 40, BRIEF_CPU_NS = 3000000 };
+
+struct brief_thread {
+    pthread_t thread;
+    pthread_barrier_t *barrier; /* NULL: the thread waits for no others */
+    char name[16];
+    uint64_t cpu_ns;
+};
+
+static void *live_briefly(void *argument) {
+    struct brief_thread *self = argument;
+    make_first_call();
+    grec_thread_register(self->name);
+    if (self->barrier) pthread_barrier_wait(self->barrier);
+    compute_until(BRIEF_CPU_NS);
+    self->cpu_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID);
+    return NULL;
+}
+
+static void start_briefly(struct brief_thread *brief, int number, pthread_barrier_t *barrier) {
+    brief->barrier = barrier;
+    snprintf(brief->name, sizeof brief->name, "brief %d", number);
+    assert_int_equal(pthread_create(&brief->thread, NULL, live_briefly, brief), 0);
+}
+
+/* Half of the threads run one after another, each of which could have the record of the one before. The others run
+ * together. */
+static void run_brief_threads(struct brief_thread threads[BRIEF_COUNT]) {
+    pthread_barrier_t barrier;
+    pthread_barrier_init(&barrier, NULL, BRIEF_COUNT / 2);
+    for (int i = 0; i < BRIEF_COUNT / 2; i++) {
+        start_briefly(&threads[i], i, NULL);
+        pthread_join(threads[i].thread, NULL);
+    }
+    for (int i = BRIEF_COUNT / 2; i < BRIEF_COUNT; i++) start_briefly(&threads[i], i, &barrier);
+    for (int i = BRIEF_COUNT / 2; i < BRIEF_COUNT; i++) pthread_join(threads[i].thread, NULL);
+    pthread_barrier_destroy(&barrier);
+}
+
+/* Each thread that begins and ends between two rounds has samples with what it has used. */
+static void test_time_between_two_rounds(void **state) {
+    int64_t all_ns = 0;
+    struct recorded recorded;
+    struct brief_thread threads[BRIEF_COUNT];
+    start_sampling(*state, "brief.trace", (struct grec_options){.interval_us = 1000});
+    wait_rounds(2);
+    stop_rounds();
+    run_brief_threads(threads);
+    continue_rounds();
+    wait_rounds(2);
+    stop_and_read(&recorded, *state, "brief.trace");
+    for (int i = 0; i < BRIEF_COUNT; i++) {
+        const struct thread *thread = need_thread(&recorded, threads[i].name);
+        int64_t sum_ns = sum_cpu_ns(thread), used_ns = (int64_t)threads[i].cpu_ns;
+        all_ns += sum_ns;
+        if (sum_ns < used_ns) fail_msg("%s: %" PRId64 " of %" PRId64 " ns", threads[i].name, sum_ns, used_ns);
+        for (size_t j = 0; j < samples_count(&thread->samples); j++)
+            assert_true(stack_is_rest(&recorded.profile, sample_stack(thread, j)));
+    }
+    assert_true(all_ns <= (int64_t)clock_now_ns(CLOCK_PROCESS_CPUTIME_ID));
+    assert_nothing_lost(&recorded);
+    recorded_fini(&recorded);
+}
+
+static void count_record(struct thread_writers *writers, struct thread_record *record, void *count) {
+    (void)writers;
+    (void)record;
+    ++*(size_t *)count;
+}
+
+/* Records of ended threads wait for the sampler, but not as many as threads may end until its next round. */
+static void test_records_without_rounds(void **state) {
+    enum { THREAD_COUNT = 1000, WAITING_COUNT_MAX = 600 };
+    struct recorded recorded;
+    size_t before_count = 0, after_count = 0;
+    start_sampling(*state, "records.trace", (struct grec_options){.interval_us = 1000});
+    stop_rounds();
+    thread_registry_each_record(count_record, &before_count);
+    for (int i = 0; i < THREAD_COUNT; i++) {
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, register_and_end, NULL), 0);
+        pthread_join(thread, NULL);
+    }
+    thread_registry_each_record(count_record, &after_count);
+    continue_rounds();
+    stop_and_read(&recorded, *state, "records.trace");
+    assert_true(after_count - before_count < WAITING_COUNT_MAX);
+    assert_int_equal(count_markers(&recorded.profile, "in a short thread"), THREAD_COUNT);
+    recorded_fini(&recorded);
+}
+
 enum { LONG_INTERVAL_US = 100000, LAST_CPU_NS = 75000000 };
 
 /* Computes for three quarters of an interval, and ends before the sampler makes its next round, unless the machine is
@@ -710,6 +822,28 @@ static void test_time_before_the_end(void **state) {
         int64_t sum_ns = sum_cpu_ns(need_thread(&recorded, names[i]));
         if (sum_ns < LAST_CPU_NS) fail_msg("%s: %" PRId64 " ns", names[i], sum_ns);
     }
+    assert_nothing_lost(&recorded);
+    recorded_fini(&recorded);
+}
+
+static void compute_at_last(struct busy_thread *self) {
+    (void)self;
+    compute_until(LAST_CPU_NS);
+}
+
+/* The recording ends before a round finds the thread, which still runs. */
+static void test_time_of_the_last_thread(void **state) {
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "last", .run = compute_at_last};
+    start_sampling(*state, "last.trace", (struct grec_options){.interval_us = LONG_INTERVAL_US});
+    wait_rounds(2);
+    stop_rounds();
+    busy_thread_start(&thread);
+    busy_thread_wait(&thread);
+    continue_rounds();
+    stop_and_read(&recorded, *state, "last.trace");
+    busy_thread_join(&thread);
+    assert_true(sum_cpu_ns(need_thread(&recorded, "last")) >= LAST_CPU_NS);
     assert_nothing_lost(&recorded);
     recorded_fini(&recorded);
 }
@@ -978,30 +1112,18 @@ static bool has_counter(const struct recorded *recorded, const char *name) {
     return false;
 }
 
-static atomic_bool is_held, may_go_on;
-
-static void hold_sampler(void *unused) {
-    (void)unused;
-    atomic_store(&is_held, true);
-    while (!atomic_load(&may_go_on)) usleep(100);
-}
-
 /* With GREC_NO_STACKS, samples have the processor time and nothing else, and no thread is interrupted. That holds for
  * what a thread has used after the last round before its end, too. */
 static void test_without_stacks(void **state) {
     struct recorded recorded;
     struct busy_thread thread = {.run = work_here, .name = "busy"};
-    atomic_store(&is_held, false);
-    atomic_store(&may_go_on, false);
     start_sampling(*state, "parts.trace", (struct grec_options){.flags = GREC_NO_STACKS});
     busy_thread_start(&thread);
     wait_rounds(20);
-    sampler_call_after_rounds(hold_sampler, NULL);
-    while (!atomic_load(&is_held)) usleep(100);
+    stop_rounds();
     wait_cpu(&thread, LAST_CPU_NS);
     busy_thread_join(&thread);
-    sampler_call_after_rounds(count_round, NULL);
-    atomic_store(&may_go_on, true);
+    continue_rounds();
     wait_rounds(2);
     stop_and_read(&recorded, *state, "parts.trace");
     assert_nothing_lost(&recorded);
@@ -1061,7 +1183,10 @@ int main(void) {
         TEST(test_unregistered_thread),
         TEST(test_short_threads),
         TEST(test_threads_in_relay),
+        TEST(test_time_between_two_rounds),
+        TEST(test_records_without_rounds),
         TEST(test_time_before_the_end),
+        TEST(test_time_of_the_last_thread),
         TEST(test_time_of_an_ended_stranger),
         TEST(test_name_after_the_end),
         TEST(test_time_of_several_lives),
