@@ -512,10 +512,8 @@ static struct sampled_thread *catch_up(struct thread_writers *writers, struct th
     if (tid == observer.own_tid || (!tid && !gone_tid && !(record->sampled && record->sampled->tid))) return NULL;
     struct sampled_thread *thread = sampled_thread_of(record);
     if (!thread) return NULL;
-    if (gone_tid && is_unseen(record, thread, gone_tid)) {
-        become(record, thread, round, gone_tid);
-        identify(writers, record, thread, round);
-    }
+    if (gone_tid && is_unseen(record, thread, gone_tid)) become(record, thread, round, gone_tid);
+    if (gone_tid && gone_tid == thread->tid) identify(writers, record, thread, round);
     become(record, thread, round, tid);
     if (gone_tid) drop_if_ended(writers);
     return tid ? thread : NULL;

@@ -24,6 +24,29 @@ IN_SECTION(working) static void work_here(struct busy_thread *self) {
         for (uint64_t i = 0; i < 1000; i++) sum += i;
 }
 
+/* ---- Time without rounds. ---- */
+
+static atomic_bool is_held, may_go_on;
+
+static void hold_sampler(void *unused) {
+    (void)unused;
+    atomic_store(&is_held, true);
+    while (!atomic_load(&may_go_on)) usleep(100);
+}
+
+/* Waits for the end of a round. The sampler makes no other before continue_rounds. */
+static void stop_rounds(void) {
+    atomic_store(&is_held, false);
+    atomic_store(&may_go_on, false);
+    sampler_call_after_rounds(hold_sampler, NULL);
+    while (!atomic_load(&is_held)) usleep(100);
+}
+
+static void continue_rounds(void) {
+    sampler_call_after_rounds(count_round, NULL);
+    atomic_store(&may_go_on, true);
+}
+
 /* ---- Threads that do not register. ---- */
 
 static void work_as_stranger(struct busy_thread *self) {
@@ -165,6 +188,35 @@ static void test_name_of_an_ending_thread(void **state) {
     stop_and_read(&recorded, *state, "ending.trace");
     assert_true(samples_count(&need_thread(&recorded, "second name")->samples) > 0);
     assert_null(find_thread(&recorded.profile, "first name"));
+    recorded_fini(&recorded);
+}
+
+static void register_at_last(struct busy_thread *self) {
+    (void)self;
+    pthread_setname_np(pthread_self(), "stranger");
+    atomic_store(&rename_phase, 1);
+    while (atomic_load(&rename_phase) == 1) work_a_little();
+    grec_thread_register("own name");
+}
+
+/* A thread that the sampler has found registers, and ends before the next round. */
+static void test_own_name_at_the_end(void **state) {
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    struct busy_thread thread = {.run = register_at_last};
+    atomic_store(&rename_phase, 0);
+    start_sampling(*state, "own-end.trace", (struct grec_options){.interval_us = 1000, .flags = GREC_ALL_THREADS});
+    busy_thread_start(&thread);
+    while (atomic_load(&rename_phase) != 1) usleep(100);
+    wait_stacks(&thread, 10);
+    stop_rounds();
+    atomic_store(&rename_phase, 2);
+    busy_thread_join(&thread);
+    continue_rounds();
+    wait_rounds(2);
+    stop_and_read(&recorded, *state, "own-end.trace");
+    assert_true(samples_count(&need_thread(&recorded, "own name")->samples) > 0);
+    assert_null(find_thread(&recorded.profile, "stranger"));
     recorded_fini(&recorded);
 }
 
@@ -631,27 +683,6 @@ static void test_short_threads(void **state) {
 }
 
 /* ---- Threads that end between two rounds. ---- */
-
-static atomic_bool is_held, may_go_on;
-
-static void hold_sampler(void *unused) {
-    (void)unused;
-    atomic_store(&is_held, true);
-    while (!atomic_load(&may_go_on)) usleep(100);
-}
-
-/* Waits for the end of a round. The sampler makes no other before continue_rounds. */
-static void stop_rounds(void) {
-    atomic_store(&is_held, false);
-    atomic_store(&may_go_on, false);
-    sampler_call_after_rounds(hold_sampler, NULL);
-    while (!atomic_load(&is_held)) usleep(100);
-}
-
-static void continue_rounds(void) {
-    sampler_call_after_rounds(count_round, NULL);
-    atomic_store(&may_go_on, true);
-}
 
 CODE_SECTION(relay_odd)
 CODE_SECTION(relay_even)
@@ -1201,6 +1232,7 @@ int main(void) {
         TEST(test_unwanted_stranger),
         TEST(test_storm_of_sleepers),
         TEST(test_name_of_an_ending_thread),
+        TEST(test_own_name_at_the_end),
         TEST(test_name_of_a_short_thread),
         TEST(test_name_at_the_end),
         TEST(test_name_of_one_sample),
