@@ -14,6 +14,7 @@ golden output is gecko.refused or collapsed.refused. A file `options` in a case 
 placeholder CASE stands for the folder of the case. The input in input.tar.zst is a folder. GECKO_CONVERT names the program.
 perf's text is converted with --symbols=none, since the files that it names may exist on this machine.
 """
+import collections
 import concurrent.futures
 import difflib
 import gzip
@@ -30,6 +31,7 @@ PROGRAM = os.environ.get("GECKO_CONVERT")
 FIXTURES = pathlib.Path(__file__).resolve().parent.parent.parent / "fixtures"
 FORMATS = ("processed", "gecko", "collapsed")
 READ_BACK_FORMS = ("processed", "gecko")
+STACK_PARTS = "kernel,jit,inline,addresses"
 REFUSED = b"refused: use --format processed\n"
 SHOWN_LINES_MAX, SHOWN_COLUMNS_MAX = 6, 400
 
@@ -56,11 +58,16 @@ class Case:
         if options.exists():
             self.options += options.read_text().replace("CASE", str(folder)).split()
 
-    def convert(self, form, inputs, piped=None):
+    def words(self, form):
+        """Returns the options of a conversion into a format, or into the stacks that are read back."""
+        stacks = ["--format", "collapsed", "--frames", f"tid,{STACK_PARTS}"]
+        return (*(stacks if form == "stacks" else ["--format", form]), *self.options)
+
+    def convert(self, words, inputs, piped=None):
         """Returns the output. Raises RuntimeError if the conversion fails."""
         with tempfile.TemporaryDirectory() as temporary:
             output = pathlib.Path(temporary) / "out.json"
-            done = subprocess.run([PROGRAM, "--quiet", "--format", form, *self.options, *inputs, "-o", output], input=piped,
+            done = subprocess.run([PROGRAM, "--quiet", *words, *inputs, "-o", output], input=piped,
                                   stdin=None if piped else subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
             # Not every format can hold every profile. The error then names the one that can.
             if done.returncode == 1 and b"--format processed" in done.stderr:
@@ -69,27 +76,68 @@ class Case:
                 raise RuntimeError(f"exit {done.returncode}: {done.stderr.decode(errors='replace')}")
             return output.read_bytes()
 
-    def conversions(self, form):
+    def is_single_file(self):
+        return len(self.inputs) == 1 and self.inputs[0].is_file()
+
+    def conversions(self, form, outputs):
         """Yields what is converted, and the output. What is read from a pipe does not depend on the format."""
-        yield "file", self.convert(form, self.inputs)
-        if form == self.forms[0] and len(self.inputs) == 1 and self.inputs[0].is_file():
+        yield "file", outputs.of(self, form)
+        if form == self.forms[0] and self.is_single_file():
             packed = io.BytesIO()
             with gzip.GzipFile(self.inputs[0].name, "wb", fileobj=packed) as stream:
                 stream.write(self.inputs[0].read_bytes())
-            yield "gzip pipe", self.convert(form, ["-"], packed.getvalue())
+            yield "gzip pipe", self.convert(self.words(form), ["-"], packed.getvalue())
 
     def golden(self, form):
         path = self.folder / f"{form}.{suffix_of(form)}"
         return path if path.exists() else self.folder / f"{form}.refused"
 
 
-def check(case):
+class Outputs:
+    """What files become, alone or in batches. Cases with the same options are in one batch, because starting the program
+    takes longer than most conversions, above all with sanitizers."""
+
+    def __init__(self, cases, forms_of, folder, pool):
+        self.folder = pathlib.Path(folder)
+        batches = collections.defaultdict(list)
+        for case in cases:
+            for form in forms_of(case) if case.is_single_file() else []:
+                batches[case.words(form)].append(case)
+        self.batches = {words: batch for words, batch in batches.items() if len(batch) > 1}
+        self.errors = dict(zip(self.batches, pool.map(self.convert, self.batches)))
+
+    def place(self, words):
+        return self.folder / str(list(self.batches).index(words))
+
+    def convert(self, words):
+        """Converts a batch. Returns what the program said of those that fail."""
+        place = self.place(words)
+        for case in self.batches[words]:
+            (place / "in" / case.name).mkdir(parents=True)
+            shutil.copy(case.inputs[0], place / "in" / case.name)
+        return convert_tree(place / "in", place / "out", *words)
+
+    def of(self, case, form):
+        """Returns the output of a case. Raises RuntimeError if there is none."""
+        words = case.words(form)
+        if case not in self.batches.get(words, []):
+            return case.convert(words, case.inputs)
+        written = list((self.place(words) / "out" / "in" / case.name).glob("input.*"))
+        if len(written) == 1:
+            return written[0].read_bytes()
+        said = [line for line in self.errors[words] if f"/{case.name}/" in line]
+        if any("--format processed" in line for line in said):
+            return REFUSED
+        raise RuntimeError("\n".join(said) or f"{len(written)} outputs")
+
+
+def check(case, outputs):
     """Returns how many conversions have their golden output, and what is wrong with the others."""
     passed, faults = 0, []
     for form in case.forms:
         golden = case.golden(form)
         try:
-            for source, output in case.conversions(form):
+            for source, output in case.conversions(form, outputs):
                 if output == golden.read_bytes():
                     passed += 1
                     continue
@@ -110,13 +158,14 @@ def convert_tree(source, output, *options):
     done = subprocess.run([PROGRAM, *options, source, "--output-dir", output], stdin=subprocess.DEVNULL,
                           stderr=subprocess.PIPE, check=False)
     lines = done.stderr.decode(errors="replace").splitlines()
-    return [f"read back: {line}" for line in lines if not line.startswith("converted ")] if done.returncode else []
+    return [line for line in lines if not line.startswith("converted ")] if done.returncode else []
 
 
 def compare(names, before, after, faults):
     """Returns how many files AFTER(name) have the bytes of BEFORE(name), and the faults with those of the others."""
     differing = [name for name in names if not after(name).exists() or after(name).read_bytes() != before(name).read_bytes()]
-    return len(names) - len(differing), faults + [f"{name}, read back: differs" for name in differing]
+    return len(names) - len(differing), [*(f"read back: {fault}" for fault in faults),
+                                         *(f"{name}, read back: differs" for name in differing)]
 
 
 def read_profiles_back(cases, form):
@@ -134,30 +183,30 @@ def read_profiles_back(cases, form):
         return compare(goldens, goldens.get, lambda name: folder / "back" / form / name / "golden.json.jslb.profile.json", faults)
 
 
-STACK_PARTS = "kernel,jit,inline,addresses"
-
-
-def write_stacks(case, folder):
-    """Returns whether collapsed stacks of the case were written, and what is wrong with them."""
+def gives_stacks(case):
     # The reader takes "(Ljava/lang/Object:)" for a signature in which a semicolon follows. Collapsed stacks have no tracks.
-    if case.folder.name == "async-profiler-signatures" or "--per-cpu" in case.options:
+    return case.folder.name != "async-profiler-signatures" and "--per-cpu" not in case.options
+
+
+def write_stacks(case, outputs, folder):
+    """Returns whether collapsed stacks of the case were written, and what is wrong with them."""
+    try:
+        output = outputs.of(case, "stacks")
+    except RuntimeError as error:
+        return False, [f"{case.name} as collapsed: {error}"]
+    if output == REFUSED:
         return False, []
     path = folder / case.name / "stacks.folded"
     path.parent.mkdir(parents=True)
-    done = subprocess.run([PROGRAM, "--quiet", "--frames", f"tid,{STACK_PARTS}", *case.options, *case.inputs, "-o", path],
-                          stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
-    if done.returncode == 1 and b"--format processed" in done.stderr:
-        return False, []
-    if done.returncode:
-        return False, [f"{case.name} as collapsed: {done.stderr.decode(errors='replace')}"]
+    path.write_bytes(output)
     return True, []
 
 
-def read_stacks_back(cases, pool):
+def read_stacks_back(cases, outputs, pool):
     """Returns how many cases have the same collapsed stacks after these were read, and what is wrong with the others."""
     with tempfile.TemporaryDirectory() as temporary:
         first, second = (pathlib.Path(temporary) / name for name in ("first", "second"))
-        written = list(pool.map(lambda case: write_stacks(case, first), cases))
+        written = list(pool.map(lambda case: write_stacks(case, outputs, first), cases))
         names = [case.name for case, (is_written, _) in zip(cases, written) if is_written]
         faults = [fault for _, of_case in written for fault in of_case]
         faults += convert_tree(first, second, "--from", "collapsed", "--root", "frame", "--frames", STACK_PARTS,
@@ -166,22 +215,22 @@ def read_stacks_back(cases, pool):
                        lambda name: second / "first" / name / "stacks.folded", faults)
 
 
-def write_slabs(case, folder):
+def write_slabs(case, outputs, folder):
     """Returns how many files were written, and what is wrong with the others."""
     try:
         path = folder / case.name / "processed.jslb"
         path.parent.mkdir(parents=True)
-        path.write_bytes(case.convert("jslb", case.inputs))
+        path.write_bytes(outputs.of(case, "jslb"))
     except RuntimeError as error:
         return 0, [f"{case.name} as jslb: {error}"]
     return 1, []
 
 
-def update(case):
+def update(case, outputs):
     faults = []
     for form in case.forms:
         try:
-            output = case.convert(form, case.inputs)
+            output = outputs.of(case, form)
         except RuntimeError as error:
             faults.append(f"{case.name} as {form}: {error}")
             continue
@@ -209,11 +258,14 @@ def main():
     is_check = work == check
     cases = [Case(folder) for folder in sorted({path.parent for name in ("input.*", "part.*")
                                                 for path in FIXTURES.glob(f"*/*/{name}")})]
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = list(pool.map(lambda case: work(case, *map(pathlib.Path, arguments)), cases))
+    stacked = [case for case in cases if is_check and gives_stacks(case)]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool, tempfile.TemporaryDirectory() as folder:
+        outputs = Outputs(cases, lambda case: ["jslb"] if arguments else case.forms + ["stacks"] * (case in stacked), folder,
+                          pool)
+        results = list(pool.map(lambda case: work(case, outputs, *map(pathlib.Path, arguments)), cases))
         if is_check:
-            results += [*(read_profiles_back(cases, form) for form in READ_BACK_FORMS), read_stacks_back(cases, pool),
-                        check_profiles()]
+            results += [*(read_profiles_back(cases, form) for form in READ_BACK_FORMS),
+                        read_stacks_back(stacked, outputs, pool), check_profiles()]
     passed, failed = sum(passed for passed, _ in results), 0
     for _, faults in results:
         failed += bool(faults)
