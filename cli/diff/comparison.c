@@ -130,15 +130,15 @@ static void add_markers(struct comparison *comparison, size_t number) {
     }
 }
 
-/* Equal counters of several processes count together. */
+/* Equal counters of several processes count together: a level is the sum of theirs at one time. */
 static void add_counters(struct comparison *comparison, size_t number) {
     const struct run *run = run_at(comparison, number);
     double scale = scale_of(comparison, run, per_of_amount(comparison));
     COLUMN_EACH(const struct info_counter, counter, &run->info.counters) {
         struct comparison_row *row = row_of(comparison, ROW_COUNTER, counter->name, (struct text){0}, counter->unit);
-        double highest = isfinite(counter->highest) ? counter->highest : 0;
         if (!row) return;
-        add_value(comparison, &row->cells[CELL_VALUE], number, counter->is_rate ? counter->change * scale : highest);
+        add_value(comparison, &row->cells[CELL_VALUE], number,
+                  counter->is_rate ? counter->change * scale : counter->highest_together);
     }
 }
 

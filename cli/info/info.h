@@ -42,6 +42,9 @@ struct info_counter {
     double last_ms; /* time of the last sample */
     double lowest;  /* the lowest level, or change per second; INFINITY: none is known */
     double highest; /* -INFINITY: none is known */
+    /* In one of the counters of a name and unit that are no rates: the highest sum of the levels of all of them at one
+     * time. 0 in the others. */
+    double highest_together;
 };
 
 /* Returns whether the counter is a rate in percent. Its changes are of any unit, and the viewer shows them as shares of

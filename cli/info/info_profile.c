@@ -276,6 +276,72 @@ static void add_counters(struct info *info, const struct profile *profile) {
     }
 }
 
+/* ---- The levels of counters of several processes together. ---- */
+
+struct level_part {
+    const struct counter *counter;
+    struct info_counter *info;
+};
+
+/* Orders counters by name and unit. */
+static int compare_parts(const void *left, const void *right) {
+    const struct level_part *a = left, *b = right;
+    int order = text_compare(a->info->name, b->info->name);
+    return order ? order : text_compare(a->info->unit, b->info->unit);
+}
+
+/* Appends the changes of the level. It is 0 when the process has ended. */
+static void add_changes(struct counter *sum, const struct profile *profile, const struct counter *counter) {
+    int64_t end_ns = profile_process_at(profile, counter->process)->end_ns;
+    struct counter_sample end = {.time_ns = end_ns};
+    for (size_t i = 1; i < counter->samples.count; i++) {
+        const struct counter_sample *sample = column_at(&counter->samples, i);
+        column_add(&sum->samples, sample);
+        end.change = (int64_t)((uint64_t)end.change - (uint64_t)sample->change);
+        if (sample->time_ns > end.time_ns) end.time_ns = sample->time_ns;
+    }
+    if (end_ns != TIME_NONE) column_add(&sum->samples, &end);
+}
+
+static double highest_level(struct counter *sum) {
+    double level = 0, highest = 0;
+    counter_order(sum);
+    for (size_t i = 0; i < sum->samples.count; i++) {
+        level += (double)((const struct counter_sample *)column_at(&sum->samples, i))->change;
+        highest = fmax(highest, level);
+    }
+    return highest;
+}
+
+static double highest_together(struct info *info, const struct profile *profile, const struct level_part *parts,
+                               size_t count) {
+    struct counter sum = {0};
+    if (count == 1) return isfinite(parts->info->highest) ? parts->info->highest : 0;
+    column_init(&sum.samples, sizeof(struct counter_sample), info->failure);
+    for (size_t i = 0; i < count; i++) add_changes(&sum, profile, parts[i].counter);
+    double highest = highest_level(&sum);
+    column_fini(&sum.samples);
+    return highest;
+}
+
+static void add_levels(struct info *info, const struct profile *profile) {
+    size_t part_count = 0, end;
+    struct level_part *parts = memory_allocate(info->failure, info->counters.count * sizeof *parts);
+    if (!parts) return;
+    for (size_t i = 0; i < info->counters.count; i++) {
+        struct info_counter *counter = column_at(&info->counters, i);
+        if (!counter->is_rate) parts[part_count++] = (struct level_part){column_at(&profile->counters, i), counter};
+    }
+    memory_sort(info->failure, parts, part_count, sizeof *parts, compare_parts);
+    for (size_t first = 0; first < part_count; first = end) {
+        const struct info_counter *same = parts[first].info;
+        for (end = first + 1; end < part_count; end++)
+            if (!text_equal(parts[end].info->name, same->name) || !text_equal(parts[end].info->unit, same->unit)) break;
+        parts[first].info->highest_together = highest_together(info, profile, &parts[first], end - first);
+    }
+    memory_free(parts);
+}
+
 static void add_fact(struct info *info, struct text section, struct text label, struct text value) {
     column_add(&info->facts,
                &(struct info_fact){info_text(info, section), info_text(info, label), info_text(info, value)});
@@ -313,6 +379,7 @@ void info_fill_from_profile(struct info *info, const struct profile *profile) {
     info->lib_count = libs_count(&profile->libs);
     add_threads_and_functions(info, profile);
     add_counters(info, profile);
+    add_levels(info, profile);
     add_facts(info, meta);
     summarize_durations(info);
 }
