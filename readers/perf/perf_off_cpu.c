@@ -97,7 +97,7 @@ struct adding {
     uint32_t off_cpu_time; /* the event that tells of waits in place of `waits`; ID_NONE: none does */
     const struct frame_role *roles;
     enum gecko_convert_off_cpu choice;
-    int64_t first_ns; /* of the recording */
+    int64_t first_ns; /* nothing is known of who ran before */
     int64_t last_ns;
     double ns_per_period; /* processor time for each unit of periods, where no thread tells it */
 };
@@ -252,7 +252,7 @@ static struct life life_of(const struct adding *adding, const struct thread *thr
     const struct perf_wait *last = perf_waits_at(waits, task->last_wait);
     struct life life = {thread->start_ns, thread->end_ns, 1};
     if (life.start_ns == TIME_NONE && !waits->has_ends) life.start_ns = first_event_of(&thread->samples, first);
-    if (life.start_ns == TIME_NONE) life.start_ns = adding->first_ns;
+    life.start_ns = time_later(life.start_ns, adding->first_ns);
     if (life.end_ns == TIME_NONE) {
         bool is_known = waits->has_ends || last->end_ns == TIME_NONE;
         life.end_ns = is_known ? adding->last_ns : last_event_of(&thread->samples, last);
@@ -356,6 +356,7 @@ static void add_waits(const struct adding *adding, struct thread *thread, const 
     }
     add_running(adding, &timeline, at, INT64_MAX);
     add_unsampled(adding, &timeline, life.end_ns);
+    add_stop(adding, &timeline, life.end_ns);
     samples_fini(&timeline.before);
 }
 
@@ -525,6 +526,14 @@ void perf_off_cpu_place_sums(struct perf_recording *recording) {
     }
 }
 
+/* perf records the tasks of a whole machine before it begins to record events. A command's tasks and events begin
+ * together, so the first event is at most an interval later. */
+static int64_t find_first_ns(const struct perf_recording *recording) {
+    int64_t first_ns = recording->first_time_ns, first_event_ns = recording->first_event_ns;
+    bool is_late = first_event_ns != TIME_NONE && first_event_ns - first_ns > recording->profile->meta.interval_ns;
+    return is_late ? first_event_ns : first_ns;
+}
+
 bool perf_off_cpu_add(struct perf_recording *recording, enum gecko_convert_off_cpu choice) {
     struct profile *profile = recording->profile;
     struct profile_meta *meta = &profile->meta;
@@ -537,7 +546,7 @@ bool perf_off_cpu_add(struct perf_recording *recording, enum gecko_convert_off_c
         .off_cpu_time = recording->events.off_cpu_time,
         .roles = roles,
         .choice = choice,
-        .first_ns = recording->first_time_ns,
+        .first_ns = find_first_ns(recording),
         .last_ns = recording->last_time_ns,
         .ns_per_period = ns_per_period_of(&recording->events, meta->interval_ns),
     };

@@ -11,7 +11,8 @@ void perf_recording_init(struct perf_recording *recording, struct profile *profi
     *recording = (struct perf_recording){.profile = profile,
                                          .filter = filter,
                                          .keeps_processors = options->keeps_processors,
-                                         .first_time_ns = TIME_NONE};
+                                         .first_time_ns = TIME_NONE,
+                                         .first_event_ns = TIME_NONE};
     perf_tasks_init(&recording->tasks, profile, filter);
     perf_events_init(&recording->events, filter, profile->failure);
     perf_activity_init(&recording->activity, profile, filter);

@@ -45,6 +45,7 @@ struct perf_recording {
     bool has_raw_payloads; /* payloads are laid out as the formats say, not text */
     stack_id last_stack;   /* stack of the previous sample */
     struct perf_tracing tracing;
+    int64_t first_event_ns;  /* the earliest time of a sample or a switch; TIME_NONE: none */
     int64_t first_time_ns;   /* the earliest time above 0, which records of what was before have; TIME_NONE: none */
     int64_t last_time_ns;    /* time of the last record that has one, or time that was made up; 0 until there is one */
     uint64_t lost_counts[2]; /* by LOST records; by LOST_SAMPLES records, which count the same losses */

@@ -175,6 +175,8 @@ static void take(void *context, const struct perf_record *record) {
     /* Mappings of generated code have the times at which it was generated, which may be hours before the recording. */
     if (record->time_ns > 0 && record->type != PERF_MAPPING)
         recording->first_time_ns = time_earlier(recording->first_time_ns, record->time_ns);
+    if (record->time_ns > 0 && (record->type == PERF_SAMPLE || record->type == PERF_SWITCH))
+        recording->first_event_ns = time_earlier(recording->first_event_ns, record->time_ns);
     if (uses[record->type]) uses[record->type](recording, record);
     recording->code.use(recording->code.context, record);
 }

@@ -177,14 +177,15 @@ void perf_samples_use(struct perf_recording *recording, const struct perf_record
     if (!occurrence.task) return;
     bool is_of_dropped = event && perf_event_is_dropped(event);
     struct perf_wait wait;
-    bool is_switch = !is_of_dropped && perf_switches_begin(recording, &occurrence, record, &wait);
+    struct perf_task *stopped = NULL;
+    if (!is_of_dropped) stopped = perf_switches_begin(recording, &occurrence, record, &wait);
     bool is_dropped = recording->filter && perf_filter_drops(recording, &occurrence, record);
     if (!is_dropped && is_of_dropped) drop(&occurrence, sample);
     is_dropped |= is_of_dropped;
     if (!is_dropped && !sample->is_repeated) begin_sample(recording, &occurrence, record);
     struct perf_series *series = NULL;
     if (!is_dropped && event) series = add_occurrence(recording, &occurrence, record);
-    if (is_switch) perf_switches_finish(recording, &occurrence, &wait, series);
+    if (stopped) perf_switches_finish(recording, stopped, &wait, series, record->position);
 }
 
 void perf_samples_use_user_stack(struct perf_recording *recording, const struct perf_record *record) {

@@ -34,12 +34,13 @@ void perf_switches_use_record(struct perf_recording *recording, struct perf_task
 
 /* ---- Samples. ---- */
 
+/* A thread that has ended has no tid when it stops for good. The payload still tells it. */
 static bool decode(struct perf_recording *recording, const struct perf_event *event, const struct perf_record *record,
                    struct perf_sched_switch *out) {
     bool is_good = record->sample.is_raw
                        ? perf_sched_switch_decode(&recording->tracing, event->tracepoint_id, record->text, out)
                        : perf_sched_switch_parse(record->text, out);
-    return is_good && out->from_tid == record->tid;
+    return is_good && (record->tid < 0 || out->from_tid == record->tid);
 }
 
 /* Names of events may come after samples, and readers name tracepoints by their ids until then. A payload that is laid
@@ -49,16 +50,31 @@ static bool is_switch(struct perf_recording *recording, struct perf_event *event
     bool is_nameless = event->is_tracepoint && event->is_name_made_up;
     if (event->is_switch || !is_nameless) return event->is_switch;
     struct perf_sched_switch payload;
-    event->is_switch = decode(recording, event, record, &payload);
+    event->is_switch = record->tid >= 0 && decode(recording, event, record, &payload);
     return event->is_switch;
+}
+
+/* If another thread was told to run on the processor than the one that leaves it, switches in between are lost. */
+static void link(struct perf_recording *recording, const struct perf_record *record, struct perf_sched_switch payload) {
+    const struct perf_running to = {payload.to_tid, record->time_ns};
+    struct perf_running before = perf_waits_link(&recording->waits, record->sample.processor, payload.from_tid, to);
+    if (before.tid == payload.from_tid || before.tid == PID_UNKNOWN) return;
+    struct perf_task *from = NULL, *lost = NULL;
+    if (perf_activity_has_switches(payload.from_tid))
+        from = perf_tasks_known(&recording->tasks, record->machine, payload.from_tid);
+    if (perf_activity_has_switches(before.tid)) lost = perf_tasks_known(&recording->tasks, record->machine, before.tid);
+    if (from) perf_waits_miss_start(&recording->waits, from, before, record->time_ns);
+    if (lost) perf_waits_miss_stop(&recording->waits, lost, before);
 }
 
 /* The next thread on the processor runs. A recording of some threads does not show when others make room for one of
  * them, the idle one above all. */
-static void end_next(struct perf_recording *recording, const struct perf_record *record, int64_t tid) {
+static void end_next(struct perf_recording *recording, const struct perf_record *record,
+                     struct perf_sched_switch payload) {
     struct perf_waits *waits = &recording->waits;
-    waits->has_ends |= record->tid == 0;
-    perf_waits_link(waits, record->sample.processor, record->tid, tid);
+    int64_t tid = payload.to_tid;
+    waits->has_ends |= payload.from_tid == 0;
+    link(recording, record, payload);
     if (!perf_activity_has_switches(tid)) return;
     struct perf_task *next = perf_tasks_known(&recording->tasks, record->machine, tid);
     if (next)
@@ -67,32 +83,40 @@ static void end_next(struct perf_recording *recording, const struct perf_record 
         perf_waits_end_unseen(waits, record->machine, tid, record->time_ns);
 }
 
-bool perf_switches_begin(struct perf_recording *recording, const struct perf_occurrence *occurrence,
-                         const struct perf_record *record, struct perf_wait *wait) {
+/* Returns the task that stops; NULL: none does of which anything is known. */
+static struct perf_task *find_stopped(const struct perf_recording *recording, const struct perf_occurrence *occurrence,
+                                      const struct perf_record *record, const struct perf_sched_switch *payload) {
+    int64_t tid = payload && record->tid < 0 ? payload->from_tid : record->tid;
+    if (!perf_activity_has_switches(tid)) return NULL;
+    return record->tid < 0 ? perf_tasks_known(&recording->tasks, record->machine, tid) : occurrence->task;
+}
+
+struct perf_task *perf_switches_begin(struct perf_recording *recording, const struct perf_occurrence *occurrence,
+                                      const struct perf_record *record, struct perf_wait *wait) {
     struct perf_sched_switch payload;
-    if (record->time_ns == TIME_NONE) return false;
+    if (record->time_ns == TIME_NONE) return NULL;
     if (!is_switch(recording, occurrence->event, record)) {
         if (perf_waits_are_told(&recording->waits))
-            perf_waits_see_running(&recording->waits, occurrence->task, record->time_ns);
-        return false;
+            perf_waits_see_running(&recording->waits, occurrence->task, record->sample.processor, record->time_ns);
+        return NULL;
     }
     *wait = (struct perf_wait){.start_ns = record->time_ns, .end_ns = TIME_NONE};
     bool is_good = decode(recording, occurrence->event, record, &payload);
     bool has_payload = record->text.bytes_count, has_period = occurrence->has_period && occurrence->period > 1;
     perf_tally(&recording->tallies, TALLY_BAD_SWITCH, has_payload && !is_good, record->position);
-    if (is_good) end_next(recording, record, payload.to_tid);
+    if (is_good) end_next(recording, record, payload);
     if (is_good) wait->state = payload.state;
     recording->waits.misses_switches |= has_payload && has_period;
     /* simpleperf prints no payload. Its periods are the times until threads run again. */
     bool is_length = !has_payload && has_period && occurrence->period < (uint64_t)PERF_TIME_MAX_NS;
     if (is_length) wait->end_ns = record->time_ns + (int64_t)occurrence->period;
     recording->waits.has_ends |= is_length;
-    return perf_activity_has_switches(record->tid);
+    return find_stopped(recording, occurrence, record, is_good ? &payload : NULL);
 }
 
-void perf_switches_finish(struct perf_recording *recording, const struct perf_occurrence *occurrence,
-                          struct perf_wait *wait, struct perf_series *series) {
+void perf_switches_finish(struct perf_recording *recording, struct perf_task *task, struct perf_wait *wait,
+                          struct perf_series *series, struct position position) {
     wait->series = series;
     if (series) wait->sample = samples_count(&series->samples) - 1;
-    perf_waits_begin(&recording->waits, occurrence->task, wait, occurrence->position);
+    perf_waits_begin(&recording->waits, task, wait, position);
 }

@@ -8,13 +8,13 @@
 void perf_switches_use_record(struct perf_recording *recording, struct perf_task *task,
                               const struct perf_record *record);
 
-/* Uses what a sample tells before filters, which may leave it out. Returns whether the thread leaves its processor
- * there; *wait then has all but the stack. */
-bool perf_switches_begin(struct perf_recording *recording, const struct perf_occurrence *occurrence,
-                         const struct perf_record *record, struct perf_wait *wait);
+/* Uses what a sample tells before filters, which may leave it out. Returns the task that leaves its processor there;
+ * *wait then has all but the stack. NULL: none does. */
+struct perf_task *perf_switches_begin(struct perf_recording *recording, const struct perf_occurrence *occurrence,
+                                      const struct perf_record *record, struct perf_wait *wait);
 
-/* The thread has left its processor. The wait's stack is that of the last sample in the series, unless that is NULL. */
-void perf_switches_finish(struct perf_recording *recording, const struct perf_occurrence *occurrence,
-                          struct perf_wait *wait, struct perf_series *series);
+/* The task has left its processor. The wait's stack is that of the last sample in the series, unless that is NULL. */
+void perf_switches_finish(struct perf_recording *recording, struct perf_task *task, struct perf_wait *wait,
+                          struct perf_series *series, struct position position);
 
 #endif

@@ -11,13 +11,13 @@ void perf_waits_init(struct perf_waits *waits, struct perf_activity *activity, s
         (struct perf_waits){.profile = profile, .filter = activity->filter, .activity = activity, .tallies = tallies};
     column_init(&waits->rows, sizeof(struct perf_wait), profile->failure);
     value_table_init(&waits->unseen_ends, sizeof(struct unseen_tid), sizeof(int64_t), profile->failure);
-    value_table_init(&waits->next_tids, sizeof(uint64_t), sizeof(int64_t), profile->failure);
+    value_table_init(&waits->running, sizeof(uint64_t), sizeof(struct perf_running), profile->failure);
 }
 
 void perf_waits_fini(struct perf_waits *waits) {
     column_fini(&waits->rows);
     value_table_fini(&waits->unseen_ends);
-    value_table_fini(&waits->next_tids);
+    value_table_fini(&waits->running);
 }
 
 static struct perf_wait *last_of(const struct perf_waits *waits, const struct perf_task *task) {
@@ -97,6 +97,14 @@ static void add_unseen(struct perf_waits *waits, struct perf_task *task, int64_t
     if (end_ns && *end_ns < before_ns && *end_ns >= thread->start_ns) add_first(waits, task, *end_ns);
 }
 
+/* The processor was told to run another thread then, so this one did not run there before. */
+static void add_missed(struct perf_waits *waits, struct perf_task *task, int64_t since_ns, int64_t time_ns) {
+    add_unseen(waits, task, time_ns);
+    bool is_new = task->last_wait == ID_NONE && !task->has_samples;
+    if (is_new && since_ns > profile_thread_at(waits->profile, task->thread)->start_ns)
+        add_first(waits, task, since_ns);
+}
+
 /* ---- Threads. ---- */
 
 static void complete(struct perf_wait *wait, const struct perf_wait *more) {
@@ -131,8 +139,11 @@ void perf_waits_end(struct perf_waits *waits, struct perf_task *task, int64_t ti
         end(waits, task, last, time_ns);
 }
 
-void perf_waits_see_running(struct perf_waits *waits, struct perf_task *task, int64_t time_ns) {
-    if (time_ns != TIME_NONE) add_unseen(waits, task, time_ns);
+void perf_waits_see_running(struct perf_waits *waits, struct perf_task *task, int32_t processor, int64_t time_ns) {
+    const uint64_t key = (uint64_t)processor;
+    const struct perf_running *running = value_table_find(&waits->running, &key);
+    bool is_other = running && running->tid != profile_thread_at(waits->profile, task->thread)->tid;
+    if (time_ns != TIME_NONE) add_missed(waits, task, is_other ? running->since_ns : TIME_NONE, time_ns);
     struct perf_wait *last = last_of(waits, task);
     if (!is_open(last) || time_ns == TIME_NONE || time_ns - PERF_SWITCH_NS_MAX <= last->start_ns) return;
     last->is_guessed = true;
@@ -141,14 +152,32 @@ void perf_waits_see_running(struct perf_waits *waits, struct perf_task *task, in
 
 /* ---- All threads of a processor. ---- */
 
-void perf_waits_link(struct perf_waits *waits, int32_t processor, int64_t from_tid, int64_t to_tid) {
+struct perf_running perf_waits_link(struct perf_waits *waits, int32_t processor, int64_t from_tid,
+                                    struct perf_running to) {
     const uint64_t key = (uint64_t)processor;
-    if (processor < 0) return;
-    uint32_t known_count = value_table_count(&waits->next_tids);
-    int64_t *next_tid = value_table_intern(&waits->next_tids, &key, &to_tid);
-    if (!next_tid) return;
-    if (value_table_count(&waits->next_tids) == known_count) waits->link_counts[*next_tid == from_tid]++;
-    *next_tid = to_tid;
+    struct perf_running before = {PID_UNKNOWN, TIME_NONE};
+    if (processor < 0) return before;
+    uint32_t known_count = value_table_count(&waits->running);
+    struct perf_running *running = value_table_intern(&waits->running, &key, &to);
+    if (!running || value_table_count(&waits->running) > known_count) return before;
+    before = *running;
+    waits->link_counts[before.tid == from_tid]++;
+    *running = to;
+    return before;
+}
+
+void perf_waits_miss_start(struct perf_waits *waits, struct perf_task *task, struct perf_running before,
+                           int64_t time_ns) {
+    add_missed(waits, task, before.since_ns, time_ns);
+}
+
+/* Of both records of a switch, the first one has ended the thread's wait. */
+void perf_waits_miss_stop(struct perf_waits *waits, struct perf_task *task, struct perf_running before) {
+    const struct perf_wait *last = last_of(waits, task);
+    if (!last || is_open(last)) return;
+    bool ran_there = last->end_ns <= before.since_ns && before.since_ns - last->end_ns <= PERF_SWITCH_NS_MAX;
+    int64_t seen_ns = time_later(last->end_ns, task->last_time_ns);
+    if (ran_there) add(waits, task, &(struct perf_wait){.start_ns = seen_ns, .end_ns = TIME_NONE});
 }
 
 /* Switches of all threads follow each other. The idle thread is among them, unless all processors were busy. A few may
@@ -166,15 +195,17 @@ void perf_waits_forget_tallies(struct perf_waits *waits) {
 
 /* A thread whose PERF_RECORD_EXIT was written still frees what it has, and may wait. It has ended when it stops for
  * good. */
-static void end_thread(const struct perf_wait *last, struct thread *thread) {
-    bool has_ended = thread->end_ns != TIME_NONE || perf_wait_is_end(last);
-    if (has_ended) thread->end_ns = time_later(thread->end_ns, last->start_ns);
+static void end_thread(const struct perf_task *task, const struct perf_wait *last, struct thread *thread) {
+    bool has_ended = thread->end_ns != TIME_NONE || (is_open(last) && perf_wait_is_end(last));
+    if (!has_ended) return;
+    int64_t seen_ns = is_open(last) ? last->start_ns : time_later(last->end_ns, task->last_time_ns);
+    thread->end_ns = time_later(thread->end_ns, seen_ns);
 }
 
 void perf_waits_end_threads(const struct perf_waits *waits, const struct perf_tasks *tasks) {
     COLUMN_EACH(const struct perf_task, task, &tasks->rows) {
         const struct perf_wait *last = last_of(waits, task);
-        if (is_open(last)) end_thread(last, profile_thread_at(waits->profile, task->thread));
+        if (last) end_thread(task, last, profile_thread_at(waits->profile, task->thread));
     }
 }
 

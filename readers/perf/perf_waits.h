@@ -26,13 +26,18 @@ struct perf_wait {
     bool is_left_out; /* by a filter other than that of times */
 };
 
+struct perf_running {
+    int64_t tid;
+    int64_t since_ns;
+};
+
 struct perf_waits {
     struct profile *profile;        /* borrowed */
     struct filter *filter;          /* borrowed; NULL: everything is kept */
     struct perf_activity *activity; /* borrowed; gets a marker of each wait that PERF_RECORD_SWITCH tells of */
     struct perf_tallies *tallies;   /* borrowed */
     struct value_table unseen_ends; /* int64_t by tid: when threads that were not known were first told to run */
-    struct value_table next_tids;   /* int64_t by uint64_t, a processor: the thread that its last switch told to run */
+    struct value_table running;     /* struct perf_running by uint64_t, a processor: what its last switch told to run */
     uint32_t link_counts[2];        /* switches of another thread than that one, and of that one */
     struct column rows;             /* struct perf_wait; those of a thread are in order of time */
     bool has_records;               /* PERF_RECORD_SWITCH, of all switches */
@@ -54,14 +59,23 @@ void perf_waits_end(struct perf_waits *waits, struct perf_task *task, int64_t ti
 /* A thread runs again that the recording may tell nothing else of. */
 void perf_waits_end_unseen(struct perf_waits *waits, uint32_t machine, int64_t tid, int64_t time_ns);
 
-/* A sample finds the thread running. */
-void perf_waits_see_running(struct perf_waits *waits, struct perf_task *task, int64_t time_ns);
+/* A sample finds the thread running on the processor, which may be unknown (negative). */
+void perf_waits_see_running(struct perf_waits *waits, struct perf_task *task, int32_t processor, int64_t time_ns);
 
 /* Forgets what was counted of switches that tell of no wait, for a profile without waits. */
 void perf_waits_forget_tallies(struct perf_waits *waits);
 
-/* A switch from one thread to another on a processor, which may be unknown (negative). */
-void perf_waits_link(struct perf_waits *waits, int32_t processor, int64_t from_tid, int64_t to_tid);
+/* A switch from one thread to another on a processor, which may be unknown (negative). Returns what the switch before
+ * told to run there; its tid is PID_UNKNOWN if there was none. */
+struct perf_running perf_waits_link(struct perf_waits *waits, int32_t processor, int64_t from_tid,
+                                    struct perf_running to);
+
+/* The task leaves a processor which the switch before told to run another thread: the switch to the task is lost. */
+void perf_waits_miss_start(struct perf_waits *waits, struct perf_task *task, struct perf_running before,
+                           int64_t time_ns);
+
+/* The switch before told the task to run, and another thread leaves the processor: the switch from the task is lost. */
+void perf_waits_miss_stop(struct perf_waits *waits, struct perf_task *task, struct perf_running before);
 
 /* Decides whether the recording tells of every thread when it runs again. Call it when all records were used. */
 void perf_waits_judge_ends(struct perf_waits *waits);
