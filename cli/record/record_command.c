@@ -18,6 +18,7 @@
 #include "cli/record/kernel/kernel_recording.h"
 #include "libconvert/base/decimal.h"
 #include "libconvert/base/monotonic_clock.h"
+#include "libconvert/symbols/kept_files.h"
 #include "program_starter.h"
 #include "readers/code/kernel_list.h"
 #include "recorder_traces.h"
@@ -420,6 +421,11 @@ static void tell_recorded(struct record *record) {
              "cycles,context-switches also records the stacks in which they waited");
     else if (!recording->sample_count)
         tell(record, "%s", why_without_samples(record));
+    if (recording->hidden_count)
+        tell(record,
+             "the code of %llu processes has no names: they have other users or more rights, which needs root or "
+             "CAP_SYS_PTRACE",
+             (unsigned long long)recording->hidden_count);
     if (record->options->is_system_wide && !sees_all_processes())
         tell(record,
              "processes outside of this container have no numbers and no files here, so that their code has no names: "
@@ -613,6 +619,7 @@ static int run(struct options *options) {
     int exit_code = failure_is_set(&record.failure) ? command_refuse(&command_record, &record.failure)
                                                     : make_profile(&record, next);
     kernel_list_forget();
+    kept_files_end();
     recorder_traces_fini(&record.traces);
     if (record.trace >= 0) close(record.trace);
     return record.program_code ? record.program_code : exit_code;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "kept_files.h"
 #include "libconvert/base/path.h"
 
 static const char system_folder[] = "/usr/lib/debug";
@@ -164,6 +165,12 @@ static void try_fetched(struct search *search) {
     try_place(search, NULL, "%s/%.*s/debuginfo", folder, TEXT_ARGS(id));
 }
 
+static void try_kept(struct search *search) {
+    struct text id = expected_id(search);
+    char path[KEPT_PATH_BYTES];
+    if (kept_files_find(id.bytes_count ? id : search->lib->path, path)) try_path(search, path, NULL);
+}
+
 static void try_folder(struct search *search, const char *folder) {
     struct text path = search->lib->path, name = search->lib->name;
     try_build_id(search, folder);
@@ -272,6 +279,7 @@ static void try_places(struct search *search) {
     try_build_id(search, system_folder);
     try_own_perf_cache(search);
     try_fetched(search);
+    try_kept(search);
 }
 
 bool debug_files_exist(const struct lib *lib, const struct debug_folders *folders) {

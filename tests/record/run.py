@@ -268,6 +268,26 @@ def running_processes_are_recorded(folder):
             running.kill()
 
 
+def files_that_are_gone_have_names(folder):
+    shutil.copy(mix, folder / "gone")
+    with subprocess.Popen([folder / "gone", "60000"], stdout=subprocess.DEVNULL) as running:
+        try:
+            (folder / "gone").unlink()
+            record_until(folder, lambda path: "parse" in text_of(path), "a removed file has no names", "-p", str(running.pid))
+        finally:
+            running.kill()
+    ended = record("-o", "p.json", "sh", "-c", f"cp '{mix}' made; ./made 300; rm made", cwd=folder)
+    check(ended.returncode == 0 and "parse" in text_of(folder / "p.json"), ended.stderr)
+
+
+def processes_without_names_are_told_of(folder):
+    if os.geteuid() != 0:
+        return
+    without = ["setpriv", "--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace"]
+    ended = record("-o", "p.json", "-a", "-d", "0.2", before=without, cwd=folder)
+    check(ended.returncode in (0, 1) and re.search("the code of [1-9].*CAP_SYS_PTRACE", ended.stderr), ended.stderr)
+
+
 def the_end_of_a_process_ends_its_recording(folder):
     with subprocess.Popen([mix, "1500"], stdout=subprocess.DEVNULL) as running:
         ended = record("-o", "p.json", "-p", str(running.pid), cwd=folder)
@@ -817,6 +837,7 @@ CASES = [shares_are_right, shares_of_languages_are_right, trace_is_read_by_other
          children_and_iterations_are_recorded, names_tell_the_command_lines_of_children,
          what_is_recorded_is_written_soon, iterations_begin_one_after_the_other,
          iterations_need_no_more_files_than_one_run, running_processes_are_recorded,
+         files_that_are_gone_have_names, processes_without_names_are_told_of,
          the_end_of_a_process_ends_its_recording, events_are_named, counters_of_the_processor_are_recorded,
          nothing_is_lost_while_processes_are_described, losses_are_of_no_process,
          waits_are_where_threads_wait,

@@ -34,8 +34,8 @@ cli/batch             cli libconvert libconvert/base readers readers/input reade
 cli/check             cli libconvert libconvert/base libconvert/format libconvert/profile readers/input readers/json writer
 cli/diff              cli cli/info libconvert libconvert/base libconvert/compare readers/input writer
 cli/info              cli cli/check libconvert libconvert/base libconvert/profile readers writer
-cli/record            cli cli/record/kernel libconvert/base readers/code writer
-cli/record/kernel     libconvert/base readers/code readers/perf_data
+cli/record            cli cli/record/kernel libconvert/base libconvert/symbols readers/code writer
+cli/record/kernel     libconvert/base libconvert/symbols readers/code readers/perf_data
 cli/split             cli libconvert libconvert/base writer
 cli/view              cli cli/check libconvert libconvert/base libconvert/profile libconvert/symbols readers readers/input readers/json writer
 recorder

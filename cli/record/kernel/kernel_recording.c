@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "libconvert/symbols/kept_files.h"
 #include "tracing_formats.h"
 
 static const uint64_t NS_PER_S = 1000000000;
@@ -15,8 +16,8 @@ static const uint64_t NS_PER_S = 1000000000;
 /* ---- Failures. ---- */
 
 static const char allowing_events[] =
-    "allow it by CAP_PERFMON or root, by sysctl kernel.perf_event_paranoid (0 for --all and for processes of others, 2 "
-    "for own programs), and in a container by its seccomp filter";
+    "allow it by CAP_PERFMON or root, by sysctl kernel.perf_event_paranoid (0 for --all, 2 for own programs), and in a "
+    "container by its seccomp filter; processes of others need CAP_PERFMON and CAP_SYS_PTRACE, or root";
 static const char allowing_memory[] = "allow more by sysctl kernel.perf_event_mlock_kb or ulimit -l, or as root";
 
 /* Without an event, it is the rings that failed: whatever the errno, the kernel records nothing then. */
@@ -311,11 +312,28 @@ static size_t add_command_line(char *record, size_t bytes_count) {
     return bytes_count + field_bytes;
 }
 
+/* Layout: PERF_RECORD_MMAP2 in linux/perf_event.h. */
+static void keep_file(const struct perf_event_header *header, const char *record) {
+    enum { START_AT = 16, SIZE_AT = 24, ID_SIZE_AT = 40, ID_AT = 44, ID_BYTES_MAX = 20, PATH_AT = 72 };
+    char build_id[2 * ID_BYTES_MAX + 1] = "";
+    if (header->type != PERF_RECORD_MMAP2 || header->misc & PERF_RECORD_MISC_MMAP_DATA) return;
+    bool has_id = header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID;
+    for (size_t i = 0; has_id && i < (uint8_t)record[ID_SIZE_AT] && i < ID_BYTES_MAX; i++)
+        snprintf(build_id + 2 * i, 3, "%02x", (uint8_t)record[ID_AT + i]);
+    const struct mapped_file file = {.pid = (pid_t)(uint32_t)word_at(record, sizeof *header),
+                                     .start = word_at(record, START_AT),
+                                     .end = word_at(record, START_AT) + word_at(record, SIZE_AT),
+                                     .build_id = text_of(build_id),
+                                     .path = record + PATH_AT};
+    kept_files_take(&file);
+}
+
 static size_t visit(void *context, char *record, size_t bytes_count) {
     struct kernel_recording *recording = context;
     struct perf_event_header header;
     memcpy(&header, record, sizeof header);
     count_refused(recording, &header, record);
+    keep_file(&header, record);
     if (header.type == PERF_RECORD_LOST) recording->lost_count += word_at(record, sizeof header + WORD_BYTES);
     if (is_execution(&header)) return add_command_line(record, bytes_count);
     if (header.type != PERF_RECORD_SAMPLE) return bytes_count;
@@ -339,7 +357,7 @@ static void describe(struct kernel_recording *recording, const struct proc_ids *
     int fd = memfd_create("gecko-convert", MFD_CLOEXEC);
     kernel_stream_init(&records, fd, stream->failure);
     for (size_t i = 0; i < processes->count && !failure_is_set(stream->failure); i++) {
-        proc_process_append(stream, processes->values[i]);
+        recording->hidden_count += !proc_process_append(stream, processes->values[i]);
         kernel_rings_drain(&recording->rings, &records, visit, recording);
     }
     kernel_stream_flush(&records);
@@ -365,6 +383,7 @@ static void begin_running(struct kernel_recording *recording, const struct proc_
 void kernel_recording_begin(struct kernel_recording *recording, int fd, const struct proc_ids *processes,
                             struct failure *failure) {
     kernel_stream_init(&recording->stream, fd, failure);
+    kept_files_begin(fd);
     append_head(recording);
     kernel_stream_compress(&recording->stream);
     recording->hides_kernel = recording->has_kernel && !proc_kernel_append(&recording->stream);

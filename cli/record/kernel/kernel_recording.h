@@ -21,6 +21,7 @@ struct kernel_recording {
     uint64_t lost_count;    /* records that found no room; so far those that the kernel has told of */
     uint32_t executing;     /* the process that has just executed a program; 0: none */
     uint64_t refused_count; /* programs whose recording the kernel has ended as they began */
+    uint64_t hidden_count;  /* processes whose mappings this user may not see */
     bool has_kernel;        /* the kernel's own code is sampled */
     bool lacks_kernel;      /* the kernel refuses to sample its own code */
     bool hides_kernel;      /* its code is sampled, but its addresses are hidden */

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <elf.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "libconvert/symbols/kept_files.h"
 #include "readers/code/kernel_list.h"
 #include "readers/perf_data/command_field.h"
 
@@ -138,12 +140,13 @@ static void append_mapping(struct kernel_stream *stream, const struct code_mappi
 /* ---- Processes. ---- */
 
 /* Lines of maps are like "55d0c0de1000-55d0c0de3000 r-xp 00001000 fd:00 1234   /usr/bin/app". */
-static void append_maps(struct kernel_stream *stream, pid_t pid) {
+static bool append_maps(struct kernel_stream *stream, pid_t pid) {
     char path[PATH_BYTES], permissions[8], *line = NULL;
     size_t capacity_bytes = 0;
     snprintf(path, sizeof path, "/proc/%d/maps", pid);
     FILE *file = fopen(path, "re");
-    while (file && getline(&line, &capacity_bytes, file) > 0) {
+    if (!file) return errno != EACCES;
+    while (getline(&line, &capacity_bytes, file) > 0) {
         struct code_mapping mapping = {.pid = (uint32_t)pid};
         int name_at = 0;
         line[strcspn(line, "\n")] = '\0';
@@ -155,9 +158,13 @@ static void append_maps(struct kernel_stream *stream, pid_t pid) {
         if (count < 7 || (!mapping.is_code && line[name_at] != '/')) continue;
         mapping.name = line[name_at] ? line + name_at : "//anon";
         append_mapping(stream, &mapping, PERF_RECORD_MISC_USER);
+        const struct mapped_file mapped = {
+            .pid = pid, .start = mapping.start, .end = mapping.end, .path = mapping.name};
+        if (mapping.is_code) kept_files_take(&mapped);
     }
-    if (file) fclose(file);
+    fclose(file);
     free(line);
+    return true;
 }
 
 /* Returns the number of the process that started this one; 0 if that is unknown. */
@@ -170,7 +177,7 @@ static pid_t parent_of(pid_t pid) {
     return name_end && sscanf(name_end + 1, " %*c %d", &parent) == 1 ? parent : 0;
 }
 
-void proc_process_append(struct kernel_stream *stream, pid_t pid) {
+bool proc_process_append(struct kernel_stream *stream, pid_t pid) {
     char path[PATH_BYTES];
     struct proc_ids threads;
     snprintf(path, sizeof path, "/proc/%d/task", pid);
@@ -179,7 +186,7 @@ void proc_process_append(struct kernel_stream *stream, pid_t pid) {
     for (size_t i = 0; i < threads.count; i++)
         if (threads.values[i] != pid) append_task(stream, pid, threads.values[i], pid);
     proc_ids_fini(&threads);
-    append_maps(stream, pid);
+    return append_maps(stream, pid);
 }
 
 /* ---- The kernel. ---- */

@@ -27,8 +27,9 @@ enum { COMMAND_FIELD_BYTES_MAX = 4096 };
  * program of another name by now. */
 size_t proc_command_field(pid_t pid, const char *name, char field[COMMAND_FIELD_BYTES_MAX]);
 
-/* Appends records of the process's threads, names and mapped files. A process that has ended has none. */
-void proc_process_append(struct kernel_stream *stream, pid_t pid);
+/* Appends records of the process's threads, names and mapped files. A process that has ended has none. Returns false if
+ * this user may not see what is mapped. */
+bool proc_process_append(struct kernel_stream *stream, pid_t pid);
 
 /* Appends records of the kernel's own code, and keeps the list of its symbols for the conversion (kernel_list_forget).
  * Returns false if its addresses are hidden from this user. */
