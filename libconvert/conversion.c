@@ -12,6 +12,7 @@
 #include "libconvert/base/monotonic_clock.h"
 #include "libconvert/base/processors.h"
 #include "libconvert/merge/merge.h"
+#include "libconvert/profile/drawn_waits.h"
 #include "libconvert/profile/drop_trampolines.h"
 #include "libconvert/profile/fold_recursion.h"
 #include "libconvert/profile/sweep.h"
@@ -150,6 +151,7 @@ static void finish_content(const struct conversion *conversion, struct profile *
     if (options->folds_recursion) profile_fold_recursion(profile);
     arrange_tracks(conversion, profile);
     profile_finish(profile);
+    if (conversion->ends->is_compared) profile_draw_waits(profile);
     profile_name_sources(profile, &(struct source_urls){options->source_urls, options->source_url_count});
     sweep_profile(profile);
     if (!failure_is_set(profile->failure))

@@ -27,6 +27,7 @@ struct conversion_ends {
     bool *is_empty; /* set to true if the trace lost nothing but has no content; NULL: not wanted */
     const struct sink_batch *batch;
     const struct merge_runs *runs; /* several inputs are runs of one program; NULL: they lie on one timeline */
+    bool is_compared;              /* the front-end compares the profile, and then ignores processor times of samples */
     struct memory_limit *memory; /* shared by several conversions, and used in place of the options' max_memory_bytes */
 
     /* Gets the finished profile, which is then not written. The options and the result for the output mean nothing in

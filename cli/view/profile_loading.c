@@ -51,6 +51,7 @@ static void convert(struct profile_loading *loading, struct served_profile *serv
                                    .opens_file = true,
                                    .input_failure = loading->failure,
                                    .memory = loading->memory,
+                                   .is_compared = !is_together,
                                    .before_writing = served_profile_inspect,
                                    .visitor_context = served};
     struct gecko_convert_result result;
@@ -92,7 +93,7 @@ static void load(struct profile_loading *loading, const char *path, bool is_toge
         failure_set(loading->failure, FAILURE_USAGE, "%s is a profile, and filters are for traces",
                     report_path_name(path));
         input_close(input);
-    } else if (is_profile) {
+    } else if (is_profile && is_together) {
         read_profile(loading, served, input);
     } else {
         convert(loading, served, input, is_together);

@@ -126,16 +126,15 @@ bool served_profile_write(void *context, const void *bytes, size_t bytes_count) 
 
 /* ---- Finished profiles. ---- */
 
-/* A profile may have millions of values. Only those that name files, and describe threads, are kept. Depths count
+/* A profile may have millions of values. Only those that name files are kept. Depths count
  * lists, too. */
 static bool wants_member(unsigned depth, struct text key) {
     static const struct {
         unsigned depth;
         struct text key;
-    } wanted[] = {{1, {"libs", 4}},        {1, {"shared", 6}}, {1, {"threads", 7}},        {2, {"stringArray", 11}},
-                  {2, {"sources", 7}},     {3, {"name", 4}},   {3, {"path", 4}},           {3, {"debugName", 9}},
-                  {3, {"breakpadId", 10}}, {3, {"codeId", 6}}, {3, {"filename", 8}},       {3, {"processName", 11}},
-                  {3, {"samples", 7}},     {4, {"length", 6}}, {4, {"threadCPUDelta", 14}}};
+    } wanted[] = {{1, {"libs", 4}},   {1, {"shared", 6}},  {2, {"stringArray", 11}}, {2, {"sources", 7}},
+                  {3, {"name", 4}},   {3, {"path", 4}},    {3, {"debugName", 9}},    {3, {"breakpadId", 10}},
+                  {3, {"codeId", 6}}, {3, {"filename", 8}}};
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
         if (wanted[i].depth == depth && text_equal(wanted[i].key, key)) return true;
     return false;
@@ -168,29 +167,6 @@ static void take_sources(struct served_profile *served, const struct document *d
     }
 }
 
-static double sum_of(const struct node *list) {
-    double sum = 0;
-    for (size_t i = 0; node_is(list, NODE_LIST) && i < list->count; i++)
-        if (node_is(&list->nodes[i], NODE_NUMBER)) sum += list->nodes[i].number;
-    return sum;
-}
-
-/* In a profile of Gecko's, lists of samples have no length, and the viewer numbers the threads of all processes. */
-static void take_threads(struct served_profile *served, const struct document *document) {
-    const struct node *threads = document_member(document, &document->root, TEXT("threads"));
-    const struct node *shared = document_member(document, &document->root, TEXT("shared"));
-    for (size_t i = 0; shared && node_is(threads, NODE_LIST) && i < threads->count; i++) {
-        const struct node *node = &threads->nodes[i], *samples = document_member(document, node, TEXT("samples"));
-        const struct node *length = document_member(document, samples, TEXT("length"));
-        struct served_thread thread = {
-            .name = document_text_member(document, node, "name"),
-            .process_name = document_text_member(document, node, "processName"),
-            .cpu = sum_of(document_member(document, samples, TEXT("threadCPUDelta"))),
-            .sample_count = node_is_index(length, UINT32_MAX) ? (uint64_t)length->number : 0};
-        add_thread(served, &thread);
-    }
-}
-
 /* An input that reads another one, and compresses its bytes into the served profile. */
 struct tee {
     struct served_profile *served; /* borrowed */
@@ -220,7 +196,6 @@ void served_profile_read(struct served_profile *served, struct input *input) {
     if (!failure_is_set(served->failure)) {
         take_libs(served, &document);
         take_sources(served, &document);
-        take_threads(served, &document);
     }
     document_fini(&document);
     served_profile_finish(served);

@@ -109,8 +109,7 @@ static void thin_thread_samples(struct thinning *thinning, struct samples *sampl
     *samples = thin;
 }
 
-/* Samples that count one each get weights. What was their weight is their processor time. */
-static void give_weights(struct profile *profile) {
+void thin_give_weights(struct profile *profile) {
     if (profile->meta.weight_type != WEIGHT_ONE) return;
     profile->meta.has_cpu_apart = profile->meta.cpu_delta_unit != CPU_DELTA_NONE;
     if (profile->meta.has_cpu_apart) profile_spread_cpu_times(profile);
@@ -135,7 +134,7 @@ void thin_samples(struct thinning *thinning, uint32_t level) {
     if (!profile->meta.has_times || !most) return;
     struct pile *piles = memory_allocate(profile->failure, most * sizeof *piles);
     if (!piles) return;
-    give_weights(profile);
+    thin_give_weights(profile);
     thinning->window_ns = profile->end_ns / level + 1;
     for (size_t i = 0; i < profile->threads.count && !failure_is_set(profile->failure); i++)
         thin_thread_samples(thinning, &((struct thread *)column_at(&profile->threads, i))->samples, piles);

@@ -19,6 +19,10 @@ struct thinning {
 void thinning_init(struct thinning *thinning, struct profile *profile);
 void thinning_fini(struct thinning *thinning);
 
+/* Gives samples that count one each that weight. If their weight was their processor time, it is in their details then.
+ */
+void thin_give_weights(struct profile *profile);
+
 /* Adds up the samples of a thread that have one stack and are in one of `level` equal parts of the profile's time.
  * Those of a part then share the time between its first and its last sample in proportion to their number. Does nothing
  * to a profile that has no times. */
