@@ -23,12 +23,13 @@ struct labels {
     struct value_table uses; /* struct use_count by struct use */
 };
 
-/* Programs may write a title in place of their arguments: "postgres: walwriter", "redis-server *:6379". Returns what
- * follows the name there. */
+/* Programs may write a title in place of their arguments: "postgres: walwriter", "redis-server *:6379", or
+ * "php-fpm: pool www" of php-fpm8.2. Returns what follows the name there. */
 static struct text title_of(const struct process *process, struct text program) {
-    if (!text_starts_with(program, process->name)) return (struct text){0};
-    struct text rest = text_from(program, process->name.bytes_count);
-    if (text_starts_with(rest, TEXT(":"))) rest = text_from(rest, 1);
+    size_t end = text_find(program, ':');
+    bool has_start = end && end < program.bytes_count && text_starts_with(process->name, text_slice(program, 0, end));
+    if (!has_start && !text_starts_with(program, process->name)) return (struct text){0};
+    struct text rest = text_from(program, has_start ? end + 1 : process->name.bytes_count);
     return text_starts_with(rest, TEXT(" ")) ? text_trim(rest) : (struct text){0};
 }
 
@@ -124,11 +125,14 @@ static bool is_telling(struct labels *labels, uint32_t name, struct text argumen
 /* Which arguments a label may have. */
 struct choice {
     bool are_temporary;
-    bool has_options; /* words that begin with "-" */
+    bool has_options;  /* words that begin with "-" */
+    bool is_of_output; /* the option -o and its value alone */
 };
 
 static bool is_chosen(struct choice choice, struct text argument) {
-    return is_temporary(argument) == choice.are_temporary &&
+    bool is_setting = text_find(argument, '=') < argument.bytes_count; /* "ssh -o User=me" */
+    if (choice.is_of_output && is_setting) return false;
+    return argument.bytes_count && is_temporary(argument) == choice.are_temporary &&
            (choice.has_options || !text_starts_with(argument, TEXT("-")));
 }
 
@@ -138,22 +142,28 @@ static struct label make_label(struct labels *labels, const struct process *proc
     uint32_t name = number_of(labels, process->name);
     for (size_t i = 0; i < process->name.bytes_count; i++)
         label.character_count += begins_character(process->name.bytes[i]);
+    bool is_output = !choice.is_of_output;
     for (struct text rest = arguments_of(process); rest.bytes_count && !label.is_cut;) {
         struct text argument = arguments_take(&rest);
-        if (!is_chosen(choice, argument) || !is_telling(labels, name, argument)) continue;
-        append(&label, TEXT(" "));
+        bool is_shown = is_output && is_chosen(choice, argument) && is_telling(labels, name, argument);
+        if (choice.is_of_output) is_output = text_equal(argument, TEXT("-o"));
+        if (!is_shown) continue;
+        append(&label, choice.is_of_output ? TEXT(" -o ") : TEXT(" "));
         append(&label, without_folders(argument));
     }
     labels->label_count++;
     return label;
 }
 
-/* Options that do not fit are left out, so that there is room for the names of files. */
+/* Options that do not fit are left out, so that there is room for the names of files. Compilers and linkers are best
+ * known by the file that they write, as values of options look like files. */
 static struct label best_label(struct labels *labels, const struct process *process) {
     struct label label = make_label(labels, process, (struct choice){.has_options = true});
     if (!label.is_cut && !label.bytes_count)
         return make_label(labels, process, (struct choice){.are_temporary = true, .has_options = true});
     if (!label.is_cut) return label;
+    struct label output = make_label(labels, process, (struct choice){.is_of_output = true});
+    if (output.bytes_count) return output;
     struct label shorter = make_label(labels, process, (struct choice){.has_options = false});
     return shorter.bytes_count ? shorter : label;
 }

@@ -253,6 +253,13 @@ def record_until(folder, is_good, what, *arguments):
     raise Fault(what)
 
 
+def names_tell_the_titles_of_forked_processes(folder):
+    source = pathlib.Path(__file__).with_name("title.c")
+    subprocess.run(["cc", source, "-o", folder / "title"], check=True)
+    record_until(folder, lambda path: "title walwriter" in {thread["name"] for thread in profile_of(path)["threads"]},
+                 "no process has its title", "./title", "an argument that leaves room")
+
+
 def running_processes_are_recorded(folder):
     with subprocess.Popen([mix, "60000"], stdout=subprocess.DEVNULL) as running:
         try:
@@ -835,6 +842,7 @@ def the_kernel_has_the_same_names_at_once_and_later(folder):
 
 CASES = [shares_are_right, shares_of_languages_are_right, trace_is_read_by_others, traces_of_other_users_are_read_by_perf,
          children_and_iterations_are_recorded, names_tell_the_command_lines_of_children,
+         names_tell_the_titles_of_forked_processes,
          what_is_recorded_is_written_soon, iterations_begin_one_after_the_other,
          iterations_need_no_more_files_than_one_run, running_processes_are_recorded,
          files_that_are_gone_have_names, processes_without_names_are_told_of,

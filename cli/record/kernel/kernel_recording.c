@@ -328,12 +328,41 @@ static void keep_file(const struct perf_event_header *header, const char *record
     kept_files_take(&file);
 }
 
+enum { FORKS_COUNT_MAX = sizeof((struct kernel_forks){0}.rows) / sizeof(struct kernel_fork) };
+
+static struct kernel_fork *fork_at(struct kernel_forks *forks, uint64_t number) {
+    return &forks->rows[number % FORKS_COUNT_MAX];
+}
+
+static void note_task(struct kernel_forks *forks, const struct perf_event_header *header, const char *record) {
+    uint64_t ids = word_at(record, sizeof *header); /* of a fork: the process and its parent */
+    uint32_t pid = (uint32_t)ids, parent = (uint32_t)(ids >> 32);
+    if (header->type == PERF_RECORD_FORK && pid && pid != parent)
+        *fork_at(forks, forks->begun_count++) = (struct kernel_fork){pid, now_ns(CLOCK_MONOTONIC)};
+    if (forks->begun_count - forks->told_count > FORKS_COUNT_MAX) forks->told_count++;
+    for (uint64_t i = forks->told_count; is_execution(header) && i < forks->begun_count; i++)
+        if (fork_at(forks, i)->pid == pid) fork_at(forks, i)->pid = 0;
+}
+
+/* Tells the titles of processes that began some time ago. */
+static void append_titles(struct kernel_recording *recording) {
+    static const uint64_t TITLE_NS = 100000000;
+    struct kernel_forks *forks = &recording->forks;
+    uint64_t time_ns = now_ns(CLOCK_MONOTONIC);
+    for (; forks->told_count < forks->begun_count; forks->told_count++) {
+        const struct kernel_fork *begun = fork_at(forks, forks->told_count);
+        if (time_ns - begun->time_ns < TITLE_NS) return;
+        if (begun->pid) proc_title_append(&recording->stream, (pid_t)begun->pid, time_ns);
+    }
+}
+
 static size_t visit(void *context, char *record, size_t bytes_count) {
     struct kernel_recording *recording = context;
     struct perf_event_header header;
     memcpy(&header, record, sizeof header);
     count_refused(recording, &header, record);
     keep_file(&header, record);
+    note_task(&recording->forks, &header, record);
     if (header.type == PERF_RECORD_LOST) recording->lost_count += word_at(record, sizeof header + WORD_BYTES);
     if (is_execution(&header)) return add_command_line(record, bytes_count);
     if (header.type != PERF_RECORD_SAMPLE) return bytes_count;
@@ -403,6 +432,7 @@ static void flush_at_times(struct kernel_recording *recording) {
 void kernel_recording_take(struct kernel_recording *recording) {
     if (failure_is_set(recording->stream.failure)) return;
     kernel_rings_drain(&recording->rings, &recording->stream, visit, recording);
+    append_titles(recording);
     flush_at_times(recording);
 }
 

@@ -11,8 +11,20 @@ struct kernel_recording_options {
     size_t command_count;
 };
 
+/* The last processes that began without executing a program. Servers give those titles in place of their arguments,
+ * after they have begun. */
+struct kernel_forks {
+    struct kernel_fork {
+        uint32_t pid; /* 0: none, or it has executed a program */
+        uint64_t time_ns;
+    } rows[256];
+    uint64_t begun_count; /* of all, of which the number modulo the size of `rows` is the row */
+    uint64_t told_count;
+};
+
 struct kernel_recording {
     struct kernel_recording_options options;
+    struct kernel_forks forks;
     struct kernel_rings rings;
     struct kernel_events events;
     struct kernel_stream stream;

@@ -16,6 +16,7 @@
 
 enum {
     PATH_BYTES = 128,
+    NAME_BYTES = 64,
     BUILD_ID_BYTES = 20,
     MISC_SYNTHESIZED = 1 << 13,
 };
@@ -68,7 +69,7 @@ static size_t read_arguments(pid_t pid, char *arguments, size_t capacity_bytes) 
 
 size_t proc_command_field(pid_t pid, const char *name, char field[COMMAND_FIELD_BYTES_MAX]) {
     enum { WORD_BYTES = 8 };
-    char path[PATH_BYTES], name_now[64];
+    char path[PATH_BYTES], name_now[NAME_BYTES];
     size_t bytes_count = read_arguments(pid, field + COMMAND_FIELD_MARK_BYTES,
                                         COMMAND_FIELD_BYTES_MAX - COMMAND_FIELD_MARK_BYTES - WORD_BYTES);
     snprintf(path, sizeof path, "/proc/%d/comm", pid);
@@ -82,22 +83,37 @@ size_t proc_command_field(pid_t pid, const char *name, char field[COMMAND_FIELD_
 
 /* ---- Records. ---- */
 
-static void append_task(struct kernel_stream *stream, pid_t pid, pid_t tid, pid_t parent) {
-    char path[PATH_BYTES], name[64];
-    snprintf(path, sizeof path, "/proc/%d/task/%d/comm", pid, tid);
-    if (!read_line(path, name, sizeof name)) return;
-    kernel_stream_begin(stream, PERF_RECORD_FORK, MISC_SYNTHESIZED);
-    pid_t ids[] = {pid, parent, tid, parent};
-    kernel_stream_bytes(stream, ids, sizeof ids);
-    kernel_stream_u64(stream, 0);
-    kernel_stream_end_dated(stream, 0);
+/* Tells the name of a thread, and the command line of its process if it is the first one. */
+static void append_name(struct kernel_stream *stream, pid_t pid, pid_t tid, const char *name, uint64_t time_ns) {
     kernel_stream_begin(stream, PERF_RECORD_COMM, 0);
     kernel_stream_u32(stream, (uint32_t)pid);
     kernel_stream_u32(stream, (uint32_t)tid);
     kernel_stream_name(stream, name);
     char field[COMMAND_FIELD_BYTES_MAX];
     if (pid == tid) kernel_stream_bytes(stream, field, proc_command_field(pid, name, field));
+    kernel_stream_end_dated(stream, time_ns);
+}
+
+static bool read_name(pid_t pid, pid_t tid, char *name, size_t capacity_bytes) {
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/comm", pid, tid);
+    return read_line(path, name, capacity_bytes);
+}
+
+void proc_title_append(struct kernel_stream *stream, pid_t pid, uint64_t time_ns) {
+    char name[NAME_BYTES];
+    if (read_name(pid, pid, name, sizeof name)) append_name(stream, pid, pid, name, time_ns);
+}
+
+static void append_task(struct kernel_stream *stream, pid_t pid, pid_t tid, pid_t parent) {
+    char name[NAME_BYTES];
+    if (!read_name(pid, tid, name, sizeof name)) return;
+    kernel_stream_begin(stream, PERF_RECORD_FORK, MISC_SYNTHESIZED);
+    pid_t ids[] = {pid, parent, tid, parent};
+    kernel_stream_bytes(stream, ids, sizeof ids);
+    kernel_stream_u64(stream, 0);
     kernel_stream_end_dated(stream, 0);
+    append_name(stream, pid, tid, name, 0);
 }
 
 struct code_mapping {

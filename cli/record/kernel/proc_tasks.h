@@ -27,6 +27,9 @@ enum { COMMAND_FIELD_BYTES_MAX = 4096 };
  * program of another name by now. */
 size_t proc_command_field(pid_t pid, const char *name, char field[COMMAND_FIELD_BYTES_MAX]);
 
+/* Tells the name and the command line that the process has now, unless it has ended. */
+void proc_title_append(struct kernel_stream *stream, pid_t pid, uint64_t time_ns);
+
 /* Appends records of the process's threads, names and mapped files. A process that has ended has none. Returns false if
  * this user may not see what is mapped. */
 bool proc_process_append(struct kernel_stream *stream, pid_t pid);

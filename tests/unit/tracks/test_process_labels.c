@@ -49,6 +49,17 @@ static void options_that_do_not_fit_are_left_out(void **state) {
     assert_text(process_label(at(options)), "app --first-long-option --second-long-o…");
 }
 
+static void what_is_written_is_better_than_values_of_options(void **state) {
+    process_id linker = add("ld", TEXT("ld\0-plugin\0/usr/lib/liblto_plugin.so\0-dynamic-linker\0/lib64/ld.so\0"
+                                       "-o\0bin/app\0main.o\0-lc\0-lm\0"));
+    process_id short_one = add("gcc", TEXT("gcc\0-o\0app\0main.c\0"));
+    process_id shell = add("ssh", TEXT("ssh\0-o\0StrictHostKeyChecking=no\0host\0uname -a; uptime\0"));
+    label();
+    assert_text(process_label(at(linker)), "ld -o bin/app");
+    assert_text(process_label(at(shell)), "ssh StrictHostKeyChecking=no host uname…");
+    assert_text(process_label(at(short_one)), "gcc -o app main.c");
+}
+
 static void temporary_files_are_better_than_nothing(void **state) {
     process_id first = add("as", TEXT("as\0/tmp/ccX.s\0"));
     process_id second = add("as", TEXT("as\0/tmp/ccY.s\0"));
@@ -68,12 +79,14 @@ static void titles_in_place_of_arguments_are_shown(void **state) {
     process_id worker = add("postgres", TEXT("postgres: 15/main: alice shop [local] idle\0"));
     process_id main = add("postgres", TEXT("/usr/lib/postgres\0-D\0data\0"));
     process_id server = add("redis-server", TEXT("redis-server *:6379\0"));
+    process_id pool = add("php-fpm8.2", TEXT("php-fpm: pool www\0"));
     process_id other = add("app", TEXT("app2: title\0"));
     label();
     assert_text(process_label(at(writer)), "postgres walwriter");
     assert_text(process_label(at(worker)), "postgres 15/main: alice shop [local] id…");
     assert_text(process_label(at(main)), "postgres -D data");
     assert_text(process_label(at(server)), "redis-server *:6379");
+    assert_text(process_label(at(pool)), "php-fpm8.2 pool www");
     assert_text(process_label(at(other)), "");
 }
 
@@ -117,7 +130,7 @@ static void any_bytes_are_arguments(void **state) {
     process_id cut = add("a", TEXT("a\0b")), empty = add("e", TEXT("e\0\0\0x\0"));
     label();
     assert_text(process_label(at(cut)), "a b");
-    assert_text(process_label(at(empty)), "e  x");
+    assert_text(process_label(at(empty)), "e x");
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, begin_profile, end_profile)
@@ -127,6 +140,7 @@ int main(void) {
         TEST(the_only_process_of_a_name_has_all_arguments),
         TEST(what_all_processes_of_a_name_have_tells_nothing),
         TEST(options_that_do_not_fit_are_left_out),
+        TEST(what_is_written_is_better_than_values_of_options),
         TEST(temporary_files_are_better_than_nothing),
         TEST(folders_of_absolute_paths_are_left_out),
         TEST(titles_in_place_of_arguments_are_shown),
