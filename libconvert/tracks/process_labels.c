@@ -155,8 +155,8 @@ static struct label make_label(struct labels *labels, const struct process *proc
     return label;
 }
 
-/* Options that do not fit are left out, so that there is room for the names of files. Compilers and linkers are best
- * known by the file that they write, as values of options look like files. */
+/* Options are left out if the rest fits then, mostly names of files: values without their options tell little.
+ * Compilers and linkers are best known by the file that they write, as values of options look like files. */
 static struct label best_label(struct labels *labels, const struct process *process) {
     struct label label = make_label(labels, process, (struct choice){.has_options = true});
     if (!label.is_cut && !label.bytes_count)
@@ -165,7 +165,7 @@ static struct label best_label(struct labels *labels, const struct process *proc
     struct label output = make_label(labels, process, (struct choice){.is_of_output = true});
     if (output.bytes_count) return output;
     struct label shorter = make_label(labels, process, (struct choice){.has_options = false});
-    return shorter.bytes_count ? shorter : label;
+    return shorter.bytes_count && !shorter.is_cut ? shorter : label;
 }
 
 static void label_process(struct labels *labels, uint32_t row) {

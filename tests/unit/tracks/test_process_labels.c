@@ -43,9 +43,13 @@ static void what_all_processes_of_a_name_have_tells_nothing(void **state) {
 static void options_that_do_not_fit_are_left_out(void **state) {
     process_id compiler = add("cc1plus", TEXT("cc1plus\0-quiet\0-imultiarch\0riscv64-linux-gnu\0-D_GNU_SOURCE\0in.cc\0"
                                               "-dumpbase\0in.cc\0-o\0/tmp/ccX.s\0"));
+    process_id values = add("bench", TEXT("bench\0-p\0"
+                                          "17001\0-n\0"
+                                          "20000\0-t\0set,get,lpush,lpop,lrange_100\0"));
     process_id options = add("app", TEXT("app\0--first-long-option\0--second-long-option\0"));
     label();
     assert_text(process_label(at(compiler)), "cc1plus riscv64-linux-gnu in.cc");
+    assert_text(process_label(at(values)), "bench -p 17001 -n 20000 -t set,get,lpus…");
     assert_text(process_label(at(options)), "app --first-long-option --second-long-o…");
 }
 
@@ -56,7 +60,7 @@ static void what_is_written_is_better_than_values_of_options(void **state) {
     process_id shell = add("ssh", TEXT("ssh\0-o\0StrictHostKeyChecking=no\0host\0uname -a; uptime\0"));
     label();
     assert_text(process_label(at(linker)), "ld -o bin/app");
-    assert_text(process_label(at(shell)), "ssh StrictHostKeyChecking=no host uname…");
+    assert_text(process_label(at(shell)), "ssh -o StrictHostKeyChecking=no host un…");
     assert_text(process_label(at(short_one)), "gcc -o app main.c");
 }
 
