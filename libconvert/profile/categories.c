@@ -70,6 +70,7 @@ struct category_pair categories_intern_code(struct categories *categories, enum 
         [CODE_KERNEL] = {TEXT("Kernel"), COLOR_ORANGE},
         [CODE_JIT] = {TEXT("JIT"), COLOR_BLUE},
         [CODE_SCRIPT] = {TEXT("Script"), COLOR_GREEN},
+        [CODE_PREEMPTED] = {TEXT("Preempted"), COLOR_DARKGREY},
         /* The front-end counts samples in a category of this name as inactive. */
         [CODE_IDLE] = {TEXT("Idle"), COLOR_TRANSPARENT},
     };

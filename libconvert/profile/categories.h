@@ -54,7 +54,7 @@ struct category_pair categories_intern(struct categories *categories, struct tex
                                        struct text subcategory);
 
 /* The kinds of code that all readers distinguish. Each is a category with the same name and colour in every profile. */
-enum code_kind { CODE_USER, CODE_KERNEL, CODE_JIT, CODE_SCRIPT, CODE_IDLE, CODE_KIND_COUNT };
+enum code_kind { CODE_USER, CODE_KERNEL, CODE_JIT, CODE_SCRIPT, CODE_PREEMPTED, CODE_IDLE, CODE_KIND_COUNT };
 
 /* Does what categories_intern does, for a kind of code. */
 struct category_pair categories_intern_code(struct categories *categories, enum code_kind kind,

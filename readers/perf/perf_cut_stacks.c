@@ -8,7 +8,7 @@ enum { HAS_FUNCTION = 1, HAS_CALLER = 2, IS_TRUNCATED = 4 };
 
 /* Frames of waits, which are idle or of no category, are no functions. */
 static bool is_of_program(const struct profile *profile, const struct frame *frame) {
-    static const struct text others[] = {TEXT("Kernel"), TEXT("Idle"), TEXT("Other")};
+    static const struct text others[] = {TEXT("Kernel"), TEXT("Preempted"), TEXT("Idle"), TEXT("Other")};
     struct text category = categories_at(&profile->categories, frame->category)->name;
     return !TEXT_IS_IN(category, others);
 }

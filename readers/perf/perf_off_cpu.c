@@ -132,7 +132,7 @@ static stack_id stack_of_wait(const struct adding *adding, stack_id stack, char 
     bool is_preempted = state == PERF_STATE_PREEMPTED;
     string_id name = is_preempted ? profile_string(profile, PREEMPTED_FRAME) : find_leaf(adding, stack);
     struct category_pair category =
-        categories_intern_code(&profile->categories, is_preempted ? CODE_KERNEL : CODE_IDLE, name_of_state(state));
+        categories_intern_code(&profile->categories, is_preempted ? CODE_PREEMPTED : CODE_IDLE, name_of_state(state));
     struct frame frame = frame_of_func(profile_named_func(profile, name), category);
     return profile_stack(profile, stack, profile_frame(profile, &frame));
 }
