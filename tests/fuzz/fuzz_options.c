@@ -11,6 +11,10 @@ enum { ARGUMENTS_MAX = 64 };
 static void check_options(const struct options *options) {
     if (options->action != OPTIONS_RUN) return;
     FUZZ_CHECK(options->inputs.count, "no input");
+    if (options->lists_events) {
+        FUZZ_CHECK(!options->convert.output_path, "%s", options->convert.output_path);
+        return;
+    }
     if (options_are_batch(options)) {
         FUZZ_CHECK(!options->convert.output_path, "%s", options->convert.output_path);
         return;
