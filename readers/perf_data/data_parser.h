@@ -9,6 +9,9 @@
 #include "readers/input/input.h"
 #include "readers/perf/perf_record.h"
 
+/* Types of records that are counted apart: those below RECORD_OTHER, which counts all above, and simpleperf's. */
+enum { RECORD_OTHER = 255, SIMPLEPERF_ROW = 256, COUNTED_TYPES = SIMPLEPERF_ROW + 11 };
+
 struct data_parser {
     struct perf_sink sink;
     struct perf_tallies *tallies; /* borrowed */
@@ -18,8 +21,11 @@ struct data_parser {
     struct perf_place *places; /* owned; of the stack that is being parsed, innermost first */
     uint32_t place_count;
     size_t place_capacity;
-    uint64_t record_counts[256]; /* number of records by type; the last also counts all types above 255 */
-    struct position first_records[256];
+    uint64_t record_counts[COUNTED_TYPES]; /* number of records by type */
+    struct position first_records[COUNTED_TYPES];
+    char *parts; /* owned; a record of simpleperf that is split, as far as it is known */
+    size_t parts_bytes;
+    size_t parts_capacity;
 };
 
 static inline struct position data_position(uint64_t offset) { return (struct position){.offset = offset}; }
@@ -60,7 +66,12 @@ enum record_type {
     RECORD_HEADER_FEATURE = 80,
     RECORD_COMPRESSED = 81,
     RECORD_COMPRESSED2 = 83,
-    RECORD_SIMPLEPERF_FORMATS = 32777 /* only Android's simpleperf writes these */
+    /* Of Android's simpleperf. */
+    RECORD_SIMPLEPERF_FIRST = 32768,
+    RECORD_SIMPLEPERF_PART = 32772,
+    RECORD_SIMPLEPERF_PARTS_END = 32773,
+    RECORD_SIMPLEPERF_FORMATS = 32777,
+    RECORD_SIMPLEPERF_LAST = 32778
 };
 
 /* ---- data_file.c. ---- */

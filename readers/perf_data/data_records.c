@@ -5,6 +5,7 @@
 #include "command_field.h"
 #include "data_parser.h"
 #include "libconvert/base/cursor.h"
+#include "libconvert/base/memory.h"
 #include "readers/perf/perf_roles.h"
 
 /* Flags in misc. The same bit has different meanings in different types of records. */
@@ -359,6 +360,31 @@ static bool use_sample(struct data_parser *parser, const struct data_record *rec
     return true;
 }
 
+/* A record that is longer than a record can be is split. The parts follow each other. */
+static bool use_part(struct data_parser *parser, const struct data_record *record, struct perf_record *out) {
+    (void)out;
+    struct text part = record->payload;
+    if (!memory_reserve(parser->failure, &parser->parts, &parser->parts_capacity,
+                        parser->parts_bytes + part.bytes_count, 1))
+        return true;
+    if (part.bytes_count) memcpy(parser->parts + parser->parts_bytes, part.bytes, part.bytes_count);
+    parser->parts_bytes += part.bytes_count;
+    return true;
+}
+
+static bool use_parts(struct data_parser *parser, const struct data_record *record, struct perf_record *out) {
+    (void)out;
+    struct perf_cursor cursor = perf_cursor_of((struct text){parser->parts, parser->parts_bytes});
+    uint32_t type = perf_cursor_u32(&cursor);
+    uint32_t size_high = perf_cursor_u16(&cursor), size_low = perf_cursor_u16(&cursor);
+    bool is_whole = !cursor.is_bad && (size_high << 16 | size_low) == parser->parts_bytes;
+    bool is_part = type == RECORD_SIMPLEPERF_PART || type == RECORD_SIMPLEPERF_PARTS_END;
+    parser->parts_bytes = 0;
+    if (!is_whole || is_part || type <= RECORD_SIMPLEPERF_FIRST) return false;
+    data_records_use(parser, &(struct data_record){.type = type, .payload = cursor.left, .offset = record->offset}, 0);
+    return true;
+}
+
 /* ---- All records. ---- */
 
 /* The types of records. A record without `use` is ignored. Samples are counted by what becomes of them. is_lost: the
@@ -410,13 +436,30 @@ static const struct {
     [RECORD_COMPRESSED] = {"COMPRESSED", NULL, false},
     [82] = {"FINISHED_INIT", NULL, false},
     [RECORD_COMPRESSED2] = {"COMPRESSED2", NULL, false},
+    /* Sections of the file have the functions that were sampled, and samples have the stacks as they were unwound. */
+    [SIMPLEPERF_ROW + 1] = {"KERNEL_SYMBOL", NULL, false},
+    {"DSO", NULL, true},
+    {"SYMBOL", NULL, true},
+    {"SPLIT", use_part, false},
+    {"SPLIT_END", use_parts, false},
+    {"EVENT_ID", NULL, false},
+    {"CALLCHAIN", NULL, false},
+    {"UNWINDING_RESULT", NULL, false},
+    {"TRACING_DATA", use_formats, false},
+    {"DEBUG", NULL, false},
 };
 
-enum { RECORD_TABLE_COUNT = sizeof record_table / sizeof *record_table, COUNTED_TYPE_MAX = 255 };
+_Static_assert(sizeof record_table / sizeof *record_table == COUNTED_TYPES, "each type that is counted has a row");
 
-static void count_record(struct data_parser *parser, uint32_t type, uint64_t offset) {
-    if (type > COUNTED_TYPE_MAX) type = COUNTED_TYPE_MAX;
-    if (!parser->record_counts[type]++) parser->first_records[type] = data_position(offset);
+/* Returns the row of the type in the table and in the counts. */
+static uint32_t row_of(uint32_t type) {
+    if (type > RECORD_SIMPLEPERF_FIRST && type <= RECORD_SIMPLEPERF_LAST)
+        return SIMPLEPERF_ROW + (type - RECORD_SIMPLEPERF_FIRST);
+    return type < RECORD_OTHER ? type : RECORD_OTHER;
+}
+
+static void count_record(struct data_parser *parser, uint32_t row, uint64_t offset) {
+    if (!parser->record_counts[row]++) parser->first_records[row] = data_position(offset);
 }
 
 void data_records_use(void *context, const struct data_record *record, uint64_t time_ns) {
@@ -424,12 +467,12 @@ void data_records_use(void *context, const struct data_record *record, uint64_t 
     bool has_time = time_ns && time_ns <= (uint64_t)PERF_TIME_MAX_NS;
     struct perf_record out = {.time_ns = has_time ? (int64_t)time_ns : TIME_NONE,
                               .position = data_position(record->offset)};
-    uint32_t type = record->type == RECORD_SIMPLEPERF_FORMATS ? RECORD_TRACING_DATA : record->type;
-    record_user *use = type < RECORD_TABLE_COUNT ? record_table[type].use : NULL;
+    uint32_t row = row_of(record->type);
+    record_user *use = record_table[row].use;
     if (use && !use(parser, record, &out))
         data_tally(parser, TALLY_DAMAGED_RECORD, 1, record->offset);
-    else if (type != RECORD_SAMPLE)
-        count_record(parser, type, record->offset);
+    else if (row != RECORD_SAMPLE)
+        count_record(parser, row, record->offset);
 }
 
 static bool is_sum_of_waits(const struct data_attr *attr, const struct data_record *record, uint64_t time_ns) {
@@ -459,15 +502,15 @@ uint64_t data_records_take(struct data_parser *parser, const struct data_record 
 }
 
 void data_records_count(struct data_parser *parser) {
-    for (uint32_t type = 0; type <= COUNTED_TYPE_MAX; type++) {
+    for (uint32_t type = 0; type < COUNTED_TYPES; type++) {
         uint64_t count = parser->record_counts[type];
         if (!count) continue;
         char cause[64];
-        const char *name = type < RECORD_TABLE_COUNT ? record_table[type].name : NULL;
+        const char *name = record_table[type].name;
         if (name)
             snprintf(cause, sizeof cause, "%s record%s", name,
                      type == RECORD_AUX ? ": perf inject --itrace makes samples of traces" : "");
-        else if (type < COUNTED_TYPE_MAX)
+        else if (type < RECORD_OTHER)
             snprintf(cause, sizeof cause, "record of the unknown type %" PRIu32, type);
         else
             snprintf(cause, sizeof cause, "record of an unknown type above 254");

@@ -195,6 +195,59 @@ static void test_formats(void **state) {
     assert_int_equal(ledger_sum(&profile.ledger, LEDGER_RECORDS, LEDGER_LOST), 2);
 }
 
+static void put_part(const char *bytes, size_t bytes_count) {
+    enum { PART = 32772 };
+    builder_begin_record(&builder, PART, 0);
+    builder_put(&builder, bytes, bytes_count);
+    builder_end_record(&builder);
+}
+
+static void end_parts(void) {
+    enum { END = 32773 };
+    builder_begin_record(&builder, END, 0);
+    builder_end_record(&builder);
+}
+
+static uint64_t count_of(const char *cause, enum gecko_convert_fate fate) {
+    uint64_t count = 0;
+    for (size_t i = 0; i < profile.ledger.entries.count; i++) {
+        const struct ledger_entry *entry = ledger_at(&profile.ledger, i);
+        if (entry->fate == fate && text_equal(entry->cause, text_of(cause))) count += entry->count;
+    }
+    return count;
+}
+
+/* A record that is longer than 65 535 bytes is split, and is read as if it were not. */
+static void test_split_record(void **state) {
+    enum { SIZE_AT = 4, SIZE = 70000, PART = 40000 };
+    char *formats = calloc(1, SIZE);
+    memcpy(formats, "\x09\x80\0\0", 4);
+    formats[SIZE_AT] = SIZE >> 16;
+    formats[SIZE_AT + 2] = (char)(SIZE & 0xff);
+    formats[SIZE_AT + 3] = (char)(SIZE >> 8 & 0xff);
+    begin_app();
+    put_part(formats, PART);
+    put_part(formats + PART, SIZE - PART);
+    end_parts();
+    put_part(formats, PART); /* shorter than it says */
+    end_parts();
+    put_part("\x05\x80\0\0\0\0\x8", 8); /* an end in parts */
+    end_parts();
+    put_part("\x0a\x80\0\0\0\0\x8", 8);
+    end_parts();
+    put_part(formats, PART); /* no end */
+    add_user_sample(100, 0x401015);
+    builder_finish(&builder);
+    free(formats);
+    read_recording(0);
+    assert_samples("5/5 app 0 1000000 0x2015\n");
+    assert_int_equal(count_of("TRACING_DATA record", LEDGER_KEPT), 1);
+    assert_int_equal(count_of("DEBUG record", LEDGER_KEPT), 1);
+    assert_int_equal(count_of("SPLIT record", LEDGER_KEPT), 6);
+    assert_int_equal(count_of("SPLIT_END record", LEDGER_KEPT), 2);
+    assert_int_equal(count_of("damaged record", LEDGER_LOST), 3);
+}
+
 /* Code that was generated an hour before does not begin the recording: the thread did not run between 2 and 3 ms. */
 static void test_early_mapping(void **state) {
     static const uint64_t hour_ns = UINT64_C(3600000000000);
@@ -218,6 +271,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_functions_of_streams, begin_profile, end_profile),
         cmocka_unit_test_setup_teardown(test_functions_that_overlap, begin_profile, end_profile),
         cmocka_unit_test_setup_teardown(test_formats, begin_profile, end_profile),
+        cmocka_unit_test_setup_teardown(test_split_record, begin_profile, end_profile),
         cmocka_unit_test_setup_teardown(test_early_mapping, begin_profile, end_profile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
