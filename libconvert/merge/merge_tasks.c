@@ -262,13 +262,33 @@ static void merge_command_line(struct process *whole, const struct process *part
     if (is_of_last) whole->command_line = part->command_line;
 }
 
+/* Returns no name if it is only the kind and the id, as "thread 12" or "process 12.2", which tasks without a name get.
+ * The merged task gets one from its own id. */
+static struct text given_name(struct text name, const char *kind, int64_t id) {
+    struct text rest = name;
+    int64_t number;
+    uint64_t generation;
+    if (!cursor_take(&rest, text_of(kind)) || !cursor_take_id(&rest, &number) || number != id) return name;
+    bool is_made_up =
+        !rest.bytes_count || (cursor_take(&rest, TEXT(".")) && cursor_parse_number(rest, 10, &generation));
+    return is_made_up ? (struct text){0} : name;
+}
+
+static struct text given_name_of_process(const struct process *process) {
+    return given_name(process->name, "process ", process->pid);
+}
+
+static struct text given_name_of_thread(const struct thread *thread) {
+    return given_name(thread->name, "thread ", thread->tid);
+}
+
 /* A process that perf ended is over, even if the recorder watched it only for a while. */
 static void merge_process(const struct merge *merge, struct process *whole, const struct process *part,
                           bool is_recorder, bool is_first) {
     bool is_first_end = whole->end_ns == TIME_NONE;
     if (part->end_ns != TIME_NONE) whole->lives_on = part->lives_on && (is_first_end || whole->lives_on);
     merge_lives(merge, (struct life){&whole->start_ns, &whole->end_ns}, part->start_ns, part->end_ns, is_first);
-    take_name(&whole->name, part->name, is_recorder);
+    take_name(&whole->name, given_name_of_process(part), is_recorder);
     take_name(&whole->ending, part->ending, is_recorder);
     whole->type = is_first || text_equal(whole->type, part->type) ? part->type : (struct text){0};
     if (!whole->pid_namespace) whole->pid_namespace = part->pid_namespace;
@@ -282,7 +302,7 @@ static void merge_process(const struct merge *merge, struct process *whole, cons
 static void merge_thread(const struct merge *merge, struct thread *whole, const struct thread *part, bool is_recorder,
                          bool is_first) {
     merge_lives(merge, (struct life){&whole->start_ns, &whole->end_ns}, part->start_ns, part->end_ns, is_first);
-    take_name(&whole->name, part->name, is_recorder);
+    take_name(&whole->name, given_name_of_thread(part), is_recorder);
     if (merge->runs) whole->is_made_up = part->is_made_up && (is_first || whole->is_made_up);
 }
 
@@ -499,14 +519,6 @@ static void match_in_runs(struct run_matching *matching, uint32_t row, uint64_t 
     if (first) join(matching->sets, *first, row);
 }
 
-/* Returns no name if it is only the kind and the id, as "thread 12", which tasks without a name get. */
-static struct text given_name(struct text name, struct text kind, int64_t id) {
-    struct text rest = text_starts_with(name, kind) ? text_from(name, kind.bytes_count) : (struct text){0};
-    uint64_t number;
-    bool is_made_up = cursor_parse_number(rest, 10, &number) && number == (uint64_t)id;
-    return is_made_up ? (struct text){0} : name;
-}
-
 static void match_processes_of_runs(const struct merge_tasks *tasks, const struct merge *merge, uint32_t *sets) {
     struct run_matching matching;
     run_matching_init(&matching, merge, sets);
@@ -515,8 +527,7 @@ static void match_processes_of_runs(const struct merge_tasks *tasks, const struc
         generations_init(&matching.seen, merge->failure);
         for (uint32_t j = 0; j < profile->processes.count; j++) {
             const struct process *process = column_at(&profile->processes, j);
-            match_in_runs(&matching, tasks->first_processes[i] + j, 0, process->pid,
-                          given_name(process->name, TEXT("process "), process->pid));
+            match_in_runs(&matching, tasks->first_processes[i] + j, 0, process->pid, given_name_of_process(process));
         }
         generations_fini(&matching.seen);
     }
@@ -534,7 +545,7 @@ static void match_threads_of_runs(const struct merge_tasks *tasks, const struct 
             process_id process = tasks->processes[tasks->first_processes[i] + thread->process.index];
             if (thread_is_track(thread)) continue; /* it follows its owner */
             match_in_runs(&matching, tasks->first_threads[i] + j, process.index, thread->tid,
-                          given_name(thread->name, TEXT("thread "), thread->tid));
+                          given_name_of_thread(thread));
         }
         generations_fini(&matching.seen);
     }
