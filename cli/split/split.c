@@ -102,12 +102,16 @@ static int compare_pids(const void *left, const void *right) {
     return (*a > *b) - (*a < *b);
 }
 
+/* No part would have the samples of a process without a pid. */
 static void add_processes(struct split *split, const struct profile *profile) {
     for (size_t i = 0; i < profile->thread_order.count; i++) {
         const struct thread *thread = profile_ordered_thread(profile, i);
-        int64_t pid = profile_process_at(profile, thread->process)->pid;
-        int64_t *added = pid == PID_UNKNOWN ? NULL : column_push(&split->pids);
-        if (added) *added = pid;
+        const struct process *process = profile_process_at(profile, thread->process);
+        column_add(&split->pids, &process->pid);
+        if (process->pid != PID_UNKNOWN) continue;
+        failure_set(&split->failure, FAILURE_INPUT,
+                    "%s: --split: the process \"%.*s\" has no pid, by which it could be split",
+                    split->options->convert.input_path, TEXT_ARGS(process->name));
     }
     column_sort(&split->pids, compare_pids);
     for (size_t i = 0; i < split->pids.count; i++) {
@@ -161,9 +165,6 @@ static int learn_parts(struct split *split) {
     int status = (int)result.status;
     if (status != GECKO_CONVERT_GOOD) print_result(split, &options, &result);
     gecko_convert_result_fini(&result);
-    if (!status && !split->parts.count)
-        failure_set(&split->failure, FAILURE_INPUT, "%s: no process has a pid, by which it could be split",
-                    options.input_path);
     return status;
 }
 
