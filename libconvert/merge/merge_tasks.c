@@ -172,9 +172,10 @@ static uint64_t default_namespace(const struct merge *merge, uint32_t machine) {
 
 /* ---- Adding to the whole profile. ---- */
 
-/* The recorder's names come from the program itself. */
-static void take_name(struct text *name, struct text other, bool is_recorder) {
-    if (other.bytes_count && (is_recorder || !name->bytes_count)) *name = other;
+/* The recorder's names come from the program itself. Of several runs, the first one that has a name gives it. */
+static void take_name(const struct merge *merge, struct text *name, struct text other, bool is_recorder) {
+    bool is_better = is_recorder && !merge->runs;
+    if (other.bytes_count && (is_better || !name->bytes_count)) *name = other;
 }
 
 /* Numbers tasks with the same id in order of appearance. */
@@ -288,8 +289,8 @@ static void merge_process(const struct merge *merge, struct process *whole, cons
     bool is_first_end = whole->end_ns == TIME_NONE;
     if (part->end_ns != TIME_NONE) whole->lives_on = part->lives_on && (is_first_end || whole->lives_on);
     merge_lives(merge, (struct life){&whole->start_ns, &whole->end_ns}, part->start_ns, part->end_ns, is_first);
-    take_name(&whole->name, given_name_of_process(part), is_recorder);
-    take_name(&whole->ending, part->ending, is_recorder);
+    take_name(merge, &whole->name, given_name_of_process(part), is_recorder);
+    take_name(merge, &whole->ending, part->ending, is_recorder);
     whole->type = is_first || text_equal(whole->type, part->type) ? part->type : (struct text){0};
     if (!whole->pid_namespace) whole->pid_namespace = part->pid_namespace;
     if (!whole->home_namespace) whole->home_namespace = part->home_namespace;
@@ -302,7 +303,7 @@ static void merge_process(const struct merge *merge, struct process *whole, cons
 static void merge_thread(const struct merge *merge, struct thread *whole, const struct thread *part, bool is_recorder,
                          bool is_first) {
     merge_lives(merge, (struct life){&whole->start_ns, &whole->end_ns}, part->start_ns, part->end_ns, is_first);
-    take_name(&whole->name, given_name_of_thread(part), is_recorder);
+    take_name(merge, &whole->name, given_name_of_thread(part), is_recorder);
     if (merge->runs) whole->is_made_up = part->is_made_up && (is_first || whole->is_made_up);
 }
 
