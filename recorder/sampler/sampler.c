@@ -5,6 +5,7 @@
 #include <linux/futex.h>
 #include <stdio.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -67,6 +68,7 @@ static struct {
     uint64_t next_slow_ns;
     uint32_t flags; /* what the sampler does now: those of THREAD_FLAGS that were asked for */
     bool begins_late;
+    bool begins_alone; /* the thread that started the sampler was the only one then */
     struct thread_observer_starter starter;
     bool is_prepared; /* prepare has been called since the start */
     bool can_be_quiet;
@@ -297,12 +299,15 @@ static void prepare(void) {
 }
 
 /* Learning where the program's code is takes milliseconds. The threads' clocks run from before that, so the processor
- * time until the first stacks can be taken is counted. A child that begins late has begun to record long before. */
+ * time until the first stacks can be taken is counted. On a busy machine, this thread may have waited for a processor:
+ * if all threads have begun since the start, their time is known. A child that begins late has begun to record long
+ * before. */
 static void find_threads(uint64_t now_ns) {
     const struct thread_observer_rules rules = {
         .interval_ns = sampler.interval_ns,
-        .finds_new_threads = sampler.begins_late,
+        .finds_new_threads = sampler.begins_late || sampler.begins_alone,
         .only_opens_clocks = true,
+        .writes_rest = sampler.begins_alone && !sampler.begins_late,
         .takes_no_stacks = asked_flags() & GREC_NO_STACKS,
         .takes_demanded_alone = __atomic_load_n(&sampler.asked.is_paused, __ATOMIC_RELAXED)};
     thread_observer_begin(&sampler.starter);
@@ -311,6 +316,7 @@ static void find_threads(uint64_t now_ns) {
     task_list_refresh(now_ns);
     thread_observer_round();
     sampler.knows_threads = true;
+    sampler.begins_alone = false;
 }
 
 static void take_up(void) {
@@ -430,15 +436,23 @@ static bool needs_all_tables(const struct sampler_settings *settings) {
     return !(settings->flags & GREC_ALL_THREADS) || settings->interval_us >= LONG_US;
 }
 
+static bool is_only_thread(void) {
+    enum { LINKS_OF_FOLDER = 2 };
+    struct stat status;
+    return stat("/proc/self/task", &status) == 0 && status.st_nlink == LINKS_OF_FOLDER + 1;
+}
+
 bool sampler_start(const struct sampler_settings *settings, bool begins_late) {
     if (settings->flags & GREC_SAMPLER) unsampled_define();
     thread_signal_take(await_new_signal);
+    thread_observer_drop_records();
     sampler.end_word = 0;
     sampler.flags = 0;
     sampler.started_count = sampler.ended_count = 0;
     __atomic_store_n(&sampler.makes_rounds, 1, __ATOMIC_SEQ_CST);
     sampler.phase = SAMPLER_WAITS;
     sampler.begins_late = begins_late;
+    sampler.begins_alone = settings->flags & GREC_SAMPLER && !settings->is_paused && is_only_thread();
     sampler.starter =
         (struct thread_observer_starter){.tid = process_own_tid(), .cpu_ns = clock_ns_of(CLOCK_THREAD_CPUTIME_ID)};
     sampler.is_prepared = sampler.has_trace_file = false;

@@ -570,6 +570,7 @@ static void observe_thread(struct thread_writers *writers, struct thread_record 
         return;
     }
     if (!identify(writers, record, thread, round)) return;
+    if (observer.rules.writes_rest) write_rest(thread, round);
     if (observer.rules.only_opens_clocks) {
         if (!observer.rules.takes_no_stacks)
             thread_signal_follow(writers, record, thread, observer.rules.interval_ns, round->now_ticks);
@@ -669,6 +670,8 @@ static void drop(struct thread_writers *writers, struct thread_record *record, v
     thread_registry_drop(writers);
 }
 
+void thread_observer_drop_records(void) { thread_registry_each_record(drop, NULL); }
+
 static void report_lost(void) {
     char text[TEXT_BYTES];
     if (!observer.lost_count) return;
@@ -689,7 +692,7 @@ void thread_observer_finish(void) {
     }
     report_lost();
     /* From now on nobody notices when the threads of held records end. */
-    thread_registry_each_record(drop, NULL);
+    thread_observer_drop_records();
 }
 
 void thread_observer_begin(const struct thread_observer_starter *starter) {

@@ -18,6 +18,10 @@ struct thread_observer_starter {
     uint64_t cpu_ns;
 };
 
+/* Frees the records of threads that have ended, and those that are held for threads. Call this before the sampler's
+ * thread starts: the thread of the sampler before, for instance, has ended after its last round. [any thread] */
+void thread_observer_drop_records(void);
+
 /* Forgets what is known of all threads. Call this before the first round, and again after thread_observer_finish. */
 void thread_observer_begin(const struct thread_observer_starter *starter);
 
@@ -29,7 +33,8 @@ struct thread_observer_rules {
     uint64_t interval_ns;
     bool finds_new_threads;    /* a thread that was not known before has begun since */
     bool takes_no_stacks;      /* processor time alone, so that no thread is interrupted */
-    bool only_opens_clocks;    /* nothing is written yet */
+    bool only_opens_clocks;    /* no stacks are written yet */
+    bool writes_rest;          /* what threads have used so far becomes samples "(between samples)" */
     bool looks_at_all;         /* also at threads that have been idle for long */
     bool takes_demanded_alone; /* threads that grec_sample_thread waits for. Those have stacks in any case */
 };

@@ -857,6 +857,24 @@ static void test_time_before_the_end(void **state) {
     recorded_fini(&recorded);
 }
 
+/* The first thread works before the sampler has found it, unless the machine is busy. */
+static void test_time_at_the_start(void **state) {
+    enum { RECORDING_COUNT = 10, CPU_NS = 20000000 };
+    skip_under_thread_sanitizer();
+    for (int i = 0; i < RECORDING_COUNT; i++) {
+        struct recorded recorded;
+        grec_thread_register("first");
+        start_sampling(*state, "start.trace", (struct grec_options){.interval_us = 1000});
+        uint64_t from_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID);
+        compute_until(from_ns + CPU_NS);
+        uint64_t used_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID) - from_ns;
+        stop_and_read(&recorded, *state, "start.trace");
+        int64_t sum_ns = sum_cpu_ns(need_thread(&recorded, "first"));
+        if (sum_ns < (int64_t)used_ns) fail_msg("%" PRId64 " of %" PRIu64 " ns", sum_ns, used_ns);
+        recorded_fini(&recorded);
+    }
+}
+
 static void compute_at_last(struct busy_thread *self) {
     (void)self;
     compute_until(LAST_CPU_NS);
@@ -1217,6 +1235,7 @@ int main(void) {
         TEST(test_time_between_two_rounds),
         TEST(test_records_without_rounds),
         TEST(test_time_before_the_end),
+        TEST(test_time_at_the_start),
         TEST(test_time_of_the_last_thread),
         TEST(test_time_of_an_ended_stranger),
         TEST(test_name_after_the_end),
