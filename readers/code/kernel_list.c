@@ -6,20 +6,26 @@
 
 #include "libconvert/base/cursor.h"
 
-static struct {
-    char *bytes;
-    size_t count;
-} kept;
+static struct kernel_list kept;
+
+struct text kernel_list_code(const struct kernel_list *list) {
+    return (struct text){list->bytes, list->code_bytes};
+}
+
+struct text kernel_list_text(const struct kernel_list *list) {
+    return (struct text){list->bytes, list->bytes_count};
+}
 
 struct text kernel_list_kept(void) {
-    return (struct text){kept.bytes, kept.count};
+    return kernel_list_code(&kept);
 }
 
-void kernel_list_forget(void) {
-    free(kept.bytes);
-    kept.bytes = NULL;
-    kept.count = 0;
+void kernel_list_fini(struct kernel_list *list) {
+    free(list->bytes);
+    *list = (struct kernel_list){0};
 }
+
+void kernel_list_forget(void) { kernel_list_fini(&kept); }
 
 /* Returns the offset of the end of the line that has the symbol of that name; 0: there is none. */
 static size_t line_end_of(struct text list, struct text name) {
@@ -43,43 +49,42 @@ uint64_t kernel_list_address(struct text list, struct text name) {
 }
 
 /* Reads the next bytes of the list. Returns false at the end, and if memory ran out. */
-static bool read_more(int file, size_t *capacity_bytes) {
+static bool read_more(int file, struct kernel_list *list, size_t *capacity_bytes) {
     enum { READ_BYTES = 1024 * 1024 };
-    if (*capacity_bytes - kept.count < READ_BYTES) {
-        char *bytes = realloc(kept.bytes, *capacity_bytes + 2 * READ_BYTES);
+    if (*capacity_bytes - list->bytes_count < READ_BYTES) {
+        char *bytes = realloc(list->bytes, *capacity_bytes + 2 * READ_BYTES);
         if (!bytes) return false;
-        kept.bytes = bytes;
+        list->bytes = bytes;
         *capacity_bytes += 2 * READ_BYTES;
     }
-    ssize_t read_bytes = read(file, kept.bytes + kept.count, READ_BYTES);
-    if (read_bytes > 0) kept.count += (size_t)read_bytes;
+    ssize_t read_bytes = read(file, list->bytes + list->bytes_count, READ_BYTES);
+    if (read_bytes > 0) list->bytes_count += (size_t)read_bytes;
     return read_bytes > 0;
 }
 
 /* For a user who may not see addresses, all are 0. In many kernels, so are those of the first symbols, which are
  * variables. */
-static bool hides_addresses(void) {
-    struct text list = kernel_list_kept();
+static bool hides_addresses(struct text list) {
     return line_end_of(list, TEXT("_text")) && !kernel_list_address(list, TEXT("_text"));
 }
 
-static void read_list(int file) {
+bool kernel_list_read(struct kernel_list *list) {
     enum { HEAD_BYTES = 64 * 1024 }; /* has "_text" */
     size_t capacity_bytes = 0;
-    while (read_more(file, &capacity_bytes))
-        if (kept.count < HEAD_BYTES && hides_addresses()) break;
+    int file = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
+    *list = (struct kernel_list){0};
+    if (file < 0) return false;
+    while (read_more(file, list, &capacity_bytes))
+        if (list->bytes_count < HEAD_BYTES && hides_addresses(kernel_list_text(list))) break;
+    close(file);
+    struct text all = kernel_list_text(list);
+    list->code_bytes = hides_addresses(all) ? 0 : line_end_of(all, TEXT("_etext"));
+    if (!list->code_bytes) kernel_list_fini(list);
+    return list->code_bytes > 0;
 }
 
 struct text kernel_list_keep(void) {
-    int file = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
     kernel_list_forget();
-    if (file < 0) return kernel_list_kept();
-    read_list(file);
-    close(file);
-    size_t end = line_end_of(kernel_list_kept(), TEXT("_etext"));
-    if (end && !hides_addresses())
-        kept.count = end;
-    else
-        kernel_list_forget();
+    kernel_list_read(&kept);
     return kernel_list_kept();
 }

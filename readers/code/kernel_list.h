@@ -1,5 +1,5 @@
-/* The part of the running kernel's list of symbols (/proc/kallsyms) that has the kernel's own code. The kernel takes
- * tens of milliseconds to print it, and it does not change while the kernel runs. */
+/* The running kernel's list of symbols (/proc/kallsyms) as text. The kernel takes tens of milliseconds to print it. Its
+ * first part has the kernel's own code, by address, and does not change while the kernel runs. */
 #ifndef GECKO_KERNEL_LIST_H
 #define GECKO_KERNEL_LIST_H
 
@@ -7,9 +7,24 @@
 
 #include "libconvert/base/text.h"
 
-/* Reads the part and keeps it for this process: later conversions find functions in it. Returns it: lines up to that of
- * "_etext". Returns an empty text if this user may not read the list or may not see addresses, or if memory ran out.
- * Call it before other threads convert. */
+struct kernel_list {
+    char *bytes;
+    size_t bytes_count;
+    size_t code_bytes; /* the size of the part with the kernel's own code: lines up to that of "_etext" */
+};
+
+/* Reads the list. Returns false, and the list is empty, if this user may not read it or may not see addresses, or if
+ * memory ran out. */
+bool kernel_list_read(struct kernel_list *list);
+void kernel_list_fini(struct kernel_list *list);
+
+struct text kernel_list_text(const struct kernel_list *list);
+
+/* Returns the part with the kernel's own code. */
+struct text kernel_list_code(const struct kernel_list *list);
+
+/* Reads the list and keeps that part for this process: later conversions find functions in it. Returns it; an empty
+ * text if kernel_list_read fails. Call it before other threads convert. */
 struct text kernel_list_keep(void);
 
 /* Returns what is kept; an empty text if nothing is. */

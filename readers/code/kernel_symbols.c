@@ -8,7 +8,6 @@
 
 #include "debug_copies.h"
 #include "kernel_file.h"
-#include "kernel_list.h"
 #include "libconvert/base/cursor.h"
 #include "libconvert/base/first_row.h"
 #include "readers/input/scan.h"
@@ -31,6 +30,7 @@ void kernel_symbols_init(struct kernel_symbols *kernel, const struct debug_folde
 
 void kernel_symbols_fini(struct kernel_symbols *kernel) {
     arena_fini(&kernel->texts);
+    kernel_list_fini(&kernel->running);
     column_fini(&kernel->symbols);
     column_fini(&kernel->module_symbols);
     row_table_fini(&kernel->modules);
@@ -161,7 +161,7 @@ static bool read_list_at(struct kernel_symbols *kernel, const struct kernel_iden
     return read_list(kernel, identity, input_open(path, &failure));
 }
 
-/* ---- The part of the running kernel's list that is kept. ---- */
+/* ---- The running kernel's list. ---- */
 
 static size_t line_start(struct text list, size_t offset) {
     struct text before = text_slice(list, 0, offset);
@@ -202,33 +202,37 @@ static size_t first_above(struct text list, uint64_t address) {
 }
 
 /* Returns false if the address is not within the part. */
-static bool find_kept(const struct kernel_symbols *kernel, uint64_t address, struct kernel_symbol *symbol,
+static bool find_code(const struct kernel_symbols *kernel, uint64_t address, struct kernel_symbol *symbol,
                       struct kernel_symbol *next) {
-    size_t above = first_above(kernel->kept, address);
-    return take_last_function(text_slice(kernel->kept, 0, above), symbol) &&
-           take_first_function(text_from(kernel->kept, above), next);
+    size_t above = first_above(kernel->code, address);
+    return take_last_function(text_slice(kernel->code, 0, above), symbol) &&
+           take_first_function(text_from(kernel->code, above), next);
 }
 
-static bool use_kept(struct kernel_symbols *kernel, const struct kernel_identity *identity) {
-    struct text list = kernel_list_kept();
+static bool use_code(struct kernel_symbols *kernel, const struct kernel_identity *identity, struct text list) {
     uint64_t reference = identity->reference.bytes_count ? kernel_list_address(list, identity->reference) : 0;
     if (!list.bytes_count || !is_of(identity, reference)) return false;
-    kernel->kept = list;
+    kernel->code = list;
     set_shift(kernel, identity, reference);
     return true;
 }
 
 static bool read_running_list(struct kernel_symbols *kernel, const struct kernel_identity *identity) {
-    return use_kept(kernel, identity) || read_list_at(kernel, identity, RUNNING_LIST);
+    if (use_code(kernel, identity, kernel_list_kept())) return true;
+    if (kernel_list_read(&kernel->running) && use_code(kernel, identity, kernel_list_code(&kernel->running)))
+        return true;
+    return read_list_at(kernel, identity, RUNNING_LIST);
 }
 
-/* Reads the whole list of the running kernel in place of the part, which stays if there is none. */
+/* Reads the whole list in place of its part, which stays if the list cannot be read. */
 static void complete(struct kernel_symbols *kernel) {
     struct failure failure = {.memory = kernel->failure->memory};
     struct list_reading list = {.kernel = kernel, .symbols = &kernel->symbols};
-    struct input *input = input_open(RUNNING_LIST, &failure);
+    struct input *input = kernel->running.bytes_count
+                              ? input_from_memory(kernel_list_text(&kernel->running), 0, &failure)
+                              : input_open(RUNNING_LIST, &failure);
     if (!input) return;
-    kernel->kept = (struct text){0};
+    kernel->code = (struct text){0};
     read_symbols(&list, input);
 }
 
@@ -324,11 +328,11 @@ static bool find(const struct column *symbols, uint64_t address, struct code_nam
 
 static bool find_in_list(struct kernel_symbols *kernel, uint64_t address, struct code_name *name) {
     struct kernel_symbol symbol, next;
-    if (kernel->kept.bytes_count && find_kept(kernel, address, &symbol, &next)) {
+    if (kernel->code.bytes_count && find_code(kernel, address, &symbol, &next)) {
         *name = name_at(&symbol, &next, address);
         return true;
     }
-    if (kernel->kept.bytes_count) complete(kernel);
+    if (kernel->code.bytes_count) complete(kernel);
     return find(&kernel->symbols, address, name);
 }
 

@@ -6,6 +6,7 @@
 #define GECKO_KERNEL_SYMBOLS_H
 
 #include "code_name.h"
+#include "kernel_list.h"
 #include "libconvert/base/arena.h"
 #include "libconvert/base/row_table.h"
 #include "libconvert/symbols/debug_file_search.h"
@@ -31,9 +32,10 @@ struct kernel_symbols {
     struct failure *failure;             /* borrowed */
     const struct debug_folders *folders; /* borrowed */
     struct arena texts;
-    struct text kept;      /* the part of the list that is searched before `symbols` (kernel_list.h); empty: none */
-    struct column symbols; /* struct kernel_symbol, by address */
-    uint64_t shift;        /* address in the recording minus address in the list */
+    struct kernel_list running;   /* the running kernel's list, unless this process keeps its part */
+    struct text code;             /* the part of that list that is searched before `symbols`; empty: none */
+    struct column symbols;        /* struct kernel_symbol, by address */
+    uint64_t shift;               /* address in the recording minus address in the list */
     struct column module_symbols; /* struct kernel_symbol by address, for modules whose files were read */
     struct row_table modules;     /* uint64_t: addresses of modules whose files were looked for */
     uint64_t unread_count; /* kernels and modules whose symbols could not be read, as the process for it failed */

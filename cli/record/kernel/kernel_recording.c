@@ -317,9 +317,8 @@ static void keep_file(const struct perf_event_header *header, const char *record
     enum { START_AT = 16, SIZE_AT = 24, ID_SIZE_AT = 40, ID_AT = 44, ID_BYTES_MAX = 20, PATH_AT = 72 };
     char build_id[2 * ID_BYTES_MAX + 1] = "";
     if (header->type != PERF_RECORD_MMAP2 || header->misc & PERF_RECORD_MISC_MMAP_DATA) return;
-    bool has_id = header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID;
-    for (size_t i = 0; has_id && i < (uint8_t)record[ID_SIZE_AT] && i < ID_BYTES_MAX; i++)
-        snprintf(build_id + 2 * i, 3, "%02x", (uint8_t)record[ID_AT + i]);
+    size_t id_bytes = header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID ? (uint8_t)record[ID_SIZE_AT] : 0;
+    if (id_bytes <= ID_BYTES_MAX) text_hex((struct text){record + ID_AT, id_bytes}, build_id);
     const struct mapped_file file = {.pid = (pid_t)(uint32_t)word_at(record, sizeof *header),
                                      .start = word_at(record, START_AT),
                                      .end = word_at(record, START_AT) + word_at(record, SIZE_AT),
