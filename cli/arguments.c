@@ -43,11 +43,8 @@ static void set_bad_choice(struct failure *failure, const struct option *option,
 }
 
 static void add_to_list(struct options_list *list, const char *value, struct failure *failure) {
-    const char **values = realloc(list->values, (list->count + 1) * sizeof *values);
-    if (!values) {
-        failure_set_memory(failure);
-        return;
-    }
+    const char **values = failure_check_memory(failure, realloc(list->values, (list->count + 1) * sizeof *values));
+    if (!values) return;
     values[list->count++] = value;
     list->values = values;
 }

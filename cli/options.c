@@ -318,11 +318,8 @@ static void collect_filters(struct options *options, struct failure *failure) {
     const struct options_list *recorded = &options->recorded_events;
     count += recorded->count;
     if (!count) return;
-    options->filters = calloc(count, sizeof *options->filters);
-    if (!options->filters) {
-        failure_set_memory(failure);
-        return;
-    }
+    options->filters = failure_check_memory(failure, calloc(count, sizeof *options->filters));
+    if (!options->filters) return;
     for (unsigned kind = 0; kind < KIND_COUNT; kind++)
         for (size_t i = 0; i < options->filter_values[kind].count; i++) {
             const char *value = options->filter_values[kind].values[i];

@@ -35,8 +35,8 @@ void several_inputs_take(struct options *options, struct failure *failure) {
     convert->more_input_paths = inputs->values + 1;
     convert->more_input_count = inputs->count - 1;
     if (!alignments->count) return;
-    convert->alignments = options->parsed_alignments = calloc(inputs->count, sizeof *convert->alignments);
-    if (!convert->alignments) failure_set_memory(failure);
+    convert->alignments =
+        failure_check_memory(failure, options->parsed_alignments = calloc(inputs->count, sizeof *convert->alignments));
     for (size_t i = 0; i < alignments->count && !failure_is_set(failure); i++)
         parse_alignment(options, alignments->values[i], failure);
 }

@@ -369,11 +369,8 @@ static bool keep_bytes(void *context, const void *bytes, size_t bytes_count) {
 }
 
 static void keep_output(struct conversion *conversion) {
-    char *kept = malloc((size_t)conversion->output.total_bytes + 1);
-    if (!kept) {
-        failure_set_memory(&conversion->failure);
-        return;
-    }
+    char *kept = failure_check_memory(&conversion->failure, malloc((size_t)conversion->output.total_bytes + 1));
+    if (!kept) return;
     conversion->kept_end = kept;
     write_chunks(conversion, keep_bytes, conversion);
     *conversion->kept_end = '\0';

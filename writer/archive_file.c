@@ -90,8 +90,7 @@ static bool open_packer(struct packer *packer, const struct kind *kind, const ch
     if (!packer->locale && errno == ENOMEM) failure_set_memory(packer->failure);
     packer->descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, CREATE_MODE);
     if (packer->descriptor < 0) fail(packer, errno);
-    packer->writer = archive_write_new();
-    if (!packer->writer) failure_set_memory(packer->failure);
+    packer->writer = failure_check_memory(packer->failure, archive_write_new());
     return !failure_is_set(packer->failure) && open_writer(packer, kind);
 }
 
@@ -129,11 +128,8 @@ static void add_open_file(struct packer *packer, const char *member, int source,
         failure_set(packer->failure, FAILURE_IO, "%s: cannot be read: %s", path, strerror(errno));
         return;
     }
-    struct archive_entry *entry = entry_create(member, (uint64_t)status.st_size);
-    if (!entry) {
-        failure_set_memory(packer->failure);
-        return;
-    }
+    struct archive_entry *entry = failure_check_memory(packer->failure, entry_create(member, (uint64_t)status.st_size));
+    if (!entry) return;
     if (check(packer, archive_write_header(packer->writer, entry))) add_bytes(packer, source, path);
     archive_entry_free(entry);
 }
@@ -260,11 +256,8 @@ struct archive_file *archive_file_create(const char *path, const char *name, str
         failure_set(failure, FAILURE_USAGE, "%s: not the name of an archive, which ends in .tar.zst, .zip…", name);
         return NULL;
     }
-    struct archive_file *archive = malloc(sizeof *archive);
-    if (!archive) {
-        failure_set_memory(failure);
-        return NULL;
-    }
+    struct archive_file *archive = failure_check_memory(failure, malloc(sizeof *archive));
+    if (!archive) return NULL;
     archive->failure = failure;
     archive->name = name;
     if (!child_start(&archive->child, pack, &order, NULL)) {

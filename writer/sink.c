@@ -458,11 +458,8 @@ bool sink_hides_output(const char *path) {
 /* Returns NULL if memory ran out (latched). */
 static struct sink *create(const char *path, const struct sink_batch *batch, struct failure *failure) {
     /* malloc does not guarantee the alignment of the hash state. */
-    struct sink *sink = aligned_alloc(_Alignof(struct sink), sizeof *sink);
-    if (!sink) {
-        failure_set_memory(failure);
-        return NULL;
-    }
+    struct sink *sink = failure_check_memory(failure, aligned_alloc(_Alignof(struct sink), sizeof *sink));
+    if (!sink) return NULL;
     memset(sink, 0, sizeof *sink);
     sink->failure = failure;
     sink->name = path;

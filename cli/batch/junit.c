@@ -24,11 +24,8 @@ static void append_error(struct chunk_list *out, const char *element, const stru
 }
 
 static void append_case(struct chunk_list *out, const struct batch_source *source, const struct batch_entry *entry) {
-    char *name = batch_entry_name(source, entry->member);
-    if (!name) {
-        failure_set_memory(out->failure);
-        return;
-    }
+    char *name = failure_check_memory(out->failure, batch_entry_name(source, entry->member));
+    if (!name) return;
     enum batch_status status = atomic_load(&entry->status);
     chunk_list_format(out, "    <testcase classname=\"gecko-convert\" name=\"");
     xml_append_text(out, text_of(name));

@@ -105,11 +105,8 @@ static bool group_records(struct manifest_records *records) {
 
 struct manifest_records *manifest_records_create(const char *path, struct failure *failure) {
     if (access(path, F_OK) != 0 && errno == ENOENT) return NULL;
-    struct manifest_records *records = calloc(1, sizeof *records);
-    if (!records) {
-        failure_set_memory(failure);
-        return NULL;
-    }
+    struct manifest_records *records = failure_check_memory(failure, calloc(1, sizeof *records));
+    if (!records) return NULL;
     arena_init(&records->memory, &records->failure);
     manifest_file_init(&records->file, path, &records->memory);
     column_init(&records->groups, sizeof(struct record_group), &records->failure);

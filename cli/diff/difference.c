@@ -45,11 +45,8 @@ static void take_side(struct difference *difference, const struct runs *runs, co
                       size_t side) {
     static const struct merge_runs over = {MERGE_MATCH_NAME, MERGE_LAYOUT_OVER};
     size_t first = side ? runs->counts.base : 0, count = side ? runs->counts.head : runs->counts.base;
-    const char **paths = calloc(count, sizeof *paths);
-    if (!paths) {
-        failure_set_memory(difference->failure);
-        return;
-    }
+    const char **paths = failure_check_memory(difference->failure, calloc(count, sizeof *paths));
+    if (!paths) return;
     for (size_t i = 0; i < count; i++) paths[i] = runs->all[first + i].path;
     struct gecko_convert_options convert = options->convert;
     convert.input_path = paths[0];

@@ -66,8 +66,7 @@ static void find(struct runs *runs) {
     runs->counts.base = paths.count;
     add_side(&paths, runs->paths[1]);
     runs->counts.head = paths.count - runs->counts.base;
-    runs->all = calloc(paths.count + 1, sizeof *runs->all);
-    if (!runs->all) failure_set_memory(&runs->failure);
+    runs->all = failure_check_memory(&runs->failure, calloc(paths.count + 1, sizeof *runs->all));
     for (size_t i = 0; i < paths.count; i++) {
         char *path = *(char **)column_at(&paths, i);
         if (runs->all)

@@ -566,11 +566,9 @@ static void prepare_profile(struct record *record, const struct command *next, s
     size_t trace_count = record->traces.count;
     *options = *record->options;
     options->inputs = (struct options_list){0};
-    options->inputs.values = calloc(trace_count + 1, sizeof *options->inputs.values);
-    if (!options->inputs.values) {
-        failure_set_memory(&record->failure);
-        return;
-    }
+    options->inputs.values =
+        failure_check_memory(&record->failure, calloc(trace_count + 1, sizeof *options->inputs.values));
+    if (!options->inputs.values) return;
     if (record->is_by_kernel) options->inputs.values[options->inputs.count++] = record->trace_path;
     for (size_t i = 0; i < trace_count; i++) options->inputs.values[options->inputs.count++] = record->traces.paths[i];
     if (!options->inputs.count) {

@@ -275,8 +275,8 @@ static bool serve(struct view *view) {
         failure_set(&view->failure, FAILURE_IO, "cannot serve on %s: %s", view->site.host, strerror(errno));
         return false;
     }
-    char *address = page_address_create(&view->site, view->viewer_base, view->shown_as);
-    if (!address) failure_set_memory(&view->failure);
+    char *address =
+        failure_check_memory(&view->failure, page_address_create(&view->site, view->viewer_base, view->shown_as));
     if (address && print_address(view, address)) {
         tell_how_to_end(view);
         open_browser(view, &browser, address);

@@ -55,4 +55,10 @@ void failure_set_at(struct failure *failure, enum gecko_convert_status code, str
 /* Latches that memory ran out, unless a failure is latched already. */
 void failure_set_memory(struct failure *failure);
 
+/* Returns the memory. NULL latches that memory ran out. */
+static inline void *failure_check_memory(struct failure *failure, void *memory) {
+    if (!memory) failure_set_memory(failure);
+    return memory;
+}
+
 #endif

@@ -11,12 +11,6 @@
 /* Keys that payloads have besides their fields. */
 static const struct text taken_keys[] = {TEXT("type"), TEXT("cause"), TEXT("stack"), TEXT(MARKER_STACK_THREAD_KEY)};
 
-static bool is_taken_key(struct text key) {
-    for (size_t i = 0; i < sizeof taken_keys / sizeof *taken_keys; i++)
-        if (text_equal(taken_keys[i], key)) return true;
-    return false;
-}
-
 static bool is_key(const struct marker_schema *schema, struct text key) {
     for (uint32_t i = 0; i < schema->field_count; i++)
         if (text_equal(schema->fields[i].key, key)) return true;
@@ -28,7 +22,7 @@ static struct text next_name(struct profile *profile, struct text name) {
 }
 
 static struct text free_key(struct profile *profile, const struct marker_schema *schema, struct text key) {
-    if (!is_taken_key(key)) return key;
+    if (!TEXT_IS_IN(key, taken_keys)) return key;
     do key = next_name(profile, key);
     while (is_key(schema, key) && !failure_is_set(profile->failure));
     return key;

@@ -20,11 +20,8 @@ static bool make_room(struct unpacked *unpacked, struct failure *failure) {
     if (unpacked->bytes_count < unpacked->capacity) return true;
     if (unpacked->capacity == DEBUG_DATA_BYTES_MAX) return false;
     size_t capacity = unpacked->capacity ? unpacked->capacity * 2 : FIRST_BYTES;
-    uint8_t *bytes = realloc(unpacked->bytes, capacity);
-    if (!bytes) {
-        failure_set_memory(failure);
-        return false;
-    }
+    uint8_t *bytes = failure_check_memory(failure, realloc(unpacked->bytes, capacity));
+    if (!bytes) return false;
     unpacked->bytes = bytes;
     unpacked->capacity = capacity;
     return true;

@@ -579,11 +579,8 @@ static bool start(struct symbol_lines *lines) {
 struct symbol_lines *symbol_lines_create(const struct debug_file *file, const struct debug_file *supplement,
                                          struct failure *failure) {
     bool is_ready = debug_file_uncompress(file) && (!supplement || debug_file_uncompress(supplement));
-    struct symbol_lines *lines = is_ready ? malloc(sizeof *lines) : NULL;
-    if (!lines) {
-        failure_set_memory(failure);
-        return NULL;
-    }
+    struct symbol_lines *lines = failure_check_memory(failure, is_ready ? malloc(sizeof *lines) : NULL);
+    if (!lines) return NULL;
     *lines = (struct symbol_lines){.failure = failure, .unit = ID_NONE};
     errno = 0;
     dwarf_session_init(&lines->session, file->elf, supplement ? supplement->elf : NULL);

@@ -310,11 +310,8 @@ static void seek_memory(void *context, uint64_t offset) {
 }
 
 struct input *input_from_memory(struct text bytes, size_t max_window_bytes, struct failure *failure) {
-    struct memory_source *memory = malloc(sizeof *memory);
-    if (!memory) {
-        failure_set_memory(failure);
-        return NULL;
-    }
+    struct memory_source *memory = failure_check_memory(failure, malloc(sizeof *memory));
+    if (!memory) return NULL;
     *memory = (struct memory_source){.whole = bytes};
     struct input_source source = {.context = memory,
                                   .read = read_memory,
@@ -385,8 +382,7 @@ static struct input *create_named(char *name, const struct input_source *source,
 
 /* Opens a file under the name that messages call it. */
 static struct input *open_file(const char *path, const char *shown_name, struct failure *failure) {
-    char *name = strdup(shown_name);
-    if (!name) failure_set_memory(failure);
+    char *name = failure_check_memory(failure, strdup(shown_name));
     struct input_source source;
     bool is_open = name && input_file_open(&source, path, name, failure);
     return create_named(name, is_open ? &source : NULL, failure);

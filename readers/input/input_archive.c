@@ -257,11 +257,9 @@ static bool set_up_reader(struct input_archive *archive) {
 
 static bool open_reader(struct input_archive *archive) {
     archive->reader = archive_read_new();
-    archive->entry = archive->reader ? archive_entry_new2(archive->reader) : NULL;
-    if (!archive->entry) {
-        failure_set_memory(archive->failure);
-        return false;
-    }
+    archive->entry =
+        failure_check_memory(archive->failure, archive->reader ? archive_entry_new2(archive->reader) : NULL);
+    if (!archive->entry) return false;
     errno = 0;
     archive->is_open = set_up_reader(archive);
     if (!archive->is_open) fail(archive);
@@ -277,11 +275,8 @@ static bool open_locale(struct input_archive *archive) {
 }
 
 struct input_archive *input_archive_open(const struct input_wrapper *wrapper, struct input *below) {
-    struct input_archive *archive = calloc(1, sizeof *archive);
-    if (!archive) {
-        failure_set_memory(input_failure(below));
-        return NULL;
-    }
+    struct input_archive *archive = failure_check_memory(input_failure(below), calloc(1, sizeof *archive));
+    if (!archive) return NULL;
     archive->wrapper = wrapper;
     archive->below = below;
     archive->failure = input_failure(below);

@@ -164,11 +164,8 @@ static bool open_file(struct input_file *file, const char *path, struct input_so
 
 /* Returns a file that is not open yet; NULL if memory ran out (latched). */
 static struct input_file *create(struct input_source *source, const char *name, struct failure *failure) {
-    struct input_file *file = calloc(1, sizeof *file);
-    if (!file) {
-        failure_set_memory(failure);
-        return NULL;
-    }
+    struct input_file *file = failure_check_memory(failure, calloc(1, sizeof *file));
+    if (!file) return NULL;
     file->failure = failure;
     file->name = name;
     file->descriptor = -1;

@@ -301,11 +301,8 @@ static void close_json_slabs(void *context) {
 }
 
 bool input_json_slabs_open(struct input_source *source, const struct input_wrapper *wrapper, struct input *below) {
-    struct json_slabs *reader = calloc(1, sizeof *reader);
-    if (!reader) {
-        failure_set_memory(input_failure(below));
-        return false;
-    }
+    struct json_slabs *reader = failure_check_memory(input_failure(below), calloc(1, sizeof *reader));
+    if (!reader) return false;
     reader->below = below;
     reader->failure = reader->bytes.failure = input_failure(below);
     *source = (struct input_source){

@@ -113,11 +113,8 @@ static void close_lone_file(void *context) {
 }
 
 bool input_lone_file_open(struct input_source *source, const struct input_wrapper *wrapper, struct input *below) {
-    struct lone_file *lone = calloc(1, sizeof *lone);
-    if (!lone) {
-        failure_set_memory(input_failure(below));
-        return false;
-    }
+    struct lone_file *lone = failure_check_memory(input_failure(below), calloc(1, sizeof *lone));
+    if (!lone) return false;
     lone->wrapper = wrapper;
     lone->below = below;
     lone->archive = input_archive_open(wrapper, below);

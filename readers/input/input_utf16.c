@@ -74,11 +74,8 @@ static void decode(struct input_decoder *decoder, struct text *decoded) {
 }
 
 bool input_utf16_open(struct input_source *source, const struct input_wrapper *wrapper, struct input *below) {
-    struct utf16 *utf16 = calloc(1, sizeof *utf16);
-    if (!utf16) {
-        failure_set_memory(input_failure(below));
-        return false;
-    }
+    struct utf16 *utf16 = failure_check_memory(input_failure(below), calloc(1, sizeof *utf16));
+    if (!utf16) return false;
     input_decoder_init(&utf16->decoder, wrapper, below, decode);
     *source =
         (struct input_source){.context = utf16, .read = input_decoder_read, .close = free, .wrapping = wrapper->name};

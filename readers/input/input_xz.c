@@ -75,11 +75,8 @@ static void decode(struct input_decoder *decoder, struct text *decoded) {
 
 bool input_xz_open(struct input_source *source, const struct input_wrapper *wrapper, struct input *below) {
     struct failure *failure = input_failure(below);
-    struct xz *xz = calloc(1, sizeof *xz);
-    if (!xz) {
-        failure_set_memory(failure);
-        return false;
-    }
+    struct xz *xz = failure_check_memory(failure, calloc(1, sizeof *xz));
+    if (!xz) return false;
     input_decoder_init(&xz->decoder, wrapper, below, decode);
     xz->allocator = (lzma_allocator){.alloc = allocate, .free = release, .opaque = failure};
     xz->stream.allocator = &xz->allocator;

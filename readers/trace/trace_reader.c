@@ -195,11 +195,8 @@ static void finish(struct trace_reader *trace, const struct input *input) {
 }
 
 static void run(struct input *input, struct profile *profile, const struct reader_options *options) {
-    struct trace_reader *trace = calloc(1, sizeof *trace);
-    if (!trace) {
-        failure_set_memory(profile->failure);
-        return;
-    }
+    struct trace_reader *trace = failure_check_memory(profile->failure, calloc(1, sizeof *trace));
+    if (!trace) return;
     trace->profile = profile;
     trace->filter = options->filter;
     if (trace_chunks_read_header(trace, input)) {
