@@ -97,12 +97,27 @@ static void add_unseen(struct perf_waits *waits, struct perf_task *task, int64_t
     if (end_ns && *end_ns < before_ns && *end_ns >= thread->start_ns) add_first(waits, task, *end_ns);
 }
 
+/* ---- Switches that are lost. ---- */
+
+/* Switches of all threads follow each other. The idle thread is among them, unless all processors were busy. A few may
+ * be lost. */
+static bool has_links(const struct perf_waits *waits) {
+    enum { LINKS_MIN = 16, LINKS_PER_GAP_MIN = 100 };
+    uint32_t gap_count = waits->link_counts[false], link_count = waits->link_counts[true];
+    return link_count >= LINKS_MIN && link_count / LINKS_PER_GAP_MIN >= gap_count;
+}
+
+/* If the recording has only switches of some threads, others are not lost. */
+static bool can_miss(const struct perf_waits *waits) {
+    return !waits->has_records && (waits->has_ends || has_links(waits));
+}
+
 /* The processor was told to run another thread then, so this one did not run there before. */
 static void add_missed(struct perf_waits *waits, struct perf_task *task, int64_t since_ns, int64_t time_ns) {
+    const struct thread *thread = profile_thread_at(waits->profile, task->thread);
     add_unseen(waits, task, time_ns);
-    bool is_new = task->last_wait == ID_NONE && !task->has_samples;
-    if (is_new && since_ns > profile_thread_at(waits->profile, task->thread)->start_ns)
-        add_first(waits, task, since_ns);
+    bool is_new = task->last_wait == ID_NONE && !task->has_samples && perf_activity_has_switches(thread->tid);
+    if (is_new && can_miss(waits) && since_ns > thread->start_ns) add_first(waits, task, since_ns);
 }
 
 /* ---- Threads. ---- */
@@ -174,19 +189,13 @@ void perf_waits_miss_start(struct perf_waits *waits, struct perf_task *task, str
 /* Of both records of a switch, the first one has ended the thread's wait. */
 void perf_waits_miss_stop(struct perf_waits *waits, struct perf_task *task, struct perf_running before) {
     const struct perf_wait *last = last_of(waits, task);
-    if (!last || is_open(last)) return;
+    if (!last || is_open(last) || !can_miss(waits)) return;
     bool ran_there = last->end_ns <= before.since_ns && before.since_ns - last->end_ns <= PERF_SWITCH_NS_MAX;
     int64_t seen_ns = time_later(last->end_ns, task->last_time_ns);
     if (ran_there) add(waits, task, &(struct perf_wait){.start_ns = seen_ns, .end_ns = TIME_NONE});
 }
 
-/* Switches of all threads follow each other. The idle thread is among them, unless all processors were busy. A few may
- * be lost. */
-void perf_waits_judge_ends(struct perf_waits *waits) {
-    enum { LINKS_MIN = 16, LINKS_PER_GAP_MIN = 100 };
-    uint32_t gap_count = waits->link_counts[false], link_count = waits->link_counts[true];
-    waits->has_ends |= link_count >= LINKS_MIN && link_count / LINKS_PER_GAP_MIN >= gap_count;
-}
+void perf_waits_judge_ends(struct perf_waits *waits) { waits->has_ends |= has_links(waits); }
 
 void perf_waits_forget_tallies(struct perf_waits *waits) {
     waits->tallies->rows[TALLY_SWITCH_JUMP].count = 0;

@@ -30,7 +30,7 @@ REASONS = {
         "event-tie exec-rename exec-twice filtered-parents fork-renamed forked-mappings fp-mmap-task hybrid lost "
         "merged-threads misc mmap-task multi-event off-cpu off-cpu-exec off-cpu-exit off-cpu-only off-cpu-time "
         "off-cpu-time-filtered off-cpu-time-only "
-        "off-cpu-time-track off-cpu-two-clocks other-records pid-reuse switch switch-cpu-wide switch-events "
+        "off-cpu-lost off-cpu-time-track off-cpu-two-clocks other-records pid-reuse switch switch-cpu-wide switch-events "
         "tracepoint-no-stack tracepoint-stacks tracepoints-outnumber",
     "names of threads, which inferno cuts at a number":
         "comm-like-fields comm-with-blanks comm-with-blanks-tid-only",
