@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <endian.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -9,8 +10,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-enum { PARTS_MAX = 4096 };
 
 static char *path_in(const char *folder, const char *name) {
     char *path;
@@ -95,12 +94,21 @@ static void add_path(struct input_folder *folder, char *path, struct failure *fa
         failure_set_memory(failure);
 }
 
-static void add_parts(struct input_folder *folder, const char *path, struct failure *failure) {
-    struct dirent **parts;
+/* Takes over the header's path. */
+static void add_all(struct input_folder *folder, char *header, const char *path, struct failure *failure) {
+    struct dirent **parts = NULL;
     int count = scandir(path, &parts, is_part, compare_parts);
-    if (count < 0) return;
+    if (count < 0) failure_set(failure, FAILURE_IO, "%s: cannot be listed: %s", path, strerror(errno));
+    if (count < 0) count = 0;
+    folder->paths = calloc((size_t)count + 1, sizeof *folder->paths);
+    if (folder->paths) {
+        add_path(folder, header, failure);
+    } else {
+        free(header);
+        failure_set_memory(failure);
+    }
     for (int i = 0; i < count; i++) {
-        if (folder->path_count <= PARTS_MAX) add_path(folder, path_in(path, parts[i]->d_name), failure);
+        if (folder->paths) add_path(folder, path_in(path, parts[i]->d_name), failure);
         free(parts[i]);
     }
     free(parts);
@@ -116,14 +124,7 @@ void input_folder_list(struct input_folder *folder, const char *path, struct fai
         free(header);
         return;
     }
-    folder->paths = calloc(PARTS_MAX + 1, sizeof *folder->paths);
-    if (!folder->paths) {
-        free(header);
-        failure_set_memory(failure);
-        return;
-    }
-    add_path(folder, header, failure);
-    add_parts(folder, path, failure);
+    add_all(folder, header, path, failure);
 }
 
 void input_folder_fini(struct input_folder *folder) {
