@@ -107,6 +107,10 @@ static const struct content contents[] = {
     {BYTES("FLR\0\0\x02\0\x01"),
      "a recording of Java's Flight Recorder: make collapsed stacks of it with async-profiler's converter: jfrconv "
      "--threads -o collapsed memory stacks.collapsed, then gecko-convert stacks.collapsed"},
+    {BYTES("\x14\0\0\0!FastSerialization.1\4\4\1\3"),
+     "a trace of .NET Core 2: PerfView opens it; record with dotnet-trace of .NET Core 3 or later, or perf record -g "
+     "PROGRAM, then gecko-convert perf.data"},
+    {BYTES("strace: Process 28567 attached\n"), "the text of strace: " CALLS},
     {BYTES("Nettrace\x14\0\0\0!FastSerialization.1"),
      "a trace of .NET: dotnet-trace convert --format Chromium memory, and open the result at "
      "https://profiler.firefox.com"},
