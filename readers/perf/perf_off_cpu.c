@@ -527,10 +527,10 @@ void perf_off_cpu_place_sums(struct perf_recording *recording) {
 }
 
 /* perf records the tasks of a whole machine before it begins to record events. A command's tasks and events begin
- * together, so the first event is at most an interval later. */
+ * together, so the first event is an interval later, more or less. */
 static int64_t find_first_ns(const struct perf_recording *recording) {
     int64_t first_ns = recording->first_time_ns, first_event_ns = recording->first_event_ns;
-    bool is_late = first_event_ns != TIME_NONE && first_event_ns - first_ns > recording->profile->meta.interval_ns;
+    bool is_late = first_event_ns != TIME_NONE && first_event_ns - first_ns > 2 * recording->profile->meta.interval_ns;
     return is_late ? first_event_ns : first_ns;
 }
 
