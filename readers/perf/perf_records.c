@@ -167,16 +167,22 @@ static void (*const uses[PERF_RECORD_TYPE_COUNT])(struct perf_recording *, const
     [PERF_COUNT] = use_count,
 };
 
+/* Mappings of generated code have the times at which it was generated, which may be hours before the recording. */
+static void note_start(struct perf_recording *recording, const struct perf_record *record) {
+    bool is_event = record->type == PERF_SAMPLE || record->type == PERF_SWITCH;
+    if (record->type == PERF_MAPPING) return;
+    if (recording->first_time_ns == TIME_NONE)
+        recording->begins_with_exec = record->type == PERF_COMM && record->is_exec;
+    recording->first_time_ns = time_earlier(recording->first_time_ns, record->time_ns);
+    if (is_event) recording->first_event_ns = time_earlier(recording->first_event_ns, record->time_ns);
+}
+
 static void take(void *context, const struct perf_record *record) {
     struct perf_recording *recording = context;
     /* After an allocation has failed, a table can lack rows that another table refers to. */
     if (failure_is_set(recording->profile->failure)) return;
     if (record->time_ns != TIME_NONE) recording->last_time_ns = record->time_ns;
-    /* Mappings of generated code have the times at which it was generated, which may be hours before the recording. */
-    if (record->time_ns > 0 && record->type != PERF_MAPPING)
-        recording->first_time_ns = time_earlier(recording->first_time_ns, record->time_ns);
-    if (record->time_ns > 0 && (record->type == PERF_SAMPLE || record->type == PERF_SWITCH))
-        recording->first_event_ns = time_earlier(recording->first_event_ns, record->time_ns);
+    if (record->time_ns > 0) note_start(recording, record);
     if (uses[record->type]) uses[record->type](recording, record);
     recording->code.use(recording->code.context, record);
 }

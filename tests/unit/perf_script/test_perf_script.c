@@ -1230,9 +1230,41 @@ static void test_switches_of_a_busy_processor(void **state) {
     reading_fini(&reading);
 }
 
+/* A command runs from when it is executed, however long after that its first switch is. Samples that count would have
+ * told of it within an interval: without them, events began later. */
+static void test_start_of_a_command(void **state) {
+    static const char exec[] = "a 1/1 1.000: PERF_RECORD_COMM exec: a:1/1\n";
+    static const char rename[] = "a 1/1 1.000: PERF_RECORD_COMM: a:1/1\n";
+    static const char switches[] =
+        "a 1/1 1.050: 1 context-switches:\n\t10 f (/a)\n\n"
+        "a 1/1 1.050: PERF_RECORD_SWITCH OUT\n"
+        "a 1/1 1.055: PERF_RECORD_SWITCH IN\n";
+    static const char samples[] = "a 1/1 1.055: 1000000 cpu-clock:\n\t10 f (/a)\n\n";
+    char trace[sizeof exec + sizeof switches + sizeof samples];
+    snprintf(trace, sizeof trace, "%s%s", exec, switches);
+    assert_trace(text_of(trace), (struct reader_options){0},
+                 "1/1 a 0 50000000 f\n"
+                 "1/1 a 0 2500000 f;(waits)\n"
+                 "1/1 a 5000000 2500000 f;(waits)\n",
+                 NULL);
+    snprintf(trace, sizeof trace, "%s%s", rename, switches);
+    assert_trace(text_of(trace), (struct reader_options){0},
+                 "1/1 a 0 1000000 f\n"
+                 "1/1 a 0 2500000 f;(waits)\n"
+                 "1/1 a 5000000 2500000 f;(waits)\n",
+                 NULL);
+    snprintf(trace, sizeof trace, "%s%s%s", exec, switches, samples);
+    assert_trace(text_of(trace), (struct reader_options){0},
+                 "1/1 a 0 2500000 f;(waits)\n"
+                 "1/1 a 5000000 2500000 f;(waits)\n"
+                 "1/1 a 5000000 1000000 f\n",
+                 NULL);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_payload_of_nothing),
+        cmocka_unit_test(test_start_of_a_command),
         cmocka_unit_test(test_switches_of_a_busy_processor),
         cmocka_unit_test(test_samples_and_ledger),
         cmocka_unit_test(test_line_ends),
