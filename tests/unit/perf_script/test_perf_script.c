@@ -1261,10 +1261,30 @@ static void test_start_of_a_command(void **state) {
                  NULL);
 }
 
+/* A guest tells on which of the machine's processors it was, which does not mean that it ran there until the machine's
+ * last switch. */
+static void test_switches_of_a_guest(void **state) {
+    static const char trace[] =
+        "swapper 0/0 [0] 1.0000: 1 sched:sched_switch: swapper:0 [120] R ==> a:7 [120]\n\t10 f (/a)\n\n"
+        "a 7/7 [0] 1.0000: PERF_RECORD_COMM: a:7/7\n"
+        "a 7/7 [0] 1.0015: 1000000 cpu-clock:\n\t10 f (/a)\n\n"
+        "a 7/7 [0] 1.0016: 1 sched:sched_switch: a:7 [120] S ==> swapper:0 [120]\n\t10 f (/a)\n\n"
+        "VM: 5000 VCPU:000 g 9/9 [0] 1.0020: 1 sched:sched_switch: g:9 [120] S ==> swapper:0 [120]\n\t20 g (/a)\n\n"
+        "VM: 5000 VCPU:000 g 9/9 [0] 1.0025: 1000000 cpu-clock:\n\t20 g (/a)\n\n";
+    assert_trace(text_of(trace), (struct reader_options){0},
+                 "7/7 a 1500000 800000 f\n"
+                 "7/7 a 1600000 800000 f\n"
+                 "7/7 a 1600000 900000 f;(waits)\n"
+                 "9 (VM 5000)/9 g 2000000 500000 g;(waits)\n"
+                 "9 (VM 5000)/9 g 2500000 2000000 g\n",
+                 NULL);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_payload_of_nothing),
         cmocka_unit_test(test_start_of_a_command),
+        cmocka_unit_test(test_switches_of_a_guest),
         cmocka_unit_test(test_switches_of_a_busy_processor),
         cmocka_unit_test(test_samples_and_ledger),
         cmocka_unit_test(test_line_ends),
