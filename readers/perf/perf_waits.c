@@ -175,6 +175,9 @@ struct perf_running perf_waits_link(struct perf_waits *waits, int32_t processor,
     uint32_t known_count = value_table_count(&waits->running);
     struct perf_running *running = value_table_intern(&waits->running, &key, &to);
     if (!running || value_table_count(&waits->running) > known_count) return before;
+    /* Two events can tell of one switch. */
+    bool is_again = running->tid == to.tid && to.since_ns - running->since_ns <= PERF_SWITCH_NS_MAX;
+    if (is_again && running->tid != from_tid) return before;
     before = *running;
     waits->link_counts[before.tid == from_tid]++;
     *running = to;

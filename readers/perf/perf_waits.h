@@ -66,7 +66,7 @@ void perf_waits_see_running(struct perf_waits *waits, struct perf_task *task, in
 void perf_waits_forget_tallies(struct perf_waits *waits);
 
 /* A switch from one thread to another on a processor, which may be unknown (negative). Returns what the switch before
- * told to run there; its tid is PID_UNKNOWN if there was none. */
+ * told to run there; its tid is PID_UNKNOWN if there was none, or if that was another record of this switch. */
 struct perf_running perf_waits_link(struct perf_waits *waits, int32_t processor, int64_t from_tid,
                                     struct perf_running to);
 

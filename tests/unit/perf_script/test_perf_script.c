@@ -1280,11 +1280,37 @@ static void test_switches_of_a_guest(void **state) {
                  NULL);
 }
 
+/* Two events that tell of one switch are no lost switch. */
+static void test_switches_that_are_told_twice(void **state) {
+    assert_trace(TEXT("swapper 0/0 [0] 1.000000: 1 sched:sched_switch: swapper:0 [120] R ==> a:7 [120]\n\t10 f (/a)\n\n"
+                      "swapper 0/0 [0] 1.000001: 1 sched:sched_switch: swapper:0 [120] R ==> a:7 [120]\n\t10 f (/a)\n\n"
+                      "a 7/7 [0] 1.001000: 1000000 cpu-clock:\n\t10 f (/a)\n\n"
+                      "a 7/7 [0] 1.002000: 1 sched:sched_switch: a:7 [120] S ==> b:8 [120]\n\t10 f (/a)\n\n"
+                      "a 7/7 [0] 1.002001: 1 sched:sched_switch: a:7 [120] S ==> b:8 [120]\n\t10 f (/a)\n\n"
+                      "b 8/8 [0] 1.003000: 1000000 cpu-clock:\n\t10 f (/a)\n\n"
+                      "b 8/8 [0] 1.004000: 1 sched:sched_switch: b:8 [120] S ==> a:7 [120]\n\t10 f (/a)\n\n"
+                      "b 8/8 [0] 1.004001: 1 sched:sched_switch: b:8 [120] S ==> a:7 [120]\n\t10 f (/a)\n\n"
+                      "a 7/7 [0] 1.005000: 1000000 cpu-clock:\n\t10 f (/a)\n\n"),
+                 (struct reader_options){0},
+                 "7/7 a 1000000 500000 f\n"
+                 "7/7 a 2000000 500000 f\n"
+                 "7/7 a 2000000 1000000 f;(waits)\n"
+                 "7/7 a 4000000 1000000 f;(waits)\n"
+                 "7/7 a 4000000 500000 f\n"
+                 "7/7 a 5000000 500000 f\n"
+                 "8/8 b 3000000 500000 f\n"
+                 "8/8 b 4000000 500000 f\n"
+                 "8/8 b 4000000 500000 f;(waits)\n"
+                 "8/8 b 5000000 500000 f;(waits)\n",
+                 NULL);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_payload_of_nothing),
         cmocka_unit_test(test_start_of_a_command),
         cmocka_unit_test(test_switches_of_a_guest),
+        cmocka_unit_test(test_switches_that_are_told_twice),
         cmocka_unit_test(test_switches_of_a_busy_processor),
         cmocka_unit_test(test_samples_and_ledger),
         cmocka_unit_test(test_line_ends),
