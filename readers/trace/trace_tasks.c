@@ -263,7 +263,7 @@ static struct text ending_of(const struct trace_process *process) {
                                           [TRACE_END_EXITED] = TEXT("exited"),
                                           [TRACE_END_TOLD] = TEXT("stopped recording")};
     static const struct text of_fates[] = {[TRACE_FATE_STILL_RECORDING] = TEXT("still recording"),
-                                           [TRACE_FATE_KILLED] = TEXT("killed"),
+                                           [TRACE_FATE_KILLED] = TEXT("killed, or ended by _exit"),
                                            [TRACE_FATE_REPLACED] = TEXT("executed another program")};
     if (process->has_ended) return process->end <= TRACE_END_TOLD ? of_ends[process->end] : (struct text){0};
     enum trace_fate fate = process_is_none(process->successor) ? process->fate : TRACE_FATE_REPLACED;

@@ -216,13 +216,19 @@ static const struct log_line *find_fact(const struct recorded *recorded, const c
 /* is_over: the process has ended, as far as the profile says. */
 static void assert_ended(const struct recorded *recorded, const char *marker, const char *how, bool is_over) {
     const struct log_line *line = find_fact(recorded, marker, "ended");
-    int64_t end_ns = process_shutdown_ns(profile_process_at(&recorded->profile, line->process));
-    assert_int_equal(end_ns != TIME_NONE, is_over);
+    const struct process *process = profile_process_at(&recorded->profile, line->process);
+    assert_int_equal(process_shutdown_ns(process) != TIME_NONE, is_over);
     if (!text_equal(line->text, text_of(how)))
         fail_msg("\"%s\": %.*s", marker, (int)line->text.bytes_count, line->text.bytes);
     assert_true(find_fact(recorded, marker, "chunks")->number >= 1);
     assert_int_equal(find_fact(recorded, marker, "chunksRecycled")->number, 0);
     assert_int_equal(find_fact(recorded, marker, "chunksSkipped")->number, 0);
+}
+
+/* How the process ended, as the profile's marker "Process" tells it. */
+static void assert_ending(const struct recorded *recorded, const char *marker, const char *ending) {
+    const struct log_line *line = find_fact(recorded, marker, "ended");
+    assert_true(text_equal(profile_process_at(&recorded->profile, line->process)->ending, text_of(ending)));
 }
 
 static void test_ends(void **state) {
@@ -244,8 +250,10 @@ static void test_ends(void **state) {
     assert_nothing_lost(&recorded);
     assert_ended(&recorded, "the first", "stopped recording", false);
     assert_ended(&recorded, "exits", "exited", true);
+    assert_ending(&recorded, "exits", "exited");
     assert_ended(&recorded, "stops", "stopped recording", false);
     assert_ended(&recorded, "dies", "was killed, or ended by _exit", true);
+    assert_ending(&recorded, "dies", "killed, or ended by _exit");
     assert_ended(&recorded, "is told", "was stopped by another process", false);
     recorded_fini(&recorded);
 }
