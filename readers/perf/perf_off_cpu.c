@@ -526,14 +526,11 @@ void perf_off_cpu_place_sums(struct perf_recording *recording) {
     }
 }
 
-/* perf records the tasks of a whole machine before it begins to record events. A command's tasks and events begin
- * together, when it is executed. If events count, the first one is an interval later, more or less. If there are only
- * switches, the command may run long before the first one. */
+/* perf records the tasks of a whole machine before it begins to record events, and then something happens at once. Some
+ * processes may wait or run for long before their first event. */
 static int64_t find_first_ns(const struct perf_recording *recording) {
     int64_t first_ns = recording->first_time_ns, first_event_ns = recording->first_event_ns;
-    bool is_late = first_event_ns != TIME_NONE && first_event_ns - first_ns > 2 * recording->profile->meta.interval_ns;
-    bool is_of_command = recording->begins_with_exec && !perf_events_have_counted(&recording->events);
-    return is_late && !is_of_command ? first_event_ns : first_ns;
+    return recording->sees_idle ? time_later(first_ns, first_event_ns) : first_ns;
 }
 
 bool perf_off_cpu_add(struct perf_recording *recording, enum gecko_convert_off_cpu choice) {

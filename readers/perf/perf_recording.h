@@ -43,7 +43,7 @@ struct perf_recording {
     bool has_libraries;    /* it is known which addresses are in no library */
     bool has_named_clock;  /* the clock is one that -k names, not perf's own */
     bool has_raw_payloads; /* payloads are laid out as the formats say, not text */
-    bool begins_with_exec; /* the first record with a time above 0 tells that a program was executed */
+    bool sees_idle;        /* there are events of the idle thread, which recordings of processors have alone */
     stack_id last_stack;   /* stack of the previous sample */
     struct perf_tracing tracing;
     int64_t first_event_ns;  /* the earliest time of a sample or a switch; TIME_NONE: none */

@@ -171,10 +171,9 @@ static void (*const uses[PERF_RECORD_TYPE_COUNT])(struct perf_recording *, const
 static void note_start(struct perf_recording *recording, const struct perf_record *record) {
     bool is_event = record->type == PERF_SAMPLE || record->type == PERF_SWITCH;
     if (record->type == PERF_MAPPING) return;
-    if (recording->first_time_ns == TIME_NONE)
-        recording->begins_with_exec = record->type == PERF_COMM && record->is_exec;
     recording->first_time_ns = time_earlier(recording->first_time_ns, record->time_ns);
     if (is_event) recording->first_event_ns = time_earlier(recording->first_event_ns, record->time_ns);
+    recording->sees_idle |= is_event && record->tid == 0;
 }
 
 static void take(void *context, const struct perf_record *record) {
