@@ -57,7 +57,8 @@ static void convert(struct profile_loading *loading, struct served_profile *serv
     struct gecko_convert_result result;
     conversion_run(&options, &ends, &result, NULL);
     input_close(input);
-    served_profile_finish(served);
+    /* Nothing was written of an input that cannot be read, so it can still be served as it is. */
+    if (result.status != GECKO_CONVERT_BAD_INPUT) served_profile_finish(served);
     /* If memory ran out for the compressed profile, the conversion only knows that its write function failed. */
     if (loading->failure->code != FAILURE_MEMORY) report_take_failure(loading->failure, &result);
     if (!failure_is_set(loading->failure)) print_conversion(loading, &options, &result);
@@ -80,6 +81,24 @@ static bool holds_profile(const struct profile_loading *loading, struct input *i
     return !loading->options->convert.from && profile_is_likely(input_peek(input, PROBE_BYTES));
 }
 
+static bool is_regular_file(const char *path) {
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+/* Serves a finished profile that could not be read. The viewer opens profiles of more versions than are read here. */
+static void serve_unread(struct profile_loading *loading, struct served_profile *served, const char *path) {
+    struct report_text text = {.bytes_count = 0};
+    if (loading->failure->code != FAILURE_INPUT || !is_regular_file(path)) return;
+    report_append(&text, "%s is served as it is, so its tracks do not show when threads did not run: %s",
+                  report_path_name(path), loading->failure->message);
+    report_end_line(&text, 0);
+    failure_clear(loading->failure);
+    struct input *input = input_open(path, loading->failure);
+    if (input) read_profile(loading, served, input);
+    if (!failure_is_set(loading->failure)) print(loading, &text);
+}
+
 /* Loads a recording or a finished profile, depending on the file's first bytes, or all inputs together as one. */
 static void load(struct profile_loading *loading, const char *path, bool is_together) {
     loading->input_path = path;
@@ -97,6 +116,7 @@ static void load(struct profile_loading *loading, const char *path, bool is_toge
         read_profile(loading, served, input);
     } else {
         convert(loading, served, input, is_together);
+        if (is_profile) serve_unread(loading, served, path);
     }
 }
 
@@ -151,11 +171,10 @@ static void print_contents(struct profile_loading *loading, const struct archive
 
 /* Returns false if the input is not an archive that holds finished profiles. It can be opened again then. */
 static bool load_archive(struct profile_loading *loading) {
-    struct stat status;
     struct archive_contents contents = {0};
     struct input_member member;
-    bool is_file = stat(loading->input_path, &status) == 0 && S_ISREG(status.st_mode);
-    struct input *outer = is_file ? input_open_outer(loading->input_path, loading->failure) : NULL;
+    struct input *outer =
+        is_regular_file(loading->input_path) ? input_open_outer(loading->input_path, loading->failure) : NULL;
     if (outer && input_is_archive(outer))
         contents.members = input_members_open(outer, loading->failure);
     else
@@ -175,9 +194,7 @@ static bool load_archive(struct profile_loading *loading) {
 
 static bool is_profile_file(const struct profile_loading *loading, const char *path) {
     struct failure failure = {0};
-    struct stat status;
-    bool is_file = stat(path, &status) == 0 && S_ISREG(status.st_mode);
-    struct input *input = is_file ? input_open(path, &failure) : NULL;
+    struct input *input = is_regular_file(path) ? input_open(path, &failure) : NULL;
     bool is_profile = input && holds_profile(loading, input);
     input_close(input);
     return is_profile;

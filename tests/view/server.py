@@ -279,6 +279,16 @@ def test_compares_profiles():
                     expect(server.ask("GET", f"{server.token}/{name}")[0], 404, name)
                 _, errors = server.stop()
                 assert "comparing thread 1, other, of second.json with thread 1, q, of third.json" in errors, errors
+        newer = os.path.join(folder, "newer.json")
+        with open(first, encoding="utf-8") as file, open(newer, "w", encoding="utf-8") as other:
+            profile = json.load(file)
+            json.dump({**profile, "meta": {**profile["meta"], "preprocessedProfileVersion": 1000}}, other)
+        with Server(first, trace=newer) as server:
+            expect([query["thread"] for _, query in compared(server.url)], [["1"], ["0"]])
+            with open(newer, "rb") as file:
+                expect(gzip.decompress(server.ask("GET", f"{server.token}/profile-2.json")[2]), file.read())
+            _, errors = server.stop()
+            assert f"{newer} is served as it is, so its tracks do not show when threads did not run: meta" in errors, errors
         with Server(first, trace=second) as server:
             # The first has two threads of that name; the process decides.
             expect([query["thread"] for _, query in compared(server.url)], [["1"], ["2"]])
