@@ -1,5 +1,7 @@
 #include "drawn_waits.h"
 
+#include <math.h>
+
 #include "thin.h"
 #include "weighed_sample.h"
 
@@ -14,6 +16,10 @@ struct drawing {
 
 static int64_t time_before(const struct samples *samples, uint32_t row) {
     return samples_at(samples, row)->time_ns - samples_at(samples, row - 1)->time_ns;
+}
+
+static bool is_cpu_known(const struct drawing *drawing, const struct samples *samples, uint32_t row) {
+    return profile_are_weights_cpu(drawing->profile) || samples_cpu_ns(samples, row) != TIME_NONE;
 }
 
 static double cpu_of(const struct drawing *drawing, const struct samples *samples, uint32_t row) {
@@ -38,15 +44,22 @@ static bool is_idle(const struct drawing *drawing, const struct sample *sample) 
     return profile_is_idle(drawing->weighing.idle_stacks, sample->stack);
 }
 
-/* Adds the samples between two others that the thread has not run all the time. The front-end draws a sample half-way
- * to its neighbours. */
+/* Returns which part of the time between the row and the one before the thread ran. The front-end takes it for all if
+ * the processor time is not known. Damaged profiles have processor times below 0. */
+static double share_of(const struct drawing *drawing, const struct samples *samples, uint32_t row) {
+    double whole = (double)time_before(samples, row) * drawing->cpu_per_ms;
+    if (!(whole > 0) || !is_cpu_known(drawing, samples, row)) return 1;
+    return fmax(cpu_of(drawing, samples, row) * NS_PER_MS / whole, 0);
+}
+
+/* Adds samples between two others if the thread has not run all the time. The front-end draws a sample half-way to its
+ * neighbours. */
 static void add_between(const struct drawing *drawing, const struct samples *samples, uint32_t row,
                         struct samples *out) {
     const struct sample *before = samples_at(samples, row - 1), *after = samples_at(samples, row);
     int64_t length_ns = time_before(samples, row);
-    double share = cpu_of(drawing, samples, row) * NS_PER_MS / ((double)length_ns * drawing->cpu_per_ms);
-    bool are_idle = is_idle(drawing, before) && is_idle(drawing, after);
-    if (!length_ns || !(share < 0.995) || are_idle) return; /* it rounds to percents */
+    double share = share_of(drawing, samples, row);
+    if (share >= 0.995 || (is_idle(drawing, before) && is_idle(drawing, after))) return; /* it rounds to percents */
     int64_t running_ns = (int64_t)(share * (double)length_ns);
     int64_t first_ns = before->time_ns, last_ns = after->time_ns, extra_ns = running_ns - length_ns / 2;
     if (extra_ns <= 0) {

@@ -76,11 +76,25 @@ static void threads_without_processor_times_stay(void **state) {
     assert_int_equal(samples_at(&thread->samples, 1)->time_ns, 5000000);
 }
 
+/* The front-end takes a processor time that it does not know for that of a thread that ran all the time. */
+static void unknown_processor_times_are_no_waits(void **state) {
+    static const int64_t cpu_ns[] = {0, TIME_NONE, 1000000, -9000000};
+    struct thread *thread = begin(CPU_DELTA_NONE);
+    for (int i = 0; i < 4; i++) {
+        thread_add_sample(thread, 2000000 * i, busy, 1);
+        samples_set_details(&thread->samples, cpu_ns[i], TIME_NONE);
+    }
+    finish_profile();
+    profile_draw_waits(&profile);
+    ASSERT_DRAWN(thread, 0, 0, 2000, -3000, -3000, 4000, -4000, -6000, 6000, -6000);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(waits_are_as_long_as_they_were, begin_profile, end_profile),
         cmocka_unit_test_setup_teardown(cycles_are_compared_with_the_most, begin_profile, end_profile),
         cmocka_unit_test_setup_teardown(threads_without_processor_times_stay, begin_profile, end_profile),
+        cmocka_unit_test_setup_teardown(unknown_processor_times_are_no_waits, begin_profile, end_profile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
