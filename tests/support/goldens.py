@@ -22,6 +22,7 @@ import io
 import itertools
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -130,6 +131,12 @@ class Outputs:
             return REFUSED
         raise RuntimeError("\n".join(said) or f"{len(written)} outputs")
 
+    def faults(self):
+        """Returns what failing batches said that is about none of their cases, such as how the program crashed."""
+        return [f"{' '.join(map(str, words))}: {line}" for words, lines in self.errors.items() for line in lines
+                if not re.match(r"\d+ (converted|failed)", line)
+                and not any(f"/{case.name}/" in line for case in self.batches[words])]
+
 
 def check(case, outputs):
     """Returns how many conversions have their golden output, and what is wrong with the others."""
@@ -158,6 +165,8 @@ def convert_tree(source, output, *options):
     done = subprocess.run([PROGRAM, *options, source, "--output-dir", output], stdin=subprocess.DEVNULL,
                           stderr=subprocess.PIPE, check=False)
     lines = done.stderr.decode(errors="replace").splitlines()
+    if done.returncode not in (0, 1):
+        lines.append(f"exit {done.returncode}")
     return [line for line in lines if not line.startswith("converted ")] if done.returncode else []
 
 
@@ -263,6 +272,7 @@ def main():
         outputs = Outputs(cases, lambda case: ["jslb"] if arguments else case.forms + ["stacks"] * (case in stacked), folder,
                           pool)
         results = list(pool.map(lambda case: work(case, outputs, *map(pathlib.Path, arguments)), cases))
+        results.append((0, outputs.faults()))
         if is_check:
             results += [*(read_profiles_back(cases, form) for form in READ_BACK_FORMS),
                         read_stacks_back(stacked, outputs, pool), check_profiles()]
