@@ -9,7 +9,7 @@
 
 /* ---- Categories. ---- */
 
-/* Firefox spells grey in both ways, and has a light green, of which the front-end has no swatch. */
+/* Firefox spells grey in both ways, and has a light green, for which the front-end has no swatch. */
 static enum category_color take_color(struct saved_reader *reader) {
     static const enum category_color others[] = {COLOR_GREY, COLOR_DARKGREY, COLOR_GREEN};
     const char *names[COLOR_COUNT + 4] = {[COLOR_COUNT] = "gray", "darkgray", "lightgreen"};
