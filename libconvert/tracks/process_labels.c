@@ -24,12 +24,15 @@ struct labels {
 };
 
 /* Programs may write a title in place of their arguments: "postgres: walwriter", "redis-server *:6379", or
- * "php-fpm: pool www" of php-fpm8.2. Returns what follows the name there. */
+ * "php-fpm: pool www" of php-fpm8.2. Returns what follows the name there. Nothing follows if the name is the title, as
+ * Python's setproctitle makes it. */
 static struct text title_of(const struct process *process, struct text program) {
-    size_t end = text_find(program, ':');
-    bool has_start = end && end < program.bytes_count && text_starts_with(process->name, text_slice(program, 0, end));
-    if (!has_start && !text_starts_with(program, process->name)) return (struct text){0};
-    struct text rest = text_from(program, has_start ? end + 1 : process->name.bytes_count);
+    size_t end = process->name.bytes_count;
+    if (!text_starts_with(program, process->name)) end = text_find(program, ':');
+    if (!end || end == program.bytes_count || !text_starts_with(process->name, text_slice(program, 0, end)))
+        return (struct text){0};
+    struct text rest = text_from(program, end);
+    if (text_starts_with(rest, TEXT(":"))) rest = text_from(rest, 1);
     return text_starts_with(rest, TEXT(" ")) ? text_trim(rest) : (struct text){0};
 }
 
