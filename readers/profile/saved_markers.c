@@ -180,17 +180,40 @@ static struct saved_type *type_of(struct saved_reader *reader, struct text name)
     return string_is_none(id) ? NULL : id_column_at(&reader->types, id.index);
 }
 
+/* Adds the fields that the front-end's own schema has. Where a field has another format there, that one holds. */
+static void add_built_in_fields(struct column *fields, const struct marker_schema *built_in) {
+    for (uint32_t i = 0; i < built_in->field_count; i++) {
+        const struct marker_field *added = &built_in->fields[i];
+        struct marker_field *known = NULL;
+        COLUMN_EACH(struct marker_field, field, fields)
+            if (text_equal(field->key, added->key)) known = field;
+        if (!known)
+            column_add(fields, added);
+        else if (known->format != added->format)
+            *known = (struct marker_field){known->key, known->label, added->format, .is_hidden = known->is_hidden};
+    }
+}
+
+/* The front-end ignores what a document says of a type that it describes itself, so that may lack fields. */
+static bool lacks_fields(const struct marker_schema *schema, const struct marker_schema *built_in) {
+    return built_in && !reserved_type_has_fields(reserved_type_find(schema->name), schema);
+}
+
 static void add_schema(struct saved_reader *reader, struct schema_parts *parts) {
     struct marker_schema *schema = &parts->schema;
-    schema->fields = keep(reader, &parts->fields);
-    schema->field_count = parts->fields.count;
+    const struct marker_schema *built_in = saved_built_in_schema(schema->name);
     schema->graphs = keep(reader, &parts->graphs);
     schema->graph_count = parts->graphs.count;
+    schema->fields = keep(reader, &parts->fields);
+    schema->field_count = parts->fields.count;
     if (!saved_is_good(reader)) return;
+    if (lacks_fields(schema, built_in)) {
+        add_built_in_fields(&parts->fields, built_in);
+        schema->fields = keep(reader, &parts->fields);
+        schema->field_count = parts->fields.count;
+    }
     struct saved_type *type = type_of(reader, schema->name);
-    bool is_overridden =
-        saved_built_in_schema(schema->name) && !reserved_type_has_fields(reserved_type_find(schema->name), schema);
-    if (!type || type->schema || is_overridden) return;
+    if (!type || type->schema || !saved_is_good(reader)) return;
     uint16_t row = profile_take_marker_schema(reader->profile, schema);
     type->schema = row == MARKER_SCHEMA_NONE ? 0 : (uint16_t)(row + 1);
 }

@@ -438,6 +438,28 @@ static void test_types_of_the_front_end(void **state) {
     assert_true(text_equal(value_of(&profile, column_at(markers, 1), 2).text, TEXT("2")));
 }
 
+/* Other programs have types of these names, too. Their fields are kept, beside those that the front-end needs. */
+static void test_fields_of_types_of_the_front_end(void **state) {
+    read_text(
+        TEXT("{\"meta\":{\"interval\":1,\"startTime\":5,\"preprocessedProfileVersion\":70,\"categories\":[{\"name\":"
+             "\"Other\",\"color\":\"grey\",\"subcategories\":[\"Other\"]}],\"markerSchema\":[{\"name\":\"Network\","
+             "\"display\":[],\"fields\":[{\"key\":\"host\",\"label\":\"Host\",\"format\":\"string\"},"
+             "{\"key\":\"count\",\"label\":\"Bytes\",\"format\":\"integer\"}]}]}," LIBS "," SHARED
+             "," THREADS_WITH(SAMPLES,
+                              "\"name\":[0],\"startTime\":[1],\"endTime\":[2],\"phase\":[1],\"category\":[0],"
+                              "\"data\":[{\"type\":\"Network\",\"host\":\"a\",\"count\":77}],\"length\":1") "}"),
+        0);
+    assert_string_equal(failure.message, "");
+    assert_int_equal(ledger_sum(&profile.ledger, LEDGER_VALUES, LEDGER_LOST), 0);
+    const struct marker *marker = column_at(&profile_thread_at(&profile, (thread_id){0})->markers, 0);
+    const struct marker_schema *schema = column_at(&profile.marker_schemas, marker->schema);
+    assert_int_equal(schema->field_count, 31);
+    assert_int_equal(schema->fields[1].format, MARKER_BYTES);
+    assert_true(text_equal(schema->fields[1].label, TEXT("Bytes")));
+    assert_true(text_equal(value_of(&profile, marker, 0).text, TEXT("a")));
+    assert_int_equal(value_of(&profile, marker, 1).number.mantissa, 77);
+}
+
 /* Nanoseconds since the epoch have 19 digits. */
 static void test_times_since_the_epoch(void **state) {
     static const char text[] = "{" META "," LIBS "," SHARED "," THREADS_WITH(
@@ -593,6 +615,7 @@ int main(void) {
                                        TEST(test_column_that_is_not_null),
                                        TEST(test_column_that_is_needed),
                                        TEST(test_types_of_the_front_end),
+                                       TEST(test_fields_of_types_of_the_front_end),
                                        TEST(test_colors),
                                        TEST(test_times_since_the_epoch),
                                        TEST(test_times_with_exponents),
