@@ -274,12 +274,14 @@ static bool has_path(const struct lib *lib) {
 static void try_places(struct search *search) {
     struct text path = search->lib->path;
     if (search->folders->sysroot) try_sysroot(search);
+    /* Without a build id, only the kept file is known to be the one that ran: others may be at its path by now. */
+    if (!expected_id(search).bytes_count) try_kept(search);
     if (text_starts_with(path, TEXT("/"))) try_place(search, NULL, "%.*s", TEXT_ARGS(path));
     for (size_t i = 0; i < search->folders->count; i++) try_folder(search, search->folders->paths[i]);
     try_build_id(search, system_folder);
     try_own_perf_cache(search);
     try_fetched(search);
-    try_kept(search);
+    if (expected_id(search).bytes_count) try_kept(search);
 }
 
 bool debug_files_exist(const struct lib *lib, const struct debug_folders *folders) {

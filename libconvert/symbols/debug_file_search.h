@@ -28,9 +28,10 @@ struct debug_files {
     bool lacks_supplement;        /* the debug information refers to a supplement that was not found */
 };
 
-/* Searches in this order: below the sysroot, the path of the library and the system's folder of debug information; the
- * path of the library; in each of the folders, .build-id/xx/yyyy.debug, the library's path
- * and its name, each also with ".debug" appended; the system's folder of debug information, by build id; perf's cache,
+/* Searches in this order: below the sysroot, the path of the library and the system's folder of debug information; kept
+ * files, if the build id is unknown; the path of the library; in each of the folders, .build-id/xx/yyyy.debug, the
+ * library's path and its name, each also with ".debug" appended; the system's folder of debug information, by build id;
+ * perf's cache,
  * .build-id/xx/yyyy/{debug,elf} in each of the folders and in ~/.debug; what servers had; kept files; then, by the
  * link in the file that was found, the folder of that file, ".debug" in it, and below the folders. A supplement is
  * searched for at the path in the debug information, and in the folders by build id. Links of files below the sysroot

@@ -13,8 +13,10 @@ enum { KEPT_PATH_BYTES = 48 };
 struct mapped_file {
     pid_t pid;            /* the process that has mapped it, and still runs */
     uint64_t start, end;  /* where it has */
-    struct text build_id; /* hex digits; empty if unknown */
-    const char *path;     /* as the process or the kernel tells it, with " (deleted)" at its end if it is */
+    struct text build_id; /* hex digits; empty if unknown. Without it, the device and inode tell which file it is: */
+    uint32_t major, minor;
+    uint64_t inode;
+    const char *path; /* as the process or the kernel tells it, with " (deleted)" at its end if it is */
 };
 
 /* Begins to keep files that change from now on. A file system with an open file cannot be unmounted, so only files are
@@ -24,8 +26,8 @@ void kept_files_begin(int fd);
 /* Keeps the file if it has changed since the beginning, or if its path does not lead to it in this process. */
 void kept_files_take(const struct mapped_file *file);
 
-/* Finds the file with that build id, or with that path if its build id is not known. Stores a path at which this
- * process and its children can open it. Returns false if there is none. */
+/* Finds the file with that build id, or the only one with that path if its build id is not known. Stores a path at
+ * which this process and its children can open it. Returns false if there is none. */
 bool kept_files_find(struct text build_id_or_path, char path[KEPT_PATH_BYTES]);
 
 /* Closes the files. */

@@ -287,6 +287,43 @@ def files_that_are_gone_have_names(folder):
     check(ended.returncode == 0 and "parse" in text_of(folder / "p.json"), ended.stderr)
 
 
+def compile_worker(path, function, is_endless=False):
+    """Makes a program without a build id that computes in this function, once or for ever."""
+    source = path.with_suffix(".c")
+    source.write_text(f"void {function}(void) {{ for (volatile long i = 0; i < 200000000; i++); }}\n"
+                      f"int main(void) {{ do {function}(); while ({int(is_endless)}); return 0; }}\n")
+    subprocess.run(["cc", "-O1", "-fno-inline", "-Wl,--build-id=none", source, "-o", path], check=True)
+
+
+def code_has_no_names_of_others_at_its_path(folder):
+    compile_worker(folder / "one", "work_of_one")
+    compile_worker(folder / "two", "work_of_two")
+    ended = record("-o", "p.json", "sh", "-c", "for from in one two; do cp $from made; ./made; rm made; done", cwd=folder)
+    check(ended.returncode == 0 and "work_of_" not in text_of(folder / "p.json"), f"two programs are one: {ended.stderr}")
+    compile_worker(folder / "replaced", "work_of_replaced", is_endless=True)
+    with subprocess.Popen([folder / "replaced"]) as running:
+        try:
+            (folder / "one").rename(folder / "replaced")
+            record_until(folder, lambda path: "work_of_replaced" in text_of(path), "a replaced program has no names",
+                         "-p", str(running.pid))
+        finally:
+            running.kill()
+    check("work_of_one" not in text_of(folder / "p.json"), "a program has the names of what has replaced it")
+
+
+def files_that_are_gone_have_names_beside_many_others(folder):
+    compile_worker(folder / "kept", "work_of_kept")
+    (folder / "library.c").write_text("int number;\n")
+    subprocess.run(["cc", "-shared", "-Wl,--build-id=none", "library.c", "-o", "0.so"], cwd=folder, check=True)
+    for i in range(1, 600):
+        shutil.copy(folder / "0.so", folder / f"{i}.so")
+    while time.time() < (folder / "599.so").stat().st_ctime + 2:
+        time.sleep(0.1)
+    load = "import ctypes; [ctypes.CDLL(f'./{i}.so') for i in range(600)]"
+    ended = record("-o", "p.json", "sh", "-c", f'python3 -c "{load}"; cp kept made; ./made; rm made', cwd=folder)
+    check(ended.returncode == 0 and "work_of_kept" in text_of(folder / "p.json"), ended.stderr)
+
+
 def processes_without_names_are_told_of(folder):
     if os.geteuid() != 0:
         return
@@ -845,7 +882,8 @@ CASES = [shares_are_right, shares_of_languages_are_right, trace_is_read_by_other
          names_tell_the_titles_of_forked_processes,
          what_is_recorded_is_written_soon, iterations_begin_one_after_the_other,
          iterations_need_no_more_files_than_one_run, running_processes_are_recorded,
-         files_that_are_gone_have_names, processes_without_names_are_told_of,
+         files_that_are_gone_have_names, code_has_no_names_of_others_at_its_path,
+         files_that_are_gone_have_names_beside_many_others, processes_without_names_are_told_of,
          the_end_of_a_process_ends_its_recording, events_are_named, counters_of_the_processor_are_recorded,
          nothing_is_lost_while_processes_are_described, losses_are_of_no_process,
          waits_are_where_threads_wait,

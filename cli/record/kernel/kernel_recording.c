@@ -314,16 +314,22 @@ static size_t add_command_line(char *record, size_t bytes_count) {
 
 /* Layout: PERF_RECORD_MMAP2 in linux/perf_event.h. */
 static void keep_file(const struct perf_event_header *header, const char *record) {
-    enum { START_AT = 16, SIZE_AT = 24, ID_SIZE_AT = 40, ID_AT = 44, ID_BYTES_MAX = 20, PATH_AT = 72 };
+    enum { START_AT = 16, SIZE_AT = 24, DEVICE_AT = 40, INODE_AT = 48, PATH_AT = 72 };
+    enum { ID_SIZE_AT = 40, ID_AT = 44, ID_BYTES_MAX = 20 };
     char build_id[2 * ID_BYTES_MAX + 1] = "";
     if (header->type != PERF_RECORD_MMAP2 || header->misc & PERF_RECORD_MISC_MMAP_DATA) return;
     size_t id_bytes = header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID ? (uint8_t)record[ID_SIZE_AT] : 0;
     if (id_bytes <= ID_BYTES_MAX) text_hex((struct text){record + ID_AT, id_bytes}, build_id);
-    const struct mapped_file file = {.pid = (pid_t)(uint32_t)word_at(record, sizeof *header),
-                                     .start = word_at(record, START_AT),
-                                     .end = word_at(record, START_AT) + word_at(record, SIZE_AT),
-                                     .build_id = text_of(build_id),
-                                     .path = record + PATH_AT};
+    struct mapped_file file = {.pid = (pid_t)(uint32_t)word_at(record, sizeof *header),
+                               .start = word_at(record, START_AT),
+                               .end = word_at(record, START_AT) + word_at(record, SIZE_AT),
+                               .build_id = text_of(build_id),
+                               .path = record + PATH_AT};
+    if (!*build_id) {
+        file.major = (uint32_t)word_at(record, DEVICE_AT);
+        file.minor = (uint32_t)(word_at(record, DEVICE_AT) >> 32);
+        file.inode = word_at(record, INODE_AT);
+    }
     kept_files_take(&file);
 }
 

@@ -174,8 +174,13 @@ static bool append_maps(struct kernel_stream *stream, pid_t pid) {
         if (count < 7 || (!mapping.is_code && line[name_at] != '/')) continue;
         mapping.name = line[name_at] ? line + name_at : "//anon";
         append_mapping(stream, &mapping, PERF_RECORD_MISC_USER);
-        const struct mapped_file mapped = {
-            .pid = pid, .start = mapping.start, .end = mapping.end, .path = mapping.name};
+        const struct mapped_file mapped = {.pid = pid,
+                                           .start = mapping.start,
+                                           .end = mapping.end,
+                                           .major = mapping.major,
+                                           .minor = mapping.minor,
+                                           .inode = mapping.inode,
+                                           .path = mapping.name};
         if (mapping.is_code) kept_files_take(&mapped);
     }
     fclose(file);
