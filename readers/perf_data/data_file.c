@@ -205,7 +205,7 @@ void data_parse(struct input *input, struct perf_sink sink, struct perf_tallies 
     data_order_init(&parser.order, data_records_use, &parser, failure);
     read_container(&parser, input);
     data_tally(&parser, TALLY_LATE, parser.order.late_count, 0);
-    if (parser.parts_bytes) data_tally(&parser, TALLY_DAMAGED_RECORD, 1, 0);
+    if (parser.parts_bytes) data_tally(&parser, TALLY_DAMAGED_RECORD, 1, parser.parts_offset);
     if (!failure_is_set(failure)) data_records_count(&parser);
     data_order_fini(&parser.order);
     data_attrs_fini(&parser.attrs);

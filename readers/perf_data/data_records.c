@@ -364,6 +364,7 @@ static bool use_sample(struct data_parser *parser, const struct data_record *rec
 static bool use_part(struct data_parser *parser, const struct data_record *record, struct perf_record *out) {
     (void)out;
     struct text part = record->payload;
+    if (!parser->parts_bytes) parser->parts_offset = record->offset;
     if (!memory_reserve(parser->failure, &parser->parts, &parser->parts_capacity,
                         parser->parts_bytes + part.bytes_count, 1))
         return true;

@@ -248,6 +248,22 @@ static void test_split_record(void **state) {
     assert_int_equal(count_of("damaged record", LEDGER_LOST), 3);
 }
 
+/* A record without its end is where its first part is. */
+static void test_split_record_without_end(void **state) {
+    begin_app();
+    put_part("\x09\x80\0\0\0\0\x10", 8);
+    size_t first_at = builder.record_at;
+    put_part("\x09\x80\0\0\0\0\x10", 4);
+    add_user_sample(100, 0x401015);
+    builder_finish(&builder);
+    read_recording(0);
+    assert_int_equal(count_of("damaged record", LEDGER_LOST), 1);
+    for (size_t i = 0; i < profile.ledger.entries.count; i++) {
+        const struct ledger_entry *entry = ledger_at(&profile.ledger, i);
+        if (text_equal(entry->cause, TEXT("damaged record"))) assert_int_equal(entry->first.offset, first_at);
+    }
+}
+
 /* Code that was generated an hour before does not begin the recording: the thread did not run between 2 and 3 ms. */
 static void test_early_mapping(void **state) {
     static const uint64_t hour_ns = UINT64_C(3600000000000);
@@ -272,6 +288,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_functions_that_overlap, begin_profile, end_profile),
         cmocka_unit_test_setup_teardown(test_formats, begin_profile, end_profile),
         cmocka_unit_test_setup_teardown(test_split_record, begin_profile, end_profile),
+        cmocka_unit_test_setup_teardown(test_split_record_without_end, begin_profile, end_profile),
         cmocka_unit_test_setup_teardown(test_early_mapping, begin_profile, end_profile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
