@@ -300,14 +300,13 @@ static void prepare(void) {
 
 /* Learning where the program's code is takes milliseconds. The threads' clocks run from before that, so the processor
  * time until the first stacks can be taken is counted. On a busy machine, this thread may have waited for a processor:
- * if all threads have begun since the start, their time is known. A child that begins late has begun to record long
- * before. */
+ * if all threads have begun since the start, their time is known. So is that of a child, whose sampler begins late. */
 static void find_threads(uint64_t now_ns) {
     const struct thread_observer_rules rules = {
         .interval_ns = sampler.interval_ns,
         .finds_new_threads = sampler.begins_late || sampler.begins_alone,
         .only_opens_clocks = true,
-        .writes_rest = sampler.begins_alone && !sampler.begins_late,
+        .writes_rest = sampler.begins_alone,
         .takes_no_stacks = asked_flags() & GREC_NO_STACKS,
         .takes_demanded_alone = __atomic_load_n(&sampler.asked.is_paused, __ATOMIC_RELAXED)};
     thread_observer_begin(&sampler.starter);
@@ -498,6 +497,19 @@ void sampler_stop(bool is_process_ending) {
     own_thread_join(&sampler.thread);
     __atomic_store_n(&sampler.makes_rounds, 0, __ATOMIC_SEQ_CST);
     own_signal_end();
+}
+
+void sampler_write_unsampled(void) {
+    const struct thread_observer_rules rules = {.interval_ns = sampler.interval_ns,
+                                                .finds_new_threads = true,
+                                                .takes_no_stacks = asked_flags() & GREC_NO_STACKS};
+    bool is_due = __atomic_load_n(&sampler.phase, __ATOMIC_ACQUIRE) == SAMPLER_NEVER_BEGINS && sampler.begins_alone;
+    uint64_t used_ns_max = clock_ns_of(CLOCK_PROCESS_CPUTIME_ID) - sampler.starter.cpu_ns;
+    if (!is_due || used_ns_max < sampler.interval_ns / 2) return;
+    sampled_threads_begin();
+    thread_observer_begin(&sampler.starter);
+    thread_observer_limit(&rules);
+    thread_observer_write_rests();
 }
 
 static bool makes_rounds(void) { return __atomic_load_n(&sampler.makes_rounds, __ATOMIC_SEQ_CST) && recording_is_on(); }

@@ -17,6 +17,10 @@ bool sampler_has_trace_file(void);
 void sampler_change(const struct sampler_settings *settings);
 void sampler_stop(bool is_process_ending);
 void sampler_forget(void);
+
+/* If the sampler has stopped before it began, writes what threads have used since its start as samples "(between
+ * samples)", unless that is too little. Call this in a thread of the program, outside recording calls. */
+void sampler_write_unsampled(void);
 void sampler_await_begin(void);
 void sampler_leave_parent(void);
 

@@ -604,6 +604,20 @@ uint32_t thread_observer_round(void) {
 
 /* ---- Beside the rounds. ---- */
 
+static void write_used(struct thread_writers *writers, struct thread_record *record, void *context) {
+    struct sampled_thread *thread = catch_up(writers, record, context);
+    uint64_t used_ns;
+    if (!thread || is_muted(writers) || !read_used_ns(thread, context, &used_ns)) return;
+    if (identify(writers, record, thread, context)) write_rest(thread, context);
+}
+
+void thread_observer_write_rests(void) {
+    struct round round = {.recording = recording_enter(), .now_ticks = clock_ticks()};
+    if (!round.recording.thread) return;
+    thread_registry_each_record(write_used, &round);
+    recording_leave(&round.recording);
+}
+
 /* If the system's name of a thread changes, the thread may come to be wanted. */
 static void refresh_name(struct thread_writers *writers, struct thread_record *record, void *context) {
     struct sampled_thread *thread = known_thread(record);

@@ -22,6 +22,10 @@ struct thread_observer_starter {
  * thread starts: the thread of the sampler before, for instance, has ended after its last round. [any thread] */
 void thread_observer_drop_records(void);
 
+/* Writes what threads have used since the sampler's start as samples "(between samples)", in place of all rounds. Call
+ * thread_observer_begin and thread_observer_limit before. [any thread, if the sampler makes no rounds] */
+void thread_observer_write_rests(void);
+
 /* Forgets what is known of all threads. Call this before the first round, and again after thread_observer_finish. */
 void thread_observer_begin(const struct thread_observer_starter *starter);
 

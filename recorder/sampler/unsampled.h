@@ -2,6 +2,7 @@
 #ifndef GREC_UNSAMPLED_H
 #define GREC_UNSAMPLED_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "recorder/gecko_recorder.h"
@@ -9,8 +10,7 @@
 /* Call this in the thread that starts the sampler. */
 void unsampled_define(void);
 
-/* If the process has no sample in the recording, writes the marker. start_ns: when the process began to record; 0: with
- * the recording. Call this when the sampler has stopped. */
-void unsampled_mark(uint64_t start_ns, grec_time end);
+/* See mark_unsampled in recorder/state/sampler_hooks.h. */
+void unsampled_mark(uint64_t start_ns, grec_time end, bool is_confined);
 
 #endif

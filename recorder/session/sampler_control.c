@@ -39,7 +39,7 @@ static struct sampler_settings settings_of_sampler(void) {
 
 void session_mark_unsampled(grec_time end) {
     if (session.settings.flags & GREC_SAMPLER && sampler_table())
-        sampler_table()->mark_unsampled(session_is_guest() ? process_self()->start_ns : 0, end);
+        sampler_table()->mark_unsampled(session_is_guest() ? process_self()->start_ns : 0, end, session.is_confined);
 }
 
 void session_start_sampler(void) {

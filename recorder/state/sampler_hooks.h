@@ -52,9 +52,11 @@ struct sampler_hooks {
     uint32_t (*thread_count)(void);
     /* Whether the thread has the trace's file open in a descriptor table of its own. [any thread] [signal-safe] */
     bool (*has_trace_file)(void);
-    /* If this process has no sample in the recording, writes a marker that shows when it recorded. start_ns: since
-     * when; 0: since the recording's start. end: until when. Call this when the sampler has stopped. */
-    void (*mark_unsampled)(uint64_t start_ns, grec_time end);
+    /* If the sampler has stopped before it began, writes samples of the processor time that threads have used. Then, if
+     * this process has no sample in the recording, writes a marker that shows when it recorded. start_ns: since when;
+     * 0: since the recording's start. end: until when. is_confined: a filter of system calls may forbid to ask what
+     * threads have used. Call this when the sampler has stopped. */
+    void (*mark_unsampled)(uint64_t start_ns, grec_time end, bool is_confined);
     /* Call this in each thread of the program as it ends by pthread_exit or returns from its function. is_first: it is
      * the first thread of the process. */
     void (*end_of_thread)(bool is_first);

@@ -15,6 +15,7 @@
 #include "recorder/write/thread_registry.h"
 #include "tests/support/sampler_check.h"
 #include "tests/support/unit_test.h"
+#include "tests/support/wait_for_child.h"
 
 CODE_SECTION(working)
 
@@ -875,6 +876,31 @@ static void test_time_at_the_start(void **state) {
     }
 }
 
+/* The sampler of a child begins after some milliseconds of processor time, which short children do not use. */
+static void test_time_of_children(void **state) {
+    static const char *const names[] = {"shorter", "short", "long"};
+    static const uint64_t cpu_ns[] = {2000000, 4000000, 30000000};
+    struct recorded recorded;
+    skip_forks_under_sanitizers();
+    start_sampling(*state, "children.trace", (struct grec_options){.interval_us = 1000});
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        pid_t pid = fork();
+        if (!pid) {
+            grec_thread_register(names[i]);
+            compute_until(clock_now_ns(CLOCK_THREAD_CPUTIME_ID) + cpu_ns[i]);
+            grec_stop();
+            _exit(0);
+        }
+        assert_int_equal(wait_for_child(pid), 0);
+    }
+    stop_and_read(&recorded, *state, "children.trace");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        int64_t sum_ns = sum_cpu_ns(need_thread(&recorded, names[i]));
+        if (sum_ns < (int64_t)cpu_ns[i]) fail_msg("%s: %" PRId64 " ns", names[i], sum_ns);
+    }
+    recorded_fini(&recorded);
+}
+
 static void compute_at_last(struct busy_thread *self) {
     (void)self;
     compute_until(LAST_CPU_NS);
@@ -1236,6 +1262,7 @@ int main(void) {
         TEST(test_records_without_rounds),
         TEST(test_time_before_the_end),
         TEST(test_time_at_the_start),
+        TEST(test_time_of_children),
         TEST(test_time_of_the_last_thread),
         TEST(test_time_of_an_ended_stranger),
         TEST(test_name_after_the_end),
