@@ -99,6 +99,7 @@ struct adding {
     enum gecko_convert_off_cpu choice;
     int64_t first_ns; /* nothing is known of who ran before */
     int64_t last_ns;
+    bool has_ends;        /* a thread of which no end is told runs or waits until the recording ends */
     double ns_per_period; /* processor time for each unit of periods, where no thread tells it */
 };
 
@@ -254,7 +255,7 @@ static struct life life_of(const struct adding *adding, const struct thread *thr
     if (life.start_ns == TIME_NONE && !waits->has_ends) life.start_ns = first_event_of(&thread->samples, first);
     life.start_ns = time_later(life.start_ns, adding->first_ns);
     if (life.end_ns == TIME_NONE) {
-        bool is_known = waits->has_ends || last->end_ns == TIME_NONE;
+        bool is_known = adding->has_ends || last->end_ns == TIME_NONE;
         life.end_ns = is_known ? adding->last_ns : last_event_of(&thread->samples, last);
     }
     if (life.start_ns == TIME_NONE) life.start_ns = life.end_ns; /* no record has a time after 0 */
@@ -533,6 +534,14 @@ static int64_t find_first_ns(const struct perf_recording *recording) {
     return recording->sees_idle ? time_later(first_ns, first_event_ns) : first_ns;
 }
 
+/* Returns whether the recording tells when threads end. perf records no last switch of a thread if it records some
+ * processes. Text without records of tasks then does not tell whether a thread that runs has ended. */
+static bool tells_ends(const struct perf_recording *recording) {
+    const struct perf_waits *waits = &recording->waits;
+    bool is_of_some = waits->has_records && !waits->are_of_processors;
+    return waits->has_ends && (!is_of_some || recording->tasks.has_records);
+}
+
 bool perf_off_cpu_add(struct perf_recording *recording, enum gecko_convert_off_cpu choice) {
     struct profile *profile = recording->profile;
     struct profile_meta *meta = &profile->meta;
@@ -547,6 +556,7 @@ bool perf_off_cpu_add(struct perf_recording *recording, enum gecko_convert_off_c
         .choice = choice,
         .first_ns = find_first_ns(recording),
         .last_ns = recording->last_time_ns,
+        .has_ends = tells_ends(recording),
         .ns_per_period = ns_per_period_of(&recording->events, meta->interval_ns),
     };
     struct sums sums = sum_threads(&adding, &recording->tasks);

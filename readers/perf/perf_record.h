@@ -176,7 +176,8 @@ struct perf_sample {
 
 struct perf_switch {
     bool is_out;
-    bool is_preempted; /* if it ceases to run: another task takes its place */
+    bool is_preempted;    /* if it ceases to run: another task takes its place */
+    bool is_of_processor; /* all switches of the processor are recorded, not those of some processes */
 };
 
 struct perf_throttle_change {

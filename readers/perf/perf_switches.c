@@ -23,6 +23,7 @@ void perf_switches_use_record(struct perf_recording *recording, struct perf_task
     struct perf_waits *waits = &recording->waits;
     if (record->time_ns == TIME_NONE) return;
     waits->has_records = waits->has_ends = true;
+    waits->are_of_processors |= record->running.is_of_processor;
     if (!record->running.is_out) {
         perf_waits_end(waits, task, record->time_ns, record->position);
         return;

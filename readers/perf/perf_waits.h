@@ -41,6 +41,7 @@ struct perf_waits {
     uint32_t link_counts[2];        /* switches of another thread than that one, and of that one */
     struct column rows;             /* struct perf_wait; those of a thread are in order of time */
     bool has_records;               /* PERF_RECORD_SWITCH, of all switches */
+    bool are_of_processors;         /* those records are of all threads of a processor */
     bool misses_switches;           /* sched_switch was recorded for some switches only */
     bool has_ends;                  /* the recording tells of every thread when it runs again */
 };

@@ -188,6 +188,7 @@ static bool use_switch(struct data_parser *parser, const struct data_record *rec
     if (out->time_ns == TIME_NONE || !read_trailer(parser, record, out)) return false;
     out->running.is_out = record->misc & MISC_SWITCH_OUT;
     out->running.is_preempted = record->misc & MISC_SWITCH_PREEMPTED;
+    out->running.is_of_processor = record->type == RECORD_SWITCH_CPU_WIDE;
     emit(parser, out, PERF_SWITCH);
     return true;
 }

@@ -88,12 +88,13 @@ static bool parse_mapping(struct text payload, struct perf_record *out) {
     return out->name.bytes_count > 0;
 }
 
-/* Parses " IN", " OUT" or " OUT preempt", perhaps with the other thread. */
+/* Parses " IN", " OUT" or " OUT preempt", for whole processors with the other thread: "next pid/tid: 5/6". */
 static bool parse_switch(struct text payload, struct perf_record *out) {
     struct text text = text_trim_start(payload);
     out->type = PERF_SWITCH;
     out->running.is_out = text_starts_with(text, TEXT("OUT"));
     out->running.is_preempted = text_starts_with(text_trim_start(text_from(text, 3)), TEXT("preempt"));
+    out->running.is_of_processor = text_find(text, ':') < text.bytes_count;
     return out->time_ns != TIME_NONE && (out->running.is_out || text_starts_with(text, TEXT("IN")));
 }
 

@@ -1295,10 +1295,42 @@ static void test_switches_that_are_told_twice(void **state) {
                  NULL);
 }
 
+/* A thread that ran when it was last seen may have ended then, unless records of tasks tell that it has not. */
+static void test_threads_without_ends(void **state) {
+#define TASK "b 1/2 1.000: PERF_RECORD_COMM: b:1/2\n"
+#define RUNS                                           \
+    "a 1/1 1.000: 1000000 cpu-clock:\n\t10 f (/a)\n\n" \
+    "b 1/2 1.001: PERF_RECORD_SWITCH IN\n"             \
+    "b 1/2 1.002: PERF_RECORD_SWITCH OUT\n"            \
+    "b 1/2 1.003: PERF_RECORD_SWITCH IN\n"             \
+    "b 1/2 1.004: 1000000 cpu-clock:\n\t10 f (/a)\n\n" \
+    "a 1/1 1.010: 1000000 cpu-clock:\n\t10 f (/a)\n\n"
+    assert_trace(TEXT(RUNS), (struct reader_options){0},
+                 "1/1 a 0 1000000 f\n"
+                 "1/1 a 10000000 1000000 f\n"
+                 "1/2 b 2000000 500000 (waits)\n"
+                 "1/2 b 3000000 500000 (waits)\n"
+                 "1/2 b 3000000 500000 f\n"
+                 "1/2 b 4000000 500000 f\n",
+                 NULL);
+    assert_trace(TEXT(TASK RUNS), (struct reader_options){0},
+                 "1/1 a 0 8000000 f\n"
+                 "1/1 a 10000000 8000000 f\n"
+                 "1/2 b 0 500000 (waits)\n"
+                 "1/2 b 1000000 500000 (waits)\n"
+                 "1/2 b 2000000 500000 (waits)\n"
+                 "1/2 b 3000000 500000 (waits)\n"
+                 "1/2 b 3000000 4000000 f\n"
+                 "1/2 b 4000000 2000000 f\n"
+                 "1/2 b 10000000 2000000 f\n",
+                 NULL);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_payload_of_nothing),
         cmocka_unit_test(test_start_of_events),
+        cmocka_unit_test(test_threads_without_ends),
         cmocka_unit_test(test_switches_of_a_guest),
         cmocka_unit_test(test_switches_that_are_told_twice),
         cmocka_unit_test(test_switches_of_a_busy_processor),
