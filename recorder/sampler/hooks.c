@@ -32,6 +32,7 @@ const struct sampler_hooks grec_sampler_hooks_ = {
     .stop = sampler_stop,
     .forget = sampler_forget,
     .thread_count = own_thread_count,
+    .samples_threads = sampler_samples_threads,
     .has_trace_file = sampler_has_trace_file,
     .mark_unsampled = unsampled_mark,
     .end_of_thread = own_thread_end_of_another,

@@ -466,6 +466,8 @@ bool sampler_start(const struct sampler_settings *settings, bool begins_late) {
 
 bool sampler_has_begun(void) { return __atomic_load_n(&sampler.phase, __ATOMIC_ACQUIRE) == SAMPLER_HAS_BEGUN; }
 
+bool sampler_samples_threads(void) { return own_thread_count() && asked_flags() & GREC_SAMPLER; }
+
 bool sampler_has_trace_file(void) {
     return own_thread_count() && __atomic_load_n(&sampler.has_trace_file, __ATOMIC_RELAXED);
 }

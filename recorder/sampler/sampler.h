@@ -13,6 +13,7 @@
 bool sampler_start(const struct sampler_settings *settings, bool begins_late);
 bool sampler_is_started(void);
 bool sampler_has_begun(void);
+bool sampler_samples_threads(void);
 bool sampler_has_trace_file(void);
 void sampler_change(const struct sampler_settings *settings);
 void sampler_stop(bool is_process_ending);

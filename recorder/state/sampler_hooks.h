@@ -50,6 +50,8 @@ struct sampler_hooks {
     void (*forget)(void);
     /* How many threads the sampler has in this process. [any thread] [signal-safe] */
     uint32_t (*thread_count)(void);
+    /* Whether the sampler's thread samples, or does so from now on. [any thread] [signal-safe] */
+    bool (*samples_threads)(void);
     /* Whether the thread has the trace's file open in a descriptor table of its own. [any thread] [signal-safe] */
     bool (*has_trace_file)(void);
     /* If the sampler has stopped before it began, writes samples of the processor time that threads have used. Then, if
@@ -116,6 +118,8 @@ static inline const struct sampler_hooks *sampler_table(void) {
 
 /* The table in libgecko_sampler. */
 extern const struct sampler_hooks grec_sampler_hooks_ __attribute__((weak, visibility("default")));
+
+static inline bool sampler_samples_threads_now(void) { return sampler_table() && sampler_table()->samples_threads(); }
 
 /* How many threads the recorder has in this process. [signal-safe] */
 static inline uint32_t sampler_thread_count(void) { return sampler_table() ? sampler_table()->thread_count() : 0; }

@@ -270,7 +270,7 @@ static void copy_left(struct thread_left *to, const struct thread_left *from) {
  * that the program has installed, the questions might end the process. Filters of containers are there before. */
 static void leave_facts(struct thread_record *record) {
     struct thread_left left = {.cpu_ns = 0};
-    if (!sampler_thread_count()) return;
+    if (!sampler_samples_threads_now()) return;
     if (prctl(PR_GET_SECCOMP) == first_filter_mode) {
         left.cpu_ns = clock_ns_of(CLOCK_THREAD_CPUTIME_ID);
         prctl(PR_GET_NAME, left.name, 0, 0, 0);
@@ -308,8 +308,8 @@ void thread_registry_release(void) {
     __atomic_store_n(&writers->generation, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&writers->is_muted, 0, __ATOMIC_RELAXED);
     thread_writers_unlock(writers);
-    /* Without a sampler, nobody would hold a record for the thread. */
-    uint32_t left_word = sampler_thread_count() ? RELEASED | load_word(writers) : 0;
+    /* Without samples, nobody would hold a record for the thread, or read what it has left. */
+    uint32_t left_word = sampler_samples_threads_now() ? RELEASED | load_word(writers) : 0;
     if (!has_labels) __atomic_store_n(&writers->tid, left_word, __ATOMIC_SEQ_CST);
     signal_mask_restore(&before);
 }

@@ -807,6 +807,33 @@ static void count_record(struct thread_writers *writers, struct thread_record *r
     ++*(size_t *)count;
 }
 
+static void run_short_threads(int thread_count) {
+    for (int i = 0; i < thread_count; i++) {
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, register_and_end, NULL), 0);
+        pthread_join(thread, NULL);
+    }
+}
+
+static void count_waiting(struct thread_writers *writers, struct thread_record *record, void *count) {
+    (void)record;
+    *(size_t *)count += thread_registry_absent_tid(writers) != 0;
+}
+
+/* A thread that only prepares chunks makes no rounds in which records of ended threads become free. */
+static void test_records_without_sampling(void **state) {
+    enum { THREAD_COUNT = 40 };
+    struct recorded recorded;
+    size_t waiting_count = 0;
+    start_recording(*state, "helper.trace", (struct grec_options){.flags = GREC_HELPER});
+    run_short_threads(THREAD_COUNT);
+    thread_registry_each_record(count_waiting, &waiting_count);
+    stop_and_read(&recorded, *state, "helper.trace");
+    assert_int_equal(waiting_count, 0);
+    assert_int_equal(count_markers(&recorded.profile, "in a short thread"), THREAD_COUNT);
+    recorded_fini(&recorded);
+}
+
 /* Records of ended threads wait for the sampler, but not as many as threads may end until its next round. */
 static void test_records_without_rounds(void **state) {
     enum { THREAD_COUNT = 1000, WAITING_COUNT_MAX = 600 };
@@ -815,11 +842,7 @@ static void test_records_without_rounds(void **state) {
     start_sampling(*state, "records.trace", (struct grec_options){.interval_us = 1000});
     stop_rounds();
     thread_registry_each_record(count_record, &before_count);
-    for (int i = 0; i < THREAD_COUNT; i++) {
-        pthread_t thread;
-        assert_int_equal(pthread_create(&thread, NULL, register_and_end, NULL), 0);
-        pthread_join(thread, NULL);
-    }
+    run_short_threads(THREAD_COUNT);
     thread_registry_each_record(count_record, &after_count);
     continue_rounds();
     stop_and_read(&recorded, *state, "records.trace");
@@ -1259,6 +1282,7 @@ int main(void) {
         TEST(test_short_threads),
         TEST(test_threads_in_relay),
         TEST(test_time_between_two_rounds),
+        TEST(test_records_without_sampling),
         TEST(test_records_without_rounds),
         TEST(test_time_before_the_end),
         TEST(test_time_at_the_start),
