@@ -1,7 +1,5 @@
 #include "drawn_waits.h"
 
-#include <math.h>
-
 #include "thin.h"
 #include "weighed_sample.h"
 
@@ -49,7 +47,8 @@ static bool is_idle(const struct drawing *drawing, const struct sample *sample) 
 static double share_of(const struct drawing *drawing, const struct samples *samples, uint32_t row) {
     double whole = (double)time_before(samples, row) * drawing->cpu_per_ms;
     if (!(whole > 0) || !is_cpu_known(drawing, samples, row)) return 1;
-    return fmax(cpu_of(drawing, samples, row) * NS_PER_MS / whole, 0);
+    double share = cpu_of(drawing, samples, row) * NS_PER_MS / whole;
+    return share > 0 ? share : 0;
 }
 
 /* Adds samples between two others if the thread has not run all the time. The front-end draws a sample half-way to its
