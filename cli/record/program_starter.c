@@ -65,10 +65,6 @@ bool program_starter_init(struct program_starter *starter, char *const *command,
     pid_t pid = fork();
     if (pid == 0) {
         struct execution execution = {.command = command, .signals = signals};
-        sigset_t broken_pipe; /* the caller may end before it is told of a start */
-        sigemptyset(&broken_pipe);
-        sigaddset(&broken_pipe, SIGPIPE);
-        sigprocmask(SIG_BLOCK, &broken_pipe, NULL);
         close(wanted[1]); /* so that the pipe ends if the caller does */
         start_programs(&execution, wanted[0], started[1]);
         rmdir(folder);
