@@ -11,7 +11,7 @@ cli_sources := \
     cli/diff/difference.c cli/diff/gate.c cli/diff/limit.c cli/diff/numbers.c cli/diff/runs.c \
     cli/info/info.c cli/info/info_command.c cli/info/info_json.c cli/info/info_profile.c \
     cli/info/info_text.c \
-    cli/record/program_starter.c cli/record/record_command.c cli/record/recorder_traces.c cli/record/kernel/event_names.c \
+    cli/record/record_command.c cli/record/recorder_traces.c cli/record/started_program.c cli/record/kernel/event_names.c \
     cli/record/kernel/kernel_events.c cli/record/kernel/kernel_recording.c cli/record/kernel/kernel_rings.c \
     cli/record/kernel/kernel_stream.c cli/record/kernel/proc_tasks.c cli/record/kernel/tracing_formats.c
 

@@ -19,9 +19,9 @@
 #include "libconvert/base/decimal.h"
 #include "libconvert/base/monotonic_clock.h"
 #include "libconvert/symbols/kept_files.h"
-#include "program_starter.h"
 #include "readers/code/kernel_list.h"
 #include "recorder_traces.h"
+#include "started_program.h"
 #include "writer/sink.h"
 
 static const uint64_t NS_PER_S = 1000000000;
@@ -121,9 +121,9 @@ struct record {
     sigset_t signals;         /* the signals that the command waits for */
     struct caller_signals caller_signals;
     int signal_fd;
-    struct program_starter starter;
-    pid_t program;     /* the process of the program that runs; 0: none does */
-    size_t left_count; /* iterations that have not begun */
+    struct started_program *programs; /* one for each iteration */
+    size_t program_count;
+    size_t current; /* the iteration that runs; program_count after the last */
     struct proc_ids targets;
     bool is_by_kernel; /* otherwise by the recorder that is preloaded into the programs */
     struct kernel_recording recording;
@@ -164,8 +164,6 @@ static bool open_trace(struct record *record) {
 
 /* ---- Targets. ---- */
 
-static bool is_of_command(const struct record *record) { return record->options->inputs.count > 0; }
-
 static void add_target(struct record *record, pid_t id) {
     if (!proc_ids_add(&record->targets, id)) failure_set_memory(&record->failure);
 }
@@ -201,18 +199,20 @@ static void parse_pids(struct record *record, struct proc_ids *processes) {
     }
 }
 
-static void create_starter(struct record *record) {
-    const struct options *options = record->options;
+static void start_programs(struct record *record) {
+    struct options *options = record->options;
     char **command = calloc(options->inputs.count + 1, sizeof *command);
-    if (!command) failure_set_memory(&record->failure);
+    record->programs = calloc(options->iteration_count, sizeof *record->programs);
+    if (!command || !record->programs) failure_set_memory(&record->failure);
     for (size_t i = 0; i < options->inputs.count && command; i++)
         command[i] = (char *)(uintptr_t)options->inputs.values[i];
-    if (!command) return;
-    record->left_count = options->iteration_count;
-    if (program_starter_init(&record->starter, command, &record->caller_signals, record->traces.folder))
-        add_target(record, record->starter.pid);
-    else
-        failure_set(&record->failure, FAILURE_IO, "cannot start a process: %s", strerror(errno));
+    while (record->program_count < options->iteration_count && !failure_is_set(&record->failure)) {
+        struct started_program *program = &record->programs[record->program_count++];
+        if (started_program_init(program, command, &record->caller_signals))
+            add_target(record, program->pid);
+        else
+            failure_set(&record->failure, FAILURE_IO, "cannot start a process: %s", strerror(errno));
+    }
     free(command);
 }
 
@@ -240,6 +240,10 @@ static void take_signals(struct record *record) {
         failure_set(&record->failure, FAILURE_IO, "cannot wait for signals: %s", strerror(errno));
 }
 
+static struct started_program *current_program(struct record *record) {
+    return record->current < record->program_count ? &record->programs[record->current] : NULL;
+}
+
 static const struct recorder_traces *left_traces; /* global because a signal handler must find them */
 
 static void end_by_signal(int signal_number) {
@@ -264,14 +268,15 @@ static void release_signals(struct record *record) {
  * recording. SIGQUIT is the program's alone: those in Java and Go print their stacks then. The second Ctrl-C ends this
  * process. */
 static void use_signal(struct record *record, const struct signalfd_siginfo *signal) {
+    struct started_program *program = current_program(record);
     if (signal->ssi_signo == SIGCHLD) return;
     if (record->is_interrupted && signal->ssi_signo == SIGINT) {
         recorder_traces_find(&record->traces, &record->failure);
         release_signals(record);
         raise(SIGINT);
     }
-    record->is_interrupted |= !record->program || signal->ssi_signo != SIGQUIT;
-    if (record->program && signal->ssi_code <= 0) kill(record->program, (int)signal->ssi_signo);
+    record->is_interrupted |= !program || signal->ssi_signo != SIGQUIT;
+    if (program && signal->ssi_code <= 0) kill(program->pid, (int)signal->ssi_signo);
 }
 
 static void use_signals(struct record *record) {
@@ -283,10 +288,9 @@ static void use_signals(struct record *record) {
 
 /* Starts the program of this iteration. Returns false if it cannot be executed. */
 static bool begin_iteration(struct record *record) {
-    record->left_count--;
-    record->program = program_starter_start(&record->starter);
-    int error = errno;
-    if (record->program) return true;
+    struct started_program *program = current_program(record);
+    int error = started_program_execute(program);
+    if (!error) return true;
     record->program_code = error == ENOENT ? EXIT_CODE_NOT_FOUND : EXIT_CODE_NOT_EXECUTABLE;
     failure_set(&record->failure, FAILURE_IO, "cannot execute %s: %s", record->options->inputs.values[0],
                 strerror(error));
@@ -296,17 +300,18 @@ static bool begin_iteration(struct record *record) {
 /* Returns false if the program of this iteration still runs. */
 static bool take_end(struct record *record) {
     int status;
-    if (waitpid(record->program, &status, WNOHANG) != record->program) return false;
-    if (!record->program_code) record->program_code = program_exit_code(status);
-    record->program = 0;
+    const struct started_program *program = current_program(record);
+    if (waitpid(program->pid, &status, WNOHANG) != program->pid) return false;
+    if (!record->program_code) record->program_code = started_program_exit_code(status);
+    record->current++;
     return true;
 }
 
 /* Returns whether the last program has ended. */
 static bool has_ended(struct record *record) {
-    if (!record->program) return true;
+    if (!current_program(record)) return true;
     if (!take_end(record)) return false;
-    if (record->is_interrupted || !record->left_count) return true;
+    if (record->is_interrupted || !current_program(record)) return true;
     return !begin_iteration(record);
 }
 
@@ -331,7 +336,7 @@ static void observe(struct record *record) {
     /* A command line can be read only while the program runs. */
     enum { CHECK_MS = 20 };
     struct kernel_recording *recording = &record->recording;
-    bool is_started = is_of_command(record), is_done = false;
+    bool is_started = record->program_count > 0, is_done = false;
     while (!is_done && !failure_is_set(&record->failure)) {
         /* A descriptor below 0 is ignored. */
         struct pollfd polled[] = {{record->signal_fd, POLLIN, 0},
@@ -349,10 +354,11 @@ static void observe(struct record *record) {
 /* Waits for a program that runs still. At the end of the duration it is ended as timeout(1) does, and its exit code
  * does not count. If the recording failed, nothing is done to it. */
 static void end_program(struct record *record) {
-    if (!record->program) return;
+    const struct started_program *program = current_program(record);
+    if (!program || program->pid <= 0) return;
     int code_before = record->program_code;
     bool is_ended = is_over(record);
-    if (is_ended) kill(record->program, SIGTERM);
+    if (is_ended) kill(program->pid, SIGTERM);
     while (!take_end(record)) {
         struct pollfd polled = {record->signal_fd, POLLIN, 0};
         poll(&polled, 1, -1);
@@ -388,7 +394,7 @@ static bool lacks_stacks_of_waits(const struct record *record) {
 static const char *why_without_samples(const struct record *record) {
     if (record->options->recorded_events.count)
         return "no event that --event names happened often enough to be sampled";
-    if (!is_of_command(record)) return "nothing of what was observed computed for long enough to be sampled";
+    if (!record->program_count) return "nothing of what was observed computed for long enough to be sampled";
     return "the program computed for less than the time between two samples: a higher --frequency, or --iterations, "
            "may "
            "help";
@@ -438,7 +444,7 @@ static void tell_recorded(struct record *record) {
         tell(record,
              "the kernel's functions have no names: that needs CAP_SYSLOG, or sysctl kernel.kptr_restrict=0 and "
              "kernel.perf_event_paranoid=1");
-    if (is_of_command(record) && !is_over(record) && kernel_events_are_alive(&recording->events))
+    if (record->program_count && !is_over(record) && kernel_events_are_alive(&recording->events))
         tell(record, "processes that the program has started run on, and are no longer recorded");
 }
 
@@ -454,9 +460,8 @@ static bool observe_all(struct record *record, const struct proc_ids *processes)
         kernel_recording_begin(&record->recording, record->trace, processes, &record->failure);
     if (failure_is_set(&record->failure)) return false;
     record->begin_ns = monotonic_now_ns();
-    if (is_of_command(record)) begin_iteration(record);
+    if (record->program_count) begin_iteration(record);
     observe(record);
-    program_starter_fini(&record->starter);
     if (record->is_by_kernel) kernel_recording_end(&record->recording);
     return true;
 }
@@ -473,11 +478,20 @@ static void run_all(struct record *record, const struct proc_ids *processes) {
 
 /* ---- By the kernel, or by the recorder. ---- */
 
-/* Makes ready to start the programs. With a frequency above 0, the recorder samples them. */
-static void prepare_programs(struct record *record, unsigned frequency_hz) {
-    if (!recorder_traces_init(&record->traces, &record->failure)) return;
-    if (recorder_traces_set_environment(&record->traces, frequency_hz, &record->failure)) create_starter(record);
+/* Creates the processes of the programs. With a frequency above 0, the recorder samples them. */
+static void start_programs_recorded(struct record *record, unsigned frequency_hz) {
+    if (recorder_traces_set_environment(&record->traces, frequency_hz, &record->failure)) start_programs(record);
     recorder_traces_restore_environment(&record->traces);
+}
+
+/* Ends the processes that wait to execute a program. */
+static void end_programs(struct record *record) {
+    for (size_t i = 0; i < record->program_count; i++) started_program_fini(&record->programs[i]);
+    for (size_t i = record->current; i < record->program_count; i++)
+        if (record->programs[i].pid > 0) waitpid(record->programs[i].pid, NULL, 0);
+    free(record->programs);
+    record->programs = NULL;
+    record->program_count = record->targets.count = 0;
 }
 
 /* Returns whether the recorder may take the kernel's place. */
@@ -510,7 +524,8 @@ static bool begin_by_kernel(struct record *record) {
 static void record_program(struct record *record) {
     unsigned frequency_hz = record->options->frequency_hz;
     bool is_kernel_wanted = record->options->recorder_choice != WITH_RECORDER;
-    prepare_programs(record, is_kernel_wanted ? 0 : frequency_hz);
+    if (!recorder_traces_init(&record->traces, &record->failure)) return;
+    start_programs_recorded(record, is_kernel_wanted ? 0 : frequency_hz);
     if (failure_is_set(&record->failure)) return;
     if (is_kernel_wanted && !begin_by_kernel(record) && may_preload(record)) {
         tell(record,
@@ -518,8 +533,8 @@ static void record_program(struct record *record) {
              "that are linked statically or have more rights",
              record->failure.message);
         failure_clear(&record->failure);
-        program_starter_fini(&record->starter);
-        prepare_programs(record, frequency_hz);
+        end_programs(record);
+        start_programs_recorded(record, frequency_hz);
     }
     if (!failure_is_set(&record->failure)) run_all(record, NULL);
     recorder_traces_find(&record->traces, &record->failure);
@@ -545,7 +560,7 @@ static void run_recording(struct record *record) {
         failure_set(&record->failure, refusal.code, "%s: %s", refusal.message, record->recording.allowing);
     }
     kernel_recording_fini(&record->recording);
-    program_starter_fini(&record->starter);
+    end_programs(record);
     proc_ids_fini(&record->targets);
     if (record->signal_fd >= 0) close(record->signal_fd);
     release_signals(record);

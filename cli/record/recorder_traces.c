@@ -36,7 +36,7 @@ void recorder_traces_find(struct recorder_traces *traces, struct failure *failur
     struct dirent **entries = NULL;
     int count = traces->folder[0] ? scandir(traces->folder, &entries, is_trace, alphasort) : 0;
     traces->paths = calloc(count > 0 ? (size_t)count : 1, sizeof *traces->paths);
-    if (!traces->paths || (count < 0 && errno != ENOENT)) failure_set_memory(failure);
+    if (!traces->paths || count < 0) failure_set_memory(failure);
     for (int i = 0; i < count; i++) {
         char *path = NULL;
         bool is_good = traces->paths && asprintf(&path, "%s/%s", traces->folder, entries[i]->d_name) > 0;

@@ -236,13 +236,6 @@ def iterations_begin_one_after_the_other(folder):
     check(len(lives) == 3 and all(first[1] <= second[0] for first, second in zip(lives, lives[1:])), f"they ran at {lives}")
 
 
-def iterations_need_no_more_files_than_one_run(folder):
-    limits = limit(resource.RLIMIT_NOFILE, 64 + 12 + 5 * os.cpu_count())  # as for some 4 threads
-    ended = record("-o", "p.json", "--iterations", "100", "sh", "-c", "echo run >> runs", cwd=folder, preexec_fn=limits)
-    check(ended.returncode in (0, 1), ended.stderr)  # each run may end before its first sample
-    check((folder / "runs").read_text() == 100 * "run\n", "the program ran less than 100 times")
-
-
 def record_until(folder, is_good, what, *arguments):
     """Records for longer and longer, as a busy machine may leave little time to the programs."""
     for seconds in ("1", "5", "30"):
@@ -717,20 +710,6 @@ def a_signal_while_the_profile_is_made_leaves_nothing(folder):
         (folder / "core").unlink(missing_ok=True)
 
 
-def a_killed_recording_leaves_nothing(folder):
-    command = [program, "record", "-o", folder / "p.json", "sh", "-c", "echo $$; exec sleep 100"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, stderr=subprocess.DEVNULL,
-                          env={**os.environ, "TMPDIR": str(folder)}) as running:
-        pid = int(running.stdout.readline())
-        check(os.listdir(folder), "there is no folder for traces of the program")
-        running.kill()
-        os.kill(pid, signal.SIGKILL)
-        deadline = time.monotonic() + WAIT_SECONDS
-        while os.listdir(folder):
-            check(time.monotonic() < deadline, f"left: {os.listdir(folder)}")
-            time.sleep(0.01)
-
-
 # ---- The viewer. ----
 
 def the_profile_is_viewed(folder):
@@ -880,8 +859,7 @@ def the_kernel_has_the_same_names_at_once_and_later(folder):
 CASES = [shares_are_right, shares_of_languages_are_right, trace_is_read_by_others, traces_of_other_users_are_read_by_perf,
          children_and_iterations_are_recorded, names_tell_the_command_lines_of_children,
          names_tell_the_titles_of_forked_processes,
-         what_is_recorded_is_written_soon, iterations_begin_one_after_the_other,
-         iterations_need_no_more_files_than_one_run, running_processes_are_recorded,
+         what_is_recorded_is_written_soon, iterations_begin_one_after_the_other, running_processes_are_recorded,
          files_that_are_gone_have_names, code_has_no_names_of_others_at_its_path,
          files_that_are_gone_have_names_beside_many_others, processes_without_names_are_told_of,
          the_end_of_a_process_ends_its_recording, events_are_named, counters_of_the_processor_are_recorded,
@@ -896,8 +874,7 @@ CASES = [shares_are_right, shares_of_languages_are_right, trace_is_read_by_other
          the_terminal_sends_signals_to_the_program, a_second_interrupt_gives_up,
          progress_is_shown_of_what_runs, signals_are_passed_on, a_program_that_does_not_end_is_left,
          the_recorder_takes_the_place_of_a_kernel_that_refuses, the_recorder_samples_if_it_is_to,
-         events_of_the_program_are_in_the_profile, a_signal_while_the_profile_is_made_leaves_nothing,
-         a_killed_recording_leaves_nothing, the_profile_is_viewed,
+         events_of_the_program_are_in_the_profile, a_signal_while_the_profile_is_made_leaves_nothing, the_profile_is_viewed,
          other_users_record_their_programs, programs_with_more_rights_are_told_of,
          containers_are_told_of, little_memory_or_few_files_are_told_of,
          a_kernel_without_names_is_told_of, kernels_have_names_whatever_their_list_begins_with,

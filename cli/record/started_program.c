@@ -1,0 +1,63 @@
+#include "started_program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void execute(char *const *command, const struct caller_signals *signals, int go, int outcome) {
+    char byte;
+    if (read(go, &byte, 1) != 1) _exit(EXIT_CODE_NOT_FOUND); /* it is no longer wanted */
+    sigaction(SIGCHLD, &signals->on_child, NULL);
+    sigprocmask(SIG_SETMASK, &signals->mask, NULL);
+    execvp(command[0], command);
+    int error = errno;
+    ssize_t written = write(outcome, &error, sizeof error);
+    (void)written;
+    _exit(error == ENOENT ? EXIT_CODE_NOT_FOUND : EXIT_CODE_NOT_EXECUTABLE);
+}
+
+bool started_program_init(struct started_program *program, char *const *command, const struct caller_signals *signals) {
+    int go[2], outcome[2];
+    *program = (struct started_program){.pid = -1, .go = -1, .outcome = -1};
+    if (pipe2(go, O_CLOEXEC)) return false;
+    if (pipe2(outcome, O_CLOEXEC)) {
+        close(go[0]);
+        close(go[1]);
+        return false;
+    }
+    program->pid = fork();
+    if (program->pid == 0) {
+        close(go[1]); /* so that the process ends if its parent does */
+        execute(command, signals, go[0], outcome[1]);
+    }
+    int error = errno;
+    close(go[0]);
+    close(outcome[1]);
+    program->go = go[1];
+    program->outcome = outcome[0];
+    errno = error;
+    return program->pid > 0;
+}
+
+int started_program_execute(struct started_program *program) {
+    int error;
+    if (write(program->go, "", 1) != 1) return errno;
+    ssize_t read_bytes;
+    do read_bytes = read(program->outcome, &error, sizeof error);
+    while (read_bytes < 0 && errno == EINTR);
+    if (read_bytes != sizeof error) return 0; /* executing closed the pipe */
+    waitpid(program->pid, NULL, 0);
+    program->pid = -1;
+    return error;
+}
+
+void started_program_fini(struct started_program *program) {
+    if (program->go >= 0) close(program->go);
+    if (program->outcome >= 0) close(program->outcome);
+    program->go = program->outcome = -1;
+}
+
+int started_program_exit_code(int status) {
+    return WIFSIGNALED(status) ? EXIT_CODE_OF_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
+}

@@ -1,0 +1,37 @@
+/* Programs that are started to be recorded. They are as a shell would have started them: with the caller's standard
+ * streams, terminal, signals and limits. */
+#ifndef GECKO_STARTED_PROGRAM_H
+#define GECKO_STARTED_PROGRAM_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct started_program {
+    pid_t pid;
+    int go;      /* a byte in this pipe lets it execute the program */
+    int outcome; /* the end of this pipe at which an errno arrives if executing failed */
+};
+
+/* Exit codes of shells. */
+enum { EXIT_CODE_NOT_EXECUTABLE = 126, EXIT_CODE_NOT_FOUND = 127, EXIT_CODE_OF_SIGNAL = 128 };
+
+/* Settings of signals as the caller had them. This process changes its own, and programs get the caller's. */
+struct caller_signals {
+    sigset_t mask;
+    struct sigaction on_child; /* the action of SIGCHLD */
+};
+
+/* Creates a process that waits to execute the command, which ends with NULL. Returns false with errno set. */
+bool started_program_init(struct started_program *program, char *const *command, const struct caller_signals *signals);
+
+/* Lets the process execute its program. Returns 0, or the errno of executing it; then the process has ended. */
+int started_program_execute(struct started_program *program);
+
+/* Ends the process if it waits still, and closes the pipes. */
+void started_program_fini(struct started_program *program);
+
+/* Returns what a shell would return for a status of waitpid. */
+int started_program_exit_code(int status);
+
+#endif
