@@ -515,7 +515,9 @@ def test_symbolicates_inlined_functions_from_inside_to_outside():
         _, answer = server.api("/symbolicate/v5", {"jobs": [job]})
         found = answer["results"][0]["stacks"][0][0]
         wanted = [name for _, name in sorted(chain.items())]
-        expect([found["function"], *(inline["function"] for inline in reversed(found["inlines"]))], wanted)
+        told = [found["function"], *(inline["function"] for inline in reversed(found["inlines"]))]
+        # The profile leaves out the recorder's own functions that are inlined where the address may be.
+        expect([name for name in told if not name.startswith("grec_")], wanted)
 
 
 @check
