@@ -118,13 +118,14 @@ def check_gitlab(tests_pass, folder):
 
 
 def check_gate(folder):
-    """Two commits of a program are compared: with room for noise, and with a limit that nothing keeps."""
+    """Two commits of a program are compared: with room for noise, and with a limit that nothing keeps, whose number is
+    the same in each run: where durations of two runs differ much, nothing is certain of them."""
     prepare(folder, True)
     for name in ("gate.sh", "budget"):
         shutil.copy(os.path.join(root, "examples", "gate", name), folder)
     commit = "git -c user.name=test -c user.email=test@localhost commit --quiet --allow-empty --message"
     check("gate: a repository", run(f"git init --quiet . && git add . && {commit} base && {commit} head", {}, folder) == 0)
-    for limit, expected in (("duration > +100s", 0), ("duration > 1us", 6)):
+    for limit, expected in (("duration > +100s", 0), ("count(request) > 0", 6)):
         with open(os.path.join(folder, "budget"), "w", encoding="ascii") as file:
             file.write(f"# The limit.\n{limit}\n")
         code = run("./gate.sh HEAD~1 'make app-c' './app-c' 2", {}, folder)
