@@ -1,7 +1,6 @@
 #include "list_events.h"
 
 #include "command.h"
-#include "libconvert/base/memory.h"
 #include "libconvert/base/printable.h"
 #include "libconvert/conversion.h"
 

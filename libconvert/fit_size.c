@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 
-#include "libconvert/profile/profile_finish.h"
 #include "libconvert/profile/sweep.h"
 #include "libconvert/profile/thin.h"
 #include "writer/sink.h"

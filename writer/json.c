@@ -1,7 +1,6 @@
 #include "json.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "libconvert/base/json_put.h"

@@ -3,7 +3,6 @@
  * The records of inputs are copied as they are, in the order in which one call would have reported them. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/command.h"

@@ -1,9 +1,7 @@
 /* Checks of Gecko profiles. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "check_common.h"
-#include "check_markers.h"
 #include "libconvert/base/id_column.h"
 #include "libconvert/format/gecko_format.h"
 

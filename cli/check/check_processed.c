@@ -1,5 +1,4 @@
 /* Checks of processed profiles. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "check_common.h"

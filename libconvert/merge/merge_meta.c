@@ -2,7 +2,6 @@
 #include <inttypes.h>
 
 #include "libconvert/base/cursor.h"
-#include "libconvert/profile/profile_finish.h"
 #include "merge_steps.h"
 
 static const int64_t DEFAULT_INTERVAL_NS = 1000000;

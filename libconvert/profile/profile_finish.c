@@ -1,8 +1,6 @@
 /* Puts a profile in order when its reader is done. */
 #include <inttypes.h>
-#include <stdlib.h>
 
-#include "libconvert/base/memory.h"
 #include "profile_finish.h"
 
 /* ---- Order. ---- */

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "debug_fetch.h"
 #include "libconvert/base/memory.h"

@@ -2,7 +2,6 @@
 
 #include "collapsed_line.h"
 #include "libconvert/base/cursor.h"
-#include "libconvert/base/memory.h"
 #include "readers/input/foreign.h"
 #include "readers/input/scan.h"
 

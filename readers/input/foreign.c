@@ -1,6 +1,5 @@
 #include "foreign.h"
 
-#include <stdint.h>
 #include <stdio.h>
 
 #include "libconvert/base/cursor.h"

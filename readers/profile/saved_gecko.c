@@ -1,11 +1,10 @@
 /* Profiles in the Gecko format: each process has its threads, libraries and sources. Processes other than the first one
  * are its children, and their times begin with them. */
-#include <inttypes.h>
 
+#include "saved_gecko.h"
 #include "libconvert/base/cursor.h"
 #include "libconvert/format/common_format.h"
 #include "libconvert/format/gecko_format.h"
-#include "saved_gecko.h"
 
 /* ---- Meta of a child. ---- */
 

@@ -1,5 +1,4 @@
 /* Objects whose members refer to each other. */
-#include "libconvert/base/memory.h"
 #include "saved_reader.h"
 
 enum { PARTS_MAX = 16 };

@@ -1,8 +1,6 @@
 /* Reads profiles that the front-end opens: those written here, and those of other programs. */
 #include "saved_reader.h"
 
-#include <inttypes.h>
-
 #include "libconvert/base/memory.h"
 #include "libconvert/format/processed_format.h"
 #include "readers/filter.h"

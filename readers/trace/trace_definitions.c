@@ -1,7 +1,5 @@
 #include "trace_definitions.h"
 
-#include <stdlib.h>
-
 #include "libconvert/base/cursor.h"
 #include "readers/code/jit_code.h"
 #include "recorder/trace_format.h"
