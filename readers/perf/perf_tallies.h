@@ -4,64 +4,73 @@
 
 #include "libconvert/profile/ledger.h"
 
-/* In the order in which the ledger has them. */
-enum perf_tally {
-    TALLY_BLANK,
-    TALLY_HEADER,
-    TALLY_EVENT,
-    TALLY_FRAME,
-    TALLY_SOURCE,
-    TALLY_RECORD,
-    TALLY_MESSAGE,
-    TALLY_BRANCH_STACK,
-    TALLY_FIELD_LINE,
-    TALLY_TRACE_ERROR,
-    TALLY_STRAY_FRAME,
-    TALLY_NO_FRAME,
-    TALLY_MALFORMED,
-    TALLY_CUT_LINE,
-    TALLY_DAMAGED_RECORD,
-    TALLY_SKIPPED_BYTES,
-    TALLY_CUT_OFF,
-    TALLY_BAD_SAMPLE,
-    TALLY_UNKNOWN_EVENT,
-    TALLY_LINE_WITHOUT_STACK,
-    TALLY_NO_STACK,
-    TALLY_BAD_ATTR,
-    TALLY_BAD_FEATURE,
-    TALLY_BAD_COMPRESSION,
-    TALLY_JUMP,
-    TALLY_SWITCH_JUMP,
-    TALLY_BAD_SWITCH,
-    TALLY_NO_TIME,
-    TALLY_SUM_OF_WAITS,
-    TALLY_LOST_BY_PERF,
-    TALLY_LATE,
-    TALLY_CPU,
-    TALLY_THREAD_TOTAL,
-    TALLY_BAD_CHAIN,
-    TALLY_BRANCHES,
-    TALLY_ADDRESS,
-    TALLY_DATA_NAME,
-    TALLY_CUT_STACK,
-    TALLY_DEEP_STACK,
-    TALLY_NO_USER_STACK,
-    TALLY_UNUSED_USER_STACK,
-    TALLY_UNUSED_LINES,
-    TALLY_SKIPPED_FIELD,
-    TALLY_NO_PERIOD,
-    TALLY_BRANCH_TARGET,
-    TALLY_REGISTERS,
-    TALLY_INSTRUCTION,
-    TALLY_CYCLES,
-    TALLY_FIELD,
-    TALLY_JIT_REFUSED,
-    TALLY_JIT_DAMAGED,
-    TALLY_UNKNOWN_FORMAT,
-    TALLY_MANY_FIELDS,
-    TALLY_DEEP_FRAME,
-    TALLY_COUNT
-};
+/* What is counted, in the order in which the ledger has it: the unit, the fate and the cause. */
+#define PERF_TALLIES(TALLY)                                                                                          \
+    TALLY(TALLY_BLANK, LINES, KEPT, "blank line")                                                                    \
+    TALLY(TALLY_HEADER, LINES, KEPT, "header comment")                                                               \
+    TALLY(TALLY_EVENT, LINES, KEPT, "event line")                                                                    \
+    TALLY(TALLY_FRAME, LINES, KEPT, "frame line")                                                                    \
+    TALLY(TALLY_SOURCE, LINES, KEPT, "source line of a frame")                                                       \
+    TALLY(TALLY_RECORD, LINES, KEPT, "record")                                                                       \
+    TALLY(TALLY_MESSAGE, LINES, KEPT, "message of perf")                                                             \
+    TALLY(TALLY_BRANCH_STACK, LINES, LOST, "branch stack")                                                           \
+    TALLY(TALLY_FIELD_LINE, LINES, LOST, "registers, instructions, source code or other fields")                     \
+    TALLY(TALLY_TRACE_ERROR, LINES, LOST, "instruction trace error: samples are missing there")                      \
+    TALLY(TALLY_STRAY_FRAME, LINES, LOST, "frame line without an event line before it")                              \
+    TALLY(TALLY_NO_FRAME, LINES, LOST, "line in a stack that is no frame")                                           \
+    TALLY(TALLY_MALFORMED, LINES, LOST, "line that is no event, frame or record")                                    \
+    TALLY(TALLY_CUT_LINE, VALUES, LOST, "end of a line longer than 4 MiB")                                           \
+    TALLY(TALLY_DAMAGED_RECORD, RECORDS, LOST, "damaged record")                                                     \
+    TALLY(TALLY_SKIPPED_BYTES, VALUES, LOST, "byte between a damaged record and the next whole round")               \
+    TALLY(TALLY_CUT_OFF, RECORDS, LOST, "record after which the recording is cut off")                               \
+    TALLY(TALLY_BAD_SAMPLE, SAMPLES, LOST, "damaged sample")                                                         \
+    TALLY(TALLY_UNKNOWN_EVENT, SAMPLES, LOST, "sample of an event that the recording does not describe")             \
+    TALLY(TALLY_LINE_WITHOUT_STACK, SAMPLES, LOST, "event line without a stack")                                     \
+    TALLY(TALLY_NO_STACK, SAMPLES, LOST, "sample without a stack")                                                   \
+    TALLY(TALLY_BAD_ATTR, RECORDS, LOST, "damaged description of an event")                                          \
+    TALLY(TALLY_BAD_FEATURE, RECORDS, LOST, "damaged section of the header")                                         \
+    TALLY(TALLY_BAD_COMPRESSION, RECORDS, LOST, "damaged compressed records")                                        \
+    TALLY(TALLY_JUMP, SAMPLES, NOTED, "sample earlier than the one before it in its thread: sorted")                 \
+    TALLY(TALLY_SWITCH_JUMP, RECORDS, NOTED,                                                                         \
+          "switch earlier than the one before it in its thread: no time of waiting")                                 \
+    TALLY(TALLY_BAD_SWITCH, RECORDS, NOTED,                                                                          \
+          "sched_switch whose payload is damaged or of another thread: only its stack is used")                      \
+    TALLY(TALLY_NO_TIME, SAMPLES, NOTED, "sample without a time: made up from the order")                            \
+    TALLY(TALLY_SUM_OF_WAITS, SAMPLES, NOTED,                                                                        \
+          "sum of the times in which a thread waited in one place (perf record --off-cpu): put where the thread "    \
+          "ends, as it is not known when they were")                                                                 \
+    TALLY(TALLY_LOST_BY_PERF, SAMPLES, NOTED, "sample that perf itself lost while recording")                        \
+    TALLY(TALLY_LATE, RECORDS, NOTED, "record that came long after later ones: used late")                           \
+    TALLY(TALLY_CPU, VALUES, NOTED, "processor number: profiles have no place for it")                               \
+    TALLY(TALLY_THREAD_TOTAL, VALUES, NOTED,                                                                         \
+          "total of an event in a thread (READ record): profiles have no place for it")                              \
+    TALLY(TALLY_BAD_CHAIN, SAMPLES, NOTED, "sample whose outer frames are garbage: left out")                        \
+    TALLY(TALLY_BRANCHES, VALUES, LOST, "branch stack")                                                              \
+    TALLY(TALLY_ADDRESS, VALUES, NOTED, "address or weight of data: profiles have no place for it")                  \
+    TALLY(TALLY_DATA_NAME, VALUES, NOTED, "symbol or library of an address of data: left out")                       \
+    TALLY(TALLY_CUT_STACK, SAMPLES, NOTED, "sample whose copied stack could not be followed to its outermost frame") \
+    TALLY(TALLY_DEEP_STACK, SAMPLES, NOTED,                                                                          \
+          "sample whose stack is deeper than kernel.perf_event_max_stack: outer callers are missing")                \
+    TALLY(TALLY_NO_USER_STACK, SAMPLES, NOTED, "sample whose deferred user stack never came")                        \
+    TALLY(TALLY_UNUSED_USER_STACK, RECORDS, NOTED, "deferred user stack that no sample waits for")                   \
+    TALLY(TALLY_UNUSED_LINES, RECORDS, LOST, "deferred user stack that no sample waits for")                         \
+    TALLY(TALLY_SKIPPED_FIELD, VALUES, NOTED,                                                                        \
+          "flags, time of day or virtual processor: profiles have no place for them")                                \
+    TALLY(TALLY_NO_PERIOD, SAMPLES, NOTED, "sample that weighs one: the trace tells no periods")                     \
+    TALLY(TALLY_BRANCH_TARGET, VALUES, LOST, "target of a branch")                                                   \
+    TALLY(TALLY_REGISTERS, VALUES, LOST, "registers")                                                                \
+    TALLY(TALLY_INSTRUCTION, VALUES, LOST, "instruction")                                                            \
+    TALLY(TALLY_CYCLES, VALUES, LOST, "instructions per cycle")                                                      \
+    TALLY(TALLY_FIELD, VALUES, LOST, "field behind the event")                                                       \
+    TALLY(TALLY_JIT_REFUSED, VALUES, NOTED,                                                                          \
+          "perf map or jitdump that was not read, as others own it or it is not a regular file")                     \
+    TALLY(TALLY_JIT_DAMAGED, VALUES, NOTED, "damaged part of a perf map or jitdump")                                 \
+    TALLY(TALLY_UNKNOWN_FORMAT, VALUES, LOST, "payload of a tracepoint of an unknown format")                        \
+    TALLY(TALLY_MANY_FIELDS, VALUES, LOST, "field of a tracepoint beyond the first 128, or named as another")        \
+    TALLY(TALLY_DEEP_FRAME, VALUES, LOST, "frame deeper than 65535")
+
+#define TALLY_NAME(tally, unit, fate, cause) tally,
+enum perf_tally { PERF_TALLIES(TALLY_NAME) TALLY_COUNT };
 
 /* Zeroed at first. */
 struct perf_tallies {

@@ -4,61 +4,65 @@
 
 #include "libconvert/profile/profile.h"
 
+/* What is lost and noted, in the order in which the ledger has it: the unit, the fate and the cause. */
+#define TRACE_LOSSES(CAUSE)                                                                                            \
+    /* Lost blocks. */                                                                                                 \
+    CAUSE(TRACE_LOST_CHUNK, RECORDS, LOST, "chunk with a damaged header")                                              \
+    CAUSE(TRACE_LOST_HASH, RECORDS, LOST, "block of a chunk whose hash is wrong")                                      \
+    CAUSE(TRACE_LOST_DAMAGED, RECORDS, LOST, "damaged block, or one after it in its chunk")                            \
+    CAUSE(TRACE_LOST_CUT, RECORDS, LOST, "block after the end of a trace that is cut off")                             \
+    CAUSE(TRACE_LOST_KIND, RECORDS, LOST, "entry of an unknown kind")                                                  \
+    CAUSE(TRACE_LOST_MARKER, RECORDS, LOST, "marker whose definition is missing")                                      \
+    CAUSE(TRACE_LOST_MARKER_TIME, RECORDS, LOST, "marker whose start or end is impossible")                            \
+    CAUSE(TRACE_LOST_COUNTER, RECORDS, LOST, "value of a counter whose definition is missing")                         \
+    CAUSE(TRACE_LOST_THREADLESS, RECORDS, LOST, "entry without a process or thread named before it")                   \
+    CAUSE(TRACE_LOST_THREADLESS_SAMPLE, SAMPLES, LOST, "sample without a thread named before it")                      \
+    CAUSE(TRACE_LOST_BEYOND, RECORDS, LOST, "entry of a thread or process beyond the first 524288")                    \
+    CAUSE(TRACE_LOST_BEYOND_SAMPLE, SAMPLES, LOST, "sample of a thread beyond the first 524288")                       \
+    CAUSE(TRACE_LOST_UNNAMED, RECORDS, LOST, "end of a sampled thread that was not named")                             \
+    CAUSE(TRACE_LOST_UNNAMED_SAMPLE, SAMPLES, LOST, "sample of a thread that was not named")                           \
+    CAUSE(TRACE_LOST_SAMPLE_BASE, SAMPLES, LOST, "sample that continues a missing one")                                \
+    CAUSE(TRACE_LOST_SAMPLE_FLAGS, SAMPLES, LOST, "sample with unknown flags")                                         \
+    CAUSE(TRACE_LOST_DEFINITION_DAMAGED, RECORDS, LOST, "damaged definition")                                          \
+    CAUSE(TRACE_LOST_DEFINITION_KIND, RECORDS, LOST, "definition of an unknown kind")                                  \
+    /* What the recorder reports as lost. */                                                                           \
+    CAUSE(TRACE_LOST_BY_RECORDER, RECORDS, LOST, "event that the recorder had no room for")                            \
+    CAUSE(TRACE_LOST_STALE_MARKER, RECORDS, LOST, "marker that was aimed at a thread of another recording or process") \
+    CAUSE(TRACE_LOST_DEFINITION_BY_RECORDER, RECORDS, LOST, "definition that the recorder had no room for")            \
+    CAUSE(TRACE_LOST_VALUE_BY_RECORDER, VALUES, LOST, "value beyond the fields of its marker's type")                  \
+    /* Lost parts of entries that are kept. */                                                                         \
+    CAUSE(TRACE_LOST_VALUE_TYPE, VALUES, LOST, "value that its field cannot have")                                     \
+    CAUSE(TRACE_LOST_VALUE_TEXT, VALUES, LOST, "value whose text's definition is missing")                             \
+    CAUSE(TRACE_LOST_PAYLOAD, VALUES, LOST, "payload whose marker type is missing")                                    \
+    CAUSE(TRACE_LOST_STACK, VALUES, LOST, "stack with a frame of an unknown kind")                                     \
+    CAUSE(TRACE_LOST_LABEL, VALUES, LOST, "frame whose label's definition is missing")                                 \
+    CAUSE(TRACE_LOST_FIELD, VALUES, LOST, "field, column or graph of a marker type that cannot be shown")              \
+    /* Notes. */                                                                                                       \
+    CAUSE(TRACE_NOTE_RECYCLED, RECORDS, NOTED, "chunk that was recycled under the limit: its older events are gone")   \
+    CAUSE(TRACE_NOTE_STOPPED, RECORDS, NOTED, "recording that stopped by itself: the file could not grow")             \
+    CAUSE(TRACE_NOTE_KILLED, RECORDS, NOTED, "process that was killed, or ended by _exit, while it recorded")          \
+    CAUSE(TRACE_NOTE_STILL_RECORDING, RECORDS, NOTED, "process that still records: later events are missing")          \
+    CAUSE(TRACE_NOTE_CUT, RECORDS, NOTED, "trace that is cut off within a chunk")                                      \
+    CAUSE(TRACE_NOTE_CUT_TEXT, VALUES, NOTED, "text that the recorder cut to its limit")                               \
+    CAUSE(TRACE_NOTE_CATEGORY, VALUES, NOTED, "definition whose category is missing, now in the category Other")       \
+    CAUSE(TRACE_NOTE_REVERSED, RECORDS, NOTED, "interval that ends before it starts, now without length")              \
+    CAUSE(TRACE_NOTE_BLOCK_COUNT, RECORDS, NOTED, "chunk with a wrong number of blocks")                               \
+    CAUSE(TRACE_NOTE_DEFINITION_UNFINISHED, RECORDS, NOTED, "definition that was never finished")                      \
+    CAUSE(TRACE_NOTE_TRUNCATED, SAMPLES, NOTED, "sample whose outermost frames are missing")                           \
+    CAUSE(TRACE_NOTE_UNREACHED, SAMPLES, NOTED, "sample of a thread that could not be stopped: it has no stack")       \
+    CAUSE(TRACE_NOTE_LIBRARY, RECORDS, NOTED, "mapping whose library's definition is missing")                         \
+    CAUSE(TRACE_NOTE_JIT_FILE, RECORDS, NOTED, "file about generated code that cannot be used")                        \
+    CAUSE(TRACE_NOTE_JIT_OWNER, RECORDS, NOTED, "file about generated code that belongs to another user, not read")    \
+    CAUSE(TRACE_NOTE_JIT_KIND, RECORDS, NOTED, "file about generated code that is not a regular file, not read")       \
+    CAUSE(TRACE_NOTE_JIT_SIZE, RECORDS, NOTED, "file about generated code of more than 1 GiB, not read")               \
+    CAUSE(TRACE_NOTE_JIT_RECORD, RECORDS, NOTED, "damaged part of a file about generated code")
+
+#define CAUSE_NAME(name, unit, fate, cause) name,
 enum trace_cause {
     /* Kept entries, numbered by kind. */
     TRACE_KEPT_LAST = 31,
     TRACE_KEPT_DEFINITION,
-    /* Lost blocks. */
-    TRACE_LOST_CHUNK,
-    TRACE_LOST_HASH,
-    TRACE_LOST_DAMAGED,
-    TRACE_LOST_CUT,
-    TRACE_LOST_KIND,
-    TRACE_LOST_MARKER,
-    TRACE_LOST_MARKER_TIME,
-    TRACE_LOST_COUNTER,
-    TRACE_LOST_THREADLESS,
-    TRACE_LOST_THREADLESS_SAMPLE,
-    TRACE_LOST_BEYOND,
-    TRACE_LOST_BEYOND_SAMPLE,
-    TRACE_LOST_UNNAMED,
-    TRACE_LOST_UNNAMED_SAMPLE,
-    TRACE_LOST_SAMPLE_BASE,
-    TRACE_LOST_SAMPLE_FLAGS,
-    TRACE_LOST_DEFINITION_DAMAGED,
-    TRACE_LOST_DEFINITION_KIND,
-    /* What the recorder reports as lost. */
-    TRACE_LOST_BY_RECORDER,
-    TRACE_LOST_STALE_MARKER,
-    TRACE_LOST_DEFINITION_BY_RECORDER,
-    TRACE_LOST_VALUE_BY_RECORDER,
-    /* Lost parts of entries that are kept. */
-    TRACE_LOST_VALUE_TYPE,
-    TRACE_LOST_VALUE_TEXT,
-    TRACE_LOST_PAYLOAD,
-    TRACE_LOST_STACK,
-    TRACE_LOST_LABEL,
-    TRACE_LOST_FIELD,
-    /* Notes. */
-    TRACE_NOTE_RECYCLED,
-    TRACE_NOTE_STOPPED,
-    TRACE_NOTE_KILLED,
-    TRACE_NOTE_STILL_RECORDING,
-    TRACE_NOTE_CUT,
-    TRACE_NOTE_CUT_TEXT,
-    TRACE_NOTE_CATEGORY,
-    TRACE_NOTE_REVERSED,
-    TRACE_NOTE_BLOCK_COUNT,
-    TRACE_NOTE_DEFINITION_UNFINISHED,
-    TRACE_NOTE_TRUNCATED,
-    TRACE_NOTE_UNREACHED,
-    TRACE_NOTE_LIBRARY,
-    TRACE_NOTE_JIT_FILE,
-    TRACE_NOTE_JIT_OWNER,
-    TRACE_NOTE_JIT_KIND,
-    TRACE_NOTE_JIT_SIZE,
-    TRACE_NOTE_JIT_RECORD,
-    TRACE_CAUSE_COUNT,
+    TRACE_LOSSES(CAUSE_NAME) TRACE_CAUSE_COUNT,
     TRACE_PART_FIRST = TRACE_LOST_VALUE_TYPE,
     TRACE_PART_COUNT = TRACE_LOST_LABEL + 1 - TRACE_PART_FIRST
 };
