@@ -46,30 +46,6 @@ static bool read_string(struct data_parser *parser, struct text section, struct 
     return !cursor.is_bad;
 }
 
-static bool read_hostname(struct data_parser *parser, struct text section) {
-    return read_string(parser, section, TEXT("hostname"));
-}
-
-static bool read_os_release(struct data_parser *parser, struct text section) {
-    return read_string(parser, section, TEXT("os release"));
-}
-
-static bool read_version(struct data_parser *parser, struct text section) {
-    return read_string(parser, section, TEXT("perf version"));
-}
-
-static bool read_arch(struct data_parser *parser, struct text section) {
-    return read_string(parser, section, TEXT("arch"));
-}
-
-static bool read_cpu_description(struct data_parser *parser, struct text section) {
-    return read_string(parser, section, TEXT("cpudesc"));
-}
-
-static bool read_cpu_id(struct data_parser *parser, struct text section) {
-    return read_string(parser, section, TEXT("cpuid"));
-}
-
 static void enter_number(struct data_parser *parser, struct text key, const char *format, uint64_t number) {
     char value[40];
     snprintf(value, sizeof value, format, number);
@@ -197,16 +173,19 @@ static bool read_sample_times(struct data_parser *parser, struct text section) {
 
 static const struct {
     unsigned bit; /* enum feature_bit */
+    struct text key;
+} strings[] = {
+    {FEATURE_HOSTNAME, TEXT("hostname")},       {FEATURE_OS_RELEASE, TEXT("os release")},
+    {FEATURE_VERSION, TEXT("perf version")},    {FEATURE_ARCH, TEXT("arch")},
+    {FEATURE_CPU_DESCRIPTION, TEXT("cpudesc")}, {FEATURE_CPU_ID, TEXT("cpuid")},
+};
+
+static const struct {
+    unsigned bit; /* enum feature_bit */
     feature_reader *read;
 } feature_readers[] = {
     {FEATURE_BUILD_ID, read_build_ids},
-    {FEATURE_HOSTNAME, read_hostname},
-    {FEATURE_OS_RELEASE, read_os_release},
-    {FEATURE_VERSION, read_version},
-    {FEATURE_ARCH, read_arch},
     {FEATURE_CPU_COUNT, read_cpu_count},
-    {FEATURE_CPU_DESCRIPTION, read_cpu_description},
-    {FEATURE_CPU_ID, read_cpu_id},
     {FEATURE_MEMORY, read_memory},
     {FEATURE_COMMAND_LINE, read_command_line},
     {FEATURE_EVENTS, read_events},
@@ -217,13 +196,18 @@ static const struct {
     {FEATURE_PROPERTIES, data_simpleperf_read_properties},
 };
 
+static bool read_feature(struct data_parser *parser, uint64_t bit, struct text section) {
+    for (size_t i = 0; i < sizeof strings / sizeof *strings; i++)
+        if (strings[i].bit == bit) return read_string(parser, section, strings[i].key);
+    for (size_t i = 0; i < sizeof feature_readers / sizeof *feature_readers; i++)
+        if (feature_readers[i].bit == bit) return feature_readers[i].read(parser, section);
+    return true;
+}
+
 void data_features_read(struct data_parser *parser, uint64_t bit, struct text section, uint64_t offset) {
     if (bit == FEATURE_TRACING_DATA)
         perf_emit(parser->sink,
                   &(struct perf_record){
                       .type = PERF_FORMATS, .time_ns = TIME_NONE, .position = data_position(offset), .text = section});
-    for (size_t i = 0; i < sizeof feature_readers / sizeof *feature_readers; i++) {
-        if (feature_readers[i].bit != bit || feature_readers[i].read(parser, section)) continue;
-        data_tally(parser, TALLY_BAD_FEATURE, 1, offset);
-    }
+    if (!read_feature(parser, bit, section)) data_tally(parser, TALLY_BAD_FEATURE, 1, offset);
 }
