@@ -8,6 +8,7 @@ struct entry {
     struct trace_chunk_context *context;
     struct trace_cursor cursor; /* after the kind */
     uint64_t offset;            /* where the entry's block begins */
+    int64_t ticks;              /* its time; without one of its own, that of the entry before */
     uint8_t kind;
     bool is_open; /* a definition that may still come is missing */
 };
@@ -30,19 +31,17 @@ static enum trace_verdict lost(const struct entry *entry, enum trace_cause cause
 }
 
 /* Takes the time at the start of the entry. */
-static int64_t take_time(struct entry *entry) {
+static void take_time(struct entry *entry) {
     uint64_t delta = trace_cursor_bounded(&entry->cursor, INT64_MAX);
-    int64_t ticks = 0;
-    if (!trace_clock_sum(&entry->trace->clock, entry->context->now_ticks, (int64_t)delta, &ticks))
+    if (!trace_clock_sum(&entry->trace->clock, entry->context->now_ticks, (int64_t)delta, &entry->ticks))
         trace_cursor_spoil(&entry->cursor);
-    return ticks;
 }
 
 /* Returns a time relative to the entry's. The program provides it, so an impossible time sets *is_wrong and is not
  * counted as damage. */
-static int64_t time_before(struct entry *entry, int64_t ticks, int64_t before, bool *is_wrong) {
-    int64_t earlier = ticks;
-    *is_wrong |= before == INT64_MIN || !trace_clock_sum(&entry->trace->clock, ticks, -before, &earlier);
+static int64_t time_before(const struct entry *entry, int64_t before, bool *is_wrong) {
+    int64_t earlier = entry->ticks;
+    *is_wrong |= before == INT64_MIN || !trace_clock_sum(&entry->trace->clock, entry->ticks, -before, &earlier);
     return earlier;
 }
 
@@ -98,7 +97,7 @@ static enum trace_verdict read_thread(struct entry *entry) {
     if (cursor->is_bad || !trace_clock_sum(&trace->clock, context->base_ticks, (int64_t)since_base, &now_ticks) ||
         !trace_clock_sum(&trace->clock, context->base_ticks, start_since_base, &start_ticks))
         return TRACE_DAMAGED;
-    context->now_ticks = now_ticks;
+    entry->ticks = now_ticks;
     context->thread = NULL;
     if (!context->process) return lost(entry, context->is_beyond ? TRACE_LOST_BEYOND : TRACE_LOST_THREADLESS);
     context->thread = trace_tasks_thread(&trace->tasks, context->process, uid, (int64_t)tid);
@@ -114,30 +113,24 @@ static enum trace_verdict read_thread(struct entry *entry) {
 }
 
 static enum trace_verdict read_thread_end(struct entry *entry) {
-    int64_t ticks = take_time(entry);
     if (entry->cursor.is_bad) return TRACE_DAMAGED;
-    entry->context->now_ticks = ticks;
-    profile_thread_at(profile_of(entry), entry->context->thread->id)->end_ticks = ticks;
+    profile_thread_at(profile_of(entry), entry->context->thread->id)->end_ticks = entry->ticks;
     return kept(entry);
 }
 
 static enum trace_verdict read_process_end(struct entry *entry) {
-    int64_t ticks = take_time(entry);
     uint64_t end = trace_cursor_left(&entry->cursor) ? trace_cursor_leb(&entry->cursor) : TRACE_END_UNKNOWN;
     if (entry->cursor.is_bad) return TRACE_DAMAGED;
-    entry->context->now_ticks = ticks;
     entry->context->process->has_ended = true;
     entry->context->process->end = end <= TRACE_END_TOLD ? (uint32_t)end : TRACE_END_UNKNOWN;
-    profile_process_at(profile_of(entry), entry->context->process->id)->end_ticks = ticks;
+    profile_process_at(profile_of(entry), entry->context->process->id)->end_ticks = entry->ticks;
     return kept(entry);
 }
 
 static enum trace_verdict read_clock(struct entry *entry) {
-    int64_t ticks = take_time(entry);
     uint64_t ns = trace_cursor_bounded(&entry->cursor, INT64_MAX);
     if (entry->cursor.is_bad) return TRACE_DAMAGED;
-    entry->context->now_ticks = ticks;
-    trace_clock_offer(&entry->trace->clock, ticks, entry->context->base_ns + ns);
+    trace_clock_offer(&entry->trace->clock, entry->ticks, entry->context->base_ns + ns);
     return kept(entry);
 }
 
@@ -160,12 +153,12 @@ static void take_definition(struct entry *entry, struct marker_entry *marker) {
     marker->definition = trace_definitions_marker(&entry->trace->definitions, id, &entry->is_open);
 }
 
-static void take_payload(struct entry *entry, struct marker_entry *marker, struct trace_cursor *payload, bool has_tags,
-                         int64_t ticks) {
+static void take_payload(struct entry *entry, struct marker_entry *marker, struct trace_cursor *payload,
+                         bool has_tags) {
     const struct trace_marker *definition = marker->definition;
     if (!definition || entry->cursor.is_bad || entry->is_open) return;
     if (definition->type) {
-        trace_payload_read(entry->trace, payload, definition, has_tags, ticks, marker->values, &entry->is_open);
+        trace_payload_read(entry->trace, payload, definition, has_tags, entry->ticks, marker->values, &entry->is_open);
         if (payload->is_bad) trace_cursor_spoil(&entry->cursor);
     } else if (definition->has_lost_type && trace_cursor_left(payload)) {
         trace_ledger_defer(&entry->trace->ledger, TRACE_LOST_PAYLOAD);
@@ -173,10 +166,9 @@ static void take_payload(struct entry *entry, struct marker_entry *marker, struc
 }
 
 /* Adds the marker to the profile, or counts why not. */
-static enum trace_verdict finish_marker(struct entry *entry, struct marker_entry *marker, int64_t ticks) {
+static enum trace_verdict finish_marker(struct entry *entry, struct marker_entry *marker) {
     if (entry->cursor.is_bad) return TRACE_DAMAGED;
     if (entry->is_open) return TRACE_OPEN;
-    entry->context->now_ticks = ticks;
     if (!marker->definition) return lost(entry, TRACE_LOST_MARKER);
     if (!marker->thread) return lost(entry, TRACE_LOST_BEYOND);
     if (marker->has_wrong_time) return lost(entry, TRACE_LOST_MARKER_TIME);
@@ -200,18 +192,18 @@ static enum trace_verdict finish_marker(struct entry *entry, struct marker_entry
 /* Reads one of the four kinds of markers without options. */
 static enum trace_verdict read_simple_marker(struct entry *entry, enum marker_phase phase) {
     struct marker_entry marker;
-    int64_t ticks = take_time(entry), start_ticks = ticks;
+    int64_t start_ticks = entry->ticks;
     marker.has_wrong_time = marker.has_origin = false;
     if (phase == MARKER_INTERVAL)
         start_ticks =
-            time_before(entry, ticks, (int64_t)trace_cursor_bounded(&entry->cursor, INT64_MAX), &marker.has_wrong_time);
+            time_before(entry, (int64_t)trace_cursor_bounded(&entry->cursor, INT64_MAX), &marker.has_wrong_time);
     marker.definition = NULL;
     marker.thread = entry->context->thread;
     marker.marker =
-        (struct marker){.start_ticks = start_ticks, .end_ticks = ticks, .stack = stack_none(), .phase = phase};
+        (struct marker){.start_ticks = start_ticks, .end_ticks = entry->ticks, .stack = stack_none(), .phase = phase};
     take_definition(entry, &marker);
-    take_payload(entry, &marker, &entry->cursor, false, ticks);
-    return finish_marker(entry, &marker, ticks);
+    take_payload(entry, &marker, &entry->cursor, false);
+    return finish_marker(entry, &marker);
 }
 
 static enum trace_verdict read_instant(struct entry *entry) { return read_simple_marker(entry, MARKER_INSTANT); }
@@ -231,13 +223,13 @@ static void set_times(struct marker *marker, int64_t start_ticks, int64_t end_ti
 
 /* Takes the time and the thread of a stack that was captured earlier. A time before the trace is impossible; the
  * entry's time replaces it. */
-static struct stack_origin take_origin(struct entry *entry, int64_t ticks) {
+static struct stack_origin take_origin(struct entry *entry) {
     struct trace_cursor *cursor = &entry->cursor;
     struct trace_tasks *tasks = &entry->trace->tasks;
     bool is_wrong = false;
     struct stack_origin origin = {.thread = thread_none()};
-    origin.time_ticks = time_before(entry, ticks, trace_cursor_zigzag(cursor), &is_wrong);
-    if (is_wrong || origin.time_ticks < 0) origin.time_ticks = ticks;
+    origin.time_ticks = time_before(entry, trace_cursor_zigzag(cursor), &is_wrong);
+    if (is_wrong || origin.time_ticks < 0) origin.time_ticks = entry->ticks;
     uint64_t uid = trace_cursor_leb(cursor), tid = trace_cursor_bounded(cursor, INT32_MAX);
     uint64_t pid = trace_cursor_bounded(cursor, INT32_MAX), start_ns = trace_cursor_leb(cursor);
     if (cursor->is_bad) return origin;
@@ -248,21 +240,21 @@ static struct stack_origin take_origin(struct entry *entry, int64_t ticks) {
 }
 
 /* Takes the stack of a marker and its origin. */
-static void take_stack(struct entry *entry, struct marker_entry *marker, uint64_t flags, int64_t ticks) {
+static void take_stack(struct entry *entry, struct marker_entry *marker, uint64_t flags) {
     struct trace_chunk_context *context = entry->context;
-    stack_id stack = trace_stack_read(entry->trace, context, ticks, &entry->cursor, &entry->is_open);
+    stack_id stack = trace_stack_read(entry->trace, context, entry->ticks, &entry->cursor, &entry->is_open);
     marker->marker.stack = stack;
     if (entry->cursor.is_bad || entry->is_open || stack_is_none(stack)) return;
     marker->has_origin = true;
-    marker->origin = (struct stack_origin){.time_ticks = ticks, .thread = context->thread->id};
-    if (flags & TRACE_MARKER_HAS_ORIGIN) marker->origin = take_origin(entry, ticks);
+    marker->origin = (struct stack_origin){.time_ticks = entry->ticks, .thread = context->thread->id};
+    if (flags & TRACE_MARKER_HAS_ORIGIN) marker->origin = take_origin(entry);
 }
 
 static enum trace_verdict read_marker(struct entry *entry) {
     struct trace_cursor *cursor = &entry->cursor;
     struct trace_reader *trace = entry->trace;
     struct marker_entry marker;
-    int64_t ticks = take_time(entry), start_ticks = ticks, end_ticks = ticks;
+    int64_t start_ticks = entry->ticks, end_ticks = entry->ticks;
     uint64_t flags = trace_cursor_leb(cursor);
     marker.definition = NULL;
     marker.has_wrong_time = marker.has_origin = false;
@@ -270,8 +262,8 @@ static enum trace_verdict read_marker(struct entry *entry) {
     marker.marker = (struct marker){.stack = stack_none(), .phase = flags & TRACE_MARKER_PHASE};
     take_definition(entry, &marker);
     if (flags & TRACE_MARKER_HAS_TIMES) {
-        start_ticks = time_before(entry, ticks, trace_cursor_zigzag(cursor), &marker.has_wrong_time);
-        end_ticks = time_before(entry, ticks, trace_cursor_zigzag(cursor), &marker.has_wrong_time);
+        start_ticks = time_before(entry, trace_cursor_zigzag(cursor), &marker.has_wrong_time);
+        end_ticks = time_before(entry, trace_cursor_zigzag(cursor), &marker.has_wrong_time);
     }
     set_times(&marker.marker, start_ticks, end_ticks);
     bool has_thread = flags & TRACE_MARKER_HAS_THREAD;
@@ -280,14 +272,14 @@ static enum trace_verdict read_marker(struct entry *entry) {
     bool has_tags = flags & TRACE_MARKER_HAS_TAGS;
     if (flags & TRACE_MARKER_HAS_STACK) {
         struct trace_cursor payload = trace_cursor_of(trace_cursor_text(cursor));
-        take_payload(entry, &marker, &payload, has_tags, ticks);
-        if (!entry->is_open) take_stack(entry, &marker, flags, ticks);
+        take_payload(entry, &marker, &payload, has_tags);
+        if (!entry->is_open) take_stack(entry, &marker, flags);
     } else {
-        take_payload(entry, &marker, cursor, has_tags, ticks);
+        take_payload(entry, &marker, cursor, has_tags);
     }
     if (has_thread && !cursor->is_bad && !entry->is_open)
         marker.thread = trace_tasks_thread(&trace->tasks, entry->context->process, uid, (int64_t)tid);
-    return finish_marker(entry, &marker, ticks);
+    return finish_marker(entry, &marker);
 }
 
 /* ---- Counters, samples, pauses, messages. ---- */
@@ -295,7 +287,6 @@ static enum trace_verdict read_marker(struct entry *entry) {
 static enum trace_verdict read_counter(struct entry *entry, enum trace_count kind) {
     struct trace_cursor *cursor = &entry->cursor;
     struct trace_reader *trace = entry->trace;
-    int64_t ticks = take_time(entry);
     uint64_t id = trace_cursor_leb(cursor);
     int64_t value = trace_cursor_zigzag(cursor);
     uint64_t number = kind == COUNTER_ENTRY_SUM ? trace_cursor_leb(cursor) : trace_count_is_change(kind);
@@ -303,12 +294,11 @@ static enum trace_verdict read_counter(struct entry *entry, enum trace_count kin
     uint32_t row = 0;
     const struct counter *definition = trace_definitions_counter(&trace->definitions, id, &entry->is_open, &row);
     if (entry->is_open) return TRACE_OPEN;
-    entry->context->now_ticks = ticks;
     if (!definition) return lost(entry, TRACE_LOST_COUNTER);
     const struct trace_thread *thread = entry->context->thread;
     bool is_of_sampler = thread && trace_tasks_is_sampler(&trace->tasks, thread);
-    trace_counters_add(&trace->counters, entry->context->process->id, row, definition, ticks, kind, value, number,
-                       is_of_sampler);
+    trace_counters_add(&trace->counters, entry->context->process->id, row, definition, entry->ticks, kind, value,
+                       number, is_of_sampler);
     return kept(entry);
 }
 
@@ -320,13 +310,11 @@ static enum trace_verdict read_count_level(struct entry *entry) { return read_co
 
 static enum trace_verdict read_sample(struct entry *entry) {
     struct trace_thread *thread = entry->context->thread;
-    int64_t ticks = take_time(entry);
-    stack_id stack = trace_stack_read(entry->trace, entry->context, ticks, &entry->cursor, &entry->is_open);
+    stack_id stack = trace_stack_read(entry->trace, entry->context, entry->ticks, &entry->cursor, &entry->is_open);
     if (entry->cursor.is_bad) return TRACE_DAMAGED;
     if (entry->is_open) return TRACE_OPEN;
-    entry->context->now_ticks = ticks;
     struct samples *samples = &profile_thread_at(profile_of(entry), thread->id)->samples;
-    samples_add(samples, ticks, stack, 1);
+    samples_add(samples, entry->ticks, stack, 1);
     /* The sampler's next sample counts all CPU time since its previous sample, so this one has none of its own. Whether
      * there is a sampler is known at the end: its chunks may come later. */
     samples_set_details(samples, 0, TIME_NONE);
@@ -334,10 +322,9 @@ static enum trace_verdict read_sample(struct entry *entry) {
 }
 
 static enum trace_verdict add_pause(struct entry *entry, bool is_resume) {
-    int64_t ticks = take_time(entry);
     if (entry->cursor.is_bad) return TRACE_DAMAGED;
-    entry->context->now_ticks = ticks;
-    column_add(&entry->trace->pauses, &(struct trace_pause){entry->context->process->id.index, is_resume, ticks});
+    column_add(&entry->trace->pauses,
+               &(struct trace_pause){entry->context->process->id.index, is_resume, entry->ticks});
     return kept(entry);
 }
 
@@ -345,12 +332,10 @@ static enum trace_verdict read_pause(struct entry *entry) { return add_pause(ent
 static enum trace_verdict read_resume(struct entry *entry) { return add_pause(entry, true); }
 
 static enum trace_verdict read_message(struct entry *entry) {
-    int64_t ticks = take_time(entry);
     struct text text = trace_cursor_text(&entry->cursor);
     if (entry->cursor.is_bad) return TRACE_DAMAGED;
-    entry->context->now_ticks = ticks;
     struct profile *profile = profile_of(entry);
-    profile_log_line(profile, &profile->profiling_log, entry->context->process->id, ticks, text);
+    profile_log_line(profile, &profile->profiling_log, entry->context->process->id, entry->ticks, text);
     return kept(entry);
 }
 
@@ -394,7 +379,6 @@ static struct trace_sampled_thread *find_sampled(const struct entry *entry, uint
 
 /* The fields that samples of other threads begin with. */
 struct sample_head {
-    int64_t ticks;
     uint64_t uid;
     uint64_t flags;
     int64_t cpu_ns;      /* what the sample stands for; TIME_NONE if unknown */
@@ -409,12 +393,11 @@ static int64_t take_span(struct entry *entry) { return (int64_t)trace_cursor_bou
 
 static struct sample_head take_sample_head(struct entry *entry) {
     struct sample_head head = {.cpu_ns = TIME_NONE, .delay_ns = TIME_NONE};
-    head.ticks = take_time(entry);
     head.uid = trace_cursor_leb(&entry->cursor);
     head.flags = trace_cursor_leb(&entry->cursor);
     if (head.flags & TRACE_SAMPLE_HAS_CPU) head.cpu_ns = take_span(entry);
     if (head.flags & TRACE_SAMPLE_HAS_DELAY) head.delay_ns = take_span(entry);
-    head.taken_ticks = head.ticks;
+    head.taken_ticks = entry->ticks;
     if (head.flags & TRACE_SAMPLE_HAS_AGE) head.taken_ticks -= (int64_t)trace_cursor_bounded(&entry->cursor, INT64_MAX);
     if (!trace_clock_is_within(&entry->trace->clock, head.taken_ticks)) trace_cursor_spoil(&entry->cursor);
     return head;
@@ -476,7 +459,6 @@ static enum trace_verdict add_sample(struct entry *entry, struct trace_sampled_t
 static enum trace_verdict lose_sample_of_unknown_flags(struct entry *entry, const struct sample_head *head) {
     struct trace_sampled_thread *sampled = find_sampled(entry, head->uid);
     if (sampled) sampled->has_stack = false;
-    entry->context->now_ticks = head->ticks;
     entry->context->is_address_lost = true;
     return lost(entry, TRACE_LOST_SAMPLE_FLAGS);
 }
@@ -508,7 +490,6 @@ static enum trace_verdict read_thread_sample(struct entry *entry) {
         trace_stack_read_frames(entry->trace, entry->context, head.taken_ticks, cursor, &entry->is_open);
     if (cursor->is_bad) return TRACE_DAMAGED;
     if (entry->is_open) return TRACE_OPEN;
-    entry->context->now_ticks = head.ticks;
     trace_stack_pass(entry->context, &frames);
     struct trace_sampled_thread *sampled = find_sampled(entry, head.uid);
     if (!sampled) return lost(entry, TRACE_LOST_UNNAMED_SAMPLE);
@@ -521,7 +502,6 @@ static enum trace_verdict read_thread_sample(struct entry *entry) {
 static enum trace_verdict read_thread_same(struct entry *entry) {
     struct sample_head head = take_sample_head(entry);
     if (entry->cursor.is_bad) return TRACE_DAMAGED;
-    entry->context->now_ticks = head.ticks;
     struct trace_sampled_thread *sampled = find_sampled(entry, head.uid);
     if (!sampled) return lost(entry, TRACE_LOST_UNNAMED_SAMPLE);
     if (!sampled->thread) return lost(entry, TRACE_LOST_BEYOND_SAMPLE);
@@ -531,24 +511,20 @@ static enum trace_verdict read_thread_same(struct entry *entry) {
 }
 
 static enum trace_verdict read_sampled_thread_end(struct entry *entry) {
-    int64_t ticks = take_time(entry);
     uint64_t uid = trace_cursor_leb(&entry->cursor);
     if (entry->cursor.is_bad) return TRACE_DAMAGED;
-    entry->context->now_ticks = ticks;
     const struct trace_sampled_thread *sampled = find_sampled(entry, uid);
     if (!sampled) return lost(entry, TRACE_LOST_UNNAMED);
     if (!sampled->thread) return lost(entry, TRACE_LOST_BEYOND);
     struct thread *thread = profile_thread_at(profile_of(entry), sampled->thread->id);
-    if (thread->end_ticks == TIME_NONE) thread->end_ticks = ticks;
+    if (thread->end_ticks == TIME_NONE) thread->end_ticks = entry->ticks;
     return kept(entry);
 }
 
 static enum trace_verdict read_thread_rest(struct entry *entry) {
-    int64_t ticks = take_time(entry);
     uint64_t uid = trace_cursor_leb(&entry->cursor);
     int64_t rest_ns = take_span(entry);
     if (entry->cursor.is_bad) return TRACE_DAMAGED;
-    entry->context->now_ticks = ticks;
     const struct trace_sampled_thread *sampled = find_sampled(entry, uid);
     if (!sampled) return lost(entry, TRACE_LOST_UNNAMED);
     if (!sampled->thread) return lost(entry, TRACE_LOST_BEYOND);
@@ -565,26 +541,23 @@ static enum trace_verdict read_mappings(struct entry *entry) {
 }
 
 static enum trace_verdict read_tick(struct entry *entry) {
-    int64_t ticks = take_time(entry);
-    struct overhead overhead = {.process = entry->context->process->id, .time_ticks = ticks};
+    struct overhead overhead = {.process = entry->context->process->id, .time_ticks = entry->ticks};
     overhead.locking_ns = take_span(entry);
     overhead.counters_ns = take_span(entry);
     overhead.threads_ns = take_span(entry);
     if (entry->cursor.is_bad) return TRACE_DAMAGED;
-    entry->context->now_ticks = ticks;
     profile_add_overhead(profile_of(entry), &overhead);
     return kept(entry);
 }
 
 static enum trace_verdict read_allocation(struct entry *entry) {
     struct trace_cursor *cursor = &entry->cursor;
-    int64_t ticks = take_time(entry), bytes = trace_cursor_zigzag(cursor);
+    int64_t bytes = trace_cursor_zigzag(cursor);
     uint64_t address = trace_cursor_leb(cursor);
-    stack_id stack = trace_stack_read(entry->trace, entry->context, ticks, cursor, &entry->is_open);
+    stack_id stack = trace_stack_read(entry->trace, entry->context, entry->ticks, cursor, &entry->is_open);
     if (cursor->is_bad) return TRACE_DAMAGED;
     if (entry->is_open) return TRACE_OPEN;
-    entry->context->now_ticks = ticks;
-    profile_add_allocation(profile_of(entry), entry->context->thread->id, ticks, bytes, address, stack);
+    profile_add_allocation(profile_of(entry), entry->context->thread->id, entry->ticks, bytes, address, stack);
     return kept(entry);
 }
 
@@ -635,17 +608,13 @@ static bool is_sample(uint8_t kind) {
     return kind == TRACE_SAMPLE || kind == TRACE_THREAD_SAMPLE || kind == TRACE_THREAD_SAME;
 }
 
-static bool begins_with_time(uint8_t kind) { return kind != TRACE_SAMPLED_THREAD && kind != TRACE_MAPPINGS; }
+static bool begins_with_time(uint8_t kind) {
+    return kind != TRACE_PROCESS && kind != TRACE_THREAD && kind != TRACE_SAMPLED_THREAD && kind != TRACE_MAPPINGS;
+}
 
-/* Loses an entry whose process or thread is not named. Its time and its effect on the running address matter for later
- * entries. */
+/* Loses an entry whose process or thread is not named. Its effect on the running address matters for later entries. */
 static enum trace_verdict lose_placeless(struct entry *entry) {
     struct trace_chunk_context *context = entry->context;
-    if (begins_with_time(entry->kind)) {
-        int64_t ticks = take_time(entry);
-        if (entry->cursor.is_bad) return TRACE_DAMAGED;
-        context->now_ticks = ticks;
-    }
     if (KINDS[entry->kind].has_stack) context->is_address_lost = true;
     if (context->is_beyond) return lost(entry, is_sample(entry->kind) ? TRACE_LOST_BEYOND_SAMPLE : TRACE_LOST_BEYOND);
     return lost(entry, is_sample(entry->kind) ? TRACE_LOST_THREADLESS_SAMPLE : TRACE_LOST_THREADLESS);
@@ -661,8 +630,13 @@ enum trace_verdict trace_entry_read(struct trace_reader *trace, struct trace_chu
         trace->counts.unknown_kinds[entry.kind]++;
         return lost(&entry, TRACE_LOST_KIND);
     }
-    if (!is_placed(context, KINDS[entry.kind].need)) return lose_placeless(&entry);
-    return KINDS[entry.kind].read(&entry);
+    entry.ticks = context->now_ticks;
+    if (begins_with_time(entry.kind)) take_time(&entry);
+    if (entry.cursor.is_bad) return TRACE_DAMAGED;
+    bool has_place = is_placed(context, KINDS[entry.kind].need);
+    enum trace_verdict verdict = has_place ? KINDS[entry.kind].read(&entry) : lose_placeless(&entry);
+    if (verdict == TRACE_READ) context->now_ticks = entry.ticks;
+    return verdict;
 }
 
 bool trace_entry_pass(const struct trace_reader *trace, const struct trace_chunk_context *context,
