@@ -10,8 +10,7 @@
 #include "dwarf_session.h"
 #include "libconvert/base/child_process.h"
 #include "libconvert/base/first_row.h"
-#include "libconvert/base/ids.h"
-#include "libconvert/base/index_set.h"
+#include "libconvert/base/value_table.h"
 #include "symbol_names.h"
 
 /* The deepest nesting of entries that is read. Compilers nest some dozens. */
@@ -65,7 +64,7 @@ struct inlined_call {
 
 /* A unit to which other units refer. dwz and link-time optimisation make such units. */
 struct shared_unit {
-    const struct Dwarf_CU *unit;
+    bool is_read;
     size_t first_function; /* in shared_names */
     size_t function_count;
 };
@@ -93,8 +92,7 @@ struct symbol_lines {
     struct dwarf_names inner_names; /* names of functions of types that are local to functions */
 
     /* What was read since the session was started. */
-    struct column shared_units;    /* struct shared_unit */
-    struct index_set unit_numbers; /* the rows of shared_units, by `unit` */
+    struct value_table shared_units; /* struct shared_unit by Dwarf_CU * */
     struct dwarf_names shared_names;
     size_t kept_unit_count;
     size_t kept_row_count;
@@ -108,14 +106,12 @@ static void check_memory(const struct symbol_lines *lines) {
 }
 
 static void init_shared(struct symbol_lines *lines) {
-    column_init(&lines->shared_units, sizeof(struct shared_unit), lines->failure);
-    index_set_init(&lines->unit_numbers, lines->failure);
+    value_table_init(&lines->shared_units, sizeof(Dwarf_CU *), sizeof(struct shared_unit), lines->failure);
     dwarf_names_init(&lines->shared_names, lines->failure);
 }
 
 static void fini_shared(struct symbol_lines *lines) {
-    column_fini(&lines->shared_units);
-    index_set_fini(&lines->unit_numbers);
+    value_table_fini(&lines->shared_units);
     dwarf_names_fini(&lines->shared_names);
 }
 
@@ -390,30 +386,17 @@ struct found_function {
     struct dwarf_scoped_function *function; /* NULL: no scope has it */
 };
 
-/* Reads the unit of the entry. Returns NULL if memory ran out (latched). */
-static const struct shared_unit *read_shared_unit(struct symbol_lines *lines, Dwarf_Die *die) {
+/* Returns the unit of the entry, which is read when it is first asked for. NULL if memory ran out (latched). */
+static const struct shared_unit *find_shared_unit(struct symbol_lines *lines, Dwarf_Die *die) {
     const struct column *functions = &lines->shared_names.functions;
-    struct shared_unit *unit = column_push(&lines->shared_units);
-    if (!unit) return NULL;
-    *unit = (struct shared_unit){.unit = die->cu, .first_function = functions->count};
+    struct shared_unit *unit = value_table_intern(&lines->shared_units, &die->cu, &(struct shared_unit){0});
+    if (!unit || unit->is_read) return unit;
+    *unit = (struct shared_unit){.is_read = true, .first_function = functions->count};
     Dwarf_Die root;
     if (dwarf_diecu(die, &root, NULL, NULL))
         read_children(lines, &root, (struct surroundings){&lines->shared_names, .function = ID_NONE, .scope = ID_NONE});
     unit->function_count = functions->count - unit->first_function;
     return unit;
-}
-
-static const struct shared_unit *find_shared_unit(struct symbol_lines *lines, Dwarf_Die *die) {
-    struct index_set *numbers = &lines->unit_numbers;
-    uint32_t hash = index_set_hash(&die->cu, sizeof die->cu);
-    if (!index_set_reserve(numbers)) return NULL;
-    struct index_slot *slot = index_set_first(numbers, hash);
-    for (; !index_slot_is_empty(slot); slot = index_set_next(numbers, slot)) {
-        const struct shared_unit *unit = column_at(&lines->shared_units, slot->index);
-        if (unit->unit == die->cu) return unit;
-    }
-    index_set_fill(numbers, slot, hash, (uint32_t)lines->shared_units.count);
-    return read_shared_unit(lines, die);
 }
 
 static struct function *function_at(const struct symbol_lines *lines, size_t row) {
