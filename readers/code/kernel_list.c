@@ -1,10 +1,12 @@
 #include "kernel_list.h"
 
+#include <elf.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "libconvert/base/cursor.h"
+#include "libconvert/base/regular_file.h"
 
 static struct kernel_list kept;
 
@@ -87,4 +89,26 @@ struct text kernel_list_keep(void) {
     kernel_list_forget();
     kernel_list_read(&kept);
     return kernel_list_kept();
+}
+
+/* A note has the sizes of its name and content, its type, its name and its content. Name and content are padded to four
+ * bytes each. */
+size_t kernel_build_id_read(const char *path, char id[KERNEL_BUILD_ID_BYTES_MAX]) {
+    enum { NOTES_BYTES_MAX = 4096 };
+    char bytes[NOTES_BYTES_MAX];
+    struct text notes = regular_file_start(path, bytes, sizeof bytes);
+    Elf64_Nhdr note;
+    while (notes.bytes_count >= sizeof note) {
+        memcpy(&note, notes.bytes, sizeof note);
+        size_t id_at = sizeof note + (((size_t)note.n_namesz + 3) & ~(size_t)3);
+        struct text content = text_slice(notes, id_at, id_at + note.n_descsz);
+        bool is_build_id = note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof "GNU" &&
+                           id_at <= notes.bytes_count && memcmp(notes.bytes + sizeof note, "GNU", sizeof "GNU") == 0;
+        bool fits = content.bytes_count == note.n_descsz && content.bytes_count <= KERNEL_BUILD_ID_BYTES_MAX;
+        if (is_build_id && !fits) return 0;
+        if (is_build_id) memcpy(id, content.bytes, content.bytes_count);
+        if (is_build_id) return content.bytes_count;
+        notes = text_from(notes, id_at + (((size_t)note.n_descsz + 3) & ~(size_t)3));
+    }
+    return 0;
 }

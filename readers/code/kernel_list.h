@@ -3,6 +3,7 @@
 #ifndef GECKO_KERNEL_LIST_H
 #define GECKO_KERNEL_LIST_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "libconvert/base/text.h"
@@ -32,6 +33,11 @@ struct text kernel_list_kept(void);
 
 /* Frees what is kept. */
 void kernel_list_forget(void);
+
+/* Reads the build id of the running kernel, or of one of its modules, from that file of notes below /sys. Returns its
+ * size in bytes; 0 if it is unknown. */
+enum { KERNEL_BUILD_ID_BYTES_MAX = 64 };
+size_t kernel_build_id_read(const char *path, char id[KERNEL_BUILD_ID_BYTES_MAX]);
 
 /* Finds the address of the symbol in the list. Returns 0 if it is not there. */
 uint64_t kernel_list_address(struct text list, struct text name);

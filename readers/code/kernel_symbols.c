@@ -1,9 +1,7 @@
 #include "kernel_symbols.h"
 
-#include <fcntl.h>
 #include <limits.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 #include "debug_copies.h"
 #include "kernel_file.h"
@@ -37,43 +35,15 @@ void kernel_symbols_fini(struct kernel_symbols *kernel) {
 
 /* ---- Identifying the running kernel. ---- */
 
-enum { NOTES_BYTES_MAX = 4096, BUILD_ID_DIGITS_MAX = 128, NOTE_BUILD_ID = 3 };
-
-static size_t read_notes(char *notes) {
-    int descriptor = open("/sys/kernel/notes", O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) return 0;
-    ssize_t bytes_count = read(descriptor, notes, NOTES_BYTES_MAX);
-    close(descriptor);
-    return bytes_count > 0 ? (size_t)bytes_count : 0;
-}
-
-/* Finds the build id among ELF notes of this machine, and writes it in hex. A note has the sizes of its name and
- * content, its type, its name and its content. Name and content are padded to four bytes each. */
-static bool find_build_id(const char *notes, size_t bytes_count, char *hex) {
-    while (bytes_count >= 12) {
-        uint32_t head[3];
-        memcpy(head, notes, sizeof head);
-        size_t name_bytes = ((size_t)head[0] + 3) & ~(size_t)3, id_bytes = head[1];
-        size_t note_bytes = sizeof head + name_bytes + ((id_bytes + 3) & ~(size_t)3);
-        if (note_bytes > bytes_count) return false;
-        if (head[2] == NOTE_BUILD_ID && head[0] == 4 && memcmp(notes + 12, "GNU", 4) == 0 &&
-            2 * id_bytes < BUILD_ID_DIGITS_MAX) {
-            text_hex((struct text){notes + sizeof head + name_bytes, id_bytes}, hex);
-            return id_bytes > 0;
-        }
-        notes += note_bytes;
-        bytes_count -= note_bytes;
-    }
-    return false;
-}
-
 /* Returns whether the running kernel is the recorded one. Without a build id, a kernel of the same release is accepted
  * if the reference symbol has the same address, which is checked when the list is read: a kernel chooses new addresses
  * each time it starts. */
 static bool is_running(const struct kernel_identity *identity) {
-    char notes[NOTES_BYTES_MAX], hex[BUILD_ID_DIGITS_MAX + 1];
-    if (identity->build_id.bytes_count)
-        return find_build_id(notes, read_notes(notes), hex) && text_equal(text_of(hex), identity->build_id);
+    char id[KERNEL_BUILD_ID_BYTES_MAX], hex[2 * KERNEL_BUILD_ID_BYTES_MAX + 1];
+    if (identity->build_id.bytes_count) {
+        size_t id_bytes = kernel_build_id_read("/sys/kernel/notes", id);
+        return text_equal(text_hex((struct text){id, id_bytes}, hex), identity->build_id);
+    }
     struct utsname names;
     return uname(&names) == 0 && text_equal(text_of(names.release), identity->release);
 }

@@ -1,7 +1,6 @@
 #include "proc_tasks.h"
 
 #include <dirent.h>
-#include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/perf_event.h>
@@ -10,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "libconvert/base/regular_file.h"
 #include "libconvert/symbols/kept_files.h"
 #include "readers/code/kernel_list.h"
 #include "readers/perf_data/command_field.h"
@@ -60,9 +60,7 @@ static bool read_line(const char *path, char *line, size_t capacity_bytes) {
 static size_t read_arguments(pid_t pid, char *arguments, size_t capacity_bytes) {
     char path[PATH_BYTES];
     snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
-    FILE *file = fopen(path, "re");
-    size_t bytes_count = file ? fread(arguments, 1, capacity_bytes, file) : 0;
-    if (file) fclose(file);
+    size_t bytes_count = regular_file_start(path, arguments, capacity_bytes).bytes_count;
     while (bytes_count && !arguments[bytes_count - 1]) bytes_count--;
     return bytes_count;
 }
@@ -212,21 +210,13 @@ bool proc_process_append(struct kernel_stream *stream, pid_t pid) {
 
 /* ---- The kernel. ---- */
 
-/* Finds the build id among the notes of the kernel or a module. */
+/* `path`: the notes of the kernel or a module. */
 static void read_build_id(const char *path, struct code_mapping *mapping) {
-    char name[16];
-    Elf64_Nhdr note;
-    FILE *file = fopen(path, "re");
-    while (file && fread(&note, sizeof note, 1, file) == 1) {
-        size_t name_bytes = (note.n_namesz + 3U) & ~3U, id_bytes = (note.n_descsz + 3U) & ~3U;
-        bool is_id = note.n_type == NT_GNU_BUILD_ID && name_bytes <= sizeof name && note.n_descsz <= BUILD_ID_BYTES;
-        if (is_id && fread(name, name_bytes, 1, file) == 1 && strcmp(name, "GNU") == 0) {
-            mapping->build_id_bytes = (uint8_t)fread(mapping->build_id, 1, note.n_descsz, file);
-            break;
-        }
-        if (fseek(file, (long)(is_id ? id_bytes : name_bytes + id_bytes), SEEK_CUR)) break;
-    }
-    if (file) fclose(file);
+    char id[KERNEL_BUILD_ID_BYTES_MAX];
+    size_t id_bytes = kernel_build_id_read(path, id);
+    if (id_bytes > sizeof mapping->build_id) return;
+    memcpy(mapping->build_id, id, id_bytes);
+    mapping->build_id_bytes = (uint8_t)id_bytes;
 }
 
 static void append_module(struct kernel_stream *stream, const char *line) {
