@@ -1,12 +1,12 @@
 #include "vdso.h"
 
 #include <elf.h>
-#include <stdio.h>
 #include <sys/auxv.h>
 #include <sys/utsname.h>
 
 #include "debug_copies.h"
 #include "libconvert/base/memory.h"
+#include "libconvert/base/regular_file.h"
 
 /* Size limit of a vDSO. Current kernels have a vDSO of two pages. */
 enum { VDSO_BYTES_MAX = 64 * 1024 };
@@ -36,12 +36,9 @@ static struct text own_image(void) {
 /* Returns perf's copy of the vDSO with that build id; empty if there is none. The caller frees the bytes. */
 static struct text read_copy(struct vdso *vdso, const struct debug_folders *folders, struct text build_id) {
     char path[PATH_MAX];
-    FILE *file = debug_copies_find(folders, build_id, "vdso", path) ? fopen(path, "re") : NULL;
-    if (!file) return (struct text){0};
+    if (!debug_copies_find(folders, build_id, "vdso", path)) return (struct text){0};
     vdso->copy = memory_allocate(vdso->failure, VDSO_BYTES_MAX);
-    size_t bytes_count = vdso->copy ? fread(vdso->copy, 1, VDSO_BYTES_MAX, file) : 0;
-    fclose(file);
-    return (struct text){vdso->copy, bytes_count};
+    return vdso->copy ? regular_file_start(path, vdso->copy, VDSO_BYTES_MAX) : (struct text){0};
 }
 
 static bool take(struct vdso *vdso, struct text image, struct text build_id) {

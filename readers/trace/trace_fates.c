@@ -5,8 +5,8 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include "libconvert/base/regular_file.h"
 #include "libconvert/base/value_table.h"
 
 /* A process that records holds a read lock on the byte of the trace at the offset of its pid, until it stops, ends or
@@ -20,10 +20,7 @@ static bool is_locked(int file, int64_t pid) {
  * stream, it would return false and nobody would know why. */
 static bool is_of_this_boot(const struct profile_meta *meta) {
     char id[64];
-    int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    ssize_t bytes_count = file < 0 ? 0 : read(file, id, sizeof id);
-    if (file >= 0) close(file);
-    struct text line = {id, bytes_count > 0 ? (size_t)bytes_count : 0};
+    struct text line = regular_file_start("/proc/sys/kernel/random/boot_id", id, sizeof id);
     struct text own_id = text_slice(line, 0, text_find(line, '\n'));
     return own_id.bytes_count && text_equal(meta->boot_id, own_id);
 }

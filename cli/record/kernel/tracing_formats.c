@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "libconvert/base/regular_file.h"
+
 #define EVENTS_FOLDER "/sys/kernel/tracing/events/"
 
 static void put_u32(FILE *out, uint32_t value) { fwrite(&value, sizeof value, 1, out); }
@@ -18,11 +20,9 @@ static void put_name(FILE *out, const char *name) { fwrite(name, strlen(name) + 
 static void put_file(FILE *out, const char *path) {
     enum { FILE_BYTES_MAX = 64 * 1024 };
     char bytes[FILE_BYTES_MAX];
-    FILE *file = fopen(path, "re");
-    size_t bytes_count = file ? fread(bytes, 1, FILE_BYTES_MAX, file) : 0;
-    put_u64(out, bytes_count);
-    fwrite(bytes, 1, bytes_count, out);
-    if (file) fclose(file);
+    struct text start = regular_file_start(path, bytes, sizeof bytes);
+    put_u64(out, start.bytes_count);
+    fwrite(start.bytes, 1, start.bytes_count, out);
 }
 
 static void put_head(FILE *out) {
