@@ -5,26 +5,6 @@
 
 #include "data_parser.h"
 
-enum feature_bit {
-    FEATURE_BUILD_ID = 2,
-    FEATURE_HOSTNAME = 3,
-    FEATURE_OS_RELEASE = 4,
-    FEATURE_VERSION = 5,
-    FEATURE_ARCH = 6,
-    FEATURE_CPU_COUNT = 7,
-    FEATURE_CPU_DESCRIPTION = 8,
-    FEATURE_CPU_ID = 9,
-    FEATURE_MEMORY = 10,
-    FEATURE_COMMAND_LINE = 11,
-    FEATURE_EVENTS = 12,
-    FEATURE_SAMPLE_TIMES = 21,
-    FEATURE_CLOCK = 29,
-    /* of Android's simpleperf */
-    FEATURE_FILE = 128,
-    FEATURE_PROPERTIES = 129,
-    FEATURE_FILE2 = 132
-};
-
 /* Reads one kind of section. Returns false if it is malformed. */
 typedef bool feature_reader(struct data_parser *parser, struct text section);
 
@@ -172,7 +152,7 @@ static bool read_sample_times(struct data_parser *parser, struct text section) {
 /* ---- All sections. ---- */
 
 static const struct {
-    unsigned bit; /* enum feature_bit */
+    unsigned bit; /* enum feature */
     struct text key;
 } strings[] = {
     {FEATURE_HOSTNAME, TEXT("hostname")},       {FEATURE_OS_RELEASE, TEXT("os release")},
@@ -181,7 +161,7 @@ static const struct {
 };
 
 static const struct {
-    unsigned bit; /* enum feature_bit */
+    unsigned bit; /* enum feature */
     feature_reader *read;
 } feature_readers[] = {
     {FEATURE_BUILD_ID, read_build_ids},

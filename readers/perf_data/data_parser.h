@@ -5,6 +5,7 @@
 #define GECKO_DATA_PARSER_H
 
 #include "data_attr.h"
+#include "data_numbers.h"
 #include "data_order.h"
 #include "readers/input/input.h"
 #include "readers/perf/perf_record.h"
@@ -34,46 +35,6 @@ static inline struct position data_position(uint64_t offset) { return (struct po
 static inline void data_tally(struct data_parser *parser, enum perf_tally tally, uint64_t count, uint64_t offset) {
     perf_tally(parser->tallies, tally, count, data_position(offset));
 }
-
-/* Types of records. Names: Linux include/uapi/linux/perf_event.h and tools/lib/perf/include/perf/event.h. */
-enum record_type {
-    RECORD_MMAP = 1,
-    RECORD_LOST = 2,
-    RECORD_COMM = 3,
-    RECORD_EXIT = 4,
-    RECORD_THROTTLE = 5,
-    RECORD_UNTHROTTLE = 6,
-    RECORD_FORK = 7,
-    RECORD_READ = 8,
-    RECORD_SAMPLE = 9,
-    RECORD_MMAP2 = 10,
-    RECORD_AUX = 11,
-    RECORD_LOST_SAMPLES = 13,
-    RECORD_SWITCH = 14,
-    RECORD_SWITCH_CPU_WIDE = 15,
-    RECORD_NAMESPACES = 16,
-    RECORD_KSYMBOL = 17,
-    RECORD_BPF_EVENT = 18,
-    RECORD_CGROUP = 19,
-    RECORD_CALLCHAIN_DEFERRED = 22,
-    RECORD_USER_FIRST = 64,
-    RECORD_HEADER_ATTR = 64,
-    RECORD_TRACING_DATA = 66,
-    RECORD_BUILD_ID = 67,
-    RECORD_FINISHED_ROUND = 68,
-    RECORD_AUXTRACE = 71,
-    RECORD_EVENT_UPDATE = 78,
-    RECORD_TIME_CONV = 79,
-    RECORD_HEADER_FEATURE = 80,
-    RECORD_COMPRESSED = 81,
-    RECORD_COMPRESSED2 = 83,
-    /* Of Android's simpleperf. */
-    RECORD_SIMPLEPERF_FIRST = 32768,
-    RECORD_SIMPLEPERF_PART = 32772,
-    RECORD_SIMPLEPERF_PARTS_END = 32773,
-    RECORD_SIMPLEPERF_FORMATS = 32777,
-    RECORD_SIMPLEPERF_LAST = 32778
-};
 
 /* ---- data_file.c. ---- */
 
@@ -109,8 +70,6 @@ void data_samples_use_user_stack(struct data_parser *parser, const struct data_r
                                  struct perf_record *out);
 
 /* ---- data_features.c. ---- */
-
-enum { FEATURE_TRACING_DATA = 1, FEATURE_FOLDER = 24 };
 
 /* Reads a section of the header. `bit` is its feature bit. */
 void data_features_read(struct data_parser *parser, uint64_t bit, struct text section, uint64_t offset);

@@ -53,24 +53,8 @@ static void fail(struct kernel_recording *recording, int error, const struct ker
 
 /* ---- The head of the stream. ---- */
 
-/* Numbers of features, and their layout: Linux tools/perf/util/header.c. */
-enum feature {
-    FEATURE_HOSTNAME = 3,
-    FEATURE_OS_RELEASE = 4,
-    FEATURE_VERSION = 5,
-    FEATURE_ARCH = 6,
-    FEATURE_CPU_COUNT = 7,
-    FEATURE_CPU_DESCRIPTION = 8,
-    FEATURE_MEMORY = 10,
-    FEATURE_COMMAND_LINE = 11,
-    FEATURE_CLOCK_ID = 23,
-    FEATURE_COMPRESSED = 27,
-    FEATURE_CLOCK = 29,
-    FEATURE_LAST = 32
-};
-
 static void begin_feature(struct kernel_stream *stream, uint64_t feature) {
-    kernel_stream_begin(stream, STREAM_FEATURE, 0);
+    kernel_stream_begin(stream, RECORD_HEADER_FEATURE, 0);
     kernel_stream_u64(stream, feature);
 }
 
@@ -161,11 +145,11 @@ enum { IDS_MAX = (STREAM_RECORD_BYTES_MAX - 512) / 8 };
 static void append_event(struct kernel_stream *stream, const struct kernel_event *event) {
     enum { UPDATE_NAME = 2 };
     size_t count = event->count < IDS_MAX ? event->count : IDS_MAX;
-    kernel_stream_begin(stream, STREAM_ATTR, 0);
+    kernel_stream_begin(stream, RECORD_HEADER_ATTR, 0);
     kernel_stream_bytes(stream, &event->attr, sizeof event->attr);
     kernel_stream_bytes(stream, event->ids, count * sizeof *event->ids);
     kernel_stream_end(stream);
-    kernel_stream_begin(stream, STREAM_EVENT_UPDATE, 0);
+    kernel_stream_begin(stream, RECORD_EVENT_UPDATE, 0);
     kernel_stream_u64(stream, UPDATE_NAME);
     kernel_stream_u64(stream, event->ids[0]);
     kernel_stream_name(stream, event->name);

@@ -130,6 +130,6 @@ static void drain(struct kernel_ring *ring, size_t data_bytes, struct kernel_str
 void kernel_rings_drain(struct kernel_rings *rings, struct kernel_stream *stream, kernel_record_visitor *visit,
                         void *context) {
     for (size_t i = 0; i < rings->count; i++) drain(&rings->rows[i], rings->data_bytes, stream, visit, context);
-    kernel_stream_begin(stream, STREAM_FINISHED_ROUND, 0);
+    kernel_stream_begin(stream, RECORD_FINISHED_ROUND, 0);
     kernel_stream_end(stream);
 }

@@ -37,7 +37,7 @@ static void write_compressed(struct kernel_stream *stream) {
     struct {
         struct perf_event_header header;
         char bytes[STREAM_RECORD_BYTES_MAX - sizeof(struct perf_event_header)];
-    } record = {.header.type = STREAM_COMPRESSED};
+    } record = {.header.type = RECORD_COMPRESSED};
     ZSTD_inBuffer in = {stream->bytes, stream->bytes_count, 0};
     size_t rest_bytes = 1;
     while (rest_bytes && !failure_is_set(stream->failure)) {

@@ -7,16 +7,7 @@
 #include <stdint.h>
 
 #include "libconvert/base/failure.h"
-
-/* Records that the kernel does not write, but perf. */
-enum stream_record {
-    STREAM_ATTR = 64,
-    STREAM_TRACING_DATA = 66,
-    STREAM_FINISHED_ROUND = 68,
-    STREAM_EVENT_UPDATE = 78,
-    STREAM_FEATURE = 80,
-    STREAM_COMPRESSED = 81
-};
+#include "readers/perf_data/data_numbers.h"
 
 /* The size of a record is a u16. */
 enum { STREAM_RECORD_BYTES_MAX = 65535 };

@@ -62,7 +62,7 @@ static void append(struct kernel_stream *stream, const char *bytes, size_t bytes
     const struct {
         struct perf_event_header header;
         uint32_t bytes_count;
-    } record = {{STREAM_TRACING_DATA, 0, sizeof record}, (uint32_t)bytes_count};
+    } record = {{RECORD_TRACING_DATA, 0, sizeof record}, (uint32_t)bytes_count};
     kernel_stream_raw(stream, &record, sizeof record);
     kernel_stream_raw(stream, bytes, bytes_count);
 }
