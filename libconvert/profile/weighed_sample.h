@@ -7,6 +7,9 @@
 /* The innermost frame of a thread that had to make room for another one: it is not idle, but does not run. */
 #define PREEMPTED_FRAME TEXT("(preempted)")
 
+/* The only frame of a thread that has used its processor time by then, but not necessarily just before. */
+#define BETWEEN_SAMPLES_FRAME TEXT("(between samples)")
+
 struct weighed_sample {
     double weight; /* as profile_weight_of */
     /* Processor time since the thread's sample before, in milliseconds or cycles. The front-end does not know it for

@@ -7,6 +7,7 @@
 #include "libconvert/base/memory.h"
 #include "libconvert/base/value_table.h"
 #include "libconvert/profile/profile_finish.h"
+#include "libconvert/profile/weighed_sample.h"
 
 /* ---- Crowds. ---- */
 
@@ -96,28 +97,62 @@ static int64_t end_of(const struct time_range *range) {
     return range->last_ns + is_instant;
 }
 
+static bool is_between_samples(const struct profile *profile, stack_id stack) {
+    if (stack_is_none(stack)) return false;
+    func_id func = profile_frame_at(profile, profile_stack_at(profile, stack)->frame)->func;
+    return text_equal(strings_text(&profile->strings, profile_func_at(profile, func)->name), BETWEEN_SAMPLES_FRAME);
+}
+
+static struct sample *last_sample(const struct samples *samples) {
+    return column_at(&samples->rows, samples_count(samples) - 1);
+}
+
+/* A thread that ended between two samples has run at some time of its life. */
+static void loosen_last_turn(const struct profile *profile, struct lane_member *member) {
+    const struct thread *thread = column_at(&profile->threads, member->row);
+    uint32_t count = samples_count(&thread->samples);
+    const struct sample *last = count ? last_sample(&thread->samples) : NULL;
+    struct time_range *turn = &member->turns[member->turn_count - 1];
+    if (!last || last->time_ns != turn->last_ns || !is_between_samples(profile, last->stack)) return;
+    int64_t cpu_ns = samples_cpu_ns(&thread->samples, count - 1);
+    if (cpu_ns <= 0 || thread->start_ns == TIME_NONE || thread->end_ns == TIME_NONE) return;
+    member->loose_ns = cpu_ns;
+    member->start_ns = time_earlier(member->start_ns, thread->start_ns);
+    member->end_ns = time_later(member->end_ns, thread->end_ns);
+    member->loose_end_ns = time_later(turn->last_ns, thread->end_ns);
+    *turn = (struct time_range){turn->first_ns + (member->loose_end_ns - turn->last_ns), member->loose_end_ns};
+}
+
 /* The first turn begins before the first event. */
 static void add_turns(const struct profile *profile, struct lane_member *member) {
     member->turns = crowd_turns_of_thread(profile, member->row, &member->turn_count);
-    if (member->turn_count && member->turns->first_ns < member->start_ns) member->start_ns = member->turns->first_ns;
+    if (!member->turn_count) return;
+    loosen_last_turn(profile, member);
+    if (member->turns->first_ns < member->start_ns) member->start_ns = member->turns->first_ns;
+}
+
+static void take_turns(const struct profile *profile, struct lane_member *member) {
+    const struct thread *thread = column_at(&profile->threads, member->row);
+    if (member->loose_ns) last_sample(&thread->samples)->time_ns = member->loose_end_ns;
+    memory_free(member->turns);
 }
 
 /* Sets the heads of the candidates whose crowds are merged, and forgets all candidates. Threads have turns of their
  * own; processes run all the time. */
-static void find_heads(struct crowds *crowds, const struct time_range *times, bool have_turns, uint32_t *heads) {
+static void find_heads(struct crowds *crowds, struct time_range *times, bool have_turns, uint32_t *heads) {
     struct failure *failure = crowds->profile->failure;
     struct lane_member *members = memory_allocate(failure, crowds->candidates.count * sizeof *members);
     size_t count = 0;
     for (size_t i = 0; members && i < crowds->candidates.count; i++) {
         const struct candidate *candidate = column_at(&crowds->candidates, i);
-        const struct time_range *range = &times[candidate->row];
+        struct time_range *range = &times[candidate->row];
         if (!is_merged(crowds, candidate->crowd) || time_range_is_empty(range)) continue;
         members[count] = (struct lane_member){.group = candidate->crowd,
                                               .row = candidate->row,
-                                              .start_ns = range->first_ns,
-                                              .end_ns = end_of(range),
                                               .turns = range,
                                               .turn_count = 1,
+                                              .start_ns = range->first_ns,
+                                              .end_ns = end_of(range),
                                               .head = candidate->row};
         if (have_turns) add_turns(crowds->profile, &members[count]);
         count++;
@@ -126,7 +161,7 @@ static void find_heads(struct crowds *crowds, const struct time_range *times, bo
     if (count) lanes_assign(members, count, failure);
     for (size_t i = 0; i < count; i++) {
         heads[members[i].row] = members[i].head;
-        if (have_turns) memory_free((void *)members[i].turns);
+        if (have_turns) take_turns(crowds->profile, &members[i]);
     }
     memory_free(members);
 }

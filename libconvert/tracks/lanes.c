@@ -61,7 +61,11 @@ enum {
     PRESENT_MAX = 1024, /* each member is compared with as many others */
     /* A group with fewer members for each lane is a pool of workers, each of which is worth a look. */
     SHARED_MEMBERS_MIN = 10,
-    POOL_LANES_MAX = 64 /* unless there are more of them than anybody looks at */
+    POOL_LANES_MAX = 64, /* unless there are more of them than anybody looks at */
+    /* A member with more than this part of all turns is as much worth a look. */
+    OWN_LANE_PART = 10,
+    LOOSE_LANES_MAX = 4, /* a loose turn is tried in so many lanes */
+    LOOSE_TRIES_MAX = 32 /* and so often in each */
 };
 
 /* Returns whether the member runs within the range. */
@@ -78,24 +82,81 @@ static bool run_together(const struct lane_member *a, const struct lane_member *
     return false;
 }
 
+struct present_members {
+    const struct lane_member *rows[PRESENT_MAX];
+    size_t count;
+    size_t turns_max; /* members with more turns have lanes of their own */
+};
+
+static bool share_no_lane(const struct present_members *present, const struct lane_member *a,
+                          const struct lane_member *b) {
+    return a->turn_count > present->turns_max || b->turn_count > present->turns_max;
+}
+
+/* Moves the range after all turns of the member that it overlaps. Returns whether there are any. */
+static bool move_after(struct time_range *range, const struct lane_member *member) {
+    bool is_moved = false;
+    for (; runs_within(member, *range); is_moved = true) {
+        size_t i = FIRST_ROW(row, member->turn_count, member->turns[row].last_ns > range->first_ns);
+        range->last_ns += member->turns[i].last_ns - range->first_ns;
+        range->first_ns = member->turns[i].last_ns;
+    }
+    return is_moved;
+}
+
+/* Moves the last turn of the member to the first time at which the lane is free, and keeps turns in order. Returns
+ * false if the turn does not fit. */
+static bool place_loose_turn(struct lane_member *member, const struct present_members *present, uint32_t lane) {
+    const struct lane_member others = {.turns = member->turns, .turn_count = member->turn_count - 1};
+    struct time_range place = {member->start_ns, member->start_ns + member->loose_ns};
+    int64_t end_ns = member->turns[others.turn_count].last_ns;
+    bool is_moved = true;
+    for (int i = 0; is_moved && i < LOOSE_TRIES_MAX && place.last_ns <= end_ns; i++) {
+        is_moved = move_after(&place, &others);
+        for (size_t j = 0; j < present->count; j++) {
+            if (present->rows[j]->head != lane) continue;
+            if (share_no_lane(present, present->rows[j], member)) return false;
+            is_moved |= move_after(&place, present->rows[j]);
+        }
+    }
+    if (is_moved || place.last_ns > end_ns) return false;
+    uint32_t i = others.turn_count;
+    for (; i && member->turns[i - 1].last_ns > place.last_ns; i--) member->turns[i] = member->turns[i - 1];
+    member->turns[i] = place;
+    member->loose_end_ns = place.last_ns;
+    return true;
+}
+
+/* The lane after the `count` ones that exist is free. */
+static bool place_in_first_lanes(struct lane_member *member, const struct present_members *present, uint32_t count) {
+    for (member->head = 0; member->loose_ns && member->head <= count && member->head < LOOSE_LANES_MAX; member->head++)
+        if (place_loose_turn(member, present, member->head)) return true;
+    return false;
+}
+
+static void find_first_free_lane(struct lane_member *member, const struct present_members *present) {
+    bool are_busy[PRESENT_MAX] = {false};
+    for (size_t i = 0; i < present->count; i++)
+        if (share_no_lane(present, present->rows[i], member) || run_together(present->rows[i], member))
+            are_busy[present->rows[i]->head] = true;
+    for (member->head = 0; are_busy[member->head];) member->head++;
+}
+
 /* Sets the heads of the members of a group to the numbers of lanes, in which members run in turns. There are at most
  * PRESENT_MAX members at a time, so a lane is always free. */
 static void share_lanes(struct lane_member *members, size_t count, uint32_t *heads) {
-    const struct lane_member *present[PRESENT_MAX];
-    size_t present_count = 0;
+    struct present_members present = {.count = 0};
     uint32_t lane_count = 0;
+    for (size_t i = 0; i < count; i++) present.turns_max += members[i].turn_count;
+    present.turns_max /= OWN_LANE_PART;
     for (size_t i = 0; i < count; i++) {
         struct lane_member *member = &members[i];
-        bool are_busy[PRESENT_MAX] = {false};
         size_t kept_count = 0;
-        for (size_t j = 0; j < present_count; j++) {
-            if (present[j]->end_ns <= member->start_ns) continue;
-            if (run_together(present[j], member)) are_busy[present[j]->head] = true;
-            present[kept_count++] = present[j];
-        }
-        present_count = kept_count;
-        present[present_count++] = member;
-        for (member->head = 0; are_busy[member->head];) member->head++;
+        for (size_t j = 0; j < present.count; j++)
+            if (present.rows[j]->end_ns > member->start_ns) present.rows[kept_count++] = present.rows[j];
+        present.count = kept_count;
+        if (!place_in_first_lanes(member, &present, lane_count)) find_first_free_lane(member, &present);
+        present.rows[present.count++] = member;
         if (member->head == lane_count) heads[lane_count++] = member->row;
     }
 }

@@ -11,15 +11,20 @@ struct lane_member {
     int64_t start_ns;
     int64_t end_ns; /* after the start */
     /* When the member runs, in order; the ends are not part of the ranges. Borrowed. */
-    const struct time_range *turns;
+    struct time_range *turns;
     uint32_t turn_count;
-    uint32_t head; /* set by lanes_assign: the row of the first member of its lane */
+    /* How long the last turn takes, if it may be at any time from the start of the member to the end of that turn; 0:
+     * it may not. lanes_assign may move it, so that it ends earlier. */
+    int64_t loose_ns;
+    int64_t loose_end_ns; /* when a loose turn ends; lanes_assign changes it if it moves the turn */
+    uint32_t head;        /* set by lanes_assign: the row of the first member of its lane */
 };
 
 /* Sorts the members by group and start, and sets their heads. A member gets the first lane of its group that is free,
  * and a new lane if none is. So there are no more lanes than members at a time, and the first ones have most members.
  * If a group has many members for each lane, or more than 64 lanes, and at most 1024, a lane is also free while its
- * members do not run. Running out of memory is latched; the heads are not set then. */
+ * members do not run, and loose turns are moved to where the first lanes are free. Running out of memory is latched;
+ * the heads are not set then. */
 void lanes_assign(struct lane_member *members, size_t count, struct failure *failure);
 
 #endif

@@ -121,6 +121,15 @@ static void threads_at_a_time_have_tracks_of_their_own(void **state) {
     assert_tracks("server:2/0 request and 30 more:62/31 request and 1 more:4/2 ");
 }
 
+static void assert_no_time_overlaps(const struct thread *track) {
+    int64_t last_ns = INT64_MIN;
+    for (uint32_t i = 0; i < samples_count(&track->samples); i++) {
+        int64_t time_ns = samples_at(&track->samples, i)->time_ns;
+        assert_true(i == 0 || time_ns - samples_cpu_ns(&track->samples, i) >= last_ns);
+        last_ns = time_ns;
+    }
+}
+
 /* Its processor time is that of no other thread, though others have events meanwhile. */
 static void threads_that_run_in_turns_are_one_track(void **state) {
     process_id server = add_program(1, "server", process_none(), 0, 400);
@@ -128,13 +137,54 @@ static void threads_that_run_in_turns_are_one_track(void **state) {
     add_thread(server, 2000, "request", 15, 45);
     merge(NULL);
     assert_tracks("server:2/0 request and 31 more:64/32 ");
+    assert_no_time_overlaps(profile_ordered_thread(&profile, 1));
+}
+
+/* Adds a thread that has used 3 ms when it ends. Of that, only a sample at `seen_ms` tells. */
+static void add_short_thread(process_id process, int64_t tid, int64_t start_ms, int64_t seen_ms, int64_t end_ms) {
+    struct category_pair user = categories_intern_code(&profile.categories, CODE_USER, (struct text){0});
+    frame_id frame = profile_named_frame(&profile, TEXT("(between samples)"), user);
+    thread_id id = profile_add_thread(&profile, process, tid, 0);
+    at(id)->name = TEXT("request");
+    at(id)->start_ns = start_ms * MS;
+    at(id)->end_ns = end_ms * MS;
+    thread_add_sample(at(id), seen_ms * MS, profile_stack(&profile, stack_none(), frame), 1);
+    samples_set_details(&at(id)->samples, 3 * MS, TIME_NONE);
+}
+
+/* Two end at a time, since a round of the sampler finds both, but each may have run for half of the time before. */
+static void threads_that_ended_between_samples_may_have_run_in_turns(void **state) {
+    process_id server = add_program(1, "server", process_none(), 0, 400);
+    for (int i = 0; i < 40; i++)
+        add_short_thread(server, 1000 + i, i / 2 * 10, i / 2 * 10 + (i % 2 ? 0 : 9), i / 2 * 10 + 9);
+    merge(NULL);
+    assert_tracks("server:2/0 request and 39 more:40/40 ");
     const struct thread *track = profile_ordered_thread(&profile, 1);
-    int64_t last_ns = INT64_MIN;
-    for (uint32_t i = 0; i < samples_count(&track->samples); i++) {
-        int64_t time_ns = samples_at(&track->samples, i)->time_ns;
-        assert_true(i == 0 || time_ns - samples_cpu_ns(&track->samples, i) >= last_ns);
-        last_ns = time_ns;
+    assert_no_time_overlaps(track);
+    for (uint32_t i = 0; i < 40; i++)
+        assert_int_equal(samples_at(&track->samples, i)->time_ns, (i / 2 * 10 + (i % 2 ? 6 : 3)) * MS);
+}
+
+/* Three threads have used 9 ms within 8 ms. */
+static void threads_that_ended_between_samples_may_have_run_at_a_time(void **state) {
+    process_id server = add_program(1, "server", process_none(), 0, 400);
+    for (int i = 0; i < 60; i++) add_short_thread(server, 1000 + i, i / 3 * 10, i / 3 * 10 + 8, i / 3 * 10 + 8);
+    merge(NULL);
+    assert_tracks("server:2/0 request and 39 more:40/40 request and 19 more:20/20 ");
+    for (size_t i = 1; i < 3; i++) assert_no_time_overlaps(profile_ordered_thread(&profile, i));
+}
+
+/* Samples of its waits would be most of those of the others' track. */
+static void a_thread_that_lives_through_all_others_has_its_own_track(void **state) {
+    process_id server = add_program(1, "server", process_none(), 0, 400);
+    add_requests(server, 40, "request");
+    thread_id other = add_thread(server, 2000, "request", -2, 400);
+    for (int i = 0; i < 39; i++) {
+        thread_add_sample(at(other), (i * 10 + 9) * MS, stack_none(), 1);
+        samples_set_details(&at(other)->samples, 0, TIME_NONE);
     }
+    merge(NULL);
+    assert_tracks("server:2/0 request and 39 more:80/40 request:41/0 ");
 }
 
 static void threads_without_processor_time_run_all_the_time(void **state) {
@@ -395,6 +445,9 @@ int main(void) {
         TEST(thirty_threads_are_no_crowd),
         TEST(threads_at_a_time_have_tracks_of_their_own),
         TEST(threads_that_run_in_turns_are_one_track),
+        TEST(threads_that_ended_between_samples_may_have_run_in_turns),
+        TEST(threads_that_ended_between_samples_may_have_run_at_a_time),
+        TEST(a_thread_that_lives_through_all_others_has_its_own_track),
         TEST(threads_without_processor_time_run_all_the_time),
         TEST(workers_that_live_together_stay),
         TEST(a_hundred_workers_that_run_in_turns_are_one_track),
