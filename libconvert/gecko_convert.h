@@ -417,7 +417,7 @@ struct gecko_convert_result {
     /* The libraries of which functions have no names, those with the largest share first. They belong to the result. */
     const struct gecko_convert_missing_names *missing_names;
     size_t missing_name_count;
-    uint64_t stack_sample_count; /* samples with a stack */
+    double cut_stack_share; /* 0 to 1, by weight: samples whose stack ends early, if a note says so; else 0 */
 
     /* The sum of the absolute weights of all samples but those in tracks of events beside the main one, and what a
      * weight counts: "samples", "ms", "bytes" or an event. The unit is empty if every sample weighs 1. It belongs to

@@ -115,13 +115,12 @@ static void count_sample(struct counting *counting, const struct weighed_sample 
     if (*known == NAMELESS) counting->weights[count_row(profile, frame)] += fabs(sample->weight);
 }
 
-static void count_samples(struct counting *counting, struct gecko_convert_result *result) {
+static void count_samples(struct counting *counting) {
     const struct profile *profile = counting->profile;
     for (size_t i = 0; i < profile->thread_order.count; i++) {
         const struct thread *thread = profile_ordered_thread(profile, i);
         for (uint32_t j = 0; j < samples_count(&thread->samples); j++) {
             struct weighed_sample sample = weighing_weigh(&counting->weighing, &thread->samples, j);
-            result->stack_sample_count += !stack_is_none(sample.stack);
             if (!thread_is_track(thread)) count_sample(counting, &sample);
         }
     }
@@ -192,7 +191,7 @@ void missing_names_find(struct gecko_convert_result *result, const struct profil
     counting.weights = memory_allocate_zeroed(profile->failure, count_rows(profile), sizeof *counting.weights);
     weighing_init(&counting.weighing, profile);
     if (counting.frames && counting.weights) {
-        count_samples(&counting, result);
+        count_samples(&counting);
         struct column rows = list_rows(&counting, looks_up);
         copy_rows(result, &rows, counting.weight, memory);
         column_fini(&rows);

@@ -272,8 +272,8 @@ static void append_advice(const struct gecko_convert_result *result, struct repo
         const struct gecko_convert_entry *entry = &result->entries[i];
         const char *advice = note_after(entry, CUT_STACKS_CAUSE);
         size_t start = text->bytes_count;
-        if (advice) {
-            append_share((double)entry->count / (double)result->stack_sample_count, text);
+        if (advice && result->cut_stack_share > 0) {
+            append_share(result->cut_stack_share, text);
             report_append(text, " of the stacks end early: %s", advice);
         } else if (note_after(entry, FILTER_UNUSED_CAUSE)) {
             report_append(text, "%s", entry->cause);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libconvert/profile/cut_stacks.h"
 #include "missing_names.h"
 
 static void count_contents(const struct profile *profile, struct gecko_convert_result *result) {
@@ -89,6 +90,18 @@ static struct text weight_unit_of(const struct profile *profile) {
     return profile->meta.weight_type == WEIGHT_ONE ? TEXT("") : profile_weight_unit(&profile->meta);
 }
 
+/* Returns 0 if no note says that many stacks end early. */
+static double cut_stack_share(const struct profile *profile) {
+    const struct ledger *ledger = &profile->ledger;
+    for (size_t i = 0; i < ledger->entries.count; i++) {
+        struct text cause = ledger_at(ledger, i)->cause;
+        if (!text_starts_with(cause, TEXT(CUT_STACKS_CAUSE))) continue;
+        struct cut_stacks sum = cut_stacks_count(profile, !text_equal(cause, TEXT(CUT_STACKS_WITHOUT_COPIES)));
+        return sum.cut_weight > 0 ? sum.cut_weight / sum.stack_weight : 0;
+    }
+    return 0;
+}
+
 bool result_fill(struct gecko_convert_result *result, const struct result_sources *sources) {
     const struct ledger *ledger = &sources->profile->ledger;
     const struct input_loader *first = sources->loaders;
@@ -110,6 +123,7 @@ bool result_fill(struct gecko_convert_result *result, const struct result_source
     result->wrapping = copy_text(memory, first ? first->wrapping : TEXT(""));
     result->weight_unit = copy_text(memory, weight_unit_of(sources->profile));
     copy_entries(result, ledger, memory);
+    result->cut_stack_share = cut_stack_share(sources->profile);
     copy_inputs(result, sources, memory);
     copy_events(result, &sources->profile->events, memory);
     missing_names_find(result, sources->profile, sources->looks_up, memory);

@@ -2,10 +2,28 @@
 #ifndef GECKO_CUT_STACKS_H
 #define GECKO_CUT_STACKS_H
 
+#include "profile.h"
+
 /* The function at the root of a stack that is known to lack callers. */
 #define TRUNCATED_STACK_NAME "[truncated stack]"
 
 /* How notes about many such stacks begin in the ledger; what to do about it follows. The summary shows them. */
 #define CUT_STACKS_CAUSE "stack that ends early: "
+
+/* The note about stacks that were recorded without copies (--call-graph dwarf). */
+#define CUT_STACKS_WITHOUT_COPIES CUT_STACKS_CAUSE "record with --call-graph dwarf"
+
+/* Weights are absolute values. */
+struct cut_stacks {
+    uint64_t sample_count; /* samples in a function of the program */
+    uint64_t cut_count;    /* those of them whose stack ends early */
+    double weight;         /* of sample_count */
+    double cut_weight;     /* of cut_count */
+    double stack_weight;   /* of all samples with a stack */
+};
+
+/* Counts the stacks that have one function of the program and no caller, and if perf copied stacks (has_copies), those
+ * that are truncated. Leaves out tracks of events. If memory runs out, that is latched, and there are none. */
+struct cut_stacks cut_stacks_count(const struct profile *profile, bool has_copies);
 
 #endif

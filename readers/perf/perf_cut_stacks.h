@@ -4,10 +4,10 @@
 
 #include "libconvert/profile/profile.h"
 
-/* Enters the samples whose stacks end early in the ledger, if they are more than a few: those with one function of the
- * program and no caller, and those with a truncated stack. Frame pointers are missing then, or copies of stacks are too
- * small. Call this when the threads have their samples, which were recorded with stacks. has_copies: perf copied stacks
- * (--call-graph dwarf). */
+/* Enters the samples whose stacks end early in the ledger, if by weight they are more than one in ten: those with one
+ * function of the program and no caller, and those with a truncated stack. Frame pointers are missing then, or copies
+ * of stacks are too small. Call this when the samples, which were recorded with stacks, have their weights. has_copies:
+ * perf copied stacks (--call-graph dwarf). */
 void perf_cut_stacks_note(struct profile *profile, bool has_copies);
 
 #endif

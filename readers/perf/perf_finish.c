@@ -142,7 +142,6 @@ void perf_finish(struct perf_recording *recording, const struct reader_options *
     if (failure_is_set(profile->failure)) return;
     perf_programs_name_processes(&recording->tasks);
     if (recording->has_libraries) perf_callers_drop(profile);
-    if (recording->has_stacks) perf_cut_stacks_note(profile, recording->has_copies);
     profile->meta.product = product_of(recording);
     profile->meta.imported_from = profile_text(profile, TEXT("Linux perf"));
     profile->meta.has_file_offsets = true;
@@ -151,5 +150,6 @@ void perf_finish(struct perf_recording *recording, const struct reader_options *
     if (recording->has_named_clock) profile->meta.tick_relation = (struct tick_relation){.is_known = false};
     if (event) set_meta(recording, event, options->weight);
     describe_tracks(recording);
+    if (recording->has_stacks) perf_cut_stacks_note(profile, recording->has_copies);
     if (has_waits) profile_add_extra(profile, TEXT("perf"), TEXT("weight of a sample"), TEXT(PERF_OFF_CPU_WEIGHT));
 }
