@@ -82,6 +82,15 @@ static stack_id add_stack(void *context, const struct perf_record *record, int64
 
 /* ---- The code of a recording. ---- */
 
+static bool find_kernel_function(void *context, uint64_t address, struct text *function, uint64_t *offset) {
+    struct perf_addresses *addresses = context;
+    struct code_name name;
+    if (!perf_places_find_kernel(&addresses->code, address, &name)) return false;
+    *function = name.name;
+    *offset = address > name.start ? address - name.start : 0;
+    return true;
+}
+
 static stack_id *finish(void *context) {
     struct perf_addresses *addresses = context;
     struct perf_tallies *tallies = &addresses->recording->tallies;
@@ -92,7 +101,7 @@ static stack_id *finish(void *context) {
     perf_unwind_fini(&addresses->unwind);
     stack_id *stacks = perf_places_finish(&addresses->code);
     uint64_t unread_count = addresses->code.system.kernel.unread_count;
-    system_code_fini(&addresses->code.system);
+    if (!addresses->recording->has_raw_payloads) system_code_fini(&addresses->code.system);
     ledger_account(
         ledger, LEDGER_VALUES, LEDGER_LOST,
         TEXT("symbols of the kernel or a module: the process that reads them could not be started, or ended"),
@@ -120,6 +129,7 @@ void perf_addresses_init(struct perf_addresses *addresses, struct perf_recording
     perf_unwind_init(&addresses->unwind, &addresses->code, failure);
     arena_init(&addresses->texts, failure);
     recording->code = (struct perf_code){addresses, use, add_stack, finish, &addresses->code.stacks};
+    if (folders) recording->tracing.functions = (struct perf_kernel_functions){find_kernel_function, addresses};
 }
 
 void perf_addresses_fini(struct perf_addresses *addresses) {

@@ -374,6 +374,11 @@ static bool find_told(struct frame_making *making) {
     return true;
 }
 
+bool perf_places_find_kernel(struct perf_places *code, uint64_t address, struct code_name *name) {
+    return told_functions_find(&code->told, code_kernel_name, address, name) ||
+           system_code_find_kernel(&code->system, address, name);
+}
+
 static void find_name(struct frame_making *making) {
     struct system_code *system = &making->code->system;
     const struct code_row *row = making->row;
@@ -439,8 +444,8 @@ stack_id *perf_places_finish(struct perf_places *code) {
     code->places = NULL;
     row_table_seal(&code->codes);
     stack_table_seal(&code->stacks);
-    if (!stack_table_count(&code->stacks)) return NULL;
     identify_kernel(code);
+    if (!stack_table_count(&code->stacks)) return NULL;
     frame_id *frames = make_frames(code);
     row_table_fini(&code->codes);
     stack_id *stacks = frames ? stack_table_renumber(&code->stacks, frames) : NULL;

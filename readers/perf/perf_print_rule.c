@@ -83,16 +83,31 @@ static bool take_argument(struct arguments *arguments, struct argument *argument
     return argument->letter && argument->text.bytes_count;
 }
 
-enum marker_format perf_print_rule_format(struct text rule, const char *field) {
+/* Returns the letter of the conversion that prints the field; 0: there is none. *after: what follows it. */
+static char find_conversion(struct text rule, const char *field, struct text *after) {
     struct arguments arguments = arguments_of(rule);
     struct argument argument;
     while (take_argument(&arguments, &argument)) {
-        if (!mentions(argument.text, field)) continue;
-        if (strchr("xXp", argument.letter)) return MARKER_HEXADECIMAL;
-        if (text_starts_with(arguments.format, TEXT(" [ns]"))) return MARKER_NANOSECONDS;
-        return text_starts_with(arguments.format, TEXT("B")) ? MARKER_BYTES : MARKER_INTEGER;
+        *after = arguments.format;
+        if (mentions(argument.text, field)) return argument.letter;
     }
-    return MARKER_INTEGER;
+    return 0;
+}
+
+enum marker_format perf_print_rule_format(struct text rule, const char *field) {
+    struct text after = {0};
+    char letter = find_conversion(rule, field, &after);
+    if (!letter) return MARKER_INTEGER;
+    if (strchr("xXp", letter)) return MARKER_HEXADECIMAL;
+    if (text_starts_with(after, TEXT(" [ns]"))) return MARKER_NANOSECONDS;
+    return text_starts_with(after, TEXT("B")) ? MARKER_BYTES : MARKER_INTEGER;
+}
+
+enum perf_function_form perf_print_rule_function(struct text rule, const char *field) {
+    struct text after = {0};
+    if (find_conversion(rule, field, &after) != 'p' || !after.bytes_count) return FUNCTION_NONE;
+    if (strchr("FS", after.bytes[0])) return FUNCTION_WITH_OFFSET;
+    return strchr("fs", after.bytes[0]) ? FUNCTION_ALONE : FUNCTION_NONE;
 }
 
 /* ---- Expressions. ---- */

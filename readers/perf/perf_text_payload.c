@@ -42,6 +42,9 @@ static const struct {
     {TEXT("block:block_*"), TEXT("{dev} {rwbs} {bytes} ({cmd}) {sector} + {nr_sector} {ioprio} [{comm}]")},
     {TEXT("block:block_*"), TEXT("{dev} {rwbs} {bytes} ({cmd}) {sector} + {nr_sector} [{comm}]")},
     {TEXT("block:block_*"), TEXT("{dev} {rwbs} {sector} + {nr_sector} [{comm}]")},
+    {TEXT("block:block_*"), TEXT("{dev} sector={sector} size={size}")},
+    {TEXT("block:block_plug"), TEXT("[{comm}]")},
+    {TEXT("block:block_unplug"), TEXT("[{comm}] {nr_rq}")},
     {TEXT("sched:sched_process_fork"),
      TEXT("comm={parent_comm} pid={parent_pid} child_comm={child_comm} child_pid={child_pid}")},
     {TEXT("workqueue:workqueue_queue_work"),
@@ -247,11 +250,13 @@ static bool parse_integer(struct text text, int64_t *value) {
     return true;
 }
 
-/* Parses "0x1f", and 16 digits that begin with "ffff" or "0000": the kernel prints addresses so. */
+/* Parses "0x1f", "(nil)", and 16 digits that begin with "ffff" or "0000": the kernel prints addresses so. */
 static bool parse_hexadecimal(struct text text, bool is_known, int64_t *value) {
     enum { DIGITS_MAX = 16 };
     bool is_marked = cursor_take(&text, TEXT("0x")) || is_known;
     uint64_t number = 0;
+    *value = 0;
+    if (text_equal(text, TEXT("(nil)"))) return true;
     if (!text.bytes_count || text.bytes_count > DIGITS_MAX) return false;
     bool is_address = text.bytes_count == DIGITS_MAX &&
                       (text_starts_with(text, TEXT("ffff")) || text_starts_with(text, TEXT("0000")));

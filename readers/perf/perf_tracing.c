@@ -16,6 +16,12 @@ struct value_source {
     const struct tep_format_field *field;
     struct perf_words *words; /* NULL: the value is what the payload has */
     bool is_text;
+    enum perf_function_form function; /* the value is the name of the function at that address */
+};
+
+struct function_key {
+    uint64_t address;
+    uint64_t form; /* 64 bits: the key is hashed as bytes */
 };
 
 struct tracepoint_kind {
@@ -30,12 +36,14 @@ void perf_tracing_init(struct perf_tracing *tracing, struct profile *profile) {
     *tracing = (struct perf_tracing){.profile = profile};
     value_table_init(&tracing->kinds, sizeof(uint64_t), sizeof(struct tracepoint_kind), profile->failure);
     perf_known_words_init(&tracing->known_words, profile->failure);
+    value_table_init(&tracing->known_functions, sizeof(struct function_key), sizeof(string_id), profile->failure);
 }
 
 void perf_tracing_fini(struct perf_tracing *tracing) {
     tep_free(tracing->formats);
     value_table_fini(&tracing->kinds);
     value_table_fini(&tracing->known_words);
+    value_table_fini(&tracing->known_functions);
     memory_free(tracing->values);
 }
 
@@ -197,18 +205,25 @@ static void add_field(struct profile *profile, struct tracepoint_kind *kind, str
 }
 
 /* A number that stands for words is shown as them, or has a field of its own beside theirs. */
-static void add_fields(struct profile *profile, struct tracepoint_kind *kind, const struct tep_format_field *field) {
+static void add_fields(struct perf_tracing *tracing, struct tracepoint_kind *kind,
+                       const struct tep_format_field *field) {
+    struct profile *profile = tracing->profile;
     struct text key = {0}, name = text_of(field->name);
     struct value_source source = {.field = field, .is_text = is_text(field)};
     struct perf_words *words = is_number(field) ? perf_words_create(profile, kind->rule, field->name, &key) : NULL;
-    if (!words || key.bytes_count) add_field(profile, kind, name, format_of(field, kind->rule), source);
+    if (tracing->functions.find && is_number(field))
+        source.function = perf_print_rule_function(kind->rule, field->name);
+    enum marker_format format = source.function ? MARKER_UNIQUE_STRING : format_of(field, kind->rule);
+    if (!words || key.bytes_count) add_field(profile, kind, name, format, source);
     if (!words) return;
     source.words = words;
+    source.function = FUNCTION_NONE;
     if (text_equal(key, name)) key = profile_text_format(profile, "%.*s in words", TEXT_ARGS(name));
     add_field(profile, kind, key.bytes_count ? key : name, MARKER_UNIQUE_STRING, source);
 }
 
-static void make_layout(struct profile *profile, struct tracepoint_kind *kind) {
+static void make_layout(struct perf_tracing *tracing, struct tracepoint_kind *kind) {
+    struct profile *profile = tracing->profile;
     struct text name = profile_text_format(profile, "%s:%s", kind->event->system, kind->event->name);
     kind->sources = profile_allocate(profile, PERF_FIELDS_MAX * sizeof *kind->sources);
     kind->layout = kind->sources ? perf_layout_create(profile, name, PERF_FIELDS_MAX) : NULL;
@@ -216,7 +231,7 @@ static void make_layout(struct profile *profile, struct tracepoint_kind *kind) {
     for (; kind->layout && field; field = field->next) {
         if (text_equal(text_of(field->name), TEXT("__syscall_nr"))) continue; /* the event's name tells the call */
         if (kind->layout->field_count < PERF_FIELDS_MAX)
-            add_fields(profile, kind, field);
+            add_fields(tracing, kind, field);
         else
             kind->lost_count++;
     }
@@ -229,7 +244,7 @@ static struct tracepoint_kind *find_kind(const struct perf_tracing *tracing, uin
 
 struct perf_layout *perf_tracing_layout(struct perf_tracing *tracing, uint64_t id) {
     struct tracepoint_kind *kind = find_kind(tracing, id);
-    if (kind && !kind->layout) make_layout(tracing->profile, kind);
+    if (kind && !kind->layout) make_layout(tracing, kind);
     return kind ? kind->layout : NULL;
 }
 
@@ -294,18 +309,38 @@ static union marker_value device_value(struct profile *profile, struct text byte
                                                                 device & ((UINT32_C(1) << MINOR_BITS) - 1))};
 }
 
+static string_id name_function(struct perf_tracing *tracing, const struct function_key *key) {
+    struct strings *strings = &tracing->profile->strings;
+    struct text name;
+    uint64_t offset;
+    if (!tracing->functions.find(tracing->functions.context, key->address, &name, &offset))
+        return strings_intern_format(strings, "0x%" PRIx64, key->address);
+    if (key->form == FUNCTION_ALONE) return profile_string(tracing->profile, name);
+    return strings_intern_format(strings, "%.*s+0x%" PRIx64, TEXT_ARGS(name), offset);
+}
+
+/* Returns the function at the address, or the address in hexadecimal. */
+static union marker_value function_value(struct perf_tracing *tracing, uint64_t address, enum perf_function_form form) {
+    const struct function_key key = {address, form};
+    string_id *known = value_table_intern(&tracing->known_functions, &key, &(string_id){ID_NONE});
+    if (known && string_is_none(*known)) *known = name_function(tracing, &key);
+    return (union marker_value){.string = known ? *known : string_none()};
+}
+
 static union marker_value value_of(struct perf_tracing *tracing, const struct value_source *source,
                                    struct text payload) {
     struct profile *profile = tracing->profile;
     const struct tep_format_field *field = source->field;
     struct text bytes = bytes_of(field, payload);
     if (!bytes.bytes_count)
-        return marker_value_absent(is_number(field) && !source->words ? VALUE_NUMBER : VALUE_STRING);
+        return marker_value_absent(is_number(field) && !source->words && !source->function ? VALUE_NUMBER
+                                                                                           : VALUE_STRING);
     if (source->is_text)
         return (union marker_value){.string = profile_string(profile, text_slice(bytes, 0, text_find(bytes, '\0')))};
     if (source->words)
         return (union marker_value){.string = perf_words_of(source->words, &tracing->known_words, profile,
                                                             (uint64_t)number_value(field, bytes).number.mantissa)};
+    if (source->function) return function_value(tracing, load_number(bytes), source->function);
     if (is_number(field)) return number_value(field, bytes);
     return is_device(field) ? device_value(profile, bytes) : array_value(profile, field, bytes);
 }

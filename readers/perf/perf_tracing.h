@@ -6,12 +6,21 @@
 #include "libconvert/base/value_table.h"
 #include "perf_layout.h"
 
+/* Finds the kernel's functions. */
+struct perf_kernel_functions {
+    /* Returns whether one is known at the address. NULL: none are known. */
+    bool (*find)(void *context, uint64_t address, struct text *name, uint64_t *offset);
+    void *context;
+};
+
 struct perf_tracing {
     struct profile *profile; /* borrowed */
+    struct perf_kernel_functions functions;
     struct tep_handle *formats;
-    struct value_table kinds;       /* struct tracepoint_kind by uint64_t: the id of the tracepoint */
-    struct value_table known_words; /* see perf_print_rule.h */
-    union marker_value *values;     /* values of the last decoded payload */
+    struct value_table kinds;           /* struct tracepoint_kind by uint64_t: the id of the tracepoint */
+    struct value_table known_words;     /* see perf_print_rule.h */
+    struct value_table known_functions; /* string_id by struct function_key */
+    union marker_value *values;         /* values of the last decoded payload */
 };
 
 void perf_tracing_init(struct perf_tracing *tracing, struct profile *profile);

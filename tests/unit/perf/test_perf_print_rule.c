@@ -120,6 +120,16 @@ static void test_formats(void **state) {
     assert_int_equal(perf_print_rule_format(TEXT(ALLOC), "unknown"), MARKER_INTEGER);
 }
 
+static void test_functions(void **state) {
+    static const char rule[] = "\"a=%p b=%ps c=%pS d=%s\", REC->a, REC->b, (void *)REC->c, REC->d";
+    assert_int_equal(perf_print_rule_function(text_of(rule), "a"), FUNCTION_NONE);
+    assert_int_equal(perf_print_rule_function(text_of(rule), "b"), FUNCTION_ALONE);
+    assert_int_equal(perf_print_rule_function(text_of(rule), "c"), FUNCTION_WITH_OFFSET);
+    assert_int_equal(perf_print_rule_function(text_of(rule), "d"), FUNCTION_NONE);
+    assert_int_equal(perf_print_rule_function(text_of(rule), "unknown"), FUNCTION_NONE);
+    assert_int_equal(perf_print_rule_function(TEXT("\"a=%p"), "a"), FUNCTION_NONE);
+}
+
 /* Expressions that are malformed, or depend on more than the field, give no words. */
 static void test_no_words(void **state) {
     static const char *const rules[] = {
@@ -172,7 +182,7 @@ static void test_limits(void **state) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
-    const struct CMUnitTest tests[] = {TEST(test_words), TEST(test_key), TEST(test_formats), TEST(test_no_words),
-                                       TEST(test_limits)};
+    const struct CMUnitTest tests[] = {TEST(test_words),     TEST(test_key),      TEST(test_formats),
+                                       TEST(test_functions), TEST(test_no_words), TEST(test_limits)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -92,8 +92,12 @@ static void test_keys_of_fields(void **state) {
         {TEXT("workqueue:workqueue_queue_work"), TEXT("work struct=0xf function=f workqueue=events req_cpu=256 cpu=-1"),
          TEXT("cpu"), 5},
         {TEXT("workqueue:workqueue_activate_work"), TEXT("work struct 0xf function=f"), TEXT("function"), 2},
+        {TEXT("block:block_touch_buffer"), TEXT("254,0 sector=7 size=4096"), TEXT("size"), 3},
+        {TEXT("block:block_unplug"), TEXT("[a b] 3"), TEXT("nr_rq"), 2},
+        {TEXT("block:block_plug"), TEXT("[a b]"), TEXT("comm"), 1},
     };
-    static const struct text first_keys[] = {TEXT("parent_comm"), TEXT("work"), TEXT("work")};
+    static const struct text first_keys[] = {TEXT("parent_comm"), TEXT("work"), TEXT("work"),
+                                             TEXT("dev"),         TEXT("comm"), TEXT("comm")};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct perf_text_fields fields;
         perf_text_fields_init(&fields, &fixture.profile, cases[i].event);
@@ -106,12 +110,24 @@ static void test_keys_of_fields(void **state) {
     }
 }
 
+/* libtraceevent prints a zero so where it prints addresses. */
+static void test_no_address(void **state) {
+    static const struct text payloads[] = {TEXT("ptr=0xffff888342bb9ab0"), TEXT("ptr=(nil)")};
+    const union marker_value *values;
+    uint64_t lost_count;
+    for (size_t i = 0; i < 2; i++) perf_text_fields_learn(&fixture.fields, payloads[i]);
+    const struct perf_layout *layout = perf_text_fields_values(&fixture.fields, payloads[1], &values, &lost_count);
+    assert_int_equal(layout->fields[0].format, MARKER_HEXADECIMAL);
+    assert_int_equal(values[0].number.mantissa, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_many_fields, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_key_that_comes_often, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_many_brackets, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_keys_of_fields, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_no_address, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -131,6 +131,32 @@ static void test_words(void **state) {
     assert_int_equal(perf_tracing_layout(&fixture.tracing, TRACEPOINT_ID)->fields[5].format, MARKER_HEXADECIMAL);
 }
 
+static bool find_function(void *context, uint64_t address, struct text *name, uint64_t *offset) {
+    *name = TEXT("process_timeout");
+    *offset = address - 0x10;
+    ++*(unsigned *)context;
+    return address >= 0x10 && address < 0x20;
+}
+
+/* An address that the kernel prints as a function is that function, if the kernel's functions are known. Each address
+ * is looked up once. */
+static void test_functions(void **state) {
+    unsigned count = 0;
+    read_format(
+        "\tfield:void * function;\toffset:0;\tsize:8;\tsigned:0;\n"
+        "\tfield:unsigned long site;\toffset:8;\tsize:8;\tsigned:0;\n"
+        "\tfield:void * work;\toffset:16;\tsize:8;\tsigned:0;\n",
+        "\"work=%p function=%ps site=%pS\", REC->work, REC->function, (void *)REC->site");
+    fixture.tracing.functions = (struct perf_kernel_functions){find_function, &count};
+    for (int i = 0; i < 2; i++) {
+        PAYLOAD("\x11\0\0\0\0\0\0\0\x11\0\0\0\0\0\0\0\x11\0\0\0\0\0\0\0",
+                "function=process_timeout site=process_timeout+0x1 work=17");
+        PAYLOAD("\x20\0\0\0\0\0\0\0\x21\0\0\0\0\0\0\0\x11\0\0\0\0\0\0\0", "function=0x20 site=0x21 work=17");
+    }
+    assert_int_equal(count, 4);
+    PAYLOAD("\x11", "function=- site=- work=-");
+}
+
 static void test_places_outside_of_the_payload(void **state) {
     read_format(
         "\tfield:int far;\toffset:99999;\tsize:4;\tsigned:1;\n"
@@ -176,7 +202,8 @@ static void test_an_unknown_id(void **state) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
-    const struct CMUnitTest tests[] = {TEST(test_types), TEST(test_words), TEST(test_places_outside_of_the_payload),
+    const struct CMUnitTest tests[] = {TEST(test_types),       TEST(test_words),
+                                       TEST(test_functions),   TEST(test_places_outside_of_the_payload),
                                        TEST(test_many_fields), TEST(test_an_unknown_id)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
