@@ -115,16 +115,16 @@ struct record {
     struct options *options;
     struct failure failure;
     struct progress_tty bar;
-    int trace;                /* the file of the recording by the kernel; -1: there is none */
-    char trace_path[4096];    /* the path of that file */
-    struct rlimit file_limit; /* the caller's limit of open files */
-    sigset_t signals;         /* the signals that the command waits for */
-    struct caller_signals caller_signals;
+    int trace;             /* the file of the recording by the kernel; -1: there is none */
+    char trace_path[4096]; /* the path of that file */
+    sigset_t signals;      /* the signals that the command waits for */
+    struct caller_settings caller;
     int signal_fd;
-    struct started_program *programs; /* one for each iteration */
-    size_t program_count;
-    size_t current; /* the iteration that runs; program_count after the last */
+    char **command;                 /* ends with NULL; owned, but not the words; NULL: what runs already is recorded */
+    struct started_program program; /* of this iteration; its pid is 0 if it has ended */
+    size_t ended_count;             /* iterations that have ended */
     struct proc_ids targets;
+    bool hurries;      /* it has a real-time priority while it records */
     bool is_by_kernel; /* otherwise by the recorder that is preloaded into the programs */
     struct kernel_recording recording;
     struct recorder_traces traces; /* have the programs' own events, or what the recorder has sampled */
@@ -199,21 +199,35 @@ static void parse_pids(struct record *record, struct proc_ids *processes) {
     }
 }
 
-static void start_programs(struct record *record) {
-    struct options *options = record->options;
-    char **command = calloc(options->inputs.count + 1, sizeof *command);
-    record->programs = calloc(options->iteration_count, sizeof *record->programs);
-    if (!command || !record->programs) failure_set_memory(&record->failure);
-    for (size_t i = 0; i < options->inputs.count && command; i++)
-        command[i] = (char *)(uintptr_t)options->inputs.values[i];
-    while (record->program_count < options->iteration_count && !failure_is_set(&record->failure)) {
-        struct started_program *program = &record->programs[record->program_count++];
-        if (started_program_init(program, command, &record->caller_signals))
-            add_target(record, program->pid);
-        else
-            failure_set(&record->failure, FAILURE_IO, "cannot start a process: %s", strerror(errno));
-    }
-    free(command);
+static void set_command(struct record *record) {
+    const struct options_list *words = &record->options->inputs;
+    record->command = failure_check_memory(&record->failure, calloc(words->count + 1, sizeof *record->command));
+    for (size_t i = 0; i < words->count && record->command; i++)
+        record->command[i] = (char *)(uintptr_t)words->values[i];
+}
+
+/* The rings must be emptied in time on busy machines, too: with a real-time priority, if this user may have it. */
+static void schedule(const struct record *record, int policy) {
+    struct sched_param parameters = {.sched_priority = policy == SCHED_OTHER ? 0 : 1};
+    if (record->hurries) sched_setscheduler(0, policy, &parameters);
+}
+
+/* Creates the process of the next iteration, which waits. By the recorder, its threads are sampled. */
+static void start_program(struct record *record, bool is_by_recorder) {
+    unsigned frequency_hz = is_by_recorder ? record->options->frequency_hz : 0;
+    bool is_good = recorder_traces_set_environment(&record->traces, frequency_hz, &record->failure);
+    schedule(record, SCHED_OTHER); /* the process inherits it */
+    if (is_good && !started_program_init(&record->program, record->command, &record->caller))
+        failure_set(&record->failure, FAILURE_IO, "cannot start a process: %s", strerror(errno));
+    schedule(record, SCHED_FIFO);
+    recorder_traces_restore_environment(&record->traces);
+}
+
+/* Ends the process if it waits to execute the program. */
+static void end_waiting_program(struct record *record) {
+    started_program_fini(&record->program);
+    if (record->program.pid > 0) waitpid(record->program.pid, NULL, 0);
+    record->program.pid = 0;
 }
 
 /* ---- Signals. ---- */
@@ -226,7 +240,8 @@ enum { ENDING_SIGNAL_COUNT = sizeof ending_signals / sizeof *ending_signals };
  * wait for programs. */
 static void take_signals(struct record *record) {
     static const struct sigaction by_default = {.sa_handler = SIG_DFL};
-    sigaction(SIGCHLD, &by_default, &record->caller_signals.on_child);
+    caller_settings_init(&record->caller);
+    sigaction(SIGCHLD, &by_default, NULL);
     sigemptyset(&record->signals);
     sigaddset(&record->signals, SIGCHLD);
     for (size_t i = 0; i < ENDING_SIGNAL_COUNT; i++) {
@@ -234,14 +249,10 @@ static void take_signals(struct record *record) {
         if (sigaction(ending_signals[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
             sigaddset(&record->signals, ending_signals[i]);
     }
-    sigprocmask(SIG_BLOCK, &record->signals, &record->caller_signals.mask);
+    sigprocmask(SIG_BLOCK, &record->signals, NULL);
     record->signal_fd = signalfd(-1, &record->signals, SFD_CLOEXEC | SFD_NONBLOCK);
     if (record->signal_fd < 0)
         failure_set(&record->failure, FAILURE_IO, "cannot wait for signals: %s", strerror(errno));
-}
-
-static struct started_program *current_program(struct record *record) {
-    return record->current < record->program_count ? &record->programs[record->current] : NULL;
 }
 
 static const struct recorder_traces *left_traces; /* global because a signal handler must find them */
@@ -260,23 +271,23 @@ static void release_signals(struct record *record) {
         sigemptyset(&action.sa_mask);
         if (sigismember(&record->signals, ending_signals[i])) sigaction(ending_signals[i], &action, NULL);
     }
-    sigaction(SIGCHLD, &record->caller_signals.on_child, NULL);
-    sigprocmask(SIG_SETMASK, &record->caller_signals.mask, NULL);
+    sigaction(SIGCHLD, &record->caller.on_child, NULL);
+    sigprocmask(SIG_SETMASK, &record->caller.signals, NULL);
 }
 
 /* A terminal sends its signals to the program too. Others are passed on to it. Without a program, they end the
  * recording. SIGQUIT is the program's alone: those in Java and Go print their stacks then. The second Ctrl-C ends this
  * process. */
 static void use_signal(struct record *record, const struct signalfd_siginfo *signal) {
-    struct started_program *program = current_program(record);
+    pid_t program = record->program.pid;
     if (signal->ssi_signo == SIGCHLD) return;
     if (record->is_interrupted && signal->ssi_signo == SIGINT) {
         recorder_traces_find(&record->traces, &record->failure);
         release_signals(record);
         raise(SIGINT);
     }
-    record->is_interrupted |= !program || signal->ssi_signo != SIGQUIT;
-    if (program && signal->ssi_code <= 0) kill(program->pid, (int)signal->ssi_signo);
+    record->is_interrupted |= program <= 0 || signal->ssi_signo != SIGQUIT;
+    if (program > 0 && signal->ssi_code <= 0) kill(program, (int)signal->ssi_signo);
 }
 
 static void use_signals(struct record *record) {
@@ -286,10 +297,9 @@ static void use_signals(struct record *record) {
 
 /* ---- Recording. ---- */
 
-/* Starts the program of this iteration. Returns false if it cannot be executed. */
-static bool begin_iteration(struct record *record) {
-    struct started_program *program = current_program(record);
-    int error = started_program_execute(program);
+/* Executes the program of this iteration. Returns false if that fails. */
+static bool execute_program(struct record *record) {
+    int error = started_program_execute(&record->program);
     if (!error) return true;
     record->program_code = error == ENOENT ? EXIT_CODE_NOT_FOUND : EXIT_CODE_NOT_EXECUTABLE;
     failure_set(&record->failure, FAILURE_IO, "cannot execute %s: %s", record->options->inputs.values[0],
@@ -300,19 +310,23 @@ static bool begin_iteration(struct record *record) {
 /* Returns false if the program of this iteration still runs. */
 static bool take_end(struct record *record) {
     int status;
-    const struct started_program *program = current_program(record);
+    struct started_program *program = &record->program;
     if (waitpid(program->pid, &status, WNOHANG) != program->pid) return false;
     if (!record->program_code) record->program_code = started_program_exit_code(status);
-    record->current++;
+    started_program_fini(program);
+    program->pid = 0;
+    record->ended_count++;
     return true;
 }
 
 /* Returns whether the last program has ended. */
 static bool has_ended(struct record *record) {
-    if (!current_program(record)) return true;
     if (!take_end(record)) return false;
-    if (record->is_interrupted || !current_program(record)) return true;
-    return !begin_iteration(record);
+    if (record->is_interrupted || record->ended_count == record->options->iteration_count) return true;
+    start_program(record, !record->is_by_kernel);
+    if (record->is_by_kernel && !failure_is_set(&record->failure))
+        kernel_recording_add(&record->recording, record->program.pid, &record->failure);
+    return failure_is_set(&record->failure) || !execute_program(record);
 }
 
 static bool is_over(const struct record *record) {
@@ -336,7 +350,7 @@ static void observe(struct record *record) {
     /* A command line can be read only while the program runs. */
     enum { CHECK_MS = 20 };
     struct kernel_recording *recording = &record->recording;
-    bool is_started = record->program_count > 0, is_done = false;
+    bool is_started = record->command, is_done = false;
     while (!is_done && !failure_is_set(&record->failure)) {
         /* A descriptor below 0 is ignored. */
         struct pollfd polled[] = {{record->signal_fd, POLLIN, 0},
@@ -354,11 +368,10 @@ static void observe(struct record *record) {
 /* Waits for a program that runs still. At the end of the duration it is ended as timeout(1) does, and its exit code
  * does not count. If the recording failed, nothing is done to it. */
 static void end_program(struct record *record) {
-    const struct started_program *program = current_program(record);
-    if (!program || program->pid <= 0) return;
+    if (record->program.pid <= 0) return;
     int code_before = record->program_code;
     bool is_ended = is_over(record);
-    if (is_ended) kill(program->pid, SIGTERM);
+    if (is_ended) kill(record->program.pid, SIGTERM);
     while (!take_end(record)) {
         struct pollfd polled = {record->signal_fd, POLLIN, 0};
         poll(&polled, 1, -1);
@@ -369,7 +382,7 @@ static void end_program(struct record *record) {
 
 /* Recording needs many files, and making a profile of it some, which the recording must leave over. */
 static void limit_files(const struct record *record, rlim_t spare_count) {
-    rlim_t max = record->file_limit.rlim_max;
+    rlim_t max = record->caller.files.rlim_max;
     const struct rlimit raised = {max > spare_count ? max - spare_count : max, max};
     setrlimit(RLIMIT_NOFILE, &raised);
 }
@@ -394,7 +407,7 @@ static bool lacks_stacks_of_waits(const struct record *record) {
 static const char *why_without_samples(const struct record *record) {
     if (record->options->recorded_events.count)
         return "no event that --event names happened often enough to be sampled";
-    if (!record->program_count) return "nothing of what was observed computed for long enough to be sampled";
+    if (!record->command) return "nothing of what was observed computed for long enough to be sampled";
     return "the program computed for less than the time between two samples: a higher --frequency, or --iterations, "
            "may "
            "help";
@@ -444,14 +457,8 @@ static void tell_recorded(struct record *record) {
         tell(record,
              "the kernel's functions have no names: that needs CAP_SYSLOG, or sysctl kernel.kptr_restrict=0 and "
              "kernel.perf_event_paranoid=1");
-    if (record->program_count && !is_over(record) && kernel_events_are_alive(&recording->events))
+    if (record->command && !is_over(record) && kernel_events_are_alive(&recording->events))
         tell(record, "processes that the program has started run on, and are no longer recorded");
-}
-
-/* The rings must be emptied in time on busy machines, too: with a real-time priority, if this user may have it. */
-static void schedule(int policy) {
-    struct sched_param parameters = {.sched_priority = policy == SCHED_OTHER ? 0 : 1};
-    sched_setscheduler(0, policy | SCHED_RESET_ON_FORK, &parameters);
 }
 
 /* Lets the programs execute, or observes what runs already, to the end. Returns false if recording could not begin. */
@@ -460,39 +467,23 @@ static bool observe_all(struct record *record, const struct proc_ids *processes)
         kernel_recording_begin(&record->recording, record->trace, processes, &record->failure);
     if (failure_is_set(&record->failure)) return false;
     record->begin_ns = monotonic_now_ns();
-    if (record->program_count) begin_iteration(record);
+    if (record->command) execute_program(record);
     observe(record);
     if (record->is_by_kernel) kernel_recording_end(&record->recording);
     return true;
 }
 
 static void run_all(struct record *record, const struct proc_ids *processes) {
-    bool hurries = record->is_by_kernel && sched_getscheduler(0) == SCHED_OTHER;
-    if (hurries) schedule(SCHED_FIFO);
+    record->hurries = record->is_by_kernel && sched_getscheduler(0) == SCHED_OTHER;
+    schedule(record, SCHED_FIFO);
     bool has_begun = observe_all(record, processes);
-    if (hurries) schedule(SCHED_OTHER);
+    schedule(record, SCHED_OTHER);
     if (!has_begun) return;
     if (record->is_by_kernel && !failure_is_set(&record->failure)) tell_recorded(record);
     end_program(record);
 }
 
 /* ---- By the kernel, or by the recorder. ---- */
-
-/* Creates the processes of the programs. With a frequency above 0, the recorder samples them. */
-static void start_programs_recorded(struct record *record, unsigned frequency_hz) {
-    if (recorder_traces_set_environment(&record->traces, frequency_hz, &record->failure)) start_programs(record);
-    recorder_traces_restore_environment(&record->traces);
-}
-
-/* Ends the processes that wait to execute a program. */
-static void end_programs(struct record *record) {
-    for (size_t i = 0; i < record->program_count; i++) started_program_fini(&record->programs[i]);
-    for (size_t i = record->current; i < record->program_count; i++)
-        if (record->programs[i].pid > 0) waitpid(record->programs[i].pid, NULL, 0);
-    free(record->programs);
-    record->programs = NULL;
-    record->program_count = record->targets.count = 0;
-}
 
 /* Returns whether the recorder may take the kernel's place. */
 static bool may_preload(const struct record *record) {
@@ -513,28 +504,28 @@ static bool begin_by_kernel(struct record *record) {
                                                     .command = options->inputs.values,
                                                     .command_count = options->inputs.count};
     enum { SPARE_FILE_COUNT = 64 };
-    getrlimit(RLIMIT_NOFILE, &record->file_limit);
     limit_files(record, SPARE_FILE_COUNT);
     record->is_by_kernel = kernel_recording_init(&record->recording, &wanted, &record->targets, &record->failure);
     limit_files(record, 0);
-    if (!record->is_by_kernel) setrlimit(RLIMIT_NOFILE, &record->file_limit);
+    if (!record->is_by_kernel) setrlimit(RLIMIT_NOFILE, &record->caller.files);
     return record->is_by_kernel;
 }
 
 static void record_program(struct record *record) {
-    unsigned frequency_hz = record->options->frequency_hz;
     bool is_kernel_wanted = record->options->recorder_choice != WITH_RECORDER;
-    if (!recorder_traces_init(&record->traces, &record->failure)) return;
-    start_programs_recorded(record, is_kernel_wanted ? 0 : frequency_hz);
+    set_command(record);
+    if (failure_is_set(&record->failure) || !recorder_traces_init(&record->traces, &record->failure)) return;
+    start_program(record, !is_kernel_wanted);
     if (failure_is_set(&record->failure)) return;
+    if (is_kernel_wanted) add_target(record, record->program.pid);
     if (is_kernel_wanted && !begin_by_kernel(record) && may_preload(record)) {
         tell(record,
              "%s; the preloaded recorder samples in its place: without the kernel's code, and without programs "
              "that are linked statically or have more rights",
              record->failure.message);
         failure_clear(&record->failure);
-        end_programs(record);
-        start_programs_recorded(record, frequency_hz);
+        end_waiting_program(record);
+        start_program(record, true);
     }
     if (!failure_is_set(&record->failure)) run_all(record, NULL);
     recorder_traces_find(&record->traces, &record->failure);
@@ -560,7 +551,8 @@ static void run_recording(struct record *record) {
         failure_set(&record->failure, refusal.code, "%s: %s", refusal.message, record->recording.allowing);
     }
     kernel_recording_fini(&record->recording);
-    end_programs(record);
+    end_waiting_program(record);
+    free(record->command);
     proc_ids_fini(&record->targets);
     if (record->signal_fd >= 0) close(record->signal_fd);
     release_signals(record);

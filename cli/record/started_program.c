@@ -5,11 +5,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void execute(char *const *command, const struct caller_signals *signals, int go, int outcome) {
+void caller_settings_init(struct caller_settings *settings) {
+    sigprocmask(SIG_BLOCK, NULL, &settings->signals);
+    sigaction(SIGCHLD, NULL, &settings->on_child);
+    getrlimit(RLIMIT_NOFILE, &settings->files);
+}
+
+static void execute(char *const *command, const struct caller_settings *settings, int go, int outcome) {
     char byte;
     if (read(go, &byte, 1) != 1) _exit(EXIT_CODE_NOT_FOUND); /* it is no longer wanted */
-    sigaction(SIGCHLD, &signals->on_child, NULL);
-    sigprocmask(SIG_SETMASK, &signals->mask, NULL);
+    sigaction(SIGCHLD, &settings->on_child, NULL);
+    setrlimit(RLIMIT_NOFILE, &settings->files);
+    sigprocmask(SIG_SETMASK, &settings->signals, NULL);
     execvp(command[0], command);
     int error = errno;
     ssize_t written = write(outcome, &error, sizeof error);
@@ -17,7 +24,8 @@ static void execute(char *const *command, const struct caller_signals *signals, 
     _exit(error == ENOENT ? EXIT_CODE_NOT_FOUND : EXIT_CODE_NOT_EXECUTABLE);
 }
 
-bool started_program_init(struct started_program *program, char *const *command, const struct caller_signals *signals) {
+bool started_program_init(struct started_program *program, char *const *command,
+                          const struct caller_settings *settings) {
     int go[2], outcome[2];
     *program = (struct started_program){.pid = -1, .go = -1, .outcome = -1};
     if (pipe2(go, O_CLOEXEC)) return false;
@@ -29,7 +37,7 @@ bool started_program_init(struct started_program *program, char *const *command,
     program->pid = fork();
     if (program->pid == 0) {
         close(go[1]); /* so that the process ends if its parent does */
-        execute(command, signals, go[0], outcome[1]);
+        execute(command, settings, go[0], outcome[1]);
     }
     int error = errno;
     close(go[0]);

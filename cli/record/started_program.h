@@ -5,6 +5,7 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 struct started_program {
@@ -16,14 +17,18 @@ struct started_program {
 /* Exit codes of shells. */
 enum { EXIT_CODE_NOT_EXECUTABLE = 126, EXIT_CODE_NOT_FOUND = 127, EXIT_CODE_OF_SIGNAL = 128 };
 
-/* Settings of signals as the caller had them. This process changes its own, and programs get the caller's. */
-struct caller_signals {
-    sigset_t mask;
+/* Settings as the caller had them. This process changes its own, and programs get the caller's. */
+struct caller_settings {
+    sigset_t signals;          /* the signals that are blocked */
     struct sigaction on_child; /* the action of SIGCHLD */
+    struct rlimit files;       /* the limit of open files */
 };
 
+void caller_settings_init(struct caller_settings *settings);
+
 /* Creates a process that waits to execute the command, which ends with NULL. Returns false with errno set. */
-bool started_program_init(struct started_program *program, char *const *command, const struct caller_signals *signals);
+bool started_program_init(struct started_program *program, char *const *command,
+                          const struct caller_settings *settings);
 
 /* Lets the process execute its program. Returns 0, or the errno of executing it; then the process has ended. */
 int started_program_execute(struct started_program *program);

@@ -236,6 +236,20 @@ def iterations_begin_one_after_the_other(folder):
     check(len(lives) == 3 and all(first[1] <= second[0] for first, second in zip(lives, lives[1:])), f"they ran at {lives}")
 
 
+def iterations_are_alike_and_need_no_more_files(folder):
+    file_count = 64 + 16 + 4 * os.cpu_count()
+    busy = "ulimit -n; nice; i=0; while [ $i -lt 30000 ]; do i=$((i + 1)); done"
+    ended = record("-o", "p.json", "-e", "cpu-clock,page-faults=markers", "--iterations", "20", "sh", "-c", busy, cwd=folder,
+                   before=["nice", "-n", "5"], preexec_fn=limit(resource.RLIMIT_NOFILE, file_count))
+    check(ended.returncode == 0, ended.stderr)
+    check(ended.stdout.split() == [str(file_count), str(os.nice(0) + 5)] * 20, ended.stdout)
+    profile = profile_of(folder / "p.json")
+    names = profile["shared"]["stringArray"]
+    seen = [(thread["samples"]["length"], [names[name] for name in thread["markers"]["name"]]) for thread in profile["threads"]
+            if thread["name"] != "nice"]
+    check(len(seen) == 20 and all(count > 10 and "page-faults" in markers for count, markers in seen), seen)
+
+
 def record_until(folder, is_good, what, *arguments):
     """Records for longer and longer, as a busy machine may leave little time to the programs."""
     for seconds in ("1", "5", "30"):
@@ -860,7 +874,8 @@ def the_kernel_has_the_same_names_at_once_and_later(folder):
 CASES = [shares_are_right, shares_of_languages_are_right, trace_is_read_by_others, traces_of_other_users_are_read_by_perf,
          children_and_iterations_are_recorded, names_tell_the_command_lines_of_children,
          names_tell_the_titles_of_forked_processes,
-         what_is_recorded_is_written_soon, iterations_begin_one_after_the_other, running_processes_are_recorded,
+         what_is_recorded_is_written_soon, iterations_begin_one_after_the_other, iterations_are_alike_and_need_no_more_files,
+         running_processes_are_recorded,
          files_that_are_gone_have_names, code_has_no_names_of_others_at_its_path,
          files_that_are_gone_have_names_beside_many_others, processes_without_names_are_told_of,
          the_end_of_a_process_ends_its_recording, events_are_named, counters_of_the_processor_are_recorded,

@@ -157,15 +157,21 @@ static int settle(struct kernel_event *event, const struct kernel_rings *rings, 
 static int open_one(struct kernel_event *event, const struct kernel_ring *ring, pid_t pid) {
     int fd = kernel_event_open(&event->attr, pid, ring->processor);
     if (fd < 0) return errno == ESRCH ? 0 : errno;
-    size_t at = event->count++;
-    event->fds[at] = fd;
-    return ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) || ioctl(fd, PERF_EVENT_IOC_ID, &event->ids[at]) ? errno : 0;
+    event->fds[event->count++] = fd;
+    uint64_t *id = &event->ids[event->id_count++];
+    return ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) || ioctl(fd, PERF_EVENT_IOC_ID, id) ? errno : 0;
+}
+
+static bool reserve(struct kernel_event *event, size_t count) {
+    int *fds = realloc(event->fds, count * sizeof *fds);
+    if (fds) event->fds = fds;
+    uint64_t *ids = realloc(event->ids, count * sizeof *ids);
+    if (ids) event->ids = ids;
+    return fds && ids;
 }
 
 static int prepare_event(struct kernel_event *event, const struct kernel_rings *rings, const struct proc_ids *tasks) {
-    event->fds = calloc(tasks->count * rings->count, sizeof *event->fds);
-    event->ids = calloc(tasks->count * rings->count, sizeof *event->ids);
-    return event->fds && event->ids ? settle(event, rings, tasks->values[0]) : ENOMEM;
+    return reserve(event, tasks->count * rings->count) ? settle(event, rings, tasks->values[0]) : ENOMEM;
 }
 
 /* Opens the events for one task on all processors. After an error, none of them is open for it. */
@@ -203,6 +209,57 @@ int kernel_events_open(struct kernel_events *events, const struct kernel_rings *
 
 /* ---- While recording. ---- */
 
+static bool is_alive(int fd) {
+    struct pollfd polled = {.fd = fd};
+    return poll(&polled, 1, 0) == 0 || !(polled.revents & POLLHUP);
+}
+
+static uint64_t lost_of(const struct kernel_event *event, int fd) {
+    uint64_t values[2]; /* the count, and the losses */
+    return event->attr.read_format && read(fd, values, sizeof values) == sizeof values ? values[1] : 0;
+}
+
+/* Returns how many samples the closed events have lost. */
+static uint64_t close_ended(struct kernel_event *event) {
+    size_t kept_count = 0;
+    uint64_t lost_count = 0;
+    for (size_t i = 0; i < event->count; i++) {
+        int fd = event->fds[i];
+        if (is_alive(fd)) {
+            event->fds[kept_count++] = fd;
+        } else {
+            lost_count += lost_of(event, fd);
+            close(fd);
+        }
+    }
+    event->count = kept_count;
+    return lost_count;
+}
+
+int kernel_events_add(struct kernel_events *events, const struct kernel_rings *rings, pid_t task,
+                      const struct kernel_event **refused) {
+    for (size_t i = 0; i < events->count; i++) {
+        struct kernel_event *event = &events->rows[i];
+        *refused = event;
+        events->lost_count += close_ended(event);
+        if (!reserve(event, event->id_count + rings->count)) return ENOMEM;
+    }
+    return open_task(events, rings, task, refused);
+}
+
+static int compare_ids(const void *left, const void *right) {
+    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return (a > b) - (a < b);
+}
+
+const struct kernel_event *kernel_events_find(const struct kernel_events *events, uint64_t id) {
+    for (size_t i = 0; i < events->count; i++) {
+        const struct kernel_event *event = &events->rows[i];
+        if (bsearch(&id, event->ids, event->id_count, sizeof id, compare_ids)) return event;
+    }
+    return NULL;
+}
+
 static void control(const struct kernel_events *events, unsigned long request) {
     for (size_t i = 0; i < events->count; i++)
         for (size_t j = 0; j < events->rows[i].count; j++) ioctl(events->rows[i].fds[j], request, 0);
@@ -213,21 +270,15 @@ void kernel_events_enable(const struct kernel_events *events) { control(events, 
 void kernel_events_disable(const struct kernel_events *events) { control(events, PERF_EVENT_IOC_DISABLE); }
 
 uint64_t kernel_events_lost(const struct kernel_events *events) {
-    uint64_t lost_count = 0;
-    for (size_t i = 0; i < events->count; i++) {
-        const struct kernel_event *event = &events->rows[i];
-        for (size_t j = 0; j < event->count && event->attr.read_format; j++) {
-            uint64_t values[2]; /* the count, and the losses */
-            if (read(event->fds[j], values, sizeof values) == sizeof values) lost_count += values[1];
-        }
-    }
+    uint64_t lost_count = events->lost_count;
+    for (size_t i = 0; i < events->count; i++)
+        for (size_t j = 0; j < events->rows[i].count; j++)
+            lost_count += lost_of(&events->rows[i], events->rows[i].fds[j]);
     return lost_count;
 }
 
 bool kernel_events_are_alive(const struct kernel_events *events) {
-    for (size_t i = 0; i < events->rows[0].count; i++) {
-        struct pollfd polled = {.fd = events->rows[0].fds[i]};
-        if (poll(&polled, 1, 0) == 0 || !(polled.revents & POLLHUP)) return true;
-    }
+    for (size_t i = 0; i < events->rows[0].count; i++)
+        if (is_alive(events->rows[0].fds[i])) return true;
     return false;
 }

@@ -12,8 +12,9 @@ struct kernel_event {
     char name[128];
     struct perf_event_attr attr;
     int *fds; /* one for each task and processor */
-    uint64_t *ids;
     size_t count;
+    uint64_t *ids; /* of these, and of others that have been closed; ascending, as the kernel numbers them */
+    size_t id_count;
     size_t task_at; /* the index of the first descriptor of the task that was opened last */
 };
 
@@ -21,6 +22,7 @@ struct kernel_events {
     struct kernel_event *rows;
     size_t count;
     size_t left_out_count; /* tasks for which there were too few files */
+    uint64_t lost_count;   /* samples of events that were closed */
 };
 
 struct kernel_events_wanted {
@@ -45,6 +47,13 @@ void kernel_events_fini(struct kernel_events *events);
  * and EPERM if this user may not record. *refused is the event then. */
 int kernel_events_open(struct kernel_events *events, const struct kernel_rings *rings, const struct proc_ids *tasks,
                        const struct kernel_event **refused);
+
+/* Closes the events of tasks that have ended, and opens those for one more, as kernel_events_open does. */
+int kernel_events_add(struct kernel_events *events, const struct kernel_rings *rings, pid_t task,
+                      const struct kernel_event **refused);
+
+/* Returns the event with that id, or NULL. */
+const struct kernel_event *kernel_events_find(const struct kernel_events *events, uint64_t id);
 
 /* Begin and end the recording. Events that begin on exec need no beginning. */
 void kernel_events_enable(const struct kernel_events *events);

@@ -137,21 +137,22 @@ static void append_command(struct kernel_stream *stream, const struct kernel_rec
     kernel_stream_end(stream);
 }
 
-/* As many ids as a record has room for. */
-enum { IDS_MAX = (STREAM_RECORD_BYTES_MAX - 512) / 8 };
+/* Returns the id that all records of the event have in the stream. The kernel gives an event ids for each task and
+ * processor. There can be more of them than the event's description has room for, and later tasks have others. */
+static uint64_t id_of(const struct kernel_recording *recording, const struct kernel_event *event) {
+    return (uint64_t)(event - recording->events.rows) + 1;
+}
 
-/* Describes an event and the ids of its samples. If it is the only one, all samples are of it, and ids can be left out.
- */
-static void append_event(struct kernel_stream *stream, const struct kernel_event *event) {
+static void append_event(struct kernel_recording *recording, const struct kernel_event *event) {
     enum { UPDATE_NAME = 2 };
-    size_t count = event->count < IDS_MAX ? event->count : IDS_MAX;
+    struct kernel_stream *stream = &recording->stream;
     kernel_stream_begin(stream, RECORD_HEADER_ATTR, 0);
     kernel_stream_bytes(stream, &event->attr, sizeof event->attr);
-    kernel_stream_bytes(stream, event->ids, count * sizeof *event->ids);
+    kernel_stream_u64(stream, id_of(recording, event));
     kernel_stream_end(stream);
     kernel_stream_begin(stream, RECORD_EVENT_UPDATE, 0);
     kernel_stream_u64(stream, UPDATE_NAME);
-    kernel_stream_u64(stream, event->ids[0]);
+    kernel_stream_u64(stream, id_of(recording, event));
     kernel_stream_name(stream, event->name);
     kernel_stream_end(stream);
 }
@@ -160,7 +161,7 @@ static void append_head(struct kernel_recording *recording) {
     static const uint64_t header[2] = {0x32454c4946524550 /* PERFILE2 */, sizeof header};
     struct kernel_stream *stream = &recording->stream;
     kernel_stream_raw(stream, header, sizeof header);
-    for (size_t i = 0; i < recording->events.count; i++) append_event(stream, &recording->events.rows[i]);
+    for (size_t i = 0; i < recording->events.count; i++) append_event(recording, &recording->events.rows[i]);
     tracing_formats_append(stream, &recording->events);
     append_machine(stream);
     append_command(stream, &recording->options);
@@ -206,10 +207,7 @@ bool kernel_recording_init(struct kernel_recording *recording, const struct kern
         recording->options.events.stack_bytes = stack_bytes_for(recording->rings.data_bytes, frequency_hz);
     if (!kernel_events_init(&recording->events, &recording->options.events, failure)) return false;
     if (!error) error = kernel_events_open(&recording->events, &recording->rings, tasks, &refused);
-    if (error)
-        fail(recording, error, refused, failure);
-    else if (recording->events.count > 1 && recording->events.rows[0].count > IDS_MAX)
-        failure_set(failure, FAILURE_USAGE, "so many threads can only be recorded with a single --event");
+    if (error) fail(recording, error, refused, failure);
     for (size_t i = 0; i < recording->events.count; i++) {
         const struct perf_event_attr *attr = &recording->events.rows[i].attr;
         recording->lacks_kernel |= attr->exclude_callchain_kernel; /* as the kernel has refused it */
@@ -345,10 +343,19 @@ static void append_titles(struct kernel_recording *recording) {
     }
 }
 
+/* The id of a sample comes first, and that of other records last. */
+static void set_id(struct kernel_recording *recording, char *record, size_t bytes_count, bool is_sample) {
+    size_t at = is_sample ? sizeof(struct perf_event_header) : bytes_count - WORD_BYTES;
+    const struct kernel_event *event = kernel_events_find(&recording->events, word_at(record, at));
+    uint64_t id = event ? id_of(recording, event) : 0;
+    memcpy(record + at, &id, sizeof id);
+}
+
 static size_t visit(void *context, char *record, size_t bytes_count) {
     struct kernel_recording *recording = context;
     struct perf_event_header header;
     memcpy(&header, record, sizeof header);
+    set_id(recording, record, bytes_count, header.type == PERF_RECORD_SAMPLE);
     count_refused(recording, &header, record);
     keep_file(&header, record);
     note_task(&recording->forks, &header, record);
@@ -407,6 +414,12 @@ void kernel_recording_begin(struct kernel_recording *recording, int fd, const st
     recording->hides_kernel = recording->has_kernel && !proc_kernel_append(&recording->stream);
     if (!recording->options.events.begins_on_exec) begin_running(recording, processes);
     kernel_stream_flush(&recording->stream);
+}
+
+void kernel_recording_add(struct kernel_recording *recording, pid_t task, struct failure *failure) {
+    const struct kernel_event *refused;
+    int error = kernel_events_add(&recording->events, &recording->rings, task, &refused);
+    if (error) fail(recording, error, refused, failure);
 }
 
 /* Small parts are not compressed well, and what is not written is lost if this program is killed. */

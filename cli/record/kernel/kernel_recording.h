@@ -52,6 +52,10 @@ void kernel_recording_fini(struct kernel_recording *recording);
 void kernel_recording_begin(struct kernel_recording *recording, int fd, const struct proc_ids *processes,
                             struct failure *failure);
 
+/* Also records a task that is about to execute a program. Tasks that have ended need no files any more. A failure is
+ * latched. */
+void kernel_recording_add(struct kernel_recording *recording, pid_t task, struct failure *failure);
+
 /* Takes the records that there are; to be called when the rings' poll_fd is readable, and often. They are written at
  * most a second later. */
 void kernel_recording_take(struct kernel_recording *recording);
