@@ -180,7 +180,7 @@ static void set_detail(struct column *column, uint32_t row, int64_t value) {
 
 static bool read_sample_part(struct saved_reader *reader, struct text key, void *context) {
     struct gecko_thread *thread = context;
-    if (text_equal(key, TEXT("threadCPUDelta")))
+    if (text_equal(key, TEXT("threadCPUDelta")) && reader->cpu_unit != CPU_DELTA_NONE)
         set_detail(&thread->saved.cpu_ns, current_row(thread), saved_cpu_ns(reader, &thread->saved));
     else if (text_equal(key, TEXT("eventDelay")))
         set_detail(&thread->saved.delays_ns, current_row(thread), saved_ns_of_ms(reader));

@@ -109,8 +109,7 @@ static void count_kept(struct saved_reader *reader) {
 
 static void init(struct saved_reader *reader, struct profile *profile, struct json_stream *json) {
     struct failure *failure = profile->failure;
-    *reader = (struct saved_reader){
-        .json = json, .profile = profile, .cpu_unit = CPU_DELTA_NS, .cpu_unit_ns = 1, .shutdown_ns = TIME_NONE};
+    *reader = (struct saved_reader){.json = json, .profile = profile, .cpu_unit_ns = 1, .shutdown_ns = TIME_NONE};
     column_init(&reader->caller_stacks.ids, sizeof(uint32_t), failure);
     column_init(&reader->backtrace, sizeof(struct sample), failure);
     for (size_t i = 0; i < TABLE_COUNT; i++) column_init(&reader->maps[i].ids, sizeof(uint32_t), failure);

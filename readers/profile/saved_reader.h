@@ -97,11 +97,11 @@ struct saved_reader {
     uint32_t part_row_count;        /* set by a saved_part_reader that has read a column */
     struct column backtrace;        /* struct sample, with numbers of the document: of the marker that is read */
     struct saved_map caller_stacks; /* in a Gecko profile: the stacks as those of callers and markers */
-    enum cpu_delta_unit cpu_unit;
-    int64_t cpu_unit_ns;    /* length of one unit of processor time, if that is a time */
-    bool has_weights;       /* some thread has weights */
-    bool has_null_weights;  /* some thread with samples has none */
-    bool has_other_weights; /* some weight is not 1 */
+    enum cpu_delta_unit cpu_unit;   /* NONE: the profile has no unit, so its processor times mean nothing */
+    int64_t cpu_unit_ns;            /* length of one unit of processor time, if that is a time */
+    bool has_weights;               /* some thread has weights */
+    bool has_null_weights;          /* some thread with samples has none */
+    bool has_other_weights;         /* some weight is not 1 */
 };
 
 /* Reads a member that needs code: one that no row has a cell for, or that the description does not know. Returns false,

@@ -159,6 +159,7 @@ static bool read_sample_part(struct saved_reader *reader, struct text key, void 
                                                {TEXT("time"), read_times},
                                                {TEXT("threadCPUDelta"), read_cpu},
                                                {TEXT("eventDelay"), read_delays}};
+    if (reader->cpu_unit == CPU_DELTA_NONE && text_equal(key, TEXT("threadCPUDelta"))) return false;
     return read_part_of(reader, parts, sizeof parts / sizeof *parts, key, context);
 }
 

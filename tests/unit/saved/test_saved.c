@@ -517,6 +517,19 @@ static void test_missing_flags(void **state) {
     assert_refused(cases, sizeof cases / sizeof *cases);
 }
 
+/* ---- Processor times. ---- */
+
+/* The viewer, too, has no use for processor times without a unit. */
+static void test_cpu_without_unit(void **state) {
+    read_text(
+        TEXT("{" META "," LIBS "," SHARED "," THREADS_WITH(SAMPLES ",\"threadCPUDelta\":[null,5]", "\"length\":0") "}"),
+        0);
+    assert_string_equal(failure.message, "");
+    assert_false(samples_have_cpu(&profile_thread_at(&profile, (thread_id){0})->samples));
+    assert_int_equal(ledger_sum(&profile.ledger, LEDGER_VALUES, LEDGER_LOST), 1);
+    assert_text(ledger_at(&profile.ledger, 0)->cause, "value without a place here: threads.samples.threadCPUDelta");
+}
+
 /* ---- Threads of several processes with one tid. ---- */
 
 #define THREAD(pid_, tid_, name_, members_)                                                                      \
@@ -623,6 +636,7 @@ int main(void) {
                                        TEST(test_overhead_without_time),
                                        TEST(test_flags),
                                        TEST(test_missing_flags),
+                                       TEST(test_cpu_without_unit),
                                        TEST(test_tids_are_of_their_process),
                                        TEST(test_tracks_are_of_their_process),
                                        TEST(test_logs_of_processes_without_threads),
