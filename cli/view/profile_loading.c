@@ -81,6 +81,13 @@ static bool holds_profile(const struct profile_loading *loading, struct input *i
     return !loading->options->convert.from && profile_is_likely(input_peek(input, PROBE_BYTES));
 }
 
+/* Returns whether options ask for another profile than the one in the file. */
+static bool changes_profiles(const struct profile_loading *loading) {
+    const struct gecko_convert_options *options = &loading->options->convert;
+    return options->filter_count || options->folds_recursion || options->merge_threads || options->process_args ||
+           options->product;
+}
+
 static bool is_regular_file(const char *path) {
     struct stat status;
     return stat(path, &status) == 0 && S_ISREG(status.st_mode);
@@ -108,15 +115,12 @@ static void load(struct profile_loading *loading, const char *path, bool is_toge
     if (!input) return;
     bool is_lone = !is_together || loading->options->inputs.count == 1;
     bool is_profile = is_lone && holds_profile(loading, input);
-    if (is_profile && loading->options->convert.filter_count) {
-        failure_set(loading->failure, FAILURE_USAGE, "%s is a profile, and filters are for traces",
-                    report_path_name(path));
-        input_close(input);
-    } else if (is_profile && is_together) {
+    bool is_unchanged = is_profile && !changes_profiles(loading);
+    if (is_unchanged && is_together) {
         read_profile(loading, served, input);
     } else {
         convert(loading, served, input, is_together);
-        if (is_profile) serve_unread(loading, served, path);
+        if (is_unchanged) serve_unread(loading, served, path);
     }
 }
 
@@ -186,6 +190,11 @@ static bool load_archive(struct profile_loading *loading) {
         if (loading->failure->code != FAILURE_MEMORY) failure_clear(loading->failure);
         return failure_is_set(loading->failure);
     }
+    if (changes_profiles(loading))
+        failure_set(
+            loading->failure, FAILURE_USAGE,
+            "%s is an archive of profiles, which are shown as they are: no filters or other options change them",
+            report_path_name(loading->input_path));
     if (!failure_is_set(loading->failure)) print_contents(loading, &contents);
     return true;
 }

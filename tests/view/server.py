@@ -216,6 +216,22 @@ def test_serves_finished_profiles():
 
 
 @check
+def test_filters_finished_profiles():
+    with tempfile.TemporaryDirectory() as folder:
+        wanted = os.path.join(folder, "wanted.json")
+        options = ["--time", "20%-60%", "--fold-recursion", "--sources", "none"]
+        subprocess.run([PROGRAM, *options, PROFILE, "-q", "-o", wanted], check=True)
+        with Server(*options, trace=PROFILE) as server, open(wanted, "rb") as file:
+            assert gzip.decompress(server.ask("GET", server.token + "/profile.json")[2]) == file.read()
+        archive = os.path.join(folder, "profiles.tar")
+        with tarfile.open(archive, "w") as file:
+            file.add(PROFILE, "one.json")
+        result = run("--no-open", "--time", "20%-60%", archive)
+        expect((result.returncode, result.stdout), (2, ""), result.stderr)
+        assert "are shown as they are" in result.stderr, result.stderr
+
+
+@check
 def test_serves_several_inputs_as_one_profile():
     with tempfile.TemporaryDirectory() as folder:
         text, output = folder + "/more.txt", folder + "/converted.json"
