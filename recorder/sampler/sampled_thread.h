@@ -75,7 +75,7 @@ struct sampled_thread {
 
     uint32_t written_count;    /* samples since another thread demanded one */
     uint32_t dropped_count;    /* rounds in a row in which stacks were dropped because a table was missing */
-    uint64_t heard_ticks;      /* when its last sample was taken, or it was last found to wait */
+    uint64_t heard_ticks;      /* when its clocks were opened, its last sample was taken, or it was found to wait */
     uint64_t unreached_ticks;  /* since when it cannot be reached; 0: it can */
     uint64_t next_check_ticks; /* when to check `reach` again */
     uint64_t wait_fingerprint; /* identifies the wait in `last`; 0: `last` is no wait */

@@ -142,9 +142,11 @@ static bool is_spared(const struct thread_record *record) {
     return __atomic_load_n(&record->is_spared, __ATOMIC_SEQ_CST) != 0;
 }
 
-/* If the recorder interposes the functions that change masks, no thread blocks the signal for long. */
+/* If the recorder interposes the functions that change masks, no thread blocks the signal for long. A thread also
+ * blocks it while it handles it. */
 static bool blocks_signal(const struct sampled_thread *thread) {
-    return !own_signal_is_interposed() && task_blocks_signal(thread->tid, signal_state.number);
+    return !own_signal_is_interposed() && task_blocks_signal(thread->tid, signal_state.number) &&
+           !sample_ring_is_walking(&thread->ring) && !sample_ring_has_samples(&thread->ring);
 }
 
 static enum sampled_reach find_reach(const struct thread_writers *writers, struct sampled_thread *thread) {
@@ -206,6 +208,7 @@ static bool open_clocks(struct thread_record *record, struct sampled_thread *thr
     thread->interval_ns = interval_ns;
     thread->was_switching = thread->is_switching;
     if (!thread->fault_count) thread->fault_count = task_read_fault_count(thread->tid);
+    thread->heard_ticks = clock_ticks();
     sample_ring_open(&thread->ring);
     bool is_open = thread_clocks_open(&thread->clocks, thread->tid, thread->signal, interval_ns, !thread->is_switching);
     report_refusal();

@@ -531,6 +531,37 @@ static void test_page(void **state) {
     recorded_fini(&recorded);
 }
 
+/* The label's text is in the page, so the thread waits for the page when its clocks have interrupted it. */
+static void work_under_label(struct busy_thread *self) {
+    GREC_LABEL_TEXT("slow", NULL, (const char *)(uintptr_t)page.bytes);
+    work(self);
+}
+
+/* A thread whose handler takes long blocks the signal meanwhile, but still has stacks. The sampler looks whether a
+ * thread blocks the signal if it has left no stack for half a second. */
+static void test_page_of_handler(void **state) {
+    enum { INTERVAL_US = 550000 };
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    struct uffd_msg fault;
+    struct busy_thread thread = {.name = "slow", .run = work_under_label};
+    if (!make_page()) skip();
+    start_sampling(*state, "waits.trace", (struct grec_options){.interval_us = INTERVAL_US});
+    busy_thread_start(&thread);
+    assert_int_equal(read(page.file, &fault, sizeof fault), sizeof fault);
+    wait_rounds(2);
+    fill_page();
+    wait_rounds(2);
+    stop_and_read(&recorded, *state, "waits.trace");
+    busy_thread_join(&thread);
+    close(page.file);
+    munmap((void *)(uintptr_t)page.bytes, page.bytes_count);
+    const struct thread *samples = need_thread(&recorded, "slow");
+    for (size_t i = 0; i < samples_count(&samples->samples); i++) assert_false(stack_is_none(sample_stack(samples, i)));
+    assert_int_equal(count_said(&recorded, " blocks SIGURG"), 0);
+    recorded_fini(&recorded);
+}
+
 /* ---- Systems on which stacks of waiting threads cannot be read. ---- */
 
 /* Forbids reading files at offsets so large that only /proc/self/mem has them: stacks are beyond 4 GiB. */
@@ -622,6 +653,7 @@ int main(void) {
         TEST(test_labels),
         TEST(test_turns),
         TEST(test_page),
+        TEST(test_page_of_handler),
         TEST(test_forbidden),
         TEST(test_without_files),
     };
