@@ -168,7 +168,8 @@ enum trace_entry_kind {
                                  chunk, stack: the frames called by those */
     TRACE_THREAD_SAME = 20,   /* t, leb uid, leb flags, the fields of the flags. The stack is that of the thread's last
                                  THREAD_SAMPLE, which is in this chunk */
-    TRACE_SAMPLED_THREAD_END = 21, /* t, leb uid: the thread has ended */
+    TRACE_SAMPLED_THREAD_END = 21, /* t, leb uid, leb ticks before t (not in the first traces of this version): the
+                                      thread has ended then */
     /* id: later addresses in this chunk are resolved by the mappings that the process had defined up to this
      * definition. Before the first such entry, and after a TRACE_PROCESS, addresses cannot be resolved. */
     TRACE_MAPPINGS = 22,

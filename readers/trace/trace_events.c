@@ -391,6 +391,8 @@ static const uint64_t KNOWN_SAMPLE_FLAGS = TRACE_SAMPLE_HAS_CPU | TRACE_SAMPLE_H
 
 static int64_t take_span(struct entry *entry) { return (int64_t)trace_cursor_bounded(&entry->cursor, SPAN_NS_MAX); }
 
+static int64_t take_age(struct entry *entry) { return (int64_t)trace_cursor_bounded(&entry->cursor, INT64_MAX); }
+
 static struct sample_head take_sample_head(struct entry *entry) {
     struct sample_head head = {.cpu_ns = TIME_NONE, .delay_ns = TIME_NONE};
     head.uid = trace_cursor_leb(&entry->cursor);
@@ -398,7 +400,7 @@ static struct sample_head take_sample_head(struct entry *entry) {
     if (head.flags & TRACE_SAMPLE_HAS_CPU) head.cpu_ns = take_span(entry);
     if (head.flags & TRACE_SAMPLE_HAS_DELAY) head.delay_ns = take_span(entry);
     head.taken_ticks = entry->ticks;
-    if (head.flags & TRACE_SAMPLE_HAS_AGE) head.taken_ticks -= (int64_t)trace_cursor_bounded(&entry->cursor, INT64_MAX);
+    if (head.flags & TRACE_SAMPLE_HAS_AGE) head.taken_ticks -= take_age(entry);
     if (!trace_clock_is_within(&entry->trace->clock, head.taken_ticks)) trace_cursor_spoil(&entry->cursor);
     return head;
 }
@@ -512,12 +514,13 @@ static enum trace_verdict read_thread_same(struct entry *entry) {
 
 static enum trace_verdict read_sampled_thread_end(struct entry *entry) {
     uint64_t uid = trace_cursor_leb(&entry->cursor);
-    if (entry->cursor.is_bad) return TRACE_DAMAGED;
+    int64_t end_ticks = entry->ticks - (trace_cursor_left(&entry->cursor) ? take_age(entry) : 0);
+    if (entry->cursor.is_bad || !trace_clock_is_within(&entry->trace->clock, end_ticks)) return TRACE_DAMAGED;
     const struct trace_sampled_thread *sampled = find_sampled(entry, uid);
     if (!sampled) return lost(entry, TRACE_LOST_UNNAMED);
     if (!sampled->thread) return lost(entry, TRACE_LOST_BEYOND);
     struct thread *thread = profile_thread_at(profile_of(entry), sampled->thread->id);
-    if (thread->end_ticks == TIME_NONE) thread->end_ticks = entry->ticks;
+    if (thread->end_ticks == TIME_NONE) thread->end_ticks = end_ticks;
     return kept(entry);
 }
 

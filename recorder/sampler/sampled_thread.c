@@ -91,14 +91,14 @@ static bool prepare(struct sampled_thread *thread, struct recording *recording, 
 
 /* ---- Samples. ---- */
 
-/* Samples are written after they were taken, those of several threads in turn. So they have their age. */
-static uint64_t age_of(const struct writer *writer, const struct sample_facts *facts) {
-    return facts->ticks && facts->ticks < writer->last_ticks ? writer->last_ticks - facts->ticks : 0;
+/* Samples are written after they were taken, those of several threads in turn. So they have their age. ticks 0: now. */
+static uint64_t age_of(const struct writer *writer, uint64_t ticks) {
+    return ticks && ticks < writer->last_ticks ? writer->last_ticks - ticks : 0;
 }
 
 static unsigned char *write_head(unsigned char *at, const struct sampled_thread *thread, const struct writer *writer,
                                  uint64_t time, uint32_t flags, const struct sample_facts *facts) {
-    uint64_t age_ticks = age_of(writer, facts);
+    uint64_t age_ticks = age_of(writer, facts->ticks);
     flags |= TRACE_SAMPLE_HAS_CPU;
     flags |= facts->has_delay ? TRACE_SAMPLE_HAS_DELAY : 0;
     flags |= age_ticks ? TRACE_SAMPLE_HAS_AGE : 0;
@@ -193,8 +193,9 @@ void sampled_thread_write_name(struct sampled_thread *thread, struct recording *
 
 /* A thread that was never introduced has nothing in the trace that could end. */
 void sampled_thread_write_end(struct sampled_thread *thread, struct recording *recording) {
-    if (!thread->chunk_of_name || !prepare(thread, recording, 2 + 2 * LEB128_BYTES_MAX)) return;
+    if (!thread->chunk_of_name || !prepare(thread, recording, 2 + 3 * LEB128_BYTES_MAX)) return;
     uint64_t time = recording_time(recording->writer);
     unsigned char *at = leb128_write(short_block_begin(recording->writer, TRACE_SAMPLED_THREAD_END), time);
-    short_block_end(recording->writer, leb128_write(at, thread->uid));
+    at = leb128_write(at, thread->uid);
+    short_block_end(recording->writer, leb128_write(at, age_of(recording->writer, thread->ended_ticks)));
 }

@@ -58,7 +58,8 @@ struct sampled_thread {
 
     uint64_t cpu_ns;         /* processor time that it has used, when last read */
     uint64_t read_ticks;     /* when cpu_ns was read */
-    uint64_t used_ticks;     /* the last round in which it had used more */
+    uint64_t used_ticks;     /* the last round in which it had used more, or its end if it has used more since */
+    uint64_t ended_ticks;    /* its end; 0: unknown */
     uint64_t sampled_ns;     /* the processor time that samples stand for */
     uint32_t idle_count;     /* rounds in a row in which it has not run */
     uint32_t unlooked_count; /* rounds to come in which it need not be looked at */
@@ -127,7 +128,7 @@ void sampled_thread_write_rest(struct sampled_thread *thread, struct recording *
 /* Writes the thread's name if it has changed since the thread was introduced. */
 void sampled_thread_write_name(struct sampled_thread *thread, struct recording *recording);
 
-/* Writes that the thread has ended. */
+/* Writes that the thread has ended, at ended_ticks if that is known, or now. */
 void sampled_thread_write_end(struct sampled_thread *thread, struct recording *recording);
 
 #endif

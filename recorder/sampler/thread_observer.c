@@ -472,12 +472,15 @@ static void drop_if_ended(struct thread_writers *writers) {
     if (tid && !task_read_cpu_ns(tid, &cpu_ns)) thread_registry_drop(writers);
 }
 
-/* Takes what the thread has left: its last name, and what it has used up to its end. */
+/* Takes what the thread has left: its last name, when it has ended, and what it has used up to then. */
 static void take_left(const struct thread_record *record, struct sampled_thread *thread) {
     struct thread_left left = thread_record_left(record, thread->tid);
     thread->has_ended = !left.cpu_ns;
     if (*left.name && !thread->is_named) set_name(thread, left.name, (uint32_t)strlen(left.name));
-    if (left.cpu_ns > thread->cpu_ns) count_used(thread, left.cpu_ns);
+    thread->ended_ticks = left.ticks;
+    if (left.cpu_ns <= thread->cpu_ns) return;
+    count_used(thread, left.cpu_ns);
+    thread->used_ticks = left.ticks;
 }
 
 /* Makes the record the thread's of that id. */
@@ -485,7 +488,7 @@ static void become(struct thread_record *record, struct sampled_thread *thread, 
     if (thread->epoch != observer.epoch) forget(thread, 0);
     if (thread->tid == tid) return;
     take_left(record, thread);
-    thread->used_ticks = round->now_ticks;
+    if (thread->has_ended) thread->used_ticks = round->now_ticks;
     /* All stacks are the old thread's, also those of this round: the clocks of the new one are not open yet. */
     thread->read_ticks = clock_ticks();
     collect(record, thread, round);

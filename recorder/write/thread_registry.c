@@ -262,6 +262,7 @@ void thread_registry_look_for_filter(void) { first_filter_mode = prctl(PR_GET_SE
 /* The order of these operations lets left_tid tell whether another thread has changed `from` meanwhile. */
 static void copy_left(struct thread_left *to, const struct thread_left *from) {
     __atomic_store_n(&to->cpu_ns, __atomic_load_n(&from->cpu_ns, __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
+    __atomic_store_n(&to->ticks, __atomic_load_n(&from->ticks, __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
     for (size_t i = 0; i < sizeof to->name; i++)
         __atomic_store_n(&to->name[i], __atomic_load_n(&from->name[i], __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
 }
@@ -273,6 +274,7 @@ static void leave_facts(struct thread_record *record) {
     if (!sampler_samples_threads_now()) return;
     if (prctl(PR_GET_SECCOMP) == first_filter_mode) {
         left.cpu_ns = clock_ns_of(CLOCK_THREAD_CPUTIME_ID);
+        left.ticks = clock_ticks();
         prctl(PR_GET_NAME, left.name, 0, 0, 0);
     }
     __atomic_store_n(&record->left_tid, 0, __ATOMIC_RELEASE);

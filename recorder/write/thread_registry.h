@@ -51,6 +51,7 @@ struct thread_writers {
 /* What a thread leaves when it gives its record back. */
 struct thread_left {
     uint64_t cpu_ns;                  /* the processor time that it had used; 0: unknown */
+    uint64_t ticks;                   /* when that was; 0: unknown */
     char name[SYSTEM_NAME_BYTES + 1]; /* the system's name for it; empty: unknown */
 };
 

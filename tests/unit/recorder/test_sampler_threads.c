@@ -776,7 +776,13 @@ static void run_brief_threads(struct brief_thread threads[BRIEF_COUNT]) {
     pthread_barrier_destroy(&barrier);
 }
 
-/* Each thread that begins and ends between two rounds has samples with what it has used. */
+/* Checks that a thread has ended, and has its last sample, before the next one has begun. */
+static void assert_disjoint(const struct thread *thread, const struct thread *next) {
+    assert_true(thread->end_ns <= next->start_ns);
+    assert_true(sample_time_ns(thread, samples_count(&thread->samples) - 1) <= thread->end_ns);
+}
+
+/* Each thread that begins and ends between two rounds has samples with what it has used, at the time when it lived. */
 static void test_time_between_two_rounds(void **state) {
     int64_t all_ns = 0;
     struct recorded recorded;
@@ -795,6 +801,7 @@ static void test_time_between_two_rounds(void **state) {
         if (sum_ns < used_ns) fail_msg("%s: %" PRId64 " of %" PRId64 " ns", threads[i].name, sum_ns, used_ns);
         for (size_t j = 0; j < samples_count(&thread->samples); j++)
             assert_true(stack_is_rest(&recorded.profile, sample_stack(thread, j)));
+        if (i + 1 < BRIEF_COUNT / 2) assert_disjoint(thread, need_thread(&recorded, threads[i + 1].name));
     }
     assert_true(all_ns <= (int64_t)clock_now_ns(CLOCK_PROCESS_CPUTIME_ID));
     assert_nothing_lost(&recorded);

@@ -648,6 +648,27 @@ static void test_time_between_samples(void **state) {
     assert_int_equal(lost_sum(), 0);
 }
 
+/* The sampler finds out later that a thread has ended. */
+static void test_end_before_entry(void **state) {
+    begin_spans();
+    add_span(1000, 1000, 0);
+    add_block(&fixture.trace, BUILD_SAMPLED_THREAD_END, 3000 * TICKS_PER_NS, 7, 1500 * TICKS_PER_NS);
+    seal_and_read();
+    assert_spans("1000:1000");
+    assert_int_equal(profile_ordered_thread(&fixture.profile, 0)->end_ns, 2500);
+    assert_int_equal(lost_sum(), 0);
+}
+
+/* An end of long before the recording is no time that it can tell. */
+static void test_end_out_of_range(void **state) {
+    begin_spans();
+    add_span(1000, 1000, 0);
+    add_block(&fixture.trace, BUILD_SAMPLED_THREAD_END, 0, 7, INT64_MAX);
+    seal_and_read();
+    assert_spans("1000:1000");
+    assert_int_equal(lost_sum(), 1);
+}
+
 /* If the samples have less, most of them were lost. */
 static void test_more_time_between_samples(void **state) {
     begin_spans();
@@ -1748,6 +1769,8 @@ int main(void) {
         TEST(test_samples_that_were_taken_before),
         TEST(test_time_between_samples),
         TEST(test_more_time_between_samples),
+        TEST(test_end_before_entry),
+        TEST(test_end_out_of_range),
         TEST(test_age_that_cannot_be),
         TEST(test_unknown_flags),
         TEST(test_flags_of_the_last_full_sample),
