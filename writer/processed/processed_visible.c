@@ -34,21 +34,24 @@ static double weight_of(const struct profile *profile, const struct sample *samp
     return weight > 0 ? weight : 0;
 }
 
-static double activity_of_sample(const struct processed_writer *writer, const struct samples *samples, uint32_t row) {
+/* The front-end does not know the processor time of the first sample. */
+static double activity_of_sample(const struct processed_writer *writer, const struct samples *samples, uint32_t row,
+                                 bool is_first_unknown) {
     const struct profile *profile = writer->profile;
     const struct sample *sample = samples_at(samples, row);
     bool is_idle = profile_is_idle(writer->idle_stacks, sample->stack);
-    if (profile_are_weights_cpu(profile)) return row && !is_idle ? weight_of(profile, sample) : 0;
+    bool is_unknown = is_idle || (!row && is_first_unknown);
+    if (profile_are_weights_cpu(profile)) return is_unknown ? 0 : weight_of(profile, sample);
     if (!samples_have_cpu(samples))
         return is_idle || stack_is_none(sample->stack) ? 0 : (double)profile->meta.interval_ns;
     int64_t cpu_ns = samples_cpu_ns(samples, row);
     return cpu_ns == TIME_NONE ? 0 : (double)cpu_ns;
 }
 
-static double activity_of(const struct processed_writer *writer, const struct thread *thread) {
+static double activity_of(const struct processed_writer *writer, const struct thread *thread, bool is_first_unknown) {
     double activity = 0;
     for (uint32_t i = 0; i < samples_count(&thread->samples); i++)
-        activity += activity_of_sample(writer, &thread->samples, i);
+        activity += activity_of_sample(writer, &thread->samples, i, is_first_unknown);
     return activity;
 }
 
@@ -76,7 +79,7 @@ static void choose_active(const struct processed_writer *writer, struct candidat
     for (size_t i = 0; i < count; i++) {
         struct candidate *candidate = &candidates[i];
         const struct thread *thread = profile_ordered_thread(writer->profile, candidate->place);
-        candidate->activity = activity_of(writer, thread);
+        candidate->activity = activity_of(writer, thread, !is_shared);
         candidate->rank = candidate->activity * (is_of_media(writer->profile, thread) ? MEDIA_FACTOR : 1);
         if (candidate->activity > highest) highest = candidate->activity;
         all += candidate->activity;
