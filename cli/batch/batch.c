@@ -12,6 +12,7 @@
 #include "batch_work.h"
 #include "cli/console.h"
 #include "cli/exit_guard.h"
+#include "cli/workspace.h"
 #include "file_digest.h"
 #include "junit.h"
 #include "libconvert/base/memory.h"
@@ -19,7 +20,6 @@
 #include "libconvert/base/processors.h"
 #include "manifest.h"
 #include "manifest_records.h"
-#include "workspace.h"
 #include "writer/archive_file.h"
 
 struct batch {

@@ -255,17 +255,17 @@ static void take_signals(struct record *record) {
         failure_set(&record->failure, FAILURE_IO, "cannot wait for signals: %s", strerror(errno));
 }
 
-static const struct recorder_traces *left_traces; /* global because a signal handler must find them */
+static struct workspace *left_folder; /* global because a signal handler must find it */
 
 static void end_by_signal(int signal_number) {
-    recorder_traces_remove(left_traces);
+    workspace_remove(left_folder);
     sink_abandon();
     raise(signal_number);
 }
 
 /* From here on, signals end this process at once, and nothing is left. */
 static void release_signals(struct record *record) {
-    left_traces = &record->traces;
+    left_folder = &record->traces.folder;
     for (size_t i = 0; i < ENDING_SIGNAL_COUNT; i++) {
         struct sigaction action = {.sa_handler = end_by_signal, .sa_flags = (int)SA_RESETHAND};
         sigemptyset(&action.sa_mask);
@@ -282,7 +282,6 @@ static void use_signal(struct record *record, const struct signalfd_siginfo *sig
     pid_t program = record->program.pid;
     if (signal->ssi_signo == SIGCHLD) return;
     if (record->is_interrupted && signal->ssi_signo == SIGINT) {
-        recorder_traces_find(&record->traces, &record->failure);
         release_signals(record);
         raise(SIGINT);
     }

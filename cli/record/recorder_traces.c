@@ -3,9 +3,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <glob.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char RECORDS[] = "GECKO_RECORDER";
@@ -13,16 +17,60 @@ static const char OUTPUT[] = "GECKO_RECORDER_OUTPUT";
 static const char INTERVAL[] = "GECKO_RECORDER_INTERVAL";
 static const char PRELOAD[] = "LD_PRELOAD";
 
+enum { PATH_BYTES = 4096 }; /* PATH_MAX, for realpath */
+
+/* ---- The folder. ---- */
+
+static const char NAME[] = "gecko-convert-record-";
+
+enum { NAME_DIGITS = 16 };
+
+static int is_folder_name(const struct dirent *entry) {
+    const char *digits = entry->d_name + sizeof NAME - 1;
+    return strncmp(entry->d_name, NAME, sizeof NAME - 1) == 0 && strlen(digits) == NAME_DIGITS &&
+           strspn(digits, "0123456789abcdef") == NAME_DIGITS;
+}
+
+/* Removes the folder at the path if nobody has locked it. One that was just created is not locked yet. */
+static void remove_left_folder(const char *path) {
+    enum { AGE_S_MIN = 60 };
+    struct stat status;
+    struct workspace left = {0};
+    struct failure ignored = {0};
+    if (stat(path, &status) || time(NULL) - status.st_mtime < AGE_S_MIN) return;
+    workspace_init(&left, path, &ignored);
+    workspace_fini(&left);
+}
+
+static void remove_left_folders(const char *place) {
+    struct dirent **entries = NULL;
+    int count = scandir(place, &entries, is_folder_name, NULL);
+    for (int i = 0; i < count; i++) {
+        char *path = NULL;
+        if (asprintf(&path, "%s/%s", place, entries[i]->d_name) > 0) remove_left_folder(path);
+        free(path);
+        free(entries[i]);
+    }
+    free(entries);
+}
+
 bool recorder_traces_init(struct recorder_traces *traces, struct failure *failure) {
-    char path[RECORDER_PATH_BYTES];
-    const char *folder = getenv("TMPDIR");
+    char place[PATH_BYTES], *path = NULL;
+    const char *wanted = getenv("TMPDIR");
+    uint64_t number = 0;
     *traces = (struct recorder_traces){0};
-    snprintf(path, sizeof path, "%s/gecko-convert-XXXXXX", folder && *folder ? folder : "/tmp");
-    /* Programs may run in other folders. */
-    if (mkdtemp(path) && realpath(path, traces->folder)) return true;
-    failure_set(failure, FAILURE_IO, "cannot create the folder %s: %s", path, strerror(errno));
-    traces->folder[0] = '\0';
-    return false;
+    if (!wanted || !*wanted) wanted = "/tmp";
+    bool is_good = realpath(wanted, place) && /* programs may run in other folders */
+                   getrandom(&number, sizeof number, 0) == sizeof number;
+    if (!is_good)
+        failure_set(failure, FAILURE_IO, "cannot use the folder %s: %s", wanted, strerror(errno));
+    else if (asprintf(&path, "%s/%s%0*" PRIx64, place, NAME, NAME_DIGITS, number) < 0)
+        failure_set_memory(failure);
+    else
+        workspace_init(&traces->folder, path, failure);
+    if (traces->folder.is_locked) remove_left_folders(place);
+    free(path);
+    return !failure_is_set(failure);
 }
 
 /* ---- The traces. ---- */
@@ -34,12 +82,13 @@ static int is_trace(const struct dirent *entry) {
 
 void recorder_traces_find(struct recorder_traces *traces, struct failure *failure) {
     struct dirent **entries = NULL;
-    int count = traces->folder[0] ? scandir(traces->folder, &entries, is_trace, alphasort) : 0;
+    const char *folder = traces->folder.path;
+    int count = folder ? scandir(folder, &entries, is_trace, alphasort) : 0;
     traces->paths = calloc(count > 0 ? (size_t)count : 1, sizeof *traces->paths);
     if (!traces->paths || count < 0) failure_set_memory(failure);
     for (int i = 0; i < count; i++) {
         char *path = NULL;
-        bool is_good = traces->paths && asprintf(&path, "%s/%s", traces->folder, entries[i]->d_name) > 0;
+        bool is_good = traces->paths && asprintf(&path, "%s/%s", folder, entries[i]->d_name) > 0;
         if (is_good)
             traces->paths[traces->count++] = path;
         else
@@ -49,24 +98,10 @@ void recorder_traces_find(struct recorder_traces *traces, struct failure *failur
     free(entries);
 }
 
-static void forget(struct recorder_traces *traces) {
+void recorder_traces_fini(struct recorder_traces *traces) {
     for (size_t i = 0; i < traces->count; i++) free(traces->paths[i]);
     free(traces->paths);
-    traces->paths = NULL;
-    traces->count = 0;
-}
-
-void recorder_traces_remove(const struct recorder_traces *traces) {
-    for (size_t i = 0; i < traces->count; i++) unlink(traces->paths[i]);
-    if (traces->folder[0]) rmdir(traces->folder);
-}
-
-void recorder_traces_fini(struct recorder_traces *traces) {
-    struct failure ignored = {0};
-    forget(traces);
-    recorder_traces_find(traces, &ignored);
-    recorder_traces_remove(traces);
-    forget(traces);
+    workspace_fini(&traces->folder);
 }
 
 /* ---- The library. ---- */
@@ -77,7 +112,7 @@ static const char *const library_places[] = {"libgecko_preload.so", "../libgecko
                                              "../lib64/libgecko_preload.so.[0-9]"};
 
 static bool find_library(char *path) {
-    char program[RECORDER_PATH_BYTES / 2], pattern[RECORDER_PATH_BYTES];
+    char program[PATH_BYTES / 2], pattern[PATH_BYTES];
     ssize_t bytes_count = readlink("/proc/self/exe", program, sizeof program - 1);
     if (bytes_count <= 0) return false;
     program[bytes_count] = '\0';
@@ -87,7 +122,7 @@ static bool find_library(char *path) {
         glob_t found;
         snprintf(pattern, sizeof pattern, "%s/%s", program, library_places[i]);
         if (glob(pattern, 0, NULL, &found)) continue;
-        snprintf(path, RECORDER_PATH_BYTES, "%s", found.gl_pathv[0]);
+        snprintf(path, PATH_BYTES, "%s", found.gl_pathv[0]);
         globfree(&found);
         is_found = true;
     }
@@ -95,7 +130,7 @@ static bool find_library(char *path) {
 }
 
 static bool preload(struct recorder_traces *traces, struct failure *failure) {
-    char path[RECORDER_PATH_BYTES], *all = NULL;
+    char path[PATH_BYTES], *all = NULL;
     const char *before = getenv(PRELOAD);
     if (!find_library(path)) {
         failure_set(failure, FAILURE_IO, "libgecko_preload.so is neither beside this program nor in ../lib");
@@ -113,7 +148,7 @@ static bool preload(struct recorder_traces *traces, struct failure *failure) {
 
 /* In the names that the recorder gives to traces, a percent sign has a meaning. */
 static void set_output(const char *folder) {
-    char output[2 * RECORDER_PATH_BYTES + 16];
+    char output[2 * PATH_BYTES + 16];
     size_t count = 0;
     for (const char *at = folder; *at; at++) {
         output[count++] = *at;
@@ -135,7 +170,7 @@ bool recorder_traces_set_environment(struct recorder_traces *traces, unsigned fr
     }
     if (frequency_hz) snprintf(interval, sizeof interval, "%.4f", interval_ms);
     setenv(RECORDS, "1", 1);
-    set_output(traces->folder);
+    set_output(traces->folder.path);
     setenv(INTERVAL, interval, 1);
     traces->is_environment_set = true;
     return !frequency_hz || preload(traces, failure);

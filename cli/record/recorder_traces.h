@@ -3,27 +3,23 @@
 #ifndef GECKO_RECORDER_TRACES_H
 #define GECKO_RECORDER_TRACES_H
 
-#include "libconvert/base/failure.h"
-
-enum { RECORDER_PATH_BYTES = 4096 }; /* PATH_MAX, for realpath */
+#include "cli/workspace.h"
 
 struct recorder_traces {
-    char folder[RECORDER_PATH_BYTES]; /* empty: there is none */
-    char **paths;                     /* paths of the traces that were found; owned */
+    struct workspace folder;
+    char **paths; /* paths of the traces that were found; owned */
     size_t count;
     char *preloaded_before; /* the caller's LD_PRELOAD; NULL: none */
     bool is_environment_set;
     bool is_preload_set;
 };
 
-/* Creates the folder. Returns false after a failure. Call recorder_traces_fini in any case. */
+/* Creates the folder, and removes those of processes that were killed. Returns false after a failure. Call
+ * recorder_traces_fini in any case. */
 bool recorder_traces_init(struct recorder_traces *traces, struct failure *failure);
 
 /* Removes the folder and all traces in it. */
 void recorder_traces_fini(struct recorder_traces *traces);
-
-/* Removes the folder and the traces that were found; async-signal-safe. */
-void recorder_traces_remove(const struct recorder_traces *traces);
 
 /* Sets the variables by which programs that are started from now on record into the folder. Programs that are linked
  * with the library record their events. With a frequency above 0, the library is preloaded into all programs and

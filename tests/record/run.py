@@ -724,6 +724,30 @@ def a_signal_while_the_profile_is_made_leaves_nothing(folder):
         (folder / "core").unlink(missing_ok=True)
 
 
+def what_a_killed_recording_left_is_removed_by_the_next(folder):
+    places = folder / "places"
+    places.mkdir()
+    environment = {**os.environ, "TMPDIR": str(places)}
+    command = [program, "record", "-o", "p.json", "sh", "-c", "echo $GECKO_RECORDER_OUTPUT; exec cat"]
+    with subprocess.Popen(command, cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL) as running:
+        try:
+            left = pathlib.Path(os.fsdecode(running.stdout.readline())).parent
+            others = [places / "gecko-convert-record-mine", places / "gecko-convert-record-0123456789abcdeff"]
+            for path in [left, *others]:
+                path.mkdir(exist_ok=True)
+                (path / "file").write_text("")
+                os.utime(path, (0, 0))
+            record("-o", "p.json", "true", cwd=folder, env=environment)
+            check((left / "file").exists(), "the folder of a recording is gone")
+            running.kill()
+            running.wait(WAIT_SECONDS)
+            record("-o", "p.json", "true", cwd=folder, env=environment)
+            check(sorted(places.iterdir()) == sorted(others), f"left: {os.listdir(places)}")
+        finally:
+            running.kill()
+
+
 # ---- The viewer. ----
 
 def the_profile_is_viewed(folder):
@@ -890,7 +914,8 @@ CASES = [shares_are_right, shares_of_languages_are_right, trace_is_read_by_other
          the_terminal_sends_signals_to_the_program, a_second_interrupt_gives_up,
          progress_is_shown_of_what_runs, signals_are_passed_on, a_program_that_does_not_end_is_left,
          the_recorder_takes_the_place_of_a_kernel_that_refuses, the_recorder_samples_if_it_is_to,
-         events_of_the_program_are_in_the_profile, a_signal_while_the_profile_is_made_leaves_nothing, the_profile_is_viewed,
+         events_of_the_program_are_in_the_profile, a_signal_while_the_profile_is_made_leaves_nothing,
+         what_a_killed_recording_left_is_removed_by_the_next, the_profile_is_viewed,
          other_users_record_their_programs, programs_with_more_rights_are_told_of,
          containers_are_told_of, little_memory_or_few_files_are_told_of,
          a_kernel_without_names_is_told_of, kernels_have_names_whatever_their_list_begins_with,

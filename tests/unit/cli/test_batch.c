@@ -9,8 +9,8 @@
 
 #include "cli/batch/batch.h"
 #include "cli/batch/batch_threads.h"
-#include "cli/batch/workspace.h"
 #include "cli/bus_guard.h"
+#include "cli/workspace.h"
 #include "libconvert/conversion.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/unit_test.h"
