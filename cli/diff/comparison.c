@@ -135,7 +135,8 @@ static void add_counters(struct comparison *comparison, size_t number) {
     const struct run *run = run_at(comparison, number);
     double scale = scale_of(comparison, run, per_of_amount(comparison));
     COLUMN_EACH(const struct info_counter, counter, &run->info.counters) {
-        struct comparison_row *row = row_of(comparison, ROW_COUNTER, counter->name, (struct text){0}, counter->unit);
+        struct text unit = info_counter_is_share(counter) ? (struct text){0} : counter->unit;
+        struct comparison_row *row = row_of(comparison, ROW_COUNTER, counter->name, (struct text){0}, unit);
         if (!row) return;
         add_value(comparison, &row->cells[CELL_VALUE], number,
                   counter->is_rate ? counter->change * scale : counter->highest_together);

@@ -112,13 +112,18 @@ const char *gate_verdict(const struct gate *gate, const struct gate_limit *limit
     return is_error ? "error" : names[limit->outcome.verdict];
 }
 
+/* Returns why there is nothing to judge. A run that lacks a marker lacks its durations, too. */
+static const char *what_is_missing(enum limit_subject subject) {
+    if (subject == LIMIT_DURATION) return "not all runs have times";
+    bool is_of_durations = subject == LIMIT_MEDIAN || subject == LIMIT_P95;
+    return is_of_durations ? "not all runs have durations of that name" : "nothing of that name is in the runs";
+}
+
 void gate_describe(const struct gate_limit *limit, char words[GATE_WORDS_BYTES]) {
     const struct outcome *outcome = &limit->outcome;
     char base[NUMBER_BYTES], head[NUMBER_BYTES], change[NUMBER_BYTES], lower[NUMBER_BYTES];
     if (outcome->verdict == VERDICT_MISSING) {
-        snprintf(
-            words, GATE_WORDS_BYTES, "%s",
-            limit->limit.subject == LIMIT_DURATION ? "not all runs have times" : "nothing of that name is in the runs");
+        snprintf(words, GATE_WORDS_BYTES, "%s", what_is_missing(limit->limit.subject));
         return;
     }
     bool is_relative = limit->limit.is_change && limit->limit.unit == LIMIT_PERCENT;
