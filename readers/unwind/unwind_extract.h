@@ -4,7 +4,9 @@
 #define GECKO_UNWIND_EXTRACT_H
 
 #include "libconvert/base/child_process.h"
-#include "unwinder.h"
+#include "libconvert/base/text.h"
+#include "libconvert/profile/libs.h"
+#include "unwind_access.h"
 
 enum { UNWIND_LOADS_MAX = 32, UNWIND_PARTS_MAX = 8 };
 

@@ -12,22 +12,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "libconvert/base/failure.h"
 #include "libconvert/base/text.h"
 #include "libconvert/profile/libs.h"
-#include "libconvert/symbols/debug_file_search.h"
+#include "unwind_access.h"
 
 struct unwinder;
 struct unwind_file;
-
-enum unwinder_machine { UNWINDER_X86_64, UNWINDER_AARCH64 };
-
-struct unwinder_options {
-    enum unwinder_machine machine;       /* machine of the recorded program */
-    const struct debug_folders *folders; /* where to look for files besides their own paths. NULL: do not open files
-                                          * that the recording names */
-    struct failure *failure; /* latches a failure if memory runs out, and counts memory. Nothing else fails */
-};
 
 /* Creates an unwinder. The pointers in the options must stay valid until it is destroyed. Returns NULL if there is no
  * memory (latched). */
@@ -53,22 +43,7 @@ struct unwind_file *unwinder_add_bytes(struct unwinder *unwinder, struct text by
  */
 struct unwind_file *unwinder_add_code(struct unwinder *unwinder, uint64_t bytes_count, struct text eh_frame);
 
-enum unwind_file_state {
-    UNWIND_FILE_UNREAD,  /* no walk has reached the file yet */
-    UNWIND_FILE_MISSING, /* no such file, it is unreadable, or files are not opened */
-    UNWIND_FILE_REFUSED, /* all files found have another build id */
-    UNWIND_FILE_READ,    /* read; it may have no call frame information */
-    UNWIND_FILE_LOST     /* it could not be read: see unwinder_losses */
-};
-
 enum unwind_file_state unwind_file_state(const struct unwind_file *file);
-
-/* Why files are not read though they may be there. */
-enum unwind_loss {
-    UNWIND_LOSS_NO_PROCESS, /* no process could be started that reads them */
-    UNWIND_LOSS_CRASH,      /* the process ended: memory ran out, or the file is damaged */
-    UNWIND_LOSS_COUNT
-};
 
 /* ---- Samples. ---- */
 
