@@ -572,34 +572,35 @@ static const struct kind_traits {
     enum trace_verdict (*read)(struct entry *entry);
     enum need need; /* what the chunk must have named before */
     bool has_stack;
+    bool has_late_time; /* something else stands first, and a time perhaps later */
 } KINDS[] = {
-    [TRACE_PROCESS] = {read_process, NEEDS_NOTHING, false},
-    [TRACE_THREAD] = {read_thread, NEEDS_NOTHING, false},
-    [TRACE_THREAD_END] = {read_thread_end, NEEDS_THREAD, false},
-    [TRACE_PROCESS_END] = {read_process_end, NEEDS_PROCESS, false},
-    [TRACE_CLOCK] = {read_clock, NEEDS_NOTHING, false},
-    [TRACE_INSTANT] = {read_instant, NEEDS_THREAD, false},
-    [TRACE_INTERVAL] = {read_interval, NEEDS_THREAD, false},
-    [TRACE_INTERVAL_START] = {read_interval_start, NEEDS_THREAD, false},
-    [TRACE_INTERVAL_END] = {read_interval_end, NEEDS_THREAD, false},
-    [TRACE_MARKER] = {read_marker, NEEDS_THREAD, true},
-    [TRACE_COUNT] = {read_count, NEEDS_PROCESS, false},
-    [TRACE_COUNT_SET] = {read_count_set, NEEDS_PROCESS, false},
-    [TRACE_COUNT_SAMPLE] = {read_count_sample, NEEDS_PROCESS, false},
-    [TRACE_SAMPLE] = {read_sample, NEEDS_THREAD, true},
-    [TRACE_PAUSE] = {read_pause, NEEDS_PROCESS, false},
-    [TRACE_RESUME] = {read_resume, NEEDS_PROCESS, false},
-    [TRACE_MESSAGE] = {read_message, NEEDS_PROCESS, false},
-    [TRACE_SAMPLED_THREAD] = {read_sampled_thread, NEEDS_PROCESS, false},
-    [TRACE_THREAD_SAMPLE] = {read_thread_sample, NEEDS_PROCESS, true},
-    [TRACE_THREAD_SAME] = {read_thread_same, NEEDS_PROCESS, false},
-    [TRACE_SAMPLED_THREAD_END] = {read_sampled_thread_end, NEEDS_PROCESS, false},
-    [TRACE_MAPPINGS] = {read_mappings, NEEDS_PROCESS, false},
-    [TRACE_TICK] = {read_tick, NEEDS_PROCESS, false},
-    [TRACE_ALLOCATION] = {read_allocation, NEEDS_THREAD, true},
-    [TRACE_THREAD_REST] = {read_thread_rest, NEEDS_PROCESS, false},
-    [TRACE_COUNT_START] = {read_count_start, NEEDS_PROCESS, false},
-    [TRACE_COUNT_LEVEL] = {read_count_level, NEEDS_PROCESS, false},
+    [TRACE_PROCESS] = {read_process, NEEDS_NOTHING, false, true},
+    [TRACE_THREAD] = {read_thread, NEEDS_NOTHING, false, true},
+    [TRACE_THREAD_END] = {read_thread_end, NEEDS_THREAD, false, false},
+    [TRACE_PROCESS_END] = {read_process_end, NEEDS_PROCESS, false, false},
+    [TRACE_CLOCK] = {read_clock, NEEDS_NOTHING, false, false},
+    [TRACE_INSTANT] = {read_instant, NEEDS_THREAD, false, false},
+    [TRACE_INTERVAL] = {read_interval, NEEDS_THREAD, false, false},
+    [TRACE_INTERVAL_START] = {read_interval_start, NEEDS_THREAD, false, false},
+    [TRACE_INTERVAL_END] = {read_interval_end, NEEDS_THREAD, false, false},
+    [TRACE_MARKER] = {read_marker, NEEDS_THREAD, true, false},
+    [TRACE_COUNT] = {read_count, NEEDS_PROCESS, false, false},
+    [TRACE_COUNT_SET] = {read_count_set, NEEDS_PROCESS, false, false},
+    [TRACE_COUNT_SAMPLE] = {read_count_sample, NEEDS_PROCESS, false, false},
+    [TRACE_SAMPLE] = {read_sample, NEEDS_THREAD, true, false},
+    [TRACE_PAUSE] = {read_pause, NEEDS_PROCESS, false, false},
+    [TRACE_RESUME] = {read_resume, NEEDS_PROCESS, false, false},
+    [TRACE_MESSAGE] = {read_message, NEEDS_PROCESS, false, false},
+    [TRACE_SAMPLED_THREAD] = {read_sampled_thread, NEEDS_PROCESS, false, true},
+    [TRACE_THREAD_SAMPLE] = {read_thread_sample, NEEDS_PROCESS, true, false},
+    [TRACE_THREAD_SAME] = {read_thread_same, NEEDS_PROCESS, false, false},
+    [TRACE_SAMPLED_THREAD_END] = {read_sampled_thread_end, NEEDS_PROCESS, false, false},
+    [TRACE_MAPPINGS] = {read_mappings, NEEDS_PROCESS, false, true},
+    [TRACE_TICK] = {read_tick, NEEDS_PROCESS, false, false},
+    [TRACE_ALLOCATION] = {read_allocation, NEEDS_THREAD, true, false},
+    [TRACE_THREAD_REST] = {read_thread_rest, NEEDS_PROCESS, false, false},
+    [TRACE_COUNT_START] = {read_count_start, NEEDS_PROCESS, false, false},
+    [TRACE_COUNT_LEVEL] = {read_count_level, NEEDS_PROCESS, false, false},
 };
 enum { KIND_COUNT = sizeof KINDS / sizeof *KINDS };
 
@@ -609,10 +610,6 @@ static bool is_placed(const struct trace_chunk_context *context, enum need need)
 
 static bool is_sample(uint8_t kind) {
     return kind == TRACE_SAMPLE || kind == TRACE_THREAD_SAMPLE || kind == TRACE_THREAD_SAME;
-}
-
-static bool begins_with_time(uint8_t kind) {
-    return kind != TRACE_PROCESS && kind != TRACE_THREAD && kind != TRACE_SAMPLED_THREAD && kind != TRACE_MAPPINGS;
 }
 
 /* Loses an entry whose process or thread is not named. Its effect on the running address matters for later entries. */
@@ -634,7 +631,7 @@ enum trace_verdict trace_entry_read(struct trace_reader *trace, struct trace_chu
         return lost(&entry, TRACE_LOST_KIND);
     }
     entry.ticks = context->now_ticks;
-    if (begins_with_time(entry.kind)) take_time(&entry);
+    if (!KINDS[entry.kind].has_late_time) take_time(&entry);
     if (entry.cursor.is_bad) return TRACE_DAMAGED;
     bool has_place = is_placed(context, KINDS[entry.kind].need);
     enum trace_verdict verdict = has_place ? KINDS[entry.kind].read(&entry) : lose_placeless(&entry);
@@ -646,7 +643,7 @@ bool trace_entry_pass(const struct trace_reader *trace, const struct trace_chunk
                       struct trace_cursor *fields, uint8_t kind, int64_t *now_ticks) {
     bool is_thread = kind == TRACE_THREAD;
     if (kind == TRACE_PROCESS) return false;
-    if (kind >= KIND_COUNT || !KINDS[kind].read || (!is_thread && !begins_with_time(kind))) return true;
+    if (kind >= KIND_COUNT || !KINDS[kind].read || (!is_thread && KINDS[kind].has_late_time)) return true;
     uint64_t ticks = trace_cursor_bounded(fields, INT64_MAX);
     return !fields->is_bad &&
            trace_clock_sum(&trace->clock, is_thread ? context->base_ticks : *now_ticks, (int64_t)ticks, now_ticks);
