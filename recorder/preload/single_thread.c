@@ -275,13 +275,22 @@ static bool ends_in_tasks(const char *path) {
     enum { TASKS_BYTES = sizeof tasks - 1 };
     size_t bytes = strlen(path);
     if (bytes && path[bytes - 1] == '/') bytes--;
-    return bytes >= TASKS_BYTES && !memcmp(path + bytes - TASKS_BYTES, tasks, TASKS_BYTES);
+    if (bytes < TASKS_BYTES || memcmp(path + bytes - TASKS_BYTES, tasks, TASKS_BYTES) != 0) return false;
+    return bytes == TASKS_BYTES || path[bytes - TASKS_BYTES - 1] == '/';
+}
+
+/* Subtracts the recorder's threads if this is the kernel's folder. A program may have a folder of that name, which has
+ * a size or, without folders in it, no more than two links. */
+static void leave_out_own(struct stat *status) {
+    enum { LINKS_OF_FOLDER = 2 };
+    uint32_t own_count = sampler_thread_count();
+    if (!status->st_size && status->st_nlink > LINKS_OF_FOLDER + own_count) status->st_nlink -= own_count;
 }
 
 /* On 64-bit machines, the kernel fills in the C library's struct stat as it is. */
 static int get_status(int folder, const char *path, struct stat *status, int flags) {
     int result = (int)single_thread_call(SYS_newfstatat, (long)folder, (long)path, (long)status, (long)flags);
-    if (result == 0 && path && ends_in_tasks(path)) status->st_nlink -= sampler_thread_count();
+    if (result == 0 && path && ends_in_tasks(path)) leave_out_own(status);
     return result;
 }
 

@@ -5,8 +5,10 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -26,6 +28,24 @@ static void count_threads(void) {
     int folder = open("/proc", O_RDONLY | O_DIRECTORY);
     if (fstatat(folder, "self/task/", &status, 0) == 0) say("threads", (long)status.st_nlink - 2);
     close(folder);
+}
+
+/* The program's own folders of such names keep their links. */
+static void count_links(const char *name) {
+    char base[] = "/tmp/alone-XXXXXX", parent[64], path[80];
+    struct stat status, told;
+    if (!mkdtemp(base)) return;
+    snprintf(parent, sizeof parent, "%s/%s", base, name);
+    snprintf(path, sizeof path, "%s/task", parent);
+    mkdir(parent, 0700);
+    mkdir(path, 0700);
+    int folder = open(parent, O_RDONLY | O_DIRECTORY);
+    bool is_found = stat(path, &status) == 0 && syscall(SYS_newfstatat, folder, "task", &told, 0) == 0;
+    say("links", is_found ? (long)status.st_nlink - (long)told.st_nlink : -1);
+    close(folder);
+    rmdir(path);
+    rmdir(parent);
+    rmdir(base);
 }
 
 static void work(void) {
@@ -50,6 +70,8 @@ int main(void) {
     count_threads();
     work();
     count_threads();
+    count_links("self");
+    count_links("itself");
     say("unshare", unshare(CLONE_NEWUSER));
     say("again", syscall(SYS_unshare, CLONE_NEWUSER));
     say("file", syscall(SYS_openat, AT_FDCWD, "/nowhere/at/all", O_RDONLY));
