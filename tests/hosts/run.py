@@ -2,8 +2,8 @@
 """Runs every case of the programs in BUILD/hosts without the recorder, and twice with the recorder preloaded: at 10 kHz in
 a process of its own, and at 1 kHz in a forked child, whose sampler begins late. Both must have the same output and exit
 code as without the recorder, and a trace that becomes a good profile. The parent of such a child adds a line that tells
-how the child ended. Without the recorder, nothing is sampled, so cases work for a shorter time. With --all, both places
-are tried at both rates.
+how the child ended. Without the recorder, nothing is sampled, so cases work for a shorter time. So do cases that need not
+have a certain number of samples. With --all, both places are tried at both rates.
 
 usage: tests/hosts/run.py BUILD [--all] [CASE...]
 
@@ -162,8 +162,8 @@ def record(build, program, case, place, variables, expected):
     with open_folder() as folder:
         trace = folder / "the.trace"
         recorded = run(program, [case, *place], folder, {
-            "LD_PRELOAD": str(build / "libgecko_preload.so"), "GECKO_RECORDER": "1",
-            "GECKO_RECORDER_OUTPUT": str(trace), **variables})
+            "LD_PRELOAD": str(build / "libgecko_preload.so"), "GECKO_RECORDER": "1", "GECKO_RECORDER_OUTPUT": str(trace),
+            "HOST_WORK_PERCENT": "100" if case in MUST_BE_SAMPLED | MUST_SHOW_WORK else "50", **variables})
         if recorded != expected:
             raise Fault(f"{recorded} in place of {expected}")
         return count_stacks(read_profile(os.environ.get("GECKO_CONVERT", build / "gecko-convert"), case, trace, folder))
