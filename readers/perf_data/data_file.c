@@ -100,6 +100,8 @@ static size_t list_sections(struct data_parser *parser, struct text table, const
     }
     for (size_t i = 0; i < count; i++) {
         struct section section = section_at(table.bytes + i * SECTION_BYTES);
+        /* perf writes an empty section about the processor if it does not know that, as on ARM. */
+        if (!section.size_bytes) continue;
         if (section.offset >= table_at && section.size_bytes <= PREAMBLE_BYTES_MAX)
             sections[good_count++] = (struct feature_section){sections[i].bit, section};
         else

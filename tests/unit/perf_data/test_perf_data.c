@@ -624,6 +624,23 @@ static void test_lost_deferred_stacks(void **state) {
     assert_entry(LEDGER_RECORDS, LEDGER_NOTED, "deferred user stack that no sample waits for", 1);
 }
 
+/* perf on ARM writes an empty section about the processor. */
+static void test_an_empty_section(void **state) {
+    begin_app();
+    add_chain(5, 5, 100, 0x400010, 0x400020);
+    size_t table_at = builder_finish(&builder).bytes_count;
+    builder_set_u64(&builder, 72, 1 << 8);
+    builder_u64(&builder, table_at + 16);
+    builder_u64(&builder, 0);
+    for (size_t window_bytes = 0; window_bytes < 2; window_bytes++) {
+        struct reading reading;
+        read_any(&reading, (struct text){builder.bytes, builder.bytes_count}, window_bytes);
+        assert_int_equal(reading.failure.code, FAILURE_NONE);
+        assert_int_equal(ledger_sum(&reading.profile.ledger, LEDGER_RECORDS, LEDGER_LOST), 0);
+        profile_fini(&reading.profile);
+    }
+}
+
 /* ---- Damage. ---- */
 
 static struct text build_all(void) {
@@ -947,6 +964,7 @@ int main(void) {
         cmocka_unit_test(test_branches_that_are_not_calls),
         cmocka_unit_test(test_damaged_branches),
         cmocka_unit_test(test_losses),
+        cmocka_unit_test(test_an_empty_section),
         cmocka_unit_test(test_unknown_records),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_command_lines),
