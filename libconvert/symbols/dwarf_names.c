@@ -7,9 +7,6 @@
 #include "libconvert/base/ids.h"
 #include "symbol_names.h"
 
-/* Of more scopes around a function, only the innermost ones are named. */
-enum { NAMED_SCOPES_MAX = 16 };
-
 struct dwarf_scope {
     Dwarf_Die die;
     uint32_t parent; /* ID_NONE: none */
@@ -105,9 +102,10 @@ static const char *scope_name(struct dwarf_names *names, uint32_t row, const cha
 }
 
 static const char *join(struct dwarf_names *names, uint32_t scope, const char *name) {
-    const char *parts[NAMED_SCOPES_MAX + 1] = {name};
+    /* Each scope takes two bytes or more. Longer names are cut anyway (SYMBOL_TEXT_BYTES_MAX). */
+    const char *parts[SYMBOL_NAME_BYTES_MAX / 2 + 1] = {name};
     size_t count = 1, bytes_count = strlen(name) + 1;
-    while (scope != ID_NONE && count <= NAMED_SCOPES_MAX) {
+    while (scope != ID_NONE && bytes_count < SYMBOL_NAME_BYTES_MAX) {
         parts[count] = scope_name(names, scope, parts[count - 1], &scope);
         bytes_count += strlen(parts[count++]) + 2;
     }

@@ -13,14 +13,16 @@
 #include "libconvert/base/value_table.h"
 #include "symbol_names.h"
 
-/* The deepest nesting of entries that is read. Compilers nest some dozens. */
+/* The deepest nesting of entries that is read. Compilers nest some dozens. What is deeper is missing: see
+ * SYMBOL_LACKS_DEPTH. */
 enum { LEVELS_MAX = 512 };
 
 /* libdw frees nothing before its end. It is started again once this many units, rows of line tables, or functions of
  * shared units are kept. */
 enum { UNITS_KEPT_MAX = 128, ROWS_KEPT_MAX = 1 << 18, SHARED_FUNCTIONS_KEPT_MAX = 1 << 20 };
 
-/* How many entries are followed from a function to its declaration. */
+/* How many entries are followed from a function to its declaration. The longest way that compilers make has three: an
+ * inlined call, the abstract function, that of link-time optimisation, and the declaration. */
 enum { ORIGINS_MAX = 4 };
 
 /* Limits for the entries and ranges that are read: more than any sound file has, compressed sections included. */
@@ -73,7 +75,7 @@ struct symbol_lines {
     struct failure *failure; /* borrowed */
     struct dwarf_session session;
     bool is_broken;            /* libdw failed when it was started again */
-    bool lacks_units;          /* entries of some unit are in another file, which was not found */
+    unsigned lacks;            /* bits: enum symbol_lack */
     uint64_t steps_left;       /* entries and ranges that may still be read */
     struct column units;       /* Dwarf_Off */
     struct column unit_ranges; /* struct address_range */
@@ -250,7 +252,10 @@ static void read_entry(struct symbol_lines *lines, Dwarf_Die *die, struct surrou
 }
 
 static void read_children(struct symbol_lines *lines, Dwarf_Die *parent, struct surroundings around) {
-    if (++around.level > LEVELS_MAX) return;
+    if (++around.level > LEVELS_MAX) {
+        lines->lacks |= SYMBOL_LACKS_DEPTH;
+        return;
+    }
     Dwarf_Off last = dwarf_dieoffset(parent);
     Dwarf_Die die;
     for (int result = dwarf_child(parent, &die); result == 0; result = dwarf_siblingof(&die, &die)) {
@@ -298,7 +303,7 @@ static void find_root(struct symbol_lines *lines) {
     if (dwarf_cu_info(lines->die.cu, NULL, &unit_type, NULL, &split, NULL, NULL, NULL) != 0) return;
     if (unit_type != DW_UT_skeleton) return;
     if (!split.cu || dwarf_tag(&split) == DW_TAG_invalid) {
-        lines->lacks_units = true;
+        lines->lacks |= SYMBOL_LACKS_UNITS;
         return;
     }
     dwarf_new_oom_handler(dwarf_cu_getdwarf(split.cu), child_leave);
@@ -506,7 +511,7 @@ static void set_declaration(struct symbol_call *call, Dwarf_Die *die) {
 /* ---- Looking up. ---- */
 
 /* Stores the inlined calls at the address, the outermost first. Returns their number. */
-static size_t find_inlined(const struct symbol_lines *lines, const struct function *function, uint64_t address,
+static size_t find_inlined(struct symbol_lines *lines, const struct function *function, uint64_t address,
                            struct inlined_call *found[SYMBOL_CALLS_MAX - 1]) {
     size_t count = 0;
     for (size_t i = 0, run_count; i < function->inlined_count; i += run_count) {
@@ -516,7 +521,10 @@ static size_t find_inlined(const struct symbol_lines *lines, const struct functi
             struct inlined_call *call = &run[j];
             if (address < call->start || address >= call->end) continue;
             while (count && found[count - 1]->depth >= call->depth) count--;
-            if (count < SYMBOL_CALLS_MAX - 1) found[count++] = call;
+            if (count < SYMBOL_CALLS_MAX - 1)
+                found[count++] = call;
+            else
+                lines->lacks |= SYMBOL_LACKS_DEPTH;
         }
     }
     return count;
@@ -587,7 +595,7 @@ void symbol_lines_destroy(struct symbol_lines *lines) {
     free(lines);
 }
 
-bool symbol_lines_lack_units(const struct symbol_lines *lines) { return lines->lacks_units; }
+unsigned symbol_lines_lacks(const struct symbol_lines *lines) { return lines->lacks; }
 
 size_t symbol_lines_find(struct symbol_lines *lines, uint64_t address, struct symbol_call calls[SYMBOL_CALLS_MAX]) {
     if (lines->is_broken || failure_is_set(lines->failure)) return 0;

@@ -42,8 +42,12 @@ void symbol_lines_destroy(struct symbol_lines *lines);
  * first one may have a line but no name. */
 size_t symbol_lines_find(struct symbol_lines *lines, uint64_t address, struct symbol_call calls[SYMBOL_CALLS_MAX]);
 
-/* Returns whether an address was looked up whose unit is in a file of its own (-gsplit-dwarf) that was not found. Of
- * such a unit, only lines are known. */
-bool symbol_lines_lack_units(const struct symbol_lines *lines);
+enum symbol_lack {
+    SYMBOL_LACKS_UNITS = 1, /* units in files (-gsplit-dwarf) that were not found: only their lines are known */
+    SYMBOL_LACKS_DEPTH = 2, /* functions or calls are nested more deeply than is read */
+};
+
+/* Returns what the units lack in which addresses were looked up: bits of enum symbol_lack. */
+unsigned symbol_lines_lacks(const struct symbol_lines *lines);
 
 #endif

@@ -123,7 +123,7 @@ struct reading {
     bool is_trusted; /* the file is the one that ran: it has the same build id or the same functions */
     bool is_other;   /* the file is another one: it has other functions */
     uint32_t unverified_count;
-    bool lacks_units; /* see symbol_lines_lack_units */
+    unsigned lacks; /* see symbol_lines_lacks */
 };
 
 /* Returns whether the symbol is the function, or a part or copy of it that the compiler made: "function.part.0". */
@@ -327,7 +327,7 @@ static void answer_all(struct reading *reading) {
         else
             send_message(worker, SYMBOL_MESSAGE_ANSWER, &nothing, sizeof nothing);
     }
-    if (reading->symbols.lines) reading->lacks_units |= symbol_lines_lack_units(reading->symbols.lines);
+    if (reading->symbols.lines) reading->lacks |= symbol_lines_lacks(reading->symbols.lines);
 }
 
 /* ---- The threads of a library. ---- */
@@ -430,7 +430,7 @@ static bool finish_part(struct part *part, struct reading *whole) {
         send_bytes(whole->worker, part->worker.outbox.bytes, part->worker.outbox.bytes_count);
     }
     whole->unverified_count += part->reading.unverified_count;
-    whole->lacks_units |= part->reading.lacks_units;
+    whole->lacks |= part->reading.lacks;
     worker_fini(&part->worker);
     return is_good;
 }
@@ -474,7 +474,7 @@ static void read_library(struct reading *reading, const struct debug_files *file
     answer_side_by_side(reading, &is_lost);
     end->unverified_count = reading->unverified_count;
     end->lacks_lines = debug_files_dwarf(files) && !symbols->lines;
-    end->lacks_units = reading->lacks_units;
+    end->lacks = reading->lacks;
     end->lacks_supplement = files->lacks_supplement;
     end->is_shorter = is_lost || !debug_files_are_whole(files);
     library_symbols_fini(symbols);

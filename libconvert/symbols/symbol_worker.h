@@ -70,7 +70,7 @@ struct symbol_link {
 struct symbol_library_end {
     uint32_t search;           /* enum debug_search_outcome */
     uint32_t lacks_lines;      /* the debug information cannot be read */
-    uint32_t lacks_units;      /* debug information of some units is in other files, which were not found */
+    uint32_t lacks;            /* what debug information lacks: bits of enum symbol_lack */
     uint32_t lacks_supplement; /* what the debug information shares with other files was not found */
     uint32_t
         unverified_count; /* addresses that were looked up although nothing shows that the file is the one that ran */

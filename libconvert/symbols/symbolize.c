@@ -196,7 +196,9 @@ static void note_found(struct symbolizer *symbolizer, const struct library *libr
     note(symbolizer, library, library->end.unverified_count,
          "looked up in the file there, without a build id to compare");
     if (library->end.lacks_lines) note(symbolizer, library, count, "the debug information there cannot be read");
-    if (library->end.lacks_units)
+    if (library->end.lacks & SYMBOL_LACKS_DEPTH)
+        note(symbolizer, library, count, "its debug information nests calls more deeply than is read");
+    if (library->end.lacks & SYMBOL_LACKS_UNITS)
         note(symbolizer, library, count, "a part of its debug information is in .dwo files, which were not found");
     note(symbolizer, library, library->ambiguous_count, "may be an offset in the file or not, so it was not looked up");
     if (library->end.lacks_supplement)

@@ -8,15 +8,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "libconvert/base/first_row.h"
 #include "libconvert/symbols/symbol_table.h"
 #include "libconvert/symbols/sysroot.h"
 #include "readers/input/input.h"
 
 /* Size limit of an unpacked module. */
 static const size_t MODULE_BYTES_MAX = (size_t)256 << 20;
-
-/* A module has some ten sections of code. */
-enum { CODE_SECTIONS_MAX = 256 };
 
 struct placed_section {
     size_t index;
@@ -28,9 +26,8 @@ struct listing {
     const struct kernel_file *wanted;
     struct channel *channel;
     struct failure failure;
-    bool is_done; /* a file was found and listed */
-    struct placed_section sections[CODE_SECTIONS_MAX];
-    size_t section_count;
+    bool is_done;           /* a file was found and listed */
+    struct column sections; /* of code: struct placed_section, by index */
 };
 
 /* ---- Sending. ---- */
@@ -94,31 +91,35 @@ static void place_sections(struct listing *listing, Elf *elf) {
     for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
         GElf_Shdr header;
         const uint64_t is_code = SHF_ALLOC | SHF_EXECINSTR;
-        if (listing->section_count == CODE_SECTIONS_MAX) return;
         if (!gelf_getshdr(section, &header) || (header.sh_flags & is_code) != is_code) continue;
         const char *name = elf_strptr(elf, names, header.sh_name);
         if (!name || text_starts_with(text_of(name), TEXT(".init"))) continue;
         uint64_t alignment = header.sh_addralign ? header.sh_addralign : 1;
         uint64_t place = (end + alignment - 1) / alignment * alignment;
-        listing->sections[listing->section_count++] = (struct placed_section){elf_ndxscn(section), place};
+        column_add(&listing->sections, &(struct placed_section){elf_ndxscn(section), place});
         end = place + header.sh_size;
     }
+}
+
+static const struct placed_section *section_at(const struct listing *listing, size_t i) {
+    return column_at(&listing->sections, i);
 }
 
 static void send_module_symbol(struct listing *listing, const GElf_Sym *symbol, const char *name) {
     unsigned type = GELF_ST_TYPE(symbol->st_info);
     if (type != STT_FUNC && type != STT_NOTYPE) return;
-    for (size_t i = 0; i < listing->section_count; i++) {
-        const struct placed_section *section = &listing->sections[i];
-        if (section->index != symbol->st_shndx) continue;
+    size_t row = FIRST_ROW(i, listing->sections.count, section_at(listing, i)->index >= symbol->st_shndx);
+    const struct placed_section *section = row < listing->sections.count ? section_at(listing, row) : NULL;
+    if (section && section->index == symbol->st_shndx)
         send_symbol(listing, listing->wanted->address + section->place + symbol->st_value, name);
-        return;
-    }
 }
 
 static void list_module(struct listing *listing, const struct debug_file *file) {
+    column_init(&listing->sections, sizeof(struct placed_section), &listing->failure);
     place_sections(listing, file->elf);
+    if (failure_is_set(&listing->failure)) child_leave();
     for_each_symbol(listing, file->elf, send_module_symbol);
+    column_fini(&listing->sections);
 }
 
 /* ---- Files. ---- */

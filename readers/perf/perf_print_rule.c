@@ -398,18 +398,21 @@ static struct text key_before(struct text text) {
     return text_slice(text, start, end);
 }
 
-static void find_parts(struct perf_words *words, struct text rule, struct text *key, bool *is_number) {
+/* Returns false if there are more parts than PARTS_MAX: the field is shown as its number then. */
+static bool find_parts(struct perf_words *words, struct text rule, struct text *key, bool *is_number) {
     struct arguments arguments = arguments_of(rule);
     struct argument argument;
     for (bool is_open = false; take_argument(&arguments, &argument);) {
         bool is_of_field = mentions(argument.text, words->field), is_words = argument.letter == 's';
         *is_number |= is_of_field && !is_words;
         bool is_next = is_of_field && is_words && (!words->part_count || (is_open && !argument.before.bytes_count));
-        is_open = is_next && words->part_count < PARTS_MAX;
-        if (!is_open) continue;
+        is_open = is_next;
+        if (!is_next) continue;
+        if (words->part_count == PARTS_MAX) return false;
         if (!words->part_count) *key = key_before(argument.before);
         words->parts[words->part_count++] = argument.text;
     }
+    return true;
 }
 
 struct perf_words *perf_words_create(struct profile *profile, struct text rule, const char *field, struct text *key) {
@@ -417,7 +420,7 @@ struct perf_words *perf_words_create(struct profile *profile, struct text rule, 
     struct perf_words found = {.field = field};
     bool is_number = false;
     if (rule.bytes_count > RULE_BYTES_MAX) return NULL;
-    find_parts(&found, rule, key, &is_number);
+    if (!find_parts(&found, rule, key, &is_number)) return NULL;
     if (!is_number) *key = (struct text){0};
     evaluate_parts(&found, &evaluation, 0);
     if (evaluation.is_bad || !found.part_count || (is_number && !key->bytes_count)) return NULL;

@@ -44,6 +44,8 @@ static void read_formats(struct data_stream *stream, uint64_t bytes_count) {
     struct text bytes = is_sane ? input_peek(stream->input, (size_t)bytes_count) : (struct text){0};
     if (is_sane && bytes.bytes_count >= bytes_count)
         data_features_read(stream->parser, FEATURE_TRACING_DATA, text_slice(bytes, 0, (size_t)bytes_count), offset);
+    else
+        data_tally(stream->parser, TALLY_BAD_FEATURE, 1, offset);
 }
 
 /* Reads a record's header. Returns false if the bytes are not a valid header. */

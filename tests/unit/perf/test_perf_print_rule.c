@@ -22,6 +22,7 @@
 #define LONG_PART               "0123456789012345678901234567890123456789012345678901234567890123456789"
 #define LONG                    LONG_PART LONG_PART LONG_PART
 #define FLAGS                   "\"v=%s\", __print_flags(REC->v, \"|\", { 1, \"" LONG "\" }, { 2, \"" LONG "\" }, { 4, \"" LONG "\" })"
+#define PART                    "REC->v ? \"a\" : \"b\""
 #define SYMBOLS(argument, rows) "\"v=%s\", __print_symbolic(" argument ", " rows ")"
 
 static struct value_table known;
@@ -94,6 +95,9 @@ static void test_words(void **state) {
         {"\"%s\", REC->v < 0 ? \"error\" : REC->v > 2 ? \"many\" : \"few\"", "v", 3, "many"},
         {"\"%s\", REC->v < 0 ? \"error\" : REC->v > 2 ? \"many\" : \"few\"", "v", 2, "few"},
         {"\"%.*s v=%s\", REC->count, REC->name, REC->v ? \"yes\" : \"no\"", "v", 2, "yes"},
+        /* Words of more than four parts are not shown in part. */
+        {"\"%s%s%s%s\", " PART ", " PART ", " PART ", " PART, "v", 1, "aaaa"},
+        {"\"%s%s%s%s%s\", " PART ", " PART ", " PART ", " PART ", " PART, "v", 1, "-"},
         /* These are undefined or too long for this value alone. */
         {SYMBOLS("1 << REC->v", "{ 2, \"two\" }"), "v", 1, "two"},
         {SYMBOLS("1 << REC->v", "{ 2, \"two\" }"), "v", 64, "0x40"},

@@ -589,6 +589,35 @@ static void lambdas_and_local_types_are_functions_of_their_own(void **state) {
     assert_name_at(2, "shapes::local::run");
 }
 
+/* A function in 20 namespaces and a type without a name, which has no linkage name, and 300 calls in each other. */
+static const char deep_text[] =
+    "for i in $(seq 20); do echo \"namespace n$i {\"; done > deep.cc\n"
+    "cat >> deep.cc <<'EOF'\n"
+    "#define CALL static inline __attribute__((always_inline)) void call\n"
+    "volatile unsigned sink;\n"
+    "template <int n> CALL() { sink = n; call<n - 1>(); }\n"
+    "template <> inline __attribute__((always_inline)) void call<0>() { __asm__(\".globl deep\\ndeep: nop\"); }\n"
+    "struct { void run() { sink++; __asm__(\".globl named\\nnamed: nop\"); } } object;\n"
+    "void outer() { object.run(); call<300>(); }\n"
+    "EOF\n"
+    "for i in $(seq 20); do echo '}'; done >> deep.cc\n"
+    "{ printf 'int main() { n1'; for i in $(seq 2 20); do printf '::n%s' $i; done; echo '::outer(); }'; } >> deep.cc";
+
+static void deep_nesting_is_followed_or_told(void **state) {
+    run("%s", deep_text);
+    run("c++ -g -O2 deep.cc -Wl,--build-id -o deep");
+    read_build_id("deep");
+    add_sample(lib_of(path_of("deep"), test.build_id), label("deep", "named"));
+    symbolize(GECKO_CONVERT_SYMBOLS_AUTO);
+    assert_name_at(0,
+                   "n1::n2::n3::n4::n5::n6::n7::n8::n9::n10::n11::n12::n13::n14::n15::n16::n17::n18::n19::n20::"
+                   "{unnamed type#1}::run");
+    assert_notes("");
+    add_sample(lib_of(path_of("deep"), test.build_id), label("deep", "deep"));
+    symbolize(GECKO_CONVERT_SYMBOLS_AUTO);
+    assert_notes("2 address in deep: its debug information nests calls more deeply than is read\n");
+}
+
 #ifdef __x86_64__
 static const char return_text[] =
     ".macro function name\n.type \\name, @function\n\\name:\n.endm\n"
@@ -1549,6 +1578,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(relative_folders_are_joined_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(clang_too, set_up, tear_down),
         cmocka_unit_test_setup_teardown(split_dwarf_is_followed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(deep_nesting_is_followed_or_told, set_up, tear_down),
         cmocka_unit_test_setup_teardown(shared_units_are_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown(supplements_are_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown(supplements_of_separate_debug_information_are_read, set_up, tear_down),
