@@ -4,6 +4,9 @@
 
 #include "perf_recording.h"
 
+/* Returns the processor of a sample, on which switches follow each other; negative: it is unknown. */
+int32_t perf_switches_processor(const struct perf_record *record);
+
 /* Uses a PERF_SWITCH record of the task. */
 void perf_switches_use_record(struct perf_recording *recording, struct perf_task *task,
                               const struct perf_record *record);

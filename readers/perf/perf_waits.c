@@ -184,6 +184,12 @@ struct perf_running perf_waits_link(struct perf_waits *waits, int32_t processor,
     return before;
 }
 
+int64_t perf_waits_running(const struct perf_waits *waits, int32_t processor) {
+    const uint64_t key = (uint64_t)processor;
+    const struct perf_running *running = value_table_find(&waits->running, &key);
+    return running ? running->tid : PID_UNKNOWN;
+}
+
 void perf_waits_miss_start(struct perf_waits *waits, struct perf_task *task, struct perf_running before,
                            int64_t time_ns) {
     add_missed(waits, task, before.since_ns, time_ns);

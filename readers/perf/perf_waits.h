@@ -66,6 +66,9 @@ void perf_waits_see_running(struct perf_waits *waits, struct perf_task *task, in
 /* Forgets what was counted of switches that tell of no wait, for a profile without waits. */
 void perf_waits_forget_tallies(struct perf_waits *waits);
 
+/* Returns the tid that the last switch on the processor told to run there; PID_UNKNOWN if there was none. */
+int64_t perf_waits_running(const struct perf_waits *waits, int32_t processor);
+
 /* A switch from one thread to another on a processor, which may be unknown (negative). Returns what the switch before
  * told to run there; its tid is PID_UNKNOWN if there was none, or if that was another record of this switch. */
 struct perf_running perf_waits_link(struct perf_waits *waits, int32_t processor, int64_t from_tid,
