@@ -415,6 +415,7 @@ static const char *why_without_samples(const struct record *record) {
 static void tell_recorded(struct record *record) {
     const struct kernel_recording *recording = &record->recording;
     struct report_text size = {.bytes_count = 0};
+    bool runs_on = record->command && !is_over(record) && kernel_events_are_alive(&recording->events);
     report_append_bytes(&size, recording->stream.written_bytes);
     tell(record, "recorded %.1f s of %s%s: %llu sample%s, %llu lost, %.*s",
          (double)(monotonic_now_ns() - record->begin_ns) / 1e9, recording->events.rows[0].name,
@@ -437,13 +438,13 @@ static void tell_recorded(struct record *record) {
         tell(record,
              "most of the time, no thread ran: they waited, or other programs had the processors; -e "
              "cycles,context-switches also records the stacks in which they waited");
-    else if (!recording->sample_count)
+    else if (!recording->sample_count && !runs_on)
         tell(record, "%s", why_without_samples(record));
     if (recording->hidden_count)
         tell(record,
-             "the code of %llu processes has no names: they have other users or more rights, which needs root or "
+             "the code of %llu process%s has no names: seeing that of other users, or of more rights, needs root or "
              "CAP_SYS_PTRACE",
-             (unsigned long long)recording->hidden_count);
+             (unsigned long long)recording->hidden_count, recording->hidden_count == 1 ? "" : "es");
     if (record->options->is_system_wide && !sees_all_processes())
         tell(record,
              "processes outside of this container have no numbers and no files here, so that their code has no names: "
@@ -456,8 +457,7 @@ static void tell_recorded(struct record *record) {
         tell(record,
              "the kernel's functions have no names: that needs CAP_SYSLOG, or sysctl kernel.kptr_restrict=0 and "
              "kernel.perf_event_paranoid=1");
-    if (record->command && !is_over(record) && kernel_events_are_alive(&recording->events))
-        tell(record, "processes that the program has started run on, and are no longer recorded");
+    if (runs_on) tell(record, "processes that the program has started run on, and are no longer recorded");
 }
 
 /* Lets the programs execute, or observes what runs already, to the end. Returns false if recording could not begin. */
