@@ -227,7 +227,7 @@ static void begin_loaders(struct conversion *conversion) {
     for (size_t i = 0; i < count; i++) {
         const char *path = options_input_path(options, i);
         conversion->loaders[i] = (struct input_loader){.options = options,
-                                                       .ends = conversion->ends,
+                                                       .given = &conversion->ends->input,
                                                        .path = path,
                                                        .name = i ? report_path_name(path) : report_input_name(options)};
     }
@@ -414,8 +414,16 @@ static void describe(struct conversion *conversion) {
     failure_set_memory(&conversion->failure);
 }
 
+/* A single conversion cannot convert several traces, so the message says what can. */
+static void advise_batch(struct failure *failure) {
+    size_t message_bytes = strlen(failure->message);
+    snprintf(failure->message + message_bytes, sizeof failure->message - message_bytes,
+             ", or convert them all with --output-dir OUT");
+}
+
 static void conclude(struct conversion *conversion, uint64_t start_ns) {
-    const struct failure *failure = &conversion->failure;
+    struct failure *failure = &conversion->failure;
+    if (failure->is_of_many && !conversion->ends->replace_writing) advise_batch(failure);
     struct gecko_convert_result *result = conversion->result;
     result->status = failure->code;
     memcpy(result->message, failure->message, sizeof failure->message);

@@ -2,13 +2,11 @@
 #ifndef GECKO_CONVERSION_H
 #define GECKO_CONVERSION_H
 
-#include <signal.h>
-
 #include "gecko_convert.h"
+#include "input_loader.h"
 #include "libconvert/base/memory.h"
 #include "libconvert/merge/merge.h"
 #include "libconvert/profile/profile.h"
-#include "readers/input/input.h"
 #include "writer/sink.h"
 
 /* Looks at a finished profile, which is valid during the call. A failure that is latched in the profile's latch fails
@@ -17,13 +15,7 @@ typedef void profile_visitor(void *context, const struct profile *profile);
 
 /* Zero is the default of every member. All pointers are borrowed for the duration of the call. */
 struct conversion_ends {
-    /* Opens the trace, which the conversion closes. Returns NULL after a failure. Failures of opening and reading are
-     * latched in `failure`, or in input_failure if that is set. */
-    struct input *(*open)(void *context, struct failure *failure);
-    void *context;
-    bool opens_file; /* `open` gives the file of the options' input_path, not a part of it */
-    const struct failure *input_failure;
-    const volatile sig_atomic_t *has_lost_bytes; /* nonzero once the input was truncated; checked after reading */
+    struct given_input input;
     bool *is_empty; /* set to true if the trace lost nothing but has no content; NULL: not wanted */
     const struct sink_batch *batch;
     const struct merge_runs *runs; /* several inputs are runs of one program; NULL: they lie on one timeline */

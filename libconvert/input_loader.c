@@ -95,13 +95,6 @@ static void read_trace(struct input_loader *loader, struct input *input) {
     filter_fini(&filter);
 }
 
-/* A single conversion cannot convert several traces, so the message says what can. */
-static void advise_batch(struct failure *failure) {
-    size_t message_bytes = strlen(failure->message);
-    snprintf(failure->message + message_bytes, sizeof failure->message - message_bytes,
-             ", or convert them all with --output-dir OUT");
-}
-
 /* Decides which failure of reading to report. A reader treats an input that fails like one that ends, so a failure of
  * the input takes precedence over one of the reader. Messages of inputs have the input's name; a reader's message gets
  * it here unless it has a place. */
@@ -109,7 +102,6 @@ static void resolve_failure(const struct input_loader *loader) {
     struct failure *failure = loader->profile->failure;
     if (failure_is_set(&loader->input_failure)) {
         *failure = loader->input_failure;
-        if (failure->is_of_many && !loader->ends->replace_writing) advise_batch(failure);
         return;
     }
     if (!failure_is_set(failure) || failure->has_position || failure->code == FAILURE_MEMORY) return;
@@ -157,12 +149,12 @@ static struct input *open_blocks(struct input_loader *loader) {
 }
 
 static struct input *open_input(struct input_loader *loader) {
-    const struct conversion_ends *ends = loader->ends;
+    const struct given_input *given = loader->given;
     const char *path = loader->path;
     bool is_first = path == loader->options->input_path;
     struct failure *failure = &loader->input_failure;
     if (!path) return open_blocks(loader);
-    struct input *input = ends->open && is_first ? ends->open(ends->context, failure) : input_open(path, failure);
+    struct input *input = given->open && is_first ? given->open(given->context, failure) : input_open(path, failure);
     if (input) input_watch(input, progress_part(loader->progress, 0, READ_SHARE));
     return input;
 }
@@ -185,7 +177,7 @@ static int64_t written_ms(const char *path) {
  * times it is unknown how long that took. */
 static void date_by_file(const struct input_loader *loader) {
     struct profile_meta *meta = &loader->profile->meta;
-    bool is_part = loader->ends->open && !loader->ends->opens_file;
+    bool is_part = loader->given->open && !loader->given->opens_file;
     if (loader->reader != &reader_perf_data || is_part || !meta->has_times) return;
     if (meta->captured_at_ms || meta->epoch_offset_ns) return;
     meta->captured_at_ms = written_ms(loader->path);
@@ -203,7 +195,7 @@ static void read_and_close(struct input_loader *loader, struct input *input) {
 }
 
 void input_loader_read(struct input_loader *loader) {
-    const struct conversion_ends *ends = loader->ends;
+    const struct given_input *given = loader->given;
     struct failure *failure = loader->profile->failure, *input_failure = &loader->input_failure;
     if (failure_is_set(failure)) return;
     input_failure->memory = failure->memory;
@@ -211,8 +203,8 @@ void input_loader_read(struct input_loader *loader) {
     struct input *input = open_input(loader);
     if (input) read_and_close(loader, input);
     memory_free(loader->read_buffer);
-    if (ends->input_failure && !failure_is_set(input_failure)) *input_failure = *ends->input_failure;
-    if (ends->has_lost_bytes && *ends->has_lost_bytes) {
+    if (given->failure && !failure_is_set(input_failure)) *input_failure = *given->failure;
+    if (given->has_lost_bytes && *given->has_lost_bytes) {
         failure_clear(input_failure);
         failure_set(input_failure, FAILURE_IO, "%s: became shorter while it was read", loader->name);
     }

@@ -2,15 +2,28 @@
 #ifndef GECKO_INPUT_LOADER_H
 #define GECKO_INPUT_LOADER_H
 
-#include "conversion.h"
+#include <signal.h>
+
+#include "gecko_convert.h"
 #include "libconvert/base/progress.h"
 #include "libconvert/profile/profile.h"
 #include "readers/reader.h"
 
+/* How a command gives an input. Zero is the default of every member. All pointers are borrowed. */
+struct given_input {
+    /* Opens the trace, which the loader closes. Returns NULL after a failure. Failures of opening and reading are
+     * latched in `latch`, or in `failure` if that is set. NULL: the input is opened by its path. */
+    struct input *(*open)(void *context, struct failure *latch);
+    void *context;
+    bool opens_file; /* `open` gives the file of the options' input_path, not a part of it */
+    const struct failure *failure;
+    const volatile sig_atomic_t *has_lost_bytes; /* nonzero once the input was truncated; checked after reading */
+};
+
 struct input_loader {
     /* Set by the caller; pointers are borrowed. */
     const struct gecko_convert_options *options;
-    const struct conversion_ends *ends;
+    const struct given_input *given;
     const char *path;        /* NULL: the input is not a file */
     const char *name;        /* what messages call the input */
     unsigned job_count;      /* most threads that work at a time */

@@ -118,7 +118,7 @@ static struct input *open_small_member(void *context, struct failure *failure) {
 }
 
 static void convert_small_member(struct batch_work *work, struct small_member *member) {
-    struct conversion_ends ends = {.open = open_small_member, .context = member};
+    struct conversion_ends ends = {.input = {.open = open_small_member, .context = member}};
     member->name = batch_entry_name(member->source, member->entry->member);
     convert(work, member->source, member->entry, member->name, &ends, NULL);
     free(member->name);
@@ -194,10 +194,10 @@ static struct input *open_large_member(void *context, struct failure *failure) {
 static void convert_large_member(struct walk *walk, struct batch_entry *entry, struct input_members *members,
                                  char *name) {
     struct large_member member = {members, name};
-    struct conversion_ends ends = {.open = open_large_member,
-                                   .context = &member,
-                                   .input_failure = &walk->source->failure,
-                                   .has_lost_bytes = walk->has_lost_bytes};
+    struct conversion_ends ends = {.input = {.open = open_large_member,
+                                             .context = &member,
+                                             .failure = &walk->source->failure,
+                                             .has_lost_bytes = walk->has_lost_bytes}};
     convert(walk->work, walk->source, entry, name, &ends, NULL);
 }
 
@@ -304,7 +304,7 @@ static void convert_source(struct batch_work *work, struct worker *worker, struc
     if (source->own.is_archive) {
         convert_archive(work, worker, source, has_lost_bytes);
     } else {
-        struct conversion_ends ends = {.has_lost_bytes = has_lost_bytes};
+        struct conversion_ends ends = {.input.has_lost_bytes = has_lost_bytes};
         struct file_progress progress = {worker, source->file_bytes};
         convert(work, source, &source->own, source->path, &ends, &progress);
     }

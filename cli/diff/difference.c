@@ -112,7 +112,7 @@ static void write_profile(struct difference *difference, const struct options *o
                                             .symbols = GECKO_CONVERT_SYMBOLS_NONE,
                                             .max_memory_bytes = options->convert.max_memory_bytes};
     struct gecko_convert_result result;
-    conversion_run(&convert, &(struct conversion_ends){.open = open_text, .context = &text}, &result, NULL);
+    conversion_run(&convert, &(struct conversion_ends){.input = {.open = open_text, .context = &text}}, &result, NULL);
     report_take_failure(difference->failure, &result);
     gecko_convert_result_fini(&result);
     memory_free(bytes);

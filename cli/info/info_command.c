@@ -70,13 +70,11 @@ static int show_input(const char *path, struct input *input, struct failure *fai
     options.progress_context = &output->bar;
     struct gecko_convert_result result;
     info_init(&info, failure);
-    struct conversion_ends ends = {.open = command_give_input,
-                                   .context = &input,
-                                   .opens_file = true,
-                                   .input_failure = failure,
-                                   .memory = failure->memory,
-                                   .replace_writing = fill_from_profile,
-                                   .visitor_context = &info};
+    struct conversion_ends ends = {
+        .input = {.open = command_give_input, .context = &input, .opens_file = true, .failure = failure},
+        .memory = failure->memory,
+        .replace_writing = fill_from_profile,
+        .visitor_context = &info};
     conversion_run(&options, &ends, &result, NULL);
     input_close(input);
     report_take_failure(failure, &result);

@@ -46,14 +46,12 @@ static void convert(struct profile_loading *loading, struct served_profile *serv
     options.progress_context = &loading->output->bar;
     options.write = served_profile_write;
     options.write_context = served;
-    struct conversion_ends ends = {.open = command_give_input,
-                                   .context = &input,
-                                   .opens_file = true,
-                                   .input_failure = loading->failure,
-                                   .memory = loading->memory,
-                                   .is_compared = !is_together,
-                                   .before_writing = served_profile_inspect,
-                                   .visitor_context = served};
+    struct conversion_ends ends = {
+        .input = {.open = command_give_input, .context = &input, .opens_file = true, .failure = loading->failure},
+        .memory = loading->memory,
+        .is_compared = !is_together,
+        .before_writing = served_profile_inspect,
+        .visitor_context = served};
     struct gecko_convert_result result;
     conversion_run(&options, &ends, &result, NULL);
     input_close(input);

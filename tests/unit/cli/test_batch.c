@@ -256,7 +256,7 @@ static void test_lost_bytes_are_told(void **state) {
     write_trace(fixture, 1, "/nowhere/app");
     struct gecko_convert_options options = {.input_path = temp_folder_file(&fixture->folder, "01.txt"),
                                             .output_path = output};
-    struct conversion_ends ends = {.has_lost_bytes = has_lost_bytes};
+    struct conversion_ends ends = {.input.has_lost_bytes = has_lost_bytes};
     struct gecko_convert_result result;
     assert_int_equal(conversion_run(&options, &ends, &result, NULL), GECKO_CONVERT_IO_FAILED);
     assert_non_null(strstr(result.message, "01.txt: became shorter while it was read"));
