@@ -54,9 +54,7 @@ struct reader {
      * counted. Latches a failure in profile->failure only if nothing can be read. Does not call profile_finish. */
     void (*run)(struct input *input, struct profile *profile, const struct reader_options *options);
 
-    /* Changes a function that was looked up after reading, and its frame, to what the function's name says. NULL: names
-     * are just names. */
-    void (*name_func)(struct profile *profile, struct func *func, struct frame *frame);
+    profile_name_func *name_func; /* for functions that are looked up after reading; NULL: names are just names */
 };
 
 /* All readers: READER(collapsed) stands for `reader_collapsed`. If several have the highest probe score, the first in

@@ -225,6 +225,9 @@ native_symbol_id profile_native_symbol(struct profile *profile, lib_id lib, uint
 func_id profile_func(struct profile *profile, const struct func *func);
 frame_id profile_frame(struct profile *profile, const struct frame *frame);
 
+/* Changes a function that was looked up, and its frame, to what the function's name says. */
+typedef void profile_name_func(struct profile *profile, struct func *func, struct frame *frame);
+
 /* Returns the function of that name without a library, a file and a line. */
 static inline func_id profile_named_func(struct profile *profile, string_id name) {
     return profile_func(profile, &(struct func){.name = name, .resource = resource_none(), .source = source_none()});

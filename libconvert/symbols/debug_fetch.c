@@ -32,7 +32,7 @@ static void survey(void *context, struct channel *channel) {
     const struct symbol_work *work = context;
     for (size_t i = 0; i < work->request_count; i = symbol_requests_end(work->requests, work->request_count, i)) {
         const struct lib *lib = libs_at(&work->profile->libs, (lib_id){work->requests[i].lib});
-        struct want want = want_of(lib, &work->options->folders);
+        struct want want = want_of(lib, work->folders);
         if (!channel_send(channel, &want, sizeof want) || !channel_flush(channel)) child_leave();
     }
 }

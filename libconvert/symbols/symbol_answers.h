@@ -6,7 +6,6 @@
 #include "libconvert/base/child_process.h"
 #include "libconvert/profile/profile.h"
 #include "symbol_worker.h"
-#include "symbolize.h"
 
 /* One function of a chain. */
 struct symbol_chain_link {
@@ -27,13 +26,13 @@ struct symbol_chain {
 };
 
 struct symbol_answers {
-    struct profile *profile;        /* borrowed */
-    symbolize_name_func *name_func; /* symbolize_options */
-    uint32_t *chain_of_frame;       /* owned; one for each frame of the profile. ID_NONE: nothing was found */
-    struct column chains;           /* struct symbol_chain */
-    struct column links;            /* struct symbol_chain_link */
-    struct column frames;           /* frame_id: those that replace a frame, which are made when a stack needs them */
-    uint32_t *frames_of;            /* owned; the first one of each frame of the profile. ID_NONE: not made yet */
+    struct profile *profile;      /* borrowed */
+    profile_name_func *name_func; /* see symbolize_options */
+    uint32_t *chain_of_frame;     /* owned; one for each frame of the profile. ID_NONE: nothing was found */
+    struct column chains;         /* struct symbol_chain */
+    struct column links;          /* struct symbol_chain_link */
+    struct column frames;         /* frame_id: those that replace a frame, which are made when a stack needs them */
+    uint32_t *frames_of;          /* owned; the first one of each frame of the profile. ID_NONE: not made yet */
 
     /* What the present child process has sent. */
     struct column names; /* string_id */

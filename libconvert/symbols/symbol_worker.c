@@ -261,9 +261,7 @@ static struct claims claims_of(const struct reading *reading, size_t first, size
 
 /* ---- Answers. ---- */
 
-static bool looks_up_all(const struct worker *worker) {
-    return worker->work->options->symbols == GECKO_CONVERT_SYMBOLS_ALWAYS;
-}
+static bool looks_up_all(const struct worker *worker) { return worker->work->symbols == GECKO_CONVERT_SYMBOLS_ALWAYS; }
 
 /* Finds what is at the address of the requests from `first` to `end`, unless the trace shows that the file is not the
  * one that ran, or the file says no more than the trace. A function that perf did not find must have no symbol in the
@@ -381,7 +379,7 @@ static void look_up_part(void *context, unsigned helper) {
     const struct symbol_work *work = part->worker.work;
     struct debug_files files;
     const struct lib *lib = libs_at(&work->profile->libs, (lib_id){reading->requests->lib});
-    part->is_lost = debug_files_open(&files, lib, &work->options->folders, part->worker.failure) != DEBUG_FILE_FOUND;
+    part->is_lost = debug_files_open(&files, lib, work->folders, part->worker.failure) != DEBUG_FILE_FOUND;
     check_failure(&part->worker);
     if (part->is_lost) return;
     if (!library_symbols_init(&reading->symbols, &files, part->whole->symbols.table, part->worker.failure))
@@ -495,7 +493,7 @@ static void look_up_library(struct worker *worker, const struct symbol_request *
     struct reading reading = {.worker = worker, .requests = requests, .request_count = count};
     struct debug_files files;
     enum debug_search_outcome search = debug_files_open(&files, libs_at(&work->profile->libs, (lib_id){requests->lib}),
-                                                        &work->options->folders, worker->failure);
+                                                        work->folders, worker->failure);
     check_failure(worker);
     struct symbol_library_end end = {.search = search};
     if (search == DEBUG_FILE_FOUND) {
@@ -516,6 +514,12 @@ static bool has_native_symbols(const struct symbol_work *work) {
         if (!native_symbol_is_none(profile_frame_at(work->profile, (frame_id){work->requests[i].frame})->native_symbol))
             return true;
     return false;
+}
+
+size_t symbol_requests_end(const struct symbol_request *requests, size_t count, size_t first) {
+    size_t end = first + 1;
+    while (end < count && requests[end].lib == requests[first].lib) end++;
+    return end;
 }
 
 static bool fill_queue(struct library_queue *queue) {
@@ -569,9 +573,9 @@ static void end_queue(void *context) {
 void symbol_worker_run(void *context, struct channel *channel) {
     const struct symbol_work *work = context;
     struct library_queue queue = {.work = work, .channel = channel};
-    queue.has_short_names = work->options->symbols != GECKO_CONVERT_SYMBOLS_ALWAYS && has_native_symbols(work);
+    queue.has_short_names = work->symbols != GECKO_CONVERT_SYMBOLS_ALWAYS && has_native_symbols(work);
     if (!fill_queue(&queue)) child_leave();
-    thread_pool_init(&queue.pool, work->options->job_count);
+    thread_pool_init(&queue.pool, work->job_count);
     pthread_cleanup_push(end_queue, &queue);
     /* This thread does the first one, so that a library that is alone has the other threads for its parts. */
     for (size_t i = 1; i < queue.count; i++)

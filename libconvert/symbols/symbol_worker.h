@@ -3,8 +3,9 @@
 #ifndef GECKO_SYMBOL_WORKER_H
 #define GECKO_SYMBOL_WORKER_H
 
+#include "debug_file_search.h"
 #include "libconvert/base/child_process.h"
-#include "symbolize.h"
+#include "libconvert/profile/profile.h"
 
 /* A frame to look up. If it has a native symbol from the trace, its name is known, and only the functions that are
  * inlined there and the lines are new, unless all frames must be looked up. */
@@ -21,7 +22,9 @@ size_t symbol_requests_end(const struct symbol_request *requests, size_t count, 
 /* The context of symbol_worker_run. All pointers are borrowed. */
 struct symbol_work {
     const struct profile *profile;
-    const struct symbolize_options *options;
+    enum gecko_convert_symbols symbols;
+    const struct debug_folders *folders;
+    unsigned job_count;                    /* most threads that look up */
     const struct symbol_request *requests; /* sorted by library, address, frame */
     size_t request_count;
 };

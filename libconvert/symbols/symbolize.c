@@ -260,12 +260,6 @@ static void abandon_library(struct symbolizer *symbolizer, const struct library 
               : "not looked up, as reading the file there crashed: memory ran out, or the file is damaged");
 }
 
-size_t symbol_requests_end(const struct symbol_request *requests, size_t count, size_t first) {
-    size_t end = first + 1;
-    while (end < count && requests[end].lib == requests[first].lib) end++;
-    return end;
-}
-
 /* Returns whether the frame stays without a name if its library's file is not read. */
 static bool is_lost_without_file(const struct symbolizer *symbolizer, const struct symbol_request *request) {
     const struct profile *profile = symbolizer->profile;
@@ -325,6 +319,17 @@ static void lose_libraries(struct symbolizer *symbolizer, size_t first) {
     }
 }
 
+/* Returns the work from request `first` on, which borrows the symbolizer. */
+static struct symbol_work work_from(const struct symbolizer *symbolizer, size_t first) {
+    const struct symbolize_options *options = &symbolizer->options;
+    return (struct symbol_work){.profile = symbolizer->profile,
+                                .symbols = options->symbols,
+                                .folders = &options->folders,
+                                .job_count = options->job_count,
+                                .requests = symbolizer->requests + first,
+                                .request_count = symbolizer->request_count - first};
+}
+
 /* One process looks up all libraries. If it crashes while it looks up several side by side, another process begins with
  * the first that has no answers yet, and looks up one after the other: then it shows which library is to blame. The
  * process after that goes on with the next library. */
@@ -333,8 +338,7 @@ static void symbolize_libraries(struct symbolizer *symbolizer) {
     /* The child shares this process's memory, and all of it counts as the child's, too. */
     memory_give_back_freed();
     for (size_t first = 0; first < symbolizer->request_count && !failure_is_set(profile->failure);) {
-        struct symbol_work work = {profile, &symbolizer->options, symbolizer->requests + first,
-                                   symbolizer->request_count - first};
+        struct symbol_work work = work_from(symbolizer, first);
         symbol_answers_restart(&symbolizer->answers);
         if (!child_start(&symbolizer->child, symbol_worker_run, &work, profile->failure->memory)) {
             lose_libraries(symbolizer, first);
@@ -357,7 +361,7 @@ static void fetch_files(struct symbolizer *symbolizer) {
     struct profile *profile = symbolizer->profile;
     struct debug_server *server = &symbolizer->server;
     if (!symbolizer->options.asks_servers || !debug_server_open(server, profile->failure)) return;
-    struct symbol_work work = {profile, &symbolizer->options, symbolizer->requests, symbolizer->request_count};
+    struct symbol_work work = work_from(symbolizer, 0);
     debug_fetch(server, &work, progress_part(symbolizer->progress, 0, FETCH_SHARE));
     symbolizer->progress = progress_part(symbolizer->progress, FETCH_SHARE, 1);
     symbolizer->options.folders.fetched = *server->cache ? server->cache : NULL;

@@ -13,9 +13,6 @@
  * are offsets in the file (profile_meta.has_file_offsets), frames that are found get addresses relative to the
  * library's start. */
 
-/* Changes a function that was found, and its frame, to what the function's name says. */
-typedef void symbolize_name_func(struct profile *profile, struct func *func, struct frame *frame);
-
 struct symbolize_options {
     enum gecko_convert_symbols symbols;
     struct debug_folders folders;
@@ -23,7 +20,7 @@ struct symbolize_options {
     unsigned job_count; /* most threads that look up; at least 1 */
 
     /* For the files of perf inject --jit, whose symbols are names of generated code. NULL: names are just names. */
-    symbolize_name_func *name_func;
+    profile_name_func *name_func;
 };
 
 /* Call it after the reader and before profile_finish. Looks up each distinct address once, in a child process. Enters

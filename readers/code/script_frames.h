@@ -12,7 +12,7 @@ void script_frames_set_func(struct profile *profile, const struct script_name *s
 struct category_pair script_frames_category(struct profile *profile, const struct script_name *script);
 
 /* Sets function and category to those of the name, for a function that has the symbol of generated code as its name.
- * Other frames and functions stay. It is a symbolize_name_func. */
+ * Other frames and functions stay. It is a profile_name_func. */
 void script_frames_name(struct profile *profile, struct func *func, struct frame *frame);
 
 #endif
