@@ -17,6 +17,11 @@ static void init(void) {
     own_thread_init();
 }
 
+static void mark_unsampled(uint64_t start_ns, grec_time end, bool is_confined) {
+    if (!is_confined) sampler_write_unsampled();
+    unsampled_mark(start_ns, end);
+}
+
 static bool is_signal_name(const char *text) {
     int number;
     return own_signal_parse(text, &number);
@@ -34,7 +39,7 @@ const struct sampler_hooks grec_sampler_hooks_ = {
     .thread_count = own_thread_count,
     .samples_threads = sampler_samples_threads,
     .has_trace_file = sampler_has_trace_file,
-    .mark_unsampled = unsampled_mark,
+    .mark_unsampled = mark_unsampled,
     .end_of_thread = own_thread_end_of_another,
     .is_signal_name = is_signal_name,
     .forbid_signal = own_signal_forbid,

@@ -3,7 +3,6 @@
 #include "recorder/write/definitions.h"
 #include "recorder/write/writer.h"
 #include "sampled_thread.h"
-#include "sampler.h"
 
 /* A process may end before the sampler's second round. */
 static struct grec_marker unsampled_marker = GREC_MARKER("Process without samples", NULL, NULL);
@@ -17,9 +16,8 @@ void unsampled_define(void) {
     recording_leave(&recording);
 }
 
-void unsampled_mark(uint64_t start_ns, grec_time end, bool is_confined) {
+void unsampled_mark(uint64_t start_ns, grec_time end) {
     struct grec_marker_options options = {.phase = GREC_PHASE_INTERVAL, .end = end};
-    if (!is_confined) sampler_write_unsampled();
     if (sampled_threads_are_there()) return;
     if (start_ns) options.start = grec_time_from_clock_ns(start_ns);
     grec_add_marker(&unsampled_marker, &options, NULL, 0);

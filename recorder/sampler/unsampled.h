@@ -2,7 +2,6 @@
 #ifndef GREC_UNSAMPLED_H
 #define GREC_UNSAMPLED_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "recorder/gecko_recorder.h"
@@ -10,7 +9,8 @@
 /* Call this in the thread that starts the sampler. */
 void unsampled_define(void);
 
-/* See mark_unsampled in recorder/state/sampler_hooks.h. */
-void unsampled_mark(uint64_t start_ns, grec_time end, bool is_confined);
+/* If this process has no sample in the recording, writes the marker. start_ns: see mark_unsampled in
+ * recorder/state/sampler_hooks.h. */
+void unsampled_mark(uint64_t start_ns, grec_time end);
 
 #endif

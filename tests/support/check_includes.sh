@@ -1,6 +1,6 @@
 #!/bin/sh
 # Fails if a file includes a header from a folder that its own folder may not include, or a library that it may not use,
-# or if two headers have one name.
+# if two headers have one name, or if includes form a circle.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
@@ -106,8 +106,30 @@ violations=$(includes | awk -v folder_rules="$folder_rules" -v header_rules="$he
     }')
 repeated=$(find libconvert readers writer cli recorder tests -name '*.h' |
     awk -F / '{ if ($NF in seen) print $0 ": the name of a header is that of " seen[$NF]; seen[$NF] = $0 }')
-if [ -n "$violations$repeated" ]; then
-    printf '%s\n' "$violations" "$repeated" | grep .
+
+# Prints pairs of modules, of which the first includes the second. A module is a C file and its header, and the private
+# headers of the C file: those without a C file of their own that include its header. The public header is a leaf.
+module_pairs() {
+    includes | awk -F '[:"]' '
+        function stem(path) { sub("[.][ch]$", "", path); return path }
+        function module(path) { return path in owner ? owner[path] : stem(path) }
+        $4 {
+            folder = $1; sub("[^/]*$", "", folder)
+            from[++count] = $1; to[count] = $4 ~ "/" ? $4 : folder $4
+            is_source[$1]; is_include[$1, to[count]]
+        }
+        END {
+            for (i = 1; i <= count; i++)
+                if (!((stem(from[i]) ".c") in is_source) && (stem(to[i]) ".c", from[i]) in is_include)
+                    owner[from[i]] = stem(to[i])
+            for (i = 1; i <= count; i++)
+                if (to[i] != "libconvert/gecko_convert.h") print module(from[i]), module(to[i])
+        }'
+}
+circles=$(module_pairs | LC_ALL=C tsort 2>&1 >/dev/null | sed 's/^tsort: //; s/^-: input contains a loop/includes in a circle/')
+
+if [ -n "$violations$repeated$circles" ]; then
+    printf '%s\n' "$violations" "$repeated" "$circles" | grep .
     echo "include directions: 0 passed, 1 failed"
     exit 1
 fi
