@@ -9,16 +9,20 @@
 
 struct dwarf_scope {
     Dwarf_Die die;
-    uint32_t parent; /* ID_NONE: none */
-    bool is_unnamed; /* a type without a name; the place where it is declared tells such types apart */
+    uint32_t parent;       /* ID_NONE: none */
+    uint32_t last_unnamed; /* the last type without a name that was added inside; ID_NONE: none */
+    /* Of a type without a name. The place where it is declared tells such types apart. */
     int line;
     int column;
+    uint32_t elder;  /* the one that was added before it in the same parent; ID_NONE: none */
+    uint32_t number; /* 0: it was not asked for */
 };
 
 void dwarf_names_init(struct dwarf_names *names, struct failure *failure) {
     column_init(&names->scopes, sizeof(struct dwarf_scope), failure);
     column_init(&names->functions, sizeof(struct dwarf_scoped_function), failure);
     arena_init(&names->texts, failure);
+    names->last_unnamed = ID_NONE;
 }
 
 void dwarf_names_fini(struct dwarf_names *names) {
@@ -27,14 +31,25 @@ void dwarf_names_fini(struct dwarf_names *names) {
     arena_fini(&names->texts);
 }
 
+static struct dwarf_scope *scope_at(const struct dwarf_names *names, uint32_t row) {
+    return column_at(&names->scopes, row);
+}
+
+static void add_unnamed(struct dwarf_names *names, uint32_t row) {
+    struct dwarf_scope *scope = scope_at(names, row);
+    uint32_t *last = scope->parent == ID_NONE ? &names->last_unnamed : &scope_at(names, scope->parent)->last_unnamed;
+    scope->elder = *last;
+    *last = row;
+    if (dwarf_decl_line(&scope->die, &scope->line) == 0) dwarf_decl_column(&scope->die, &scope->column);
+}
+
 uint32_t dwarf_names_add_scope(struct dwarf_names *names, const Dwarf_Die *die, uint32_t parent) {
     struct dwarf_scope *scope = column_push(&names->scopes);
     if (!scope) return parent;
-    *scope = (struct dwarf_scope){.die = *die, .parent = parent};
-    scope->is_unnamed = !dwarf_diename(&scope->die);
-    if (scope->is_unnamed && dwarf_decl_line(&scope->die, &scope->line) == 0)
-        dwarf_decl_column(&scope->die, &scope->column);
-    return (uint32_t)(names->scopes.count - 1);
+    uint32_t row = (uint32_t)(names->scopes.count - 1);
+    *scope = (struct dwarf_scope){.die = *die, .parent = parent, .last_unnamed = ID_NONE};
+    if (!dwarf_diename(&scope->die)) add_unnamed(names, row);
+    return row;
 }
 
 void dwarf_names_add_function(struct dwarf_names *names, Dwarf_Die *die, uint32_t scope) {
@@ -75,11 +90,12 @@ static bool is_before(const struct dwarf_scope *left, const struct dwarf_scope *
 
 /* Returns the number of a type without a name among those of its parent, in the order of the source, from 1. Entries
  * need not have that order. */
-static uint32_t number_of(const struct dwarf_names *names, const struct dwarf_scope *type) {
-    uint32_t number = 1;
-    COLUMN_EACH(const struct dwarf_scope, other, &names->scopes)
-        number += other->is_unnamed && other->parent == type->parent && is_before(other, type);
-    return number;
+static uint32_t number_of(const struct dwarf_names *names, struct dwarf_scope *type) {
+    if (type->number) return type->number;
+    uint32_t other = type->parent == ID_NONE ? names->last_unnamed : scope_at(names, type->parent)->last_unnamed;
+    for (type->number = 1; other != ID_NONE; other = scope_at(names, other)->elder)
+        type->number += is_before(scope_at(names, other), type);
+    return type->number;
 }
 
 /* Names a type as demanglers do. They also count a lambda's parameters, which this does not. */
@@ -92,7 +108,7 @@ static const char *unnamed_type(struct dwarf_names *names, uint32_t number, cons
 
 /* member: what the scope has inside, of which this is the name. Stores the scope around it. */
 static const char *scope_name(struct dwarf_names *names, uint32_t row, const char *member, uint32_t *parent) {
-    struct dwarf_scope *scope = column_at(&names->scopes, row);
+    struct dwarf_scope *scope = scope_at(names, row);
     *parent = scope->parent;
     int tag = dwarf_tag(&scope->die);
     const char *name =

@@ -11,6 +11,7 @@
 struct dwarf_names {
     struct column scopes;    /* struct dwarf_scope */
     struct column functions; /* struct dwarf_scoped_function, by ascending offset within each unit */
+    uint32_t last_unnamed;   /* the last type without a name that was added in no scope; ID_NONE: none */
     struct arena texts;
 };
 
