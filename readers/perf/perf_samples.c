@@ -163,10 +163,10 @@ static void drop(const struct perf_occurrence *occurrence, const struct perf_sam
     if (occurrence->has_period) *(is_bare ? &event->bare_period_sum : &event->period_sum) += occurrence->period;
 }
 
-/* A thread that has ended runs on until it stops for good, but has no tid. Switches tell which one the processor runs.
- */
-static struct perf_task *task_of(struct perf_recording *recording, const struct perf_record *record) {
-    int64_t tid = record->tid == -1 ? perf_waits_running(&recording->waits, perf_switches_processor(record)) : -1;
+/* A thread that has ended runs on until it stops for good, but has no tid. Switches tell which one it is. */
+static struct perf_task *task_of(struct perf_recording *recording, struct perf_event *event,
+                                 const struct perf_record *record) {
+    int64_t tid = record->tid == -1 ? perf_switches_tid(recording, event, record) : -1;
     struct perf_task *task = tid > 0 ? perf_tasks_known(&recording->tasks, record->machine, tid) : NULL;
     bool has_ended = task && profile_thread_at(recording->profile, task->thread)->end_ns != TIME_NONE;
     return has_ended ? task : perf_recording_task(recording, record);
@@ -175,7 +175,7 @@ static struct perf_task *task_of(struct perf_recording *recording, const struct 
 void perf_samples_use(struct perf_recording *recording, const struct perf_record *record) {
     const struct perf_sample *sample = &record->sample;
     struct perf_event *event = sample->event == ID_NONE ? NULL : perf_events_at(&recording->events, sample->event);
-    const struct perf_occurrence occurrence = {.task = task_of(recording, record),
+    const struct perf_occurrence occurrence = {.task = task_of(recording, event, record),
                                                .event = event,
                                                .event_row = sample->event,
                                                .time_ns = time_of_sample(recording, event, record),

@@ -55,16 +55,23 @@ static bool is_switch(struct perf_recording *recording, struct perf_event *event
     return event->is_switch;
 }
 
-/* A guest's records tell the machine's processor, on which the machine and other guests run in between. */
-int32_t perf_switches_processor(const struct perf_record *record) {
+/* Returns the processor on which the switches follow each other; negative: it is unknown. A guest's records tell the
+ * machine's processor, on which the machine and other guests run in between. */
+static int32_t processor_of(const struct perf_record *record) {
     return record->machine ? -1 : record->sample.processor;
+}
+
+int64_t perf_switches_tid(struct perf_recording *recording, struct perf_event *event,
+                          const struct perf_record *record) {
+    struct perf_sched_switch payload;
+    bool is_told = is_switch(recording, event, record) && decode(recording, event, record, &payload);
+    return is_told ? payload.from_tid : perf_waits_running(&recording->waits, processor_of(record));
 }
 
 /* If another thread was told to run on the processor than the one that leaves it, switches in between are lost. */
 static void link(struct perf_recording *recording, const struct perf_record *record, struct perf_sched_switch payload) {
     const struct perf_running to = {payload.to_tid, record->time_ns};
-    struct perf_running before =
-        perf_waits_link(&recording->waits, perf_switches_processor(record), payload.from_tid, to);
+    struct perf_running before = perf_waits_link(&recording->waits, processor_of(record), payload.from_tid, to);
     if (before.tid == payload.from_tid || before.tid == PID_UNKNOWN) return;
     struct perf_task *from = NULL, *lost = NULL;
     if (perf_activity_has_switches(payload.from_tid))
@@ -104,8 +111,7 @@ struct perf_task *perf_switches_begin(struct perf_recording *recording, const st
     if (record->time_ns == TIME_NONE) return NULL;
     if (!is_switch(recording, occurrence->event, record)) {
         if (perf_waits_are_told(&recording->waits))
-            perf_waits_see_running(&recording->waits, occurrence->task, perf_switches_processor(record),
-                                   record->time_ns);
+            perf_waits_see_running(&recording->waits, occurrence->task, processor_of(record), record->time_ns);
         return NULL;
     }
     *wait = (struct perf_wait){.start_ns = record->time_ns, .end_ns = TIME_NONE};

@@ -4,8 +4,9 @@
 
 #include "perf_recording.h"
 
-/* Returns the processor of a sample, on which switches follow each other; negative: it is unknown. */
-int32_t perf_switches_processor(const struct perf_record *record);
+/* Returns the tid of the thread of a sample that has no tid: what a switch tells of itself, else what the switch before
+ * told to run on the processor. PID_UNKNOWN if nothing tells. `event` is the sample's, or NULL. */
+int64_t perf_switches_tid(struct perf_recording *recording, struct perf_event *event, const struct perf_record *record);
 
 /* Uses a PERF_SWITCH record of the task. */
 void perf_switches_use_record(struct perf_recording *recording, struct perf_task *task,

@@ -1230,6 +1230,35 @@ static void test_switches_of_a_busy_processor(void **state) {
     reading_fini(&reading);
 }
 
+/* Two threads have ended, which run on without a tid, and the switch from one to the other is lost. */
+static void test_switches_without_a_tid(void **state) {
+    static const char trace[] =
+        "a 1/1 [000] 1.000: PERF_RECORD_FORK(1:2):(1:1)\n"
+        "a 1/1 [000] 1.000: PERF_RECORD_FORK(1:3):(1:1)\n"
+        "a 1/1 [000] 1.001: sched:sched_switch: prev_comm=a prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=b "
+        "next_pid=2 next_prio=120\n\t10 f (/a)\n\n"
+        "a 1/2 [000] 1.002: PERF_RECORD_EXIT(1:2):(1:1)\n"
+        ":-1 -1/-1 [000] 1.003: 1000000 cpu-clock:\n\t10 f (/a)\n\n"
+        "a 1/3 [000] 1.004: PERF_RECORD_EXIT(1:3):(1:1)\n"
+        ":-1 -1/-1 [000] 1.005: sched:sched_switch: prev_comm=c prev_pid=3 prev_prio=120 prev_state=X ==> next_comm=a "
+        "next_pid=1 next_prio=120\n\t10 f (/a)\n\n";
+    static const struct expectation {
+        int64_t tid;
+        int64_t end_ns;
+        size_t marker_count;
+    } expectations[] = {{1, TIME_NONE, 1}, {2, 3000000, 0}, {3, 5000000, 1}};
+    struct reading reading;
+    read_text(&reading, trace);
+    assert_int_equal(reading.profile.threads.count, 3);
+    for (uint32_t i = 0; i < 3; i++) {
+        const struct thread *thread = profile_thread_at(&reading.profile, (thread_id){i});
+        assert_int_equal(thread->tid, expectations[i].tid);
+        assert_int_equal(thread->end_ns, expectations[i].end_ns);
+        assert_int_equal(thread->markers.count, expectations[i].marker_count);
+    }
+    reading_fini(&reading);
+}
+
 /* Some processes may run or wait for long before their first event. Where there are events of the idle thread, events
  * are of all threads, so they were recorded later than tasks. */
 static void test_start_of_events(void **state) {
@@ -1334,6 +1363,7 @@ int main(void) {
         cmocka_unit_test(test_switches_of_a_guest),
         cmocka_unit_test(test_switches_that_are_told_twice),
         cmocka_unit_test(test_switches_of_a_busy_processor),
+        cmocka_unit_test(test_switches_without_a_tid),
         cmocka_unit_test(test_samples_and_ledger),
         cmocka_unit_test(test_line_ends),
         cmocka_unit_test(test_unknown_roots),
