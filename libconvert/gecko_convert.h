@@ -417,7 +417,8 @@ struct gecko_convert_result {
     /* The libraries of which functions have no names, those with the largest share first. They belong to the result. */
     const struct gecko_convert_missing_names *missing_names;
     size_t missing_name_count;
-    double cut_stack_share; /* 0 to 1, by weight: samples whose stack ends early, if a note says so; else 0 */
+    /* 0 to 1, by weight: samples whose stack ends early. 0 if no note says so, or if not all inputs are of perf. */
+    double cut_stack_share;
 
     /* The sum of the absolute weights of all samples but those in tracks of events beside the main one, and what a
      * weight counts: "samples", "ms", "bytes" or an event. The unit is empty if every sample weighs 1. It belongs to

@@ -90,12 +90,22 @@ static struct text weight_unit_of(const struct profile *profile) {
     return profile->meta.weight_type == WEIGHT_ONE ? TEXT("") : profile_weight_unit(&profile->meta);
 }
 
-/* Returns 0 if no note says that many stacks end early. */
-static double cut_stack_share(const struct profile *profile) {
+/* Stacks of other formats look as if they ended early, whatever they are. */
+static bool are_all_of_perf(const struct result_sources *sources) {
+    for (size_t i = 0; i < sources->loader_count; i++) {
+        const struct reader *reader = sources->loaders[i].reader;
+        if (!reader || !text_starts_with(text_of(reader->name), TEXT("perf-"))) return false;
+    }
+    return true;
+}
+
+/* Returns 0 if no note says that many stacks end early, or if it is not known how many of all inputs do. */
+static double cut_stack_share(const struct result_sources *sources) {
+    const struct profile *profile = sources->profile;
     const struct ledger *ledger = &profile->ledger;
     for (size_t i = 0; i < ledger->entries.count; i++) {
         struct text cause = ledger_at(ledger, i)->cause;
-        if (!text_starts_with(cause, TEXT(CUT_STACKS_CAUSE))) continue;
+        if (!text_starts_with(cause, TEXT(CUT_STACKS_CAUSE)) || !are_all_of_perf(sources)) continue;
         struct cut_stacks sum = cut_stacks_count(profile, !text_equal(cause, TEXT(CUT_STACKS_WITHOUT_COPIES)));
         return sum.cut_weight > 0 ? sum.cut_weight / sum.stack_weight : 0;
     }
@@ -123,7 +133,7 @@ bool result_fill(struct gecko_convert_result *result, const struct result_source
     result->wrapping = copy_text(memory, first ? first->wrapping : TEXT(""));
     result->weight_unit = copy_text(memory, weight_unit_of(sources->profile));
     copy_entries(result, ledger, memory);
-    result->cut_stack_share = cut_stack_share(sources->profile);
+    result->cut_stack_share = cut_stack_share(sources);
     copy_inputs(result, sources, memory);
     copy_events(result, &sources->profile->events, memory);
     missing_names_find(result, sources->profile, sources->looks_up, memory);
