@@ -82,10 +82,20 @@ static stack_id add_stack(void *context, const struct perf_record *record, int64
 
 /* ---- The code of a recording. ---- */
 
+static void account_unread(struct perf_addresses *addresses, uint64_t count) {
+    ledger_account(
+        &addresses->recording->profile->ledger, LEDGER_VALUES, LEDGER_LOST,
+        TEXT("symbols of the kernel or a module: the process that reads them could not be started, or ended"), count,
+        NULL);
+}
+
 static bool find_kernel_function(void *context, uint64_t address, struct text *function, uint64_t *offset) {
     struct perf_addresses *addresses = context;
     struct code_name name;
-    if (!perf_places_find_kernel(&addresses->code, address, &name)) return false;
+    const uint64_t *unread_count = &addresses->code.system.kernel.unread_count, before_count = *unread_count;
+    bool is_found = perf_places_find_kernel(&addresses->code, address, &name);
+    if (*unread_count > before_count) account_unread(addresses, *unread_count - before_count);
+    if (!is_found) return false;
     *function = name.name;
     *offset = address > name.start ? address - name.start : 0;
     return true;
@@ -100,12 +110,8 @@ static stack_id *finish(void *context) {
     perf_unwind_enter_losses(&addresses->unwind, ledger);
     perf_unwind_fini(&addresses->unwind);
     stack_id *stacks = perf_places_finish(&addresses->code);
-    uint64_t unread_count = addresses->code.system.kernel.unread_count;
+    account_unread(addresses, addresses->code.system.kernel.unread_count);
     if (!addresses->recording->has_raw_payloads) system_code_fini(&addresses->code.system);
-    ledger_account(
-        ledger, LEDGER_VALUES, LEDGER_LOST,
-        TEXT("symbols of the kernel or a module: the process that reads them could not be started, or ended"),
-        unread_count, NULL);
     perf_tally(tallies, TALLY_JIT_REFUSED, notes[JIT_NOTE_OWNER] + notes[JIT_NOTE_KIND] + notes[JIT_NOTE_SIZE],
                (struct position){0});
     perf_tally(tallies, TALLY_JIT_DAMAGED, notes[JIT_NOTE_DAMAGED], (struct position){0});

@@ -374,9 +374,28 @@ static bool find_told(struct frame_making *making) {
     return true;
 }
 
+static void find_kernel_name(struct frame_making *making) {
+    const struct code_row *row = making->row;
+    if (making->file && making->kind == CODE_KERNEL && !making->library->is_file)
+        /* The record of a BPF program has the program's name in place of a file's. */
+        making->name = (struct code_name){.name = making->file->path, .start = row->address - row->relative};
+    else if (making->file && is_module(making->file))
+        find_in_module(making);
+    else
+        system_code_find_kernel(&making->code->system, row->address, &making->name);
+}
+
 bool perf_places_find_kernel(struct perf_places *code, uint64_t address, struct code_name *name) {
-    return told_functions_find(&code->told, code_kernel_name, address, name) ||
-           system_code_find_kernel(&code->system, address, name);
+    const struct place_key key = {KERNEL_SPACE, ADDRESS_IS_KERNEL, address};
+    const struct code_row row = look_up(code, &key);
+    struct frame_making making = {.code = code, .profile = code->profile, .row = &row, .kind = CODE_KERNEL};
+    making.file = row.file == ID_NONE ? NULL : column_at(&code->files, row.file);
+    if (making.file && making.file->library == ID_NONE) return false;
+    if (making.file) making.library = code_libraries_at(&code->libraries, making.file->library);
+    if (making.file) making.kind = making.library->kind;
+    if (!find_told(&making)) find_kernel_name(&making);
+    *name = making.name;
+    return name->name.bytes_count;
 }
 
 static void find_name(struct frame_making *making) {
@@ -384,13 +403,7 @@ static void find_name(struct frame_making *making) {
     const struct code_row *row = making->row;
     if (row->flags & ADDRESS_IS_GUEST || find_told(making)) return;
     if (row->flags & ADDRESS_IS_KERNEL) {
-        if (making->file && making->kind == CODE_KERNEL && !making->library->is_file)
-            /* The record of a BPF program has the program's name in place of a file's. */
-            making->name = (struct code_name){.name = making->file->path, .start = row->address - row->relative};
-        else if (making->file && is_module(making->file))
-            find_in_module(making);
-        else
-            system_code_find_kernel(system, row->address, &making->name);
+        find_kernel_name(making);
         /* The address is in a kernel module whose mapping was not recorded. */
         if (!making->file && making->name.module.bytes_count) {
             uint32_t library = code_libraries_intern(&making->code->libraries, making->name.module);

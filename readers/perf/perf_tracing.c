@@ -309,12 +309,16 @@ static union marker_value device_value(struct profile *profile, struct text byte
                                                                 device & ((UINT32_C(1) << MINOR_BITS) - 1))};
 }
 
+/* Each address in a function makes another text of its name. The kernel has no longer names (KSYM_NAME_LEN). */
+enum { FUNCTION_NAME_BYTES_MAX = 512 };
+
 static string_id name_function(struct perf_tracing *tracing, const struct function_key *key) {
     struct strings *strings = &tracing->profile->strings;
     struct text name;
     uint64_t offset;
     if (!tracing->functions.find(tracing->functions.context, key->address, &name, &offset))
         return strings_intern_format(strings, "0x%" PRIx64, key->address);
+    name = text_slice(name, 0, FUNCTION_NAME_BYTES_MAX);
     if (key->form == FUNCTION_ALONE) return profile_string(tracing->profile, name);
     return strings_intern_format(strings, "%.*s+0x%" PRIx64, TEXT_ARGS(name), offset);
 }

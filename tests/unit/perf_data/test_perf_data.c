@@ -641,6 +641,81 @@ static void test_an_empty_section(void **state) {
     }
 }
 
+/* ---- Tracepoints. ---- */
+
+/* Makes the event a tracepoint with that format, whose samples are built by add_payload, and adds the formats. */
+static struct text finish_tracepoint(const char *format) {
+    static const uint64_t sample_type = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 8 | 1 << 10; /* IP, TID, TIME, PERIOD, RAW */
+    static const char head[] = "\x17\x08\x44tracing0.6\0\0\x08\0\x10\0\0header_page\0\0\0\0\0\0\0\0\0header_event\0";
+    char *attr = builder.bytes + BUILDER_HEADER_BYTES;
+    uint32_t type = 2;
+    memcpy(attr, &type, sizeof type);
+    memcpy(attr + 8, &(uint64_t){77}, 8);
+    memcpy(attr + 24, &sample_type, sizeof sample_type);
+    size_t table_at = builder_finish(&builder).bytes_count;
+    builder_set_u64(&builder, 72, 1 << 1);
+    builder_u64(&builder, table_at + 16);
+    builder_u64(&builder, 0);
+    size_t start = builder.bytes_count;
+    builder_put(&builder, head, sizeof head - 1);
+    builder_u64(&builder, 0);
+    builder_u32(&builder, 0); /* formats of ftrace */
+    builder_u32(&builder, 1);
+    builder_put(&builder, "s", 2);
+    builder_u32(&builder, 1);
+    builder_u64(&builder, strlen(format));
+    builder_put(&builder, format, strlen(format));
+    builder_u64(&builder, 0); /* kallsyms, texts of printk */
+    builder_u64(&builder, 0); /* command lines */
+    builder_set_u64(&builder, table_at + 8, builder.bytes_count - start);
+    return (struct text){builder.bytes, builder.bytes_count};
+}
+
+static void assert_function(const char *name, int shown_bytes) {
+    static const char format[] =
+        "name: t\nID: 77\nformat:\n"
+        "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n"
+        "\tfield:void * site;\toffset:8;\tsize:8;\tsigned:0;\n\nprint fmt: \"site=%pS\", REC->site\n";
+    static const struct debug_folders nowhere = {0};
+    static const uint64_t start = 0xffffffffc0000000;
+    builder_begin(&builder);
+    builder_begin_record(&builder, 17, 0); /* KSYMBOL */
+    builder_u64(&builder, start);
+    builder_u32(&builder, 0x100);
+    builder_u32(&builder, 1); /* of a BPF program */
+    builder_name(&builder, name);
+    builder_end_with_trailer(&builder, 0, 0, 100);
+    builder_begin_record(&builder, 9, 1);
+    builder_u64(&builder, 0);
+    builder_u32(&builder, 5);
+    builder_u32(&builder, 5);
+    builder_u64(&builder, 200);
+    builder_u64(&builder, 1);
+    builder_u32(&builder, 20);
+    builder_u64(&builder, 77);
+    builder_u64(&builder, start + 4);
+    builder_u32(&builder, 0);
+    builder_end_record(&builder);
+    struct reading reading;
+    begin_reading(&reading);
+    read_input_with(&reading, input_from_memory(finish_tracepoint(format), 0, &reading.failure),
+                    &(struct reader_options){.debug_folders = &nowhere});
+    struct profile_text *got = profile_markers_text(&reading.profile);
+    char expected[1024];
+    snprintf(expected, sizeof expected, "5/5 instant 0 Kernel tracepoint:77 s:t{site='%.*s+0x4'}\n", shown_bytes, name);
+    assert_string_equal(got->bytes, expected);
+    free(got);
+    profile_fini(&reading.profile);
+}
+
+/* A function that the kernel was told while it ran has its name in payloads, as in stacks. */
+static void test_functions_of_bpf_programs(void **state) {
+    char name[600] = "bpf_prog_6deef7357e7b4530_f";
+    assert_function(name, sizeof name);
+    memset(name + strlen(name), 'f', sizeof name - 1 - strlen(name));
+    assert_function(name, 512); /* the kernel has no longer names */
+}
+
 /* ---- Damage. ---- */
 
 static struct text build_all(void) {
@@ -965,6 +1040,7 @@ int main(void) {
         cmocka_unit_test(test_damaged_branches),
         cmocka_unit_test(test_losses),
         cmocka_unit_test(test_an_empty_section),
+        cmocka_unit_test(test_functions_of_bpf_programs),
         cmocka_unit_test(test_unknown_records),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_command_lines),
