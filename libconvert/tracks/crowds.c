@@ -33,6 +33,7 @@ struct candidate {
 struct crowds {
     struct profile *profile;
     struct text pattern;
+    int64_t first_event_ns; /* of threads */
     struct strings names;
     struct value_table rows;  /* struct crowd by struct crowd_key */
     struct column candidates; /* struct candidate */
@@ -107,27 +108,29 @@ static struct sample *last_sample(const struct samples *samples) {
     return column_at(&samples->rows, samples_count(samples) - 1);
 }
 
-/* A thread that ended between two samples has run at some time of its life. */
-static void loosen_last_turn(const struct profile *profile, struct lane_member *member) {
-    const struct thread *thread = column_at(&profile->threads, member->row);
+/* A thread that ended between two samples has run at some time since its start. Samples do not move to before the first
+ * event of all, where filters have left out what there was. */
+static void loosen_last_turn(const struct crowds *crowds, struct lane_member *member) {
+    const struct thread *thread = column_at(&crowds->profile->threads, member->row);
     uint32_t count = samples_count(&thread->samples);
     const struct sample *last = count ? last_sample(&thread->samples) : NULL;
-    struct time_range *turn = &member->turns[member->turn_count - 1];
-    if (!last || last->time_ns != turn->last_ns || !is_between_samples(profile, last->stack)) return;
+    int64_t end_ns = member->turns[member->turn_count - 1].last_ns, room_ns;
+    if (!last || last->time_ns != end_ns || !is_between_samples(crowds->profile, last->stack)) return;
     int64_t cpu_ns = samples_cpu_ns(&thread->samples, count - 1);
-    if (cpu_ns <= 0 || thread->start_ns == TIME_NONE || thread->end_ns == TIME_NONE) return;
+    int64_t since_ns = time_later(thread->start_ns, crowds->first_event_ns);
+    bool has_room = !__builtin_sub_overflow(end_ns, since_ns, &room_ns) && cpu_ns <= room_ns;
+    if (thread->start_ns == TIME_NONE || cpu_ns <= 0 || !has_room) return;
     member->loose_ns = cpu_ns;
-    member->start_ns = time_earlier(member->start_ns, thread->start_ns);
-    member->end_ns = time_later(member->end_ns, thread->end_ns);
-    member->loose_end_ns = time_later(turn->last_ns, thread->end_ns);
-    *turn = (struct time_range){turn->first_ns + (member->loose_end_ns - turn->last_ns), member->loose_end_ns};
+    member->loose_since_ns = since_ns;
+    member->loose_end_ns = end_ns;
+    member->start_ns = time_earlier(member->start_ns, since_ns);
 }
 
 /* The first turn begins before the first event. */
-static void add_turns(const struct profile *profile, struct lane_member *member) {
-    member->turns = crowd_turns_of_thread(profile, member->row, &member->turn_count);
+static void add_turns(const struct crowds *crowds, struct lane_member *member) {
+    member->turns = crowd_turns_of_thread(crowds->profile, member->row, &member->turn_count);
     if (!member->turn_count) return;
-    loosen_last_turn(profile, member);
+    loosen_last_turn(crowds, member);
     if (member->turns->first_ns < member->start_ns) member->start_ns = member->turns->first_ns;
 }
 
@@ -154,7 +157,7 @@ static void find_heads(struct crowds *crowds, struct time_range *times, bool hav
                                               .start_ns = range->first_ns,
                                               .end_ns = end_of(range),
                                               .head = candidate->row};
-        if (have_turns) add_turns(crowds->profile, &members[count]);
+        if (have_turns) add_turns(crowds, &members[count]);
         count++;
     }
     crowds->candidates.count = 0;
@@ -264,6 +267,7 @@ static void find_thread_heads(struct profile *profile, struct text pattern, cons
     struct crowds crowds;
     bool *are_crowds = memory_allocate_zeroed(profile->failure, profile->processes.count, sizeof *are_crowds);
     crowds_init(&crowds, profile, pattern);
+    crowds.first_event_ns = profile_events(profile).first_ns;
     for (uint32_t i = 0; are_crowds && i < profile->processes.count; i++)
         if (heads->processes[i] != i) are_crowds[heads->processes[i]] = true;
     for (uint32_t i = 0; are_crowds && i < profile->threads.count; i++) {

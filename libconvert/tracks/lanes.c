@@ -64,21 +64,22 @@ enum {
     POOL_LANES_MAX = 64, /* unless there are more of them than anybody looks at */
     /* A member with more than this part of all turns is as much worth a look. */
     OWN_LANE_PART = 10,
-    LOOSE_LANES_MAX = 4, /* a loose turn is tried in so many lanes */
-    LOOSE_TRIES_MAX = 32 /* and so often in each */
+    /* How many lanes are tried for a loose turn, and how often each: bounds the time that a member takes. */
+    LOOSE_LANES_MAX = 4,
+    LOOSE_TRIES_MAX = 32
 };
 
-/* Returns whether the member runs within the range. */
-static bool runs_within(const struct lane_member *member, struct time_range range) {
+/* Returns the first turn of the member within the range; NULL if there is none. */
+static const struct time_range *turn_within(const struct lane_member *member, struct time_range range) {
     size_t first = FIRST_ROW(i, member->turn_count, member->turns[i].last_ns > range.first_ns);
-    return first < member->turn_count && member->turns[first].first_ns < range.last_ns;
+    return first < member->turn_count && member->turns[first].first_ns < range.last_ns ? &member->turns[first] : NULL;
 }
 
 /* Returns whether one of the members runs while the other one does. */
 static bool run_together(const struct lane_member *a, const struct lane_member *b) {
     const struct lane_member *fewer = a->turn_count < b->turn_count ? a : b, *more = fewer == a ? b : a;
     for (size_t i = 0; i < fewer->turn_count; i++)
-        if (runs_within(more, fewer->turns[i])) return true;
+        if (turn_within(more, fewer->turns[i])) return true;
     return false;
 }
 
@@ -93,38 +94,46 @@ static bool share_no_lane(const struct present_members *present, const struct la
     return a->turn_count > present->turns_max || b->turn_count > present->turns_max;
 }
 
-/* Moves the range after all turns of the member that it overlaps. Returns whether there are any. */
-static bool move_after(struct time_range *range, const struct lane_member *member) {
-    bool is_moved = false;
-    for (; runs_within(member, *range); is_moved = true) {
-        size_t i = FIRST_ROW(row, member->turn_count, member->turns[row].last_ns > range->first_ns);
-        range->last_ns += member->turns[i].last_ns - range->first_ns;
-        range->first_ns = member->turns[i].last_ns;
+/* Returns the end of a turn within the range of the lane; the start of the range if the lane is free. INT64_MAX: the
+ * member may not share the lane. */
+static int64_t lane_busy_until(const struct present_members *present, uint32_t lane, const struct lane_member *member,
+                               struct time_range range) {
+    for (size_t i = 0; i < present->count; i++) {
+        if (present->rows[i]->head != lane) continue;
+        if (share_no_lane(present, present->rows[i], member)) return INT64_MAX;
+        const struct time_range *turn = turn_within(present->rows[i], range);
+        if (turn) return turn->last_ns;
     }
-    return is_moved;
+    return range.first_ns;
 }
 
-/* Moves the last turn of the member to the first time at which the lane is free, and keeps turns in order. Returns
- * false if the turn does not fit. */
-static bool place_loose_turn(struct lane_member *member, const struct present_members *present, uint32_t lane) {
-    const struct lane_member others = {.turns = member->turns, .turn_count = member->turn_count - 1};
-    struct time_range place = {member->start_ns, member->start_ns + member->loose_ns};
-    int64_t end_ns = member->turns[others.turn_count].last_ns;
-    bool is_moved = true;
-    for (int i = 0; is_moved && i < LOOSE_TRIES_MAX && place.last_ns <= end_ns; i++) {
-        is_moved = move_after(&place, &others);
-        for (size_t j = 0; j < present->count; j++) {
-            if (present->rows[j]->head != lane) continue;
-            if (share_no_lane(present, present->rows[j], member)) return false;
-            is_moved |= move_after(&place, present->rows[j]);
-        }
-    }
-    if (is_moved || place.last_ns > end_ns) return false;
-    uint32_t i = others.turn_count;
+/* Returns the end of the member's other turns if the range reaches into the time from the first to the last of them,
+ * when the member may have been seen to wait; otherwise the start of the range. */
+static int64_t member_busy_until(const struct lane_member *member, struct time_range range) {
+    uint32_t other_count = member->turn_count - 1;
+    if (!other_count || range.last_ns <= member->turns->first_ns) return range.first_ns;
+    return time_later(range.first_ns, member->turns[other_count - 1].last_ns);
+}
+
+static void move_last_turn(struct lane_member *member, struct time_range place) {
+    uint32_t i = member->turn_count - 1;
     for (; i && member->turns[i - 1].last_ns > place.last_ns; i--) member->turns[i] = member->turns[i - 1];
     member->turns[i] = place;
     member->loose_end_ns = place.last_ns;
-    return true;
+}
+
+/* Moves the last turn of the member to the first time at which the lane is free. Returns false if none is found. */
+static bool place_loose_turn(struct lane_member *member, const struct present_members *present, uint32_t lane) {
+    int64_t start_ns = member->loose_since_ns;
+    for (int i = 0; i < LOOSE_TRIES_MAX && start_ns <= member->loose_end_ns - member->loose_ns; i++) {
+        const struct time_range place = {start_ns, start_ns + member->loose_ns};
+        start_ns = member_busy_until(member, place);
+        if (start_ns == place.first_ns) start_ns = lane_busy_until(present, lane, member, place);
+        if (start_ns != place.first_ns) continue;
+        move_last_turn(member, place);
+        return true;
+    }
+    return false;
 }
 
 /* The lane after the `count` ones that exist is free. */

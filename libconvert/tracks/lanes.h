@@ -13,17 +13,18 @@ struct lane_member {
     /* When the member runs, in order; the ends are not part of the ranges. Borrowed. */
     struct time_range *turns;
     uint32_t turn_count;
-    /* How long the last turn takes, if it may be at any time from the start of the member to the end of that turn; 0:
-     * it may not. lanes_assign may move it, so that it ends earlier. */
+    /* How long the last turn takes, if lanes_assign may move it so that it begins earlier, from `loose_since_ns` on,
+     * but not between other turns; 0: it may not. The member has begun by then. */
     int64_t loose_ns;
-    int64_t loose_end_ns; /* when a loose turn ends; lanes_assign changes it if it moves the turn */
+    int64_t loose_since_ns;
+    int64_t loose_end_ns; /* when that turn ends; lanes_assign changes it if it moves the turn */
     uint32_t head;        /* set by lanes_assign: the row of the first member of its lane */
 };
 
 /* Sorts the members by group and start, and sets their heads. A member gets the first lane of its group that is free,
  * and a new lane if none is. So there are no more lanes than members at a time, and the first ones have most members.
  * If a group has many members for each lane, or more than 64 lanes, and at most 1024, a lane is also free while its
- * members do not run, and loose turns are moved to where the first lanes are free. Running out of memory is latched;
+ * members do not run, and loose turns move to where one of the first lanes is free. Running out of memory is latched;
  * the heads are not set then. */
 void lanes_assign(struct lane_member *members, size_t count, struct failure *failure);
 

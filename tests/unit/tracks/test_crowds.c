@@ -140,23 +140,28 @@ static void threads_that_run_in_turns_are_one_track(void **state) {
     assert_no_time_overlaps(profile_ordered_thread(&profile, 1));
 }
 
-/* Adds a thread that has used 3 ms when it ends. Of that, only a sample at `seen_ms` tells. */
-static void add_short_thread(process_id process, int64_t tid, int64_t start_ms, int64_t seen_ms, int64_t end_ms) {
+/* Adds a thread that has used 3 ms when it ends. Of that, only its last sample tells. If wait_ms is not 0, the thread
+ * waits from that time of its life until 2 ms before its end. */
+static thread_id add_short_thread(process_id process, int64_t tid, int64_t start_ms, int64_t wait_ms, int64_t end_ms) {
     struct category_pair user = categories_intern_code(&profile.categories, CODE_USER, (struct text){0});
     frame_id frame = profile_named_frame(&profile, TEXT("(between samples)"), user);
     thread_id id = profile_add_thread(&profile, process, tid, 0);
     at(id)->name = TEXT("request");
     at(id)->start_ns = start_ms * MS;
     at(id)->end_ns = end_ms * MS;
-    thread_add_sample(at(id), seen_ms * MS, profile_stack(&profile, stack_none(), frame), 1);
+    for (int i = 0; i < 2 && wait_ms; i++) {
+        thread_add_sample(at(id), (i ? end_ms - 2 : start_ms + wait_ms) * MS, stack_none(), 1);
+        samples_set_details(&at(id)->samples, 0, TIME_NONE);
+    }
+    thread_add_sample(at(id), end_ms * MS, profile_stack(&profile, stack_none(), frame), 1);
     samples_set_details(&at(id)->samples, 3 * MS, TIME_NONE);
+    return id;
 }
 
 /* Two end at a time, since a round of the sampler finds both, but each may have run for half of the time before. */
 static void threads_that_ended_between_samples_may_have_run_in_turns(void **state) {
     process_id server = add_program(1, "server", process_none(), 0, 400);
-    for (int i = 0; i < 40; i++)
-        add_short_thread(server, 1000 + i, i / 2 * 10, i / 2 * 10 + (i % 2 ? 0 : 9), i / 2 * 10 + 9);
+    for (int i = 0; i < 40; i++) add_short_thread(server, 1000 + i, i / 2 * 10, 0, i / 2 * 10 + 9);
     merge(NULL);
     assert_tracks("server:2/0 request and 39 more:40/40 ");
     const struct thread *track = profile_ordered_thread(&profile, 1);
@@ -168,10 +173,56 @@ static void threads_that_ended_between_samples_may_have_run_in_turns(void **stat
 /* Three threads have used 9 ms within 8 ms. */
 static void threads_that_ended_between_samples_may_have_run_at_a_time(void **state) {
     process_id server = add_program(1, "server", process_none(), 0, 400);
-    for (int i = 0; i < 60; i++) add_short_thread(server, 1000 + i, i / 3 * 10, i / 3 * 10 + 8, i / 3 * 10 + 8);
+    for (int i = 0; i < 60; i++) add_short_thread(server, 1000 + i, i / 3 * 10, 0, i / 3 * 10 + 8);
     merge(NULL);
     assert_tracks("server:2/0 request and 39 more:40/40 request and 19 more:20/20 ");
     for (size_t i = 1; i < 3; i++) assert_no_time_overlaps(profile_ordered_thread(&profile, i));
+}
+
+static int64_t last_time_ns(const struct thread *track) {
+    return samples_at(&track->samples, samples_count(&track->samples) - 1)->time_ns;
+}
+
+/* There is room for its 3 ms neither before it waits, in the first 2 ms, nor afterwards, in the last 2 ms. */
+static void a_thread_that_waits_has_not_run_meanwhile(void **state) {
+    process_id server = add_program(1, "server", process_none(), 0, 700);
+    for (int i = 0; i < 40; i++) add_short_thread(server, 1000 + i, i * 10, 0, i * 10 + 9);
+    add_short_thread(server, 2000, 600, 2, 610);
+    merge(NULL);
+    assert_tracks("server:2/0 request and 40 more:43/41 ");
+    assert_int_equal(last_time_ns(profile_ordered_thread(&profile, 1)), 610 * MS);
+}
+
+static void a_thread_may_have_run_before_it_waits(void **state) {
+    process_id server = add_program(1, "server", process_none(), 0, 700);
+    for (int i = 0; i < 40; i++) add_short_thread(server, 1000 + i, i * 10, 0, i * 10 + 9);
+    add_short_thread(server, 2000, 600, 4, 609);
+    merge(NULL);
+    assert_tracks("server:2/0 request and 40 more:43/41 ");
+    const struct samples *samples = &profile_ordered_thread(&profile, 1)->samples;
+    assert_int_equal(samples_at(samples, 40)->time_ns, 603 * MS);
+    assert_int_equal(samples_cpu_ns(samples, 40), 3 * MS);
+    assert_int_equal(samples_at(samples, 42)->time_ns, 607 * MS);
+}
+
+/* A filter may have left out what was before. */
+static void samples_do_not_move_to_before_the_first_event(void **state) {
+    process_id server = add_program(1, "server", process_none(), 0, 400);
+    add_short_thread(server, 1000, -90, 0, 9);
+    for (int i = 1; i < 40; i++) add_short_thread(server, 1000 + i, i * 10, 0, i * 10 + 9);
+    merge(NULL);
+    assert_tracks("server:2/0 request and 39 more:40/40 ");
+    assert_int_equal(samples_at(&profile_ordered_thread(&profile, 1)->samples, 0)->time_ns, 3 * MS);
+}
+
+/* Forty threads live at a time, so each has a track of its own. */
+static void samples_of_threads_without_a_shared_track_stay(void **state) {
+    process_id server = add_program(1, "server", process_none(), 0, 400);
+    for (int i = 0; i < 40; i++) at(add_short_thread(server, 1000 + i, 0, 0, 100 + i))->end_ns = 200 * MS;
+    merge(NULL);
+    assert_int_equal(profile.thread_order.count, 41);
+    for (size_t i = 0; i < 40; i++)
+        assert_int_equal(last_time_ns(profile_ordered_thread(&profile, i + 1)), (100 + (int64_t)i) * MS);
 }
 
 /* Samples of its waits would be most of those of the others' track. */
@@ -447,6 +498,10 @@ int main(void) {
         TEST(threads_that_run_in_turns_are_one_track),
         TEST(threads_that_ended_between_samples_may_have_run_in_turns),
         TEST(threads_that_ended_between_samples_may_have_run_at_a_time),
+        TEST(a_thread_that_waits_has_not_run_meanwhile),
+        TEST(a_thread_may_have_run_before_it_waits),
+        TEST(samples_do_not_move_to_before_the_first_event),
+        TEST(samples_of_threads_without_a_shared_track_stay),
         TEST(a_thread_that_lives_through_all_others_has_its_own_track),
         TEST(threads_without_processor_time_run_all_the_time),
         TEST(workers_that_live_together_stay),
