@@ -82,7 +82,7 @@ static bool holds_profile(const struct profile_loading *loading, struct input *i
 /* Returns whether options ask for another profile than the one in the file. */
 static bool changes_profiles(const struct profile_loading *loading) {
     const struct gecko_convert_options *options = &loading->options->convert;
-    return options->filter_count || options->folds_recursion || options->merge_threads || options->process_args ||
+    return options->filter_count || options->folds_recursion || options->merge_threads || options->source_url_count ||
            options->product;
 }
 

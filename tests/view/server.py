@@ -219,10 +219,12 @@ def test_serves_finished_profiles():
 def test_filters_finished_profiles():
     with tempfile.TemporaryDirectory() as folder:
         wanted = os.path.join(folder, "wanted.json")
-        options = ["--time", "20%-60%", "--fold-recursion", "--sources", "none"]
-        subprocess.run([PROGRAM, *options, PROFILE, "-q", "-o", wanted], check=True)
-        with Server(*options, trace=PROFILE) as server, open(wanted, "rb") as file:
-            assert gzip.decompress(server.ask("GET", server.token + "/profile.json")[2]) == file.read()
+        url = f"{os.path.dirname(demo_source)}=https://github.com/owner/name/tree/main"
+        for options in ["--time", "20%-60%", "--fold-recursion"], ["--source-url", url]:
+            options += ["--sources", "none"]
+            subprocess.run([PROGRAM, *options, PROFILE, "-q", "-o", wanted], check=True)
+            with Server(*options, trace=PROFILE) as server, open(wanted, "rb") as file:
+                assert gzip.decompress(server.ask("GET", server.token + "/profile.json")[2]) == file.read(), options
         archive = os.path.join(folder, "profiles.tar")
         with tarfile.open(archive, "w") as file:
             file.add(PROFILE, "one.json")
