@@ -4,10 +4,12 @@
 
 #include "label_copy.h"
 #include "own_memory.h"
+#include "recorder/state/own_code.h"
 #include "recorder/state/recording_state.h"
 #include "recorder/unwind/frame_depth.h"
 #include "recorder/unwind/stack_walk.h"
 #include "recorder/unwind/unwind_table.h"
+#include "sampled_thread.h"
 #include "task_list.h"
 
 enum {
@@ -79,6 +81,16 @@ static void copy_and_walk(const struct task_wait *wait, bool *is_truncated) {
 
 /* ---- Taking a stack. ---- */
 
+/* While the thread is in its handler of the sampler's signal, its stack is the one that the handler has interrupted.
+ * Between the two is the system's code that has called the handler. If the walk did not get that far, nothing is left.
+ */
+static void leave_out_handler(void) {
+    size_t i = 2;
+    while (i < copy.walked_count && !(copy.walked[i].is_exact && own_code_has(copy.walked[i - 2].address))) i++;
+    copy.walked_count = i < copy.walked_count ? copy.walked_count - i : 0;
+    memmove(copy.walked, copy.walked + i, copy.walked_count * sizeof *copy.walked);
+}
+
 /* If the thread has used no processor time, it has not moved meanwhile. */
 static bool has_stayed(uint32_t tid, const struct task_wait *wait, uint64_t cpu_ns) {
     uint64_t cpu_now_ns;
@@ -97,7 +109,9 @@ enum waiting_stack_result waiting_stack_take(struct merged_stack *stack, const s
                     &(const struct label_reader){copy_memory, &copy.memory});
     own_memory_end(&copy.memory);
     if (copy.memory.is_forbidden) return WAITING_STACK_FORBIDDEN;
+    bool is_in_handler = sample_ring_is_walking(&record->sampled->ring);
     if (!has_stayed(tid, wait, cpu_ns)) return WAITING_STACK_MOVED;
+    if (is_in_handler) leave_out_handler();
     recording_count_loss(LOSS_TEXT, copy.labels.left_out_count);
     merged_stack_make(stack, copy.walked, copy.walked_count, copy.labels.labels, copy.labels.count);
     return WAITING_STACK_TAKEN;
