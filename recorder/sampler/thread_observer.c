@@ -158,9 +158,9 @@ static void forget(struct sampled_thread *thread, uint32_t tid) {
 
 /* Writes the processor time that no sample stands for when the thread or the recording ends. It was used between two
  * samples, mostly in the kernel. A little of it belongs to all samples. If it is much, as in a process that ends soon,
- * it may have been used elsewhere: it becomes a sample, which counts as an interval, unless it is less than half
- * of one. */
-static void write_rest(struct sampled_thread *thread, struct round *round) {
+ * it may have been used elsewhere: it becomes a sample, which counts as an interval, unless it is less than
+ * least_ns. */
+static void write_rest_of(struct sampled_thread *thread, struct round *round, uint64_t least_ns) {
     enum { LITTLE_PART = 4 };
     static struct grec_label unknown = GREC_LABEL_AT("(between samples)", NULL, NULL, 0);
     static struct merged_stack stack;
@@ -168,7 +168,7 @@ static void write_rest(struct sampled_thread *thread, struct round *round) {
     if (!is_owed || !thread->uid || !recording_wants_thread(thread->name, thread->name_bytes_count)) return;
     uint64_t rest_ns = (uint64_t)thread->share.owed_ns;
     bool is_little = rest_ns <= thread->sampled_ns / LITTLE_PART;
-    if (!is_little && rest_ns < observer.rules.interval_ns / 2) return;
+    if (!is_little && rest_ns < least_ns) return;
     thread->share.owed_ns = 0;
     if (is_little) {
         sampled_thread_write_rest(thread, &round->recording, rest_ns);
@@ -178,6 +178,10 @@ static void write_rest(struct sampled_thread *thread, struct round *round) {
     if (!observer.rules.takes_no_stacks) merged_stack_add_innermost(&stack, &unknown);
     struct sample_facts facts = {.ticks = thread->used_ticks, .cpu_ns = rest_ns};
     sampled_thread_write(thread, &round->recording, thread->state == SAMPLED_UNREACHED ? NULL : &stack, &facts);
+}
+
+static void write_rest(struct sampled_thread *thread, struct round *round) {
+    write_rest_of(thread, round, observer.rules.interval_ns / 2);
 }
 
 /* Ends the thread in the trace. The record belongs to `tid` now; 0: to no thread. */
@@ -424,7 +428,7 @@ static bool waits_as_before(const struct sampled_thread *thread, const struct ta
 static void write_unreached(struct thread_record *record, struct sampled_thread *thread, struct round *round) {
     if (thread->found_ticks == round->now_ticks) return;
     bool had_stacks = thread->state == SAMPLED_AT_WORK || thread->state == SAMPLED_IN_WAIT;
-    if (thread->was_reached && had_stacks) write_rest(thread, round);
+    if (thread->was_reached && had_stacks) write_rest_of(thread, round, 0);
     thread->was_reached = false;
     thread_signal_report_unreached(record, thread);
     write_time(record, thread, round);

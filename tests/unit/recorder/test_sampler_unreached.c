@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <semaphore.h>
 #include <signal.h>
 #include <sys/prctl.h>
 
@@ -287,6 +288,43 @@ static void test_own_handlers_after_wait(void **state) {
     recorded_fini(&recorded);
 }
 
+/* A thread that is interrupted for the first time after LONG_INTERVAL_MS of work, and works less. */
+struct brief {
+    struct busy_thread thread;
+    sem_t may_go_on;
+};
+
+enum { BRIEF_WORK_MS = 30 };
+
+static void work_briefly_and_wait(struct busy_thread *self) {
+    while (clock_now_ns(CLOCK_THREAD_CPUTIME_ID) < (uint64_t)BRIEF_WORK_MS * 1000000) work_a_little();
+    sem_wait(&((struct brief *)self)->may_go_on);
+    while (goes_on(self)) sleep_ms(10);
+}
+
+/* What a thread has used before a wait with a stack is not what it uses while it has none, however little that is. */
+static void test_own_handlers_after_little_work(void **state) {
+    enum { AFTERWARDS_NS_MAX = 10000000 };
+    struct recorded recorded;
+    struct brief brief = {.thread = {.name = "brief", .run = work_briefly_and_wait}};
+    int64_t rest_ns = 0;
+    sem_init(&brief.may_go_on, 0, 0);
+    start_sampling(*state, "unreached.trace", (struct grec_options){.interval_us = LONG_INTERVAL_MS * 1000});
+    busy_thread_start(&brief.thread);
+    wait_asleep(&brief.thread);
+    take_all_signals();
+    sem_post(&brief.may_go_on);
+    wait_rounds(3);
+    stop_and_check(&recorded, *state);
+    busy_thread_join(&brief.thread);
+    const struct thread *thread = need_thread(&recorded, "brief");
+    for (uint32_t i = 0; i < samples_count(&thread->samples); i++)
+        if (stack_is_rest(&recorded.profile, sample_stack(thread, i))) rest_ns += samples_cpu_ns(&thread->samples, i);
+    assert_true(rest_ns > (int64_t)BRIEF_WORK_MS * 1000000 - AFTERWARDS_NS_MAX);
+    assert_true(sum_unasked_ns(&recorded, "brief") < AFTERWARDS_NS_MAX);
+    recorded_fini(&recorded);
+}
+
 static void work_in_bursts(struct busy_thread *self) {
     enum { BURST_COUNT = 200, BURST_NS = 200000 };
     work_rounds(FOUND_ROUND_COUNT);
@@ -427,6 +465,7 @@ int main(void) {
         TEST(test_next_signal_later),
         TEST(test_short_strangers),
         TEST(test_own_handlers_after_wait),
+        TEST(test_own_handlers_after_little_work),
         TEST(test_deaf_from_birth),
         TEST(test_deaf_at_first),
         TEST(test_left_out),
