@@ -49,6 +49,7 @@ struct sampled_thread {
     enum sampled_reach reach;
 
     bool is_cpu_read;           /* cpu_ns was read before */
+    bool is_left_out;           /* its name is not wanted: what it has used since cpu_ns was read does not count */
     bool was_reached;           /* its clocks have been open since it was last found to be out of reach */
     bool has_ended;             /* the thread has ended since cpu_ns was read, and has not left what it used */
     bool is_named;              /* the program has named it */

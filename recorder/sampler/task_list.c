@@ -203,8 +203,8 @@ static void drop_unseen(void) {
 
 static void read_time(struct task *task, uint64_t now_ns) {
     uint64_t cpu_ns;
-    if (!task->is_counted || thread_registry_record_of(task->tid) || !task_read_cpu_ns(task->tid, &cpu_ns)) return;
-    task->unmarked_ns += cpu_ns > task->cpu_ns ? cpu_ns - task->cpu_ns : 0;
+    if (thread_registry_record_of(task->tid) || !task_read_cpu_ns(task->tid, &cpu_ns)) return;
+    if (task->is_counted) task->unmarked_ns += cpu_ns > task->cpu_ns ? cpu_ns - task->cpu_ns : 0;
     task->cpu_ns = cpu_ns;
     task->read_ns = now_ns;
 }

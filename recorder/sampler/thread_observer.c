@@ -101,10 +101,11 @@ static uint64_t first_cpu_ns(const struct sampled_thread *thread) {
  * since, that is all of it. */
 static uint64_t count_used(struct sampled_thread *thread, uint64_t cpu_ns) {
     uint64_t known_ns = thread->is_cpu_read ? thread->cpu_ns : first_cpu_ns(thread);
-    bool is_counted = thread->is_cpu_read || observer.rules.finds_new_threads;
+    bool is_counted = !thread->is_left_out && (thread->is_cpu_read || observer.rules.finds_new_threads);
     uint64_t used_ns = is_counted && cpu_ns > known_ns ? cpu_ns - known_ns : 0;
     thread->cpu_ns = cpu_ns;
     thread->is_cpu_read = true;
+    thread->is_left_out = false;
     cpu_share_add(&thread->share, used_ns);
     return used_ns;
 }
@@ -545,6 +546,15 @@ static void leave_alone(struct thread_writers *writers, struct thread_record *re
     while (sample_ring_first(&thread->ring)) sample_ring_drop(&thread->ring);
 }
 
+/* What the thread uses until it comes to be wanted belongs to no sample, but what it owes is of the time before. */
+static void leave_out(struct thread_writers *writers, struct thread_record *record, struct sampled_thread *thread,
+                      struct round *round) {
+    if (thread->is_left_out) return;
+    write_rest(thread, round);
+    leave_alone(writers, record, NULL);
+    thread->is_left_out = true;
+}
+
 /* Ends a thread that has ended since its id was read, or without giving back its record, which the next thread takes.
  */
 static void end_found(struct thread_writers *writers, struct thread_record *record, struct sampled_thread *thread,
@@ -560,7 +570,10 @@ static void observe_thread(struct thread_writers *writers, struct thread_record 
                            struct round *round) {
     uint64_t used_ns;
     if (thread->state == SAMPLED_LEFT_OUT) drop_if_ended(writers);
-    if (thread->state == SAMPLED_LEFT_OUT || is_muted(writers)) return;
+    if (thread->state == SAMPLED_LEFT_OUT || is_muted(writers)) {
+        leave_out(writers, record, thread, round);
+        return;
+    }
     if (observer.rules.takes_demanded_alone && !demand_of(record)) {
         leave_alone(writers, record, NULL);
         return;

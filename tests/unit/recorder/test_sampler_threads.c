@@ -441,6 +441,82 @@ static void test_unwanted_stranger(void **state) {
     recorded_fini(&recorded);
 }
 
+/* ---- Threads that come to be wanted. ---- */
+
+/* How a thread that was left out comes to be wanted, under which name, and how long the sampler takes to notice. */
+struct coming {
+    const char *first_name; /* NULL: the thread does not register at first */
+    uint32_t flags;
+    void (*come)(void);
+    const char *name;
+    unsigned notice_ms;
+};
+
+struct comer {
+    struct busy_thread thread;
+    const struct coming *coming;
+    uint64_t unwanted_ns;         /* processor time before it is wanted */
+    atomic_uint_fast64_t seen_ns; /* what it uses once the sampler has noticed; 0 until then */
+};
+
+static void come_by_registering(void) { grec_thread_register("wanted"); }
+static void come_by_system_name(void) { pthread_setname_np(pthread_self(), "wanted"); }
+static void come_by_options(void) {
+    grec_start(&(struct grec_options){.interval_us = 1000, .threads = "other", .flags = GREC_SAMPLER});
+    grec_thread_register("other");
+}
+
+static void work_cpu_ms(uint64_t ms) {
+    volatile uint64_t sum __attribute__((unused)) = 0;
+    for (uint64_t end_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID) + ms * 1000000;
+         clock_now_ns(CLOCK_THREAD_CPUTIME_ID) < end_ns;)
+        for (uint64_t i = 0; i < 1000; i++) sum += i;
+}
+
+static void work_and_come(struct busy_thread *self) {
+    enum { UNWANTED_MS = 200, WANTED_MS = 20, LIST_MS = 20 };
+    struct comer *comer = (struct comer *)self;
+    work_cpu_ms(UNWANTED_MS);
+    comer->unwanted_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID);
+    sleep_ms(LIST_MS);
+    wait_rounds(2);
+    comer->coming->come();
+    sleep_ms(comer->coming->notice_ms);
+    wait_rounds(2);
+    uint64_t from_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID);
+    work_cpu_ms(WANTED_MS);
+    atomic_store(&comer->seen_ns, clock_now_ns(CLOCK_THREAD_CPUTIME_ID) - from_ns);
+    while (goes_on(self)) sleep_ms(10);
+}
+
+/* A thread that comes to be wanted has the processor time that it uses from then on, and none of that before. */
+static void test_coming_to_be_wanted(void **state) {
+    enum { INTERVAL_NS = 1000000 };
+    static const struct coming comings[] = {
+        {"other", 0, come_by_registering, "wanted", 0},
+        {"other", 0, come_by_options, "other", 0},
+        {NULL, GREC_ALL_THREADS, come_by_registering, "wanted", 0},
+        {NULL, GREC_ALL_THREADS, come_by_system_name, "wanted", 1100},
+    };
+    for (size_t i = 0; i < sizeof comings / sizeof *comings; i++) {
+        struct recorded recorded;
+        struct comer comer = {.thread = {.name = comings[i].first_name, .run = work_and_come}, .coming = &comings[i]};
+        start_sampling(*state, "coming.trace",
+                       (struct grec_options){.interval_us = 1000, .threads = "wanted", .flags = comings[i].flags});
+        busy_thread_start(&comer.thread);
+        while (!atomic_load(&comer.seen_ns)) usleep(1000);
+        wait_rounds(2);
+        stop_and_read(&recorded, *state, "coming.trace");
+        uint64_t wanted_ns = cpu_of_thread_ns(&comer.thread) - comer.unwanted_ns;
+        busy_thread_join(&comer.thread);
+        int64_t sum_ns = sum_cpu_ns(need_thread(&recorded, comings[i].name));
+        if (sum_ns < (int64_t)atomic_load(&comer.seen_ns) - INTERVAL_NS || sum_ns > (int64_t)wanted_ns + INTERVAL_NS)
+            fail_msg("case %zu: %" PRId64 " ns of at least %" PRIu64 ", at most %" PRIu64, i, sum_ns,
+                     atomic_load(&comer.seen_ns), wanted_ns);
+        recorded_fini(&recorded);
+    }
+}
+
 static void *sleep_or_end(void *argument) {
     struct busy_thread *self = argument;
     struct timespec time = {0, 1000 + 997 * (long)((uintptr_t)&time / 64 % 1000)};
@@ -1307,6 +1383,7 @@ int main(void) {
         TEST(test_sleeping_stranger),
         TEST(test_stranger_that_speaks),
         TEST(test_unwanted_stranger),
+        TEST(test_coming_to_be_wanted),
         TEST(test_storm_of_sleepers),
         TEST(test_name_of_an_ending_thread),
         TEST(test_own_name_at_the_end),
