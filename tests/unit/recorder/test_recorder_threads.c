@@ -285,7 +285,9 @@ static void test_short_lives(void **state) {
         if (!text_starts_with(thread->name, TEXT("short "))) continue;
         const struct marker *first = column_at(&thread->markers, 0);
         const struct marker *last = column_at(&thread->markers, thread->markers.count - 1);
-        uint64_t number = strtoull(thread->name.bytes + 6, NULL, 10);
+        char name[32];
+        snprintf(name, sizeof name, "%.*s", (int)thread->name.bytes_count, thread->name.bytes);
+        uint64_t number = strtoull(name + 6, NULL, 10);
         assert_int_equal(value_of(&recorded.profile, first, 0).number.mantissa, number);
         assert_int_equal(thread->markers.count, EVENTS_OF_LIFE);
         assert_true(thread->start_ns == TIME_NONE || thread->start_ns <= first->start_ns);
