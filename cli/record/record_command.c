@@ -318,19 +318,26 @@ static bool take_end(struct record *record) {
     return true;
 }
 
-/* Returns whether the last program has ended. */
-static bool has_ended(struct record *record) {
-    if (!take_end(record)) return false;
-    if (record->is_interrupted || record->ended_count == record->options->iteration_count) return true;
-    start_program(record, !record->is_by_kernel);
-    if (record->is_by_kernel && !failure_is_set(&record->failure))
-        kernel_recording_add(&record->recording, record->program.pid, &record->failure);
-    return failure_is_set(&record->failure) || !execute_program(record);
-}
-
 static bool is_over(const struct record *record) {
     uint64_t limit_ns = (uint64_t)record->options->duration_ns;
     return limit_ns && monotonic_now_ns() - record->begin_ns >= limit_ns;
+}
+
+/* Executes the program once more. Returns false if that fails. */
+static bool begin_iteration(struct record *record) {
+    start_program(record, !record->is_by_kernel);
+    if (record->is_by_kernel && !failure_is_set(&record->failure))
+        kernel_recording_add(&record->recording, record->program.pid, &record->failure);
+    if (!failure_is_set(&record->failure)) return execute_program(record);
+    end_waiting_program(record);
+    return false;
+}
+
+/* Returns whether the last program has ended. */
+static bool has_ended(struct record *record) {
+    if (!take_end(record)) return false;
+    bool is_last = record->is_interrupted || record->ended_count == record->options->iteration_count || is_over(record);
+    return is_last || !begin_iteration(record);
 }
 
 static void draw_progress(struct record *record) {

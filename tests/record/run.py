@@ -250,6 +250,28 @@ def iterations_are_alike_and_need_no_more_files(folder):
     check(len(seen) == 20 and all(count > 10 and "page-faults" in markers for count, markers in seen), seen)
 
 
+def too_few_files_for_an_iteration_end_the_recording(folder):
+    """Programs that run on in the background keep their files, until there are too few: for a process, or for its events."""
+    held, hold = os.pipe()
+    try:
+        for spare_count in range(6):
+            limits = limit(resource.RLIMIT_NOFILE, 64 + 16 + 4 * os.cpu_count() + spare_count)
+            ended = record("-o", "p.json", "-e", "cpu-clock,page-faults,context-switches", "--iterations", "999", "sh", "-c",
+                           "exec 3<&0; cat <&3 >/dev/null 2>&1 &", cwd=folder, stdin=held, preexec_fn=limits)
+            check(ended.returncode == 3 and ("ulimit -n" in ended.stderr or "Too many open files" in ended.stderr), ended.stderr)
+    finally:
+        os.close(held)
+        os.close(hold)
+
+
+def no_iteration_begins_after_the_duration(folder):
+    """While the recording is stopped, its duration passes, and the program ends."""
+    stops = "echo began; (sleep 0.5; kill -CONT $PPID) >/dev/null 2>&1 & kill -STOP $PPID"
+    ended = record("-o", "p.json", "-d", "0.2", "--iterations", "9", "sh", "-c", stops, cwd=folder,
+                   preexec_fn=lambda: signal.signal(signal.SIGTERM, signal.SIG_IGN))
+    check(ended.stdout == "began\n", ended.stdout)
+
+
 def record_until(folder, is_good, what, *arguments):
     """Records for longer and longer, as a busy machine may leave little time to the programs."""
     for seconds in ("1", "5", "30"):
@@ -899,6 +921,7 @@ CASES = [shares_are_right, shares_of_languages_are_right, trace_is_read_by_other
          children_and_iterations_are_recorded, names_tell_the_command_lines_of_children,
          names_tell_the_titles_of_forked_processes,
          what_is_recorded_is_written_soon, iterations_begin_one_after_the_other, iterations_are_alike_and_need_no_more_files,
+         too_few_files_for_an_iteration_end_the_recording, no_iteration_begins_after_the_duration,
          running_processes_are_recorded,
          files_that_are_gone_have_names, code_has_no_names_of_others_at_its_path,
          files_that_are_gone_have_names_beside_many_others, processes_without_names_are_told_of,
