@@ -391,7 +391,8 @@ static const uint64_t KNOWN_SAMPLE_FLAGS = TRACE_SAMPLE_HAS_CPU | TRACE_SAMPLE_H
 
 static int64_t take_span(struct entry *entry) { return (int64_t)trace_cursor_bounded(&entry->cursor, SPAN_NS_MAX); }
 
-static int64_t take_age(struct entry *entry) { return (int64_t)trace_cursor_bounded(&entry->cursor, INT64_MAX); }
+/* Times are within a quarter of what an int64_t holds. */
+static int64_t take_age(struct entry *entry) { return (int64_t)trace_cursor_bounded(&entry->cursor, INT64_MAX / 2); }
 
 static struct sample_head take_sample_head(struct entry *entry) {
     struct sample_head head = {.cpu_ns = TIME_NONE, .delay_ns = TIME_NONE};
