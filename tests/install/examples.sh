@@ -95,7 +95,10 @@ profiled() {
         attempts_left=$((attempts_left - 1))
         rm -f "$work"/server/*.trace
         (cd "$work/server" && perf record "$@" -g -o server.perf.data -- \
-            env GECKO_RECORDER=1 GECKO_RECORDER_OUTPUT=server.trace ./server 200) >"$work/said" 2>&1 || return 1
+            env GECKO_RECORDER=1 GECKO_RECORDER_OUTPUT=server.trace ./server 200) >"$work/said" 2>&1 || {
+            cat "$work/said"
+            return 1
+        }
         is_good=true
         for format in processed gecko; do
             "$converter" --quiet --samples perf -f "$format" "$work/server/server.trace" "$work/server/server.perf.data" \
