@@ -364,10 +364,12 @@ static void observe(struct record *record) {
         int ready_count = poll(polled, 2, CHECK_MS);
         if (record->is_by_kernel) kernel_recording_take(recording);
         if (!is_started) draw_progress(record); /* the terminal of a program is its own */
-        use_signals(record);
+        if (ready_count) use_signals(record);
         is_done = is_over(record);
-        bool has_no_events = record->is_by_kernel && ready_count == 0 && !kernel_events_are_alive(&recording->events);
-        is_done |= is_started ? has_ended(record) : record->is_interrupted || has_no_events;
+        if (is_started)
+            is_done |= ready_count && has_ended(record);
+        else
+            is_done |= record->is_interrupted || (!ready_count && !kernel_events_are_alive(&recording->events));
     }
 }
 
