@@ -44,7 +44,8 @@ static const char notes[] =
     "  0  success\n"
     "  1  nothing was recorded\n"
     "  2  the command line is wrong\n"
-    "  3  recording is not allowed, or reading or writing failed\n"
+    "  3  recording is not allowed, reading or writing failed, or not all iterations\n"
+    "     could be recorded: the profile has those before\n"
     "  4  memory ran out, or more than --max-memory was needed\n"
     "  5  --strict was given, and something would have been lost\n";
 
@@ -130,7 +131,7 @@ struct record {
     struct recorder_traces traces; /* have the programs' own events, or what the recorder has sampled */
     uint64_t begin_ns;
     bool is_interrupted;
-    int program_code; /* the first exit code of a program that is not 0 */
+    int program_code; /* the first that is not 0 of a program, or of an iteration that could not begin */
 };
 
 static void tell(struct record *record, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -323,20 +324,25 @@ static bool is_over(const struct record *record) {
     return limit_ns && monotonic_now_ns() - record->begin_ns >= limit_ns;
 }
 
-/* Executes the program once more. Returns false if that fails. */
+/* Executes the program once more. Returns false if that fails: the profile is that of the iterations before. */
 static bool begin_iteration(struct record *record) {
     start_program(record, !record->is_by_kernel);
     if (record->is_by_kernel && !failure_is_set(&record->failure))
         kernel_recording_add(&record->recording, record->program.pid, &record->failure);
-    if (!failure_is_set(&record->failure)) return execute_program(record);
+    if (!failure_is_set(&record->failure) && execute_program(record)) return true;
     end_waiting_program(record);
+    console_print_message("only %zu of %zu iterations were recorded: %s", record->ended_count,
+                          (size_t)record->options->iteration_count, record->failure.message);
+    if (!record->program_code) record->program_code = (int)record->failure.code;
+    failure_clear(&record->failure);
     return false;
 }
 
 /* Returns whether the last program has ended. */
 static bool has_ended(struct record *record) {
     if (!take_end(record)) return false;
-    bool is_last = record->is_interrupted || record->ended_count == record->options->iteration_count || is_over(record);
+    bool is_last = record->is_interrupted || record->ended_count == record->options->iteration_count ||
+                   is_over(record) || failure_is_set(&record->failure);
     return is_last || !begin_iteration(record);
 }
 
@@ -388,10 +394,10 @@ static void end_program(struct record *record) {
     if (is_ended) record->program_code = code_before;
 }
 
-/* Recording needs many files, and making a profile of it some, which the recording must leave over. */
+/* All threads of processes need many files, and writing the recording some, which they must leave over. */
 static void limit_files(const struct record *record, rlim_t spare_count) {
     rlim_t max = record->caller.files.rlim_max;
-    const struct rlimit raised = {max > spare_count ? max - spare_count : max, max};
+    const struct rlimit raised = {max - (spare_count < max / 2 ? spare_count : max / 2), max};
     setrlimit(RLIMIT_NOFILE, &raised);
 }
 
@@ -512,7 +518,7 @@ static bool begin_by_kernel(struct record *record) {
                                                     .command = options->inputs.values,
                                                     .command_count = options->inputs.count};
     enum { SPARE_FILE_COUNT = 64 };
-    limit_files(record, SPARE_FILE_COUNT);
+    limit_files(record, options->recorded_pids.count ? SPARE_FILE_COUNT : 0);
     record->is_by_kernel = kernel_recording_init(&record->recording, &wanted, &record->targets, &record->failure);
     limit_files(record, 0);
     if (!record->is_by_kernel) setrlimit(RLIMIT_NOFILE, &record->caller.files);

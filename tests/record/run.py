@@ -250,18 +250,37 @@ def iterations_are_alike_and_need_no_more_files(folder):
     check(len(seen) == 20 and all(count > 10 and "page-faults" in markers for count, markers in seen), seen)
 
 
-def too_few_files_for_an_iteration_end_the_recording(folder):
+def iterations_before_files_run_out_are_recorded(folder):
     """Programs that run on in the background keep their files, until there are too few: for a process, or for its events."""
     held, hold = os.pipe()
+    busy = "i=0; while [ $i -lt 30000 ]; do i=$((i + 1)); done"
     try:
         for spare_count in range(6):
-            limits = limit(resource.RLIMIT_NOFILE, 64 + 16 + 4 * os.cpu_count() + spare_count)
-            ended = record("-o", "p.json", "-e", "cpu-clock,page-faults,context-switches", "--iterations", "999", "sh", "-c",
-                           "exec 3<&0; cat <&3 >/dev/null 2>&1 &", cwd=folder, stdin=held, preexec_fn=limits)
-            check(ended.returncode == 3 and ("ulimit -n" in ended.stderr or "Too many open files" in ended.stderr), ended.stderr)
+            (folder / "p.json").unlink(missing_ok=True)
+            limits = limit(resource.RLIMIT_NOFILE, 24 + 10 * os.cpu_count() + spare_count)
+            ended = record("-q", "-o", "p.json", "-e", "cpu-clock,page-faults,context-switches", "--iterations", "999", "sh",
+                           "-c", f"exec 3<&0; cat <&3 >/dev/null 2>&1 & {busy}", cwd=folder, stdin=held, preexec_fn=limits)
+            told = re.search(r"only ([1-9]) of 999 iterations were recorded: .*(ulimit -n|Too many open files)", ended.stderr)
+            check(ended.returncode == 3 and told, ended)
+            counts = [thread["samples"]["length"] for thread in profile_of(folder / "p.json")["threads"]]
+            check(sum(count > 10 for count in counts) >= int(told[1]), f"{counts}: {ended.stderr}")
     finally:
         os.close(held)
         os.close(hold)
+
+
+def iterations_before_a_program_is_gone_are_recorded(folder):
+    shutil.copy(shutil.which("sh"), folder / "once")
+    ended = record("-o", "p.json", "-e", "page-faults", "--iterations", "3", "./once", "-c", "rm once", cwd=folder)
+    check(ended.returncode == 127 and "only 1 of 3 iterations" in ended.stderr, ended)
+    check(count_samples(folder / "p.json"), "no samples")
+
+
+def few_files_are_enough_for_a_command(folder):
+    for file_count in (20 + 2 * os.cpu_count(), 66 + 2 * os.cpu_count()):
+        (folder / "p.json").unlink(missing_ok=True)
+        ended = record("-o", "p.json", mix, "100", cwd=folder, preexec_fn=limit(resource.RLIMIT_NOFILE, file_count))
+        check(ended.returncode == 0 and count_samples(folder / "p.json") > 10, ended)
 
 
 def no_iteration_begins_after_the_duration(folder):
@@ -921,7 +940,8 @@ CASES = [shares_are_right, shares_of_languages_are_right, trace_is_read_by_other
          children_and_iterations_are_recorded, names_tell_the_command_lines_of_children,
          names_tell_the_titles_of_forked_processes,
          what_is_recorded_is_written_soon, iterations_begin_one_after_the_other, iterations_are_alike_and_need_no_more_files,
-         too_few_files_for_an_iteration_end_the_recording, no_iteration_begins_after_the_duration,
+         iterations_before_files_run_out_are_recorded, iterations_before_a_program_is_gone_are_recorded,
+         few_files_are_enough_for_a_command, no_iteration_begins_after_the_duration,
          running_processes_are_recorded,
          files_that_are_gone_have_names, code_has_no_names_of_others_at_its_path,
          files_that_are_gone_have_names_beside_many_others, processes_without_names_are_told_of,

@@ -30,9 +30,10 @@ static void fail(struct kernel_recording *recording, int error, const struct ker
     } else if (error == ENOMEM) {
         failure_set_memory(failure);
     } else if (error == EMFILE || error == ENFILE) {
-        failure_set(failure, FAILURE_IO,
-                    "an event is opened for each thread on each processor, and these are more "
-                    "files than may be open (ulimit -n)");
+        failure_set(
+            failure, FAILURE_IO,
+            "recording needs a file for each processor, and one more for each event, thread and processor: more "
+            "than may be open (ulimit -n)");
     } else if (event && wants_branches && (is_unknown || error == EINVAL)) {
         failure_set(
             failure, FAILURE_USAGE,
