@@ -468,10 +468,8 @@ static void tell_recorded(struct record *record) {
         tell(record,
              "the kernel's own code was not recorded: that needs CAP_PERFMON, or sysctl "
              "kernel.perf_event_paranoid=1");
-    else if (recording->hides_kernel)
-        tell(record,
-             "the kernel's functions have no names: that needs CAP_SYSLOG, or sysctl kernel.kptr_restrict=0 and "
-             "kernel.perf_event_paranoid=1");
+    else if (recording->hiding)
+        tell(record, "the kernel's functions have no names: %s", recording->hiding);
     if (runs_on) tell(record, "processes that the program has started run on, and are no longer recorded");
 }
 

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "libconvert/base/regular_file.h"
 #include "libconvert/symbols/kept_files.h"
 #include "tracing_formats.h"
 
@@ -406,13 +407,21 @@ static void begin_running(struct kernel_recording *recording, const struct proc_
     proc_ids_fini(&all);
 }
 
+/* Call it after the kernel's list of symbols told nothing. */
+static const char *why_without_names(void) {
+    char first;
+    if (!regular_file_start("/proc/kallsyms", &first, sizeof first).bytes_count)
+        return "their list, /proc/kallsyms, is empty or cannot be read";
+    return "that needs CAP_SYSLOG, or sysctl kernel.kptr_restrict=0 and kernel.perf_event_paranoid=1";
+}
+
 void kernel_recording_begin(struct kernel_recording *recording, int fd, const struct proc_ids *processes,
                             struct failure *failure) {
     kernel_stream_init(&recording->stream, fd, failure);
     kept_files_begin(fd);
     append_head(recording);
     kernel_stream_compress(&recording->stream);
-    recording->hides_kernel = recording->has_kernel && !proc_kernel_append(&recording->stream);
+    if (recording->has_kernel && !proc_kernel_append(&recording->stream)) recording->hiding = why_without_names();
     if (!recording->options.events.begins_on_exec) begin_running(recording, processes);
     kernel_stream_flush(&recording->stream);
 }

@@ -36,7 +36,7 @@ struct kernel_recording {
     uint64_t hidden_count;  /* processes whose mappings this user may not see */
     bool has_kernel;        /* the kernel's own code is sampled */
     bool lacks_kernel;      /* the kernel refuses to sample its own code */
-    bool hides_kernel;      /* its code is sampled, but its addresses are hidden */
+    const char *hiding;     /* why the kernel's code, which is sampled, has no names; NULL: it has */
     const char *allowing;   /* what would allow it, if a failure is due to permissions; otherwise NULL */
 };
 
