@@ -241,7 +241,8 @@ enum { ENDING_SIGNAL_COUNT = sizeof ending_signals / sizeof *ending_signals };
  * wait for programs. */
 static void take_signals(struct record *record) {
     static const struct sigaction by_default = {.sa_handler = SIG_DFL};
-    caller_settings_init(&record->caller);
+    const char *output_path = record->options->convert.output_path;
+    caller_settings_init(&record->caller, output_path && strcmp(output_path, "-") == 0);
     sigaction(SIGCHLD, &by_default, NULL);
     sigemptyset(&record->signals);
     sigaddset(&record->signals, SIGCHLD);
@@ -297,13 +298,20 @@ static void use_signals(struct record *record) {
 
 /* ---- Recording. ---- */
 
+static const char *why_not_executed(const char *command, int error) {
+    if (error != ENOENT) return strerror(error);
+    if (!strchr(command, '/')) return "PATH leads to no such program; functions and aliases need their shell";
+    if (access(command, F_OK)) return strerror(error);
+    return "its interpreter is missing: that of the script's first line, or the dynamic linker";
+}
+
 /* Executes the program of this iteration. Returns false if that fails. */
 static bool execute_program(struct record *record) {
+    const char *command = record->options->inputs.values[0];
     int error = started_program_execute(&record->program);
     if (!error) return true;
     record->program_code = error == ENOENT ? EXIT_CODE_NOT_FOUND : EXIT_CODE_NOT_EXECUTABLE;
-    failure_set(&record->failure, FAILURE_IO, "cannot execute %s: %s", record->options->inputs.values[0],
-                strerror(error));
+    failure_set(&record->failure, FAILURE_IO, "cannot execute %s: %s", command, why_not_executed(command, error));
     return false;
 }
 

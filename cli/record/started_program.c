@@ -5,7 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-void caller_settings_init(struct caller_settings *settings) {
+void caller_settings_init(struct caller_settings *settings, bool is_output_taken) {
+    settings->is_output_taken = is_output_taken;
     sigprocmask(SIG_BLOCK, NULL, &settings->signals);
     sigaction(SIGCHLD, NULL, &settings->on_child);
     getrlimit(RLIMIT_NOFILE, &settings->files);
@@ -17,6 +18,7 @@ static void execute(char *const *command, const struct caller_settings *settings
     sigaction(SIGCHLD, &settings->on_child, NULL);
     setrlimit(RLIMIT_NOFILE, &settings->files);
     sigprocmask(SIG_SETMASK, &settings->signals, NULL);
+    if (settings->is_output_taken) dup2(STDERR_FILENO, STDOUT_FILENO);
     execvp(command[0], command);
     int error = errno;
     ssize_t written = write(outcome, &error, sizeof error);

@@ -22,9 +22,10 @@ struct caller_settings {
     sigset_t signals;          /* the signals that are blocked */
     struct sigaction on_child; /* the action of SIGCHLD */
     struct rlimit files;       /* the limit of open files */
+    bool is_output_taken;      /* standard output is not for programs, which get standard error in its place */
 };
 
-void caller_settings_init(struct caller_settings *settings);
+void caller_settings_init(struct caller_settings *settings, bool is_output_taken);
 
 /* Creates a process that waits to execute the command, which ends with NULL. Returns false with errno set. */
 bool started_program_init(struct started_program *program, char *const *command,

@@ -539,6 +539,11 @@ def exit_codes_are_those_of_a_shell(folder):
                           (["./nothing"], 127), (["./file"], 126)):
         ended = record("-o", "p.json", *command, cwd=folder)
         check(ended.returncode == code, f"{command}: {ended.returncode}: {ended.stderr}")
+    (folder / "file").write_text("#!/no/such/shell\n")
+    (folder / "file").chmod(0o755)
+    for command, told in ((["./file"], "its interpreter is missing"), (["no-such-program"], "functions and aliases")):
+        ended = record("-o", "p.json", *command, cwd=folder)
+        check(ended.returncode == 127 and told in ended.stderr, ended)
     ended = record("-o", "nothing.json", "true", cwd=folder)
     # A program that ends at once may be too short for a sample.
     check(ended.returncode in (0, 1), ended.stderr)
@@ -593,7 +598,8 @@ def programs_that_are_easily_disturbed_are_as_alone(folder):
 def what_cannot_be_written_is_told_before_the_program_runs(folder):
     (folder / "kept.data").write_text("kept")
     with socket.create_server(("127.0.0.1", 0)) as server:
-        for arguments in (["-o", "no/p.json"], ["-o", "p.json", "--report", "no/report.json"], ["-o", "p.json", "--format", "no"],
+        for arguments in (["-o", "no/p.json"], ["-o", "."],
+                          ["-o", "p.json", "--report", "no/report.json"], ["-o", "p.json", "--format", "no"],
                           ["-o", "p.json", "--trace", "no/p.data"], ["-o", "p.json", "--trace", "/dev/full"],
                           ["--no-open", "--port", str(server.getsockname()[1])], ["--no-open", "--viewer", "no"],
                           ["-o", "p.json", "--trace", "kept.data", "-e", "no-such-event"]):
