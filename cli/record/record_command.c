@@ -332,6 +332,12 @@ static bool is_over(const struct record *record) {
     return limit_ns && monotonic_now_ns() - record->begin_ns >= limit_ns;
 }
 
+/* Lets the profile be made of what was recorded before the failure. */
+static void keep_recorded(struct record *record) {
+    if (!record->program_code) record->program_code = (int)record->failure.code;
+    failure_clear(&record->failure);
+}
+
 /* Executes the program once more. Returns false if that fails: the profile is that of the iterations before. */
 static bool begin_iteration(struct record *record) {
     start_program(record, !record->is_by_kernel);
@@ -341,8 +347,7 @@ static bool begin_iteration(struct record *record) {
     end_waiting_program(record);
     console_print_message("only %zu of %zu iterations were recorded: %s", record->ended_count,
                           (size_t)record->options->iteration_count, record->failure.message);
-    if (!record->program_code) record->program_code = (int)record->failure.code;
-    failure_clear(&record->failure);
+    keep_recorded(record);
     return false;
 }
 
@@ -365,10 +370,11 @@ static void draw_progress(struct record *record) {
     progress_tty_draw_text(&record->bar, line);
 }
 
+/* A command line can be read only while the program runs. */
+enum { CHECK_MS = 20 };
+
 /* Observes until the end of the duration or of what is observed, or a signal. Returns whether a program runs still. */
 static void observe(struct record *record) {
-    /* A command line can be read only while the program runs. */
-    enum { CHECK_MS = 20 };
     struct kernel_recording *recording = &record->recording;
     bool is_started = record->command, is_done = false;
     while (!is_done && !failure_is_set(&record->failure)) {
@@ -388,15 +394,15 @@ static void observe(struct record *record) {
 }
 
 /* Waits for a program that runs still. At the end of the duration it is ended as timeout(1) does, and its exit code
- * does not count. If the recording failed, nothing is done to it. */
+ * does not count. If the recording failed, nothing else is done to it. */
 static void end_program(struct record *record) {
-    if (record->program.pid <= 0) return;
     int code_before = record->program_code;
-    bool is_ended = is_over(record);
-    if (is_ended) kill(record->program.pid, SIGTERM);
+    bool is_ended = false;
+    if (record->program.pid <= 0) return;
     while (!take_end(record)) {
         struct pollfd polled = {record->signal_fd, POLLIN, 0};
-        poll(&polled, 1, -1);
+        if (!is_ended && is_over(record)) is_ended = kill(record->program.pid, SIGTERM) == 0;
+        poll(&polled, 1, record->options->duration_ns && !is_ended ? CHECK_MS : -1);
         use_signals(record);
     }
     if (is_ended) record->program_code = code_before;
@@ -438,7 +444,7 @@ static const char *why_without_samples(const struct record *record) {
 static void tell_recorded(struct record *record) {
     const struct kernel_recording *recording = &record->recording;
     struct report_text size = {.bytes_count = 0};
-    bool runs_on = record->command && !is_over(record) && kernel_events_are_alive(&recording->events);
+    bool runs_on = record->command && record->program.pid <= 0 && kernel_events_are_alive(&recording->events);
     report_append_bytes(&size, recording->stream.written_bytes);
     tell(record, "recorded %.1f s of %s%s: %llu sample%s, %llu lost, %.*s",
          (double)(monotonic_now_ns() - record->begin_ns) / 1e9, recording->events.rows[0].name,
@@ -499,6 +505,10 @@ static void run_all(struct record *record, const struct proc_ids *processes) {
     bool has_begun = observe_all(record, processes);
     schedule(record, SCHED_OTHER);
     if (!has_begun) return;
+    if (failure_is_set(&record->failure) && record->recording.sample_count) {
+        console_print_message("%s: what came later is lost", record->failure.message);
+        keep_recorded(record);
+    }
     if (record->is_by_kernel && !failure_is_set(&record->failure)) tell_recorded(record);
     end_program(record);
 }

@@ -609,6 +609,29 @@ def what_cannot_be_written_is_told_before_the_program_runs(folder):
     check(os.listdir(folder) == ["kept.data"], f"left: {os.listdir(folder)}")
 
 
+def what_was_recorded_until_the_disk_was_full_is_shown(folder):
+    full_bytes = 128 * 1024
+
+    def fill():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (full_bytes, full_bytes))
+
+    busy = f"while [ $(stat -c %s t.perf) -lt {full_bytes} ]; do i=0; while [ $i -lt 10000 ]; do i=$((i + 1)); done; done"
+    for duration, rest in ((str(WAIT_SECONDS), ""), ("5", "; exec sleep 999")):
+        ended = record("-F", "10000", "-d", duration, "--trace", "t.perf", "-o", "-", "sh", "-c", busy + rest, cwd=folder,
+                       preexec_fn=fill)
+        if duration != "5" or "what came later is lost" in ended.stderr:  # on a busy machine, 5 s may not be enough
+            check(ended.returncode == 3 and "cannot write the recording: File too large" in ended.stderr, ended.stderr)
+        (folder / "p.json").write_text(ended.stdout)
+        check(count_samples(folder / "p.json") > 10, ended.stderr)
+
+
+def a_profile_on_standard_output_is_alone_there(folder):
+    ended = record("-o", "-", mix, "100", cwd=folder)
+    (folder / "p.json").write_text(ended.stdout)
+    check(count_samples(folder / "p.json") > 10 and "function parse" in ended.stderr, ended.stderr)
+
+
 def the_duration_ends_the_program(folder):
     record_until(folder, lambda path: count_samples(path) > 10, "no samples", "sh", "-c", "while :; do :; done")
 
@@ -964,7 +987,8 @@ CASES = [shares_are_right, shares_of_languages_are_right, trace_is_read_by_other
          options_of_converting_work, last_branches_are_asked_for, tracepoints_have_fields,
          exit_codes_are_those_of_a_shell,
          the_program_has_what_it_would_have_alone, programs_that_are_easily_disturbed_are_as_alone,
-         what_cannot_be_written_is_told_before_the_program_runs,
+         what_cannot_be_written_is_told_before_the_program_runs, what_was_recorded_until_the_disk_was_full_is_shown,
+         a_profile_on_standard_output_is_alone_there,
          the_duration_ends_the_program, programs_that_run_on_are_told_of,
          the_terminal_sends_signals_to_the_program, a_second_interrupt_gives_up,
          progress_is_shown_of_what_runs, signals_are_passed_on, a_program_that_does_not_end_is_left,
