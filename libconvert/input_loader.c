@@ -7,6 +7,7 @@
 
 #include "libconvert/base/cursor.h"
 #include "libconvert/base/memory.h"
+#include "libconvert/profile/rooted_waits.h"
 #include "libconvert/symbols/symbolize.h"
 #include "readers/filter.h"
 
@@ -223,4 +224,5 @@ void input_loader_symbolize(struct input_loader *loader) {
                                                   .job_count = loader->job_count,
                                                   .name_func = loader->reader->name_func};
     profile_symbolize(loader->profile, &symbolize_options, progress_part(loader->progress, READ_SHARE, 1));
+    profile_root_waits(loader->profile);
 }

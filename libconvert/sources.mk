@@ -18,7 +18,7 @@ libconvert_sources := \
     libconvert/profile/profile_allocations.c libconvert/profile/profile_finish.c \
     libconvert/profile/profile_markers.c libconvert/profile/profile_samples.c \
     libconvert/profile/profile_threads.c libconvert/profile/profile_times.c libconvert/profile/reserved_types.c libconvert/profile/row_references.c \
-    libconvert/profile/drawn_waits.c libconvert/profile/drop_trampolines.c libconvert/profile/fold_recursion.c libconvert/profile/stack_path.c libconvert/profile/stack_rebuild.c libconvert/profile/stack_table.c libconvert/profile/sweep.c \
+    libconvert/profile/drawn_waits.c libconvert/profile/drop_trampolines.c libconvert/profile/fold_recursion.c libconvert/profile/rooted_waits.c libconvert/profile/stack_path.c libconvert/profile/stack_rebuild.c libconvert/profile/stack_table.c libconvert/profile/sweep.c \
     libconvert/profile/thin.c libconvert/profile/threads.c libconvert/profile/time_range.c \
     libconvert/profile/totals.c libconvert/profile/weighed_sample.c \
     libconvert/symbols/address_ranges.c libconvert/symbols/debug_data.c libconvert/symbols/debug_fetch.c libconvert/symbols/debug_file.c \

@@ -171,7 +171,8 @@ thread_id profile_add_thread(struct profile *profile, process_id process, int64_
                               .tid = tid,
                               .generation = generation,
                               .start_ns = TIME_NONE,
-                              .end_ns = TIME_NONE};
+                              .end_ns = TIME_NONE,
+                              .executed_ns = TIME_NONE};
     samples_init(&thread->samples, profile->failure);
     column_init(&thread->markers, sizeof(struct marker), profile->failure);
     column_init(&thread->allocations, sizeof(struct allocation), profile->failure);

@@ -131,6 +131,7 @@ struct thread {
         int64_t end_ns; /* TIME_NONE: it ended after the trace */
         int64_t end_ticks;
     };
+    int64_t executed_ns; /* when it last executed a program; TIME_NONE: never, or unknown */
     struct samples samples;
     struct column markers;     /* struct marker */
     struct column allocations; /* struct allocation; in any order until profile_finish */

@@ -212,6 +212,11 @@ unsigned debug_file_machine(const struct debug_file *file) {
     return gelf_getehdr(file->elf, &header) ? header.e_machine : EM_NONE;
 }
 
+uint64_t debug_file_entry(const struct debug_file *file) {
+    GElf_Ehdr header;
+    return gelf_getehdr(file->elf, &header) ? header.e_entry : 0;
+}
+
 bool debug_file_link(const struct debug_file *file, struct text *name, uint32_t *checksum) {
     GElf_Word crc;
     const char *found = dwelf_elf_gnu_debuglink(file->elf, &crc);

@@ -78,7 +78,7 @@ static enum symbol_outcome find_address(const struct library_symbols *symbols, i
 
 /* Returns the function at the address. A symbol without a size ends where a function without a symbol starts, and
  * reaches as far as call frame information says that its function does. A function without a symbol is known from call
- * frame information, and gets the name that samply gives it. */
+ * frame information, and gets the name that samply gives it; that where the program starts is _start. */
 static const struct symbol *find_symbol(struct library_symbols *symbols, uint64_t address) {
     const struct symbol *symbol = symbol_table_find(symbols->table, address);
     uint64_t start, end, base = symbols->files->first.base;
@@ -87,6 +87,8 @@ static const struct symbol *find_symbol(struct library_symbols *symbols, uint64_
     if (!symbol) symbol = symbol_table_find(symbols->table, start);
     if (symbol && !symbol->has_size && symbol->start >= start) return symbol;
     snprintf(symbols->nameless_name, sizeof symbols->nameless_name, "fun_%" PRIx64, start - base);
+    if (start == debug_file_entry(&symbols->files->first))
+        snprintf(symbols->nameless_name, sizeof symbols->nameless_name, "_start");
     symbols->nameless = (struct symbol){.start = start, .end = end, .name = symbols->nameless_name, .has_size = true};
     return &symbols->nameless;
 }

@@ -291,6 +291,7 @@ void perf_tasks_exit(struct perf_tasks *tasks, uint32_t machine, int64_t pid, in
 
 bool perf_tasks_execute(struct perf_tasks *tasks, struct perf_task *task, int64_t time_ns) {
     struct thread *thread = profile_thread_at(tasks->profile, task->thread);
+    thread->executed_ns = time_ns;
     if (thread->end_ns == TIME_NONE) return false;
     thread->end_ns = TIME_NONE;
     struct perf_takeover *takeover = time_ns == TIME_NONE ? NULL : column_push(&tasks->takeovers);

@@ -1129,7 +1129,7 @@ static void the_sysroot_is_a_file_system_of_its_own(void **state) {
 }
 
 /* A function without a symbol is named by its start, which its call frame information has. A symbol without a size does
- * not reach into it. */
+ * not reach into it. That where the program starts has a name. */
 static void functions_without_symbols_are_one_each(void **state) {
     assert_true(
         file_write(path_of("hidden.c"),
@@ -1148,6 +1148,7 @@ static void functions_without_symbols_are_one_each(void **state) {
     static const char *const functions[] = {"hidden", "hidden", "other"};
     lib_id lib = lib_of(path_of("hidden"), "");
     for (size_t i = 0; i < 3; i++) add_sample(lib, label("labels", labels[i]));
+    add_sample(lib, label("labels", "_start") + 1);
     symbolize(GECKO_CONVERT_SYMBOLS_AUTO);
     for (size_t i = 0; i < 3; i++) {
         unsigned start = (unsigned)label("labels", functions[i]);
@@ -1155,6 +1156,7 @@ static void functions_without_symbols_are_one_each(void **state) {
         snprintf(expected, sizeof expected, "root\nfun_%x [fun_%x]\n", start, start);
         assert_stack(i, expected);
     }
+    assert_stack(3, "root\n_start [_start]\n");
     run("rm labels hidden hidden.c");
 }
 

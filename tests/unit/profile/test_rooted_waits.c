@@ -1,0 +1,120 @@
+/* Tests below which functions waits hang of which no stack is known. */
+#include "libconvert/profile/rooted_waits.h"
+
+#include <stdio.h>
+
+#include "tests/support/profile_fixture.h"
+#include "tests/support/unit_test.h"
+
+/* Returns the stack with these functions, callers first; an empty text has none. */
+static stack_id stack_of(const char *path) {
+    struct category_pair user = categories_intern_code(&profile.categories, CODE_USER, (struct text){0});
+    stack_id stack = stack_none();
+    for (struct text left = text_of(path), name; left.bytes_count;) {
+        name = text_slice(left, 0, text_find(left, ';'));
+        left = text_from(left, name.bytes_count + 1);
+        stack = profile_stack(&profile, stack, profile_named_frame(&profile, name, user));
+    }
+    return stack;
+}
+
+static void write_path(stack_id stack, char *out, size_t out_bytes) {
+    char path[256] = "", longer[256];
+    for (; !stack_is_none(stack); stack = profile_stack_at(&profile, stack)->prefix) {
+        const struct frame *frame = profile_frame_at(&profile, profile_stack_at(&profile, stack)->frame);
+        struct text name = strings_text(&profile.strings, profile_func_at(&profile, frame->func)->name);
+        snprintf(longer, sizeof longer, "%.*s%s%.128s", (int)name.bytes_count, name.bytes, *path ? ";" : "", path);
+        snprintf(path, sizeof path, "%s", longer);
+    }
+    snprintf(out, out_bytes, "%s", path);
+}
+
+/* A thread with a sample of each stack, a nanosecond apart. */
+static struct thread *add_thread(const char *const *paths, size_t count) {
+    struct thread *thread = add_only_thread();
+    profile.meta.has_waits = true;
+    for (size_t i = 0; i < count; i++) thread_add_sample(thread, (int64_t)i, stack_of(paths[i]), 1);
+    return thread;
+}
+
+static void assert_paths(const struct thread *thread, const char *const *expected, size_t count) {
+    profile_root_waits(&profile);
+    assert_string_equal(failure.message, "");
+    assert_int_equal(samples_count(&thread->samples), count);
+    for (size_t i = 0; i < count; i++) {
+        char path[256];
+        write_path(samples_at(&thread->samples, i)->stack, path, sizeof path);
+        assert_string_equal(path, expected[i]);
+    }
+}
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static void waits_hang_below_what_the_thread_has_begun_with(void **state) {
+    static const char *const paths[] = {
+        "(preempted)",   "_start;main;f", "(waits)",     "(waits)",
+        "_start;main;g", "(not sampled)", "_start;exit", "(waits)",
+    };
+    static const char *const expected[] = {
+        "_start;main;(preempted)", "_start;main;f",        "_start;main;(waits)", "_start;main;(waits)",
+        "_start;main;g",           "_start;(not sampled)", "_start;exit",         "_start;(waits)",
+    };
+    assert_paths(add_thread(paths, COUNT(paths)), expected, COUNT(expected));
+}
+
+static void versions_of_functions_do_not_matter(void **state) {
+    static const char *const paths[] = {"_start;__libc_start_main@@GLIBC_2.34;f", "(waits)"};
+    static const char *const expected[] = {"_start;__libc_start_main@@GLIBC_2.34;f",
+                                           "_start;__libc_start_main@@GLIBC_2.34;(waits)"};
+    assert_paths(add_thread(paths, COUNT(paths)), expected, COUNT(expected));
+}
+
+/* Goroutines and cut stacks tell nothing of where their thread waits, nor does a sample without a stack. A wait whose
+ * stack is known keeps it. */
+static void other_stacks_tell_nothing(void **state) {
+    static const char *const paths[] = {
+        "runtime.goexit;main",
+        "(waits)",
+        "runtime.goexit;main",
+        "_start;main",
+        "(waits)",
+        "work;main;f",
+        "(waits)",
+        "",
+        "(waits)",
+        "_start;(waits)",
+        "clone3;start_thread",
+        "(preempted)",
+        "_start;main",
+    };
+    assert_paths(add_thread(paths, COUNT(paths)), paths, COUNT(paths));
+}
+
+/* Before it executed the program, the thread had other callers. */
+static void programs_that_are_executed_divide_a_thread(void **state) {
+    static const char *const paths[] = {"(waits)", "(preempted)", "_start;f", "(waits)"};
+    static const char *const expected[] = {"(waits)", "_start;(preempted)", "_start;f", "_start;(waits)"};
+    struct thread *thread = add_thread(paths, COUNT(paths));
+    thread->executed_ns = 1;
+    assert_paths(thread, expected, COUNT(expected));
+}
+
+static void a_program_may_wait_without_a_sample(void **state) {
+    static const char *const paths[] = {"_start;f", "(waits)"};
+    struct thread *thread = add_thread(paths, COUNT(paths));
+    thread->executed_ns = 1;
+    assert_paths(thread, paths, COUNT(paths));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin_profile, end_profile)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(waits_hang_below_what_the_thread_has_begun_with),
+        TEST(versions_of_functions_do_not_matter),
+        TEST(other_stacks_tell_nothing),
+        TEST(programs_that_are_executed_divide_a_thread),
+        TEST(a_program_may_wait_without_a_sample),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
