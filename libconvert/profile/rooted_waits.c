@@ -3,8 +3,8 @@
 #include "libconvert/base/memory.h"
 #include "weighed_sample.h"
 
-/* Functions that a thread enters once, and leaves when it ends. A goroutine or a coroutine begins with others: the
- * thread waits outside of it. */
+/* Functions that a thread enters once, callers first, and leaves when it ends. A goroutine or a coroutine begins with
+ * others: the thread waits outside of it. */
 static const struct text start_names[] = {
     TEXT("_start"),
     TEXT("__libc_start_main"),
@@ -16,51 +16,64 @@ static const struct text start_names[] = {
     TEXT("clone3"),
     TEXT("__clone3"),
     TEXT("start_thread"),
-    TEXT("ret_from_fork"),
     TEXT("ret_from_fork_asm"),
+    TEXT("ret_from_fork"),
     TEXT("kthread"),
 };
 
 /* The only frames of samples that have no stack otherwise. */
-static const struct text bare_names[] = {TEXT("(waits)"), PREEMPTED_FRAME, TEXT("(not sampled)")};
+static const struct text bare_names[] = {PREEMPTED_FRAME, TEXT("(waits)"), TEXT("(not sampled)")};
+enum { NOT_BARE, BARE_PREEMPTED };
 
-static struct text name_of(const struct profile *profile, stack_id id) {
-    func_id func = profile_frame_at(profile, profile_stack_at(profile, id)->frame)->func;
-    return strings_text(&profile->strings, profile_func_at(profile, func)->name);
+static const struct frame *frame_at(const struct profile *profile, stack_id id) {
+    return profile_frame_at(profile, profile_stack_at(profile, id)->frame);
 }
 
-static bool is_among(struct text name, const struct text *names, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        if (text_equal(name, names[i])) return true;
-    return false;
-}
-
-static bool is_start(const struct profile *profile, stack_id id) {
-    struct text name = name_of(profile, id);
+/* Returns the place of the function's name among these, from 1 on; 0: it is not there. */
+static uint8_t find_name(const struct profile *profile, func_id func, const struct text *names, size_t count) {
+    struct text name = strings_text(&profile->strings, profile_func_at(profile, func)->name);
     name = text_slice(name, 0, text_find(name, '@')); /* "__libc_start_main@@GLIBC_2.34" */
-    return is_among(name, start_names, sizeof start_names / sizeof *start_names);
+    for (size_t i = 0; i < count; i++)
+        if (text_equal(name, names[i])) return (uint8_t)(i + 1);
+    return 0;
 }
 
-static bool is_bare(const struct profile *profile, const struct sample *sample) {
-    return !stack_is_none(sample->stack) && stack_is_none(profile_stack_at(profile, sample->stack)->prefix) &&
-           is_among(name_of(profile, sample->stack), bare_names, sizeof bare_names / sizeof *bare_names);
+static uint8_t bareness(const struct profile *profile, const struct sample *sample) {
+    if (stack_is_none(sample->stack) || !stack_is_none(profile_stack_at(profile, sample->stack)->prefix))
+        return NOT_BARE;
+    func_id func = frame_at(profile, sample->stack)->func;
+    return find_name(profile, func, bare_names, sizeof bare_names / sizeof *bare_names);
 }
 
-/* Returns the outermost part of each stack that consists of such functions, which may be none; NULL if memory ran out
- * (latched). */
-static stack_id *find_starts(struct profile *profile) {
+/* The outermost part of a stack that consists of such functions. */
+struct start {
+    stack_id stack; /* its functions, without lines; none: the stack begins with another function */
+    uint8_t place;  /* of the innermost one, among their names; 0: there is none */
+    bool is_whole;  /* the stack has no other functions */
+};
+
+/* Returns the start of each stack; NULL if memory ran out (latched). */
+static struct start *find_starts(struct profile *profile) {
     uint32_t count = stack_table_count(&profile->stacks);
-    stack_id *starts = memory_allocate(profile->failure, (count + 1) * sizeof *starts);
+    struct start *starts = memory_allocate(profile->failure, (count + 1) * sizeof *starts);
     for (uint32_t i = 0; starts && i < count; i++) {
         stack_id prefix = profile_stack_at(profile, (stack_id){i})->prefix;
-        stack_id before = stack_is_none(prefix) ? prefix : starts[prefix.index];
-        bool begins = stack_is_same(before, prefix) && is_start(profile, (stack_id){i});
-        starts[i] = begins ? (stack_id){i} : before;
+        bool is_root = stack_is_none(prefix);
+        struct start before = is_root ? (struct start){stack_none(), 0, true} : starts[prefix.index];
+        const struct frame *frame = frame_at(profile, (stack_id){i});
+        struct frame whole = frame_of_func(frame->func, (struct category_pair){frame->category, frame->subcategory});
+        uint8_t place = 0;
+        if (before.is_whole)
+            place = find_name(profile, frame->func, start_names, sizeof start_names / sizeof *start_names);
+        starts[i] = (struct start){before.stack, before.place, false};
+        if (place > before.place)
+            starts[i] =
+                (struct start){profile_stack(profile, before.stack, profile_frame(profile, &whole)), place, true};
     }
     return starts;
 }
 
-/* Callers have lower numbers than what they call. */
+/* Returns what both stacks have in common. Callers have lower numbers than what they call. */
 static stack_id common_callers(const struct profile *profile, stack_id a, stack_id b) {
     while (!stack_is_same(a, b) && !stack_is_none(a) && !stack_is_none(b)) {
         stack_id *inner = a.index > b.index ? &a : &b;
@@ -69,38 +82,66 @@ static stack_id common_callers(const struct profile *profile, stack_id a, stack_
     return stack_is_same(a, b) ? a : stack_none();
 }
 
-/* Returns what the sample hangs below, one without a stack between the others, which may be NULL. */
-static stack_id callers_of(const struct profile *profile, const struct thread *thread, const stack_id *starts,
-                           const struct sample *neighbours[2], const struct sample *sample) {
-    stack_id found[2];
-    for (size_t i = 0; i < 2; i++) {
-        bool has_stack = neighbours[i] && !stack_is_none(neighbours[i]->stack);
-        found[i] = has_stack ? starts[neighbours[i]->stack.index] : stack_none();
-    }
-    if (neighbours[0] && neighbours[1]) return common_callers(profile, found[0], found[1]);
-    const struct sample *first = neighbours[0] ? neighbours[0] : sample;
-    return first->time_ns < thread->executed_ns ? stack_none() : found[neighbours[0] ? 0 : 1];
+static uint32_t depth_of(const struct profile *profile, stack_id id) {
+    uint32_t depth = 0;
+    for (; !stack_is_none(id); id = profile_stack_at(profile, id)->prefix) depth++;
+    return depth;
 }
 
-static void root_waits(struct profile *profile, struct thread *thread, const stack_id *starts) {
+/* A row of samples without stacks, and those around it. */
+struct gap {
+    const struct sample *before; /* NULL: none */
+    const struct sample *after;
+    bool is_preempted; /* it consists of samples of a thread that is preempted */
+};
+
+static stack_id start_of(const struct start *starts, const struct sample *sample) {
+    return stack_is_none(sample->stack) ? sample->stack : starts[sample->stack.index].stack;
+}
+
+/* Returns what the samples of the gap hang below. A thread is preempted wherever it is when its time is up: most likely
+ * in what it is in before and after. */
+static stack_id callers_of(const struct profile *profile, const struct start *starts, const struct gap *gap) {
+    stack_id start = common_callers(profile, start_of(starts, gap->before), start_of(starts, gap->after));
+    if (!gap->is_preempted) return start;
+    stack_id callers = common_callers(profile, gap->before->stack, gap->after->stack);
+    return depth_of(profile, callers) < depth_of(profile, start) ? start : callers;
+}
+
+/* Returns what a sample at the beginning or at the end of a thread hangs below, unless the thread executes a program
+ * between it and the next or the last other one. */
+static stack_id callers_at_end(const struct thread *thread, const struct start *starts, const struct gap *gap,
+                               const struct sample *sample) {
+    const struct sample *first = gap->before ? gap->before : sample, *neighbour = gap->before ? first : gap->after;
+    return neighbour && first->time_ns >= thread->executed_ns ? start_of(starts, neighbour) : stack_none();
+}
+
+static void fill(struct profile *profile, struct thread *thread, const struct start *starts, uint32_t row,
+                 uint32_t end) {
     struct samples *samples = &thread->samples;
-    uint32_t count = samples_count(samples);
-    for (uint32_t row = 0, end; row < count; row = end + 1) {
-        for (end = row; end < count && is_bare(profile, samples_at(samples, end));) end++;
-        const struct sample *neighbours[] = {row ? samples_at(samples, row - 1) : NULL,
-                                             end < count ? samples_at(samples, end) : NULL};
-        for (; row < end; row++) {
-            struct sample *sample = samples_at(samples, row);
-            stack_id callers = callers_of(profile, thread, starts, neighbours, sample);
-            sample->stack = profile_stack(profile, callers, profile_stack_at(profile, sample->stack)->frame);
-        }
+    struct gap gap = {row ? samples_at(samples, row - 1) : NULL,
+                      end < samples_count(samples) ? samples_at(samples, end) : NULL, true};
+    for (uint32_t i = row; i < end; i++)
+        gap.is_preempted = gap.is_preempted && bareness(profile, samples_at(samples, i)) == BARE_PREEMPTED;
+    bool is_inside = gap.before && gap.after;
+    stack_id callers = is_inside ? callers_of(profile, starts, &gap) : stack_none();
+    for (; row < end; row++) {
+        struct sample *sample = samples_at(samples, row);
+        if (!is_inside) callers = callers_at_end(thread, starts, &gap, sample);
+        sample->stack = profile_stack(profile, callers, profile_stack_at(profile, sample->stack)->frame);
     }
 }
 
 void profile_root_waits(struct profile *profile) {
     if (failure_is_set(profile->failure) || !profile->meta.has_waits) return;
-    stack_id *starts = find_starts(profile);
-    for (size_t i = 0; starts && i < profile->threads.count; i++)
-        root_waits(profile, column_at(&profile->threads, i), starts);
+    struct start *starts = find_starts(profile);
+    for (size_t i = 0; starts && i < profile->threads.count; i++) {
+        struct thread *thread = column_at(&profile->threads, i);
+        uint32_t count = samples_count(&thread->samples);
+        for (uint32_t row = 0, end; row < count; row = end + 1) {
+            for (end = row; end < count && bareness(profile, samples_at(&thread->samples, end));) end++;
+            if (row < end) fill(profile, thread, starts, row, end);
+        }
+    }
     memory_free(starts);
 }

@@ -2,10 +2,12 @@
 """Compares off-CPU time with what perf script prints: check_off_cpu.py GECKO_CONVERT
 
 Adds up by hand, for the recordings of switches in fixtures/perf-data, how long each thread did not run, in which files its
-stack was meanwhile, and whether it was preempted. The samples of the profiles must weigh as much, within one percent, and
+stack was meanwhile, and whether it was preempted. Where the recording has no stack, a thread that is preempted is in the
+files of the callers that its samples before and after have in common. The samples of the profiles must weigh as much, within one percent, and
 all samples of a thread as much as it lived.
 """
 import collections
+import itertools
 import json
 import pathlib
 import re
@@ -23,18 +25,35 @@ FORK = re.compile(r"PERF_RECORD_FORK\(\d+:(\d+)\)")
 class Thread:
     def __init__(self):
         self.start = self.end = self.left = None
-        self.kind, self.files, self.waits = "", (), collections.Counter()
+        self.kind, self.stack, self.waits = "", (), collections.Counter()
+        self.before, self.gap = None, collections.Counter()  # the sample before, and waits since then without a stack
 
-    def leave(self, time, kind, files):
+    def leave(self, time, kind, stack):
         if self.left is None:
-            self.left, self.kind, self.files = time, kind, files
+            self.left, self.kind, self.stack = time, kind, stack
 
     def run(self, time):
-        if self.left is None and self.start is not None and not self.waits:
+        if self.left is None and self.start is not None and not self.waits and not self.gap:
             self.leave(self.start, "preempted", ())
         if self.left is not None:
-            self.waits[self.kind, self.files] += time - self.left
+            if self.stack:
+                self.sample(self.stack)
+                self.waits[self.kind, files_of(self.stack)] += time - self.left
+            else:
+                self.gap[self.kind] += time - self.left
         self.left = None
+
+    def sample(self, stack):
+        pairs = zip(reversed(self.before or ()), reversed(stack))
+        common = [line for line, other in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)]
+        is_preempted = self.gap.keys() == {"preempted"}
+        for kind, time in self.gap.items():
+            self.waits[kind, files_of(reversed(common)) if is_preempted else ()] += time
+        self.before, self.gap = stack, collections.Counter()
+
+
+def files_of(stack):
+    return tuple(file for line in stack if (file := line.split("(")[-1].rstrip(")")) != UNKNOWN)
 
 
 def read_text(text):
@@ -60,8 +79,11 @@ def read_text(text):
                 threads[switch[2]].run(time)
                 if switch[1] in "XZ":
                     continue
-                files = tuple(file for line in lines[head + 1:] if (file := line.split("(")[-1].rstrip(")")) != UNKNOWN)
-                thread.leave(time, "preempted" if switch[1] == "R" else "waits", files)
+                thread.leave(time, "preempted" if switch[1] == "R" else "waits", tuple(lines[head + 1:]))
+            elif "cpu-clock:" in rest:
+                thread.sample(tuple(lines[head + 1:]))
+    for thread in threads.values():
+        thread.sample(())
     return {tid: thread for tid, thread in threads.items() if thread.waits}
 
 

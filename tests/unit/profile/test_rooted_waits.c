@@ -69,6 +69,42 @@ static void versions_of_functions_do_not_matter(void **state) {
     assert_paths(add_thread(paths, COUNT(paths)), expected, COUNT(expected));
 }
 
+/* A thread loses its processor wherever it is, but waits somewhere else. */
+static void a_preempted_thread_is_in_what_surrounds_it(void **state) {
+    static const char *const paths[] = {
+        "runtime.goexit;f;g", "(preempted)", "(preempted)",      "runtime.goexit;f;h",
+        "(preempted)",        "(waits)",     "runtime.goexit;f", "(preempted)",
+    };
+    static const char *const expected[] = {
+        "runtime.goexit;f;g",
+        "runtime.goexit;f;(preempted)",
+        "runtime.goexit;f;(preempted)",
+        "runtime.goexit;f;h",
+        "(preempted)",
+        "(waits)",
+        "runtime.goexit;f",
+        "(preempted)",
+    };
+    assert_paths(add_thread(paths, COUNT(paths)), expected, COUNT(expected));
+}
+
+/* A wait is on none of the lines from which the function has called others. */
+static void lines_of_functions_do_not_matter(void **state) {
+    struct category_pair user = categories_intern_code(&profile.categories, CODE_USER, (struct text){0});
+    struct thread *thread = add_only_thread();
+    profile.meta.has_waits = true;
+    for (uint32_t line = 1; line < 3; line++) {
+        struct frame frame = frame_of_func(profile_named_func(&profile, profile_string(&profile, TEXT("main"))), user);
+        frame.line = line;
+        thread_add_sample(thread, line, profile_stack(&profile, stack_none(), profile_frame(&profile, &frame)), 1);
+        if (line == 1) thread_add_sample(thread, 1, stack_of("(waits)"), 1);
+    }
+    static const char *const expected[] = {"main", "main;(waits)", "main"};
+    assert_paths(thread, expected, COUNT(expected));
+    stack_id caller = profile_stack_at(&profile, samples_at(&thread->samples, 1)->stack)->prefix;
+    assert_int_equal(profile_frame_at(&profile, profile_stack_at(&profile, caller)->frame)->line, 0);
+}
+
 /* Goroutines and cut stacks tell nothing of where their thread waits, nor does a sample without a stack. A wait whose
  * stack is known keeps it. */
 static void other_stacks_tell_nothing(void **state) {
@@ -112,6 +148,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(waits_hang_below_what_the_thread_has_begun_with),
         TEST(versions_of_functions_do_not_matter),
+        TEST(a_preempted_thread_is_in_what_surrounds_it),
+        TEST(lines_of_functions_do_not_matter),
         TEST(other_stacks_tell_nothing),
         TEST(programs_that_are_executed_divide_a_thread),
         TEST(a_program_may_wait_without_a_sample),
