@@ -12,13 +12,16 @@ static uint64_t unless(const struct frame_texts *texts, unsigned part, uint64_t 
 /* Frames that only markers have are lost with them, so they are not counted here. */
 static void enter_frames(const struct frame_texts *texts, struct ledger *ledger) {
     const struct profile *profile = texts->profile;
-    uint64_t marks[FRAME_MARK_COUNT] = {0}, addresses = 0, nameless = 0, lines = 0, subcategories = 0;
+    uint64_t marks[FRAME_MARK_COUNT] = {0}, addresses = 0, nameless = 0, lines = 0, categories = 0;
     COLUMN_EACH(const struct frame, frame, &profile->frames.rows) {
         const struct func_texts *func = &texts->funcs[frame->func.index];
         enum frame_mark mark = frame_texts_mark(texts, frame);
         if (!func->is_known) continue;
         marks[mark]++;
-        subcategories += mark != MARK_INLINED && mark != MARK_OTHER && frame->subcategory;
+        if (mark == MARK_IDLE || mark == MARK_IDLE_KERNEL || mark == MARK_OTHER)
+            categories++;
+        else
+            categories += mark != MARK_INLINED && frame->subcategory;
         nameless += func->is_nameless;
         addresses += !func->is_nameless && frame->address != ADDRESS_NONE;
         lines += frame->line > 0;
@@ -29,9 +32,10 @@ static void enter_frames(const struct frame_texts *texts, struct ledger *ledger)
         {"line of a frame", lines, false},
         {"inline depth of a frame (the frame itself is kept)", unless(texts, FRAME_PART_INLINE, marks[MARK_INLINED]),
          false},
-        {"mark of a frame in the kernel", unless(texts, FRAME_PART_KERNEL, marks[MARK_KERNEL]), false},
+        {"mark of a frame in the kernel",
+         unless(texts, FRAME_PART_KERNEL, marks[MARK_KERNEL] + marks[MARK_IDLE_KERNEL]), false},
         {"mark of a frame in generated code or a script", unless(texts, FRAME_PART_JIT, marks[MARK_GENERATED]), false},
-        {"category of a frame", marks[MARK_OTHER] + subcategories, false},
+        {"category of a frame", categories, false},
     };
     losses_enter(ledger, losses, sizeof losses / sizeof *losses);
 }

@@ -12,7 +12,8 @@ static enum frame_mark mark_of_category(struct text name) {
         struct text name;
         enum frame_mark mark;
     } CATEGORIES[] = {{TEXT("Other"), MARK_NONE},    {TEXT("User"), MARK_NONE},        {TEXT("Kernel"), MARK_KERNEL},
-                      {TEXT("JIT"), MARK_GENERATED}, {TEXT("Script"), MARK_GENERATED}, {TEXT("Waker"), MARK_WAKER}};
+                      {TEXT("JIT"), MARK_GENERATED}, {TEXT("Script"), MARK_GENERATED}, {TEXT("Waker"), MARK_WAKER},
+                      {TEXT("Idle"), MARK_IDLE}};
     for (size_t i = 0; i < sizeof CATEGORIES / sizeof *CATEGORIES; i++)
         if (text_equal(name, CATEGORIES[i].name)) return CATEGORIES[i].mark;
     return MARK_OTHER;
@@ -114,8 +115,18 @@ static void append_nameless(struct frame_texts *texts, const struct frame *frame
     byte_buffer_append(&texts->buffer, TEXT("]"));
 }
 
+/* Whether the library is called like the kernel or a module. Of idle frames, only the loops of idle processors have
+ * one: waits are no code, and those of Firefox are in libraries of its process. */
+static bool is_in_kernel(const struct profile *profile, const struct frame *frame) {
+    if (lib_is_none(frame->lib)) return false;
+    struct text name = libs_at(&profile->libs, frame->lib)->name;
+    return text_starts_with(name, TEXT("[")) || text_starts_with(name, TEXT("vmlinux"));
+}
+
 enum frame_mark frame_texts_mark(const struct frame_texts *texts, const struct frame *frame) {
-    return frame->inline_depth ? MARK_INLINED : texts->of_category[frame->category];
+    if (frame->inline_depth) return MARK_INLINED;
+    enum frame_mark mark = texts->of_category[frame->category];
+    return mark == MARK_IDLE && is_in_kernel(texts->profile, frame) ? MARK_IDLE_KERNEL : mark;
 }
 
 /* Appends what the text of such a frame ends in. */
@@ -124,6 +135,7 @@ static void append_mark(struct frame_texts *texts, enum frame_mark mark) {
         unsigned part; /* 0: the mark is always written */
         struct text suffix;
     } MARKS[FRAME_MARK_COUNT] = {[MARK_KERNEL] = {FRAME_PART_KERNEL, TEXT("_[k]")},
+                                 [MARK_IDLE_KERNEL] = {FRAME_PART_KERNEL, TEXT("_[k]")},
                                  [MARK_GENERATED] = {FRAME_PART_JIT, TEXT("_[j]")},
                                  [MARK_WAKER] = {0, TEXT("_[w]")},
                                  [MARK_INLINED] = {FRAME_PART_INLINE, TEXT("_[i]")}};

@@ -17,7 +17,17 @@ enum name_change {
 };
 
 /* What a frame is, as far as its text or the ledger tells. */
-enum frame_mark { MARK_NONE, MARK_KERNEL, MARK_GENERATED, MARK_WAKER, MARK_INLINED, MARK_OTHER, FRAME_MARK_COUNT };
+enum frame_mark {
+    MARK_NONE,
+    MARK_KERNEL,
+    MARK_IDLE_KERNEL, /* code of the kernel that runs while a processor is idle */
+    MARK_GENERATED,
+    MARK_WAKER,
+    MARK_INLINED,
+    MARK_IDLE,
+    MARK_OTHER,
+    FRAME_MARK_COUNT
+};
 
 /* The texts of the frames of a function. */
 struct func_texts {

@@ -158,6 +158,29 @@ static void code_is_annotated(void **state) {
     assert_false(ledger_has_losses(&profile.ledger));
 }
 
+/* Returns the stack with an idle function of the library, or with a wait, which is in none. */
+static stack_id call_idle(stack_id caller, const char *name, const char *library) {
+    struct func func = {
+        .name = profile_string(&profile, text_of(name)), .resource = resource_none(), .source = source_none()};
+    struct category_pair idle = categories_intern_code(&profile.categories, CODE_IDLE, TEXT(""));
+    struct frame frame = frame_of_func(profile_func(&profile, &func), idle);
+    if (library) frame.lib = libs_intern(&profile.libs, text_of(library), TEXT(""));
+    return profile_stack(&profile, caller, profile_frame(&profile, &frame));
+}
+
+static void loops_of_idle_processors_are_in_the_kernel(void **state) {
+    struct thread *thread = add_thread(0, 0, "swapper");
+    const struct decimal one = {.mantissa = 1};
+    add_samples(thread, call_idle(call(stack_none(), "start", CODE_KERNEL), "do_idle", "[kernel.kallsyms]"), one);
+    add_samples(thread, call_idle(stack_none(), "cpu_do_idle", "/usr/lib/debug/boot/vmlinux-6.1"), one);
+    add_samples(thread, call_idle(stack_none(), "poll", "/usr/lib/libc.so.6"), one);
+    add_samples(thread, call_idle(call(stack_none(), "futex_wait", CODE_KERNEL), "(waits in futex)", NULL), one);
+    assert_lines("kernel", "cpu_do_idle_[k] 1\nfutex_wait_[k];(waits in futex) 1\npoll 1\nstart_[k];do_idle_[k] 1\n");
+    assert_int_equal(entered(LEDGER_LOST, "category of a frame"), 4);
+    assert_lines("none", "cpu_do_idle 1\nfutex_wait;(waits in futex) 1\npoll 1\nstart;do_idle 1\n");
+    assert_int_equal(entered(LEDGER_LOST, "mark of a frame in the kernel"), 4);
+}
+
 static void functions_without_a_name_are_called_after_their_place(void **state) {
     struct thread *thread = add_thread(1, 1, "t");
     lib_id lib = libs_intern(&profile.libs, TEXT("/lib/libz.so"), TEXT(""));
@@ -247,6 +270,7 @@ int main(void) {
         TEST(sums_are_rounded_to_18_digits),
         TEST(the_first_frame_is_the_thread),
         TEST(code_is_annotated),
+        TEST(loops_of_idle_processors_are_in_the_kernel),
         TEST(functions_without_a_name_are_called_after_their_place),
         TEST(names_cannot_end_frames_or_lines),
         TEST(the_path_chooses_the_format),
