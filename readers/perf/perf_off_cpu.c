@@ -531,7 +531,7 @@ void perf_off_cpu_place_sums(struct perf_recording *recording) {
  * processes may wait or run for long before their first event. */
 static int64_t find_first_ns(const struct perf_recording *recording) {
     int64_t first_ns = recording->first_time_ns, first_event_ns = recording->first_event_ns;
-    return recording->sees_idle ? time_later(first_ns, first_event_ns) : first_ns;
+    return recording->is_of_processors ? time_later(first_ns, first_event_ns) : first_ns;
 }
 
 /* Returns whether the recording tells when threads end. perf records no last switch of a thread if it records some

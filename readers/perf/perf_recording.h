@@ -43,7 +43,8 @@ struct perf_recording {
     bool has_libraries;    /* it is known which addresses are in no library */
     bool has_named_clock;  /* the clock is one that -k names, not perf's own */
     bool has_raw_payloads; /* payloads are laid out as the formats say, not text */
-    bool sees_idle;        /* there are events of the idle thread, which recordings of processors have alone */
+    bool is_of_processors; /* it has what only recordings of whole processors have: events of the idle thread, or the
+                              first thread of the kernel among the tasks that perf found running */
     stack_id last_stack;   /* stack of the previous sample */
     struct perf_tracing tracing;
     int64_t first_event_ns;  /* the earliest time of a sample or a switch; TIME_NONE: none */

@@ -38,6 +38,8 @@ static void use_name(struct perf_recording *recording, const struct perf_record 
     if (task) perf_programs_see_name(&recording->tasks, task, record->name, time_ns);
 }
 
+enum { TID_KTHREADD = 2 };
+
 /* The recording does not have the start of a task that ran before it began. The kernel may report it again. */
 static void use_fork(struct perf_recording *recording, const struct perf_record *record) {
     struct perf_tasks *tasks = &recording->tasks;
@@ -45,6 +47,7 @@ static void use_fork(struct perf_recording *recording, const struct perf_record 
     const struct perf_task *parent = perf_tasks_find(tasks, record->machine, fork->parent_pid, fork->parent_tid);
     if (fork->is_before) {
         tasks->has_records = true;
+        recording->is_of_processors |= record->tid == TID_KTHREADD && !fork->parent_tid;
         perf_tasks_adopt(tasks, record->machine, record->pid, record->tid, parent);
     } else {
         perf_tasks_fork(tasks, record->machine, record->pid, record->tid, parent,
@@ -173,7 +176,7 @@ static void note_start(struct perf_recording *recording, const struct perf_recor
     if (record->type == PERF_MAPPING) return;
     recording->first_time_ns = time_earlier(recording->first_time_ns, record->time_ns);
     if (is_event) recording->first_event_ns = time_earlier(recording->first_event_ns, record->time_ns);
-    recording->sees_idle |= is_event && record->tid == 0;
+    recording->is_of_processors |= is_event && record->tid == 0;
 }
 
 static void take(void *context, const struct perf_record *record) {

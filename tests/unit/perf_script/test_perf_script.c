@@ -1259,11 +1259,12 @@ static void test_switches_without_a_tid(void **state) {
     reading_fini(&reading);
 }
 
-/* Some processes may run or wait for long before their first event. Where there are events of the idle thread, events
- * are of all threads, so they were recorded later than tasks. */
+/* Some processes may run or wait for long before their first event. Where there are events of the idle thread, or perf
+ * found threads of the kernel, events are of all threads, so they were recorded later than tasks. */
 static void test_start_of_events(void **state) {
 #define BEFORE_EVENTS "a 1/1 1.000: PERF_RECORD_COMM: a:1/1\n"
 #define IDLE_EVENT    "swapper 0/0 1.049: PERF_RECORD_SWITCH OUT\n"
+#define FIRST_KTHREAD "swapper 0/0 0.000: PERF_RECORD_FORK(2:2):(0:0)\n"
 #define FIRST_EVENTS                                    \
     "a 1/1 1.050: 1 context-switches:\n\t10 f (/a)\n\n" \
     "a 1/1 1.050: PERF_RECORD_SWITCH OUT\n"             \
@@ -1277,6 +1278,14 @@ static void test_start_of_events(void **state) {
                  "1/1 a 0 1000000 f\n"
                  "1/1 a 0 2500000 f;(waits)\n"
                  "1/1 a 5000000 2500000 f;(waits)\n",
+                 NULL);
+    assert_trace(TEXT(FIRST_KTHREAD BEFORE_EVENTS "b 2/2 1.049: PERF_RECORD_SWITCH OUT\n" FIRST_EVENTS),
+                 (struct reader_options){0},
+                 "2/2 b 0 3000000 (waits)\n"
+                 "2/2 b 6000000 3000000 (waits)\n"
+                 "1/1 a 1000000 1000000 f\n"
+                 "1/1 a 1000000 2500000 f;(waits)\n"
+                 "1/1 a 6000000 2500000 f;(waits)\n",
                  NULL);
 }
 
