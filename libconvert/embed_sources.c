@@ -64,8 +64,7 @@ static void count_samples(struct embedding *embedding) {
 
 static int compare_facts(const void *left, const void *right) {
     const struct source_facts *a = left, *b = right;
-    if (a->sample_count != b->sample_count) return a->sample_count > b->sample_count ? -1 : 1;
-    return (a->source > b->source) - (a->source < b->source);
+    return ORDER(b->sample_count, a->sample_count) ?: ORDER(a->source, b->source);
 }
 
 /* ---- The age of each file's libraries. ---- */

@@ -128,8 +128,7 @@ static void count_samples(struct counting *counting) {
 
 static int compare_rows(const void *left, const void *right) {
     const struct missing_name *a = left, *b = right;
-    if (a->weight != b->weight) return a->weight > b->weight ? -1 : 1;
-    return text_compare(a->library, b->library);
+    return ORDER(b->weight, a->weight) ?: text_compare(a->library, b->library);
 }
 
 static uint32_t count_rows(const struct profile *profile) {

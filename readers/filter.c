@@ -215,10 +215,7 @@ static void add_markers(struct filter *filter, const struct profile *profile, co
             add_time(filter, marker->start_ns, marker->end_ns);
 }
 
-static int compare_times(const void *left, const void *right) {
-    const struct kept_time *a = left, *b = right;
-    return (a->range.first_ns > b->range.first_ns) - (a->range.first_ns < b->range.first_ns);
-}
+static int compare_times(const void *a, const void *b) { return ORDER_BY(struct kept_time, range.first_ns, a, b); }
 
 /* Lengths are unsigned: of one without a start or an end, only differences of sums are used. */
 static uint64_t length_of(const struct kept_time *time) {

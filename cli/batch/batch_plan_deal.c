@@ -25,8 +25,7 @@ static int compare_stems(const void *left, const void *right) {
 
 static int compare_costs(const void *left, const void *right) {
     const struct hand *a = left, *b = right;
-    if (a->cost != b->cost) return a->cost > b->cost ? -1 : 1;
-    return a->first < b->first ? -1 : 1;
+    return ORDER(b->cost, a->cost) ?: ORDER(a->first, b->first);
 }
 
 /* A named folder is no input itself, unless it is empty. What the batch writes itself is none either. */

@@ -371,7 +371,7 @@ static bool is_to_be_done(struct batch_source *source) {
 
 static int compare_sizes(const void *left, const void *right) {
     const struct batch_source *a = *(struct batch_source *const *)left, *b = *(struct batch_source *const *)right;
-    return (a->file_bytes < b->file_bytes) - (a->file_bytes > b->file_bytes);
+    return ORDER(b->file_bytes, a->file_bytes);
 }
 
 static void fill_queue(struct batch_work *work) {

@@ -63,9 +63,9 @@ static const struct manifest_record *record_at(const struct merging *merging, co
 
 static int compare_parts(const void *left, const void *right) {
     const struct manifest_file *a = left, *b = right;
-    if (a->shard.number != b->shard.number) return a->shard.number < b->shard.number ? -1 : 1;
     /* Of a shard that ran twice, a run that was not interrupted counts. */
-    return (a->totals[TOTAL_INTERRUPTED] > 0) - (b->totals[TOTAL_INTERRUPTED] > 0);
+    return ORDER(a->shard.number, b->shard.number)
+               ?: (a->totals[TOTAL_INTERRUPTED] > 0) - (b->totals[TOTAL_INTERRUPTED] > 0);
 }
 
 static void check_same_batch(struct merging *merging) {
@@ -117,10 +117,7 @@ static void drop_repeated(struct merging *merging) {
 
 /* ---- The whole. ---- */
 
-static int compare_groups(const void *left, const void *right) {
-    const struct group *a = left, *b = right;
-    return (a->position > b->position) - (a->position < b->position);
-}
+static int compare_groups(const void *a, const void *b) { return ORDER_BY(struct group, position, a, b); }
 
 static void add_groups(struct merging *merging, uint32_t number) {
     const struct manifest_file *part = part_at(merging, number);

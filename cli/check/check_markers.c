@@ -481,8 +481,7 @@ static double sorting_time(const struct marker_columns *columns, uint32_t row) {
 static int compare_times(const void *left, const void *right, void *context) {
     uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
     double time_a = sorting_time(context, a), time_b = sorting_time(context, b);
-    if (time_a != time_b) return time_a < time_b ? -1 : 1;
-    return a < b ? -1 : 1;
+    return ORDER(time_a, time_b) ?: ORDER(a, b);
 }
 
 static bool is_name(const struct node *name, uint64_t name_count) { return node_is_index(name, name_count); }

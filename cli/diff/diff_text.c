@@ -111,8 +111,7 @@ struct shown_row {
 
 static int compare_changes(const void *left, const void *right) {
     const struct shown_row *a = left, *b = right;
-    if (a->change != b->change) return a->change > b->change ? -1 : 1;
-    return a->number < b->number ? -1 : 1;
+    return ORDER(b->change, a->change) ?: ORDER(a->number, b->number);
 }
 
 /* Returns the numbers of the rows that the list shows, the largest change first, and stores how many changed within the

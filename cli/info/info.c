@@ -76,9 +76,7 @@ static int compare_rows(const void *left, const void *right, void *context) {
     double keys_a[2], keys_b[2];
     keys_of(comparison->info, comparison->order, a, keys_a);
     keys_of(comparison->info, comparison->order, b, keys_b);
-    for (size_t i = 0; i < 2; i++)
-        if (keys_a[i] != keys_b[i]) return keys_a[i] > keys_b[i] ? -1 : 1;
-    return a < b ? -1 : 1;
+    return ORDER(keys_b[0], keys_a[0]) ?: ORDER(keys_b[1], keys_a[1]) ?: ORDER(a, b);
 }
 
 uint32_t *info_sort(struct info *info, enum info_order order, size_t *count) {

@@ -151,10 +151,7 @@ static void add_threads(struct info *info, const struct profile *profile, const 
 
 /* ---- Durations. ---- */
 
-static int compare_numbers(const void *left, const void *right) {
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
+static int compare_numbers(const void *a, const void *b) { return ORDER(*(const double *)a, *(const double *)b); }
 
 /* Returns the value at or below which that many percent of the sorted values are. */
 static double percentile(const double *values, uint64_t count, unsigned percent) {
@@ -286,8 +283,7 @@ struct level_part {
 /* Orders counters by name and unit. */
 static int compare_parts(const void *left, const void *right) {
     const struct level_part *a = left, *b = right;
-    int order = text_compare(a->info->name, b->info->name);
-    return order ? order : text_compare(a->info->unit, b->info->unit);
+    return text_compare(a->info->name, b->info->name) ?: text_compare(a->info->unit, b->info->unit);
 }
 
 /* Appends the changes of the level. It is 0 when the process has ended. */

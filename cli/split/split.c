@@ -97,10 +97,7 @@ static void add_times(struct split *split, int64_t span_ns, int64_t length_ns) {
     }
 }
 
-static int compare_pids(const void *left, const void *right) {
-    const int64_t *a = left, *b = right;
-    return (*a > *b) - (*a < *b);
-}
+static int compare_pids(const void *a, const void *b) { return ORDER(*(const int64_t *)a, *(const int64_t *)b); }
 
 /* No part would have the samples of a process without a pid. */
 static void add_processes(struct split *split, const struct profile *profile) {

@@ -66,8 +66,7 @@ static bool read_job(struct job *job, const struct node *node) {
 
 static int compare_frames(const void *left, const void *right) {
     const struct asked_frame *a = left, *b = right;
-    if (a->module != b->module) return a->module < b->module ? -1 : 1;
-    return (a->address > b->address) - (a->address < b->address);
+    return ORDER(a->module, b->module) ?: ORDER(a->address, b->address);
 }
 
 /* Looks up the sorted frames of one module, from `first` on. Returns the number of the first frame of the next module.

@@ -79,9 +79,7 @@ struct sorted_row {
 static int compare_sorted_rows(const void *left, const void *right, void *argument) {
     const struct sorted_row *a = left, *b = right;
     comparison *const *compare = argument;
-    int result = (*compare)(a->element, b->element);
-    if (result) return result;
-    return a->number < b->number ? -1 : 1;
+    return (*compare)(a->element, b->element) ?: ORDER(a->number, b->number);
 }
 
 static bool is_sorted(const struct column *column, comparison *compare) {

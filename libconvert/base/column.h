@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "failure.h"
+#include "order.h"
 
 enum {
     COLUMN_FIRST_CHUNK_LOG2 = 3,

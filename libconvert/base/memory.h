@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "failure.h"
+#include "order.h"
 
 struct memory_limit {
     uint64_t limit_bytes;

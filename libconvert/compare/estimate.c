@@ -161,10 +161,7 @@ static void take_distances(struct resamples *resamples, const struct quantity *q
     }
 }
 
-static int compare_numbers(const void *left, const void *right) {
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
+static int compare_numbers(const void *a, const void *b) { return ORDER(*(const double *)a, *(const double *)b); }
 
 /* Returns how many standard errors a normally distributed number exceeds, in either direction, with that
  * probability. */

@@ -248,8 +248,7 @@ static int compare_labels(const void *left, const void *right) {
                !text_equal(labels[i], text_of(gecko_convert_unit_name((enum gecko_convert_unit)ranks[i]))))
             ranks[i]++;
     }
-    if (ranks[0] != ranks[1]) return ranks[0] < ranks[1] ? -1 : 1;
-    return text_compare(labels[0], labels[1]);
+    return ORDER(ranks[0], ranks[1]) ?: text_compare(labels[0], labels[1]);
 }
 
 static void add_lines(struct column *all, const struct column *extra) {

@@ -32,10 +32,7 @@ struct span {
     size_t session; /* sessions are numbered in the order of time */
 };
 
-static int compare_spans(const void *left, const void *right) {
-    const struct span *a = left, *b = right;
-    return (a->events.first_ns > b->events.first_ns) - (a->events.first_ns < b->events.first_ns);
-}
+static int compare_spans(const void *a, const void *b) { return ORDER_BY(struct span, events.first_ns, a, b); }
 
 static void find_sessions(struct span *spans, const struct merge *merge) {
     for (size_t i = 0; i < merge->input_count; i++)

@@ -33,11 +33,9 @@ struct task {
 static int compare_tasks(const void *left, const void *right) {
     const struct task *a = left, *b = right;
     for (size_t i = 0; i < sizeof a->group / sizeof *a->group; i++)
-        if (a->group[i] != b->group[i]) return a->group[i] < b->group[i] ? -1 : 1;
-    if (a->number != b->number) return a->number < b->number ? -1 : 1;
-    if (a->input != b->input) return a->input < b->input ? -1 : 1;
-    if (a->start_ns != b->start_ns) return a->start_ns < b->start_ns ? -1 : 1;
-    return (a->row > b->row) - (a->row < b->row);
+        if (a->group[i] != b->group[i]) return ORDER(a->group[i], b->group[i]);
+    if (a->number != b->number) return ORDER(a->number, b->number);
+    return ORDER(a->input, b->input) ?: ORDER(a->start_ns, b->start_ns) ?: ORDER(a->row, b->row);
 }
 
 static bool have_same_ids(const struct task *a, const struct task *b) {

@@ -110,8 +110,7 @@ struct landmark {
 
 static int compare_landmarks(const void *left, const void *right) {
     const struct landmark *a = left, *b = right;
-    if (a->pid != b->pid) return a->pid < b->pid ? -1 : 1;
-    return (a->tid > b->tid) - (a->tid < b->tid);
+    return ORDER(a->pid, b->pid) ?: ORDER(a->tid, b->tid);
 }
 
 /* Returns the threads of the input, sorted; free it with memory_free. NULL if memory ran out (latched). */

@@ -4,10 +4,7 @@ static struct counter_sample *sample_at(const struct counter *counter, size_t i)
     return column_at(&counter->samples, i);
 }
 
-static int compare_times(const void *left, const void *right) {
-    const struct counter_sample *a = left, *b = right;
-    return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
-}
+static int compare_times(const void *a, const void *b) { return ORDER_BY(struct counter_sample, time_ns, a, b); }
 
 /* Adds the sample to the sum; saturates on overflow. */
 static void add_to(struct counter_sample *sum, const struct counter_sample *sample) {

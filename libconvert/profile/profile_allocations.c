@@ -26,9 +26,7 @@ struct ordering {
 
 static int compare_events(const void *left, const void *right) {
     const struct event *a = left, *b = right;
-    if (a->time_ns != b->time_ns) return a->time_ns < b->time_ns ? -1 : 1;
-    if (a->thread != b->thread) return a->thread < b->thread ? -1 : 1;
-    return (a->row > b->row) - (a->row < b->row);
+    return ORDER(a->time_ns, b->time_ns) ?: ORDER(a->thread, b->thread) ?: ORDER(a->row, b->row);
 }
 
 static const struct column *allocations_of(const struct profile *profile, uint32_t thread) {

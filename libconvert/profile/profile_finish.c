@@ -5,27 +5,21 @@
 
 /* ---- Order. ---- */
 
-static int compare_marker_starts(const void *left, const void *right) {
-    const struct marker *a = left, *b = right;
-    return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
-}
+static int compare_marker_starts(const void *a, const void *b) { return ORDER_BY(struct marker, start_ns, a, b); }
 
 static int compare_paused_ranges(const void *left, const void *right) {
     const struct paused_range *a = left, *b = right;
-    int result = profile_compare_processes(a, b);
-    return result ? result : (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+    return profile_compare_processes(a, b) ?: ORDER(a->start_ns, b->start_ns);
 }
 
 static int compare_overheads(const void *left, const void *right) {
     const struct overhead *a = left, *b = right;
-    int result = profile_compare_processes(a, b);
-    return result ? result : (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
+    return profile_compare_processes(a, b) ?: ORDER(a->time_ns, b->time_ns);
 }
 
 static int compare_log_lines(const void *left, const void *right) {
     const struct log_line *a = left, *b = right;
-    int result = profile_compare_processes(a, b);
-    return result ? result : (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
+    return profile_compare_processes(a, b) ?: ORDER(a->time_ns, b->time_ns);
 }
 
 void profile_order_markers(struct thread *thread) { column_sort(&thread->markers, compare_marker_starts); }

@@ -36,8 +36,7 @@ static void title_processes(struct profile *profile) {
 
 static int compare_generations(const void *left, const void *right) {
     const struct process *a = *(struct process *const *)left, *b = *(struct process *const *)right;
-    if (a->pid != b->pid) return a->pid < b->pid ? -1 : 1;
-    return (a->generation > b->generation) - (a->generation < b->generation);
+    return ORDER(a->pid, b->pid) ?: ORDER(a->generation, b->generation);
 }
 
 /* Numbers the processes with one pid. Of programs that execute each other, the last one is of interest, and has the
@@ -237,10 +236,7 @@ static void renumber_rows(struct column *rows, const uint32_t *numbers) {
         if (!process_is_none(*id)) id->index = numbers[id->index];
 }
 
-static int compare_places(const void *left, const void *right) {
-    const struct process *a = left, *b = right;
-    return (a->place > b->place) - (a->place < b->place);
-}
+static int compare_places(const void *a, const void *b) { return ORDER_BY(struct process, place, a, b); }
 
 /* Numbers the processes in the order of their threads, so that what is sorted by process is in that order, too. */
 static void renumber_processes(struct profile *profile) {
@@ -268,10 +264,7 @@ static void renumber_processes(struct profile *profile) {
     memory_free(numbers);
 }
 
-int profile_compare_processes(const void *left, const void *right) {
-    const process_id *a = left, *b = right;
-    return (a->index > b->index) - (a->index < b->index);
-}
+int profile_compare_processes(const void *a, const void *b) { return ORDER_BY(process_id, index, a, b); }
 
 void profile_name_tasks(struct profile *profile) {
     mark_main_threads(profile);

@@ -153,10 +153,7 @@ void profile_make_times_relative(struct profile *profile) {
 enum { INTERVAL_DELTAS_MAX = 65536, INTERVAL_DELTAS_MIN = 32 };
 static const int64_t DEFAULT_INTERVAL_NS = 1000000;
 
-static int compare_deltas(const void *left, const void *right) {
-    const int64_t *a = left, *b = right;
-    return (*a > *b) - (*a < *b);
-}
+static int compare_deltas(const void *a, const void *b) { return ORDER(*(const int64_t *)a, *(const int64_t *)b); }
 
 /* Returns the configured interval unless the distances, which are sorted, contradict it: hardly one is as short. Many
  * are longer in a program that works in bursts. */

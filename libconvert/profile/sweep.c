@@ -95,14 +95,10 @@ struct named_row {
 
 static int compare_names(const void *left, const void *right) {
     const struct named_row *a = left, *b = right;
-    int order = text_compare(a->name, b->name);
-    return order ? order : (a->row > b->row) - (a->row < b->row);
+    return text_compare(a->name, b->name) ?: ORDER(a->row, b->row);
 }
 
-static int compare_rows(const void *left, const void *right) {
-    const struct named_row *a = left, *b = right;
-    return (a->row > b->row) - (a->row < b->row);
-}
+static int compare_rows(const void *a, const void *b) { return ORDER_BY(struct named_row, row, a, b); }
 
 /* Decides on the relative paths that start from the folder. `names` are all sources, by name. */
 static void decide_by_folder(struct sweep *sweep, const struct named_row *names, struct text folder) {

@@ -27,14 +27,10 @@ struct pile {
 
 static int compare_stacks(const void *left, const void *right) {
     const struct pile *a = left, *b = right;
-    if (a->stack.index != b->stack.index) return a->stack.index < b->stack.index ? -1 : 1;
-    return (a->row > b->row) - (a->row < b->row);
+    return ORDER(a->stack.index, b->stack.index) ?: ORDER(a->row, b->row);
 }
 
-static int compare_firsts(const void *left, const void *right) {
-    const struct pile *a = left, *b = right;
-    return (a->first > b->first) - (a->first < b->first);
-}
+static int compare_firsts(const void *a, const void *b) { return ORDER_BY(struct pile, first, a, b); }
 
 static int64_t sum_of_known(int64_t a, int64_t b) {
     int64_t sum;

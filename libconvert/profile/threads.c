@@ -133,8 +133,7 @@ struct placed_sample {
 
 static int compare_samples(const void *left, const void *right) {
     const struct placed_sample *a = left, *b = right;
-    if (a->sample.time_ns != b->sample.time_ns) return a->sample.time_ns < b->sample.time_ns ? -1 : 1;
-    return a->place < b->place ? -1 : 1;
+    return ORDER(a->sample.time_ns, b->sample.time_ns) ?: ORDER(a->place, b->place);
 }
 
 static bool times_ascend(const struct samples *samples) {

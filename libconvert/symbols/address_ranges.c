@@ -5,8 +5,7 @@
 
 static int compare_ranges(const void *left, const void *right) {
     const struct address_range *a = left, *b = right;
-    if (a->start != b->start) return a->start < b->start ? -1 : 1;
-    return (a->row > b->row) - (a->row < b->row);
+    return ORDER(a->start, b->start) ?: ORDER(a->row, b->row);
 }
 
 void address_ranges_finish(struct column *ranges) {

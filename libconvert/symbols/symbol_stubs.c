@@ -110,10 +110,7 @@ static void add_slots(struct column *slots, Elf *elf, Elf_Scn *section, const st
     }
 }
 
-static int compare_slots(const void *left, const void *right) {
-    const struct slot *a = left, *b = right;
-    return (a->address > b->address) - (a->address < b->address);
-}
+static int compare_slots(const void *a, const void *b) { return ORDER_BY(struct slot, address, a, b); }
 
 static const struct slot *slot_at(const struct column *slots, size_t i) { return column_at(slots, i); }
 
@@ -152,10 +149,7 @@ static void add_stubs(struct column *stubs, const struct column *slots, const st
     }
 }
 
-static int compare_stubs(const void *left, const void *right) {
-    const struct symbol_stub *a = left, *b = right;
-    return (a->start > b->start) - (a->start < b->start);
-}
+static int compare_stubs(const void *a, const void *b) { return ORDER_BY(struct symbol_stub, start, a, b); }
 
 static void find_stubs(struct column *stubs, const struct column *slots, const struct debug_file *library,
                        const struct machine *machine) {

@@ -43,8 +43,7 @@ static bool is_mapping_symbol(const char *name) { return name[0] == '$' && name[
 
 static int compare_code(const void *left, const void *right) {
     const struct code *a = left, *b = right;
-    if (a->start != b->start) return a->start < b->start ? -1 : 1;
-    return (a->end > b->end) - (a->end < b->end);
+    return ORDER(a->start, b->start) ?: ORDER(a->end, b->end);
 }
 
 /* Returns false if memory ran out. */

@@ -80,9 +80,7 @@ static bool has_lines(const struct profile *profile) {
 
 static int compare_requests(const void *left, const void *right) {
     const struct symbol_request *a = left, *b = right;
-    if (a->lib != b->lib) return a->lib < b->lib ? -1 : 1;
-    if (a->address != b->address) return a->address < b->address ? -1 : 1;
-    return (a->frame > b->frame) - (a->frame < b->frame);
+    return ORDER(a->lib, b->lib) ?: ORDER(a->address, b->address) ?: ORDER(a->frame, b->frame);
 }
 
 static size_t count_wanted(struct symbolizer *symbolizer) {

@@ -75,8 +75,7 @@ struct placed_counter {
 
 static int compare_counters(const void *left, const void *right) {
     const struct placed_counter *a = left, *b = right;
-    if (a->head != b->head) return a->head < b->head ? -1 : 1;
-    return (a->row > b->row) - (a->row < b->row);
+    return ORDER(a->head, b->head) ?: ORDER(a->row, b->row);
 }
 
 /* The value of the next process begins at 0. */

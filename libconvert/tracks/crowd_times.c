@@ -48,10 +48,7 @@ void crowd_times_find(const struct profile *profile, struct crowd_heads *heads) 
 
 /* ---- Turns. ---- */
 
-static int compare_ends(const void *left, const void *right) {
-    const struct time_range *a = left, *b = right;
-    return (a->last_ns > b->last_ns) - (a->last_ns < b->last_ns);
-}
+static int compare_ends(const void *a, const void *b) { return ORDER_BY(struct time_range, last_ns, a, b); }
 
 /* Returns TIME_NONE if it is unknown. */
 static int64_t cpu_ns_of(const struct profile *profile, const struct thread *thread, uint32_t sample) {

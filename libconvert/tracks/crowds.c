@@ -180,8 +180,7 @@ struct placed_process {
 
 static int compare_depths(const void *left, const void *right) {
     const struct placed_process *a = left, *b = right;
-    if (a->depth != b->depth) return a->depth < b->depth ? -1 : 1;
-    return (a->row > b->row) - (a->row < b->row);
+    return ORDER(a->depth, b->depth) ?: ORDER(a->row, b->row);
 }
 
 /* Sets the depths of the process and its ancestors. In a damaged trace, a process may descend from itself. */

@@ -5,9 +5,7 @@
 
 static int compare_starts(const void *left, const void *right) {
     const struct lane_member *a = left, *b = right;
-    if (a->group != b->group) return a->group < b->group ? -1 : 1;
-    if (a->start_ns != b->start_ns) return a->start_ns < b->start_ns ? -1 : 1;
-    return (a->row > b->row) - (a->row < b->row);
+    return ORDER(a->group, b->group) ?: ORDER(a->start_ns, b->start_ns) ?: ORDER(a->row, b->row);
 }
 
 /* The end of a member. */
@@ -19,9 +17,7 @@ struct lane_end {
 
 static int compare_ends(const void *left, const void *right) {
     const struct lane_end *a = left, *b = right;
-    if (a->group != b->group) return a->group < b->group ? -1 : 1;
-    if (a->end_ns != b->end_ns) return a->end_ns < b->end_ns ? -1 : 1;
-    return (a->place > b->place) - (a->place < b->place);
+    return ORDER(a->group, b->group) ?: ORDER(a->end_ns, b->end_ns) ?: ORDER(a->place, b->place);
 }
 
 /* ---- Free lanes: a binary heap, with the lowest number first. ---- */

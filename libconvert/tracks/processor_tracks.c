@@ -27,10 +27,7 @@ static void collect_numbers(struct adding *adding) {
     }
 }
 
-static int compare_numbers(const void *left, const void *right) {
-    int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
-    return (a > b) - (a < b);
-}
+static int compare_numbers(const void *a, const void *b) { return ORDER(*(const int64_t *)a, *(const int64_t *)b); }
 
 static void sort_numbers(struct adding *adding) {
     struct failure *failure = adding->profile->failure;

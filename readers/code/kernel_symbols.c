@@ -60,10 +60,7 @@ static bool parse_symbol(struct text line, struct kernel_symbol *symbol) {
     return type.bytes_count == 1 && memchr("tTwW", type.bytes[0], 4) && symbol->name.bytes_count;
 }
 
-static int compare_symbols(const void *left, const void *right) {
-    const struct kernel_symbol *a = left, *b = right;
-    return (a->address > b->address) - (a->address < b->address);
-}
+static int compare_symbols(const void *a, const void *b) { return ORDER_BY(struct kernel_symbol, address, a, b); }
 
 struct list_reading {
     struct kernel_symbols *kernel;

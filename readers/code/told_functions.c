@@ -50,10 +50,8 @@ void told_functions_add(struct told_functions *told, struct text path, uint64_t 
 
 static int compare(const void *left, const void *right) {
     const struct told_function *a = left, *b = right;
-    if (a->path.index != b->path.index) return a->path.index < b->path.index ? -1 : 1;
-    if (a->start != b->start) return a->start < b->start ? -1 : 1;
-    if (a->end != b->end) return a->end > b->end ? -1 : 1;
-    return text_compare(a->name, b->name);
+    if (a->path.index != b->path.index) return ORDER(a->path.index, b->path.index);
+    return ORDER(a->start, b->start) ?: ORDER(b->end, a->end) ?: text_compare(a->name, b->name);
 }
 
 static const struct told_function *row_at(const struct told_functions *told, uint32_t row) {

@@ -101,8 +101,7 @@ static bool read_entry(struct json_slabs *reader, uint32_t number) {
 
 static int compare_offsets(const void *left, const void *right) {
     const struct slab *a = *(struct slab *const *)left, *b = *(struct slab *const *)right;
-    if (a->offset != b->offset) return a->offset < b->offset ? -1 : 1;
-    return a < b ? -1 : 1;
+    return ORDER(a->offset, b->offset) ?: ORDER(a, b);
 }
 
 /* Slabs that share bytes could make a document of any size out of a small file. */

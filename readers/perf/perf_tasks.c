@@ -301,8 +301,7 @@ bool perf_tasks_execute(struct perf_tasks *tasks, struct perf_task *task, int64_
 
 static int compare_takeovers(const void *left, const void *right) {
     const struct perf_takeover *a = left, *b = right;
-    if (a->main.index != b->main.index) return a->main.index < b->main.index ? -1 : 1;
-    return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
+    return ORDER(a->main.index, b->main.index) ?: ORDER(a->time_ns, b->time_ns);
 }
 
 /* Returns when all other threads of the process ended after that time, because one of them took the place of the main

@@ -82,9 +82,8 @@ struct feature_section {
     struct section section;
 };
 
-static int compare_sections(const void *left, const void *right) {
-    const struct feature_section *a = left, *b = right;
-    return (a->section.offset > b->section.offset) - (a->section.offset < b->section.offset);
+static int compare_sections(const void *a, const void *b) {
+    return ORDER_BY(struct feature_section, section.offset, a, b);
 }
 
 /* Lists the sections by offset, and returns how many there are. Their table follows the records directly, and the

@@ -67,8 +67,7 @@ void trace_clock_offer(struct trace_clock *clock, int64_t relative_ticks, uint64
 
 static int compare_points(const void *left, const void *right) {
     const struct trace_clock_point *a = left, *b = right;
-    if (a->ticks != b->ticks) return a->ticks < b->ticks ? -1 : 1;
-    return (a->ns > b->ns) - (a->ns < b->ns);
+    return ORDER(a->ticks, b->ticks) ?: ORDER(a->ns, b->ns);
 }
 
 /* True if two points agree on the rate of the trace's start. `b` must be the later one. */

@@ -36,10 +36,7 @@ void trace_counters_add(struct trace_counters *counters, process_id process, uin
             .time_ticks = ticks, .change = value, .number = (uint32_t)number, .reserved = count};
 }
 
-static int compare_times(const void *left, const void *right) {
-    const struct counter_sample *a = left, *b = right;
-    return (a->time_ticks > b->time_ticks) - (a->time_ticks < b->time_ticks);
-}
+static int compare_times(const void *a, const void *b) { return ORDER_BY(struct counter_sample, time_ticks, a, b); }
 
 /* Takes the level from before the recording out of the entries. */
 static uint64_t take_start(struct counter *counter) {

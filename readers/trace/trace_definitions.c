@@ -370,10 +370,7 @@ static void advance(struct trace_definitions *definitions) {
     }
 }
 
-static int compare_ids(const void *left, const void *right) {
-    const uint64_t *a = left, *b = right;
-    return (*a > *b) - (*a < *b);
-}
+static int compare_ids(const void *a, const void *b) { return ORDER(*(const uint64_t *)a, *(const uint64_t *)b); }
 
 void trace_definitions_complete(struct trace_definitions *definitions) {
     struct column ids;
@@ -563,10 +560,7 @@ static const struct meta_key {
     {TEXT("bootID"), offsetof(struct profile_meta, boot_id)},
 };
 
-static int compare_metas(const void *left, const void *right) {
-    const struct meta_definition *a = left, *b = right;
-    return (a->id > b->id) - (a->id < b->id);
-}
+static int compare_metas(const void *a, const void *b) { return ORDER_BY(struct meta_definition, id, a, b); }
 
 static bool fill_text(struct profile_meta *meta, const struct meta_definition *definition) {
     for (size_t i = 0; i < sizeof META_KEYS / sizeof *META_KEYS; i++) {

@@ -59,8 +59,7 @@ static void end(struct trace_reader *trace) {
 
 static int compare_pauses(const void *left, const void *right) {
     const struct trace_pause *a = left, *b = right;
-    if (a->process != b->process) return a->process < b->process ? -1 : 1;
-    return (a->ticks > b->ticks) - (a->ticks < b->ticks);
+    return ORDER(a->process, b->process) ?: ORDER(a->ticks, b->ticks);
 }
 
 /* Adds ranges from the pauses and resumes of each process, which should alternate. Of several of one kind in a row, the

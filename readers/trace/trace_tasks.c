@@ -124,10 +124,8 @@ struct generation {
 
 static int compare_generations(const void *left, const void *right) {
     const struct generation *a = left, *b = right;
-    if (a->group != b->group) return a->group < b->group ? -1 : 1;
-    if (a->number != b->number) return a->number < b->number ? -1 : 1;
-    if (a->order != b->order) return a->order < b->order ? -1 : 1;
-    return (a->row > b->row) - (a->row < b->row);
+    if (a->group != b->group) return ORDER(a->group, b->group);
+    return ORDER(a->number, b->number) ?: ORDER(a->order, b->order) ?: ORDER(a->row, b->row);
 }
 
 static struct generation *allocate_generations(struct trace_tasks *tasks, size_t count) {
@@ -164,8 +162,7 @@ static void number_generations(struct trace_tasks *tasks, struct generation *gen
 
 static int compare_ages(const void *left, const void *right) {
     const struct generation *a = left, *b = right;
-    if (a->order != b->order) return a->order < b->order ? -1 : 1;
-    return (a->row > b->row) - (a->row < b->row);
+    return ORDER(a->order, b->order) ?: ORDER(a->row, b->row);
 }
 
 /* A forked child has its parent's command line, and does not tell it. One that executes another program does. Sorts the

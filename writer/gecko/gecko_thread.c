@@ -191,8 +191,7 @@ struct marker_sort_key {
 
 static int compare_marker_sort_keys(const void *left, const void *right) {
     const struct marker_sort_key *a = left, *b = right;
-    if (a->sort_ns != b->sort_ns) return a->sort_ns < b->sort_ns ? -1 : 1;
-    return a->row < b->row ? -1 : 1;
+    return ORDER(a->sort_ns, b->sort_ns) ?: ORDER(a->row, b->row);
 }
 
 /* Returns the markers in the client's order. The caller owns the array; NULL if there are none or memory ran out

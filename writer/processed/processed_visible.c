@@ -66,8 +66,7 @@ static bool is_of_media(const struct profile *profile, const struct thread *thre
 
 static int compare_ranks(const void *left, const void *right) {
     const struct candidate *a = left, *b = right;
-    if (a->rank != b->rank) return a->rank > b->rank ? -1 : 1;
-    return a->place < b->place ? -1 : 1;
+    return ORDER(b->rank, a->rank) ?: ORDER(a->place, b->place);
 }
 
 /* Marks the threads that the front-end would show, or the fewest that have nearly all activity. One that plays media
@@ -104,9 +103,7 @@ static size_t count_markers(const struct thread *thread) {
 
 static int compare_hidden(const void *left, const void *right) {
     const struct candidate *a = left, *b = right;
-    if (a->is_visible != b->is_visible) return a->is_visible ? 1 : -1;
-    if (a->marker_count != b->marker_count) return a->marker_count > b->marker_count ? -1 : 1;
-    return a->place < b->place ? -1 : 1;
+    return ORDER(a->is_visible, b->is_visible) ?: ORDER(b->marker_count, a->marker_count) ?: ORDER(a->place, b->place);
 }
 
 /* Makes the hidden threads with the most markers visible. Returns whether there are any. */
@@ -166,10 +163,7 @@ static bool has_markers(const struct candidate *candidates, size_t count) {
     return false;
 }
 
-static int compare_places(const void *left, const void *right) {
-    const struct candidate *a = left, *b = right;
-    return a->place < b->place ? -1 : 1;
-}
+static int compare_places(const void *a, const void *b) { return ORDER_BY(struct candidate, place, a, b); }
 
 static void write_places(struct json *json, const struct candidate *candidates, size_t count) {
     json_key_array_begin(json, "initialVisibleThreads");

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "event_names.h"
+#include "libconvert/base/order.h"
 
 /* ---- Attributes. ---- */
 
@@ -247,10 +248,7 @@ int kernel_events_add(struct kernel_events *events, const struct kernel_rings *r
     return open_task(events, rings, task, refused);
 }
 
-static int compare_ids(const void *left, const void *right) {
-    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-    return (a > b) - (a < b);
-}
+static int compare_ids(const void *a, const void *b) { return ORDER(*(const uint64_t *)a, *(const uint64_t *)b); }
 
 const struct kernel_event *kernel_events_find(const struct kernel_events *events, uint64_t id) {
     for (size_t i = 0; i < events->count; i++) {
