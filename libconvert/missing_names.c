@@ -196,6 +196,5 @@ void missing_names_find(struct gecko_convert_result *result, const struct profil
         column_fini(&rows);
     }
     weighing_fini(&counting.weighing);
-    memory_free(counting.frames);
-    memory_free(counting.weights);
+    MEMORY_FREE_ALL(counting.frames, counting.weights);
 }

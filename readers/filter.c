@@ -184,10 +184,7 @@ void filter_init(struct filter *filter, const struct gecko_convert_filter *filte
     }
 }
 
-void filter_fini(struct filter *filter) {
-    column_fini(&filter->terms);
-    column_fini(&filter->times);
-}
+void filter_fini(struct filter *filter) { COLUMNS_FINI(&filter->terms, &filter->times); }
 
 /* ---- Times that are kept. ---- */
 

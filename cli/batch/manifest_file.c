@@ -242,6 +242,5 @@ void manifest_file_init(struct manifest_file *manifest, const char *path, struct
 }
 
 void manifest_file_fini(struct manifest_file *manifest) {
-    column_fini(&manifest->records);
-    column_fini(&manifest->shard.positions);
+    COLUMNS_FINI(&manifest->records, &manifest->shard.positions);
 }

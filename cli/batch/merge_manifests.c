@@ -347,8 +347,7 @@ static int finish(struct merging *merging, const struct options *options) {
 
 static void merging_fini(struct merging *merging) {
     for (size_t i = 0; i < merging->parts.count; i++) manifest_file_fini(part_at(merging, i));
-    column_fini(&merging->groups);
-    column_fini(&merging->parts);
+    COLUMNS_FINI(&merging->groups, &merging->parts);
     arena_fini(&merging->memory);
 }
 

@@ -80,9 +80,7 @@ void gate_init(struct gate *gate, const struct options *options, struct failure 
 
 void gate_fini(struct gate *gate) {
     for (size_t i = 0; i < gate->lines.count; i++) free(*(char **)column_at(&gate->lines, i));
-    column_fini(&gate->lines);
-    column_fini(&gate->globs);
-    column_fini(&gate->limits);
+    COLUMNS_FINI(&gate->lines, &gate->globs, &gate->limits);
 }
 
 /* ---- Outcomes. ---- */

@@ -19,14 +19,8 @@ void info_init(struct info *info, struct failure *failure) {
 }
 
 void info_fini(struct info *info) {
-    column_fini(&info->markers_by_name);
-    column_fini(&info->durations);
-    column_fini(&info->facts);
-    column_fini(&info->functions);
-    column_fini(&info->markers);
-    column_fini(&info->counters);
-    column_fini(&info->threads);
-    column_fini(&info->processes);
+    COLUMNS_FINI(&info->markers_by_name, &info->durations, &info->facts, &info->functions, &info->markers,
+                 &info->counters, &info->threads, &info->processes);
     strings_fini(&info->texts);
 }
 

@@ -181,8 +181,7 @@ static void summarize_durations(struct info *info) {
         for (size_t i = 0; i < marker_count; i++)
             summarize(marker_at(info, i), next[i] - marker_at(info, i)->duration_count);
     }
-    memory_free(next);
-    memory_free(grouped);
+    MEMORY_FREE_ALL(next, grouped);
     column_fini(&info->durations);
 }
 

@@ -249,7 +249,6 @@ int split_run(const struct command *command, struct options *options, struct pro
         status = GECKO_CONVERT_BAD_INPUT;
     }
     chunk_list_fini(&split.report);
-    column_fini(&split.parts);
-    column_fini(&split.pids);
+    COLUMNS_FINI(&split.parts, &split.pids);
     return status;
 }

@@ -28,9 +28,7 @@ struct served_profile *served_profile_append(struct served_profile **list, struc
 void served_profile_destroy_all(struct served_profile *list) {
     while (list) {
         struct served_profile *next = list->next;
-        column_fini(&list->threads);
-        column_fini(&list->sources);
-        column_fini(&list->libs);
+        COLUMNS_FINI(&list->threads, &list->sources, &list->libs);
         arena_fini(&list->memory);
         gzip_writer_destroy(list->writer);
         byte_buffer_fini(&list->json);

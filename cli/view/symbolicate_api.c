@@ -181,10 +181,8 @@ static void answer_job(const struct native_service *service, const struct docume
     } else {
         json_null(json);
     }
-    memory_free(job.has_symbols);
-    memory_free(job.places);
-    column_fini(&job.sorted);
-    column_fini(&job.frames);
+    MEMORY_FREE_ALL(job.has_symbols, job.places);
+    COLUMNS_FINI(&job.sorted, &job.frames);
     arena_fini(&job.memory);
 }
 

@@ -17,6 +17,10 @@ void column_fini(struct column *column) {
     *column = (struct column){0};
 }
 
+void columns_fini(struct column *const *columns, size_t count) {
+    for (size_t i = 0; i < count; i++) column_fini(columns[i]);
+}
+
 void column_forget(struct column *column, size_t end) {
     size_t chunk_count = end < column->capacity ? column_place_of(end).chunk : 0;
     while (chunk_count-- && column->chunks[chunk_count]) {
@@ -106,8 +110,7 @@ void column_sort(struct column *column, comparison *compare) {
         for (size_t i = 0; i < column->count; i++)
             memcpy(column_at(column, i), sorted + i * element_bytes, element_bytes);
     }
-    memory_free(rows);
-    memory_free(sorted);
+    MEMORY_FREE_ALL(rows, sorted);
 }
 
 void column_take(struct column *column, struct column *other) {

@@ -33,6 +33,11 @@ struct column {
 
 void column_init(struct column *column, uint32_t element_bytes, struct failure *failure);
 void column_fini(struct column *column);
+/* Does the same to each of several columns: COLUMNS_FINI(&table->rows, &table->names). */
+#define COLUMNS_FINI(...)                               \
+    columns_fini((struct column *const[]){__VA_ARGS__}, \
+                 sizeof((struct column *const[]){__VA_ARGS__}) / sizeof(struct column *))
+void columns_fini(struct column *const *columns, size_t count);
 
 /* Adds the next chunk. Returns false if memory ran out (latched). */
 bool column_grow(struct column *column);

@@ -120,6 +120,10 @@ void memory_free(void *block) {
     free(header);
 }
 
+void memory_free_all(void *const *blocks, size_t count) {
+    for (size_t i = 0; i < count; i++) memory_free(blocks[i]);
+}
+
 void memory_sort(struct failure *failure, void *rows, size_t row_count, size_t row_bytes,
                  int (*compare)(const void *left, const void *right)) {
     size_t bytes_count = row_count * row_bytes;

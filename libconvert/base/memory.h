@@ -48,6 +48,10 @@ static inline bool memory_reserve(struct failure *failure, void *array, size_t *
 }
 
 void memory_free(void *block); /* accepts NULL */
+/* Frees several blocks, each of which may be NULL: MEMORY_FREE_ALL(rows, names). */
+#define MEMORY_FREE_ALL(...) \
+    memory_free_all((void *const[]){__VA_ARGS__}, sizeof((void *const[]){__VA_ARGS__}) / sizeof(void *))
+void memory_free_all(void *const *blocks, size_t count);
 
 /* Sorts as qsort does, and counts the copy of the rows that qsort makes. If that exceeds the limit (latched), leaves
  * the rows as they are. */

@@ -110,10 +110,7 @@ void resamples_init(struct resamples *resamples, struct run_counts runs, struct 
 }
 
 void resamples_fini(struct resamples *resamples) {
-    memory_free(resamples->largest);
-    memory_free(resamples->squares);
-    memory_free(resamples->sums);
-    memory_free(resamples->draws);
+    MEMORY_FREE_ALL(resamples->largest, resamples->squares, resamples->sums, resamples->draws);
 }
 
 /* ---- Critical values. ---- */

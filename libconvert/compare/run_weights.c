@@ -27,8 +27,7 @@ void run_weights_init(struct run_weights *run, unsigned ignored, struct failure 
 }
 
 void run_weights_fini(struct run_weights *run) {
-    column_fini(&run->groups);
-    column_fini(&run->functions);
+    COLUMNS_FINI(&run->groups, &run->functions);
     strings_fini(&run->names);
 }
 
@@ -118,8 +117,7 @@ static void sum_up_functions(struct filling *filling, enum measure measure) {
         struct run_function *function = column_at(&filling->run->functions, i);
         function->weights[measure] = (struct weights){sums[i], variances[i]};
     }
-    memory_free(variances);
-    memory_free(sums);
+    MEMORY_FREE_ALL(variances, sums);
 }
 
 /* Makes nodes of stacks. `row_of` has the row of each of the profile's functions. */
@@ -149,11 +147,9 @@ static void sum_up_group(struct filling *filling, struct run_group *group) {
         struct function_weights *sums = sum_up(filling, 2, filling->sums[measure]);
         struct function_weights *variances = sum_up(filling, 2, filling->squares[measure]);
         if (sums && variances) group->weights[measure] = (struct weights){sums[1], variances[1]};
-        memory_free(variances);
-        memory_free(sums);
+        MEMORY_FREE_ALL(variances, sums);
     }
-    memory_free(matches);
-    memory_free(is_member);
+    MEMORY_FREE_ALL(matches, is_member);
 }
 
 static void fill(struct filling *filling) {
@@ -183,9 +179,7 @@ void run_weights_fill(struct run_weights *run, const struct profile *profile) {
     }
     if (!failure_is_set(failure)) fill(&filling);
     for (enum measure measure = 0; measure < MEASURE_COUNT; measure++) {
-        memory_free(filling.squares[measure]);
-        memory_free(filling.sums[measure]);
+        MEMORY_FREE_ALL(filling.squares[measure], filling.sums[measure]);
     }
-    memory_free(filling.nodes);
-    memory_free(filling.rows);
+    MEMORY_FREE_ALL(filling.nodes, filling.rows);
 }

@@ -20,8 +20,7 @@ void merge_fini(struct merge *merge) {
         profile_fini(&merge->inputs[i].profile);
         memory_free(merge->inputs[i].schemas);
     }
-    memory_free(merge->payloads);
-    memory_free(merge->inputs);
+    MEMORY_FREE_ALL(merge->payloads, merge->inputs);
     *merge = (struct merge){0};
 }
 

@@ -653,14 +653,10 @@ void merge_tasks_init(struct merge_tasks *tasks, const struct merge *merge, stru
             match_threads(tasks, merge, whole, rows, sets);
         add_threads(tasks, merge, sets, whole);
     }
-    memory_free(rows);
-    memory_free(sets);
+    MEMORY_FREE_ALL(rows, sets);
 }
 
 void merge_tasks_fini(struct merge_tasks *tasks) {
-    memory_free(tasks->first_processes);
-    memory_free(tasks->first_threads);
-    memory_free(tasks->processes);
-    memory_free(tasks->threads);
+    MEMORY_FREE_ALL(tasks->first_processes, tasks->first_threads, tasks->processes, tasks->threads);
     *tasks = (struct merge_tasks){0};
 }

@@ -170,8 +170,7 @@ static struct bounds find_bounds(const struct merge_input *placed, const struct 
         i += order <= 0;
         j += order >= 0;
     }
-    memory_free(a);
-    memory_free(b);
+    MEMORY_FREE_ALL(a, b);
     return bounds;
 }
 

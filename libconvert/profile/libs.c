@@ -113,10 +113,7 @@ lib_id libs_intern(struct libs *libs, struct text path, struct text build_id) {
     if (row == ID_NONE || row < libs_count(libs)) return (lib_id){row};
 
     lib.debug_name = unique_debug_name(libs, &lib, lib.name);
-    struct lib *added = column_push(&libs->rows);
-    if (!added) return lib_none();
-    *added = lib;
-    return (lib_id){row};
+    return column_add(&libs->rows, &lib) ? (lib_id){row} : lib_none();
 }
 
 /* The breakpad id tells apart what has no build id. */

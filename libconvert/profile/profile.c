@@ -13,9 +13,7 @@ static void payloads_init(struct payloads *payloads, struct failure *failure) {
 }
 
 static void payloads_fini(struct payloads *payloads) {
-    column_fini(&payloads->slots);
-    column_fini(&payloads->cells);
-    column_fini(&payloads->numbers);
+    COLUMNS_FINI(&payloads->slots, &payloads->cells, &payloads->numbers);
 }
 
 void profile_init(struct profile *profile, struct failure *failure) {
@@ -59,8 +57,7 @@ void profile_init(struct profile *profile, struct failure *failure) {
 void profile_fini(struct profile *profile) {
     COLUMN_EACH(struct thread, thread, &profile->threads) {
         samples_fini(&thread->samples);
-        column_fini(&thread->markers);
-        column_fini(&thread->allocations);
+        COLUMNS_FINI(&thread->markers, &thread->allocations);
     }
     COLUMN_EACH(struct counter, counter, &profile->counters) column_fini(&counter->samples);
     strings_fini(&profile->strings);
@@ -69,31 +66,19 @@ void profile_fini(struct profile *profile) {
     categories_fini(&profile->categories);
     row_table_fini(&profile->resources);
     row_table_fini(&profile->sources);
-    column_fini(&profile->lib_troubles);
-    column_fini(&profile->looked_up_sources);
-    column_fini(&profile->source_contents);
+    COLUMNS_FINI(&profile->lib_troubles, &profile->looked_up_sources, &profile->source_contents,
+                 &profile->source_origins, &profile->marker_schemas, &profile->processes, &profile->threads,
+                 &profile->counters, &profile->paused_ranges, &profile->overheads, &profile->events, &profile->tracks,
+                 &profile->profiling_log, &profile->gathering_log, &profile->thread_order, &profile->meta.extra);
     strings_fini(&profile->contents);
-    column_fini(&profile->source_origins);
     row_table_fini(&profile->native_symbols);
     row_table_fini(&profile->funcs);
     row_table_fini(&profile->frames);
     stack_table_fini(&profile->stacks);
     arena_fini(&profile->memory);
-    column_fini(&profile->marker_schemas);
     index_set_fini(&profile->marker_schema_names);
     payloads_fini(&profile->payloads);
     row_table_fini(&profile->large_weights);
-    column_fini(&profile->processes);
-    column_fini(&profile->threads);
-    column_fini(&profile->counters);
-    column_fini(&profile->paused_ranges);
-    column_fini(&profile->overheads);
-    column_fini(&profile->events);
-    column_fini(&profile->tracks);
-    column_fini(&profile->profiling_log);
-    column_fini(&profile->gathering_log);
-    column_fini(&profile->thread_order);
-    column_fini(&profile->meta.extra);
     ledger_fini(&profile->ledger);
 }
 

@@ -93,6 +93,5 @@ void profile_order_allocations(struct profile *profile) {
     ordering.tables = memory_allocate(profile->failure, profile->threads.count * sizeof *ordering.tables);
     if (events && ordering.tables) place_events(&ordering, events, count);
     value_table_fini(&ordering.owners);
-    memory_free(ordering.tables);
-    memory_free(events);
+    MEMORY_FREE_ALL(ordering.tables, events);
 }

@@ -89,11 +89,6 @@ static void name_threads(struct profile *profile) {
     }
 }
 
-static void append_to_order(struct profile *profile, uint32_t thread) {
-    thread_id *row = column_push(&profile->thread_order);
-    if (row) *row = (thread_id){thread};
-}
-
 /* The threads of each process that will be written, as a linked list through `next`: one pass over all threads
  * instead of one for each process. */
 struct process_threads {
@@ -173,11 +168,12 @@ static void order_process(struct profile *profile, struct process *process, cons
     if (!thread_is_none(process->main_thread)) {
         const struct thread *main_thread = profile_thread_at(profile, process->main_thread);
         if (has_others || list->needs_thread || thread_has_content(main_thread))
-            append_to_order(profile, process->main_thread.index);
+            column_add(&profile->thread_order, &process->main_thread);
     } else if (!has_others && list->needs_thread && list->spare != ID_NONE) {
-        append_to_order(profile, list->spare);
+        column_add(&profile->thread_order, &(thread_id){list->spare});
     }
-    for (uint32_t thread = list->first; thread != ID_NONE; thread = next[thread]) append_to_order(profile, thread);
+    for (uint32_t thread = list->first; thread != ID_NONE; thread = next[thread])
+        column_add(&profile->thread_order, &(thread_id){thread});
     process->place = profile->thread_order.count > place ? (uint32_t)place : ID_NONE;
 }
 
@@ -222,12 +218,7 @@ static void list_in_order(struct profile *profile) {
         for (uint32_t i = 0; i < process_count; i++) order_family(profile, i, &ancestry, lists, next);
         mark_parents(profile);
     }
-    memory_free(ancestry.path);
-    memory_free(ancestry.is_visited);
-    memory_free(tracks.first);
-    memory_free(tracks.next);
-    memory_free(lists);
-    memory_free(next);
+    MEMORY_FREE_ALL(ancestry.path, ancestry.is_visited, tracks.first, tracks.next, lists, next);
 }
 
 /* Renumbers the ids with which rows begin. */

@@ -142,8 +142,7 @@ static void decide_by_folders(struct sweep *sweep) {
         for (uint32_t i = 0; i < folder_count && !failure_is_set(profile->failure); i++)
             decide_by_folder(sweep, names, folders[i].name);
     }
-    memory_free(names);
-    memory_free(folders);
+    MEMORY_FREE_ALL(names, folders);
 }
 
 static void unify_sources(struct sweep *sweep) {
@@ -246,8 +245,7 @@ static bool order_funcs(struct sweep *sweep) {
     bool *is_native = memory_allocate_zeroed(failure, sweep->counts[ROWS_FUNCS], sizeof *is_native);
     bool *has_native = memory_allocate_zeroed(failure, sweep->counts[ROWS_SOURCES], sizeof *has_native);
     bool has_last = is_native && has_native && mark_last_funcs(sweep, is_native, has_native);
-    memory_free(is_native);
-    memory_free(has_native);
+    MEMORY_FREE_ALL(is_native, has_native);
     return has_last;
 }
 

@@ -220,8 +220,7 @@ void thin_threads(struct thinning *thinning, uint32_t level) {
     joining.are_owners = memory_allocate_zeroed(failure, count, sizeof *joining.are_owners);
     joining.heads = memory_allocate_zeroed(failure, count, sizeof *joining.heads);
     if (!failure_is_set(failure)) join_threads(thinning, &joining, level);
-    memory_free(joining.are_owners);
-    memory_free(joining.heads);
+    MEMORY_FREE_ALL(joining.are_owners, joining.heads);
 }
 
 /* ---- Markers. ---- */

@@ -4,9 +4,7 @@
 
 static void fini_details(struct sample_details *details) {
     if (!details) return;
-    column_fini(&details->cpu_ns);
-    column_fini(&details->delay_ns);
-    column_fini(&details->processors);
+    COLUMNS_FINI(&details->cpu_ns, &details->delay_ns, &details->processors);
     memory_free(details);
 }
 

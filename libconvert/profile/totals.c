@@ -62,8 +62,5 @@ void totals_add(struct function_weights *functions, size_t function_count, const
         link_children(&tree, node_count);
         walk(&tree, functions, node_count);
     }
-    memory_free(tree.depths);
-    memory_free(tree.next_sibling);
-    memory_free(tree.first_child);
-    memory_free(tree.weights);
+    MEMORY_FREE_ALL(tree.depths, tree.next_sibling, tree.first_child, tree.weights);
 }

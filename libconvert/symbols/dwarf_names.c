@@ -26,8 +26,7 @@ void dwarf_names_init(struct dwarf_names *names, struct failure *failure) {
 }
 
 void dwarf_names_fini(struct dwarf_names *names) {
-    column_fini(&names->scopes);
-    column_fini(&names->functions);
+    COLUMNS_FINI(&names->scopes, &names->functions);
     arena_fini(&names->texts);
 }
 

@@ -24,13 +24,8 @@ void symbol_answers_init(struct symbol_answers *answers, struct profile *profile
 }
 
 void symbol_answers_fini(struct symbol_answers *answers) {
-    column_fini(&answers->chains);
-    column_fini(&answers->links);
-    column_fini(&answers->frames);
-    column_fini(&answers->names);
-    column_fini(&answers->files);
-    memory_free(answers->chain_of_frame);
-    memory_free(answers->frames_of);
+    COLUMNS_FINI(&answers->chains, &answers->links, &answers->frames, &answers->names, &answers->files);
+    MEMORY_FREE_ALL(answers->chain_of_frame, answers->frames_of);
 }
 
 void symbol_answers_restart(struct symbol_answers *answers) { answers->names.count = answers->files.count = 0; }

@@ -215,11 +215,8 @@ static void read_inlined(struct symbol_lines *lines, Dwarf_Die *die, struct surr
     struct range_position at = {0};
     uint64_t start, end;
     around.depth++;
-    while (next_range(lines, die, &at, &start, &end)) {
-        struct inlined_call *call = column_push(&lines->inlined);
-        if (!call) return;
-        *call = (struct inlined_call){start, end, *die, around.depth};
-    }
+    while (next_range(lines, die, &at, &start, &end))
+        column_add(&lines->inlined, &(struct inlined_call){start, end, *die, around.depth});
     read_children(lines, die, around);
 }
 
@@ -287,9 +284,7 @@ static void init_unit(struct symbol_lines *lines) {
 }
 
 static void fini_unit(struct symbol_lines *lines) {
-    column_fini(&lines->functions);
-    column_fini(&lines->function_ranges);
-    column_fini(&lines->inlined);
+    COLUMNS_FINI(&lines->functions, &lines->function_ranges, &lines->inlined);
     dwarf_names_fini(&lines->names);
     dwarf_names_fini(&lines->inner_names);
 }
@@ -588,8 +583,7 @@ struct symbol_lines *symbol_lines_create(const struct debug_file *file, const st
 void symbol_lines_destroy(struct symbol_lines *lines) {
     if (!lines) return;
     dwarf_session_fini(&lines->session);
-    column_fini(&lines->units);
-    column_fini(&lines->unit_ranges);
+    COLUMNS_FINI(&lines->units, &lines->unit_ranges);
     fini_unit(lines);
     fini_shared(lines);
     free(lines);

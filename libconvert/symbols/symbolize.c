@@ -381,6 +381,5 @@ void profile_symbolize(struct profile *profile, const struct symbolize_options *
         symbol_answers_apply(&symbolizer.answers);
         symbol_answers_fini(&symbolizer.answers);
     }
-    memory_free(symbolizer.requests);
-    memory_free(symbolizer.lib_files);
+    MEMORY_FREE_ALL(symbolizer.requests, symbolizer.lib_files);
 }

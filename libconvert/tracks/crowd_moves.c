@@ -240,8 +240,5 @@ void crowd_moves_run(struct profile *profile, const struct crowd_heads *heads) {
     moving.are_shown = memory_allocate_zeroed(failure, thread_count, sizeof *moving.are_shown);
     moving.are_processes_shown = memory_allocate_zeroed(failure, process_count, sizeof *moving.are_processes_shown);
     if (!failure_is_set(failure)) move(&moving);
-    memory_free(moving.thread_counts);
-    memory_free(moving.process_counts);
-    memory_free(moving.are_shown);
-    memory_free(moving.are_processes_shown);
+    MEMORY_FREE_ALL(moving.thread_counts, moving.process_counts, moving.are_shown, moving.are_processes_shown);
 }

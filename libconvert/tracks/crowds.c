@@ -240,8 +240,7 @@ static void find_process_heads(struct profile *profile, struct text pattern, con
         find_level(&crowds, &places[i], level, heads, identities);
     }
     crowds_fini(&crowds);
-    memory_free(identities);
-    memory_free(places);
+    MEMORY_FREE_ALL(identities, places);
 }
 
 /* ---- Threads. ---- */
@@ -299,10 +298,7 @@ static bool crowd_heads_init(struct crowd_heads *heads, const struct profile *pr
 }
 
 static void crowd_heads_fini(struct crowd_heads *heads) {
-    memory_free(heads->threads);
-    memory_free(heads->processes);
-    memory_free(heads->thread_times);
-    memory_free(heads->process_times);
+    MEMORY_FREE_ALL(heads->threads, heads->processes, heads->thread_times, heads->process_times);
 }
 
 /* Few tracks stay as they are, however many threads had nothing to show. */

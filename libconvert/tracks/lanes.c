@@ -212,7 +212,5 @@ void lanes_assign(struct lane_member *members, size_t count, struct failure *fai
         memory_sort(failure, ends, count, sizeof *ends, compare_ends);
     }
     if (!failure_is_set(failure)) assign_all(members, ends, count, &free_lanes, heads);
-    memory_free(heads);
-    memory_free(free_lanes.numbers);
-    memory_free(ends);
+    MEMORY_FREE_ALL(heads, free_lanes.numbers, ends);
 }

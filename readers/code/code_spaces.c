@@ -21,10 +21,7 @@ void code_spaces_init(struct code_spaces *spaces, struct failure *failure) {
     spaces->frozen_count = 0;
 }
 
-void code_spaces_fini(struct code_spaces *spaces) {
-    column_fini(&spaces->mappings);
-    column_fini(&spaces->nodes);
-}
+void code_spaces_fini(struct code_spaces *spaces) { COLUMNS_FINI(&spaces->mappings, &spaces->nodes); }
 
 /* ---- Trees. ---- */
 

@@ -73,8 +73,7 @@ void jit_fini(struct jit *jit) {
     strings_fini(&jit->paths);
     arena_fini(&jit->texts);
     code_spaces_fini(&jit->spaces);
-    column_fini(&jit->codes);
-    column_fini(&jit->files);
+    COLUMNS_FINI(&jit->codes, &jit->files);
     row_table_fini(&jit->offers);
     row_table_fini(&jit->file_keys);
     value_table_fini(&jit->processes);

@@ -28,8 +28,7 @@ void kernel_symbols_init(struct kernel_symbols *kernel, const struct debug_folde
 void kernel_symbols_fini(struct kernel_symbols *kernel) {
     arena_fini(&kernel->texts);
     kernel_list_fini(&kernel->running);
-    column_fini(&kernel->symbols);
-    column_fini(&kernel->module_symbols);
+    COLUMNS_FINI(&kernel->symbols, &kernel->module_symbols);
     row_table_fini(&kernel->modules);
 }
 

@@ -26,8 +26,7 @@ void told_functions_init(struct told_functions *told, struct failure *failure) {
 
 void told_functions_fini(struct told_functions *told) {
     strings_fini(&told->texts);
-    column_fini(&told->rows);
-    column_fini(&told->pieces);
+    COLUMNS_FINI(&told->rows, &told->pieces);
 }
 
 /* Forgets the pieces, if there are any. */

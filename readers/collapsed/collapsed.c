@@ -12,6 +12,7 @@
 #include "collapsed_threads.h"
 #include "collapsed_unit.h"
 #include "libconvert/base/cursor.h"
+#include "libconvert/base/id_column.h"
 #include "readers/filter.h"
 #include "readers/input/scan.h"
 #include "readers/reader.h"
@@ -214,12 +215,9 @@ static bool is_difference(const struct collapsed *reader) { return reader->unit.
 static int64_t take_time(struct collapsed *reader, thread_id thread, struct decimal weight) {
     static const int64_t end_ns = INT64_MAX / 4;
     if (!collapsed_unit_has_times(&reader->unit)) return (int64_t)reader->sample_count * SAMPLE_INTERVAL_NS;
-    while (reader->next_times.count <= thread.index) {
-        int64_t *added = column_push(&reader->next_times);
-        if (!added) return 0;
-        *added = 0;
-    }
-    int64_t *next_ns = column_at(&reader->next_times, thread.index), time_ns = *next_ns;
+    int64_t *next_ns = id_column_at(&reader->next_times, thread.index);
+    if (!next_ns) return 0;
+    int64_t time_ns = *next_ns;
     *next_ns += collapsed_unit_duration_ns(&reader->unit, weight);
     if (*next_ns > end_ns) *next_ns = end_ns;
     int64_t *recording_end_ns = &reader->profile->recording.end_ns;

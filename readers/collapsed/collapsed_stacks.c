@@ -29,8 +29,7 @@ void collapsed_stacks_init(struct collapsed_stacks *stacks, struct profile *prof
 
 void collapsed_stacks_fini(struct collapsed_stacks *stacks) {
     strings_fini(&stacks->frame_texts);
-    column_fini(&stacks->known_frames);
-    column_fini(&stacks->levels);
+    COLUMNS_FINI(&stacks->known_frames, &stacks->levels);
     memory_free(stacks->text);
 }
 

@@ -226,8 +226,7 @@ void document_read(struct document *document, struct input *input) {
     if (is_good(&builder)) document->root = builder.waiting[0];
     json_stream_fini(&builder.json);
     column_fini(&builder.last_objects);
-    memory_free(builder.levels);
-    memory_free(builder.waiting);
+    MEMORY_FREE_ALL(builder.levels, builder.waiting);
 }
 
 void document_init(struct document *document, struct failure *failure) {

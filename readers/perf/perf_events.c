@@ -71,11 +71,8 @@ static bool is_multiple_of(uint64_t gap_ns, uint64_t tick_ns) {
 
 /* Returns the time of the event's last sample on that processor, and sets it to this one's. */
 static int64_t exchange_last_time_ns(struct perf_event *event, int32_t processor, int64_t time_ns) {
-    while (event->last_times_ns.count <= (size_t)processor) {
-        int64_t *added = column_push(&event->last_times_ns);
-        if (!added) return TIME_NONE;
-        *added = TIME_NONE;
-    }
+    while (event->last_times_ns.count <= (size_t)processor)
+        if (!column_add(&event->last_times_ns, &(int64_t){TIME_NONE})) return TIME_NONE;
     int64_t *last_ns = column_at(&event->last_times_ns, (size_t)processor), before_ns = *last_ns;
     *last_ns = time_ns;
     return before_ns;
@@ -201,8 +198,7 @@ static void name_tracks(struct perf_events *events) {
         struct perf_event *event = perf_events_at(events, i);
         event->track = overlap[event->measure.index] ? strings_intern(&events->names, event->name) : event->measure;
     }
-    memory_free(overlap);
-    memory_free(scopes);
+    MEMORY_FREE_ALL(overlap, scopes);
 }
 
 void perf_events_treat(struct perf_events *events) {

@@ -248,7 +248,4 @@ void perf_pairs_init(struct perf_pairs *pairs, struct perf_payloads *payloads) {
     match_all(pairs);
 }
 
-void perf_pairs_fini(struct perf_pairs *pairs) {
-    memory_free(pairs->roles);
-    memory_free(pairs->partners);
-}
+void perf_pairs_fini(struct perf_pairs *pairs) { MEMORY_FREE_ALL(pairs->roles, pairs->partners); }

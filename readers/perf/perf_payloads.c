@@ -41,8 +41,7 @@ void perf_payloads_init(struct perf_payloads *payloads, const struct perf_tasks 
 void perf_payloads_fini(struct perf_payloads *payloads) {
     for (size_t i = 0; payloads->texts && i < payloads->events->rows.count; i++)
         perf_text_fields_fini(&payloads->texts[i]);
-    memory_free(payloads->texts);
-    memory_free(payloads->places);
+    MEMORY_FREE_ALL(payloads->texts, payloads->places);
 }
 
 /* ---- Payloads without a format. ---- */

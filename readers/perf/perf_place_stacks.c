@@ -23,8 +23,7 @@ void perf_place_stacks_init(struct perf_place_stacks *stacks, struct perf_places
 
 void perf_place_stacks_fini(struct perf_place_stacks *stacks) {
     for (size_t i = 0; stacks->recents && i < RECENT_COUNT; i++) memory_free(stacks->recents[i].depths);
-    memory_free(stacks->recents);
-    memory_free(stacks->rows);
+    MEMORY_FREE_ALL(stacks->recents, stacks->rows);
     *stacks = (struct perf_place_stacks){0};
 }
 

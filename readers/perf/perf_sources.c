@@ -71,6 +71,5 @@ void perf_sources_unify(struct profile *profile) {
     unifying.new_frames =
         memory_allocate(profile->failure, row_table_count(&profile->frames) * sizeof *unifying.new_frames);
     if (unifying.candidates && unifying.new_frames) unify(&unifying);
-    memory_free(unifying.candidates);
-    memory_free(unifying.new_frames);
+    MEMORY_FREE_ALL(unifying.candidates, unifying.new_frames);
 }

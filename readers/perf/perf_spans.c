@@ -17,10 +17,7 @@ void perf_spans_init(struct perf_spans *spans, struct perf_payloads *payloads, c
         spans->kinds[i] = (struct perf_span_kind){.schema = MARKER_SCHEMA_NONE};
 }
 
-void perf_spans_fini(struct perf_spans *spans) {
-    memory_free(spans->kinds);
-    memory_free(spans->values);
-}
+void perf_spans_fini(struct perf_spans *spans) { MEMORY_FREE_ALL(spans->kinds, spans->values); }
 
 /* ---- Results of system calls. ---- */
 

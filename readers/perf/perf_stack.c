@@ -138,11 +138,8 @@ struct place {
 /* Returns the library of the profile. Its build id may become known with a mapping, so it is looked up again after one.
  */
 static lib_id lib_of(struct perf_stack *stack, uint32_t library_row) {
-    while (stack->libs.count <= library_row) {
-        struct perf_stack_lib *added = column_push(&stack->libs);
-        if (!added) return lib_none();
-        *added = (struct perf_stack_lib){.lib = lib_none()};
-    }
+    while (stack->libs.count <= library_row)
+        if (!column_add(&stack->libs, &(struct perf_stack_lib){.lib = lib_none()})) return lib_none();
     struct perf_stack_lib *known = column_at(&stack->libs, library_row);
     if (lib_is_none(known->lib) || known->map_count != stack->maps.count) {
         struct text path = perf_symbols_library(&stack->symbols, library_row)->path;
@@ -360,11 +357,8 @@ void perf_stack_init(struct perf_stack *stack, struct perf_recording *recording)
 void perf_stack_fini(struct perf_stack *stack) {
     perf_symbols_fini(&stack->symbols);
     code_maps_fini(&stack->maps);
-    column_fini(&stack->libs);
-    column_fini(&stack->sources);
-    memory_free(stack->meanings);
-    memory_free(stack->lines);
-    memory_free(stack->frames);
+    COLUMNS_FINI(&stack->libs, &stack->sources);
+    MEMORY_FREE_ALL(stack->meanings, stack->lines, stack->frames);
     stack_path_fini(&stack->path);
     *stack = (struct perf_stack){0};
 }

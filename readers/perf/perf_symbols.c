@@ -25,10 +25,8 @@ void perf_symbols_init(struct perf_symbols *symbols, struct profile *profile) {
 }
 
 void perf_symbols_fini(struct perf_symbols *symbols) {
-    column_fini(&symbols->memos);
+    COLUMNS_FINI(&symbols->memos, &symbols->of_names, &symbols->rows);
     row_table_fini(&symbols->names);
-    column_fini(&symbols->of_names);
-    column_fini(&symbols->rows);
     code_libraries_fini(&symbols->libraries);
 }
 

@@ -40,20 +40,17 @@ void perf_tasks_init(struct perf_tasks *tasks, struct profile *profile, struct f
 
 void perf_series_fini(struct perf_series *series) {
     samples_fini(&series->samples);
-    column_fini(&series->payloads);
+    COLUMNS_FINI(&series->payloads, &series->addresses);
     arena_fini(&series->bytes);
-    column_fini(&series->addresses);
 }
 
 void perf_tasks_fini(struct perf_tasks *tasks) {
     for (size_t i = 0; i < tasks->series.count; i++) perf_series_fini(column_at(&tasks->series, i));
-    column_fini(&tasks->rows);
+    COLUMNS_FINI(&tasks->rows, &tasks->takeovers, &tasks->series);
     value_table_fini(&tasks->current);
     value_table_fini(&tasks->processes);
     value_table_fini(&tasks->former_counts);
-    column_fini(&tasks->takeovers);
     row_table_fini(&tasks->series_keys);
-    column_fini(&tasks->series);
 }
 
 /* ---- Processes. ---- */

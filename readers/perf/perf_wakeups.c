@@ -41,10 +41,7 @@ void perf_wakeups_init(struct perf_wakeups *wakeups, struct perf_payloads *paylo
             .is_wakeup = is_wakeup(perf_events_at(payloads->events, i), is_waking_told), .schema = MARKER_SCHEMA_NONE};
 }
 
-void perf_wakeups_fini(struct perf_wakeups *wakeups) {
-    memory_free(wakeups->roles);
-    memory_free(wakeups->values);
-}
+void perf_wakeups_fini(struct perf_wakeups *wakeups) { MEMORY_FREE_ALL(wakeups->roles, wakeups->values); }
 
 /* Returns the task that had the tid at that time; NULL if the recording has nothing of it. */
 static const struct perf_task *find_woken(const struct perf_wakeups *wakeups, int64_t tid, int64_t time_ns) {

@@ -17,9 +17,8 @@ void data_attrs_init(struct data_attrs *attrs, struct failure *failure) {
 }
 
 void data_attrs_fini(struct data_attrs *attrs) {
-    column_fini(&attrs->rows);
+    COLUMNS_FINI(&attrs->rows, &attrs->meanings);
     row_table_fini(&attrs->ids);
-    column_fini(&attrs->meanings);
 }
 
 /* ---- Events. ---- */

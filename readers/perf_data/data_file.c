@@ -210,6 +210,5 @@ void data_parse(struct input *input, struct perf_sink sink, struct perf_tallies 
     if (!failure_is_set(failure)) data_records_count(&parser);
     data_order_fini(&parser.order);
     data_attrs_fini(&parser.attrs);
-    memory_free(parser.places);
-    memory_free(parser.parts);
+    MEMORY_FREE_ALL(parser.places, parser.parts);
 }

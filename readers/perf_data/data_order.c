@@ -21,9 +21,7 @@ void data_order_init(struct data_order *order, data_order_deliver *deliver, void
 }
 
 void data_order_fini(struct data_order *order) {
-    memory_free(order->bytes);
-    memory_free(order->rows);
-    memory_free(order->due_rows);
+    MEMORY_FREE_ALL(order->bytes, order->rows, order->due_rows);
     *order = (struct data_order){0};
 }
 

@@ -396,6 +396,5 @@ void script_parse(struct input *input, struct perf_sink sink, struct perf_tallie
     script_lines_fini(&parser.lines);
     strings_fini(&parser.events);
     script_records_fini(&parser.records);
-    memory_free(parser.sample.rest);
-    memory_free(parser.sample.lines);
+    MEMORY_FREE_ALL(parser.sample.rest, parser.sample.lines);
 }

@@ -190,9 +190,7 @@ static void read_process(struct saved_reader *reader, void *parent) {
     column_init(&process.pauses, sizeof(struct paused_range), failure);
     saved_read_parts(reader, parts, sizeof parts / sizeof *parts, NULL, &process);
     finish_process(reader, &process);
-    column_fini(&process.libs);
-    column_fini(&process.sources);
-    column_fini(&process.pauses);
+    COLUMNS_FINI(&process.libs, &process.sources, &process.pauses);
 }
 
 void saved_gecko_read(struct saved_reader *reader) { read_process(reader, NULL); }

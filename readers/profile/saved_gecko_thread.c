@@ -170,11 +170,8 @@ static void read_stacks(struct saved_reader *reader, void *context) {
 
 /* Sets the value of the row that is read. Rows before it without a value are unknown. */
 static void set_detail(struct column *column, uint32_t row, int64_t value) {
-    while (column->count <= row) {
-        int64_t *added = column_push(column);
-        if (!added) return;
-        *added = TIME_NONE;
-    }
+    while (column->count <= row)
+        if (!column_add(column, &(int64_t){TIME_NONE})) return;
     *(int64_t *)column_at(column, row) = value;
 }
 
@@ -297,7 +294,6 @@ void saved_gecko_thread_read(struct saved_reader *reader, void *process) {
     describe_process(process, &thread.saved);
     if (reader->shift_ns) thread.saved.process_start_ns = reader->shift_ns;
     saved_thread_end(reader, &thread.saved);
-    column_fini(&thread.is_relevant);
-    column_fini(&thread.allocations);
+    COLUMNS_FINI(&thread.is_relevant, &thread.allocations);
     saved_thread_fini(&thread.saved);
 }

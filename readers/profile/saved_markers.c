@@ -224,8 +224,7 @@ static void read_schema(struct saved_reader *reader) {
     column_init(&parts.graphs, sizeof(struct marker_graph), reader->profile->failure);
     saved_read_members(reader, &common_schema_shape, &parts.schema, read_schema_part, &parts);
     add_schema(reader, &parts);
-    column_fini(&parts.fields);
-    column_fini(&parts.graphs);
+    COLUMNS_FINI(&parts.fields, &parts.graphs);
 }
 
 void saved_schemas_read(struct saved_reader *reader) {

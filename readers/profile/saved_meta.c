@@ -255,10 +255,8 @@ static void read_units(struct saved_reader *reader) {
 /* The places of the threads that are shown at first. They are marked when the threads are read. */
 static void read_visible(struct saved_reader *reader) {
     if (json_take_null(reader->json) || !json_begin_list(reader->json)) return;
-    while (json_next(reader->json)) {
-        uint32_t *place = column_push(&reader->visible_threads);
-        if (place) *place = (uint32_t)saved_int(reader, 0, INT32_MAX);
-    }
+    while (json_next(reader->json))
+        column_add(&reader->visible_threads, &(uint32_t){(uint32_t)saved_int(reader, 0, INT32_MAX)});
 }
 
 /* Says nothing if it is off. */

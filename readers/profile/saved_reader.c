@@ -127,18 +127,11 @@ static void init(struct saved_reader *reader, struct profile *profile, struct js
 
 static void fini(struct saved_reader *reader) {
     for (size_t i = 0; i < TABLE_COUNT; i++) column_fini(&reader->maps[i].ids);
-    column_fini(&reader->caller_stacks.ids);
-    column_fini(&reader->backtrace);
-    column_fini(&reader->categories);
-    column_fini(&reader->pairs);
+    COLUMNS_FINI(&reader->caller_stacks.ids, &reader->backtrace, &reader->categories, &reader->pairs,
+                 &reader->processes, &reader->types, &reader->thread_tids, &reader->origins, &reader->threads,
+                 &reader->visible_threads);
     strings_fini(&reader->texts);
-    column_fini(&reader->processes);
-    column_fini(&reader->types);
     value_table_fini(&reader->tids);
-    column_fini(&reader->thread_tids);
-    column_fini(&reader->origins);
-    column_fini(&reader->threads);
-    column_fini(&reader->visible_threads);
     memory_free(reader->values);
 }
 

@@ -423,12 +423,8 @@ static void tables_init(struct shared_tables *tables, struct failure *failure) {
 
 static void tables_fini(struct shared_tables *tables) {
     for (size_t i = 0; i < TABLE_COUNT; i++) column_fini(&tables->rows[i]);
-    column_fini(&tables->contents);
-    column_fini(&tables->resource_libs);
-    column_fini(&tables->file_names);
-    column_fini(&tables->frame_flags);
-    column_fini(&tables->func_flags);
-    column_fini(&tables->stack_categories);
+    COLUMNS_FINI(&tables->contents, &tables->resource_libs, &tables->file_names, &tables->frame_flags,
+                 &tables->func_flags, &tables->stack_categories);
 }
 
 static void tables_add(struct saved_reader *reader, struct shared_tables *tables) {

@@ -518,11 +518,7 @@ bool saved_thread_begin(struct saved_reader *reader, struct saved_thread *saved)
 }
 
 void saved_thread_fini(struct saved_thread *saved) {
-    column_fini(&saved->pauses);
-    column_fini(&saved->times);
-    column_fini(&saved->weights);
-    column_fini(&saved->cpu_ns);
-    column_fini(&saved->delays_ns);
+    COLUMNS_FINI(&saved->pauses, &saved->times, &saved->weights, &saved->cpu_ns, &saved->delays_ns);
 }
 
 /* The first versions in which threads share these. */

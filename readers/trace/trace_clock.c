@@ -30,8 +30,7 @@ void trace_clock_init(struct trace_clock *clock, bool is_monotonic, uint64_t tic
 
 void trace_clock_fini(struct trace_clock *clock) {
     column_fini(&clock->offered);
-    memory_free(clock->kept);
-    memory_free(clock->rates);
+    MEMORY_FREE_ALL(clock->kept, clock->rates);
     *clock = (struct trace_clock){0};
 }
 

@@ -59,11 +59,8 @@ void trace_code_fini(struct trace_code *code) {
 
 static void set_role(struct trace_code *code, frame_id frame, enum trace_frame_role role) {
     if (frame_is_none(frame)) return;
-    while (code->roles.count <= frame.index) {
-        uint8_t *added = column_push(&code->roles);
-        if (!added) return;
-        *added = TRACE_FRAME_IS_OTHER;
-    }
+    while (code->roles.count <= frame.index)
+        if (!column_add(&code->roles, &(uint8_t){TRACE_FRAME_IS_OTHER})) return;
     *(uint8_t *)column_at(&code->roles, frame.index) = (uint8_t)role;
 }
 

@@ -162,8 +162,7 @@ static bool take_name(struct strings *names, struct column *numbers, struct text
     string_id id = strings_intern(names, name);
     if (string_is_none(id)) return true;
     if (id.index < numbers->count) return false;
-    uint32_t *number = column_push(numbers);
-    if (number) *number = 1;
+    column_add(numbers, &(uint32_t){1});
     return true;
 }
 

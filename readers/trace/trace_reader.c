@@ -49,10 +49,7 @@ static void end(struct trace_reader *trace) {
     trace_definitions_fini(&trace->definitions);
     trace_tasks_fini(&trace->tasks);
     trace_counters_fini(&trace->counters);
-    column_fini(&trace->pauses);
-    column_fini(&trace->skipped);
-    column_fini(&trace->set_aside);
-    column_fini(&trace->cells);
+    COLUMNS_FINI(&trace->pauses, &trace->skipped, &trace->set_aside, &trace->cells);
     memory_free(trace->frames);
     byte_buffer_fini(&trace->scratch);
 }

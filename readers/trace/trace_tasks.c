@@ -26,8 +26,7 @@ void trace_tasks_fini(struct trace_tasks *tasks) {
     COLUMN_EACH(struct trace_thread, thread, &tasks->threads) stack_path_fini(&thread->path);
     row_table_fini(&tasks->process_keys);
     row_table_fini(&tasks->thread_keys);
-    column_fini(&tasks->processes);
-    column_fini(&tasks->threads);
+    COLUMNS_FINI(&tasks->processes, &tasks->threads);
 }
 
 static struct trace_process *add_process(struct trace_tasks *tasks, const struct process_key *key) {

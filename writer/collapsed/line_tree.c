@@ -1,6 +1,7 @@
 #include "line_tree.h"
 
 #include "libconvert/base/byte_buffer.h"
+#include "libconvert/base/id_column.h"
 
 struct line_weight {
     bool is_line; /* some sample has this stack; the row is not only a caller */
@@ -45,12 +46,8 @@ static bool add_rounded(struct decimal a, struct decimal b, struct decimal *out,
 
 bool line_tree_add(struct line_tree *tree, stack_id row, struct decimal weight) {
     if (stack_is_none(row)) return true;
-    while (tree->weights.count <= row.index) {
-        struct line_weight *added = column_push(&tree->weights);
-        if (!added) return true;
-        *added = (struct line_weight){0};
-    }
-    struct line_weight *line = column_at(&tree->weights, row.index);
+    struct line_weight *line = id_column_at(&tree->weights, row.index);
+    if (!line) return true;
     line->is_line = true;
     /* Most weights are small integers. */
     if (is_integer(line->sum) && is_integer(weight) && is_small(line->sum.mantissa) && is_small(weight.mantissa)) {
@@ -160,10 +157,7 @@ static struct line_order line_order_create(const struct line_tree *tree, struct 
 }
 
 static void line_order_fini(struct line_order *order) {
-    memory_free(order->first_rows);
-    memory_free(order->next_rows);
-    memory_free(order->firsts);
-    memory_free(order->nexts);
+    MEMORY_FREE_ALL(order->first_rows, order->next_rows, order->firsts, order->nexts);
 }
 
 /* ---- Writing. ---- */

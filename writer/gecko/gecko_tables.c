@@ -107,8 +107,7 @@ void gecko_tables_init(struct gecko_tables *tables, const struct profile *profil
         if (has_allocations(profile))
             tables->allocation_string = add_string(tables, TEXT("Native allocation"), source_none());
     }
-    memory_free(locations);
-    memory_free(frame_of);
+    MEMORY_FREE_ALL(locations, frame_of);
 }
 
 void gecko_tables_fini(struct gecko_tables *tables) {
@@ -116,8 +115,7 @@ void gecko_tables_fini(struct gecko_tables *tables) {
     row_table_fini(&tables->strings);
     row_table_fini(&tables->frames);
     row_table_fini(&tables->stacks);
-    memory_free(tables->stack_of);
-    memory_free(tables->string_of);
+    MEMORY_FREE_ALL(tables->stack_of, tables->string_of);
     *tables = (struct gecko_tables){0};
 }
 

@@ -307,9 +307,7 @@ void gecko_thread_writer_fini(struct gecko_thread_writer *writer) {
     numbering_fini(&writer->sources);
     marker_json_fini(&writer->markers);
     column_fini(&writer->path);
-    memory_free(writer->idle_stacks);
-    memory_free(writer->frame_order);
-    memory_free(writer->frame_positions);
+    MEMORY_FREE_ALL(writer->idle_stacks, writer->frame_order, writer->frame_positions);
     *writer = (struct gecko_thread_writer){0};
 }
 
