@@ -211,17 +211,11 @@ static const struct option *nearest_option(const struct argument_reader *reader,
     return nearest;
 }
 
-static const struct option *find_option(const struct argument_reader *reader, struct text name) {
+/* Returns the option with the name, or with the letter if that is not 0; NULL if there is none. */
+static const struct option *find_option(const struct argument_reader *reader, struct text name, char letter) {
     const struct option *option = NULL;
-    while ((option = next_option(reader->table, reader->command, option)) && !text_equal(text_of(option->name), name)) {
-    }
-    return option;
-}
-
-static const struct option *find_letter(const struct argument_reader *reader, char letter) {
-    const struct option *option = NULL;
-    while ((option = next_option(reader->table, reader->command, option)) && option->letter != letter) {
-    }
+    while ((option = next_option(reader->table, reader->command, option)))
+        if (letter ? option->letter == letter : text_equal(text_of(option->name), name)) break;
     return option;
 }
 
@@ -230,7 +224,7 @@ static void read_long(struct argument_reader *reader, const char *argument) {
     size_t equals = text_find(body, '=');
     struct text name = text_slice(body, 0, equals);
     bool has_value = equals < body.bytes_count;
-    const struct option *option = find_option(reader, name);
+    const struct option *option = find_option(reader, name, 0);
     if (!option) {
         const struct option *nearest = nearest_option(reader, name);
         failure_set(reader->failure, FAILURE_USAGE, "unknown option '--%.*s'%s%s%s", TEXT_ARGS(name),
@@ -249,7 +243,7 @@ static void read_long(struct argument_reader *reader, const char *argument) {
 /* Reads options given as letters in one argument: "-qo FILE", "-qoFILE". */
 static void read_letters(struct argument_reader *reader, const char *letters) {
     for (; *letters && !failure_is_set(reader->failure) && !reader->has_action; letters++) {
-        const struct option *option = find_letter(reader, *letters);
+        const struct option *option = find_option(reader, (struct text){0}, *letters);
         if (!option) {
             failure_set(reader->failure, FAILURE_USAGE, "unknown option '-%c'", *letters);
         } else if (!takes_value(option)) {

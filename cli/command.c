@@ -24,27 +24,16 @@ static void print_error(const struct command *command, const char *message) {
     console_print_line("gecko-convert%s%s: %s", *command->name ? " " : "", command->name, message);
 }
 
-/* Writes "path:line: message" if the failure has a position. */
-static void describe_failure(const char *path, const struct failure *failure, char *out, size_t capacity_bytes) {
-    const char *name = report_path_name(path);
-    if (failure->has_position && failure->position.line)
-        snprintf(out, capacity_bytes, "%s:%llu: %s", name, (unsigned long long)failure->position.line,
-                 failure->message);
-    else if (failure->has_position)
-        snprintf(out, capacity_bytes, "%s: at byte %llu: %s", name, (unsigned long long)failure->position.offset,
-                 failure->message);
-    else if (failure->code == FAILURE_MEMORY) /* the message names no file */
-        snprintf(out, capacity_bytes, "%s: %s", name, failure->message);
-    else
-        snprintf(out, capacity_bytes, "%s", failure->message);
-}
-
 void command_print_failure(struct command_output *output, const char *path, const struct failure *failure) {
-    enum { LINE_BYTES = 2048 };
-    char message[LINE_BYTES];
-    describe_failure(path, failure, message, sizeof message);
+    const char *name = report_path_name(path);
+    struct report_text text = {.bytes_count = 0};
+    if (failure->has_position)
+        report_append_place(&text, name, failure->position.line, failure->position.offset);
+    else if (failure->code == FAILURE_MEMORY) /* the message names no file */
+        report_append(&text, "%s: ", name);
+    report_append(&text, "%s", failure->message);
     progress_tty_clear(&output->bar);
-    print_error(output->command, message);
+    print_error(output->command, text.bytes);
 }
 
 /* Writes the text to standard output and returns the exit code. */

@@ -14,25 +14,14 @@ void console_print(const struct report_text *text) {
     }
 }
 
-static void print_line(const char *start, const char *format, va_list arguments) {
+void console_print_line(const char *format, ...) {
     char line[REPORT_TEXT_BYTES];
     struct report_text text = {.bytes_count = 0};
+    va_list arguments;
+    va_start(arguments, format);
     vsnprintf(line, sizeof line, format, arguments);
-    report_append(&text, "%s%s", start, line);
+    va_end(arguments);
+    report_append(&text, "%s", line);
     report_end_line(&text, 0);
     console_print(&text);
-}
-
-void console_print_line(const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    print_line("", format, arguments);
-    va_end(arguments);
-}
-
-void console_print_message(const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    print_line("gecko-convert: ", format, arguments);
-    va_end(arguments);
 }

@@ -6,9 +6,8 @@
 
 void console_print(const struct report_text *text);
 
-/* Print a line that is formatted like printf, without control characters; the second function begins it with
- * "gecko-convert: ". */
+/* Prints a line that is formatted like printf, without control characters. */
 void console_print_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void console_print_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
+#define console_print_message(format, ...) console_print_line("gecko-convert: " format, ##__VA_ARGS__)
 
 #endif

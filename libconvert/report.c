@@ -151,15 +151,13 @@ void report_append_read(const struct gecko_convert_options *options, const struc
                         struct report_text *text) {
     if (result->input_count) {
         report_append(text, "read %zu inputs: ", result->input_count);
-        report_append_contents(result, text);
-        append_filtered(result, text);
-        return;
+    } else {
+        report_append(text, "read %s: %s", report_input_name(options), result->input_title);
+        if (*result->wrapping) report_append(text, " (%s)", result->wrapping);
+        report_append(text, ", ");
+        report_append_bytes(text, result->input_bytes);
+        report_append(text, ", ");
     }
-    report_append(text, "read %s: %s", report_input_name(options), result->input_title);
-    if (*result->wrapping) report_append(text, " (%s)", result->wrapping);
-    report_append(text, ", ");
-    report_append_bytes(text, result->input_bytes);
-    report_append(text, ", ");
     report_append_contents(result, text);
     append_filtered(result, text);
 }
@@ -307,14 +305,19 @@ void report_summary(const struct gecko_convert_options *options, const struct ge
     append_advice(result, text);
 }
 
+void report_append_place(struct report_text *text, const char *name, uint64_t line, uint64_t offset) {
+    if (line)
+        report_append(text, "%s:%" PRIu64 ": ", name, line);
+    else
+        report_append(text, "%s: at byte %" PRIu64 ": ", name, offset);
+}
+
 void report_error(const struct gecko_convert_options *options, const struct gecko_convert_result *result,
                   struct report_text *text) {
     text->bytes_count = 0;
     report_append(text, "gecko-convert: ");
-    if (result->has_error_place && result->error_line)
-        report_append(text, "%s:%" PRIu64 ": ", report_input_name(options), result->error_line);
-    else if (result->has_error_place)
-        report_append(text, "%s: at byte %" PRIu64 ": ", report_input_name(options), result->error_offset);
+    if (result->has_error_place)
+        report_append_place(text, report_input_name(options), result->error_line, result->error_offset);
     report_append(text, "%s", result->message);
     report_end_line(text, 0);
 }
@@ -440,11 +443,7 @@ void report_take_failure(struct failure *failure, const struct gecko_convert_res
 }
 
 void report_write_error(struct json *json, const struct failure *failure) {
-    if (!failure_is_set(failure)) {
-        json_key_null(json, "error");
-        return;
-    }
-    json_key_object_begin(json, "error");
+    if (!json_key_object_or_null(json, "error", failure_is_set(failure))) return;
     json_key_string(json, "code", report_status_name(failure->code));
     json_key_int(json, "exit", failure->code);
     json_key_string(json, "message", failure->message);

@@ -144,6 +144,12 @@ static inline void json_key_null(struct json *json, const char *key) {
     json_null(json);
 }
 
+/* Begins the object, or writes null if there is none. Returns whether there is one. */
+static inline bool json_key_object_or_null(struct json *json, const char *key, bool is_there) {
+    json_key(json, key);
+    (is_there ? json_object_begin : json_null)(json);
+    return is_there;
+}
 /* Writes null if there is no text or it is empty. */
 static inline void json_string_or_null(struct json *json, const char *value) {
     if (value && *value)

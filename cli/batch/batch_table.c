@@ -28,10 +28,8 @@ static size_t named_bytes(struct text message, const char *path, const char *nam
 static void append_error(struct report_text *text, const char *path, const char *name,
                          const struct batch_error *error) {
     struct text message = text_of(error->message);
-    if (error->has_place && error->line) {
-        report_append(text, "%s:%" PRIu64 ": ", name, error->line);
-    } else if (error->has_place) {
-        report_append(text, "%s: at byte %" PRIu64 ": ", name, error->offset);
+    if (error->has_place) {
+        report_append_place(text, name, error->line, error->offset);
     } else if (!text_starts_with(message, text_of(name))) {
         report_append(text, "%s: ", name);
         message = text_from(message, named_bytes(message, path, name));

@@ -139,12 +139,9 @@ uint64_t manifest_options_xxh3(const struct options *options, struct failure *fa
 
 static void write_output(struct json *json, const struct batch_entry *entry) {
     enum batch_status status = atomic_load(&entry->status);
-    if (status != BATCH_CONVERTED && status != BATCH_UNCHANGED) {
-        json_key_null(json, "output");
-        return;
-    }
+    bool has_output = status == BATCH_CONVERTED || status == BATCH_UNCHANGED;
+    if (!json_key_object_or_null(json, "output", has_output)) return;
     const struct batch_trace *trace = batch_entry_trace(entry);
-    json_key_object_begin(json, "output");
     json_key_string(json, "path", trace->output);
     json_key_string(json, "format", trace->result.output_format);
     write_digest(json, trace->output_digest);
@@ -154,11 +151,7 @@ static void write_output(struct json *json, const struct batch_entry *entry) {
 
 static void write_error(struct json *json, const struct batch_entry *entry) {
     struct batch_error error;
-    if (!batch_entry_error(entry, &error)) {
-        json_key_null(json, "error");
-        return;
-    }
-    json_key_object_begin(json, "error");
+    if (!json_key_object_or_null(json, "error", batch_entry_error(entry, &error))) return;
     json_key_string(json, "code", error.code);
     json_key_string(json, "message", error.message);
     report_write_place(json, error.has_place, error.line, error.offset);
@@ -232,11 +225,7 @@ static void write_entry(struct json *json, const struct batch_source *source, co
 
 /* Writes what is needed to put the inputs of all shards into one order, and to know whether any are missing. */
 static void write_shard(struct json *json, const struct batch_plan *plan) {
-    if (!plan->shard.count) {
-        json_key_null(json, "shard");
-        return;
-    }
-    json_key_object_begin(json, "shard");
+    if (!json_key_object_or_null(json, "shard", plan->shard.count)) return;
     json_key_count(json, "number", plan->shard.number);
     json_key_count(json, "count", plan->shard.count);
     json_key_count(json, "inputs", plan->dealt_count);
@@ -311,11 +300,7 @@ static void write_totals(struct json *json, const struct batch_totals *totals, u
 }
 
 static void write_archive(struct json *json, const struct batch_outcome *outcome) {
-    if (!outcome->archive_path) {
-        json_key_null(json, "archive");
-        return;
-    }
-    json_key_object_begin(json, "archive");
+    if (!json_key_object_or_null(json, "archive", outcome->archive_path)) return;
     json_key_string(json, "path", outcome->archive_path);
     write_digest(json, outcome->archive_digest);
     json_object_end(json);

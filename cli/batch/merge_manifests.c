@@ -215,11 +215,7 @@ static struct text first_signal(const struct merging *merging) {
 
 /* Writes null if no shard is missing: the report is then that of a whole batch. */
 static void write_missing(struct json *json, const struct merging *merging) {
-    if (!merging->missing_count) {
-        json_key_null(json, "shard");
-        return;
-    }
-    json_key_object_begin(json, "shard");
+    if (!json_key_object_or_null(json, "shard", merging->missing_count)) return;
     json_key_int(json, "count", part_at(merging, 0)->shard.count);
     json_key_int(json, "inputs", part_at(merging, 0)->shard.input_count);
     json_key_int(json, "missing_inputs", merging->missing_input_count);
