@@ -121,12 +121,6 @@ static void check_single(const struct options *options, struct failure *failure)
         failure_set(failure, FAILURE_USAGE, "--%s is for batches: it needs --output-dir or --output-archive", option);
 }
 
-static bool is_one_file(const char *path, const char *other_path) {
-    if (!path || !other_path) return false;
-    return strcmp(path, other_path) == 0 ||
-           file_identity_is_same(file_identity_of(path, STDOUT_FILENO), file_identity_of(other_path, STDOUT_FILENO));
-}
-
 static void check_batch(const struct options *options, struct failure *failure) {
     if (options->convert.output_path)
         failure_set(failure, FAILURE_USAGE, "--output is for a single profile: a batch needs --output-dir DIR instead");
@@ -144,7 +138,7 @@ static void check_batch(const struct options *options, struct failure *failure) 
     enum { WRITTEN_COUNT = sizeof written / sizeof *written };
     for (size_t i = 0; i < WRITTEN_COUNT; i++)
         for (size_t j = i + 1; j < WRITTEN_COUNT; j++)
-            if (is_one_file(written[i], written[j]))
+            if (file_identity_is_one(written[i], written[j], STDOUT_FILENO))
                 failure_set(failure, FAILURE_USAGE, "%s would be written twice: name another file", written[i]);
     for (size_t i = 0; i < options->inputs.count; i++) {
         const char *input = options->inputs.values[i];
@@ -152,7 +146,7 @@ static void check_batch(const struct options *options, struct failure *failure) 
             failure_set(failure, FAILURE_USAGE,
                         "a batch cannot name the profile of standard input: convert it alone, with --output FILE");
         for (size_t j = 0; j < WRITTEN_COUNT; j++)
-            if (is_one_file(input, written[j]))
+            if (file_identity_is_one(input, written[j], STDOUT_FILENO))
                 failure_set(failure, FAILURE_USAGE, "%s is an input and would be overwritten: name another file",
                             input);
     }

@@ -424,13 +424,8 @@ static void advise_batch(struct failure *failure) {
 static void conclude(struct conversion *conversion, uint64_t start_ns) {
     struct failure *failure = &conversion->failure;
     if (failure->is_of_many && !conversion->ends->replace_writing) advise_batch(failure);
-    struct gecko_convert_result *result = conversion->result;
-    result->status = failure->code;
-    memcpy(result->message, failure->message, sizeof failure->message);
-    result->has_error_place = failure->has_position;
-    result->error_line = failure->position.line;
-    result->error_offset = failure->position.offset;
-    result->duration_ns = monotonic_now_ns() - start_ns;
+    report_give_failure(conversion->result, failure);
+    conversion->result->duration_ns = monotonic_now_ns() - start_ns;
 }
 
 const struct gecko_convert_result conversion_no_result = {.struct_bytes = sizeof conversion_no_result,

@@ -27,3 +27,9 @@ struct file_identity file_identity_of(const char *path, int standard_fd) {
 bool file_identity_is_same(struct file_identity a, struct file_identity b) {
     return a.is_known && b.is_known && a.device == b.device && a.inode == b.inode && text_equal(a.name, b.name);
 }
+
+bool file_identity_is_one(const char *path, const char *other_path, int standard_fd) {
+    if (!path || !other_path) return false;
+    return strcmp(path, other_path) == 0 ||
+           file_identity_is_same(file_identity_of(path, standard_fd), file_identity_of(other_path, standard_fd));
+}

@@ -19,4 +19,7 @@ struct file_identity file_identity_of(const char *path, int standard_fd);
 /* Returns false if one of them is unknown. */
 bool file_identity_is_same(struct file_identity a, struct file_identity b);
 
+/* Returns whether both paths are those of one file. NULL: there is none. */
+bool file_identity_is_one(const char *path, const char *other_path, int standard_fd);
+
 #endif

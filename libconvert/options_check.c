@@ -27,12 +27,6 @@ static void check_input_path(const char *path, const char *output_path, struct f
                     report_path_name(path));
 }
 
-static bool is_same_input(const char *path, const char *other_path) {
-    if (!path || !other_path) return false;
-    return strcmp(path, other_path) == 0 ||
-           file_identity_is_same(file_identity_of(path, STDIN_FILENO), file_identity_of(other_path, STDIN_FILENO));
-}
-
 /* Checks what only several inputs can have wrong. */
 static void check_inputs(const struct gecko_convert_options *options, bool has_output, struct failure *failure) {
     size_t count = options_input_count(options);
@@ -43,7 +37,7 @@ static void check_inputs(const struct gecko_convert_options *options, bool has_o
         if (options->alignments && (unsigned)options->alignments[i].kind > GECKO_CONVERT_ALIGN_MONOTONIC)
             failure_set(failure, FAILURE_USAGE, "an alignment has an unknown value");
         for (size_t j = 0; j < i; j++)
-            if (is_same_input(path, options_input_path(options, j)))
+            if (file_identity_is_one(path, options_input_path(options, j), STDIN_FILENO))
                 failure_set(failure, FAILURE_USAGE, "%s is named twice", report_path_name(path));
         check_input_path(path, has_output ? options->output_path : NULL, failure);
     }

@@ -434,6 +434,14 @@ const char *report_status_name(enum gecko_convert_status status) {
     return names[status];
 }
 
+void report_give_failure(struct gecko_convert_result *result, const struct failure *failure) {
+    result->status = failure->code;
+    memcpy(result->message, failure->message, sizeof failure->message);
+    result->has_error_place = failure->has_position;
+    result->error_line = failure->position.line;
+    result->error_offset = failure->position.offset;
+}
+
 void report_take_failure(struct failure *failure, const struct gecko_convert_result *result) {
     if (result->status == GECKO_CONVERT_GOOD) return;
     failure_clear(failure);

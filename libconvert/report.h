@@ -49,6 +49,8 @@ void report_append_missing_name(const struct gecko_convert_result *result, size_
 void report_append_missing_names(const struct gecko_convert_result *result, struct report_text *text);
 void report_end_line(struct report_text *text, size_t start);
 
+/* Makes the failure that of the conversion. */
+void report_give_failure(struct gecko_convert_result *result, const struct failure *failure);
 /* Replaces the failure with that of the conversion. Does nothing if the conversion succeeded. */
 void report_take_failure(struct failure *failure, const struct gecko_convert_result *result);
 

@@ -59,12 +59,7 @@ struct batch_trace *batch_entry_make_trace(struct batch_entry *entry) {
 }
 
 static void fail_trace(struct batch_trace *trace, const char *code, const struct failure *failure) {
-    struct gecko_convert_result *result = &trace->result;
-    result->status = failure->code;
-    memcpy(result->message, failure->message, sizeof failure->message);
-    result->has_error_place = failure->has_position;
-    result->error_line = failure->position.line;
-    result->error_offset = failure->position.offset;
+    report_give_failure(&trace->result, failure);
     trace->error_code = code;
 }
 

@@ -9,32 +9,9 @@
 
 /* ---- Violations. ---- */
 
-void check_error(struct check *check, enum violation_rule rule, const struct node_path *path, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    violations_add_list(check->violations, VIOLATION_ERROR, rule, path, format, arguments);
-    va_end(arguments);
-}
-
-void check_warning(struct check *check, enum violation_rule rule, const struct node_path *path, const char *format,
-                   ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    violations_add_list(check->violations, VIOLATION_WARNING, rule, path, format, arguments);
-    va_end(arguments);
-}
-
-static void violate(struct check *check, const struct member *member, enum violation_rule broken,
-                    const struct node_path *path, const char *format, ...) __attribute__((format(printf, 5, 6)));
-
-static void violate(struct check *check, const struct member *member, enum violation_rule broken,
-                    const struct node_path *path, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    enum violation_severity severity = member->flags & IS_LENIENT ? VIOLATION_WARNING : VIOLATION_ERROR;
-    violations_add_list(check->violations, severity, broken, path, format, arguments);
-    va_end(arguments);
-}
+/* Reports what is wrong with the member. */
+#define violate(check, member, ...) \
+    violations_add((check)->violations, (member)->flags &IS_LENIENT ? VIOLATION_WARNING : VIOLATION_ERROR, __VA_ARGS__)
 
 static void show_number(double number, char shown[NODE_SHOWN_BYTES]) {
     for (int digits = 6; digits <= 17; digits++) {

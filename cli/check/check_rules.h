@@ -30,11 +30,9 @@ struct check {
 /* Compares the node and everything in it with the shape. */
 void check_shape(struct check *check, const struct shape *shape, const struct node *node, const struct node_path *path);
 
-/* Report a violation that code has found. */
-void check_error(struct check *check, enum violation_rule rule, const struct node_path *path, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-void check_warning(struct check *check, enum violation_rule rule, const struct node_path *path, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+/* Report a violation: its rule, path and message, as violations_add takes them. */
+#define check_error(check, ...)   violations_add((check)->violations, VIOLATION_ERROR, __VA_ARGS__)
+#define check_warning(check, ...) violations_add((check)->violations, VIOLATION_WARNING, __VA_ARGS__)
 
 static inline const struct node *check_member(const struct check *check, const struct node *node, const char *key) {
     return document_member(check->document, node, text_of(key));

@@ -1,5 +1,6 @@
 #include "violations.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -82,8 +83,8 @@ static struct violation_kind *find_kind(struct violations *violations, enum viol
     return kind;
 }
 
-void violations_add_list(struct violations *violations, enum violation_severity severity, enum violation_rule rule,
-                         const struct node_path *path, const char *format, va_list arguments) {
+void violations_add(struct violations *violations, enum violation_severity severity, enum violation_rule rule,
+                    const struct node_path *path, const char *format, ...) {
     enum { MESSAGE_BYTES = 512 };
     struct violation_kind *kind = find_kind(violations, severity, rule, path);
     if (!kind) return;
@@ -91,18 +92,13 @@ void violations_add_list(struct violations *violations, enum violation_severity 
     violations->counts[severity]++;
     if (kind->shown_count == VIOLATIONS_SHOWN_MAX) return;
     char path_text[NODE_PATH_BYTES], message[MESSAGE_BYTES], shown[MESSAGE_BYTES];
+    va_list arguments;
     write_path(path, path_text, sizeof path_text, true);
+    va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
     printable_copy(shown, sizeof shown, text_of(message));
     kind->shown_paths[kind->shown_count] = strings_copy(&violations->texts, text_of(path_text));
     kind->messages[kind->shown_count] = strings_copy(&violations->texts, text_of(shown));
     kind->shown_count++;
-}
-
-void violations_add(struct violations *violations, enum violation_severity severity, enum violation_rule rule,
-                    const struct node_path *path, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    violations_add_list(violations, severity, rule, path, format, arguments);
-    va_end(arguments);
 }

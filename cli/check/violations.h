@@ -2,8 +2,6 @@
 #ifndef GECKO_VIOLATIONS_H
 #define GECKO_VIOLATIONS_H
 
-#include <stdarg.h>
-
 #include "libconvert/base/row_table.h"
 #include "libconvert/base/strings.h"
 
@@ -70,8 +68,5 @@ void violations_fini(struct violations *violations);
  */
 void violations_add(struct violations *violations, enum violation_severity severity, enum violation_rule rule,
                     const struct node_path *path, const char *format, ...) __attribute__((format(printf, 5, 6)));
-void violations_add_list(struct violations *violations, enum violation_severity severity, enum violation_rule rule,
-                         const struct node_path *path, const char *format, va_list arguments)
-    __attribute__((format(printf, 5, 0)));
 
 #endif

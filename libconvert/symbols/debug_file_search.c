@@ -29,6 +29,7 @@ struct search {
     bool has_refused;
     bool is_probe; /* only finds out whether one of the paths exists */
     bool exists;
+    char path[PATH_MAX]; /* see make_path */
 };
 
 /* ---- Taking a file. ---- */
@@ -86,8 +87,9 @@ static bool exists(struct search *search, const char *path) {
     return is_open;
 }
 
-/* `checksum` is the one that a link gives for the file, or NULL. */
+/* `path` may be NULL. `checksum` is the one that a link gives for the file, or NULL. */
 static void try_path(struct search *search, const char *path, const uint32_t *checksum) {
+    if (!path) return;
     if (search->is_probe) {
         search->exists = search->exists || exists(search, path);
         return;
@@ -116,24 +118,18 @@ static void try_path(struct search *search, const char *path, const uint32_t *ch
 
 /* ---- Places. ---- */
 
-/* Returns false if the path would be too long. */
-static bool make_path(char path[PATH_MAX], const char *format, va_list arguments) {
-    int bytes_count = vsnprintf(path, PATH_MAX, format, arguments);
-    return bytes_count > 0 && bytes_count < PATH_MAX;
-}
+/* Returns the path that the format makes, which stays until the next call; NULL if it would be too long. */
+static const char *make_path(struct search *search, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Tries the path that the format makes. */
-static void try_place(struct search *search, const uint32_t *checksum, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static void try_place(struct search *search, const uint32_t *checksum, const char *format, ...) {
-    char path[PATH_MAX];
+static const char *make_path(struct search *search, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    bool is_path = make_path(path, format, arguments);
+    int bytes_count = vsnprintf(search->path, PATH_MAX, format, arguments);
     va_end(arguments);
-    if (is_path) try_path(search, path, checksum);
+    return bytes_count > 0 && bytes_count < PATH_MAX ? search->path : NULL;
 }
+
+#define try_place(search, checksum, ...) try_path(search, make_path(search, __VA_ARGS__), checksum)
 
 static void try_build_id(struct search *search, const char *folder) {
     struct text id = expected_id(search);
@@ -224,17 +220,9 @@ static void follow_link(struct search *search) {
 /* ---- The supplement. ---- */
 
 /* The supplement must be the right one, since its text is found by offset. */
-static void try_supplement(struct search *search, const char *build_id, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static void try_supplement(struct search *search, const char *build_id, const char *format, ...) {
+static void try_supplement(struct search *search, const char *build_id, const char *path) {
     struct debug_files *files = search->files;
-    char path[PATH_MAX];
-    va_list arguments;
-    va_start(arguments, format);
-    bool is_path = make_path(path, format, arguments);
-    va_end(arguments);
-    if (files->supplement.elf || !is_path) return;
+    if (files->supplement.elf || !path) return;
     errno = 0;
     bool is_open = debug_file_open_supplement(&files->supplement, search->root, path);
     if (errno == ENOMEM) failure_set_memory(search->failure);
@@ -255,13 +243,15 @@ static void find_supplement(struct search *search) {
     const char *path = place->root ? place->path : realpath(place->path, real_path);
     search->root = place->root;
     if (text_starts_with(link, TEXT("/")))
-        try_supplement(search, id, "%.*s", TEXT_ARGS(link));
+        try_supplement(search, id, make_path(search, "%.*s", TEXT_ARGS(link)));
     else if (path)
-        try_supplement(search, id, "%.*s/%.*s", (int)text_find_last(text_of(path), '/'), path, TEXT_ARGS(link));
+        try_supplement(search, id,
+                       make_path(search, "%.*s/%.*s", (int)text_find_last(text_of(path), '/'), path, TEXT_ARGS(link)));
     search->root = NULL;
     for (size_t i = 0; i < search->folders->count; i++)
-        try_supplement(search, id, "%s/.build-id/%.2s/%s.debug", search->folders->paths[i], id, id + 2);
-    try_supplement(search, id, "%s/.build-id/%.2s/%s.debug", system_folder, id, id + 2);
+        try_supplement(search, id,
+                       make_path(search, "%s/.build-id/%.2s/%s.debug", search->folders->paths[i], id, id + 2));
+    try_supplement(search, id, make_path(search, "%s/.build-id/%.2s/%s.debug", system_folder, id, id + 2));
     files->lacks_supplement = !files->supplement.elf;
 }
 

@@ -594,8 +594,7 @@ uint64_t json_skip_counting(struct json_stream *stream) {
         json_skip(stream);
         return kind != JSON_NULL && is_good(stream);
     }
-    json_begin_list(stream);
-    while (json_next(stream)) {
+    JSON_EACH(stream) {
         count += json_peek_kind(stream) != JSON_NULL;
         json_skip(stream);
     }

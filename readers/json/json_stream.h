@@ -72,6 +72,9 @@ bool json_starts_with(struct json_stream *stream, struct text start);
  * json_next_key until it returns false, and read or skip one value after each call that returns true. */
 bool json_begin_list(struct json_stream *stream);
 bool json_begin_object(struct json_stream *stream);
+
+/* Loops over the elements of the list that is the next value. If that is something else (a failure), there are none. */
+#define JSON_EACH(stream) for (json_begin_list(stream); json_next(stream);)
 bool json_next(struct json_stream *stream);
 bool json_next_key(struct json_stream *stream, struct text *key); /* valid until the next call */
 

@@ -243,8 +243,7 @@ static bool read_fact(struct saved_reader *reader, struct text key, void *contex
     int64_t number;
     struct text text;
     if (text_equal(key, TEXT("lines")) && json_peek_kind(reader->json) == JSON_LIST) {
-        json_begin_list(reader->json);
-        while (json_next(reader->json)) read_line(reader, log);
+        JSON_EACH(reader->json) read_line(reader, log);
         return true;
     }
     switch (json_peek_kind(reader->json)) {

@@ -56,8 +56,7 @@ static bool read_lib_part(struct saved_reader *reader, struct text key, void *co
 
 static void read_libs(struct saved_reader *reader, void *context) {
     struct gecko_process *process = context;
-    if (!json_begin_list(reader->json)) return;
-    while (json_next(reader->json)) {
+    JSON_EACH(reader->json) {
         struct gecko_lib *lib = column_push(&process->libs);
         if (!lib) return;
         *lib = (struct gecko_lib){.lib = {.is_from_profile = true}};

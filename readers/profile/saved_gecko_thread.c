@@ -33,14 +33,6 @@ static void read_rows(struct saved_reader *reader, struct gecko_thread *thread, 
     saved_read_rows(reader, table);
 }
 
-static void read_strings(struct saved_reader *reader, void *context) {
-    struct text text;
-    (void)context;
-    if (!json_begin_list(reader->json)) return;
-    while (json_next(reader->json) && json_take_text(reader->json, &text))
-        saved_map_push(reader, TABLE_STRINGS, profile_string(reader->profile, text).index);
-}
-
 /* ---- Functions. ---- */
 
 static const struct gecko_lib *find_lib(const struct gecko_process *process, uint64_t address) {
@@ -279,7 +271,7 @@ static void describe_process(struct gecko_process *process, struct saved_thread 
 void saved_gecko_thread_read(struct saved_reader *reader, void *process) {
     enum { NEEDS_STRINGS = 1, NEEDS_FRAMES = 2, NEEDS_STACKS = 4 };
     static const struct saved_part parts[] = {
-        {TEXT("stringTable"), read_strings, 0, true},
+        {TEXT("stringTable"), saved_strings_read, 0, true},
         {TEXT("frameTable"), read_frames, NEEDS_STRINGS, true},
         {TEXT("stackTable"), read_stacks, NEEDS_FRAMES, true},
         {TEXT("samples"), read_samples, NEEDS_STACKS, true},

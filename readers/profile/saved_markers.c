@@ -54,8 +54,7 @@ static bool read_format_part(struct saved_reader *reader, struct text key, void 
         return true;
     }
     if (!text_equal(key, TEXT("columns"))) return false;
-    if (!json_begin_list(reader->json)) return true;
-    while (json_next(reader->json)) {
+    JSON_EACH(reader->json) {
         struct marker_table_column *column = column_push(&parts->columns);
         if (!column) return true;
         *column = (struct marker_table_column){.format = MARKER_STRING};
@@ -110,8 +109,7 @@ static void describe(struct saved_reader *reader, struct marker_schema *schema, 
 }
 
 static void read_fields(struct saved_reader *reader, struct schema_parts *parts) {
-    if (!json_begin_list(reader->json)) return;
-    while (json_next(reader->json)) {
+    JSON_EACH(reader->json) {
         struct field_parts field = {.field = {.format = MARKER_STRING}};
         saved_read_members(reader, &field_shape, &field.field, read_field_part, &field);
         if (text_equal(field.field.key, TEXT(MARKER_STACK_THREAD_KEY))) {
@@ -139,8 +137,7 @@ static void read_graphs(struct saved_reader *reader, struct schema_parts *parts)
 }
 
 static void read_display(struct saved_reader *reader, struct schema_parts *parts) {
-    if (!json_begin_list(reader->json)) return;
-    while (json_next(reader->json)) {
+    JSON_EACH(reader->json) {
         unsigned place = saved_choice(reader, marker_locations, MARKER_LOCATION_COUNT);
         if (place < MARKER_LOCATION_COUNT) parts->schema.display |= 1u << place;
     }
@@ -228,8 +225,7 @@ static void read_schema(struct saved_reader *reader) {
 }
 
 void saved_schemas_read(struct saved_reader *reader) {
-    if (!json_begin_list(reader->json)) return;
-    while (json_next(reader->json)) read_schema(reader);
+    JSON_EACH(reader->json) read_schema(reader);
 }
 
 /* ---- Values. ---- */
@@ -325,8 +321,7 @@ static void take_cell(struct saved_reader *reader, struct saved_type *type, enum
 
 static void take_row(struct saved_reader *reader, struct saved_type *type, const struct marker_field *field) {
     uint32_t count = 0;
-    if (!json_begin_list(reader->json)) return;
-    while (json_next(reader->json)) {
+    JSON_EACH(reader->json) {
         if (count < field->column_count) {
             take_cell(reader, type, field->columns[count++].format);
         } else {

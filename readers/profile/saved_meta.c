@@ -25,8 +25,7 @@ static bool read_category_part(struct saved_reader *reader, struct text key, voi
         return true;
     }
     if (!text_equal(key, TEXT("subcategories"))) return false;
-    if (!json_begin_list(reader->json)) return true;
-    while (json_next(reader->json)) {
+    JSON_EACH(reader->json) {
         struct text *name = column_push(&category->subcategories);
         if (name) *name = saved_text(reader);
     }
@@ -51,14 +50,13 @@ static void add_category(struct saved_reader *reader, const struct category *cat
 static void read_categories(struct saved_reader *reader) {
     struct category category;
     column_init(&category.subcategories, sizeof(struct text), reader->profile->failure);
-    if (json_begin_list(reader->json))
-        while (json_next(reader->json)) {
-            category.name = (struct text){0};
-            category.color = COLOR_GREY;
-            category.subcategories.count = 0;
-            saved_read_members(reader, &category_shape, &category, read_category_part, &category);
-            add_category(reader, &category);
-        }
+    JSON_EACH(reader->json) {
+        category.name = (struct text){0};
+        category.color = COLOR_GREY;
+        category.subcategories.count = 0;
+        saved_read_members(reader, &category_shape, &category, read_category_part, &category);
+        add_category(reader, &category);
+    }
     column_fini(&category.subcategories);
 }
 
@@ -78,8 +76,7 @@ struct category_pair saved_category_at(struct saved_reader *reader, int64_t cate
 static struct text take_list(struct saved_reader *reader) {
     struct text list = TEXT("");
     bool is_first = true;
-    if (!json_begin_list(reader->json)) return list;
-    while (json_next(reader->json)) {
+    JSON_EACH(reader->json) {
         struct text part = saved_text(reader);
         list = is_first ? part : profile_text_format(reader->profile, "%.*s,%.*s", TEXT_ARGS(list), TEXT_ARGS(part));
         is_first = false;
@@ -151,8 +148,7 @@ static bool read_section_part(struct saved_reader *reader, struct text key, void
         return true;
     }
     if (!text_equal(key, TEXT("entries"))) return false;
-    if (!json_begin_list(reader->json)) return true;
-    while (json_next(reader->json)) {
+    JSON_EACH(reader->json) {
         struct extra_entry entry = {.section = *section};
         saved_read_object(reader, read_entry_part, &entry);
         profile_add_extra(reader->profile, entry.section, entry.label, entry.value);
@@ -341,8 +337,7 @@ void saved_meta_read(struct saved_reader *reader, const struct shape *shape) {
 
 void saved_libs_read(struct saved_reader *reader, void *context) {
     (void)context;
-    if (!json_begin_list(reader->json)) return;
-    while (json_next(reader->json)) {
+    JSON_EACH(reader->json) {
         struct lib lib = {.is_from_profile = true};
         saved_read_members(reader, &processed_lib_shape, &lib, NULL, NULL);
         if (saved_is_good(reader)) saved_map_push(reader, TABLE_LIBS, libs_take(&reader->profile->libs, &lib).index);

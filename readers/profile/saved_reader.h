@@ -203,6 +203,9 @@ void saved_overheads_read(struct saved_reader *reader, void *context);
 void saved_profiling_log_read(struct saved_reader *reader, void *context);
 void saved_gathering_log_read(struct saved_reader *reader, void *context);
 
+/* Reads the list of strings of a profile or, in older versions and Gecko profiles, of a thread. Needs no context. */
+void saved_strings_read(struct saved_reader *reader, void *context);
+
 /* Reads a whole profile in the Gecko format. */
 void saved_gecko_read(struct saved_reader *reader);
 

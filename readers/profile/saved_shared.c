@@ -23,8 +23,7 @@ struct shared_tables {
 static bool read_source_part(struct saved_reader *reader, struct text key, void *context) {
     struct column *contents = &((struct shared_tables *)context)->contents;
     if (!text_equal(key, TEXT("content"))) return false;
-    if (!json_begin_list(reader->json)) return true;
-    while (json_next(reader->json)) {
+    JSON_EACH(reader->json) {
         struct text *content = column_push(contents), text;
         if (!content) break;
         *content = (struct text){0};
@@ -138,11 +137,13 @@ static void check_other_columns(struct saved_reader *reader, const struct shared
 
 /* ---- Tables. ---- */
 
-static void read_strings(struct saved_reader *reader) {
+void saved_strings_read(struct saved_reader *reader, void *context) {
     struct text text;
-    if (!json_begin_list(reader->json)) return;
-    while (json_next(reader->json) && json_take_text(reader->json, &text))
+    (void)context;
+    JSON_EACH(reader->json) {
+        if (!json_take_text(reader->json, &text)) return;
         saved_map_push(reader, TABLE_STRINGS, profile_string(reader->profile, text).index);
+    }
 }
 
 /* New rows, as they are if no column says otherwise. */
@@ -189,7 +190,7 @@ static bool read_table(struct saved_reader *reader, struct text key, void *conte
         if (!text_equal(key, member_name(member))) continue;
         json_push_name(reader->json, member->name, -1);
         if (member->table == TABLE_STRINGS)
-            read_strings(reader);
+            saved_strings_read(reader, NULL);
         else if (ROWS[member->table].blank)
             read_rows_of(reader, context, member->table);
         else
@@ -472,11 +473,6 @@ READ_TABLE(read_thread_funcs, TABLE_FUNCS)
 READ_TABLE(read_thread_frames, TABLE_FRAMES)
 #undef READ_TABLE
 
-static void read_thread_strings(struct saved_reader *reader, void *context) {
-    (void)context;
-    read_strings(reader);
-}
-
 static void read_thread_stacks(struct saved_reader *reader, void *context) {
     struct thread_with_tables *thread = context;
     read_rows_of(reader, &thread->tables, TABLE_STACKS);
@@ -500,7 +496,7 @@ static bool read_thread_member(struct saved_reader *reader, struct text key, voi
 void saved_thread_read_with_tables(struct saved_reader *reader, struct saved_thread *saved) {
     enum { NEEDS_STRINGS = 1, NEEDS_ALL = 31, NEEDS_STACKS = 32 };
     static const struct saved_part parts[] = {
-        {TEXT("stringArray"), read_thread_strings, 0, false},
+        {TEXT("stringArray"), saved_strings_read, 0, false},
         {TEXT("resourceTable"), read_thread_resources, 0, true},
         {TEXT("nativeSymbols"), read_thread_symbols, 0, true},
         {TEXT("funcTable"), read_thread_funcs, 0, true},

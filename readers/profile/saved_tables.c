@@ -362,8 +362,7 @@ static uint32_t read_column(struct saved_reader *reader, const struct saved_tabl
     uint32_t count = 0;
     bool is_null_time = false;
     if (may_be_null(member) && json_take_null(json)) return 0;
-    if (!json_begin_list(json)) return 0;
-    while (json_next(json)) {
+    JSON_EACH(json) {
         if (member->cell == CELL_MS_DELTA && !count && json_take_null(json)) {
             is_null_time = true;
             continue;
@@ -487,8 +486,7 @@ static void read_row(struct saved_reader *reader, struct rows *rows) {
 
 static void read_row_data(struct saved_reader *reader, void *context) {
     struct rows *rows = context;
-    if (!json_begin_list(reader->json)) return;
-    while (json_next(reader->json)) read_row(reader, rows);
+    JSON_EACH(reader->json) read_row(reader, rows);
     for (size_t i = 0; i < ROW_COLUMNS_MAX; i++)
         saved_lose(reader, rows->columns[i].name, rows->columns[i].cells.lost_count);
 }

@@ -107,8 +107,7 @@ static void read_weights(struct saved_reader *reader, struct saved_thread *saved
 }
 
 static void read_times(struct saved_reader *reader, struct saved_thread *saved) {
-    if (!json_begin_list(reader->json)) return;
-    while (json_next(reader->json)) add_number(reader, &saved->times, saved_ns_of_ms(reader));
+    JSON_EACH(reader->json) add_number(reader, &saved->times, saved_ns_of_ms(reader));
 }
 
 int64_t saved_cpu_ns(struct saved_reader *reader, struct saved_thread *saved) {
@@ -238,8 +237,7 @@ static bool read_allocation_part(struct saved_reader *reader, struct text key, v
     struct text type;
     if (text_equal(key, TEXT("weightType"))) return json_take_text(reader->json, &type);
     if (!text_equal(key, TEXT("threadId"))) return false;
-    if (!json_begin_list(reader->json)) return true;
-    while (json_next(reader->json)) {
+    JSON_EACH(reader->json) {
         string_id tid = saved_id_text(reader);
         struct allocation *allocation = saved_row_at(table, row++);
         if (!allocation) return true;
@@ -267,12 +265,10 @@ static bool read_marker_part(struct saved_reader *reader, struct text key, void 
     uint32_t row = 0;
     if (!text_equal(key, TEXT("data"))) return false;
     json_push_name(reader->json, "data", -1);
-    if (json_begin_list(reader->json)) {
-        while (json_next(reader->json)) {
-            struct marker *marker = saved_row_at(table, row++);
-            if (!marker) break;
-            saved_payload_read(reader, marker);
-        }
+    JSON_EACH(reader->json) {
+        struct marker *marker = saved_row_at(table, row++);
+        if (!marker) break;
+        saved_payload_read(reader, marker);
     }
     reader->part_row_count = row;
     json_pop_name(reader->json);
