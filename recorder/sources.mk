@@ -9,7 +9,7 @@ recorder_sources := \
     recorder/pool/chunk_pool.c recorder/pool/pool_copy.c recorder/pool/pool_file.c recorder/pool/pool_open.c recorder/pool/pool_pages.c \
     recorder/pool/pool_path.c recorder/state/clock.c recorder/state/hash.c recorder/state/own_code.c recorder/state/process.c \
     recorder/state/recording_state.c recorder/state/scratch.c recorder/state/signal_mask.c \
-    recorder/state/text_file.c recorder/write/backtrace.c recorder/write/counters.c recorder/write/definitions.c \
+    recorder/state/silent_process.c recorder/state/text_file.c recorder/write/backtrace.c recorder/write/counters.c recorder/write/definitions.c \
     recorder/write/exported.c recorder/write/labels.c recorder/write/markers.c recorder/write/memory_sum.c recorder/write/packed_stack.c recorder/write/payload.c recorder/write/stack.c \
     recorder/write/thread_handle.c recorder/write/thread_registry.c recorder/write/writer.c \
     recorder/session/machine_facts.c

@@ -75,13 +75,14 @@ struct trace_header {
     uint64_t stop_ticks;             /* when recording stopped by itself */
     uint32_t stop_reason;            /* enum trace_stop_reason */
     uint32_t stop_errno;
-    uint64_t stale_marker_count; /* markers aimed at a thread of another recording. Follows TRACE_HEADER_BYTES_MIN */
+    uint64_t stale_marker_count;   /* markers aimed at a thread of another recording. Follows TRACE_HEADER_BYTES_MIN */
+    uint64_t silent_process_count; /* processes of which nothing was recorded, though they were to be sampled */
 };
 _Static_assert(offsetof(struct trace_header, hash) == 80, "the hash covers 80 bytes");
 _Static_assert(offsetof(struct trace_header, limit_bytes) == 512, "docs/trace-format.md names this offset");
 _Static_assert(offsetof(struct trace_header, stale_marker_count) == TRACE_HEADER_BYTES_MIN,
                "members that were added later come after those of the first traces");
-_Static_assert(sizeof(struct trace_header) == 624, "no padding");
+_Static_assert(sizeof(struct trace_header) == 632, "no padding");
 
 enum trace_chunk_state {
     TRACE_CHUNK_FREE = 0,   /* readers ignore it */

@@ -113,7 +113,7 @@ $(unwound_objects): $(BUILD)/tests/unwound_%.so: tests/unwind/unwound_object.c
 
 # Programs that the test of preloading runs.
 preloaded_programs := $(BUILD)/tests/allocating $(BUILD)/tests/alone $(BUILD)/tests/ending $(BUILD)/tests/relay \
-    $(BUILD)/tests/own_allocator
+    $(BUILD)/tests/own_allocator $(BUILD)/tests/brief
 
 $(BUILD)/tests/test_sampler_preload: | $(preloaded_programs) $(BUILD)/libgecko_recorder_memory.so $(BUILD)/libgecko_preload.so
 

@@ -41,6 +41,8 @@
     CAUSE(TRACE_NOTE_RECYCLED, RECORDS, NOTED, "chunk that was recycled under the limit: its older events are gone")   \
     CAUSE(TRACE_NOTE_STOPPED, RECORDS, NOTED, "recording that stopped by itself: the file could not grow")             \
     CAUSE(TRACE_NOTE_KILLED, RECORDS, NOTED, "process that was killed, or ended by _exit, while it recorded")          \
+    CAUSE(TRACE_NOTE_SILENT, RECORDS, NOTED,                                                                           \
+          "process of which nothing was recorded: it ended before its first sample, or could not be sampled")          \
     CAUSE(TRACE_NOTE_STILL_RECORDING, RECORDS, NOTED, "process that still records: later events are missing")          \
     CAUSE(TRACE_NOTE_CUT, RECORDS, NOTED, "trace that is cut off within a chunk")                                      \
     CAUSE(TRACE_NOTE_CUT_TEXT, VALUES, NOTED, "text that the recorder cut to its limit")                               \

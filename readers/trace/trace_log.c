@@ -27,6 +27,7 @@ static const struct header_count {
     {"chunksRecycled", offsetof(struct trace_header, recycled_chunk_count), TRACE_NOTE_RECYCLED, true},
     {"eventsLost", offsetof(struct trace_header, lost_event_count), TRACE_LOST_BY_RECORDER, true},
     {"markersStale", offsetof(struct trace_header, stale_marker_count), TRACE_LOST_STALE_MARKER, false},
+    {"processesSilent", offsetof(struct trace_header, silent_process_count), TRACE_NOTE_SILENT, false},
     {"definitionsLost", offsetof(struct trace_header, lost_definition_count), TRACE_LOST_DEFINITION_BY_RECORDER, false},
     {"valuesMismatched", offsetof(struct trace_header, mismatched_value_count), TRACE_LOST_VALUE_BY_RECORDER, false},
     {"textsCut", offsetof(struct trace_header, cut_text_count), TRACE_NOTE_CUT_TEXT, false},

@@ -195,6 +195,7 @@ static void copy_counts(const struct trace_header *from, struct trace_header *to
     const size_t losses = offsetof(struct trace_header, recycled_chunk_count);
     memcpy((char *)to + losses, (const char *)from + losses, offsetof(struct trace_header, stop_ticks) - losses);
     to->stale_marker_count = from->stale_marker_count;
+    to->silent_process_count = from->silent_process_count;
     to->start_ticks = from->start_ticks;
     to->start_monotonic_ns = from->start_monotonic_ns;
     to->start_realtime_ns = from->start_realtime_ns;

@@ -17,6 +17,7 @@
 #include "recorder/state/recording_state.h"
 #include "recorder/state/sampler_hooks.h"
 #include "recorder/state/signal_mask.h"
+#include "recorder/state/silent_process.h"
 #include "recorder/write/counters.h"
 #include "recorder/write/writer.h"
 #include "session.h"
@@ -38,6 +39,11 @@ static bool children_record(void) {
     return is_on && !(session.settings.flags & GREC_NO_CHILDREN);
 }
 
+/* Whether a child is to be sampled, so that it is missing if it ends before that. */
+static bool children_are_sampled(void) {
+    return children_record() && recording_is_on() && session.settings.flags & GREC_SAMPLER;
+}
+
 /* In a child that was made by clone, a thread that it does not have may hold the mutex. */
 bool session_enter_child(void) {
     if (!session_is_locked_here()) session_reset_mutex();
@@ -51,6 +57,7 @@ bool session_enter_child(void) {
         return false;
     }
     pool_enter_child(&recording_pool);
+    if (children_are_sampled()) silent_process_begin(true);
     recording_first_uid = __atomic_load_n(&recording_pool.header->next_thread_uid, __ATOMIC_RELAXED);
     counters_enter_child();
     if (sampler_table()) sampler_table()->enter_child();
@@ -110,12 +117,14 @@ static void detach_child(void) {
 
 static void continue_in_child(void) {
     if (session.is_silenced) {
+        if (children_are_sampled()) recording_count_loss(LOSS_PROCESS, 1);
         session_switch_off();
         return;
     }
     session_release_mutexes(true);
     if (!process_is_new()) return;
     if (at_fork.is_within_call) {
+        if (children_are_sampled()) silent_process_begin(true);
         detach_child();
         return;
     }

@@ -135,6 +135,6 @@ void session_export_location(void);
 void session_export_end(void);
 
 /* recording_enter_child. */
-bool session_enter_child(void);
+bool session_enter_child(void) GREC_SHARED(session_enter_child);
 
 #endif

@@ -9,6 +9,7 @@
 #include "recorder/state/process.h"
 #include "recorder/state/recording_state.h"
 #include "recorder/state/sampler_hooks.h"
+#include "recorder/state/silent_process.h"
 #include "recorder/write/counters.h"
 #include "recorder/write/definitions.h"
 #include "recorder/write/memory_sum.h"
@@ -103,7 +104,9 @@ void session_enter_pool(const struct pool *pool, const struct settings *settings
     if (!session_is_guest()) machine_describe(settings);
     machine_describe_process(settings);
     session.is_sampling_paused = is_group_paused(POOL_GROUP_SAMPLING);
-    begin(is_group_paused(POOL_GROUP_RECORDING));
+    bool is_paused = is_group_paused(POOL_GROUP_RECORDING);
+    if (session_is_guest() && !is_paused && settings->flags & GREC_SAMPLER) silent_process_begin(false);
+    begin(is_paused);
 }
 
 void session_write_resume(void) {

@@ -5,6 +5,7 @@
 #include "recorder/state/clock.h"
 #include "recorder/state/recording_state.h"
 #include "recorder/state/sampler_hooks.h"
+#include "recorder/state/silent_process.h"
 #include "recorder/write/counters.h"
 #include "recorder/write/writer.h"
 #include "session_state.h"
@@ -72,6 +73,7 @@ void session_stop(bool is_process_ending) {
     bool is_quiet = session_quiesce();
     if (is_quiet && !is_process_ending && sampler_table()) sampler_table()->forget();
     recording_flush_losses();
+    silent_process_end();
     session_switch_off();
     session.is_sampler_missing = false;
     if (!is_process_ending) session_export_end();

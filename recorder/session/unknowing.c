@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <sched.h>
 
+#include "recorder/state/process.h"
 #include "recorder/state/recording_state.h"
 #include "recorder/state/sampler_hooks.h"
 #include "recorder/write/thread_registry.h"
@@ -69,5 +70,6 @@ void session_finish_clone(bool is_child) {
     if (session.is_silenced) return;
     int saved_errno = errno;
     session_release_mutexes(is_child);
+    if (is_child && process_is_new()) session_enter_child();
     errno = saved_errno;
 }

@@ -1,6 +1,5 @@
 #include "clock.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>

@@ -1,7 +1,5 @@
 #include "own_code.h"
 
-#include <stddef.h>
-
 /* The three libraries, and the one for allocations. */
 enum { LIBRARY_COUNT_MAX = 4 };
 

@@ -16,7 +16,7 @@ enum {
     POOL_PARTIAL_COUNT = 64,
     POOL_PATH_BYTES = 1024,
     /* Raise this when the layout or the meaning of struct pool_bookkeeping changes. */
-    POOL_BOOKKEEPING_VERSION = 5,
+    POOL_BOOKKEEPING_VERSION = 6,
     POOL_FILTER_BYTES = 512,
 };
 

@@ -38,7 +38,7 @@ static inline uint32_t process_own_tid(void) { return (uint32_t)syscall(SYS_gett
 uint32_t process_read_outer_tid(void);
 
 /* Returns true to the first caller in each process, unless process_self was called there before. [signal-safe] */
-bool process_is_new(void);
+bool process_is_new(void) GREC_SHARED(process_is_new);
 
 /* Counts one more chunk that the process has taken. Call this, and the next one, after process_init. [signal-safe] */
 void process_count_chunk(void);

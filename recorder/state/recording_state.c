@@ -10,7 +10,6 @@
 
 #include "clock.h"
 #include "process.h"
-#include "recorder/gecko_recorder.h"
 #include "recorder/trace_format.h"
 #include "sampler_hooks.h"
 
@@ -174,6 +173,7 @@ static uint64_t *count_of(enum loss_kind kind) {
         [LOSS_DEFINITION] = offsetof(struct trace_header, lost_definition_count),
         [LOSS_VALUE] = offsetof(struct trace_header, mismatched_value_count),
         [LOSS_STALE_MARKER] = offsetof(struct trace_header, stale_marker_count),
+        [LOSS_PROCESS] = offsetof(struct trace_header, silent_process_count),
     };
     return (uint64_t *)(void *)((unsigned char *)recording_pool.header + offsets[kind]);
 }

@@ -98,6 +98,7 @@ enum loss_kind {
     LOSS_DEFINITION,   /* a definition for which there was no room */
     LOSS_VALUE,        /* a payload value beyond the fields of its marker type */
     LOSS_STALE_MARKER, /* a marker that was aimed at a thread of another recording */
+    LOSS_PROCESS,      /* a process of which nothing was recorded: see silent_process.h */
     LOSS_KIND_COUNT,
 };
 

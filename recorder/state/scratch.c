@@ -1,6 +1,5 @@
 #include "scratch.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
@@ -10,14 +9,9 @@ enum { SCRATCH_COUNT = 16 };
 static _Alignas(16) unsigned char buffers[SCRATCH_COUNT][SCRATCH_BYTES];
 static uint32_t are_taken[SCRATCH_COUNT];
 
-static bool take(uint32_t *is_taken) {
-    uint32_t free = 0;
-    return __atomic_compare_exchange_n(is_taken, &free, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
-}
-
 void *scratch_take(void) {
     for (size_t i = 0; i < SCRATCH_COUNT; i++)
-        if (take(&are_taken[i])) return buffers[i];
+        if (!__atomic_exchange_n(&are_taken[i], 1, __ATOMIC_ACQUIRE)) return buffers[i];
     void *mapped = mmap(NULL, SCRATCH_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return mapped == MAP_FAILED ? NULL : mapped;
 }
@@ -26,6 +20,6 @@ void scratch_give(void *buffer) {
     uintptr_t offset = (uintptr_t)buffer - (uintptr_t)buffers;
     if (offset < sizeof buffers)
         __atomic_store_n(&are_taken[offset / SCRATCH_BYTES], 0, __ATOMIC_RELEASE);
-    else
+    else if (buffer)
         munmap(buffer, SCRATCH_BYTES);
 }

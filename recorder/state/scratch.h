@@ -12,7 +12,7 @@
 enum { SCRATCH_BYTES = 24 * 1024 };
 
 /* Returns a buffer with any contents, aligned for any type. If all are taken, maps one; returns NULL if there is no
- * memory. Give it back in the same call, or let a new thread do so as it begins. */
+ * memory. Give it back in the same call, or let a new thread do so as it begins; giving back NULL has no effect. */
 void *scratch_take(void) GREC_SHARED(scratch_take);
 void scratch_give(void *buffer) GREC_SHARED(scratch_give);
 

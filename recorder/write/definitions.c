@@ -211,7 +211,7 @@ static bool find_cached(const uint64_t *cache, uint32_t *id) {
 
 /* Releases the body of a definition that has this id. 0: the definition is lost. */
 static uint32_t finish(struct body *body, uint32_t id) {
-    if (body->bytes) scratch_give(body->bytes);
+    scratch_give(body->bytes);
     if (!id) recording_count_loss(LOSS_DEFINITION, 1);
     return id;
 }

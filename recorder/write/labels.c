@@ -1,7 +1,6 @@
 #include "labels.h"
 
 #include <pthread.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "recorder/state/process.h"
@@ -205,8 +204,7 @@ static uint32_t find_other(const struct grec_label_stack *labels, struct stack_p
 uint32_t labels_find(const struct grec_label_stack *labels, struct stack_part part, const struct label_reader *reader,
                      uint8_t places[GREC_LABEL_DEPTH_MAX]) {
     if (labels_are_own(labels, part.low)) return find_own(labels, part, reader, places);
-    struct stack_part own = {0};
-    uint32_t count = part.reaches_own ? find_own(labels, own, reader, places) : 0;
+    uint32_t count = part.reaches_own ? find_own(labels, (struct stack_part){0}, reader, places) : 0;
     return count + find_other(labels, part, reader, places + count);
 }
 

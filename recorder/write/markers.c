@@ -8,7 +8,7 @@
 #include "definitions.h"
 #include "packed_stack.h"
 #include "payload.h"
-#include "recorder/state/recording_state.h"
+#include "recorder/state/scratch.h"
 #include "thread_handle.h"
 #include "writer.h"
 
@@ -160,7 +160,7 @@ static struct stack_source find_stack(const struct grec_marker_options *options,
 static bool has_stack(const struct stack_source *stack) { return stack->is_own || stack->backtrace; }
 
 static void release_stack(const struct stack_source *stack) {
-    if (stack->is_own) packed_stack_give_own((struct packed_stack *)(uintptr_t)stack->packed);
+    if (stack->is_own) scratch_give((void *)(uintptr_t)stack->packed);
 }
 
 static uint32_t flags_of(const struct grec_marker_options *options, const struct stack_source *stack, bool has_tags) {

@@ -45,10 +45,6 @@ struct packed_stack *packed_stack_take_own(uint32_t bytes_max, const void *entry
     return stack;
 }
 
-void packed_stack_give_own(struct packed_stack *stack) {
-    if (stack) scratch_give(stack);
-}
-
 /* ---- Writing. ---- */
 
 uint32_t packed_stack_bytes_max(const struct packed_stack *stack) {
@@ -89,6 +85,6 @@ bool packed_stack_record(struct recording *recording, enum trace_entry_kind kind
         for (size_t i = 0; i < count; i++) at = leb128_write(at, numbers[i]);
         long_block_end(writer, packed_stack_write(at, stack, writer));
     }
-    packed_stack_give_own(stack);
+    scratch_give(stack);
     return has_room;
 }

@@ -39,10 +39,9 @@ static inline bool packed_stack_has_address(const struct packed_stack *stack) {
  * ones, or of labels alone the innermost. Call this, and the functions below, in a recording call. [signal-safe] */
 void packed_stack_take(struct packed_stack *stack, uint32_t bytes_max, const void *entry);
 
-/* packed_stack_take in memory of the recorder: give it back in the same recording call. Returns NULL if there is no
- * memory. [signal-safe] */
+/* packed_stack_take in memory of the recorder: give it back by scratch_give in the same recording call. Returns NULL if
+ * there is no memory. [signal-safe] */
 struct packed_stack *packed_stack_take_own(uint32_t bytes_max, const void *entry);
-void packed_stack_give_own(struct packed_stack *stack);
 
 /* What packed_stack_announce writes at most. */
 enum { PACKED_STACK_ROOM_BYTES = 2 + LEB128_BYTES_MAX };

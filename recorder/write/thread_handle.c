@@ -49,9 +49,8 @@ struct grec_thread grec_thread_self(void) {
 }
 
 struct grec_thread grec_main_thread(void) {
-    struct grec_thread none = {0, 0};
     struct recording recording = recording_enter();
-    if (!recording.thread) return none;
+    if (!recording.thread) return (struct grec_thread){0, 0};
     struct grec_thread main_thread = thread_handle_main();
     recording_leave(&recording);
     return main_thread;

@@ -11,7 +11,6 @@
 
 #include "recorder/state/clock.h"
 #include "recorder/state/process.h"
-#include "recorder/state/recording_state.h"
 #include "recorder/state/sampler_hooks.h"
 #include "recorder/state/signal_mask.h"
 

@@ -5,6 +5,7 @@
 #include "recorder/pool/chunk_pool.h"
 #include "recorder/state/process.h"
 #include "recorder/state/signal_mask.h"
+#include "recorder/state/silent_process.h"
 
 enum {
     PROCESS_BLOCK_BYTES = 4 + 6 * LEB128_BYTES_MAX + PROCESS_NAME_BYTES,
@@ -240,6 +241,7 @@ static bool refill(struct recording *recording, uint32_t bytes_count) {
         return false;
     }
     open_chunk(writer, chunk);
+    silent_process_end();
     write_process(writer, process);
     write_thread(recording, process);
     recording_renew_levels(recording, bytes_count);

@@ -132,6 +132,7 @@ enum {
     BUILD_AT_STOP_REASON = 608,
     BUILD_AT_STOP_ERRNO = 612,
     BUILD_AT_STALE_MARKERS = 616,
+    BUILD_AT_SILENT_PROCESSES = 624,
 };
 
 /* The usual clock of a test's trace: a tick is half a nanosecond, and ticks count from 1000. */

@@ -16,6 +16,8 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
+enum { BRIEF_COUNT = 3 };
+
 /* ---- The executed program: its first argument names what it does. ---- */
 
 static pid_t execute(char *const arguments[], char *const environment[]) {
@@ -118,6 +120,17 @@ static int fork_child(const char *argument) {
         _exit(is_recording);
     }
     return wait_for_child(pid);
+}
+
+/* Forks children that end at once, and records nothing of them. */
+static int fork_brief_children(const char *argument) {
+    GREC_INSTANT("parent", NULL);
+    for (int i = 0; i < BRIEF_COUNT; i++) {
+        pid_t pid = fork();
+        if (!pid) _exit(0);
+        if (wait_for_child(pid) != 0) return 1;
+    }
+    return 0;
 }
 
 /* A forked child exits normally. Returns whether that saves a trace in memory, which its creator will save. */
@@ -268,6 +281,7 @@ static const struct {
     {"execute-empty", execute_with_empty_environment},
     {"become", become_another},
     {"fork", fork_child},
+    {"fork-brief", fork_brief_children},
     {"fork-exit", fork_child_that_exits},
     {"leave", leave_child_by_exit},
     {"leave-unsaved", leave_child_unsaved},
@@ -836,6 +850,24 @@ static void test_children_are_left_out(void **state) {
     }
 }
 
+/* Children that are to be sampled are in the trace, or counted. On a busy machine, some have samples. */
+static void test_brief_children(void **state) {
+    static const struct {
+        const char *variable;
+        size_t process_count;
+    } cases[] = {{"GECKO_RECORDER_ALL_THREADS=1", HAS_THREAD_SANITIZER ? 1 : 1 + BRIEF_COUNT},
+                 {WITHOUT_SAMPLER, 1},
+                 {"GECKO_RECORDER_CHILDREN=0", 1}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct recorded recorded;
+        take_of_pid(&recorded, *state, "app",
+                    assert_quiet(RUN(*state, "fork-brief", WITH("GECKO_RECORDER=1", cases[i].variable))));
+        assert_int_equal(recorded.profile.processes.count + recorded.header.silent_process_count,
+                         cases[i].process_count);
+        recorded_fini(&recorded);
+    }
+}
+
 static void test_forked_child(void **state) {
     struct recorded recorded;
     struct ended ended = RUN(*state, "fork", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=fork.trace"));
@@ -1031,6 +1063,7 @@ int main(int argument_count, char **arguments) {
         TEST(test_grandchild_joins),
         TEST(test_process_becomes_another),
         TEST(test_children_are_left_out),
+        TEST(test_brief_children),
         TEST(test_forked_child),
         TEST(test_child_without_environment),
         TEST(test_child_of_a_recording_in_memory),

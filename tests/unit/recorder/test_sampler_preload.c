@@ -326,6 +326,35 @@ static void test_short(void **state) {
     }
 }
 
+/* A forked child that executes the program may have been sampled before: both have one pid. */
+static size_t count_pids(const struct profile *profile) {
+    size_t count = 0;
+    for (size_t i = 0; i < profile->processes.count; i++) {
+        size_t same = 0;
+        int64_t pid = profile_process_at(profile, (process_id){(uint32_t)i})->pid;
+        while (same < i && profile_process_at(profile, (process_id){(uint32_t)same})->pid != pid) same++;
+        count += same == i;
+    }
+    return count;
+}
+
+/* Children may end before anything of them is recorded: their number is told. On a busy machine, some have samples. */
+static void test_brief_children(void **state) {
+    static char filter[] = "filter", *const ways[] = {NULL, filter};
+    char program[PATH_MAX];
+    snprintf(program, sizeof program, "%s", built_file("brief"));
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        char *const arguments[] = {program, ways[i], NULL};
+        struct recorded recorded;
+        run_both(&recorded, *state, arguments);
+        char *output = file_read(temp_folder_file(*state, "output"), NULL);
+        uint64_t silent_count = count_of_cause(&recorded.profile.ledger, LEDGER_NOTED, "process of which nothing");
+        assert_int_equal(silent_count + count_pids(&recorded.profile), strtol(output, NULL, 10));
+        free(output);
+        recorded_fini(&recorded);
+    }
+}
+
 /* The recorder's threads must not keep the process alive, and the program's exit handlers must run only once. */
 static void test_ends(void **state) {
     static char ways[][20] = {"exit", "exit with worker", "raw", "raw with worker"};
@@ -493,6 +522,7 @@ int main(void) {
         TEST(test_short_children),
         TEST(test_working_child),
         TEST(test_alone),
+        TEST(test_brief_children),
         TEST(test_ends),
         TEST(test_short),
         TEST(test_memory),

@@ -1307,6 +1307,7 @@ static void test_what_the_recorder_says(void **state) {
     trace_write(trace, BUILD_AT_STOP_REASON, 1, 4);
     trace_write(trace, BUILD_AT_STOP_ERRNO, 28, 4);
     trace_write(trace, BUILD_AT_STALE_MARKERS, 7, 8);
+    trace_write(trace, BUILD_AT_SILENT_PROCESSES, 9, 8);
     read_trace();
     assert_printed(log_text(&fixture.profile, &fixture.profile.profiling_log),
                    "10: @2000 hello\n"
@@ -1314,6 +1315,7 @@ static void test_what_the_recorder_says(void **state) {
                    "chunksRecycled 12\n"
                    "eventsLost 3\n"
                    "markersStale 7\n"
+                   "processesSilent 9\n"
                    "definitionsLost 5\n"
                    "valuesMismatched 6\n"
                    "textsCut 4\n"
@@ -1328,6 +1330,8 @@ static void test_what_the_recorder_says(void **state) {
     assert_ledger("value beyond the fields of its marker's type", 6);
     assert_ledger("text that the recorder cut to its limit", 4);
     assert_ledger("chunk that was recycled under the limit: its older events are gone", 12);
+    assert_ledger("process of which nothing was recorded: it ended before its first sample, or could not be sampled",
+                  9);
     assert_ledger("recording that stopped by itself: the file could not grow", 1);
     assert_int_equal(lost_sum(), 21);
     const struct extra_entry *entry = column_at(&fixture.profile.meta.extra, 0);
