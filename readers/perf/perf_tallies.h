@@ -36,6 +36,7 @@
     TALLY(TALLY_BAD_SWITCH, RECORDS, NOTED,                                                                          \
           "sched_switch whose payload is damaged or of another thread: only its stack is used")                      \
     TALLY(TALLY_NO_TIME, SAMPLES, NOTED, "sample without a time: made up from the order")                            \
+    TALLY(TALLY_DIFFERENCE, VALUES, NOTED, "time since the line before it (perf script --deltatime): added up")      \
     TALLY(TALLY_SUM_OF_WAITS, SAMPLES, NOTED,                                                                        \
           "sum of the times in which a thread waited in one place (perf record --off-cpu): put where the thread "    \
           "ends, as it is not known when they were")                                                                 \

@@ -42,6 +42,8 @@ struct parser {
     bool are_tracepoints[PERF_EVENTS_MAX + 1]; /* by event */
     struct script_records records;
     bool has_times;
+    bool has_differences; /* times are those since the line before: perf script --deltatime */
+    int64_t sum_ns;       /* of the differences so far */
     bool has_tab_frames;  /* frame lines begin with a tab, as perf writes them; other lines in a stack are not frames */
     bool has_bare_frames; /* some frame lines have no indentation, so their source lines have none either */
 };
@@ -281,9 +283,35 @@ static bool read_message(struct parser *parser, struct text trimmed) {
     return message;
 }
 
+/* Returns whether times in the start of the text are those since the line before. perf sorts what it prints, so the
+ * times of any other text that begins at 0 grow, except where another text follows. */
+static bool has_differences(struct input *input) {
+    enum { START_BYTES = 64 * 1024, LINES_PER_STEP_BACK_MAX = 8, STEPS_BACK_MIN = 2 };
+    struct text start = text_slice(input_peek(input, START_BYTES), 0, START_BYTES);
+    size_t line_count = 0, step_back_count = 0;
+    int64_t before_ns = 0;
+    for (size_t end; start.bytes_count && (end = text_find(start, '\n')) < start.bytes_count;
+         start = text_from(start, end + 1)) {
+        struct script_event_line line;
+        if (!script_event_line_parse(text_slice(start, 0, end), &line) || !line.has_time) continue;
+        if (line_count++ == 0 && line.time_ns != 0) return false;
+        step_back_count += line.time_ns != 0 && line.time_ns < before_ns;
+        before_ns = line.time_ns;
+    }
+    return step_back_count >= STEPS_BACK_MIN && step_back_count * LINES_PER_STEP_BACK_MAX >= line_count;
+}
+
+static void add_difference(struct parser *parser, struct script_event_line *line) {
+    if (!parser->has_differences || !line->has_time || line->time_ns == TIME_NONE) return;
+    if (line->time_ns <= PERF_TIME_MAX_NS - parser->sum_ns) parser->sum_ns += line->time_ns;
+    line->time_ns = parser->sum_ns;
+    tally(parser, TALLY_DIFFERENCE);
+}
+
 static bool read_event_line(struct parser *parser, struct text line) {
     struct script_event_line event_line;
     if (!script_event_line_parse_again(&parser->event_memo, line, &event_line)) return false;
+    add_difference(parser, &event_line);
     struct text record = script_record_of(&event_line, line);
     /* If lines have times, a line that looks like an event without a time is something else. */
     if (event_line.event.bytes_count && !record.bytes_count && !event_line.has_time && parser->has_times) return false;
@@ -383,6 +411,7 @@ static void read_line(struct parser *parser, struct text line) {
 void script_parse(struct input *input, struct perf_sink sink, struct perf_tallies *tallies, struct failure *failure) {
     struct parser parser = {.sink = sink, .tallies = tallies, .failure = failure, .last_event_row = ID_NONE};
     struct text line;
+    parser.has_differences = has_differences(input);
     scan_init(&parser.scan, input);
     script_lines_init(&parser.lines, sink, failure);
     strings_init(&parser.events, failure);
