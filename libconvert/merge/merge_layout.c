@@ -18,7 +18,19 @@ static struct time_range range_of(const struct profile *profile) {
     return range;
 }
 
+/* Returns how long before that time the counters of the profile begin. A counter that is drawn from 0 on begins before
+ * its recording; between samples of the run before, that sample would change what those show. */
+static int64_t lead_of_counters(const struct profile *profile, int64_t first_ns) {
+    int64_t counters_ns = first_ns;
+    COLUMN_EACH(const struct counter, counter, &profile->counters) {
+        struct counter_span span = counter_span_of(counter);
+        if (span.first) counters_ns = time_earlier(counters_ns, span.first->time_ns);
+    }
+    return merge_difference(first_ns, counters_ns);
+}
+
 void merge_lay_out(struct merge *merge) {
+    bool is_after = merge->runs->layout == MERGE_LAYOUT_AFTER;
     int64_t next_ns = TIME_NONE;
     for (uint32_t i = 0; i < merge->input_count; i++) {
         struct merge_input *input = &merge->inputs[i];
@@ -28,10 +40,12 @@ void merge_lay_out(struct merge *merge) {
         if (time_range_is_empty(&range)) continue;
         profile->recording.start_ns = range.first_ns;
         profile->recording.end_ns = range.last_ns;
-        if (next_ns == TIME_NONE) next_ns = range.first_ns;
+        if (next_ns == TIME_NONE)
+            next_ns = range.first_ns;
+        else if (is_after)
+            next_ns = merge_sum(next_ns, lead_of_counters(profile, range.first_ns));
         input->offset_ns = merge_difference(next_ns, range.first_ns);
         profile_shift_times(profile, input->offset_ns);
-        if (merge->runs->layout == MERGE_LAYOUT_AFTER)
-            next_ns = merge_sum(merge_sum(range.last_ns, input->offset_ns), GAP_NS);
+        if (is_after) next_ns = merge_sum(merge_sum(range.last_ns, input->offset_ns), GAP_NS);
     }
 }

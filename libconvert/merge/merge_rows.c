@@ -120,8 +120,8 @@ static bool join_counters(const struct merge *merge, struct counter *to, struct 
     bool overlap = a.first && b.first && a.last_ns >= b.first->time_ns && b.last_ns >= a.first->time_ns;
     /* Whether two runs happen to have samples at different times does not matter. */
     if (merge->runs ? merge->runs->layout == MERGE_LAYOUT_OVER : overlap) return false;
-    bool is_later = a.first && b.first && b.first->time_ns >= a.last_ns; /* a run begins where the last one ends */
     if (a.first && b.first && to->graph == COUNTER_ACCUMULATED) {
+        bool is_later = merge->runs || b.first->time_ns >= a.last_ns; /* runs come in the order of time */
         struct counter_sample *first = is_later ? b.first : a.first;
         first->change = (int64_t)((uint64_t)first->change - (uint64_t)(is_later ? a.sum : b.sum));
     }
