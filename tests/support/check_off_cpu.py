@@ -3,8 +3,8 @@
 
 Adds up by hand, for the recordings of switches in fixtures/perf-data, how long each thread did not run, in which files its
 stack was meanwhile, and whether it was preempted. Where the recording has no stack, a thread that is preempted is in the
-files of the callers that its samples before and after have in common. The samples of the profiles must weigh as much, within one percent, and
-all samples of a thread as much as it lived.
+files of the callers that its samples before and after have in common. The samples of the profiles must weigh as much,
+within one percent, and all samples of a thread as much as it lived.
 """
 import collections
 import itertools
