@@ -11,6 +11,7 @@
 
 #include "recorder/state/signal_mask.h"
 #include "recorder/write/thread_registry.h"
+#include "thread_clocks.h"
 
 enum { CANDIDATE_COUNT_MAX = 2 };
 
@@ -254,7 +255,7 @@ static void drop_pending(int number) {
     const struct timespec no_time = {0, 0};
     siginfo_t info;
     while (syscall(SYS_rt_sigtimedwait, &set, &info, &no_time, MASK_BYTES) == number) {
-        if (info.si_code == SI_TIMER || info.si_code == POLL_IN) continue;
+        if (thread_clocks_may_send(&info)) continue;
         send_to(&info, number);
         return;
     }

@@ -49,6 +49,7 @@ struct sampled_thread {
     enum sampled_reach reach;
 
     bool is_cpu_read;           /* cpu_ns was read before */
+    bool is_new;                /* it has begun since the round before it was found */
     bool is_left_out;           /* its name is not wanted: what it has used since cpu_ns was read does not count */
     bool was_reached;           /* its clocks have been open since it was last found to be out of reach */
     bool has_ended;             /* the thread has ended since cpu_ns was read, and has not left what it used */
@@ -62,6 +63,7 @@ struct sampled_thread {
     uint64_t used_ticks;     /* the last round in which it had used more, or its end if it has used more since */
     uint64_t ended_ticks;    /* its end; 0: unknown */
     uint64_t sampled_ns;     /* the processor time that samples stand for */
+    int64_t found_ns;        /* what no sample stood for when the clocks were opened */
     uint32_t idle_count;     /* rounds in a row in which it has not run */
     uint32_t unlooked_count; /* rounds to come in which it need not be looked at */
     struct cpu_share share;

@@ -61,7 +61,9 @@ static bool direct_signal(int event, uint32_t tid, int signal) {
            syscall(SYS_fcntl, event, F_SETFL, O_ASYNC | O_NONBLOCK) == 0;
 }
 
-static bool open_event(struct thread_clocks *clocks, int signal, uint64_t interval_ns) {
+/* is_repeated: the event signals after each interval, not only after the first. */
+static bool open_event(const struct thread_clocks *clocks, int *place, int signal, uint64_t interval_ns,
+                       bool is_repeated) {
     struct perf_event_attr attributes = {.type = PERF_TYPE_SOFTWARE,
                                          .size = sizeof attributes,
                                          .config = PERF_COUNT_SW_TASK_CLOCK,
@@ -76,18 +78,19 @@ static bool open_event(struct thread_clocks *clocks, int signal, uint64_t interv
         return false;
     }
     /* Its first signal may arrive at once. */
-    __atomic_store_n(&clocks->event, event, __ATOMIC_RELEASE);
-    if (direct_signal(event, clocks->tid, signal) && syscall(SYS_ioctl, event, PERF_EVENT_IOC_ENABLE, 0) == 0)
-        return true;
+    __atomic_store_n(place, event, __ATOMIC_RELEASE);
+    unsigned long enable = is_repeated ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_REFRESH;
+    if (direct_signal(event, clocks->tid, signal) && syscall(SYS_ioctl, event, enable, !is_repeated) == 0) return true;
     syscall(SYS_close, event);
     return false;
 }
 
 /* ---- Timers. ---- */
 
-static bool open_timer(struct thread_clocks *clocks, int signal, uint64_t interval_ns) {
-    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = signal};
-    const struct itimerspec time = {timespec_of(interval_ns), timespec_of(interval_ns)};
+static bool open_timer(struct thread_clocks *clocks, const struct thread_clocks_rules *rules) {
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = rules->signal};
+    const struct itimerspec time = {timespec_of(rules->interval_ns),
+                                    timespec_of(rules->first_ns ? rules->first_ns : rules->interval_ns)};
     event.sigev_value.sival_ptr = clocks;
     event.sigev_notify_thread_id = (pid_t)clocks->tid;
     if (syscall(SYS_timer_create, task_cpu_clock(clocks->tid), &event, &clocks->timer) != 0) return false;
@@ -98,16 +101,25 @@ static bool open_timer(struct thread_clocks *clocks, int signal, uint64_t interv
 
 /* ---- Both. ---- */
 
-bool thread_clocks_open(struct thread_clocks *clocks, uint32_t tid, int signal, uint64_t interval_ns,
-                        bool wants_event) {
+bool thread_clocks_open(struct thread_clocks *clocks, uint32_t tid, const struct thread_clocks_rules *rules) {
+    int signal = rules->signal;
+    bool wants_event = rules->wants_event && can_have_event(signal);
     clocks->tid = tid;
-    bool has_event = wants_event && can_have_event(signal) && open_event(clocks, signal, interval_ns);
+    clocks->has_first =
+        wants_event && rules->first_ns && open_event(clocks, &clocks->first, signal, rules->first_ns, false);
+    bool has_event = wants_event && !refusal && open_event(clocks, &clocks->event, signal, rules->interval_ns, true);
     __atomic_store_n(&clocks->has_event, has_event, __ATOMIC_RELEASE);
-    __atomic_store_n(&clocks->has_timer, open_timer(clocks, signal, interval_ns), __ATOMIC_RELEASE);
+    __atomic_store_n(&clocks->has_timer, open_timer(clocks, rules), __ATOMIC_RELEASE);
     return clocks->has_event || clocks->has_timer;
 }
 
+void thread_clocks_close_first(struct thread_clocks *clocks) {
+    if (clocks->has_first) syscall(SYS_close, clocks->first);
+    clocks->has_first = false;
+}
+
 void thread_clocks_close(struct thread_clocks *clocks) {
+    thread_clocks_close_first(clocks);
     if (clocks->has_event) syscall(SYS_close, clocks->event);
     if (clocks->has_timer) syscall(SYS_timer_delete, clocks->timer);
     __atomic_store_n(&clocks->has_event, false, __ATOMIC_RELEASE);
@@ -116,6 +128,8 @@ void thread_clocks_close(struct thread_clocks *clocks) {
 
 enum thread_clock thread_clocks_find(const struct thread_clocks *clocks, const siginfo_t *info) {
     if (info->si_code == SI_TIMER && info->si_value.sival_ptr == clocks) return THREAD_CLOCK_TIMER;
+    if (info->si_code == POLL_HUP && info->si_fd == __atomic_load_n(&clocks->first, __ATOMIC_RELAXED))
+        return THREAD_CLOCK_FIRST;
     bool is_of_event = info->si_code == POLL_IN && info->si_fd == __atomic_load_n(&clocks->event, __ATOMIC_RELAXED);
     return is_of_event ? THREAD_CLOCK_EVENT : NO_THREAD_CLOCK;
 }

@@ -9,9 +9,11 @@
  * once. The timer's signal is sent after the call (x86-64 and aarch64 since Linux 5.9; before, and on other machines, a
  * tick in the middle of a call may cut it short).
  *
+ * The event's first signal comes after a whole interval, which many threads do not live for. So a new thread also has
+ * an event that signals it once, earlier.
+ *
  * Where the kernel refuses events, where descriptors have run out, and in threads for which events would cost too much,
- * the timer does for both. Call these in the sampler's
- * thread alone, unless said otherwise. */
+ * the timer does for both. Call these in the sampler's thread alone, unless said otherwise. */
 #ifndef GREC_THREAD_CLOCKS_H
 #define GREC_THREAD_CLOCKS_H
 
@@ -22,8 +24,10 @@
 /* All zero: neither clock runs. */
 struct thread_clocks {
     bool has_event;
+    bool has_first;
     bool has_timer;
     int event; /* a descriptor in the table of the sampler's thread; if it is closed, its signals may still come */
+    int first; /* of the event that signals once, likewise */
     int timer;
     uint32_t tid;
 };
@@ -32,10 +36,20 @@ struct thread_clocks {
  * events. Under a filter of system calls, events count as refused unless the environment asks for them. */
 void thread_clocks_begin(void);
 
-/* Opens the clocks of a thread of this process: the timer, and the event if that is wanted. signal: what they send to
- * it. clocks: must stay where it is while they run, since the timer's signals carry its address. Returns false if
- * neither clock can be opened. */
-bool thread_clocks_open(struct thread_clocks *clocks, uint32_t tid, int signal, uint64_t interval_ns, bool wants_event);
+/* How the clocks of a thread are opened. */
+struct thread_clocks_rules {
+    int signal; /* what they send to the thread */
+    uint64_t interval_ns;
+    uint64_t first_ns; /* processor time until they signal for the first time; 0: an interval */
+    bool wants_event;
+};
+
+/* Opens the clocks of a thread of this process. clocks: must stay where it is while they run, since the timer's signals
+ * carry its address. Returns false if neither clock can be opened. */
+bool thread_clocks_open(struct thread_clocks *clocks, uint32_t tid, const struct thread_clocks_rules *rules);
+
+/* Closes the event that signals once. Call this when it has. */
+void thread_clocks_close_first(struct thread_clocks *clocks);
 
 /* Closes the clocks. Signals that are on their way still arrive. */
 void thread_clocks_close(struct thread_clocks *clocks);
@@ -46,7 +60,12 @@ int thread_clocks_refusal(void);
 /* Returns the time between two clock ticks. The timers fire no more often. */
 uint64_t thread_clocks_tick_ns(void);
 
-enum thread_clock { NO_THREAD_CLOCK, THREAD_CLOCK_EVENT, THREAD_CLOCK_TIMER };
+enum thread_clock { NO_THREAD_CLOCK, THREAD_CLOCK_EVENT, THREAD_CLOCK_FIRST, THREAD_CLOCK_TIMER };
+
+/* Whether a signal may be of a thread's clocks, which other programs and threads do not send. [signal-safe] */
+static inline bool thread_clocks_may_send(const siginfo_t *info) {
+    return info->si_code == SI_TIMER || info->si_code == POLL_IN || info->si_code == POLL_HUP;
+}
 
 /* Returns which of the clocks has sent the signal that a handler was called with. [signal-safe] */
 enum thread_clock thread_clocks_find(const struct thread_clocks *clocks, const siginfo_t *info);

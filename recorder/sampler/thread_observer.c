@@ -43,6 +43,8 @@ static struct {
     bool is_refusal_reported; /* the log says that memory of threads cannot be read */
     uint64_t tick_ns;         /* the time between two clock ticks */
     uint64_t lost_count;      /* stacks for which there was no room */
+    int64_t unseen_ns;        /* what threads have used that ended without a sample, less what samples of others stand
+                                 for too early */
     struct thread_observer_starter starter;
     struct thread_observer_rules rules;
 } observer;
@@ -102,6 +104,7 @@ static uint64_t first_cpu_ns(const struct sampled_thread *thread) {
 static uint64_t count_used(struct sampled_thread *thread, uint64_t cpu_ns) {
     uint64_t known_ns = thread->is_cpu_read ? thread->cpu_ns : first_cpu_ns(thread);
     bool is_counted = !thread->is_left_out && (thread->is_cpu_read || observer.rules.finds_new_threads);
+    if (!thread->is_cpu_read) thread->is_new = is_counted;
     uint64_t used_ns = is_counted && cpu_ns > known_ns ? cpu_ns - known_ns : 0;
     thread->cpu_ns = cpu_ns;
     thread->is_cpu_read = true;
@@ -144,6 +147,7 @@ static void forget(struct sampled_thread *thread, uint32_t tid) {
     struct sampled_before before = {.tid = 0};
     if (thread->epoch == observer.epoch) {
         int64_t owed_ns = thread->share.owed_ns;
+        if (thread->before.tid != tid) observer.unseen_ns += thread->before.owed_ns;
         thread_signal_leave(thread);
         before = thread->before;
         if (thread->cpu_ns) before = (struct sampled_before){thread->tid, thread->cpu_ns, owed_ns < 0 ? owed_ns : 0};
@@ -154,7 +158,37 @@ static void forget(struct sampled_thread *thread, uint32_t tid) {
     thread->epoch = observer.epoch;
     thread->tid = tid;
     thread->before = before;
-    if (before.tid == tid) thread->share.owed_ns = before.owed_ns;
+    if (before.tid != tid) return;
+    thread->share.owed_ns = before.owed_ns;
+    thread->before.owed_ns = 0;
+}
+
+/* Less is not worth a sample of its own: of threads that live as long as this, enough have one by chance. */
+static uint64_t short_ns(void) {
+    enum { SHORT_NS_MAX = 1000000 };
+    uint64_t interval_ns = observer.rules.interval_ns;
+    if (interval_ns <= SHORT_NS_MAX) return interval_ns;
+    return interval_ns / 2 > SHORT_NS_MAX ? interval_ns / 2 : SHORT_NS_MAX;
+}
+
+/* Keeps what a short thread has used for the first sample of another one, if chance has given it no sample. Returns
+ * false if that is an interval and more, so that they had no chance: without events, clock ticks find late parts of
+ * short threads alone. */
+static bool keep_unseen(int64_t used_ns) {
+    enum { KEPT_TICK_COUNT = 16 };
+    uint64_t interval_ns = observer.rules.interval_ns;
+    uint64_t limit_ns = KEPT_TICK_COUNT * (interval_ns > observer.tick_ns ? interval_ns : observer.tick_ns);
+    if (observer.rules.takes_no_stacks || thread_clocks_refusal()) limit_ns = interval_ns;
+    if (observer.unseen_ns + used_ns >= (int64_t)limit_ns) return false;
+    observer.unseen_ns += used_ns;
+    return true;
+}
+
+/* Returns what a sample stands for that also stands for threads without one. */
+static uint64_t add_unseen(uint64_t cpu_ns) {
+    int64_t sum_ns = (int64_t)cpu_ns + observer.unseen_ns, taken_ns = sum_ns > 0 ? sum_ns : 1;
+    observer.unseen_ns = sum_ns - taken_ns;
+    return (uint64_t)taken_ns;
 }
 
 /* Writes the processor time that no sample stands for when the thread or the recording ends. It was used between two
@@ -168,7 +202,8 @@ static void write_rest_of(struct sampled_thread *thread, struct round *round, ui
     bool is_owed = thread->share.owed_ns > 0;
     if (!is_owed || !thread->uid || !recording_wants_thread(thread->name, thread->name_bytes_count)) return;
     uint64_t rest_ns = (uint64_t)thread->share.owed_ns;
-    bool is_little = rest_ns <= thread->sampled_ns / LITTLE_PART;
+    uint64_t little_ns = rest_ns < short_ns() ? thread->sampled_ns : thread->sampled_ns / LITTLE_PART;
+    bool is_little = rest_ns <= little_ns;
     if (!is_little && rest_ns < least_ns) return;
     thread->share.owed_ns = 0;
     if (is_little) {
@@ -185,10 +220,22 @@ static void write_rest(struct sampled_thread *thread, struct round *round) {
     write_rest_of(thread, round, observer.rules.interval_ns / 2);
 }
 
+/* The same at the end of a thread, which may leave it to others. */
+static void write_last_rest(struct sampled_thread *thread, struct round *round) {
+    int64_t rest_ns = thread->share.owed_ns;
+    bool is_unseen = rest_ns > 0 && !thread->sampled_ns && (uint64_t)rest_ns < short_ns();
+    if (is_unseen && thread->uid && thread->state != SAMPLED_UNREACHED &&
+        recording_wants_thread(thread->name, thread->name_bytes_count)) {
+        if (keep_unseen(rest_ns)) return;
+        thread->share.owed_ns = (int64_t)add_unseen((uint64_t)rest_ns);
+    }
+    write_rest(thread, round);
+}
+
 /* Ends the thread in the trace. The record belongs to `tid` now; 0: to no thread. */
 static void end_thread(struct sampled_thread *thread, struct round *round, uint32_t tid) {
     if (thread->epoch == observer.epoch && thread->tid) {
-        write_rest(thread, round);
+        write_last_rest(thread, round);
         sampled_thread_write_end(thread, &round->recording);
     }
     forget(thread, tid);
@@ -348,16 +395,29 @@ static void write_sample(struct sampled_thread *thread, struct round *round, con
     thread->wait_fingerprint = 0;
 }
 
+/* Returns what the first sample of a thread stands for: all that the thread has used if it has ended already within an
+ * interval. Otherwise what it had used when it was found, or half of an interval: what it uses until its next sample
+ * may be added later, if it is not more. */
+static uint64_t first_part_ns(const struct sampled_thread *thread) {
+    int64_t owed_ns = thread->share.owed_ns, half_ns = (int64_t)thread->interval_ns / 2;
+    if (thread->ended_ticks && owed_ns <= 2 * half_ns) return owed_ns > 0 ? (uint64_t)owed_ns : 0;
+    return (uint64_t)(thread->found_ns > half_ns ? thread->found_ns : half_ns);
+}
+
 /* A demanded sample is written whatever it stands for. Returns false if the stack is dropped. */
 static bool collect_one(struct thread_record *record, struct sampled_thread *thread, struct round *round,
                         const struct ring_sample *sample) {
-    const struct shared_sample shared = {.origin = sample->origin,
-                                         .has_event = thread->clocks.has_event,
-                                         .is_of_ended = thread->has_ended,
-                                         .interval_ns = thread->interval_ns,
-                                         .tick_ns = observer.tick_ns,
-                                         .passed_ns = (sample->missed_count + 1) * thread->interval_ns};
+    bool is_first = sample->origin == SAMPLE_OF_FIRST;
+    const struct shared_sample shared = {
+        .origin = sample->origin,
+        .has_event = thread->clocks.has_event,
+        .is_of_ended = thread->has_ended,
+        .interval_ns = thread->interval_ns,
+        .tick_ns = observer.tick_ns,
+        .passed_ns = is_first ? first_part_ns(thread) : (sample->missed_count + 1) * thread->interval_ns};
     uint64_t cpu_ns = cpu_share_take(&thread->share, &shared);
+    if (is_first) thread_clocks_close_first(&thread->clocks);
+    if (is_first && cpu_ns) cpu_ns = add_unseen(cpu_ns);
     bool is_demanded = demand_of(record) == THREAD_DEMAND_SEEN && !thread->written_count;
     if (!cpu_ns && !is_demanded) return true;
     if (awaits_more(thread, sample)) {
@@ -503,12 +563,11 @@ static void become(struct thread_record *record, struct sampled_thread *thread, 
     if (!tid) task_list_look_again();
 }
 
-/* Whether the last thread of the record has begun and ended since the round before, and used so much that it has a
- * sample: see write_rest. */
+/* Whether the last thread of the record has begun and ended since the round before. */
 static bool is_unseen(const struct thread_record *record, const struct sampled_thread *thread, uint32_t tid) {
     uint64_t seen_ns = thread->before.tid == tid ? thread->before.cpu_ns : 0;
     uint64_t left_ns = thread_record_left(record, tid).cpu_ns;
-    return thread->tid != tid && left_ns > seen_ns && left_ns >= observer.rules.interval_ns / 2;
+    return thread->tid != tid && left_ns > seen_ns;
 }
 
 /* Ends the threads that have left the record since the round before. Returns what is known of the one that has it now;
@@ -566,6 +625,13 @@ static void end_found(struct thread_writers *writers, struct thread_record *reco
     thread_registry_drop(writers);
 }
 
+/* While a thread is in the kernel, the event that signals once is raised in vain, again and again. */
+static void stop_trying(struct sampled_thread *thread) {
+    enum { TRY_INTERVAL_COUNT = 2 };
+    int64_t limit_ns = thread->found_ns + TRY_INTERVAL_COUNT * (int64_t)thread->interval_ns;
+    if (thread->clocks.has_first && thread->share.owed_ns > limit_ns) thread_clocks_close_first(&thread->clocks);
+}
+
 static void observe_thread(struct thread_writers *writers, struct thread_record *record, struct sampled_thread *thread,
                            struct round *round) {
     uint64_t used_ns;
@@ -589,6 +655,9 @@ static void observe_thread(struct thread_writers *writers, struct thread_record 
         end_found(writers, record, thread, round);
         return;
     }
+    /* A short thread is soon over. */
+    if (thread->is_new && !thread->uid && !observer.rules.takes_no_stacks)
+        thread_signal_follow(writers, record, thread, observer.rules.interval_ns, round->now_ticks);
     if (!identify(writers, record, thread, round)) return;
     if (observer.rules.writes_rest) write_rest(thread, round);
     if (observer.rules.only_opens_clocks) {
@@ -598,6 +667,7 @@ static void observe_thread(struct thread_writers *writers, struct thread_record 
     }
     collect(record, thread, round);
     if (thread->state == SAMPLED_LEFT_OUT) return;
+    stop_trying(thread);
     if (thread->state == SAMPLED_IN_WAIT && !used_ns)
         write_as_before(record, thread, round);
     else
@@ -698,6 +768,15 @@ static void collect_last(struct thread_writers *writers, struct thread_record *r
     sampled_thread_write_name(thread, &((struct round *)context)->recording);
 }
 
+/* No more threads begin that could take it. */
+static void give_unseen(struct thread_writers *writers, struct thread_record *record, void *context) {
+    struct sampled_thread *thread = known_thread(record);
+    (void)writers;
+    if (observer.unseen_ns <= 0 || !thread || !thread->uid || thread->state == SAMPLED_LEFT_OUT) return;
+    thread->share.owed_ns += (int64_t)add_unseen(0);
+    write_rest(thread, context);
+}
+
 static void drop(struct thread_writers *writers, struct thread_record *record, void *context) {
     (void)record;
     (void)context;
@@ -722,6 +801,7 @@ void thread_observer_finish(void) {
     if (round.recording.thread) {
         thread_observer_refresh_names();
         thread_registry_each_record(collect_last, &round);
+        thread_registry_each_record(give_unseen, &round);
         recording_leave(&round.recording);
     }
     report_lost();
@@ -734,6 +814,7 @@ void thread_observer_begin(const struct thread_observer_starter *starter) {
     observer.starter = *starter;
     observer.is_refusal_reported = false;
     observer.lost_count = 0;
+    observer.unseen_ns = 0;
     has_stuck_handler = false;
 }
 

@@ -81,13 +81,13 @@ static bool is_late(const siginfo_t *info) {
 
 /* Threads that the C library has not made may have no thread-local storage, and get no signals of clocks. */
 static bool answer(const siginfo_t *info, const void *interrupted) {
-    if (info->si_code != SI_TIMER && info->si_code != POLL_IN) return false;
+    if (!thread_clocks_may_send(info)) return false;
     struct thread_record *record = find_own_record();
     struct sampled_thread *thread = record ? __atomic_load_n(&record->sampled, __ATOMIC_ACQUIRE) : NULL;
     enum thread_clock clock = thread ? thread_clocks_find(&thread->clocks, info) : NO_THREAD_CLOCK;
     if (clock == NO_THREAD_CLOCK) return is_late(info);
     struct sample_source source = {
-        .origin = SAMPLE_OF_EVENT,
+        .origin = clock == THREAD_CLOCK_FIRST ? SAMPLE_OF_FIRST : SAMPLE_OF_EVENT,
         .busy_since_ticks = __atomic_load_n(&record->busy_since_ticks, __ATOMIC_RELAXED),
         .labels = &record->labels,
         .interrupted = interrupted,
@@ -201,16 +201,33 @@ static void prepare_handler(struct thread_record *record, struct sampled_thread 
         thread->ring.limits = (struct stack_limits){0, 0};
 }
 
+/* Returns the processor time after which a new thread leaves its first stack; 0: an interval of it. A round finds a
+ * thread at any time of its life, so a stack at that time is as likely to be one part of the life as another. A thread
+ * that has hardly begun would always leave a stack of its beginning: its first stack is left to chance. */
+static uint64_t first_ns(const struct sampled_thread *thread, uint64_t interval_ns) {
+    enum { BEGINNING_PART = 16, NOW_NS = 10000 };
+    static uint64_t random;
+    if (thread->state != SAMPLED_NOTHING || !thread->is_new || thread_clocks_refusal()) return 0;
+    if (thread->share.owed_ns > (int64_t)(interval_ns / BEGINNING_PART)) return NOW_NS;
+    random = (random + clock_ticks()) * 6364136223846793005 + 1442695040888963407;
+    return NOW_NS + (random >> 33) % interval_ns;
+}
+
 static bool open_clocks(struct thread_record *record, struct sampled_thread *thread, uint64_t interval_ns) {
     prepare_handler(record, thread);
     thread->signal = signal_state.number;
     if (thread->interval_ns != interval_ns) thread->is_renamed = true;
     thread->interval_ns = interval_ns;
     thread->was_switching = thread->is_switching;
-    if (!thread->fault_count) thread->fault_count = task_read_fault_count(thread->tid);
     thread->heard_ticks = clock_ticks();
     sample_ring_open(&thread->ring);
-    bool is_open = thread_clocks_open(&thread->clocks, thread->tid, thread->signal, interval_ns, !thread->is_switching);
+    const struct thread_clocks_rules rules = {.signal = thread->signal,
+                                              .interval_ns = interval_ns,
+                                              .first_ns = first_ns(thread, interval_ns),
+                                              .wants_event = !thread->is_switching};
+    thread->found_ns = thread->share.owed_ns;
+    bool is_open = thread_clocks_open(&thread->clocks, thread->tid, &rules);
+    if (!thread->fault_count) thread->fault_count = task_read_fault_count(thread->tid);
     report_refusal();
     return is_open;
 }

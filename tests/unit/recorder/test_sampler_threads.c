@@ -884,6 +884,51 @@ static void test_time_between_two_rounds(void **state) {
     recorded_fini(&recorded);
 }
 
+CODE_SECTION(instant)
+
+enum { INSTANT_COUNT = 400, INSTANT_CPU_NS = 300000 };
+
+IN_SECTION(instant) static void live_for_an_instant(void) {
+    compute_until(INSTANT_CPU_NS);
+    NOT_THE_LAST_THING();
+}
+
+static void *run_for_an_instant(void *used_ns) {
+    make_first_call();
+    grec_thread_register("instant");
+    live_for_an_instant();
+    *(uint64_t *)used_ns += clock_now_ns(CLOCK_THREAD_CPUTIME_ID);
+    return NULL;
+}
+
+/* Threads that live for a third of an interval have their processor time in the profile, and a part of them a stack. */
+static void test_time_of_threads_below_an_interval(void **state) {
+    skip_under_thread_sanitizer();
+    struct recorded recorded;
+    uint64_t used_ns = 0, start_ns = clock_now_ns(CLOCK_PROCESS_CPUTIME_ID);
+    int64_t sum_ns = 0;
+    size_t stack_count = 0;
+    start_sampling(*state, "instant.trace", (struct grec_options){.interval_us = 1000});
+    wait_rounds(2);
+    for (int i = 0; i < INSTANT_COUNT; i++) {
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, run_for_an_instant, &used_ns), 0);
+        pthread_join(thread, NULL);
+    }
+    stop_and_read(&recorded, *state, "instant.trace");
+    for (size_t i = 0; i < recorded.profile.threads.count; i++) {
+        const struct thread *thread = column_at(&recorded.profile.threads, i);
+        sum_ns += sum_cpu_ns(thread);
+        stack_count += count_samples_in(&recorded.profile, thread, instant_code());
+    }
+    int64_t most_ns = (int64_t)(clock_now_ns(CLOCK_PROCESS_CPUTIME_ID) - start_ns);
+    if (sum_ns < (int64_t)used_ns - 1000000 || sum_ns > most_ns)
+        fail_msg("%" PRId64 " of %" PRIu64 " ns, at most %" PRId64, sum_ns, used_ns, most_ns);
+    /* At clock ticks alone, chance may give none of them a stack. */
+    if (!count_said(&recorded, "perf_event_open: ")) assert_true(stack_count >= INSTANT_COUNT / 40);
+    recorded_fini(&recorded);
+}
+
 static void count_record(struct thread_writers *writers, struct thread_record *record, void *count) {
     (void)writers;
     (void)record;
@@ -1365,6 +1410,7 @@ int main(void) {
         TEST(test_short_threads),
         TEST(test_threads_in_relay),
         TEST(test_time_between_two_rounds),
+        TEST(test_time_of_threads_below_an_interval),
         TEST(test_records_without_sampling),
         TEST(test_records_without_rounds),
         TEST(test_time_before_the_end),
