@@ -8,9 +8,9 @@
 #include "conversion.h"
 #include "embed_sources.h"
 #include "fit_size.h"
+#include "libconvert/base/machine.h"
 #include "libconvert/base/memory.h"
 #include "libconvert/base/monotonic_clock.h"
-#include "libconvert/base/processors.h"
 #include "libconvert/merge/merge.h"
 #include "libconvert/profile/drawn_waits.h"
 #include "libconvert/profile/drop_trampolines.h"
@@ -444,7 +444,7 @@ enum gecko_convert_status conversion_run(const struct gecko_convert_options *opt
     struct conversion conversion = {.options = options,
                                     .ends = ends,
                                     .result = result,
-                                    .job_count = options->job_count ? options->job_count : processors_available()};
+                                    .job_count = options->job_count ? options->job_count : machine_processor_count()};
     if (!ends->memory) memory_limit_init(&conversion.own_memory, options->max_memory_bytes);
     conversion.failure.memory = ends->memory ? ends->memory : &conversion.own_memory;
     conversion.progress_root = (struct progress_root){

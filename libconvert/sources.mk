@@ -3,8 +3,8 @@ libconvert_sources := \
     libconvert/base/decimal.c libconvert/base/failure.c libconvert/base/file_stamp.c libconvert/base/glob.c libconvert/base/index_set.c \
     libconvert/base/json_put.c \
     libconvert/base/machine.c libconvert/base/memory.c libconvert/base/path.c libconvert/base/printable.c \
-    libconvert/base/processors.c libconvert/base/progress.c libconvert/base/regular_file.c libconvert/base/row_table.c \
-    libconvert/base/strings.c libconvert/base/thread.c libconvert/base/thread_pool.c libconvert/base/utf8.c libconvert/base/utf8_locale.c libconvert/base/value_table.c \
+    libconvert/base/progress.c libconvert/base/regular_file.c libconvert/base/row_table.c \
+    libconvert/base/strings.c libconvert/base/thread_pool.c libconvert/base/utf8.c libconvert/base/utf8_locale.c libconvert/base/value_table.c \
     libconvert/conversion.c libconvert/embed_sources.c libconvert/file_identity.c libconvert/fit_size.c libconvert/gecko_convert.c \
     libconvert/input_loader.c libconvert/missing_names.c libconvert/options_check.c libconvert/parallel_loader.c libconvert/product_name.c \
     libconvert/read_as_profile.c libconvert/report.c libconvert/result.c libconvert/source_names.c libconvert/source_packages.c libconvert/source_rules.c libconvert/source_search.c \

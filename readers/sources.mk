@@ -8,7 +8,7 @@ readers_sources := \
     readers/input/input_file.c readers/input/input_folder.c readers/input/input_gzip.c readers/input/input_json_slabs.c readers/input/input_lone_file.c \
     readers/input/input_members.c readers/input/input_utf16.c readers/input/input_wrapper.c readers/input/input_xz.c readers/input/pprof_shape.c readers/input/scan.c \
     readers/perf/perf_activity.c readers/perf/perf_addresses.c readers/perf/perf_callers.c \
-    readers/perf/perf_cut_stacks.c readers/perf/perf_deferred.c readers/perf/perf_events.c readers/perf/perf_filter.c \
+    readers/perf/perf_deferred.c readers/perf/perf_events.c readers/perf/perf_filter.c \
     readers/perf/perf_header.c readers/perf/perf_layout.c readers/perf/perf_memory.c readers/perf/perf_occurrences.c \
     readers/perf/perf_off_cpu.c readers/perf/perf_pairs.c readers/perf/perf_payloads.c \
     readers/perf/perf_place_stacks.c readers/perf/perf_places.c readers/perf/perf_print_rule.c readers/perf/perf_programs.c \
@@ -18,7 +18,7 @@ readers_sources := \
     readers/perf/perf_symbols.c readers/perf/perf_tallies.c readers/perf/perf_tasks.c readers/perf/perf_text_payload.c \
     readers/perf/perf_tracing.c readers/perf/perf_unwind.c readers/perf/perf_waits.c readers/perf/perf_wakeups.c \
     readers/perf_data/data_attr.c readers/perf_data/data_features.c readers/perf_data/data_file.c \
-    readers/perf_data/data_folder.c readers/perf_data/data_order.c readers/perf_data/data_reader.c \
+    readers/perf_data/data_order.c readers/perf_data/data_reader.c \
     readers/perf_data/data_records.c readers/perf_data/data_sample.c readers/perf_data/data_samples.c \
     readers/perf_data/data_simpleperf.c readers/perf_data/data_stream.c readers/perf_data/data_unpacker.c \
     readers/perf_script/script_ahead.c readers/perf_script/script_event_line.c \

@@ -4,18 +4,11 @@
 
 #include "libconvert/profile/profile.h"
 
-/* A property that some rows of the profile have, and for which the format has no place. */
-struct loss {
-    const char *cause;
-    uint64_t count;
-    bool is_noted; /* nothing is lost, but the user should know */
-};
+/* Enters that many values in the ledger, for which the format has no place, as read and lost. */
+void losses_enter(struct ledger *ledger, const char *cause, uint64_t count);
 
-/* Enters the counts in the ledger. */
-void losses_enter(struct ledger *ledger, const struct loss *losses, size_t loss_count);
-
-/* Enters that many values as read and lost. */
-void losses_enter_values(struct ledger *ledger, const char *cause, uint64_t count);
+/* Notes that many values, of which nothing is lost, but of which the user should know. */
+void losses_note(struct ledger *ledger, const char *cause, uint64_t count);
 
 /* Returns how many source files have their text in the profile. */
 uint64_t losses_count_contents(const struct profile *profile);

@@ -15,9 +15,9 @@
 #include "cli/workspace.h"
 #include "file_digest.h"
 #include "junit.h"
+#include "libconvert/base/machine.h"
 #include "libconvert/base/memory.h"
 #include "libconvert/base/monotonic_clock.h"
-#include "libconvert/base/processors.h"
 #include "manifest.h"
 #include "manifest_records.h"
 #include "writer/archive_file.h"
@@ -366,7 +366,7 @@ static int run_batch(struct batch *batch) {
 
 int batch_run(const struct options *options, struct progress_tty *bar) {
     struct batch batch = {.options = options, .bar = bar, .start_ns = monotonic_now_ns(), .gate = SINK_GATE};
-    batch.job_count = options->convert.job_count ? options->convert.job_count : processors_available();
+    batch.job_count = options->convert.job_count ? options->convert.job_count : machine_processor_count();
     memory_limit_init(&batch.memory, options->convert.max_memory_bytes);
     batch.failure.memory = &batch.memory;
     batch_threads_init(&batch.threads, &batch.failure);

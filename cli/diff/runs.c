@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "cli/info/info_profile.h"
-#include "libconvert/base/processors.h"
+#include "libconvert/base/machine.h"
 #include "libconvert/base/thread_pool.h"
 #include "libconvert/compare/matched_name.h"
 #include "libconvert/conversion.h"
@@ -124,7 +124,7 @@ static void begin_run(struct run *run, struct runs *runs, unsigned ignored, cons
 
 static void read_all(struct runs *runs, const struct options *options) {
     size_t count = runs_count(runs);
-    unsigned job_count = options->convert.job_count ? options->convert.job_count : processors_available();
+    unsigned job_count = options->convert.job_count ? options->convert.job_count : machine_processor_count();
     unsigned thread_count = job_count < count ? job_count : (unsigned)count;
     struct reading *readings = calloc(count, sizeof *readings);
     struct thread_pool pool;

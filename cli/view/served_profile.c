@@ -1,8 +1,8 @@
 #include "served_profile.h"
 
 #include "libconvert/base/first_row.h"
+#include "libconvert/base/machine.h"
 #include "libconvert/base/memory.h"
-#include "libconvert/base/processors.h"
 #include "libconvert/profile/profile.h"
 #include "readers/json/document.h"
 
@@ -17,7 +17,7 @@ struct served_profile *served_profile_append(struct served_profile **list, struc
     struct served_profile *served = *list = memory_allocate(failure, sizeof *served);
     if (!served) return NULL;
     *served = (struct served_profile){.failure = failure, .name = name, .json.failure = failure};
-    served->writer = gzip_writer_create(GZIP_LEVEL, processors_available(), keep, &served->json, failure);
+    served->writer = gzip_writer_create(GZIP_LEVEL, machine_processor_count(), keep, &served->json, failure);
     arena_init(&served->memory, failure);
     column_init(&served->libs, sizeof(struct lib), failure);
     column_init(&served->sources, sizeof(struct served_source), failure);

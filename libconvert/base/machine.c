@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdio.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
@@ -105,6 +106,16 @@ unsigned machine_processor_limit(const char *root) {
     uint64_t limit = limit_of_process(root, &processor_controller);
     if (limit > UINT_MAX) return UINT_MAX;
     return limit ? (unsigned)limit : 1;
+}
+
+unsigned machine_processor_count(void) {
+    cpu_set_t allowed;
+    /* sched_getaffinity fails if the machine has more processors than the set has room for. */
+    bool has_set = sched_getaffinity(0, sizeof allowed, &allowed) == 0;
+    long count = has_set ? CPU_COUNT(&allowed) : sysconf(_SC_NPROCESSORS_ONLN);
+    unsigned limit = machine_processor_limit("");
+    if (count < 1) return 1;
+    return (unsigned long)count < limit ? (unsigned)count : limit;
 }
 
 uint64_t machine_data_bytes(void) {

@@ -12,6 +12,10 @@ uint64_t machine_memory_bytes(const char *root);
  * limited. `root` is as for machine_memory_bytes. */
 unsigned machine_processor_limit(const char *root);
 
+/* Returns the number of processors that the calling thread may use, at least 1: those that its affinity allows, or
+ * fewer if the control groups limit the processor time. Thread-safe. */
+unsigned machine_processor_count(void);
+
 /* Returns how much private memory that can be written this process has, touched or not, in bytes; 0 if unknown. */
 uint64_t machine_data_bytes(void);
 

@@ -60,4 +60,9 @@ bool thread_pool_help(struct thread_pool *pool);
 /* Returns how many more jobs would find a thread of the pool that has nothing to do. */
 unsigned thread_pool_spare_count(struct thread_pool *pool);
 
+/* Starts a thread that runs the function and takes none of the program's signals, since the program's handlers may
+ * expect a thread of its own. Signals that report a fault of the thread itself are not blocked. Returns false if the
+ * system cannot start one more thread; otherwise the caller joins it. */
+bool thread_start(pthread_t *thread, void *(*run)(void *context), void *context);
+
 #endif

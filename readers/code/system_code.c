@@ -1,6 +1,6 @@
 #include "system_code.h"
 
-#include "libconvert/base/thread.h"
+#include "libconvert/base/thread_pool.h"
 
 void system_code_init(struct system_code *system, const struct debug_folders *folders, struct failure *failure) {
     *system = (struct system_code){.failure = failure, .folders = folders};

@@ -1,13 +1,35 @@
 #include "perf_finish.h"
 
 #include "libconvert/base/memory.h"
+#include "libconvert/profile/cut_stacks.h"
 #include "libconvert/profile/launchers.h"
 #include "perf_callers.h"
-#include "perf_cut_stacks.h"
 #include "perf_deferred.h"
 #include "perf_occurrences.h"
 #include "perf_off_cpu.h"
 #include "perf_programs.h"
+
+static struct text cut_stacks_advice(const struct profile *profile, bool has_copies) {
+    if (!has_copies) return TEXT(CUT_STACKS_WITHOUT_COPIES);
+    if (text_starts_with(profile->meta.arguments, TEXT("gecko-convert record ")))
+        return TEXT(CUT_STACKS_CAUSE
+                    "record Go, and what else keeps frame pointers, with --call-graph fp, other programs "
+                    "with a --stack-size of up to 65528, or name their libraries with --debug-dir");
+    return TEXT(CUT_STACKS_CAUSE
+                "record with a larger --call-graph dwarf,BYTES, or name its libraries with --debug-dir");
+}
+
+/* Enters the samples whose stacks end early in the ledger, if by weight they are more than one in ten: those with one
+ * function of the program and no caller, and those with a truncated stack. Frame pointers are missing then, or copies
+ * of stacks are too small. Call this when the samples, which were recorded with stacks, have their weights. has_copies:
+ * perf copied stacks (--call-graph dwarf). */
+static void note_cut_stacks(struct profile *profile, bool has_copies) {
+    enum { COUNT_MIN = 20, STACKS_PER_CUT_ONE_MAX = 10 };
+    struct cut_stacks sum = cut_stacks_count(profile, has_copies);
+    if (sum.sample_count < COUNT_MIN || sum.cut_weight <= sum.weight / STACKS_PER_CUT_ONE_MAX) return;
+    ledger_enter(&profile->ledger, LEDGER_SAMPLES, LEDGER_NOTED, cut_stacks_advice(profile, has_copies), sum.cut_count,
+                 NULL);
+}
 
 static int64_t interval_ns(const struct perf_recording *recording, const struct perf_event *event) {
     if (!perf_event_period_fits(event)) return 0;
@@ -150,6 +172,6 @@ void perf_finish(struct perf_recording *recording, const struct reader_options *
     if (recording->has_named_clock) profile->meta.tick_relation = (struct tick_relation){.is_known = false};
     if (event) set_meta(recording, event, options->weight);
     describe_tracks(recording);
-    if (recording->has_stacks) perf_cut_stacks_note(profile, recording->has_copies);
+    if (recording->has_stacks) note_cut_stacks(profile, recording->has_copies);
     if (has_waits) profile_add_extra(profile, TEXT("perf"), TEXT("weight of a sample"), TEXT(PERF_OFF_CPU_WEIGHT));
 }

@@ -1,7 +1,6 @@
 /* Reads perf.data: files, streams ("perf record -o -"), and folders ("perf record --threads"). The header of a file
  * gives the location of the events and of the records. Sections after the records describe the recording. A stream
  * contains all of this as records. Layout: Linux tools/perf/Documentation/perf.data-file-format.txt. */
-#include "data_folder.h"
 #include "data_stream.h"
 #include "libconvert/base/memory.h"
 #include "readers/input/foreign.h"
@@ -176,6 +175,63 @@ static void read_file(struct data_parser *parser, struct input *input) {
         read_features(parser, input, header + FEATURE_BITS_AT);
 }
 
+/* ---- Folders. ---- */
+
+/* The files data.0, data.1… of a folder that perf record --threads wrote have the records of some processors each, from
+ * their first byte on, and compressed records of their own zstd stream. No rounds end in them, so the files are read
+ * side by side, and data_order sorts what has been read.
+ *
+ * Offsets in the recording count the bytes of the file `data` and of the files before, as though all were one file. */
+
+/* How far a file may be read ahead of the others at a time. */
+static const uint64_t STEP_NS = 10000000;
+
+/* Returns the file that has been read the least far in time; NULL if all have ended. *limit_ns becomes the time up to
+ * which it may be read. */
+static struct data_stream *earliest(struct data_stream *streams, size_t count, uint64_t *limit_ns) {
+    struct data_stream *first = NULL;
+    uint64_t second_ns = UINT64_MAX;
+    for (size_t i = 0; i < count; i++) {
+        struct data_stream *stream = &streams[i];
+        if (stream->has_ended) continue;
+        if (!first || stream->now_ns < first->now_ns) {
+            if (first) second_ns = first->now_ns;
+            first = stream;
+        } else if (stream->now_ns < second_ns) {
+            second_ns = stream->now_ns;
+        }
+    }
+    *limit_ns = second_ns <= UINT64_MAX - STEP_NS ? second_ns + STEP_NS : UINT64_MAX;
+    return first;
+}
+
+static void close_part(struct data_stream *stream) {
+    input_close(stream->input);
+    data_stream_fini(stream);
+}
+
+/* Reads the files, if the input has any, after the header and the records of `data` have been read. */
+static void read_parts(struct data_parser *parser, struct input *input) {
+    size_t count = input_part_count(input);
+    if (!count) return;
+    struct failure *failure = parser->failure;
+    struct data_stream *streams = memory_allocate_zeroed(failure, count, sizeof *streams);
+    uint64_t start = input_offset(input), done_bytes, part_bytes;
+    size_t open_count = 0;
+    while (streams && open_count < count) {
+        struct input *part = input_open_part(input, open_count);
+        if (!part) break;
+        data_stream_init(&streams[open_count++], parser, part, start, UINT64_MAX);
+        input_source_progress(part, &done_bytes, &part_bytes);
+        start += part_bytes;
+    }
+    uint64_t limit_ns;
+    for (struct data_stream *stream; open_count == count && (stream = earliest(streams, count, &limit_ns));)
+        data_stream_read(stream, limit_ns);
+    for (size_t i = 0; i < open_count; i++) close_part(&streams[i]);
+    memory_free(streams);
+}
+
 /* ---- All containers. ---- */
 
 static void read_container(struct data_parser *parser, struct input *input) {
@@ -196,7 +252,7 @@ static void read_container(struct data_parser *parser, struct input *input) {
     }
     if (failure_is_set(parser->failure)) return;
     data_skip(input, UINT64_MAX); /* skip bytes after damage, and sections that were read ahead */
-    data_folder_read(parser, input);
+    read_parts(parser, input);
     data_order_finish(&parser->order);
 }
 

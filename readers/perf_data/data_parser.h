@@ -1,5 +1,5 @@
-/* The state of parsing one perf.data, shared by data_file.c (the containers), data_stream.c and data_folder.c (where
- * records come from), data_records.c (records), data_samples.c (samples) and data_features.c (the header's sections).
+/* The state of parsing one perf.data, shared by data_file.c (the containers), data_stream.c (where records come
+ * from), data_records.c (records), data_samples.c (samples) and data_features.c (the header's sections).
  */
 #ifndef GECKO_DATA_PARSER_H
 #define GECKO_DATA_PARSER_H

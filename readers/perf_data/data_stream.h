@@ -9,7 +9,7 @@
 struct data_stream {
     struct data_parser *parser; /* borrowed */
     struct input *input;        /* borrowed */
-    uint64_t start;             /* offset in the recording of the input's first byte; see data_folder.h */
+    uint64_t start;             /* offset in the recording of the input's first byte; see data_file.c */
     uint64_t end;               /* offset in the input where the records end; UINT64_MAX: at the input's end */
     struct text lasting;        /* bytes of the input that stay where they are */
     struct data_unpacker unpacker;

@@ -5,7 +5,7 @@
 #include "libconvert/base/arena.h"
 #include "libconvert/base/column.h"
 #include "libconvert/base/memory.h"
-#include "libconvert/base/thread.h"
+#include "libconvert/base/thread_pool.h"
 
 enum {
     BLOCK_BYTES = 128 * 1024, /* what is made of a block fits into the second-level cache */

@@ -103,7 +103,7 @@ static void emit_collapsed(const struct profile *profile, struct ledger *ledger,
     if (!failure_is_set(profile->failure)) add_threads(&collapsed, progress_part(progress, 0, 0.5));
     if (!failure_is_set(profile->failure)) line_tree_write(&collapsed.tree, out, progress_part(progress, 0.5, 1));
     if (!failure_is_set(profile->failure)) collapsed_losses_enter(&collapsed.texts, ledger);
-    losses_enter_values(ledger, "weight of a sample (the sum of its stack is too large)", collapsed.large_count);
+    losses_enter(ledger, "weight of a sample (the sum of its stack is too large)", collapsed.large_count);
     ledger_enter(ledger, LEDGER_VALUES, LEDGER_NOTED, TEXT("weight of a sample (the sum is rounded to 18 digits)"),
                  collapsed.tree.rounded_count, NULL);
     end(&collapsed);

@@ -26,18 +26,16 @@ static void enter_frames(const struct frame_texts *texts, struct ledger *ledger)
         addresses += !func->is_nameless && frame->address != ADDRESS_NONE;
         lines += frame->line > 0;
     }
-    const struct loss losses[] = {
-        {"address of a function with a name", addresses, false},
-        {"address of a function without a name", unless(texts, FRAME_PART_ADDRESSES, nameless), false},
-        {"line of a frame", lines, false},
-        {"inline depth of a frame (the frame itself is kept)", unless(texts, FRAME_PART_INLINE, marks[MARK_INLINED]),
-         false},
-        {"mark of a frame in the kernel",
-         unless(texts, FRAME_PART_KERNEL, marks[MARK_KERNEL] + marks[MARK_IDLE_KERNEL]), false},
-        {"mark of a frame in generated code or a script", unless(texts, FRAME_PART_JIT, marks[MARK_GENERATED]), false},
-        {"category of a frame", categories, false},
-    };
-    losses_enter(ledger, losses, sizeof losses / sizeof *losses);
+    losses_enter(ledger, "address of a function with a name", addresses);
+    losses_enter(ledger, "address of a function without a name", unless(texts, FRAME_PART_ADDRESSES, nameless));
+    losses_enter(ledger, "line of a frame", lines);
+    losses_enter(ledger, "inline depth of a frame (the frame itself is kept)",
+                 unless(texts, FRAME_PART_INLINE, marks[MARK_INLINED]));
+    losses_enter(ledger, "mark of a frame in the kernel",
+                 unless(texts, FRAME_PART_KERNEL, marks[MARK_KERNEL] + marks[MARK_IDLE_KERNEL]));
+    losses_enter(ledger, "mark of a frame in generated code or a script",
+                 unless(texts, FRAME_PART_JIT, marks[MARK_GENERATED]));
+    losses_enter(ledger, "category of a frame", categories);
 }
 
 /* ---- What samples have. ---- */
@@ -61,15 +59,12 @@ static void enter_rows_of_threads(const struct profile *profile, struct ledger *
         markers += thread->markers.count;
         allocations += thread->allocations.count;
     }
-    const struct loss losses[] = {
-        {"sample in a track of another event (--event EVENT=samples writes those)", track_samples, false},
-        {"time of a sample", times, false},
-        {"CPU time of a sample", cpu_times, false},
-        {"delay of events at a sample", delays, false},
-        {"marker", markers, false},
-        {"allocation of memory", allocations, false},
-    };
-    losses_enter(ledger, losses, sizeof losses / sizeof *losses);
+    losses_enter(ledger, "sample in a track of another event (--event EVENT=samples writes those)", track_samples);
+    losses_enter(ledger, "time of a sample", times);
+    losses_enter(ledger, "CPU time of a sample", cpu_times);
+    losses_enter(ledger, "delay of events at a sample", delays);
+    losses_enter(ledger, "marker", markers);
+    losses_enter(ledger, "allocation of memory", allocations);
 }
 
 /* ---- The whole. ---- */
@@ -98,25 +93,22 @@ static void enter_others(const struct frame_texts *texts, struct ledger *ledger)
     /* Entries of the ledger are about this conversion, not about the recording. */
     COLUMN_EACH(const struct extra_entry, extra_entry, &meta->extra)
         extras += !text_equal(extra_entry->section, TEXT(LEDGER_SECTION));
-    const struct loss losses[] = {
-        {"library of a function", resources, false},
-        {"source file of a function", sources, false},
-        {"path and build id of a library", libs_count(&profile->libs), false},
-        {"text of a source file", losses_count_contents(profile), false},
-        {"name of a thread", unless(texts, FRAME_PART_COMM, names), false},
-        {"process of a thread", unless(texts, FRAME_PART_PID, pids), false},
-        {"tid of a thread", unless(texts, FRAME_PART_TID, names), false},
-        {"start or end of a thread", thread_times, false},
-        {"start or end of a process", process_times, false},
-        {"counter", profile->counters.count, false},
-        {"pause of the recording", profile->paused_ranges.count, false},
-        {"overhead of recording", profile->overheads.count, false},
-        {"line of the recorder's log", profile->profiling_log.count, false},
-        {"entry of the information panel", extras, false},
-        {"description of the machine and the recording", has_description(meta), false},
-        {"unit of the weights", meta->weight_type > WEIGHT_SAMPLES || meta->weight_unit.bytes_count, true},
-    };
-    losses_enter(ledger, losses, sizeof losses / sizeof *losses);
+    losses_enter(ledger, "library of a function", resources);
+    losses_enter(ledger, "source file of a function", sources);
+    losses_enter(ledger, "path and build id of a library", libs_count(&profile->libs));
+    losses_enter(ledger, "text of a source file", losses_count_contents(profile));
+    losses_enter(ledger, "name of a thread", unless(texts, FRAME_PART_COMM, names));
+    losses_enter(ledger, "process of a thread", unless(texts, FRAME_PART_PID, pids));
+    losses_enter(ledger, "tid of a thread", unless(texts, FRAME_PART_TID, names));
+    losses_enter(ledger, "start or end of a thread", thread_times);
+    losses_enter(ledger, "start or end of a process", process_times);
+    losses_enter(ledger, "counter", profile->counters.count);
+    losses_enter(ledger, "pause of the recording", profile->paused_ranges.count);
+    losses_enter(ledger, "overhead of recording", profile->overheads.count);
+    losses_enter(ledger, "line of the recorder's log", profile->profiling_log.count);
+    losses_enter(ledger, "entry of the information panel", extras);
+    losses_enter(ledger, "description of the machine and the recording", has_description(meta));
+    losses_note(ledger, "unit of the weights", meta->weight_type > WEIGHT_SAMPLES || meta->weight_unit.bytes_count);
 }
 
 void collapsed_losses_enter(const struct frame_texts *texts, struct ledger *ledger) {
@@ -130,5 +122,5 @@ void collapsed_losses_enter(const struct frame_texts *texts, struct ledger *ledg
     enter_rows_of_threads(texts->profile, ledger);
     enter_frames(texts, ledger);
     enter_others(texts, ledger);
-    for (size_t i = 0; i < NAME_CHANGE_COUNT; i++) losses_enter_values(ledger, change_causes[i], texts->changes[i]);
+    for (size_t i = 0; i < NAME_CHANGE_COUNT; i++) losses_enter(ledger, change_causes[i], texts->changes[i]);
 }

@@ -15,12 +15,9 @@ static void enter_frames(const struct profile *profile, struct ledger *ledger) {
         addresses += frame->address != ADDRESS_NONE;
         symbols += !native_symbol_is_none(frame->native_symbol);
     }
-    const struct loss losses[] = {
-        {"inline depth of a frame (the frame itself is kept)", depths, false},
-        {"address of a frame", addresses, false},
-        {"native symbol of a frame", symbols, false},
-    };
-    losses_enter(ledger, losses, sizeof losses / sizeof *losses);
+    losses_enter(ledger, "inline depth of a frame (the frame itself is kept)", depths);
+    losses_enter(ledger, "address of a frame", addresses);
+    losses_enter(ledger, "native symbol of a frame", symbols);
 }
 
 static bool is_library(const struct profile *profile, resource_id id) {
@@ -40,17 +37,14 @@ static void enter_funcs(const struct profile *profile, struct ledger *ledger) {
         flags += func->flags & FUNC_IS_JS;
         types += has_resource && !is_library(profile, func->resource);
     }
-    const struct loss losses[] = {
-        {"source file of a native function", sources, false},
-        {"line of a native function", lines, false},
-        {"JavaScript flag of a function without a source file", flags, false},
-        {"resource of a JavaScript function", script_resources, false},
-        {"type of a resource that is not a library", types, false},
-        {"JavaScript function without a line (line 0 is written)", script_lines, true},
-        {"path and build id of a library", libs_count(&profile->libs), false},
-        {"text of a source file", losses_count_contents(profile), false},
-    };
-    losses_enter(ledger, losses, sizeof losses / sizeof *losses);
+    losses_enter(ledger, "source file of a native function", sources);
+    losses_enter(ledger, "line of a native function", lines);
+    losses_enter(ledger, "JavaScript flag of a function without a source file", flags);
+    losses_enter(ledger, "resource of a JavaScript function", script_resources);
+    losses_enter(ledger, "type of a resource that is not a library", types);
+    losses_note(ledger, "JavaScript function without a line (line 0 is written)", script_lines);
+    losses_enter(ledger, "path and build id of a library", libs_count(&profile->libs));
+    losses_enter(ledger, "text of a source file", losses_count_contents(profile));
 }
 
 static void enter_threads(const struct profile *profile, struct ledger *ledger) {
@@ -61,11 +55,8 @@ static void enter_threads(const struct profile *profile, struct ledger *ledger) 
         names += !thread->is_main && text_equal(thread->name, TEXT(GECKO_MAIN_THREAD_NAME));
         starts += gecko_is_first_of_process(profile, i) && start_ns != TIME_NONE && start_ns != 0;
     }
-    const struct loss losses[] = {
-        {"name of a thread that would make it a main thread (a space is added)", names, false},
-        {"start time of a process", starts, false},
-    };
-    losses_enter(ledger, losses, sizeof losses / sizeof *losses);
+    losses_enter(ledger, "name of a thread that would make it a main thread (a space is added)", names);
+    losses_enter(ledger, "start time of a process", starts);
 }
 
 /* The client identifies the process of a counter, or of an overhead, by its main thread. Only counters that are written
@@ -82,17 +73,14 @@ static void enter_rows_of_processes(const struct profile *profile, struct ledger
         overheads +=
             !gecko_has_main_thread(profile, ((const struct overhead *)column_at(&profile->overheads, i))->process);
     const struct profile_meta *meta = &profile->meta;
-    const struct loss losses[] = {
-        {"counter of a process without a main thread", counters, false},
-        {"overhead of recording in a process without a main thread", overheads, false},
-        {"graph, unit, color, order or label of a counter", displays, false},
-        {"changes of an accumulating counter (its levels are written)", levels, true},
-        {"entry of the information panel (meta.extra)", meta->extra.count, false},
-        {"program that wrote the trace (meta.importedFrom)", meta->imported_from.bytes_count > 0, false},
-        {"command line (meta.arguments)", meta->arguments.bytes_count > 0, false},
-        {"size of the main memory (meta.mainMemory)", meta->main_memory_bytes > 0, false},
-    };
-    losses_enter(ledger, losses, sizeof losses / sizeof *losses);
+    losses_enter(ledger, "counter of a process without a main thread", counters);
+    losses_enter(ledger, "overhead of recording in a process without a main thread", overheads);
+    losses_enter(ledger, "graph, unit, color, order or label of a counter", displays);
+    losses_note(ledger, "changes of an accumulating counter (its levels are written)", levels);
+    losses_enter(ledger, "entry of the information panel (meta.extra)", meta->extra.count);
+    losses_enter(ledger, "program that wrote the trace (meta.importedFrom)", meta->imported_from.bytes_count > 0);
+    losses_enter(ledger, "command line (meta.arguments)", meta->arguments.bytes_count > 0);
+    losses_enter(ledger, "size of the main memory (meta.mainMemory)", meta->main_memory_bytes > 0);
 }
 
 /* ---- Weights and CPU times. ---- */
@@ -130,13 +118,11 @@ void gecko_losses_enter(const struct gecko_tables *tables, const struct gecko_we
     enter_funcs(profile, ledger);
     enter_threads(profile, ledger);
     enter_rows_of_processes(profile, ledger);
-    for (size_t i = 0; i < LOCATION_CHANGE_COUNT; i++)
-        losses_enter_values(ledger, change_causes[i], tables->changes[i]);
-    losses_enter_values(ledger, "function that differs from another one only in what is lost",
-                        tables->merged_func_count);
+    for (size_t i = 0; i < LOCATION_CHANGE_COUNT; i++) losses_enter(ledger, change_causes[i], tables->changes[i]);
+    losses_enter(ledger, "function that differs from another one only in what is lost", tables->merged_func_count);
     gecko_weights_enter(weights, ledger);
-    losses_enter_values(ledger, "weight of a sample in a track of an event", count_track_weights(profile));
+    losses_enter(ledger, "weight of a sample in a track of an event", count_track_weights(profile));
     bool has_lost_weights = profile_are_weights_cpu(profile) && !has_cpu_deltas;
-    losses_enter_values(ledger, "CPU time of a sample (samples are repeated, or weights are differences)",
-                        has_lost_weights ? weights->sample_count : count_lost_cpu(profile, weights));
+    losses_enter(ledger, "CPU time of a sample (samples are repeated, or weights are differences)",
+                 has_lost_weights ? weights->sample_count : count_lost_cpu(profile, weights));
 }
