@@ -93,63 +93,59 @@ static struct text take_program(struct text *arguments) {
     return text_base_name(word);
 }
 
-static void read_capture_time(struct perf_header *header, struct profile *profile, struct text value) {
-    (void)header;
-    parse_capture_time(value, &profile->meta.captured_at_ms);
+/* What the keys of a header describe. */
+struct described {
+    struct perf_header *header;
+    struct profile *profile;
+    struct profile_meta *meta;
+};
+
+static void read_capture_time(struct described to, struct text value) {
+    parse_capture_time(value, &to.meta->captured_at_ms);
 }
 
 /* Reads simpleperf's time of the end of the recording, in seconds since the epoch. */
-static void read_timestamp(struct perf_header *header, struct profile *profile, struct text value) {
-    (void)header;
+static void read_timestamp(struct described to, struct text value) {
     uint64_t seconds = leading_number(value);
-    if (seconds <= INT64_MAX / 1000) profile->meta.captured_at_ms = (int64_t)seconds * 1000;
+    if (seconds <= INT64_MAX / 1000) to.meta->captured_at_ms = (int64_t)seconds * 1000;
 }
 
-static void read_hostname(struct perf_header *header, struct profile *profile, struct text value) {
-    (void)header;
-    profile->meta.device = profile_text(profile, value);
+static void read_hostname(struct described to, struct text value) { to.meta->device = profile_text(to.profile, value); }
+
+static void read_os_release(struct described to, struct text value) {
+    to.meta->platform = profile_text(to.profile, TEXT("Linux"));
+    to.meta->os_cpu = profile_text_format(to.profile, "Linux %.*s", TEXT_ARGS(value));
 }
 
-static void read_os_release(struct perf_header *header, struct profile *profile, struct text value) {
-    (void)header;
-    profile->meta.platform = profile_text(profile, TEXT("Linux"));
-    profile->meta.os_cpu = profile_text_format(profile, "Linux %.*s", TEXT_ARGS(value));
-}
+static void read_arch(struct described to, struct text value) { to.meta->abi = profile_text(to.profile, value); }
 
-static void read_arch(struct perf_header *header, struct profile *profile, struct text value) {
-    (void)header;
-    profile->meta.abi = profile_text(profile, value);
-}
-
-static void read_cpu_count(struct perf_header *header, struct profile *profile, struct text value) {
-    (void)header;
+static void read_cpu_count(struct described to, struct text value) {
     uint64_t count = leading_number(value);
-    if (count <= UINT32_MAX) profile->meta.logical_cpu_count = (uint32_t)count;
+    if (count <= UINT32_MAX) to.meta->logical_cpu_count = (uint32_t)count;
 }
 
-static void read_cpu_name(struct perf_header *header, struct profile *profile, struct text value) {
-    (void)header;
-    profile->meta.cpu_name = profile_text(profile, value);
+static void read_cpu_name(struct described to, struct text value) {
+    to.meta->cpu_name = profile_text(to.profile, value);
 }
 
-static void read_memory(struct perf_header *header, struct profile *profile, struct text value) {
-    (void)header;
+static void read_memory(struct described to, struct text value) {
     uint64_t kilobytes = leading_number(value);
-    if (kilobytes <= INT64_MAX / 1024) profile->meta.main_memory_bytes = kilobytes * 1024;
+    if (kilobytes <= INT64_MAX / 1024) to.meta->main_memory_bytes = kilobytes * 1024;
 }
 
-static void read_command_line(struct perf_header *header, struct profile *profile, struct text value) {
-    profile->meta.arguments = profile_text(profile, arguments_shown(profile, value));
+static void read_command_line(struct described to, struct text value) {
+    struct profile *profile = to.profile;
+    to.meta->arguments = profile_text(profile, arguments_shown(profile, value));
     struct text arguments = command_line_arguments(profile, value), program = take_program(&arguments);
-    if (program.bytes_count) profile->meta.product = profile_text(profile, program);
-    header->script = profile_text(profile, program_script(program, arguments));
-    value = profile->meta.arguments;
+    if (program.bytes_count) to.meta->product = profile_text(profile, program);
+    to.header->script = profile_text(profile, program_script(program, arguments));
+    value = to.meta->arguments;
     if (text_has(value, TEXT("--call-graph dwarf")) || text_has(value, TEXT("--call-graph=dwarf")))
-        header->has_dwarf_stacks = true;
+        to.header->has_dwarf_stacks = true;
 }
 
-static void read_event(struct perf_header *header, struct profile *profile, struct text value) {
-    (void)profile;
+static void read_event(struct described to, struct text value) {
+    struct perf_header *header = to.header;
     if (text_has(value, TEXT("STACK_USER"))) header->has_dwarf_stacks = true;
     static const struct text key = TEXT("sample_freq } = ");
     if (!text_has(value, key) || header->frequency_hz > 0) return;
@@ -161,7 +157,7 @@ static void read_event(struct perf_header *header, struct profile *profile, stru
  * tools/perf/util/header.c. */
 static const struct {
     struct text key;
-    void (*read)(struct perf_header *header, struct profile *profile, struct text value);
+    void (*read)(struct described to, struct text value);
 } keys[] = {
     {TEXT("captured on"), read_capture_time},
     {TEXT("timestamp"), read_timestamp},
@@ -180,5 +176,5 @@ void perf_header_enter(struct perf_header *header, struct profile *profile, stru
     if (!key.bytes_count || !value.bytes_count) return;
     profile_add_extra(profile, section, key, arguments_shown(profile, value));
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (text_equal(key, keys[i].key)) keys[i].read(header, profile, value);
+        if (text_equal(key, keys[i].key)) keys[i].read((struct described){header, profile, &profile->meta}, value);
 }

@@ -54,68 +54,55 @@ static struct text profile_text_of(struct trace_definitions *definitions, struct
     return profile_text(definitions->profile, text);
 }
 
-/* Each function of this kind parses a body, whose kind has been read, into a row. Returns false if the body is damaged.
- */
-static bool read_meta(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id, void *row) {
+/* Each function of this kind parses a body, whose kind has been read, into a row. A damaged body spoils the cursor. */
+static void read_meta(struct trace_definitions *definitions, struct trace_cursor *body, void *row) {
     struct text key = trace_cursor_text(body), value = trace_cursor_text(body);
-    if (body->is_bad) return false;
-    *(struct meta_definition *)row =
-        (struct meta_definition){id, profile_text_of(definitions, key), profile_text_of(definitions, value), false};
-    return true;
+    *(struct meta_definition *)row = (struct meta_definition){definitions->read_id, profile_text_of(definitions, key),
+                                                              profile_text_of(definitions, value), false};
 }
 
-static bool read_string(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id, void *row) {
-    (void)id;
+static void read_string(struct trace_definitions *definitions, struct trace_cursor *body, void *row) {
     *(struct text *)row = keep_text(definitions, trace_cursor_text(body));
-    return !body->is_bad;
 }
 
-static bool read_category(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id, void *row) {
+static void read_category(struct trace_definitions *definitions, struct trace_cursor *body, void *row) {
     struct text name = trace_cursor_text(body);
     uint64_t color = trace_cursor_leb(body), parent_id = trace_cursor_leb(body);
     /* Earlier definitions have lower ids. This also bounds every chain of parents. */
-    if (parent_id >= id) parent_id = 0;
+    if (parent_id >= definitions->read_id) parent_id = 0;
     *(struct category_definition *)row =
         (struct category_definition){.name = keep_text(definitions, name),
                                      .color = color < TRACE_COLOR_COUNT ? (enum category_color)color : COLOR_GREY,
                                      .parent_id = parent_id};
-    return !body->is_bad;
 }
 _Static_assert((int)TRACE_COLOR_COUNT == (int)COLOR_COUNT && (int)TRACE_COLOR_DARKGREY == (int)COLOR_DARKGREY &&
                    (int)TRACE_COLOR_BROWN == (int)COLOR_BROWN,
                "same numbers");
 
-static bool read_marker_type(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id, void *row) {
-    (void)id;
+static void read_marker_type(struct trace_definitions *definitions, struct trace_cursor *body, void *row) {
     uint64_t lost_count = 0;
-    bool is_good = trace_marker_type_read(row, body, definitions->profile, &lost_count);
+    trace_marker_type_read(row, body, definitions->profile, &lost_count);
     trace_ledger_count_placeless(definitions->ledger, TRACE_LOST_FIELD, lost_count);
-    return is_good;
 }
 
-static bool read_marker(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id, void *row) {
-    (void)id;
+static void read_marker(struct trace_definitions *definitions, struct trace_cursor *body, void *row) {
     struct trace_marker marker = {.name_text = keep_text(definitions, trace_cursor_text(body))};
     marker.category_id = trace_cursor_leb(body);
     marker.type_id = trace_cursor_leb(body);
     *(struct trace_marker *)row = marker;
-    return !body->is_bad;
 }
 
 static uint32_t bounded_line(uint64_t line) { return line > INT32_MAX ? 0 : (uint32_t)line; }
 
-static bool read_label(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id, void *row) {
-    (void)id;
+static void read_label(struct trace_definitions *definitions, struct trace_cursor *body, void *row) {
     struct trace_label label = {.name = keep_text(definitions, trace_cursor_text(body))};
     label.category_id = trace_cursor_leb(body);
     label.file = keep_text(definitions, trace_cursor_text(body));
     label.line = bounded_line(trace_cursor_leb(body));
     *(struct trace_label *)row = label;
-    return !body->is_bad;
 }
 
-static bool read_counter(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id, void *row) {
-    (void)id;
+static void read_counter(struct trace_definitions *definitions, struct trace_cursor *body, void *row) {
     struct counter counter = {0};
     struct text *const members[] = {&counter.name, &counter.category, &counter.description, &counter.label,
                                     &counter.unit};
@@ -129,7 +116,6 @@ static bool read_counter(struct trace_definitions *definitions, struct trace_cur
     counter.color = color < TRACE_GRAPH_COLOR_COUNT ? (enum graph_color)color : GRAPH_GREY;
     counter.sort_weight = (int32_t)sort_weight;
     *(struct counter *)row = counter;
-    return !body->is_bad;
 }
 _Static_assert((int)COUNTER_GRAPH_COUNT == 2 && (int)COUNTER_RATE == 1, "same numbers");
 _Static_assert((int)TRACE_GRAPH_COLOR_COUNT == (int)GRAPH_COLOR_COUNT && (int)TRACE_GRAPH_GREY == (int)GRAPH_GREY &&
@@ -152,9 +138,8 @@ static struct text keep_hex(struct trace_definitions *definitions, struct text b
     return hex ? text_hex(bytes, hex) : (struct text){0};
 }
 
-static bool read_library(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id, void *row) {
+static void read_library(struct trace_definitions *definitions, struct trace_cursor *body, void *row) {
     static const struct text deleted = TEXT(" (deleted)");
-    (void)id;
     struct text path = trace_cursor_text(body), build_id = trace_cursor_text(body);
     if (text_ends_with(path, deleted)) path.bytes_count -= deleted.bytes_count;
     *(struct trace_library *)row = (struct trace_library){.path = keep_text(definitions, path),
@@ -162,11 +147,9 @@ static bool read_library(struct trace_definitions *definitions, struct trace_cur
                                                           .is_file = is_file(path),
                                                           .lib = lib_none(),
                                                           .resource = resource_none()};
-    return !body->is_bad;
 }
 
-static bool read_mapping(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id, void *row) {
-    (void)definitions;
+static void read_mapping(struct trace_definitions *definitions, struct trace_cursor *body, void *row) {
     struct trace_mapping mapping = {.pid = (int64_t)trace_cursor_bounded(body, INT32_MAX)};
     mapping.process_start_ns = trace_cursor_leb(body);
     mapping.mapping.address = trace_cursor_leb(body);
@@ -174,43 +157,41 @@ static bool read_mapping(struct trace_definitions *definitions, struct trace_cur
     mapping.mapping.offset = trace_cursor_leb(body);
     mapping.mapping.library_id = trace_cursor_leb(body);
     *(struct trace_mapping *)row = mapping;
-    return !body->is_bad && code_mapping_is_possible(&mapping.mapping) && mapping.mapping.library_id < id;
+    bool is_possible = code_mapping_is_possible(&mapping.mapping);
+    if (!is_possible || mapping.mapping.library_id >= definitions->read_id) trace_cursor_spoil(body);
 }
 
-static bool read_inheritance(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id, void *row) {
-    (void)definitions;
+static void read_inheritance(struct trace_definitions *definitions, struct trace_cursor *body, void *row) {
     struct inheritance inheritance = {.child.pid = (int64_t)trace_cursor_bounded(body, INT32_MAX)};
     inheritance.child.start_ns = trace_cursor_leb(body);
     inheritance.parent.pid = (int64_t)trace_cursor_bounded(body, INT32_MAX);
     inheritance.parent.start_ns = trace_cursor_leb(body);
     inheritance.last_id = trace_cursor_leb(body);
     *(struct inheritance *)row = inheritance;
-    return !body->is_bad && inheritance.last_id < id;
+    if (inheritance.last_id >= definitions->read_id) trace_cursor_spoil(body);
 }
 
-static bool read_symbol(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id, void *row) {
+static void read_symbol(struct trace_definitions *definitions, struct trace_cursor *body, void *row) {
     uint64_t library_id = trace_cursor_leb(body), offset = trace_cursor_leb(body), size = trace_cursor_leb(body);
     struct text name = trace_cursor_text(body);
     uint64_t number = definitions->rows_of[TRACE_DEFINE_SYMBOL].count; /* from 1: this row is the last one */
     const struct code_mapping range = {.address = offset, .size_bytes = size, .library_id = number};
-    if (body->is_bad || library_id >= id || !code_mapping_is_possible(&range)) return false;
+    if (library_id >= definitions->read_id || !code_mapping_is_possible(&range)) trace_cursor_spoil(body);
+    if (body->is_bad) return;
     *(struct trace_function *)row = (struct trace_function){offset, keep_text(definitions, name)};
     struct code_space *map = value_table_intern(&definitions->symbol_maps, &library_id, &(struct code_space){0});
     if (map) code_space_map(&definitions->spaces, map, &range);
-    return true;
 }
 
-static bool read_arguments(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id, void *row) {
-    (void)id;
+static void read_arguments(struct trace_definitions *definitions, struct trace_cursor *body, void *row) {
     struct trace_arguments arguments = {.pid = (int64_t)trace_cursor_bounded(body, INT32_MAX)};
     arguments.process_start_ns = trace_cursor_leb(body);
     arguments.text = profile_text_of(definitions, trace_cursor_text(body));
     *(struct trace_arguments *)row = arguments;
-    return !body->is_bad;
 }
 
 static const struct kind_traits {
-    bool (*read)(struct trace_definitions *definitions, struct trace_cursor *body, uint64_t id, void *row);
+    void (*read)(struct trace_definitions *definitions, struct trace_cursor *body, void *row);
     uint32_t row_bytes;
 } KINDS[TRACE_DEFINITION_KIND_COUNT] = {
     [TRACE_DEFINE_META] = {read_meta, sizeof(struct meta_definition)},
@@ -266,8 +247,9 @@ static struct content read_content(struct trace_definitions *definitions, struct
     if (kind >= TRACE_DEFINITION_KIND_COUNT || !kind) return (struct content){.cause = TRACE_LOST_DEFINITION_KIND};
     struct column *rows = &definitions->rows_of[kind];
     void *row = column_push(rows);
-    if (row && KINDS[kind].read(definitions, &cursor, id, row))
-        return (struct content){kind, TRACE_KEPT_DEFINITION, rows->count - 1};
+    definitions->read_id = id;
+    if (row) KINDS[kind].read(definitions, &cursor, row);
+    if (row && !cursor.is_bad) return (struct content){kind, TRACE_KEPT_DEFINITION, rows->count - 1};
     if (row) rows->count--;
     return (struct content){.cause = TRACE_LOST_DEFINITION_DAMAGED};
 }

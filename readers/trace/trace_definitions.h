@@ -85,6 +85,7 @@ struct trace_recent_marker {
 struct trace_definitions {
     struct profile *profile;     /* borrowed */
     struct trace_ledger *ledger; /* borrowed */
+    uint64_t read_id;            /* the id of the definition whose body is read */
     bool is_complete;            /* all chunks are read, so what is unknown now stays unknown */
     struct arena texts;
     struct value_table rows;     /* struct definition for each id, a uint64_t */

@@ -137,7 +137,7 @@ static void read_graphs(struct trace_marker_type *type, struct trace_cursor *bod
     type->schema.graph_count = kept_count;
 }
 
-bool trace_marker_type_read(struct trace_marker_type *type, struct trace_cursor *body, struct profile *profile,
+void trace_marker_type_read(struct trace_marker_type *type, struct trace_cursor *body, struct profile *profile,
                             uint64_t *lost_count) {
     enum { DISPLAY_ALL = (TRACE_DISPLAY_NETWORK << 1) - 1 };
     *type = (struct trace_marker_type){.row = MARKER_SCHEMA_NONE};
@@ -150,7 +150,6 @@ bool trace_marker_type_read(struct trace_marker_type *type, struct trace_cursor 
     schema->is_stack_based = trace_cursor_leb(body) & TRACE_TYPE_IS_STACK_BASED;
     read_fields(type, body, profile, lost_count);
     read_graphs(type, body, profile, lost_count);
-    return !body->is_bad;
 }
 _Static_assert((int)TRACE_DISPLAY_CHART == (int)MARKER_DISPLAY_CHART &&
                    (int)TRACE_DISPLAY_MEMORY == (int)MARKER_DISPLAY_MEMORY &&

@@ -15,9 +15,9 @@ struct trace_marker_type {
     uint8_t wires[TRACE_FIELD_COUNT_MAX]; /* enum trace_wire of each field */
 };
 
-/* Parses the definition after its kind. Returns false if it is damaged. Adds to *lost_count the fields, columns and
+/* Parses the definition after its kind; a damaged one spoils the cursor. Adds to *lost_count the fields, columns and
  * graphs that are unknown or too many. */
-bool trace_marker_type_read(struct trace_marker_type *type, struct trace_cursor *body, struct profile *profile,
+void trace_marker_type_read(struct trace_marker_type *type, struct trace_cursor *body, struct profile *profile,
                             uint64_t *lost_count);
 
 /* Gives the type a row in the profile's schemas under a unique name: "Name 2" if "Name" is taken. `names` and `numbers`
