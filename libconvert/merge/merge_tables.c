@@ -135,45 +135,35 @@ static void renumber_stack(const struct merge_tables *tables, stack_id *stack) {
     if (!stack_is_none(*stack)) stack->index = tables->numbers[ROWS_STACKS][stack->index];
 }
 
-static void renumber_string(const struct merge_tables *tables, string_id *string) {
-    if (!string_is_none(*string)) string->index = tables->numbers[ROWS_STRINGS][string->index];
+/* A marker_value_visitor. */
+static void renumber_string(void *context, void *value) {
+    const struct merge_tables *tables = context;
+    string_id *string = value;
+    string->index = tables->numbers[ROWS_STRINGS][string->index];
 }
 
-/* Renumbers the values of a table; those of a list are texts. */
-static void renumber_cells(const struct merge_tables *tables, const struct profile *part,
-                           const struct marker_field *field, struct marker_cells *cells) {
-    if (cells->first == ID_NONE) return;
-    cells->first += part->payloads.first_cell;
-    for (uint32_t i = 0; i < cells->count && field->column_count; i++) {
-        enum marker_format format = field->columns[i % field->column_count].format;
-        if (marker_format_kind(format) == VALUE_STRING)
-            renumber_string(tables, &profile_cell_at(part, cells->first + i)->string);
-    }
-}
-
-static void renumber_values(const struct merge_tables *tables, const struct profile *part,
-                            const struct marker *marker) {
-    if (marker->schema == MARKER_SCHEMA_NONE) return;
+static void shift_cells(const struct profile *part, const struct marker *marker) {
     const struct marker_schema *schema = column_at(&part->marker_schemas, marker->schema);
     for (uint32_t i = 0; i < schema->field_count; i++) {
         const struct marker_field *field = &schema->fields[i];
-        enum marker_value_kind kind = marker_format_kind(field->format);
-        union marker_slot *slot = profile_slot_at(part, marker->slots_at + field->slot);
-        if (kind == VALUE_STRING) renumber_string(tables, &slot->string);
-        if (kind == VALUE_CELLS) renumber_cells(tables, part, field, &slot->cells);
+        if (marker_format_kind(field->format) != VALUE_CELLS) continue;
+        struct marker_cells *cells = &profile_slot_at(part, marker->slots_at + field->slot)->cells;
+        if (cells->first != ID_NONE) cells->first += part->payloads.first_cell;
     }
 }
 
 /* The schema keeps its number in the input, whose times may have to be shifted. */
-static void renumber_marker(const struct merge_tables *tables, const struct profile *part, struct marker *marker) {
+static void renumber_marker(struct merge_tables *tables, const struct profile *part, struct marker *marker) {
     marker->slots_at += part->payloads.first_slot;
     marker->name.index = tables->numbers[ROWS_STRINGS][marker->name.index];
     marker->category = tables->categories[marker->category][0].category;
     renumber_stack(tables, &marker->stack);
-    renumber_values(tables, part, marker);
+    if (marker->schema == MARKER_SCHEMA_NONE) return;
+    shift_cells(part, marker);
+    profile_visit_marker(part, marker, VALUE_STRING, renumber_string, tables);
 }
 
-static void renumber_thread(const struct merge_tables *tables, const struct profile *part, struct thread *thread) {
+static void renumber_thread(struct merge_tables *tables, const struct profile *part, struct thread *thread) {
     COLUMN_EACH(struct sample, sample, &thread->samples.rows) renumber_stack(tables, &sample->stack);
     for (uint32_t i = 0; i < thread->markers.count; i++) renumber_marker(tables, part, column_at(&thread->markers, i));
     COLUMN_EACH(struct allocation, allocation, &thread->allocations) renumber_stack(tables, &allocation->stack);

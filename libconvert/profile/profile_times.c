@@ -5,16 +5,6 @@
 #include "profile_finish.h"
 #include "time_range.h"
 
-static void extend_by_markers(struct time_range *range, const struct column *markers) {
-    COLUMN_EACH(const struct marker, marker, markers) time_range_extend(range, marker->start_ns, marker->end_ns);
-}
-
-static void extend_by_allocations(struct time_range *range, const struct column *allocations) {
-    if (!allocations->count) return;
-    const struct allocation *first = column_at(allocations, 0), *last = column_at(allocations, allocations->count - 1);
-    time_range_extend(range, first->time_ns, last->time_ns);
-}
-
 /* Returns when the last thread or process ended; TIME_NONE if none did. */
 static int64_t find_last_end(const struct profile *profile) {
     int64_t last_ns = TIME_NONE;
@@ -23,26 +13,6 @@ static int64_t find_last_end(const struct profile *profile) {
     for (size_t i = 0; i < profile->processes.count; i++)
         last_ns = time_later(last_ns, ((const struct process *)column_at(&profile->processes, i))->end_ns);
     return last_ns;
-}
-
-/* Returns the first and the last time of all samples, markers, allocations and samples of counters, which must be
- * sorted. If there is none, the last time is before the first. */
-static struct time_range find_events(const struct profile *profile) {
-    struct time_range range = TIME_RANGE_EMPTY;
-    COLUMN_EACH(const struct thread, thread, &profile->threads) {
-        uint32_t sample_count = samples_count(&thread->samples);
-        if (sample_count)
-            time_range_extend(&range, samples_at(&thread->samples, 0)->time_ns,
-                              samples_at(&thread->samples, sample_count - 1)->time_ns);
-        extend_by_markers(&range, &thread->markers);
-        extend_by_allocations(&range, &thread->allocations);
-    }
-    for (size_t i = 0; i < profile->counters.count; i++) {
-        const struct column *samples = &((const struct counter *)column_at(&profile->counters, i))->samples;
-        const struct counter_sample *first = column_at(samples, 0), *last = column_at(samples, samples->count - 1);
-        time_range_extend(&range, first->time_ns, last->time_ns);
-    }
-    return range;
 }
 
 /* What becomes of the times of a profile. */
@@ -124,7 +94,7 @@ static void clip_all_times(struct profile *profile) {
 /* Finds the range of the profile, and its origin, on the trace's clock. */
 static void find_range(struct profile *profile) {
     const struct recording_times *recording = &profile->recording;
-    struct time_range events = find_events(profile);
+    struct time_range events = profile_events(profile);
     if (events.first_ns > events.last_ns) return;
     profile->start_ns = time_earlier(events.first_ns, recording->start_ns);
     profile->last_event_ns = events.last_ns;
