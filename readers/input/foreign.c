@@ -397,7 +397,8 @@ static void refuse(const struct input *input, const struct foreign *foreign, str
     const char *name = input_name(input);
     struct text wrapping = input_wrapping(input);
     bool takes_gzip = foreign->takes_gzip || foreign->advice == OPENS_DIRECTLY;
-    bool is_direct = !wrapping.bytes_count || (takes_gzip && text_equal(wrapping, TEXT("gzip")));
+    bool is_direct = !wrapping.bytes_count || text_equal(wrapping, TEXT("log")) ||
+                     (takes_gzip && text_equal(wrapping, TEXT("gzip")));
     bool is_file = is_direct && strcmp(name, "standard input") != 0;
     char advice[ADVICE_BYTES];
     write_advice(advice, sizeof advice, foreign->advice, is_file ? text_of(name) : TEXT(""));

@@ -47,6 +47,12 @@ input_wrapper_open input_xz_open;
 bool input_utf16_recognises(struct text start);
 input_wrapper_open input_utf16_open;
 
+/* Text that a terminal or a log has changed: escape sequences, for colours, are removed, as is what is before each
+ * line, a time, the number of the line or the name of a container; a carriage return ends a line. Text is recognised if
+ * its start has an escape sequence, carriage returns alone or doubled, or the same kind of prefix before each line. */
+bool input_log_recognises(struct text start);
+input_wrapper_open input_log_open;
+
 /* Profiles in JsonSlabs (libconvert/base/json_slabs.h) as the JSON that they stand for. Slabs can be anywhere in the
  * file, so it is in memory as a whole while it is read; the JSON is not. */
 input_wrapper_open input_json_slabs_open;
@@ -56,8 +62,8 @@ input_wrapper_open input_json_slabs_open;
  * failure (latched), as is an archive without files. */
 input_wrapper_open input_lone_file_open;
 
-/* input_wrapper_of needs at most this many bytes. */
-enum { INPUT_WRAPPER_START_BYTES = 512 };
+/* input_wrapper_of wants this many bytes. */
+enum { INPUT_WRAPPER_START_BYTES = 4096 };
 
 /* Returns the wrapper that bytes beginning like this have; NULL if they have none. */
 const struct input_wrapper *input_wrapper_of(struct text start);

@@ -292,6 +292,9 @@ def read(arguments):
         data = file.read()
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         data = data.decode("utf-16").encode()
+    data = re.sub(rb"\x1b\[[0-9;]*[A-Za-z]", b"", data)
+    if re.match(rb"\d{4}-\d\d-\d\dT[\d:.]+Z ", data):
+        data = re.sub(rb"(?m)^\S+ ", b"", data)
     data = data.removeprefix(codecs.BOM_UTF8)
     heading = re.match(rb"Tracing .*\(us\)", data)
     data, has_comms = collapse_printed(data)

@@ -565,6 +565,60 @@ static void test_utf16_that_is_cut(void **state) {
         "character (damaged or cut off?)");
 }
 
+/* Lines and escape sequences may be cut anywhere by the blocks that are read. */
+static void test_log(void **state) {
+    static const struct {
+        const char *text, *content;
+    } cases[] = {
+        {"a;\x1b[01;31m\x1b[Kb\x1b[m\x1b[K 1\nc \x1b(B2\n\x1b]0;a title\ad 3", "a;b 1\nc 2\nd 3"},
+        {"\x1b[1ma 1\n\x1b[cut\n\x1b", "a 1\nut\n"},
+        {"a 1\rb 2\rc 3", "a 1\nb 2\nc 3"},
+        {"a 1\rb 2\r", "a 1\nb 2\n"},
+        {"a 1\r\r\n\r\r\nb 2\r\r\n", "a 1\n\nb 2\n"},
+        {"\xef\xbb\xbf"
+         "2024-05-01T12:00:00.1234567Z a\n2024-05-01T12:00:00.1234567Z \tb\n2024-05-01T12:00:00Z\nc",
+         "a\n\tb\n\nc"},
+        {"[2024-05-01T12:00:00.123Z] a\n[2024-05-01T12:00:00.123+02:00] b\n", "a\nb\n"},
+        {"2024-05-01 12:00:00,123 a\r\n2024-05-01 12:00:00,123 b\r\n", "a\nb\n"},
+        {"12:00:00  a\n12:00:00      b\n", " a\n     b\n"},
+        {"2024-05-01T12:00:00.123456Z 00O a\n2024-05-01T12:00:00.123456Z 01E+b\n", "a\nb\n"},
+        {"May  1 12:00:00 host app[12]: a\nMay 01 12:00:00 host kernel 12: b\n", "a\nhost kernel 12: b\n"},
+        {"app-1  | a\ndb_1   |   b\napp-1  |\n", "a\n  b\n\n"},
+        {"     9\ta 1\n    10\tb 2\n", "a 1\nb 2\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (size_t window_bytes = 0; window_bytes < 5; window_bytes++) {
+            struct failure failure = {0};
+            struct input *input = input_unwrap(input_from_memory(text_of(cases[i].text), window_bytes, &failure));
+            assert_non_null(input);
+            assert_true(text_equal(input_wrapping(input), TEXT("log")));
+            assert_bytes(input, &failure, text_of(cases[i].content));
+        }
+    }
+}
+
+/* Text whose lines do not all begin alike keeps its bytes, and so does what has no lines. */
+static void test_no_log(void **state) {
+    static const struct text cases[] = {
+        TEXT("a 1\r\nb 2\r\n"),
+        TEXT("a 1\r"),
+        TEXT("12:00:00 a 1\n"),
+        TEXT("12:00:00 a 1\nb 2\n"),
+        TEXT("12:00:00.5: a\n12:00:00.5: b\n"),
+        TEXT("     9\ta 1\n    11\tb 2\n"),
+        TEXT("a| 1\nb| 2\n"),
+        TEXT("| 1\n| 2\n"),
+        TEXT("\x1b[1m\0"),
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct failure failure = {0};
+        struct input *input = input_unwrap(input_from_memory(cases[i], 0, &failure));
+        assert_non_null(input);
+        assert_int_equal(input_wrapping(input).bytes_count, 0);
+        assert_bytes(input, &failure, cases[i]);
+    }
+}
+
 static void test_compressed_twice(void **state) {
     struct text once = pack_content(NULL, "gzip");
     struct text twice = pack_into(repacked_bytes, NULL, "xz", NULL, &(struct member){"x", once}, 1);
@@ -903,6 +957,8 @@ int main(void) {
         cmocka_unit_test(test_compressed_too_often),
         cmocka_unit_test(test_utf16),
         cmocka_unit_test(test_utf16_that_is_cut),
+        cmocka_unit_test(test_log),
+        cmocka_unit_test(test_no_log),
         cmocka_unit_test(test_gzip_members),
         cmocka_unit_test(test_after_the_last_gzip_member),
         cmocka_unit_test(test_after_the_last_xz_stream),

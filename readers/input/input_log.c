@@ -1,0 +1,222 @@
+#include <stdlib.h>
+
+#include "input.h"
+#include "input_decoder.h"
+#include "libconvert/base/cursor.h"
+
+enum { OUTPUT_BYTES = 64 * 1024, PREFIX_BYTES_MAX = 128, LINES_MIN = 2 };
+
+/* ---- What precedes each line. ---- */
+
+/* Takes bytes of a shape: '0' stands for a digit, '_' for a digit or a blank, 'a' for a letter. */
+static bool take_shape(struct text *text, const char *shape) {
+    size_t count = strlen(shape);
+    for (size_t i = 0; i < count; i++) {
+        char byte = i < text->bytes_count ? text->bytes[i] : '\0';
+        bool is_digit = cursor_is_digit(byte), is_letter = cursor_is_word_byte(byte) && !is_digit && byte != '_';
+        bool fits = shape[i] == '0'   ? is_digit
+                    : shape[i] == '_' ? is_digit || byte == ' '
+                    : shape[i] == 'a' ? is_letter
+                                      : byte == shape[i];
+        if (!fits) return false;
+    }
+    *text = text_from(*text, count);
+    return true;
+}
+
+static bool take_time(struct text *text, bool *has_month) {
+    *has_month = take_shape(text, "aaa _0 ");
+    if (!*has_month && !take_shape(text, "0000-00-00T")) take_shape(text, "0000-00-00 ");
+    if (!take_shape(text, "00:00:00")) return false;
+    if (cursor_take(text, TEXT(".")) || cursor_take(text, TEXT(",")))
+        *text = text_from(*text, cursor_count_digits(*text));
+    if (!cursor_take(text, TEXT("Z")) && !take_shape(text, "+00:00") && !take_shape(text, "-00:00") &&
+        !take_shape(text, "+0000"))
+        take_shape(text, "-0000");
+    return true;
+}
+
+/* Takes the machine and the program, which journalctl and syslog write after the time: "host app[12]:". */
+static void take_program(struct text *text) {
+    struct text rest = *text;
+    cursor_take(&rest, TEXT(" "));
+    text_take_until(&rest, ' ');
+    struct text program = text_take_until(&rest, ' ');
+    if (text_ends_with(program, TEXT("]:")))
+        *text = text_from(*text, (size_t)(program.bytes - text->bytes) + program.bytes_count);
+}
+
+/* Takes the name of a container and its bar, as docker compose writes them: "app-1  | ". */
+static bool take_container(struct text *text) {
+    struct text rest = *text;
+    while (rest.bytes_count && (cursor_is_word_byte(rest.bytes[0]) || strchr("-.", rest.bytes[0])))
+        rest = text_from(rest, 1);
+    struct text bar = text_trim_start(rest);
+    if (bar.bytes == rest.bytes || rest.bytes == text->bytes || !cursor_take(&bar, TEXT("|"))) return false;
+    *text = bar;
+    return true;
+}
+
+/* Takes the number of the line, as cat -n writes it. */
+static bool take_number(struct text *text, uint64_t *number) {
+    struct text rest = text_trim_start(*text);
+    if (!cursor_take_number(&rest, 10, number) || !text_starts_with(rest, TEXT("\t"))) return false;
+    *text = text_from(rest, 1);
+    return true;
+}
+
+enum prefix { PREFIX_NONE, PREFIX_TIME, PREFIX_CONTAINER, PREFIX_NUMBER };
+
+/* Takes what a log has before a line, with the blank after it, and sets *number to the number of a line. */
+static enum prefix take_prefix(struct text *line, uint64_t *number) {
+    struct text rest = *line = text_without_mark(*line);
+    enum prefix prefix = PREFIX_TIME;
+    bool has_month, is_bracketed = cursor_take(&rest, TEXT("["));
+    if (take_time(&rest, &has_month)) {
+        if (is_bracketed && !cursor_take(&rest, TEXT("]"))) return PREFIX_NONE;
+        if (has_month) take_program(&rest);
+        /* GitLab: the number and name of the stream, and whether the line goes on. */
+        if ((take_shape(&rest, " 00O") || take_shape(&rest, " 00E")) && cursor_take(&rest, TEXT("+"))) {
+            *line = rest;
+            return prefix;
+        }
+    } else {
+        rest = *line;
+        prefix = PREFIX_CONTAINER;
+        if (take_number(&rest, number)) {
+            *line = rest;
+            return PREFIX_NUMBER;
+        }
+        if (!take_container(&rest)) return PREFIX_NONE;
+    }
+    if (rest.bytes_count && !cursor_take(&rest, TEXT(" "))) return PREFIX_NONE;
+    *line = rest;
+    return prefix;
+}
+
+/* Returns whether all lines that the start holds as a whole have a prefix of one kind. Numbers of lines must count. */
+static bool has_prefixes(struct text start) {
+    enum prefix first = PREFIX_NONE;
+    size_t line_count = 0;
+    uint64_t number = 0, before = 0;
+    for (size_t end; (end = text_find(start, '\n')) < start.bytes_count; start = text_from(start, end + 1)) {
+        struct text line = text_slice(start, 0, end);
+        if (text_ends_with(line, TEXT("\r"))) line.bytes_count--;
+        enum prefix prefix = take_prefix(&line, &number);
+        if (!line_count++) first = prefix;
+        if (prefix == PREFIX_NONE || prefix != first) return false;
+        if (prefix == PREFIX_NUMBER && line_count > 1 && number != before + 1) return false;
+        before = number;
+    }
+    return line_count >= LINES_MIN;
+}
+
+static bool has_odd_line_ends(struct text start) {
+    bool has_lone_end = text_find(start, '\n') == start.bytes_count && text_find(start, '\r') + 1 < start.bytes_count;
+    return has_lone_end || text_has(start, TEXT("\r\r\n"));
+}
+
+bool input_log_recognises(struct text start) {
+    if (text_find(start, '\0') < start.bytes_count) return false;
+    return text_has(start, TEXT("\x1b[")) || has_odd_line_ends(start) || has_prefixes(start);
+}
+
+/* ---- Decoding. ---- */
+
+struct log {
+    struct input_decoder decoder;
+    bool has_prefixes;
+    enum { LOG_TEXT, LOG_ESCAPE, LOG_CONTROL, LOG_STRING } state;
+    bool has_return; /* a carriage return, after which a line feed may come */
+    bool is_inside;  /* of a line whose prefix has been taken */
+    char start[PREFIX_BYTES_MAX];
+    size_t start_bytes; /* of the start of the line, whose prefix has not been taken */
+    char *out;
+    char output[OUTPUT_BYTES + PREFIX_BYTES_MAX];
+};
+
+static void put_start(struct log *log) {
+    struct text line = {log->start, log->start_bytes};
+    uint64_t number;
+    bool has_end = text_ends_with(line, TEXT("\n"));
+    line.bytes_count -= has_end;
+    take_prefix(&line, &number);
+    line.bytes_count += has_end;
+    memcpy(log->out, line.bytes, line.bytes_count);
+    log->out += line.bytes_count;
+    log->start_bytes = 0;
+}
+
+static void put(struct log *log, char byte) {
+    if (!log->has_prefixes || log->is_inside) {
+        *log->out++ = byte;
+    } else {
+        log->start[log->start_bytes++] = byte;
+        if (byte != '\n' && log->start_bytes < PREFIX_BYTES_MAX) return;
+        put_start(log);
+    }
+    log->is_inside = byte != '\n';
+}
+
+/* Puts a byte that is in no escape sequence. Carriage returns end a line, whether or not a line feed follows. */
+static void put_text(struct log *log, char byte) {
+    if (byte == '\r') {
+        log->has_return = true;
+        return;
+    }
+    if (log->has_return && byte != '\n') put(log, '\n');
+    log->has_return = false;
+    put(log, byte);
+}
+
+/* Takes a byte, which may be of an escape sequence (ECMA-48). A line feed is in none, so a sequence that was cut ends
+ * there. */
+static void take_byte(struct log *log, char byte) {
+    bool is_final = byte >= '@' && byte <= '~', is_intermediate = byte >= ' ' && byte <= '/';
+    if (byte == '\n') log->state = LOG_TEXT;
+    switch (log->state) {
+        case LOG_TEXT:
+            if (byte == '\x1b')
+                log->state = LOG_ESCAPE;
+            else
+                put_text(log, byte);
+            break;
+        case LOG_ESCAPE:
+            log->state = byte == '[' ? LOG_CONTROL : byte == ']' ? LOG_STRING : is_intermediate ? LOG_ESCAPE : LOG_TEXT;
+            break;
+        case LOG_CONTROL:
+            if (is_final) log->state = LOG_TEXT;
+            break;
+        case LOG_STRING:
+            log->state = byte == '\a' ? LOG_TEXT : byte == '\x1b' ? LOG_ESCAPE : LOG_STRING;
+            break;
+    }
+}
+
+static void decode(struct input_decoder *decoder, struct text *decoded) {
+    struct log *log = (struct log *)decoder;
+    log->out = log->output;
+    if (!decoder->left.bytes_count && decoder->has_source_ended) {
+        if (log->has_return) put(log, '\n');
+        put_start(log);
+        decoder->has_ended = true;
+    }
+    size_t taken_bytes = 0;
+    /* A byte puts at most the start of a line, or a line feed before itself. */
+    while (taken_bytes < decoder->left.bytes_count && log->out + 2 < log->output + OUTPUT_BYTES)
+        take_byte(log, decoder->left.bytes[taken_bytes++]);
+    decoder->left = text_from(decoder->left, taken_bytes);
+    *decoded = (struct text){log->output, (size_t)(log->out - log->output)};
+    decoder->output_bytes += decoded->bytes_count;
+}
+
+bool input_log_open(struct input_source *source, const struct input_wrapper *wrapper, struct input *below) {
+    struct log *log = failure_check_memory(input_failure(below), calloc(1, sizeof *log));
+    if (!log) return false;
+    log->has_prefixes =
+        has_prefixes(text_slice(input_peek(below, INPUT_WRAPPER_START_BYTES), 0, INPUT_WRAPPER_START_BYTES));
+    input_decoder_init(&log->decoder, wrapper, below, decode);
+    *source =
+        (struct input_source){.context = log, .read = input_decoder_read, .close = free, .wrapping = wrapper->name};
+    return true;
+}
