@@ -99,6 +99,7 @@ struct adding {
     enum gecko_convert_off_cpu choice;
     int64_t first_ns; /* nothing is known of who ran before */
     int64_t last_ns;
+    bool keeps_processors;
     bool has_ends;        /* a thread of which no end is told runs or waits until the recording ends */
     double ns_per_period; /* processor time for each unit of periods, where no thread tells it */
 };
@@ -113,6 +114,7 @@ struct timeline {
     double weighed_ns;
     bool is_unsampled;  /* it has processor time, but no sample of it */
     int64_t resumed_ns; /* when the last wait ended, if no sample of processor time came since; else TIME_NONE */
+    int64_t processor;  /* on which the thread ran before the wait that is added; -1: unknown */
 };
 
 /* Returns what a thread waits in: what the outermost frame of the kernel's part of the stack tells. */
@@ -160,6 +162,7 @@ static void add_unsampled(const struct adding *adding, struct timeline *timeline
     if (!cpu_ns) return;
     frame_id frame = profile_named_frame(profile, TEXT("(not sampled)"), (struct category_pair){0});
     add_sample(adding, timeline->all, time_ns, profile_stack(profile, stack_none(), frame), cpu_ns, cpu_ns);
+    if (adding->keeps_processors) samples_set_processor(timeline->all, timeline->processor);
 }
 
 /* A long wait also has a sample at its end, so that the front-end, which draws between samples, sees when it ended.
@@ -345,6 +348,7 @@ static void add_waits(const struct adding *adding, struct thread *thread, const 
     for (uint32_t row = task->first_wait; row != ID_NONE; row = perf_waits_at(adding->waits, row)->next) {
         const struct perf_wait *wait = perf_waits_at(adding->waits, row);
         int64_t start_ns, end_ns;
+        timeline.processor = wait->processor;
         if (!find_part(adding, wait, &life, &start_ns, &end_ns)) continue;
         at = add_running(adding, &timeline, at, start_ns);
         if (!wait->is_left_out) {
@@ -354,6 +358,7 @@ static void add_waits(const struct adding *adding, struct thread *thread, const 
             add_wait(adding, timeline.all, stack, start_ns, end_ns, count_cpu(adding, &timeline, start_ns));
         }
         timeline.counted_ns = timeline.resumed_ns = end_ns;
+        timeline.processor = -1;
     }
     add_running(adding, &timeline, at, INT64_MAX);
     add_unsampled(adding, &timeline, life.end_ns);
@@ -556,6 +561,7 @@ bool perf_off_cpu_add(struct perf_recording *recording, enum gecko_convert_off_c
         .choice = choice,
         .first_ns = find_first_ns(recording),
         .last_ns = recording->last_time_ns,
+        .keeps_processors = recording->keeps_processors,
         .has_ends = tells_ends(recording),
         .ns_per_period = ns_per_period_of(&recording->events, meta->interval_ns),
     };

@@ -175,6 +175,7 @@ struct perf_sample {
 };
 
 struct perf_switch {
+    int32_t processor; /* -1: unknown */
     bool is_out;
     bool is_preempted;    /* if it ceases to run: another task takes its place */
     bool is_of_processor; /* all switches of the processor are recorded, not those of some processes */

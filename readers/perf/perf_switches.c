@@ -6,8 +6,9 @@
 
 /* Returns a wait with the stack of the task's last sample, if something occurred there as the thread stopped. */
 static struct perf_wait wait_at_occurrence(const struct perf_recording *recording, const struct perf_task *task,
-                                           int64_t time_ns) {
-    struct perf_wait wait = {.start_ns = time_ns, .end_ns = TIME_NONE};
+                                           const struct perf_record *record) {
+    int64_t time_ns = record->time_ns;
+    struct perf_wait wait = perf_wait_since(time_ns, record->running.processor);
     struct perf_series *series = task->last_series;
     if (!series || !perf_events_at(&recording->events, series->event)->is_occurrence) return wait;
     uint32_t last = samples_count(&series->samples) - 1;
@@ -28,7 +29,7 @@ void perf_switches_use_record(struct perf_recording *recording, struct perf_task
         perf_waits_end(waits, task, record->time_ns, record->position);
         return;
     }
-    struct perf_wait wait = wait_at_occurrence(recording, task, record->time_ns);
+    struct perf_wait wait = wait_at_occurrence(recording, task, record);
     wait.state = record->running.is_preempted ? PERF_STATE_PREEMPTED : PERF_STATE_UNKNOWN;
     perf_waits_begin(waits, task, &wait, record->position);
 }
@@ -114,7 +115,7 @@ struct perf_task *perf_switches_begin(struct perf_recording *recording, const st
             perf_waits_see_running(&recording->waits, occurrence->task, processor_of(record), record->time_ns);
         return NULL;
     }
-    *wait = (struct perf_wait){.start_ns = record->time_ns, .end_ns = TIME_NONE};
+    *wait = perf_wait_since(record->time_ns, processor_of(record));
     bool is_good = decode(recording, occurrence->event, record, &payload);
     bool has_payload = record->text.bytes_count, has_period = occurrence->has_period && occurrence->period > 1;
     perf_tally(&recording->tallies, TALLY_BAD_SWITCH, has_payload && !is_good, record->position);

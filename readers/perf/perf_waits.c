@@ -76,8 +76,9 @@ static void end(const struct perf_waits *waits, const struct perf_task *task, st
 
 /* Adds the time before the thread ran for the first time that the recording tells of. */
 static void add_first(struct perf_waits *waits, struct perf_task *task, int64_t end_ns) {
-    char state = task->is_forked ? PERF_STATE_PREEMPTED : PERF_STATE_UNKNOWN;
-    add(waits, task, &(struct perf_wait){.start_ns = TIME_NONE, .end_ns = TIME_NONE, .state = state});
+    struct perf_wait wait = perf_wait_since(TIME_NONE, -1);
+    wait.state = task->is_forked ? PERF_STATE_PREEMPTED : PERF_STATE_UNKNOWN;
+    add(waits, task, &wait);
     struct perf_wait *added = last_of(waits, task);
     if (added) end(waits, task, added, end_ns);
 }
@@ -124,6 +125,7 @@ static void add_missed(struct perf_waits *waits, struct perf_task *task, int64_t
 
 static void complete(struct perf_wait *wait, const struct perf_wait *more) {
     if (wait->state == PERF_STATE_UNKNOWN) wait->state = more->state;
+    if (wait->processor < 0) wait->processor = more->processor;
     if (wait->series) return;
     wait->series = more->series;
     wait->sample = more->sample;
@@ -201,7 +203,8 @@ void perf_waits_miss_stop(struct perf_waits *waits, struct perf_task *task, stru
     if (!last || is_open(last) || !can_miss(waits)) return;
     bool ran_there = last->end_ns <= before.since_ns && before.since_ns - last->end_ns <= PERF_SWITCH_NS_MAX;
     int64_t seen_ns = time_later(last->end_ns, task->last_time_ns);
-    if (ran_there) add(waits, task, &(struct perf_wait){.start_ns = seen_ns, .end_ns = TIME_NONE});
+    const struct perf_wait wait = perf_wait_since(seen_ns, -1);
+    if (ran_there) add(waits, task, &wait);
 }
 
 void perf_waits_judge_ends(struct perf_waits *waits) { waits->has_ends |= has_links(waits); }

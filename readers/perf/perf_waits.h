@@ -20,11 +20,18 @@ struct perf_wait {
         uint32_t sample; /* its row in the series */
         stack_id stack;  /* see perf_waits_take_stacks */
     };
-    uint32_t next;    /* row of the thread's next wait; ID_NONE: it has none yet */
-    char state;       /* PERF_STATE_UNKNOWN: unknown */
-    bool is_guessed;  /* the recording does not tell the end, only when the thread was seen again */
-    bool is_left_out; /* by a filter other than that of times */
+    uint32_t next;        /* row of the thread's next wait; ID_NONE: it has none yet */
+    int16_t processor;    /* on which the thread ran before; -1: unknown */
+    char state;           /* PERF_STATE_UNKNOWN: unknown */
+    bool is_guessed : 1;  /* the recording does not tell the end, only when the thread was seen again */
+    bool is_left_out : 1; /* by a filter other than that of times */
 };
+
+/* Returns a wait of which nothing else is known. */
+static inline struct perf_wait perf_wait_since(int64_t start_ns, int32_t processor) {
+    return (struct perf_wait){
+        .start_ns = start_ns, .end_ns = TIME_NONE, .processor = processor <= INT16_MAX ? (int16_t)processor : -1};
+}
 
 struct perf_running {
     int64_t tid;

@@ -172,20 +172,21 @@ static bool use_ksymbol(struct data_parser *parser, const struct data_record *re
 /* ---- What threads do. ---- */
 
 /* Takes the task from the record's trailer. Returns the event that the record belongs to, or NULL if it does not name
- * the task. */
+ * the task. Sets the processor, which is -1 if it is unknown, unless that is NULL. */
 static const struct data_attr *read_trailer(struct data_parser *parser, const struct data_record *record,
-                                            struct perf_record *out) {
+                                            struct perf_record *out, int32_t *processor) {
     struct data_sample ids;
     const struct data_attr *attr = data_attrs_of_record(&parser->attrs, record->bytes, false);
     if (!attr || !(attr->sample_type & SAMPLE_TID) || !data_sample_parse_trailer(record, attr, &ids)) return NULL;
     out->pid = ids.pid;
     out->tid = ids.tid;
+    if (processor) *processor = data_sample_processor(&ids);
     return attr;
 }
 
 /* Parses both kinds of switches. The one of whole processors also has the other thread, whose own record follows. */
 static bool use_switch(struct data_parser *parser, const struct data_record *record, struct perf_record *out) {
-    if (out->time_ns == TIME_NONE || !read_trailer(parser, record, out)) return false;
+    if (out->time_ns == TIME_NONE || !read_trailer(parser, record, out, &out->running.processor)) return false;
     out->running.is_out = record->misc & MISC_SWITCH_OUT;
     out->running.is_preempted = record->misc & MISC_SWITCH_PREEMPTED;
     out->running.is_of_processor = record->type == RECORD_SWITCH_CPU_WIDE;
@@ -197,7 +198,7 @@ static bool use_deferred(struct data_parser *parser, const struct data_record *r
     struct perf_cursor cursor = perf_cursor_of(record->payload);
     out->sample.cookie = perf_cursor_u64(&cursor);
     struct text chain = perf_cursor_words(&cursor, perf_cursor_u64(&cursor));
-    if (cursor.is_bad || !read_trailer(parser, record, out)) return false;
+    if (cursor.is_bad || !read_trailer(parser, record, out, NULL)) return false;
     data_samples_use_user_stack(parser, record, chain, out);
     return true;
 }
@@ -211,7 +212,7 @@ static bool parse_stream(const struct data_record *record, struct perf_record *o
 }
 
 static bool use_throttle(struct data_parser *parser, const struct data_record *record, struct perf_record *out) {
-    const struct data_attr *attr = read_trailer(parser, record, out);
+    const struct data_attr *attr = read_trailer(parser, record, out, NULL);
     if (!attr || !parse_stream(record, out)) return false;
     out->throttle.event = attr->event;
     emit(parser, out, PERF_THROTTLE);
@@ -230,7 +231,7 @@ static bool use_unthrottle(struct data_parser *parser, const struct data_record 
 /* Records that perf itself writes at the end of the recording have no task. */
 static bool emit_loss(struct data_parser *parser, const struct data_record *record, struct perf_record *out) {
     out->tid = -1;
-    read_trailer(parser, record, out);
+    read_trailer(parser, record, out, NULL);
     emit(parser, out, PERF_LOSS);
     return true;
 }

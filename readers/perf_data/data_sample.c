@@ -138,7 +138,14 @@ bool data_sample_parse_trailer(const struct data_record *record, const struct da
     if (!trailer.bytes_count) return false;
     if (attr->sample_type & SAMPLE_TID) parse_ids(&cursor, sample);
     if (attr->sample_type & SAMPLE_TIME) sample->time_ns = perf_cursor_u64(&cursor);
+    if (attr->sample_type & SAMPLE_ID) perf_cursor_u64(&cursor);
+    if (attr->sample_type & SAMPLE_STREAM_ID) perf_cursor_u64(&cursor);
+    if (attr->sample_type & SAMPLE_CPU) sample->cpu = perf_cursor_u32(&cursor);
     return true;
+}
+
+int32_t data_sample_processor(const struct data_sample *sample) {
+    return sample->attr->sample_type & SAMPLE_CPU && sample->cpu <= INT32_MAX ? (int32_t)sample->cpu : -1;
 }
 
 bool data_record_time(const struct data_record *record, const struct data_attr *attr, uint64_t *time_ns) {

@@ -74,10 +74,13 @@ bool data_sample_parse(const struct data_record *record, const struct data_attr 
 /* Returns the trailer of a record other than a sample, which has 8 bytes per field; empty if the record has none. */
 struct text data_record_trailer(const struct data_record *record, const struct data_attr *attr);
 
-/* Decodes the trailer of a record other than a sample. Only ids and the time are set. Returns false if there is no
- * trailer. */
+/* Decodes the trailer of a record other than a sample. Only ids, the time and the processor are set. Returns false if
+ * there is no trailer. */
 bool data_sample_parse_trailer(const struct data_record *record, const struct data_attr *attr,
                                struct data_sample *sample);
+
+/* Returns the processor on which the sample or record was taken; -1: unknown. */
+int32_t data_sample_processor(const struct data_sample *sample);
 
 /* Finds a record's time. Returns false if the record has none. Cheaper than decoding the whole record. */
 bool data_record_time(const struct data_record *record, const struct data_attr *attr, uint64_t *time_ns);

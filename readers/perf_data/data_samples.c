@@ -165,16 +165,15 @@ void data_samples_use(struct data_parser *parser, const struct data_record *reco
     out->pid = sample.pid;
     out->tid = sample.tid;
     out->text = sample.raw;
-    out->sample =
-        (struct perf_sample){.event = attr->event,
-                             .processor = fields & SAMPLE_CPU && sample.cpu <= INT32_MAX ? (int32_t)sample.cpu : -1,
-                             .has_period = fields & SAMPLE_PERIOD || attr->fixed_period || sample.is_wait,
-                             .period = sample.period,
-                             .is_raw = true,
-                             .has_stack = fields & SAMPLE_CALLCHAIN || sample.is_wait,
-                             .cgroup = sample.cgroup,
-                             .address = sample.address,
-                             .has_address = fields & SAMPLE_ADDR};
+    out->sample = (struct perf_sample){.event = attr->event,
+                                       .processor = data_sample_processor(&sample),
+                                       .has_period = fields & SAMPLE_PERIOD || attr->fixed_period || sample.is_wait,
+                                       .period = sample.period,
+                                       .is_raw = true,
+                                       .has_stack = fields & SAMPLE_CALLCHAIN || sample.is_wait,
+                                       .cgroup = sample.cgroup,
+                                       .address = sample.address,
+                                       .has_address = fields & SAMPLE_ADDR};
     data_tally(parser, TALLY_ADDRESS, !sample.address && sample.has_memory, record->offset);
     struct perf_address_stack stack = parse_stack(parser, record, &sample, out);
     if (fields & SAMPLE_STACK_USER) stack.copy = &copy;

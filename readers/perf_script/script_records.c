@@ -194,6 +194,7 @@ void script_records_read(struct script_records *records, const struct script_eve
             lose(records, name, "malformed ", position);
             return;
         }
+        if (out.type == PERF_SWITCH) out.running.processor = event_line->cpu;
         count(records, LEDGER_KEPT, known_records[i].cause, position);
         perf_emit(records->sink, &out);
         return;

@@ -504,6 +504,40 @@ static void test_switches(void **state) {
         "5/5 interval 600..800 Kernel Off CPU Off CPU{reason='waiting'}\n");
 }
 
+static void test_processors_of_switches(void **state) {
+    enum { ID = 1 << 6, CPU = 1 << 7, STREAM_ID = 1 << 9, FORK = 7 };
+    begin_app();
+    builder_set_u64(&builder, BUILDER_HEADER_BYTES + 24, BUILDER_SAMPLE_TYPE | ID | CPU | STREAM_ID);
+    static const struct {
+        uint16_t type, flags;
+        uint64_t time_ns, processor;
+    } records[] = {{FORK, 0, 100, 1}, {14, SWITCH_OUT, 200, 3}, {14, 0, 300, 4}, {14, SWITCH_OUT, 400, 4}};
+    for (size_t i = 0; i < sizeof records / sizeof *records; i++) {
+        builder_begin_record(&builder, records[i].type, records[i].flags);
+        const uint32_t ids[] = {5, 5, 6, 5};
+        if (records[i].type == FORK) builder_put(&builder, ids, sizeof ids);
+        if (records[i].type == FORK) builder_u64(&builder, records[i].time_ns);
+        builder_u64(&builder, 5 | (uint64_t)(records[i].type == FORK ? 5 : 6) << 32);
+        builder_u64(&builder, records[i].time_ns);
+        builder_u64(&builder, 77);
+        builder_u64(&builder, 88);
+        builder_u64(&builder, records[i].processor);
+        builder_end_record(&builder);
+    }
+    struct reading reading;
+    begin_reading(&reading);
+    read_input_with(&reading, input_from_memory(builder_finish(&builder), 0, &reading.failure),
+                    &(struct reader_options){.ignores_code_files = true, .keeps_processors = true});
+    const struct thread *thread = NULL;
+    for (size_t i = 0; i < reading.profile.thread_order.count; i++)
+        if (profile_ordered_thread(&reading.profile, i)->tid == 6) thread = profile_ordered_thread(&reading.profile, i);
+    assert_non_null(thread);
+    static const int64_t expected[] = {3, TIME_NONE, 4};
+    assert_int_equal(samples_count(&thread->samples), 3);
+    for (uint32_t row = 0; row < 3; row++) assert_int_equal(samples_processor(&thread->samples, row), expected[row]);
+    profile_fini(&reading.profile);
+}
+
 static void add_throttle(uint32_t type, uint64_t stream, uint64_t time_ns) {
     builder_begin_record(&builder, type, 0);
     builder_u64(&builder, time_ns);
@@ -1046,6 +1080,7 @@ int main(void) {
         cmocka_unit_test(test_command_lines),
         cmocka_unit_test(test_what_is_no_command_line),
         cmocka_unit_test(test_switches),
+        cmocka_unit_test(test_processors_of_switches),
         cmocka_unit_test(test_throttling),
         cmocka_unit_test(test_namespaces),
         cmocka_unit_test(test_control_groups),

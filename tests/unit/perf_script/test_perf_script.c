@@ -1289,6 +1289,35 @@ static void test_start_of_events(void **state) {
                  NULL);
 }
 
+/* Records and events of switches tell on which processor a thread ran of which there is no sample. */
+static void test_processors_of_threads_without_samples(void **state) {
+#define SWITCHES_OF(record_or_event_out, record_or_event_end)                               \
+    "late 9/9 [000] 1.000: 1000000 cpu-clock: \n\t10 f (app)\n\n"                           \
+    "app 7/7 [000] 1.001: PERF_RECORD_FORK(7:8):(7:7)\n"                                    \
+    "app 7/8 [003] 1.002: " record_or_event_out "app 7/8 [005] 1.004: " record_or_event_end \
+    "late 9/9 [000] 1.009: 1000000 cpu-clock: \n\t10 f (app)\n\n"
+    static const char *const traces[] = {
+        SWITCHES_OF("PERF_RECORD_SWITCH OUT\napp 7/8 [005] 1.003: PERF_RECORD_SWITCH IN\n", "PERF_RECORD_SWITCH OUT\n"),
+        SWITCHES_OF(
+            "1 sched:sched_switch: app:8 [120] S ==> swapper/3:0 [120]\n\t10 f (app)\n\n"
+            "swapper 0/0 [005] 1.003: 1 sched:sched_switch: swapper/5:0 [120] R ==> app:8 [120]\n\t10 f (k)\n\n",
+            "1 sched:sched_switch: app:8 [120] X ==> swapper/5:0 [120]\n\t10 f (app)\n\n")};
+    for (size_t i = 0; i < sizeof traces / sizeof *traces; i++) {
+        struct reading reading;
+        read_in_way(&reading, text_of(traces[i]), (struct reader_options){.keeps_processors = true}, (struct way){0});
+        char got[256] = "";
+        for (size_t j = 0; j < reading.profile.thread_order.count; j++) {
+            const struct thread *thread = profile_ordered_thread(&reading.profile, j);
+            for (uint32_t row = 0; thread->tid == 8 && row < samples_count(&thread->samples); row++) {
+                int64_t processor = samples_processor(&thread->samples, row);
+                sprintf(got + strlen(got), "%d ", processor < 0 ? -1 : (int)processor);
+            }
+        }
+        assert_string_equal(got, i ? "3 -1 -1 5 " : "3 -1 -1 5 -1 -1 ");
+        reading_fini(&reading);
+    }
+}
+
 /* A guest tells on which of the machine's processors it was, which does not mean that it ran there until the machine's
  * last switch. */
 static void test_switches_of_a_guest(void **state) {
@@ -1369,6 +1398,7 @@ int main(void) {
         cmocka_unit_test(test_a_payload_of_nothing),
         cmocka_unit_test(test_start_of_events),
         cmocka_unit_test(test_threads_without_ends),
+        cmocka_unit_test(test_processors_of_threads_without_samples),
         cmocka_unit_test(test_switches_of_a_guest),
         cmocka_unit_test(test_switches_that_are_told_twice),
         cmocka_unit_test(test_switches_of_a_busy_processor),
