@@ -160,7 +160,9 @@ static bool open_trace(struct record *record) {
     else if (!kept)
         unlink(path);
     if (!kept) snprintf(record->trace_path, sizeof record->trace_path, "/proc/self/fd/%d", record->trace);
-    return record->trace >= 0;
+    if (access(record->trace_path, R_OK))
+        failure_set(&record->failure, FAILURE_IO, "without /proc, a recording needs a name: add --trace FILE");
+    return !failure_is_set(&record->failure);
 }
 
 /* ---- Targets. ---- */

@@ -1010,6 +1010,15 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         ended = record("--with", "kernel", "-o", "p.json", mix, "100", cwd=name)
     if "refuses to record" in ended.stderr:
+def missing_system_files_are_no_obstacle(folder):
+    if os.geteuid() != 0:
+        return
+    for place, arguments, code in (("/sys", [], 0), ("/proc", ["--trace", "p.data"], 0), ("/proc", [], 3)):
+        hide = ["unshare", "--mount", "sh", "-c", f'mount -t tmpfs none {place} && exec "$@"', "sh"]
+        ended = record("--with", "kernel", "-o", "p.json", *arguments, mix, "100", before=hide, cwd=folder)
+        check(ended.returncode == code and (code == 0 or "--trace FILE" in ended.stderr and not ended.stdout), ended)
+
+
         print(f"record: NOT TESTED: {ended.stderr.strip()}")
         print(f"record: 0 passed, 0 failed, {len(wanted)} skipped")
         return 0
@@ -1029,3 +1038,4 @@ def main():
 
 if __name__ == "__main__":
     sys.exit(main())
+         missing_system_files_are_no_obstacle,

@@ -28,18 +28,18 @@ static bool add_row(struct kernel_rings *rings, int processor) {
     return true;
 }
 
-/* The list of processors looks like "0-3,6". */
+/* The list of processors looks like "0-3,6". Where /sys is missing, they are taken to be the first ones. */
 static int find_processors(struct kernel_rings *rings) {
     FILE *file = fopen("/sys/devices/system/cpu/online", "re");
-    int first, last;
+    int first, last, count = file ? 0 : (int)sysconf(_SC_NPROCESSORS_ONLN);
     bool is_good = true;
-    if (!file) return errno;
-    while (is_good && fscanf(file, "%d", &first) == 1) {
+    while (is_good && (int)rings->count < count) is_good = add_row(rings, (int)rings->count);
+    while (is_good && file && fscanf(file, "%d", &first) == 1) {
         if (fscanf(file, "-%d", &last) != 1) last = first;
         for (int processor = first; processor <= last && is_good; processor++) is_good = add_row(rings, processor);
         if (getc(file) != ',') break;
     }
-    fclose(file);
+    if (file) fclose(file);
     if (is_good && !rings->count) is_good = add_row(rings, 0);
     return is_good ? 0 : ENOMEM;
 }
