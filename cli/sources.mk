@@ -11,9 +11,10 @@ cli_sources := \
     cli/diff/difference.c cli/diff/gate.c cli/diff/limit.c cli/diff/numbers.c cli/diff/runs.c \
     cli/info/info.c cli/info/info_command.c cli/info/info_json.c cli/info/info_profile.c \
     cli/info/info_text.c \
-    cli/record/record_command.c cli/record/recorder_traces.c cli/record/started_program.c cli/record/kernel/event_names.c \
-    cli/record/kernel/kernel_events.c cli/record/kernel/kernel_recording.c cli/record/kernel/kernel_rings.c \
-    cli/record/kernel/kernel_stream.c cli/record/kernel/proc_tasks.c cli/record/kernel/tracing_formats.c
+    cli/record/kept_maps.c cli/record/record_command.c cli/record/recorder_traces.c cli/record/started_program.c \
+    cli/record/kernel/event_names.c cli/record/kernel/kernel_events.c cli/record/kernel/kernel_recording.c \
+    cli/record/kernel/kernel_rings.c cli/record/kernel/kernel_stream.c cli/record/kernel/proc_tasks.c \
+    cli/record/kernel/tracing_formats.c
 
 # The command view. The static program does without it, because Debian lacks static libraries that libmicrohttpd needs.
 view_sources := \

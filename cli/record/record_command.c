@@ -16,6 +16,7 @@
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/record/kernel/kernel_recording.h"
+#include "kept_maps.h"
 #include "libconvert/base/decimal.h"
 #include "libconvert/base/monotonic_clock.h"
 #include "libconvert/symbols/kept_files.h"
@@ -128,6 +129,7 @@ struct record {
     bool hurries;      /* it has a real-time priority while it records */
     bool is_by_kernel; /* otherwise by the recorder that is preloaded into the programs */
     struct kernel_recording recording;
+    struct kept_maps maps;         /* of what runs already */
     struct recorder_traces traces; /* have the programs' own events, or what the recorder has sampled */
     uint64_t begin_ns;
     bool is_interrupted;
@@ -563,10 +565,20 @@ static void record_program(struct record *record) {
     recorder_traces_find(&record->traces, &record->failure);
 }
 
+/* Without symbols, maps are not wanted. */
+static void keep_maps(struct record *record, const struct proc_ids *processes) {
+    struct proc_ids all = {0};
+    if (record->options->convert.symbols == GECKO_CONVERT_SYMBOLS_NONE) return;
+    if (record->options->is_system_wide && proc_ids_read(&all, "/proc")) processes = &all;
+    for (size_t i = 0; i < processes->count; i++) kept_maps_take(&record->maps, processes->values[i]);
+    proc_ids_fini(&all);
+}
+
 static void record_processes(struct record *record) {
     struct proc_ids processes = {0};
     parse_pids(record, &processes);
     find_threads(record, &processes);
+    keep_maps(record, &processes);
     if (!failure_is_set(&record->failure) && begin_by_kernel(record)) run_all(record, &processes);
     proc_ids_fini(&processes);
 }
@@ -600,10 +612,23 @@ static void align_traces(struct options *options, struct failure *failure) {
     for (size_t i = 0; i < options->inputs.count && alignments; i++) alignments[i].kind = GECKO_CONVERT_ALIGN_MONOTONIC;
 }
 
+/* Adds the kept maps to those that the user names, which come first. */
+static void add_maps(struct record *record, struct options *options) {
+    const struct options_list *named = &record->options->perf_maps;
+    const char **all = calloc(named->count + record->maps.count + 1, sizeof *all);
+    options->perf_maps = (struct options_list){all, 0};
+    if (!all) failure_set_memory(&record->failure);
+    for (size_t i = 0; i < named->count && all; i++) all[options->perf_maps.count++] = named->values[i];
+    for (size_t i = 0; i < record->maps.count && all; i++) all[options->perf_maps.count++] = record->maps.values[i];
+    options->convert.perf_maps = all;
+    options->convert.perf_map_count = options->perf_maps.count;
+}
+
 /* Makes the recording and the traces the inputs of the command that shows or writes the profile. */
 static void prepare_profile(struct record *record, const struct command *next, struct options *options) {
     size_t trace_count = record->traces.count;
     *options = *record->options;
+    add_maps(record, options);
     options->inputs = (struct options_list){0};
     options->inputs.values =
         failure_check_memory(&record->failure, calloc(trace_count + 1, sizeof *options->inputs.values));
@@ -630,6 +655,7 @@ static int make_profile(struct record *record, const struct command *next) {
     int exit_code =
         failure_is_set(&record->failure) ? command_refuse(&command_record, &record->failure) : next->run(&options);
     free(options.inputs.values);
+    free(options.perf_maps.values);
     free(options.parsed_alignments);
     return exit_code;
 }
@@ -642,6 +668,7 @@ static void check_options(struct record *record, const struct command *next) {
     if (!failure_is_set(&record->failure) && next->check) next->check(&options, &record->failure);
     record->is_by_kernel = false;
     free(options.inputs.values);
+    free(options.perf_maps.values);
     free(options.parsed_alignments);
 }
 
@@ -657,6 +684,7 @@ static int run(struct options *options) {
                                                     : make_profile(&record, next);
     kernel_list_forget();
     kept_files_end();
+    kept_maps_fini(&record.maps);
     recorder_traces_fini(&record.traces);
     if (record.trace >= 0) close(record.trace);
     return record.program_code ? record.program_code : exit_code;

@@ -372,6 +372,53 @@ def files_that_are_gone_have_names_beside_many_others(folder):
     check(ended.returncode == 0 and "work_of_kept" in text_of(folder / "p.json"), ended.stderr)
 
 
+GENERATED = r"""
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#ifdef __x86_64__
+static const char endless[] = "\xeb\xfe";
+#else
+static const char endless[] = "\x00\x00\x00\x14";
+#endif
+int main(void) {
+    void *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/perf-%d.map", getpid());
+    FILE *map = fopen(path, "w");
+    fprintf(map, "%lx 10 work_of_generated\n", (unsigned long)code);
+    fclose(map);
+    memcpy(code, endless, sizeof endless);
+    __builtin___clear_cache(code, (char *)code + sizeof endless);
+    puts(path);
+    fflush(stdout);
+    ((void (*)(void))code)();
+}
+"""
+
+
+def generated_code_in_containers_has_names(folder):
+    """The first process has another number inside, and a folder of its own. The second is of another user."""
+    if os.geteuid() != 0:
+        return
+    folder.chmod(0o755)
+    (folder / "generated.c").write_text(GENERATED)
+    subprocess.run(["cc", folder / "generated.c", "-o", folder / "generated"], check=True)
+    inside = "mount -t tmpfs none /tmp && exec ./generated"
+    for before in (["unshare", "--pid", "--fork", "--kill-child", "--mount", "sh", "-c", inside], [*NOBODY, "./generated"]):
+        with subprocess.Popen(before, cwd=folder, stdout=subprocess.PIPE, text=True) as running:
+            try:
+                path = running.stdout.readline().strip()
+                children = pathlib.Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()
+                record_until(folder, lambda path: "work_of_generated" in text_of(path), "generated code has no names", "-p",
+                             (children or [str(running.pid)])[0])
+            finally:
+                running.kill()
+                if before[:1] != ["unshare"]:
+                    pathlib.Path(path).unlink()
+
+
 def processes_without_names_are_told_of(folder):
     if os.geteuid() != 0:
         return
@@ -963,6 +1010,15 @@ def kernels_have_names_whatever_their_list_begins_with(folder):
     check("do_syscall_64" in text_of(folder / "p.json"), "functions of the kernel have no names")
 
 
+def missing_system_files_are_no_obstacle(folder):
+    if os.geteuid() != 0:
+        return
+    for place, arguments, code in (("/sys", [], 0), ("/proc", ["--trace", "p.data"], 0), ("/proc", [], 3)):
+        hide = ["unshare", "--mount", "sh", "-c", f'mount -t tmpfs none {place} && exec "$@"', "sh"]
+        ended = record("--with", "kernel", "-o", "p.json", *arguments, mix, "100", before=hide, cwd=folder)
+        check(ended.returncode == code and (code == 0 or "--trace FILE" in ended.stderr and not ended.stdout), ended)
+
+
 def the_kernel_has_the_same_names_at_once_and_later(folder):
     ended = record("-o", "now.folded", "--trace", "p.data", "-F", "5000", "sh", "-c",
                    "i=0; while [ $i -lt 200 ]; do i=$((i + 1)); ls / > /dev/null; done", cwd=folder)
@@ -979,7 +1035,8 @@ CASES = [shares_are_right, shares_of_languages_are_right, trace_is_read_by_other
          few_files_are_enough_for_a_command, no_iteration_begins_after_the_duration,
          running_processes_are_recorded,
          files_that_are_gone_have_names, code_has_no_names_of_others_at_its_path,
-         files_that_are_gone_have_names_beside_many_others, processes_without_names_are_told_of,
+         files_that_are_gone_have_names_beside_many_others, generated_code_in_containers_has_names,
+         processes_without_names_are_told_of,
          the_end_of_a_process_ends_its_recording, events_are_named, counters_of_the_processor_are_recorded,
          nothing_is_lost_while_processes_are_described, losses_are_of_no_process,
          waits_are_where_threads_wait,
@@ -998,6 +1055,7 @@ CASES = [shares_are_right, shares_of_languages_are_right, trace_is_read_by_other
          other_users_record_their_programs, programs_with_more_rights_are_told_of,
          containers_are_told_of, little_memory_or_few_files_are_told_of,
          a_kernel_without_names_is_told_of, kernels_have_names_whatever_their_list_begins_with,
+         missing_system_files_are_no_obstacle,
          the_kernel_has_the_same_names_at_once_and_later]
 
 
@@ -1010,15 +1068,6 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         ended = record("--with", "kernel", "-o", "p.json", mix, "100", cwd=name)
     if "refuses to record" in ended.stderr:
-def missing_system_files_are_no_obstacle(folder):
-    if os.geteuid() != 0:
-        return
-    for place, arguments, code in (("/sys", [], 0), ("/proc", ["--trace", "p.data"], 0), ("/proc", [], 3)):
-        hide = ["unshare", "--mount", "sh", "-c", f'mount -t tmpfs none {place} && exec "$@"', "sh"]
-        ended = record("--with", "kernel", "-o", "p.json", *arguments, mix, "100", before=hide, cwd=folder)
-        check(ended.returncode == code and (code == 0 or "--trace FILE" in ended.stderr and not ended.stdout), ended)
-
-
         print(f"record: NOT TESTED: {ended.stderr.strip()}")
         print(f"record: 0 passed, 0 failed, {len(wanted)} skipped")
         return 0
@@ -1038,4 +1087,3 @@ def missing_system_files_are_no_obstacle(folder):
 
 if __name__ == "__main__":
     sys.exit(main())
-         missing_system_files_are_no_obstacle,

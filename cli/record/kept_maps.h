@@ -1,0 +1,19 @@
+/* Perf maps of processes that run already, kept open: a process in a container, or with a /tmp of its own, has its map
+ * under another number in another place, which are gone when it ends. */
+#ifndef GECKO_KEPT_MAPS_H
+#define GECKO_KEPT_MAPS_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+struct kept_maps {
+    char **values; /* "PID=FILE", as --perf-map has it; owned */
+    int *fds;
+    size_t count;
+};
+
+/* Keeps the map of the process if it has one and owns it. Without memory, fewer are kept. */
+void kept_maps_take(struct kept_maps *maps, pid_t pid);
+void kept_maps_fini(struct kept_maps *maps);
+
+#endif
