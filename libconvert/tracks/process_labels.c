@@ -139,12 +139,17 @@ static bool is_chosen(struct choice choice, struct text argument) {
            (choice.has_options || !text_starts_with(argument, TEXT("-")));
 }
 
-/* Makes a label of the telling arguments, each once. It is empty if there are none. */
-static struct label make_label(struct labels *labels, const struct process *process, struct choice choice) {
+static struct label begin_label(const struct labels *labels, const struct process *process) {
     struct label label = {.character_count_max = labels->character_count_max};
-    uint32_t name = number_of(labels, process->name);
     for (size_t i = 0; i < process->name.bytes_count; i++)
         label.character_count += begins_character(process->name.bytes[i]);
+    return label;
+}
+
+/* Makes a label of the telling arguments, each once. It is empty if there are none. */
+static struct label make_label(struct labels *labels, const struct process *process, struct choice choice) {
+    struct label label = begin_label(labels, process);
+    uint32_t name = number_of(labels, process->name);
     bool is_output = !choice.is_of_output;
     for (struct text rest = arguments_of(process); rest.bytes_count && !label.is_cut;) {
         struct text argument = arguments_take(&rest);
@@ -158,10 +163,26 @@ static struct label make_label(struct labels *labels, const struct process *proc
     return label;
 }
 
+/* Returns the file that a compiler of GCC compiles: its command line has the names of what it dumps behind it. */
+static struct text source_of(const struct process *process) {
+    struct text file = {0};
+    for (struct text rest = arguments_of(process); rest.bytes_count;) {
+        struct text argument = arguments_take(&rest);
+        if (text_equal(argument, TEXT("-dumpbase")) || text_equal(argument, TEXT("-dumpdir"))) return file;
+        if (!text_starts_with(argument, TEXT("-"))) file = argument;
+    }
+    return (struct text){0};
+}
+
 /* Options are left out if the rest fits then, mostly names of files: values without their options tell little.
  * Compilers and linkers are best known by the file that they write, as values of options look like files. */
 static struct label best_label(struct labels *labels, const struct process *process) {
-    struct label label = make_label(labels, process, (struct choice){.has_options = true});
+    struct text source = source_of(process);
+    struct label label = begin_label(labels, process);
+    append(&label, source.bytes_count ? TEXT(" ") : source);
+    append(&label, without_folders(source));
+    if (label.bytes_count) return label;
+    label = make_label(labels, process, (struct choice){.has_options = true});
     if (!label.is_cut && !label.bytes_count)
         return make_label(labels, process, (struct choice){.are_temporary = true, .has_options = true});
     if (!label.is_cut) return label;
