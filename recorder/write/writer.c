@@ -241,9 +241,9 @@ static bool refill(struct recording *recording, uint32_t bytes_count) {
         return false;
     }
     open_chunk(writer, chunk);
-    silent_process_end();
     write_process(writer, process);
     write_thread(recording, process);
+    silent_process_end(); /* a process that is killed before this is told twice, and not left out */
     recording_renew_levels(recording, bytes_count);
     return true;
 }
