@@ -425,8 +425,8 @@ static int64_t delay_before(const struct sample_head *head, double before_ns) {
 }
 
 /* Adds samples at even distances up to the time at which the stack was taken. The thread has run all the time, so they
- * come within the processor time that the sample stands for, and after the last sample that found the thread waiting.
- */
+ * come within the processor time that the sample stands for, and after the thread's start and the last sample that
+ * found it waiting. */
 static void add_samples(struct entry *entry, struct trace_sampled_thread *sampled, const struct sample_head *head) {
     struct thread *thread = profile_thread_at(profile_of(entry), sampled->thread->id);
     int64_t count = count_intervals(sampled, head->cpu_ns), step_ticks = 0;
@@ -436,6 +436,7 @@ static void add_samples(struct entry *entry, struct trace_sampled_thread *sample
         step_ticks =
             (int64_t)((double)(part_ns < sampled->interval_ns ? part_ns : sampled->interval_ns) * ticks_per_ns);
         int64_t since_ticks = sampled->last_idle_ticks == TIME_NONE ? 0 : sampled->last_idle_ticks;
+        if (thread->start_ticks > since_ticks) since_ticks = thread->start_ticks;
         int64_t step_ticks_max = (head->taken_ticks - since_ticks) / count;
         if (step_ticks > step_ticks_max) step_ticks = step_ticks_max > 0 ? step_ticks_max : 0;
     }

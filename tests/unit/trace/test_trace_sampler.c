@@ -524,15 +524,17 @@ static void test_entries_without_a_process(void **state) {
 
 enum { SPAN_INTERVAL_NS = 1000, TICKS_PER_NS = 2 };
 
-static void begin_spans(void) {
+static void begin_spans_at(int64_t start_ns) {
     struct trace_builder *trace = &fixture.trace;
     begin_events();
     put_lebs(trace, 7, 20, 0);
-    put_zigzag(trace, 0);
+    put_zigzag(trace, start_ns * TICKS_PER_NS);
     put_text(trace, "one");
     put_leb(trace, SPAN_INTERVAL_NS);
     trace_block(trace, BUILD_SAMPLED_THREAD);
 }
+
+static void begin_spans(void) { begin_spans_at(0); }
 
 /* Adds a sample without a stack that was taken age_ns before the entry was written. */
 static void add_span(uint64_t passed_ns, uint64_t cpu_ns, uint64_t age_ns) {
@@ -609,6 +611,15 @@ static void test_intervals_after_a_wait(void **state) {
     add_span(600, 4000, 0);
     seal_and_read();
     assert_spans("1000:0 11000:0 11150:1000 11300:1000 11450:1000 11600:1000");
+}
+
+/* The samples come after the thread's start. */
+static void test_intervals_after_the_start(void **state) {
+    begin_spans_at(11000);
+    add_span(11600, 4000, 0);
+    seal_and_read();
+    assert_spans("11150:1000 11300:1000 11450:1000 11600:1000");
+    assert_int_equal(profile_ordered_thread(&fixture.profile, 0)->start_ns, 11000);
 }
 
 /* An event that waits at the time of the sample has waited less long before. */
@@ -1765,6 +1776,7 @@ int main(void) {
         TEST(test_samples_of_several_intervals),
         TEST(test_filters),
         TEST(test_intervals_after_a_wait),
+        TEST(test_intervals_after_the_start),
         TEST(test_delays_of_several_intervals),
         TEST(test_samples_that_were_taken_before),
         TEST(test_time_between_samples),
