@@ -232,12 +232,14 @@ static void write_last_rest(struct sampled_thread *thread, struct round *round) 
     write_rest(thread, round);
 }
 
+static void write_end(struct sampled_thread *thread, struct round *round) {
+    write_last_rest(thread, round);
+    sampled_thread_write_end(thread, &round->recording);
+}
+
 /* Ends the thread in the trace. The record belongs to `tid` now; 0: to no thread. */
 static void end_thread(struct sampled_thread *thread, struct round *round, uint32_t tid) {
-    if (thread->epoch == observer.epoch && thread->tid) {
-        write_last_rest(thread, round);
-        sampled_thread_write_end(thread, &round->recording);
-    }
+    if (thread->epoch == observer.epoch && thread->tid) write_end(thread, round);
     forget(thread, tid);
 }
 
@@ -269,14 +271,16 @@ static uint32_t last_tid(const struct thread_writers *writers) {
     return tid ? tid : thread_registry_absent_tid(writers);
 }
 
-/* Finds the thread's number in the trace, and its name. Returns false if another thread has just taken the record, and
- * what that says may be of the other one. A thread that was unregistered and has recorded since has a new number:
- * it is another thread in the trace. */
+static uint64_t start_of(const struct thread_record *record) {
+    return __atomic_load_n(&record->start_ticks, __ATOMIC_RELAXED);
+}
+
+/* Finds the thread's number in the trace, and its name. Returns false if the record has just been given back and taken
+ * again, and what it says may be of the next owner. */
 static bool identify(const struct thread_writers *writers, struct thread_record *record, struct sampled_thread *thread,
-                     struct round *round) {
-    uint64_t uid = thread_record_uid(record), start_ticks = __atomic_load_n(&record->start_ticks, __ATOMIC_RELAXED);
-    if (last_tid(writers) != thread->tid) return false;
-    if (thread->uid && thread->uid != uid) end_thread(thread, round, thread->tid);
+                     const struct round *round) {
+    uint64_t uid = thread_record_uid(record), start_ticks = start_of(record);
+    if (last_tid(writers) != thread->tid || (thread->uid && thread->uid != uid)) return false;
     bool is_named = take_own_name(record, thread);
     if (thread->uid) return true;
     thread->uid = uid;
@@ -537,9 +541,11 @@ static void drop_if_ended(struct thread_writers *writers) {
     if (tid && !task_read_cpu_ns(tid, &cpu_ns)) thread_registry_drop(writers);
 }
 
-/* Takes what the thread has left: its last name, when it has ended, and what it has used up to then. */
+/* Takes what the thread has left: its last name, when it has ended, and what it has used up to then. What it left
+ * before it registered again tells nothing of this end. */
 static void take_left(const struct thread_record *record, struct sampled_thread *thread) {
     struct thread_left left = thread_record_left(record, thread->tid);
+    if (left.ticks < thread->start_ticks) left = (struct thread_left){.cpu_ns = 0};
     thread->has_ended = !left.cpu_ns;
     if (*left.name && !thread->is_named) set_name(thread, left.name, (uint32_t)strlen(left.name));
     thread->ended_ticks = left.ticks;
@@ -563,6 +569,25 @@ static void become(struct thread_record *record, struct sampled_thread *thread, 
     if (!tid) task_list_look_again();
 }
 
+/* A thread that was unregistered and has registered since has a new number: it is another thread in the trace. What it
+ * has done since is not the former one's. Its clocks stay open. */
+static void begin_new_life(const struct thread_writers *writers, struct thread_record *record,
+                           struct sampled_thread *thread, struct round *round) {
+    bool is_known = thread->epoch == observer.epoch && thread->uid && thread->tid == last_tid(writers);
+    if (!is_known || thread_record_uid(record) == thread->uid || thread->tid != last_tid(writers)) return;
+    uint64_t start_ticks = start_of(record);
+    take_left(record, thread);
+    thread->read_ticks = start_ticks ? start_ticks : round->now_ticks;
+    if (!thread->ended_ticks) thread->ended_ticks = thread->read_ticks;
+    collect(record, thread, round);
+    write_end(thread, round);
+    if (thread->share.owed_ns > 0) thread->share.owed_ns = 0;
+    thread->uid = thread->ended_ticks = thread->sampled_ns = thread->chunk_of_name = thread->chunk_of_stack = 0;
+    thread->state = SAMPLED_NOTHING;
+    thread->has_ended = false;
+    thread->found_ticks = round->now_ticks;
+}
+
 /* Whether the last thread of the record has begun and ended since the round before. */
 static bool is_unseen(const struct thread_record *record, const struct sampled_thread *thread, uint32_t tid) {
     uint64_t seen_ns = thread->before.tid == tid ? thread->before.cpu_ns : 0;
@@ -579,6 +604,7 @@ static struct sampled_thread *catch_up(struct thread_writers *writers, struct th
     if (tid == observer.own_tid || (!tid && !gone_tid && !(record->sampled && record->sampled->tid))) return NULL;
     struct sampled_thread *thread = sampled_thread_of(record);
     if (!thread) return NULL;
+    begin_new_life(writers, record, thread, round);
     if (gone_tid && is_unseen(record, thread, gone_tid)) become(record, thread, round, gone_tid);
     if (gone_tid && gone_tid == thread->tid) identify(writers, record, thread, round);
     become(record, thread, round, tid);

@@ -929,6 +929,49 @@ static void test_time_of_threads_below_an_interval(void **state) {
     recorded_fini(&recorded);
 }
 
+/* The processor time that a thread had used when its second life began, and when it ended. */
+static uint64_t second_from_ns, second_to_ns;
+
+/* Ends without the calls that give a thread's record back. */
+static void *live_twice(void *unused) {
+    (void)unused;
+    make_first_call();
+    grec_thread_register("first life");
+    compute_until(BRIEF_CPU_NS);
+    wait_rounds(2);
+    stop_rounds();
+    grec_thread_unregister();
+    grec_thread_register("second life");
+    second_from_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID);
+    compute_until(second_from_ns + 2 * BRIEF_CPU_NS);
+    second_to_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID);
+    continue_rounds();
+    wait_rounds(2);
+    syscall(SYS_exit, 0);
+    return NULL;
+}
+
+/* A thread registers again between two rounds. What it has done since then belongs to its second life alone, and what
+ * it left at the end of the first one tells nothing of the end of the second. */
+static void test_two_lives_between_rounds(void **state) {
+    skip_under_thread_sanitizer();
+    enum { INTERVAL_US = 1000, LENT_NS_MAX = 2 * INTERVAL_US * 1000 };
+    struct recorded recorded;
+    pthread_t thread;
+    start_sampling(*state, "twice.trace", (struct grec_options){.interval_us = INTERVAL_US});
+    wait_rounds(2);
+    assert_int_equal(pthread_create(&thread, NULL, live_twice, NULL), 0);
+    pthread_join(thread, NULL);
+    wait_rounds(2);
+    stop_and_read(&recorded, *state, "twice.trace");
+    const struct thread *first = need_thread(&recorded, "first life"), *second = need_thread(&recorded, "second life");
+    assert_true(first->end_ns <= second->start_ns);
+    assert_true(sample_time_ns(second, samples_count(&second->samples) - 1) < second->end_ns);
+    assert_true(sum_cpu_ns(first) <= (int64_t)second_from_ns + LENT_NS_MAX);
+    assert_true(sum_cpu_ns(second) + LENT_NS_MAX >= (int64_t)(second_to_ns - second_from_ns));
+    recorded_fini(&recorded);
+}
+
 static void count_record(struct thread_writers *writers, struct thread_record *record, void *count) {
     (void)writers;
     (void)record;
@@ -1411,6 +1454,7 @@ int main(void) {
         TEST(test_threads_in_relay),
         TEST(test_time_between_two_rounds),
         TEST(test_time_of_threads_below_an_interval),
+        TEST(test_two_lives_between_rounds),
         TEST(test_records_without_sampling),
         TEST(test_records_without_rounds),
         TEST(test_time_before_the_end),
