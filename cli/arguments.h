@@ -1,6 +1,5 @@
 /* Reads a command line into values, driven by a table of the options of all commands. */
-#ifndef GECKO_ARGUMENTS_H
-#define GECKO_ARGUMENTS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -70,5 +69,3 @@ bool arguments_parse_time(struct text text, int64_t *time_ns);
 
 /* Prints the part of --help that describes the options of the command, a bit. */
 void arguments_print_help(const struct option_table *table, unsigned command, FILE *stream);
-
-#endif

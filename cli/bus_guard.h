@@ -1,7 +1,6 @@
 /* If a mapped file becomes shorter while it is read, the kernel sends SIGBUS. In a guarded thread, the missing bytes
  * then read as zeros, and a flag reports that. In any other thread, the program ends. */
-#ifndef GECKO_BUS_GUARD_H
-#define GECKO_BUS_GUARD_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -14,5 +13,3 @@ void bus_guard_install(void (*end)(void), int exit_code);
  * any time. */
 const volatile sig_atomic_t *bus_guard_begin(void);
 void bus_guard_end(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* The commands of the program. If the first argument is the name of a command, the program runs that instead of a
  * conversion. (A file of that name can be converted as ./NAME.) */
-#ifndef GECKO_COMMAND_H
-#define GECKO_COMMAND_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -92,5 +91,3 @@ typedef int command_show(const char *path, struct command_output *output, void *
  * {"version":…,"tool":…,"files":[…]}. Returns the first exit code that is not 0. */
 int command_show_files(const struct command *command, const struct options *options, size_t input_count, int version,
                        command_show *show, void *context);
-
-#endif

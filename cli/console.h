@@ -1,6 +1,5 @@
 /* Prints lines to standard error. Errors of writing are ignored: there is nowhere to report them. */
-#ifndef GECKO_CONSOLE_H
-#define GECKO_CONSOLE_H
+#pragma once
 
 #include "libconvert/report.h"
 
@@ -9,5 +8,3 @@ void console_print(const struct report_text *text);
 /* Prints a line that is formatted like printf, without control characters. */
 void console_print_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 #define console_print_message(format, ...) console_print_line("gecko-convert: " format, ##__VA_ARGS__)
-
-#endif

@@ -1,6 +1,5 @@
 /* The options of all commands, and a command line read into them. */
-#ifndef GECKO_OPTIONS_H
-#define GECKO_OPTIONS_H
+#pragma once
 
 #include "arguments.h"
 #include "libconvert/gecko_convert.h"
@@ -119,5 +118,3 @@ static inline bool options_are_batch(const struct options *options) {
 void options_read(struct options *options, enum command_bit command, int argument_count, char *const *arguments,
                   struct failure *failure);
 void options_fini(struct options *options);
-
-#endif

@@ -1,7 +1,6 @@
 /* The name of an output, made from the input's name without the suffixes that say how it was packed or that it was
  * text. */
-#ifndef GECKO_OUTPUT_NAME_H
-#define GECKO_OUTPUT_NAME_H
+#pragma once
 
 #include "libconvert/base/text.h"
 
@@ -22,5 +21,3 @@ struct output_suffix output_name_suffix(const char *format, bool is_compressed);
 /* Returns the name of the profile: "logs/app.perf.profile.json" for "logs/app.perf.txt.zst". The caller frees it. NULL:
  * memory ran out. */
 char *output_name_of(struct text path, const char *format, bool is_compressed);
-
-#endif

@@ -1,6 +1,5 @@
 /* A progress bar on a terminal: one line that is overwritten, and cleared at the end. It has no colours. */
-#ifndef GECKO_PROGRESS_TTY_H
-#define GECKO_PROGRESS_TTY_H
+#pragma once
 
 #include "libconvert/gecko_convert.h"
 
@@ -36,5 +35,3 @@ void progress_tty_restart(struct progress_tty *bar);
 
 /* Clears the bar, so that other text can use the line. */
 void progress_tty_clear(struct progress_tty *bar);
-
-#endif

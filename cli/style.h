@@ -1,6 +1,5 @@
 /* The look of output on terminals: colours and characters. */
-#ifndef GECKO_STYLE_H
-#define GECKO_STYLE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -38,5 +37,3 @@ struct style {
 
 /* Returns a static style. */
 const struct style *style_of(bool has_colors);
-
-#endif

@@ -1,7 +1,6 @@
 /* A folder for unfinished files that only one process uses at a time. It is emptied before use and removed afterwards.
  * If a process is killed, the next one removes what it left. */
-#ifndef GECKO_WORKSPACE_H
-#define GECKO_WORKSPACE_H
+#pragma once
 
 #include "libconvert/base/failure.h"
 
@@ -21,5 +20,3 @@ void workspace_remove(struct workspace *workspace);
 
 /* Removes the folder as workspace_remove does, and frees the workspace. A zeroed workspace is allowed. */
 void workspace_fini(struct workspace *workspace);
-
-#endif

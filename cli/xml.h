@@ -1,6 +1,5 @@
 /* XML for CI systems. */
-#ifndef GECKO_XML_H
-#define GECKO_XML_H
+#pragma once
 
 #include "libconvert/base/text.h"
 #include "writer/chunk_list.h"
@@ -8,5 +7,3 @@
 /* Appends the text with escapes, for the value of an attribute in double quotes. What XML cannot represent becomes
  * U+FFFD. */
 void xml_append_text(struct chunk_list *out, struct text text);
-
-#endif

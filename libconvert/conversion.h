@@ -1,6 +1,5 @@
 /* A conversion from start to end, also with inputs and outputs that the public header does not offer: for commands. */
-#ifndef GECKO_CONVERSION_H
-#define GECKO_CONVERSION_H
+#pragma once
 
 #include "gecko_convert.h"
 #include "input_loader.h"
@@ -39,5 +38,3 @@ extern const struct gecko_convert_result conversion_no_result;
 enum gecko_convert_status conversion_run(const struct gecko_convert_options *options,
                                          const struct conversion_ends *ends, struct gecko_convert_result *result,
                                          struct sink_written *written);
-
-#endif

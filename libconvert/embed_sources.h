@@ -1,6 +1,5 @@
 /* Puts the text of source files into the profile, where the viewer shows it without asking anybody. */
-#ifndef GECKO_EMBED_SOURCES_H
-#define GECKO_EMBED_SOURCES_H
+#pragma once
 
 #include "libconvert/profile/profile.h"
 #include "libconvert/symbols/debug_server.h"
@@ -18,5 +17,3 @@
  * of a library with a known build id names them. */
 void profile_embed_sources(struct profile *profile, const struct source_search *search, struct debug_server *server,
                            uint64_t max_bytes);
-
-#endif

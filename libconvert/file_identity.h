@@ -1,6 +1,5 @@
 /* Tells which file a path leads to, even if it does not exist yet: an output must not overwrite the input. */
-#ifndef GECKO_FILE_IDENTITY_H
-#define GECKO_FILE_IDENTITY_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -21,5 +20,3 @@ bool file_identity_is_same(struct file_identity a, struct file_identity b);
 
 /* Returns whether both paths are those of one file. NULL: there is none. */
 bool file_identity_is_one(const char *path, const char *other_path, int standard_fd);
-
-#endif

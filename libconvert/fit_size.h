@@ -1,6 +1,5 @@
 /* Thins a profile until what is written of it has no more than a number of bytes. */
-#ifndef GECKO_FIT_SIZE_H
-#define GECKO_FIT_SIZE_H
+#pragma once
 
 #include "libconvert/profile/profile.h"
 #include "writer/emitter.h"
@@ -16,5 +15,3 @@ struct fit_size {
  * profile's facts, what they did. Latches a FAILURE_USAGE if it is too large after all of them. Call it when nothing
  * else will be added to the profile. */
 void profile_fit_size(struct profile *profile, const struct fit_size *fit);
-
-#endif

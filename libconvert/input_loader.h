@@ -1,6 +1,5 @@
 /* Loads one input into a profile: opens it, finds its format, reads and symbolizes it. */
-#ifndef GECKO_INPUT_LOADER_H
-#define GECKO_INPUT_LOADER_H
+#pragma once
 
 #include <signal.h>
 
@@ -48,5 +47,3 @@ void input_loader_read(struct input_loader *loader);
 
 /* Finds functions, files and lines of what was read. Does nothing if a failure is latched. */
 void input_loader_symbolize(struct input_loader *loader);
-
-#endif

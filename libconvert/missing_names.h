@@ -1,6 +1,5 @@
 /* Finds the libraries whose functions have no names in the profile, and why. */
-#ifndef GECKO_MISSING_NAMES_H
-#define GECKO_MISSING_NAMES_H
+#pragma once
 
 #include "libconvert/profile/profile.h"
 
@@ -9,5 +8,3 @@
  * memory is latched in the profile's failure. */
 void missing_names_find(struct gecko_convert_result *result, const struct profile *profile, bool looks_up,
                         struct arena *memory);
-
-#endif

@@ -1,6 +1,5 @@
 /* Checks the options of a conversion. */
-#ifndef GECKO_OPTIONS_CHECK_H
-#define GECKO_OPTIONS_CHECK_H
+#pragma once
 
 #include "libconvert/base/failure.h"
 #include "writer/emitter.h"
@@ -34,5 +33,3 @@ void options_check_sources(const struct gecko_convert_options *options, struct f
 
 /* Latches FAILURE_USAGE if a filter is not valid, or is for a single input and there are several. */
 void options_check_filters(const struct gecko_convert_options *options, struct failure *failure);
-
-#endif

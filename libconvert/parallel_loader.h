@@ -1,6 +1,5 @@
 /* Loads several inputs side by side, each into a profile of its own. */
-#ifndef GECKO_PARALLEL_LOADER_H
-#define GECKO_PARALLEL_LOADER_H
+#pragma once
 
 #include "input_loader.h"
 
@@ -16,5 +15,3 @@ struct loaded {
  * is latched in `failure`, whatever the number of threads; later ones are not taken then. */
 void parallel_loader_run(struct input_loader *loaders, size_t loader_count, unsigned job_count, struct loaded loaded,
                          struct progress progress, struct failure *failure);
-
-#endif

@@ -1,6 +1,5 @@
 /* The name of what was profiled, which is the title of a profile. */
-#ifndef GECKO_PRODUCT_NAME_H
-#define GECKO_PRODUCT_NAME_H
+#pragma once
 
 #include "libconvert/profile/profile.h"
 
@@ -9,5 +8,3 @@
  * the reader. The name of the input is not used: the same trace would have another name in a pipe. The text lives as
  * long as the profile and the title. Running out of memory is latched. */
 struct text profile_product_name(struct profile *profile, const char *given, const char *reader_title);
-
-#endif

@@ -1,6 +1,5 @@
 /* Makes of a recording what reading its profile would give. */
-#ifndef GECKO_READ_AS_PROFILE_H
-#define GECKO_READ_AS_PROFILE_H
+#pragma once
 
 #include "input_loader.h"
 
@@ -8,5 +7,3 @@
  * that of their profiles: a tree of merges has the same bytes as one merge of all. What is known of the recording but
  * has no place in a profile stays. Failures are latched. */
 void read_as_profile(struct input_loader *loader);
-
-#endif

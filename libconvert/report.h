@@ -1,6 +1,5 @@
 /* What a conversion did, as lines for people and as JSON (docs/report.md). */
-#ifndef GECKO_REPORT_H
-#define GECKO_REPORT_H
+#pragma once
 
 #include "libconvert/base/failure.h"
 #include "writer/json.h"
@@ -69,5 +68,3 @@ const char *report_status_name(enum gecko_convert_status status);
 /* Appends the report as JSON and a line end to the list. Running out of memory is latched in the list's failure. */
 void report_json(const struct gecko_convert_options *options, const struct gecko_convert_result *result,
                  struct chunk_list *out);
-
-#endif

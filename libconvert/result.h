@@ -1,6 +1,5 @@
 /* Fills the result of a conversion. */
-#ifndef GECKO_RESULT_H
-#define GECKO_RESULT_H
+#pragma once
 
 #include "input_loader.h"
 #include "libconvert/merge/merge.h"
@@ -16,5 +15,3 @@ struct result_sources {
 
 /* Sets counts, sums, entries, inputs and what describes the first input. Returns false if memory ran out. */
 bool result_fill(struct gecko_convert_result *result, const struct result_sources *sources);
-
-#endif

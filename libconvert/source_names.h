@@ -2,8 +2,7 @@
  * "cargo:REGISTRY:CRATE-VERSION:PATH" (src/utils/special-paths.ts of the front-end). Compilers write paths of the
  * machine that built a library, but those of Rust's standard library and of packages of Rust and Go tell where they are
  * from. */
-#ifndef GECKO_SOURCE_NAMES_H
-#define GECKO_SOURCE_NAMES_H
+#pragma once
 
 #include <limits.h>
 
@@ -35,5 +34,3 @@ struct text source_name_local(struct text name, char bytes[SOURCE_NAME_BYTES]);
 /* Gives the sources of the profile their names on the web, where they have one. Their paths become their origins. Call
  * it before sweep_profile. */
 void profile_name_sources(struct profile *profile, const struct source_urls *urls);
-
-#endif

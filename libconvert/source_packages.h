@@ -1,7 +1,6 @@
 /* Where this machine has the source files of packages, and of Rust's standard library. The folders are those that the
  * variables of cargo, rustup and Go name, or that they use by default. */
-#ifndef GECKO_SOURCE_PACKAGES_H
-#define GECKO_SOURCE_PACKAGES_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -22,5 +21,3 @@ bool source_package_folder(enum source_package_folder folder, char path[PATH_MAX
 /* Writes the folder of the source code of the toolchain that was built from that commit, 40 hexadecimal digits. Returns
  * false if no toolchain of this machine was. */
 bool source_package_toolchain(struct text commit, char path[PATH_MAX]);
-
-#endif

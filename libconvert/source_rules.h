@@ -1,7 +1,6 @@
 /* Rules that say which files may be given out as source code. A profile can come from somebody else and name any file
  * of this machine, and profiles are shared. */
-#ifndef GECKO_SOURCE_RULES_H
-#define GECKO_SOURCE_RULES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -15,5 +14,3 @@ bool source_path_is_hidden(struct text path);
 
 /* Returns whether the bytes are text. */
 bool source_is_text(struct text bytes);
-
-#endif

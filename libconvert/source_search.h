@@ -1,6 +1,5 @@
 /* Finds the source files that a profile names on this machine. */
-#ifndef GECKO_SOURCE_SEARCH_H
-#define GECKO_SOURCE_SEARCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/stat.h>
@@ -54,5 +53,3 @@ int source_search_open(const struct source_search *search, struct text path, boo
  * file has only that name. Otherwise as above. */
 int source_search_fetch(struct debug_server *server, struct text build_id, struct text path, struct stat *status,
                         enum source_outcome *outcome);
-
-#endif

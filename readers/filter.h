@@ -1,6 +1,5 @@
 /* The part of a trace that becomes the profile, as the options say, and counts of what is left out. */
-#ifndef GECKO_FILTER_H
-#define GECKO_FILTER_H
+#pragma once
 
 #include "libconvert/profile/profile.h"
 #include "libconvert/profile/time_range.h"
@@ -118,5 +117,3 @@ uint64_t filter_left_out(const struct filter *filter, enum gecko_convert_unit un
 
 /* Enters in the ledger what was counted. */
 void filter_enter(const struct filter *filter, struct ledger *ledger);
-
-#endif

@@ -1,6 +1,5 @@
 /* The interface between input formats and profiles. A reader parses one format. */
-#ifndef GECKO_READER_H
-#define GECKO_READER_H
+#pragma once
 
 #include "libconvert/profile/profile.h"
 #include "readers/input/input.h"
@@ -78,5 +77,3 @@ const struct reader *reader_by_name(const char *name);
 /* Returns the reader for the input's format, which it detects by content without consuming anything. If there is none,
  * returns NULL and latches a failure that says what the input is, if that is known, and how to make it readable. */
 const struct reader *reader_detect(struct input *input, struct failure *failure);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * A chunk has either events, which one or more threads recorded one after the other, or a part of the log of
  * definitions, which is never recycled. Each chunk of events can be read without any other chunk of events. */
-#ifndef GECKO_TRACE_FORMAT_H
-#define GECKO_TRACE_FORMAT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -398,5 +397,3 @@ enum trace_graph_color {
     TRACE_GRAPH_YELLOW,
     TRACE_GRAPH_COLOR_COUNT
 };
-
-#endif

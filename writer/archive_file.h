@@ -2,8 +2,7 @@
  * whenever and by whomever they are written.
  *
  * A child process packs the files, since libarchive's writers crash when memory runs out. */
-#ifndef GECKO_ARCHIVE_FILE_H
-#define GECKO_ARCHIVE_FILE_H
+#pragma once
 
 #include "libconvert/base/failure.h"
 #include "libconvert/base/text.h"
@@ -24,5 +23,3 @@ void archive_file_add(struct archive_file *archive, const char *member, const ch
 /* Writes the end of the archive, flushes the file to the disk and frees `archive`, even after a failure. Latches
  * failures. NULL is allowed. */
 void archive_file_close(struct archive_file *archive);
-
-#endif

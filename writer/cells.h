@@ -1,6 +1,5 @@
 /* Writes values of the profile's rows as the description of the format says: see libconvert/format/format.h. */
-#ifndef GECKO_CELLS_H
-#define GECKO_CELLS_H
+#pragma once
 
 #include "json.h"
 #include "libconvert/base/column.h"
@@ -27,5 +26,3 @@ void cell_write(struct json *json, const struct member *member, const void *row)
 
 /* Writes the members of the object that the row has: keys and values, in the order of the description. */
 void members_write(struct json *json, const struct shape *shape, const void *row);
-
-#endif

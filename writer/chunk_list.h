@@ -1,7 +1,6 @@
 /* A list of byte chunks of at least 64 KiB: output under construction. Appending copies bytes once. Splicing a list
  * into another one moves its chunks and copies only small ones. */
-#ifndef GECKO_CHUNK_LIST_H
-#define GECKO_CHUNK_LIST_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -67,5 +66,3 @@ void chunk_list_splice(struct chunk_list *into, struct chunk_list *from);
 
 /* Frees the first chunk, which must exist, and subtracts its bytes from the total. */
 void chunk_list_drop_first(struct chunk_list *list);
-
-#endif

@@ -1,6 +1,5 @@
 /* The parts of counters that both formats write alike, and how the client shows counters. */
-#ifndef GECKO_COUNTER_JSON_H
-#define GECKO_COUNTER_JSON_H
+#pragma once
 
 #include "json.h"
 #include "libconvert/profile/counter.h"
@@ -22,5 +21,3 @@ bool counter_json_is_right_by_default(const struct counter *counter);
 /* Writes "name", "category" and "description" so that the client, without "display", shows a rate without a unit under
  * the counter's label. */
 void counter_json_plain_identity(struct json *json, const struct counter *counter);
-
-#endif

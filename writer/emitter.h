@@ -1,6 +1,5 @@
 /* The interface between profiles and output formats. An emitter writes one format. */
-#ifndef GECKO_EMITTER_H
-#define GECKO_EMITTER_H
+#pragma once
 
 #include "chunk_list.h"
 #include "libconvert/base/progress.h"
@@ -46,5 +45,3 @@ const struct emitter *emitter_by_name(const char *name);
 
 /* Returns the first emitter whose suffix the path has, perhaps before ".gz"; the default one if there is none. */
 const struct emitter *emitter_by_path(struct text path);
-
-#endif

@@ -1,6 +1,5 @@
 /* What collapsed stacks tell besides the names of functions: the value of --frames. */
-#ifndef GECKO_FRAME_PARTS_H
-#define GECKO_FRAME_PARTS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -20,5 +19,3 @@ enum frame_part {
 /* Sets *parts to the bits of the names in a comma-separated list. "pid" and "tid" imply "comm", and "tid" implies
  * "pid". NULL: the default, "comm". Returns false if a name is unknown. */
 bool frame_parts_parse(const char *list, unsigned *parts);
-
-#endif

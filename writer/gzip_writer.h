@@ -5,8 +5,7 @@
  * have to wait. A member of less than 1 MiB, uncompressed, starts no thread.
  *
  * All functions of a writer, and its output function, run in one thread: the one that created it. */
-#ifndef GECKO_GZIP_WRITER_H
-#define GECKO_GZIP_WRITER_H
+#pragma once
 
 #include "libconvert/base/failure.h"
 #include "libconvert/base/text.h"
@@ -32,5 +31,3 @@ void gzip_writer_append(struct gzip_writer *writer, struct text bytes);
 
 /* Completes the member, unless a failure is latched. Nothing can be appended afterwards. */
 void gzip_writer_finish(struct gzip_writer *writer);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * A writer holds one value under construction. A complete value of another writer can be spliced in wherever a value is
  * due; its chunks are moved. Failures (memory) are latched in the list's failure. */
-#ifndef GECKO_JSON_H
-#define GECKO_JSON_H
+#pragma once
 
 #include "chunk_list.h"
 #include "libconvert/base/arena.h"
@@ -181,5 +180,3 @@ void json_splice(struct json *json, struct json *fragment);
 
 /* Returns the finished document as chunks. The caller owns them. */
 struct chunk_list json_take_chunks(struct json *json);
-
-#endif

@@ -1,6 +1,5 @@
 /* Counts what an output format cannot represent. */
-#ifndef GECKO_WRITER_LOSSES_H
-#define GECKO_WRITER_LOSSES_H
+#pragma once
 
 #include "libconvert/profile/profile.h"
 
@@ -12,5 +11,3 @@ void losses_note(struct ledger *ledger, const char *cause, uint64_t count);
 
 /* Returns how many source files have their text in the profile. */
 uint64_t losses_count_contents(const struct profile *profile);
-
-#endif

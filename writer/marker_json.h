@@ -1,6 +1,5 @@
 /* The parts of marker schemas and payloads that both formats write alike. */
-#ifndef GECKO_MARKER_JSON_H
-#define GECKO_MARKER_JSON_H
+#pragma once
 
 #include "json.h"
 #include "libconvert/profile/profile.h"
@@ -40,5 +39,3 @@ void marker_json_payload(const struct marker_json *markers, struct json *json, c
 static inline bool marker_json_has_payload(const struct marker *marker) {
     return marker->schema != MARKER_SCHEMA_NONE || !stack_is_none(marker->stack);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* The parts of a profile's metadata that both formats write alike. Each function writes keys with their values into the
  * object under construction. */
-#ifndef GECKO_META_JSON_H
-#define GECKO_META_JSON_H
+#pragma once
 
 #include "json.h"
 #include "libconvert/profile/profile.h"
@@ -30,5 +29,3 @@ void meta_json_clock(struct json *json, const struct profile *profile);
  * takes the start for that of the main process, and shows markers before the first sample at negative times. Writes
  * nothing if the times were made up. */
 void meta_json_range(struct json *json, const struct profile *profile);
-
-#endif

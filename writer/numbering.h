@@ -2,8 +2,7 @@
  *
  * A restart forgets all numbers at once by incrementing an epoch. So an owner of few rows costs only what it uses,
  * whatever the size of the shared table. */
-#ifndef GECKO_NUMBERING_H
-#define GECKO_NUMBERING_H
+#pragma once
 
 #include "libconvert/base/column.h"
 
@@ -39,5 +38,3 @@ static inline uint32_t numbering_count(const struct numbering *numbering) { retu
 static inline uint32_t numbering_row(const struct numbering *numbering, uint32_t number) {
     return *(const uint32_t *)column_at(&numbering->used, number);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * The rows are cut into blocks. Any thread makes the text of a block, and the calling thread puts the texts into the
  * document in their order, so the document does not depend on the number of threads. While the calling thread passes
  * finished text on, to a file for instance, the others go on. Threads start when the first array is long enough. */
-#ifndef GECKO_PARALLEL_ROWS_H
-#define GECKO_PARALLEL_ROWS_H
+#pragma once
 
 #include "json.h"
 
@@ -32,5 +31,3 @@ void parallel_rows_destroy(struct parallel_rows *parallel);
  * latch of `json`. */
 void parallel_rows_write(struct parallel_rows *parallel, struct json *json, size_t row_count, size_t rows_per_block,
                          rows_writer *write, const void *context);
-
-#endif

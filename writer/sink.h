@@ -5,8 +5,7 @@
  * stays and the file that it points to is replaced. A link that another user planted in a sticky folder such as /tmp is
  * a failure (EACCES). Devices, FIFOs and other special files are written directly. If the name ends in ".gz", the file
  * is one gzip member without a time stamp, since browsers refuse several members. */
-#ifndef GECKO_SINK_H
-#define GECKO_SINK_H
+#pragma once
 
 #include <pthread.h>
 
@@ -83,5 +82,3 @@ bool sink_make_folders(const char *path, struct failure *failure);
 /* Removes the temporary files that any thread is writing. Async-signal-safe. Call it from signal handlers that are
  * about to end the program. */
 void sink_abandon(void);
-
-#endif

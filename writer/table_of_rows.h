@@ -1,7 +1,6 @@
 /* Tables of the Gecko format. Rows are arrays whose values belong to the columns in order; trailing columns that a row
  * leaves out are null. Write the rows between the two calls. */
-#ifndef GECKO_TABLE_OF_ROWS_H
-#define GECKO_TABLE_OF_ROWS_H
+#pragma once
 
 #include "cells.h"
 
@@ -12,5 +11,3 @@ void table_of_rows_end(struct json *json);
 
 /* Writes a row of a table all of whose columns are cells of the row. */
 void table_row_write(struct json *json, const struct shape *shape, const char *omitted, const void *row);
-
-#endif

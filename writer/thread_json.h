@@ -1,6 +1,5 @@
 /* The parts of threads that both formats write alike. */
-#ifndef GECKO_THREAD_JSON_H
-#define GECKO_THREAD_JSON_H
+#pragma once
 
 #include "json.h"
 #include "libconvert/profile/profile.h"
@@ -40,5 +39,3 @@ static inline void thread_json_key_time(struct json *json, const char *key, int6
     json_key(json, key);
     json_ms_or_null(json, time_ns, time_ns != TIME_NONE);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Times a loop of events in pinned threads. Every program of this benchmark passes a table of cases to lap_main. */
-#ifndef BENCH_LAP_H
-#define BENCH_LAP_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -40,5 +39,3 @@ static inline void lap_barrier(void) { __asm__ volatile("" ::: "memory"); }
     event;                  \
     event;                  \
     event
-
-#endif

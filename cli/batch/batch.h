@@ -1,6 +1,5 @@
 /* Converts many traces in one run: plans, converts and reports. */
-#ifndef GECKO_BATCH_H
-#define GECKO_BATCH_H
+#pragma once
 
 #include "cli/options.h"
 #include "cli/progress_tty.h"
@@ -9,5 +8,3 @@
  * SIGHUP it does not return: it removes temporary files, writes the report so far and ends the process with that
  * signal. Output files are always complete. */
 int batch_run(const struct options *options, struct progress_tty *bar);
-
-#endif

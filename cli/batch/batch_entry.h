@@ -1,7 +1,6 @@
 /* An entry of the report: a file, or a member of an archive. An archive may hold a million members that are not traces,
  * so an entry is small, and what only traces need is allocated separately. */
-#ifndef GECKO_BATCH_ENTRY_H
-#define GECKO_BATCH_ENTRY_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -102,5 +101,3 @@ bool batch_entry_error(const struct batch_entry *entry, struct batch_error *erro
 
 /* Error codes that are not names of a failure_code. */
 extern const char batch_code_refused[], batch_code_no_trace[], batch_code_empty[];
-
-#endif

@@ -3,8 +3,7 @@
  *
  * A source is a file that was named on the command line or found in a folder. Its entries appear in the report: the
  * file itself and, if the file is an archive, each member. */
-#ifndef GECKO_BATCH_PLAN_H
-#define GECKO_BATCH_PLAN_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -127,5 +126,3 @@ char *batch_entry_name(const struct batch_source *source, const char *member);
  * empty. */
 char *batch_output_path(const struct batch_plan *plan, const char *output);
 char *batch_join(struct text folder, const char *name);
-
-#endif

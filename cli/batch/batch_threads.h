@@ -2,8 +2,7 @@
  *
  * From batch_threads_init to batch_threads_fini, SIGINT, SIGTERM and SIGHUP are blocked in the calling thread and in
  * the threads it starts, unless the process ignores them. Only the calling thread takes them, in batch_threads_run. */
-#ifndef GECKO_BATCH_THREADS_H
-#define GECKO_BATCH_THREADS_H
+#pragma once
 
 #include <signal.h>
 #include <stdatomic.h>
@@ -38,5 +37,3 @@ void batch_threads_fini(struct batch_threads *threads);
  * Does nothing after a failure or a signal. If no thread can be started, that is latched. `tick` may be NULL. */
 bool batch_threads_run(struct batch_threads *threads, unsigned count, batch_threads_work *work, void *context,
                        batch_threads_tick *tick, void *tick_context, struct failure *failure);
-
-#endif

@@ -3,8 +3,7 @@
  * Workers take files from a queue. A worker that takes an archive reads its members in order: it puts small ones into
  * memory for any idle worker and converts large ones itself, while it reads them. So one archive can keep several
  * workers busy, and the memory in use depends on the number of workers, not on the archive. */
-#ifndef GECKO_BATCH_WORK_H
-#define GECKO_BATCH_WORK_H
+#pragma once
 
 #include "batch_plan.h"
 #include "writer/sink.h"
@@ -34,5 +33,3 @@ void batch_work_fail_missing(struct batch_work *work);
 
 /* Returns the bytes of the files that are done and of all files to convert. Any thread may call it at any time. */
 void batch_work_progress(struct batch_work *work, uint64_t *done_bytes, uint64_t *total_bytes);
-
-#endif

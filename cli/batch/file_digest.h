@@ -1,6 +1,5 @@
 /* Hashes that identify a file by its bytes. */
-#ifndef GECKO_FILE_DIGEST_H
-#define GECKO_FILE_DIGEST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,5 +20,3 @@ struct salted_xxh3 {
 bool file_digest(const char *path, struct input_digest *digest, struct salted_xxh3 *salted, size_t salted_count);
 
 uint64_t chunks_xxh3(const struct chunk_list *chunks);
-
-#endif

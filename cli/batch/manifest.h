@@ -1,6 +1,5 @@
 /* The report of a batch, as described in docs/report.md. */
-#ifndef GECKO_MANIFEST_H
-#define GECKO_MANIFEST_H
+#pragma once
 
 #include "batch_plan.h"
 #include "writer/json.h"
@@ -41,5 +40,3 @@ void manifest_write_raw(struct json *json, struct text raw);
 
 /* Formats the hash as 16 hexadecimal digits, terminated. */
 void manifest_format_xxh3(char out[17], uint64_t xxh3);
-
-#endif

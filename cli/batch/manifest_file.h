@@ -1,6 +1,5 @@
 /* A manifest that a batch left, as it is read again: to reuse its results, or to merge it with others. */
-#ifndef GECKO_MANIFEST_FILE_H
-#define GECKO_MANIFEST_FILE_H
+#pragma once
 
 #include "libconvert/base/arena.h"
 #include "libconvert/base/column.h"
@@ -88,5 +87,3 @@ const char *manifest_file_shard_trouble(const struct manifest_file *manifest);
 static inline const struct manifest_record *manifest_record_at(const struct manifest_file *manifest, size_t number) {
     return column_at(&manifest->records, number);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The results of an earlier batch, from its manifest. They show which conversions need not be repeated. */
-#ifndef GECKO_MANIFEST_RECORDS_H
-#define GECKO_MANIFEST_RECORDS_H
+#pragma once
 
 #include "batch_plan.h"
 
@@ -32,5 +31,3 @@ bool manifest_records_have_archive(const struct manifest_records *records, const
 
 /* Returns the number of profiles that the earlier batch had. */
 size_t manifest_records_output_count(const struct manifest_records *records);
-
-#endif

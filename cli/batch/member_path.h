@@ -1,6 +1,5 @@
 /* Decides which members of an archive are used, and under which path. */
-#ifndef GECKO_MEMBER_PATH_H
-#define GECKO_MEMBER_PATH_H
+#pragma once
 
 #include "readers/input/input_members.h"
 
@@ -8,5 +7,3 @@
  * memory ran out. *reason becomes NULL or, if the member must not be used, the reason (static); the result is then the
  * path as the archive has it, possibly cut. */
 char *member_path(const struct input_member *member, const char **reason);
-
-#endif

@@ -1,8 +1,7 @@
 /* Shards: one of the parts into which several calls divide a batch.
  *
  * Each call finds all inputs, deals them out in the same way, and converts its part. Parts have about the same size. */
-#ifndef GECKO_SHARD_H
-#define GECKO_SHARD_H
+#pragma once
 
 #include "libconvert/base/failure.h"
 #include "libconvert/base/text.h"
@@ -25,5 +24,3 @@ struct shard_name {
 /* Returns "STEM.K-of-N" with the suffix, or without the shard if the batch is not divided. Shards may share a folder,
  * but no file in it. */
 struct shard_name shard_name(const char *stem, struct shard shard, const char *suffix);
-
-#endif

@@ -1,6 +1,5 @@
 /* Checks whether a file is a valid profile: processed version 70 or Gecko version 36, plain or compressed. */
-#ifndef GECKO_CHECK_H
-#define GECKO_CHECK_H
+#pragma once
 
 #include "readers/json/document.h"
 #include "violations.h"
@@ -30,5 +29,3 @@ void check_document(struct document *document, struct violations *violations);
  * latched in the failure of the input and the document. */
 void check_input(struct input *input, struct document *document, struct violations *violations,
                  struct progress progress);
-
-#endif

@@ -1,6 +1,5 @@
 /* Checks that processed and Gecko profiles have in common. */
-#ifndef GECKO_CHECK_COMMON_H
-#define GECKO_CHECK_COMMON_H
+#pragma once
 
 #include "check_rules.h"
 
@@ -15,5 +14,3 @@ void check_subcategories(struct check *check, const struct node *frames, const s
 
 /* Checks that no two samples of a counter shown as a rate have the same time. */
 void check_rates(struct check *check, const struct node *samples, const struct node_path *path);
-
-#endif

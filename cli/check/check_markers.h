@@ -1,6 +1,5 @@
 /* Checks markers against the schemas in the profile, which tables of rules cannot express. */
-#ifndef GECKO_CHECK_MARKERS_H
-#define GECKO_CHECK_MARKERS_H
+#pragma once
 
 #include "check_rules.h"
 #include "libconvert/profile/markers.h"
@@ -32,5 +31,3 @@ enum marker_format check_format_of(const struct node *format);
 
 /* Checks the format of a field. */
 void check_format(struct check *check, const struct node *field, const struct node_path *path);
-
-#endif

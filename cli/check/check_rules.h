@@ -1,6 +1,5 @@
 /* Compares a document with the description of its format (libconvert/format/format.h). */
-#ifndef GECKO_CHECK_RULES_H
-#define GECKO_CHECK_RULES_H
+#pragma once
 
 #include "libconvert/format/format.h"
 #include "readers/json/column_view.h"
@@ -58,5 +57,3 @@ enum { NODE_SHOWN_BYTES = 64 };
 /* Formats a node as "17", "\"text\"" or "a list", cut and terminated; NULL gives "nothing". Returns `shown` or a
  * constant. */
 const char *node_show(const struct node *node, char shown[NODE_SHOWN_BYTES]);
-
-#endif

@@ -1,6 +1,5 @@
 /* The violations found in a profile: a few of each kind with their paths and messages, and how many more there are. */
-#ifndef GECKO_VIOLATIONS_H
-#define GECKO_VIOLATIONS_H
+#pragma once
 
 #include "libconvert/base/row_table.h"
 #include "libconvert/base/strings.h"
@@ -68,5 +67,3 @@ void violations_fini(struct violations *violations);
  */
 void violations_add(struct violations *violations, enum violation_severity severity, enum violation_rule rule,
                     const struct node_path *path, const char *format, ...) __attribute__((format(printf, 5, 6)));
-
-#endif

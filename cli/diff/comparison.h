@@ -1,6 +1,5 @@
 /* The differences between two sides of runs. */
-#ifndef GECKO_COMPARISON_H
-#define GECKO_COMPARISON_H
+#pragma once
 
 #include "limit.h"
 #include "runs.h"
@@ -83,5 +82,3 @@ struct outcome {
 
 /* `group` is the number of the runs' group, if the limit is of functions. */
 struct outcome comparison_judge(struct comparison *comparison, const struct limit *limit, size_t group);
-
-#endif

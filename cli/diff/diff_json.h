@@ -1,10 +1,7 @@
 /* Writes a comparison as JSON (docs/comparing.md). */
-#ifndef GECKO_DIFF_JSON_H
-#define GECKO_DIFF_JSON_H
+#pragma once
 
 #include "gate.h"
 
 /* Writes an object. Without shows_all, it has only rows with a change that stands out. */
 void diff_write_json(struct json *json, const struct comparison *comparison, const struct gate *gate, bool shows_all);
-
-#endif

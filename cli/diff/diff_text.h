@@ -1,6 +1,5 @@
 /* Prints a comparison for people, and as Markdown. */
-#ifndef GECKO_DIFF_TEXT_H
-#define GECKO_DIFF_TEXT_H
+#pragma once
 
 #include "cli/style.h"
 #include "gate.h"
@@ -14,5 +13,3 @@ struct diff_layout {
 
 void diff_append_text(struct chunk_list *text, const struct comparison *comparison, const struct gate *gate,
                       const struct diff_layout *layout);
-
-#endif

@@ -1,6 +1,5 @@
 /* The difference of two sides as collapsed stacks with two counts, or as a profile of them. */
-#ifndef GECKO_DIFFERENCE_H
-#define GECKO_DIFFERENCE_H
+#pragma once
 
 #include "comparison.h"
 
@@ -8,5 +7,3 @@
  * or with shares, those of the base are scaled to the sum of the head. In the profile, the weight of a stack is the
  * head's less the base's. Failures are latched. */
 void difference_write(const struct comparison *comparison, const struct options *options, struct failure *failure);
-
-#endif

@@ -1,6 +1,5 @@
 /* The limits that a comparison must keep, and what became of them. */
-#ifndef GECKO_GATE_H
-#define GECKO_GATE_H
+#pragma once
 
 #include "comparison.h"
 #include "writer/json.h"
@@ -43,5 +42,3 @@ void gate_describe(const struct gate_limit *limit, char words[GATE_WORDS_BYTES])
 
 /* Appends the whole document: a test case for each limit. */
 void gate_append_junit(const struct gate *gate, struct chunk_list *out);
-
-#endif

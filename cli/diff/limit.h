@@ -1,6 +1,5 @@
 /* What must not become larger: "total(parse_*) > +5%". */
-#ifndef GECKO_LIMIT_H
-#define GECKO_LIMIT_H
+#pragma once
 
 #include "libconvert/base/failure.h"
 #include "libconvert/base/text.h"
@@ -29,5 +28,3 @@ struct limit {
 
 /* Latches FAILURE_USAGE if the text is no expression. */
 struct limit limit_parse(struct text text, struct failure *failure);
-
-#endif

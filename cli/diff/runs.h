@@ -1,6 +1,5 @@
 /* The runs that are compared: each side is one input, or a folder of them. */
-#ifndef GECKO_RUNS_H
-#define GECKO_RUNS_H
+#pragma once
 
 #include "cli/info/info.h"
 #include "cli/options.h"
@@ -36,5 +35,3 @@ void runs_read(struct runs *runs, const struct options *options, const struct co
 void runs_fini(struct runs *runs);
 
 static inline size_t runs_count(const struct runs *runs) { return runs->counts.base + runs->counts.head; }
-
-#endif

@@ -1,6 +1,5 @@
 /* The facts about a trace or a profile that gecko-convert info shows. */
-#ifndef GECKO_INFO_H
-#define GECKO_INFO_H
+#pragma once
 
 #include "libconvert/base/strings.h"
 #include "libconvert/profile/totals.h"
@@ -152,5 +151,3 @@ double info_function_weight(const struct info_function *function, enum info_orde
 /* Returns the numbers of the rows, the heaviest first; *count is how many there are. Free them with memory_free. NULL
  * if memory ran out (latched). */
 uint32_t *info_sort(struct info *info, enum info_order order, size_t *count);
-
-#endif

@@ -1,6 +1,5 @@
 /* A file that gecko-convert info shows, and how to print its facts. */
-#ifndef GECKO_INFO_SUBJECT_H
-#define GECKO_INFO_SUBJECT_H
+#pragma once
 
 #include "cli/style.h"
 #include "info.h"
@@ -32,5 +31,3 @@ void info_append_text(struct chunk_list *text, const struct info_subject *subjec
 
 /* Writes an object, as described in docs/info.md. Lists of functions and markers have at most top_count rows. */
 void info_write_json(struct json *json, const struct info_subject *subject, unsigned top_count);
-
-#endif

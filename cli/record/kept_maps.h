@@ -1,7 +1,6 @@
 /* Perf maps of processes that run already, kept open: a process in a container, or with a /tmp of its own, has its map
  * under another number in another place, which are gone when it ends. */
-#ifndef GECKO_KEPT_MAPS_H
-#define GECKO_KEPT_MAPS_H
+#pragma once
 
 #include <stddef.h>
 #include <sys/types.h>
@@ -15,5 +14,3 @@ struct kept_maps {
 /* Keeps the map of the process if it has one and owns it. Without memory, fewer are kept. */
 void kept_maps_take(struct kept_maps *maps, pid_t pid);
 void kept_maps_fini(struct kept_maps *maps);
-
-#endif

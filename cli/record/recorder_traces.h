@@ -1,7 +1,6 @@
 /* What the recorder library in started programs records: in those that are linked with it, or by the library that is
  * preloaded into any dynamic program. Each process whose parent does not record writes a trace into a folder. */
-#ifndef GECKO_RECORDER_TRACES_H
-#define GECKO_RECORDER_TRACES_H
+#pragma once
 
 #include "cli/workspace.h"
 
@@ -32,5 +31,3 @@ void recorder_traces_restore_environment(struct recorder_traces *traces);
 
 /* Finds the traces in the folder. Running out of memory is latched. */
 void recorder_traces_find(struct recorder_traces *traces, struct failure *failure);
-
-#endif

@@ -1,7 +1,6 @@
 /* Programs that are started to be recorded. They are as a shell would have started them: with the caller's standard
  * streams, terminal, signals and limits. */
-#ifndef GECKO_STARTED_PROGRAM_H
-#define GECKO_STARTED_PROGRAM_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -39,5 +38,3 @@ void started_program_fini(struct started_program *program);
 
 /* Returns what a shell would return for a status of waitpid. */
 int started_program_exit_code(int status);
-
-#endif

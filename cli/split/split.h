@@ -1,6 +1,5 @@
 /* Several profiles of one trace: one for each part of its time, or for each process. */
-#ifndef GECKO_SPLIT_H
-#define GECKO_SPLIT_H
+#pragma once
 
 #include "cli/command.h"
 
@@ -10,5 +9,3 @@ void split_check(const struct options *options, struct failure *failure);
 /* Reads the trace to learn its parts, then converts each of them with a filter, into a file of its own. Returns the
  * exit code; after a failure, the parts before it are written. */
 int split_run(const struct command *command, struct options *options, struct progress_tty *bar);
-
-#endif

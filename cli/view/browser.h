@@ -1,6 +1,5 @@
 /* The user's browser. */
-#ifndef GECKO_BROWSER_H
-#define GECKO_BROWSER_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -17,5 +16,3 @@ struct browser {
  * last argument. The program is a child of the caller. It has a session of its own, so Ctrl-C does not reach it, and
  * default signal handling. Returns false with errno set if nothing can be started. */
 bool browser_open(struct browser *browser, const char *address);
-
-#endif

@@ -1,6 +1,5 @@
 /* Turns machine code into text, with capstone. */
-#ifndef GECKO_DISASSEMBLY_H
-#define GECKO_DISASSEMBLY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ const char *disassembly_syntax(unsigned machine);
 /* Disassembles the bytes, the first of which is at the address, and passes each instruction to the function. Bytes that
  * are not an instruction are passed as ".byte". Returns false if the processor is unknown or memory ran out. */
 bool disassembly_run(unsigned machine, struct text code, uint64_t address, disassembly_take *take, void *context);
-
-#endif

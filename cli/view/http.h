@@ -1,6 +1,5 @@
 /* Requests and responses, whatever library carries them. */
-#ifndef GECKO_HTTP_H
-#define GECKO_HTTP_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -52,5 +51,3 @@ struct http_response {
 
 /* Returns a response of one line of text. The message is static. */
 struct http_response http_refuse(enum http_status status, const char *message);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * What a client can take is bounded: connections, bytes of headers, bytes of a body, bytes of all bodies together, and
  * the time for which a connection may stand still. */
-#ifndef GECKO_HTTP_SERVER_H
-#define GECKO_HTTP_SERVER_H
+#pragma once
 
 #include "http.h"
 
@@ -29,5 +28,3 @@ void http_server_stop(struct http_server *server);
 
 /* Returns for how long there has been no request, in nanoseconds; 0 while there is one. */
 uint64_t http_server_idle_ns(struct http_server *server);
-
-#endif

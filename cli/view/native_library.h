@@ -1,7 +1,6 @@
 /* A library that the profile names, opened for its symbols, lines and code. For the child processes of the native
  * service alone. */
-#ifndef GECKO_NATIVE_LIBRARY_H
-#define GECKO_NATIVE_LIBRARY_H
+#pragma once
 
 #include "libconvert/base/arena.h"
 #include "libconvert/symbols/library_symbols.h"
@@ -41,5 +40,3 @@ const struct symbol *native_library_symbol(const struct native_library *library,
 
 /* Returns the code from the address to the end of its segment; empty if the library's own file was not found. */
 struct text native_library_code(const struct native_library *library, uint32_t address);
-
-#endif

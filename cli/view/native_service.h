@@ -1,7 +1,6 @@
 /* Answers to questions about the libraries that the profile names. A child process makes each answer, because the
  * libraries that read symbols and code do not survive every damaged file. */
-#ifndef GECKO_NATIVE_SERVICE_H
-#define GECKO_NATIVE_SERVICE_H
+#pragma once
 
 #include <pthread.h>
 
@@ -78,5 +77,3 @@ native_write asm_api_write;
  * libconvert/source_search.h finds it. Only debug information vouches for a path. Refuses the request if `service` is
  * NULL. Thread-safe. */
 void source_api_answer(struct native_service *service, struct text body, struct http_response *response);
-
-#endif

@@ -1,6 +1,5 @@
 /* The address of the viewer's page that shows what is served. */
-#ifndef GECKO_PAGE_ADDRESS_H
-#define GECKO_PAGE_ADDRESS_H
+#pragma once
 
 #include "profile_loading.h"
 #include "site.h"
@@ -11,5 +10,3 @@ char *page_address_create(const struct site *site, const char *viewer, enum show
 
 /* Returns the number of the thread of one of the profiles that the viewer compares. */
 size_t page_compared_thread(const struct site *site, const struct served_profile *served);
-
-#endif

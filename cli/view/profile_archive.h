@@ -1,11 +1,8 @@
 /* A zip archive of the profiles that are shown, in memory, for the viewer's list of the files in an archive. */
-#ifndef GECKO_PROFILE_ARCHIVE_H
-#define GECKO_PROFILE_ARCHIVE_H
+#pragma once
 
 #include "served_profile.h"
 
 /* Packs the finished profiles as gzip files under their names into a new buffer, and frees their bytes. Running out of
  * memory is latched in their failure. */
 void profile_archive_write(struct byte_buffer *archive, struct served_profile *list);
-
-#endif

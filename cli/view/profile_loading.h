@@ -1,6 +1,5 @@
 /* The profiles to show: made from recordings, or read from finished profiles. */
-#ifndef GECKO_PROFILE_LOADING_H
-#define GECKO_PROFILE_LOADING_H
+#pragma once
 
 #include "cli/command.h"
 #include "served_profile.h"
@@ -24,5 +23,3 @@ struct profile_loading {
  * recordings, which become one profile, or one each if the options ask for a comparison. Says on standard error what
  * was read. */
 enum shown_as profile_loading_run(struct profile_loading *loading);
-
-#endif

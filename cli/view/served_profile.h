@@ -1,7 +1,6 @@
 /* A profile that is shown: its bytes, compressed once, and the libraries and source files that it names. Nothing else
  * on this machine can be requested. Several profiles are a list. */
-#ifndef GECKO_SERVED_PROFILE_H
-#define GECKO_SERVED_PROFILE_H
+#pragma once
 
 #include "libconvert/base/arena.h"
 #include "libconvert/base/byte_buffer.h"
@@ -63,5 +62,3 @@ const struct served_source *served_profile_source(const struct served_profile *l
 /* Returns the number of the thread to compare with `like`: the busiest one of that name, or else of all. `like` may be
  * NULL. Returns 0 if the threads are not known. */
 size_t served_profile_busiest_thread(const struct served_profile *served, const struct served_thread *like);
-
-#endif

@@ -10,8 +10,7 @@
  *
  * A request must carry the address of this server as its host: a page that makes its own name resolve to this machine
  * is refused. A request with an origin must come from the viewer. No request makes the server write anything. */
-#ifndef GECKO_SITE_H
-#define GECKO_SITE_H
+#pragma once
 
 #include "http.h"
 #include "native_service.h"
@@ -42,5 +41,3 @@ void site_profile_name(unsigned number, char name[SITE_PROFILE_NAME_BYTES]);
 /* The functions of an http_site, whose `context` is a struct site. Thread-safe. */
 bool site_admit(void *context, const struct http_request *request, struct http_response *response);
 void site_answer(void *context, const struct http_request *request, struct http_response *response);
-
-#endif

@@ -1,6 +1,5 @@
 /* The folder of a front-end that was built. Files are served from no other folder. */
-#ifndef GECKO_VIEWER_FOLDER_H
-#define GECKO_VIEWER_FOLDER_H
+#pragma once
 
 #include "http.h"
 #include "libconvert/base/failure.h"
@@ -17,5 +16,3 @@ void viewer_folder_close(struct viewer_folder *folder);
 /* Answers with the file at that path of a URL, or with the front-end's page: the front-end finds its way by the path
  * itself. Neither ".." nor a symbolic link leads out of the folder. Thread-safe. */
 void viewer_folder_answer(const struct viewer_folder *folder, struct text path, struct http_response *response);
-
-#endif

@@ -1,6 +1,5 @@
 /* A bump allocator for bytes that live as long as the profile: strings, causes in the ledger, schemas of markers. */
-#ifndef GECKO_ARENA_H
-#define GECKO_ARENA_H
+#pragma once
 
 #include <stddef.h>
 
@@ -31,5 +30,3 @@ struct text arena_copy(struct arena *arena, struct text text);
 
 /* Returns the arena's copy, NUL-terminated; NULL if memory ran out (latched). */
 char *arena_copy_terminated(struct arena *arena, struct text text);
-
-#endif

@@ -1,6 +1,5 @@
 /* Bytes that grow at their end. */
-#ifndef GECKO_BYTE_BUFFER_H
-#define GECKO_BYTE_BUFFER_H
+#pragma once
 
 #include "memory.h"
 #include "text.h"
@@ -31,5 +30,3 @@ static inline bool byte_buffer_append(struct byte_buffer *buffer, struct text te
 static inline struct text byte_buffer_text(const struct byte_buffer *buffer) {
     return (struct text){buffer->bytes, buffer->bytes_count};
 }
-
-#endif

@@ -4,8 +4,7 @@
  * The child is a fork of the caller and sees a copy of the caller's memory. If the caller has several threads, the
  * child has only the calling one, and any lock that another thread held stays locked. The work may therefore use only
  * the allocator (glibc and musl make it usable after a fork) and libraries that lock nothing but their own objects. */
-#ifndef GECKO_CHILD_PROCESS_H
-#define GECKO_CHILD_PROCESS_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -64,5 +63,3 @@ enum child_end child_await(struct child_process *child);
 
 /* Ends this process with CHILD_NO_MEMORY. Only the work may call it. */
 __attribute__((noreturn)) void child_leave(void);
-
-#endif

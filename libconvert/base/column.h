@@ -4,8 +4,7 @@
  *
  * A profile can have a million threads, each with several columns that are empty or nearly so. An empty column is
  * therefore 32 bytes and owns nothing, and the first chunk is small. */
-#ifndef GECKO_COLUMN_H
-#define GECKO_COLUMN_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -117,5 +116,3 @@ static inline void *column_next(const struct column *column, const void *element
     for (size_t element##_row = 0, element##_left = 0; !element##_left && element##_row < (column)->count;) \
         for (element_type *element = column_run(column, element##_row, &element##_left); element##_left;    \
              element##_left--, element##_row++, element = column_next(column, element))
-
-#endif

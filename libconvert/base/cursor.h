@@ -1,7 +1,6 @@
 /* Functions that parse a text from its start. Each takes what it expects and leaves the rest. If the text begins with
  * something else, they return false and leave all of it. */
-#ifndef GECKO_CURSOR_H
-#define GECKO_CURSOR_H
+#pragma once
 
 #include <stdint.h>
 
@@ -51,5 +50,3 @@ bool cursor_parse_id(struct text text, int64_t *out);
 
 /* Takes a line or a column, as ":12", off the end of the text. */
 bool cursor_take_last_place(struct text *text, uint32_t *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* Decimal numbers of 18 digits, for weights. The value is mantissa * 10^exponent / 10^scale. At most one of exponent
  * and scale is not 0, and both are as small as possible, so equal numbers are equal structs. */
-#ifndef GECKO_DECIMAL_H
-#define GECKO_DECIMAL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -40,5 +39,3 @@ void decimal_print(struct decimal value, char out[DECIMAL_TEXT_BYTES]);
 /* Stores the value times 10^scale as an integer. Returns false if it does not fit. `scale` must be at least the
  * number's own. */
 bool decimal_rescale(struct decimal value, uint32_t scale, int64_t *out);
-
-#endif

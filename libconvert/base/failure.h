@@ -4,8 +4,7 @@
  * latch set does nothing more, so code may continue for a few steps after a failure and check at the end of its stage.
  * Nothing here allocates, so running out of memory can be reported as well. Not thread-safe: a latch belongs to one
  * conversion. */
-#ifndef GECKO_FAILURE_H
-#define GECKO_FAILURE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -60,5 +59,3 @@ static inline void *failure_check_memory(struct failure *failure, void *memory) 
     if (!memory) failure_set_memory(failure);
     return memory;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Tells whether a file has changed, without reading it. */
-#ifndef GECKO_FILE_STAMP_H
-#define GECKO_FILE_STAMP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,5 +12,3 @@ uint64_t file_stamp(const struct stat *status);
 /* Returns whether the last change is so long ago that any later change will have another time on every file system. If
  * so, a program that reads the file from now on reads the contents that the stamp stands for. */
 bool file_stamp_is_lasting(const struct stat *status);
-
-#endif

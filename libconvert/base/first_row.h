@@ -1,6 +1,5 @@
 /* Binary search. */
-#ifndef GECKO_FIRST_ROW_H
-#define GECKO_FIRST_ROW_H
+#pragma once
 
 #include <stddef.h>
 
@@ -21,5 +20,3 @@
         }                                                          \
         first_row_;                                                \
     })
-
-#endif

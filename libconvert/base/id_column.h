@@ -1,6 +1,5 @@
 /* Columns that hold one element for each id of a string table. */
-#ifndef GECKO_ID_COLUMN_H
-#define GECKO_ID_COLUMN_H
+#pragma once
 
 #include <string.h>
 
@@ -16,5 +15,3 @@ static inline void *id_column_at(struct column *column, size_t index) {
     }
     return column_at(column, index);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Ids: row numbers of the tables. Each is a type of its own, so that the compiler refuses to mix them up. Ids are dense
  * and assigned in order of first appearance. */
-#ifndef GECKO_IDS_H
-#define GECKO_IDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ DEFINE_ID(process)
 DEFINE_ID(thread)
 
 #undef DEFINE_ID
-
-#endif

@@ -5,8 +5,7 @@
  * The hash is XXH3 with a secret that each process draws at random. Rows come from files that may be hostile: with a
  * known hash, a file could hold names that all fall into one slot, and every look-up would walk them all. No output may
  * depend on a hash; order comes from row numbers. */
-#ifndef GECKO_INDEX_SET_H
-#define GECKO_INDEX_SET_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -71,5 +70,3 @@ static inline void index_set_fill(struct index_set *set, struct index_slot *empt
     *empty = (struct index_slot){.index = index, .hash = hash};
     set->count++;
 }
-
-#endif

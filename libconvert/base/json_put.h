@@ -1,7 +1,6 @@
 /* Puts numbers and prepared text at a place in JSON text that has room for them. For loops over millions of rows, which
  * reserve room once for many values. Each function returns where the text goes on. */
-#ifndef GECKO_JSON_PUT_H
-#define GECKO_JSON_PUT_H
+#pragma once
 
 #include <endian.h>
 #include <stdint.h>
@@ -107,5 +106,3 @@ static inline char *json_put_prepared(char *out, struct text prepared) {
         memcpy(out + i, prepared.bytes + i, JSON_PREPARED_BLOCK_BYTES);
     return out + prepared.bytes_count;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * A header, a table of slabs, and the slabs. A slab is an array of numbers of one type, or JSON, in which
  * {"$s": number} stands for another slab. One of the slabs is the document. All numbers have the lowest byte first, and
  * offsets count from the start of the file. */
-#ifndef GECKO_JSON_SLABS_H
-#define GECKO_JSON_SLABS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -46,5 +45,3 @@ static inline uint32_t slab_element_bytes(enum slab_type type) {
     };
     return sizes[type];
 }
-
-#endif

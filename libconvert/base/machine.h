@@ -1,6 +1,5 @@
 /* What the kernel reports about the machine and about the share of it that this process has. Nothing here allocates. */
-#ifndef GECKO_MACHINE_H
-#define GECKO_MACHINE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -22,5 +21,3 @@ uint64_t machine_data_bytes(void);
 /* Returns the resident memory of this process in bytes, without pages of mapped files, which the kernel can drop and
  * read again; 0 if unknown. */
 uint64_t machine_resident_bytes(void);
-
-#endif

@@ -4,8 +4,7 @@
  * remembers its limit and can be freed anywhere. Blocks are not counted if the latch has no limit. What libraries
  * allocate is not counted either; memory_check_resident covers that. Thread-safe: several conversions may share a
  * limit. */
-#ifndef GECKO_MEMORY_H
-#define GECKO_MEMORY_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -64,5 +63,3 @@ void memory_give_back_freed(void);
 /* Returns false if the process has grown beyond the limit since counting began (latched). Call it where a library,
  * whose memory is not counted, may have allocated much. Takes some microseconds. */
 bool memory_check_resident(struct failure *failure);
-
-#endif

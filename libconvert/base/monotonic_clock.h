@@ -1,6 +1,5 @@
 /* The monotonic clock. */
-#ifndef GECKO_MONOTONIC_CLOCK_H
-#define GECKO_MONOTONIC_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -11,5 +10,3 @@ static inline uint64_t monotonic_now_ns(void) {
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Paths as debug information and traces write them. */
-#ifndef GECKO_PATH_H
-#define GECKO_PATH_H
+#pragma once
 
 #include <limits.h>
 
@@ -13,5 +12,3 @@ struct text path_normalize(struct text path, char bytes[PATH_MAX]);
 
 /* Returns whether one of the path's components is "..". */
 bool path_leads_up(struct text path);
-
-#endif

@@ -1,11 +1,8 @@
 /* Text from the input in messages: a hostile name must not control the terminal. */
-#ifndef GECKO_PRINTABLE_H
-#define GECKO_PRINTABLE_H
+#pragma once
 
 #include "text.h"
 
 /* Writes the text to `out`, NUL-terminated, with "?" for each control character and each byte that is not UTF-8. If the
  * text does not fit into capacity_bytes (at least 8), it is cut and ends with "...". */
 void printable_copy(char *out, size_t capacity_bytes, struct text text);
-
-#endif

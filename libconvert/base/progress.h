@@ -1,6 +1,5 @@
 /* Progress as a tree of ranges: a stage reports a part of its own range and knows nothing of the whole. */
-#ifndef GECKO_PROGRESS_H
-#define GECKO_PROGRESS_H
+#pragma once
 
 #include "failure.h"
 
@@ -31,5 +30,3 @@ void progress_report(struct progress range, uint64_t done, uint64_t total);
 /* Notes how many bytes of its source an input has read, and how large the source is. If the size is unknown
  * (total_bytes is 0), reports the number of bytes at once, since progress_report cannot report a share. */
 void progress_tell_source(struct progress range, uint64_t done_bytes, uint64_t total_bytes);
-
-#endif

@@ -1,6 +1,5 @@
 /* Opens and reads files whose paths come from a trace or a request. */
-#ifndef GECKO_REGULAR_FILE_H
-#define GECKO_REGULAR_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,5 +17,3 @@ struct text regular_file_start(const char *path, char *bytes, size_t capacity_by
 
 /* Reads at most *bytes_count bytes, and stores how many there were. Returns false with errno set. */
 bool regular_file_read(int file, char *bytes, size_t *bytes_count);
-
-#endif

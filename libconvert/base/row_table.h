@@ -1,8 +1,7 @@
 /* A table of unique rows of one size: a column owns the rows, and an index set finds them. Rows are compared as bytes,
  * so they must have no padding. The tables of frames, functions and sources are row tables with typed functions around
  * them. */
-#ifndef GECKO_ROW_TABLE_H
-#define GECKO_ROW_TABLE_H
+#pragma once
 
 #include "column.h"
 #include "ids.h"
@@ -37,5 +36,3 @@ static inline const void *row_table_at(const struct row_table *table, uint32_t r
 }
 
 static inline uint32_t row_table_count(const struct row_table *table) { return (uint32_t)table->rows.count; }
-
-#endif

@@ -1,7 +1,6 @@
 /* The string table: each distinct text once, as valid UTF-8. Invalid bytes are replaced by U+FFFD before the look-up,
  * so texts that would be written alike are one string. */
-#ifndef GECKO_STRINGS_H
-#define GECKO_STRINGS_H
+#pragma once
 
 #include <stdarg.h>
 
@@ -39,5 +38,3 @@ static inline struct text strings_text(const struct strings *strings, string_id 
 }
 
 static inline uint32_t strings_count(const struct strings *strings) { return (uint32_t)strings->rows.count; }
-
-#endif

@@ -1,6 +1,5 @@
 /* The versions that linkers append to the names of symbols in shared libraries. */
-#ifndef GECKO_SYMBOL_VERSION_H
-#define GECKO_SYMBOL_VERSION_H
+#pragma once
 
 #include "text.h"
 
@@ -26,5 +25,3 @@ static inline struct text symbol_without_version(struct text name) {
         if (!symbol_version_has_byte(version.bytes[i])) return name;
     return text_slice(name, 0, at);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Borrowed bytes: a pointer and a length. A text is not NUL-terminated. */
-#ifndef GECKO_TEXT_H
-#define GECKO_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -126,5 +125,3 @@ static inline struct text text_base_name(struct text path) {
     size_t slash = text_find_last(path, '/');
     return slash == path.bytes_count ? path : text_from(path, slash + 1);
 }
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Jobs begin in the order in which they were submitted. A pool whose threads cannot be started works too: whoever waits
  * for a job runs it. */
-#ifndef GECKO_THREAD_POOL_H
-#define GECKO_THREAD_POOL_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -64,5 +63,3 @@ unsigned thread_pool_spare_count(struct thread_pool *pool);
  * expect a thread of its own. Signals that report a fault of the thread itself are not blocked. Returns false if the
  * system cannot start one more thread; otherwise the caller joins it. */
 bool thread_start(pthread_t *thread, void *(*run)(void *context), void *context);
-
-#endif

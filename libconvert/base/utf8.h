@@ -1,6 +1,5 @@
 /* UTF-8 as in RFC 3629: no surrogates, no overlong forms, nothing above U+10FFFF. */
-#ifndef GECKO_UTF8_H
-#define GECKO_UTF8_H
+#pragma once
 
 #include <stdint.h>
 
@@ -21,5 +20,3 @@ static inline size_t utf8_repaired_bytes_max(size_t bytes_count) { return bytes_
 
 /* Writes the text with each malformed byte replaced by U+FFFD. Returns the number of bytes written. */
 size_t utf8_repair(struct text text, char *out);
-
-#endif

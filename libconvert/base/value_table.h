@@ -1,6 +1,5 @@
 /* A table that has a value for each key. Keys are compared as bytes, so they must have no padding. */
-#ifndef GECKO_VALUE_TABLE_H
-#define GECKO_VALUE_TABLE_H
+#pragma once
 
 #include "row_table.h"
 
@@ -34,5 +33,3 @@ static inline void *value_table_find(const struct value_table *table, const void
     uint32_t number = row_table_find(&table->keys, key);
     return number < table->values.count ? value_table_at(table, number) : NULL;
 }
-
-#endif

@@ -9,8 +9,7 @@
  *
  * Fewer runs cannot show the noise between runs. Then the error is that of sampling alone: a run with N samples, of
  * which a share p is in a function, could as well have had more or fewer of them there (binomial distribution). */
-#ifndef GECKO_ESTIMATE_H
-#define GECKO_ESTIMATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -70,5 +69,3 @@ double resamples_critical_errors(struct resamples *resamples, const struct quant
 /* Returns whether a quantity could ever stand out: false if all runs together have too few samples. Leaving it out
  * before changes are looked at makes the others no surer than they are, since it does not depend on the side. */
 bool estimate_may_stand_out(const struct quantity *quantity, struct run_counts runs);
-
-#endif

@@ -1,6 +1,5 @@
 /* The name by which a function of one run is found in another run, without what differs between builds. */
-#ifndef GECKO_MATCHED_NAME_H
-#define GECKO_MATCHED_NAME_H
+#pragma once
 
 #include "libconvert/base/strings.h"
 #include "libconvert/profile/profile.h"
@@ -28,5 +27,3 @@ struct matched_name {
 /* Returns the function's name. Those that are nameless are all called "(no name)", since their addresses differ. */
 struct matched_name matched_name_of(const struct profile *profile, func_id func, bool is_nameless, unsigned ignored,
                                     struct strings *names);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the functions of one run weigh, summed up under the names by which they are matched. */
-#ifndef GECKO_RUN_WEIGHTS_H
-#define GECKO_RUN_WEIGHTS_H
+#pragma once
 
 #include "libconvert/base/row_table.h"
 #include "libconvert/profile/profile.h"
@@ -44,5 +43,3 @@ void run_weights_fini(struct run_weights *run);
 
 /* Fills the functions and groups from a finished profile. */
 void run_weights_fill(struct run_weights *run, const struct profile *profile);
-
-#endif

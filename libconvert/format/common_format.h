@@ -1,6 +1,5 @@
 /* What processed and Gecko profiles have in common. */
-#ifndef GECKO_COMMON_FORMAT_H
-#define GECKO_COMMON_FORMAT_H
+#pragma once
 
 #include "format.h"
 
@@ -19,5 +18,3 @@ extern const char *const counter_graph_names[]; /* by enum counter_graph */
 /* By the bits of enum marker_display. */
 enum { MARKER_LOCATION_COUNT = 8 };
 extern const char *const marker_locations[MARKER_LOCATION_COUNT + 1];
-
-#endif

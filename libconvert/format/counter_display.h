@@ -1,6 +1,5 @@
 /* How the client shows counters that do not say it themselves: by category and name. */
-#ifndef GECKO_COUNTER_DISPLAY_H
-#define GECKO_COUNTER_DISPLAY_H
+#pragma once
 
 #include "libconvert/profile/counter.h"
 
@@ -20,5 +19,3 @@ const struct counter_display *counter_display_of(const struct counter *counter);
 
 /* Returns whether the client knows the category or the name. */
 bool counter_display_is_known(const struct counter *counter);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A shape describes an object or a table; a member describes one of its members or columns. The emitters write what the
  * profile holds as the description says, and `check` compares documents with it. */
-#ifndef GECKO_FORMAT_H
-#define GECKO_FORMAT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -213,5 +212,3 @@ static inline const struct member *shape_member(const struct shape *shape, size_
     size_t base_count = shape->base ? shape->base->member_count : 0;
     return number < base_count ? &shape->base->members[number] : &shape->members[number - base_count];
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The Gecko format, which Firefox writes. Tables consist of rows, and each thread has its own tables. */
-#ifndef GECKO_GECKO_FORMAT_H
-#define GECKO_GECKO_FORMAT_H
+#pragma once
 
 #include "format.h"
 
@@ -16,5 +15,3 @@ extern const struct shape gecko_frame_table, gecko_stack_table, gecko_sample_tab
 extern const struct shape gecko_source_table, gecko_counter_sample_table, gecko_overhead_table;
 /* The stack of a marker, in its payload, and its table of one row. */
 extern const struct shape gecko_backtrace_shape, gecko_backtrace_table;
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Most functions can be written in several forms. The first form that reads back, by the client's rules, as what was
  * meant is used. */
-#ifndef GECKO_LOCATION_H
-#define GECKO_LOCATION_H
+#pragma once
 
 #include <stdint.h>
 
@@ -53,5 +52,3 @@ struct location_parts location_read(struct text location);
  * whole location of an earlier frame, the client drops the function's library. */
 enum { LOCATION_RANK_COUNT = 256 };
 uint8_t location_rank(struct text location);
-
-#endif

@@ -1,6 +1,5 @@
 /* The processed format, which the viewer itself writes and reads. Tables are objects of columns. */
-#ifndef GECKO_PROCESSED_FORMAT_H
-#define GECKO_PROCESSED_FORMAT_H
+#pragma once
 
 #include "format.h"
 
@@ -16,5 +15,3 @@ extern const struct shape processed_sample_table, processed_native_allocation_ta
 extern const struct shape processed_thread_shape, processed_counter_shape, processed_display_shape;
 /* The stack of a marker, in its payload; the row of a tooltip that shows a value; an entry of the information panel. */
 extern const struct shape processed_cause_shape, processed_value_row_shape, processed_extra_entry_shape;
-
-#endif

@@ -4,8 +4,7 @@
  * merge_run then puts them on one timeline, decides which processes and threads are the same, and moves all rows into
  * one profile. Tables are merged by content: equal rows become one. Texts stay where they are, so the merge must live
  * as long as the profile that it filled. */
-#ifndef GECKO_MERGE_H
-#define GECKO_MERGE_H
+#pragma once
 
 #include "libconvert/profile/profile.h"
 
@@ -63,5 +62,3 @@ void merge_take_tables(struct merge *merge, struct profile *whole);
 /* Moves everything into `whole`, which must be empty but for the tables that merge_take_tables has moved. Afterwards
  * the profiles of the inputs hold only texts. Does nothing if a failure is latched. */
 void merge_run(struct merge *merge, struct profile *whole);
-
-#endif

@@ -1,6 +1,5 @@
 /* The steps of merge_run, each in a file of its own. */
-#ifndef GECKO_MERGE_STEPS_H
-#define GECKO_MERGE_STEPS_H
+#pragma once
 
 #include "libconvert/profile/row_references.h"
 #include "libconvert/profile/time_range.h"
@@ -64,5 +63,3 @@ void merge_weights(struct merge *merge, struct profile *whole);
 
 /* Merges the facts about the recordings: product, machine, arguments and the like. */
 void merge_meta(struct merge *merge, struct profile *whole);
-
-#endif

@@ -1,7 +1,6 @@
 /* Categories and their subcategories, by which the viewer colours stacks. Row 0 is "Other" in grey, which the front-end
  * needs as its default. Subcategory 0 of each category is "Other". */
-#ifndef GECKO_CATEGORIES_H
-#define GECKO_CATEGORIES_H
+#pragma once
 
 #include "libconvert/base/column.h"
 #include "libconvert/base/strings.h"
@@ -67,5 +66,3 @@ static inline const struct text *category_subcategory_at(const struct category *
 static inline const struct category *categories_at(const struct categories *categories, size_t row) {
     return column_at(&categories->rows, row);
 }
-
-#endif

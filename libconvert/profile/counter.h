@@ -1,6 +1,5 @@
 /* Counters: values of a process that the viewer draws as tracks over time. */
-#ifndef GECKO_COUNTER_H
-#define GECKO_COUNTER_H
+#pragma once
 
 #include "libconvert/base/column.h"
 #include "libconvert/base/ids.h"
@@ -96,5 +95,3 @@ struct paused_range {
     int64_t start_ns; /* TIME_NONE: it began before the trace */
     int64_t end_ns;   /* TIME_NONE: it ended after the trace */
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* Stacks whose outermost callers are missing. */
-#ifndef GECKO_CUT_STACKS_H
-#define GECKO_CUT_STACKS_H
+#pragma once
 
 #include "profile.h"
 
@@ -25,5 +24,3 @@ struct cut_stacks {
 /* Counts the stacks that have one function of the program and no caller, and if perf copied stacks (has_copies), those
  * that are truncated. Leaves out tracks of events. If memory runs out, that is latched, and there are none. */
 struct cut_stacks cut_stacks_count(const struct profile *profile, bool has_copies);
-
-#endif

@@ -1,6 +1,5 @@
 /* Shows in a finished profile when threads did not run, for viewers that do not know processor times. */
-#ifndef GECKO_DRAWN_WAITS_H
-#define GECKO_DRAWN_WAITS_H
+#pragma once
 
 #include "profile.h"
 
@@ -8,5 +7,3 @@
  * without processor times as it draws it with them. The sums of weights and of processor times stay. Running out of
  * memory is latched. */
 void profile_draw_waits(struct profile *profile);
-
-#endif

@@ -1,6 +1,5 @@
 /* Leaves out the function of Python that calls the trampolines of `-X perf`. */
-#ifndef GECKO_DROP_TRAMPOLINES_H
-#define GECKO_DROP_TRAMPOLINES_H
+#pragma once
 
 #include "profile.h"
 
@@ -9,5 +8,3 @@
  * other stacks than before. Call it before profile_finish, once functions are looked up. Running out of memory is
  * latched. */
 void profile_drop_trampolines(struct profile *profile);
-
-#endif

@@ -1,6 +1,5 @@
 /* Makes one frame of frames in a row that have the same function. */
-#ifndef GECKO_FOLD_RECURSION_H
-#define GECKO_FOLD_RECURSION_H
+#pragma once
 
 #include "profile.h"
 
@@ -8,5 +7,3 @@
  * the address and line that run. Enters in the ledger how many samples have other stacks than before. Call it before
  * profile_finish, once functions are looked up. Running out of memory is latched. */
 void profile_fold_recursion(struct profile *profile);
-
-#endif

@@ -1,6 +1,5 @@
 /* Frames and stacks. */
-#ifndef GECKO_FRAMES_H
-#define GECKO_FRAMES_H
+#pragma once
 
 #include "funcs.h"
 
@@ -30,5 +29,3 @@ struct stack {
     stack_id first_child; /* private to stack_table, as is the next one */
     stack_id last_child;  /* the child that was last asked for */
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* Functions, and what they refer to: resources (where code comes from), sources (files) and native symbols. A row of
  * the viewer's call tree is a function, so two equal functions must be one row. */
-#ifndef GECKO_FUNCS_H
-#define GECKO_FUNCS_H
+#pragma once
 
 #include "libconvert/base/row_table.h"
 
@@ -42,5 +41,3 @@ struct func {
     uint32_t column;      /* from 1; 0: unknown */
     uint32_t flags;       /* enum func_flags */
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* Command lines, and programs that start the one of interest. */
-#ifndef GECKO_LAUNCHERS_H
-#define GECKO_LAUNCHERS_H
+#pragma once
 
 #include "profile.h"
 
@@ -21,5 +20,3 @@ struct text arguments_shown(struct profile *profile, struct text arguments);
 /* Returns the file name of the script that a shell runs: "build.sh" for "sh" and the arguments "-e", "./build.sh". It
  * is empty if the program is no shell or gets its commands in another way. */
 struct text program_script(struct text program, struct text arguments);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * For each unit, read = kept + lost + filtered. Notes are not part of these sums: they record something remarkable that
  * loses nothing a profile has a place for, such as a time that went backwards or a processor number. */
-#ifndef GECKO_LEDGER_H
-#define GECKO_LEDGER_H
+#pragma once
 
 #include "libconvert/base/arena.h"
 #include "libconvert/base/column.h"
@@ -101,5 +100,3 @@ bool ledger_has_losses(const struct ledger *ledger);
 static inline const struct ledger_entry *ledger_at(const struct ledger *ledger, size_t i) {
     return column_at(&ledger->entries, i);
 }
-
-#endif

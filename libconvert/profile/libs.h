@@ -1,6 +1,5 @@
 /* Libraries: the mapped files in which frames lie. A library is identified by its path and its build id. */
-#ifndef GECKO_LIBS_H
-#define GECKO_LIBS_H
+#pragma once
 
 #include "libconvert/base/strings.h"
 #include "libconvert/base/value_table.h"
@@ -38,5 +37,3 @@ lib_id libs_take(struct libs *libs, const struct lib *lib);
 
 static inline const struct lib *libs_at(const struct libs *libs, lib_id id) { return column_at(&libs->rows, id.index); }
 static inline uint32_t libs_count(const struct libs *libs) { return (uint32_t)libs->rows.count; }
-
-#endif

@@ -1,7 +1,6 @@
 /* What recorder and reader report about a trace: profilingLog and profileGatheringLog in a profile. The front-end keeps
  * them and does not show them. */
-#ifndef GECKO_LOG_LINES_H
-#define GECKO_LOG_LINES_H
+#pragma once
 
 #include "libconvert/base/column.h"
 #include "libconvert/base/ids.h"
@@ -18,5 +17,3 @@ struct log_line {
     struct text text; /* if its bytes are NULL, the number is the value */
     int64_t number;
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* Markers and their schemas. The payload of a marker is a sequence of values, one for each field of its schema. */
-#ifndef GECKO_MARKERS_H
-#define GECKO_MARKERS_H
+#pragma once
 
 #include "categories.h"
 #include "libconvert/base/decimal.h"
@@ -254,5 +253,3 @@ _Static_assert(sizeof(struct marker) == 32, "a marker costs 32 bytes and its pay
 static inline bool marker_has_end(const struct marker *marker) {
     return marker->phase == MARKER_INTERVAL || marker->phase == MARKER_INTERVAL_END;
 }
-
-#endif

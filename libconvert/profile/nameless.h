@@ -1,6 +1,5 @@
 /* Frames whose functions have no name: they are called after their address. */
-#ifndef GECKO_NAMELESS_H
-#define GECKO_NAMELESS_H
+#pragma once
 
 #include "profile.h"
 
@@ -12,5 +11,3 @@ bool name_is_address_in(const struct lib *lib, struct text name);
 
 /* Returns whether the frame's function has such a name, or the name that symbols give to functions without one. */
 bool frame_is_nameless(const struct profile *profile, const struct frame *frame);
-
-#endif

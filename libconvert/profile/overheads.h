@@ -1,6 +1,5 @@
 /* What recording cost: one row for each round of a process's sampler. */
-#ifndef GECKO_OVERHEADS_H
-#define GECKO_OVERHEADS_H
+#pragma once
 
 #include "libconvert/base/ids.h"
 
@@ -14,5 +13,3 @@ struct overhead {
     int64_t counters_ns;
     int64_t threads_ns;
 };
-
-#endif

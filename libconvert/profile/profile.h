@@ -6,8 +6,7 @@
  * Times: until profile_finish, times are nanoseconds of the trace's clock; afterwards, nanoseconds since the profile's
  * zero (origin_ns). TIME_NONE means "unknown". A reader that learns the rate of its clock only at the end of the input
  * stores ticks in the members _ticks, and turns all of them into nanoseconds before profile_finish. */
-#ifndef GECKO_PROFILE_H
-#define GECKO_PROFILE_H
+#pragma once
 
 #include "categories.h"
 #include "counter.h"
@@ -504,5 +503,3 @@ size_t profile_place_of_process(const struct profile *profile, process_id proces
 /* Returns the first of the process's rows of counters, paused_ranges or a log, and stores their number in
  * *row_count. */
 size_t profile_rows_of_process(const struct column *rows, process_id process, size_t *row_count);
-
-#endif

@@ -1,6 +1,5 @@
 /* The parts of profile_finish that have files of their own. */
-#ifndef GECKO_PROFILE_FINISH_H
-#define GECKO_PROFILE_FINISH_H
+#pragma once
 
 #include "profile.h"
 
@@ -36,5 +35,3 @@ void profile_name_tasks(struct profile *profile);
 
 /* Calls profile_name_tasks, and sets the order of the threads to write. */
 void profile_order_threads(struct profile *profile);
-
-#endif

@@ -3,8 +3,7 @@
  * such a name is therefore kept if its fields fit, and renamed otherwise. The table follows
  * github.com/firefox-devtools/profiler at df31314e; each row names the code. tests/client/check_reserved_types.mjs
  * compares the table with the code of the client that the tests install. */
-#ifndef GECKO_RESERVED_TYPES_H
-#define GECKO_RESERVED_TYPES_H
+#pragma once
 
 #include "markers.h"
 
@@ -54,5 +53,3 @@ bool reserved_type_accepts(const struct reserved_type *type, const struct marker
 /* Returns whether the front-end fails on a marker of that name whose payload is of that type (NULL: not a reserved
  * one). */
 bool reserved_marker_name(struct text name, const struct reserved_type *type);
-
-#endif

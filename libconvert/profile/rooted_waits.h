@@ -1,6 +1,5 @@
 /* Hangs waits of which no stack is known below functions that the thread is in. */
-#ifndef GECKO_ROOTED_WAITS_H
-#define GECKO_ROOTED_WAITS_H
+#pragma once
 
 #include "profile.h"
 
@@ -10,5 +9,3 @@
  * preempted is in all functions that both samples have in common. The front-end opens the heaviest root, which would be
  * the wait alone. Call it once functions are looked up. Running out of memory is latched. */
 void profile_root_waits(struct profile *profile);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the rows of a profile's tables refer to: rows of other tables, by their numbers. */
-#ifndef GECKO_ROW_REFERENCES_H
-#define GECKO_ROW_REFERENCES_H
+#pragma once
 
 #include "profile.h"
 
@@ -41,5 +40,3 @@ static inline uint32_t row_reference_at(const void *row, struct row_reference re
 
 /* Replaces the ids in a row of that row table, except ID_NONE, by numbers[kind][id]. */
 void row_renumber(enum row_kind kind, void *row, uint32_t *const numbers[ROW_KIND_COUNT]);
-
-#endif

@@ -1,7 +1,6 @@
 /* Remembers the stack that was added last, from its root, so that the next one walks only the frames that differ. Keep
  * one for each thread, since consecutive samples of a thread are alike. */
-#ifndef GECKO_STACK_PATH_H
-#define GECKO_STACK_PATH_H
+#pragma once
 
 #include "profile.h"
 
@@ -23,5 +22,3 @@ stack_id stack_path_go_on(struct stack_path *path, struct profile *profile, uint
 
 /* Returns the innermost of the first `count` frames of the stack that was added last; none if `count` is 0. */
 frame_id stack_path_frame(const struct stack_path *path, uint32_t count);
-
-#endif

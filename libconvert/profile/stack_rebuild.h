@@ -1,6 +1,5 @@
 /* Rebuilds all stacks of a profile, with other frames. */
-#ifndef GECKO_STACK_REBUILD_H
-#define GECKO_STACK_REBUILD_H
+#pragma once
 
 #include "profile.h"
 
@@ -18,5 +17,3 @@ typedef stack_id stack_replace(void *context, const stack_id *new_ids, stack_id 
  * that are new are found, or added after the others. Enters in the ledger, as a note with that cause, how many samples
  * have other stacks than before. Running out of memory is latched in the profile's failure. */
 void profile_replace_stacks(struct profile *profile, stack_replace *replace, void *context, struct text cause);
-
-#endif

@@ -3,8 +3,7 @@
  * About half of all stacks are their caller's first child, and the same child is often asked for again. Each row
  * therefore knows its first child and the child that was last asked for, which are usually close by. The hash has only
  * roots and children that are not the first; its slots hold the whole key. */
-#ifndef GECKO_STACK_TABLE_H
-#define GECKO_STACK_TABLE_H
+#pragma once
 
 #include "frames.h"
 #include "libconvert/base/column.h"
@@ -44,5 +43,3 @@ static inline const struct stack *stack_table_at(const struct stack_table *table
 }
 
 static inline uint32_t stack_table_count(const struct stack_table *table) { return table->rows.count; }
-
-#endif

@@ -9,13 +9,10 @@
  *
  * Moves functions without an address, such as labels, to the end of the table if their file also has functions with
  * one. The viewer asks for a file's text with an address of the first function that has the file. */
-#ifndef GECKO_SWEEP_H
-#define GECKO_SWEEP_H
+#pragma once
 
 #include "profile.h"
 
 /* Call it after profile_finish. Earlier ids become invalid, and no frames can be added any more. If every
  * row is in use, it costs one pass and moves nothing. Does nothing after a failure. */
 void sweep_profile(struct profile *profile);
-
-#endif

@@ -1,7 +1,6 @@
 /* Makes a finished profile smaller by what matters least. The sums of all weights by stack, and so by function, stay
  * exactly what they were. */
-#ifndef GECKO_THIN_H
-#define GECKO_THIN_H
+#pragma once
 
 #include "profile.h"
 
@@ -38,5 +37,3 @@ void thin_markers(struct thinning *thinning, uint32_t level);
 
 /* Enters in the ledger what was done. */
 void thinning_enter(const struct thinning *thinning);
-
-#endif

@@ -1,6 +1,5 @@
 /* Processes, threads and their samples. */
-#ifndef GECKO_THREADS_H
-#define GECKO_THREADS_H
+#pragma once
 
 #include "libconvert/base/column.h"
 #include "libconvert/base/ids.h"
@@ -215,5 +214,3 @@ static inline uint32_t samples_count(const struct samples *samples) { return sam
 static inline struct sample *samples_at(const struct samples *samples, size_t row) {
     return column_at(&samples->rows, row);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* A range of times, from the first event to the last one. */
-#ifndef GECKO_TIME_RANGE_H
-#define GECKO_TIME_RANGE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -29,5 +28,3 @@ struct time_range thread_events(const struct thread *thread);
 
 /* Returns the range of all samples, markers, allocations and samples of counters. */
 struct time_range profile_events(const struct profile *profile);
-
-#endif

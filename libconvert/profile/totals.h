@@ -1,6 +1,5 @@
 /* The weights of functions: alone, and including all that they call. */
-#ifndef GECKO_TOTALS_H
-#define GECKO_TOTALS_H
+#pragma once
 
 #include "libconvert/base/column.h"
 #include "libconvert/base/ids.h"
@@ -21,5 +20,3 @@ struct function_weights {
  * (memory) are latched. */
 void totals_add(struct function_weights *functions, size_t function_count, const struct call_node *nodes,
                 const double *self, size_t node_count, struct failure *failure);
-
-#endif

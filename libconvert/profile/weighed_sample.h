@@ -1,6 +1,5 @@
 /* What a sample weighs: its weight and its processor time, and to which stacks they belong. */
-#ifndef GECKO_WEIGHED_SAMPLE_H
-#define GECKO_WEIGHED_SAMPLE_H
+#pragma once
 
 #include "profile.h"
 
@@ -36,5 +35,3 @@ struct weighed_sample weighing_weigh(const struct weighing *weighing, const stru
 
 /* Returns the unit of processor times, "ms" or "cycles"; an empty text if they are not known. */
 struct text profile_cpu_unit(const struct profile *profile);
-
-#endif

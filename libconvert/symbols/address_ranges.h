@@ -1,6 +1,5 @@
 /* A table that finds the range of addresses in which an address lies. */
-#ifndef GECKO_ADDRESS_RANGES_H
-#define GECKO_ADDRESS_RANGES_H
+#pragma once
 
 #include "libconvert/base/column.h"
 
@@ -16,5 +15,3 @@ void address_ranges_finish(struct column *ranges);
 
 /* Returns the row of the range that has the address, or ID_NONE. */
 uint32_t address_ranges_find(const struct column *ranges, uint64_t address);
-
-#endif

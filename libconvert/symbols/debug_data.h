@@ -1,7 +1,6 @@
 /* The symbols that a stripped library keeps for its own backtraces, those that the dynamic linker does not need: a
  * small ELF file, compressed with xz, in the section ".gnu_debugdata". */
-#ifndef GECKO_DEBUG_DATA_H
-#define GECKO_DEBUG_DATA_H
+#pragma once
 
 #include "debug_file.h"
 #include "libconvert/base/failure.h"
@@ -17,5 +16,3 @@ enum { DEBUG_DATA_BYTES_MAX = 64 << 20 };
 /* Running out of memory is latched, and leaves nothing to be closed. */
 void debug_data_open(struct debug_data *data, const struct debug_file *file, struct failure *failure);
 void debug_data_close(struct debug_data *data);
-
-#endif

@@ -1,7 +1,6 @@
 /* An ELF file that is opened for its symbols: a program, a library, or debug information that was split off from
  * one. */
-#ifndef GECKO_DEBUG_FILE_H
-#define GECKO_DEBUG_FILE_H
+#pragma once
 
 #include <limits.h>
 #include <stdint.h>
@@ -92,5 +91,3 @@ static inline bool debug_file_take_section(uint64_t *bytes_left, uint64_t bytes_
 
 /* Returns whether the whole file has that checksum. */
 bool debug_file_has_checksum(const struct debug_file *file, uint32_t checksum);
-
-#endif

@@ -1,7 +1,6 @@
 /* Finds the files that hold the symbols of a library: the library itself, and the file to which its debug information
  * was moved. */
-#ifndef GECKO_DEBUG_FILE_SEARCH_H
-#define GECKO_DEBUG_FILE_SEARCH_H
+#pragma once
 
 #include "debug_file.h"
 #include "libconvert/profile/libs.h"
@@ -53,5 +52,3 @@ bool debug_files_are_whole(const struct debug_files *files);
 /* Return the file whose DWARF or whose symbol table to use. */
 const struct debug_file *debug_files_dwarf(const struct debug_files *files); /* NULL: none has any */
 const struct debug_file *debug_files_symbols(const struct debug_files *files);
-
-#endif

@@ -1,8 +1,7 @@
 /* Fetches debug information and source files by build id from the servers that DEBUGINFOD_URLS names. The work is done
  * by libdebuginfod of elfutils, which keeps what it has fetched in a cache, and is loaded only if that variable is set.
  */
-#ifndef GECKO_DEBUG_SERVER_H
-#define GECKO_DEBUG_SERVER_H
+#pragma once
 
 #include <limits.h>
 
@@ -37,5 +36,3 @@ void debug_server_fetch_debug_information(struct debug_server *server, struct te
 /* Fetches the source file that the debug information of that build id names by an absolute path. Returns a descriptor
  * to close; -1 if there is none. */
 int debug_server_open_source(struct debug_server *server, struct text build_id, struct text path);
-
-#endif

@@ -1,7 +1,6 @@
 /* Finds the namespace, type or function that each function in DWARF is in, for qualified names: "outer::inner::name",
  * "outer(int)::{lambda#1}::operator()". */
-#ifndef GECKO_DWARF_NAMES_H
-#define GECKO_DWARF_NAMES_H
+#pragma once
 
 #include <elfutils/libdw.h>
 
@@ -39,5 +38,3 @@ struct dwarf_scoped_function *dwarf_names_find(const struct dwarf_names *names, 
 
 /* Returns the function's qualified name; if memory runs out (latched), `name`. Valid until dwarf_names_fini. */
 const char *dwarf_names_qualify(struct dwarf_names *names, struct dwarf_scoped_function *function, const char *name);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * libdw frees nothing until it is ended, so a session can be started again. If libdw runs out of memory, it ends the
  * process (child_leave) or reports damage; errno is ENOMEM in the second case. */
-#ifndef GECKO_DWARF_SESSION_H
-#define GECKO_DWARF_SESSION_H
+#pragma once
 
 #include <elfutils/libdw.h>
 #include <stdbool.h>
@@ -23,5 +22,3 @@ void dwarf_session_fini(struct dwarf_session *session);
 /* Starts libdw, or ends and starts it again: everything from it before becomes invalid. Returns false if libdw cannot
  * read the file, or ran out of memory (errno). */
 bool dwarf_session_start(struct dwarf_session *session);
-
-#endif

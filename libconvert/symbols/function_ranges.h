@@ -1,7 +1,6 @@
 /* The functions of a library as its call frame information (.eh_frame) lists them, which even a stripped file has. They
  * have no names. */
-#ifndef GECKO_FUNCTION_RANGES_H
-#define GECKO_FUNCTION_RANGES_H
+#pragma once
 
 #include "debug_file.h"
 #include "recorder/unwind/unwind_cfi.h"
@@ -20,5 +19,3 @@ void function_ranges_fini(struct function_ranges *ranges);
 /* Stores the addresses at which the function at the address starts and ends. Returns false if no function is known
  * there. The first call reads the list of functions. For x86-64 and aarch64; other files have no functions. */
 bool function_ranges_find(struct function_ranges *ranges, uint64_t address, uint64_t *start, uint64_t *end);
-
-#endif

@@ -1,7 +1,6 @@
 /* Files of code that this process keeps open: they may be gone, or out of reach, when a profile is made of what was
  * recorded of them. Programs that are compiled, run and removed are such files, and those below another root. */
-#ifndef GECKO_KEPT_FILES_H
-#define GECKO_KEPT_FILES_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -32,5 +31,3 @@ bool kept_files_find(struct text build_id_or_path, char path[KEPT_PATH_BYTES]);
 
 /* Closes the files. */
 void kept_files_end(void);
-
-#endif

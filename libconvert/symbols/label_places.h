@@ -1,7 +1,6 @@
 /* Labels among inlined functions: a label belongs to the function whose source has it, not to the innermost one that is
  * inlined there. */
-#ifndef GECKO_LABEL_PLACES_H
-#define GECKO_LABEL_PLACES_H
+#pragma once
 
 #include "libconvert/profile/profile.h"
 
@@ -13,5 +12,3 @@ bool frame_is_label(const struct profile *profile, const struct frame *frame);
  * the label's file that begin at or before its line. Without any, it follows the innermost function. Labels keep their
  * order. Returns the stack with the label, which ends in the innermost function unless the label is in that. */
 stack_id label_place(struct profile *profile, stack_id stack, frame_id label);
-
-#endif

@@ -1,7 +1,6 @@
 /* What the files of one library say about addresses, from symbol tables, linkage tables and DWARF. Everything runs in
  * the calling process; symbol_worker.h does the same in a child process. */
-#ifndef GECKO_LIBRARY_SYMBOLS_H
-#define GECKO_LIBRARY_SYMBOLS_H
+#pragma once
 
 #include "debug_file_search.h"
 #include "function_ranges.h"
@@ -69,5 +68,3 @@ enum symbol_outcome library_symbols_find_calls(struct library_symbols *symbols, 
  * a call; *place is also set if it is SYMBOL_PLACED. */
 enum symbol_outcome library_symbols_find(struct library_symbols *symbols, int32_t number, bool prefers_offsets,
                                          struct symbol_place *place);
-
-#endif

@@ -1,6 +1,5 @@
 /* Decides to which function an address before a return address belongs. */
-#ifndef GECKO_RETURN_ADDRESS_H
-#define GECKO_RETURN_ADDRESS_H
+#pragma once
 
 #include "symbol_table.h"
 
@@ -11,5 +10,3 @@
  * a size is the place to which the call returns. The other was not stored by a call: walks by frame pointers also find
  * pointers to functions. */
 uint64_t return_address_place(const struct symbol_table *table, const struct debug_file *file, uint64_t address);
-
-#endif

@@ -1,7 +1,6 @@
 /* What the child process has found: for each frame that was looked up, the chain of functions that run at its address.
  */
-#ifndef GECKO_SYMBOL_ANSWERS_H
-#define GECKO_SYMBOL_ANSWERS_H
+#pragma once
 
 #include "libconvert/base/child_process.h"
 #include "libconvert/profile/profile.h"
@@ -56,5 +55,3 @@ bool symbol_answers_receive_chain(struct symbol_answers *answers, struct channel
 /* Replaces each frame that has a chain by frames for the functions of the chain, in all stacks of the profile. All ids
  * of stacks become invalid. */
 void symbol_answers_apply(struct symbol_answers *answers);
-
-#endif

@@ -3,8 +3,7 @@
  * Units are read when an address needs them, so with ascending addresses each is read once. Memory is bounded, since
  * libdw is started again after a fixed number of units. However damaged the DWARF is, at worst nothing is known about
  * an address. */
-#ifndef GECKO_SYMBOL_LINES_H
-#define GECKO_SYMBOL_LINES_H
+#pragma once
 
 #include <limits.h>
 
@@ -49,5 +48,3 @@ enum symbol_lack {
 
 /* Returns what the units lack in which addresses were looked up: bits of enum symbol_lack. */
 unsigned symbol_lines_lacks(const struct symbol_lines *lines);
-
-#endif

@@ -1,6 +1,5 @@
 /* Demangles the names of C++ and Rust functions. Only this module uses libiberty. */
-#ifndef GECKO_SYMBOL_NAMES_H
-#define GECKO_SYMBOL_NAMES_H
+#pragma once
 
 #include "libconvert/base/text.h"
 
@@ -21,5 +20,3 @@ struct text symbol_name_demangle(struct text name, bool has_parameters, char out
 /* Does what symbol_name_demangle does to a name that another program printed, if it is mangled or has the hash of a
  * Rust function: "core::fmt::write::h0123456789abcdef". Any other name is returned as it is, of whatever length. */
 struct text symbol_name_demangle_printed(struct text name, bool has_parameters, char out[SYMBOL_NAME_BYTES_MAX]);
-
-#endif

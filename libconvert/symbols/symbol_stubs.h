@@ -1,7 +1,6 @@
 /* The stubs in a library's linkage tables (".plt" and others): pieces of code without symbols that jump to functions of
  * other libraries, through slots which the dynamic linker fills. For x86-64 and aarch64. */
-#ifndef GECKO_SYMBOL_STUBS_H
-#define GECKO_SYMBOL_STUBS_H
+#pragma once
 
 #include "debug_file.h"
 #include "libconvert/base/column.h"
@@ -16,5 +15,3 @@ struct symbol_stub {
 /* Adds the stubs whose destination the file gives, sorted by start. A damaged file yields fewer. Running out of memory
  * is latched. */
 void symbol_stubs_read(struct column *stubs, const struct debug_file *library);
-
-#endif

@@ -1,6 +1,5 @@
 /* The functions in a library's symbol tables, and the stubs in its linkage tables, by address. */
-#ifndef GECKO_SYMBOL_TABLE_H
-#define GECKO_SYMBOL_TABLE_H
+#pragma once
 
 #include "debug_data.h"
 #include "libconvert/base/arena.h"
@@ -37,5 +36,3 @@ const struct symbol *symbol_table_find(const struct symbol_table *table, uint64_
 
 /* Returns the symbols that begin at the address, and stores their number. Thread-safe. */
 const struct symbol *symbol_table_aliases(const struct symbol_table *table, uint64_t start, size_t *count);
-
-#endif

@@ -1,7 +1,6 @@
 /* The work of the child process that looks up addresses: opens the files of libraries, and sends what it finds. Only
  * this process reads libraries and debug information. */
-#ifndef GECKO_SYMBOL_WORKER_H
-#define GECKO_SYMBOL_WORKER_H
+#pragma once
 
 #include "debug_file_search.h"
 #include "libconvert/base/child_process.h"
@@ -82,5 +81,3 @@ struct symbol_library_end {
 
 /* A child_work; `context` is a struct symbol_work. */
 void symbol_worker_run(void *context, struct channel *channel);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A frame is replaced by the chain of frames that run at its address: the physical function, and those inlined into it.
  * If nothing is found, the frame keeps its library and address, so that another program can look it up later. */
-#ifndef GECKO_SYMBOLIZE_H
-#define GECKO_SYMBOLIZE_H
+#pragma once
 
 #include "debug_file_search.h"
 #include "libconvert/base/progress.h"
@@ -28,5 +27,3 @@ struct symbolize_options {
  * a build id to compare. If reading a library crashes the child, or no child can be started, the addresses are entered
  * as lost. All ids of stacks become invalid. Rows that are no longer used remain until sweep_profile. */
 void profile_symbolize(struct profile *profile, const struct symbolize_options *options, struct progress progress);
-
-#endif

@@ -1,6 +1,5 @@
 /* Files of a container or of another machine, whose file system is below a folder of this machine. */
-#ifndef GECKO_SYSROOT_H
-#define GECKO_SYSROOT_H
+#pragma once
 
 #include <limits.h>
 
@@ -8,5 +7,3 @@
  * ".." are resolved as if `root` were "/", so they never lead out of it. Stores the file's path in that file system,
  * without links, in real_path. Returns -1 (errno) if there is no such file or it cannot be read. */
 int sysroot_open(const char *root, const char *path, char real_path[PATH_MAX]);
-
-#endif

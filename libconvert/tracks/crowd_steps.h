@@ -1,6 +1,5 @@
 /* The steps of profile_merge_crowds, each in a file of its own. */
-#ifndef GECKO_CROWD_STEPS_H
-#define GECKO_CROWD_STEPS_H
+#pragma once
 
 #include "crowds.h"
 #include "libconvert/profile/time_range.h"
@@ -33,5 +32,3 @@ struct time_range *crowd_turns_of_thread(const struct profile *profile, uint32_t
 
 /* Moves the rows of all threads and processes to their heads. */
 void crowd_moves_run(struct profile *profile, const struct crowd_heads *heads);
-
-#endif

@@ -3,8 +3,7 @@
  * runs a thousand programs, would otherwise have more tracks than anybody can look at. Tasks follow each other if their
  * events do: a thread that waits for its end is in nobody's way. In a large crowd, threads of which no two run at a
  * time follow each other too. */
-#ifndef GECKO_CROWDS_H
-#define GECKO_CROWDS_H
+#pragma once
 
 #include "libconvert/profile/profile.h"
 
@@ -18,5 +17,3 @@ enum { CROWD_MEMBERS_MAX = 30 };
  * ledger how many threads and processes have no track of their own. Call it before profile_finish. Running out of
  * memory is latched. */
 void profile_merge_crowds(struct profile *profile, struct text pattern);
-
-#endif

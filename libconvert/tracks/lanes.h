@@ -1,6 +1,5 @@
 /* Divides members of groups among lanes, so that the members of a lane follow each other, or run in turns. */
-#ifndef GECKO_LANES_H
-#define GECKO_LANES_H
+#pragma once
 
 #include "libconvert/base/failure.h"
 #include "libconvert/profile/time_range.h"
@@ -27,5 +26,3 @@ struct lane_member {
  * members do not run, and loose turns move to where one of the first lanes is free. Running out of memory is latched;
  * the heads are not set then. */
 void lanes_assign(struct lane_member *members, size_t count, struct failure *failure);
-
-#endif

@@ -1,6 +1,5 @@
 /* Tells processes of one program apart by their arguments: "cc1 parse.c", not five times "cc1". */
-#ifndef GECKO_PROCESS_LABELS_H
-#define GECKO_PROCESS_LABELS_H
+#pragma once
 
 #include "libconvert/profile/profile.h"
 
@@ -12,5 +11,3 @@ enum { PROCESS_LABEL_CHARACTERS = 40, PROCESS_LABEL_CHARACTERS_MAX = 500 };
  * processes of that name have, temporary files if there are other arguments, as their names are random, and options if
  * they do not fit. 0: there are neither labels nor command lines. Names processes. Running out of memory is latched. */
 void profile_label_processes(struct profile *profile, unsigned character_count_max);
-
-#endif

@@ -1,6 +1,5 @@
 /* Shows what ran on each processor. */
-#ifndef GECKO_PROCESSOR_TRACKS_H
-#define GECKO_PROCESSOR_TRACKS_H
+#pragma once
 
 #include "libconvert/profile/profile.h"
 
@@ -8,5 +7,3 @@
  * outermost frame is the process. Samples stay in their threads. Latches FAILURE_USAGE if none tells its processor.
  * Call it before profile_finish, and before crowds are merged. Running out of memory is latched. */
 void profile_add_processors(struct profile *profile);
-
-#endif

@@ -1,6 +1,5 @@
 /* Markers that tell when a thread or a process ran. */
-#ifndef GECKO_TASK_MARKERS_H
-#define GECKO_TASK_MARKERS_H
+#pragma once
 
 #include "libconvert/profile/profile.h"
 #include "libconvert/profile/time_range.h"
@@ -29,5 +28,3 @@ void task_markers_add_children(const struct task_markers *markers, bool needs_co
 /* Removes the markers of threads and processes that share a track, which no recording has, from a profile that was
  * read: facts of a recording and of its profile are the same. */
 void task_markers_drop_members(struct profile *profile);
-
-#endif

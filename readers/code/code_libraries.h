@@ -1,6 +1,5 @@
 /* The libraries and other origins of code, and the categories and names of that code. */
-#ifndef GECKO_CODE_LIBRARIES_H
-#define GECKO_CODE_LIBRARIES_H
+#pragma once
 
 #include "libconvert/profile/profile.h"
 #include "script_names.h"
@@ -48,5 +47,3 @@ string_id code_address_name(struct profile *profile, struct text library, uint64
 /* Returns whether the address is in the upper half of the address space, which is the kernel's on x86-64 and on
  * aarch64. */
 static inline bool code_address_is_kernel(uint64_t address) { return address >= 0xffff000000000000u; }
-
-#endif

@@ -1,7 +1,6 @@
 /* What is mapped where in the processes of a recording and in its kernel, as records of mappings say, and the build ids
  * of files. */
-#ifndef GECKO_CODE_MAPS_H
-#define GECKO_CODE_MAPS_H
+#pragma once
 
 #include "code_spaces.h"
 #include "libconvert/base/strings.h"
@@ -67,5 +66,3 @@ void code_maps_set_build_id(struct code_maps *maps, struct text path, struct tex
 
 /* Returns the build id (hex) of the file; empty if it is unknown. */
 struct text code_maps_build_id(struct code_maps *maps, struct text path);
-
-#endif

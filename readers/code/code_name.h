@@ -1,6 +1,5 @@
 /* The name of code that is in no file on the disk: the kernel's, the vDSO's, and code that processes generated. */
-#ifndef GECKO_CODE_NAME_H
-#define GECKO_CODE_NAME_H
+#pragma once
 
 #include <stdint.h>
 
@@ -12,5 +11,3 @@ struct code_name {
     struct text module; /* kernel module; empty: the kernel itself */
     struct text file;   /* the perf map or jitdump that names generated code; empty: other code */
 };
-
-#endif

@@ -3,8 +3,7 @@
  *
  * A space is a search tree of the addresses at which another mapping begins. Trees share their nodes, so a copy of a
  * space costs nothing until one of both changes, and then as much as the path to what changes. */
-#ifndef GECKO_CODE_SPACES_H
-#define GECKO_CODE_SPACES_H
+#pragma once
 
 #include "libconvert/base/column.h"
 #include "libconvert/base/ids.h"
@@ -68,5 +67,3 @@ void code_history_inherit(struct code_spaces *spaces, struct code_history *histo
 /* Returns the mapping that contains the address at that time; NULL if there is none. */
 const struct code_mapping *code_history_find(const struct code_spaces *spaces, const struct code_history *history,
                                              uint64_t time, uint64_t address);
-
-#endif

@@ -1,6 +1,5 @@
 /* perf's own copies of what a recording needs: below ~/.debug, by build id. "perf archive" packs them. */
-#ifndef GECKO_DEBUG_COPIES_H
-#define GECKO_DEBUG_COPIES_H
+#pragma once
 
 #include "libconvert/symbols/debug_file_search.h"
 
@@ -8,5 +7,3 @@
  * Returns false if there is none. */
 bool debug_copies_find(const struct debug_folders *folders, struct text build_id, const char *name,
                        char path[PATH_MAX]);
-
-#endif

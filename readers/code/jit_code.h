@@ -3,8 +3,7 @@
  *
  * A process may generate code where it had other code before, and a jitdump has the time of each. A perf map has no
  * times: its last line for an address counts. */
-#ifndef GECKO_JIT_CODE_H
-#define GECKO_JIT_CODE_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -94,5 +93,3 @@ void jit_advance(struct jit *jit, int64_t time_ns);
 static inline const struct jit_code *jit_code_at(const struct jit *jit, uint64_t number) {
     return column_at(&jit->codes, number - 1);
 }
-
-#endif

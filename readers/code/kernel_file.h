@@ -1,7 +1,6 @@
 /* The symbols of an uncompressed kernel ("vmlinux") or of a kernel module, which may be compressed. A child process
  * reads the file and lists the symbols in the format of /proc/kallsyms. */
-#ifndef GECKO_KERNEL_FILE_H
-#define GECKO_KERNEL_FILE_H
+#pragma once
 
 #include "libconvert/base/child_process.h"
 #include "libconvert/symbols/debug_file_search.h"
@@ -34,5 +33,3 @@ struct text kernel_file_next(void *reading);
 
 /* Returns false if the process ended before it had read the file. */
 bool kernel_file_end(struct kernel_file_reading *reading);
-
-#endif

@@ -1,7 +1,6 @@
 /* The running kernel's list of symbols (/proc/kallsyms) as text. The kernel takes tens of milliseconds to print it. Its
  * first part has the kernel's own code, by address, and does not change while the kernel runs. */
-#ifndef GECKO_KERNEL_LIST_H
-#define GECKO_KERNEL_LIST_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -41,5 +40,3 @@ size_t kernel_build_id_read(const char *path, char id[KERNEL_BUILD_ID_BYTES_MAX]
 
 /* Finds the address of the symbol in the list. Returns 0 if it is not there. */
 uint64_t kernel_list_address(struct text list, struct text name);
-
-#endif

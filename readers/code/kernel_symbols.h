@@ -2,8 +2,7 @@
  * otherwise from the running kernel's list (/proc/kallsyms) if the recording was made under that kernel, otherwise from
  * perf's copy of the recorded kernel's list, or from an uncompressed kernel and from modules with the recorded build
  * ids. */
-#ifndef GECKO_KERNEL_SYMBOLS_H
-#define GECKO_KERNEL_SYMBOLS_H
+#pragma once
 
 #include "code_name.h"
 #include "kernel_list.h"
@@ -55,5 +54,3 @@ bool kernel_symbols_find(struct kernel_symbols *kernel, uint64_t address, struct
  * not have the module. */
 bool kernel_symbols_find_in_module(struct kernel_symbols *kernel, const struct kernel_module *module, uint64_t address,
                                    struct code_name *name);
-
-#endif

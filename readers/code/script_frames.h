@@ -1,6 +1,5 @@
 /* What the names of generated code say about functions and their frames. */
-#ifndef GECKO_SCRIPT_FRAMES_H
-#define GECKO_SCRIPT_FRAMES_H
+#pragma once
 
 #include "libconvert/profile/profile.h"
 #include "script_names.h"
@@ -14,5 +13,3 @@ struct category_pair script_frames_category(struct profile *profile, const struc
 /* Sets function and category to those of the name, for a function that has the symbol of generated code as its name.
  * Other frames and functions stay. It is a profile_name_func. */
 void script_frames_name(struct profile *profile, struct func *func, struct frame *frame);
-
-#endif

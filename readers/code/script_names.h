@@ -1,7 +1,6 @@
 /* Parses the names that JIT compilers and interpreters give their code in perf maps: "JS:*fn file.js:10:3",
  * "py::fn:/file.py", "void [App] App::Run()[OptimizedTier1]". */
-#ifndef GECKO_SCRIPT_NAMES_H
-#define GECKO_SCRIPT_NAMES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -25,5 +24,3 @@ struct script_name {
 
 /* The texts in *out point into the symbol, or are static. */
 void script_name_parse(struct text symbol, struct script_name *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* The functions of the recorded system's kernel and vDSO. Symbols are read at the first look-up that needs them, or
  * ahead of it in a thread: the running kernel prints its list slowly. */
-#ifndef GECKO_SYSTEM_CODE_H
-#define GECKO_SYSTEM_CODE_H
+#pragma once
 
 #include <pthread.h>
 
@@ -42,5 +41,3 @@ struct text system_code_vdso(struct system_code *system, struct text build_id);
 /* Finds the function at an offset in that vDSO. */
 bool system_code_find_in_vdso(struct system_code *system, struct text build_id, uint64_t offset,
                               struct code_name *name);
-
-#endif

@@ -1,6 +1,5 @@
 /* Functions that a recording itself names, by their places in the files that it names. */
-#ifndef GECKO_TOLD_FUNCTIONS_H
-#define GECKO_TOLD_FUNCTIONS_H
+#pragma once
 
 #include "code_name.h"
 #include "libconvert/base/strings.h"
@@ -22,5 +21,3 @@ void told_functions_add(struct told_functions *told, struct text path, uint64_t 
 /* Finds the function at that place of the file. Of functions that overlap, the one that starts last counts; of those
  * that start together, the shortest. */
 bool told_functions_find(struct told_functions *told, struct text path, uint64_t place, struct code_name *name);
-
-#endif

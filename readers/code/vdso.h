@@ -1,7 +1,6 @@
 /* The functions of the vDSO, the library that the kernel maps into each process. They come from the running kernel's
  * vDSO if it is the recorded one, otherwise from perf's copy. */
-#ifndef GECKO_VDSO_H
-#define GECKO_VDSO_H
+#pragma once
 
 #include "code_name.h"
 #include "libconvert/base/failure.h"
@@ -30,5 +29,3 @@ bool vdso_load(struct vdso *vdso, const struct debug_folders *folders, struct te
 
 /* Finds the function at the offset in the vDSO. The start in `name` is also an offset. */
 bool vdso_find(const struct vdso *vdso, uint64_t offset, struct code_name *name);
-
-#endif

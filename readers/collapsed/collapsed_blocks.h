@@ -6,8 +6,7 @@
  *         -                nginx (812)               ksys_read+95
  *             5                                  , nginx]: 5
  */
-#ifndef GECKO_COLLAPSED_BLOCKS_H
-#define GECKO_COLLAPSED_BLOCKS_H
+#pragma once
 
 #include "libconvert/base/byte_buffer.h"
 #include "libconvert/base/column.h"
@@ -48,5 +47,3 @@ bool collapsed_blocks_are_broken(const struct collapsed_blocks *blocks);
 
 /* Returns whether the start of a trace has printed stacks. If all of them tell their thread, sets *has_threads. */
 bool collapsed_blocks_are_in(struct text start, bool is_whole, bool *has_threads);
-
-#endif

@@ -1,6 +1,5 @@
 /* How the writers of collapsed stacks mark threads and frames. Most write only names; some add a file and a line. */
-#ifndef GECKO_COLLAPSED_DIALECT_H
-#define GECKO_COLLAPSED_DIALECT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -76,5 +75,3 @@ bool dialect_has_spaced_frames(struct text stack);
 
 /* Returns where the frame ends that begins at `start`: the position of a semicolon, or the text's length. */
 size_t dialect_frame_end(struct text text, size_t start);
-
-#endif

@@ -1,6 +1,5 @@
 /* One line of collapsed stacks: "frame;frame;frame COUNT", with two counts in a difference. */
-#ifndef GECKO_COLLAPSED_LINE_H
-#define GECKO_COLLAPSED_LINE_H
+#pragma once
 
 #include "libconvert/base/decimal.h"
 
@@ -43,5 +42,3 @@ enum collapsed_verdict collapsed_line_parse(struct text text, enum collapsed_cou
 /* Takes the next line off the start of a trace and sets *line to it without its end. Returns false if there is none
  * left, or only part of one because the start is not the whole trace. */
 bool collapsed_line_take(struct text *start, bool is_whole, struct text *line);
-
-#endif

@@ -1,7 +1,6 @@
 /* Converts the text of stacks, "frame;frame;frame", root first. Neighbouring lines are usually similar, so only the
  * frames that differ from the previous stack are looked up. */
-#ifndef GECKO_COLLAPSED_STACKS_H
-#define GECKO_COLLAPSED_STACKS_H
+#pragma once
 
 #include "collapsed_dialect.h"
 #include "libconvert/profile/profile.h"
@@ -33,5 +32,3 @@ void collapsed_stacks_fini(struct collapsed_stacks *stacks);
 /* Returns the stack of that text, which it adds to the profile if it is new. Returns none if the text has no frame or
  * memory ran out (latched). Sets the bits of enum stack_note that apply. */
 stack_id collapsed_stacks_intern(struct collapsed_stacks *stacks, struct text text, unsigned *notes);
-
-#endif

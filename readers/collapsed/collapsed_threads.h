@@ -1,6 +1,5 @@
 /* The threads and processes that stacks belong to. */
-#ifndef GECKO_COLLAPSED_THREADS_H
-#define GECKO_COLLAPSED_THREADS_H
+#pragma once
 
 #include "collapsed_dialect.h"
 #include "libconvert/base/value_table.h"
@@ -36,5 +35,3 @@ void collapsed_threads_add_whole(struct collapsed_threads *threads);
 /* Takes what names the thread off the stack and returns the thread. Beyond the limit, leaves it on the stack, and
  * returns one thread for all. The thread is none if memory ran out (latched). */
 struct collapsed_owner collapsed_threads_take(struct collapsed_threads *threads, struct text *stack);
-
-#endif

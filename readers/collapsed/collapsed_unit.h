@@ -1,6 +1,5 @@
 /* What the numbers at the ends of lines count. */
-#ifndef GECKO_COLLAPSED_UNIT_H
-#define GECKO_COLLAPSED_UNIT_H
+#pragma once
 
 #include "collapsed_line.h"
 #include "readers/reader.h"
@@ -27,5 +26,3 @@ bool collapsed_unit_has_times(const struct collapsed_unit *unit);
 int64_t collapsed_unit_duration_ns(const struct collapsed_unit *unit, struct decimal weight);
 
 enum weight_type collapsed_unit_weight_type(const struct collapsed_unit *unit);
-
-#endif

@@ -1,6 +1,5 @@
 /* Well-known contents that no reader accepts: how they are recognised, and what the user can do. */
-#ifndef GECKO_FOREIGN_H
-#define GECKO_FOREIGN_H
+#pragma once
 
 #include "input.h"
 
@@ -13,5 +12,3 @@ bool foreign_is_json(struct text start);
 
 /* Returns whether the start of an input is that of a format that is not read here, but known. */
 bool foreign_is_known(struct text start);
-
-#endif

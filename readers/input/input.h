@@ -2,8 +2,7 @@
  * at bytes and consume them; they never go back.
  *
  * Memory of consumed bytes is released, so a gigabyte of input takes only megabytes of memory. */
-#ifndef GECKO_INPUT_H
-#define GECKO_INPUT_H
+#pragma once
 
 #include <limits.h>
 #include <stddef.h>
@@ -108,5 +107,3 @@ struct text input_wrapping(const struct input *input);
 /* Returns whether anything follows the first member of a gzip file: another member, or zeros. Ask it when the input has
  * been read to its end. */
 bool input_has_more_members(const struct input *input);
-
-#endif

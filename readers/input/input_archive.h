@@ -1,7 +1,6 @@
 /* Members of archives and compressed streams, through libarchive. Only this module reads with it. A compressed stream
  * has one member. */
-#ifndef GECKO_INPUT_ARCHIVE_H
-#define GECKO_INPUT_ARCHIVE_H
+#pragma once
 
 #include "input_wrapper.h"
 
@@ -36,5 +35,3 @@ struct text input_archive_read(struct input_archive *archive);
 
 /* True if no member can be read any more, since the input below has failed. */
 bool input_archive_is_dead(const struct input_archive *archive);
-
-#endif

@@ -1,6 +1,5 @@
 /* What decompressors share: compressed bytes from the input below, decoded bytes out. */
-#ifndef GECKO_INPUT_DECODER_H
-#define GECKO_INPUT_DECODER_H
+#pragma once
 
 #include "input_wrapper.h"
 
@@ -26,5 +25,3 @@ void input_decoder_fail(const struct input_decoder *decoder, const char *reason)
 
 /* The `read` function of a source whose context begins with its struct input_decoder. */
 struct text input_decoder_read(void *context);
-
-#endif

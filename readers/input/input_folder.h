@@ -1,8 +1,7 @@
 /* Recordings that are folders: perf record --threads writes the header to the file `data`, and the records of each of
  * its threads to a file data.0, data.1… perf record --kcore writes such a folder too, with a copy of the kernel's code
  * beside `data`: kcore_dir/kcore, and the lists kcore_dir/kallsyms and kcore_dir/modules. */
-#ifndef GECKO_INPUT_FOLDER_H
-#define GECKO_INPUT_FOLDER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ struct input_folder {
 void input_folder_list(struct input_folder *folder, const char *path, struct failure *failure);
 
 void input_folder_fini(struct input_folder *folder);
-
-#endif

@@ -10,8 +10,7 @@
  *     input_members_close(members);
  *
  * All failures, also those of members, are latched in the failure of the archive. */
-#ifndef GECKO_INPUT_MEMBERS_H
-#define GECKO_INPUT_MEMBERS_H
+#pragma once
 
 #include "input.h"
 #include "input_archive.h"
@@ -43,5 +42,3 @@ void input_members_finish(struct input_members *members, struct input_digest *di
 /* Clears the failure of a member. Returns false, and keeps the failure, if the archive itself has failed or memory ran
  * out. */
 bool input_members_recover(struct input_members *members);
-
-#endif

@@ -1,6 +1,5 @@
 /* Where the bytes of an input come from: a file, memory, or another input that a source unwraps. */
-#ifndef GECKO_INPUT_SOURCE_H
-#define GECKO_INPUT_SOURCE_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/stat.h>
@@ -51,5 +50,3 @@ uint64_t input_seekable_bytes(const struct input *input);
 
 /* Returns the latch of the input's failures. Borrowed. */
 struct failure *input_failure(const struct input *input);
-
-#endif

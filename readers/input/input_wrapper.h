@@ -1,6 +1,5 @@
 /* The compressions and archive formats that inputs can be wrapped in, recognised by content. */
-#ifndef GECKO_INPUT_WRAPPER_H
-#define GECKO_INPUT_WRAPPER_H
+#pragma once
 
 #include "input_source.h"
 
@@ -67,5 +66,3 @@ enum { INPUT_WRAPPER_START_BYTES = 4096 };
 
 /* Returns the wrapper that bytes beginning like this have; NULL if they have none. */
 const struct input_wrapper *input_wrapper_of(struct text start);
-
-#endif

@@ -1,6 +1,5 @@
 /* Splits an input into lines. A line within one window is not copied. */
-#ifndef GECKO_SCAN_H
-#define GECKO_SCAN_H
+#pragma once
 
 #include "input.h"
 
@@ -24,5 +23,3 @@ void scan_init(struct scan *scan, struct input *input);
 /* Sets *line to the next line without its end (LF or CR LF). It is valid until the next call. The last line needs no
  * end. A NUL is an ordinary byte. Returns false at the end of the input. */
 bool scan_line(struct scan *scan, struct text *line);
-
-#endif

@@ -1,7 +1,6 @@
 /* A column of a table in a document, whether the table is an object of columns, as in processed profiles, or a list of
  * rows, as in Gecko profiles. */
-#ifndef GECKO_COLUMN_VIEW_H
-#define GECKO_COLUMN_VIEW_H
+#pragma once
 
 #include "document.h"
 
@@ -18,5 +17,3 @@ struct column_view column_view_find(const struct document *document, const struc
 
 /* Returns a null node if there is no such row, or if it is too short. */
 const struct node *column_view_at(const struct column_view *view, size_t row);
-
-#endif

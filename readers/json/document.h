@@ -1,7 +1,6 @@
 /* A JSON document in memory, as the viewer's JSON.parse would give it: numbers are doubles, and if a key is repeated in
  * an object, the last member counts. A value takes 16 bytes. Nesting may be deep, because parsing does not recurse. */
-#ifndef GECKO_DOCUMENT_H
-#define GECKO_DOCUMENT_H
+#pragma once
 
 #include "libconvert/base/arena.h"
 #include "libconvert/base/column.h"
@@ -95,5 +94,3 @@ static inline bool node_is_index(const struct node *node, uint64_t count) {
 /* Appends ".key" or, if the key is not a plain name, ["key"]. `path` has room for capacity_bytes and stays terminated.
  */
 void document_append_key(char *path, size_t capacity_bytes, struct text key);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * The first failure is latched with its place. After it, json_next and json_next_key return false, and values are 0 or
  * empty. */
-#ifndef GECKO_JSON_STREAM_H
-#define GECKO_JSON_STREAM_H
+#pragma once
 
 #include "libconvert/base/byte_buffer.h"
 #include "libconvert/base/decimal.h"
@@ -100,5 +99,3 @@ uint64_t json_skip_counting(struct json_stream *stream);
 /* Skips the next value and returns its text, which is valid until the next call of this function. In a part, it is a
  * piece of the part's text. */
 struct text json_skip_recording(struct json_stream *stream);
-
-#endif

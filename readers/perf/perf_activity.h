@@ -1,7 +1,6 @@
 /* What perf reports of threads besides samples: when they ran, when sampling paused, lost samples or told them late,
  * and their namespaces and control groups. All of it becomes markers. */
-#ifndef GECKO_PERF_ACTIVITY_H
-#define GECKO_PERF_ACTIVITY_H
+#pragma once
 
 #include "perf_record.h"
 #include "perf_tasks.h"
@@ -68,5 +67,3 @@ void perf_activity_set_cgroup(struct perf_activity *activity, struct perf_task *
 
 /* Adds markers for what still lasts when the recording ends. */
 void perf_activity_finish(struct perf_activity *activity, const struct perf_tasks *tasks, int64_t end_ns);
-
-#endif

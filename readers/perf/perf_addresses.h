@@ -1,6 +1,5 @@
 /* Gives stacks of addresses their meaning: walks copied stacks, and finds out which code is at addresses. */
-#ifndef GECKO_PERF_ADDRESSES_H
-#define GECKO_PERF_ADDRESSES_H
+#pragma once
 
 #include "perf_place_stacks.h"
 #include "perf_places.h"
@@ -22,5 +21,3 @@ struct perf_addresses {
 void perf_addresses_init(struct perf_addresses *addresses, struct perf_recording *recording, const struct input *input,
                          const struct reader_options *options);
 void perf_addresses_fini(struct perf_addresses *addresses);
-
-#endif

@@ -3,8 +3,7 @@
  * The kernel follows frame pointers. In a function that uses the frame pointer for something else, the last address
  * that it finds is any number, and the stack ends there. Such an address means nothing. As the root of stacks it would
  * divide those of the function that it seems to call, and it would be the function with the largest total. */
-#ifndef GECKO_PERF_CALLERS_H
-#define GECKO_PERF_CALLERS_H
+#pragma once
 
 #include "libconvert/profile/profile.h"
 
@@ -14,5 +13,3 @@
 /* Removes these callers from the roots of all stacks, and notes how many samples had one. Elsewhere they stay. The
  * stacks of the threads' samples must be complete. */
 void perf_callers_drop(struct profile *profile);
-
-#endif

@@ -1,8 +1,7 @@
 /* Reads the little-endian fields of a record from a bounded run of bytes of any alignment. A field that does not fit
  * makes the cursor bad. Reads from a bad cursor return 0 or nothing. Callers check the cursor once, after the last
  * read. */
-#ifndef GECKO_PERF_CURSOR_H
-#define GECKO_PERF_CURSOR_H
+#pragma once
 
 #include <endian.h>
 #include <stdint.h>
@@ -73,5 +72,3 @@ static inline uint16_t perf_cursor_u16(struct perf_cursor *cursor) {
 static inline struct text perf_cursor_name(const struct perf_cursor *cursor) {
     return text_slice(cursor->left, 0, text_find(cursor->left, '\0'));
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Samples whose user stacks come later: perf takes the user part of a stack when the thread returns to user code, once
  * for all samples of that system call or interrupt. A cookie joins them. */
-#ifndef GECKO_PERF_DEFERRED_H
-#define GECKO_PERF_DEFERRED_H
+#pragma once
 
 #include "perf_record.h"
 #include "perf_tasks.h"
@@ -21,5 +20,3 @@ void perf_deferred_count(const struct perf_tasks *tasks, struct perf_tallies *ta
 
 /* Frees the waiting samples of all tasks. */
 void perf_deferred_free(struct perf_tasks *tasks);
-
-#endif

@@ -1,6 +1,5 @@
 /* The events of a perf recording, what is counted of each, and what becomes of each. */
-#ifndef GECKO_PERF_EVENTS_H
-#define GECKO_PERF_EVENTS_H
+#pragma once
 
 #include "libconvert/profile/profile.h"
 #include "perf_record.h"
@@ -112,5 +111,3 @@ struct text perf_events_names(const struct perf_events *events, enum event_treat
 
 /* Enters the samples and periods of all events in the ledger by event name, and tells the profile of the events. */
 void perf_events_enter(const struct perf_events *events, struct profile *profile);
-
-#endif

@@ -1,6 +1,5 @@
 /* Leaves out samples of a recording before they get stacks. */
-#ifndef GECKO_PERF_FILTER_H
-#define GECKO_PERF_FILTER_H
+#pragma once
 
 #include "perf_recording.h"
 #include "readers/filter.h"
@@ -16,5 +15,3 @@ bool perf_filter_drops(struct perf_recording *recording, const struct perf_occur
 /* The same for a user stack. One that a sample waits for is kept. */
 bool perf_filter_drops_user_stack(struct perf_recording *recording, const struct perf_task *task,
                                   const struct perf_record *record);
-
-#endif

@@ -1,6 +1,5 @@
 /* Properties of a perf recording, such as its "hostname". They become the profile's metadata. */
-#ifndef GECKO_PERF_HEADER_H
-#define GECKO_PERF_HEADER_H
+#pragma once
 
 #include "libconvert/profile/profile.h"
 
@@ -13,5 +12,3 @@ struct perf_header {
 /* Enters a property of the recording under the name that perf script prints ("hostname"). An empty key or value enters
  * nothing. */
 void perf_header_enter(struct perf_header *header, struct profile *profile, struct text key, struct text value);
-
-#endif

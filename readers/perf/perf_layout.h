@@ -1,6 +1,5 @@
 /* The fields of a tracepoint's payload, as those of a marker. */
-#ifndef GECKO_PERF_LAYOUT_H
-#define GECKO_PERF_LAYOUT_H
+#pragma once
 
 #include "libconvert/profile/profile.h"
 
@@ -34,5 +33,3 @@ uint32_t perf_layout_row(const struct perf_layout *layout, struct text key);
 /* Finds the value of a field that is a number. Returns false if there is none. */
 bool perf_layout_number(const struct perf_layout *layout, const union marker_value *values, struct text key,
                         int64_t *number);
-
-#endif

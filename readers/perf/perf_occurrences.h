@@ -1,7 +1,6 @@
 /* Samples of events that do not make the profile's samples, as markers: each says what happened, where (its stack), and
  * what the kernel tells about it. */
-#ifndef GECKO_PERF_OCCURRENCES_H
-#define GECKO_PERF_OCCURRENCES_H
+#pragma once
 
 #include "perf_tallies.h"
 #include "perf_tasks.h"
@@ -12,5 +11,3 @@
  * text. */
 void perf_occurrences_mark(struct perf_tasks *tasks, const struct perf_events *events, struct perf_tracing *tracing,
                            bool are_raw, struct perf_tallies *tallies);
-
-#endif

@@ -1,8 +1,7 @@
 /* Samples of the time in which threads did not run: each wait becomes samples of the stack in which the thread stopped,
  * with what it waits in as innermost frame. All samples then weigh time, so that those of a thread add up to its life.
  */
-#ifndef GECKO_PERF_OFF_CPU_H
-#define GECKO_PERF_OFF_CPU_H
+#pragma once
 
 #include "perf_recording.h"
 
@@ -20,5 +19,3 @@ void perf_off_cpu_place_sums(struct perf_recording *recording);
  * perf_waits_take_stacks before, and do not place sums of waits. Returns false if the recording turns out to lack
  * switches; nothing is changed then. */
 bool perf_off_cpu_add(struct perf_recording *recording, enum gecko_convert_off_cpu choice);
-
-#endif

@@ -1,6 +1,5 @@
 /* Tracepoints that come in pairs: one tells that something begins, the other one that it ends. */
-#ifndef GECKO_PERF_PAIRS_H
-#define GECKO_PERF_PAIRS_H
+#pragma once
 
 #include "perf_payloads.h"
 
@@ -42,5 +41,3 @@ struct text perf_pair_type(const struct perf_pair_rule *rule, struct profile *pr
 
 /* Returns whether the payload of the end tells the result of a system call. */
 bool perf_pair_has_result(const struct perf_pair_rule *rule);
-
-#endif

@@ -1,7 +1,6 @@
 /* The payloads of a recording: what occurrences tell besides their time and place. They are decoded in whatever form
  * they were read. */
-#ifndef GECKO_PERF_PAYLOADS_H
-#define GECKO_PERF_PAYLOADS_H
+#pragma once
 
 #include "perf_tallies.h"
 #include "perf_tasks.h"
@@ -61,5 +60,3 @@ static inline const struct perf_payload *perf_payloads_at(const struct perf_payl
 static inline const struct sample *perf_payloads_sample(const struct perf_payloads *payloads, uint32_t order) {
     return samples_at(&perf_payloads_series(payloads, order)->samples, perf_payloads_at(payloads, order)->sample);
 }
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Most outer frames of a sample are those of the thread's previous sample. They are compared, and not looked up again.
  */
-#ifndef GECKO_PERF_PLACE_STACKS_H
-#define GECKO_PERF_PLACE_STACKS_H
+#pragma once
 
 #include "perf_places.h"
 
@@ -21,5 +20,3 @@ void perf_place_stacks_fini(struct perf_place_stacks *stacks);
  * or memory ran out (latched). */
 uint32_t perf_place_stacks_row(struct perf_place_stacks *stacks, int64_t pid, int64_t tid,
                                const struct perf_place *places, size_t count);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * While records are read, stacks consist of code rows: offsets in files, or addresses. Frames are made at the end, when
  * all build ids and names are known. */
-#ifndef GECKO_PERF_PLACES_H
-#define GECKO_PERF_PLACES_H
+#pragma once
 
 #include "libconvert/base/row_table.h"
 #include "perf_record.h"
@@ -90,5 +89,3 @@ uint32_t perf_places_stack(struct perf_places *code, uint32_t caller, uint32_t r
 /* Makes the profile's frames and stacks. Returns an array of stack ids, one per stack row; free it with memory_free.
  * Returns NULL if memory ran out (latched) or there are no stacks. */
 stack_id *perf_places_finish(struct perf_places *code);
-
-#endif

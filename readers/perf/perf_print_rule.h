@@ -1,8 +1,7 @@
 /* The print rule of a tracepoint, an expression in C's syntax: "vec=%u [action=%s]", REC->vec,
  * __print_symbolic(REC->vec, { 0, "HI" }, { 1, "TIMER" }). It tells which numbers are addresses, and the words that
  * numbers stand for. */
-#ifndef GECKO_PERF_PRINT_RULE_H
-#define GECKO_PERF_PRINT_RULE_H
+#pragma once
 
 #include "libconvert/base/value_table.h"
 #include "libconvert/profile/profile.h"
@@ -33,5 +32,3 @@ void perf_known_words_init(struct value_table *known, struct failure *failure);
 /* Returns the words for a value, which libtraceevent would print: what has no word is in hexadecimal. So is a value
  * whose words are too long or undefined, and one after too many others. */
 string_id perf_words_of(struct perf_words *words, struct value_table *known, struct profile *profile, uint64_t value);
-
-#endif

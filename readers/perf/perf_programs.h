@@ -1,7 +1,6 @@
 /* Finds which programs the tasks of a perf recording execute. Records of tasks say so. Without them, the files of
  * frames show it. */
-#ifndef GECKO_PERF_PROGRAMS_H
-#define GECKO_PERF_PROGRAMS_H
+#pragma once
 
 #include "perf_tasks.h"
 
@@ -30,5 +29,3 @@ struct text perf_programs_busiest(struct perf_tasks *tasks);
 /* Names the processes after the programs that they execute at the end, if those are known. Call it after
  * perf_tasks_finish. */
 void perf_programs_name_processes(struct perf_tasks *tasks);
-
-#endif

@@ -1,7 +1,6 @@
 /* What a recording of perf tells, record by record, in whatever form it is read. A parser emits records in the order in
  * which they count, and perf_recording.h gives them their meaning. */
-#ifndef GECKO_PERF_RECORD_H
-#define GECKO_PERF_RECORD_H
+#pragma once
 
 #include "libconvert/profile/threads.h"
 #include "perf_tallies.h"
@@ -247,5 +246,3 @@ struct perf_sink {
 static inline void perf_emit(struct perf_sink sink, const struct perf_record *record) {
     sink.take(sink.context, record);
 }
-
-#endif

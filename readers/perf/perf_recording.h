@@ -1,7 +1,6 @@
 /* What is known of a perf recording, in whatever form it is read, while its records are used (perf_records.h) and until
  * the profile is made of it (perf_finish.h). */
-#ifndef GECKO_PERF_RECORDING_H
-#define GECKO_PERF_RECORDING_H
+#pragma once
 
 #include "perf_activity.h"
 #include "perf_events.h"
@@ -84,5 +83,3 @@ static inline int64_t perf_recording_time(const struct perf_recording *recording
 
 /* Returns the time of a sample that has none. */
 int64_t perf_recording_made_up_time(const struct perf_recording *recording);
-
-#endif

@@ -1,6 +1,5 @@
 /* What follows from the description of an event alone. */
-#ifndef GECKO_PERF_ROLES_H
-#define GECKO_PERF_ROLES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -44,5 +43,3 @@ struct text perf_role_measure(struct text name);
 /* Returns the parts of the machine in which the event is measured, as bits: modes of each kind of processor. Events of
  * one measure that have bits in common measure the same twice. */
 uint32_t perf_role_scope(struct text name);
-
-#endif

@@ -1,6 +1,5 @@
 /* Samples: each belongs to a task and an event, and is added to their series. */
-#ifndef GECKO_PERF_SAMPLES_H
-#define GECKO_PERF_SAMPLES_H
+#pragma once
 
 #include "perf_recording.h"
 
@@ -9,5 +8,3 @@ void perf_samples_use(struct perf_recording *recording, const struct perf_record
 
 /* Uses a PERF_USER_STACK record, which completes samples. */
 void perf_samples_use_user_stack(struct perf_recording *recording, const struct perf_record *record);
-
-#endif

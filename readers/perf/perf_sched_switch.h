@@ -1,7 +1,6 @@
 /* Payloads of the tracepoint sched:sched_switch: which thread leaves a processor, in which state, and which one follows
  * it. */
-#ifndef GECKO_PERF_SCHED_SWITCH_H
-#define GECKO_PERF_SCHED_SWITCH_H
+#pragma once
 
 #include "perf_tracing.h"
 
@@ -18,5 +17,3 @@ bool perf_sched_switch_parse(struct text payload, struct perf_sched_switch *out)
  * false if it is too short, or lacks a field. */
 bool perf_sched_switch_decode(struct perf_tracing *tracing, uint64_t id, struct text payload,
                               struct perf_sched_switch *out);
-
-#endif

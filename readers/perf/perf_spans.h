@@ -1,6 +1,5 @@
 /* What markers tell that two tracepoints make: one for the start of something, and one for its end. */
-#ifndef GECKO_PERF_SPANS_H
-#define GECKO_PERF_SPANS_H
+#pragma once
 
 #include "perf_pairs.h"
 
@@ -35,5 +34,3 @@ void perf_spans_fini(struct perf_spans *spans);
  * both, which are valid until the next call: fields of the start, of the end where they differ, and the result. */
 const struct perf_span_kind *perf_spans_make(struct perf_spans *spans, uint32_t start, uint32_t end,
                                              const union marker_value **values);
-
-#endif

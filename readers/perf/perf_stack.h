@@ -1,6 +1,5 @@
 /* Stacks of frame lines. The numbers of lines go in, innermost first; stacks of the profile come out. */
-#ifndef GECKO_PERF_STACK_H
-#define GECKO_PERF_STACK_H
+#pragma once
 
 #include "libconvert/profile/stack_path.h"
 #include "perf_recording.h"
@@ -33,5 +32,3 @@ struct perf_stack {
 /* Initializes the stack, and makes it the recording's code. */
 void perf_stack_init(struct perf_stack *stack, struct perf_recording *recording);
 void perf_stack_fini(struct perf_stack *stack); /* accepts a zeroed one */
-
-#endif

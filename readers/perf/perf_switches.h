@@ -1,6 +1,5 @@
 /* What records and samples of switches tell of the times in which threads do not run. */
-#ifndef GECKO_PERF_SWITCHES_H
-#define GECKO_PERF_SWITCHES_H
+#pragma once
 
 #include "perf_recording.h"
 
@@ -20,5 +19,3 @@ struct perf_task *perf_switches_begin(struct perf_recording *recording, const st
 /* The task has left its processor. The wait's stack is that of the last sample in the series, unless that is NULL. */
 void perf_switches_finish(struct perf_recording *recording, struct perf_task *task, struct perf_wait *wait,
                           struct perf_series *series, struct position position);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a frame line of perf script means: name, kind of code, library, script position. */
-#ifndef GECKO_PERF_SYMBOLS_H
-#define GECKO_PERF_SYMBOLS_H
+#pragma once
 
 #include "perf_record.h"
 #include "readers/code/code_libraries.h"
@@ -82,5 +81,3 @@ static inline struct perf_name *perf_symbols_name(const struct perf_symbols *sym
 static inline struct code_library *perf_symbols_library(const struct perf_symbols *symbols, uint32_t row) {
     return code_libraries_at(&symbols->libraries, row);
 }
-
-#endif

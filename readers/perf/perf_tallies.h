@@ -1,6 +1,5 @@
 /* Counts for the ledger, of parsers of recordings and of what gives their records a meaning. */
-#ifndef GECKO_PERF_TALLIES_H
-#define GECKO_PERF_TALLIES_H
+#pragma once
 
 #include "libconvert/profile/ledger.h"
 
@@ -92,5 +91,3 @@ static inline enum perf_tally perf_tally_of_no_stack(struct position position) {
 void perf_tallies_add(struct perf_tallies *tallies, const struct perf_tallies *more);
 
 void perf_tallies_enter(const struct perf_tallies *tallies, struct ledger *ledger);
-
-#endif

@@ -3,8 +3,7 @@
  * A tid belongs to one task at a time. Text may have only the tid; the pid then comes from any earlier or later record
  * that has both. A fork that creates an existing tid begins a new task: its generation is the number of tasks that had
  * these ids before. */
-#ifndef GECKO_PERF_TASKS_H
-#define GECKO_PERF_TASKS_H
+#pragma once
 
 #include "libconvert/base/value_table.h"
 #include "libconvert/profile/profile.h"
@@ -141,5 +140,3 @@ struct perf_series *perf_tasks_series(struct perf_tasks *tasks, struct perf_task
 
 /* Gives each thread its process, its samples and its tracks. */
 void perf_tasks_finish(struct perf_tasks *tasks, const struct perf_events *events);
-
-#endif

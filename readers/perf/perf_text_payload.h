@@ -1,8 +1,7 @@
 /* Payloads of tracepoints as perf script prints them, as markers with typed fields: "comm=app pid=7 prio=120",
  * "fd: 0x3, count: 0x40". The text does not say what the fields are, so all payloads of a tracepoint are learnt before
  * the first one becomes values. */
-#ifndef GECKO_PERF_TEXT_PAYLOAD_H
-#define GECKO_PERF_TEXT_PAYLOAD_H
+#pragma once
 
 #include "perf_layout.h"
 
@@ -31,5 +30,3 @@ struct perf_layout *perf_text_fields_layout(struct perf_text_fields *fields);
  * the next call. *lost_count: how many fields the layout has no place for. Returns NULL if memory ran out (latched). */
 struct perf_layout *perf_text_fields_values(struct perf_text_fields *fields, struct text payload,
                                             const union marker_value **values, uint64_t *lost_count);
-
-#endif

@@ -1,7 +1,6 @@
 /* Tracepoints: parses the payload formats that a recording contains, and turns payloads into markers with typed
  * fields. */
-#ifndef GECKO_PERF_TRACING_H
-#define GECKO_PERF_TRACING_H
+#pragma once
 
 #include "libconvert/base/value_table.h"
 #include "perf_layout.h"
@@ -53,5 +52,3 @@ bool perf_tracing_knows(struct perf_tracing *tracing, uint64_t id);
 
 /* Finds a field of the tracepoint, whose format must be known, by its name. Returns false if it has none. */
 bool perf_tracing_find(struct perf_tracing *tracing, uint64_t id, const char *name, struct perf_tracing_place *place);
-
-#endif

@@ -1,6 +1,5 @@
 /* Walks the copied user stacks of samples ("perf record --call-graph dwarf"). */
-#ifndef GECKO_PERF_UNWIND_H
-#define GECKO_PERF_UNWIND_H
+#pragma once
 
 #include "libconvert/base/value_table.h"
 #include "perf_places.h"
@@ -25,5 +24,3 @@ size_t perf_unwind_walk(struct perf_unwind *unwind, int64_t pid, const struct pe
 
 /* Enters the stacks that lost callers, since files could not be read, into the ledger. */
 void perf_unwind_enter_losses(const struct perf_unwind *unwind, struct ledger *ledger);
-
-#endif

@@ -1,7 +1,6 @@
 /* When threads did not run: what a recording tells of that by PERF_RECORD_SWITCH, by the tracepoint sched:sched_switch,
  * and by samples, which show that a thread runs. perf_off_cpu.h makes samples of it. */
-#ifndef GECKO_PERF_WAITS_H
-#define GECKO_PERF_WAITS_H
+#pragma once
 
 #include "perf_activity.h"
 
@@ -114,5 +113,3 @@ static inline bool perf_wait_is_end(const struct perf_wait *wait) {
 static inline struct perf_wait *perf_waits_at(const struct perf_waits *waits, uint32_t row) {
     return column_at(&waits->rows, row);
 }
-
-#endif

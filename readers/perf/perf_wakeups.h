@@ -1,6 +1,5 @@
 /* Threads that wake others: a flow leads from the tracepoint to the thread that was woken. */
-#ifndef GECKO_PERF_WAKEUPS_H
-#define GECKO_PERF_WAKEUPS_H
+#pragma once
 
 #include "perf_payloads.h"
 
@@ -28,5 +27,3 @@ void perf_wakeups_fini(struct perf_wakeups *wakeups);
 uint16_t perf_wakeups_link(struct perf_wakeups *wakeups, const struct perf_series *series, const struct sample *sample,
                            const struct perf_payload *payload, const struct perf_layout *layout,
                            const union marker_value **values);
-
-#endif

@@ -1,7 +1,6 @@
 /* The events of a recording as perf_event_attr describes them, and the ids by which samples refer to them. Layout:
  * Linux include/uapi/linux/perf_event.h. */
-#ifndef GECKO_DATA_ATTR_H
-#define GECKO_DATA_ATTR_H
+#pragma once
 
 #include "libconvert/base/row_table.h"
 #include "libconvert/base/text.h"
@@ -113,5 +112,3 @@ static inline bool data_attr_may_be_off_cpu_time(const struct data_attr *attr) {
 
 /* Writes perf's name for this kind of event. It is used if the recording does not name the event. */
 void data_attr_default_name(const struct data_attr *attr, char *name, size_t capacity_bytes);
-
-#endif

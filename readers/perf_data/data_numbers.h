@@ -1,7 +1,6 @@
 /* The numbers of records and of the header's sections in perf.data, which are read here and which gecko-convert record
  * writes. */
-#ifndef GECKO_DATA_NUMBERS_H
-#define GECKO_DATA_NUMBERS_H
+#pragma once
 
 /* Types of records. Names: Linux include/uapi/linux/perf_event.h and tools/lib/perf/include/perf/event.h. */
 enum record_type {
@@ -68,5 +67,3 @@ enum feature {
     FEATURE_PROPERTIES = 129,
     FEATURE_FILE2 = 132
 };
-
-#endif

@@ -2,8 +2,7 @@
  * round, all records up to the greatest time seen by the end of the previous round have arrived.
  *
  * Memory is bounded: if no rounds end and too many records wait, the earlier half of them is delivered. */
-#ifndef GECKO_DATA_ORDER_H
-#define GECKO_DATA_ORDER_H
+#pragma once
 
 #include "data_sample.h"
 #include "libconvert/base/failure.h"
@@ -46,5 +45,3 @@ uint64_t data_order_oldest(const struct data_order *order);
 
 /* Delivers all waiting records. */
 void data_order_finish(struct data_order *order);
-
-#endif

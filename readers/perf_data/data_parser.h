@@ -1,8 +1,7 @@
 /* The state of parsing one perf.data, shared by data_file.c (the containers), data_stream.c (where records come
  * from), data_records.c (records), data_samples.c (samples) and data_features.c (the header's sections).
  */
-#ifndef GECKO_DATA_PARSER_H
-#define GECKO_DATA_PARSER_H
+#pragma once
 
 #include "data_attr.h"
 #include "data_numbers.h"
@@ -84,5 +83,3 @@ void data_features_read_build_id(struct data_parser *parser, struct text record)
 bool data_simpleperf_read_structs(struct data_parser *parser, struct text section);
 bool data_simpleperf_read_messages(struct data_parser *parser, struct text section);
 bool data_simpleperf_read_properties(struct data_parser *parser, struct text section);
-
-#endif

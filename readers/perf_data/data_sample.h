@@ -1,6 +1,5 @@
 /* Decodes samples, and the trailers of other records, by the attributes of their event. */
-#ifndef GECKO_DATA_SAMPLE_H
-#define GECKO_DATA_SAMPLE_H
+#pragma once
 
 #include "data_attr.h"
 #include "readers/perf/perf_cursor.h"
@@ -90,5 +89,3 @@ static inline size_t data_sample_read_count(const struct data_sample *sample) {
 }
 
 struct data_read data_sample_read(const struct data_sample *sample, size_t index);
-
-#endif

@@ -1,7 +1,6 @@
 /* Reads the records of one file or stream in the order of its bytes. Layout: Linux
  * tools/perf/Documentation/perf.data-file-format.txt. */
-#ifndef GECKO_DATA_STREAM_H
-#define GECKO_DATA_STREAM_H
+#pragma once
 
 #include "data_parser.h"
 #include "data_unpacker.h"
@@ -29,5 +28,3 @@ void data_stream_read(struct data_stream *stream, uint64_t until_ns);
 
 /* Consumes that many bytes, or all that are left. */
 void data_skip(struct input *input, uint64_t bytes_count);
-
-#endif

@@ -1,7 +1,6 @@
 /* Unpacks records that perf compressed ("perf record -z"). All COMPRESSED records together contain one zstd stream, and
  * each contains the next part of it. An unpacked record may begin in one part and end in the next. */
-#ifndef GECKO_DATA_UNPACKER_H
-#define GECKO_DATA_UNPACKER_H
+#pragma once
 
 #include "libconvert/base/failure.h"
 #include "libconvert/base/text.h"
@@ -28,5 +27,3 @@ static inline struct text data_unpacker_peek(const struct data_unpacker *unpacke
 }
 
 void data_unpacker_consume(struct data_unpacker *unpacker, size_t bytes_count);
-
-#endif

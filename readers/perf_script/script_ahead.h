@@ -2,8 +2,7 @@
  *
  * The parser touches no table of the profile, so it needs not wait for what its records become. Only the calling thread
  * touches the input and takes the records, so callbacks of the input run there. */
-#ifndef GECKO_SCRIPT_AHEAD_H
-#define GECKO_SCRIPT_AHEAD_H
+#pragma once
 
 #include "script_parser.h"
 
@@ -14,5 +13,3 @@ bool script_is_worth_thread(struct input *input, size_t block_bytes);
 /* Does what script_parse does. */
 void script_parse_ahead(struct input *input, size_t block_bytes, struct perf_sink sink, struct perf_tallies *tallies,
                         struct failure *failure);
-
-#endif

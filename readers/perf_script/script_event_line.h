@@ -2,8 +2,7 @@
  *
  * Layout: Linux tools/perf/builtin-script.c, perf_sample__fprintf_start and process_event. The comm may hold blanks,
  * digits, colons and brackets, so the line is anchored on its time and read to the left from there. */
-#ifndef GECKO_SCRIPT_EVENT_LINE_H
-#define GECKO_SCRIPT_EVENT_LINE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -40,5 +39,3 @@ struct script_event_memo {
 /* Parses an event line as script_event_line_parse does, but only what differs from earlier lines. The memo must be
  * zeroed at first. */
 bool script_event_line_parse_again(struct script_event_memo *memo, struct text line, struct script_event_line *out);
-
-#endif

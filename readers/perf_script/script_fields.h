@@ -5,8 +5,7 @@
  * Layout: Linux tools/perf/builtin-script.c, process_event and perf_sample__fprintf_bts: flags of a branch, payload,
  * address of data (with its symbol and library), data source, weights, control group; the frame; the target of a branch
  * ("=> …"), registers, branches, instruction, physical address, sizes of pages, cycles. */
-#ifndef GECKO_SCRIPT_FIELDS_H
-#define GECKO_SCRIPT_FIELDS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -54,5 +53,3 @@ uint32_t script_fields_kinds(struct text text);
  * breakpoint. `rest` is what follows the event on the first line that has it. Old kernels named tracepoints without the
  * subsystem. */
 bool script_fields_are_payload(struct text event, bool has_period, struct text rest);
-
-#endif

@@ -1,7 +1,6 @@
 /* Frame lines of perf script, "<TAB>address symbol+0xoffset (library)", and the source lines that follow them.
  * Layout: Linux tools/perf/util/evsel_fprintf.c, sample__fprintf_callchain. */
-#ifndef GECKO_SCRIPT_FRAME_LINE_H
-#define GECKO_SCRIPT_FRAME_LINE_H
+#pragma once
 
 #include "readers/perf/perf_record.h"
 
@@ -18,5 +17,3 @@ bool script_frame_line_is_any(struct text line);
 
 /* Parses a line of -F srcline: "file.c:12", "libc.so[27b25]" or ":0". Returns false if the line is none of these. */
 bool script_source_line_parse(struct text line, struct perf_source_line *out);
-
-#endif

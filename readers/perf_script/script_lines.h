@@ -1,7 +1,6 @@
 /* Numbers the frame lines and source lines of a text: equal lines have one number, and are parsed and emitted once. A
  * line is recognised by a 128-bit hash (index_set_identity), so a known line costs one hash and one look-up. */
-#ifndef GECKO_SCRIPT_LINES_H
-#define GECKO_SCRIPT_LINES_H
+#pragma once
 
 #include "libconvert/base/column.h"
 #include "libconvert/base/index_set.h"
@@ -25,5 +24,3 @@ uint32_t script_lines_frame(struct script_lines *lines, struct text line, uint64
 
 /* Returns the number of a source line; ID_NONE if it is none, or memory ran out (latched). */
 uint32_t script_lines_source(struct script_lines *lines, struct text line);
-
-#endif

@@ -1,7 +1,6 @@
 /* Parses the text of perf script in one pass over its lines. An event line opens a sample, frame lines fill its stack,
  * and a blank line or the next event line closes it. Records are single lines between samples. */
-#ifndef GECKO_SCRIPT_PARSER_H
-#define GECKO_SCRIPT_PARSER_H
+#pragma once
 
 #include "readers/input/input.h"
 #include "readers/perf/perf_record.h"
@@ -15,5 +14,3 @@ bool script_is_message(struct text line);
 
 /* Recognises the source code that -F srccode prints: "|12       return 0;". */
 bool script_is_source_code(struct text line);
-
-#endif

@@ -1,7 +1,6 @@
 /* Records that perf script --show-task-events, --show-mmap-events and the like print between samples, each on a line.
  */
-#ifndef GECKO_SCRIPT_RECORDS_H
-#define GECKO_SCRIPT_RECORDS_H
+#pragma once
 
 #include "libconvert/base/arena.h"
 #include "libconvert/base/column.h"
@@ -27,5 +26,3 @@ void script_records_read(struct script_records *records, const struct script_eve
 
 /* Emits what was counted. */
 void script_records_count(const struct script_records *records);
-
-#endif

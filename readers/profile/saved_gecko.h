@@ -1,6 +1,5 @@
 /* What the threads of a process of a Gecko profile share while they are read. */
-#ifndef GECKO_SAVED_GECKO_H
-#define GECKO_SAVED_GECKO_H
+#pragma once
 
 #include "saved_reader.h"
 
@@ -26,5 +25,3 @@ struct gecko_process {
 
 /* Reads a thread of the process, a struct gecko_process. */
 saved_element_reader saved_gecko_thread_read;
-
-#endif

@@ -1,8 +1,7 @@
 /* The state of reading a profile that some program has saved, and what its parts share. A document is read in one pass,
  * part by part: meta, libraries, tables, threads, counters. Numbers of rows in the document become ids of the profile
  * as soon as they are read. */
-#ifndef GECKO_SAVED_READER_H
-#define GECKO_SAVED_READER_H
+#pragma once
 
 #include "libconvert/base/value_table.h"
 #include "libconvert/format/format.h"
@@ -242,5 +241,3 @@ void saved_threads_settle_cycles(struct saved_reader *reader);
 
 /* Returns the category of the frames and markers with these numbers. */
 struct category_pair saved_category_at(struct saved_reader *reader, int64_t category, int64_t subcategory);
-
-#endif

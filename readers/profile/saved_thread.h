@@ -1,6 +1,5 @@
 /* A thread while it is read, of either format. */
-#ifndef GECKO_SAVED_THREAD_H
-#define GECKO_SAVED_THREAD_H
+#pragma once
 
 #include "saved_reader.h"
 
@@ -56,5 +55,3 @@ int64_t saved_cpu_ns(struct saved_reader *reader, struct saved_thread *saved);
 /* A new marker, and what makes it whole. */
 extern const struct marker saved_blank_marker;
 void saved_marker_settle(struct saved_reader *reader, struct marker *marker, uint32_t row);
-
-#endif

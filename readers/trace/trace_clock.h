@@ -2,8 +2,7 @@
  *
  * While a trace is read, times are ticks since its start. Chunks and clock entries have points: instants on both
  * clocks. Once all points are known, a monotone piecewise-linear function connects those that are plausible. */
-#ifndef GECKO_TRACE_CLOCK_H
-#define GECKO_TRACE_CLOCK_H
+#pragma once
 
 #include "libconvert/base/column.h"
 
@@ -64,5 +63,3 @@ void trace_clock_finish(struct trace_clock *clock);
 
 /* Returns nanoseconds of CLOCK_MONOTONIC. Later ticks never give an earlier time. Call trace_clock_finish before. */
 int64_t trace_clock_convert(struct trace_clock *clock, int64_t relative_ticks);
-
-#endif

@@ -1,6 +1,5 @@
 /* Converts the code addresses of a recorder trace to frames. */
-#ifndef GECKO_TRACE_CODE_H
-#define GECKO_TRACE_CODE_H
+#pragma once
 
 #include "libconvert/base/value_table.h"
 #include "libconvert/profile/stack_path.h"
@@ -68,5 +67,3 @@ void trace_code_note_label(struct trace_code *code, frame_id frame);
  * labels and script frames without a category. A wait gets a subcategory of the label's category. */
 void trace_code_inherit(struct trace_code *code, const struct stack_path *path, uint32_t kept_count, frame_id *frames,
                         uint32_t count);
-
-#endif

@@ -1,7 +1,6 @@
 /* The counters of a recorder trace. Several threads change a counter of their process, each in its own chunks. Once the
  * whole trace is read, the entries of all threads are sorted by time and become changes from one to the next. */
-#ifndef GECKO_TRACE_COUNTERS_H
-#define GECKO_TRACE_COUNTERS_H
+#pragma once
 
 #include "libconvert/base/value_table.h"
 #include "libconvert/profile/profile.h"
@@ -47,5 +46,3 @@ struct trace_gaps {
 /* Converts all entries to changes. Call it once. tasks: the processes. */
 void trace_counters_finish(struct trace_counters *counters, const struct trace_tasks *tasks,
                            const struct trace_gaps *gaps);
-
-#endif

@@ -1,7 +1,6 @@
 /* Reads the fields of entries from a bounded run of bytes. A field that does not fit makes the cursor bad. Reading from
  * a bad cursor returns 0 or an empty text, so a caller checks only once, at the end of an entry. */
-#ifndef GECKO_TRACE_CURSOR_H
-#define GECKO_TRACE_CURSOR_H
+#pragma once
 
 #include <stdint.h>
 
@@ -82,5 +81,3 @@ static inline struct text trace_cursor_text(struct trace_cursor *cursor) {
 
 /* Reads an IEEE double of 8 bytes. */
 double trace_cursor_real(struct trace_cursor *cursor);
-
-#endif

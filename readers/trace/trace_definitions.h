@@ -5,8 +5,7 @@
  * Look-ups take the id of a definition. They return NULL, or an empty text, if there is no such definition of that
  * kind. They set *is_open if the definition, or one that it refers to, may still come. The event must be read again
  * later then. */
-#ifndef GECKO_TRACE_DEFINITIONS_H
-#define GECKO_TRACE_DEFINITIONS_H
+#pragma once
 
 #include "libconvert/base/value_table.h"
 #include "libconvert/profile/profile.h"
@@ -147,5 +146,3 @@ const struct trace_function *trace_definitions_function(const struct trace_defin
 /* Fills in what is defined about the machine and the program. Call it once, when all definitions are known. If a key
  * occurs several times, the last one applies. */
 void trace_definitions_fill_meta(struct trace_definitions *definitions);
-
-#endif

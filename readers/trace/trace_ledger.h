@@ -1,6 +1,5 @@
 /* Counts while a recorder trace is read: every entry, definition and chunk by its fate. */
-#ifndef GECKO_TRACE_LEDGER_H
-#define GECKO_TRACE_LEDGER_H
+#pragma once
 
 #include "libconvert/profile/profile.h"
 
@@ -131,5 +130,3 @@ static inline void trace_ledger_commit(struct trace_ledger *ledger, uint64_t off
 /* Enters all counts in the profile's ledger, and the values that their fields cannot have in its log, too. Call it
  * once. */
 void trace_ledger_enter(const struct trace_ledger *ledger, struct profile *profile);
-
-#endif

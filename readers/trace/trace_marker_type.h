@@ -1,6 +1,5 @@
 /* Marker types of a recorder trace, which become schemas of the profile. */
-#ifndef GECKO_TRACE_MARKER_TYPE_H
-#define GECKO_TRACE_MARKER_TYPE_H
+#pragma once
 
 #include "libconvert/profile/profile.h"
 #include "trace_cursor.h"
@@ -24,5 +23,3 @@ void trace_marker_type_read(struct trace_marker_type *type, struct trace_cursor 
  * (uint32_t for each name) hold the names that are taken. */
 void trace_marker_type_resolve(struct trace_marker_type *type, struct profile *profile, struct strings *names,
                                struct column *numbers);
-
-#endif

@@ -1,8 +1,7 @@
 /* The state of one reading of a recorder trace. It is shared by trace_reader.c (the whole reading), trace_chunks.c
  * (header, chunks), trace_blocks.c (their blocks), trace_events.c (entries), trace_payload.c and trace_stack.c (their
  * parts) and trace_log.c (the logs). */
-#ifndef GECKO_TRACE_READER_INTERNAL_H
-#define GECKO_TRACE_READER_INTERNAL_H
+#pragma once
 
 #include "libconvert/base/byte_buffer.h"
 #include "readers/reader.h"
@@ -157,5 +156,3 @@ stack_id trace_stack_read(struct trace_reader *trace, struct trace_chunk_context
 /* Writes what recorder and reader report to the logs and the panel, and counts it. Times in the logs are still ticks.
  */
 void trace_log_write(struct trace_reader *trace);
-
-#endif

@@ -1,7 +1,6 @@
 /* The threads that a sampler samples in one chunk, and their stacks. A sample may continue its thread's previous
  * stack. */
-#ifndef GECKO_TRACE_SAMPLED_H
-#define GECKO_TRACE_SAMPLED_H
+#pragma once
 
 #include "libconvert/base/value_table.h"
 #include "libconvert/profile/stack_path.h"
@@ -33,5 +32,3 @@ void trace_sampled_destroy(struct trace_sampled *sampled);
 /* Returns the thread of that uid. Adds it with is_named unset if the chunk has not named it. NULL if memory ran out
  * (latched). */
 struct trace_sampled_thread *trace_sampled_thread(struct trace_sampled *sampled, uint64_t uid);
-
-#endif

@@ -1,7 +1,6 @@
 /* Processes and threads of a recorder trace. A pid and a start time identify a process. A uid, which is unique in the
  * trace, identifies a thread. */
-#ifndef GECKO_TRACE_TASKS_H
-#define GECKO_TRACE_TASKS_H
+#pragma once
 
 #include "libconvert/profile/stack_path.h"
 #include "trace_clock.h"
@@ -90,5 +89,3 @@ void trace_tasks_finish(struct trace_tasks *tasks);
  * another one has taken their place, or else at their last sign of life. Ends threads with their process. Call it when
  * the fates are known and all times are in nanoseconds. */
 void trace_tasks_end(struct trace_tasks *tasks, struct trace_clock *clock);
-
-#endif

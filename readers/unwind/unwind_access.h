@@ -1,6 +1,5 @@
 /* How an unwinder gets at files, and what comes of it. */
-#ifndef GECKO_UNWIND_ACCESS_H
-#define GECKO_UNWIND_ACCESS_H
+#pragma once
 
 #include "libconvert/base/failure.h"
 #include "libconvert/symbols/debug_file_search.h"
@@ -28,5 +27,3 @@ enum unwind_loss {
     UNWIND_LOSS_CRASH,      /* the process ended: memory ran out, or the file is damaged */
     UNWIND_LOSS_COUNT
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* Evaluates DWARF expressions in call frame information. */
-#ifndef GECKO_UNWIND_EXPRESSION_H
-#define GECKO_UNWIND_EXPRESSION_H
+#pragma once
 
 #include "recorder/unwind/unwind_cfi.h"
 
@@ -17,5 +16,3 @@ struct unwind_expression_reads {
  * not end within a thousand operations. */
 bool unwind_expression_evaluate(const struct unwind_image *image, int32_t offset,
                                 const struct unwind_expression_reads *reads, const uint64_t *first, uint64_t *value);
-
-#endif

@@ -1,7 +1,6 @@
 /* Extracts from ELF files what the unwinder needs. A malformed file can crash libelf, so a child process reads the
  * files that a recording names, and sends the extracts. */
-#ifndef GECKO_UNWIND_EXTRACT_H
-#define GECKO_UNWIND_EXTRACT_H
+#pragma once
 
 #include "libconvert/base/child_process.h"
 #include "libconvert/base/text.h"
@@ -58,5 +57,3 @@ void unwind_extract_serve(void *options, struct channel *channel);
 /* Asks the child for a library. Returns false if the child has ended. Otherwise the caller receives the bytes of the
  * extract's parts next, in order; the pointers in the parts are invalid. */
 bool unwind_extract_ask(struct channel *channel, const struct lib *lib, struct unwind_extract *extract);
-
-#endif

@@ -1,7 +1,6 @@
 /* What the unwinder knows about one file: its segments, and the rules of its functions. A file is read when a walk
  * first reaches it, and the needed parts are copied. */
-#ifndef GECKO_UNWIND_FILE_H
-#define GECKO_UNWIND_FILE_H
+#pragma once
 
 #include "recorder/unwind/unwind_cfi.h"
 #include "unwind_extract.h"
@@ -55,5 +54,3 @@ bool unwind_file_find(struct unwind_file *file, uint64_t address, struct unwind_
 /* Finds by how many bytes a stub of the linkage table at that address has moved sp since it was called. Supports x86-64
  * only. Returns false if there is no stub. */
 bool unwind_file_find_stub(const struct unwind_file *file, uint64_t address, uint64_t *pushed_bytes);
-
-#endif

@@ -5,8 +5,7 @@
  * frames, but causes no fault and no endless loop.
  *
  * One unwinder serves all processes of a conversion. Do not use an unwinder or its files in two threads at a time. */
-#ifndef GECKO_UNWINDER_H
-#define GECKO_UNWINDER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -112,5 +111,3 @@ size_t unwinder_walk(struct unwinder *unwinder, const struct unwind_process *pro
 
 /* Returns how many walks reached a file that was not read for that reason, and ended before the outermost frame. */
 uint64_t unwinder_lost_count(const struct unwinder *unwinder, enum unwind_loss loss);
-
-#endif

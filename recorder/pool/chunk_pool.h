@@ -7,8 +7,7 @@
  * chunk allocates it. At the limit, the oldest sealed chunk is used again. Chunks of definitions are never sealed, so
  * they stay. A thread that ends leaves the rest of its chunk to later threads, which may be those of another process: a
  * build has thousands of processes that record little. */
-#ifndef GREC_CHUNK_POOL_H
-#define GREC_CHUNK_POOL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -131,5 +130,3 @@ void pool_wait_for_wake(struct pool *pool, uint32_t seen, uint32_t timeout_ns);
 /* Returns how many bytes of this process's resident memory are pages of the trace. Reads a word for each chunk, and the
  * headers of those that are not full. */
 uint64_t pool_resident_bytes(const struct pool *pool);
-
-#endif

@@ -1,6 +1,5 @@
 /* The pool's file: its descriptor, which the program may close, its locks, and its disk space. */
-#ifndef GREC_POOL_FILE_H
-#define GREC_POOL_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -54,5 +53,3 @@ bool pool_file_is_beyond_limit(uint64_t end);
 
 /* Allocates the bytes on disk. New ones are zero. Returns false with errno set. [signal-safe] */
 bool pool_file_reserve(const struct pool *pool, uint64_t from, uint64_t end) GREC_SHARED(pool_file_reserve);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the files of the pool share: the table of chunks, and the functions that keep its counts. */
-#ifndef GREC_POOL_INTERNAL_H
-#define GREC_POOL_INTERNAL_H
+#pragma once
 
 #include "chunk_pool.h"
 
@@ -55,5 +54,3 @@ void pool_pages_close(struct pool *pool);
 void pool_pages_touch(const struct pool *pool, uint64_t number, uint64_t bytes_count) GREC_SHARED(pool_pages_touch);
 
 void pool_hash_header(struct trace_header *header);
-
-#endif

@@ -1,6 +1,5 @@
 /* The paths of traces: which ones a new trace may replace, and its name until it is complete. */
-#ifndef GREC_POOL_PATH_H
-#define GREC_POOL_PATH_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -20,5 +19,3 @@ void pool_path_name_temporary(const char *path, char temporary[POOL_TEMPORARY_PA
 
 /* Creates the file with the temporary name, which only its owner may read. Returns -1 with errno set. */
 int pool_path_create_beside(const char *path, char temporary[POOL_TEMPORARY_PATH_BYTES]);
-
-#endif

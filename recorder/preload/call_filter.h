@@ -1,6 +1,5 @@
 /* Finds what a filter of system calls (seccomp) will do with those that the recorder makes in the program's threads. */
-#ifndef GREC_CALL_FILTER_H
-#define GREC_CALL_FILTER_H
+#pragma once
 
 #include <linux/filter.h>
 #include <stdbool.h>
@@ -24,5 +23,3 @@ bool call_filter_allows_handlers(const struct call_filter *filter);
 
 /* Whether the recorder may make its other calls. Otherwise the filter would end the process for one of them. */
 bool call_filter_allows_calls(const struct call_filter *filter);
-
-#endif

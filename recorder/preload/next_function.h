@@ -1,6 +1,5 @@
 /* What functions that interpose those of the C library share. */
-#ifndef GREC_NEXT_FUNCTION_H
-#define GREC_NEXT_FUNCTION_H
+#pragma once
 
 #include <dlfcn.h>
 #include <string.h>
@@ -26,5 +25,3 @@ static inline void find_next_function(void *function, const char *name) {
         }                                                                           \
         next_function;                                                              \
     })
-
-#endif

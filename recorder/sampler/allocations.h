@@ -1,6 +1,5 @@
 /* Memory that the program allocates and frees: a random sample is recorded with stacks. */
-#ifndef GREC_ALLOCATIONS_H
-#define GREC_ALLOCATIONS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -14,5 +13,3 @@ void allocations_forget(void);
 
 /* Records which of the recorded allocations were freed in a pause. Call this when recording is on again. */
 void allocations_resume(void);
-
-#endif

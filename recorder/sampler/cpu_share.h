@@ -10,8 +10,7 @@
  * of the event stand for a little more than the interval. Page faults do not, and the event's samples would show the
  * wrong functions. So if faults take much, and where there are no events, each tick takes the time since the last one,
  * and the event's samples are dropped. */
-#ifndef GREC_CPU_SHARE_H
-#define GREC_CPU_SHARE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -64,5 +63,3 @@ bool cpu_share_is_switching(const struct cpu_share *share, bool was_switching);
 /* Returns the processor time that the thread's next sample stands for, and takes it from what is owed. 0: the sample is
  * not needed. */
 uint64_t cpu_share_take(struct cpu_share *share, const struct shared_sample *sample);
-
-#endif

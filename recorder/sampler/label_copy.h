@@ -1,7 +1,6 @@
 /* A copy of a thread's labels with all that they point to. The program may pop the labels, and free or unload what they
  * point to, before the sampler writes them. */
-#ifndef GREC_LABEL_COPY_H
-#define GREC_LABEL_COPY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,5 +26,3 @@ struct stack_part label_part(const struct grec_label_stack *labels, uint64_t sp,
  * [signal-safe] */
 void label_copy_take(struct label_copy *copy, void *memory, size_t memory_bytes, const struct grec_label_stack *labels,
                      struct stack_part part, const struct label_reader *reader);
-
-#endif

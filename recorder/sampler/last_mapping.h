@@ -1,7 +1,6 @@
 /* The id of the last mapping that this process has defined in the trace. Addresses in later entries are resolved by the
  * mappings up to that id. */
-#ifndef GREC_LAST_MAPPING_H
-#define GREC_LAST_MAPPING_H
+#pragma once
 
 #include <stdint.h>
 
@@ -20,5 +19,3 @@ void last_mapping_enter_child(void);
 /* In a forked child, defines once that it has inherited its parent's mappings. Call this in any thread, in a recording
  * call, before an address is written. [signal-safe] */
 void last_mapping_inherit(void);
-
-#endif

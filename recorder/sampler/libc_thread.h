@@ -2,8 +2,7 @@
  * thread-local storage, or storage that the C library does not know: signal handlers that use it would fail there. The
  * C library registers a list of robust futexes for each of its threads with the kernel, at a fixed distance from the
  * thread's control block. */
-#ifndef GREC_LIBC_THREAD_H
-#define GREC_LIBC_THREAD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,5 +14,3 @@ void libc_thread_init(void);
  * made the thread, if the thread has ended, or if the kernel does not show it. Call this in the
  * sampler's thread alone. */
 bool libc_thread_find(uint32_t tid, uint64_t *control_block);
-
-#endif

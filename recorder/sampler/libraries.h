@@ -1,7 +1,6 @@
 /* The objects that the dynamic linker has loaded into this process: their definitions in the trace, with build ids, and
  * their unwind tables. Call these in the sampler's thread alone, unless said otherwise. */
-#ifndef GREC_LIBRARIES_H
-#define GREC_LIBRARIES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -26,5 +25,3 @@ void libraries_finish_fork(bool is_child);
 
 /* Forgets all objects. Call this when no handler walks a stack any more. */
 void libraries_forget(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* A stack of native frames with label frames between them, as in the trace. */
-#ifndef GREC_MERGED_STACK_H
-#define GREC_MERGED_STACK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -64,5 +63,3 @@ void merged_stack_copy(struct merged_stack *to, const struct merged_stack *stack
 
 /* Returns how many outermost frames are the same. */
 uint32_t merged_stack_common(const struct merged_stack *a, const struct merged_stack *b);
-
-#endif

@@ -1,11 +1,8 @@
 /* Samples that the program asks for from outside the threads that are sampled: see grec_sample_thread and
  * grec_wait_for_sampling. */
-#ifndef GREC_ON_DEMAND_H
-#define GREC_ON_DEMAND_H
+#pragma once
 
 #include "recorder/gecko_recorder.h"
 
 enum grec_error on_demand_sample_thread(struct grec_thread thread);
 enum grec_error on_demand_wait(void);
-
-#endif

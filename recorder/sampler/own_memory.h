@@ -1,8 +1,7 @@
 /* Copies memory of this process that may be unmapped at any instant: missing memory ends the copy, and is never a
  * fault. It is read from /proc/self/task/TID/mem, because the file of the process goes away with its first thread, and
  * because a program that filters system calls must allow reading files, but may be killed for process_vm_readv. */
-#ifndef GREC_OWN_MEMORY_H
-#define GREC_OWN_MEMORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,5 +22,3 @@ void own_memory_end(struct own_memory *memory);
 
 /* Copies bytes from the address on, up to the first page that is not mapped. Returns how many. */
 size_t own_memory_copy(struct own_memory *memory, void *to, uint64_t address, size_t bytes_count);
-
-#endif

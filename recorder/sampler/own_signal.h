@@ -9,8 +9,7 @@
  * recorder interposes the C library's functions (signal_preload.c), the program sees the handler that it has set, and
  * cannot block the sampler's signal: its block is noted, and becomes a real one when the program's own signal arrives.
  */
-#ifndef GREC_OWN_SIGNAL_H
-#define GREC_OWN_SIGNAL_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -83,5 +82,3 @@ void own_signal_give_up(const sigset_t *set) GREC_SHARED(own_signal_give_up);
 /* Forbids or allows the sampler to interrupt the calling thread. A thread must not be interrupted if its alternate
  * stack is too small for the kernel's frame. */
 void own_signal_spare_thread(bool is_spared) GREC_SHARED(own_signal_spare_thread);
-
-#endif

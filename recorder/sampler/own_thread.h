@@ -4,8 +4,7 @@
  * If the program's first thread ends by pthread_exit, the C library calls exit in the last thread of all. That must not
  * be a thread without the program's descriptors. So the first thread, as it ends, starts one more: the keeper shares
  * the program's table, sleeps, and calls exit when only the recorder's threads are left. */
-#ifndef GREC_OWN_THREAD_H
-#define GREC_OWN_THREAD_H
+#pragma once
 
 #include <pthread.h>
 #include <signal.h>
@@ -63,5 +62,3 @@ bool own_thread_is_alone(struct own_thread *thread, uint64_t now_ns);
 /* Call this in a thread of the program as it ends by pthread_exit or returns from its function. In the first thread of
  * the process, starts the keeper if the recorder has threads. In another one, notes if the first has already ended. */
 void own_thread_end_of_another(bool is_first);
-
-#endif

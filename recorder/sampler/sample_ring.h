@@ -3,8 +3,7 @@
  * Only the thread writes, in the handler of the sampler's signal, which nothing of the same kind interrupts. Only the
  * sampler's thread reads. The handler makes no system call and takes no lock. A sample that does not fit is left out.
  */
-#ifndef GREC_SAMPLE_RING_H
-#define GREC_SAMPLE_RING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -89,5 +88,3 @@ static inline bool sample_ring_has_samples(const struct sample_ring *ring) {
 static inline bool sample_ring_is_walking(const struct sample_ring *ring) {
     return __atomic_load_n(&ring->is_walking, __ATOMIC_SEQ_CST) != 0;
 }
-
-#endif

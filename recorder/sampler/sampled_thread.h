@@ -1,7 +1,6 @@
 /* What the sampler knows of a thread, and the entries that it writes for the thread. Call these in the sampler's thread
  * alone. */
-#ifndef GREC_SAMPLED_THREAD_H
-#define GREC_SAMPLED_THREAD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -133,5 +132,3 @@ void sampled_thread_write_name(struct sampled_thread *thread, struct recording *
 
 /* Writes that the thread has ended, at ended_ticks if that is known, or now. */
 void sampled_thread_write_end(struct sampled_thread *thread, struct recording *recording);
-
-#endif

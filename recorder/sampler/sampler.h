@@ -1,8 +1,7 @@
 /* The sampler: a thread that makes a round at each interval. Threads that run interrupt themselves by clocks of their
  * own (thread_clocks.h), and leave their stacks (sample_ring.h). In each round, the sampler writes those, and looks
  * where the other threads wait (thread_observer.h). */
-#ifndef GREC_SAMPLER_H
-#define GREC_SAMPLER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ bool sampler_demand_rounds(uint64_t limit_ns, bool (*is_done)(void *context), vo
 
 /* For tests: calls the function in the sampler's thread after each round. */
 void sampler_call_after_rounds(void (*callback)(void *context), void *context);
-
-#endif

@@ -1,7 +1,6 @@
 /* Reads /proc/self/task/TID/syscall, which says what system call a thread of this process is in. Call these in the
  * sampler's thread alone. */
-#ifndef GREC_TASK_FILE_H
-#define GREC_TASK_FILE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -10,5 +9,3 @@
  * Returns its length; 0 with errno set if it cannot be read. The files of a few threads stay open, since opening one
  * takes five times as long as reading it. */
 size_t task_file_read(uint32_t tid, char *text, size_t bytes_max);
-
-#endif

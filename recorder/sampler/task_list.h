@@ -1,7 +1,6 @@
 /* The kernel's list of this process's threads, by which the sampler finds threads that are not registered. Call these
  * in the sampler's thread alone. */
-#ifndef GREC_TASK_LIST_H
-#define GREC_TASK_LIST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -48,5 +47,3 @@ bool task_read_switches(uint32_t tid, uint64_t *wait_count, uint64_t *preemption
 /* Whether a thread of this process blocks the signal now; takes about 15 µs. A new thread blocks all signals until
  * glibc has set it up, and a thread that ends blocks them again. */
 bool task_blocks_signal(uint32_t tid, int number);
-
-#endif

@@ -1,6 +1,5 @@
 /* Finds what a thread waits in or for, without disturbing the thread. Call these in the sampler's thread alone. */
-#ifndef GREC_TASK_WAIT_H
-#define GREC_TASK_WAIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ struct task_wait task_wait_find(uint32_t tid);
 
 /* Returns whether the kernel shows what an existing thread waits in. If not, errno says why. */
 bool task_wait_is_told(uint32_t tid);
-
-#endif

@@ -14,8 +14,7 @@
  *
  * Where the kernel refuses events, where descriptors have run out, and in threads for which events would cost too much,
  * the timer does for both. Call these in the sampler's thread alone, unless said otherwise. */
-#ifndef GREC_THREAD_CLOCKS_H
-#define GREC_THREAD_CLOCKS_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -69,5 +68,3 @@ static inline bool thread_clocks_may_send(const siginfo_t *info) {
 
 /* Returns which of the clocks has sent the signal that a handler was called with. [signal-safe] */
 enum thread_clock thread_clocks_find(const struct thread_clocks *clocks, const siginfo_t *info);
-
-#endif

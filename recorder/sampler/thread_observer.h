@@ -2,8 +2,7 @@
  * interrupted them, finds out which have run, and writes samples. A thread that has not run since it was found waiting
  * waits in the same place. The stack of a thread in a new wait is read from outside, so that no signal cuts the wait
  * short. Call these in the sampler's thread alone, unless said otherwise. */
-#ifndef GREC_THREAD_OBSERVER_H
-#define GREC_THREAD_OBSERVER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -62,5 +61,3 @@ bool thread_observer_is_walking(const struct thread_record *record);
 
 /* Whether a handler did not end: its thread was stopped in the middle of it. [any thread] */
 bool thread_observer_has_stuck_handler(void);
-
-#endif

@@ -1,8 +1,7 @@
 /* The signal by which threads interrupt themselves: which one that is now, which threads can get it, and their clocks.
  * own_signal.h says how the program keeps the use of the signal. Call these in the sampler's thread alone, unless said
  * otherwise. */
-#ifndef GREC_THREAD_SIGNAL_H
-#define GREC_THREAD_SIGNAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ void thread_signal_leave(struct sampled_thread *thread);
  * stack had too little room for a handler. */
 void thread_signal_report_unreached(const struct thread_record *record, struct sampled_thread *thread);
 void thread_signal_report_refused(struct sampled_thread *thread);
-
-#endif

@@ -1,6 +1,5 @@
 /* The marker of a process that has no sample, which shows that the process existed. */
-#ifndef GREC_UNSAMPLED_H
-#define GREC_UNSAMPLED_H
+#pragma once
 
 #include <stdint.h>
 
@@ -12,5 +11,3 @@ void unsampled_define(void);
 /* If this process has no sample in the recording, writes the marker. start_ns: see mark_unsampled in
  * recorder/state/sampler_hooks.h. */
 void unsampled_mark(uint64_t start_ns, grec_time end);
-
-#endif

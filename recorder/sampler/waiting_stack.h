@@ -1,7 +1,6 @@
 /* Reads the stack of another thread that waits in a system call, without disturbing the thread. Call this in the
  * sampler's thread alone. */
-#ifndef GREC_WAITING_STACK_H
-#define GREC_WAITING_STACK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,5 +20,3 @@ enum waiting_stack_result {
  * the stack early. */
 enum waiting_stack_result waiting_stack_take(struct merged_stack *stack, const struct thread_record *record,
                                              uint32_t tid, const struct task_wait *wait);
-
-#endif

@@ -1,8 +1,7 @@
 /* Wakes the sampler's thread when its process begins to use processor time, so that the sampler can sleep while all
  * threads do. A timer on the process's CPU clock signals only the sampler's thread. The kernel checks the timer at each
  * clock tick. Children do not inherit the timer, and they cannot ring their parent's alarm. */
-#ifndef GREC_WORK_ALARM_H
-#define GREC_WORK_ALARM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ void work_alarm_close(void);
 
 /* Ends a wait in progress. Call this in any thread, after changing the end word. */
 void work_alarm_ring(void);
-
-#endif

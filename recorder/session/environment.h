@@ -1,7 +1,6 @@
 /* The environment starts a recording without a call, and tells a program which recording of its parent to join.
  * Programs with more rights than their caller (set-user-id) ignore it. */
-#ifndef GREC_ENVIRONMENT_H
-#define GREC_ENVIRONMENT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -10,5 +9,3 @@ void environment_start(void);
 
 /* Returns whether the environment has started the recording. A trace in memory is then saved when the process ends. */
 bool environment_has_started(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* Where a recording is, as a text by which other processes join it: "SESSION PATH", or the path alone. The environment
  * has the text of this process's recording (GECKO_RECORDER_JOIN), so programs that it executes can join. */
-#ifndef GREC_LOCATION_H
-#define GREC_LOCATION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,5 +24,3 @@ const char *location_of_environment(void);
 /* Sets the variable in the environment. location NULL: there is nothing to join. Never moves or frees what other
  * threads may be reading by getenv. Call this with the session's mutex held. */
 void location_export(const struct location *location);
-
-#endif

@@ -1,7 +1,6 @@
 /* Facts about the machine and the program, for the information panel of the profile. Call these with the session's
  * mutex held. */
-#ifndef GREC_MACHINE_FACTS_H
-#define GREC_MACHINE_FACTS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -19,5 +18,3 @@ void machine_describe_settings(const struct settings *settings);
 /* Keeps a fact that the program reports, for recordings that begin later. If is_recording, also writes it into the
  * trace. */
 void machine_set_fact(const char *key, const char *value, bool is_recording);
-
-#endif

@@ -1,7 +1,6 @@
 /* The file of the sampler's library. Only the shared library has this: a program that is linked statically links the
  * sampler as well, or has none. */
-#ifndef GREC_SAMPLER_FILE_H
-#define GREC_SAMPLER_FILE_H
+#pragma once
 
 /* The number in the names of the recorder's shared libraries. Increase it if programs that were linked with the
  * previous version would no longer run. The Makefile reads it here. */
@@ -12,5 +11,3 @@ struct sampler_hooks;
 /* Loads libgecko_sampler from the folder of this library, or else from where the dynamic linker finds it. Returns NULL
  * if it is not there. */
 const struct sampler_hooks *sampler_file_open(void) __attribute__((weak));
-
-#endif

@@ -1,6 +1,5 @@
 /* The recording of this process: start, pause, stop, save, fork, exit. */
-#ifndef GREC_SESSION_H
-#define GREC_SESSION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ bool session_join(const struct location *location, const struct grec_options *op
 
 /* Whether the options' path is that of the trace of that recording, which may have ended. */
 bool session_would_replace(const struct grec_options *options, uint64_t session_id);
-
-#endif

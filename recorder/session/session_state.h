@@ -1,6 +1,5 @@
 /* The recording of this process, as the files of this folder see it. */
-#ifndef GREC_SESSION_STATE_H
-#define GREC_SESSION_STATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -136,5 +135,3 @@ void session_export_end(void);
 
 /* recording_enter_child. */
 bool session_enter_child(void) GREC_SHARED(session_enter_child);
-
-#endif

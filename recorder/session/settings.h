@@ -1,6 +1,5 @@
 /* The options of a recording, checked, and with the defaults filled in. */
-#ifndef GREC_SETTINGS_H
-#define GREC_SETTINGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ bool settings_expand_path(const char *pattern, char path[POOL_PATH_BYTES]);
 
 /* NULL counts as an empty text. Returns false if the text does not fit. */
 bool settings_copy_text(char *to, size_t to_bytes, const char *text);
-
-#endif

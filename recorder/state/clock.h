@@ -1,7 +1,6 @@
 /* The recorder's clock: the cycle counter if it is invariant, else CLOCK_MONOTONIC. Reading the counter takes less than
  * half the time of a call of the clock. Chunks have pairs of both times. */
-#ifndef GREC_CLOCK_H
-#define GREC_CLOCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -84,5 +83,3 @@ static inline uint64_t clock_ticks(void) {
 static inline bool clock_is_known(void) {
     return __atomic_load_n(&recorder_clock.ticks_per_second, __ATOMIC_ACQUIRE) != 0;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* XXH3-64, the hash of the trace format. */
-#ifndef GREC_HASH_H
-#define GREC_HASH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -9,5 +8,3 @@
 
 /* Returns the hash with seed 0. [signal-safe] */
 uint64_t hash_bytes(const void *bytes, size_t bytes_count) GREC_SHARED(hash_bytes);
-
-#endif

@@ -1,7 +1,6 @@
 /* Numbers of the trace, in LEB128. Writers reserve the worst case before they write. The code is for little-endian
  * machines. */
-#ifndef GREC_LEB128_H
-#define GREC_LEB128_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -63,5 +62,3 @@ static inline unsigned char *leb128_write_bytes(unsigned char *at, const void *b
     if (bytes_count) memcpy(at, bytes, bytes_count);
     return at + bytes_count;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* Where the recorder's code is in this process, so that no stack shows it. The Makefile moves the code of its libraries
  * into a section of their own, whose ends the linker defines in each library, and in each program that is linked with
  * the static ones. */
-#ifndef GREC_OWN_CODE_H
-#define GREC_OWN_CODE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ static inline void own_code_register(void) { own_code_add(__start_grec_text, __s
 
 /* Whether the instruction at the address is the recorder's. [any thread] [signal-safe] */
 bool own_code_has(uint64_t address) GREC_SHARED(own_code_has);
-
-#endif

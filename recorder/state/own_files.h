@@ -4,8 +4,7 @@
  *
  * These functions make system calls directly, because the thread sanitizer believes that a descriptor is the same file
  * in all threads. */
-#ifndef GREC_OWN_FILES_H
-#define GREC_OWN_FILES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -63,5 +62,3 @@ uint32_t own_folder_link_count(int folder);
 /* Writes the parts to the program's standard error, which is missing in the calling thread's table. Returns false if
  * the thread shares the program's table. */
 bool own_files_report(const struct iovec *parts, int count);
-
-#endif

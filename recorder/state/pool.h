@@ -3,8 +3,7 @@
  *     trace header | bookkeeping | table | definition slots | chunk 0 | chunk 1 …
  *
  * chunk_pool.h has the functions that create the pool, and take chunks from it. */
-#ifndef GREC_POOL_H
-#define GREC_POOL_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -114,5 +113,3 @@ static inline struct trace_chunk_header *pool_chunk(const struct pool *pool, uin
 static inline uint64_t pool_chunk_number(const struct pool *pool, const struct trace_chunk_header *chunk) {
     return (uint64_t)((const unsigned char *)chunk - pool->chunks) / pool->chunk_bytes;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* This process, as its chunks describe it. A forked child is another process, and finds out by itself: the facts lie in
  * a page that the kernel clears in children. */
-#ifndef GREC_PROCESS_H
-#define GREC_PROCESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ void process_forget_chunks(void);
 
 /* Maps memory that the kernel clears in forked children. Returns NULL when there is no memory. [signal-safe] */
 void *process_map_wiped(size_t bytes_count);
-
-#endif

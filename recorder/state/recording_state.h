@@ -1,8 +1,7 @@
 /* The state of the recording that all of the recorder reads: its pool and number, whether threads record now, which
  * threads are wanted, and what was lost. The files of
  * recorder/session start and stop the recording, and so change most of it. */
-#ifndef GREC_RECORDING_STATE_H
-#define GREC_RECORDING_STATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -111,5 +110,3 @@ void recording_count_loss_outside(enum loss_kind kind) GREC_SHARED(recording_cou
 
 /* Adds the losses from outside recording calls to the trace. The pool must be open. */
 void recording_flush_losses(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* What the recorder calls of the sampler, which is a library of its own: libgecko_sampler. This table is the only way
  * from the one to the other. */
-#ifndef GREC_SAMPLER_HOOKS_H
-#define GREC_SAMPLER_HOOKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -123,5 +122,3 @@ static inline bool sampler_samples_threads_now(void) { return sampler_table() &&
 
 /* How many threads the recorder has in this process. [signal-safe] */
 static inline uint32_t sampler_thread_count(void) { return sampler_table() ? sampler_table()->thread_count() : 0; }
-
-#endif

@@ -3,8 +3,7 @@
  *
  * In a forked child, the buffers that threads of its parent had taken stay taken. If the child took them back, it could
  * take one of its own: a signal handler that interrupts pthread_create may fork, record and return. */
-#ifndef GREC_SCRATCH_H
-#define GREC_SCRATCH_H
+#pragma once
 
 #include "shared.h"
 
@@ -15,5 +14,3 @@ enum { SCRATCH_BYTES = 24 * 1024 };
  * memory. Give it back in the same call, or let a new thread do so as it begins; giving back NULL has no effect. */
 void *scratch_take(void) GREC_SHARED(scratch_take);
 void scratch_give(void *buffer) GREC_SHARED(scratch_give);
-
-#endif

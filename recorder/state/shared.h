@@ -1,7 +1,6 @@
 /* Names that the recorder's libraries share: the sampler's calls the recorder's functions, and the library that
  * programs preload calls those of both. They are exported, with a prefix that no program uses. */
-#ifndef GREC_SHARED_H
-#define GREC_SHARED_H
+#pragma once
 
 /* Put this at the end of a declaration. */
 #define GREC_SHARED(name) __asm__("grec_shared_" #name) __attribute__((visibility("default")))
@@ -16,6 +15,4 @@
 #else
 #define GREC_SHARED_DATA(name) GREC_SHARED(name)
 #define GREC_SHARE_DATA(name)  _Static_assert(1, #name)
-#endif
-
 #endif

@@ -1,7 +1,6 @@
 /* Reads and changes the kernel's signal masks by system calls. The recorder may interpose the C library's functions
  * (signal_preload.c), and would take its own calls of those for the program's. All functions are [signal-safe]. */
-#ifndef GREC_SIGNAL_MASK_H
-#define GREC_SIGNAL_MASK_H
+#pragma once
 
 #include <signal.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ int signal_mask_change(int how, const uint64_t *set, uint64_t *before) GREC_SHAR
 /* Call these around code that a signal handler in the same thread must not find half done. */
 void signal_mask_block_all(sigset_t *before) GREC_SHARED(signal_mask_block_all);
 void signal_mask_restore(const sigset_t *before) GREC_SHARED(signal_mask_restore);
-
-#endif

@@ -1,8 +1,7 @@
 /* Processes of which the trace has nothing yet: forked children, and programs that have joined. They are counted in the
  * trace's header until they record something, so that it tells how many ended before that. A forked child may become a
  * program that joins: a table of pids tells that from a further process. */
-#ifndef GREC_SILENT_PROCESS_H
-#define GREC_SILENT_PROCESS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -12,5 +11,3 @@ void silent_process_begin(bool is_forked);
 
 /* No longer counts this process, if it is counted. [signal-safe] */
 void silent_process_end(void);
-
-#endif

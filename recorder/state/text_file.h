@@ -1,6 +1,5 @@
 /* Short text files of the kernel. */
-#ifndef GREC_TEXT_FILE_H
-#define GREC_TEXT_FILE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -9,5 +8,3 @@
 /* Reads a file's text from its start, and terminates it. Returns its length; 0 with errno set if it cannot be read.
  * [signal-safe] */
 size_t text_file_read(const char *absolute_path, char *text, size_t bytes_max) GREC_SHARED(text_file_read);
-
-#endif

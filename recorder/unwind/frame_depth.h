@@ -1,7 +1,6 @@
 /* Finds, from a function's code, the size of its frame at one of its instructions. This is needed if the unwind table
  * names a register whose value is unknown. */
-#ifndef GREC_FRAME_DEPTH_H
-#define GREC_FRAME_DEPTH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,5 +20,3 @@ struct frame_depth {
  * instruction, if no path is found, or if an instruction is unknown. Supports x86-64 only. Call this in one thread at a
  * time. */
 bool frame_depth_find(const unsigned char *code, uint32_t bytes_count, uint32_t end, struct frame_depth *depth);
-
-#endif

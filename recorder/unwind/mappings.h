@@ -3,8 +3,7 @@
  *
  * A copy may be out of date. It is made when the sampler starts, once a second, and after a lookup of an address that
  * it does not have. */
-#ifndef GREC_MAPPINGS_H
-#define GREC_MAPPINGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -47,5 +46,3 @@ void mappings_reclaim(void);
 
 /* Frees all copies. The caller guarantees that no lookup is running. */
 void mappings_forget(void);
-
-#endif

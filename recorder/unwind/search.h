@@ -1,6 +1,5 @@
 /* Binary search in ranges that are sorted by their start. */
-#ifndef GREC_SEARCH_H
-#define GREC_SEARCH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ static inline uint32_t search_ranges(const void *items, uint32_t count, size_t i
     }
     return (uint32_t)((size_t)(found - first) / item_bytes);
 }
-
-#endif

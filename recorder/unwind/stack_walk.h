@@ -4,8 +4,7 @@
  * A walk uses unwind tables for known code, and frame pointers for other code (generated code, hand-written assembly).
  * It trusts neither: every load is between the current sp and the stack's end, and sp grows with every frame. So wrong
  * data end the walk early, or at worst add a wrong frame, but cause no fault and no endless loop. */
-#ifndef GREC_STACK_WALK_H
-#define GREC_STACK_WALK_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -60,5 +59,3 @@ typedef bool stack_find_depth(const struct unwind_snapshot *snapshot, uint64_t e
 size_t stack_walk_copy(const struct unwind_snapshot *snapshot, uint64_t pc, uint64_t sp, const struct stack_copy *copy,
                        stack_find_depth *find_depth, struct walked_frame *frames, size_t capacity, bool *is_truncated,
                        bool *is_cut);
-
-#endif

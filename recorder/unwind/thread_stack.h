@@ -1,7 +1,6 @@
 /* Finds the stack that the C library or the kernel gave a thread at its start. mappings.h says where these functions
  * may be called. */
-#ifndef GREC_THREAD_STACK_H
-#define GREC_THREAD_STACK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,5 +14,3 @@ bool thread_stack_find(uint64_t control_block, bool is_first, struct stack_limit
 
 /* Returns the calling thread's stack if `sp` is on it; otherwise returns all zeros. [signal-safe] */
 struct stack_limits thread_stack_of_self(uint64_t sp);
-
-#endif

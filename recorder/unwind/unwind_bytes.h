@@ -1,6 +1,5 @@
 /* Reads bytes of call frame information within bounds. */
-#ifndef GREC_UNWIND_BYTES_H
-#define GREC_UNWIND_BYTES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -130,5 +129,3 @@ static inline uint64_t take_pointer(struct bytes *bytes, uint8_t encoding, uint6
             return 0;
     }
 }
-
-#endif

@@ -3,8 +3,7 @@
  * express becomes "unknown", never a guess.
  *
  * Every read is checked against the image's segments, so a broken object costs rules but never causes a fault. */
-#ifndef GREC_UNWIND_CFI_H
-#define GREC_UNWIND_CFI_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,5 +51,3 @@ bool unwind_index_find_function(struct unwind_index *index, uint64_t address, ui
 
 /* Finds the rule at an address. Returns false if no function has that address. [signal-safe] */
 bool unwind_index_find(struct unwind_index *index, uint64_t address, struct unwind_rule *rule);
-
-#endif

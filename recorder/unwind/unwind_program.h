@@ -1,7 +1,6 @@
 /* Runs the instructions that an entry of call frame information has for a function, to find which rule holds at which
  * address. */
-#ifndef GREC_UNWIND_PROGRAM_H
-#define GREC_UNWIND_PROGRAM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -27,5 +26,3 @@ typedef bool unwind_rule_visit(void *context, uint64_t address, const struct unw
 /* Visits the function's rules in ascending order of their addresses, from its start on. After an unknown instruction,
  * nothing is known about the rest of the function. */
 void unwind_program_run(const struct unwind_program *program, unwind_rule_visit *visit, void *context);
-
-#endif

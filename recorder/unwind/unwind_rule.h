@@ -1,7 +1,6 @@
 /* How to find the caller at some address: the rules that call frame information expresses, the machines whose registers
  * they name, and the objects that they are read from. */
-#ifndef GREC_UNWIND_RULE_H
-#define GREC_UNWIND_RULE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -129,5 +128,3 @@ struct unwind_image {
 
 /* Returns the segment that contains the bytes; NULL if they are not readable. */
 const struct unwind_segment *unwind_image_segment(const struct unwind_image *image, uint64_t address, uint64_t count);
-
-#endif

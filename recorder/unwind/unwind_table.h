@@ -7,8 +7,7 @@
  *
  * When objects were loaded or unloaded, a new snapshot replaces the old one, which stays valid until the sampler has
  * made sure that no handler reads it. Tables may outlive their objects. */
-#ifndef GREC_UNWIND_TABLE_H
-#define GREC_UNWIND_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -87,5 +86,3 @@ bool unwind_snapshot_find_function(const struct unwind_snapshot *snapshot, uint6
 uint64_t unwind_snapshot_number(const struct unwind_snapshot *snapshot);
 
 void unwind_snapshot_measure(const struct unwind_snapshot *snapshot, struct unwind_figures *figures);
-
-#endif

@@ -1,6 +1,5 @@
 /* A stack in the caller's memory (struct grec_backtrace) that a marker can show later. */
-#ifndef GREC_BACKTRACE_H
-#define GREC_BACKTRACE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -32,5 +31,3 @@ enum { BACKTRACE_ORIGIN_BYTES_MAX = 5 * LEB128_BYTES_MAX };
  * [signal-safe] */
 unsigned char *backtrace_write_origin(unsigned char *at, const struct backtrace *backtrace,
                                       const struct writer *writer);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * A short block has at most SHORT_BLOCK_BYTES_MAX bytes, and its length in one byte. A long block has its length in
  * LEB128_PADDED_BYTES bytes. A word block is a short one that begins in a register. */
-#ifndef GREC_BLOCK_H
-#define GREC_BLOCK_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -77,5 +76,3 @@ static inline void long_block_end(struct writer *writer, unsigned char *end) {
     leb128_write_padded(writer->next, (uint32_t)(end - writer->next - LEB128_PADDED_BYTES));
     recording_publish(writer, end);
 }
-
-#endif

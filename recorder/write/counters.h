@@ -1,6 +1,5 @@
 /* The counters of the recording, which the program has changed in it. */
-#ifndef GREC_COUNTERS_H
-#define GREC_COUNTERS_H
+#pragma once
 
 #include "recorder/state/shared.h"
 #include "writer.h"
@@ -18,5 +17,3 @@ void counters_sample(void) GREC_SHARED(counters_sample);
 
 /* Records the changes that all counters had in a pause. Call this when recording is on again. */
 void counters_resume(void);
-
-#endif

@@ -1,8 +1,7 @@
 /* The log of definitions, which events refer to by number. Appending is lock-free between threads, signal handlers and
  * processes: a compare-and-swap claims the first word of a definition and stores its length there, so others can walk
  * past the definition even if its writer is killed. */
-#ifndef GREC_DEFINITIONS_H
-#define GREC_DEFINITIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,5 +39,3 @@ void definition_add_meta(const char *key, const char *value) GREC_SHARED(definit
  * DEFINITION_ARGUMENTS_BYTES_MAX bytes. */
 enum { DEFINITION_ARGUMENTS_BYTES_MAX = 1024 };
 void definition_add_arguments(const char *bytes, size_t bytes_count);
-
-#endif

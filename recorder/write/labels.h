@@ -1,6 +1,5 @@
 /* The labels of a thread: which of them belong to the stack that it runs on, and what each says. */
-#ifndef GREC_LABELS_H
-#define GREC_LABELS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -57,5 +56,3 @@ void labels_forget(struct grec_label_stack *labels);
 
 /* Call this in the thread that the labels belong to: notes where its own stack ends. [signal-safe] */
 void labels_find_own_end(struct grec_label_stack *labels);
-
-#endif

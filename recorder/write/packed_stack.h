@@ -3,8 +3,7 @@
  *
  * The bytes follow the struct in memory. The running address of the first frame is its own address, so that address
  * takes one byte. */
-#ifndef GREC_PACKED_STACK_H
-#define GREC_PACKED_STACK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,5 +59,3 @@ unsigned char *packed_stack_write(unsigned char *at, const struct packed_stack *
  * Returns false, and counts the loss, if there is no room. [signal-safe] */
 bool packed_stack_record(struct recording *recording, enum trace_entry_kind kind, const uint64_t *numbers, size_t count,
                          const void *entry) GREC_SHARED(packed_stack_record);
-
-#endif

@@ -1,6 +1,5 @@
 /* Payloads of markers: values as bytes. The recorder formats nothing. */
-#ifndef GREC_PAYLOAD_H
-#define GREC_PAYLOAD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ static inline unsigned char *payload_write_number(unsigned char *at, const struc
     memcpy(at, &value->as.real, sizeof value->as.real);
     return at + sizeof value->as.real;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Stacks of label frames, as in entries of the trace. */
-#ifndef GREC_STACK_H
-#define GREC_STACK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ void stack_write(struct room *room, const struct grec_label_stack *labels, struc
 
 /* Writes one frame of a stack. Returns false if it does not fit. [signal-safe] */
 bool stack_write_frame(struct room *room, const struct label_view *frame) GREC_SHARED(stack_write_frame);
-
-#endif

@@ -1,7 +1,6 @@
 /* Handles of threads (struct grec_thread), by which markers are aimed at other threads. A handle has the number of its
  * recording, so a handle of an earlier recording is known to be stale. */
-#ifndef GREC_THREAD_HANDLE_H
-#define GREC_THREAD_HANDLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ bool thread_handle_is_recorded(const struct grec_thread *handle) GREC_SHARED(thr
 
 /* Returns the thread's number in the trace. */
 uint64_t thread_handle_uid(const struct grec_thread *handle);
-
-#endif

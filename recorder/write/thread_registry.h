@@ -1,8 +1,7 @@
 /* The threads that record. A thread claims a record and releases it when it ends; the next thread then claims the same
  * record, so memory grows only with the number of threads that exist at one time. Claiming is lock-free, since signal
  * handlers may do it. */
-#ifndef GREC_THREAD_REGISTRY_H
-#define GREC_THREAD_REGISTRY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -171,5 +170,3 @@ static inline bool thread_writers_know_filter(const struct thread_writers *write
 void thread_registry_each_record(void (*visit)(struct thread_writers *writers, struct thread_record *record,
                                                void *context),
                                  void *context) GREC_SHARED(thread_registry_each_record);
-
-#endif

@@ -8,8 +8,7 @@
  * Why no lock is needed: a chunk has one writer. Readers of the trace use only blocks before the chunk's commit word,
  * which is stored last. A signal handler that interrupts a call uses another chunk (struct writer). A thread that stops
  * the recording waits until no thread is between enter and leave (session_quiesce). */
-#ifndef GREC_WRITER_H
-#define GREC_WRITER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -163,5 +162,3 @@ static inline uint64_t recording_time(struct writer *writer) {
     writer->last_ticks = now;
     return now - last;
 }
-
-#endif

@@ -7,8 +7,7 @@
  *
  * Lengths of work and waits are pseudo-random, because equal ones may keep time with the sampler's clocks, which then
  * find the same function each time. */
-#ifndef GECKO_TEST_MEASURE_H
-#define GECKO_TEST_MEASURE_H
+#pragma once
 
 #include <inttypes.h>
 #include <stddef.h>
@@ -92,5 +91,3 @@ static inline uint64_t wanted_ns(int count, char **arguments) {
     enum { USUAL_MS = 2000 };
     return (count > 1 ? strtoull(arguments[1], NULL, 10) : USUAL_MS) * 1000000;
 }
-
-#endif

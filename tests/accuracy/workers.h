@@ -1,6 +1,5 @@
 /* Several threads that do the same work, each with measures of its own. */
-#ifndef GECKO_TEST_WORKERS_H
-#define GECKO_TEST_WORKERS_H
+#pragma once
 
 #include <pthread.h>
 
@@ -32,5 +31,3 @@ static inline int run_workers(void *(*run)(void *worker), uint64_t ns, const cha
     measure_print(&sum, names, name_count);
     return EXIT_SUCCESS;
 }
-
-#endif

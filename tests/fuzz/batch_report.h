@@ -1,6 +1,5 @@
 /* Checks the report of a batch that a fuzz target has filled. */
-#ifndef GECKO_FUZZ_BATCH_REPORT_H
-#define GECKO_FUZZ_BATCH_REPORT_H
+#pragma once
 
 #include <stdlib.h>
 
@@ -29,5 +28,3 @@ static inline void batch_report_check(struct batch_plan *plan) {
     }
     temp_folder_fini(&folder);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* One conversion in memory, and the rules that every conversion must obey whatever the input is. A violation aborts. */
-#ifndef GECKO_FUZZ_CHECKED_CONVERSION_H
-#define GECKO_FUZZ_CHECKED_CONVERSION_H
+#pragma once
 
 #include <stdint.h>
 
@@ -71,5 +70,3 @@ void fuzz_check_failure(const struct failure *failure);
 /* Converts one text and checks it: takes the choices, then reads the rest in one window and in small windows and
  * blocks. */
 void fuzz_text(const struct reader *reader, struct text input);
-
-#endif

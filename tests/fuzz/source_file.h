@@ -1,7 +1,6 @@
 /* A file with the bytes of the current input. The file is in memory. Its path is always the same, so messages do not
  * depend on it. */
-#ifndef GECKO_FUZZ_SOURCE_FILE_H
-#define GECKO_FUZZ_SOURCE_FILE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -15,5 +14,3 @@ void source_file_fill(struct text bytes);
 /* Makes the path refer to the read end of a pipe that holds the bytes, until source_file_fill is called again. Returns
  * false if a pipe cannot hold that many. */
 bool source_file_fill_pipe(struct text bytes);
-
-#endif

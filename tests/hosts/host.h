@@ -1,8 +1,7 @@
 /* Declarations that all programs of this folder share. Each program has several cases. Its first argument names the
  * case to run; without an argument it lists the names. With a second one, the case runs in a child. A case must print
  * the same text whether or not a recorder runs in its process. */
-#ifndef GECKO_TEST_HOST_H
-#define GECKO_TEST_HOST_H
+#pragma once
 
 #include <errno.h>
 #include <stdbool.h>
@@ -72,5 +71,3 @@ static inline int host_main(int count, char **arguments, const struct host_case 
     int main(int count, char **arguments) {                                         \
         return host_main(count, arguments, cases, sizeof(cases) / sizeof *(cases)); \
     }
-
-#endif

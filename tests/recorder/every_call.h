@@ -1,8 +1,7 @@
 /* Makes every call and uses every macro of the recorder, in the common subset of C11 and C++11. headers.sh compiles
  * this file as both languages and looks for the names below in the profile. With GREC_DISABLE the same calls must do
  * nothing. */
-#ifndef EVERY_CALL_H
-#define EVERY_CALL_H
+#pragma once
 
 #include <gecko_recorder.h>
 #include <stdio.h>
@@ -342,5 +341,3 @@ int main(int argument_count, char **arguments) {
     save_from_memory(arguments[2]);
     return failure_count ? 1 : 0;
 }
-
-#endif

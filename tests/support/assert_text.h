@@ -1,6 +1,5 @@
 /* Compares a text with a literal in a cmocka test. */
-#ifndef GECKO_TEST_ASSERT_TEXT_H
-#define GECKO_TEST_ASSERT_TEXT_H
+#pragma once
 
 #include "libconvert/base/text.h"
 #include "tests/support/unit_test.h"
@@ -13,5 +12,3 @@
             fail_msg("\"%.*s\" (%zu bytes), wanted \"%s\" (%zu bytes)", (int)actual_text_.bytes_count,    \
                      actual_text_.bytes, actual_text_.bytes_count, expected, expected_text_.bytes_count); \
     } while (0)
-
-#endif

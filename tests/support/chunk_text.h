@@ -1,6 +1,5 @@
 /* Joins the bytes of a chunk list into one string, for comparisons. */
-#ifndef GECKO_TEST_CHUNK_TEXT_H
-#define GECKO_TEST_CHUNK_TEXT_H
+#pragma once
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,5 +20,3 @@ static inline char *chunk_text(const struct chunk_list *list) {
     text[at] = '\0';
     return text;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Converts a trace in a temporary folder, and holds the resulting profile and status. */
-#ifndef GECKO_TESTS_CONVERTED_TRACE_H
-#define GECKO_TESTS_CONVERTED_TRACE_H
+#pragma once
 
 #include "libconvert/gecko_convert.h"
 #include "tests/support/temp_folder.h"
@@ -36,5 +35,3 @@ static inline enum gecko_convert_status convert_trace(struct conversion *convers
     assert_true(file_write(conversion->input, trace));
     return gecko_convert(&conversion->options, &conversion->result);
 }
-
-#endif

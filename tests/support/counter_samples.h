@@ -1,6 +1,5 @@
 /* Adds samples to counters. */
-#ifndef GECKO_TEST_COUNTER_SAMPLES_H
-#define GECKO_TEST_COUNTER_SAMPLES_H
+#pragma once
 
 #include "libconvert/profile/counter.h"
 
@@ -8,5 +7,3 @@ static inline void counter_add_sample(struct counter *counter, int64_t time_ns, 
     struct counter_sample *sample = column_push(&counter->samples);
     if (sample) *sample = (struct counter_sample){.time_ns = time_ns, .change = change, .number = number};
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Records numbered events of several kinds in turn, and logs them in memory shared with other processes, so that the
  * log survives whatever happens to the recording process. Then compares the events in a trace with the log. */
-#ifndef GECKO_TEST_CRASH_EVENTS_H
-#define GECKO_TEST_CRASH_EVENTS_H
+#pragma once
 
 #include "recorder/gecko_recorder.h"
 #include "tests/support/crash_trace.h"
@@ -301,5 +300,3 @@ static inline unsigned crash_check_folder(const char *folder, const struct crash
     }
     return UINT8_MAX;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Runs scenarios that may crash or deadlock. Each scenario runs in a child with a deadline, so that neither ends the
  * test program. */
-#ifndef GECKO_TEST_CRASH_PROCESS_H
-#define GECKO_TEST_CRASH_PROCESS_H
+#pragma once
 
 #include <errno.h>
 #include <signal.h>
@@ -108,5 +107,3 @@ static inline uint64_t crash_setting(const char *variable, uint64_t otherwise) {
     const char *text = getenv(variable);
     return text && *text ? strtoull(text, NULL, 0) : otherwise;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Reads traces that a crash has left, with the converter's reader. */
-#ifndef GECKO_TEST_CRASH_TRACE_H
-#define GECKO_TEST_CRASH_TRACE_H
+#pragma once
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -118,5 +117,3 @@ static inline struct text crash_marker_text(const struct profile *profile, const
             return (struct text){0};
     }
 }
-
-#endif

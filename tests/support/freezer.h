@@ -1,6 +1,5 @@
 /* Freezes a process in a control group of its own, as `docker pause` does. */
-#ifndef GECKO_TEST_FREEZER_H
-#define GECKO_TEST_FREEZER_H
+#pragma once
 
 #include <errno.h>
 #include <mntent.h>
@@ -95,5 +94,3 @@ static inline void freezer_fini(const struct freezer *freezer) {
     freezer_thaw(freezer);
     while (rmdir(freezer->folder) != 0 && errno == EBUSY) usleep(1000);
 }
-
-#endif

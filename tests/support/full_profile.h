@@ -1,7 +1,6 @@
 /* Builds a profile with everything that a trace can contain: markers with fields of all formats, counters, paused
  * ranges, and logs. */
-#ifndef GECKO_TEST_FULL_PROFILE_H
-#define GECKO_TEST_FULL_PROFILE_H
+#pragma once
 
 #include "libconvert/profile/profile.h"
 #include "tests/support/counter_samples.h"
@@ -265,5 +264,3 @@ static void build_full_profile(struct profile *profile) {
     profile_add_paused_range(profile, processes[0], FULL_PROFILE_ZERO_NS - 9, FULL_PROFILE_ZERO_NS + 250000);
     full_logs(profile, processes);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Makes a column that cannot grow, to test how a module behaves when memory runs out. No special allocator is needed,
  * so the tests can run under sanitizers. */
-#ifndef GECKO_TEST_FULL_TABLES_H
-#define GECKO_TEST_FULL_TABLES_H
+#pragma once
 
 #include "libconvert/base/column.h"
 
@@ -10,5 +9,3 @@
 static inline void column_make_full(struct column *column) {
     column->capacity = column->capacity_limit = column->count;
 }
-
-#endif

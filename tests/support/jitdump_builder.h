@@ -1,7 +1,6 @@
 /* Writes jitdumps in memory for tests, and traces that match them. The builder follows Linux's
  * tools/perf/Documentation/jitdump-specification.txt and shares no declaration with the reader. */
-#ifndef GECKO_TEST_JITDUMP_BUILDER_H
-#define GECKO_TEST_JITDUMP_BUILDER_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -85,5 +84,3 @@ static inline void dump_move(struct dump *dump, uint64_t time_ns, uint64_t from,
     dump_number(dump, size, 8);
     dump_number(dump, 1, 8);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Checks whether a text is valid JSON by RFC 8259, in valid UTF-8. This parser is strict and shares no code with the
  * writer that it checks. */
-#ifndef GECKO_TEST_JSON_CHECK_H
-#define GECKO_TEST_JSON_CHECK_H
+#pragma once
 
 #include "libconvert/base/text.h"
 
@@ -158,5 +157,3 @@ static inline bool json_is_well_formed(struct text text, size_t *bad_at) {
     *bad_at = (size_t)(check.next - start);
     return is_good;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Formats markers, counters, pauses and logs of a profile as text, for comparisons. See also profile_text.h. */
-#ifndef GECKO_TEST_MARKER_TEXT_H
-#define GECKO_TEST_MARKER_TEXT_H
+#pragma once
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -154,5 +153,3 @@ static inline struct profile_text *log_text(const struct profile *profile, const
     }
     return out;
 }
-
-#endif

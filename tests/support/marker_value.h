@@ -1,6 +1,5 @@
 /* Reads the values of markers. */
-#ifndef GECKO_TEST_MARKER_VALUE_H
-#define GECKO_TEST_MARKER_VALUE_H
+#pragma once
 
 #include "libconvert/profile/profile.h"
 
@@ -10,5 +9,3 @@ static inline union marker_value value_of(const struct profile *profile, const s
     return profile_value_at(profile, marker->slots_at + schema->fields[field].slot,
                             marker_format_kind(schema->fields[field].format));
 }
-
-#endif

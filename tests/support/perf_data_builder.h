@@ -1,6 +1,5 @@
 /* Builds perf.data files in memory: a header, one event, records, and the sections that a test adds. */
-#ifndef GECKO_TESTS_PERF_DATA_BUILDER_H
-#define GECKO_TESTS_PERF_DATA_BUILDER_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -134,5 +133,3 @@ static inline struct text builder_finish(struct perf_data_builder *builder) {
     builder_set_u64(builder, 48, builder->bytes_count - BUILDER_RECORDS_AT);
     return (struct text){builder->bytes, builder->bytes_count};
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Checks whether a finished profile is consistent: all ids refer to existing rows, and times are in order. Emitters
  * rely on this. */
-#ifndef GECKO_TEST_PROFILE_CHECK_H
-#define GECKO_TEST_PROFILE_CHECK_H
+#pragma once
 
 #include "libconvert/profile/profile.h"
 
@@ -196,5 +195,3 @@ static inline const char *profile_fault(const struct profile *profile) {
     }
     return NULL;
 }
-
-#endif

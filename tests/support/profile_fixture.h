@@ -1,6 +1,5 @@
 /* A profile for each test of a program, and its failure. */
-#ifndef GECKO_TEST_PROFILE_FIXTURE_H
-#define GECKO_TEST_PROFILE_FIXTURE_H
+#pragma once
 
 #include "libconvert/profile/profile.h"
 #include "unit_test.h"
@@ -30,5 +29,3 @@ static inline void finish_profile(void) {
 static inline struct thread *add_only_thread(void) {
     return profile_thread_at(&profile, profile_add_thread(&profile, profile_add_process(&profile, 1, 0), 1, 0));
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Formats parts of a profile as text, for comparisons. */
-#ifndef GECKO_TEST_PROFILE_TEXT_H
-#define GECKO_TEST_PROFILE_TEXT_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,5 +76,3 @@ static inline struct profile_text *ledger_entries_text(const struct ledger *ledg
     }
     return out;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Pseudo-random numbers that are the same in every run (splitmix64). */
-#ifndef GECKO_TEST_RANDOM_NUMBERS_H
-#define GECKO_TEST_RANDOM_NUMBERS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -19,5 +18,3 @@ static inline uint64_t random_next(struct random_numbers *numbers) {
 static inline uint32_t random_below(struct random_numbers *numbers, uint32_t limit) {
     return (uint32_t)(random_next(numbers) % limit);
 }
-
-#endif

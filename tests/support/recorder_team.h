@@ -1,7 +1,6 @@
 /* Forked processes that make calls of the recorder when the test tells them to. Each order is answered, so no test
  * depends on time. */
-#ifndef GECKO_TEST_RECORDER_TEAM_H
-#define GECKO_TEST_RECORDER_TEAM_H
+#pragma once
 
 #include <errno.h>
 #include <string.h>
@@ -111,5 +110,3 @@ static inline int order_resume_all(const char *unused) {
     grec_control(GREC_RESUME, GREC_GROUP);
     return grec_is_recording();
 }
-
-#endif

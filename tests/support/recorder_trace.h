@@ -1,6 +1,5 @@
 /* Reads back the trace that a test has recorded: its header and its profile. Also finds things in the profile. */
-#ifndef GECKO_TEST_RECORDER_TRACE_H
-#define GECKO_TEST_RECORDER_TRACE_H
+#pragma once
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -276,5 +275,3 @@ static inline uint64_t first_of_tail(const struct numbers *numbers) {
     while (first && numbers->counts[first - 1] == 1) first--;
     return first;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Threads that record numbered markers until they are told to stop, and publish how many they have recorded. */
-#ifndef GECKO_TEST_RECORDER_WORKERS_H
-#define GECKO_TEST_RECORDER_WORKERS_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -97,5 +96,3 @@ static inline void assert_workers_but(const struct recorded *recorded, struct wo
         free(numbers.counts);
     }
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Runs threads for a sampler to sample, and examines the recorded samples. */
-#ifndef GECKO_TEST_SAMPLER_CHECK_H
-#define GECKO_TEST_SAMPLER_CHECK_H
+#pragma once
 
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -332,5 +331,3 @@ static inline void work(struct busy_thread *self) {
     while (goes_on(self))
         for (uint64_t i = 0; i < 1000; i++) sum += i;
 }
-
-#endif

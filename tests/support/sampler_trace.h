@@ -1,6 +1,5 @@
 /* Builds a trace with everything that a sampler records. Several tests read it. */
-#ifndef GECKO_TEST_SAMPLER_TRACE_H
-#define GECKO_TEST_SAMPLER_TRACE_H
+#pragma once
 
 #include "trace_builder.h"
 
@@ -56,5 +55,3 @@ static inline void build_sampler_trace(struct trace_builder *trace) {
     trace_block(trace, BUILD_ALLOCATION);
     trace_seal(trace, 8000000, 4000000);
 }
-
-#endif

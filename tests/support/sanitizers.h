@@ -1,6 +1,5 @@
 /* Defines which sanitizers this program is built with. */
-#ifndef GECKO_TEST_SANITIZERS_H
-#define GECKO_TEST_SANITIZERS_H
+#pragma once
 
 #if defined(__SANITIZE_THREAD__)
 #define HAS_THREAD_SANITIZER 1
@@ -17,6 +16,4 @@
 #define IS_SANITIZED 1
 #else
 #define IS_SANITIZED 0
-#endif
-
 #endif

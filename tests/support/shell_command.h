@@ -1,6 +1,5 @@
 /* Runs commands that create files for a test. */
-#ifndef GECKO_TEST_SHELL_COMMAND_H
-#define GECKO_TEST_SHELL_COMMAND_H
+#pragma once
 
 #include "tests/support/temp_folder.h"
 #include "tests/support/unit_test.h"
@@ -28,5 +27,3 @@ static inline uint64_t read_address(const struct temp_folder *folder, const char
     assert_true(address > 0);
     return address;
 }
-
-#endif

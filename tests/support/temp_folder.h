@@ -1,7 +1,6 @@
 /* Creates a temporary folder for a test, which is removed with its contents at the end. Also reads and writes whole
  * files. */
-#ifndef GECKO_TEMP_FOLDER_H
-#define GECKO_TEMP_FOLDER_H
+#pragma once
 
 #include <dirent.h>
 #include <limits.h>
@@ -78,5 +77,3 @@ static inline char *file_read(const char *path, size_t *bytes_count) {
     if (bytes_count) *bytes_count = used;
     return bytes;
 }
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Fields are put one by one. trace_block and trace_definition then make a block or a definition of the fields put
  * since the previous one. */
-#ifndef GECKO_TEST_TRACE_BUILDER_H
-#define GECKO_TEST_TRACE_BUILDER_H
+#pragma once
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -504,5 +503,3 @@ static inline void put_address(struct trace_builder *trace, unsigned kind, int64
 
 /* Adds an entry that has only a time. */
 static inline void add_mark(struct trace_builder *trace, unsigned kind, uint64_t t) { add_block(trace, kind, t); }
-
-#endif

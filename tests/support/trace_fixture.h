@@ -1,6 +1,5 @@
 /* A fixture for tests that build a recorder trace and read it into a profile. */
-#ifndef GECKO_TEST_TRACE_FIXTURE_H
-#define GECKO_TEST_TRACE_FIXTURE_H
+#pragma once
 
 #include "readers/reader.h"
 #include "tests/support/assert_text.h"
@@ -137,5 +136,3 @@ static inline uint64_t lost_sum(void) {
         sum += ledger_sum(&fixture.profile.ledger, unit, LEDGER_LOST);
     return sum;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* cmocka, with the headers that it needs. Include this in a unit test in place of <cmocka.h>. */
-#ifndef GECKO_UNIT_TEST_H
-#define GECKO_UNIT_TEST_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,5 +10,3 @@
 
 /* cmocka passes a state to each test, which few tests use. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
-
-#endif

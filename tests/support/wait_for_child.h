@@ -1,6 +1,5 @@
 /* Waits for a child with a time limit that the child's signal mask cannot block. */
-#ifndef GECKO_TEST_WAIT_FOR_CHILD_H
-#define GECKO_TEST_WAIT_FOR_CHILD_H
+#pragma once
 
 #include <errno.h>
 #include <signal.h>
@@ -21,5 +20,3 @@ static inline int wait_for_child(pid_t pid) {
     }
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
-
-#endif

@@ -1,11 +1,8 @@
 /* Enters in the ledger what collapsed stacks cannot represent. */
-#ifndef GECKO_COLLAPSED_LOSSES_H
-#define GECKO_COLLAPSED_LOSSES_H
+#pragma once
 
 #include "frame_texts.h"
 #include "writer/losses.h"
 
 /* Enters all losses of the profile whose frames have these texts. */
 void collapsed_losses_enter(const struct frame_texts *texts, struct ledger *ledger);
-
-#endif

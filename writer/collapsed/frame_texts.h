@@ -1,7 +1,6 @@
 /* The texts of frames in collapsed stacks. A text has no semicolon and no control character, and its last word is no
  * number, so it can be read back. */
-#ifndef GECKO_FRAME_TEXTS_H
-#define GECKO_FRAME_TEXTS_H
+#pragma once
 
 #include "libconvert/base/byte_buffer.h"
 #include "libconvert/profile/profile.h"
@@ -58,5 +57,3 @@ enum frame_mark frame_texts_mark(const struct frame_texts *texts, const struct f
 string_id frame_texts_of_frame(struct frame_texts *texts, frame_id frame);
 string_id frame_texts_of_thread(struct frame_texts *texts, const struct thread *thread);
 string_id frame_texts_of_nothing(struct frame_texts *texts);
-
-#endif

@@ -1,7 +1,6 @@
 /* Collapsed stacks with their weights: a tree of the texts of frames, whose rows become lines in the order of their
  * bytes. */
-#ifndef GECKO_LINE_TREE_H
-#define GECKO_LINE_TREE_H
+#pragma once
 
 #include "libconvert/base/decimal.h"
 #include "libconvert/base/progress.h"
@@ -32,5 +31,3 @@ bool line_tree_add(struct line_tree *tree, stack_id row, struct decimal weight);
  * are differences: "frame;frame BEFORE AFTER", one of which is 0, because tools that draw flame graphs take no signs.
  */
 void line_tree_write(const struct line_tree *tree, struct chunk_list *out, struct progress progress);
-
-#endif

@@ -1,6 +1,5 @@
 /* The parts of a finished profile that the Gecko format keeps per process. */
-#ifndef GECKO_PROCESS_H
-#define GECKO_PROCESS_H
+#pragma once
 
 #include "libconvert/profile/profile.h"
 #include "writer/json.h"
@@ -21,5 +20,3 @@ void gecko_counters_write(struct json *json, const struct profile *profile, proc
 
 /* Writes "profilerOverhead" of the process if the client would read it. */
 void gecko_overhead_write(struct json *json, const struct profile *profile, process_id process);
-
-#endif

@@ -1,8 +1,7 @@
 /* The profile's shared tables reduced to what the Gecko format represents: functions become locations, and frames lose
  * what a location cannot express. Rows that are equal after that are merged. The tables of each thread are subsets of
  * these. */
-#ifndef GECKO_TABLES_H
-#define GECKO_TABLES_H
+#pragma once
 
 #include "libconvert/format/gecko_location.h"
 #include "libconvert/profile/profile.h"
@@ -57,5 +56,3 @@ size_t gecko_tables_string_count_max(const struct gecko_tables *tables);
 
 /* Returns what the client should make of the function. */
 struct location_parts gecko_location_parts(const struct profile *profile, const struct func *func);
-
-#endif

@@ -1,7 +1,6 @@
 /* One thread of a Gecko profile with its own tables: the strings, frames and stacks that its samples and markers refer
  * to, taken from the shared tables. */
-#ifndef GECKO_THREAD_H
-#define GECKO_THREAD_H
+#pragma once
 
 #include "gecko_tables.h"
 #include "gecko_weights.h"
@@ -39,5 +38,3 @@ void gecko_thread_write(struct gecko_thread_writer *writer, const struct thread 
 
 /* Writes the table of sources that threads have used since the previous call. */
 void gecko_sources_write(struct gecko_thread_writer *writer, struct json *json);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * A written sample stands for the greatest common divisor of all weights, so the proportions are exact. If that needs
  * more rows than a viewer can use, the weights are rounded to multiples of a larger unit. */
-#ifndef GECKO_WEIGHTS_H
-#define GECKO_WEIGHTS_H
+#pragma once
 
 #include "libconvert/profile/profile.h"
 
@@ -40,5 +39,3 @@ uint32_t gecko_weights_row_count(const struct gecko_weights *weights, uint32_t w
 
 /* Enters in the ledger what became of the weights. */
 void gecko_weights_enter(const struct gecko_weights *weights, struct ledger *ledger);
-
-#endif

@@ -1,7 +1,6 @@
 /* The slabs of a profile that is written as JsonSlabs. Columns are written straight from the profile when the document
  * is complete, because the sizes of all slabs come before them in the file. */
-#ifndef GECKO_PROCESSED_SLABS_H
-#define GECKO_PROCESSED_SLABS_H
+#pragma once
 
 #include "libconvert/base/column.h"
 #include "libconvert/format/format.h"
@@ -26,5 +25,3 @@ void slabs_write_reference(struct json *json, uint32_t number);
 /* Appends the whole file. The last slab is the document. Latches a FAILURE_INPUT if a slab or the file is larger than
  * the front-end can read. */
 void slabs_write(struct slabs *slabs, struct chunk_list *out);
-
-#endif

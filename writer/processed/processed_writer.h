@@ -1,6 +1,5 @@
 /* The state shared by the parts of the processed format's emitter. */
-#ifndef GECKO_PROCESSED_WRITER_H
-#define GECKO_PROCESSED_WRITER_H
+#pragma once
 
 #include "libconvert/base/progress.h"
 #include "libconvert/format/format.h"
@@ -66,5 +65,3 @@ void processed_counters_write(struct processed_writer *writer);
 
 /* Writes "profilerOverhead" if there is any. */
 void processed_overheads_write(struct processed_writer *writer);
-
-#endif

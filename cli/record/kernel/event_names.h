@@ -1,6 +1,5 @@
 /* The names of events, as perf has them. */
-#ifndef GECKO_EVENT_NAMES_H
-#define GECKO_EVENT_NAMES_H
+#pragma once
 
 #include <linux/perf_event.h>
 
@@ -10,5 +9,3 @@
  * kernel's code (":u", ":k"), precise addresses (":p" to ":ppp", ":P"). Names are those of hardware, software and cache
  * events, tracepoints ("sched:sched_switch") and raw events ("r01c2"). Returns false after a failure. */
 bool event_named(const char *name, struct perf_event_attr *attr, struct failure *failure);
-
-#endif

@@ -1,6 +1,5 @@
 /* The events that are recorded, opened for tasks or for whole processors. */
-#ifndef GECKO_KERNEL_EVENTS_H
-#define GECKO_KERNEL_EVENTS_H
+#pragma once
 
 #include "kernel_rings.h"
 #include "proc_tasks.h"
@@ -64,5 +63,3 @@ uint64_t kernel_events_lost(const struct kernel_events *events);
 
 /* Returns whether a task that is recorded, or that it has started, still runs. */
 bool kernel_events_are_alive(const struct kernel_events *events);
-
-#endif

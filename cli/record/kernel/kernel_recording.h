@@ -1,7 +1,6 @@
 /* Records by the kernel, through perf_event_open: samples with stacks, and what tasks do. The result is a perf.data
  * stream, as `perf record -o -` writes it. */
-#ifndef GECKO_KERNEL_RECORDING_H
-#define GECKO_KERNEL_RECORDING_H
+#pragma once
 
 #include "kernel_events.h"
 
@@ -62,5 +61,3 @@ void kernel_recording_take(struct kernel_recording *recording);
 
 /* Ends the recording and completes the stream. */
 void kernel_recording_end(struct kernel_recording *recording);
-
-#endif

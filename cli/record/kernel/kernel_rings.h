@@ -1,7 +1,6 @@
 /* The buffers into which the kernel writes records, one for each processor. They belong to events that count nothing
  * and live as long as the recording, so that events of tasks can come and go. */
-#ifndef GECKO_KERNEL_RINGS_H
-#define GECKO_KERNEL_RINGS_H
+#pragma once
 
 #include <linux/perf_event.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ typedef size_t kernel_record_visitor(void *context, char *record, size_t bytes_c
 /* Appends all records in the rings to the stream, and ends the round. */
 void kernel_rings_drain(struct kernel_rings *rings, struct kernel_stream *stream, kernel_record_visitor *visit,
                         void *context);
-
-#endif

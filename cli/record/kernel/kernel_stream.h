@@ -1,7 +1,6 @@
 /* Writes the records of a perf.data stream: what `perf record -o -` writes. Layout: Linux
  * tools/perf/Documentation/perf.data-file-format.txt and tools/lib/perf/include/perf/event.h. */
-#ifndef GECKO_KERNEL_STREAM_H
-#define GECKO_KERNEL_STREAM_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -64,5 +63,3 @@ void kernel_stream_keep(struct kernel_stream *stream, size_t bytes_count);
 void kernel_stream_compress(struct kernel_stream *stream);
 
 void kernel_stream_flush(struct kernel_stream *stream);
-
-#endif

@@ -1,6 +1,5 @@
 /* Describes what is on the machine already, as perf does, by records that the kernel writes only of what begins. */
-#ifndef GECKO_PROC_TASKS_H
-#define GECKO_PROC_TASKS_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -37,5 +36,3 @@ bool proc_process_append(struct kernel_stream *stream, pid_t pid);
 /* Appends records of the kernel's own code, and keeps the list of its symbols for the conversion (kernel_list_forget).
  * Returns false if its addresses are hidden from this user. */
 bool proc_kernel_append(struct kernel_stream *stream);
-
-#endif

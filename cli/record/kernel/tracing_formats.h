@@ -1,10 +1,7 @@
 /* The formats of tracepoints' payloads, which are in the stream so that readers can name the fields. */
-#ifndef GECKO_TRACING_FORMATS_H
-#define GECKO_TRACING_FORMATS_H
+#pragma once
 
 #include "kernel_events.h"
 
 /* Appends the formats of those events that are tracepoints; nothing if there are none. */
 void tracing_formats_append(struct kernel_stream *stream, const struct kernel_events *events);
-
-#endif
