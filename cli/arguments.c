@@ -127,31 +127,15 @@ static void store(struct argument_reader *reader, const struct option *option, c
         return;
     }
     switch (option->kind) {
-        case OPTION_FLAG:
-            *(bool *)target = true;
-            break;
+        case OPTION_FLAG: *(bool *)target = true; break;
         case OPTION_TEXT:
-        case OPTION_EXTRA:
-            *(const char **)target = value;
-            break;
-        case OPTION_NUMBER:
-            store_number(target, option, value, reader->failure);
-            break;
-        case OPTION_SIZE:
-            store_size(target, option, value, reader->failure);
-            break;
-        case OPTION_TIME:
-            store_time(target, option, value, reader->failure);
-            break;
-        case OPTION_LIST:
-            (option->has_commas ? add_parts : add_to_list)(target, value, reader->failure);
-            break;
-        case OPTION_NAME:
-            *(const char **)target = chosen;
-            break;
-        case OPTION_CHOICE:
-            *(unsigned *)target = (unsigned)choice;
-            break;
+        case OPTION_EXTRA: *(const char **)target = value; break;
+        case OPTION_NUMBER: store_number(target, option, value, reader->failure); break;
+        case OPTION_SIZE: store_size(target, option, value, reader->failure); break;
+        case OPTION_TIME: store_time(target, option, value, reader->failure); break;
+        case OPTION_LIST: (option->has_commas ? add_parts : add_to_list)(target, value, reader->failure); break;
+        case OPTION_NAME: *(const char **)target = chosen; break;
+        case OPTION_CHOICE: *(unsigned *)target = (unsigned)choice; break;
         case OPTION_ACTION:
             *(unsigned *)target = option->action;
             reader->has_action = true;

@@ -164,12 +164,9 @@ void command_read_options(const struct command *command, struct options *options
 static int act(const struct command *command, struct options *options, const struct failure *failure) {
     if (failure_is_set(failure)) return command_refuse(command, failure);
     switch (options->action) {
-        case OPTIONS_SHOW_HELP:
-            return show_help(command);
-        case OPTIONS_SHOW_VERSION:
-            return show_version(command);
-        case OPTIONS_RUN:
-            break;
+        case OPTIONS_SHOW_HELP: return show_help(command);
+        case OPTIONS_SHOW_VERSION: return show_version(command);
+        case OPTIONS_RUN: break;
     }
     return command->run(options);
 }

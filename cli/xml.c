@@ -6,22 +6,14 @@
  * so U+FFFD stands for them. */
 static const char *escape_of(char byte) {
     switch (byte) {
-        case '&':
-            return "&amp;";
-        case '<':
-            return "&lt;";
-        case '>':
-            return "&gt;";
-        case '"':
-            return "&quot;";
-        case '\t':
-            return "&#9;";
-        case '\n':
-            return "&#10;";
-        case '\r':
-            return "&#13;";
-        default:
-            return (unsigned char)byte < 0x20 ? "\xef\xbf\xbd" : NULL;
+        case '&': return "&amp;";
+        case '<': return "&lt;";
+        case '>': return "&gt;";
+        case '"': return "&quot;";
+        case '\t': return "&#9;";
+        case '\n': return "&#10;";
+        case '\r': return "&#13;";
+        default: return (unsigned char)byte < 0x20 ? "\xef\xbf\xbd" : NULL;
     }
 }
 

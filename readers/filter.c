@@ -154,18 +154,15 @@ static bool parse_treatments(struct filter *filter, struct text text) {
 static bool parse(struct filter *filter, enum gecko_convert_filter_kind kind, struct text value) {
     if (!value.bytes_count) return false;
     switch (kind) {
-        case GECKO_CONVERT_FILTER_TIME:
-            return parse_times(filter, value);
+        case GECKO_CONVERT_FILTER_TIME: return parse_times(filter, value);
         case GECKO_CONVERT_FILTER_PID:
         case GECKO_CONVERT_FILTER_TID:
-        case GECKO_CONVERT_FILTER_CPU:
-            return parse_ids(filter, kind, value);
+        case GECKO_CONVERT_FILTER_CPU: return parse_ids(filter, kind, value);
         case GECKO_CONVERT_FILTER_COMM:
         case GECKO_CONVERT_FILTER_EXCLUDE_COMM:
             add_term(filter, &(struct filter_term){.kind = kind, .glob = value});
             return true;
-        case GECKO_CONVERT_FILTER_EVENT:
-            return parse_treatments(filter, value);
+        case GECKO_CONVERT_FILTER_EVENT: return parse_treatments(filter, value);
     }
     return false;
 }
@@ -336,17 +333,12 @@ static bool matches(const struct filter *filter, const struct filter_term *term,
         case GECKO_CONVERT_FILTER_TIME:
             if (find_overlap(filter, subject->start_ns, subject->end_ns).first) return true;
             return !filter->is_started && !term->is_of_markers && term->first == INT64_MIN;
-        case GECKO_CONVERT_FILTER_PID:
-            return is_within(term, subject->pid);
-        case GECKO_CONVERT_FILTER_TID:
-            return is_within(term, subject->tid);
-        case GECKO_CONVERT_FILTER_CPU:
-            return is_within(term, subject->processor);
+        case GECKO_CONVERT_FILTER_PID: return is_within(term, subject->pid);
+        case GECKO_CONVERT_FILTER_TID: return is_within(term, subject->tid);
+        case GECKO_CONVERT_FILTER_CPU: return is_within(term, subject->processor);
         case GECKO_CONVERT_FILTER_COMM:
-        case GECKO_CONVERT_FILTER_EXCLUDE_COMM:
-            return glob_matches(term->glob, subject->comm);
-        case GECKO_CONVERT_FILTER_EVENT:
-            return true;
+        case GECKO_CONVERT_FILTER_EXCLUDE_COMM: return glob_matches(term->glob, subject->comm);
+        case GECKO_CONVERT_FILTER_EVENT: return true;
     }
     return false;
 }

@@ -73,42 +73,29 @@ static inline __attribute__((always_inline)) char *put_numbers(char *out, struct
 #define AT(type)                     (*(const type *)(const void *)(row + offset))
 #define ROW(row_)                    ((const struct row_ *)(const void *)row)
     switch (column->cell) {
-        case CELL_CONSTANT:
-            PUT_ALL(json_put_comma(stpcpy(out, column->constant)));
-        case CELL_BYTE:
-            PUT_ALL(put_int(out, AT(uint8_t), slab));
+        case CELL_CONSTANT: PUT_ALL(json_put_comma(stpcpy(out, column->constant)));
+        case CELL_BYTE: PUT_ALL(put_int(out, AT(uint8_t), slab));
         case CELL_UINT:
             if (column->type == TYPE_BOOL) PUT_ALL(json_put_comma(json_put_bool(out, AT(uint32_t) & 1)));
             INT_OR_NULL(AT(uint32_t), AT(uint32_t) || !is_nullable);
-        case CELL_INT:
-            PUT_ALL(put_int(out, AT(int32_t), slab));
-        case CELL_LONG:
-            INT_OR_NULL(AT(int64_t), AT(int64_t) != TIME_NONE || !is_nullable);
+        case CELL_INT: PUT_ALL(put_int(out, AT(int32_t), slab));
+        case CELL_LONG: INT_OR_NULL(AT(int64_t), AT(int64_t) != TIME_NONE || !is_nullable);
         case CELL_ID:
             if (is_nullable) INT_OR_NULL(AT(uint32_t), AT(uint32_t) != ID_NONE);
             PUT_ALL(put_int(out, AT(uint32_t) == ID_NONE ? -1 : (int64_t)AT(uint32_t), slab));
-        case CELL_CATEGORY:
-            INT_OR_NULL(AT(uint8_t), !ROW(frame)->inherits_category);
-        case CELL_MS:
-            MS_OR_NULL(AT(int64_t) == TIME_NONE ? 0 : AT(int64_t), AT(int64_t) != TIME_NONE || !is_nullable);
-        case CELL_MS_DELTA:
-            MS_OR_NULL(delta_of(cells, AT(int64_t)), true);
-        case CELL_ADDRESS:
-            PUT_ALL(put_int(out, (int64_t)(AT(uint64_t) & INT64_MAX), slab));
-        case CELL_DISTANCE:
-            PUT_ALL(put_int(out, distance_of(cells, AT(uint32_t)), slab));
-        case CELL_MARKER_START:
-            MS_OR_NULL(ROW(marker)->start_ns, ROW(marker)->phase != MARKER_INTERVAL_END);
-        case CELL_MARKER_END:
-            MS_OR_NULL(ROW(marker)->end_ns, marker_has_end(ROW(marker)));
-        case CELL_MARKER_PHASE:
-            PUT_ALL(put_int(out, ROW(marker)->phase, slab));
+        case CELL_CATEGORY: INT_OR_NULL(AT(uint8_t), !ROW(frame)->inherits_category);
+        case CELL_MS: MS_OR_NULL(AT(int64_t) == TIME_NONE ? 0 : AT(int64_t), AT(int64_t) != TIME_NONE || !is_nullable);
+        case CELL_MS_DELTA: MS_OR_NULL(delta_of(cells, AT(int64_t)), true);
+        case CELL_ADDRESS: PUT_ALL(put_int(out, (int64_t)(AT(uint64_t) & INT64_MAX), slab));
+        case CELL_DISTANCE: PUT_ALL(put_int(out, distance_of(cells, AT(uint32_t)), slab));
+        case CELL_MARKER_START: MS_OR_NULL(ROW(marker)->start_ns, ROW(marker)->phase != MARKER_INTERVAL_END);
+        case CELL_MARKER_END: MS_OR_NULL(ROW(marker)->end_ns, marker_has_end(ROW(marker)));
+        case CELL_MARKER_PHASE: PUT_ALL(put_int(out, ROW(marker)->phase, slab));
         case CELL_NONE:
         case CELL_CODE:
         case CELL_TEXT:
         case CELL_US:
-        case CELL_CHOICE:
-            break;
+        case CELL_CHOICE: break;
     }
     return out;
 #undef PUT_ALL
@@ -199,12 +186,9 @@ void cells_write(struct json *json, const struct member *column, const struct co
 static char *put_elements(char *out, struct cell_runs *runs) {
     size_t stride = runs->rows->element_bytes;
     switch (runs->cells.column->slab) {
-        case SLAB_UINT8:
-            return put_numbers(out, &runs->cells, runs->run, runs->run_count, stride, SLAB_UINT8);
-        case SLAB_INT32:
-            return put_numbers(out, &runs->cells, runs->run, runs->run_count, stride, SLAB_INT32);
-        default:
-            return put_numbers(out, &runs->cells, runs->run, runs->run_count, stride, SLAB_FLOAT64);
+        case SLAB_UINT8: return put_numbers(out, &runs->cells, runs->run, runs->run_count, stride, SLAB_UINT8);
+        case SLAB_INT32: return put_numbers(out, &runs->cells, runs->run, runs->run_count, stride, SLAB_INT32);
+        default: return put_numbers(out, &runs->cells, runs->run, runs->run_count, stride, SLAB_FLOAT64);
     }
 }
 

@@ -155,21 +155,11 @@ static void write_plain_value(struct json *json, const struct profile *profile, 
             else
                 json_text(json, value->text);
             break;
-        case VALUE_STRING:
-            json_text(json, strings_text(&profile->strings, value->string));
-            break;
-        case VALUE_NUMBER:
-            write_number(json, format, has_wide_values, value->number);
-            break;
-        case VALUE_DURATION:
-            json_ms(json, value->duration_ns);
-            break;
-        case VALUE_TIME:
-            json_ms(json, value->time_ns);
-            break;
-        case VALUE_CELLS:
-            json_null(json);
-            break;
+        case VALUE_STRING: json_text(json, strings_text(&profile->strings, value->string)); break;
+        case VALUE_NUMBER: write_number(json, format, has_wide_values, value->number); break;
+        case VALUE_DURATION: json_ms(json, value->duration_ns); break;
+        case VALUE_TIME: json_ms(json, value->time_ns); break;
+        case VALUE_CELLS: json_null(json); break;
     }
 }
 

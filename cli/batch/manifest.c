@@ -74,31 +74,19 @@ static void write_list(struct json *json, const struct options_list *list) {
 static void write_option(struct json *json, const struct options *options, const struct option *option) {
     const void *value = (const char *)options + option->target;
     switch (option->kind) {
-        case OPTION_FLAG:
-            json_key_bool(json, option->json_key, *(const bool *)value);
-            break;
+        case OPTION_FLAG: json_key_bool(json, option->json_key, *(const bool *)value); break;
         case OPTION_TEXT:
         case OPTION_EXTRA:
-        case OPTION_NAME:
-            json_key_string_or_null(json, option->json_key, *(const char *const *)value);
-            break;
-        case OPTION_SIZE:
-            json_key_count(json, option->json_key, *(const uint64_t *)value);
-            break;
-        case OPTION_TIME:
-            json_key_int(json, option->json_key, *(const int64_t *)value);
-            break;
+        case OPTION_NAME: json_key_string_or_null(json, option->json_key, *(const char *const *)value); break;
+        case OPTION_SIZE: json_key_count(json, option->json_key, *(const uint64_t *)value); break;
+        case OPTION_TIME: json_key_int(json, option->json_key, *(const int64_t *)value); break;
         case OPTION_LIST:
             json_key(json, option->json_key);
             write_list(json, value);
             break;
-        case OPTION_CHOICE:
-            json_key_string(json, option->json_key, option->choices(*(const unsigned *)value));
-            break;
+        case OPTION_CHOICE: json_key_string(json, option->json_key, option->choices(*(const unsigned *)value)); break;
         case OPTION_NUMBER:
-        case OPTION_ACTION:
-            json_key_count(json, option->json_key, *(const unsigned *)value);
-            break;
+        case OPTION_ACTION: json_key_count(json, option->json_key, *(const unsigned *)value); break;
     }
 }
 

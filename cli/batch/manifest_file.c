@@ -170,27 +170,15 @@ static void take_records(struct json_stream *json, struct arena *memory, struct 
 static void read_value(struct json_stream *json, struct arena *memory, const struct known_member *known, char *base) {
     void *target = base + known->target;
     switch (known->kind) {
-        case KNOWN_TEXT:
-            *(struct text *)target = take_text(json, memory);
-            break;
+        case KNOWN_TEXT: *(struct text *)target = take_text(json, memory); break;
         case KNOWN_NUMBER:
             if (is_next(json, JSON_NUMBER)) json_take_int(json, target);
             break;
-        case KNOWN_RAW:
-            *(struct text *)target = take_raw(json, memory);
-            break;
-        case KNOWN_PARTS:
-            *(struct text *)target = take_parts(json, memory, known->members, base);
-            break;
-        case KNOWN_OBJECT:
-            read_members(json, memory, known->members, target);
-            break;
-        case KNOWN_NUMBERS:
-            take_numbers(json, target);
-            break;
-        case KNOWN_RECORDS:
-            take_records(json, memory, target);
-            break;
+        case KNOWN_RAW: *(struct text *)target = take_raw(json, memory); break;
+        case KNOWN_PARTS: *(struct text *)target = take_parts(json, memory, known->members, base); break;
+        case KNOWN_OBJECT: read_members(json, memory, known->members, target); break;
+        case KNOWN_NUMBERS: take_numbers(json, target); break;
+        case KNOWN_RECORDS: take_records(json, memory, target); break;
     }
 }
 

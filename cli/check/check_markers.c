@@ -59,8 +59,7 @@ static struct verdict judge(const struct check *check, enum marker_format format
     switch (format) {
         case MARKER_URL:
         case MARKER_FILE_PATH:
-        case MARKER_SANITIZED_STRING:
-            return is_text ? good() : error("must be a string");
+        case MARKER_SANITIZED_STRING: return is_text ? good() : error("must be a string");
         case MARKER_STRING: /* the viewer shows numbers too */
             if (is_text) return good();
             return is_scalar(value) ? warning("should be a string") : error("must be a string");
@@ -77,23 +76,15 @@ static struct verdict judge(const struct check *check, enum marker_format format
         case MARKER_MICROSECONDS:
         case MARKER_NANOSECONDS:
         case MARKER_BYTES:
-        case MARKER_DECIMAL:
-            return is_finite_number(value) ? good() : error("must be a finite number");
-        case MARKER_INTEGER:
-            return judge_integer(value);
-        case MARKER_HEXADECIMAL:
-            return judge_hexadecimal(value);
-        case MARKER_PERCENTAGE:
-            return judge_percentage(value);
-        case MARKER_PID:
-            return is_text ? good() : warning("should be a string, as pids are");
-        case MARKER_TID:
-            return is_text || node_is_integer(value) ? good() : error("must be an integer or a string");
-        case MARKER_LIST:
-            return judge_list(value);
+        case MARKER_DECIMAL: return is_finite_number(value) ? good() : error("must be a finite number");
+        case MARKER_INTEGER: return judge_integer(value);
+        case MARKER_HEXADECIMAL: return judge_hexadecimal(value);
+        case MARKER_PERCENTAGE: return judge_percentage(value);
+        case MARKER_PID: return is_text ? good() : warning("should be a string, as pids are");
+        case MARKER_TID: return is_text || node_is_integer(value) ? good() : error("must be an integer or a string");
+        case MARKER_LIST: return judge_list(value);
         case MARKER_TABLE:
-        case MARKER_FORMAT_COUNT:
-            break;
+        case MARKER_FORMAT_COUNT: break;
     }
     return good();
 }
@@ -258,20 +249,13 @@ static const struct shape collection_shape = SHAPE(collection_members);
 
 static enum value_type reserved_value_type(const struct reserved_member *member) {
     switch (member->kinds) {
-        case RESERVED_TEXT:
-            return member->choices ? TYPE_CHOICE : TYPE_TEXT;
-        case RESERVED_STRING:
-            return TYPE_INDEX;
-        case RESERVED_TEXT | RESERVED_STRING:
-            return TYPE_TEXT_OR_INDEX;
-        case RESERVED_NUMBER:
-            return TYPE_NUMBER;
-        case RESERVED_TEXT | RESERVED_NUMBER:
-            return TYPE_TID;
-        case RESERVED_OTHER:
-            return TYPE_OBJECT;
-        default:
-            return TYPE_ANY;
+        case RESERVED_TEXT: return member->choices ? TYPE_CHOICE : TYPE_TEXT;
+        case RESERVED_STRING: return TYPE_INDEX;
+        case RESERVED_TEXT | RESERVED_STRING: return TYPE_TEXT_OR_INDEX;
+        case RESERVED_NUMBER: return TYPE_NUMBER;
+        case RESERVED_TEXT | RESERVED_NUMBER: return TYPE_TID;
+        case RESERVED_OTHER: return TYPE_OBJECT;
+        default: return TYPE_ANY;
     }
 }
 

@@ -154,29 +154,19 @@ static const char *type_name(const struct member *member) {
 
 static bool has_type(const struct member *member, const struct node *node) {
     switch (member->type) {
-        case TYPE_ANY:
-            return true;
-        case TYPE_BOOL:
-            return node_is_bool(node);
+        case TYPE_ANY: return true;
+        case TYPE_BOOL: return node_is_bool(node);
         case TYPE_TEXT:
-        case TYPE_CHOICE:
-            return node_is(node, NODE_TEXT);
-        case TYPE_NUMBER:
-            return node_is(node, NODE_NUMBER) && isfinite(node->number);
-        case TYPE_INTEGER:
-            return node_is_integer(node);
-        case TYPE_INDEX:
-            return node_is(node, NODE_NUMBER);
-        case TYPE_TID:
-            return node_is_integer(node) || node_is(node, NODE_TEXT);
-        case TYPE_TEXT_OR_INDEX:
-            return node_is(node, NODE_NUMBER) || node_is(node, NODE_TEXT);
-        case TYPE_LIST:
-            return node_is(node, NODE_LIST);
+        case TYPE_CHOICE: return node_is(node, NODE_TEXT);
+        case TYPE_NUMBER: return node_is(node, NODE_NUMBER) && isfinite(node->number);
+        case TYPE_INTEGER: return node_is_integer(node);
+        case TYPE_INDEX: return node_is(node, NODE_NUMBER);
+        case TYPE_TID: return node_is_integer(node) || node_is(node, NODE_TEXT);
+        case TYPE_TEXT_OR_INDEX: return node_is(node, NODE_NUMBER) || node_is(node, NODE_TEXT);
+        case TYPE_LIST: return node_is(node, NODE_LIST);
         case TYPE_OBJECT:
         case TYPE_COLUMNS:
-        case TYPE_ROWS:
-            break;
+        case TYPE_ROWS: break;
     }
     return node_is(node, NODE_OBJECT);
 }
@@ -497,21 +487,13 @@ static void check_value(struct check *check, const struct member *member, const 
     if (!check_type(check, member, node, path)) return;
     switch (member->type) {
         case TYPE_NUMBER:
-        case TYPE_INTEGER:
-            check_range(check, member, node, path);
-            return;
-        case TYPE_INDEX:
-            check_index(check, member, node, path);
-            return;
+        case TYPE_INTEGER: check_range(check, member, node, path); return;
+        case TYPE_INDEX: check_index(check, member, node, path); return;
         case TYPE_TEXT_OR_INDEX:
             if (node_is(node, NODE_NUMBER)) check_index(check, member, node, path);
             return;
-        case TYPE_CHOICE:
-            check_choice(check, member, node, path);
-            return;
-        case TYPE_LIST:
-            check_list(check, member, node, path);
-            return;
+        case TYPE_CHOICE: check_choice(check, member, node, path); return;
+        case TYPE_LIST: check_list(check, member, node, path); return;
         case TYPE_OBJECT:
             if (member->shape) check_object(check, member->shape, node, path);
             break;
@@ -526,8 +508,7 @@ static void check_value(struct check *check, const struct member *member, const 
         case TYPE_ANY:
         case TYPE_BOOL:
         case TYPE_TEXT:
-        case TYPE_TID:
-            return;
+        case TYPE_TID: return;
     }
     if (member->shape) check_by_code(check, member->shape, node, path);
 }

@@ -33,14 +33,10 @@ static const struct info_marker *find_marker(const struct run *run, struct text 
 static double scale_of(const struct comparison *comparison, const struct run *run, enum per_kind per) {
     double weight = run->weights.all[comparison->runs->measure].sums.self;
     switch (per) {
-        case PER_SHARE:
-            return weight != 0 ? 1 / weight : 0;
-        case PER_SECOND:
-            return MS_PER_S / run->info.duration_ms;
-        case PER_MARKER:
-            return 1 / (double)find_marker(run, comparison->marker)->count;
-        case PER_RUN:
-            break;
+        case PER_SHARE: return weight != 0 ? 1 / weight : 0;
+        case PER_SECOND: return MS_PER_S / run->info.duration_ms;
+        case PER_MARKER: return 1 / (double)find_marker(run, comparison->marker)->count;
+        case PER_RUN: break;
     }
     return 1;
 }

@@ -149,14 +149,10 @@ static char *receive(struct channel *channel, uint64_t *bytes_count) {
 
 static const char *describe_end(enum child_end end) {
     switch (end) {
-        case CHILD_DONE:
-            return "the answer is too large";
-        case CHILD_NO_MEMORY:
-            return "there is not enough memory to read the library";
-        case CHILD_LOST_BYTES:
-            return "the library became shorter while it was read";
-        case CHILD_CRASHED:
-            break;
+        case CHILD_DONE: return "the answer is too large";
+        case CHILD_NO_MEMORY: return "there is not enough memory to read the library";
+        case CHILD_LOST_BYTES: return "the library became shorter while it was read";
+        case CHILD_CRASHED: break;
     }
     return "the library cannot be read: it may be damaged";
 }

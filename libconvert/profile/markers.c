@@ -32,18 +32,12 @@ const struct marker_format_traits marker_formats[MARKER_FORMAT_COUNT] = {
 
 union marker_value marker_value_absent(enum marker_value_kind kind) {
     switch (kind) {
-        case VALUE_TEXT:
-            return (union marker_value){.text = {0}};
-        case VALUE_STRING:
-            return (union marker_value){.string = string_none()};
-        case VALUE_NUMBER:
-            return (union marker_value){.number = {.scale = MARKER_ABSENT}};
-        case VALUE_DURATION:
-            return (union marker_value){.duration_ns = TIME_NONE};
-        case VALUE_TIME:
-            return (union marker_value){.time_ns = TIME_NONE};
-        case VALUE_CELLS:
-            break;
+        case VALUE_TEXT: return (union marker_value){.text = {0}};
+        case VALUE_STRING: return (union marker_value){.string = string_none()};
+        case VALUE_NUMBER: return (union marker_value){.number = {.scale = MARKER_ABSENT}};
+        case VALUE_DURATION: return (union marker_value){.duration_ns = TIME_NONE};
+        case VALUE_TIME: return (union marker_value){.time_ns = TIME_NONE};
+        case VALUE_CELLS: break;
     }
     return (union marker_value){.cells = {.first = ID_NONE}};
 }

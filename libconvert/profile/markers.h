@@ -103,18 +103,12 @@ static inline uint32_t marker_slot_count(enum marker_value_kind kind) { return k
 union marker_value marker_value_absent(enum marker_value_kind kind);
 static inline bool marker_value_is_absent(enum marker_value_kind kind, const union marker_value *value) {
     switch (kind) {
-        case VALUE_TEXT:
-            return !value->text.bytes;
-        case VALUE_STRING:
-            return string_is_none(value->string);
-        case VALUE_NUMBER:
-            return value->number.scale == MARKER_ABSENT;
-        case VALUE_DURATION:
-            return value->duration_ns == TIME_NONE;
-        case VALUE_TIME:
-            return value->time_ns == TIME_NONE;
-        case VALUE_CELLS:
-            break;
+        case VALUE_TEXT: return !value->text.bytes;
+        case VALUE_STRING: return string_is_none(value->string);
+        case VALUE_NUMBER: return value->number.scale == MARKER_ABSENT;
+        case VALUE_DURATION: return value->duration_ns == TIME_NONE;
+        case VALUE_TIME: return value->time_ns == TIME_NONE;
+        case VALUE_CELLS: break;
     }
     return value->cells.first == ID_NONE;
 }

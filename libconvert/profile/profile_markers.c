@@ -345,15 +345,12 @@ static bool push_value(struct profile *profile, enum marker_value_kind kind, con
         case VALUE_TEXT:
             return push_slot(profile, (union marker_slot){.bytes = value->text.bytes}) &&
                    push_slot(profile, (union marker_slot){.bits = value->text.bytes_count});
-        case VALUE_STRING:
-            return push_slot(profile, (union marker_slot){.string = value->string});
+        case VALUE_STRING: return push_slot(profile, (union marker_slot){.string = value->string});
         case VALUE_NUMBER:
             return push_slot(profile, (union marker_slot){.bits = encode_number(&profile->payloads, value->number)});
         case VALUE_DURATION:
-        case VALUE_TIME:
-            return push_slot(profile, (union marker_slot){.time_ns = value->time_ns});
-        case VALUE_CELLS:
-            break;
+        case VALUE_TIME: return push_slot(profile, (union marker_slot){.time_ns = value->time_ns});
+        case VALUE_CELLS: break;
     }
     return push_slot(profile, (union marker_slot){.cells = value->cells});
 }
@@ -363,17 +360,12 @@ union marker_value profile_value_at(const struct profile *profile, uint32_t numb
     if (number < payloads->first_slot) payloads = profile_payloads_of_slot(profile, number);
     const union marker_slot *slot = column_at(&payloads->slots, number - payloads->first_slot);
     switch (kind) {
-        case VALUE_TEXT:
-            return (union marker_value){.text = {slot->bytes, profile_slot_at(profile, number + 1)->bits}};
-        case VALUE_STRING:
-            return (union marker_value){.string = slot->string};
-        case VALUE_NUMBER:
-            return (union marker_value){.number = decode_number(payloads, slot->bits)};
+        case VALUE_TEXT: return (union marker_value){.text = {slot->bytes, profile_slot_at(profile, number + 1)->bits}};
+        case VALUE_STRING: return (union marker_value){.string = slot->string};
+        case VALUE_NUMBER: return (union marker_value){.number = decode_number(payloads, slot->bits)};
         case VALUE_DURATION:
-        case VALUE_TIME:
-            return (union marker_value){.time_ns = slot->time_ns};
-        case VALUE_CELLS:
-            break;
+        case VALUE_TIME: return (union marker_value){.time_ns = slot->time_ns};
+        case VALUE_CELLS: break;
     }
     return (union marker_value){.cells = slot->cells};
 }

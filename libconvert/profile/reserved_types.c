@@ -127,16 +127,13 @@ static unsigned kind_of(enum marker_format format) {
     switch (marker_format_kind(format)) {
         case VALUE_TEXT:
             return format == MARKER_TID ? RESERVED_OTHER : RESERVED_TEXT; /* written as a number or as a text */
-        case VALUE_STRING:
-            return RESERVED_STRING;
+        case VALUE_STRING: return RESERVED_STRING;
         case VALUE_NUMBER:
             /* The emitters write a hexadecimal as a number or as a text. */
             return format == MARKER_HEXADECIMAL ? RESERVED_OTHER : RESERVED_NUMBER;
         case VALUE_DURATION:
-        case VALUE_TIME:
-            return RESERVED_NUMBER;
-        case VALUE_CELLS:
-            break;
+        case VALUE_TIME: return RESERVED_NUMBER;
+        case VALUE_CELLS: break;
     }
     return RESERVED_OTHER;
 }

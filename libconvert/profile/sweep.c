@@ -403,14 +403,10 @@ static void sweep_tables(struct sweep *sweep) {
 
 static uint32_t row_count(struct profile *profile, enum row_kind kind) {
     switch (kind) {
-        case ROWS_STRINGS:
-            return strings_count(&profile->strings);
-        case ROWS_LIBS:
-            return libs_count(&profile->libs);
-        case ROWS_STACKS:
-            return stack_table_count(&profile->stacks);
-        default:
-            return row_table_count(profile_rows(profile, kind));
+        case ROWS_STRINGS: return strings_count(&profile->strings);
+        case ROWS_LIBS: return libs_count(&profile->libs);
+        case ROWS_STACKS: return stack_table_count(&profile->stacks);
+        default: return row_table_count(profile_rows(profile, kind));
     }
 }
 

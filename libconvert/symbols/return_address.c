@@ -46,8 +46,7 @@ static enum ending find_ending(const struct debug_file *file, uint64_t address) 
         case EM_AARCH64:
             /* No instruction begins at the last byte of another one, so a sample cannot be there. */
             return ends_in_call_aarch64(bytes) ? ENDS_IN_CALL : ENDS_OTHERWISE;
-        default:
-            return ENDS_IN_BYTE;
+        default: return ENDS_IN_BYTE;
     }
 }
 
@@ -56,12 +55,9 @@ uint64_t return_address_place(const struct symbol_table *table, const struct deb
     if (!next || next->start != address + 1) return address;
     if (!symbol_table_find(table, address)) return next->start;
     switch (find_ending(file, address)) {
-        case ENDS_IN_CALL:
-            return next->has_size ? address : next->start;
-        case ENDS_OTHERWISE:
-            return next->start;
-        case ENDS_IN_BYTE:
-            break;
+        case ENDS_IN_CALL: return next->has_size ? address : next->start;
+        case ENDS_OTHERWISE: return next->start;
+        case ENDS_IN_BYTE: break;
     }
     return address;
 }

@@ -155,15 +155,12 @@ static bool receive_library(struct symbolizer *symbolizer, struct library *libra
             case SYMBOL_MESSAGE_FILE:
                 is_good = symbol_answers_receive_text(&symbolizer->answers, channel, &message);
                 break;
-            case SYMBOL_MESSAGE_ANSWER:
-                is_good = receive_answer(symbolizer, library);
-                break;
+            case SYMBOL_MESSAGE_ANSWER: is_good = receive_answer(symbolizer, library); break;
             case SYMBOL_MESSAGE_PART:
                 symbol_answers_restart(&symbolizer->answers);
                 is_good = true;
                 break;
-            case SYMBOL_MESSAGE_LIBRARY_END:
-                return receive_end(symbolizer, library);
+            case SYMBOL_MESSAGE_LIBRARY_END: return receive_end(symbolizer, library);
         }
         if (!is_good || failure_is_set(symbolizer->profile->failure)) return false;
     }
@@ -222,9 +219,7 @@ static void note_shorter(struct symbolizer *symbolizer, const struct library *li
 /* Counts what became of the addresses of a library whose end has been received. */
 static void finish_library(struct symbolizer *symbolizer, const struct library *library) {
     switch ((enum debug_search_outcome)library->end.search) {
-        case DEBUG_FILE_MISSING:
-            symbolizer->missing_count += library->address_count;
-            break;
+        case DEBUG_FILE_MISSING: symbolizer->missing_count += library->address_count; break;
         case DEBUG_FILE_REFUSED:
             note(symbolizer, library, library->address_count,
                  "the file there has another build id, or none, and was not used");

@@ -17,12 +17,9 @@ enum name_match { MATCH_WHOLE, MATCH_START, MATCH_END };
 
 static bool name_matches(struct text name, enum name_match match, struct text pattern) {
     switch (match) {
-        case MATCH_WHOLE:
-            return text_equal(name, pattern);
-        case MATCH_START:
-            return text_starts_with(name, pattern);
-        case MATCH_END:
-            return text_ends_with(name, pattern);
+        case MATCH_WHOLE: return text_equal(name, pattern);
+        case MATCH_START: return text_starts_with(name, pattern);
+        case MATCH_END: return text_ends_with(name, pattern);
     }
     return false;
 }
@@ -174,9 +171,7 @@ struct category_pair code_libraries_categorise(struct code_libraries *libraries,
             if (is_idle_function(name)) return categories_intern_code(categories, CODE_IDLE, TEXT(""));
             if (!library->path.bytes_count) return categories_intern_code(categories, CODE_KERNEL, TEXT(""));
             return categories_intern_code(categories, CODE_KERNEL, kernel_subcategory(library, name));
-        case CODE_USER:
-            return own_category(libraries, library);
-        default:
-            return categories_intern_code(categories, kind, TEXT(""));
+        case CODE_USER: return own_category(libraries, library);
+        default: return categories_intern_code(categories, kind, TEXT(""));
     }
 }

@@ -304,15 +304,11 @@ bool foreign_is_json(struct text start) {
 
 static bool has_content(struct text start, enum content content) {
     switch (content) {
-        case CONTENT_BINARY:
-            return is_binary(start);
-        case CONTENT_ZEROS:
-            return is_zeros(start);
-        case CONTENT_JSON:
-            return foreign_is_json(start);
+        case CONTENT_BINARY: return is_binary(start);
+        case CONTENT_ZEROS: return is_zeros(start);
+        case CONTENT_JSON: return foreign_is_json(start);
         case CONTENT_ANY:
-        case CONTENT_TEXT:
-            return true;
+        case CONTENT_TEXT: return true;
     }
     return false;
 }

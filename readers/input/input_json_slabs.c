@@ -177,22 +177,13 @@ static char *put_element(char *out, enum slab_type type, uint64_t bits) {
     float single;
     uint32_t low = (uint32_t)bits;
     switch (type) {
-        case SLAB_INT8:
-            return json_put_int(out, (int8_t)bits);
-        case SLAB_INT16:
-            return json_put_int(out, (int16_t)bits);
-        case SLAB_INT32:
-            return json_put_int(out, (int32_t)bits);
-        case SLAB_INT64:
-            return json_put_int(out, (int64_t)bits);
-        case SLAB_FLOAT32:
-            memcpy(&single, &low, sizeof single);
-            return put_double(out, (double)single);
-        case SLAB_FLOAT64:
-            memcpy(&number, &bits, sizeof number);
-            return put_double(out, number);
-        default:
-            return put_unsigned(out, bits);
+        case SLAB_INT8: return json_put_int(out, (int8_t)bits);
+        case SLAB_INT16: return json_put_int(out, (int16_t)bits);
+        case SLAB_INT32: return json_put_int(out, (int32_t)bits);
+        case SLAB_INT64: return json_put_int(out, (int64_t)bits);
+        case SLAB_FLOAT32: memcpy(&single, &low, sizeof single); return put_double(out, (double)single);
+        case SLAB_FLOAT64: memcpy(&number, &bits, sizeof number); return put_double(out, number);
+        default: return put_unsigned(out, bits);
     }
 }
 

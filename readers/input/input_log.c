@@ -187,9 +187,7 @@ static void take_byte(struct log *log, char byte) {
         case LOG_CONTROL:
             if (is_final) log->state = LOG_TEXT;
             break;
-        case LOG_STRING:
-            log->state = byte == '\a' ? LOG_TEXT : byte == '\x1b' ? LOG_ESCAPE : LOG_STRING;
-            break;
+        case LOG_STRING: log->state = byte == '\a' ? LOG_TEXT : byte == '\x1b' ? LOG_ESCAPE : LOG_STRING; break;
     }
 }
 

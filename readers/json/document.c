@@ -159,21 +159,11 @@ static void add_bool(struct builder *builder) {
 /* Adds a value, or begins a list or an object. */
 static void read_value(struct builder *builder) {
     switch (json_peek_kind(&builder->json)) {
-        case JSON_BOOL:
-            add_bool(builder);
-            break;
-        case JSON_NUMBER:
-            add_number(builder);
-            break;
-        case JSON_TEXT:
-            add_text(builder);
-            break;
-        case JSON_LIST:
-            begin(builder, false);
-            break;
-        case JSON_OBJECT:
-            begin(builder, true);
-            break;
+        case JSON_BOOL: add_bool(builder); break;
+        case JSON_NUMBER: add_number(builder); break;
+        case JSON_TEXT: add_text(builder); break;
+        case JSON_LIST: begin(builder, false); break;
+        case JSON_OBJECT: begin(builder, true); break;
         case JSON_NULL:
         case JSON_END:
             if (json_take_null(&builder->json)) add(builder, (struct node){.kind = NODE_NULL});

@@ -161,19 +161,13 @@ void json_stream_finish(struct json_stream *stream) {
 
 static enum json_kind kind_of(char byte) {
     switch (byte) {
-        case 'n':
-            return JSON_NULL;
+        case 'n': return JSON_NULL;
         case 't':
-        case 'f':
-            return JSON_BOOL;
-        case '"':
-            return JSON_TEXT;
-        case '[':
-            return JSON_LIST;
-        case '{':
-            return JSON_OBJECT;
-        default:
-            return byte == '-' || cursor_is_digit(byte) ? JSON_NUMBER : JSON_END;
+        case 'f': return JSON_BOOL;
+        case '"': return JSON_TEXT;
+        case '[': return JSON_LIST;
+        case '{': return JSON_OBJECT;
+        default: return byte == '-' || cursor_is_digit(byte) ? JSON_NUMBER : JSON_END;
     }
 }
 
@@ -542,24 +536,13 @@ static enum json_kind skip_or_enter(struct json_stream *stream) {
     bool value;
     enum json_kind kind = json_peek_kind(stream);
     switch (kind) {
-        case JSON_NULL:
-            json_take_null(stream);
-            break;
-        case JSON_BOOL:
-            json_take_bool(stream, &value);
-            break;
-        case JSON_NUMBER:
-            json_take_number_text(stream, &text);
-            break;
-        case JSON_TEXT:
-            json_take_text(stream, &text);
-            break;
+        case JSON_NULL: json_take_null(stream); break;
+        case JSON_BOOL: json_take_bool(stream, &value); break;
+        case JSON_NUMBER: json_take_number_text(stream, &text); break;
+        case JSON_TEXT: json_take_text(stream, &text); break;
         case JSON_LIST:
-        case JSON_OBJECT:
-            begin(stream, kind);
-            break;
-        case JSON_END:
-            break;
+        case JSON_OBJECT: begin(stream, kind); break;
+        case JSON_END: break;
     }
     return kind;
 }

@@ -14,12 +14,8 @@ static void use(void *context, const struct perf_record *record) {
     struct perf_places *code = &addresses->code;
     if (record->time_ns != TIME_NONE) perf_places_advance(code, record->time_ns);
     switch (record->type) {
-        case PERF_MAPPING:
-            use_mapping(code, record);
-            break;
-        case PERF_UNMAPPING:
-            perf_places_unmap_kernel(code, record->mapping.start, record->mapping.size_bytes);
-            break;
+        case PERF_MAPPING: use_mapping(code, record); break;
+        case PERF_UNMAPPING: perf_places_unmap_kernel(code, record->mapping.start, record->mapping.size_bytes); break;
         case PERF_FUNCTION:
             told_functions_add(&code->told, record->text, record->mapping.start, record->mapping.size_bytes,
                                record->name);
@@ -27,15 +23,12 @@ static void use(void *context, const struct perf_record *record) {
         case PERF_FORK:
             code_maps_fork(&code->maps, record->pid, record->fork.parent_pid, record->fork.is_synthesized);
             break;
-        case PERF_BUILD_ID:
-            code_maps_set_build_id(&code->maps, record->name, record->text);
-            break;
+        case PERF_BUILD_ID: code_maps_set_build_id(&code->maps, record->name, record->text); break;
         case PERF_HEADER:
             if (text_equal(record->name, TEXT("os release")))
                 code->system.identity.release = arena_copy(&addresses->texts, record->text);
             break;
-        default:
-            break;
+        default: break;
     }
 }
 

@@ -227,28 +227,17 @@ static uint64_t operate(struct evaluation *evaluation, enum operation operation,
     bool is_shift = operation == SHIFT_LEFT || operation == SHIFT_RIGHT;
     if (is_shift && right > 63) return fail(evaluation);
     switch (operation) {
-        case OR:
-            return left | right;
-        case XOR:
-            return left ^ right;
-        case AND:
-            return left & right;
-        case EQUAL:
-            return left == right;
-        case UNEQUAL:
-            return left != right;
-        case SHIFT_LEFT:
-            return left << right;
-        case SHIFT_RIGHT:
-            return left >> right;
-        case LESS:
-            return (int64_t)left < (int64_t)right;
-        case MORE:
-            return (int64_t)left > (int64_t)right;
-        case PLUS:
-            return left + right;
-        default:
-            return left - right;
+        case OR: return left | right;
+        case XOR: return left ^ right;
+        case AND: return left & right;
+        case EQUAL: return left == right;
+        case UNEQUAL: return left != right;
+        case SHIFT_LEFT: return left << right;
+        case SHIFT_RIGHT: return left >> right;
+        case LESS: return (int64_t)left < (int64_t)right;
+        case MORE: return (int64_t)left > (int64_t)right;
+        case PLUS: return left + right;
+        default: return left - right;
     }
 }
 

@@ -37,15 +37,11 @@ static const struct context *find_context(int64_t word) {
 
 static uint32_t mode_flags(const struct data_record *record) {
     switch (data_record_mode(record)) {
-        case MODE_KERNEL:
-            return ADDRESS_IS_KERNEL;
+        case MODE_KERNEL: return ADDRESS_IS_KERNEL;
         case MODE_HYPERVISOR:
-        case MODE_GUEST_KERNEL:
-            return ADDRESS_IS_GUEST | ADDRESS_IS_KERNEL;
-        case MODE_GUEST_USER:
-            return ADDRESS_IS_GUEST;
-        default:
-            return 0;
+        case MODE_GUEST_KERNEL: return ADDRESS_IS_GUEST | ADDRESS_IS_KERNEL;
+        case MODE_GUEST_USER: return ADDRESS_IS_GUEST;
+        default: return 0;
     }
 }
 

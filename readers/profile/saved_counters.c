@@ -247,9 +247,7 @@ static bool read_fact(struct saved_reader *reader, struct text key, void *contex
         return true;
     }
     switch (json_peek_kind(reader->json)) {
-        case JSON_TEXT:
-            profile_log_text(reader->profile, log->log, log->process, key, saved_text(reader));
-            return true;
+        case JSON_TEXT: profile_log_text(reader->profile, log->log, log->process, key, saved_text(reader)); return true;
         case JSON_NUMBER:
             if (!json_take_number_text(reader->json, &text)) return true;
             if (cursor_parse_id(text, &number))
@@ -257,8 +255,7 @@ static bool read_fact(struct saved_reader *reader, struct text key, void *contex
             else
                 profile_log_text(reader->profile, log->log, log->process, key, profile_text(reader->profile, text));
             return true;
-        default:
-            return false;
+        default: return false;
     }
 }
 

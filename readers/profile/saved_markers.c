@@ -245,8 +245,7 @@ static bool take_text(struct saved_reader *reader, struct text *text) {
             if (!json_take_bool(reader->json, &is_true)) return false;
             taken = is_true ? TEXT("true") : TEXT("false");
             break;
-        default:
-            return false;
+        default: return false;
     }
     *text = profile_text(reader->profile, taken);
     return true;
@@ -292,18 +291,12 @@ static bool take_string(struct saved_reader *reader, string_id *string) {
 /* Reads a value that has no parts. Returns false, and reads nothing, if it is of another kind. */
 static bool take_plain(struct saved_reader *reader, enum marker_value_kind kind, union marker_value *value) {
     switch (kind) {
-        case VALUE_TEXT:
-            return take_text(reader, &value->text);
-        case VALUE_STRING:
-            return take_string(reader, &value->string);
-        case VALUE_NUMBER:
-            return take_number(reader, value);
-        case VALUE_DURATION:
-            return take_time(reader, &value->duration_ns);
-        case VALUE_TIME:
-            return take_moment(reader, &value->time_ns);
-        case VALUE_CELLS:
-            break;
+        case VALUE_TEXT: return take_text(reader, &value->text);
+        case VALUE_STRING: return take_string(reader, &value->string);
+        case VALUE_NUMBER: return take_number(reader, value);
+        case VALUE_DURATION: return take_time(reader, &value->duration_ns);
+        case VALUE_TIME: return take_moment(reader, &value->time_ns);
+        case VALUE_CELLS: break;
     }
     return false;
 }

@@ -150,9 +150,7 @@ static bool differs_from(struct saved_reader *reader, const struct member *colum
     struct text text = {0};
     bool is_true = false;
     switch (json_peek_kind(reader->json)) {
-        case JSON_NULL:
-            json_take_null(reader->json);
-            return false;
+        case JSON_NULL: json_take_null(reader->json); return false;
         case JSON_BOOL:
             json_take_bool(reader->json, &is_true);
             return strcmp(constant, is_true ? "true" : "false") != 0;
@@ -163,9 +161,7 @@ static bool differs_from(struct saved_reader *reader, const struct member *colum
             json_take_text(reader->json, &text);
             return text_of(constant).bytes_count != text.bytes_count + 2 ||
                    memcmp(constant + 1, text.bytes, text.bytes_count) != 0;
-        default:
-            json_skip(reader->json);
-            return true;
+        default: json_skip(reader->json); return true;
     }
 }
 
@@ -214,61 +210,30 @@ static void read_cell(struct saved_reader *reader, struct saved_cells *cells, vo
     struct json_stream *json = reader->json;
     const struct member *column = cells->column;
     switch (column->cell) {
-        case CELL_CONSTANT:
-            cells->lost_count += differs_from(reader, column);
-            break;
-        case CELL_BYTE:
-            AT(uint8_t) = take_byte(reader, column);
-            break;
-        case CELL_UINT:
-            AT(uint32_t) = take_uint(reader, cells);
-            break;
-        case CELL_INT:
-            AT(int32_t) = take_signed(reader, cells);
-            break;
-        case CELL_LONG:
-            AT(int64_t) = json_take_null(json) ? TIME_NONE : take_carrying(reader, cells, 0);
-            break;
-        case CELL_ID:
-            AT(uint32_t) = take_id(reader, cells);
-            break;
-        case CELL_TEXT:
-            AT(struct text) = saved_text(reader);
-            break;
-        case CELL_CHOICE:
-            AT(unsigned) = saved_choice(reader, column->choices, AT(unsigned));
-            break;
-        case CELL_CATEGORY:
-            take_category(reader, row, &AT(uint8_t));
-            break;
-        case CELL_MS:
-            AT(int64_t) = saved_time_ns(reader);
-            break;
+        case CELL_CONSTANT: cells->lost_count += differs_from(reader, column); break;
+        case CELL_BYTE: AT(uint8_t) = take_byte(reader, column); break;
+        case CELL_UINT: AT(uint32_t) = take_uint(reader, cells); break;
+        case CELL_INT: AT(int32_t) = take_signed(reader, cells); break;
+        case CELL_LONG: AT(int64_t) = json_take_null(json) ? TIME_NONE : take_carrying(reader, cells, 0); break;
+        case CELL_ID: AT(uint32_t) = take_id(reader, cells); break;
+        case CELL_TEXT: AT(struct text) = saved_text(reader); break;
+        case CELL_CHOICE: AT(unsigned) = saved_choice(reader, column->choices, AT(unsigned)); break;
+        case CELL_CATEGORY: take_category(reader, row, &AT(uint8_t)); break;
+        case CELL_MS: AT(int64_t) = saved_time_ns(reader); break;
         case CELL_MS_DELTA:
             AT(int64_t) = cells->before_ns =
                 (int64_t)((uint64_t)cells->before_ns + (uint64_t)take_carrying(reader, cells, MS_DIGITS_OF_NS));
             break;
-        case CELL_US:
-            AT(int64_t) = take_carrying(reader, cells, US_DIGITS_OF_NS);
-            break;
-        case CELL_ADDRESS:
-            AT(uint64_t) = (uint64_t)saved_int(reader, 0, INT64_MAX);
-            break;
-        case CELL_DISTANCE:
-            AT(uint32_t) = take_distance(reader, cells);
-            break;
-        case CELL_MARKER_START:
-            ((struct marker *)row)->start_ns = saved_time_ns(reader);
-            break;
-        case CELL_MARKER_END:
-            ((struct marker *)row)->end_ns = saved_time_ns(reader);
-            break;
+        case CELL_US: AT(int64_t) = take_carrying(reader, cells, US_DIGITS_OF_NS); break;
+        case CELL_ADDRESS: AT(uint64_t) = (uint64_t)saved_int(reader, 0, INT64_MAX); break;
+        case CELL_DISTANCE: AT(uint32_t) = take_distance(reader, cells); break;
+        case CELL_MARKER_START: ((struct marker *)row)->start_ns = saved_time_ns(reader); break;
+        case CELL_MARKER_END: ((struct marker *)row)->end_ns = saved_time_ns(reader); break;
         case CELL_MARKER_PHASE:
             ((struct marker *)row)->phase = (enum marker_phase)(saved_int(reader, 0, MARKER_INTERVAL_END) & 0x3f);
             break;
         case CELL_NONE:
-        case CELL_CODE:
-            break;
+        case CELL_CODE: break;
     }
     cells->row++;
 #undef AT

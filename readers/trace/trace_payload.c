@@ -40,27 +40,16 @@ static struct wire_value read_scalar(const struct payload_reading *reading, enum
     struct trace_cursor *cursor = reading->cursor;
     struct wire_value value = {.wire = wire};
     switch (wire) {
-        case TRACE_WIRE_INTEGER:
-            value.integer = trace_cursor_zigzag(cursor);
-            break;
-        case TRACE_WIRE_UNSIGNED:
-            value.unsigned_one = trace_cursor_leb(cursor);
-            break;
-        case TRACE_WIRE_REAL:
-            value.real = trace_cursor_real(cursor);
-            break;
-        case TRACE_WIRE_TEXT:
-            value.text = trace_cursor_text(cursor);
-            break;
+        case TRACE_WIRE_INTEGER: value.integer = trace_cursor_zigzag(cursor); break;
+        case TRACE_WIRE_UNSIGNED: value.unsigned_one = trace_cursor_leb(cursor); break;
+        case TRACE_WIRE_REAL: value.real = trace_cursor_real(cursor); break;
+        case TRACE_WIRE_TEXT: value.text = trace_cursor_text(cursor); break;
         case TRACE_WIRE_STRING:
             value.text =
                 trace_definitions_string(&reading->trace->definitions, trace_cursor_leb(cursor), reading->is_open);
             break;
-        case TRACE_WIRE_TIME:
-            value.integer = read_time(reading);
-            break;
-        default:
-            break;
+        case TRACE_WIRE_TIME: value.integer = read_time(reading); break;
+        default: break;
     }
     return value;
 }
@@ -94,8 +83,7 @@ static union marker_value as_number(enum marker_format format, const struct wire
     /* Profiles store seconds as milliseconds. */
     int64_t factor = format == MARKER_SECONDS ? 1000 : 1, scaled;
     switch (value->wire) {
-        case TRACE_WIRE_REAL:
-            return marker_value_real(value->real * (double)factor);
+        case TRACE_WIRE_REAL: return marker_value_real(value->real * (double)factor);
         case TRACE_WIRE_INTEGER:
             if (__builtin_mul_overflow(value->integer, factor, &scaled))
                 return marker_value_real((double)value->integer * (double)factor);
@@ -106,8 +94,7 @@ static union marker_value as_number(enum marker_format format, const struct wire
             if (__builtin_mul_overflow(value->unsigned_one, factor, &scaled))
                 return marker_value_real((double)value->unsigned_one * (double)factor);
             return marker_value_integer(scaled);
-        default:
-            return marker_value_absent(VALUE_NUMBER);
+        default: return marker_value_absent(VALUE_NUMBER);
     }
 }
 

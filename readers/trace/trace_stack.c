@@ -112,9 +112,7 @@ static bool read_frames(struct reading *reading) {
             if (frames->is_address_lost) return false;
             read_addresses(reading, kind == TRACE_FRAME_RETURNS);
             return true;
-        default:
-            frames->is_address_lost = true;
-            return false;
+        default: frames->is_address_lost = true; return false;
     }
 }
 

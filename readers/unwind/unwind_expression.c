@@ -142,60 +142,27 @@ static void run_binary(struct evaluation *evaluation, uint8_t operation) {
     uint64_t right = pop(evaluation), left = pop(evaluation), value = 0;
     int64_t signed_left = (int64_t)left, signed_right = (int64_t)right;
     switch (operation) {
-        case OP_AND:
-            value = left & right;
-            break;
-        case OP_DIV:
-            value = divided(evaluation, left, right);
-            break;
-        case OP_MINUS:
-            value = left - right;
-            break;
+        case OP_AND: value = left & right; break;
+        case OP_DIV: value = divided(evaluation, left, right); break;
+        case OP_MINUS: value = left - right; break;
         case OP_MOD:
             evaluation->is_bad |= !right;
             value = right ? left % right : 0;
             break;
-        case OP_MUL:
-            value = left * right;
-            break;
-        case OP_OR:
-            value = left | right;
-            break;
-        case OP_PLUS:
-            value = left + right;
-            break;
-        case OP_SHL:
-            value = right < 64 ? left << right : 0;
-            break;
-        case OP_SHR:
-            value = right < 64 ? left >> right : 0;
-            break;
-        case OP_SHRA:
-            value = shifted_arithmetically(left, right);
-            break;
-        case OP_XOR:
-            value = left ^ right;
-            break;
-        case OP_EQ:
-            value = left == right;
-            break;
-        case OP_GE:
-            value = signed_left >= signed_right;
-            break;
-        case OP_GT:
-            value = signed_left > signed_right;
-            break;
-        case OP_LE:
-            value = signed_left <= signed_right;
-            break;
-        case OP_LT:
-            value = signed_left < signed_right;
-            break;
-        case OP_NE:
-            value = left != right;
-            break;
-        default:
-            evaluation->is_bad = true;
+        case OP_MUL: value = left * right; break;
+        case OP_OR: value = left | right; break;
+        case OP_PLUS: value = left + right; break;
+        case OP_SHL: value = right < 64 ? left << right : 0; break;
+        case OP_SHR: value = right < 64 ? left >> right : 0; break;
+        case OP_SHRA: value = shifted_arithmetically(left, right); break;
+        case OP_XOR: value = left ^ right; break;
+        case OP_EQ: value = left == right; break;
+        case OP_GE: value = signed_left >= signed_right; break;
+        case OP_GT: value = signed_left > signed_right; break;
+        case OP_LE: value = signed_left <= signed_right; break;
+        case OP_LT: value = signed_left < signed_right; break;
+        case OP_NE: value = left != right; break;
+        default: evaluation->is_bad = true;
     }
     push(evaluation, value);
 }
@@ -204,65 +171,29 @@ static void run_operation(struct evaluation *evaluation, uint8_t operation) {
     struct bytes *code = &evaluation->code;
     uint64_t value;
     switch (operation) {
-        case OP_ADDRESS:
-            push(evaluation, take_unsigned(code, 8) + evaluation->reads->slide);
-            return;
-        case OP_DEREF:
-            dereference(evaluation, 8);
-            return;
-        case OP_DEREF_SIZE:
-            dereference(evaluation, take_byte(code));
-            return;
-        case OP_CONST_ULEB:
-            push(evaluation, take_uleb(code));
-            return;
-        case OP_CONST_SLEB:
-            push(evaluation, (uint64_t)take_sleb(code));
-            return;
-        case OP_DUP:
-            pick(evaluation, 0);
-            return;
-        case OP_DROP:
-            pop(evaluation);
-            return;
-        case OP_OVER:
-            pick(evaluation, 1);
-            return;
-        case OP_PICK:
-            pick(evaluation, take_byte(code));
-            return;
-        case OP_SWAP:
-            rotate(evaluation, 2);
-            return;
-        case OP_ROTATE:
-            rotate(evaluation, 3);
-            return;
+        case OP_ADDRESS: push(evaluation, take_unsigned(code, 8) + evaluation->reads->slide); return;
+        case OP_DEREF: dereference(evaluation, 8); return;
+        case OP_DEREF_SIZE: dereference(evaluation, take_byte(code)); return;
+        case OP_CONST_ULEB: push(evaluation, take_uleb(code)); return;
+        case OP_CONST_SLEB: push(evaluation, (uint64_t)take_sleb(code)); return;
+        case OP_DUP: pick(evaluation, 0); return;
+        case OP_DROP: pop(evaluation); return;
+        case OP_OVER: pick(evaluation, 1); return;
+        case OP_PICK: pick(evaluation, take_byte(code)); return;
+        case OP_SWAP: rotate(evaluation, 2); return;
+        case OP_ROTATE: rotate(evaluation, 3); return;
         case OP_ABS:
             value = pop(evaluation);
             push(evaluation, value >> 63 ? 0 - value : value);
             return;
-        case OP_NEG:
-            push(evaluation, 0 - pop(evaluation));
-            return;
-        case OP_NOT:
-            push(evaluation, ~pop(evaluation));
-            return;
-        case OP_PLUS_ULEB:
-            push(evaluation, pop(evaluation) + take_uleb(code));
-            return;
-        case OP_BRANCH:
-            jump(evaluation, pop(evaluation) != 0);
-            return;
-        case OP_SKIP:
-            jump(evaluation, true);
-            return;
-        case OP_BREG_X:
-            push_register(evaluation, take_uleb(code));
-            return;
-        case OP_NOP:
-            return;
-        default:
-            break;
+        case OP_NEG: push(evaluation, 0 - pop(evaluation)); return;
+        case OP_NOT: push(evaluation, ~pop(evaluation)); return;
+        case OP_PLUS_ULEB: push(evaluation, pop(evaluation) + take_uleb(code)); return;
+        case OP_BRANCH: jump(evaluation, pop(evaluation) != 0); return;
+        case OP_SKIP: jump(evaluation, true); return;
+        case OP_BREG_X: push_register(evaluation, take_uleb(code)); return;
+        case OP_NOP: return;
+        default: break;
     }
     if (operation >= OP_CONST_1U && operation <= OP_CONST_8S)
         push_constant(evaluation, operation);

@@ -302,12 +302,10 @@ static bool find_cfa(struct walk *walk, const struct found_rule *found, uint64_t
         case UNWIND_CFA_PLT:
             *cfa = moved(sp_of(walk), rule->cfa_offset) + (walk->now.pc % 16 >= rule->cfa_register ? 8 : 0);
             return true;
-        case UNWIND_CFA_EXPRESSION:
-            return evaluate(walk, found, rule->cfa_offset, NULL, cfa);
+        case UNWIND_CFA_EXPRESSION: return evaluate(walk, found, rule->cfa_offset, NULL, cfa);
         case UNWIND_CFA_UNKNOWN:
         case UNWIND_CFA_SIGNAL:
-        case UNWIND_CFA_TO_COME:
-            break;
+        case UNWIND_CFA_TO_COME: break;
     }
     return false;
 }
@@ -329,30 +327,22 @@ static bool find_place(struct walk *walk, const struct found_rule *found, enum u
     int32_t offset = found->rule->place_offsets[column];
     uint64_t base;
     switch ((enum unwind_place_kind)found->rule->place_kinds[column]) {
-        case UNWIND_PLACE_SAME:
-            return find_register(walk, registers[column], value);
-        case UNWIND_PLACE_REGISTER:
-            return find_register(walk, (uint64_t)(int64_t)offset, value);
-        case UNWIND_PLACE_AT_CFA:
-            return load_saved(walk, moved(cfa, offset), UINT64_MAX, registers[column], value);
-        case UNWIND_PLACE_AT_SP:
-            return load_word(walk, moved(sp_of(walk), offset), value);
+        case UNWIND_PLACE_SAME: return find_register(walk, registers[column], value);
+        case UNWIND_PLACE_REGISTER: return find_register(walk, (uint64_t)(int64_t)offset, value);
+        case UNWIND_PLACE_AT_CFA: return load_saved(walk, moved(cfa, offset), UINT64_MAX, registers[column], value);
+        case UNWIND_PLACE_AT_SP: return load_word(walk, moved(sp_of(walk), offset), value);
         case UNWIND_PLACE_AT_FP:
             return find_register(walk, machine->fp, &base) &&
                    load_saved(walk, moved(base, offset), cfa, registers[column], value);
         case UNWIND_PLACE_AT_BASE:
             return find_register(walk, machine->base, &base) &&
                    load_saved(walk, moved(base, offset), cfa, registers[column], value);
-        case UNWIND_PLACE_CFA_VALUE:
-            *value = moved(cfa, offset);
-            return true;
+        case UNWIND_PLACE_CFA_VALUE: *value = moved(cfa, offset); return true;
         case UNWIND_PLACE_AT_EXPRESSION:
             return evaluate(walk, found, offset, &cfa, &base) && load_word(walk, base, value);
-        case UNWIND_PLACE_EXPRESSION:
-            return evaluate(walk, found, offset, &cfa, value);
+        case UNWIND_PLACE_EXPRESSION: return evaluate(walk, found, offset, &cfa, value);
         case UNWIND_PLACE_UNDEFINED:
-        case UNWIND_PLACE_UNKNOWN:
-            break;
+        case UNWIND_PLACE_UNKNOWN: break;
     }
     return false;
 }

@@ -48,39 +48,25 @@ bool call_filter_find(const struct sock_fprog *program, struct call_filter *filt
 
 static uint32_t compute(uint16_t operation, uint32_t left, uint32_t right) {
     switch (operation) {
-        case BPF_ADD:
-            return left + right;
-        case BPF_SUB:
-            return left - right;
-        case BPF_MUL:
-            return left * right;
-        case BPF_DIV:
-            return right ? left / right : 0;
-        case BPF_OR:
-            return left | right;
-        case BPF_AND:
-            return left & right;
-        case BPF_XOR:
-            return left ^ right;
-        case BPF_LSH:
-            return right < 32 ? left << right : 0;
-        case BPF_RSH:
-            return right < 32 ? left >> right : 0;
-        default:
-            return -left; /* BPF_NEG */
+        case BPF_ADD: return left + right;
+        case BPF_SUB: return left - right;
+        case BPF_MUL: return left * right;
+        case BPF_DIV: return right ? left / right : 0;
+        case BPF_OR: return left | right;
+        case BPF_AND: return left & right;
+        case BPF_XOR: return left ^ right;
+        case BPF_LSH: return right < 32 ? left << right : 0;
+        case BPF_RSH: return right < 32 ? left >> right : 0;
+        default: return -left; /* BPF_NEG */
     }
 }
 
 static bool is_met(uint16_t operation, uint32_t left, uint32_t right) {
     switch (operation) {
-        case BPF_JEQ:
-            return left == right;
-        case BPF_JGT:
-            return left > right;
-        case BPF_JGE:
-            return left >= right;
-        default:
-            return (left & right) != 0; /* BPF_JSET */
+        case BPF_JEQ: return left == right;
+        case BPF_JGT: return left > right;
+        case BPF_JGE: return left >= right;
+        default: return (left & right) != 0; /* BPF_JSET */
     }
 }
 
@@ -96,14 +82,10 @@ struct machine {
 
 static uint32_t load(const struct machine *machine, const struct sock_filter *at, const struct seccomp_data *data) {
     switch (BPF_MODE(at->code)) {
-        case BPF_ABS:
-            return word_at(data, at->k);
-        case BPF_LEN:
-            return sizeof *data;
-        case BPF_MEM:
-            return machine->memory[at->k % BPF_MEMWORDS];
-        default:
-            return at->k; /* BPF_IMM */
+        case BPF_ABS: return word_at(data, at->k);
+        case BPF_LEN: return sizeof *data;
+        case BPF_MEM: return machine->memory[at->k % BPF_MEMWORDS];
+        default: return at->k; /* BPF_IMM */
     }
 }
 
@@ -114,29 +96,18 @@ static uint32_t run(const struct call_filter *filter, const struct seccomp_data 
         const struct sock_filter *at = &filter->code[i];
         uint32_t operand = BPF_SRC(at->code) == BPF_X ? machine.index : at->k, *accumulator = &machine.accumulator;
         switch (BPF_CLASS(at->code)) {
-            case BPF_LD:
-                *accumulator = load(&machine, at, data);
-                break;
-            case BPF_LDX:
-                machine.index = load(&machine, at, data);
-                break;
-            case BPF_ST:
-                machine.memory[at->k % BPF_MEMWORDS] = *accumulator;
-                break;
-            case BPF_STX:
-                machine.memory[at->k % BPF_MEMWORDS] = machine.index;
-                break;
-            case BPF_ALU:
-                *accumulator = compute(BPF_OP(at->code), *accumulator, operand);
-                break;
+            case BPF_LD: *accumulator = load(&machine, at, data); break;
+            case BPF_LDX: machine.index = load(&machine, at, data); break;
+            case BPF_ST: machine.memory[at->k % BPF_MEMWORDS] = *accumulator; break;
+            case BPF_STX: machine.memory[at->k % BPF_MEMWORDS] = machine.index; break;
+            case BPF_ALU: *accumulator = compute(BPF_OP(at->code), *accumulator, operand); break;
             case BPF_JMP:
                 if (BPF_OP(at->code) == BPF_JA)
                     i += at->k;
                 else
                     i += is_met(BPF_OP(at->code), *accumulator, operand) ? at->jt : at->jf;
                 break;
-            case BPF_RET:
-                return BPF_RVAL(at->code) == BPF_A ? *accumulator : at->k;
+            case BPF_RET: return BPF_RVAL(at->code) == BPF_A ? *accumulator : at->k;
             default: /* BPF_MISC */
                 if (BPF_MISCOP(at->code) == BPF_TAX)
                     machine.index = *accumulator;

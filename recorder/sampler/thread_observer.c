@@ -466,8 +466,7 @@ static void write_wait(struct thread_record *record, struct sampled_thread *thre
                 break;
             thread->dropped_count++;
             return;
-        case WAITING_STACK_MOVED:
-            return;
+        case WAITING_STACK_MOVED: return;
         case WAITING_STACK_FORBIDDEN:
             report_forbidden();
             merged_stack_make_empty(&stack);

@@ -104,16 +104,11 @@ static void take_operands(struct reader *reader, struct instruction *instruction
 
 static char form_of(const struct instruction *instruction) {
     switch (instruction->map) {
-        case 1:
-            return one_byte_forms[instruction->opcode];
-        case 2:
-            return two_byte_forms[instruction->opcode];
-        case 3:
-            return 'm';
-        case 4:
-            return 'B';
-        default:
-            return 'x';
+        case 1: return one_byte_forms[instruction->opcode];
+        case 2: return two_byte_forms[instruction->opcode];
+        case 3: return 'm';
+        case 4: return 'B';
+        default: return 'x';
     }
 }
 
@@ -152,21 +147,14 @@ static void take_prefixes(struct reader *reader, struct instruction *instruction
 static uint32_t number_bytes(const struct instruction *instruction, char form) {
     switch (form) {
         case 'b':
-        case 'B':
-            return 1;
-        case 'w':
-            return 2;
+        case 'B': return 1;
+        case 'w': return 2;
         case 'z':
-        case 'Z':
-            return instruction->is_short && !(instruction->rex & 8) ? 2 : 4;
-        case 'd':
-            return 4;
-        case 'v':
-            return instruction->rex & 8 ? 8 : instruction->is_short ? 2 : 4;
-        case 'o':
-            return 8;
-        default:
-            return 0;
+        case 'Z': return instruction->is_short && !(instruction->rex & 8) ? 2 : 4;
+        case 'd': return 4;
+        case 'v': return instruction->rex & 8 ? 8 : instruction->is_short ? 2 : 4;
+        case 'o': return 8;
+        default: return 0;
     }
 }
 

@@ -93,15 +93,9 @@ READS_STACK static bool load(struct walk *walk, uint64_t address, uint64_t *valu
 
 static bool find_register(const struct walk *walk, uint32_t dwarf_register, uint64_t *value) {
     switch (dwarf_register) {
-        case UNWIND_SP:
-            *value = walk->sp;
-            return true;
-        case UNWIND_FP:
-            *value = walk->fp;
-            return walk->is_fp_known;
-        case UNWIND_BASE:
-            *value = walk->base;
-            return walk->is_base_known;
+        case UNWIND_SP: *value = walk->sp; return true;
+        case UNWIND_FP: *value = walk->fp; return walk->is_fp_known;
+        case UNWIND_BASE: *value = walk->base; return walk->is_base_known;
         default:
             if (!walk->interrupted || dwarf_register >= UNWIND_REGISTER_COUNT) return false;
             *value = context_register(walk->interrupted, dwarf_register);
@@ -138,8 +132,7 @@ static bool find_cfa(struct walk *walk, const struct unwind_rule *rule, uint64_t
         case UNWIND_CFA_UNKNOWN:
         case UNWIND_CFA_SIGNAL:
         case UNWIND_CFA_TO_COME:
-        case UNWIND_CFA_EXPRESSION:
-            return false;
+        case UNWIND_CFA_EXPRESSION: return false;
     }
     return false;
 }
@@ -159,27 +152,20 @@ static bool find_place(struct walk *walk, const struct unwind_rule *rule, enum u
     uint64_t base;
     int32_t offset = rule->place_offsets[column];
     switch ((enum unwind_place_kind)rule->place_kinds[column]) {
-        case UNWIND_PLACE_SAME:
-            return find_register(walk, dwarf_register, value);
-        case UNWIND_PLACE_REGISTER:
-            return offset >= 0 && find_register(walk, (uint32_t)offset, value);
-        case UNWIND_PLACE_AT_CFA:
-            return find_saved(walk, moved(cfa, offset), UINT64_MAX, dwarf_register, value);
-        case UNWIND_PLACE_AT_SP:
-            return load(walk, moved(walk->sp, offset), value);
+        case UNWIND_PLACE_SAME: return find_register(walk, dwarf_register, value);
+        case UNWIND_PLACE_REGISTER: return offset >= 0 && find_register(walk, (uint32_t)offset, value);
+        case UNWIND_PLACE_AT_CFA: return find_saved(walk, moved(cfa, offset), UINT64_MAX, dwarf_register, value);
+        case UNWIND_PLACE_AT_SP: return load(walk, moved(walk->sp, offset), value);
         case UNWIND_PLACE_AT_FP:
             return walk->is_fp_known && find_saved(walk, moved(walk->fp, offset), cfa, dwarf_register, value);
         case UNWIND_PLACE_AT_BASE:
             return find_register(walk, UNWIND_BASE, &base) &&
                    find_saved(walk, moved(base, offset), cfa, dwarf_register, value);
-        case UNWIND_PLACE_CFA_VALUE:
-            *value = moved(cfa, offset);
-            return true;
+        case UNWIND_PLACE_CFA_VALUE: *value = moved(cfa, offset); return true;
         case UNWIND_PLACE_UNDEFINED:
         case UNWIND_PLACE_UNKNOWN:
         case UNWIND_PLACE_AT_EXPRESSION:
-        case UNWIND_PLACE_EXPRESSION:
-            return false;
+        case UNWIND_PLACE_EXPRESSION: return false;
     }
     return false;
 }
@@ -293,14 +279,11 @@ static enum step step_out(struct walk *walk) {
     if (!walk->snapshot || !unwind_snapshot_find(walk->snapshot, walk->is_exact ? walk->pc : walk->pc - 1, &rule))
         return step_without_rule(walk);
     switch ((enum unwind_cfa_kind)rule.cfa_kind) {
-        case UNWIND_CFA_SIGNAL:
-            return step_by_signal(walk);
-        case UNWIND_CFA_TO_COME:
-            return STEP_LOST;
+        case UNWIND_CFA_SIGNAL: return step_by_signal(walk);
+        case UNWIND_CFA_TO_COME: return STEP_LOST;
         case UNWIND_CFA_UNKNOWN:
             return is_link_good(walk, &link) ? enter_caller(walk, walk->sp, link) : step_without_rule(walk);
-        default:
-            return step_by_rule(walk, &rule);
+        default: return step_by_rule(walk, &rule);
     }
 }
 

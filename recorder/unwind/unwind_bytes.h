@@ -95,37 +95,23 @@ static inline uint64_t take_pointer_value(struct bytes *bytes, uint8_t encoding)
     switch (encoding & POINTER_FORMAT_MASK) {
         case POINTER_ABSOLUTE:
         case POINTER_U8:
-        case POINTER_S8:
-            return take_unsigned(bytes, 8);
-        case POINTER_ULEB:
-            return take_uleb(bytes);
-        case POINTER_SLEB:
-            return (uint64_t)take_sleb(bytes);
-        case POINTER_U2:
-            return take_unsigned(bytes, 2);
-        case POINTER_U4:
-            return take_unsigned(bytes, 4);
-        case POINTER_S2:
-            return (uint64_t)take_signed(bytes, 2);
-        case POINTER_S4:
-            return (uint64_t)take_signed(bytes, 4);
-        default:
-            bytes->is_bad = true;
-            return 0;
+        case POINTER_S8: return take_unsigned(bytes, 8);
+        case POINTER_ULEB: return take_uleb(bytes);
+        case POINTER_SLEB: return (uint64_t)take_sleb(bytes);
+        case POINTER_U2: return take_unsigned(bytes, 2);
+        case POINTER_U4: return take_unsigned(bytes, 4);
+        case POINTER_S2: return (uint64_t)take_signed(bytes, 2);
+        case POINTER_S4: return (uint64_t)take_signed(bytes, 4);
+        default: bytes->is_bad = true; return 0;
     }
 }
 
 static inline uint64_t take_pointer(struct bytes *bytes, uint8_t encoding, uint64_t header) {
     uint64_t here = bytes->at, value = take_pointer_value(bytes, encoding);
     switch (encoding & POINTER_BASE_MASK) {
-        case 0:
-            return value;
-        case POINTER_FROM_HERE:
-            return here + value;
-        case POINTER_FROM_HEADER:
-            return header + value;
-        default:
-            bytes->is_bad = true;
-            return 0;
+        case 0: return value;
+        case POINTER_FROM_HERE: return here + value;
+        case POINTER_FROM_HEADER: return header + value;
+        default: bytes->is_bad = true; return 0;
     }
 }

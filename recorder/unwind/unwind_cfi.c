@@ -41,23 +41,13 @@ static bool take_augmentation(struct bytes *bytes, char augmentation[8]) {
 /* Takes the data of one letter of the augmentation. Returns false if the letter is unknown. */
 static bool take_letter(struct unwind_cie *cie, char letter, struct bytes *bytes) {
     switch (letter) {
-        case 'R':
-            cie->pointer_encoding = take_byte(bytes);
-            return true;
-        case 'L':
-            take_byte(bytes);
-            return true;
-        case 'P':
-            take_pointer_value(bytes, take_byte(bytes));
-            return true;
-        case 'S':
-            cie->is_signal = true;
-            return true;
+        case 'R': cie->pointer_encoding = take_byte(bytes); return true;
+        case 'L': take_byte(bytes); return true;
+        case 'P': take_pointer_value(bytes, take_byte(bytes)); return true;
+        case 'S': cie->is_signal = true; return true;
         case 'B': /* pointers are signed with the other key */
-        case 'G': /* memory tagging */
-            return true;
-        default:
-            return false;
+        case 'G': /* memory tagging */ return true;
+        default: return false;
     }
 }
 

@@ -214,18 +214,12 @@ static enum machine_step run_definition(struct machine *machine, uint8_t operati
             dwarf_register = take_uleb(program);
             set_cfa(machine, UNWIND_CFA_REGISTER, dwarf_register, scaled(machine, (uint64_t)take_sleb(program)));
             return STEP_DONE;
-        case CFA_DEFINE_REGISTER:
-            redefine(machine, take_uleb(program), machine->rule.cfa_offset);
-            return STEP_DONE;
-        case CFA_DEFINE_OFFSET:
-            redefine(machine, dwarf_register, (int64_t)take_uleb(program));
-            return STEP_DONE;
+        case CFA_DEFINE_REGISTER: redefine(machine, take_uleb(program), machine->rule.cfa_offset); return STEP_DONE;
+        case CFA_DEFINE_OFFSET: redefine(machine, dwarf_register, (int64_t)take_uleb(program)); return STEP_DONE;
         case CFA_DEFINE_OFFSET_SIGNED:
             redefine(machine, dwarf_register, scaled(machine, (uint64_t)take_sleb(program)));
             return STEP_DONE;
-        default:
-            set_cfa_expression(machine, program);
-            return STEP_DONE;
+        default: set_cfa_expression(machine, program); return STEP_DONE;
     }
 }
 
@@ -242,15 +236,9 @@ static enum machine_step run_place(struct machine *machine, uint8_t operation, s
         case CFA_OFFSET_NEGATIVE:
             set_place_offset(machine, dwarf_register, scaled(machine, 0 - take_uleb(program)));
             return STEP_DONE;
-        case CFA_RESTORE_EXTENDED:
-            restore(machine, dwarf_register);
-            return STEP_DONE;
-        case CFA_UNDEFINED:
-            set_place(machine, dwarf_register, UNWIND_PLACE_UNDEFINED, 0);
-            return STEP_DONE;
-        case CFA_SAME:
-            set_place(machine, dwarf_register, UNWIND_PLACE_SAME, 0);
-            return STEP_DONE;
+        case CFA_RESTORE_EXTENDED: restore(machine, dwarf_register); return STEP_DONE;
+        case CFA_UNDEFINED: set_place(machine, dwarf_register, UNWIND_PLACE_UNDEFINED, 0); return STEP_DONE;
+        case CFA_SAME: set_place(machine, dwarf_register, UNWIND_PLACE_SAME, 0); return STEP_DONE;
         case CFA_REGISTER:
             set_place(machine, dwarf_register, UNWIND_PLACE_REGISTER, (int64_t)take_uleb(program));
             return STEP_DONE;
@@ -271,8 +259,7 @@ static enum machine_step run_place(struct machine *machine, uint8_t operation, s
 
 static enum machine_step run_extended(struct machine *machine, uint8_t operation, struct bytes *program) {
     switch (operation) {
-        case CFA_NOP:
-            return STEP_DONE;
+        case CFA_NOP: return STEP_DONE;
         case CFA_SIGN:
         case CFA_SIGN_WITH_PC:
             /* Whether the return address is signed does not matter: a walk strips it anyway. */
@@ -280,26 +267,18 @@ static enum machine_step run_extended(struct machine *machine, uint8_t operation
         case CFA_SET_LOCATION:
             machine->pc = take_pointer(program, machine->program->pointer_encoding, machine->program->image->entries);
             return STEP_ADVANCE;
-        case CFA_ADVANCE_1:
-            return advance(machine, take_unsigned(program, 1));
-        case CFA_ADVANCE_2:
-            return advance(machine, take_unsigned(program, 2));
-        case CFA_ADVANCE_4:
-            return advance(machine, take_unsigned(program, 4));
-        case CFA_REMEMBER:
-            return remember(machine);
-        case CFA_RECALL:
-            return recall(machine);
-        case CFA_ARGUMENTS_SIZE:
-            take_uleb(program);
-            return STEP_DONE;
+        case CFA_ADVANCE_1: return advance(machine, take_unsigned(program, 1));
+        case CFA_ADVANCE_2: return advance(machine, take_unsigned(program, 2));
+        case CFA_ADVANCE_4: return advance(machine, take_unsigned(program, 4));
+        case CFA_REMEMBER: return remember(machine);
+        case CFA_RECALL: return recall(machine);
+        case CFA_ARGUMENTS_SIZE: take_uleb(program); return STEP_DONE;
         case CFA_DEFINE:
         case CFA_DEFINE_REGISTER:
         case CFA_DEFINE_OFFSET:
         case CFA_DEFINE_EXPRESSION:
         case CFA_DEFINE_SIGNED:
-        case CFA_DEFINE_OFFSET_SIGNED:
-            return run_definition(machine, operation, program);
+        case CFA_DEFINE_OFFSET_SIGNED: return run_definition(machine, operation, program);
         case CFA_OFFSET_EXTENDED:
         case CFA_RESTORE_EXTENDED:
         case CFA_UNDEFINED:
@@ -310,10 +289,8 @@ static enum machine_step run_extended(struct machine *machine, uint8_t operation
         case CFA_VALUE_OFFSET:
         case CFA_VALUE_OFFSET_SIGNED:
         case CFA_VALUE_EXPRESSION:
-        case CFA_OFFSET_NEGATIVE:
-            return run_place(machine, operation, program);
-        default:
-            return STEP_BAD;
+        case CFA_OFFSET_NEGATIVE: return run_place(machine, operation, program);
+        default: return STEP_BAD;
     }
 }
 
@@ -321,16 +298,10 @@ static enum machine_step run_extended(struct machine *machine, uint8_t operation
 static enum machine_step run(struct machine *machine, struct bytes *program) {
     uint8_t operation = take_byte(program), operand = operation & 0x3f;
     switch (operation & 0xc0) {
-        case CFA_ADVANCE:
-            return advance(machine, operand);
-        case CFA_OFFSET:
-            set_place_offset(machine, operand, scaled(machine, take_uleb(program)));
-            return STEP_DONE;
-        case CFA_RESTORE:
-            restore(machine, operand);
-            return STEP_DONE;
-        default:
-            return run_extended(machine, operation, program);
+        case CFA_ADVANCE: return advance(machine, operand);
+        case CFA_OFFSET: set_place_offset(machine, operand, scaled(machine, take_uleb(program))); return STEP_DONE;
+        case CFA_RESTORE: restore(machine, operand); return STEP_DONE;
+        default: return run_extended(machine, operation, program);
     }
 }
 

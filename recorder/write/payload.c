@@ -37,13 +37,10 @@ static uint32_t text_bytes_of(const struct grec_value *value) {
 /* Lists and tables count with the maximum: they are rare, and are cut if they do not fit. */
 static uint32_t bytes_max_of(const struct grec_value *value) {
     switch (value->kind) {
-        case GREC_VALUE_TEXT:
-            return TAG_BYTES + LEB128_BYTES_MAX + text_bytes_of(value);
+        case GREC_VALUE_TEXT: return TAG_BYTES + LEB128_BYTES_MAX + text_bytes_of(value);
         case GREC_VALUE_LIST:
-        case GREC_VALUE_TABLE:
-            return text_bytes_max();
-        default:
-            return TAG_BYTES + LEB128_BYTES_MAX;
+        case GREC_VALUE_TABLE: return text_bytes_max();
+        default: return TAG_BYTES + LEB128_BYTES_MAX;
     }
 }
 
@@ -129,12 +126,8 @@ static void write_untagged(struct room *room, const struct grec_value *value, ui
     switch (kind) {
         case GREC_VALUE_INTEGER:
         case GREC_VALUE_UNSIGNED:
-        case GREC_VALUE_REAL:
-            room->at = payload_write_number(room->at, value);
-            return;
-        case GREC_VALUE_TEXT:
-            write_text_value(room, value);
-            return;
+        case GREC_VALUE_REAL: room->at = payload_write_number(room->at, value); return;
+        case GREC_VALUE_TEXT: write_text_value(room, value); return;
         case GREC_VALUE_STRING:
             room->at = leb128_write(room->at, definition_of_string((struct grec_string *)(uintptr_t)value->as.pointer));
             return;
@@ -142,11 +135,8 @@ static void write_untagged(struct room *room, const struct grec_value *value, ui
             room->at = leb128_write(room->at, leb128_zigzag((int64_t)(now_ticks - value->as.number)));
             return;
         case GREC_VALUE_LIST:
-        case GREC_VALUE_TABLE:
-            write_list(room, value, now_ticks);
-            return;
-        default:
-            return;
+        case GREC_VALUE_TABLE: write_list(room, value, now_ticks); return;
+        default: return;
     }
 }
 

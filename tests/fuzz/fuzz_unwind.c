@@ -31,16 +31,11 @@ static uint64_t make_word(const struct text *bytes, size_t number) {
     size_t at = bytes->bytes_count - 1 - number * 4 % bytes->bytes_count;
     for (size_t i = 0; i < 8 && i <= at; i++) value = value << 8 | (unsigned char)bytes->bytes[at - i];
     switch (value % 5) {
-        case 0:
-            return FILE_START + value / 5 % 0x3000;
-        case 1:
-            return STACK_START + value / 5 % sizeof(((struct subject *)0)->stack) / 8 * 8;
-        case 2:
-            return JIT_START + value / 5 % 0x1000;
-        case 3:
-            return 0;
-        default:
-            return value;
+        case 0: return FILE_START + value / 5 % 0x3000;
+        case 1: return STACK_START + value / 5 % sizeof(((struct subject *)0)->stack) / 8 * 8;
+        case 2: return JIT_START + value / 5 % 0x1000;
+        case 3: return 0;
+        default: return value;
     }
 }
 

@@ -32,16 +32,11 @@ __attribute__((noinline)) void *allocate_somehow(size_t i) {
     void *memory = NULL;
     size_t bytes_count = 100 + i * 7919 % 100000;
     switch (i % 5) {
-        case 0:
-            return take(calloc(3, bytes_count / 3));
-        case 1:
-            return take(aligned_alloc(64, (bytes_count + 63) / 64 * 64));
-        case 2:
-            return posix_memalign(&memory, 256, bytes_count) ? NULL : take(memory);
-        case 3:
-            return move(take(malloc(10)), bytes_count);
-        default:
-            return take(malloc(bytes_count));
+        case 0: return take(calloc(3, bytes_count / 3));
+        case 1: return take(aligned_alloc(64, (bytes_count + 63) / 64 * 64));
+        case 2: return posix_memalign(&memory, 256, bytes_count) ? NULL : take(memory);
+        case 3: return move(take(malloc(10)), bytes_count);
+        default: return take(malloc(bytes_count));
     }
 }
 

@@ -112,26 +112,18 @@ static inline void crash_record_event(unsigned slot, uint32_t number) {
         case CRASH_SITE:
             grec_instant(&crash_sites[slot][number / CRASH_SITE_PERIOD % CRASH_SITE_COUNT], values, 3);
             return;
-        case CRASH_INTERVAL:
-            grec_interval(&crash_marker, grec_now(), values, 3);
-            return;
+        case CRASH_INTERVAL: grec_interval(&crash_marker, grec_now(), values, 3); return;
         case CRASH_TEXT:
             crash_write_text(text, slot, number);
             grec_text_marker("text", &crash_category, text);
             return;
-        case CRASH_STACK:
-            crash_record_stack(slot, number, values);
-            return;
-        case CRASH_COUNT:
-            grec_counter_add(&crash_counters[slot], 1);
-            return;
+        case CRASH_STACK: crash_record_stack(slot, number, values); return;
+        case CRASH_COUNT: grec_counter_add(&crash_counters[slot], 1); return;
         case CRASH_TAGGED:
             values[2] = GREC_UINT(crash_check_of(slot, number));
             grec_instant(&crash_marker, values, 3);
             return;
-        default:
-            grec_instant(&crash_marker, values, 3);
-            return;
+        default: grec_instant(&crash_marker, values, 3); return;
     }
 }
 

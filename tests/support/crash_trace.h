@@ -109,11 +109,9 @@ static inline struct text crash_marker_text(const struct profile *profile, const
     if (field >= schema->field_count) return (struct text){0};
     const union marker_value value = value_of(profile, marker, field);
     switch (marker_format_kind(schema->fields[field].format)) {
-        case VALUE_TEXT:
-            return value.text;
+        case VALUE_TEXT: return value.text;
         case VALUE_STRING:
             return string_is_none(value.string) ? (struct text){0} : strings_text(&profile->strings, value.string);
-        default:
-            return (struct text){0};
+        default: return (struct text){0};
     }
 }

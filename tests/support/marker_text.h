@@ -33,9 +33,7 @@ static inline void profile_text_add_value(struct profile_text *out, const struct
         return;
     }
     switch (kind) {
-        case VALUE_TEXT:
-            profile_text_print(out, "\"%.*s\"", (int)value->text.bytes_count, value->text.bytes);
-            break;
+        case VALUE_TEXT: profile_text_print(out, "\"%.*s\"", (int)value->text.bytes_count, value->text.bytes); break;
         case VALUE_STRING: {
             struct text text = strings_text(&profile->strings, value->string);
             profile_text_print(out, "'%.*s'", (int)text.bytes_count, text.bytes);
@@ -47,12 +45,8 @@ static inline void profile_text_add_value(struct profile_text *out, const struct
             else
                 profile_text_print(out, "%" PRId64, value->number.mantissa);
             break;
-        case VALUE_DURATION:
-            profile_text_print(out, "%" PRId64 "ns", value->duration_ns);
-            break;
-        case VALUE_TIME:
-            profile_text_print(out, "@%" PRId64, value->time_ns);
-            break;
+        case VALUE_DURATION: profile_text_print(out, "%" PRId64 "ns", value->duration_ns); break;
+        case VALUE_TIME: profile_text_print(out, "@%" PRId64, value->time_ns); break;
         case VALUE_CELLS:
             profile_text_print(out, "[");
             for (uint32_t i = 0; i < value->cells.count; i++) {

@@ -52,54 +52,22 @@ static void record_one(unsigned kind) {
     grec_time start = grec_now();
     GREC_LABEL_TEXT("label", &inner, "text");
     switch (kind) {
-        case 0:
-            GREC_INSTANT("instant", &inner);
-            return;
-        case 1:
-            GREC_INTERVAL("interval", &inner, start);
-            return;
-        case 2:
-            grec_interval_start(&crash_marker, NULL, 0);
-            return;
-        case 3:
-            grec_interval_end(&crash_marker, NULL, 0);
-            return;
-        case 4:
-            record_with_all_values(start);
-            return;
-        case 5:
-            record_with_options(start);
-            return;
-        case 6:
-            grec_add_named_marker("named", &inner, NULL, NULL, NULL, 0);
-            return;
-        case 7:
-            grec_text_marker("text", &inner, "some text");
-            return;
-        case 8:
-            grec_log(GREC_LOG_INFO, "module", "a line");
-            return;
-        case 9:
-            grec_counter_add(&counter, 3);
-            return;
-        case 10:
-            grec_counter_set(&counter, 5);
-            return;
-        case 11:
-            grec_counter_add(&summed, 1);
-            return;
-        case 12:
-            grec_sample();
-            return;
-        case 13:
-            grec_take_backtrace(&backtrace);
-            return;
-        case 14:
-            grec_thread_register("renamed");
-            return;
-        case 15:
-            grec_time_from_clock_ns(0);
-            return;
+        case 0: GREC_INSTANT("instant", &inner); return;
+        case 1: GREC_INTERVAL("interval", &inner, start); return;
+        case 2: grec_interval_start(&crash_marker, NULL, 0); return;
+        case 3: grec_interval_end(&crash_marker, NULL, 0); return;
+        case 4: record_with_all_values(start); return;
+        case 5: record_with_options(start); return;
+        case 6: grec_add_named_marker("named", &inner, NULL, NULL, NULL, 0); return;
+        case 7: grec_text_marker("text", &inner, "some text"); return;
+        case 8: grec_log(GREC_LOG_INFO, "module", "a line"); return;
+        case 9: grec_counter_add(&counter, 3); return;
+        case 10: grec_counter_set(&counter, 5); return;
+        case 11: grec_counter_add(&summed, 1); return;
+        case 12: grec_sample(); return;
+        case 13: grec_take_backtrace(&backtrace); return;
+        case 14: grec_thread_register("renamed"); return;
+        case 15: grec_time_from_clock_ns(0); return;
         case 16: {
             GREC_INTERVAL_SCOPE("scope", &inner);
             return;
@@ -112,9 +80,7 @@ static void record_one(unsigned kind) {
             grec_label_pop(pushed);
             return;
         }
-        default:
-            GREC_INSTANT_WITH("with", &inner, &crash_type, GREC_INT(1), GREC_INT(2), GREC_INT(3));
-            return;
+        default: GREC_INSTANT_WITH("with", &inner, &crash_type, GREC_INT(1), GREC_INT(2), GREC_INT(3)); return;
     }
 }
 

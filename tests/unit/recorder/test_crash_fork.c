@@ -219,9 +219,7 @@ static void live(struct family *family, unsigned number, enum child_kind kind) {
             grec_stop();
             record_child_event(number, UNWANTED_EVENT);
             break;
-        case EXECUTES:
-            execute();
-            break;
+        case EXECUTES: execute(); break;
         case HAS_CHILD:
             pid = fork_child();
             if (pid == 0) {
@@ -242,11 +240,8 @@ static void live(struct family *family, unsigned number, enum child_kind kind) {
             grec_resume();
             record_child_events(family, number, 1);
             break;
-        case IS_KILLED:
-            syscall(SYS_kill, syscall(SYS_getpid), SIGKILL);
-            break;
-        default:
-            break;
+        case IS_KILLED: syscall(SYS_kill, syscall(SYS_getpid), SIGKILL); break;
+        default: break;
     }
     syscall(SYS_exit_group, 0);
 }

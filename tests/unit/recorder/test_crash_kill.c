@@ -168,21 +168,11 @@ static void pause_and_resume(struct run *run) {
 
 static void go_on(struct run *run, struct random_numbers *numbers) {
     switch (run->accident) {
-        case CHILDREN:
-            fork_children(run);
-            break;
-        case STARTS_AND_STOPS:
-            start_and_stop(run);
-            break;
-        case MOVES:
-            move(run, numbers);
-            break;
-        case PROGRAMS:
-            execute();
-            break;
-        case PAUSES:
-            pause_and_resume(run);
-            break;
+        case CHILDREN: fork_children(run); break;
+        case STARTS_AND_STOPS: start_and_stop(run); break;
+        case MOVES: move(run, numbers); break;
+        case PROGRAMS: execute(); break;
+        case PAUSES: pause_and_resume(run); break;
         default:
             for (;;) pause();
     }

@@ -743,20 +743,13 @@ static void test_unknown_stack(void **state) {
 static uint64_t random_value(struct random_numbers *random, const struct made_stack *stack) {
     uint64_t of_object = (uintptr_t)qsort, of_program = (uintptr_t)walk_made;
     switch (random_below(random, 8)) {
-        case 0:
-            return random_next(random);
-        case 1:
-            return stack->limits.high - random_below(random, 64);
-        case 2:
-            return stack->limits.low + random_below(random, PAGE_BYTES);
-        case 3:
-            return of_program + random_below(random, 0x2000);
-        case 4:
-            return random_below(random, 32);
-        case 5:
-            return of_object - 0x20000 + random_below(random, 0x80000);
-        default:
-            return stack->limits.low + 8 * (uint64_t)random_below(random, MADE_WORD_COUNT);
+        case 0: return random_next(random);
+        case 1: return stack->limits.high - random_below(random, 64);
+        case 2: return stack->limits.low + random_below(random, PAGE_BYTES);
+        case 3: return of_program + random_below(random, 0x2000);
+        case 4: return random_below(random, 32);
+        case 5: return of_object - 0x20000 + random_below(random, 0x80000);
+        default: return stack->limits.low + 8 * (uint64_t)random_below(random, MADE_WORD_COUNT);
     }
 }
 
