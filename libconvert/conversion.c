@@ -132,6 +132,13 @@ static void show_processes(const struct conversion *conversion, struct profile *
     task_markers_add_children(&markers, filters_tasks(conversion->options));
 }
 
+/* A profile does not tell which of a track's samples are of which thread. */
+static void note_shared_tracks(struct profile *profile) {
+    ledger_enter(&profile->ledger, LEDGER_RECORDS, LEDGER_NOTED,
+                 TEXT(SHARED_TRACKS_CAUSE "which its recording alone can divide"), task_markers_count_members(profile),
+                 NULL);
+}
+
 /* Facts and formats without tracks tell the threads as they are in the inputs. The tracks of a profile stay. */
 static void arrange_tracks(const struct conversion *conversion, struct profile *profile) {
     const char *wanted = conversion->options->merge_threads;
@@ -140,8 +147,19 @@ static void arrange_tracks(const struct conversion *conversion, struct profile *
     if (tells_facts && was_profile) task_markers_drop_members(profile);
     show_processes(conversion, profile);
     if (conversion->options->is_per_cpu && !tells_facts) profile_add_processors(profile);
-    if (tells_facts || (wanted ? strcmp(wanted, "no") == 0 : was_profile)) return;
+    bool is_unwanted = wanted && strcmp(wanted, "no") == 0;
+    if (is_unwanted && was_profile && !tells_facts) note_shared_tracks(profile);
+    if (tells_facts || is_unwanted || (!wanted && was_profile)) return;
     profile_merge_crowds(profile, wanted ? text_of(wanted) : (struct text){0});
+}
+
+/* Makes the profile one that the viewer can subtract from another: it ignores processor times, and multiplies all
+ * weights by intervals, as if they were numbers of samples. */
+static void prepare_comparison(struct profile *profile) {
+    static const int64_t common_interval_ns = 1000000;
+    profile_draw_waits(profile);
+    if (!text_equal(profile_weight_unit(&profile->meta), TEXT("samples")))
+        profile->meta.interval_ns = common_interval_ns;
 }
 
 /* Does what makes a profile of what was read from the input. */
@@ -151,7 +169,7 @@ static void finish_content(const struct conversion *conversion, struct profile *
     if (options->folds_recursion) profile_fold_recursion(profile);
     arrange_tracks(conversion, profile);
     profile_finish(profile);
-    if (conversion->ends->is_compared) profile_draw_waits(profile);
+    if (conversion->ends->is_compared) prepare_comparison(profile);
     profile_name_sources(profile, &(struct source_urls){options->source_urls, options->source_url_count});
     sweep_profile(profile);
     if (!failure_is_set(profile->failure))

@@ -9,6 +9,7 @@
 #include "libconvert/base/printable.h"
 #include "libconvert/profile/cut_stacks.h"
 #include "libconvert/profile/ledger.h"
+#include "libconvert/tracks/task_markers.h"
 #include "readers/filter.h"
 #include "writer/json.h"
 
@@ -249,7 +250,7 @@ void report_append_missing_name(const struct gecko_convert_result *result, size_
     report_append(text, " (%s)", row->reason);
 }
 
-void report_append_missing_names(const struct gecko_convert_result *result, struct report_text *text) {
+static void append_missing_names(const struct gecko_convert_result *result, struct report_text *text) {
     enum { LISTED_MAX = 5 };
     static const double share_min = 0.01;
     size_t start = text->bytes_count, count = result->missing_name_count;
@@ -264,8 +265,8 @@ void report_append_missing_names(const struct gecko_convert_result *result, stru
     report_end_line(text, start);
 }
 
-/* Names the filters that have named no event, and says how to record whole stacks. */
-static void append_advice(const struct gecko_convert_result *result, struct report_text *text) {
+void report_append_advice(const struct gecko_convert_result *result, struct report_text *text) {
+    append_missing_names(result, text);
     for (size_t i = 0; i < result->entry_count; i++) {
         const struct gecko_convert_entry *entry = &result->entries[i];
         const char *advice = note_after(entry, CUT_STACKS_CAUSE);
@@ -273,7 +274,7 @@ static void append_advice(const struct gecko_convert_result *result, struct repo
         if (advice && result->cut_stack_share > 0) {
             append_share(result->cut_stack_share, text);
             report_append(text, " of the stacks end early: %s", advice);
-        } else if (note_after(entry, FILTER_UNUSED_CAUSE)) {
+        } else if (note_after(entry, FILTER_UNUSED_CAUSE) || note_after(entry, SHARED_TRACKS_CAUSE)) {
             report_append(text, "%s", entry->cause);
         } else {
             continue;
@@ -301,8 +302,7 @@ void report_summary(const struct gecko_convert_options *options, const struct ge
     size_t second_line = text->bytes_count;
     append_written(options, result, text);
     report_end_line(text, second_line);
-    report_append_missing_names(result, text);
-    append_advice(result, text);
+    report_append_advice(result, text);
 }
 
 void report_append_place(struct report_text *text, const char *name, uint64_t line, uint64_t offset) {

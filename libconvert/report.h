@@ -44,8 +44,9 @@ void report_append_sources(const struct gecko_convert_result *result, struct rep
 void report_append_losses(const struct gecko_convert_result *result, struct report_text *text);
 /* "app 92 % (no file with its build id; try --debug-dir)" for one row of the missing names. */
 void report_append_missing_name(const struct gecko_convert_result *result, size_t number, struct report_text *text);
-/* A whole line, "names missing: app 92 % (…), kernel 3 % (…)", or nothing if hardly any are missing. */
-void report_append_missing_names(const struct gecko_convert_result *result, struct report_text *text);
+/* Whole lines: "names missing: app 92 % (…), kernel 3 % (…)", unless hardly any are; filters that have named no event;
+ * how to record whole stacks; and tracks that cannot be divided. */
+void report_append_advice(const struct gecko_convert_result *result, struct report_text *text);
 void report_end_line(struct report_text *text, size_t start);
 
 /* Makes the failure that of the conversion. */

@@ -31,7 +31,7 @@ static void print_conversion(struct profile_loading *loading, const struct gecko
     report_end_line(&text, 0);
     print(loading, &text);
     text.bytes_count = 0;
-    report_append_missing_names(result, &text);
+    report_append_advice(result, &text);
     print(loading, &text);
 }
 

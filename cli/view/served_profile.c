@@ -110,6 +110,8 @@ void served_profile_inspect(void *context, const struct profile *profile) {
         source->is_looked_up = true;
     }
     inspect_threads(served, profile);
+    bool is_time = profile->meta.weight_type == WEIGHT_TRACING_MS; /* whatever event measured it */
+    served->unit = is_time ? TEXT("ms") : arena_copy(&served->memory, profile_weight_unit(&profile->meta));
 }
 
 static void compress(struct served_profile *served, struct text bytes) {

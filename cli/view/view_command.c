@@ -148,11 +148,26 @@ static void tell_threads(struct view *view) {
     if (!view->options->is_quiet) console_print(&text);
 }
 
+/* Says which profile cannot be subtracted from the first one. */
+static void tell_units(struct view *view) {
+    const struct served_profile *first = view->loading.profiles, *other = first->next;
+    struct report_text text = {.bytes_count = 0};
+    while (other && (text_equal(other->unit, first->unit) || !other->unit.bytes_count)) other = other->next;
+    if (!other || !first->unit.bytes_count || view->options->is_quiet) return;
+    report_append(&text, "%.*s is in %.*s and %.*s in %.*s: the viewer subtracts them as if these were the same",
+                  TEXT_ARGS(first->name), TEXT_ARGS(first->unit), TEXT_ARGS(other->name), TEXT_ARGS(other->unit));
+    report_end_line(&text, 0);
+    console_print(&text);
+}
+
 static bool load_profiles(struct view *view) {
     view->shown_as = profile_loading_run(&view->loading);
     if (failure_is_set(&view->failure)) return false;
     view->native.profiles = view->site.profiles = view->loading.profiles;
-    if (view->shown_as == SHOWN_COMPARED) tell_threads(view);
+    if (view->shown_as == SHOWN_COMPARED) {
+        tell_threads(view);
+        tell_units(view);
+    }
     if (view->shown_as != SHOWN_TO_CHOOSE) return true;
     profile_archive_write(&view->archive, view->loading.profiles);
     view->site.archive = &view->archive;

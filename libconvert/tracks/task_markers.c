@@ -127,6 +127,14 @@ static bool is_of_track(const struct profile *profile, const struct marker *mark
     return text_equal(type, THREAD_OF_TRACK) || text_equal(type, PROCESS_OF_TRACK);
 }
 
+uint64_t task_markers_count_members(struct profile *profile) {
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < profile->threads.count; i++)
+        COLUMN_EACH(const struct marker, marker, &profile_thread_at(profile, (thread_id){i})->markers)
+            count += is_of_track(profile, marker);
+    return count;
+}
+
 void task_markers_drop_members(struct profile *profile) {
     for (uint32_t i = 0; i < profile->threads.count; i++) {
         struct column *markers = &profile_thread_at(profile, (thread_id){i})->markers;

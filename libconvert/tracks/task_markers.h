@@ -25,6 +25,11 @@ void task_markers_add_process(const struct task_markers *markers, struct thread 
  * needs_content: parents that have nothing else to show get none, so that they do not come back after a filter. */
 void task_markers_add_children(const struct task_markers *markers, bool needs_content);
 
+#define SHARED_TRACKS_CAUSE "--merge-threads no: threads share a track in the profile, "
+
+/* Returns how many threads and processes share tracks in a profile that was read, as far as its markers tell. */
+uint64_t task_markers_count_members(struct profile *profile);
+
 /* Removes the markers of threads and processes that share a track, which no recording has, from a profile that was
  * read: facts of a recording and of its profile are the same. */
 void task_markers_drop_members(struct profile *profile);

@@ -327,6 +327,18 @@ def test_compares_recordings():
                     served = gzip.decompress(server.ask("GET", f"{server.token}/{name}")[2])
                     expect(names_and_weights(served), [("more", 1), ("more", 2)], (inputs, name))
                     assert "(not running)" in json.loads(served)["shared"]["stringArray"], (inputs, name)
+        clock = folder + "/clock.txt"
+        with open(clock, "w", encoding="utf-8") as file:
+            file.writelines(f"more 1/1 1.{i:02}: 4000000 cpu-clock:\n\t10 leaf (/l/a.so)\n\n" for i in range(0, 99, 3))
+        with Server("--compare", "--weight", "period", clock, trace=text) as server:
+            # The viewer multiplies weights by the ratio of the intervals, which is wrong for times and cycles.
+            for name in "profile.json", "profile-2.json":
+                served = json.loads(gzip.decompress(server.ask("GET", f"{server.token}/{name}")[2]))
+                expect(served["meta"]["interval"], 1, name)
+            _, errors = server.stop()
+            assert "clock.txt is in ms and more.txt in cycles: the viewer subtracts them as if" in errors, errors
+        with Server("--compare", text, trace=output) as server:
+            assert " is in " not in server.stop()[1]
         with Server("--compare", TRACE, trace=PROFILE) as server:
             status, answer = server.api("/source/v1", {**library(), "moduleOffset": "0x0", "file": demo_source})
             expect((status, "source" in answer), (200, True), answer)
