@@ -74,7 +74,7 @@ struct entry {
 /* The owner word of a record is 0, HELD while the record is made ready, the id of the thread that has claimed it, HELD
  * and the id of the thread that it is held for, or RELEASED and the id of the thread that has released it. A released
  * record is free once that thread is gone and the sampler has read what it has left and dropped it, or if
- * RELEASED_COUNT_MAX others are released. It shows the sampler that the thread has had its track. drop_held relies on
+ * RELEASED_COUNT_MAX others are released. It shows the sampler that the thread has had its track. take_entry relies on
  * the order of these operations. */
 static bool swap_word(struct thread_writers *writers, uint32_t from, uint32_t to) {
     return __atomic_compare_exchange_n(&writers->tid, &from, to, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
@@ -96,8 +96,8 @@ static bool claim_in(struct block *block, struct entry *entry) {
 }
 
 /* Takes the record of a thread that ended without releasing it, because its exit key could not be set, or a released
- * one that is free although the sampler has not dropped it. The new owner's first recording call closes the chunks in
- * its writers: there, the pool is known to be open. */
+ * one that is free although the sampler has not dropped it. The new owner's first recording call finds no room, and
+ * gives back the chunks in its writers: there, the pool is known to be open. */
 static bool inherit(struct block *block, uint32_t *released_count, struct entry *entry) {
     for (int i = 0; i < BLOCK_RECORD_COUNT; i++) {
         struct thread_writers *writers = &block->writers[i];
@@ -106,6 +106,7 @@ static bool inherit(struct block *block, uint32_t *released_count, struct entry 
         if (!old_tid || !is_gone(old_tid) || !swap_word(writers, old_word, HELD)) continue;
         if (writers->generation) writers->orphan_generation = writers->generation;
         writers->generation = 0;
+        for (int j = 0; j < NESTING_MAX; j++) writers->writers[j].next = writers->writers[j].end = NULL;
         __atomic_store_n(&writers->is_muted, 0, __ATOMIC_RELAXED);
         __atomic_store_n(&writers->depth, 0, __ATOMIC_RELAXED);
         *entry = (struct entry){writers, &block->records[i]};
@@ -162,33 +163,25 @@ static void reset(struct thread_record *record) {
     __atomic_store_n(&record->is_named, false, __ATOMIC_RELAXED);
 }
 
-/* A thread may claim a record while the sampler takes one to hold for it. Each of the two takes its record first, and
- * then looks for the other's. So at least one of them sees both, and drops the held one. */
-static void drop_held(uint32_t tid) {
-    struct entry held;
-    if (find_word(HELD | tid, 0, &held)) swap_word(held.writers, HELD | tid, 0);
-}
-
 static bool take_word(uint32_t word, uint32_t to, struct entry *entry) {
     return find_word(word, 0, entry) && swap_word(entry->writers, word, to);
 }
 
-static bool take_held(uint32_t tid, struct entry *entry) { return take_word(HELD | tid, tid, entry); }
-
 /* Claims the record that is held for this thread, and leaves it as it is. Otherwise claims the one that the thread has
  * released, or a new one. The sampler may take one to hold while that is made ready. It may have sampled the thread
- * then, so that one is used. */
+ * then, so that one is used. Each of the two takes its record first, and then looks for the other's. So at least one of
+ * them sees both, and drops the held one. */
 static bool take_entry(uint32_t tid, struct entry *entry) {
-    struct entry fresh;
-    if (take_held(tid, entry)) return true;
+    struct entry fresh, held;
+    if (take_word(HELD | tid, tid, entry)) return true;
     if (!take_word(RELEASED | tid, HELD, &fresh) && !take_free(&fresh)) return false;
     reset(fresh.record);
-    if (take_held(tid, entry)) {
+    if (take_word(HELD | tid, tid, entry)) {
         swap_word(fresh.writers, HELD, 0);
         return true;
     }
     swap_word(fresh.writers, HELD, tid);
-    drop_held(tid);
+    take_word(HELD | tid, 0, &held);
     *entry = fresh;
     return true;
 }

@@ -124,10 +124,24 @@ static void close_chunk(struct writer *writer) {
     if (chunk && !__atomic_load_n(&writer->is_abandoned, __ATOMIC_RELAXED)) pool_seal(&recording_pool, chunk);
 }
 
-/* Seals the chunks of the record's last thread, if it ended without releasing the record. */
-static void seal_orphans(struct thread_writers *thread) {
+/* Keeps a chunk with room for the next thread, and seals any other. */
+static void give_back(struct writer *writer) {
+    struct trace_chunk_header *chunk = writer->chunk;
+    bool is_kept = chunk && !__atomic_load_n(&writer->is_abandoned, __ATOMIC_RELAXED);
+    bool has_room = is_kept && recording_pool.chunk_bytes - (uint32_t)writer->commit >= PARTIAL_BYTES_MIN;
+    if (!has_room) {
+        close_chunk(writer);
+        return;
+    }
+    writer->chunk = NULL;
+    writer->next = writer->end = NULL;
+    pool_put_partial(&recording_pool, chunk);
+}
+
+/* Gives back the chunks of the record's last thread, if it ended without releasing the record. */
+static void give_back_orphans(struct thread_writers *thread) {
     if (thread->orphan_generation == recording_generation)
-        for (int i = 0; i < NESTING_MAX; i++) close_chunk(&thread->writers[i]);
+        for (int i = 0; i < NESTING_MAX; i++) give_back(&thread->writers[i]);
     thread->orphan_generation = 0;
 }
 
@@ -141,7 +155,7 @@ static bool join_recording(const struct recording *recording) {
     }
     if (thread->generation == recording_generation) return true;
     if (is_within_other_recording(recording)) return false;
-    seal_orphans(thread);
+    give_back_orphans(thread);
     memset(thread->writers, 0, sizeof thread->writers);
     identify(thread, process_self());
     return true;
@@ -273,20 +287,6 @@ void recording_calibrate(struct writer *writer, uint64_t now_ticks) {
 }
 
 /* ---- Threads. ---- */
-
-/* Keeps a chunk with room for the next thread, and seals any other. */
-static void give_back(struct writer *writer) {
-    struct trace_chunk_header *chunk = writer->chunk;
-    bool is_kept = chunk && !__atomic_load_n(&writer->is_abandoned, __ATOMIC_RELAXED);
-    bool has_room = is_kept && recording_pool.chunk_bytes - (uint32_t)writer->commit >= PARTIAL_BYTES_MIN;
-    if (!has_room) {
-        close_chunk(writer);
-        return;
-    }
-    writer->chunk = NULL;
-    writer->next = writer->end = NULL;
-    pool_put_partial(&recording_pool, chunk);
-}
 
 /* Gives back the chunks of this call and of handlers that may interrupt it. A call that this one has interrupted still
  * needs its chunk. */

@@ -317,6 +317,59 @@ static void test_short_lives_in_little_room(void **state) {
     recorded_fini(&recorded);
 }
 
+/* ---- Threads that end without giving back their records. ---- */
+
+static void *end_behind_libc(void *argument) {
+    record_number((uint64_t)(uintptr_t)argument);
+    syscall(SYS_exit, 0);
+    return NULL;
+}
+
+enum { ROUND_COUNT_OF_DESTRUCTORS = 4 };
+
+static pthread_key_t key;
+
+/* Values of the key are not 0. */
+static void set_round(uint64_t number) { pthread_setspecific(key, (void *)(uintptr_t)(number + 1)); }
+
+/* Records in all rounds of destructors. The C library calls none after the last one. */
+static void record_round(void *argument) {
+    uint64_t number = (uint64_t)(uintptr_t)argument - 1;
+    record_number(number);
+    if (number % ROUND_COUNT_OF_DESTRUCTORS + 1 < ROUND_COUNT_OF_DESTRUCTORS) set_round(number + 1);
+}
+
+static void *record_in_destructors(void *argument) {
+    set_round((uint64_t)(uintptr_t)argument);
+    return NULL;
+}
+
+/* All events of such threads are in the trace, and none in the track of an earlier thread, whose record the next one
+ * takes. A thread that records after it was unregistered is another one in the trace. */
+static void record_unreleased(void **state, void *(*run)(void *), uint64_t step, uint64_t track_count) {
+    enum { COUNT = 200, TRACK_COUNT_OF_MAIN = 1, CHUNK_COUNT_MAX = 40 };
+    struct recorded recorded;
+    start_recording(*state, "unreleased.trace", no_options);
+    GREC_INSTANT("main", NULL);
+    for (uint64_t i = 0; i < COUNT; i++) run_thread(run, (void *)(uintptr_t)(i * step));
+    stop_and_read(&recorded, *state, "unreleased.trace");
+    assert_nothing_lost(&recorded);
+    assert_int_equal(recorded.header.next_thread_uid, COUNT * track_count + TRACK_COUNT_OF_MAIN + 1);
+    assert_true(recorded.header.chunk_count < CHUNK_COUNT_MAX);
+    struct numbers numbers = collect_numbers(&recorded.profile, NULL, "number", COUNT * step);
+    for (uint64_t i = 0; i < COUNT * step; i++) assert_int_equal(numbers.counts[i], 1);
+    free(numbers.counts);
+    recorded_fini(&recorded);
+}
+
+static void test_ends_behind_libc(void **state) { record_unreleased(state, end_behind_libc, 1, 1); }
+
+static void test_all_rounds_of_destructors(void **state) {
+    assert_int_equal(pthread_key_create(&key, record_round), 0);
+    record_unreleased(state, record_in_destructors, ROUND_COUNT_OF_DESTRUCTORS, 2);
+    pthread_key_delete(key);
+}
+
 /* Threads that end while recording is off also give back their chunks. */
 static void *record_and_wait(void *argument) {
     pthread_barrier_t *barrier = argument;
@@ -471,6 +524,8 @@ int main(void) {
         TEST(test_starts_and_ends),
         TEST(test_short_lives),
         TEST(test_short_lives_in_little_room),
+        TEST(test_ends_behind_libc),
+        TEST(test_all_rounds_of_destructors),
         TEST(test_ends_in_a_pause),
         TEST(test_cancelled),
         TEST(test_filter),
