@@ -111,9 +111,29 @@ static void take_mark(struct collapsed_frame *frame) {
     }
 }
 
+/* Takes the line or the position in the code off a method of Java with a mark, as jfrconv of async-profiler writes them
+ * (--lines, --bci): "java/util/List.add:12", "Main.run@34". */
+static void take_java_place(struct collapsed_frame *frame) {
+    static const struct text scripts[] = {TEXT(".js"), TEXT(".mjs"), TEXT(".cjs"), TEXT(".ts")};
+    struct text method = frame->name;
+    size_t at = text_find_last(method, '@');
+    uint64_t position;
+    uint32_t line = 0;
+    bool has_position = at < method.bytes_count && cursor_parse_number(text_from(method, at + 1), 10, &position);
+    if (has_position) method = text_slice(method, 0, at);
+    if (!has_position && !cursor_take_last_place(&method, &line)) return;
+    if (text_has(method, TEXT(" ")) || text_has(method, TEXT(":")) || !text_has(method, TEXT("."))) return;
+    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++)
+        if (text_ends_with(method, scripts[i])) return;
+    frame->name = method;
+    frame->line = line;
+}
+
 static void parse_marked_name(struct text text, struct collapsed_frame *frame) {
     frame->name = text;
     take_mark(frame);
+    bool is_java = frame->kind == FRAME_JIT || frame->kind == FRAME_INTERPRETED || frame->kind == FRAME_C1;
+    if (is_java || frame->is_inlined) take_java_place(frame);
     take_module(frame);
     /* Tools write these between the stacks of the program and the kernel, and of a sleeper and its waker. */
     if (text_equal(text, TEXT("-")) || text_equal(text, TEXT("--"))) frame->kind = FRAME_SEPARATOR;
@@ -133,17 +153,21 @@ static bool is_library(struct text path) {
     return is_interpreter || HAS_ENDING(name, endings) || text_has(name, TEXT(".so."));
 }
 
+static bool is_native(struct text path) {
+    static const struct text endings[] = {TEXT(".c"),   TEXT(".cc"), TEXT(".cpp"), TEXT(".cxx"), TEXT(".h"),
+                                          TEXT(".hpp"), TEXT(".rs"), TEXT(".pyx"), TEXT(".go"),  TEXT(".S")};
+    return HAS_ENDING(path, endings);
+}
+
 /* Sets where the frame's code is. Code of other languages than the script's is machine code. */
 static void set_place(struct collapsed_frame *frame, struct text path, uint32_t line, enum frame_kind script) {
-    static const struct text native[] = {TEXT(".c"),   TEXT(".cc"), TEXT(".cpp"), TEXT(".cxx"), TEXT(".h"),
-                                         TEXT(".hpp"), TEXT(".rs"), TEXT(".pyx"), TEXT(".go"),  TEXT(".S")};
     if (is_library(path)) {
         frame->library = text_base_name(path);
         return;
     }
     frame->file = path;
     frame->line = line;
-    frame->kind = HAS_ENDING(path, native) ? FRAME_USER : script;
+    frame->kind = is_native(path) ? FRAME_USER : script;
 }
 
 /* Returns where the last group of parentheses opens, if it ends the text and follows a blank; otherwise the length. */
@@ -156,14 +180,15 @@ static size_t find_group(struct text text) {
     return text.bytes_count;
 }
 
-/* py-spy: "name (file.py:12)", "name (file.py)" and "name (library.so)". */
+/* py-spy: "name (file.py:12)", "name (file.py)" and "name (library.so)". heaptrack_print: "name (file.c)". */
 static bool parse_py_spy_frame(struct text text, struct collapsed_frame *frame) {
-    static const struct text certain[] = {TEXT(".py"), TEXT(".pyx"), TEXT(">")};
+    static const struct text certain[] = {TEXT(".py"), TEXT(">")};
     size_t open = find_group(text);
     if (open == text.bytes_count) return false;
     struct text place = text_slice(text, open + 1, text.bytes_count - 1);
     uint32_t line = 0;
-    bool is_place = cursor_take_last_place(&place, &line) || is_library(place) || HAS_ENDING(place, certain);
+    bool is_place =
+        cursor_take_last_place(&place, &line) || is_library(place) || HAS_ENDING(place, certain) || is_native(place);
     if (!is_place || !place.bytes_count) return false;
     frame->name = text_slice(text, 0, open - 1);
     set_place(frame, place, line, FRAME_PYTHON);
@@ -246,9 +271,11 @@ void dialect_parse_comm(struct text text, struct collapsed_thread *thread) {
     *thread = parts;
 }
 
-/* async-profiler: "[main tid=100]" or "[tid=100]". The name may contain semicolons. */
+/* async-profiler: "[main tid=100]" or "[tid=100]", after "[SCHED_OTHER]" with its option `sched`. The name may contain
+ * semicolons. */
 static bool take_async_profiler_thread(struct text *stack, struct collapsed_thread *thread) {
     static const struct text mark = TEXT("tid=");
+    if (cursor_take(stack, TEXT("[SCHED_"))) text_take_until(stack, ';');
     if (!cursor_take(stack, TEXT("["))) return false;
     size_t at = text_find_part(*stack, mark);
     thread->name = text_trim_end(text_slice(*stack, 0, at));

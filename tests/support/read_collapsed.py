@@ -27,6 +27,9 @@ NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\Z", re.ASCII)
 ANNOTATION = re.compile(r"(?s)(.+?)(_\[[kijw01]\]| \[inlined\])\Z")
 THREAD = re.compile(r"(?s)(.+)-(\d{1,10}|\?)(?:/(\d{1,10}))?\Z", re.ASCII)
 
+# A line or a position in the code, of a method of Java.
+JAVA_PLACE = re.compile(r"([^ :]*\.[^ :]*?)(?<!\.[mc]js)(?<!\.js)(?<!\.ts)(?:@\d+|:\d+)\Z", re.ASCII)
+
 # A semicolon that belongs to a Java name.
 JAVA_TYPE = r"\[*(?:[BCDFIJSVZ]|L[^;()\s]+;)"
 JAVA = re.compile(rf"\[*L[^;()]+;(?=::|\.)|\((?:{JAVA_TYPE})+\)(?:{JAVA_TYPE}(?=;|\Z|_\[))?|\(\){JAVA_TYPE}(?=;|\Z|_\[)")
@@ -34,7 +37,7 @@ JAVA = re.compile(rf"\[*L[^;()]+;(?=::|\.)|\((?:{JAVA_TYPE})+\)(?:{JAVA_TYPE}(?=
 # How profilers write the frames that they know a place of; the group is the name.
 FRAMES = {
     "async": None,
-    "py-spy": re.compile(r"(?s)(.+?) \((?:.*:\d+|.*\.so[.\d]*|.*\.pyx?|python[.\d]*|<.*>)\)\Z"),
+    "py-spy": re.compile(r"(?s)(.+?) \((?:.*:\d+|.*\.so[.\d]*|.*\.(?:pyx?|cc|c|cpp|cxx|h|hpp|rs|go|S)|python[.\d]*|<.*>)\)\Z"),
     "austin": re.compile(r"(?s).*[./\\<].*:([^:]+):\d+\Z"),
     "rbspy": re.compile(r"(?s)(.+?) - (?:.+:\d+|.+\.rb|\(?unknown\)?)\Z"),
     "sample": None,
@@ -43,7 +46,7 @@ FRAMES = {
 
 # How they write threads; with the semicolon that follows.
 MARKS = {
-    "async": re.compile(r"\[(?P<name>.*?) ?tid=(?P<tid>\d+)\](?:;|\Z)"),
+    "async": re.compile(r"(?:\[SCHED_\w+\];)?\[(?P<name>.*?) ?tid=(?P<tid>\d+)\](?:;|\Z)"),
     "py-spy": re.compile(r'(?:process \d+:".*?"(?:;|\Z)(?=process))*(?:process (?P<pid>\d+):".*?"(?:;|\Z))?'
                          r"(?:thread \((?:(?P<tid>\d+)|0x\w+)\)(?:: (?P<name>[^;]*))?(?:;|\Z))?"),
     "austin": re.compile(r"P(?P<pid>\d+);T(?:\d+:)?(?:(?P<tid>\d+)|(?P<name>0x\w+))(?:;|\Z)"),
@@ -247,7 +250,12 @@ def make_thread(name, pid, tid):
 def name_of(dialect, frame):
     frame = frame.lstrip(" \t") or frame[-1:]
     match = FRAMES[dialect].match(frame) if dialect and FRAMES[dialect] else None
-    return match.group(1) if match else demangled(MODULE.sub(r"\1", ANNOTATION.sub(r"\1", frame)))
+    if match:
+        return match.group(1)
+    marked = ANNOTATION.match(frame)
+    if marked and marked.group(2) not in ("_[k]", "_[w]") and not marked.group(1).endswith("]"):
+        frame = JAVA_PLACE.sub(r"\1", marked.group(1)) + marked.group(2)
+    return demangled(MODULE.sub(r"\1", ANNOTATION.sub(r"\1", frame)))
 
 
 @functools.lru_cache(None)
