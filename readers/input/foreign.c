@@ -24,7 +24,7 @@ struct foreign {
     struct magic second;
     struct text parts[PARTS_MAX]; /* may be anywhere in the start of the input */
     bool (*recognises)(struct text start);
-    bool takes_gzip; /* the command in the advice unpacks gzip itself */
+    const char *unpacks; /* the wrappers that the command in the advice unpacks itself; NULL: none */
 };
 
 /* The front-end unpacks gzip itself. */
@@ -47,16 +47,16 @@ static const char OPENS_DIRECTLY[] = "it needs no conversion: open it at https:/
     "n&&NF{sub(/^[ \\t]*(0x[0-9a-f]+[ \\t]+)?/,\"\");sub(/\\+0x[0-9a-f]+ .*/,\"\");s[n]=$0(s[n]?\";\":\"\")s[n]} " \
     "END{for(i=1;i<=n;i++)print s[i],b[i]}' FILE | gecko-convert - --weight-unit bytes"
 /* pprof prints blocks: a line of dashes, perhaps labels, a count with the innermost function, and its callers. */
-#define PPROF_TRACES                                                                                 \
-    "FILE | awk '/^-+\\+-/{if(s)print s,v;s=\"\";next} s{s=$1\";\"s;next} /^ *[0-9]/{v=$1;s=$2}' | " \
-    "gecko-convert -"
+#define PPROF_TRACES                                                                                  \
+    "FILE | awk '/^-+\\+-/{if(s)print s,v;s=\"\";next} {sub(/^ +/,\"\");sub(/ \\(inline\\)$/,\"\")} " \
+    "s{s=$0\";\"s;next} /^[0-9]/{v=$1;sub(/ns$/,\"\",v);sub(/^[^ ]+ +/,\"\");s=$0}' | gecko-convert -"
 #define JFRCONV                                                                                         \
     "make collapsed stacks of it with async-profiler's converter: jfrconv --threads -o collapsed FILE " \
     "stacks.collapsed, then gecko-convert stacks.collapsed"
 #define XCTRACE                                                                                 \
     "convert the recording that it is part of: xctrace export --input RECORDING.trace --xpath " \
     "'/trace-toc/*/data/table[@schema=\"time-profile\"]' | inferno-collapse-xctrace | gecko-convert -"
-#define GO_TOOL_PPROF "go tool pprof -sample_index=0 -traces PROGRAM " PPROF_TRACES
+#define GO_TOOL_PPROF "go tool pprof -sample_index=0 -unit=ns -traces PROGRAM " PPROF_TRACES
 
 #define MAGIC(literal) .magic = {TEXT(literal), 0}
 #define PARTS(...)     .parts = {__VA_ARGS__}
@@ -85,6 +85,20 @@ static const struct foreign FOREIGNS[] = {
     {"a recording of memray", "memray flamegraph FILE shows it", MAGIC("memray\0")},
     {"a heap dump of Java", HOLDS_NO_STACKS, CONTENT_BINARY, MAGIC("JAVA PROFILE 1.0")},
     {"what hotspot made of a perf.data", FROM_THE_PERF_DATA, MAGIC("QPERFSTREAM\0")},
+    {"a recording of rbspy",
+     "rbspy report --format collapsed --input FILE --output stacks.txt, then gecko-convert stacks.txt", MAGIC("rbspy0"),
+     .unpacks = "gzip"},
+    {"a recording of stackprof", "stackprof --stackcollapse FILE | gecko-convert -", CONTENT_BINARY, MAGIC("\4\x08{")},
+    {"a recording of uftrace", "uftrace dump --flame-graph -d FOLDER | gecko-convert -", MAGIC("Ftrace!\0")},
+    {"a trace of Tracy", PERF_RECORD, CONTENT_BINARY, MAGIC("tlZ\4")},
+    {.content = CONTENT_BINARY, MAGIC("tZst")},
+    {"a trace in the Common Trace Format, as LTTng and perf data convert write it",
+     "babeltrace2 FOLDER shows it; or " RECORDS_EVENTS, MAGIC("\xc1\x1f\xfc\xc1")},
+    {MAGIC("\xc1\xfc\x1f\xc1")},
+    {MAGIC("\x57\x1d\xd1\x75")},
+    {MAGIC("/* CTF 1.")},
+    {"a trace of Windows (ETL)", "on Windows, samply import FILE opens it in the viewer", CONTENT_BINARY,
+     .magic = {TEXT("\2\0\2\xc0"), 0x48}},
     {"a recording of sysprof", "sysprof opens it; or " PERF_RECORD, MAGIC("\x5e\x97\xca\xfd")},
     {"gmon.out, the counts of gprof", HOLDS_NO_STACKS, CONTENT_BINARY, MAGIC("gmon")},
     {"an SQLite database", HOLDS_NO_STACKS, MAGIC("SQLite format 3\0")},
@@ -122,8 +136,8 @@ static const struct foreign FOREIGNS[] = {
     {MAGIC("\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\0")},
     {MAGIC("\0\0\0\0\3\0\0\0\0\0\0\0")},
     {MAGIC("\0\0\0\0\0\0\0\3\0\0\0\0")},
-    {"a pprof profile", "go tool pprof -sample_index=0 -traces " PPROF_TRACES, .content = CONTENT_BINARY,
-     .recognises = pprof_shape_recognises, .takes_gzip = true},
+    {"a pprof profile", "go tool pprof -sample_index=0 -unit=ns -traces " PPROF_TRACES, .content = CONTENT_BINARY,
+     .recognises = pprof_shape_recognises, .unpacks = "gzip"},
     {"a profile of Python's cProfile, which has sums per call and no stacks", RECORDS_PYTHON, MAGIC("\xfb)\3")},
     {MAGIC("{)\3")},
     {"a recording of austin in its binary format", "mojo2austin FILE stacks.txt, then gecko-convert stacks.txt",
@@ -162,6 +176,8 @@ static const struct foreign FOREIGNS[] = {
     {"sums of perf diff, perf c2c or perf sched latency", FROM_THE_PERF_DATA, PARTS(TEXT("# Baseline  Delta"))},
     {PARTS(TEXT(" Trace Event Information "), TEXT(" Total records "))},
     {PARTS(TEXT("| Switches |"), TEXT("| Avg delay ms"))},
+    {"the text of perf report, which has sums and no single samples", FROM_THE_PERF_DATA,
+     PARTS(TEXT("% "), TEXT(" [.] "))},
     {"text of perf script without threads, events and times", FROM_THE_PERF_DATA,
      PARTS(TEXT(" \n\t"), TEXT(" (/"), TEXT(")\n"))},
     {"the text of perf annotate, which has sums and no stacks", FROM_THE_PERF_DATA,
@@ -173,6 +189,8 @@ static const struct foreign FOREIGNS[] = {
     {MAGIC("strace: Process ")},
     {"the summary of perf trace", RECORDS_CALLS, PARTS(TEXT(" Summary of events:\n"))},
     {"the summary of strace", RECORDS_CALLS, PARTS(TEXT("% time     seconds  usecs/call"))},
+    {"the text of gprof, which has sums per call and no stacks", PERF_RECORD,
+     PARTS(TEXT("Each sample counts as "), TEXT(" calls "))},
     {"the text of Python's cProfile, which has sums per call and no stacks", RECORDS_PYTHON,
      PARTS(TEXT(" function calls "), TEXT(" seconds\n"))},
     {"a log of node --prof",
@@ -185,6 +203,8 @@ static const struct foreign FOREIGNS[] = {
      PARTS(TEXT("\n1 "), TEXT(":"))},
     {"the text of perf stat", HOLDS_NO_STACKS, PARTS(TEXT("Performance counter stats for "))},
     {PARTS(TEXT("#  "), TEXT(" counts unit events"))},
+    {MAGIC("# started on ")},
+    {"the text of perf sched map", FROM_THE_PERF_DATA, PARTS(TEXT(" secs "), TEXT(" => "))},
     {"the text of perf sched timehist", FROM_THE_PERF_DATA, PARTS(TEXT(" task name "), TEXT(" wait time  sch delay "))},
     {"the text of trace-cmd report", RECORDS_EVENTS, MAGIC("cpus=")},
     {"a profile of callgrind or cachegrind, which has sums per call and no stacks",
@@ -195,8 +215,10 @@ static const struct foreign FOREIGNS[] = {
     {"a heap profile of massif", "ms_print FILE shows it", PARTS(TEXT("\nmem_heap_B="))},
     /* Its first line has the version, 10300 for 1.3: "v 12" is a function and its count. */
     {"a recording of heaptrack", "heaptrack_print -f FILE -F stacks.txt, then gecko-convert stacks.txt", MAGIC("v 10"),
-     PARTS(TEXT("\nx "))},
+     PARTS(TEXT("\nx ")), .unpacks = "gzip, zstd"},
     {MAGIC("v 10"), PARTS(TEXT("\nX "))},
+    {"the text of heaptrack_print", "heaptrack_print -f RECORDING -F stacks.txt, then gecko-convert stacks.txt",
+     PARTS(TEXT("\nDebuggee command was: "))},
     {"the text of pprof -raw", "convert the profile that it was made from: " GO_TOOL_PPROF,
      PARTS(TEXT("PeriodType:"), TEXT("\nSamples:\n"))},
     {"the text of pprof -traces", "convert the profile that it was made from: " GO_TOOL_PPROF,
@@ -204,6 +226,21 @@ static const struct foreign FOREIGNS[] = {
     {"the text of pprof -top, which has sums and no stacks",
      "convert the profile that it was made from: " GO_TOOL_PPROF, PARTS(TEXT(" flat%"), TEXT(" sum%"), TEXT(" cum%"))},
     {"a heap profile of gperftools", GO_TOOL_PPROF, MAGIC("heap profile: ")},
+    {"a profile of Go's runtime as text", GO_TOOL_PPROF, MAGIC("goroutine profile: ")},
+    {MAGIC("threadcreate profile: ")},
+    {MAGIC("--- contention:\n")},
+    {MAGIC("--- mutex:\n")},
+    {"a summary of rbspy or stackprof, which has no stacks", "convert the recording that it was made from",
+     MAGIC("% self  % total  name\n")},
+    {PARTS(TEXT("  Mode: "), TEXT(" miss rate)\n"))},
+    {"a report of macOS's spindump",
+     "record with sample PROGRAM -file sample.txt, then stackcollapse-sample.awk sample.txt | gecko-convert -",
+     PARTS(TEXT("Date/Time: "), TEXT("\nSteps: "))},
+    {"text of babeltrace", RECORDS_EVENTS, PARTS(TEXT("] (+"), TEXT(": { "), TEXT(" }, { "))},
+    {"the text of uftrace", "uftrace dump --flame-graph -d FOLDER | gecko-convert -", MAGIC("# DURATION ")},
+    {"a report of valgrind", HOLDS_NO_STACKS, MAGIC("=="), PARTS(TEXT("== Command: "))},
+    {PARTS(TEXT("\nms_print arguments: "))},
+    {PARTS(TEXT("\nI1 cache: "), TEXT("\nEvents recorded: "))},
     {"the text of macOS's sample", "stackcollapse-sample.awk FILE | gecko-convert -", MAGIC("Analysis of sampling ")},
     {PARTS(TEXT("\nCall graph:\n"))},
     {"a call tree of Instruments", XCTRACE "; https://www.speedscope.app opens the call tree",
@@ -222,8 +259,6 @@ static const struct foreign FOREIGNS[] = {
     {"the text of a recording of Java's Flight Recorder", "convert the recording instead; " JFRCONV,
      PARTS(TEXT("jdk."), TEXT(" {\n"), TEXT("startTime = "))},
     {"statistics of Tracy, which have sums and no stacks", PERF_RECORD, PARTS(TEXT("name,src_file,src_line,total_ns"))},
-    {"the text of gprof, which has sums per call and no stacks", PERF_RECORD,
-     PARTS(TEXT("Each sample counts as "), TEXT(" calls "))},
     {"backtraces of eu-stack", "stackcollapse-elfutils.pl FILE | gecko-convert -", MAGIC("PID "),
      PARTS(TEXT("\nTID "), TEXT("\n#0  0x"))},
     {"backtraces of wallClockProfiler", "stackcollapse-wcp.pl FILE | gecko-convert -",
@@ -392,9 +427,10 @@ bool foreign_is_known(struct text start) { return recognise(start) != NULL; }
 static void refuse(const struct input *input, const struct foreign *foreign, struct failure *failure) {
     const char *name = input_name(input);
     struct text wrapping = input_wrapping(input);
-    bool takes_gzip = foreign->takes_gzip || foreign->advice == OPENS_DIRECTLY;
-    bool is_direct = !wrapping.bytes_count || text_equal(wrapping, TEXT("log")) ||
-                     (takes_gzip && text_equal(wrapping, TEXT("gzip")));
+    struct text unpacks = text_of(foreign->advice == OPENS_DIRECTLY ? "gzip"
+                                  : foreign->unpacks                ? foreign->unpacks
+                                                                    : "");
+    bool is_direct = !wrapping.bytes_count || text_equal(wrapping, TEXT("log")) || text_has(unpacks, wrapping);
     bool is_file = is_direct && strcmp(name, "standard input") != 0;
     char advice[ADVICE_BYTES];
     write_advice(advice, sizeof advice, foreign->advice, is_file ? text_of(name) : TEXT(""));

@@ -86,14 +86,19 @@ struct content {
 #define PERF_DATA "convert the recording it was made from: gecko-convert perf.data"
 #define RECORD    "perf record -g PROGRAM, then gecko-convert perf.data"
 #define NO_STACKS "it holds no stacks; record some: " RECORD
-#define PPROF_TO_US \
-    " | awk '/^-+\\+-/{if(s)print s,v;s=\"\";next} s{s=$1\";\"s;next} /^ *[0-9]/{v=$1;s=$2}' | gecko-convert -"
+#define PPROF_TO_US                                                                               \
+    " | awk '/^-+\\+-/{if(s)print s,v;s=\"\";next} {sub(/^ +/,\"\");sub(/ \\(inline\\)$/,\"\")} " \
+    "s{s=$0\";\"s;next} /^[0-9]/{v=$1;sub(/ns$/,\"\",v);sub(/^[^ ]+ +/,\"\");s=$0}' | gecko-convert -"
 #define EVENTS \
     "record the same events with perf: perf record -g -e sched:sched_switch PROGRAM, then gecko-convert perf.data"
 #define MOMENT "it shows one moment, not a recording; record one: "
 #define CALLS  "record system calls with their times: perf trace record PROGRAM, then gecko-convert perf.data"
 #define PY_SPY "py-spy record --format raw -o stacks.txt -- python PROGRAM.py, then gecko-convert stacks.txt"
-#define PYTHON "no stacks: " PY_SPY
+#define CTF                                                                                                      \
+    "a trace in the Common Trace Format, as LTTng and perf data convert write it: babeltrace2 FOLDER shows it; " \
+    "or " EVENTS
+#define SUMMARY "a summary of rbspy or stackprof, which has no stacks: convert the recording that it was made from"
+#define PYTHON  "no stacks: " PY_SPY
 
 static const struct content contents[] = {
     {BYTES("2ELIFREP\0\0\0\0\0\0\0\x68"),
@@ -150,14 +155,14 @@ static const struct content contents[] = {
     {BYTES("\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"),
      "nothing but zero bytes: an empty tar archive, or a file that was never written; make the trace again"},
     {BYTES("\0\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x10\x27\0\0\0\0\0\0\0\0\0\0\0\0\0\0"),
-     "a CPU profile of gperftools: go tool pprof -sample_index=0 -traces PROGRAM memory" PPROF_TO_US},
+     "a CPU profile of gperftools: go tool pprof -sample_index=0 -unit=ns -traces PROGRAM memory" PPROF_TO_US},
     {BYTES("\0\0\0\0\0\0\0\3\0\0\0\0\0\0\x27\x10\0\0\0\0"),
-     "a CPU profile of gperftools: go tool pprof -sample_index=0 -traces PROGRAM memory" PPROF_TO_US},
+     "a CPU profile of gperftools: go tool pprof -sample_index=0 -unit=ns -traces PROGRAM memory" PPROF_TO_US},
     {BYTES("\x0a\x04\x08\x01\x10\x02\x0a\x04\x08\x03\x10\x04\x12\x07\x0a\x01\x01\x12\x02\x01\x02"),
-     "a pprof profile: go tool pprof -sample_index=0 -traces memory" PPROF_TO_US},
+     "a pprof profile: go tool pprof -sample_index=0 -unit=ns -traces memory" PPROF_TO_US},
     /* Go's profiles of the heap begin with the type of the period. */
     {BYTES("\x5a\x04\x08\x01\x10\x02\x60\x80\x80\x20\x0a\x04\x08\x03\x10\x04\x12\x07\x0a\x01\x01\x12\x02\x01\x02"),
-     "a pprof profile: go tool pprof -sample_index=0 -traces memory" PPROF_TO_US},
+     "a pprof profile: go tool pprof -sample_index=0 -unit=ns -traces memory" PPROF_TO_US},
     {BYTES("\xfb)\x03\xfa\x01~\xe9\0\0\0\0\xfa"),
      "a profile of Python's cProfile, which has sums per call and " PYTHON},
     {BYTES("MOJ\x03\1\2\0"),
@@ -263,10 +268,48 @@ static const struct content contents[] = {
      "a recording of heaptrack: heaptrack_print -f memory -F stacks.txt, then gecko-convert stacks.txt"},
     {BYTES(
          "PeriodType: cpu nanoseconds\nPeriod: 10000000\nSamples:\nsamples/count cpu/nanoseconds\n  1 10000000: 1 2\n"),
-     "the text of pprof -raw: convert the profile that it was made from: go tool pprof -sample_index=0 -traces PROGRAM "
+     "the text of pprof -raw: convert the profile that it was made from: go tool pprof -sample_index=0 -unit=ns "
+     "-traces PROGRAM "
      "memory" PPROF_TO_US},
+    {BYTES("rbspy02\n{\"sample_rate\":100}\n"),
+     "a recording of rbspy: rbspy report --format collapsed --input memory --output stacks.txt, then gecko-convert "
+     "stacks.txt"},
+    {BYTES("\4\x08{\x0d:\x0cversionf\x08\1\0"),
+     "a recording of stackprof: stackprof --stackcollapse memory | gecko-convert -"},
+    {BYTES("Ftrace!\0\4\0\0\0\x28\0\1\2"),
+     "a recording of uftrace: uftrace dump --flame-graph -d FOLDER | gecko-convert -"},
+    {BYTES("tlZ\4\0\0\1\0"), "a trace of Tracy: " RECORD},
+    {BYTES("tZst\0\0\1\0"), "a trace of Tracy: " RECORD},
+    {BYTES("\xc1\x1f\xfc\xc1\0\0\0\0"), CTF},
+    {BYTES("\xc1\xfc\x1f\xc1\0\0\0\0"), CTF},
+    {BYTES("\x57\x1d\xd1\x75\0\0\0\0"), CTF},
+    {BYTES("/* CTF 1.8 */\ntrace {\n"), CTF},
+    {BYTES("57.25%    57.25%  app      app                [.] inner\n"),
+     "the text of perf report, which has sums and no single samples: " PERF_DATA},
+    {BYTES("# started on Fri Nov 27 14:06:16 2026\n\n89.76,msec,task-clock,89762889,100.00,,\n"),
+     "the text of perf stat: " NO_STACKS},
+    {BYTES("      *A0   46074.141702 secs A0 => :15:15\n"), "the text of perf sched map: " PERF_DATA},
+    {BYTES("reading file \"ht.zst\"\nDebuggee command was: ./app\n"),
+     "the text of heaptrack_print: heaptrack_print -f RECORDING -F stacks.txt, then gecko-convert stacks.txt"},
+    {BYTES("goroutine profile: total 4\n1 @ 0x43d5ae 0x40a8bd\n"),
+     "a profile of Go's runtime as text: go tool pprof -sample_index=0 -unit=ns -traces PROGRAM memory" PPROF_TO_US},
+    {BYTES("--- contention:\ncycles/second=2200000000\n"),
+     "a profile of Go's runtime as text: go tool pprof -sample_index=0 -unit=ns -traces PROGRAM memory" PPROF_TO_US},
+    {BYTES("% self  % total  name\n 36.67    36.67  fib - p.rb:1\n"), SUMMARY},
+    {BYTES("==================================\n  Mode: wall(1000)\n  Samples: 9 (0.00% miss rate)\n  GC: 0 (0.00%)\n"),
+     SUMMARY},
+    {BYTES("Date/Time:        2026-01-01 10:00:00 +0000\nDuration:         10.00s\nSteps:            1001 (10ms)\n"),
+     "a report of macOS's spindump: record with sample PROGRAM -file sample.txt, then stackcollapse-sample.awk "
+     "sample.txt | gecko-convert -"},
+    {BYTES("[10:00:00.123456789] (+0.000001234) host sched_switch: { cpu_id = 0 }, { prev_comm = \"a\" }\n"),
+     "text of babeltrace: " EVENTS},
+    {BYTES("# DURATION     TID     FUNCTION\n            [ 23960] | main() {\n"),
+     "the text of uftrace: uftrace dump --flame-graph -d FOLDER | gecko-convert -"},
+    {BYTES("==9== Memcheck, a memory error detector\n==9== Command: ./app\n"), "a report of valgrind: " NO_STACKS},
+    {BYTES("-----\nCommand:            ./app\nms_print arguments: massif.out\n"), "a report of valgrind: " NO_STACKS},
+    {BYTES("-----\nI1 cache:         32768 B\nEvents recorded:  Ir\n"), "a report of valgrind: " NO_STACKS},
     {BYTES("heap profile:      1:     64 [     1:     64] @ heapprofile\n"),
-     "a heap profile of gperftools: go tool pprof -sample_index=0 -traces PROGRAM memory" PPROF_TO_US},
+     "a heap profile of gperftools: go tool pprof -sample_index=0 -unit=ns -traces PROGRAM memory" PPROF_TO_US},
     {BYTES("Analysis of sampling app (pid 9) every 1 millisecond\nProcess: app [9]\n\nCall graph:\n    8 Thread_1\n"),
      "the text of macOS's sample: stackcollapse-sample.awk memory | gecko-convert -"},
     {BYTES("Running Time,Self,,Symbol Name\n11.0ms   55.0%,0,,main\n"),
@@ -311,12 +354,13 @@ static const struct content contents[] = {
      "a table of xctrace: inferno-collapse-xctrace memory | gecko-convert -"},
     {BYTES("<?xml version=\"1.0\"?>\n<other/>\n"), "XML: convert the trace that it was made from"},
     {BYTES("File: app\nType: cpu\n-----------+-----\n      10ms   main.f\n             main.main\n"),
-     "the text of pprof -traces: convert the profile that it was made from: go tool pprof -sample_index=0 -traces "
+     "the text of pprof -traces: convert the profile that it was made from: go tool pprof -sample_index=0 -unit=ns "
+     "-traces "
      "PROGRAM memory" PPROF_TO_US},
     {BYTES("File: app\nType: cpu\n      flat  flat%   sum%        cum   cum%\n     10ms 50.0% 50.0%  10ms 50.0%  "
            "main.f\n"),
      "the text of pprof -top, which has sums and no stacks: convert the profile that it was made from: go tool pprof "
-     "-sample_index=0 -traces PROGRAM memory" PPROF_TO_US},
+     "-sample_index=0 -unit=ns -traces PROGRAM memory" PPROF_TO_US},
     {BYTES("Function Stack,CPU Time:Self,Module\nTotal,0,\n"),
      "a table of stacks of VTune: inferno-collapse-vtune memory | gecko-convert -"},
     {BYTES("\xef\xbb\xbfLevel,Function Name,Number of Calls,\n1,\"main\",1,\n"),
@@ -333,7 +377,8 @@ static const struct content contents[] = {
     {BYTES("name,src_file,src_line,total_ns,total_perc,counts\nframe,a.cpp,3,100,1,1\n"),
      "statistics of Tracy, which have sums and no stacks: " RECORD},
     {BYTES("Flat profile:\n\nEach sample counts as 0.01 seconds.\n  %   cumulative   self              self     total\n"
-           " time   seconds   seconds    calls  ms/call  ms/call  name\n"),
+           " time   seconds   seconds    calls  ms/call  ms/call  name\n"
+           "the number of function calls it made and its number of seconds\n"),
      "the text of gprof, which has sums per call and no stacks: " RECORD},
 
     {BYTES("GREC\n\x1a\n\1\0\0\0"),
