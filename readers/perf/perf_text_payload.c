@@ -25,9 +25,11 @@ void perf_text_fields_fini(struct perf_text_fields *fields) {
 
 /* ---- What the kernel prints without keys. ---- */
 
-/* Print rules of tracepoints, with the names of their fields in braces. "x:" precedes that of an address, and "i:"
- * that of a signed number that is printed in hexadecimal. An event that ends with "*" stands for all that begin so; an
- * empty one for probes, which may have any name. The first form that a payload has counts. */
+/* Print rules of tracepoints, with the names of their fields in braces. A letter precedes some: "x:" that of a number
+ * in hexadecimal without 0x, "i:" that of another number that is printed in hexadecimal, "u:" that of nanoseconds that
+ * are printed as microseconds, "p:" that of a priority of I/O that is printed as class, hint and level, and "-:" what
+ * the kernel makes of other fields. An event that ends with "*" stands for all that begin so; an empty one for probes,
+ * which may have any name. The first form that a payload has counts. */
 static const struct {
     struct text event;
     struct text form;
@@ -36,10 +38,14 @@ static const struct {
     {TEXT("raw_syscalls:sys_enter"), TEXT("NR {id} ({args})")},
     {TEXT("raw_syscalls:sys_exit"), TEXT("NR {id} = {ret}")},
     {TEXT("kmem:rss_stat"), TEXT("mm_id={mm_id} curr={curr} type={member} size={size}")},
+    {TEXT("kmem:mm_page_free_batched"), TEXT("page={-:page} pfn={pfn} order={-:order}")},
+    {TEXT("kmem:mm_page_*"), TEXT("page={-:page} pfn={pfn}")},
+    {TEXT("kmem:kmalloc*"), TEXT("call_site={call_site} ptr={ptr} bytes_req={bytes_req} bytes_alloc={bytes_alloc} "
+                                 "gfp_flags={gfp_flags} node={node} accounted={-:accounted}")},
     {TEXT("irq:softirq_*"), TEXT("vec={vec} [action={action}]")},
-    {TEXT("block:block_rq_complete"), TEXT("{dev} {rwbs} ({cmd}) {sector} + {nr_sector} {ioprio} [{error}]")},
+    {TEXT("block:block_rq_complete"), TEXT("{dev} {rwbs} ({cmd}) {sector} + {nr_sector} {p:ioprio} [{error}]")},
     {TEXT("block:block_rq_complete"), TEXT("{dev} {rwbs} ({cmd}) {sector} + {nr_sector} [{error}]")},
-    {TEXT("block:block_*"), TEXT("{dev} {rwbs} {bytes} ({cmd}) {sector} + {nr_sector} {ioprio} [{comm}]")},
+    {TEXT("block:block_*"), TEXT("{dev} {rwbs} {bytes} ({cmd}) {sector} + {nr_sector} {p:ioprio} [{comm}]")},
     {TEXT("block:block_*"), TEXT("{dev} {rwbs} {bytes} ({cmd}) {sector} + {nr_sector} [{comm}]")},
     {TEXT("block:block_*"), TEXT("{dev} {rwbs} {sector} + {nr_sector} [{comm}]")},
     {TEXT("block:block_*"), TEXT("{dev} sector={sector} size={size}")},
@@ -52,6 +58,16 @@ static const struct {
     {TEXT("workqueue:workqueue_activate_work"), TEXT("work struct {work} function={function}")},
     {TEXT("workqueue:workqueue_activate_work"), TEXT("work struct {work}")},
     {TEXT("workqueue:workqueue_execute_*"), TEXT("work struct {work}: function {function}")},
+    {TEXT("sched:sched_kthread_work_queue_work"), TEXT("work struct={work} function={function} worker={worker}")},
+    {TEXT("sched:sched_kthread_work_execute_*"), TEXT("work struct {work}: function {function}")},
+    {TEXT("task:task_newtask"),
+     TEXT("pid={pid} comm={comm} clone_flags={x:clone_flags} oom_score_adj={oom_score_adj}")},
+    {TEXT("timer:hrtimer_setup"), TEXT("hrtimer={hrtimer} clockid={clockid} mode={i:mode}")},
+    {TEXT("timer:hrtimer_init"), TEXT("hrtimer={hrtimer} clockid={clockid} mode={i:mode}")},
+    {TEXT("timer:hrtimer_start"), TEXT("hrtimer={hrtimer} function={function} expires={expires} "
+                                       "softexpires={softexpires} mode={i:mode}")},
+    {TEXT("timer:itimer_state"), TEXT("which={which} expires={expires} it_value={value_sec}.{u:value_nsec} "
+                                      "it_interval={interval_sec}.{u:interval_nsec}")},
     {TEXT("lock:contention_begin"), TEXT("{lock_addr} (flags={flags})")},
     {TEXT("lock:contention_end"), TEXT("{lock_addr} (ret={ret})")},
     {TEXT(""), TEXT("({x:__probe_func} <- {x:__probe_ret_ip})")},
@@ -66,8 +82,7 @@ static bool is_form_of(struct text event, struct text name) {
 struct pair {
     struct text key;
     struct text value;
-    bool is_address; /* in hexadecimal, without 0x */
-    bool is_integer; /* even if it is printed in hexadecimal */
+    char kind; /* the letter before a field of a form; 0: none */
 };
 
 /* Takes the next field of the form off the payload, and what surrounds it. Returns false if the payload does not have
@@ -76,8 +91,9 @@ static bool take_formed(struct text *form, struct text *payload, struct pair *pa
     size_t open = text_find(*form, '{'), close = text_find(*form, '}');
     if (close == form->bytes_count || !cursor_take(payload, text_slice(*form, 0, open))) return false;
     pair->key = text_slice(*form, open + 1, close);
-    pair->is_address = cursor_take(&pair->key, TEXT("x:"));
-    pair->is_integer = cursor_take(&pair->key, TEXT("i:"));
+    bool has_kind = pair->key.bytes_count > 2 && pair->key.bytes[1] == ':';
+    pair->kind = has_kind ? pair->key.bytes[0] : 0;
+    if (has_kind) pair->key = text_from(pair->key, 2);
     *form = text_from(*form, close + 1);
     struct text until = text_slice(*form, 0, text_find(*form, '{'));
     bool is_last = !until.bytes_count;
@@ -213,12 +229,13 @@ static struct pairs pairs_of(const struct perf_text_fields *fields, struct text 
 
 static bool take_pair(struct pairs *pairs, struct pair *pair) {
     if (!pairs->is_begun) {
-        if (take_formed(&pairs->form, &pairs->payload, pair)) return true;
+        while (take_formed(&pairs->form, &pairs->payload, pair))
+            if (pair->kind != '-') return true;
         cursor_take(&pairs->payload, pairs->form);
         begin_pairs(pairs);
     }
     struct text payload = pairs->payload;
-    pair->is_address = pair->is_integer = false;
+    pair->kind = 0;
     if (!pairs->is_past_start) {
         pairs->is_past_start = true;
         pair->key = TEXT("fields");
@@ -275,9 +292,30 @@ static bool parse_with_unit(struct text text, struct text unit, int64_t *value) 
     return text_ends_with(text, unit) && parse_integer(text_slice(text, 0, text.bytes_count - unit.bytes_count), value);
 }
 
+static bool parse_microseconds(struct text text, int64_t *ns) {
+    const int64_t NS_PER_US = 1000;
+    bool is_good = parse_integer(text, ns) && *ns >= 0 && *ns <= INT64_MAX / NS_PER_US;
+    if (is_good) *ns *= NS_PER_US;
+    return is_good;
+}
+
+/* Parses "0x2,0,4", or 0x4004, as the fields of Linux include/uapi/linux/ioprio.h. */
+static bool parse_priority(struct text text, int64_t *value) {
+    enum { CLASS_SHIFT = 13, CLASS_MAX = 7, HINT_SHIFT = 3, HINT_MAX = 1023, LEVEL_MAX = 7 };
+    uint64_t class, hint, level;
+    bool is_good = cursor_take(&text, TEXT("0x")) && cursor_take_number(&text, 16, &class) &&
+                   cursor_take(&text, TEXT(",")) && cursor_take_number(&text, 10, &hint) &&
+                   cursor_take(&text, TEXT(",")) && cursor_parse_number(text, 10, &level);
+    if (!is_good || class > CLASS_MAX || hint > HINT_MAX || level > LEVEL_MAX) return false;
+    *value = (int64_t)(class << CLASS_SHIFT | hint << HINT_SHIFT | level);
+    return true;
+}
+
 static enum value_type parse_value(const struct pair *pair, int64_t *value) {
-    if (parse_hexadecimal(pair->value, pair->is_address, value))
-        return pair->is_integer ? TYPE_INTEGER : TYPE_HEXADECIMAL;
+    if (pair->kind == 'p') return parse_priority(pair->value, value) ? TYPE_INTEGER : TYPE_TEXT;
+    if (pair->kind == 'u') return parse_microseconds(pair->value, value) ? TYPE_INTEGER : TYPE_TEXT;
+    if (parse_hexadecimal(pair->value, pair->kind == 'x', value))
+        return pair->kind == 'i' ? TYPE_INTEGER : TYPE_HEXADECIMAL;
     if (parse_integer(pair->value, value)) return TYPE_INTEGER;
     if (parse_with_unit(pair->value, TEXT(" [ns]"), value)) return TYPE_NANOSECONDS;
     return parse_with_unit(pair->value, TEXT("B"), value) ? TYPE_BYTES : TYPE_TEXT;

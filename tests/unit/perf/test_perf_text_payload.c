@@ -110,6 +110,57 @@ static void test_keys_of_fields(void **state) {
     }
 }
 
+/* Text tells what the payload's bytes do. Values that the kernel makes of other fields are left out. */
+static void test_values_of_fields(void **state) {
+    static const struct {
+        struct text event, payload;
+        const char *expected;
+    } cases[] = {
+        {TEXT("block:block_rq_issue"), TEXT("254,0 DS 4096 () 326112472 + 8 0x2,0,4 [app]"), "ioprio=16388"},
+        {TEXT("block:block_rq_issue"), TEXT("254,0 DS 4096 () 326112472 + 8 be,0,4 [app]"), "ioprio='be,0,4'"},
+        {TEXT("block:block_rq_issue"), TEXT("254,0 DS 4096 () 326112472 + 8 0x8,0,4 [app]"), "ioprio='0x8,0,4'"},
+        {TEXT("timer:itimer_state"), TEXT("which=0 expires=0 it_value=600.000250 it_interval=0.000000"),
+         "value_sec=600 value_nsec=250000"},
+        {TEXT("timer:itimer_state"), TEXT("which=0 expires=0 it_value=600.9223372036854776 it_interval=0.000000"),
+         "value_sec=600 value_nsec='9223372036854776'"},
+        {TEXT("timer:hrtimer_setup"), TEXT("hrtimer=0xf clockid=CLOCK_MONOTONIC mode=0x9"), "mode=9"},
+        {TEXT("task:task_newtask"), TEXT("pid=7 comm=a b clone_flags=1200000 oom_score_adj=-5"),
+         "clone_flags=18874368 oom_score_adj=-5"},
+        {TEXT("sched:sched_kthread_work_execute_end"), TEXT("work struct 0xf: function f"), "work=15 function='f'"},
+        {TEXT("kmem:mm_page_free_batched"), TEXT("page=0x28d5fe pfn=0xa3 order=0"), "pfn=163"},
+        {TEXT("kmem:mm_page_alloc"), TEXT("page=0x28d5fe pfn=0xa3 order=2 migratetype=1 gfp_flags=A|B"),
+         "pfn=163 order=2 migratetype=1 gfp_flags='A|B'"},
+        {TEXT("kmem:kmalloc"),
+         TEXT("call_site=f+0x1 ptr=0xf bytes_req=3 bytes_alloc=4 gfp_flags=A|B node=-1 accounted=false"),
+         "gfp_flags='A|B' node=-1"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const union marker_value *values;
+        uint64_t lost_count;
+        struct perf_text_fields fields;
+        char got[256] = " ";
+        perf_text_fields_init(&fields, &fixture.profile, cases[i].event);
+        perf_text_fields_learn(&fields, cases[i].payload);
+        const struct perf_layout *layout = perf_text_fields_values(&fields, cases[i].payload, &values, &lost_count);
+        for (uint32_t j = 0; j < layout->field_count; j++) {
+            bool is_text = layout->fields[j].format == MARKER_UNIQUE_STRING;
+            struct text text = is_text ? strings_text(&fixture.profile.strings, values[j].string) : TEXT("");
+            size_t used = strlen(got);
+            used += (size_t)snprintf(got + used, sizeof got - used, "%.*s=", TEXT_ARGS(layout->fields[j].key));
+            if (is_text)
+                snprintf(got + used, sizeof got - used, "'%.*s' ", TEXT_ARGS(text));
+            else
+                snprintf(got + used, sizeof got - used, "%lld ", (long long)values[j].number.mantissa);
+        }
+        char expected[256];
+        snprintf(expected, sizeof expected, " %s ", cases[i].expected);
+        if (!strstr(got, expected)) fail_msg("%s lacks %s", got, expected);
+        assert_null(strstr(got, "accounted"));
+        assert_null(strstr(got, "page="));
+        perf_text_fields_fini(&fields);
+    }
+}
+
 /* libtraceevent prints a zero so where it prints addresses. */
 static void test_no_address(void **state) {
     static const struct text payloads[] = {TEXT("ptr=0xffff888342bb9ab0"), TEXT("ptr=(nil)")};
@@ -127,6 +178,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_a_key_that_comes_often, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_many_brackets, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_keys_of_fields, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_values_of_fields, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_no_address, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
