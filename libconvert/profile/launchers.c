@@ -2,10 +2,11 @@
 
 bool program_is_launcher(struct text name) {
     static const struct text launchers[] = {
-        TEXT("bash"),    TEXT("chrt"),  TEXT("dash"),    TEXT("env"),     TEXT("ionice"),
-        TEXT("nice"),    TEXT("nohup"), TEXT("numactl"), TEXT("runuser"), TEXT("setsid"),
-        TEXT("sleep"),   TEXT("sh"),    TEXT("stdbuf"),  TEXT("su"),      TEXT("sudo"),
-        TEXT("taskset"), TEXT("time"),  TEXT("timeout"), TEXT("xargs"),
+        TEXT("bash"),    TEXT("chroot"),  TEXT("chrt"),    TEXT("dash"),    TEXT("doas"),
+        TEXT("env"),     TEXT("ionice"),  TEXT("nice"),    TEXT("nohup"),   TEXT("nsenter"),
+        TEXT("numactl"), TEXT("runuser"), TEXT("setarch"), TEXT("setpriv"), TEXT("setsid"),
+        TEXT("sh"),      TEXT("sleep"),   TEXT("stdbuf"),  TEXT("su"),      TEXT("sudo"),
+        TEXT("taskset"), TEXT("time"),    TEXT("timeout"), TEXT("unshare"), TEXT("xargs"),
     };
     return TEXT_IS_IN(name, launchers);
 }

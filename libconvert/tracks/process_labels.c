@@ -85,6 +85,7 @@ struct label {
     unsigned character_count;
     unsigned character_count_max;
     bool is_cut;
+    bool has_word; /* an argument that is no option */
 };
 
 /* Returns whether the byte begins a character of UTF-8. */
@@ -125,18 +126,20 @@ static bool is_telling(struct labels *labels, uint32_t name, struct text argumen
     return set_last_user(own, labels->label_count);
 }
 
+static bool is_option(struct text argument) { return text_starts_with(argument, TEXT("-")); }
+
 /* Which arguments a label may have. */
 struct choice {
-    bool are_temporary;
-    bool has_options;  /* words that begin with "-" */
-    bool is_of_output; /* the option -o and its value alone */
+    bool has_temporary; /* temporary files besides others */
+    bool has_options;   /* words that begin with "-" */
+    bool is_of_output;  /* the option -o and its value alone */
 };
 
 static bool is_chosen(struct choice choice, struct text argument) {
     bool is_setting = text_find(argument, '=') < argument.bytes_count; /* "ssh -o User=me" */
     if (choice.is_of_output && is_setting) return false;
-    return argument.bytes_count && is_temporary(argument) == choice.are_temporary &&
-           (choice.has_options || !text_starts_with(argument, TEXT("-")));
+    return argument.bytes_count && (choice.has_temporary || !is_temporary(argument)) &&
+           (choice.has_options || !is_option(argument));
 }
 
 static struct label begin_label(const struct labels *labels, const struct process *process) {
@@ -158,6 +161,7 @@ static struct label make_label(struct labels *labels, const struct process *proc
         if (!is_shown) continue;
         append(&label, choice.is_of_output ? TEXT(" -o ") : TEXT(" "));
         append(&label, without_folders(argument));
+        label.has_word = label.has_word || !is_option(argument);
     }
     labels->label_count++;
     return label;
@@ -169,7 +173,7 @@ static struct text source_of(const struct process *process) {
     for (struct text rest = arguments_of(process); rest.bytes_count;) {
         struct text argument = arguments_take(&rest);
         if (text_equal(argument, TEXT("-dumpbase")) || text_equal(argument, TEXT("-dumpdir"))) return file;
-        if (!text_starts_with(argument, TEXT("-"))) file = argument;
+        if (!is_option(argument)) file = argument;
     }
     return (struct text){0};
 }
@@ -183,8 +187,8 @@ static struct label best_label(struct labels *labels, const struct process *proc
     append(&label, without_folders(source));
     if (label.bytes_count) return label;
     label = make_label(labels, process, (struct choice){.has_options = true});
-    if (!label.is_cut && !label.bytes_count)
-        return make_label(labels, process, (struct choice){.are_temporary = true, .has_options = true});
+    if (!label.is_cut && !label.has_word)
+        return make_label(labels, process, (struct choice){.has_temporary = true, .has_options = true});
     if (!label.is_cut) return label;
     struct label output = make_label(labels, process, (struct choice){.is_of_output = true});
     if (output.bytes_count) return output;

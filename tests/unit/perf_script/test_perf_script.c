@@ -679,6 +679,8 @@ static void test_programs_without_records(void **state) {
          "python3", "python3", "python3"},
         {"a launcher executes a program in its place",
          COMMAND("nice ./app") SAMPLE("nice", "nice") SAMPLE("app", "app"), "app", "app", "app"},
+        {"another one does", COMMAND("unshare -r ./app") SAMPLE("unshare", "unshare") SAMPLE("app", "app"), "app",
+         "app", "app"},
         {"a launcher starts others", COMMAND("timeout 9 ./app") SAMPLE("timeout", "timeout"), "", "timeout", "timeout"},
         {"a shell runs a script", COMMAND("sh -e ./build.sh") SAMPLE("sh", "dash"), "build.sh", "sh", "sh"},
         {"a shell executes a program in its place, as a script says",

@@ -71,7 +71,9 @@ static void what_is_written_is_better_than_values_of_options(void **state) {
 static void temporary_files_are_better_than_nothing(void **state) {
     process_id first = add("as", TEXT("as\0/tmp/ccX.s\0"));
     process_id second = add("as", TEXT("as\0/tmp/ccY.s\0"));
+    process_id remover = add("rm", TEXT("rm\0-rf\0/tmp/data\0"));
     label();
+    assert_text(process_label(at(remover)), "rm -rf data");
     assert_text(process_label(at(first)), "as ccX.s");
     assert_text(process_label(at(second)), "as ccY.s");
 }
