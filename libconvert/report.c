@@ -484,6 +484,7 @@ void report_json(const struct gecko_convert_options *options, const struct gecko
     report_write_counts(&json, &result->counts);
     write_weight(&json, result);
     report_write_missing_names(&json, result);
+    if (result->cut_stack_share > 0) json_key_double(&json, "cutStackShare", result->cut_stack_share);
     report_write_ledger(&json, result);
     report_write_error(&json, &failure);
     json_object_end(&json);

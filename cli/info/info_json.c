@@ -189,6 +189,7 @@ static void write_contents(struct json *json, const struct info_subject *subject
     write_top(json, "waits", info, INFO_WAITS, top_count);
     write_facts(json, info);
     report_write_missing_names(json, subject->result);
+    if (subject->result->cut_stack_share > 0) json_key_double(json, "cutStackShare", subject->result->cut_stack_share);
     report_write_ledger(json, subject->result);
 }
 

@@ -2,10 +2,10 @@
 
 #include <elf.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "libconvert/base/cursor.h"
+#include "libconvert/base/memory.h"
 #include "libconvert/base/regular_file.h"
 
 static struct kernel_list kept;
@@ -23,7 +23,7 @@ struct text kernel_list_kept(void) {
 }
 
 void kernel_list_fini(struct kernel_list *list) {
-    free(list->bytes);
+    memory_free(list->bytes);
     *list = (struct kernel_list){0};
 }
 
@@ -51,10 +51,10 @@ uint64_t kernel_list_address(struct text list, struct text name) {
 }
 
 /* Reads the next bytes of the list. Returns false at the end, and if memory ran out. */
-static bool read_more(int file, struct kernel_list *list, size_t *capacity_bytes) {
+static bool read_more(int file, struct kernel_list *list, size_t *capacity_bytes, struct failure *failure) {
     enum { READ_BYTES = 1024 * 1024 };
     if (*capacity_bytes - list->bytes_count < READ_BYTES) {
-        char *bytes = realloc(list->bytes, *capacity_bytes + 2 * READ_BYTES);
+        char *bytes = memory_resize(failure, list->bytes, *capacity_bytes + 2 * READ_BYTES);
         if (!bytes) return false;
         list->bytes = bytes;
         *capacity_bytes += 2 * READ_BYTES;
@@ -70,24 +70,25 @@ static bool hides_addresses(struct text list) {
     return line_end_of(list, TEXT("_text")) && !kernel_list_address(list, TEXT("_text"));
 }
 
-bool kernel_list_read(struct kernel_list *list) {
+bool kernel_list_read(struct kernel_list *list, struct memory_limit *memory) {
     enum { HEAD_BYTES = 64 * 1024 }; /* has "_text" */
     size_t capacity_bytes = 0;
+    struct failure failure = {.memory = memory};
     int file = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
     *list = (struct kernel_list){0};
     if (file < 0) return false;
-    while (read_more(file, list, &capacity_bytes))
+    while (read_more(file, list, &capacity_bytes, &failure))
         if (list->bytes_count < HEAD_BYTES && hides_addresses(kernel_list_text(list))) break;
     close(file);
     struct text all = kernel_list_text(list);
-    list->code_bytes = hides_addresses(all) ? 0 : line_end_of(all, TEXT("_etext"));
+    list->code_bytes = failure_is_set(&failure) || hides_addresses(all) ? 0 : line_end_of(all, TEXT("_etext"));
     if (!list->code_bytes) kernel_list_fini(list);
     return list->code_bytes > 0;
 }
 
 struct text kernel_list_keep(void) {
     kernel_list_forget();
-    kernel_list_read(&kept);
+    kernel_list_read(&kept, NULL);
     return kernel_list_kept();
 }
 

@@ -5,17 +5,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "libconvert/base/memory.h"
 #include "libconvert/base/text.h"
 
 struct kernel_list {
-    char *bytes;
+    char *bytes; /* owned; of memory.h */
     size_t bytes_count;
     size_t code_bytes; /* the size of the part with the kernel's own code: lines up to that of "_etext" */
 };
 
-/* Reads the list. Returns false, and the list is empty, if this user may not read it or may not see addresses, or if
- * memory ran out. */
-bool kernel_list_read(struct kernel_list *list);
+/* Reads the list, some megabytes, into memory that is counted against the limit; NULL: it is not counted. Returns
+ * false, and the list is empty, if this user may not read it or may not see addresses, or if memory ran out. */
+bool kernel_list_read(struct kernel_list *list, struct memory_limit *memory);
 void kernel_list_fini(struct kernel_list *list);
 
 struct text kernel_list_text(const struct kernel_list *list);

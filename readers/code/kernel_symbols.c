@@ -184,8 +184,8 @@ static bool use_code(struct kernel_symbols *kernel, const struct kernel_identity
 
 static bool read_running_list(struct kernel_symbols *kernel, const struct kernel_identity *identity) {
     if (use_code(kernel, identity, kernel_list_kept())) return true;
-    if (kernel_list_read(&kernel->running) && use_code(kernel, identity, kernel_list_code(&kernel->running)))
-        return true;
+    bool is_read = kernel_list_read(&kernel->running, kernel->failure->memory);
+    if (is_read && use_code(kernel, identity, kernel_list_code(&kernel->running))) return true;
     return read_list_at(kernel, identity, RUNNING_LIST);
 }
 

@@ -140,6 +140,19 @@ static void copies_of_the_list(void **state) {
     }
 }
 
+static void the_list_is_counted(void **state) {
+    struct kernel_list list;
+    struct memory_limit large, small;
+    memory_limit_init(&large, UINT64_C(1) << 40);
+    memory_limit_init(&small, 1);
+    if (!kernel_list_read(&list, &large)) skip();
+    assert_true(large.held_bytes >= list.bytes_count);
+    kernel_list_fini(&list);
+    assert_int_equal(large.held_bytes, 0);
+    assert_false(kernel_list_read(&list, &small));
+    assert_null(list.bytes);
+}
+
 /* Modules are in the rest of the running kernel's list, which cannot be read without a descriptor. */
 static void a_part_of_the_list_is_kept(void **state) {
     struct utsname names;
@@ -218,11 +231,9 @@ static void damaged_modules(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(uncompressed_kernels),
-        cmocka_unit_test(copies_of_the_list),
-        cmocka_unit_test(a_part_of_the_list_is_kept),
-        cmocka_unit_test(modules_may_be_compressed),
-        cmocka_unit_test(damaged_modules),
+        cmocka_unit_test(uncompressed_kernels),      cmocka_unit_test(copies_of_the_list),
+        cmocka_unit_test(the_list_is_counted),       cmocka_unit_test(a_part_of_the_list_is_kept),
+        cmocka_unit_test(modules_may_be_compressed), cmocka_unit_test(damaged_modules),
     };
     return cmocka_run_group_tests(tests, set_up_group, tear_down_group);
 }
