@@ -320,17 +320,16 @@ static double find_processor_ns(const struct adding *adding, const struct perf_t
 /* ---- Threads. ---- */
 
 /* Turns periods into times. */
-static void weigh_samples(const struct adding *adding, struct samples *samples, double ns_per_period) {
+static void weigh_samples(const struct adding *adding, struct samples *samples) {
     struct profile *profile = adding->profile;
-    struct timeline timeline = {.ns_per_period = ns_per_period};
+    struct timeline timeline = {.ns_per_period = adding->ns_per_period};
     COLUMN_EACH(struct sample, sample, &samples->rows) {
         int64_t weight_ns = weigh(&timeline, decimal_to_double(profile_weight_decode(profile, sample->weight)));
         sample->weight = profile_weight_encode(profile, (struct decimal){.mantissa = weight_ns});
     }
 }
 
-static void add_waits(const struct adding *adding, struct thread *thread, const struct perf_task *task,
-                      double ns_per_period) {
+static void add_waits(const struct adding *adding, struct thread *thread, const struct perf_task *task) {
     struct life life = life_of(adding, thread, task);
     double period = sum_of_periods(adding->profile, &thread->samples);
     double processor_ns = find_processor_ns(adding, task, period * adding->ns_per_period, &life);
@@ -338,7 +337,7 @@ static void add_waits(const struct adding *adding, struct thread *thread, const 
         .before = thread->samples,
         .all = &thread->samples,
         .counted_ns = life.start_ns,
-        .ns_per_period = period > 0 && processor_ns > 0 ? processor_ns / period : ns_per_period,
+        .ns_per_period = period > 0 && processor_ns > 0 ? processor_ns / period : adding->ns_per_period,
         .is_unsampled = period <= 0 && processor_ns > 0 && adding->choice != GECKO_CONVERT_OFF_CPU_ONLY,
         .resumed_ns = TIME_NONE,
     };
@@ -425,18 +424,17 @@ static bool ran_too_long(const struct adding *adding, struct sums sums) {
            excess_ns > (double)adding->profile->meta.interval_ns * excess_intervals_max;
 }
 
-static void add_all(const struct adding *adding, const struct perf_tasks *tasks, struct sums sums) {
-    double ns_per_period = sums.period > 0 ? sums.processor_ns / sums.period : adding->ns_per_period;
+static void add_all(const struct adding *adding, const struct perf_tasks *tasks) {
     for (size_t i = 0; i < tasks->rows.count && !failure_is_set(adding->profile->failure); i++) {
         const struct perf_task *task = column_at(&tasks->rows, i);
         struct thread *thread = profile_thread_at(adding->profile, task->thread);
         if (task->first_wait != ID_NONE) {
-            add_waits(adding, thread, task, ns_per_period);
+            add_waits(adding, thread, task);
         } else if (adding->choice == GECKO_CONVERT_OFF_CPU_ONLY) {
             samples_fini(&thread->samples);
             samples_init(&thread->samples, adding->profile->failure);
         } else {
-            weigh_samples(adding, &thread->samples, ns_per_period);
+            weigh_samples(adding, &thread->samples);
         }
     }
     if (adding->off_cpu_time != ID_NONE) add_told_waits(adding, tasks);
@@ -568,7 +566,7 @@ bool perf_off_cpu_add(struct perf_recording *recording, enum gecko_convert_off_c
     struct sums sums = sum_threads(&adding, &recording->tasks);
     meta->has_waits = roles && !ran_too_long(&adding, sums);
     if (meta->has_waits) {
-        add_all(&adding, &recording->tasks, sums);
+        add_all(&adding, &recording->tasks);
         note_guesses(recording);
         meta->weight_type = WEIGHT_TRACING_MS;
     } else {

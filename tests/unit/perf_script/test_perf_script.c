@@ -1261,6 +1261,22 @@ static void test_switches_without_a_tid(void **state) {
     reading_fini(&reading);
 }
 
+/* A thread of which no switch tells weighs its periods, however long others ran for each of theirs. */
+static void test_threads_that_never_wait(void **state) {
+    assert_trace(TEXT("a 1/1 [1] 1.000: PERF_RECORD_COMM: a:1/1\n"
+                      "swapper 0/0 [1] 1.000: 1 sched:sched_switch: swapper/1:0 [120] R ==> a:1 [120]\n\t10 k (/k)\n\n"
+                      "b 2/2 [0] 1.001: 1000000 cpu-clock: \n\t10 f (/b)\n\n"
+                      "a 1/1 [1] 1.0004: 1000000 cpu-clock: \n\t10 g (/a)\n\n"
+                      "a 1/1 [1] 1.0005: 1 sched:sched_switch: a:1 [120] X ==> swapper/1:0 [120]\n\t10 k (/k)\n\n"
+                      "b 2/2 [0] 1.002: 1000000 cpu-clock: \n\t10 f (/b)\n\n"),
+                 (struct reader_options){0},
+                 "1/1 a 400000 250000 g\n"
+                 "1/1 a 500000 250000 g\n"
+                 "2/2 b 1000000 1000000 f\n"
+                 "2/2 b 2000000 1000000 f\n",
+                 NULL);
+}
+
 /* Some processes may run or wait for long before their first event. Where there are events of the idle thread, or perf
  * found threads of the kernel, events are of all threads, so they were recorded later than tasks. */
 static void test_start_of_events(void **state) {
@@ -1383,8 +1399,8 @@ static void test_threads_without_ends(void **state) {
                  "1/2 b 4000000 500000 f\n",
                  NULL);
     assert_trace(TEXT(TASK RUNS), (struct reader_options){0},
-                 "1/1 a 0 8000000 f\n"
-                 "1/1 a 10000000 8000000 f\n"
+                 "1/1 a 0 1000000 f\n"
+                 "1/1 a 10000000 1000000 f\n"
                  "1/2 b 0 500000 (waits)\n"
                  "1/2 b 1000000 500000 (waits)\n"
                  "1/2 b 2000000 500000 (waits)\n"
@@ -1398,6 +1414,7 @@ static void test_threads_without_ends(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_payload_of_nothing),
+        cmocka_unit_test(test_threads_that_never_wait),
         cmocka_unit_test(test_start_of_events),
         cmocka_unit_test(test_threads_without_ends),
         cmocka_unit_test(test_processors_of_threads_without_samples),
