@@ -306,10 +306,10 @@ void report_summary(const struct gecko_convert_options *options, const struct ge
 }
 
 void report_append_place(struct report_text *text, const char *name, uint64_t line, uint64_t offset) {
-    if (line)
-        report_append(text, "%s:%" PRIu64 ": ", name, line);
-    else
-        report_append(text, "%s: at byte %" PRIu64 ": ", name, offset);
+    report_append(text, "%s", name);
+    if (line) report_append(text, ":%" PRIu64, line);
+    if (!line || (line == 1 && offset)) report_append(text, ": at byte %" PRIu64, offset);
+    report_append(text, ": ");
 }
 
 void report_error(const struct gecko_convert_options *options, const struct gecko_convert_result *result,

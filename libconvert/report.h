@@ -33,7 +33,8 @@ void report_error(const struct gecko_convert_options *options, const struct geck
 /* Compose a line from parts. `start` is the text's bytes_count where the line began; report_end_line ends it. */
 void report_append(struct report_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void report_append_bytes(struct report_text *text, uint64_t bytes); /* "1.2 MB" */
-/* "app.txt:12: ", or "app.data: at byte 5: " if the line is 0: the trace has no lines. */
+/* "app.txt:12: ", or "app.data: at byte 5: " if the line is 0: the trace has no lines. Of the first line, which may be
+ * all of a JSON document, both: "app.json:1: at byte 5: ". */
 void report_append_place(struct report_text *text, const char *name, uint64_t line, uint64_t offset);
 void report_append_input(const struct gecko_convert_result *result, size_t number, struct report_text *text);
 void report_append_read(const struct gecko_convert_options *options, const struct gecko_convert_result *result,
