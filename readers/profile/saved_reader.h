@@ -9,6 +9,9 @@
 #include "readers/json/json_stream.h"
 #include "readers/reader.h"
 
+/* The versions of the processed format since which flags of rows stand for truth values and for null. */
+enum { FRAMES_HAVE_FLAGS = 71, FUNCS_HAVE_FLAGS = 75 };
+
 /* The rows of the profile that rows of a table of the document have become. */
 struct saved_map {
     uint32_t same_count; /* so many rows, from the first on, have become those with the same numbers */

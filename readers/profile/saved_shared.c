@@ -6,7 +6,7 @@
 #include "libconvert/profile/row_references.h"
 #include "saved_thread.h"
 
-enum { FRAMES_HAVE_FLAGS = 71, FUNCS_HAVE_FLAGS = 75, OTHER_COLUMN_COUNT = 7 };
+enum { OTHER_COLUMN_COUNT = 7 };
 
 struct shared_tables {
     struct column rows[TABLE_COUNT];

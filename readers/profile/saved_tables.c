@@ -341,10 +341,12 @@ static uint32_t read_column(struct saved_reader *reader, const struct saved_tabl
 }
 
 /* Returns whether a table with rows must have the column. Rows without a constant, an address or an id that may be none
- * have none, and truth values are flags in newer versions. */
+ * have none, and truth values are flags in newer versions. Markers without a payload have null as theirs. */
 static bool is_required(const struct saved_reader *reader, const struct member *column) {
-    bool may_lack = column->cell == CELL_CONSTANT || column->cell == CELL_INT || column->type == TYPE_BOOL ||
+    bool is_flag = column->type == TYPE_BOOL && reader->version >= FUNCS_HAVE_FLAGS;
+    bool may_lack = column->cell == CELL_CONSTANT || column->cell == CELL_INT || is_flag ||
                     column->flags & (IS_OPTIONAL | MAY_BE_EMPTY | HAS_NONE);
+    if (column->part == PART_PAYLOAD) return true;
     return has_cell(column) && !may_lack && !may_be_null(column) && reader->version >= column->since;
 }
 

@@ -14,13 +14,16 @@
     "\"color\":\"grey\",\"subcategories\":[\"Other\"]}],\"markerSchema\":[{\"name\":\"T\",\"display\":[],\"fields\":[" \
     "{"                                                                                                                \
     "\"key\":\"n\",\"format\":\"integer\"}]}]}"
-#define LIBS "\"libs\":[]"
-#define SHARED_WITH(frame_columns, stacks)                                                                         \
-    "\"shared\":{\"stringArray\":[\"main\",\"mark\"],\"funcTable\":{\"name\":[0],\"resource\":[-1],\"length\":1}," \
+#define LIBS  "\"libs\":[]"
+#define FUNCS "\"name\":[0],\"isJS\":[false],\"resource\":[-1],\"length\":1"
+#define SHARED_OF(funcs, frame_columns, stacks)                             \
+    "\"shared\":{\"stringArray\":[\"main\",\"mark\"],\"funcTable\":{" funcs \
+    "},"                                                                    \
     "\"frameTable\":{" frame_columns "},\"stackTable\":{" stacks "}}"
-#define FRAMES "\"func\":[0],\"category\":[0],\"subcategory\":[0],\"length\":1"
-#define STACKS "\"frame\":[0],\"prefixOffset\":[0],\"length\":1"
-#define SHARED SHARED_WITH(FRAMES, STACKS)
+#define SHARED_WITH(frame_columns, stacks) SHARED_OF(FUNCS, frame_columns, stacks)
+#define FRAMES                             "\"func\":[0],\"category\":[0],\"subcategory\":[0],\"length\":1"
+#define STACKS                             "\"frame\":[0],\"prefixOffset\":[0],\"length\":1"
+#define SHARED                             SHARED_WITH(FRAMES, STACKS)
 #define THREADS_WITH(samples, markers)                                                                 \
     "\"threads\":[{\"name\":\"a\",\"pid\":\"1\",\"tid\":1,\"isMainThread\":true,\"samples\":{" samples \
     "},"                                                                                               \
@@ -209,7 +212,8 @@ static void test_refusals(void **state) {
               "," THREADS_WITH("\"stack\":[0],\"timeDeltas\":[null],\"length\":1", MARKERS) "}"),
          "threads[0].samples.timeDeltas: the first time is null"},
         {TEXT("{" META "," LIBS "," SHARED "," THREADS_WITH(
-             SAMPLES, "\"name\":[1],\"phase\":[1],\"startTime\":[1],\"category\":[0],\"length\":1") "}"),
+             SAMPLES,
+             "\"name\":[1],\"phase\":[1],\"startTime\":[1],\"category\":[0],\"data\":[null],\"length\":1") "}"),
          "threads[0].markers: marker 0 lacks a time that its phase needs"},
         {TEXT("{" META "," LIBS "," SHARED "," THREADS_WITH(
              SAMPLES, "\"name\":[1],\"phase\":[4],\"startTime\":[1],\"category\":[0],\"length\":1") "}"),
@@ -221,17 +225,18 @@ static void test_refusals(void **state) {
 /* Before version 62 counters have no display, before 66 stacks have prefixes, and before 70 resources have libraries.
  */
 static void test_older_version(void **state) {
-    read_text(TEXT("{\"meta\":{\"interval\":1,\"startTime\":5,\"preprocessedProfileVersion\":60,\"categories\":[{"
-                   "\"name\":\"Other\",\"color\":\"grey\",\"subcategories\":[\"Other\"]}],\"markerSchema\":[]},"
-                   "\"libs\":[{\"name\":\"a.so\",\"path\":\"/a.so\",\"debugName\":\"a.so\",\"breakpadId\":\"1\"}],"
-                   "\"shared\":{\"stringArray\":[\"main\",\"a.so\"],\"frameTable\":{\"func\":[0,0],"
-                   "\"address\":[7,-1],\"category\":[0,null],\"length\":2},\"funcTable\":{\"name\":[0],"
-                   "\"resource\":[0],\"length\":1},\"resourceTable\":{\"name\":[1],\"lib\":[0],\"type\":[1],"
-                   "\"length\":1},\"stackTable\":{\"frame\":[1,0],\"prefix\":[null,0],\"length\":2}},"
-                   "\"counters\":[{\"name\":\"malloc\",\"category\":\"Memory\",\"pid\":\"1\",\"samples\":{"
-                   "\"time\":[1,2],\"count\":[5,6],\"length\":2}}]," THREADS_WITH(
-                       "\"stack\":[1],\"time\":[2],\"length\":1", "\"name\":[],\"length\":0") "}"),
-              0);
+    read_text(
+        TEXT("{\"meta\":{\"interval\":1,\"startTime\":5,\"preprocessedProfileVersion\":60,\"categories\":[{"
+             "\"name\":\"Other\",\"color\":\"grey\",\"subcategories\":[\"Other\"]}],\"markerSchema\":[]},"
+             "\"libs\":[{\"name\":\"a.so\",\"path\":\"/a.so\",\"debugName\":\"a.so\",\"breakpadId\":\"1\"}],"
+             "\"shared\":{\"stringArray\":[\"main\",\"a.so\"],\"frameTable\":{\"func\":[0,0],"
+             "\"address\":[7,-1],\"category\":[0,null],\"length\":2},\"funcTable\":{\"name\":[0],\"isJS\":[false],"
+             "\"resource\":[0],\"length\":1},\"resourceTable\":{\"name\":[1],\"lib\":[0],\"type\":[1],"
+             "\"length\":1},\"stackTable\":{\"frame\":[1,0],\"prefix\":[null,0],\"length\":2}},"
+             "\"counters\":[{\"name\":\"malloc\",\"category\":\"Memory\",\"pid\":\"1\",\"samples\":{"
+             "\"time\":[1,2],\"count\":[5,6],\"length\":2}}]," THREADS_WITH("\"stack\":[1],\"time\":[2],\"length\":1",
+                                                                            "\"name\":[],\"length\":0") "}"),
+        0);
     assert_string_equal(failure.message, "");
     const struct sample *sample = samples_at(&profile_thread_at(&profile, (thread_id){0})->samples, 0);
     const struct stack *stack = profile_stack_at(&profile, sample->stack);
@@ -288,7 +293,8 @@ static uint64_t count_lost(const char *meta, const char *frame_columns, const ch
                          "\"libs\":[{\"name\":\"x.so\",\"debugName\":\"x.so\",\"path\":\"/x.so\","
                          "\"debugPath\":\"/x.so\",\"arch\":\"\",\"breakpadId\":\"\",\"codeId\":null}],"
                          "\"shared\":{%s\"stringArray\":[\"main\",\"mark\"],"
-                         "\"funcTable\":{\"name\":[0],\"resource\":[-1],\"length\":1},"
+                         "\"funcTable\":{" FUNCS
+                         "},"
                          "\"frameTable\":{\"func\":[0],\"category\":[0],\"subcategory\":[0],%s\"length\":1},"
                          "\"stackTable\":{" STACKS "}}," THREADS_WITH(SAMPLES, "\"length\":0") "}",
                          version, meta, shared, frame_columns);
@@ -360,6 +366,7 @@ static void test_column_that_is_not_null(void **state) {
 static void test_column_that_is_needed(void **state) {
 #define THREADS_OF(samples_, markers_) "{" META "," LIBS "," SHARED "," THREADS_WITH(samples_, markers_) "}"
 #define STACKS_OF(stacks_)             "{" META "," LIBS "," SHARED_WITH(FRAMES, stacks_) "," THREADS "}"
+#define FUNCS_OF(funcs_)               "{" META "," LIBS "," SHARED_OF(funcs_, FRAMES, STACKS) "," THREADS "}"
 #define NAMED_MARKERS(count_, rest_)                                                                       \
     "\"name\":[0,0],\"startTime\":[1,2],\"endTime\":[null,null],\"phase\":[0,0],\"category\":[0,0]," rest_ \
     "\"length\":" count_
@@ -377,6 +384,10 @@ static void test_column_that_is_needed(void **state) {
          "threads[0].samples.stack: the column has 0 rows, and the table 1"},
         {TEXT(THREADS_OF("\"stack\":[0],\"timeDeltas\":[1],\"length\":1", NAMED_MARKERS("2", "\"data\":[null],"))),
          "threads[0].markers.data: the column has 1 rows, and the table 2"},
+        {TEXT(THREADS_OF("\"stack\":[0],\"timeDeltas\":[1],\"length\":1", NAMED_MARKERS("2", ""))),
+         "threads[0].markers.data: the column has 0 rows, and the table 2"},
+        {TEXT(FUNCS_OF("\"name\":[0],\"resource\":[-1],\"length\":1")),
+         "shared.funcTable.isJS: the column has 0 rows, and the table 1"},
         {TEXT(STACKS_OF("\"frame\":[0],\"prefixOffset\":[],\"length\":1")),
          "shared.stackTable.prefixOffset: the column has 0 rows, and the table 1"},
         {TEXT(STACKS_OF("\"frame\":[0],\"length\":1")),
