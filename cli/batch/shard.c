@@ -8,17 +8,19 @@
 /* Where systems that start several calls tell which one this is. The first one whose variable is set counts. */
 static const struct scheduler {
     const char *number;
-    const char *first; /* holds the number of the first call; NULL: always `from` */
-    unsigned from;
+    unsigned from;     /* the number of the first call */
     const char *count; /* NULL: nothing tells it */
+    /* Set if calls may have any numbers: the first and the last one, and their distance. */
+    const char *first, *last, *step;
 } schedulers[] = {
-    {"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN", 1, "SLURM_ARRAY_TASK_COUNT"},
-    {"JOB_COMPLETION_INDEX", NULL, 0, NULL}, /* Kubernetes */
-    {"AWS_BATCH_JOB_ARRAY_INDEX", NULL, 0, "AWS_BATCH_JOB_ARRAY_SIZE"},
-    {"CLOUD_RUN_TASK_INDEX", NULL, 0, "CLOUD_RUN_TASK_COUNT"},
-    {"CI_NODE_INDEX", NULL, 1, "CI_NODE_TOTAL"}, /* GitLab */
-    {"CIRCLE_NODE_INDEX", NULL, 0, "CIRCLE_NODE_TOTAL"},
-    {"BUILDKITE_PARALLEL_JOB", NULL, 0, "BUILDKITE_PARALLEL_JOB_COUNT"},
+    {"SLURM_ARRAY_TASK_ID", 1, "SLURM_ARRAY_TASK_COUNT", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_MAX",
+     "SLURM_ARRAY_TASK_STEP"},
+    {.number = "JOB_COMPLETION_INDEX"}, /* Kubernetes */
+    {"AWS_BATCH_JOB_ARRAY_INDEX", 0, .count = "AWS_BATCH_JOB_ARRAY_SIZE"},
+    {"CLOUD_RUN_TASK_INDEX", 0, .count = "CLOUD_RUN_TASK_COUNT"},
+    {"CI_NODE_INDEX", 1, .count = "CI_NODE_TOTAL"}, /* GitLab */
+    {"CIRCLE_NODE_INDEX", 0, .count = "CIRCLE_NODE_TOTAL"},
+    {"BUILDKITE_PARALLEL_JOB", 0, .count = "BUILDKITE_PARALLEL_JOB_COUNT"},
 };
 enum { SCHEDULER_COUNT = sizeof schedulers / sizeof *schedulers };
 
@@ -37,31 +39,63 @@ static const struct scheduler *find_scheduler(void) {
     return NULL;
 }
 
+/* The numbers of an array of calls. Only if all of them are at the same distances does each call find a part of its
+ * own. */
+struct numbers {
+    uint64_t first, step, count;
+    bool have_gaps;
+};
+
+static struct numbers numbers_of(const struct scheduler *scheduler, uint64_t count) {
+    struct numbers numbers = {scheduler->from, 1, count, false};
+    uint64_t last;
+    bool are_known = read_variable(scheduler->first, &numbers.first) && read_variable(scheduler->last, &last);
+    if (!read_variable(scheduler->step, &numbers.step) || !numbers.step) numbers.step = 1;
+    numbers.have_gaps = are_known && count && last != numbers.first + (count - 1) * numbers.step;
+    return numbers;
+}
+
 /* The part of an array that is run again has another first number, so that one counts only if it is a usual one. */
 static struct shard shard_of_scheduler(const struct scheduler *scheduler, uint64_t count, struct failure *failure) {
-    uint64_t number, first = scheduler->from;
-    bool is_given = count != 0;
+    uint64_t number, told;
+    bool is_given = count != 0, is_told = read_variable(scheduler->count, &told);
     if (!read_variable(scheduler->number, &number)) {
         failure_set(failure, FAILURE_USAGE, "--shard auto: %s is no number of a shard: '%s'", scheduler->number,
                     getenv(scheduler->number));
         return (struct shard){0};
     }
-    if (!is_given && !read_variable(scheduler->count, &count)) {
+    if (!is_given && !is_told) {
         failure_set(failure, FAILURE_USAGE,
                     "--shard auto: %s tells which shard this is, but nothing tells how many there are: --shard auto/N",
                     scheduler->number);
         return (struct shard){0};
     }
-    if (!is_given) read_variable(scheduler->first, &first);
-    if (first > 1 || number < first || number - first >= count) {
+    if (is_given && is_told && !scheduler->first && told != count) {
+        failure_set(failure, FAILURE_USAGE, "--shard auto/%llu: %s is %llu, so some shards would not run",
+                    (unsigned long long)count, scheduler->count, (unsigned long long)told);
+        return (struct shard){0};
+    }
+    struct numbers numbers =
+        is_given ? (struct numbers){scheduler->from, 1, count, false} : numbers_of(scheduler, told);
+    uint64_t distance = number - numbers.first;
+    if (numbers.have_gaps) {
+        failure_set(
+            failure, FAILURE_USAGE,
+            "--shard auto: the array has %llu tasks from %s to %s, which have no equal distances: --shard auto/N "
+            "if only some of them run",
+            (unsigned long long)numbers.count, getenv(scheduler->first), getenv(scheduler->last));
+        return (struct shard){0};
+    }
+    if (numbers.first > 1 || number < numbers.first || distance % numbers.step ||
+        distance / numbers.step >= numbers.count) {
         failure_set(failure, FAILURE_USAGE,
                     "--shard auto: %s is %llu, which is none of %llu shards from %llu on: --shard auto/N if only some "
                     "of them run",
-                    scheduler->number, (unsigned long long)number, (unsigned long long)count,
-                    (unsigned long long)(first > 1 ? scheduler->from : first));
+                    scheduler->number, (unsigned long long)number, (unsigned long long)numbers.count,
+                    (unsigned long long)(numbers.first > 1 ? scheduler->from : numbers.first));
         return (struct shard){0};
     }
-    return (struct shard){(unsigned)(number - first) + 1, (unsigned)count};
+    return (struct shard){(unsigned)(distance / numbers.step) + 1, (unsigned)numbers.count};
 }
 
 static struct shard find_shard(uint64_t count, struct failure *failure) {
