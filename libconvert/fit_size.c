@@ -11,11 +11,20 @@
 static const struct {
     void (*apply)(struct thinning *thinning, uint32_t level);
     uint32_t level;
+    bool is_fine; /* it only gets nearer to the size; far from it, the next one is taken instead */
 } steps[] = {
-    {thin_samples, 10000}, {thin_threads, 10},   {thin_markers, 100000}, {thin_samples, 3000}, {thin_markers, 10000},
-    {thin_threads, 100},   {thin_samples, 1000}, {thin_markers, 1000},   {thin_samples, 100},  {thin_threads, 1000},
-    {thin_markers, 100},   {thin_samples, 10},   {thin_samples, 1},
+    {thin_samples, 10000, false}, {thin_threads, 10, false},    {thin_markers, 1000000, false},
+    {thin_markers, 500000, true}, {thin_markers, 200000, true}, {thin_markers, 100000, false},
+    {thin_samples, 5000, true},   {thin_samples, 2000, false},  {thin_markers, 50000, true},
+    {thin_markers, 20000, true},  {thin_markers, 10000, false}, {thin_threads, 100, false},
+    {thin_samples, 1000, false},  {thin_markers, 5000, true},   {thin_markers, 2000, true},
+    {thin_markers, 1000, false},  {thin_samples, 500, true},    {thin_samples, 200, true},
+    {thin_samples, 100, false},   {thin_threads, 1000, false},  {thin_markers, 500, true},
+    {thin_markers, 200, true},    {thin_markers, 100, false},   {thin_samples, 50, true},
+    {thin_samples, 20, true},     {thin_samples, 10, false},    {thin_samples, 5, true},
+    {thin_samples, 2, true},      {thin_samples, 1, false},
 };
+enum { NEAR_FACTOR = 4 };
 
 /* ---- Measuring. ---- */
 
@@ -61,6 +70,7 @@ void profile_fit_size(struct profile *profile, const struct fit_size *fit) {
     thinning_init(&thinning, profile);
     for (size_t i = 0; i < sizeof steps / sizeof *steps && bytes_count + facts_bytes > fit->max_bytes; i++) {
         if (failure_is_set(failure)) break;
+        if (steps[i].is_fine && bytes_count / NEAR_FACTOR > fit->max_bytes) continue;
         steps[i].apply(&thinning, steps[i].level);
         sweep_profile(profile);
         bytes_count = measure(profile, fit);
