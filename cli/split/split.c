@@ -79,7 +79,7 @@ static void print_seconds(char *out, size_t capacity_bytes, int64_t ns) {
 }
 
 /* Both ends of a filter belong to it. The first and the last part have what lies before and after all samples. */
-static void add_times(struct split *split, int64_t span_ns, int64_t length_ns) {
+static void add_times(struct split *split, int64_t span_ns, int64_t end_ns, int64_t length_ns) {
     int64_t count = span_ns / length_ns + 1;
     if (count > PARTS_MAX) {
         failure_set(&split->failure, FAILURE_USAGE, "--split: the trace has %" PRId64 " such parts, more than %d",
@@ -90,10 +90,12 @@ static void add_times(struct split *split, int64_t span_ns, int64_t length_ns) {
     for (int64_t i = 0; i < count; i++) {
         char first[FILTER_BYTES / 2] = "0", last[FILTER_BYTES / 2] = "", name[FILTER_BYTES], filter[FILTER_BYTES];
         if (i) print_seconds(first, sizeof first, i * length_ns);
+        /* A single part ends where the trace does, since no filter is open on both sides. */
+        if (count == 1) print_seconds(last, sizeof last, end_ns);
         if (i + 1 < count) print_seconds(last, sizeof last, (i + 1) * length_ns - 1);
         snprintf(name, sizeof name, "%0*" PRId64, digits, i + 1);
         snprintf(filter, sizeof filter, "%s-%s", i ? first : "", last);
-        add_part(split, name, count > 1 ? filter : "0-");
+        add_part(split, name, filter);
     }
 }
 
@@ -135,7 +137,7 @@ static void list_parts(void *context, const struct profile *profile) {
     if (is_by_process(split->options))
         add_processes(split, profile);
     else
-        add_times(split, span_of(profile), part_length_ns(split->options->split));
+        add_times(split, span_of(profile), profile->end_ns, part_length_ns(split->options->split));
 }
 
 /* ---- Conversions. ---- */
