@@ -6,13 +6,13 @@ recorder_sources := \
     recorder/session/commands.c recorder/session/environment.c recorder/session/fork.c recorder/session/join.c \
     recorder/session/location.c recorder/session/sampler_control.c recorder/session/save.c \
     recorder/session/session_state.c recorder/session/settings.c recorder/session/start.c recorder/session/stop.c \
-    recorder/pool/chunk_pool.c recorder/pool/pool_copy.c recorder/pool/pool_file.c recorder/pool/pool_open.c recorder/pool/pool_pages.c \
+    recorder/pool/chunk_pool.c recorder/pool/pool_copy.c recorder/pool/pool_open.c recorder/pool/pool_pages.c \
     recorder/pool/pool_path.c recorder/state/clock.c recorder/state/hash.c recorder/state/own_code.c recorder/state/process.c \
-    recorder/state/recording_state.c recorder/state/scratch.c recorder/state/signal_mask.c \
+    recorder/state/recording_state.c recorder/state/signal_mask.c \
     recorder/state/silent_process.c recorder/state/text_file.c recorder/write/backtrace.c recorder/write/counters.c recorder/write/definitions.c \
     recorder/write/exported.c recorder/write/labels.c recorder/write/markers.c recorder/write/memory_sum.c recorder/write/packed_stack.c recorder/write/payload.c recorder/write/stack.c \
     recorder/write/thread_handle.c recorder/write/thread_registry.c recorder/write/writer.c \
-    recorder/session/machine_facts.c
+    recorder/session/machine_facts.c recorder/pool/pool_file.c recorder/state/scratch.c
 
 # Only the shared library has this: see its header.
 sampler_file_source := recorder/session/sampler_file.c
