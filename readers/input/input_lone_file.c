@@ -19,10 +19,11 @@ struct lone_file {
     char wrapping[NAME_BYTES + 16];
 };
 
-/* False also for the files that the Finder of macOS adds for each file that it packs. */
+/* False also for the files that the Finder of macOS adds for each file that it packs and each folder that it shows. */
 static bool is_wanted(const struct input_member *member) {
+    struct text name = text_base_name(member->path);
     return member->kind == INPUT_MEMBER_FILE && !text_starts_with(member->path, TEXT("__MACOSX/")) &&
-           !text_starts_with(text_base_name(member->path), TEXT("._"));
+           !text_starts_with(name, TEXT("._")) && !text_equal(name, TEXT(".DS_Store"));
 }
 
 static void show_name(char name[NAME_BYTES], struct text path) {

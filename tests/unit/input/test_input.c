@@ -785,9 +785,9 @@ static void test_archives_of_one_file(void **state) {
 static void test_archives_of_one_file_and_nothing_else_of_weight(void **state) {
     struct text weight = TEXT("not a trace");
     const struct member members[] = {
-        {"folder/", {"", 0}},         {"folder/empty", {"", 0}}, {"folder/app.txt", content},
-        {"folder/._app.txt", weight}, {"other/", {"", 0}},       {"__MACOSX/folder/app.txt", weight},
-        {"other/empty", {"", 0}},
+        {"folder/", {"", 0}},         {"folder/empty", {"", 0}},    {"folder/app.txt", content},
+        {"folder/._app.txt", weight}, {"other/", {"", 0}},          {"__MACOSX/folder/app.txt", weight},
+        {"other/empty", {"", 0}},     {"folder/.DS_Store", weight},
     };
     for (size_t i = 0; i < KIND_COUNT; i++) {
         struct text packed = pack(kinds[i].format, NULL, members, sizeof members / sizeof *members);
