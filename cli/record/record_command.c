@@ -281,9 +281,9 @@ static void release_signals(struct record *record) {
     sigprocmask(SIG_SETMASK, &record->caller.signals, NULL);
 }
 
-/* A terminal sends its signals to the program too. Others are passed on to it. Without a program, they end the
- * recording. SIGQUIT is the program's alone: those in Java and Go print their stacks then. The second Ctrl-C ends this
- * process. */
+/* A terminal sends its signals to the program too, but tells only the first process of a session that it is gone.
+ * Others are passed on to the program. Without a program, they end the recording. SIGQUIT is the program's alone: those
+ * in Java and Go print their stacks then. The second Ctrl-C ends this process. */
 static void use_signal(struct record *record, const struct signalfd_siginfo *signal) {
     pid_t program = record->program.pid;
     if (signal->ssi_signo == SIGCHLD) return;
@@ -292,7 +292,8 @@ static void use_signal(struct record *record, const struct signalfd_siginfo *sig
         raise(SIGINT);
     }
     record->is_interrupted |= program <= 0 || signal->ssi_signo != SIGQUIT;
-    if (program > 0 && signal->ssi_code <= 0) kill(program, (int)signal->ssi_signo);
+    bool is_of_terminal = signal->ssi_code > 0 && signal->ssi_signo != SIGHUP;
+    if (program > 0 && !is_of_terminal) kill(program, (int)signal->ssi_signo);
 }
 
 static void use_signals(struct record *record) {

@@ -743,6 +743,23 @@ def progress_is_shown_of_what_runs(folder):
     check(code == 0 and (folder / "p.json").exists(), f"{code}: {output}")
 
 
+def the_end_of_a_terminal_ends_the_program(folder):
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(folder)
+        command = "i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done; echo ready; while :; do :; done"
+        os.execv(program, [program, "record", "-o", "p.json", "sh", "-c", command])
+    output = b""
+    while b"ready" not in output:
+        output += os.read(terminal, 4096)
+    os.close(terminal)
+    killer = threading.Timer(WAIT_SECONDS, os.kill, (pid, signal.SIGKILL))
+    killer.start()
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    killer.cancel()
+    check(code == 128 + signal.SIGHUP and count_samples(folder / "p.json") > 10, code)
+
+
 def signals_are_passed_on(folder):
     # QUIT does not end a recording: programs may print their stacks then.
     command = ("trap 'echo printed' QUIT; trap 'exit 7' TERM; i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done; echo; "
@@ -1048,7 +1065,8 @@ CASES = [shares_are_right, shares_of_languages_are_right, trace_is_read_by_other
          a_profile_on_standard_output_is_alone_there,
          the_duration_ends_the_program, programs_that_run_on_are_told_of,
          the_terminal_sends_signals_to_the_program, a_second_interrupt_gives_up,
-         progress_is_shown_of_what_runs, signals_are_passed_on, a_program_that_does_not_end_is_left,
+         progress_is_shown_of_what_runs, the_end_of_a_terminal_ends_the_program,
+         signals_are_passed_on, a_program_that_does_not_end_is_left,
          the_recorder_takes_the_place_of_a_kernel_that_refuses, the_recorder_samples_if_it_is_to,
          events_of_the_program_are_in_the_profile, a_signal_while_the_profile_is_made_leaves_nothing,
          what_a_killed_recording_left_is_removed_by_the_next, the_profile_is_viewed,
