@@ -23,11 +23,12 @@ struct labels {
     struct value_table uses; /* struct use_count by struct use */
 };
 
-/* Programs may write a title in place of their arguments: "postgres: walwriter", "redis-server *:6379", or
- * "php-fpm: pool www" of php-fpm8.2. Returns what follows the name there. Nothing follows if the name is the title, as
- * Python's setproctitle makes it. */
+/* Programs may write a title in place of their arguments: "postgres: walwriter", "redis-server *:6379",
+ * "/usr/lib/chromium/chromium --type=renderer", or "php-fpm: pool www" of php-fpm8.2. Returns what follows the name
+ * there. Nothing follows if the name is the title, as Python's setproctitle makes it. */
 static struct text title_of(const struct process *process, struct text program) {
-    size_t end = process->name.bytes_count;
+    size_t end = process->name.bytes_count, word_bytes = text_find(program, ' ');
+    program = text_from(program, word_bytes - text_base_name(text_slice(program, 0, word_bytes)).bytes_count);
     if (!text_starts_with(program, process->name)) end = text_find(program, ':');
     if (!end || end == program.bytes_count || !text_starts_with(process->name, text_slice(program, 0, end)))
         return (struct text){0};

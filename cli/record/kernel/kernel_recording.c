@@ -323,17 +323,25 @@ static struct kernel_fork *fork_at(struct kernel_forks *forks, uint64_t number) 
     return &forks->rows[number % FORKS_COUNT_MAX];
 }
 
+static bool is_awaited(struct kernel_forks *forks, uint32_t pid) {
+    for (uint64_t i = forks->told_count; i < forks->begun_count; i++)
+        if (fork_at(forks, i)->pid == pid) return true;
+    return false;
+}
+
 static void note_task(struct kernel_forks *forks, const struct perf_event_header *header, const char *record) {
-    uint64_t ids = word_at(record, sizeof *header); /* of a fork: the process and its parent */
-    uint32_t pid = (uint32_t)ids, parent = (uint32_t)(ids >> 32);
-    if (header->type == PERF_RECORD_FORK && pid && pid != parent)
+    uint64_t ids = word_at(record, sizeof *header); /* the process, and the parent of a fork or the thread of a name */
+    uint32_t pid = (uint32_t)ids, other = (uint32_t)(ids >> 32);
+    bool is_fork = header->type == PERF_RECORD_FORK && pid && pid != other;
+    bool is_name = header->type == PERF_RECORD_COMM && !is_execution(header) && pid == other;
+    if (is_fork || (is_name && !is_awaited(forks, pid)))
         *fork_at(forks, forks->begun_count++) = (struct kernel_fork){pid, now_ns(CLOCK_MONOTONIC)};
     if (forks->begun_count - forks->told_count > FORKS_COUNT_MAX) forks->told_count++;
     for (uint64_t i = forks->told_count; is_execution(header) && i < forks->begun_count; i++)
         if (fork_at(forks, i)->pid == pid) fork_at(forks, i)->pid = 0;
 }
 
-/* Tells the titles of processes that began some time ago. */
+/* Tells the titles of processes that began or named themselves some time ago. */
 static void append_titles(struct kernel_recording *recording) {
     static const uint64_t TITLE_NS = 100000000;
     struct kernel_forks *forks = &recording->forks;

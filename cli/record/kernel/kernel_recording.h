@@ -10,8 +10,8 @@ struct kernel_recording_options {
     size_t command_count;
 };
 
-/* The last processes that began without executing a program. Servers give those titles in place of their arguments,
- * after they have begun. */
+/* The last processes that began without executing a program, or that named themselves. Servers give those titles in
+ * place of their arguments, after they have begun. */
 struct kernel_forks {
     struct kernel_fork {
         uint32_t pid; /* 0: none, or it has executed a program */

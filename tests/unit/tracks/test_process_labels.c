@@ -90,6 +90,7 @@ static void titles_in_place_of_arguments_are_shown(void **state) {
     process_id main = add("postgres", TEXT("/usr/lib/postgres\0-D\0data\0"));
     process_id server = add("redis-server", TEXT("redis-server *:6379\0"));
     process_id pool = add("php-fpm8.2", TEXT("php-fpm: pool www\0"));
+    process_id page = add("chromium", TEXT("/usr/lib/chromium/chromium --type=renderer\0"));
     process_id other = add("app", TEXT("app2: title\0"));
     process_id renamed = add("worker: 1", TEXT("worker: 1\0"));
     process_id cut = add("gunicorn: maste", TEXT("gunicorn: master [app]\0"));
@@ -99,6 +100,7 @@ static void titles_in_place_of_arguments_are_shown(void **state) {
     assert_text(process_label(at(main)), "postgres -D data");
     assert_text(process_label(at(server)), "redis-server *:6379");
     assert_text(process_label(at(pool)), "php-fpm8.2 pool www");
+    assert_text(process_label(at(page)), "chromium --type=renderer");
     assert_text(process_label(at(other)), "");
     assert_text(process_label(at(renamed)), "");
     assert_text(process_label(at(cut)), "");
