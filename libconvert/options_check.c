@@ -95,6 +95,9 @@ static void check_choices(const struct gecko_convert_options *options, struct fa
         failure_set(failure, FAILURE_USAGE, "weight_unit has an unknown value, or sample_interval_ns is negative");
     if ((unsigned)options->off_cpu > GECKO_CONVERT_OFF_CPU_ONLY)
         failure_set(failure, FAILURE_USAGE, "off_cpu has an unknown value");
+    if (options->is_per_cpu && options->off_cpu == GECKO_CONVERT_OFF_CPU_ONLY)
+        failure_set(failure, FAILURE_USAGE,
+                    "--per-cpu and --off-cpu only exclude each other: a thread that does not run is on no processor");
     if ((unsigned)options->symbols > GECKO_CONVERT_SYMBOLS_ALWAYS)
         failure_set(failure, FAILURE_USAGE, "symbols has an unknown value");
     if ((unsigned)options->debuginfod > GECKO_CONVERT_DEBUGINFOD_NO)
