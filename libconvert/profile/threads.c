@@ -84,10 +84,10 @@ static int64_t known_cpu_ns(const struct samples *samples, size_t row) {
     return cpu_ns == TIME_NONE ? 0 : cpu_ns;
 }
 
-void samples_spread_cpu(struct samples *samples, int64_t cpu_ns) {
+void samples_spread_cpu(struct samples *samples, int64_t cpu_ns, int64_t little_ns) {
     double all_ns = 0, passed_ns = 0, spread_ns = 0;
     for (size_t i = 0; i < samples->rows.count; i++) all_ns += (double)known_cpu_ns(samples, i);
-    if ((double)cpu_ns > all_ns) return;
+    if (all_ns == 0 || (cpu_ns >= little_ns && (double)cpu_ns > all_ns)) return;
     for (size_t i = 0; i < samples->rows.count; i++) {
         int64_t own_ns = known_cpu_ns(samples, i);
         passed_ns += (double)own_ns;

@@ -163,9 +163,10 @@ void samples_take_details(struct samples *samples, struct column *cpu_ns, struct
 /* Makes the CPU time of all samples unknown. */
 void samples_forget_cpu(struct samples *samples);
 
-/* Adds CPU time to the samples, in proportion to that which each of them has. Does nothing if they have less than that
- * together. */
-void samples_spread_cpu(struct samples *samples, int64_t cpu_ns);
+/* Adds CPU time to the samples, in proportion to that which each of them has. Does nothing if they have none, or if
+ * they have less than that together and it is not less than little_ns: then most of it is of samples that are missing.
+ */
+void samples_spread_cpu(struct samples *samples, int64_t cpu_ns, int64_t little_ns);
 
 /* Moves the other samples, which share the tables of stacks and weights, to the end of these. There are no other
  * samples afterwards. Running out of memory is latched. */

@@ -534,6 +534,7 @@ static enum trace_verdict read_thread_rest(struct entry *entry) {
     if (!sampled) return lost(entry, TRACE_LOST_UNNAMED);
     if (!sampled->thread) return lost(entry, TRACE_LOST_BEYOND);
     if ((uint64_t)sampled->thread->rest_ns < SPAN_NS_MAX) sampled->thread->rest_ns += rest_ns;
+    sampled->thread->interval_ns = sampled->interval_ns;
     return kept(entry);
 }
 

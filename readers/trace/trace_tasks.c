@@ -298,10 +298,13 @@ static void note_lost_content(struct trace_tasks *tasks) {
         profile_process_at(tasks->profile, row->id)->has_lost_content = row->taken_count > row->chunk_count;
 }
 
-/* If the samples have less time themselves, most of them are missing, since the trace is limited. */
+/* If the samples have less time themselves, most of them are missing, since the trace is limited. But a short thread
+ * may have one sample, of little time, and then use up to an interval. */
 static void add_rests(struct trace_tasks *tasks) {
-    COLUMN_EACH(const struct trace_thread, row, &tasks->threads)
-        if (row->rest_ns) samples_spread_cpu(&profile_thread_at(tasks->profile, row->id)->samples, row->rest_ns);
+    COLUMN_EACH(const struct trace_thread, row, &tasks->threads) {
+        struct thread *thread = profile_thread_at(tasks->profile, row->id);
+        if (row->rest_ns) samples_spread_cpu(&thread->samples, row->rest_ns, row->interval_ns);
+    }
 }
 
 /* Without a sampler, nothing is known of the CPU time of the samples that the thread took itself. */

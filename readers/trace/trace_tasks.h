@@ -44,6 +44,7 @@ struct trace_thread {
     enum trace_name_rank name_rank;
     struct stack_path path;
     int64_t rest_ns;      /* CPU time that it used between its samples */
+    int64_t interval_ns;  /* of its samples, if there is such time; 0: unknown */
     bool has_sampled_cpu; /* a sampler has recorded its CPU time */
 };
 

@@ -150,7 +150,7 @@ uint64_t cpu_share_take(struct cpu_share *share, const struct shared_sample *sam
         case SAMPLE_OF_EVENT:
             if (sample->is_of_ended && share->owed_ns < passed_ns) share->owed_ns = passed_ns;
             return take_code(share, passed_ns, interval_ns, tick_ns);
-        case SAMPLE_OF_FIRST: return take_lent(share, passed_ns, interval_ns);
+        case SAMPLE_OF_FIRST: return take(share, share->owed_ns, 1);
         case SAMPLE_OF_CALL: return take(share, smaller(call_ns, share->owed_ns - share->aside_ns), interval_ns / 2);
         case SAMPLE_OF_TICK: break;
     }

@@ -39,8 +39,7 @@ struct shared_sample {
     bool is_of_ended;     /* the thread has ended since its processor time was read, so its event tells of more */
     uint64_t interval_ns; /* interval of the event and the timer */
     uint64_t tick_ns;     /* between clock ticks */
-    uint64_t passed_ns;   /* processor time since the timer's last sample, or time in code since the event's, or
-                             processor time that the first one is to stand for */
+    uint64_t passed_ns;   /* processor time since the timer's last sample, or time in code since the event's */
 };
 
 /* Adds processor time that the thread has used. */

@@ -43,8 +43,7 @@ static struct {
     bool is_refusal_reported; /* the log says that memory of threads cannot be read */
     uint64_t tick_ns;         /* the time between two clock ticks */
     uint64_t lost_count;      /* stacks for which there was no room */
-    int64_t unseen_ns;        /* what threads have used that ended without a sample, less what samples of others stand
-                                 for too early */
+    int64_t unseen_ns;        /* what threads have used that ended without a sample, until another one's has it */
     struct thread_observer_starter starter;
     struct thread_observer_rules rules;
 } observer;
@@ -104,7 +103,8 @@ static uint64_t first_cpu_ns(const struct sampled_thread *thread) {
 static uint64_t count_used(struct sampled_thread *thread, uint64_t cpu_ns) {
     uint64_t known_ns = thread->is_cpu_read ? thread->cpu_ns : first_cpu_ns(thread);
     bool is_counted = !thread->is_left_out && (thread->is_cpu_read || observer.rules.finds_new_threads);
-    if (!thread->is_cpu_read) thread->is_new = is_counted;
+    /* At first, there are no tables yet: a stack would be cut. */
+    if (!thread->is_cpu_read) thread->is_new = is_counted && !observer.rules.only_opens_clocks;
     uint64_t used_ns = is_counted && cpu_ns > known_ns ? cpu_ns - known_ns : 0;
     thread->cpu_ns = cpu_ns;
     thread->is_cpu_read = true;
@@ -147,7 +147,6 @@ static void forget(struct sampled_thread *thread, uint32_t tid) {
     struct sampled_before before = {.tid = 0};
     if (thread->epoch == observer.epoch) {
         int64_t owed_ns = thread->share.owed_ns;
-        if (thread->before.tid != tid) observer.unseen_ns += thread->before.owed_ns;
         thread_signal_leave(thread);
         before = thread->before;
         if (thread->cpu_ns) before = (struct sampled_before){thread->tid, thread->cpu_ns, owed_ns < 0 ? owed_ns : 0};
@@ -184,11 +183,11 @@ static bool keep_unseen(int64_t used_ns) {
     return true;
 }
 
-/* Returns what a sample stands for that also stands for threads without one. */
-static uint64_t add_unseen(uint64_t cpu_ns) {
-    int64_t sum_ns = (int64_t)cpu_ns + observer.unseen_ns, taken_ns = sum_ns > 0 ? sum_ns : 1;
-    observer.unseen_ns = sum_ns - taken_ns;
-    return (uint64_t)taken_ns;
+/* Returns what threads without a sample have used, which is for another one from now on. */
+static int64_t take_unseen(void) {
+    int64_t taken_ns = observer.unseen_ns;
+    observer.unseen_ns = 0;
+    return taken_ns;
 }
 
 /* Writes the processor time that no sample stands for when the thread or the recording ends. It was used between two
@@ -202,8 +201,7 @@ static void write_rest_of(struct sampled_thread *thread, struct round *round, ui
     bool is_owed = thread->share.owed_ns > 0;
     if (!is_owed || !thread->uid || !recording_wants_thread(thread->name, thread->name_bytes_count)) return;
     uint64_t rest_ns = (uint64_t)thread->share.owed_ns;
-    uint64_t little_ns = rest_ns < short_ns() ? thread->sampled_ns : thread->sampled_ns / LITTLE_PART;
-    bool is_little = rest_ns <= little_ns;
+    bool is_little = rest_ns <= thread->sampled_ns / LITTLE_PART || (thread->sampled_ns && rest_ns < short_ns());
     if (!is_little && rest_ns < least_ns) return;
     thread->share.owed_ns = 0;
     if (is_little) {
@@ -227,7 +225,7 @@ static void write_last_rest(struct sampled_thread *thread, struct round *round) 
     if (is_unseen && thread->uid && thread->state != SAMPLED_UNREACHED &&
         recording_wants_thread(thread->name, thread->name_bytes_count)) {
         if (keep_unseen(rest_ns)) return;
-        thread->share.owed_ns = (int64_t)add_unseen((uint64_t)rest_ns);
+        thread->share.owed_ns += take_unseen();
     }
     write_rest(thread, round);
 }
@@ -399,29 +397,19 @@ static void write_sample(struct sampled_thread *thread, struct round *round, con
     thread->wait_fingerprint = 0;
 }
 
-/* Returns what the first sample of a thread stands for: all that the thread has used if it has ended already within an
- * interval. Otherwise what it had used when it was found, or half of an interval: what it uses until its next sample
- * may be added later, if it is not more. */
-static uint64_t first_part_ns(const struct sampled_thread *thread) {
-    int64_t owed_ns = thread->share.owed_ns, half_ns = (int64_t)thread->interval_ns / 2;
-    if (thread->ended_ticks && owed_ns <= 2 * half_ns) return owed_ns > 0 ? (uint64_t)owed_ns : 0;
-    return (uint64_t)(thread->found_ns > half_ns ? thread->found_ns : half_ns);
-}
-
 /* A demanded sample is written whatever it stands for. Returns false if the stack is dropped. */
 static bool collect_one(struct thread_record *record, struct sampled_thread *thread, struct round *round,
                         const struct ring_sample *sample) {
     bool is_first = sample->origin == SAMPLE_OF_FIRST;
-    const struct shared_sample shared = {
-        .origin = sample->origin,
-        .has_event = thread->clocks.has_event,
-        .is_of_ended = thread->has_ended,
-        .interval_ns = thread->interval_ns,
-        .tick_ns = observer.tick_ns,
-        .passed_ns = is_first ? first_part_ns(thread) : (sample->missed_count + 1) * thread->interval_ns};
+    const struct shared_sample shared = {.origin = sample->origin,
+                                         .has_event = thread->clocks.has_event,
+                                         .is_of_ended = thread->has_ended,
+                                         .interval_ns = thread->interval_ns,
+                                         .tick_ns = observer.tick_ns,
+                                         .passed_ns = (sample->missed_count + 1) * thread->interval_ns};
     uint64_t cpu_ns = cpu_share_take(&thread->share, &shared);
     if (is_first) thread_clocks_close_first(&thread->clocks);
-    if (is_first && cpu_ns) cpu_ns = add_unseen(cpu_ns);
+    if (is_first && cpu_ns) cpu_ns += (uint64_t)take_unseen();
     bool is_demanded = demand_of(record) == THREAD_DEMAND_SEEN && !thread->written_count;
     if (!cpu_ns && !is_demanded) return true;
     if (awaits_more(thread, sample)) {
@@ -797,8 +785,8 @@ static void collect_last(struct thread_writers *writers, struct thread_record *r
 static void give_unseen(struct thread_writers *writers, struct thread_record *record, void *context) {
     struct sampled_thread *thread = known_thread(record);
     (void)writers;
-    if (observer.unseen_ns <= 0 || !thread || !thread->uid || thread->state == SAMPLED_LEFT_OUT) return;
-    thread->share.owed_ns += (int64_t)add_unseen(0);
+    if (!observer.unseen_ns || !thread || !thread->uid || thread->state == SAMPLED_LEFT_OUT) return;
+    thread->share.owed_ns += take_unseen();
     write_rest(thread, context);
 }
 

@@ -918,27 +918,66 @@ static uint64_t run_instants(void) {
     return used_ns;
 }
 
+/* The profile must not have less than the threads have used, but for an interval, nor more than the process since
+ * start_ns. Returns the number of stacks. */
+static size_t check_instants(const struct recorded *recorded, uint64_t used_ns, uint64_t start_ns,
+                             int64_t interval_us) {
+    int64_t sum_ns = 0, most_ns = (int64_t)(clock_now_ns(CLOCK_PROCESS_CPUTIME_ID) - start_ns);
+    size_t stack_count = 0;
+    for (size_t i = 0; i < recorded->profile.threads.count; i++) {
+        const struct thread *thread = column_at(&recorded->profile.threads, i);
+        sum_ns += sum_cpu_ns(thread);
+        stack_count += count_samples_in(&recorded->profile, thread, instant_code());
+    }
+    if (sum_ns < (int64_t)used_ns - interval_us * 1000 || sum_ns > most_ns)
+        fail_msg("%" PRId64 " of %" PRIu64 " ns, at most %" PRId64, sum_ns, used_ns, most_ns);
+    return stack_count;
+}
+
 /* Threads that live for a third of an interval have their processor time in the profile, and a part of them a stack. */
 static void test_time_of_threads_below_an_interval(void **state) {
     skip_under_thread_sanitizer();
+    enum { INTERVAL_US = 1000 };
     struct recorded recorded;
     uint64_t start_ns = clock_now_ns(CLOCK_PROCESS_CPUTIME_ID);
-    int64_t sum_ns = 0;
-    size_t stack_count = 0;
-    start_sampling(*state, "instant.trace", (struct grec_options){.interval_us = 1000});
+    start_sampling(*state, "instant.trace", (struct grec_options){.interval_us = INTERVAL_US});
     wait_rounds(2);
     uint64_t used_ns = run_instants();
     stop_and_read(&recorded, *state, "instant.trace");
-    for (size_t i = 0; i < recorded.profile.threads.count; i++) {
-        const struct thread *thread = column_at(&recorded.profile.threads, i);
-        sum_ns += sum_cpu_ns(thread);
-        stack_count += count_samples_in(&recorded.profile, thread, instant_code());
-    }
-    int64_t most_ns = (int64_t)(clock_now_ns(CLOCK_PROCESS_CPUTIME_ID) - start_ns);
-    if (sum_ns < (int64_t)used_ns - 1000000 || sum_ns > most_ns)
-        fail_msg("%" PRId64 " of %" PRIu64 " ns, at most %" PRId64, sum_ns, used_ns, most_ns);
+    size_t stack_count = check_instants(&recorded, used_ns, start_ns, INTERVAL_US);
     /* At clock ticks alone, chance may give none of them a stack. */
     if (!count_said(&recorded, "perf_event_open: ")) assert_true(stack_count >= MET_COUNT / 20);
+    recorded_fini(&recorded);
+}
+
+/* Works for a fraction of an interval, and waits, twice. */
+static void *run_and_wait(void *used_ns) {
+    enum { PART_NS = 400000, WAIT_MS = 10, PART_COUNT = 2 };
+    make_first_call();
+    grec_thread_register("instant");
+    for (int i = 0; i < PART_COUNT; i++) {
+        compute_until(clock_now_ns(CLOCK_THREAD_CPUTIME_ID) + PART_NS);
+        sleep_ms(WAIT_MS);
+    }
+    *(uint64_t *)used_ns += clock_now_ns(CLOCK_THREAD_CPUTIME_ID);
+    return NULL;
+}
+
+/* A thread that works for less than an interval may wait before it leaves a stack, and after that. */
+static void test_time_of_short_threads_that_wait(void **state) {
+    skip_under_thread_sanitizer();
+    enum { INTERVAL_US = 4000, COUNT = 50 };
+    struct recorded recorded;
+    uint64_t start_ns = clock_now_ns(CLOCK_PROCESS_CPUTIME_ID), used_ns = 0;
+    start_sampling(*state, "waiting.trace", (struct grec_options){.interval_us = INTERVAL_US});
+    wait_rounds(2);
+    for (int i = 0; i < COUNT; i++) {
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, run_and_wait, &used_ns), 0);
+        pthread_join(thread, NULL);
+    }
+    stop_and_read(&recorded, *state, "waiting.trace");
+    check_instants(&recorded, used_ns, start_ns, INTERVAL_US);
     recorded_fini(&recorded);
 }
 
@@ -1467,6 +1506,7 @@ int main(void) {
         TEST(test_threads_in_relay),
         TEST(test_time_between_two_rounds),
         TEST(test_time_of_threads_below_an_interval),
+        TEST(test_time_of_short_threads_that_wait),
         TEST(test_two_lives_between_rounds),
         TEST(test_records_without_sampling),
         TEST(test_records_without_rounds),

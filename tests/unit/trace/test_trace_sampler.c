@@ -680,6 +680,16 @@ static void test_end_out_of_range(void **state) {
     assert_int_equal(lost_sum(), 1);
 }
 
+/* A short thread may have less time in its only sample. */
+static void test_more_time_of_a_short_thread(void **state) {
+    begin_spans();
+    add_span(1000, 100, 0);
+    add_block(&fixture.trace, BUILD_THREAD_REST, 0, 7, 999);
+    seal_and_read();
+    assert_spans("1000:1099");
+    assert_int_equal(lost_sum(), 0);
+}
+
 /* If the samples have less, most of them were lost. */
 static void test_more_time_between_samples(void **state) {
     begin_spans();
@@ -1780,6 +1790,7 @@ int main(void) {
         TEST(test_delays_of_several_intervals),
         TEST(test_samples_that_were_taken_before),
         TEST(test_time_between_samples),
+        TEST(test_more_time_of_a_short_thread),
         TEST(test_more_time_between_samples),
         TEST(test_end_before_entry),
         TEST(test_end_out_of_range),
