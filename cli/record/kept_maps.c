@@ -3,12 +3,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "libconvert/base/regular_file.h"
+#include "libconvert/symbols/sysroot.h"
 
-enum { COUNT_MAX = 64, PATH_BYTES = 96 };
+enum { PATH_BYTES = 64 };
 
 /* Returns the number of the process in the innermost namespace of it, which is the last one of a line; 0: unknown. */
 static int inner_pid(pid_t pid) {
@@ -24,28 +26,56 @@ static int inner_pid(pid_t pid) {
     return atoi(strrchr(line, '\t') ? strrchr(line, '\t') : line);
 }
 
-/* Returns a descriptor of the map; -1 if there is none, or if another user wrote it. */
-static int open_map(pid_t pid) {
-    char process[PATH_BYTES / 2], path[PATH_BYTES];
-    struct stat owner, status;
+/* Returns a descriptor of the map; -1 if there is none, or if another user wrote it. Its path may have links, which are
+ * those of the process's file system. */
+static int open_map(pid_t pid, struct stat *status) {
+    char process[PATH_BYTES / 2], root[PATH_BYTES], path[PATH_BYTES], real_path[PATH_MAX];
+    struct stat owner;
     snprintf(process, sizeof process, "/proc/%d", pid);
-    snprintf(path, sizeof path, "%s/root/tmp/perf-%d.map", process, inner_pid(pid));
-    int fd = stat(process, &owner) == 0 ? regular_file_open(path, &status) : -1;
-    if (fd < 0 || status.st_uid == owner.st_uid) return fd;
+    snprintf(root, sizeof root, "%s/root", process);
+    snprintf(path, sizeof path, "/tmp/perf-%d.map", inner_pid(pid));
+    int fd = stat(process, &owner) == 0 ? sysroot_open(root, path, real_path) : -1;
+    if (fd < 0 || (fstat(fd, status) == 0 && S_ISREG(status->st_mode) && status->st_uid == owner.st_uid)) return fd;
     close(fd);
     return -1;
 }
 
+/* Returns whether a conversion finds and trusts the map without being told. */
+static bool is_found_anyway(pid_t pid, const struct stat *map) {
+    char path[PATH_BYTES];
+    struct stat found;
+    snprintf(path, sizeof path, "/tmp/perf-%d.map", pid);
+    bool is_trusted = map->st_uid == 0 || map->st_uid == geteuid();
+    return is_trusted && stat(path, &found) == 0 && found.st_dev == map->st_dev && found.st_ino == map->st_ino;
+}
+
+/* Most files are for what is recorded, and some for the profile. */
+static size_t count_max(void) {
+    enum { RESERVED_COUNT = 64, FRACTION = 8 };
+    struct rlimit files;
+    bool has_more = getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur > RESERVED_COUNT;
+    return has_more ? (size_t)(files.rlim_cur - RESERVED_COUNT) / FRACTION : 0;
+}
+
+static bool reserve(struct kept_maps *maps) {
+    char **values = realloc(maps->values, (maps->count + 1) * sizeof *values);
+    if (values) maps->values = values;
+    int *fds = realloc(maps->fds, (maps->count + 1) * sizeof *fds);
+    if (fds) maps->fds = fds;
+    return values && fds;
+}
+
 void kept_maps_take(struct kept_maps *maps, pid_t pid) {
-    if (!maps->values) maps->values = calloc(COUNT_MAX, sizeof *maps->values);
-    if (!maps->fds) maps->fds = calloc(COUNT_MAX, sizeof *maps->fds);
-    if (!maps->values || !maps->fds || maps->count == COUNT_MAX) return;
-    int fd = open_map(pid);
+    struct stat status;
+    int fd = open_map(pid, &status);
     if (fd < 0) return;
-    if (asprintf(&maps->values[maps->count], "%d=/proc/%d/fd/%d", pid, getpid(), fd) > 0)
+    bool is_wanted = !is_found_anyway(pid, &status), has_room = maps->count < count_max() && reserve(maps);
+    if (is_wanted && has_room && asprintf(&maps->values[maps->count], "%d=/proc/self/fd/%d", pid, fd) > 0) {
         maps->fds[maps->count++] = fd;
-    else
-        close(fd);
+        return;
+    }
+    maps->left_out_count += is_wanted;
+    close(fd);
 }
 
 void kept_maps_fini(struct kept_maps *maps) {

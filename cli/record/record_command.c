@@ -571,8 +571,14 @@ static void keep_maps(struct record *record, const struct proc_ids *processes) {
     struct proc_ids all = {0};
     if (record->options->convert.symbols == GECKO_CONVERT_SYMBOLS_NONE) return;
     if (record->options->is_system_wide && proc_ids_read(&all, "/proc")) processes = &all;
+    limit_files(record, 0);
     for (size_t i = 0; i < processes->count; i++) kept_maps_take(&record->maps, processes->values[i]);
     proc_ids_fini(&all);
+    if (record->maps.left_out_count)
+        tell(record,
+             "generated code of %zu process%s in containers or of other users has no names: no more files may be open "
+             "(ulimit -n)",
+             record->maps.left_out_count, record->maps.left_out_count == 1 ? "" : "es");
 }
 
 static void record_processes(struct record *record) {

@@ -108,11 +108,10 @@ static bool is_of_process(const struct jit_process *process, const struct stat *
 
 static bool is_readable(struct jit *jit, const struct jit_process *process, const struct stat *link,
                         const struct stat *status) {
-    if (!process) return S_ISREG(status->st_mode) || refuse(jit, JIT_NOTE_KIND);
-    if (!is_of_process(process, status)) return false;
-    if (!is_trusted(jit, link->st_uid)) return refuse(jit, JIT_NOTE_OWNER);
+    if (process && !is_of_process(process, status)) return false;
+    if (process && !is_trusted(jit, link->st_uid)) return refuse(jit, JIT_NOTE_OWNER);
     if (!S_ISREG(status->st_mode)) return refuse(jit, JIT_NOTE_KIND);
-    if (!is_trusted(jit, status->st_uid)) return refuse(jit, JIT_NOTE_OWNER);
+    if (process && !is_trusted(jit, status->st_uid)) return refuse(jit, JIT_NOTE_OWNER);
     return (uint64_t)status->st_size <= FILE_BYTES_MAX || refuse(jit, JIT_NOTE_SIZE);
 }
 
@@ -298,10 +297,18 @@ static int64_t pid_of_dump(struct text path) {
     return cursor_take_number(&name, 10, &pid) && pid <= INT64_MAX ? (int64_t)pid : -1;
 }
 
+/* Returns the name of the file in the profile. A map that is named may have any name, or only a descriptor. */
+static struct text name_in_profile(struct jit *jit, const struct jit_file *file, int64_t pid, const char *path) {
+    char name[32];
+    if (!file->is_named) return arena_copy(&jit->texts, text_base_name(text_of(path)));
+    snprintf(name, sizeof name, "perf-%" PRId64 ".map", pid);
+    return arena_copy(&jit->texts, text_of(name));
+}
+
 static void read_opened(struct reading *reading, const struct jit_process *process, const char *path) {
     struct jit *jit = reading->jit;
     reading->file->next_code = jit->codes.count;
-    reading->file_name = arena_copy(&jit->texts, text_base_name(text_of(path)));
+    reading->file_name = name_in_profile(jit, reading->file, process->pid, path);
     struct input *input = input_from_blocks(path, next_block, reading, &reading->failure);
     if (input)
         jit->notes[JIT_NOTE_DAMAGED] +=

@@ -399,25 +399,64 @@ int main(void) {
 """
 
 
+def build_generated(folder):
+    folder.chmod(0o755)
+    (folder / "generated.c").write_text(GENERATED)
+    subprocess.run(["cc", folder / "generated.c", "-o", folder / "generated"], check=True)
+
+
 def generated_code_in_containers_has_names(folder):
     """The first process has another number inside, and a folder of its own. The second is of another user."""
     if os.geteuid() != 0:
         return
-    folder.chmod(0o755)
-    (folder / "generated.c").write_text(GENERATED)
-    subprocess.run(["cc", folder / "generated.c", "-o", folder / "generated"], check=True)
+    build_generated(folder)
     inside = "mount -t tmpfs none /tmp && exec ./generated"
     for before in (["unshare", "--pid", "--fork", "--kill-child", "--mount", "sh", "-c", inside], [*NOBODY, "./generated"]):
         with subprocess.Popen(before, cwd=folder, stdout=subprocess.PIPE, text=True) as running:
             try:
                 path = running.stdout.readline().strip()
                 children = pathlib.Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()
-                record_until(folder, lambda path: "work_of_generated" in text_of(path), "generated code has no names", "-p",
-                             (children or [str(running.pid)])[0])
+                pid = (children or [str(running.pid)])[0]
+                record_until(folder, lambda path: "work_of_generated" in text_of(path), "generated code has no names", "-p", pid)
+                check(f"perf-{pid}.map" in text_of(folder / "p.json"), "the map has another name")
+                few = record("-p", pid, "-d", "0.2", "-o", "p.json", cwd=folder, preexec_fn=limit(resource.RLIMIT_NOFILE, 60))
+                check("generated code of 1 process in containers" in few.stderr, few)
             finally:
                 running.kill()
                 if before[:1] != ["unshare"]:
                     pathlib.Path(path).unlink()
+
+
+def maps_of_other_users_are_read_if_they_are_not_too_large(folder):
+    """Nearly all of the map is a hole."""
+    build_generated(folder)
+    with subprocess.Popen([*(NOBODY if os.geteuid() == 0 else []), "./generated"], cwd=folder, stdout=subprocess.PIPE,
+                          text=True) as running:
+        path = running.stdout.readline().strip()
+        try:
+            os.truncate(path, 2 << 30)
+            record_until(folder, count_samples, "no samples", "-p", str(running.pid))
+            check("work_of_generated" not in text_of(folder / "p.json"), "a large map is read")
+        finally:
+            running.kill()
+            pathlib.Path(path).unlink()
+
+
+def maps_that_are_found_anyway_need_no_files(folder):
+    if os.geteuid() != 0:
+        return
+    build_generated(folder)
+    running = [subprocess.Popen("./generated", cwd=folder, stdout=subprocess.PIPE, text=True) for _ in range(20 + os.cpu_count())]
+    paths = [process.stdout.readline().strip() for process in running]
+    try:
+        few = limit(resource.RLIMIT_NOFILE, 20 + 3 * os.cpu_count())
+        ended = record("-a", "-d", "0.5", "-o", "p.json", cwd=folder, preexec_fn=few)
+        check(ended.returncode == 0 and "ulimit" not in ended.stderr, ended)
+    finally:
+        for process, path in zip(running, paths):
+            process.kill()
+            process.communicate()
+            pathlib.Path(path).unlink()
 
 
 def processes_without_names_are_told_of(folder):
@@ -1054,6 +1093,7 @@ CASES = [shares_are_right, shares_of_languages_are_right, trace_is_read_by_other
          running_processes_are_recorded,
          files_that_are_gone_have_names, code_has_no_names_of_others_at_its_path,
          files_that_are_gone_have_names_beside_many_others, generated_code_in_containers_has_names,
+         maps_of_other_users_are_read_if_they_are_not_too_large, maps_that_are_found_anyway_need_no_files,
          processes_without_names_are_told_of,
          the_end_of_a_process_ends_its_recording, events_are_named, counters_of_the_processor_are_recorded,
          nothing_is_lost_while_processes_are_described, losses_are_of_no_process,
