@@ -1,10 +1,7 @@
 /* Converting: one profile of all inputs, or a batch. */
-#include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/batch/batch.h"
@@ -241,32 +238,12 @@ static void init_bar(const struct options *options, struct progress_tty *bar) {
     progress_tty_init(bar, STDERR_FILENO, draws_progress(options), is_forced ? 0 : PROGRESS_TTY_DELAY_NS);
 }
 
-/* Returns the errno with which a file of that path could not be written, or 0. A regular file is written beside the one
- * that it replaces. */
-static int error_of_place(const char *path) {
-    char target[PATH_MAX], folder[PATH_MAX] = ".";
-    struct stat found;
-    bool exists = stat(path, &found) == 0;
-    if (!exists && errno != ENOENT) return errno;
-    if (exists && S_ISDIR(found.st_mode)) return EISDIR;
-    if (exists && access(path, W_OK)) return errno;
-    if (exists && !S_ISREG(found.st_mode)) return 0;
-    if (exists && realpath(path, target)) path = target;
-    const char *slash = strrchr(path, '/');
-    if (slash) snprintf(folder, sizeof folder, "%.*s", (int)(slash - path + 1), path);
-    return access(folder, W_OK | X_OK) ? errno : 0;
-}
-
 /* Files are written when all else is done. Whoever makes the inputs first wants to know before whether that will work.
  */
-static void check_place(const char *path, struct failure *failure) {
-    int error = path && strcmp(path, "-") != 0 ? error_of_place(path) : 0;
-    if (error) failure_set(failure, FAILURE_IO, "cannot write %s: %s", path, strerror(error));
-}
-
 static void check_places(const struct options *options, struct failure *failure) {
-    check_place(options->convert.output_path, failure);
-    check_place(options->report_path, failure);
+    const char *const paths[] = {options->convert.output_path, options->report_path};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        if (paths[i]) sink_check(paths[i], failure);
 }
 
 static int convert(struct options *options) {

@@ -294,6 +294,51 @@ static void open_standard_output(struct sink *sink) {
     if (sink->fd < 0) latch_error(sink, "write", errno);
 }
 
+/* ---- Checking. ---- */
+
+/* Returns the errno with which the file could not be created or replaced, or 0. In a sticky folder, only the owners of
+ * the file and of the folder may replace the file. */
+static int error_of_target(const char *target) {
+    struct text base = text_base_name(text_of(target));
+    char folder[PATH_MAX] = ".";
+    struct stat status, folder_status;
+    size_t folder_bytes = (size_t)(base.bytes - target);
+    if (folder_bytes && !text_copy((struct text){target, folder_bytes}, folder, sizeof folder)) return ENAMETOOLONG;
+    bool exists = stat(target, &status) == 0;
+    if (exists && euidaccess(target, W_OK) != 0) return errno;
+    if (stat(folder, &folder_status) != 0 || euidaccess(folder, W_OK | X_OK) != 0) return errno;
+    uid_t user = geteuid();
+    bool is_sticky = folder_status.st_mode & S_ISVTX && user != 0 && user != folder_status.st_uid;
+    return exists && is_sticky && user != status.st_uid ? EPERM : 0;
+}
+
+/* A standard output that was closed is open for reading alone. */
+static int error_of_standard_output(void) {
+    int flags = fcntl(STDOUT_FILENO, F_GETFL);
+    if (flags < 0) return errno;
+    return (flags & O_ACCMODE) == O_RDONLY ? EBADF : 0;
+}
+
+void sink_check(const char *path, struct failure *failure) {
+    bool is_standard = strcmp(path, "-") == 0;
+    struct sink sink = {.failure = failure, .name = is_standard ? "standard output" : path, .fd = -1};
+    struct stat found;
+    int error = 0;
+    bool exists = !is_standard && stat(path, &found) == 0;
+    if (is_standard)
+        error = error_of_standard_output();
+    else if (!exists && errno != ENOENT)
+        error = errno;
+    else if (exists && S_ISDIR(found.st_mode))
+        error = EISDIR;
+    else if (exists && !S_ISREG(found.st_mode))
+        error = euidaccess(path, W_OK) != 0 ? errno : 0;
+    else if ((sink.target = resolve_target(&sink)))
+        error = error_of_target(sink.target);
+    free(sink.target);
+    if (error) latch_error(&sink, "write", error);
+}
+
 /* ---- Writing. ---- */
 
 static bool wait_until_writable(int fd) {

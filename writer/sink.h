@@ -18,6 +18,10 @@
  * ignored so that a closed pipe is a failure like others. */
 bool sink_write(struct chunk_list *chunks, const char *path, struct failure *failure);
 
+/* Latches the failure (FAILURE_IO, FAILURE_MEMORY) that sink_write would have, as far as it can be known before. Writes
+ * nothing. */
+void sink_check(const char *path, struct failure *failure);
+
 /* The files of a batch appear only while its gate is open. Once the gate is closed, a report can list all files that
  * have appeared. */
 struct sink_gate {

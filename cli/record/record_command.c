@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -241,12 +242,20 @@ static const int ending_signals[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
 
 enum { ENDING_SIGNAL_COUNT = sizeof ending_signals / sizeof *ending_signals };
 
+/* Returns whether the profile is written where programs write their output. A device, such as a terminal or /dev/null,
+ * has room for both. */
+static bool is_output_taken(const char *path) {
+    struct stat output, standard;
+    if (!path || strcmp(path, "-") == 0) return path;
+    return stat(path, &output) == 0 && fstat(STDOUT_FILENO, &standard) == 0 && output.st_dev == standard.st_dev &&
+           output.st_ino == standard.st_ino && !S_ISCHR(output.st_mode);
+}
+
 /* Blocks the signals that end a command, except those that the caller ignores. If SIGCHLD were ignored, nobody could
  * wait for programs. */
 static void take_signals(struct record *record) {
     static const struct sigaction by_default = {.sa_handler = SIG_DFL};
-    const char *output_path = record->options->convert.output_path;
-    caller_settings_init(&record->caller, output_path && strcmp(output_path, "-") == 0);
+    caller_settings_init(&record->caller, is_output_taken(record->options->convert.output_path));
     sigaction(SIGCHLD, &by_default, NULL);
     sigemptyset(&record->signals);
     sigaddset(&record->signals, SIGCHLD);
@@ -315,7 +324,7 @@ static bool execute_program(struct record *record) {
     const char *command = record->options->inputs.values[0];
     int error = started_program_execute(&record->program);
     if (!error) return true;
-    record->program_code = error == ENOENT ? EXIT_CODE_NOT_FOUND : EXIT_CODE_NOT_EXECUTABLE;
+    if (!record->program_code) record->program_code = error == ENOENT ? EXIT_CODE_NOT_FOUND : EXIT_CODE_NOT_EXECUTABLE;
     failure_set(&record->failure, FAILURE_IO, "cannot execute %s: %s", command, why_not_executed(command, error));
     return false;
 }

@@ -274,6 +274,9 @@ def iterations_before_a_program_is_gone_are_recorded(folder):
     ended = record("-o", "p.json", "-e", "page-faults", "--iterations", "3", "./once", "-c", "rm once", cwd=folder)
     check(ended.returncode == 127 and "only 1 of 3 iterations" in ended.stderr, ended)
     check(count_samples(folder / "p.json"), "no samples")
+    shutil.copy(shutil.which("sh"), folder / "once")
+    ended = record("-o", "p.json", "-e", "page-faults", "--iterations", "3", "./once", "-c", "rm once; exit 5", cwd=folder)
+    check(ended.returncode == 5 and "only 1 of 3 iterations" in ended.stderr, ended)
 
 
 def few_files_are_enough_for_a_command(folder):
@@ -694,6 +697,15 @@ def what_cannot_be_written_is_told_before_the_program_runs(folder):
             check(ended.returncode in (2, 3) and not (folder / "started").exists(), f"{arguments}: {ended}")
     check((folder / "kept.data").read_text() == "kept", "the recording of an earlier run is gone")
     check(os.listdir(folder) == ["kept.data"], f"left: {os.listdir(folder)}")
+    (folder / "link.json").symlink_to("no/p.json")
+    (folder / "sticky").mkdir()
+    (folder / "sticky" / "p.json").write_text("of root")
+    for path, mode in (folder / "sticky" / "p.json", 0o666), (folder / "sticky", 0o1777), (folder, 0o777):
+        path.chmod(mode)
+    for output, before in (("link.json", []), ("-", ["sh", "-c", 'exec "$@" >&-', "sh"]),
+                           *([("sticky/p.json", NOBODY)] if os.geteuid() == 0 else [])):
+        ended = record("-o", output, "touch", "started", before=before, cwd=folder)
+        check(ended.returncode == 3 and not (folder / "started").exists(), f"{output}: {ended}")
 
 
 def what_was_recorded_until_the_disk_was_full_is_shown(folder):
@@ -714,9 +726,10 @@ def what_was_recorded_until_the_disk_was_full_is_shown(folder):
 
 
 def a_profile_on_standard_output_is_alone_there(folder):
-    ended = record("-o", "-", mix, "100", cwd=folder)
-    (folder / "p.json").write_text(ended.stdout)
-    check(count_samples(folder / "p.json") > 10 and "function parse" in ended.stderr, ended.stderr)
+    for output in "-", "/dev/stdout":
+        ended = record("-o", output, mix, "100", cwd=folder)
+        (folder / "p.json").write_text(ended.stdout)
+        check(count_samples(folder / "p.json") > 10 and "function parse" in ended.stderr, ended.stderr)
 
 
 def the_duration_ends_the_program(folder):
