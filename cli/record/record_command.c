@@ -46,8 +46,8 @@ static const char notes[] =
     "  0  success\n"
     "  1  nothing was recorded\n"
     "  2  the command line is wrong\n"
-    "  3  recording is not allowed, reading or writing failed, or not all iterations\n"
-    "     could be recorded: the profile has those before\n"
+    "  3  recording is not allowed, or reading or writing failed; if the disk is full\n"
+    "     or an iteration cannot begin, the profile has what was recorded before\n"
     "  4  memory ran out, or more than --max-memory was needed\n"
     "  5  --strict was given, and something would have been lost\n";
 

@@ -390,6 +390,8 @@ static void append_moment(struct kernel_recording *recording, uint64_t lost_coun
 static void describe(struct kernel_recording *recording, const struct proc_ids *processes) {
     struct kernel_stream *stream = &recording->stream, records;
     int fd = memfd_create("gecko-convert", MFD_CLOEXEC);
+    if (fd < 0)
+        failure_set(stream->failure, FAILURE_IO, "cannot keep what happens at the beginning: %s", strerror(errno));
     kernel_stream_init(&records, fd, stream->failure);
     for (size_t i = 0; i < processes->count && !failure_is_set(stream->failure); i++) {
         recording->hidden_count += !proc_process_append(stream, processes->values[i]);
