@@ -71,7 +71,7 @@ static struct shard shard_of_scheduler(const struct scheduler *scheduler, uint64
         return (struct shard){0};
     }
     if (is_given && is_told && !scheduler->first && told != count) {
-        failure_set(failure, FAILURE_USAGE, "--shard auto/%llu: %s is %llu, so some shards would not run",
+        failure_set(failure, FAILURE_USAGE, "--shard auto/%llu: %s is %llu: both must be the same number",
                     (unsigned long long)count, scheduler->count, (unsigned long long)told);
         return (struct shard){0};
     }
