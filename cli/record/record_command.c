@@ -145,7 +145,6 @@ static void tell(struct record *record, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    progress_tty_clear(&record->bar);
     if (!record->options->is_quiet) console_print_message("%s", message);
 }
 
@@ -405,6 +404,7 @@ static void observe(struct record *record) {
         else
             is_done |= record->is_interrupted || (!ready_count && !kernel_events_are_alive(&recording->events));
     }
+    progress_tty_clear(&record->bar);
 }
 
 /* Waits for a program that runs still. At the end of the duration it is ended as timeout(1) does, and its exit code

@@ -750,8 +750,8 @@ def has_pending_interrupt(pid):
 
 
 def run_on_terminal(folder, arguments, wanted, typed, ignored=()):
-    """Runs `record` on a terminal of its own, and types each text when the terminal shows what is waited for. Returns the
-    exit code, or minus the signal, and the output."""
+    """Runs `record` on a terminal of its own, and types each text, or calls the function with the number of the process, when
+    the terminal shows what is waited for. Returns the exit code, or minus the signal, and the output."""
     pid, terminal = pty.fork()
     if pid == 0:
         for number in ignored:
@@ -765,7 +765,10 @@ def run_on_terminal(folder, arguments, wanted, typed, ignored=()):
         output = b""
         while has_pending_interrupt(pid):  # a second one would be lost
             time.sleep(0.01)
-        os.write(terminal, keys)
+        if callable(keys):
+            keys(pid)
+        else:
+            os.write(terminal, keys)
     try:
         while more := os.read(terminal, 4096):
             output += more
@@ -794,6 +797,10 @@ def a_second_interrupt_gives_up(folder):
 def progress_is_shown_of_what_runs(folder):
     code, output = run_on_terminal(folder, ["-o", "p.json", "-p", str(os.getpid())], [b"recording 1 s"], [b"\x03"])
     check(code == 0 and (folder / "p.json").exists(), f"{code}: {output}")
+    code, output = run_on_terminal(folder, ["-o", "/dev/null", "--trace", "t.perf", "-p", str(os.getpid())], [b"recording 1 s"],
+                                   [lambda pid: resource.prlimit(pid, resource.RLIMIT_FSIZE, (1, 1))])
+    told = rb"ends it\W*\r *\rgecko-convert( record)?: cannot write the recording"
+    check(code == 3 and re.search(told, output), f"{code}: {output}")
 
 
 def the_end_of_a_terminal_ends_the_program(folder):
