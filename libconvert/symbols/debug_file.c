@@ -212,9 +212,14 @@ unsigned debug_file_machine(const struct debug_file *file) {
     return gelf_getehdr(file->elf, &header) ? header.e_machine : EM_NONE;
 }
 
+/* Linkers give a library an entry, too: where its code begins, whatever that is. */
 uint64_t debug_file_entry(const struct debug_file *file) {
     GElf_Ehdr header;
-    return gelf_getehdr(file->elf, &header) ? header.e_entry : 0;
+    GElf_Phdr segment;
+    if (!gelf_getehdr(file->elf, &header)) return 0;
+    bool is_program = header.e_type == ET_EXEC;
+    for (int i = 0; !is_program && gelf_getphdr(file->elf, i, &segment); i++) is_program = segment.p_type == PT_INTERP;
+    return is_program ? header.e_entry : 0;
 }
 
 bool debug_file_link(const struct debug_file *file, struct text *name, uint32_t *checksum) {

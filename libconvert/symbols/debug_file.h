@@ -61,7 +61,7 @@ struct text debug_file_code(const struct debug_file *file, uint64_t address);
 /* Returns the processor that the file is for, as ELF numbers it (EM_X86_64), or 0 if the file does not say. */
 unsigned debug_file_machine(const struct debug_file *file);
 
-/* Returns the address at which the file starts as a program; 0 if it does not say. */
+/* Returns the address at which the file starts as a program; 0 if it is a library, or does not say. */
 uint64_t debug_file_entry(const struct debug_file *file);
 
 /* Returns the bytes of the section of that name, which belong to the file; an empty text if it has none, or one without

@@ -87,7 +87,7 @@ static const struct symbol *find_symbol(struct library_symbols *symbols, uint64_
     if (!symbol) symbol = symbol_table_find(symbols->table, start);
     if (symbol && !symbol->has_size && symbol->start >= start) return symbol;
     snprintf(symbols->nameless_name, sizeof symbols->nameless_name, "fun_%" PRIx64, start - base);
-    if (start == debug_file_entry(&symbols->files->first))
+    if (start && start == debug_file_entry(&symbols->files->first))
         snprintf(symbols->nameless_name, sizeof symbols->nameless_name, "_start");
     symbols->nameless = (struct symbol){.start = start, .end = end, .name = symbols->nameless_name, .has_size = true};
     return &symbols->nameless;

@@ -1160,6 +1160,23 @@ static void functions_without_symbols_are_one_each(void **state) {
     run("rm labels hidden hidden.c");
 }
 
+/* The linker gives a library an entry as well, but no program starts there. */
+static void the_entry_of_a_library_is_no_start(void **state) {
+    assert_true(file_write(path_of("entry.c"),
+                           TEXT("volatile int sink;\n"
+                                "__attribute__((visibility(\"hidden\"), noinline)) void first(void) { sink = 1; }\n"
+                                "void shown(void) { first(); }\n")));
+    run("cc -O1 -shared -fPIC -Wl,-e,first entry.c -o labels && strip -s -o entry.so labels");
+    lib_id lib = lib_of(path_of("entry.so"), "");
+    uint64_t start = label("labels", "first");
+    add_sample(lib, start + 1);
+    symbolize(GECKO_CONVERT_SYMBOLS_AUTO);
+    char expected[64];
+    snprintf(expected, sizeof expected, "root\nfun_%x [fun_%x]\n", (unsigned)start, (unsigned)start);
+    assert_stack(0, expected);
+    run("rm labels entry.so entry.c");
+}
+
 /* Behind the last exported symbol without a size may be functions that are not exported. */
 static void exported_symbols_without_a_size_are_short(void **state) {
     assert_true(
@@ -1610,6 +1627,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(stripped_files_have_symbols_only, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_sysroot_is_a_file_system_of_its_own, set_up, tear_down),
         cmocka_unit_test_setup_teardown(functions_without_symbols_are_one_each, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_entry_of_a_library_is_no_start, set_up, tear_down),
         cmocka_unit_test_setup_teardown(exported_symbols_without_a_size_are_short, set_up, tear_down),
         cmocka_unit_test_setup_teardown(call_frame_information_tells_how_far_a_symbol_reaches, set_up, tear_down),
         cmocka_unit_test_setup_teardown(debug_information_is_found, set_up, tear_down),
