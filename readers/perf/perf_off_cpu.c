@@ -115,6 +115,7 @@ struct timeline {
     bool is_unsampled;  /* it has processor time, but no sample of it */
     int64_t resumed_ns; /* when the last wait ended, if no sample of processor time came since; else TIME_NONE */
     int64_t processor;  /* on which the thread ran before the wait that is added; -1: unknown */
+    bool is_past_life;  /* a wait after the end of the thread's life has been seen */
 };
 
 /* Returns what a thread waits in: what the outermost frame of the kernel's part of the stack tells. */
@@ -329,6 +330,13 @@ static void weigh_samples(const struct adding *adding, struct samples *samples) 
     }
 }
 
+/* Sets on which processor the thread ran before the wait. After the end of its life, the first wait counts. */
+static void see_processor(struct timeline *timeline, const struct perf_wait *wait, const struct life *life) {
+    bool is_before = wait->end_ns != TIME_NONE && wait->end_ns <= life->start_ns;
+    if (!timeline->is_past_life) timeline->processor = is_before ? -1 : wait->processor;
+    timeline->is_past_life |= wait->start_ns != TIME_NONE && wait->start_ns >= life->end_ns;
+}
+
 static void add_waits(const struct adding *adding, struct thread *thread, const struct perf_task *task) {
     struct life life = life_of(adding, thread, task);
     double period = sum_of_periods(adding->profile, &thread->samples);
@@ -347,7 +355,7 @@ static void add_waits(const struct adding *adding, struct thread *thread, const 
     for (uint32_t row = task->first_wait; row != ID_NONE; row = perf_waits_at(adding->waits, row)->next) {
         const struct perf_wait *wait = perf_waits_at(adding->waits, row);
         int64_t start_ns, end_ns;
-        timeline.processor = wait->processor;
+        see_processor(&timeline, wait, &life);
         if (!find_part(adding, wait, &life, &start_ns, &end_ns)) continue;
         at = add_running(adding, &timeline, at, start_ns);
         if (!wait->is_left_out) {

@@ -52,9 +52,14 @@ static void add(struct perf_waits *waits, struct perf_task *task, const struct p
     uint32_t row = (uint32_t)waits->rows.count;
     struct perf_wait *last = last_of(waits, task);
     bool is_reused = last && is_spent(waits, task, last, wait);
+    /* If filters keep no time between both, the row tells on which processor the thread ran in what they keep before.
+     */
+    bool is_same_gap = is_reused && !filter_length_ns(waits->filter, last->start_ns, wait->start_ns);
+    int16_t processor = is_same_gap ? last->processor : wait->processor;
     struct perf_wait *added = is_reused ? last : column_push(&waits->rows);
     if (!added) return;
     *added = *wait;
+    added->processor = processor;
     added->next = ID_NONE;
     if (is_reused) return;
     *(last ? &last->next : &task->first_wait) = row;

@@ -31,7 +31,8 @@ static void read_trace(struct reading *reading, const struct reader *reader, str
     struct input *input = input_from_memory(trace, 0, &reading->failure);
     assert_non_null(input);
     reader->run(input, &reading->profile,
-                &(struct reader_options){.filter = &filter, .off_cpu = off_cpu, .ignores_code_files = true});
+                &(struct reader_options){
+                    .filter = &filter, .off_cpu = off_cpu, .keeps_processors = true, .ignores_code_files = true});
     profile_finish(&reading->profile);
     input_close(input);
     filter_fini(&filter);
@@ -394,6 +395,50 @@ static struct thread *add_process_with_counter(struct profile *profile, int64_t 
     return profile_thread_at(profile, first);
 }
 
+/* Appends the processors of the samples of thread 8, which is never sampled, between those times. */
+static void add_processors(char *got, const char *times) {
+    static const char trace[] =
+        "late 9/9 [000] 1.000: 1000000 cpu-clock: \n\t10 f (app)\n\n"
+        "app 7/7 [000] 1.001: PERF_RECORD_FORK(7:8):(7:7)\n"
+        "app 7/8 [003] 1.002: PERF_RECORD_SWITCH OUT\n"
+        "app 7/8 [005] 1.003: PERF_RECORD_SWITCH IN\n"
+        "app 7/8 [005] 1.006: PERF_RECORD_SWITCH OUT\n"
+        "app 7/8 [006] 1.007: PERF_RECORD_SWITCH IN\n"
+        "app 7/8 [006] 1.008: PERF_RECORD_SWITCH OUT\n"
+        "app 7/8 [007] 1.009: PERF_RECORD_SWITCH IN\n"
+        "late 9/9 [000] 1.020: 1000000 cpu-clock: \n\t10 f (app)\n\n";
+    struct reading reading;
+    read_trace(&reading, &reader_perf_script, text_of(trace),
+               (const struct gecko_convert_filter[]){{GECKO_CONVERT_FILTER_TIME, times}, {0}});
+    for (size_t i = 0; i < reading.profile.thread_order.count; i++) {
+        const struct thread *thread = profile_ordered_thread(&reading.profile, i);
+        for (uint32_t row = 0; thread->tid == 8 && row < samples_count(&thread->samples); row++) {
+            int64_t processor = samples_processor(&thread->samples, row);
+            sprintf(got + strlen(got), "%d ", processor < 0 ? -1 : (int)processor);
+        }
+    }
+    profile_fini(&reading.profile);
+}
+
+/* A part of the recording has the processors on which threads ran then, not before or later. */
+static void test_processors_of_times(void **state) {
+    static const struct {
+        const char *times, *processors;
+    } cases[] = {
+        {"0-0.005", "3 -1 -1 5 "},
+        {"0.0035-0.005", "5 "},
+        {"0.0065-0.0075", "-1 6 "},
+        {"0.010-0.015", "-1 "},
+    };
+    off_cpu = GECKO_CONVERT_OFF_CPU_AUTO;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char got[128] = "";
+        add_processors(got, cases[i].times);
+        assert_string_equal(got, cases[i].processors);
+    }
+    off_cpu = GECKO_CONVERT_OFF_CPU_NO;
+}
+
 /* Threads that show nothing keep a process's counters only if all of its threads are such. */
 static void test_counters_of_processes(void **state) {
     const struct gecko_convert_filter given = {GECKO_CONVERT_FILTER_EXCLUDE_COMM, "app"};
@@ -418,6 +463,7 @@ int main(void) {
         cmocka_unit_test(test_kinds),
         cmocka_unit_test(test_markers),
         cmocka_unit_test(test_waits_over_several_times),
+        cmocka_unit_test(test_processors_of_times),
         cmocka_unit_test(test_events),
         cmocka_unit_test(test_counter),
         cmocka_unit_test(test_what_text_does_not_tell),
