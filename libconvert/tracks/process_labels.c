@@ -168,13 +168,16 @@ static struct label make_label(struct labels *labels, const struct process *proc
     return label;
 }
 
-/* Returns the file that a compiler of GCC compiles: its command line has the names of what it dumps behind it. */
+/* Returns the file that a compiler of GCC compiles, "-" for standard input. The names of what the compiler dumps come
+ * after it, and so does what it writes when it only preprocesses. */
 static struct text source_of(const struct process *process) {
-    struct text file = {0};
+    struct text file = {0}, before = {0};
     for (struct text rest = arguments_of(process); rest.bytes_count;) {
         struct text argument = arguments_take(&rest);
         if (text_equal(argument, TEXT("-dumpbase")) || text_equal(argument, TEXT("-dumpdir"))) return file;
-        if (!is_option(argument)) file = argument;
+        bool is_input = !is_option(argument) || text_equal(argument, TEXT("-"));
+        if (is_input && !text_equal(before, TEXT("-o"))) file = argument;
+        before = argument;
     }
     return (struct text){0};
 }

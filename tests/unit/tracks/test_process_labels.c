@@ -47,10 +47,16 @@ static void options_that_do_not_fit_are_left_out(void **state) {
                                           "17001\0-n\0"
                                           "20000\0-t\0set,get,lpush,lpop,lrange_100\0"));
     process_id options = add("app", TEXT("app\0--first-long-option\0--second-long-option\0"));
+    process_id preprocessor = add("cc1", TEXT("cc1\0-E\0-quiet\0-imultiarch\0riscv64-linux-gnu\0y.c\0-o\0y.i\0"
+                                              "-mtune=generic\0-dumpbase\0y.c\0-dumpbase-ext\0.c\0"));
+    process_id piped = add("cc1", TEXT("cc1\0-quiet\0-imultiarch\0riscv64-linux-gnu\0-\0-quiet\0-dumpdir\0/tmp/\0"
+                                       "-dumpbase\0out\0-o\0/tmp/ccA.s\0"));
     process_id cmake =
         add("cc1plus", TEXT("cc1plus\0-MD\0x.dir/a.cc.d\0-MT\0x.dir/a.cc.o\0/tmp/src/a.cc\0-quiet\0-dumpdir\0"
                             "x.dir/\0-dumpbase\0a.cc.cc\0-o\0/tmp/ccY.s\0"));
     label();
+    assert_text(process_label(at(preprocessor)), "cc1 y.c");
+    assert_text(process_label(at(piped)), "cc1 -");
     assert_text(process_label(at(cmake)), "cc1plus a.cc");
     assert_text(process_label(at(compiler)), "cc1plus in.cc");
     assert_text(process_label(at(values)), "bench -p 17001 -n 20000 -t set,get,lpus…");
