@@ -124,7 +124,9 @@ static void fill(struct profile *profile, struct thread *thread, const struct st
     for (uint32_t i = row; i < end; i++)
         gap.is_preempted = gap.is_preempted && bareness(profile, samples_at(samples, i)) == BARE_PREEMPTED;
     bool is_inside = gap.before && gap.after;
-    stack_id callers = is_inside ? callers_of(profile, starts, &gap) : stack_none();
+    bool has_executed =
+        is_inside && thread->executed_ns > gap.before->time_ns && thread->executed_ns <= gap.after->time_ns;
+    stack_id callers = is_inside && !has_executed ? callers_of(profile, starts, &gap) : stack_none();
     for (; row < end; row++) {
         struct sample *sample = samples_at(samples, row);
         if (!is_inside) callers = callers_at_end(thread, starts, &gap, sample);

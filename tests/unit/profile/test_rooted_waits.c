@@ -135,6 +135,17 @@ static void programs_that_are_executed_divide_a_thread(void **state) {
     assert_paths(thread, expected, COUNT(expected));
 }
 
+/* Functions of both programs may have the same names, and the text of perf script no files. */
+static void programs_with_the_same_functions_are_others(void **state) {
+    static const char *const paths[] = {"_start;main;f", "(preempted)", "(waits)",
+                                        "_start;main;f", "(preempted)", "_start;main;g"};
+    static const char *const expected[] = {"_start;main;f",           "(preempted)",  "(waits)", "_start;main;f",
+                                           "_start;main;(preempted)", "_start;main;g"};
+    struct thread *thread = add_thread(paths, COUNT(paths));
+    thread->executed_ns = 2;
+    assert_paths(thread, expected, COUNT(expected));
+}
+
 static void a_program_may_wait_without_a_sample(void **state) {
     static const char *const paths[] = {"_start;f", "(waits)"};
     struct thread *thread = add_thread(paths, COUNT(paths));
@@ -152,6 +163,7 @@ int main(void) {
         TEST(lines_of_functions_do_not_matter),
         TEST(other_stacks_tell_nothing),
         TEST(programs_that_are_executed_divide_a_thread),
+        TEST(programs_with_the_same_functions_are_others),
         TEST(a_program_may_wait_without_a_sample),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
