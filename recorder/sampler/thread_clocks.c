@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -85,6 +86,16 @@ static bool open_event(const struct thread_clocks *clocks, int *place, int signa
     return false;
 }
 
+/* Whether the last event took one of so many descriptors that events which signal once would take those of others: of a
+ * thread that waits for ever, such an event stays open. */
+static bool are_descriptors_scarce;
+
+static bool is_beyond_part(int descriptor) {
+    enum { LIMIT_PART = 4 };
+    struct rlimit limit;
+    return getrlimit(RLIMIT_NOFILE, &limit) == 0 && (rlim_t)descriptor >= limit.rlim_cur / LIMIT_PART;
+}
+
 /* ---- Timers. ---- */
 
 static bool open_timer(struct thread_clocks *clocks, const struct thread_clocks_rules *rules) {
@@ -105,9 +116,10 @@ bool thread_clocks_open(struct thread_clocks *clocks, uint32_t tid, const struct
     int signal = rules->signal;
     bool wants_event = rules->wants_event && can_have_event(signal);
     clocks->tid = tid;
-    clocks->has_first =
-        wants_event && rules->first_ns && open_event(clocks, &clocks->first, signal, rules->first_ns, false);
+    bool wants_first = wants_event && rules->first_ns && !are_descriptors_scarce;
+    clocks->has_first = wants_first && open_event(clocks, &clocks->first, signal, rules->first_ns, false);
     bool has_event = wants_event && !refusal && open_event(clocks, &clocks->event, signal, rules->interval_ns, true);
+    if (has_event) are_descriptors_scarce = is_beyond_part(clocks->event);
     __atomic_store_n(&clocks->has_event, has_event, __ATOMIC_RELEASE);
     __atomic_store_n(&clocks->has_timer, open_timer(clocks, rules), __ATOMIC_RELEASE);
     return clocks->has_event || clocks->has_timer;

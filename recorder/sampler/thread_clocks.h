@@ -10,7 +10,7 @@
  * tick in the middle of a call may cut it short).
  *
  * The event's first signal comes after a whole interval, which many threads do not live for. So a new thread also has
- * an event that signals it once, earlier.
+ * an event that signals it once, earlier, unless a quarter of the descriptors that the process may have are in use.
  *
  * Where the kernel refuses events, where descriptors have run out, and in threads for which events would cost too much,
  * the timer does for both. Call these in the sampler's thread alone, unless said otherwise. */

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -981,6 +982,55 @@ static void test_time_of_short_threads_that_wait(void **state) {
     recorded_fini(&recorded);
 }
 
+static sem_t is_idle, may_end;
+
+static void *work_and_idle(void *unused) {
+    make_first_call();
+    grec_thread_register("idle");
+    compute_until(INSTANT_CPU_NS);
+    sem_post(&is_idle);
+    sem_wait(&may_end);
+    return unused;
+}
+
+/* The first thread may wait so often that it has none. */
+static void count_without_event(struct thread_writers *writers, struct thread_record *record, void *count) {
+    const struct sampled_thread *thread = __atomic_load_n(&record->sampled, __ATOMIC_ACQUIRE);
+    uint32_t tid = thread_registry_tid(writers);
+    bool has_clocks = thread && __atomic_load_n(&thread->clocks.has_timer, __ATOMIC_ACQUIRE);
+    if (!has_clocks || !tid || tid == (uint32_t)getpid()) return;
+    *(size_t *)count += !__atomic_load_n(&thread->clocks.has_event, __ATOMIC_ACQUIRE);
+}
+
+/* Threads that wait for ever after a short time keep the event of their first stack. It takes no descriptors that
+ * events of other threads need. */
+static void test_few_descriptors(void **state) {
+    skip_under_thread_sanitizer();
+    enum { COUNT = 100, DESCRIPTOR_COUNT = 160 };
+    struct recorded recorded;
+    struct rlimit before;
+    pthread_t threads[COUNT];
+    size_t without_count = 0;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    const struct rlimit few = {.rlim_cur = DESCRIPTOR_COUNT, .rlim_max = before.rlim_max};
+    sem_init(&is_idle, 0, 0);
+    sem_init(&may_end, 0, 0);
+    start_sampling(*state, "few.trace", (struct grec_options){.interval_us = 1000});
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    for (int i = 0; i < COUNT; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, work_and_idle, NULL), 0);
+        sem_wait(&is_idle);
+    }
+    wait_rounds(2);
+    thread_registry_each_record(count_without_event, &without_count);
+    for (int i = 0; i < COUNT; i++) sem_post(&may_end);
+    for (int i = 0; i < COUNT; i++) pthread_join(threads[i], NULL);
+    stop_and_read(&recorded, *state, "few.trace");
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    if (!count_said(&recorded, "perf_event_open: ")) assert_int_equal(without_count, 0);
+    recorded_fini(&recorded);
+}
+
 /* The processor time that a thread had used when its second life began, and when it ended. */
 static uint64_t second_from_ns, second_to_ns;
 
@@ -1507,6 +1557,7 @@ int main(void) {
         TEST(test_time_between_two_rounds),
         TEST(test_time_of_threads_below_an_interval),
         TEST(test_time_of_short_threads_that_wait),
+        TEST(test_few_descriptors),
         TEST(test_two_lives_between_rounds),
         TEST(test_records_without_sampling),
         TEST(test_records_without_rounds),
