@@ -190,28 +190,35 @@ static int64_t take_unseen(void) {
     return taken_ns;
 }
 
+/* Whether the trace may have samples of the thread. */
+static bool is_in_trace(const struct sampled_thread *thread) {
+    return thread->uid && recording_wants_thread(thread->name, thread->name_bytes_count);
+}
+
+static void write_between_samples(struct sampled_thread *thread, struct round *round, uint64_t cpu_ns) {
+    static struct grec_label unknown = GREC_LABEL_AT("(between samples)", NULL, NULL, 0);
+    static struct merged_stack stack;
+    merged_stack_make_empty(&stack);
+    if (!observer.rules.takes_no_stacks) merged_stack_add_innermost(&stack, &unknown);
+    struct sample_facts facts = {.ticks = thread->used_ticks, .cpu_ns = cpu_ns};
+    sampled_thread_write(thread, &round->recording, thread->state == SAMPLED_UNREACHED ? NULL : &stack, &facts);
+}
+
 /* Writes the processor time that no sample stands for when the thread or the recording ends. It was used between two
  * samples, mostly in the kernel. A little of it belongs to all samples. If it is much, as in a process that ends soon,
  * it may have been used elsewhere: it becomes a sample, which counts as an interval, unless it is less than
  * least_ns. */
 static void write_rest_of(struct sampled_thread *thread, struct round *round, uint64_t least_ns) {
     enum { LITTLE_PART = 4 };
-    static struct grec_label unknown = GREC_LABEL_AT("(between samples)", NULL, NULL, 0);
-    static struct merged_stack stack;
-    bool is_owed = thread->share.owed_ns > 0;
-    if (!is_owed || !thread->uid || !recording_wants_thread(thread->name, thread->name_bytes_count)) return;
+    if (thread->share.owed_ns <= 0 || !is_in_trace(thread)) return;
     uint64_t rest_ns = (uint64_t)thread->share.owed_ns;
     bool is_little = rest_ns <= thread->sampled_ns / LITTLE_PART || (thread->sampled_ns && rest_ns < short_ns());
     if (!is_little && rest_ns < least_ns) return;
     thread->share.owed_ns = 0;
-    if (is_little) {
+    if (is_little)
         sampled_thread_write_rest(thread, &round->recording, rest_ns);
-        return;
-    }
-    merged_stack_make_empty(&stack);
-    if (!observer.rules.takes_no_stacks) merged_stack_add_innermost(&stack, &unknown);
-    struct sample_facts facts = {.ticks = thread->used_ticks, .cpu_ns = rest_ns};
-    sampled_thread_write(thread, &round->recording, thread->state == SAMPLED_UNREACHED ? NULL : &stack, &facts);
+    else
+        write_between_samples(thread, round, rest_ns);
 }
 
 static void write_rest(struct sampled_thread *thread, struct round *round) {
@@ -222,8 +229,7 @@ static void write_rest(struct sampled_thread *thread, struct round *round) {
 static void write_last_rest(struct sampled_thread *thread, struct round *round) {
     int64_t rest_ns = thread->share.owed_ns;
     bool is_unseen = rest_ns > 0 && !thread->sampled_ns && (uint64_t)rest_ns < short_ns();
-    if (is_unseen && thread->uid && thread->state != SAMPLED_UNREACHED &&
-        recording_wants_thread(thread->name, thread->name_bytes_count)) {
+    if (is_unseen && is_in_trace(thread) && thread->state != SAMPLED_UNREACHED) {
         if (keep_unseen(rest_ns)) return;
         thread->share.owed_ns += take_unseen();
     }
@@ -781,13 +787,17 @@ static void collect_last(struct thread_writers *writers, struct thread_record *r
     sampled_thread_write_name(thread, &((struct round *)context)->recording);
 }
 
-/* No more threads begin that could take it. */
-static void give_unseen(struct thread_writers *writers, struct thread_record *record, void *context) {
+/* No more threads begin that could take it. It was used in other threads, so it is not added to the samples of this
+ * one, unless it is little. */
+static void write_unseen(struct thread_writers *writers, struct thread_record *record, void *context) {
     struct sampled_thread *thread = known_thread(record);
     (void)writers;
-    if (!observer.unseen_ns || !thread || !thread->uid || thread->state == SAMPLED_LEFT_OUT) return;
-    thread->share.owed_ns += take_unseen();
-    write_rest(thread, context);
+    if (!observer.unseen_ns || !thread || !is_in_trace(thread) || thread->state == SAMPLED_LEFT_OUT) return;
+    uint64_t unseen_ns = (uint64_t)take_unseen();
+    if (unseen_ns < observer.rules.interval_ns / 2)
+        sampled_thread_write_rest(thread, &((struct round *)context)->recording, unseen_ns);
+    else
+        write_between_samples(thread, context, unseen_ns);
 }
 
 static void drop(struct thread_writers *writers, struct thread_record *record, void *context) {
@@ -814,7 +824,7 @@ void thread_observer_finish(void) {
     if (round.recording.thread) {
         thread_observer_refresh_names();
         thread_registry_each_record(collect_last, &round);
-        thread_registry_each_record(give_unseen, &round);
+        thread_registry_each_record(write_unseen, &round);
         recording_leave(&round.recording);
     }
     report_lost();

@@ -982,6 +982,40 @@ static void test_time_of_short_threads_that_wait(void **state) {
     recorded_fini(&recorded);
 }
 
+static int64_t sum_rests_ns(const struct recorded *recorded) {
+    int64_t sum_ns = 0;
+    for (size_t i = 0; i < recorded->profile.threads.count; i++) {
+        const struct thread *thread = column_at(&recorded->profile.threads, i);
+        for (uint32_t j = 0; j < samples_count(&thread->samples); j++) {
+            bool is_rest = stack_is_rest(&recorded->profile, sample_stack(thread, j));
+            if (is_rest) sum_ns += samples_cpu_ns(&thread->samples, j);
+        }
+    }
+    return sum_ns;
+}
+
+/* What short threads have used that no later one stands for is not said to have been used where another thread was. */
+static void test_time_of_the_last_short_threads(void **state) {
+    enum { INTERVAL_US = 2000, COUNT = 20, BEFORE_NS = 100000000 };
+    struct recorded recorded;
+    uint64_t used_ns = 0;
+    start_sampling(*state, "last.trace", (struct grec_options){.interval_us = INTERVAL_US});
+    compute_until(clock_now_ns(CLOCK_THREAD_CPUTIME_ID) + BEFORE_NS);
+    wait_rounds(2);
+    stop_rounds();
+    for (int i = 0; i < COUNT; i++) {
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, run_for_an_instant, &used_ns), 0);
+        pthread_join(thread, NULL);
+    }
+    continue_rounds();
+    wait_rounds(1);
+    stop_and_read(&recorded, *state, "last.trace");
+    int64_t rest_ns = sum_rests_ns(&recorded);
+    if (rest_ns < (int64_t)used_ns - INTERVAL_US * 1000) fail_msg("%" PRId64 " of %" PRIu64 " ns", rest_ns, used_ns);
+    recorded_fini(&recorded);
+}
+
 static sem_t is_idle, may_end;
 
 static void *work_and_idle(void *unused) {
@@ -1557,6 +1591,7 @@ int main(void) {
         TEST(test_time_between_two_rounds),
         TEST(test_time_of_threads_below_an_interval),
         TEST(test_time_of_short_threads_that_wait),
+        TEST(test_time_of_the_last_short_threads),
         TEST(test_few_descriptors),
         TEST(test_two_lives_between_rounds),
         TEST(test_records_without_sampling),
