@@ -644,10 +644,10 @@ static void end_found(struct thread_writers *writers, struct thread_record *reco
     thread_registry_drop(writers);
 }
 
-/* While a thread is in the kernel, the event that signals once is raised in vain, again and again. */
+/* While a thread is in the kernel, the event that signals once is raised in vain, again and again. A thread that goes
+ * on for an interval has other stacks. */
 static void stop_trying(struct sampled_thread *thread) {
-    enum { TRY_INTERVAL_COUNT = 2 };
-    int64_t limit_ns = thread->found_ns + TRY_INTERVAL_COUNT * (int64_t)thread->interval_ns;
+    int64_t limit_ns = thread->found_ns + (int64_t)thread->interval_ns;
     if (thread->clocks.has_first && thread->share.owed_ns > limit_ns) thread_clocks_close_first(&thread->clocks);
 }
 
