@@ -343,13 +343,18 @@ static size_t describe_wrapping(const struct input *layer, char *out, size_t cap
            (size_t)snprintf(out + used_bytes, capacity_bytes - used_bytes, "%s%s", used_bytes ? " > " : "", own);
 }
 
+const struct input_wrapper *input_find_wrapper(struct input *input) {
+    const struct input_wrapper *wrapper = input_wrapper_of_binary(input_peek(input, INPUT_WRAPPER_BINARY_BYTES));
+    return wrapper ? wrapper : input_wrapper_of(input_peek(input, INPUT_WRAPPER_START_BYTES));
+}
+
 /* Unwraps until nothing is wrapped, or with keeps_archive until only an archive is left. Returns the top layer; NULL
  * after a failure, and everything is closed then. */
 static struct input *unwrap_all(struct input *input, bool keeps_archive) {
     unsigned layer_count = 0;
     for (const struct input *layer = input; layer->below; layer = layer->below) layer_count++;
     for (;; layer_count++) {
-        const struct input_wrapper *wrapper = input_wrapper_of(input_peek(input, INPUT_WRAPPER_START_BYTES));
+        const struct input_wrapper *wrapper = input_find_wrapper(input);
         if (failure_is_set(input->failure) || !wrapper) break;
         if (keeps_archive && wrapper->format) break;
         if (layer_count == LAYERS_MAX) {
@@ -451,6 +456,6 @@ struct input *input_uncompress(struct input *input) {
 }
 
 bool input_is_archive(struct input *input) {
-    const struct input_wrapper *wrapper = input_wrapper_of(input_peek(input, INPUT_WRAPPER_START_BYTES));
+    const struct input_wrapper *wrapper = input_find_wrapper(input);
     return wrapper && wrapper->format;
 }

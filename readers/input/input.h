@@ -14,6 +14,7 @@
 #include "libconvert/base/text.h"
 
 struct input;
+struct input_wrapper;
 
 /* Opens `path` ("-" is standard input). A folder must be a recording of perf in several files (input_folder.h): then
  * the input is its file `data`, and input_open_part opens the others. gzip, xz, zstd, bzip2, lz4 and other compressions
@@ -45,6 +46,10 @@ struct input *input_uncompress(struct input *input);
 /* Unwraps the input as input_open does, so an archive must hold one file. Owns the input from now on and returns what
  * it holds. Returns NULL after a failure (latched); the input is closed then. */
 struct input *input_unwrap(struct input *input);
+
+/* Returns what wraps the content from the current position on; NULL: nothing. Looks no further than it has to: a small
+ * archive that was cut is still one. */
+const struct input_wrapper *input_find_wrapper(struct input *input);
 
 /* True if an archive begins at the current position, which must be the start of the input. */
 bool input_is_archive(struct input *input);

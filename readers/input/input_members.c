@@ -24,7 +24,7 @@ struct input_members *input_members_open(struct input *archive, struct failure *
     members->failure = failure;
     members->below = archive;
     members->member_bytes = 0;
-    const struct input_wrapper *wrapper = input_wrapper_of(input_peek(archive, INPUT_WRAPPER_START_BYTES));
+    const struct input_wrapper *wrapper = input_find_wrapper(archive);
     members->archive = input_archive_open(wrapper, archive);
     if (members->archive) return members;
     input_members_close(members);

@@ -87,14 +87,21 @@ static const struct input_wrapper wrappers[] = {
      .format = archive_read_support_format_tar,
      .options = "tar:read_concatenated_archives",
      .extract_command = "tar -xOf FILE MEMBER"},
-    {.name = "log", .recognises = input_log_recognises, .open = input_log_open},
 };
 
-const struct input_wrapper *input_wrapper_of(struct text start) {
-    start = text_slice(start, 0, INPUT_WRAPPER_START_BYTES);
+static const struct input_wrapper log_wrapper = {
+    .name = "log", .recognises = input_log_recognises, .open = input_log_open};
+
+const struct input_wrapper *input_wrapper_of_binary(struct text start) {
     for (size_t i = 0; i < sizeof wrappers / sizeof *wrappers; i++) {
         const struct input_wrapper *wrapper = &wrappers[i];
         if (wrapper->recognises ? wrapper->recognises(start) : text_starts_with(start, wrapper->magic)) return wrapper;
     }
     return NULL;
+}
+
+const struct input_wrapper *input_wrapper_of(struct text start) {
+    const struct input_wrapper *wrapper = input_wrapper_of_binary(start);
+    if (wrapper) return wrapper;
+    return input_log_recognises(text_slice(start, 0, INPUT_WRAPPER_START_BYTES)) ? &log_wrapper : NULL;
 }

@@ -62,7 +62,10 @@ input_wrapper_open input_json_slabs_open;
 input_wrapper_open input_lone_file_open;
 
 /* input_wrapper_of wants this many bytes. */
-enum { INPUT_WRAPPER_START_BYTES = 4096 };
+enum { INPUT_WRAPPER_START_BYTES = 4096, INPUT_WRAPPER_BINARY_BYTES = 512 };
 
 /* Returns the wrapper that bytes beginning like this have; NULL if they have none. */
 const struct input_wrapper *input_wrapper_of(struct text start);
+
+/* The same without logs. Needs INPUT_WRAPPER_BINARY_BYTES at most. */
+const struct input_wrapper *input_wrapper_of_binary(struct text start);
