@@ -15,7 +15,7 @@
 /* Where the processor time goes that a sample stands for. */
 enum sample_origin {
     SAMPLE_OF_EVENT, /* it goes to the thread's own code */
-    SAMPLE_OF_FIRST, /* unknown: it is the time before the thread's clocks were opened */
+    SAMPLE_OF_FIRST, /* unknown: it is all that the thread has used until then */
     SAMPLE_OF_TICK,  /* unknown: to the thread's own code, or to the kernel on its behalf, as for a page fault */
     SAMPLE_OF_CALL,  /* it goes to the system call that the thread has just returned from */
 };
