@@ -72,7 +72,7 @@ static void compare_clocks(struct thread_writers *writers, struct thread_record 
 }
 
 /* Whether the signal is of clocks that a thread had, or has. The clocks of a thread run on for a moment after it has
- * released its record, and those of a record that was held for it after it has claimed another one. */
+ * released its record. */
 static bool is_late(const siginfo_t *info) {
     struct late_signal late = {.info = info};
     thread_registry_each_record(compare_clocks, &late);

@@ -17,7 +17,8 @@
 enum { BLOCK_RECORD_COUNT = 16, RELEASED_COUNT_MAX = 512 };
 
 /* Flags in a record's owner word. A pid has 22 bits. */
-static const uint32_t HELD = (uint32_t)1 << 31, RELEASED = (uint32_t)1 << 30;
+static const uint32_t HELD = (uint32_t)1 << 31, RELEASED = (uint32_t)1 << 30, CLAIMED = (uint32_t)1 << 29;
+static const uint32_t FLAGS = (uint32_t)7 << 29;
 
 /* Records that were mapped together. Never unmapped: a thread may hold one for as long as it lives. */
 struct block {
@@ -71,8 +72,8 @@ struct entry {
     struct thread_record *record;
 };
 
-/* The owner word of a record is 0, HELD while the record is made ready, the id of the thread that has claimed it, HELD
- * and the id of the thread that it is held for, or RELEASED and the id of the thread that has released it. A released
+/* The owner word of a record is 0, HELD while the record is made ready, the id of the thread that has it, or a flag and
+ * the id of a thread: HELD for it, RELEASED by it, or CLAIMED by it until it knows that none is held for it. A released
  * record is free once that thread is gone and the sampler has read what it has left and dropped it, or if
  * RELEASED_COUNT_MAX others are released. It shows the sampler that the thread has had its track. take_entry relies on
  * the order of these operations. */
@@ -101,7 +102,7 @@ static bool claim_in(struct block *block, struct entry *entry) {
 static bool inherit(struct block *block, uint32_t *released_count, struct entry *entry) {
     for (int i = 0; i < BLOCK_RECORD_COUNT; i++) {
         struct thread_writers *writers = &block->writers[i];
-        uint32_t old_word = __atomic_load_n(&writers->tid, __ATOMIC_RELAXED), old_tid = old_word & ~(HELD | RELEASED);
+        uint32_t old_word = __atomic_load_n(&writers->tid, __ATOMIC_RELAXED), old_tid = old_word & ~FLAGS;
         if (old_word & RELEASED && ++*released_count <= RELEASED_COUNT_MAX) continue;
         if (!old_tid || !is_gone(old_tid) || !swap_word(writers, old_word, HELD)) continue;
         if (writers->generation) writers->orphan_generation = writers->generation;
@@ -170,19 +171,17 @@ static bool take_word(uint32_t word, uint32_t to, struct entry *entry) {
 /* Claims the record that is held for this thread, and leaves it as it is. Otherwise claims the one that the thread has
  * released, or a new one. The sampler may take one to hold while that is made ready. It may have sampled the thread
  * then, so that one is used. Each of the two takes its record first, and then looks for the other's. So at least one of
- * them sees both, and drops the held one. */
+ * them sees both: the thread takes the held one, or the sampler drops it. A thread that is interrupted in between is
+ * sampled in the held one alone: in a claimed one, nobody finds the thread. */
 static bool take_entry(uint32_t tid, struct entry *entry) {
     struct entry fresh, held;
     if (take_word(HELD | tid, tid, entry)) return true;
     if (!take_word(RELEASED | tid, HELD, &fresh) && !take_free(&fresh)) return false;
     reset(fresh.record);
-    if (take_word(HELD | tid, tid, entry)) {
-        swap_word(fresh.writers, HELD, 0);
-        return true;
-    }
-    swap_word(fresh.writers, HELD, tid);
-    take_word(HELD | tid, 0, &held);
-    *entry = fresh;
+    swap_word(fresh.writers, HELD, CLAIMED | tid);
+    bool is_held = take_word(HELD | tid, tid, &held);
+    swap_word(fresh.writers, CLAIMED | tid, is_held ? 0 : tid);
+    *entry = is_held ? held : fresh;
     return true;
 }
 
@@ -201,11 +200,11 @@ static void claim_and_name(void) {
  * and release it meanwhile. */
 bool thread_registry_hold(uint32_t tid) {
     struct entry entry, own;
-    if (find_word(tid, HELD | RELEASED, &own)) return !(load_word(own.writers) & RELEASED);
+    if (find_word(tid, FLAGS, &own)) return !(load_word(own.writers) & RELEASED);
     if (!take_free(&entry)) return true;
     reset(entry.record);
     swap_word(entry.writers, HELD, HELD | tid);
-    if (find_word(tid, RELEASED, &own)) swap_word(entry.writers, HELD | tid, 0);
+    if (find_word(tid, RELEASED | CLAIMED, &own)) swap_word(entry.writers, HELD | tid, 0);
     return true;
 }
 
@@ -346,7 +345,7 @@ void thread_registry_each_record(void (*visit)(struct thread_writers *writers, s
 
 uint32_t thread_registry_tid(const struct thread_writers *writers) {
     uint32_t word = __atomic_load_n(&writers->tid, __ATOMIC_ACQUIRE);
-    return word & RELEASED ? 0 : word & ~HELD;
+    return word & (RELEASED | CLAIMED) ? 0 : word & ~HELD;
 }
 
 /* ---- Numbers in the trace. ---- */
