@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libconvert/base/order.h"
+
 /* Size limit of a section. Larger sections are skipped: they are hostile, or would take too much memory. */
 static const uint64_t PART_BYTES_MAX = UINT64_C(512) << 20;
 
@@ -15,6 +17,8 @@ enum { REQUEST_TEXT_BYTES_MAX = 1 << 16 };
 
 struct reading {
     struct unwind_extract extract;
+    struct unwind_load *loads; /* owned; sorted by offset; those without bytes in the file are left out */
+    size_t load_count;
     enum unwinder_machine machine;
     struct Elf *elf;
     const char *raw; /* the whole file */
@@ -53,28 +57,39 @@ static bool add_file_part(struct reading *reading, enum unwind_part_kind kind, u
     return add_part(reading, kind, address, reading->raw + file_offset, bytes_count);
 }
 
-static void add_load(struct unwind_extract *extract, const GElf_Phdr *header) {
-    if (extract->load_count == UNWIND_LOADS_MAX || header->p_memsz > UINT64_MAX - header->p_vaddr) return;
-    extract->loads[extract->load_count++] = (struct unwind_load){
-        .file_offset = header->p_offset, .address = header->p_vaddr, .bytes_count = header->p_filesz};
+static void add_load(struct reading *reading, const GElf_Phdr *header) {
+    struct unwind_extract *extract = &reading->extract;
+    if (header->p_memsz > UINT64_MAX - header->p_vaddr) return;
+    if (header->p_filesz)
+        reading->loads[reading->load_count++] = (struct unwind_load){
+            .file_offset = header->p_offset, .address = header->p_vaddr, .bytes_count = header->p_filesz};
     if (header->p_vaddr < extract->low) extract->low = header->p_vaddr;
     if (header->p_vaddr + header->p_memsz > extract->high) extract->high = header->p_vaddr + header->p_memsz;
+}
+
+static int compare_loads(const void *left, const void *right) {
+    const struct unwind_load *a = left, *b = right;
+    return ORDER(a->file_offset, b->file_offset) ?: ORDER(a->address, b->address);
 }
 
 static bool read_segments(struct reading *reading) {
     size_t count;
     struct unwind_extract *extract = &reading->extract;
     if (elf_getphdrnum(reading->elf, &count) != 0) return false;
+    reading->loads = malloc((count + 1) * sizeof *reading->loads);
     extract->low = UINT64_MAX;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && reading->loads; i++) {
         GElf_Phdr header;
         if (!gelf_getphdr(reading->elf, (int)i, &header)) continue;
-        if (header.p_type == PT_LOAD) add_load(extract, &header);
+        if (header.p_type == PT_LOAD) add_load(reading, &header);
         if (header.p_type != PT_GNU_EH_FRAME) continue;
         extract->header = header.p_vaddr;
         extract->header_bytes_count = header.p_filesz;
     }
-    return extract->low < extract->high;
+    if (extract->low >= extract->high) return false;
+    qsort(reading->loads, reading->load_count, sizeof *reading->loads, compare_loads);
+    add_part(reading, UNWIND_PART_LOADS, 0, (const char *)reading->loads, reading->load_count * sizeof *reading->loads);
+    return true;
 }
 
 /* Adds the section that contains the address. If the file has no sections, adds the rest of the address's segment. */
@@ -85,8 +100,8 @@ static bool add_around(struct reading *reading, uint64_t address) {
         if (address >= header.sh_addr && address - header.sh_addr < header.sh_size)
             return add_file_part(reading, UNWIND_PART_FRAMES, header.sh_addr, header.sh_offset, header.sh_size);
     }
-    for (size_t i = 0; i < reading->extract.load_count; i++) {
-        const struct unwind_load *load = &reading->extract.loads[i];
+    for (size_t i = 0; i < reading->load_count; i++) {
+        const struct unwind_load *load = &reading->loads[i];
         uint64_t distance = address - load->address;
         if (address >= load->address && distance < load->bytes_count)
             return add_file_part(reading, UNWIND_PART_FRAMES, address, load->file_offset + distance,
@@ -174,10 +189,11 @@ void unwind_extract_bytes(struct text bytes, enum unwinder_machine machine, unwi
     struct debug_file file;
     bool is_open = debug_file_open_memory(&file, bytes);
     if (is_open) read_elf(&reading, file.elf, NULL);
-    const struct unwind_load *code = &reading.extract.loads[0];
-    if (machine == UNWINDER_AARCH64 && reading.extract.load_count && bytes.bytes_count <= VDSO_BYTES_MAX)
+    const struct unwind_load *code = reading.loads;
+    if (machine == UNWINDER_AARCH64 && reading.load_count && bytes.bytes_count <= VDSO_BYTES_MAX)
         add_file_part(&reading, UNWIND_PART_VDSO, code->address, code->file_offset, code->bytes_count);
     take(context, &reading.extract);
+    free(reading.loads);
     if (is_open) debug_file_close(&file);
 }
 
@@ -213,6 +229,7 @@ static bool answer(struct channel *channel, const struct lib *lib, const struct 
     const struct debug_file *debug = code == &files.first ? &files.second : &files.first;
     if (code->elf && code->has_code) read_elf(&reading, code->elf, debug->elf);
     bool is_sent = send_extract(channel, &reading.extract);
+    free(reading.loads);
     debug_files_close(&files);
     return is_sent;
 }

@@ -7,7 +7,8 @@
 #include "libconvert/profile/libs.h"
 #include "unwind_access.h"
 
-enum { UNWIND_LOADS_MAX = 32, UNWIND_PARTS_MAX = 8 };
+/* The segments, two parts of .eh_frame, one of .debug_frame, and four linkage tables or a vDSO. */
+enum { UNWIND_PARTS_MAX = 8 };
 
 /* A segment of the file. */
 struct unwind_load {
@@ -17,6 +18,7 @@ struct unwind_load {
 };
 
 enum unwind_part_kind {
+    UNWIND_PART_LOADS,       /* not of the file: an array of struct unwind_load by offset */
     UNWIND_PART_FRAMES,      /* .eh_frame or its header, or both */
     UNWIND_PART_DEBUG_FRAME, /* .debug_frame; addresses in this part are offsets in the section */
     UNWIND_PART_STUBS,       /* x86-64: a procedure linkage table */
@@ -38,9 +40,7 @@ struct unwind_extract {
     uint64_t header; /* address of the header of .eh_frame; 0: none */
     uint64_t header_bytes_count;
     uint64_t first_entry; /* address of the first entry of .eh_frame; 0: unknown */
-    uint32_t load_count;
     uint32_t part_count;
-    struct unwind_load loads[UNWIND_LOADS_MAX];
     struct unwind_part parts[UNWIND_PARTS_MAX];
 };
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "libconvert/base/first_row.h"
 #include "libconvert/base/memory.h"
 
 /* ---- Taking what was extracted. ---- */
@@ -18,7 +19,11 @@ static bool take_part(struct unwind_file *file, const struct unwind_part *part, 
                     .shift = (uint64_t)(uintptr_t)bytes - part->address,
                     .is_executable = part->kind == UNWIND_PART_STUBS || part->kind == UNWIND_PART_VDSO},
         .bytes = bytes};
-    return read(context, part, bytes);
+    if (!read(context, part, bytes)) return false;
+    if (part->kind != UNWIND_PART_LOADS) return true;
+    file->loads = (const void *)bytes;
+    file->load_count = part->bytes_count / sizeof *file->loads;
+    return true;
 }
 
 static void add_segments(const struct unwind_file *file, struct unwind_image *image, enum unwind_part_kind kind) {
@@ -54,12 +59,7 @@ static void read_entries(struct unwind_file *file, const struct unwind_extract *
 
 bool unwind_file_take(struct unwind_file *file, const struct unwind_extract *extract,
                       const struct unwinder_options *options, unwind_part_read *read, void *context) {
-    size_t loads_bytes_count = extract->load_count * sizeof *file->loads;
     file->state = extract->state;
-    file->loads = memory_allocate(options->failure, loads_bytes_count);
-    if (!file->loads) return false;
-    memcpy(file->loads, extract->loads, loads_bytes_count);
-    file->load_count = extract->load_count;
     for (uint32_t i = 0; i < extract->part_count; i++)
         if (!take_part(file, &extract->parts[i], options->failure, read, context)) return false;
     read_entries(file, extract, options->machine);
@@ -70,7 +70,6 @@ void unwind_file_destroy(struct unwind_file *file) {
     for (size_t i = 0; i < sizeof file->entries / sizeof *file->entries; i++)
         unwind_index_fini(&file->entries[i].index);
     for (uint32_t i = 0; i < file->span_count; i++) memory_free(file->spans[i].bytes);
-    memory_free(file->loads);
     memory_free(file->texts);
     memory_free(file);
 }
@@ -78,13 +77,11 @@ void unwind_file_destroy(struct unwind_file *file) {
 /* ---- Asking. ---- */
 
 bool unwind_file_address(const struct unwind_file *file, uint64_t file_offset, uint64_t *address) {
-    for (size_t i = 0; i < file->load_count; i++) {
-        const struct unwind_load *load = &file->loads[i];
-        if (file_offset < load->file_offset || file_offset - load->file_offset >= load->bytes_count) continue;
-        *address = load->address + (file_offset - load->file_offset);
-        return true;
-    }
-    return false;
+    size_t next = FIRST_ROW(i, file->load_count, file->loads[i].file_offset > file_offset);
+    const struct unwind_load *load = next ? &file->loads[next - 1] : NULL;
+    if (!load || file_offset - load->file_offset >= load->bytes_count) return false;
+    *address = load->address + (file_offset - load->file_offset);
+    return true;
 }
 
 bool unwind_file_find(struct unwind_file *file, uint64_t address, struct unwind_rule *rule,

@@ -24,9 +24,9 @@ struct unwind_file {
     char *texts;       /* owned */
     struct text bytes; /* the bytes of a file in memory; otherwise empty */
     enum unwind_file_state state;
-    enum unwind_loss loss;     /* if the state is UNWIND_FILE_LOST */
-    struct unwind_load *loads; /* owned */
-    uint32_t load_count;
+    enum unwind_loss loss;           /* if the state is UNWIND_FILE_LOST */
+    const struct unwind_load *loads; /* in one of the spans */
+    size_t load_count;
     uint32_t span_count;
     struct unwind_span spans[UNWIND_PARTS_MAX];
     struct unwind_entries entries[2]; /* .eh_frame, .debug_frame */
@@ -43,7 +43,8 @@ bool unwind_file_take(struct unwind_file *file, const struct unwind_extract *ext
 /* Frees the file and what it owns. */
 void unwind_file_destroy(struct unwind_file *file);
 
-/* Finds the address, by the file's segments, of the byte at that offset of the file. */
+/* Finds the address, by the file's segments, of the byte at that offset of the file. Of segments that overlap, the one
+ * that begins last before it counts. */
 bool unwind_file_address(const struct unwind_file *file, uint64_t file_offset, uint64_t *address);
 
 /* Finds the rule at an address that unwind_file_address returned, and the image that contains the rule's expressions.

@@ -110,15 +110,15 @@ static bool copy_part(void *unused, const struct unwind_part *part, char *to) {
 struct unwind_file *unwinder_add_code(struct unwinder *unwinder, uint64_t bytes_count, struct text eh_frame) {
     struct unwind_file *file = add_file(unwinder);
     uint64_t frames_address = ADDRESS_MIN + (bytes_count + 7) / 8 * 8;
+    const struct unwind_load load = {.file_offset = 0, .address = ADDRESS_MIN, .bytes_count = bytes_count};
     const struct unwind_extract extract = {
         .state = UNWIND_FILE_READ,
         .low = ADDRESS_MIN,
         .high = frames_address + eh_frame.bytes_count,
         .first_entry = frames_address,
-        .load_count = 1,
-        .part_count = 1,
-        .loads = {{.file_offset = 0, .address = ADDRESS_MIN, .bytes_count = bytes_count}},
-        .parts = {{UNWIND_PART_FRAMES, frames_address, eh_frame.bytes_count, eh_frame.bytes}}};
+        .part_count = 2,
+        .parts = {{UNWIND_PART_LOADS, 0, sizeof load, (const char *)&load},
+                  {UNWIND_PART_FRAMES, frames_address, eh_frame.bytes_count, eh_frame.bytes}}};
     if (file) unwind_file_take(file, &extract, &unwinder->options, copy_part, NULL);
     return file;
 }

@@ -26,7 +26,7 @@ struct span {
 /* ---- The file: code that never runs, then .eh_frame_hdr, .eh_frame, .debug_frame, and the section headers. ---- */
 
 enum { FILE_BYTES = 0x4000, CODE_AT = 0x1000, HEADER_AT = 0x2000, FRAMES_AT = 0x2100, DEBUG_AT = 0x3000 };
-enum { SECTIONS_AT = 0x3c00, NAMES_AT = 0x3e00, FUNCTIONS_MAX = 16 };
+enum { SECTIONS_AT = 0x3c00, NAMES_AT = 0x3e00, FUNCTIONS_MAX = 16, SEGMENT_COUNT = 60 };
 
 /* Addresses of the file's functions. STRAY_AT has no call frame information. */
 enum { OUTER_AT = 0x1000, TESTED_AT = 0x1100, STUBS_AT = 0x1200, SIGNAL_AT = 0x1300, STRAY_AT = 0x1400 };
@@ -100,6 +100,22 @@ static void write_header(void) {
     }
 }
 
+/* Many segments, as linker scripts of firmware write them, come before the one with the code. */
+static void write_segments(void) {
+    Elf64_Phdr segments[SEGMENT_COUNT];
+    for (unsigned i = 0; i < SEGMENT_COUNT; i++)
+        segments[i] = (Elf64_Phdr){.p_type = PT_LOAD,
+                                   .p_offset = DEBUG_AT + 8 * i,
+                                   .p_vaddr = FILE_BYTES + 8 * i,
+                                   .p_filesz = 8,
+                                   .p_memsz = 8};
+    segments[SEGMENT_COUNT - 2] =
+        (Elf64_Phdr){.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = DEBUG_AT, .p_memsz = DEBUG_AT};
+    segments[SEGMENT_COUNT - 1] = (Elf64_Phdr){
+        .p_type = PT_GNU_EH_FRAME, .p_offset = HEADER_AT, .p_vaddr = HEADER_AT, .p_filesz = 0x100, .p_memsz = 0x100};
+    memcpy(file.bytes + sizeof(Elf64_Ehdr), segments, sizeof segments);
+}
+
 static void write_elf(void) {
     Elf64_Ehdr header = {.e_ident = ELFMAG,
                          .e_type = ET_DYN,
@@ -109,16 +125,13 @@ static void write_elf(void) {
                          .e_shoff = SECTIONS_AT,
                          .e_ehsize = sizeof header,
                          .e_phentsize = sizeof(Elf64_Phdr),
-                         .e_phnum = 2,
+                         .e_phnum = SEGMENT_COUNT,
                          .e_shentsize = sizeof(Elf64_Shdr),
                          .e_shnum = 4,
                          .e_shstrndx = 3};
     header.e_ident[EI_CLASS] = ELFCLASS64;
     header.e_ident[EI_DATA] = ELFDATA2LSB;
     header.e_ident[EI_VERSION] = EV_CURRENT;
-    const Elf64_Phdr segments[] = {
-        {.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = DEBUG_AT, .p_memsz = DEBUG_AT},
-        {.p_type = PT_GNU_EH_FRAME, .p_offset = HEADER_AT, .p_vaddr = HEADER_AT, .p_filesz = 0x100, .p_memsz = 0x100}};
     static const char names[] = "\0.plt\0.debug_frame\0.shstrtab";
     const Elf64_Shdr sections[] = {
         {.sh_type = SHT_NULL},
@@ -131,7 +144,7 @@ static void write_elf(void) {
         {.sh_name = 6, .sh_type = SHT_PROGBITS, .sh_offset = DEBUG_AT},
         {.sh_name = 19, .sh_type = SHT_STRTAB, .sh_offset = NAMES_AT, .sh_size = sizeof names}};
     memcpy(file.bytes, &header, sizeof header);
-    memcpy(file.bytes + sizeof header, segments, sizeof segments);
+    write_segments();
     memcpy(file.bytes + SECTIONS_AT, sections, sizeof sections);
     memcpy(file.bytes + NAMES_AT, names, sizeof names);
 }
