@@ -9,9 +9,6 @@
 #include "symbol_names.h"
 #include "symbol_stubs.h"
 
-/* How many preceding symbols are examined for a function that encloses the address. */
-enum { ENCLOSING_SYMBOLS_MAX = 16 };
-
 /* How many pairs of the aliases at one address are compared by their demangled names. */
 enum { DEMANGLINGS_MAX = 64 };
 
@@ -246,21 +243,23 @@ static bool has_sized(const struct symbol *rows, size_t count) {
 }
 
 /* Sets the ends of symbols without a size. One inside a symbol that has a size is a label in a function, and is
- * dropped.
- */
+ * dropped. One at its start has no code of its own. */
 static void take_rows(struct symbol_table *table, struct candidates *candidates) {
     struct symbol *rows = candidates->rows;
     uint64_t covered = 0; /* up to here, by symbols that have a size */
     for (size_t i = 0, next; i < candidates->count; i = next) {
         for (next = i + 1; next < candidates->count; next++)
             if (rows[next].start != rows[i].start) break;
-        if (rows[i].start < covered && !has_sized(&rows[i], next - i)) continue;
+        bool is_sized = has_sized(&rows[i], next - i);
+        if (rows[i].start < covered && !is_sized) continue;
         for (size_t j = i; j < next; j++) {
             struct symbol symbol = rows[j];
             uint64_t limit = code_at(candidates, symbol.start)->end;
             if (limit - symbol.start > candidates->sizeless_bytes_max)
                 limit = symbol.start + candidates->sizeless_bytes_max;
-            if (!symbol.has_size)
+            if (!symbol.has_size && is_sized)
+                symbol.end = symbol.start;
+            else if (!symbol.has_size)
                 symbol.end = next < candidates->count && rows[next].start < limit ? rows[next].start : limit;
             else if (symbol.end > covered)
                 covered = symbol.end;
@@ -295,6 +294,34 @@ static bool collect_all(struct candidates *candidates, struct symbol_table *tabl
     if (!table->data.elf) candidates->sizeless_bytes_max = EXPORTED_BYTES_MAX;
     if (table->data.elf && !collect(candidates, table->data.elf, SHT_SYMTAB, DEBUG_DATA_BYTES_MAX)) return false;
     return collect(candidates, symbols->elf, SHT_DYNSYM, symbols->size_bytes);
+}
+
+/* Returns false if memory ran out. */
+static bool measure_reach(struct symbol_table *table) {
+    size_t leaf_count = 1;
+    while (leaf_count < table->count) leaf_count *= 2;
+    uint64_t *reach = realloc(table->reach, 2 * leaf_count * sizeof *reach);
+    if (!reach) return false;
+    for (size_t i = 0; i < leaf_count; i++) reach[leaf_count + i] = i < table->count ? table->rows[i].end : 0;
+    for (size_t i = leaf_count - 1; i > 0; i--)
+        reach[i] = reach[2 * i] > reach[2 * i + 1] ? reach[2 * i] : reach[2 * i + 1];
+    table->reach = reach;
+    table->leaf_count = leaf_count;
+    return true;
+}
+
+/* Returns the last of the first `count` rows that ends after the address; NULL if there is none. */
+static const struct symbol *last_reaching(const struct symbol_table *table, size_t count, uint64_t address) {
+    const uint64_t *reach = table->reach;
+    if (!count) return NULL;
+    size_t node = table->leaf_count + count - 1;
+    while (reach[node] <= address) {
+        while (node % 2 == 0) node /= 2;
+        if (node == 1) return NULL;
+        node--; /* the rows before */
+    }
+    while (node < table->leaf_count) node = 2 * node + (reach[2 * node + 1] > address);
+    return &table->rows[node - table->leaf_count];
 }
 
 /* ---- Stubs. ---- */
@@ -355,7 +382,7 @@ static bool add_stubs(struct symbol_table *table, const struct column *stubs, ui
     }
     if (is_good) merge_rows(table, added, added_count);
     free(added);
-    return is_good;
+    return is_good && measure_reach(table);
 }
 
 static bool read_stubs(struct symbol_table *table, const struct debug_file *library, struct failure *failure) {
@@ -379,7 +406,7 @@ bool symbol_table_init(struct symbol_table *table, const struct debug_file *symb
     if (is_good) {
         is_good = sort(&candidates);
         take_rows(table, &candidates);
-        is_good = is_good && read_stubs(table, library, failure);
+        is_good = is_good && measure_reach(table) && read_stubs(table, library, failure);
     }
     if (errno == ENOMEM || failure_is_set(failure)) is_good = false;
     free(candidates.rows);
@@ -392,6 +419,7 @@ bool symbol_table_init(struct symbol_table *table, const struct debug_file *symb
 
 void symbol_table_fini(struct symbol_table *table) {
     free(table->rows);
+    free(table->reach);
     debug_data_close(&table->data);
     arena_fini(&table->stub_names);
     *table = (struct symbol_table){0};
@@ -417,16 +445,17 @@ const struct symbol *symbol_table_aliases(const struct symbol_table *table, uint
     return &rows[first];
 }
 
+/* The preferred symbol may be shorter than another one with its start. */
 const struct symbol *symbol_table_find(const struct symbol_table *table, uint64_t address) {
     const struct symbol *rows = table->rows;
-    size_t end = FIRST_ROW(i, table->count, rows[i].start > address);
-    for (unsigned i = 0; end && i < ENCLOSING_SYMBOLS_MAX; i++) {
-        size_t first = end - 1;
-        bool is_alone = !first || rows[first - 1].start != rows[first].start;
-        if (!is_alone) first = FIRST_ROW(j, end, rows[j].start >= rows[end - 1].start);
-        const struct symbol *symbol = choose_alias(table, first, end - first);
-        if (address < symbol->end) return symbol;
-        end = first;
-    }
-    return NULL;
+    size_t count = FIRST_ROW(i, table->count, rows[i].start > address);
+    const struct symbol *last = last_reaching(table, count, address);
+    if (!last) return NULL;
+    bool is_alone = (last == rows || last[-1].start != last->start) &&
+                    (last + 1 == rows + table->count || last[1].start != last->start);
+    if (is_alone) return last;
+    size_t alias_count;
+    const struct symbol *aliases = symbol_table_aliases(table, last->start, &alias_count);
+    const struct symbol *chosen = choose_alias(table, (size_t)(aliases - rows), alias_count);
+    return address < chosen->end ? chosen : last;
 }

@@ -19,6 +19,9 @@ struct symbol {
 struct symbol_table {
     struct symbol *rows; /* sorted by start; several may have the same one */
     size_t count;
+    uint64_t
+        *reach; /* private: a binary tree of the greatest ends of rows; node i has the nodes 2 i and 2 i + 1 below */
+    size_t leaf_count; /* private: a power of two; the leaf of row i is the node leaf_count + i */
     struct debug_data data;
     struct arena stub_names;
 };
@@ -30,8 +33,9 @@ bool symbol_table_init(struct symbol_table *table, const struct debug_file *symb
                        struct failure *failure);
 void symbol_table_fini(struct symbol_table *table);
 
-/* Returns the function at the address, or NULL if there is none. If several symbols have the address, the one counts
- * that a programmer would write: "malloc", not "__libc_malloc", and "free", not "cfree@GLIBC_2.2.5". Thread-safe. */
+/* Returns the innermost function at the address, or NULL if there is none. If several symbols have its start, the one
+ * counts that a programmer would write: "malloc", not "__libc_malloc", and "free", not "cfree@GLIBC_2.2.5".
+ * Thread-safe. */
 const struct symbol *symbol_table_find(const struct symbol_table *table, uint64_t address);
 
 /* Returns the symbols that begin at the address, and stores their number. Thread-safe. */

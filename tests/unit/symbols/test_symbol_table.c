@@ -169,6 +169,29 @@ static void the_name_that_programmers_write_is_chosen(void **state) {
     close_table();
 }
 
+static const char nested_text[] =
+    ".macro function name, size\n.type \\name, @function\n.size \\name, \\size\n\\name:\n.endm\n"
+    ".macro inner number\nfunction inner\\number, 1\n nop\n.endm\n"
+    ".text\nfunction outer, 103\n nop\n.altmacro\n.set i, 0\n.rept 100\n inner %i\n.set i, i + 1\n.endr\n nop\n nop\n"
+    /* The preferred one of two aliases may be the shorter one. */
+    ".globl shorter\nfunction shorter, 1\nfunction longer, 2\n nop\n nop\n nop\n"
+    ".globl main\nfunction main, 1\n ret\n.section .note.GNU-stack\n";
+
+static void a_function_encloses_any_number_of_others(void **state) {
+    assert_true(file_write(path_of("nested.s"), TEXT(nested_text)));
+    run("cc -no-pie nested.s -o nested && nm nested | sed -n 's/ . outer$//p' > start");
+    uint64_t start = read_address(&test.folder, "start");
+    open_table("nested");
+    assert_symbol(start, "outer", start, start + 103);
+    assert_symbol(start + 1, "inner0", start + 1, start + 2);
+    assert_symbol(start + 100, "inner99", start + 100, start + 101);
+    assert_symbol(start + 101, "outer", start, start + 103);
+    assert_symbol(start + 103, "shorter", start + 103, start + 104);
+    assert_symbol(start + 104, "longer", start + 103, start + 105);
+    assert_null(symbol_table_find(&test.table, start + 105));
+    close_table();
+}
+
 /* ---- Files by hand. ---- */
 
 enum { SECTION_NULL, SECTION_STUBS, SECTION_SLOTS, SECTION_SYMBOLS, SECTION_STRINGS, SECTION_NAMES, SECTION_COUNT };
@@ -469,6 +492,7 @@ int main(void) {
         cmocka_unit_test(stubs_have_the_names_of_what_they_call),
         cmocka_unit_test(stubs_of_chosen_functions_have_the_name_of_the_choice),
         cmocka_unit_test(the_name_that_programmers_write_is_chosen),
+        cmocka_unit_test(a_function_encloses_any_number_of_others),
         cmocka_unit_test(stubs_of_aarch64),
         cmocka_unit_test(functions_in_thumb_code),
         cmocka_unit_test(slots_may_lie_before_the_stubs),
