@@ -1,4 +1,4 @@
-/* The string table: each distinct text once, as valid UTF-8. Invalid bytes are replaced by U+FFFD before the look-up,
+/* The string table: each distinct text once, as valid UTF-8. Invalid bytes are written as "\xff" before the look-up,
  * so texts that would be written alike are one string. */
 #pragma once
 

@@ -39,7 +39,7 @@ size_t utf8_valid_prefix_bytes(struct text text) {
 }
 
 size_t utf8_repair(struct text text, char *out) {
-    static const char replacement[] = "\xef\xbf\xbd";
+    static const char digits[] = "0123456789abcdef";
     size_t written = 0;
     while (text.bytes_count) {
         size_t valid = utf8_valid_prefix_bytes(text);
@@ -47,8 +47,10 @@ size_t utf8_repair(struct text text, char *out) {
         written += valid;
         text = text_from(text, valid);
         if (!text.bytes_count) break;
-        memcpy(out + written, replacement, 3);
-        written += 3;
+        unsigned char byte = (unsigned char)text.bytes[0];
+        const char shown[] = {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
+        memcpy(out + written, shown, sizeof shown);
+        written += sizeof shown;
         text = text_from(text, 1);
     }
     return written;

@@ -16,7 +16,8 @@ size_t utf8_valid_prefix_bytes(struct text text);
 char *utf8_put(char *out, uint32_t point);
 
 /* Returns the most bytes that utf8_repair can write. */
-static inline size_t utf8_repaired_bytes_max(size_t bytes_count) { return bytes_count * 3; }
+static inline size_t utf8_repaired_bytes_max(size_t bytes_count) { return bytes_count * 4; }
 
-/* Writes the text with each malformed byte replaced by U+FFFD. Returns the number of bytes written. */
+/* Writes the text with each malformed byte as "\xff", so that texts that differ stay different. Returns the number of
+ * bytes written. */
 size_t utf8_repair(struct text text, char *out);

@@ -62,7 +62,11 @@ MODULE = re.compile(r"(?s)\A(?:(?!::)[^`])+`(?!\d(?!x))(?!.*'\Z)(.+?)(?:\+0x[0-9
 # What ends a name of Rust.
 RUST_HASH = re.compile(r"::h[0-9a-f]{16}\Z")
 
-codecs.register_error("each", lambda error: ("\ufffd" * (error.end - error.start), error.end))
+def show_bytes(error):
+    return "".join(f"\\x{byte:02x}" for byte in error.object[error.start : error.end]), error.end
+
+
+codecs.register_error("each", show_bytes)
 
 
 def split_words(line, count):

@@ -494,7 +494,7 @@ def read(arguments):
     if len(paths) != 1:
         sys.exit(__doc__)
     with open(paths[0], "rb") as source:
-        text = source.read().decode("utf-8", "replace")
+        text = source.read().decode("utf-8", "each")
     return json.dumps(Reader(text).profile(weigh_periods), indent=1, ensure_ascii=False)
 
 

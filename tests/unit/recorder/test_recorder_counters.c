@@ -306,12 +306,12 @@ static void test_attributes(void **state) {
     assert_int_equal(counter->graph, COUNTER_ACCUMULATED);
     assert_int_equal(sum_of(profile, ""), 2);
     counter = counter_of(profile,
-                         "str\xef\xbf\xbd"
+                         "str\\xff"
                          "ange");
     assert_true(text_equal(counter->category, TEXT("c\x01")));
     assert_true(counter->graph < COUNTER_GRAPH_COUNT && counter->color < GRAPH_COLOR_COUNT);
     assert_int_equal(sum_of(profile,
-                            "str\xef\xbf\xbd"
+                            "str\\xff"
                             "ange"),
                      4);
     long_name[GREC_NAME_BYTES_MAX] = '\0';
