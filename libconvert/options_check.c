@@ -112,8 +112,9 @@ static void check_choices(const struct gecko_convert_options *options, struct fa
 
 /* Returns whether the file is an archive or compressed. */
 static bool is_packed(const char *path) {
-    char start[INPUT_WRAPPER_START_BYTES];
-    return input_wrapper_of(regular_file_start(path, start, sizeof start));
+    char start[INPUT_WRAPPER_BINARY_BYTES];
+    const struct input_wrapper *wrapper = input_wrapper_of_binary(regular_file_start(path, start, sizeof start));
+    return wrapper && wrapper->open != input_utf16_open && wrapper->open != input_json_slabs_open;
 }
 
 /* `kind` is what messages call the folder. */

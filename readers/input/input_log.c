@@ -4,7 +4,10 @@
 #include "input_decoder.h"
 #include "libconvert/base/cursor.h"
 
-enum { OUTPUT_BYTES = 64 * 1024, PREFIX_BYTES_MAX = 128, LINES_MIN = 2 };
+enum { OUTPUT_BYTES = 64 * 1024, PREFIX_BYTES_MAX = 128, LINES_MIN = 2, ENTITY_BYTES_MAX = 8 };
+
+/* Lines that begin within so many bytes must all have a prefix. */
+enum { JUDGED_BYTES = 4096 };
 
 /* ---- What precedes each line. ---- */
 
@@ -36,9 +39,11 @@ static bool take_time(struct text *text, bool *has_month) {
     return true;
 }
 
-/* Takes the machine and the program, which journalctl and syslog write after the time: "host app[12]:". */
-static void take_program(struct text *text) {
+/* Takes what is after the time: the machine and the program, as journalctl and syslog write them, "host app[12]:", or
+ * the stream, as Kubernetes writes it, "stdout F". */
+static void take_origin(struct text *text) {
     struct text rest = *text;
+    if (take_shape(text, " stdaaa F") || take_shape(text, " stdaaa P")) return;
     cursor_take(&rest, TEXT(" "));
     text_take_until(&rest, ' ');
     struct text program = text_take_until(&rest, ' ');
@@ -57,6 +62,21 @@ static bool take_container(struct text *text) {
     return true;
 }
 
+/* Takes the name of a container, as kubectl writes it: "[pod/app-1/app]". */
+static bool take_pod(struct text *text) {
+    if (!text_starts_with(*text, TEXT("[pod/"))) return false;
+    *text = text_from(*text, text_find(*text, ' '));
+    return true;
+}
+
+/* Takes what mail programs write before the lines that they quote: ">", "> >". */
+static bool take_quote(struct text *text) {
+    if (!cursor_take(text, TEXT(">"))) return false;
+    while (cursor_take(text, TEXT(">")) || cursor_take(text, TEXT(" >"))) continue;
+    cursor_take(text, TEXT(" "));
+    return true;
+}
+
 /* Takes the number of the line, as cat -n writes it. */
 static bool take_number(struct text *text, uint64_t *number) {
     struct text rest = text_trim_start(*text);
@@ -65,7 +85,7 @@ static bool take_number(struct text *text, uint64_t *number) {
     return true;
 }
 
-enum prefix { PREFIX_NONE, PREFIX_TIME, PREFIX_CONTAINER, PREFIX_NUMBER };
+enum prefix { PREFIX_NONE, PREFIX_TIME, PREFIX_CONTAINER, PREFIX_NUMBER, PREFIX_QUOTE };
 
 /* Takes what a log has before a line, with the blank after it, and sets *number to the number of a line. */
 static enum prefix take_prefix(struct text *line, uint64_t *number) {
@@ -74,7 +94,7 @@ static enum prefix take_prefix(struct text *line, uint64_t *number) {
     bool has_month, is_bracketed = cursor_take(&rest, TEXT("["));
     if (take_time(&rest, &has_month)) {
         if (is_bracketed && !cursor_take(&rest, TEXT("]"))) return PREFIX_NONE;
-        if (has_month) take_program(&rest);
+        take_origin(&rest);
         /* GitLab: the number and name of the stream, and whether the line goes on. */
         if ((take_shape(&rest, " 00O") || take_shape(&rest, " 00E")) && cursor_take(&rest, TEXT("+"))) {
             *line = rest;
@@ -87,19 +107,23 @@ static enum prefix take_prefix(struct text *line, uint64_t *number) {
             *line = rest;
             return PREFIX_NUMBER;
         }
-        if (!take_container(&rest)) return PREFIX_NONE;
+        if (take_quote(line)) return PREFIX_QUOTE;
+        if (!take_container(&rest) && !take_pod(&rest)) return PREFIX_NONE;
     }
     if (rest.bytes_count && !cursor_take(&rest, TEXT(" "))) return PREFIX_NONE;
     *line = rest;
     return prefix;
 }
 
-/* Returns whether all lines that the start holds as a whole have a prefix of one kind. Numbers of lines must count. */
+/* Returns whether the first lines of the start that it holds as a whole, which are at least two, have a prefix of one
+ * kind. Numbers of lines must count. */
 static bool has_prefixes(struct text start) {
     enum prefix first = PREFIX_NONE;
     size_t line_count = 0;
     uint64_t number = 0, before = 0;
+    const char *judged_end = start.bytes + JUDGED_BYTES;
     for (size_t end; (end = text_find(start, '\n')) < start.bytes_count; start = text_from(start, end + 1)) {
+        if (line_count >= LINES_MIN && start.bytes >= judged_end) break;
         struct text line = text_slice(start, 0, end);
         if (text_ends_with(line, TEXT("\r"))) line.bytes_count--;
         enum prefix prefix = take_prefix(&line, &number);
@@ -116,9 +140,60 @@ static bool has_odd_line_ends(struct text start) {
     return has_lone_end || text_has(start, TEXT("\r\r\n"));
 }
 
+static bool has_escapes(struct text start) {
+    for (size_t at; (at = text_find(start, '\x1b')) + 1 < start.bytes_count; start = text_from(start, at + 1))
+        if (strchr("[]_P^X(", start.bytes[at + 1])) return true;
+    return false;
+}
+
+/* ---- Characters that HTML has names for. ---- */
+
+/* Takes an entity, "&lt;", off the start of the text, or what could be the start of one. Returns whether it is whole.
+ */
+static bool take_entity(struct text *text, struct text *entity) {
+    size_t bytes_count = 1;
+    while (bytes_count < text->bytes_count && bytes_count < ENTITY_BYTES_MAX - 1 &&
+           (text->bytes[bytes_count] == '#' || cursor_is_word_byte(text->bytes[bytes_count])))
+        bytes_count++;
+    *entity = text_slice(*text, 0, bytes_count + 1);
+    *text = text_from(*text, bytes_count);
+    return bytes_count > 2 && cursor_take(text, TEXT(";"));
+}
+
+/* Returns the character that the entity stands for, '\0' if it is none of ASCII. */
+static char entity_character(struct text entity) {
+    static const struct {
+        struct text entity;
+        char character;
+    } entities[] = {{TEXT("&lt;"), '<'},   {TEXT("&gt;"), '>'},    {TEXT("&amp;"), '&'},
+                    {TEXT("&quot;"), '"'}, {TEXT("&apos;"), '\''}, {TEXT("&nbsp;"), ' '}};
+    for (size_t i = 0; i < sizeof entities / sizeof *entities; i++)
+        if (text_equal(entity, entities[i].entity)) return entities[i].character;
+    uint64_t number;
+    if (!cursor_take(&entity, TEXT("&#"))) return '\0';
+    bool is_hex = cursor_take(&entity, TEXT("x"));
+    return cursor_take_number(&entity, is_hex ? 16 : 10, &number) && number >= ' ' && number < 0x7f ? (char)number
+                                                                                                    : '\0';
+}
+
+/* Returns whether the text was escaped as for a page: each ampersand of the start begins an entity. JSON is left alone:
+ * only texts in it are escaped, which are parts of pages. */
+static bool has_entities(struct text start) {
+    bool has_one = false;
+    struct text entity, first = text_trim_start(text_without_mark(start));
+    if (text_starts_with(first, TEXT("{")) || text_starts_with(first, TEXT("["))) return false;
+    for (size_t at; (at = text_find(start, '&')) < start.bytes_count;) {
+        start = text_from(start, at);
+        if (!take_entity(&start, &entity)) return has_one && !start.bytes_count;
+        char character = entity_character(entity);
+        has_one |= character && strchr("<>&", character);
+    }
+    return has_one;
+}
+
 bool input_log_recognises(struct text start) {
     if (text_find(start, '\0') < start.bytes_count) return false;
-    return text_has(start, TEXT("\x1b[")) || has_odd_line_ends(start) || has_prefixes(start);
+    return has_escapes(start) || has_odd_line_ends(start) || has_prefixes(start) || has_entities(start);
 }
 
 /* ---- Decoding. ---- */
@@ -126,6 +201,9 @@ bool input_log_recognises(struct text start) {
 struct log {
     struct input_decoder decoder;
     bool has_prefixes;
+    bool has_entities;
+    char entity[ENTITY_BYTES_MAX]; /* its start, the rest of which is not there yet */
+    size_t entity_bytes;
     enum { LOG_TEXT, LOG_ESCAPE, LOG_CONTROL, LOG_STRING } state;
     bool has_return; /* a carriage return, after which a line feed may come */
     bool is_inside;  /* of a line whose prefix has been taken */
@@ -158,15 +236,34 @@ static void put(struct log *log, char byte) {
     log->is_inside = byte != '\n';
 }
 
+/* Puts the bytes of what could be an entity, or the character that it stands for. */
+static void put_entity(struct log *log) {
+    char character = entity_character((struct text){log->entity, log->entity_bytes});
+    if (character) put(log, character);
+    for (size_t i = 0; i < log->entity_bytes && !character; i++) put(log, log->entity[i]);
+    log->entity_bytes = 0;
+}
+
+/* Puts a byte that may be in an entity. */
+static void put_escaped(struct log *log, char byte) {
+    if (log->entity_bytes && (byte == '&' || byte == '\n')) put_entity(log);
+    if (!log->has_entities || (!log->entity_bytes && byte != '&')) {
+        put(log, byte);
+        return;
+    }
+    log->entity[log->entity_bytes++] = byte;
+    if (byte == ';' || log->entity_bytes == ENTITY_BYTES_MAX) put_entity(log);
+}
+
 /* Puts a byte that is in no escape sequence. Carriage returns end a line, whether or not a line feed follows. */
 static void put_text(struct log *log, char byte) {
     if (byte == '\r') {
         log->has_return = true;
         return;
     }
-    if (log->has_return && byte != '\n') put(log, '\n');
+    if (log->has_return && byte != '\n') put_escaped(log, '\n');
     log->has_return = false;
-    put(log, byte);
+    put_escaped(log, byte);
 }
 
 /* Takes a byte, which may be of an escape sequence (ECMA-48). A line feed is in none, so a sequence that was cut ends
@@ -182,7 +279,10 @@ static void take_byte(struct log *log, char byte) {
                 put_text(log, byte);
             break;
         case LOG_ESCAPE:
-            log->state = byte == '[' ? LOG_CONTROL : byte == ']' ? LOG_STRING : is_intermediate ? LOG_ESCAPE : LOG_TEXT;
+            log->state = byte == '['                ? LOG_CONTROL
+                         : memchr("]_P^X", byte, 5) ? LOG_STRING
+                         : is_intermediate          ? LOG_ESCAPE
+                                                    : LOG_TEXT;
             break;
         case LOG_CONTROL:
             if (is_final) log->state = LOG_TEXT;
@@ -195,13 +295,14 @@ static void decode(struct input_decoder *decoder, struct text *decoded) {
     struct log *log = (struct log *)decoder;
     log->out = log->output;
     if (!decoder->left.bytes_count && decoder->has_source_ended) {
-        if (log->has_return) put(log, '\n');
+        if (log->has_return) put_escaped(log, '\n');
+        put_entity(log);
         put_start(log);
         decoder->has_ended = true;
     }
     size_t taken_bytes = 0;
-    /* A byte puts at most the start of a line, or a line feed before itself. */
-    while (taken_bytes < decoder->left.bytes_count && log->out + 2 < log->output + OUTPUT_BYTES)
+    /* A byte puts at most the start of a line, or an entity and a line feed before itself. */
+    while (taken_bytes < decoder->left.bytes_count && log->out + ENTITY_BYTES_MAX + 2 < log->output + OUTPUT_BYTES)
         take_byte(log, decoder->left.bytes[taken_bytes++]);
     decoder->left = text_from(decoder->left, taken_bytes);
     *decoded = (struct text){log->output, (size_t)(log->out - log->output)};
@@ -211,8 +312,9 @@ static void decode(struct input_decoder *decoder, struct text *decoded) {
 bool input_log_open(struct input_source *source, const struct input_wrapper *wrapper, struct input *below) {
     struct log *log = failure_check_memory(input_failure(below), calloc(1, sizeof *log));
     if (!log) return false;
-    log->has_prefixes =
-        has_prefixes(text_slice(input_peek(below, INPUT_WRAPPER_START_BYTES), 0, INPUT_WRAPPER_START_BYTES));
+    struct text start = text_slice(input_peek(below, INPUT_WRAPPER_START_BYTES), 0, INPUT_WRAPPER_START_BYTES);
+    log->has_prefixes = has_prefixes(start);
+    log->has_entities = has_entities(start);
     input_decoder_init(&log->decoder, wrapper, below, decode);
     *source =
         (struct input_source){.context = log, .read = input_decoder_read, .close = free, .wrapping = wrapper->name};

@@ -1,26 +1,44 @@
 #include <stdlib.h>
 
+#include "input.h"
 #include "input_decoder.h"
 #include "libconvert/base/utf8.h"
 
-enum { UNIT_BYTES = 2, SEQUENCE_BYTES_MAX = 4, OUTPUT_BYTES = 64 * 1024, REPLACEMENT = 0xfffd, SWAPPED_MARK = 0xfffe };
+enum {
+    UNIT_BYTES = 2,
+    SEQUENCE_BYTES_MAX = 4,
+    OUTPUT_BYTES = 64 * 1024,
+    REPLACEMENT = 0xfffd,
+    MARK = 0xfeff,
+    SWAPPED_MARK = 0xfffe
+};
 
 struct utf16 {
     struct input_decoder decoder;
     bool is_big_endian;
-    bool has_begun; /* the byte order mark was read */
+    bool has_begun; /* the byte order mark, if any, was read */
     bool has_half;  /* `half` is the first byte of a unit, whose other byte was not there yet */
     unsigned char half;
     uint32_t high_surrogate; /* waits for its partner; 0: there is none */
     char output[OUTPUT_BYTES];
 };
 
+/* Returns whether the text begins with so many ASCII characters, of which text has no others than control characters
+ * that end or indent lines. */
+static bool has_ascii(struct text start, bool is_big_endian, size_t count) {
+    if (start.bytes_count < count * UNIT_BYTES) return false;
+    for (size_t i = 0; i < count; i++) {
+        char high = start.bytes[2 * i + !is_big_endian], low = start.bytes[2 * i + is_big_endian];
+        if (high || low <= 0 || (low < ' ' && !text_is_blank_byte(low) && low != '\n' && low != '\r')) return false;
+    }
+    return true;
+}
+
 bool input_utf16_recognises(struct text start) {
-    if (start.bytes_count < 2 * UNIT_BYTES) return false;
-    bool is_big_endian = text_starts_with(start, TEXT("\xfe\xff"));
-    if (!is_big_endian && !text_starts_with(start, TEXT("\xff\xfe"))) return false;
-    char high = start.bytes[is_big_endian ? 2 : 3], low = start.bytes[is_big_endian ? 3 : 2];
-    return high == 0 && low > 0;
+    enum { UNMARKED_COUNT = 8 };
+    if (text_starts_with(start, TEXT("\xfe\xff"))) return has_ascii(text_from(start, UNIT_BYTES), true, 1);
+    if (text_starts_with(start, TEXT("\xff\xfe"))) return has_ascii(text_from(start, UNIT_BYTES), false, 1);
+    return has_ascii(start, false, UNMARKED_COUNT) || has_ascii(start, true, UNMARKED_COUNT);
 }
 
 static char *put_unit(struct utf16 *utf16, char *out, uint32_t unit) {
@@ -64,7 +82,10 @@ static void decode(struct input_decoder *decoder, struct text *decoded) {
     }
     if (!utf16->has_begun && decoder->left.bytes_count && take_unit(utf16, &decoder->left, &unit)) {
         utf16->has_begun = true;
-        utf16->is_big_endian = unit == SWAPPED_MARK;
+        if (unit == SWAPPED_MARK)
+            utf16->is_big_endian = true;
+        else if (unit != MARK)
+            out = put_unit(utf16, out, unit);
     }
     /* A unit can follow a surrogate without its partner. */
     while (decoder->left.bytes_count && out + 2 * SEQUENCE_BYTES_MAX <= utf16->output + OUTPUT_BYTES)
@@ -76,6 +97,8 @@ static void decode(struct input_decoder *decoder, struct text *decoded) {
 bool input_utf16_open(struct input_source *source, const struct input_wrapper *wrapper, struct input *below) {
     struct utf16 *utf16 = failure_check_memory(input_failure(below), calloc(1, sizeof *utf16));
     if (!utf16) return false;
+    struct text start = input_peek(below, UNIT_BYTES);
+    utf16->is_big_endian = start.bytes_count && !start.bytes[0]; /* unless there is a mark */
     input_decoder_init(&utf16->decoder, wrapper, below, decode);
     *source =
         (struct input_source){.context = utf16, .read = input_decoder_read, .close = free, .wrapping = wrapper->name};

@@ -42,13 +42,15 @@ input_wrapper_open input_gzip_open;
 input_wrapper_open input_xz_open;
 
 /* Text in UTF-16, as the redirections of PowerShell write it, decoded to UTF-8. A surrogate without its partner becomes
- * U+FFFD. Bytes are recognised if they begin with a byte order mark and an ASCII character, as text does. */
+ * U+FFFD. Bytes are recognised if they begin with a byte order mark and an ASCII character, as text does, or with some
+ * ASCII characters in UTF-16. */
 bool input_utf16_recognises(struct text start);
 input_wrapper_open input_utf16_open;
 
-/* Text that a terminal or a log has changed: escape sequences, for colours, are removed, as is what is before each
- * line, a time, the number of the line or the name of a container; a carriage return ends a line. Text is recognised if
- * its start has an escape sequence, carriage returns alone or doubled, or the same kind of prefix before each line. */
+/* Text that a terminal, a log, a mail or a page has changed: escape sequences, for colours, are removed, as is what is
+ * before each line, a time, the number of the line, the name of a container or ">"; a carriage return ends a line;
+ * "&lt;" is "<". Text is recognised if its start has an escape sequence, carriage returns alone or doubled, the same
+ * kind of prefix before each line, or ampersands only in such names of characters. */
 bool input_log_recognises(struct text start);
 input_wrapper_open input_log_open;
 
@@ -62,7 +64,7 @@ input_wrapper_open input_json_slabs_open;
 input_wrapper_open input_lone_file_open;
 
 /* input_wrapper_of wants this many bytes. */
-enum { INPUT_WRAPPER_START_BYTES = 4096, INPUT_WRAPPER_BINARY_BYTES = 512 };
+enum { INPUT_WRAPPER_START_BYTES = 64 * 1024, INPUT_WRAPPER_BINARY_BYTES = 512 };
 
 /* Returns the wrapper that bytes beginning like this have; NULL if they have none. */
 const struct input_wrapper *input_wrapper_of(struct text start);

@@ -534,6 +534,13 @@ static void test_utf16(void **state) {
         {TEXT("\xfe\xff\0a\0;\0\xef\xd8\x3d\xde\0\0 \0"
               "1"),
          TEXT("a;\xc3\xaf\xf0\x9f\x98\x80 1")},
+        /* Without a byte order mark. */
+        {TEXT("m\0a\0i\0n\0;\0f\0 \0"
+              "1\0\n\0"),
+         TEXT("main;f 1\n")},
+        {TEXT("\0m\0a\0i\0n\0;\0f\0 \0"
+              "1\0\n"),
+         TEXT("main;f 1\n")},
         /* Surrogates without a partner. */
         {TEXT("\xff\xfe"
               "a\0\x3d\xd8"
@@ -585,6 +592,12 @@ static void test_log(void **state) {
         {"May  1 12:00:00 host app[12]: a\nMay 01 12:00:00 host kernel 12: b\n", "a\nhost kernel 12: b\n"},
         {"app-1  | a\ndb_1   |   b\napp-1  |\n", "a\n  b\n\n"},
         {"     9\ta 1\n    10\tb 2\n", "a 1\nb 2\n"},
+        {"> a 1\n>> b 2\n>\n> > \tc 3\n", "a 1\nb 2\n\n\tc 3\n"},
+        {"2024-05-01T12:00:00.123456+02:00 host app[12]: a\n2024-05-01T12:00:00.123456+02:00 host app[12]:\n", "a\n\n"},
+        {"2024-05-01T12:00:00.123456789Z stdout F a\n2024-05-01T12:00:00.123456789Z stderr P b\n", "a\nb\n"},
+        {"[pod/app-1/app] a\n[pod/app-2/app]   b\n", "a\n  b\n"},
+        {"\x1b_bk;t=1714557600000\aa 1\n\x1b_bk;t=1714557600000\a\tb 2\n", "a 1\n\tb 2\n"},
+        {"a&lt;b&gt;&amp; 1\n&quot;&#39;&#x2F;&apos;&nbsp; 2\n&eur;&#1;&#200;&", "a<b>& 1\n\"'/'  2\n&eur;&#1;&#200;&"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         for (size_t window_bytes = 0; window_bytes < 5; window_bytes++) {
@@ -595,6 +608,27 @@ static void test_log(void **state) {
             assert_bytes(input, &failure, text_of(cases[i].content));
         }
     }
+}
+
+/* Lines may be longer than what is judged. */
+static void test_log_with_long_lines(void **state) {
+    enum { LINE_BYTES = 20000 };
+    static char log[2 * LINE_BYTES], lines[2 * LINE_BYTES];
+    static const char time[] = "2024-05-01T12:00:00.123Z ";
+    struct failure failure = {0};
+    size_t log_bytes = 0, line_bytes = 0;
+    for (int i = 0; i < 2; i++) {
+        memcpy(log + log_bytes, time, sizeof time - 1);
+        log_bytes += sizeof time - 1;
+        memset(log + log_bytes, 'a', LINE_BYTES - sizeof time);
+        memset(lines + line_bytes, 'a', LINE_BYTES - sizeof time);
+        log_bytes += LINE_BYTES - sizeof time;
+        line_bytes += LINE_BYTES - sizeof time;
+        log[log_bytes++] = lines[line_bytes++] = '\n';
+    }
+    struct input *input = input_unwrap(input_from_memory((struct text){log, log_bytes}, 0, &failure));
+    assert_non_null(input);
+    assert_bytes(input, &failure, (struct text){lines, line_bytes});
 }
 
 /* Text whose lines do not all begin alike keeps its bytes, and so does what has no lines. */
@@ -609,6 +643,10 @@ static void test_no_log(void **state) {
         TEXT("a| 1\nb| 2\n"),
         TEXT("| 1\n| 2\n"),
         TEXT("\x1b[1m\0"),
+        TEXT("> a 1\nb 2\n"),
+        TEXT("f(int&);&lt; 1\n"),
+        TEXT("f&x; 1\n"),
+        TEXT("{\"url\":\"?a=1&lt;\"}\n"),
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct failure failure = {0};
@@ -958,6 +996,7 @@ int main(void) {
         cmocka_unit_test(test_utf16),
         cmocka_unit_test(test_utf16_that_is_cut),
         cmocka_unit_test(test_log),
+        cmocka_unit_test(test_log_with_long_lines),
         cmocka_unit_test(test_no_log),
         cmocka_unit_test(test_gzip_members),
         cmocka_unit_test(test_after_the_last_gzip_member),
