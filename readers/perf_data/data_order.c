@@ -5,12 +5,17 @@
 struct waiting_record {
     uint64_t time_ns;
     uint64_t offset; /* the record's data_record.offset */
-    uint64_t arrival;
-    const char *lasting; /* the record's bytes; NULL: they were copied */
-    size_t at;           /* place of the copy in data_order.bytes */
+    uint64_t
+        place; /* LASTING and the address of the record's bytes, or where the copy of them is in data_order.bytes */
 };
 
-/* Limit for the bytes of waiting records. One round on a busy machine with copied stacks takes some megabytes. */
+static const uint64_t LASTING = UINT64_C(1) << 63; /* no address of a program has this bit */
+static const uint64_t DELIVERED = UINT64_MAX;      /* a place */
+
+/* What a waiting record takes besides its bytes: its row, and its places in `due`. */
+static const size_t ROW_BYTES = sizeof(struct waiting_record) + 2 * sizeof(uint32_t);
+
+/* Limit for what waiting records take. One round on a busy machine with copied stacks takes some megabytes. */
 static const size_t WAITING_BYTES_MAX = (size_t)32 << 20;
 
 /* Room for copies that is made at first: more than a record has. */
@@ -21,18 +26,20 @@ void data_order_init(struct data_order *order, data_order_deliver *deliver, void
 }
 
 void data_order_fini(struct data_order *order) {
-    MEMORY_FREE_ALL(order->bytes, order->rows, order->due_rows);
+    MEMORY_FREE_ALL(order->bytes, order->rows, order->due);
     *order = (struct data_order){0};
 }
 
 /* ---- Delivering. ---- */
 
-static bool is_later(const struct waiting_record *a, const struct waiting_record *b) {
-    return a->time_ns != b->time_ns ? a->time_ns > b->time_ns : a->arrival > b->arrival;
+static bool is_lasting(const struct waiting_record *row) { return row->place & LASTING; }
+
+static const char *bytes_of(const struct data_order *order, const struct waiting_record *row) {
+    return is_lasting(row) ? (const char *)(uintptr_t)(row->place & ~LASTING) : order->bytes + row->place;
 }
 
 static struct data_record record_at(const struct data_order *order, const struct waiting_record *row) {
-    const char *bytes = row->lasting ? row->lasting : order->bytes + row->at;
+    const char *bytes = bytes_of(order, row);
     uint16_t misc, size;
     memcpy(&misc, bytes + 4, sizeof misc);
     memcpy(&size, bytes + 6, sizeof size);
@@ -45,16 +52,17 @@ static struct data_record record_at(const struct data_order *order, const struct
 }
 
 /* Returns the end of the ascending rows from `first` on. */
-static size_t run_end(const struct waiting_record *rows, size_t count, size_t first) {
+static size_t run_end(const struct waiting_record *rows, const uint32_t *due, size_t count, size_t first) {
     size_t end = first + 1;
-    while (end < count && is_later(&rows[end], &rows[end - 1])) end++;
+    while (end < count && rows[due[end]].time_ns >= rows[due[end - 1]].time_ns) end++;
     return end;
 }
 
-static void merge(struct waiting_record *to, const struct waiting_record *left, size_t left_count,
-                  const struct waiting_record *right, size_t right_count) {
+/* Rows of the same time keep their order: those on the left have arrived earlier. */
+static void merge(const struct waiting_record *rows, uint32_t *to, const uint32_t *left, size_t left_count,
+                  const uint32_t *right, size_t right_count) {
     while (left_count && right_count) {
-        bool is_left = is_later(right, left);
+        bool is_left = rows[*left].time_ns <= rows[*right].time_ns;
         *to++ = is_left ? *left++ : *right++;
         left_count -= is_left;
         right_count -= !is_left;
@@ -63,103 +71,107 @@ static void merge(struct waiting_record *to, const struct waiting_record *left, 
     memcpy(to + left_count, right, right_count * sizeof *to);
 }
 
-/* Sorts rows by merging the ascending runs in them: perf has written one for each processor. Returns the sorted rows,
- * which are in one of the two arrays. */
-static struct waiting_record *sort(struct waiting_record *rows, size_t count, struct waiting_record *other) {
-    while (run_end(rows, count, 0) < count) {
+/* Sorts numbers of rows by merging the ascending runs in them: perf has written one for each processor. Returns the
+ * sorted ones, which are in one of the two arrays. */
+static const uint32_t *sort(const struct waiting_record *rows, uint32_t *due, size_t count, uint32_t *other) {
+    while (run_end(rows, due, count, 0) < count) {
         for (size_t first = 0; first < count;) {
-            size_t middle = run_end(rows, count, first), end = middle < count ? run_end(rows, count, middle) : middle;
-            merge(other + first, rows + first, middle - first, rows + middle, end - middle);
+            size_t middle = run_end(rows, due, count, first);
+            size_t end = middle < count ? run_end(rows, due, count, middle) : middle;
+            merge(rows, other + first, due + first, middle - first, due + middle, end - middle);
             first = end;
         }
-        struct waiting_record *sorted = other;
-        other = rows;
-        rows = sorted;
+        uint32_t *sorted = other;
+        other = due;
+        due = sorted;
     }
-    return rows;
+    return due;
 }
 
-/* Moves the bytes of the records that wait to the front. */
+/* Removes the rows that were delivered, and moves the copies of the others to the front. */
 static void compact(struct data_order *order) {
+    size_t left_count = 0;
     order->bytes_count = order->waiting_bytes_count = 0;
     for (size_t i = 0; i < order->row_count; i++) {
-        struct waiting_record *row = &order->rows[i];
-        size_t size_bytes = record_at(order, row).bytes.bytes_count;
-        order->waiting_bytes_count += size_bytes;
-        if (row->lasting) continue;
-        memmove(order->bytes + order->bytes_count, order->bytes + row->at, size_bytes);
-        row->at = order->bytes_count;
-        order->bytes_count += size_bytes;
+        struct waiting_record row = order->rows[i];
+        if (row.place == DELIVERED) continue;
+        size_t size_bytes = record_at(order, &row).bytes.bytes_count;
+        order->waiting_bytes_count += size_bytes + ROW_BYTES;
+        if (!is_lasting(&row)) {
+            memmove(order->bytes + order->bytes_count, order->bytes + row.place, size_bytes);
+            row.place = order->bytes_count;
+            order->bytes_count += size_bytes;
+        }
+        order->rows[left_count++] = row;
     }
+    order->row_count = left_count;
 }
 
-static void deliver_row(struct data_order *order, const struct waiting_record *row) {
+static void deliver_row(struct data_order *order, struct waiting_record *row) {
     struct data_record record = record_at(order, row);
     if (row->time_ns < order->delivered_ns)
         order->late_count++;
     else
         order->delivered_ns = row->time_ns;
     order->deliver(order->context, &record, row->time_ns);
+    row->place = DELIVERED;
 }
 
 /* Fetches the fields of a sample and the part of its copied stack that has most callers. The bytes of a sample are used
  * once, so that all of them come from memory. */
-static void prefetch(const struct waiting_record *row) {
+static void prefetch(const struct data_order *order, const struct waiting_record *row) {
     enum { LINE_BYTES = 64, PREFETCH_BYTES = 1024 };
-    if (!row->lasting) return;
+    if (!is_lasting(row)) return;
     for (uintptr_t at = 0; at < PREFETCH_BYTES; at += LINE_BYTES)
-        __builtin_prefetch((const void *)((uintptr_t)row->lasting + at));
+        __builtin_prefetch((const void *)((uintptr_t)bytes_of(order, row) + at));
 }
 
-/* Returns arrays for all waiting rows, twice. NULL if memory ran out (latched). */
-static struct waiting_record *reserve_due_rows(struct data_order *order) {
-    if (order->due_capacity >= order->row_count) return order->due_rows;
-    memory_free(order->due_rows);
+/* Returns room for the numbers of all waiting rows, twice. NULL if memory ran out (latched). */
+static uint32_t *reserve_due(struct data_order *order) {
+    if (order->due_capacity >= order->row_count) return order->due;
+    memory_free(order->due);
     order->due_capacity = order->row_capacity;
-    order->due_rows = memory_allocate(order->failure, 2 * order->due_capacity * sizeof *order->due_rows);
-    if (!order->due_rows) order->due_capacity = 0;
-    return order->due_rows;
+    order->due = memory_allocate(order->failure, 2 * order->due_capacity * sizeof *order->due);
+    if (!order->due) order->due_capacity = 0;
+    return order->due;
 }
 
-/* Delivers the rows that are not later than the last one, in order. The others keep the order of arrival. */
-static void deliver_until(struct data_order *order, const struct waiting_record *last) {
-    struct waiting_record *rows = order->rows, *due = reserve_due_rows(order);
-    size_t due_count = 0, left_count = 0;
-    for (size_t i = 0; due && i < order->row_count; i++) {
-        if (is_later(&rows[i], last))
-            rows[left_count++] = rows[i];
-        else
-            due[due_count++] = rows[i];
+/* Returns the numbers of the rows up to that time, in order of time. None if memory ran out (latched). */
+static const uint32_t *sort_until(struct data_order *order, uint64_t limit_ns, size_t *count) {
+    uint32_t *due = reserve_due(order);
+    *count = 0;
+    for (size_t i = 0; due && i < order->row_count; i++)
+        if (order->rows[i].time_ns <= limit_ns) due[(*count)++] = (uint32_t)i;
+    return *count ? sort(order->rows, due, *count, due + order->due_capacity) : NULL;
+}
+
+static void deliver(struct data_order *order, const uint32_t *due, size_t count) {
+    for (size_t i = 0; i < count && !failure_is_set(order->failure); i++) {
+        if (i + 1 < count) prefetch(order, &order->rows[due[i + 1]]);
+        deliver_row(order, &order->rows[due[i]]);
     }
-    if (!due_count) return;
-    order->row_count = left_count;
-    due = sort(due, due_count, due + order->due_capacity);
-    for (size_t i = 0; i < due_count && !failure_is_set(order->failure); i++) {
-        if (i + 1 < due_count) prefetch(&due[i + 1]);
-        deliver_row(order, &due[i]);
-    }
-    compact(order);
+    if (count) compact(order);
+}
+
+static void deliver_until(struct data_order *order, uint64_t limit_ns) {
+    size_t count;
+    const uint32_t *due = sort_until(order, limit_ns, &count);
+    deliver(order, due, count);
 }
 
 /* Delivers the earlier half of the rows. */
 static void deliver_half(struct data_order *order) {
-    struct waiting_record *due = reserve_due_rows(order);
-    if (!due || order->row_count < 2) return;
-    memcpy(due, order->rows, order->row_count * sizeof *due);
-    const struct waiting_record last = sort(due, order->row_count, due + order->due_capacity)[order->row_count / 2 - 1];
-    deliver_until(order, &last);
-}
-
-static void deliver_until_time(struct data_order *order, uint64_t limit_ns) {
-    deliver_until(order, &(struct waiting_record){.time_ns = limit_ns, .arrival = UINT64_MAX});
+    size_t count;
+    const uint32_t *due = sort_until(order, UINT64_MAX, &count);
+    deliver(order, due, count / 2);
 }
 
 void data_order_end_round(struct data_order *order) {
-    deliver_until_time(order, order->round_ns);
+    deliver_until(order, order->round_ns);
     order->round_ns = order->latest_ns;
 }
 
-void data_order_finish(struct data_order *order) { deliver_until_time(order, UINT64_MAX); }
+void data_order_finish(struct data_order *order) { deliver_until(order, UINT64_MAX); }
 
 /* ---- Waiting. ---- */
 
@@ -169,22 +181,22 @@ uint64_t data_order_oldest(const struct data_order *order) {
 
 void data_order_add(struct data_order *order, const struct data_record *record, uint64_t time_ns) {
     size_t size_bytes = record->bytes.bytes_count;
-    if (order->waiting_bytes_count + size_bytes > WAITING_BYTES_MAX) deliver_half(order);
+    if (order->waiting_bytes_count + size_bytes + ROW_BYTES > WAITING_BYTES_MAX) deliver_half(order);
     size_t copied_bytes = record->is_lasting ? 0 : size_bytes;
     if (copied_bytes && !order->bytes) copied_bytes = FIRST_BYTES;
     if (!memory_reserve(order->failure, &order->rows, &order->row_capacity, order->row_count + 1,
                         sizeof *order->rows) ||
         !memory_reserve(order->failure, &order->bytes, &order->bytes_capacity, order->bytes_count + copied_bytes, 1))
         return;
-    struct waiting_record row = {.time_ns = time_ns, .offset = record->offset, .arrival = order->arrival_count++};
+    struct waiting_record row = {.time_ns = time_ns, .offset = record->offset};
     if (record->is_lasting) {
-        row.lasting = record->bytes.bytes;
+        row.place = LASTING | (uintptr_t)record->bytes.bytes;
     } else {
-        row.at = order->bytes_count;
-        memcpy(order->bytes + row.at, record->bytes.bytes, size_bytes);
+        row.place = order->bytes_count;
+        memcpy(order->bytes + row.place, record->bytes.bytes, size_bytes);
         order->bytes_count += size_bytes;
     }
     order->rows[order->row_count++] = row;
-    order->waiting_bytes_count += size_bytes;
+    order->waiting_bytes_count += size_bytes + ROW_BYTES;
     if (time_ns > order->latest_ns) order->latest_ns = time_ns;
 }

@@ -17,12 +17,11 @@ struct data_order {
     char *bytes; /* copies of waiting records */
     size_t bytes_count;
     size_t bytes_capacity;
-    size_t waiting_bytes_count; /* size of all waiting records, copied or not */
-    uint64_t arrival_count;
+    size_t waiting_bytes_count;  /* size of all waiting records, copied or not, with the rows for them */
     struct waiting_record *rows; /* in the order of arrival */
     size_t row_count;
     size_t row_capacity;
-    struct waiting_record *due_rows; /* room for those that are being delivered, twice */
+    uint32_t *due; /* room for the numbers of those that are being delivered, twice */
     size_t due_capacity;
     uint64_t latest_ns;    /* greatest time seen */
     uint64_t round_ns;     /* latest_ns at the end of the previous round */
