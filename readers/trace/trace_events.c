@@ -426,7 +426,7 @@ static int64_t delay_before(const struct sample_head *head, double before_ns) {
 
 /* Adds samples at even distances up to the time at which the stack was taken. The thread has run all the time, so they
  * come within the processor time that the sample stands for, and after the thread's start and the last sample that
- * found it waiting. */
+ * found it waiting. The ledger counts each of them, as the profile and filters do. */
 static void add_samples(struct entry *entry, struct trace_sampled_thread *sampled, const struct sample_head *head) {
     struct thread *thread = profile_thread_at(profile_of(entry), sampled->thread->id);
     int64_t count = count_intervals(sampled, head->cpu_ns), step_ticks = 0;
@@ -446,8 +446,7 @@ static void add_samples(struct entry *entry, struct trace_sampled_thread *sample
         thread_add_sample(thread, head->taken_ticks - i * step_ticks, sampled->stack, 1);
         samples_set_details(&thread->samples, cpu_ns, delay_before(head, (double)(i * step_ticks) / ticks_per_ns));
     }
-    if (entry->trace->filter)
-        trace_ledger_count_placeless(&entry->trace->ledger, (enum trace_cause)entry->kind, (uint64_t)count - 1);
+    trace_ledger_count_placeless(&entry->trace->ledger, (enum trace_cause)entry->kind, (uint64_t)count - 1);
     if (!head->cpu_ns) sampled->last_idle_ticks = head->taken_ticks;
 }
 

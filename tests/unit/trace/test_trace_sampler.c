@@ -555,8 +555,8 @@ static void assert_spans(const char *expected) {
     assert_string_equal(text, expected);
 }
 
-/* A sample becomes one sample for each interval of the processor time that it stands for. What is left of an interval
- * counts for the next sample. */
+/* A sample becomes one sample for each interval of the processor time that it stands for, in the ledger too. What is left
+ * of an interval counts for the next sample. */
 static void test_samples_of_several_intervals(void **state) {
     begin_spans();
     add_span(1000, 0, 0);
@@ -565,6 +565,7 @@ static void test_samples_of_several_intervals(void **state) {
     add_span(2000, 100, 0); /* each sample is kept */
     seal_and_read();
     assert_spans("1000:0 8268:866 9134:867 10000:867 12000:1400 14000:100");
+    assert_int_equal(ledger_sum(&fixture.profile.ledger, LEDGER_SAMPLES, LEDGER_KEPT), 6);
     assert_int_equal(lost_sum(), 0);
 }
 
