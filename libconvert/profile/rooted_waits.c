@@ -3,8 +3,9 @@
 #include "libconvert/base/memory.h"
 #include "weighed_sample.h"
 
-/* Functions that a thread enters once, callers first, and leaves when it ends. A goroutine or a coroutine begins with
- * others: the thread waits outside of it. */
+/* Functions that a thread enters once, callers first, and leaves when it ends. A coroutine begins with others: the
+ * thread waits outside of it. Go's threads wait in the scheduler, which nobody but a goroutine calls, so between two
+ * goroutines that is called by what all of them begin with. */
 static const struct text start_names[] = {
     TEXT("_start"),
     TEXT("__libc_start_main"),
@@ -19,11 +20,13 @@ static const struct text start_names[] = {
     TEXT("ret_from_fork_asm"),
     TEXT("ret_from_fork"),
     TEXT("kthread"),
+    TEXT("runtime.goexit"),
 };
 
-/* The only frames of samples that have no stack otherwise. */
-static const struct text bare_names[] = {PREEMPTED_FRAME, TEXT("(waits)"), TEXT("(not sampled)")};
-enum { NOT_BARE, BARE_PREEMPTED };
+/* The innermost frames of samples that have no stack otherwise; of waits, the name may go on: "(waits in futex)". */
+static const struct text bare_names[] = {PREEMPTED_FRAME, TEXT("(not sampled)")};
+static const struct text wait_start = TEXT("(waits");
+enum { NOT_BARE, BARE_PREEMPTED, BARE_NOT_SAMPLED, BARE_WAIT };
 
 static const struct frame *frame_at(const struct profile *profile, stack_id id) {
     return profile_frame_at(profile, profile_stack_at(profile, id)->frame);
@@ -36,13 +39,6 @@ static uint8_t find_name(const struct profile *profile, func_id func, const stru
     for (size_t i = 0; i < count; i++)
         if (text_equal(name, names[i])) return (uint8_t)(i + 1);
     return 0;
-}
-
-static uint8_t bareness(const struct profile *profile, const struct sample *sample) {
-    if (stack_is_none(sample->stack) || !stack_is_none(profile_stack_at(profile, sample->stack)->prefix))
-        return NOT_BARE;
-    func_id func = frame_at(profile, sample->stack)->func;
-    return find_name(profile, func, bare_names, sizeof bare_names / sizeof *bare_names);
 }
 
 /* The outermost part of a stack that consists of such functions. */
@@ -71,6 +67,20 @@ static struct start *find_starts(struct profile *profile) {
                 (struct start){profile_stack(profile, before.stack, profile_frame(profile, &whole)), place, true};
     }
     return starts;
+}
+
+/* Tells why the sample is bare, if it is. The recorder reads the stack of a thread that waits without its registers, so
+ * it may end at the function that waits: such a wait is bare with its caller. */
+static uint8_t bareness(const struct profile *profile, const struct start *starts, const struct sample *sample) {
+    if (stack_is_none(sample->stack)) return NOT_BARE;
+    const struct stack *stack = profile_stack_at(profile, sample->stack);
+    bool has_caller = !stack_is_none(stack->prefix), is_trace = profile->meta.has_every_state;
+    if (has_caller && (!is_trace || starts[stack->prefix.index].is_whole)) return NOT_BARE;
+    if (has_caller && !stack_is_none(profile_stack_at(profile, stack->prefix)->prefix)) return NOT_BARE;
+    func_id func = frame_at(profile, sample->stack)->func;
+    bool is_wait = text_starts_with(strings_text(&profile->strings, profile_func_at(profile, func)->name), wait_start);
+    if (is_wait) return BARE_WAIT;
+    return has_caller ? NOT_BARE : find_name(profile, func, bare_names, sizeof bare_names / sizeof *bare_names);
 }
 
 /* Returns what both stacks have in common. Callers have lower numbers than what they call. */
@@ -116,13 +126,20 @@ static stack_id callers_at_end(const struct thread *thread, const struct start *
     return neighbour && first->time_ns >= thread->executed_ns ? start_of(starts, neighbour) : stack_none();
 }
 
+static stack_id hang_below(struct profile *profile, stack_id callers, stack_id bare) {
+    const struct stack *stack = profile_stack_at(profile, bare);
+    frame_id frame = stack->frame;
+    if (!stack_is_none(stack->prefix)) callers = hang_below(profile, callers, stack->prefix);
+    return profile_stack(profile, callers, frame);
+}
+
 static void fill(struct profile *profile, struct thread *thread, const struct start *starts, uint32_t row,
                  uint32_t end) {
     struct samples *samples = &thread->samples;
     struct gap gap = {row ? samples_at(samples, row - 1) : NULL,
                       end < samples_count(samples) ? samples_at(samples, end) : NULL, true};
     for (uint32_t i = row; i < end; i++)
-        gap.is_preempted = gap.is_preempted && bareness(profile, samples_at(samples, i)) == BARE_PREEMPTED;
+        gap.is_preempted = gap.is_preempted && bareness(profile, starts, samples_at(samples, i)) == BARE_PREEMPTED;
     bool is_inside = gap.before && gap.after;
     bool has_executed =
         is_inside && thread->executed_ns > gap.before->time_ns && thread->executed_ns <= gap.after->time_ns;
@@ -130,18 +147,19 @@ static void fill(struct profile *profile, struct thread *thread, const struct st
     for (; row < end; row++) {
         struct sample *sample = samples_at(samples, row);
         if (!is_inside) callers = callers_at_end(thread, starts, &gap, sample);
-        sample->stack = profile_stack(profile, callers, profile_stack_at(profile, sample->stack)->frame);
+        sample->stack = hang_below(profile, callers, sample->stack);
     }
 }
 
 void profile_root_waits(struct profile *profile) {
-    if (failure_is_set(profile->failure) || !profile->meta.has_waits) return;
+    const struct profile_meta *meta = &profile->meta;
+    if (failure_is_set(profile->failure) || meta->was_profile || !(meta->has_waits || meta->has_every_state)) return;
     struct start *starts = find_starts(profile);
     for (size_t i = 0; starts && i < profile->threads.count; i++) {
         struct thread *thread = column_at(&profile->threads, i);
         uint32_t count = samples_count(&thread->samples);
         for (uint32_t row = 0, end; row < count; row = end + 1) {
-            for (end = row; end < count && bareness(profile, samples_at(&thread->samples, end));) end++;
+            for (end = row; end < count && bareness(profile, starts, samples_at(&thread->samples, end));) end++;
             if (row < end) fill(profile, thread, starts, row, end);
         }
     }

@@ -72,17 +72,17 @@ static void versions_of_functions_do_not_matter(void **state) {
 /* A thread loses its processor wherever it is, but waits somewhere else. */
 static void a_preempted_thread_is_in_what_surrounds_it(void **state) {
     static const char *const paths[] = {
-        "runtime.goexit;f;g", "(preempted)", "(preempted)",      "runtime.goexit;f;h",
-        "(preempted)",        "(waits)",     "runtime.goexit;f", "(preempted)",
+        "coroutine;f;g", "(preempted)", "(preempted)", "coroutine;f;h",
+        "(preempted)",   "(waits)",     "coroutine;f", "(preempted)",
     };
     static const char *const expected[] = {
-        "runtime.goexit;f;g",
-        "runtime.goexit;f;(preempted)",
-        "runtime.goexit;f;(preempted)",
-        "runtime.goexit;f;h",
+        "coroutine;f;g",
+        "coroutine;f;(preempted)",
+        "coroutine;f;(preempted)",
+        "coroutine;f;h",
         "(preempted)",
         "(waits)",
-        "runtime.goexit;f",
+        "coroutine;f",
         "(preempted)",
     };
     assert_paths(add_thread(paths, COUNT(paths)), expected, COUNT(expected));
@@ -105,13 +105,70 @@ static void lines_of_functions_do_not_matter(void **state) {
     assert_int_equal(profile_frame_at(&profile, profile_stack_at(&profile, caller)->frame)->line, 0);
 }
 
-/* Goroutines and cut stacks tell nothing of where their thread waits, nor does a sample without a stack. A wait whose
+/* Only a goroutine calls the scheduler, in which its thread waits; threads that have no goroutine begin elsewhere. */
+static void threads_of_go_wait_below_goroutines(void **state) {
+    static const char *const paths[] = {
+        "runtime.goexit;f;g", "(waits)", "(preempted)", "runtime.goexit;f;h",           "(waits)",
+        "runtime.mcall;f",    "(waits)", "(preempted)", "runtime.mstart;runtime.mcall",
+    };
+    static const char *const expected[] = {
+        "runtime.goexit;f;g",
+        "runtime.goexit;(waits)",
+        "runtime.goexit;(preempted)",
+        "runtime.goexit;f;h",
+        "(waits)",
+        "runtime.mcall;f",
+        "(waits)",
+        "(preempted)",
+        "runtime.mstart;runtime.mcall",
+    };
+    assert_paths(add_thread(paths, COUNT(paths)), expected, COUNT(expected));
+}
+
+/* The recorder cannot step out of some functions of threads that wait. */
+static void waits_with_a_cut_stack_keep_their_caller(void **state) {
+    static const char *const paths[] = {
+        "clone3;f",
+        "futex;(waits in futex)",
+        "(waits)",
+        "a;b;(waits)",
+        "futex;(waits in futex)",
+        "clone3;f",
+        "futex;(preempted)",
+        "clone3",
+        "clone3;(waits in poll)",
+        "futex;(waits in futex)",
+    };
+    static const char *const expected[] = {
+        "clone3;f",
+        "futex;(waits in futex)",
+        "(waits)",
+        "a;b;(waits)",
+        "futex;(waits in futex)",
+        "clone3;f",
+        "futex;(preempted)",
+        "clone3",
+        "clone3;(waits in poll)",
+        "clone3;futex;(waits in futex)",
+    };
+    struct thread *thread = add_thread(paths, COUNT(paths));
+    profile.meta.has_every_state = true;
+    assert_paths(thread, expected, COUNT(expected));
+}
+
+/* perf's stacks are whole, but for those that say that they are cut. */
+static void waits_of_perf_have_no_cut_stack(void **state) {
+    static const char *const paths[] = {"clone3;f", "[truncated stack];(waits)", "clone3;f"};
+    assert_paths(add_thread(paths, COUNT(paths)), paths, COUNT(paths));
+}
+
+/* Coroutines and cut stacks tell nothing of where their thread waits, nor does a sample without a stack. A wait whose
  * stack is known keeps it. */
 static void other_stacks_tell_nothing(void **state) {
     static const char *const paths[] = {
-        "runtime.goexit;main",
+        "coroutine;main",
         "(waits)",
-        "runtime.goexit;main",
+        "coroutine;main",
         "_start;main",
         "(waits)",
         "work;main;f",
@@ -160,6 +217,9 @@ int main(void) {
         TEST(waits_hang_below_what_the_thread_has_begun_with),
         TEST(versions_of_functions_do_not_matter),
         TEST(a_preempted_thread_is_in_what_surrounds_it),
+        TEST(threads_of_go_wait_below_goroutines),
+        TEST(waits_with_a_cut_stack_keep_their_caller),
+        TEST(waits_of_perf_have_no_cut_stack),
         TEST(lines_of_functions_do_not_matter),
         TEST(other_stacks_tell_nothing),
         TEST(programs_that_are_executed_divide_a_thread),
