@@ -52,10 +52,17 @@ struct text strings_copy(struct strings *strings, struct text text) {
 }
 
 string_id strings_intern_vformat(struct strings *strings, const char *format, va_list arguments) {
-    char composed[4096];
+    char composed[1024];
+    va_list again;
+    va_copy(again, arguments);
     int wanted = vsnprintf(composed, sizeof composed, format, arguments);
-    size_t bytes_count = wanted < 0 ? 0 : (size_t)wanted < sizeof composed ? (size_t)wanted : sizeof composed - 1;
-    return strings_intern(strings, (struct text){composed, bytes_count});
+    size_t bytes_count = wanted < 0 ? 0 : (size_t)wanted;
+    char *longer = bytes_count < sizeof composed ? composed : memory_allocate(strings->rows.failure, bytes_count + 1);
+    if (longer && longer != composed) vsnprintf(longer, bytes_count + 1, format, again);
+    va_end(again);
+    string_id id = longer ? strings_intern(strings, (struct text){longer, bytes_count}) : string_none();
+    if (longer != composed) memory_free(longer);
+    return id;
 }
 
 string_id strings_intern_format(struct strings *strings, const char *format, ...) {

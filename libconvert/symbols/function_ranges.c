@@ -31,20 +31,30 @@ static void add_segment(struct unwind_image *image, const GElf_Phdr *segment, st
     if (end > image->end) image->end = end;
 }
 
-static void read_segments(struct unwind_image *image, Elf *elf) {
-    size_t count;
+/* Adds the segments that have the entries, or those that have not. An image has no room for those of any file. */
+static void add_segments(struct unwind_image *image, Elf *elf, size_t count, bool have_entries) {
     struct text bytes = {.bytes_count = 0};
     bytes.bytes = elf_rawfile(elf, &bytes.bytes_count);
-    if (!bytes.bytes || elf_getphdrnum(elf, &count) != 0) return;
+    for (size_t i = 0; i < count && bytes.bytes; i++) {
+        GElf_Phdr segment;
+        if (!gelf_getphdr(elf, (int)i, &segment) || segment.p_type != PT_LOAD) continue;
+        bool has_entries = image->entries >= segment.p_vaddr && image->entries - segment.p_vaddr < segment.p_filesz;
+        if (has_entries == have_entries) add_segment(image, &segment, bytes);
+    }
+}
+
+static void read_segments(struct unwind_image *image, Elf *elf) {
+    size_t count;
+    if (elf_getphdrnum(elf, &count) != 0) return;
     for (size_t i = 0; i < count; i++) {
         GElf_Phdr segment;
-        if (!gelf_getphdr(elf, (int)i, &segment)) continue;
-        if (segment.p_type == PT_LOAD) add_segment(image, &segment, bytes);
-        if (segment.p_type != PT_GNU_EH_FRAME) continue;
+        if (!gelf_getphdr(elf, (int)i, &segment) || segment.p_type != PT_GNU_EH_FRAME) continue;
         image->entries_kind = UNWIND_ENTRIES_HEADER;
         image->entries = segment.p_vaddr;
         image->entries_bytes_count = segment.p_filesz;
     }
+    add_segments(image, elf, count, true);
+    add_segments(image, elf, count, false);
 }
 
 static void read(struct function_ranges *ranges) {

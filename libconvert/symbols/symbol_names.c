@@ -1,17 +1,17 @@
 #include "symbol_names.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <libiberty/demangle.h>
 #include <setjmp.h>
 #include <stdio.h>
+#include <xxhash.h>
 
 #include "libconvert/base/cursor.h"
 #include "libconvert/base/symbol_version.h"
 
 /* Longer names are not demangled, since the demangler recurses as deep as a name is long. */
 enum { MANGLED_BYTES_MAX = 4096 };
-
-static const struct text ellipsis = TEXT("...");
 
 /* Follows the name of a function: a stub that jumps to it. */
 static const struct text stub_suffix = TEXT("@plt");
@@ -45,8 +45,12 @@ static void append(const char *bytes, size_t bytes_count, void *context) {
     if (!buffer->is_of_rust || is_ascii(bytes, bytes_count)) longjmp(buffer->full, 1);
 }
 
-static struct text cut(char *bytes) {
-    memcpy(bytes + SYMBOL_NAME_BYTES_MAX - ellipsis.bytes_count, ellipsis.bytes, ellipsis.bytes_count);
+/* Ends the bytes with a hash of the name that they were made from: other names can begin with the same bytes. */
+static struct text cut(char *bytes, struct text name) {
+    char end[sizeof "...0123456789abcdef"];
+    size_t end_bytes = sizeof end - 1;
+    snprintf(end, sizeof end, "...%016" PRIx64, (uint64_t)XXH3_64bits(name.bytes, name.bytes_count));
+    memcpy(bytes + SYMBOL_NAME_BYTES_MAX - end_bytes, end, end_bytes);
     return (struct text){bytes, SYMBOL_NAME_BYTES_MAX};
 }
 
@@ -121,20 +125,20 @@ static bool demangle(const char *mangled, int parameter_option, struct name_buff
     return cplus_demangle_v3_callback(mangled, options, append, buffer);
 }
 
-static struct text demangle_function(struct text name, int parameter_option, char out[SYMBOL_NAME_BYTES_MAX]) {
-    name = without_suffix(name);
+static struct text demangle_function(struct text whole, int parameter_option, char out[SYMBOL_NAME_BYTES_MAX]) {
+    const struct text name = without_suffix(whole);
     char mangled[MANGLED_BYTES_MAX];
     if ((symbol_name_is_mangled(name) || has_rust_hash(name)) && copy_mangled(name, mangled)) {
         struct name_buffer buffer = {.bytes = out};
-        if (setjmp(buffer.full)) return cut(out);
+        if (setjmp(buffer.full)) return cut(out, name);
         bool is_demangled = demangle(mangled, parameter_option, &buffer);
-        if (is_demangled && buffer.is_cut) return cut(out);
+        if (is_demangled && buffer.is_cut) return cut(out, name);
         if (is_demangled && buffer.bytes_count) return (struct text){out, buffer.bytes_count};
     }
-    name = without_rust_hash(name);
-    if (name.bytes_count <= SYMBOL_NAME_BYTES_MAX) return name;
-    memcpy(out, name.bytes, SYMBOL_NAME_BYTES_MAX);
-    return cut(out);
+    struct text plain = without_rust_hash(name);
+    if (plain.bytes_count <= SYMBOL_NAME_BYTES_MAX) return plain;
+    memcpy(out, plain.bytes, SYMBOL_NAME_BYTES_MAX);
+    return cut(out, plain);
 }
 
 static struct text demangle_any(struct text name, int parameter_option, char out[SYMBOL_NAME_BYTES_MAX]) {

@@ -62,7 +62,7 @@ header_rules='
 <gelf.h               libconvert/symbols/debug_file.c libconvert/symbols/function_ranges.c libconvert/symbols/symbol_stubs.c libconvert/symbols/symbol_table.c readers/code/kernel_file.c readers/unwind/unwind_extract.c
 <dlfcn.h              libconvert/symbols/debug_server.c recorder/
 <libiberty            libconvert/symbols/symbol_names.c
-<xxhash               libconvert/base/ readers/input/input_members.c readers/trace/trace_chunks.c writer/sink.c cli/batch/file_digest.c
+<xxhash               libconvert/base/ libconvert/symbols/symbol_names.c readers/input/input_members.c readers/trace/trace_chunks.c writer/sink.c cli/batch/file_digest.c
 "cli/batch/           cli/convert_command.c cli/batch/
 "recorder/gecko_recorder.h recorder/
 "recorder/trace_format.h readers/trace/ recorder/

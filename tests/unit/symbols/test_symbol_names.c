@@ -117,13 +117,18 @@ static void stubs_keep_their_ending(void **state) {
 
 static void assert_cut(struct text result) {
     assert_int_equal(result.bytes_count, SYMBOL_NAME_BYTES_MAX);
-    assert_memory_equal(result.bytes + SYMBOL_NAME_BYTES_MAX - 3, "...", 3);
+    assert_memory_equal(result.bytes + SYMBOL_NAME_BYTES_MAX - 19, "...", 3);
 }
 
 static void long_names_are_cut(void **state) {
     static char name[10000];
     memset(name, 'x', sizeof name);
     assert_cut(symbol_name_demangle((struct text){name, sizeof name}, true, out));
+    char other[SYMBOL_NAME_BYTES_MAX];
+    name[sizeof name - 1] = 'y';
+    assert_cut(symbol_name_demangle((struct text){name, sizeof name}, true, other));
+    assert_memory_equal(out, other, SYMBOL_NAME_BYTES_MAX - 16);
+    assert_memory_not_equal(out, other, SYMBOL_NAME_BYTES_MAX);
     struct text whole = symbol_name_demangle((struct text){name, SYMBOL_NAME_BYTES_MAX}, true, out);
     assert_int_equal(whole.bytes_count, SYMBOL_NAME_BYTES_MAX);
     assert_ptr_equal(whole.bytes, name);
