@@ -10,6 +10,7 @@
     TALLY(TALLY_EVENT, LINES, KEPT, "event line")                                                                    \
     TALLY(TALLY_FRAME, LINES, KEPT, "frame line")                                                                    \
     TALLY(TALLY_SOURCE, LINES, KEPT, "source line of a frame")                                                       \
+    TALLY(TALLY_BROKEN_LINE, LINES, KEPT, "rest of a frame line that was broken: joined with it")                    \
     TALLY(TALLY_RECORD, LINES, KEPT, "record")                                                                       \
     TALLY(TALLY_MESSAGE, LINES, KEPT, "message of perf")                                                             \
     TALLY(TALLY_BRANCH_STACK, LINES, LOST, "branch stack")                                                           \

@@ -1,5 +1,6 @@
 #include "script_parser.h"
 
+#include "libconvert/base/byte_buffer.h"
 #include "libconvert/base/cursor.h"
 #include "libconvert/base/memory.h"
 #include "libconvert/base/strings.h"
@@ -9,6 +10,7 @@
 #include "script_frame_line.h"
 #include "script_lines.h"
 #include "script_records.h"
+#include "script_wrap.h"
 
 /* Bounds memory. The kernel's own limit (kernel.perf_event_max_stack) is far lower. */
 enum { STACK_FRAMES_MAX = 65535 };
@@ -42,8 +44,11 @@ struct parser {
     bool are_tracepoints[PERF_EVENTS_MAX + 1]; /* by event */
     struct script_records records;
     bool has_times;
-    bool has_differences; /* times are those since the line before: perf script --deltatime */
-    int64_t sum_ns;       /* of the differences so far */
+    size_t wrap_columns;       /* see script_wrap_columns */
+    struct byte_buffer broken; /* a line that may go on, in text with broken lines; empty: there is none */
+    size_t broken_columns;     /* of its last part */
+    bool has_differences;      /* times are those since the line before: perf script --deltatime */
+    int64_t sum_ns;            /* of the differences so far */
     bool has_tab_frames;  /* frame lines begin with a tab, as perf writes them; other lines in a stack are not frames */
     bool has_bare_frames; /* some frame lines have no indentation, so their source lines have none either */
 };
@@ -285,9 +290,8 @@ static bool read_message(struct parser *parser, struct text trimmed) {
 
 /* Returns whether times in the start of the text are those since the line before. perf sorts what it prints, so the
  * times of any other text that begins at 0 grow, except where another text follows. */
-static bool has_differences(struct input *input) {
-    enum { START_BYTES = 64 * 1024, LINES_PER_STEP_BACK_MAX = 8, STEPS_BACK_MIN = 2 };
-    struct text start = text_slice(input_peek(input, START_BYTES), 0, START_BYTES);
+static bool has_differences(struct text start) {
+    enum { LINES_PER_STEP_BACK_MAX = 8, STEPS_BACK_MIN = 2 };
     size_t line_count = 0, step_back_count = 0;
     int64_t before_ns = 0;
     for (size_t end; start.bytes_count && (end = text_find(start, '\n')) < start.bytes_count;
@@ -408,22 +412,57 @@ static void read_line(struct parser *parser, struct text line) {
     }
 }
 
+/* Reads the line that may have been broken, if there is one. */
+static void end_broken_line(struct parser *parser) {
+    if (parser->broken.bytes_count) read_line(parser, byte_buffer_text(&parser->broken));
+    parser->broken.bytes_count = 0;
+}
+
+/* Reads a line of a text with broken lines: joins it with the line before it, or keeps it until the next one. */
+static void read_broken_line(struct parser *parser, struct text line) {
+    bool continues = parser->broken.bytes_count && script_wrap_continues(byte_buffer_text(&parser->broken), line);
+    if (continues && parser->broken_columns < parser->wrap_columns) {
+        line = text_trim(line);
+        byte_buffer_append(&parser->broken, TEXT(" "));
+    }
+    if (continues)
+        tally(parser, TALLY_BROKEN_LINE);
+    else
+        end_broken_line(parser);
+    parser->broken_columns = script_wrap_width(line);
+    if (!line.bytes_count)
+        read_line(parser, line);
+    else
+        byte_buffer_append(&parser->broken, line);
+}
+
 void script_parse(struct input *input, struct perf_sink sink, struct perf_tallies *tallies, struct failure *failure) {
     struct parser parser = {.sink = sink, .tallies = tallies, .failure = failure, .last_event_row = ID_NONE};
     struct text line;
-    parser.has_differences = has_differences(input);
+    enum { START_BYTES = 64 * 1024 };
+    struct text start = text_slice(input_peek(input, START_BYTES), 0, START_BYTES);
+    parser.has_differences = has_differences(start);
+    parser.wrap_columns = script_wrap_columns(start);
+    parser.broken.failure = failure;
     scan_init(&parser.scan, input);
     script_lines_init(&parser.lines, sink, failure);
     strings_init(&parser.events, failure);
     script_records_init(&parser.records, sink, failure);
-    while (!failure_is_set(failure) && scan_line(&parser.scan, &line)) read_line(&parser, line);
+    while (!failure_is_set(failure) && scan_line(&parser.scan, &line)) {
+        if (parser.wrap_columns)
+            read_broken_line(&parser, line);
+        else
+            read_line(&parser, line);
+    }
     if (!failure_is_set(failure)) {
+        end_broken_line(&parser);
         close_sample(&parser);
         script_records_count(&parser.records);
     }
     perf_tally(tallies, TALLY_CUT_LINE, parser.scan.cut_line_count, parser.scan.first_cut);
     script_lines_fini(&parser.lines);
     strings_fini(&parser.events);
+    byte_buffer_fini(&parser.broken);
     script_records_fini(&parser.records);
     MEMORY_FREE_ALL(parser.sample.rest, parser.sample.lines);
 }

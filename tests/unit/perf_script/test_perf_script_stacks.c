@@ -664,9 +664,57 @@ static void test_depth_is_bounded(void **state) {
     free(entries);
 }
 
+/* ---- Lines that were broken. ---- */
+
+/* Adds the line as a terminal with so many columns or, with at_blanks, a mail program breaks it. */
+static void add_broken(const char *line, size_t columns, bool at_blanks) {
+    size_t used = 7; /* by the tab, besides its byte */
+    for (; strlen(line) > columns - used; used = 0) {
+        size_t taken = columns - used, next = taken;
+        while (at_blanks && line[next] != ' ') next--;
+        if (at_blanks) taken = next++;
+        while (line[taken - 1] == ' ') taken--; /* blanks at the end of a line are lost */
+        append(fixture.lines, sizeof fixture.lines, "%.*s\n", (int)taken, line);
+        line += next;
+    }
+    add(line);
+}
+
+static void assert_joined(size_t columns, bool at_blanks) {
+    tear_down(NULL);
+    set_up(&(void *){NULL});
+    add_broken(
+        "\t    401106 demo::walk<int, std::char_traits<char> >(std::vector<int> const&, unsigned long)+0x6 (/opt/app)",
+        columns, at_blanks);
+    add_broken("\t    401150 std::map<int, long>::operator[](int const&)+0x12 (/opt/a folder/libmap.so)", columns,
+               at_blanks);
+    add("\t    401200 main+0x10 (/opt/app)");
+    take();
+    assert_names(
+        "main;std::map<int, long>::operator[](int const&);"
+        "demo::walk<int, std::char_traits<char> >(std::vector<int> const&, unsigned long)");
+}
+
+static void test_broken_lines_are_joined(void **state) {
+    for (size_t columns = 50; columns < 80; columns++) assert_joined(columns, false);
+    assert_joined(50, true);
+    assert_joined(72, true);
+}
+
+/* In a text without libraries, no frame says where it ends. */
+static void test_lines_without_libraries_are_not_joined(void **state) {
+    add("\t    401106 work+0x6");
+    add("\tnoise");
+    add("\t    401200 main+0x10");
+    take();
+    assert_names("main;work");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        TEST(test_broken_lines_are_joined),
+        TEST(test_lines_without_libraries_are_not_joined),
         TEST(test_root_first_and_empty_again),
         TEST(test_relative_addresses_as_printed),
         TEST(test_absolute_addresses_by_the_mappings),
