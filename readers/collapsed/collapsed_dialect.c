@@ -195,7 +195,7 @@ static bool parse_py_spy_frame(struct text text, struct collapsed_frame *frame) 
     return frame->name.bytes_count > 0;
 }
 
-/* austin: "path/file.py:name:12". */
+/* austin: "path/file.py:name:12"; without a name, which is not ASCII, "path/file.py::12". */
 static bool parse_austin_frame(struct text text, struct collapsed_frame *frame) {
     uint32_t line;
     if (!cursor_take_last_place(&text, &line)) return false;
@@ -203,8 +203,9 @@ static bool parse_austin_frame(struct text text, struct collapsed_frame *frame) 
     struct text path = text_slice(text, 0, colon);
     bool is_path = text_starts_with(path, TEXT("<")) || text_find(path, '.') < path.bytes_count ||
                    text_find(path, '/') < path.bytes_count || text_find(path, '\\') < path.bytes_count;
-    if (!is_path || colon + 1 >= text.bytes_count) return false;
-    frame->name = text_from(text, colon + 1);
+    if (!is_path || colon == text.bytes_count) return false;
+    struct text name = text_from(text, colon + 1);
+    frame->name = name.bytes_count ? name : TEXT("(unnamed)");
     set_place(frame, path, line, FRAME_PYTHON);
     return true;
 }

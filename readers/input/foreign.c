@@ -99,6 +99,11 @@ static const struct foreign FOREIGNS[] = {
     {MAGIC("/* CTF 1.")},
     {"a trace of Windows (ETL)", "on Windows, samply import FILE opens it in the viewer", CONTENT_BINARY,
      .magic = {TEXT("\2\0\2\xc0"), 0x48}},
+    {"an execution trace of Go",
+     "go tool trace -pprof=sched FILE > sched.pprof has its waits, and cpu.pprof of runtime/pprof the work: "
+     "gecko-convert "
+     "cpu.pprof says how to convert it",
+     CONTENT_BINARY, MAGIC("go 1."), .second = {TEXT(" trace\0"), 7}},
     {"a recording of sysprof", "sysprof opens it; or " PERF_RECORD, MAGIC("\x5e\x97\xca\xfd")},
     {"gmon.out, the counts of gprof", HOLDS_NO_STACKS, CONTENT_BINARY, MAGIC("gmon")},
     {"an SQLite database", HOLDS_NO_STACKS, MAGIC("SQLite format 3\0")},
@@ -162,6 +167,10 @@ static const struct foreign FOREIGNS[] = {
      "it, too",
      CONTENT_JSON, PARTS(TEXT("speedscope.app/file-format"))},
     {"JSON made by perf data convert", FROM_THE_PERF_DATA, CONTENT_JSON, PARTS(TEXT("\"linux-perf-json-version\""))},
+    {"a log of docker in JSON", "jq -j .log FILE | gecko-convert -", CONTENT_JSON,
+     PARTS(TEXT("\"log\""), TEXT("\"stream\""), TEXT("\"time\""))},
+    {"a log of journalctl in JSON", "jq -r .MESSAGE FILE | gecko-convert -", CONTENT_JSON,
+     PARTS(TEXT("\"__CURSOR\""), TEXT("\"MESSAGE\""))},
     {"JSON of some kind",
      "it is not a trace; if a profiler wrote it, https://profiler.firefox.com may open it directly",
      .content = CONTENT_JSON},

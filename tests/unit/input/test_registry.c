@@ -165,6 +165,10 @@ static const struct content contents[] = {
      "a pprof profile: go tool pprof -sample_index=0 -unit=ns -traces memory" PPROF_TO_US},
     {BYTES("\xfb)\x03\xfa\x01~\xe9\0\0\0\0\xfa"),
      "a profile of Python's cProfile, which has sums per call and " PYTHON},
+    {BYTES("go 1.26 trace\0\0\0\1\1\xff\xff"),
+     "an execution trace of Go: go tool trace -pprof=sched memory > sched.pprof has its waits, and cpu.pprof of "
+     "runtime/pprof "
+     "the work: gecko-convert cpu.pprof says how to convert it"},
     {BYTES("MOJ\x03\1\2\0"),
      "a recording of austin in its binary format: mojo2austin memory stacks.txt, then gecko-convert stacks.txt"},
     {BYTES(" Percent |\tSource code & Disassembly of app for cycles (155 samples, percent: local period)\n"),
@@ -214,6 +218,10 @@ static const struct content contents[] = {
      "transpose[] | \"\\(.[0] | map($f[.].name) | join(\";\")) \\(.[1])\"' memory | gecko-convert -; "
      "https://www.speedscope.app opens it, too"},
     {BYTES("{\n\t\"linux-perf-json-version\": 1,\n\t\"headers\": {}}"), "JSON made by perf data convert: " PERF_DATA},
+    {BYTES("{\"log\":\"main;work 1\\n\",\"stream\":\"stdout\",\"time\":\"2024\"}\n"),
+     "a log of docker in JSON: jq -j .log memory | gecko-convert -"},
+    {BYTES("{\"MESSAGE\":\"main;work 1\",\"__CURSOR\":\"s=1\"}\n"),
+     "a log of journalctl in JSON: jq -r .MESSAGE memory | gecko-convert -"},
     {BYTES("{}"),
      "JSON of some kind: it is not a trace; if a profiler wrote it, https://profiler.firefox.com may open it directly"},
     {BYTES("[1, 2]\n"),
