@@ -166,6 +166,18 @@ static void close_sample(struct parser *parser) {
     perf_emit(parser->sink, record);
 }
 
+/* Ends the open sample at a blank line. perf prints one behind each stack, even if the stack has nothing: then the
+ * sample is of code that the text does not tell. */
+static void end_stack(struct parser *parser) {
+    const struct open_sample *sample = &parser->sample;
+    const struct perf_record *record = &sample->record;
+    bool is_empty = sample->is_open && record->type == PERF_SAMPLE && !sample->frame_count && !sample->is_rest_read &&
+                    !parser->are_tracepoints[record->sample.event];
+    if (is_empty && !perf_role_is_occurrence(event_name(parser)) && !script_fields_frame(record->text).bytes_count)
+        add_frame(parser, TEXT("\t[unknown]"));
+    close_sample(parser);
+}
+
 /* Parses "DEFERRED CALLCHAIN [cookie: b00000006]". */
 static bool parse_deferred_stack(struct text rest, uint64_t *cookie) {
     static const struct text start = TEXT("DEFERRED CALLCHAIN [cookie: ");
@@ -397,7 +409,7 @@ static void read_line(struct parser *parser, struct text line) {
     }
     struct text trimmed = text_trim(line);
     if (!trimmed.bytes_count) {
-        close_sample(parser);
+        end_stack(parser);
         tally(parser, TALLY_BLANK);
     } else if (is_comment(line)) {
         read_comment(parser, line);

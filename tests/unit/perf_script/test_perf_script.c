@@ -349,6 +349,27 @@ static void test_guests(void **state) {
 
 /* ---- Events. ---- */
 
+/* The blank line behind a stack says that perf had stacks to print. */
+static void test_empty_stacks(void **state) {
+    assert_samples_and_ledger(
+        "a 1/1 1.0: 3 cycles: \n\n"
+        "a 1/1 1.1: 4 cycles: \n\t10 f (/a)\n\n"
+        "a 1/1 1.2: 1 context-switches: \n\n"
+        "a 1/1 1.3: sched:sched_switch: prev=a\n\n"
+        "a 1/1 1.4: 5 cycles: \n",
+        "1/1 a 0 3 [unknown]\n"
+        "1/1 a 100000000 4 f\n",
+        "lines kept 4 blank line\n"
+        "lines kept 5 event line\n"
+        "lines kept 1 frame line\n"
+        "samples lost 1 event line without a stack\n"
+        "samples kept 2 event cycles\n"
+        "periods kept 7 event cycles\n"
+        "records kept 1 event context-switches without a stack\n"
+        "periods kept 1 event context-switches without a stack\n"
+        "records kept 1 event sched:sched_switch without a stack\n");
+}
+
 static void test_several_events(void **state) {
     assert_samples_and_ledger(
         "a 1/1 1.0: 5 page-faults:\n\t10 f (/a)\n\n"
@@ -985,10 +1006,9 @@ static void test_lines_that_are_lost(void **state) {
         "\n"
         "\t10 stray (/a)\n"
         "a 1/1 1.0\n"
-        "a 1/1 1.1: x:\n"
-        "\n",
+        "a 1/1 1.1: x:\n",
         "1/1 a 0 1 main;f\n",
-        "lines kept 2 blank line\n"
+        "lines kept 1 blank line\n"
         "lines kept 2 event line\n"
         "lines kept 2 frame line\n"
         "lines kept 3 message of perf\n"
@@ -1021,7 +1041,7 @@ static void test_the_first_place_of_a_loss(void **state) {
 /* A loss that is only known when the sample closes has the position of the sample's event line. */
 static void test_the_first_place_of_a_loss_of_a_sample(void **state) {
     struct reading reading;
-    read_text(&reading, "a 1/1 1.0: x: /cgroup\n\t10 f (/a)\n\na 1/1 2.0: x:\n\na 1/1 3.0: x:\n\t10 f (/a)\n");
+    read_text(&reading, "a 1/1 1.0: x: /cgroup\n\t10 f (/a)\n\na 1/1 2.0: x:\na 1/1 3.0: x:\n\t10 f (/a)\n");
     const struct ledger *ledger = &reading.profile.ledger;
     uint64_t lines[2] = {0};
     for (size_t i = 0, count = 0; i < ledger->entries.count && count < 2; i++)
@@ -1433,6 +1453,7 @@ int main(void) {
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_a_comm_that_looks_like_a_comment),
         cmocka_unit_test(test_guests),
+        cmocka_unit_test(test_empty_stacks),
         cmocka_unit_test(test_several_events),
         cmocka_unit_test(test_ends_of_waits_are_estimated),
         cmocka_unit_test(test_missing_switches),
