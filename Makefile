@@ -18,7 +18,7 @@ VERSION    := $(shell sed -n 's/^.define GECKO_CONVERT_VERSION "\(.*\)"/\1/p' li
 CONVERT_ABI  := 1
 RECORDER_ABI := $(shell sed -n 's/^.define GREC_ABI "\(.*\)"/\1/p' recorder/session/sampler_file.h)
 
-packages         := libarchive libdw libelf liblzma libtraceevent libxxhash libzstd zlib
+packages         := libarchive libdeflate libdw libelf liblzma libtraceevent libxxhash libzstd zlib
 # Only the program uses these packages, not the library.
 view_packages    := libmicrohttpd capstone
 all_packages     := $(packages) $(view_packages)

@@ -15,6 +15,12 @@ enum { DEBUG_BUILD_ID_DIGITS_MAX = 128 };
  * the header of an ELF file, which has at least this many bytes, is there. */
 enum { DEBUG_ADDRESS_MIN = 52 };
 
+/* A section that was uncompressed. */
+struct debug_bytes {
+    struct debug_bytes *next;
+    char values[];
+};
+
 struct debug_file {
     struct Elf *elf; /* NULL: not open */
     int descriptor;
@@ -24,6 +30,7 @@ struct debug_file {
     bool has_code; /* false: the code was split off, so offsets in the file mean nothing */
     bool has_symbol_table;
     bool has_dwarf;
+    struct debug_bytes *uncompressed; /* owned */
 };
 
 /* Opens the regular file at that path for reading, on this machine or, unless `root` is NULL, on the one whose file
@@ -70,7 +77,7 @@ struct text debug_file_section(const struct debug_file *file, const char *name);
 
 /* Uncompresses the sections of debug information. Otherwise libdw would, and would treat sections that it has no memory
  * for as missing. Damaged sections stay as they are. Returns false if memory ran out. */
-bool debug_file_uncompress(const struct debug_file *file);
+bool debug_file_uncompress(struct debug_file *file);
 
 /* Stores the file's link to its debug information: a file name without a slash, which belongs to this file, and the
  * checksum of the other file. */

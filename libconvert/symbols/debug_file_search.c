@@ -47,9 +47,7 @@ static bool is_better(const struct debug_file *file, const struct debug_file *th
 }
 
 /* Returns the file with the most symbols so far. */
-static const struct debug_file *best(const struct debug_files *files) {
-    return files->second.elf ? &files->second : &files->first;
-}
+static struct debug_file *best(struct debug_files *files) { return files->second.elf ? &files->second : &files->first; }
 
 /* Returns whether nothing better can be found. */
 static bool is_done(const struct search *search) { return is_found(search) && best(search->files)->has_dwarf; }
@@ -311,10 +309,10 @@ bool debug_files_are_whole(const struct debug_files *files) {
     return true;
 }
 
-const struct debug_file *debug_files_dwarf(const struct debug_files *files) {
+struct debug_file *debug_files_dwarf(struct debug_files *files) {
     return best(files)->has_dwarf ? best(files) : NULL;
 }
 
-const struct debug_file *debug_files_symbols(const struct debug_files *files) {
+const struct debug_file *debug_files_symbols(struct debug_files *files) {
     return best(files)->has_symbol_table ? best(files) : &files->first;
 }

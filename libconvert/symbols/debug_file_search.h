@@ -50,5 +50,5 @@ bool debug_files_exist(const struct lib *lib, const struct debug_folders *folder
 bool debug_files_are_whole(const struct debug_files *files);
 
 /* Return the file whose DWARF or whose symbol table to use. */
-const struct debug_file *debug_files_dwarf(const struct debug_files *files); /* NULL: none has any */
-const struct debug_file *debug_files_symbols(const struct debug_files *files);
+struct debug_file *debug_files_dwarf(struct debug_files *files); /* NULL: none has any */
+const struct debug_file *debug_files_symbols(struct debug_files *files);

@@ -5,14 +5,14 @@
 
 #include "return_address.h"
 
-bool library_symbols_init(struct library_symbols *symbols, const struct debug_files *files,
-                          const struct symbol_table *table, struct failure *failure) {
+bool library_symbols_init(struct library_symbols *symbols, struct debug_files *files, const struct symbol_table *table,
+                          struct failure *failure) {
     *symbols = (struct library_symbols){.files = files, .table = table ? table : &symbols->own_table};
     if (!table && !symbol_table_init(&symbols->own_table, debug_files_symbols(files), &files->first, failure))
         return false;
     function_ranges_init(&symbols->ranges, &files->first);
-    const struct debug_file *dwarf = debug_files_dwarf(files);
-    const struct debug_file *supplement = files->supplement.elf ? &files->supplement : NULL;
+    struct debug_file *dwarf = debug_files_dwarf(files);
+    struct debug_file *supplement = files->supplement.elf ? &files->supplement : NULL;
     symbols->lines = dwarf ? symbol_lines_create(dwarf, supplement, failure) : NULL;
     if (!failure_is_set(failure)) return true;
     library_symbols_fini(symbols);

@@ -18,7 +18,7 @@ enum address_terms {
 };
 
 struct library_symbols {
-    const struct debug_files *files;  /* borrowed */
+    struct debug_files *files;        /* borrowed */
     const struct symbol_table *table; /* own_table, or borrowed */
     struct symbol_table own_table;
     struct function_ranges ranges;
@@ -48,8 +48,8 @@ enum symbol_outcome {
  * stays borrowed; NULL: there is none. Sets TERMS_RELATIVE. A damaged file yields fewer symbols. Returns false if
  * memory ran out (latched). libelf and libdw do not check all of their allocations: if memory runs out there, the
  * process may crash or call exit. */
-bool library_symbols_init(struct library_symbols *symbols, const struct debug_files *files,
-                          const struct symbol_table *table, struct failure *failure);
+bool library_symbols_init(struct library_symbols *symbols, struct debug_files *files, const struct symbol_table *table,
+                          struct failure *failure);
 void library_symbols_fini(struct library_symbols *symbols);
 
 /* Decides how to read the numbers of a trace from perf. All numbers of a library are read in the same way, unless some

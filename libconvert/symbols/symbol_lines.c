@@ -562,7 +562,7 @@ static bool start(struct symbol_lines *lines) {
     return lines->units.count && !failure_is_set(lines->failure);
 }
 
-struct symbol_lines *symbol_lines_create(const struct debug_file *file, const struct debug_file *supplement,
+struct symbol_lines *symbol_lines_create(struct debug_file *file, struct debug_file *supplement,
                                          struct failure *failure) {
     bool is_ready = debug_file_uncompress(file) && (!supplement || debug_file_uncompress(supplement));
     struct symbol_lines *lines = failure_check_memory(failure, is_ready ? malloc(sizeof *lines) : NULL);

@@ -32,7 +32,7 @@ enum { SYMBOL_CALLS_MAX = 256 };
 /* Returns NULL if the file has no DWARF that can be read, or if memory ran out (latched). If memory runs out inside
  * libdw, the process may end by child_leave or crash. `supplement` holds what the file's debug information shares with
  * that of other files; it may be NULL. Both files must stay open until symbol_lines_destroy. */
-struct symbol_lines *symbol_lines_create(const struct debug_file *file, const struct debug_file *supplement,
+struct symbol_lines *symbol_lines_create(struct debug_file *file, struct debug_file *supplement,
                                          struct failure *failure);
 void symbol_lines_destroy(struct symbol_lines *lines);
 

@@ -459,7 +459,7 @@ static void set_terms(struct reading *reading) {
     free(numbers);
 }
 
-static void read_library(struct reading *reading, const struct debug_files *files, struct symbol_library_end *end) {
+static void read_library(struct reading *reading, struct debug_files *files, struct symbol_library_end *end) {
     struct worker *worker = reading->worker;
     struct library_symbols *symbols = &reading->symbols;
     bool is_read = library_symbols_init(symbols, files, NULL, worker->failure);
@@ -480,7 +480,7 @@ static void read_library(struct reading *reading, const struct debug_files *file
 
 /* Returns whether the files can add anything to what the trace has: names, or functions inlined into those with names.
  */
-static bool has_more(const struct reading *reading, const struct debug_files *files) {
+static bool has_more(const struct reading *reading, struct debug_files *files) {
     if (looks_up_all(reading->worker) || debug_files_dwarf(files)) return true;
     for (size_t i = 0; i < reading->request_count; i++)
         if (native_symbol_is_none(frame_of(reading, i)->native_symbol)) return true;

@@ -54,7 +54,7 @@ static void look_up_all(struct lookup *lookup) {
 }
 
 /* Checks what a file contains. `supplement` may be NULL. */
-static void check_file(const struct debug_file *file, const struct debug_file *supplement) {
+static void check_file(struct debug_file *file, struct debug_file *supplement) {
     struct lookup lookup = {.file = file};
     if (symbol_table_init(&lookup.table, file, file, &lookup.failure)) {
         if (file->has_dwarf) lookup.lines = symbol_lines_create(file, supplement, &lookup.failure);

@@ -54,7 +54,8 @@ header_rules='
 <lzma                 libconvert/symbols/debug_data.c readers/input/input_xz.c
 <event-parse.h        readers/perf/perf_tracing.c
 <zstd.h               readers/perf_data/data_unpacker.c cli/record/kernel/kernel_stream.c
-<zlib                 readers/input/input_gzip.c writer/gzip_writer.c libconvert/symbols/debug_file.c
+<zlib                 readers/input/input_gzip.c writer/gzip_writer.c
+<libdeflate           libconvert/symbols/debug_file.c
 <microhttpd           cli/view/http_server.c
 <capstone             cli/view/disassembly.c
 <elfutils/libdw.h     libconvert/symbols/dwarf_names.h libconvert/symbols/dwarf_session.h

@@ -3,8 +3,8 @@
 # usage: install_packages.sh GROUP…, of build, static, package, test, programs, fuzz, bench
 set -eu
 
-build_packages="gcc libc6-dev binutils make pkg-config libarchive-dev libcapstone-dev libdw-dev libelf-dev libiberty-dev
-    liblzma-dev libmicrohttpd-dev libtraceevent-dev libxxhash-dev libzstd-dev zlib1g-dev"
+build_packages="gcc libc6-dev binutils make pkg-config libarchive-dev libcapstone-dev libdeflate-dev libdw-dev libelf-dev
+    libiberty-dev liblzma-dev libmicrohttpd-dev libtraceevent-dev libxxhash-dev libzstd-dev zlib1g-dev"
 # The static libraries that those of libarchive and libdw need.
 static_packages="libacl1-dev libbz2-dev liblz4-dev libxml2-dev libzstd-dev nettle-dev"
 package_packages="build-essential debhelper dpkg-dev lintian"
