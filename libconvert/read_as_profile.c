@@ -19,7 +19,6 @@ static struct text next_chunk(void *context) {
 
 /* Copies what is known of the recording, but has no place in a profile. */
 static void keep_facts(struct profile *profile, const struct profile *recording) {
-    profile->meta.weight_unit = profile_text(profile, recording->meta.weight_unit);
     ledger_fini(&profile->ledger);
     ledger_init(&profile->ledger, profile->failure);
     ledger_add(&profile->ledger, &recording->ledger);

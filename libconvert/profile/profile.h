@@ -460,6 +460,12 @@ void profile_finish(struct profile *profile);
 /* Returns the value of a line of the information panel; empty: there is none. */
 struct text profile_extra(const struct profile *profile, struct text section, struct text label);
 
+/* The line of the information panel that says what a weight is. If it is a number of events, they have the name that
+ * comes after WEIGHT_PERIOD_IN. */
+#define WEIGHT_SECTION   "perf"
+#define WEIGHT_LABEL     "weight of a sample"
+#define WEIGHT_PERIOD_IN "its period, in "
+
 /* The line of the information panel by which a merge of runs tells how many there are. */
 #define RUNS_SECTION "Merge"
 #define RUNS_LABEL   "runs"

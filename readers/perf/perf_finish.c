@@ -54,17 +54,18 @@ static void set_weights(struct perf_recording *recording, const struct perf_even
     else if (event->unit == PERF_EVENT_CYCLES)
         meta->cpu_delta_unit = CPU_DELTA_CYCLES;
     if (choice != GECKO_CONVERT_WEIGHT_PERIOD) return;
-    meta->weight_type = event->unit == PERF_EVENT_CLOCK_NS ? WEIGHT_TRACING_MS : WEIGHT_SAMPLES;
-    meta->weight_unit = profile_text(recording->profile, perf_event_base_name(event->name));
+    bool is_time = event->unit == PERF_EVENT_CLOCK_NS;
+    meta->weight_type = is_time ? WEIGHT_TRACING_MS : WEIGHT_SAMPLES;
+    if (!is_time) meta->weight_unit = profile_text(recording->profile, perf_event_base_name(event->name));
 }
 
 static void describe_weights(struct profile *profile, const struct perf_event *event) {
     if (profile->meta.weight_type == WEIGHT_ONE) return;
     struct text unit = profile->meta.weight_unit;
-    profile_add_extra(profile, TEXT("perf"), TEXT("weight of a sample"),
+    profile_add_extra(profile, TEXT(WEIGHT_SECTION), TEXT(WEIGHT_LABEL),
                       event->unit == PERF_EVENT_CLOCK_NS
-                          ? TEXT("its period, in milliseconds of the clock")
-                          : profile_text_format(profile, "its period, in %.*s", TEXT_ARGS(unit)));
+                          ? TEXT(WEIGHT_PERIOD_IN "milliseconds of the clock")
+                          : profile_text_format(profile, WEIGHT_PERIOD_IN "%.*s", TEXT_ARGS(unit)));
 }
 
 /* LOST and LOST_SAMPLES records count the same losses. */
@@ -173,5 +174,5 @@ void perf_finish(struct perf_recording *recording, const struct reader_options *
     if (event) set_meta(recording, event, options->weight);
     describe_tracks(recording);
     if (recording->has_stacks) note_cut_stacks(profile, recording->has_copies);
-    if (has_waits) profile_add_extra(profile, TEXT("perf"), TEXT("weight of a sample"), TEXT(PERF_OFF_CPU_WEIGHT));
+    if (has_waits) profile_add_extra(profile, TEXT(WEIGHT_SECTION), TEXT(WEIGHT_LABEL), TEXT(PERF_OFF_CPU_WEIGHT));
 }

@@ -1,6 +1,7 @@
 /* Reads profiles that the front-end opens: those written here, and those of other programs. */
 #include "saved_reader.h"
 
+#include "libconvert/base/cursor.h"
 #include "libconvert/base/memory.h"
 #include "libconvert/format/processed_format.h"
 #include "readers/filter.h"
@@ -56,6 +57,13 @@ static void settle_weights(struct saved_reader *reader) {
     bool has_times = !reader->has_weights || (reader->has_null_weights && !reader->has_other_weights);
     if (has_times) meta->weight_type = WEIGHT_ONE;
     meta->has_every_state = has_times;
+}
+
+/* The format has no name for what weights count, but the information panel does. */
+static void settle_unit(struct saved_reader *reader) {
+    struct profile_meta *meta = &reader->profile->meta;
+    struct text told = profile_extra(reader->profile, TEXT(WEIGHT_SECTION), TEXT(WEIGHT_LABEL));
+    if (meta->weight_type == WEIGHT_SAMPLES && cursor_take(&told, TEXT(WEIGHT_PERIOD_IN))) meta->weight_unit = told;
 }
 
 /* Zero is the profile's zero again, whatever its first event is. */
@@ -151,6 +159,7 @@ static void run(struct input *input, struct profile *profile, const struct reade
         if (options->filter && saved_is_good(&reader)) filter_profile(options->filter, profile);
         settle_weights(&reader);
         saved_threads_settle_cycles(&reader);
+        settle_unit(&reader);
         settle_times(&reader);
         recognise_made_up(profile);
         recognise_own(&reader);

@@ -491,7 +491,7 @@ static void test_weights(void **state) {
     } rows[] = {
         {"cycles:P", GECKO_CONVERT_WEIGHT_SAMPLES, WEIGHT_ONE, "", CPU_DELTA_CYCLES},
         {"cycles:P", GECKO_CONVERT_WEIGHT_PERIOD, WEIGHT_SAMPLES, "cycles", CPU_DELTA_CYCLES},
-        {"cpu-clock:ppp", GECKO_CONVERT_WEIGHT_PERIOD, WEIGHT_TRACING_MS, "cpu-clock", CPU_DELTA_NS},
+        {"cpu-clock:ppp", GECKO_CONVERT_WEIGHT_PERIOD, WEIGHT_TRACING_MS, "", CPU_DELTA_NS},
         {"instructions", GECKO_CONVERT_WEIGHT_PERIOD, WEIGHT_SAMPLES, "instructions", CPU_DELTA_NONE},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
