@@ -8,6 +8,8 @@
 struct crowd_heads {
     uint32_t *threads;   /* the thread that has the track of each thread: itself or another one */
     uint32_t *processes; /* the same of processes */
+    /* Equal for processes of one name whose parents have one kind: the compilers of several makes below one make. */
+    uint32_t *process_kinds;
     /* From the first to the last event of each thread and process; if it has none, its life. Empty: unknown. */
     struct time_range *thread_times;
     struct time_range *process_times;

@@ -11,17 +11,25 @@
 
 /* ---- Crowds. ---- */
 
-/* What the members of a crowd have in common. */
+/* What the members of a crowd have in common, or the crowds of one kind: those of parents of one kind. */
 struct crowd_key {
-    uint32_t parent;    /* what they belong to; ID_NONE: unknown */
+    uint32_t parent;    /* what they belong to, or its kind; ID_NONE: unknown */
     uint32_t name;      /* a row of `names` */
     uint32_t event;     /* that of tracks, a row of `names`; ID_NONE: they are none */
     uint32_t is_wanted; /* the pattern matches their names */
 };
 
+/* Members are counted without those that would have no track anyway. */
 struct crowd {
-    uint32_t member_count; /* without those that would have no track anyway */
-    bool is_wanted;        /* two members are enough */
+    uint32_t member_count;
+    uint32_t kind;
+    bool is_wanted; /* two members are enough */
+};
+
+/* What a process or a thread belongs to. */
+struct parent {
+    uint32_t number; /* a process or, after the numbers of processes, a merged crowd; ID_NONE: unknown */
+    uint32_t kind;   /* ID_NONE: unknown */
 };
 
 /* A process or a thread that may be a member of a crowd. */
@@ -36,6 +44,7 @@ struct crowds {
     int64_t first_event_ns; /* of threads */
     struct strings names;
     struct value_table rows;  /* struct crowd by struct crowd_key */
+    struct value_table kinds; /* how many members the crowds of a kind have, by struct crowd_key */
     struct column candidates; /* struct candidate */
 };
 
@@ -43,12 +52,14 @@ static void crowds_init(struct crowds *crowds, struct profile *profile, struct t
     *crowds = (struct crowds){.profile = profile, .pattern = pattern};
     strings_init(&crowds->names, profile->failure);
     value_table_init(&crowds->rows, sizeof(struct crowd_key), sizeof(struct crowd), profile->failure);
+    value_table_init(&crowds->kinds, sizeof(struct crowd_key), sizeof(uint32_t), profile->failure);
     column_init(&crowds->candidates, sizeof(struct candidate), profile->failure);
 }
 
 static void crowds_fini(struct crowds *crowds) {
     strings_fini(&crowds->names);
     value_table_fini(&crowds->rows);
+    value_table_fini(&crowds->kinds);
     column_fini(&crowds->candidates);
 }
 
@@ -58,7 +69,14 @@ static struct crowd *crowd_at(const struct crowds *crowds, uint32_t number) {
 
 static bool is_merged(const struct crowds *crowds, uint32_t number) {
     const struct crowd *crowd = crowd_at(crowds, number);
-    return crowd->member_count > (crowd->is_wanted ? 1 : CROWD_MEMBERS_MAX);
+    const uint32_t *kind_count = value_table_at(&crowds->kinds, crowd->kind);
+    return crowd->member_count > 1 && (crowd->is_wanted || *kind_count > CROWD_MEMBERS_MAX);
+}
+
+static void count_members(const struct crowds *crowds, uint32_t number, uint32_t count) {
+    struct crowd *crowd = crowd_at(crowds, number);
+    crowd->member_count += count;
+    *(uint32_t *)value_table_at(&crowds->kinds, crowd->kind) += count;
 }
 
 enum { NAME_BYTES_MAX = 64 };
@@ -77,13 +95,15 @@ static struct text without_numbers(struct text name, char *buffer) {
 
 /* Returns the number of the crowd; ID_NONE if memory ran out (latched). Names in which only numbers differ are one: of
  * threads in a pool, and of processes that a server names after their requests. */
-static uint32_t crowd_of(struct crowds *crowds, uint32_t parent, struct text name, uint32_t event) {
+static uint32_t crowd_of(struct crowds *crowds, struct parent parent, struct text name, uint32_t event) {
     char buffer[NAME_BYTES_MAX];
     bool is_wanted = crowds->pattern.bytes && glob_matches(crowds->pattern, name);
-    uint32_t kind = strings_intern(&crowds->names, without_numbers(name, buffer)).index;
-    const struct crowd_key key = {parent, kind, event, is_wanted};
-    const struct crowd empty = {.is_wanted = is_wanted};
-    return value_table_number(&crowds->rows, &key, &empty);
+    struct crowd_key key = {parent.kind, strings_intern(&crowds->names, without_numbers(name, buffer)).index, event,
+                            is_wanted};
+    const struct crowd empty = {.kind = value_table_number(&crowds->kinds, &key, &(uint32_t){0}),
+                                .is_wanted = is_wanted};
+    key.parent = parent.number;
+    return empty.kind == ID_NONE ? ID_NONE : value_table_number(&crowds->rows, &key, &empty);
 }
 
 /* Adds a candidate, unless memory runs out (latched). */
@@ -210,20 +230,24 @@ static struct placed_process *place_processes(const struct profile *profile) {
     return places;
 }
 
-/* `identities` has, for each process, the number of its crowd if that is merged, after the numbers of processes. */
+/* `parents` has what children of each process belong to. */
 static void find_level(struct crowds *crowds, const struct placed_process *places, size_t count,
-                       const struct crowd_heads *heads, uint32_t *identities) {
+                       const struct crowd_heads *heads, struct parent *parents) {
     const struct profile *profile = crowds->profile;
     for (size_t i = 0; i < count; i++) {
-        const struct process *process = profile_process_at(profile, (process_id){places[i].row});
-        uint32_t parent = process_is_none(process->parent) ? ID_NONE : identities[process->parent.index];
+        uint32_t row = places[i].row;
+        const struct process *process = profile_process_at(profile, (process_id){row});
+        struct parent parent = {ID_NONE, ID_NONE};
+        if (!process_is_none(process->parent)) parent = parents[process->parent.index];
         uint32_t number = crowd_of(crowds, parent, process->name, ID_NONE);
-        if (number != ID_NONE) crowd_at(crowds, number)->member_count++;
-        add_candidate(crowds, places[i].row, number);
+        if (number == ID_NONE) return;
+        count_members(crowds, number, 1);
+        add_candidate(crowds, row, number);
+        parents[row].kind = heads->process_kinds[row] = crowd_at(crowds, number)->kind;
     }
     COLUMN_EACH(const struct candidate, candidate, &crowds->candidates)
         if (is_merged(crowds, candidate->crowd))
-            identities[candidate->row] = profile->processes.count + candidate->crowd;
+            parents[candidate->row].number = profile->processes.count + candidate->crowd;
     find_heads(crowds, heads->process_times, false, heads->processes);
 }
 
@@ -232,15 +256,15 @@ static void find_process_heads(struct profile *profile, struct text pattern, con
     struct crowds crowds;
     size_t count = profile->processes.count;
     struct placed_process *places = place_processes(profile);
-    uint32_t *identities = memory_allocate(profile->failure, count * sizeof *identities);
+    struct parent *parents = memory_allocate(profile->failure, count * sizeof *parents);
     crowds_init(&crowds, profile, pattern);
-    for (uint32_t i = 0; identities && i < count; i++) identities[i] = i;
+    for (uint32_t i = 0; parents && i < count; i++) parents[i] = (struct parent){i, ID_NONE};
     for (size_t i = 0, level; i < count && !failure_is_set(profile->failure); i += level) {
         for (level = 1; i + level < count && places[i + level].depth == places[i].depth;) level++;
-        find_level(&crowds, &places[i], level, heads, identities);
+        find_level(&crowds, &places[i], level, heads, parents);
     }
     crowds_fini(&crowds);
-    MEMORY_FREE_ALL(identities, places);
+    MEMORY_FREE_ALL(parents, places);
 }
 
 /* ---- Threads. ---- */
@@ -252,11 +276,12 @@ static uint32_t event_of(struct crowds *crowds, const struct thread *thread) {
 
 static void add_thread(struct crowds *crowds, uint32_t row, const struct crowd_heads *heads, bool is_of_crowd) {
     const struct thread *thread = column_at(&crowds->profile->threads, row);
-    uint32_t number = crowd_of(crowds, heads->processes[thread->process.index], thread->name, event_of(crowds, thread));
+    uint32_t process = heads->processes[thread->process.index];
+    struct parent parent = {process, heads->process_kinds[process]};
+    uint32_t number = crowd_of(crowds, parent, thread->name, event_of(crowds, thread));
     if (number == ID_NONE) return;
-    struct crowd *crowd = crowd_at(crowds, number);
-    crowd->member_count += thread_has_content(thread);
-    crowd->is_wanted |= is_of_crowd;
+    count_members(crowds, number, thread_has_content(thread));
+    crowd_at(crowds, number)->is_wanted |= is_of_crowd;
     add_candidate(crowds, row, number);
 }
 
@@ -289,6 +314,7 @@ static bool crowd_heads_init(struct crowd_heads *heads, const struct profile *pr
     size_t thread_count = profile->threads.count, process_count = profile->processes.count;
     heads->threads = memory_allocate(failure, thread_count * sizeof *heads->threads);
     heads->processes = memory_allocate(failure, process_count * sizeof *heads->processes);
+    heads->process_kinds = memory_allocate(failure, process_count * sizeof *heads->process_kinds);
     heads->thread_times = memory_allocate(failure, thread_count * sizeof *heads->thread_times);
     heads->process_times = memory_allocate(failure, process_count * sizeof *heads->process_times);
     if (failure_is_set(failure)) return false;
@@ -298,7 +324,7 @@ static bool crowd_heads_init(struct crowd_heads *heads, const struct profile *pr
 }
 
 static void crowd_heads_fini(struct crowd_heads *heads) {
-    MEMORY_FREE_ALL(heads->threads, heads->processes, heads->thread_times, heads->process_times);
+    MEMORY_FREE_ALL(heads->threads, heads->processes, heads->process_kinds, heads->thread_times, heads->process_times);
 }
 
 /* Few tracks stay as they are, however many threads had nothing to show. */

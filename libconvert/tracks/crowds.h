@@ -7,7 +7,8 @@
 
 #include "libconvert/profile/profile.h"
 
-/* Merges crowds with more members than this. */
+/* Merges crowds with more members than this. Those of parents of one kind are counted together: a hundred processes
+ * below five shells are as many tracks as a hundred below one. */
 enum { CROWD_MEMBERS_MAX = 30 };
 
 /* Moves samples, markers, allocations and counters of the members of each crowd to its tracks, of which there are as

@@ -417,9 +417,27 @@ static void a_pattern_tells_numbers_apart(void **state) {
     assert_tracks("master:2/0 worker 1 and 1 more:4/2 worker 2:2/0 ");
 }
 
-static void children_of_other_parents_stay(void **state) {
+/* Equal parents are counted together, but their children stay theirs. */
+static void children_of_equal_parents_are_counted_together(void **state) {
     process_id first = add_program(1, "sh", process_none(), 0, 1000);
     process_id second = add_program(2, "sh", process_none(), 0, 1000);
+    for (int i = 0; i < 31; i++) add_program(100 + i, "gcc", i % 2 ? first : second, i * 10, i * 10 + 8);
+    merge(NULL);
+    assert_tracks("sh:2/0 sh:2/0 gcc and 15 more:32/16 gcc and 14 more:30/15 ");
+}
+
+static void threads_of_equal_processes_are_counted_together(void **state) {
+    for (int i = 0; i < 2; i++) {
+        process_id process = add_program(1 + i, "java", process_none(), 0, 1000);
+        for (int j = 0; j < 16; j++) add_thread(process, 100 + 20 * i + j, "gc", j * 10, j * 10 + 8);
+    }
+    merge(NULL);
+    assert_tracks("java:2/0 gc and 15 more:32/16 java:2/0 gc and 15 more:32/16 ");
+}
+
+static void children_of_other_parents_stay(void **state) {
+    process_id first = add_program(1, "sh", process_none(), 0, 1000);
+    process_id second = add_program(2, "make", process_none(), 0, 1000);
     for (int i = 0; i < 32; i++) add_program(100 + i, "gcc", i % 2 ? first : second, i * 10, i * 10 + 8);
     merge(NULL);
     assert_int_equal(profile.thread_order.count, 34);
@@ -519,6 +537,8 @@ int main(void) {
         TEST(processes_that_follow_each_other_are_one_track),
         TEST(names_of_processes_differ_only_in_numbers),
         TEST(a_pattern_tells_numbers_apart),
+        TEST(children_of_equal_parents_are_counted_together),
+        TEST(threads_of_equal_processes_are_counted_together),
         TEST(children_of_other_parents_stay),
         TEST(threads_of_merged_processes_are_merged),
         TEST(a_process_may_descend_from_itself),
