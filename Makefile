@@ -125,12 +125,17 @@ $(memory_preload_object): private target_flags = -fno-builtin -fno-plt
 
 # ---- The converter. ----
 
+# A change of sources.mk links again: a source may be gone, and the order of the objects is that of the variables in memory.
+inputs = $(filter-out %.mk,$^)
+$(BUILD)/gecko-convert $(foreach name,convert recorder sampler,$(BUILD)/libgecko_$(name).a) \
+    $(foreach name,convert recorder sampler preload,$(BUILD)/libgecko_$(name).so): $(filter %/sources.mk,$(MAKEFILE_LIST))
+
 $(BUILD)/gecko-convert: $(main_object) $(program_objects) $(library_objects)
-	$(call quiet,LINK,$@)$(link_program) $^ $(program_libs) -o $@
+	$(call quiet,LINK,$@)$(link_program) $(inputs) $(program_libs) -o $@
 
 # Links all objects into one, hides all names but the public ones, and makes an archive of it.
 define make_archive
-$(call quiet,AR,$@)$(CC) -nostdlib -r $^ -o $(@:.a=.o)
+$(call quiet,AR,$@)$(CC) -nostdlib -r $(inputs) -o $(@:.a=.o)
 @$(OBJCOPY) --localize-hidden $(@:.a=.o)
 @rm -f $@
 @$(AR) rcs $@ $(@:.a=.o)
@@ -142,7 +147,7 @@ $(BUILD)/libgecko_convert.a: $(library_objects)
 # Symbols of static libraries that are linked into this library are not exported.
 $(BUILD)/libgecko_convert.so: $(library_objects)
 	$(call quiet,LINK,$@)$(link) -shared -Wl,-soname,$(@F).$(CONVERT_ABI) -Wl,-z,defs -Wl,--as-needed \
-	    -Wl,--exclude-libs,ALL $^ $(library_libs) -o $@
+	    -Wl,--exclude-libs,ALL $(inputs) $(library_libs) -o $@
 
 # ---- The recorder. ----
 
@@ -165,14 +170,14 @@ $(BUILD)/%.so.$(RECORDER_ABI): $(BUILD)/%.so
 	@ln -sf $(<F) $@
 
 $(BUILD)/libgecko_recorder.so: $(recorder_objects) $(sampler_file_object)
-	$(call quiet,LINK,$@)$(link_recorder) $^ -pthread -o $@
+	$(call quiet,LINK,$@)$(link_recorder) $(inputs) -pthread -o $@
 
 $(BUILD)/libgecko_sampler.so: $(sampler_objects) $(BUILD)/libgecko_recorder.so.$(RECORDER_ABI)
-	$(call quiet,LINK,$@)$(link_recorder) $(RECORDER_RPATH:%='-Wl,-rpath,%') $^ -pthread -o $@
+	$(call quiet,LINK,$@)$(link_recorder) $(RECORDER_RPATH:%='-Wl,-rpath,%') $(inputs) -pthread -o $@
 
 $(BUILD)/libgecko_preload.so: $(preload_objects) $(BUILD)/libgecko_sampler.so.$(RECORDER_ABI) \
     $(BUILD)/libgecko_recorder.so.$(RECORDER_ABI)
-	$(call quiet,LINK,$@)$(link_recorder) $(RECORDER_RPATH:%='-Wl,-rpath,%') $^ -ldl -pthread -o $@
+	$(call quiet,LINK,$@)$(link_recorder) $(RECORDER_RPATH:%='-Wl,-rpath,%') $(inputs) -ldl -pthread -o $@
 
 # With -f, the dynamic linker looks symbols up in that library before the C library, as if it were preloaded too.
 $(BUILD)/libgecko_recorder_memory.so: $(memory_preload_object) $(BUILD)/libgecko_preload.so.$(RECORDER_ABI) \
