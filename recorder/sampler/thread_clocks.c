@@ -56,15 +56,29 @@ static bool is_real_time(int signal) { return signal >= SIGRTMIN; }
 /* If a real-time signal cannot be queued, the kernel sends SIGIO in its place, which ends most programs. */
 static bool can_have_event(int signal) { return !refusal && !is_real_time(signal) && own_files_are_private(); }
 
-static bool direct_signal(int event, uint32_t tid, int signal) {
+/* Returns a descriptor that files of the program seldom have. */
+static int high_descriptor(void) {
+    enum { HIGH = 1023 };
+    struct rlimit limit;
+    return getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur <= HIGH ? (int)limit.rlim_cur - 1 : HIGH;
+}
+
+/* A signal names the descriptor by which it was asked for. The event's own is a low one, because the table is almost
+ * empty, and the program's files have low ones too: their signals could not be told from those of the event. */
+static bool direct_signal(struct thread_event *event, uint32_t tid, int signal) {
     struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = (pid_t)tid};
-    return syscall(SYS_fcntl, event, F_SETOWN_EX, &owner) == 0 && syscall(SYS_fcntl, event, F_SETSIG, signal) == 0 &&
-           syscall(SYS_fcntl, event, F_SETFL, O_ASYNC | O_NONBLOCK) == 0;
+    int high = (int)syscall(SYS_fcntl, event->file, F_DUPFD_CLOEXEC, high_descriptor());
+    int file = high >= 0 ? high : event->file; /* if descriptors have run out */
+    __atomic_store_n(&event->signal_file, file + 1, __ATOMIC_RELEASE);
+    bool is_good = syscall(SYS_fcntl, file, F_SETOWN_EX, &owner) == 0 &&
+                   syscall(SYS_fcntl, file, F_SETSIG, signal) == 0 &&
+                   syscall(SYS_fcntl, file, F_SETFL, O_ASYNC | O_NONBLOCK) == 0;
+    if (high >= 0) syscall(SYS_close, high);
+    return is_good;
 }
 
 /* is_repeated: the event signals after each interval, not only after the first. */
-static bool open_event(const struct thread_clocks *clocks, int *place, int signal, uint64_t interval_ns,
-                       bool is_repeated) {
+static bool open_event(struct thread_event *event, uint32_t tid, int signal, uint64_t interval_ns, bool is_repeated) {
     struct perf_event_attr attributes = {.type = PERF_TYPE_SOFTWARE,
                                          .size = sizeof attributes,
                                          .config = PERF_COUNT_SW_TASK_CLOCK,
@@ -73,16 +87,14 @@ static bool open_event(const struct thread_clocks *clocks, int *place, int signa
                                          .exclude_hv = 1,
                                          .disabled = 1,
                                          .wakeup_events = 1};
-    int event = (int)syscall(SYS_perf_event_open, &attributes, clocks->tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
-    if (event < 0) {
+    event->file = (int)syscall(SYS_perf_event_open, &attributes, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    if (event->file < 0) {
         if (!is_shortage(errno)) refusal = errno;
         return false;
     }
-    /* Its first signal may arrive at once. */
-    __atomic_store_n(place, event, __ATOMIC_RELEASE);
     unsigned long enable = is_repeated ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_REFRESH;
-    if (direct_signal(event, clocks->tid, signal) && syscall(SYS_ioctl, event, enable, !is_repeated) == 0) return true;
-    syscall(SYS_close, event);
+    if (direct_signal(event, tid, signal) && syscall(SYS_ioctl, event->file, enable, !is_repeated) == 0) return true;
+    syscall(SYS_close, event->file);
     return false;
 }
 
@@ -117,31 +129,33 @@ bool thread_clocks_open(struct thread_clocks *clocks, uint32_t tid, const struct
     bool wants_event = rules->wants_event && can_have_event(signal);
     clocks->tid = tid;
     bool wants_first = wants_event && rules->first_ns && !are_descriptors_scarce;
-    clocks->has_first = wants_first && open_event(clocks, &clocks->first, signal, rules->first_ns, false);
-    bool has_event = wants_event && !refusal && open_event(clocks, &clocks->event, signal, rules->interval_ns, true);
-    if (has_event) are_descriptors_scarce = is_beyond_part(clocks->event);
+    clocks->has_first = wants_first && open_event(&clocks->first, tid, signal, rules->first_ns, false);
+    bool has_event = wants_event && !refusal && open_event(&clocks->event, tid, signal, rules->interval_ns, true);
+    if (has_event) are_descriptors_scarce = is_beyond_part(clocks->event.file);
     __atomic_store_n(&clocks->has_event, has_event, __ATOMIC_RELEASE);
     __atomic_store_n(&clocks->has_timer, open_timer(clocks, rules), __ATOMIC_RELEASE);
     return clocks->has_event || clocks->has_timer;
 }
 
 void thread_clocks_close_first(struct thread_clocks *clocks) {
-    if (clocks->has_first) syscall(SYS_close, clocks->first);
+    if (clocks->has_first) syscall(SYS_close, clocks->first.file);
     clocks->has_first = false;
 }
 
 void thread_clocks_close(struct thread_clocks *clocks) {
     thread_clocks_close_first(clocks);
-    if (clocks->has_event) syscall(SYS_close, clocks->event);
+    if (clocks->has_event) syscall(SYS_close, clocks->event.file);
     if (clocks->has_timer) syscall(SYS_timer_delete, clocks->timer);
     __atomic_store_n(&clocks->has_event, false, __ATOMIC_RELEASE);
     __atomic_store_n(&clocks->has_timer, false, __ATOMIC_RELEASE);
 }
 
+static bool has_sent(const struct thread_event *event, const siginfo_t *info) {
+    return info->si_fd == __atomic_load_n(&event->signal_file, __ATOMIC_RELAXED) - 1;
+}
+
 enum thread_clock thread_clocks_find(const struct thread_clocks *clocks, const siginfo_t *info) {
     if (info->si_code == SI_TIMER && info->si_value.sival_ptr == clocks) return THREAD_CLOCK_TIMER;
-    if (info->si_code == POLL_HUP && info->si_fd == __atomic_load_n(&clocks->first, __ATOMIC_RELAXED))
-        return THREAD_CLOCK_FIRST;
-    bool is_of_event = info->si_code == POLL_IN && info->si_fd == __atomic_load_n(&clocks->event, __ATOMIC_RELAXED);
-    return is_of_event ? THREAD_CLOCK_EVENT : NO_THREAD_CLOCK;
+    if (info->si_code == POLL_HUP && has_sent(&clocks->first, info)) return THREAD_CLOCK_FIRST;
+    return info->si_code == POLL_IN && has_sent(&clocks->event, info) ? THREAD_CLOCK_EVENT : NO_THREAD_CLOCK;
 }

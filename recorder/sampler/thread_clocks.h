@@ -20,13 +20,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct thread_event {
+    int file;        /* its descriptor, in the table of the sampler's thread */
+    int signal_file; /* 1 + the descriptor that its signals name, which may still come when it is closed; 0: none yet */
+};
+
 /* All zero: neither clock runs. */
 struct thread_clocks {
     bool has_event;
     bool has_first;
     bool has_timer;
-    int event; /* a descriptor in the table of the sampler's thread; if it is closed, its signals may still come */
-    int first; /* of the event that signals once, likewise */
+    struct thread_event event;
+    struct thread_event first; /* the one that signals once */
     int timer;
     uint32_t tid;
 };

@@ -26,9 +26,10 @@ WAYS = [([], "0.1"), (IN_CHILD, "1")]
 ALL_WAYS = [*WAYS, ([], "1"), (IN_CHILD, "0.1")]
 NEEDS_ROOT = {"change-root", "change-root-at-once", "change-root-with-own-storage", "change-user-of-child",
               "give-up-rights", "keep-capabilities"}
-# Values of the clock variable for cases that forbid the cycle counter. Both must be tested because the C library's
-# CLOCK_MONOTONIC reads the counter too.
-CLOCKS = {"forbid-counter": ["", "monotonic"], "confine-strictly": ["", "monotonic"]}
+# Variables with which a case runs too. Without the cycle counter, both clocks must be tested because the C library's
+# CLOCK_MONOTONIC reads the counter too. Without events, no thread has had one whose signals name a file.
+MONOTONIC = {"GECKO_RECORDER_CLOCK": "monotonic"}
+VARIABLES = {"forbid-counter": MONOTONIC, "confine-strictly": MONOTONIC, "read-when-told": {"GECKO_RECORDER_EVENTS": "0"}}
 # At least this share of the samples with processor time must have callers, unless the case hides them.
 STACK_SHARE = 0.95
 LOWER_SHARES = {
@@ -185,9 +186,9 @@ def record_faults(build, program, case, place, variables, expected):
 
 
 def faults_of(build, program, case, place, interval, expected):
-    for clock in CLOCKS.get(case, [""]):
-        variables = {"GECKO_RECORDER_INTERVAL": interval, "GECKO_RECORDER_CLOCK": clock}
-        where = f"{' '.join(place)} every {interval} ms{' by the clock ' + clock if clock else ''}"
+    for more in [{}, VARIABLES[case]] if case in VARIABLES else [{}]:
+        variables = {"GECKO_RECORDER_INTERVAL": interval, **more}
+        where = f"{' '.join(place)} every {interval} ms {' '.join(map('='.join, more.items()))}"
         for fault in record_faults(build, program, case, place, variables, expected):
             yield f"{where}: {fault}"
 

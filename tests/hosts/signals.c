@@ -1,6 +1,7 @@
 /* Test programs that use the signals which the sampler uses, block all signals, or wait for signals. They must see
  * the handlers and masks that they have set, and receive exactly the signals that were sent. */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -102,6 +103,33 @@ static void handle_with_flags(void) {
         sigaction(number, &once, NULL);
         send_all_ways(number);
         print_handler(number);
+    }
+}
+
+static void count_of_standard_input(int number, siginfo_t *info, void *context) {
+    bool is_right = info->si_code == POLL_IN && info->si_fd == STDIN_FILENO && context;
+    atomic_fetch_add(&come_count, is_right ? 1 : number * 1000);
+}
+
+/* A file signals that it can be read, as the sampler's events do. */
+static void read_when_told(void) {
+    enum { TIMES = 5 };
+    int ends[2];
+    char byte = 0;
+    if (pipe(ends) != 0 || dup2(ends[0], STDIN_FILENO) < 0) return;
+    for (int i = 0; i < 2; i++) {
+        struct sigaction action = {.sa_sigaction = count_of_standard_input, .sa_flags = SA_SIGINFO};
+        work(WORK_MS);
+        sigaction(candidates[i], &action, NULL);
+        fcntl(STDIN_FILENO, F_SETOWN, getpid());
+        fcntl(STDIN_FILENO, F_SETSIG, candidates[i]);
+        fcntl(STDIN_FILENO, F_SETFL, O_ASYNC | O_NONBLOCK);
+        atomic_store(&come_count, 0);
+        for (int j = 0; j < TIMES; j++)
+            if (write(ends[1], &byte, 1) == 1 && read(STDIN_FILENO, &byte, 1) == 1) work(1);
+        printf("%d came\n", atomic_load(&come_count));
+        fcntl(STDIN_FILENO, F_SETFL, O_NONBLOCK);
+        signal(candidates[i], SIG_DFL);
     }
 }
 
@@ -482,6 +510,7 @@ static const struct host_case cases[] = {
     {"handle", handle},
     {"handle-with-flags", handle_with_flags},
     {"handle-all", handle_all},
+    {"read-when-told", read_when_told},
     {"handle-the-old-way", handle_the_old_way},
     {"set-masks", set_masks},
     {"work-with-all-blocked", work_with_all_blocked},
