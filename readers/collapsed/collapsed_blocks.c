@@ -62,8 +62,8 @@ static bool is_of_systemtap(struct text text) {
     return text_starts_with(text, TEXT(": ")) || text_starts_with(text, TEXT("["));
 }
 
-/* Takes the address off "ffffffff810df082 hrtimer_wakeup+0x12", and off SystemTap's "0x4a2b30 : main+0x8a2/0xa90 [app]"
- * and "0x41a0b0 [/opt/app+0x1a0b0/0x37f000]". */
+/* Takes the address off "ffffffff810df082 hrtimer_wakeup+0x12", off bpftrace's "8d1215 0x8d1215 ([unknown])", and off
+ * SystemTap's "0x4a2b30 : main+0x8a2/0xa90 [app]" and "0x41a0b0 [/opt/app+0x1a0b0/0x37f000]". */
 static void take_address(struct text *text) {
     enum { DIGITS_MIN = 8 };
     struct text rest = *text, token = cursor_take_token(&rest);
@@ -72,7 +72,9 @@ static void take_address(struct text *text) {
     if (!cursor_parse_number(token, 16, &address) || !rest.bytes_count) return;
     rest = text_trim_start(rest);
     bool is_of_systemtap = is_marked && (cursor_take(&rest, TEXT(": ")) || text_starts_with(rest, TEXT("[")));
-    if (is_of_systemtap || token.bytes_count >= DIGITS_MIN) *text = rest;
+    struct text again = rest;
+    bool is_repeated = cursor_take(&again, TEXT("0x")) && text_starts_with(again, token);
+    if (is_of_systemtap || is_repeated || token.bytes_count >= DIGITS_MIN) *text = rest;
 }
 
 /* Takes the offset off "vfs_read+5", "main+0x12" and "main+0x8a2/0xa90". */
@@ -101,6 +103,10 @@ static struct text take_library(struct text *text) {
     }
     if (!open || text->bytes[open - 1] != ' ') return (struct text){0};
     struct text stem = text_slice(*text, 0, open - 1), without_offset = stem;
+    if (text_equal(library, TEXT("[unknown]"))) {
+        *text = stem;
+        return (struct text){0};
+    }
     if (!take_offset(&without_offset) && !text_equal(stem, TEXT("[unknown]"))) return (struct text){0};
     *text = stem;
     return text_base_name(library);
@@ -271,7 +277,9 @@ bool collapsed_blocks_are_in(struct text start, bool is_whole, bool *has_threads
         has_ended = kind == BLOCK_END;
         stack_count += has_ended;
         if (has_ended) *has_threads &= blocks.had_thread;
-        other_count += kind == BLOCK_BROKEN || (kind == BLOCK_NONE && text_trim(line).bytes_count);
+        /* bpftrace prints all maps of a script, and other ones have no stacks. */
+        bool is_other = kind == BLOCK_NONE && text.bytes_count && text.bytes[0] != '@';
+        other_count += kind == BLOCK_BROKEN || is_other;
     }
     collapsed_blocks_fini(&blocks);
     return stack_count > 0 && other_count <= stack_count + OTHERS_MAX;

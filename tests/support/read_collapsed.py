@@ -113,6 +113,7 @@ def printed_frame(line):
     """Returns the name of a printed frame: bcc and SystemTap may write the address before it, and the library after."""
     if re.match(r"0x[0-9a-f]+ \[\S+\+0x\w+/0x\w+\]\Z", line):
         return "[unknown]"
+    line = re.sub(r"\A([0-9a-f]+) (?=0x\1)", "", line.removesuffix(" ([unknown])"))
     line = re.sub(r"(\+0x[0-9a-f]+)/0x[0-9a-f]+(?= |\Z)", r"\1", re.sub(r"\A0x[0-9a-f]+ : ", "", line))
     name = re.sub(r"\A(?:0x)?[0-9a-f]{8,16} (?=\S)", "", re.sub(r"\A--\s+--\Z", "--", line))
     return re.sub(r"(?<=.)\+(0x[0-9a-f]+|\d+)\Z", "", re.sub(r"(?<=.) (?:\[[^\[\]]*\]|\(/.*\))\Z", "", name))
