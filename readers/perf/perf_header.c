@@ -64,6 +64,11 @@ static bool takes_next_word(struct text option) {
     return !is_joined && strchr(short_options, option.bytes[option.bytes_count - 1]);
 }
 
+static bool names_processors(struct text option) {
+    if (text_starts_with(option, TEXT("-C")) || text_starts_with(option, TEXT("--cpu"))) return true;
+    return text_starts_with(option, TEXT("-")) && text_ends_with(option, TEXT("C")) && takes_next_word(option);
+}
+
 /* Between the words of a filter of tracepoints: --filter 'id >= 0 && id != 335'. */
 static bool is_operator(struct text word) {
     for (size_t i = 0; i < word.bytes_count; i++)
@@ -72,8 +77,9 @@ static bool is_operator(struct text word) {
 }
 
 /* Takes "perf record OPTIONS PROGRAM" off the arguments, and returns the file name of the program. It is empty if
- * there is none. Android's simpleperf, which has other options, mostly records apps that run already. */
-static struct text take_program(struct text *arguments) {
+ * there is none. Android's simpleperf, which has other options, mostly records apps that run already. Sets
+ * *is_of_some_processors if the options name processors. */
+static struct text take_program(struct text *arguments, bool *is_of_some_processors) {
     bool is_record = false;
     struct text rest = *arguments, word = arguments_take(&rest);
     if (text_starts_with(text_base_name(word), TEXT("simpleperf"))) return (struct text){0};
@@ -86,6 +92,7 @@ static struct text take_program(struct text *arguments) {
             word = arguments_take(arguments);
             break;
         }
+        if (names_processors(word)) *is_of_some_processors = true;
         bool is_in_filter = is_operator(word);
         if (!is_in_filter && !text_starts_with(word, TEXT("-"))) break;
         if (is_in_filter || (word.bytes_count > 1 && takes_next_word(word))) arguments_take(arguments);
@@ -136,7 +143,8 @@ static void read_memory(struct described to, struct text value) {
 static void read_command_line(struct described to, struct text value) {
     struct profile *profile = to.profile;
     to.meta->arguments = profile_text(profile, arguments_shown(profile, value));
-    struct text arguments = command_line_arguments(profile, value), program = take_program(&arguments);
+    struct text arguments = command_line_arguments(profile, value);
+    struct text program = take_program(&arguments, &to.header->is_of_some_processors);
     if (program.bytes_count) to.meta->product = profile_text(profile, program);
     to.header->script = profile_text(profile, program_script(program, arguments));
     value = to.meta->arguments;

@@ -525,6 +525,11 @@ static void note_guesses(const struct perf_recording *recording) {
                  TEXT("time in which a thread did not run whose end is estimated: the recording does not tell when it "
                       "ran again (record with --switch-events)"),
                  count, NULL);
+    if (recording->header.is_of_some_processors)
+        ledger_enter(&recording->profile->ledger, LEDGER_RECORDS, LEDGER_NOTED,
+                     TEXT("time in which a thread did not run on the recorded processors: it may have run on another "
+                          "one (record with -a)"),
+                     recording->waits.rows.count, NULL);
 }
 
 void perf_off_cpu_place_sums(struct perf_recording *recording) {

@@ -349,6 +349,30 @@ static void test_guests(void **state) {
 
 /* ---- Events. ---- */
 
+/* Arguments of the program are none of perf's: "make -C". */
+static void test_switches_of_some_processors(void **state) {
+    static const char *const commands[] = {"-aC 1 -- make", "-C 1 -- make", "--cpu=1 make", "-- make -C 1"};
+    static const char events[] =
+        "a 1/1 [001] 1.0: 1 cycles: \n\t10 f (/a)\n\n"
+        "a 1/1 [001] 1.1: sched:sched_switch: prev_comm=a prev_pid=1 prev_prio=120 prev_state=S ==> "
+        "next_comm=swapper/1 "
+        "next_pid=0 next_prio=120\n\n"
+        "swapper 0/0 [001] 1.2: sched:sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> "
+        "next_comm=a next_pid=1 next_prio=120\n\n"
+        "a 1/1 [001] 1.3: 1 cycles: \n\t10 f (/a)\n\n";
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        char text[1024];
+        snprintf(text, sizeof text, "# cmdline : /usr/bin/perf record %s\n%s", commands[i], events);
+        struct reading reading;
+        read_text(&reading, text);
+        bool is_noted = false;
+        for (size_t row = 0; row < reading.profile.ledger.entries.count; row++)
+            is_noted |= text_has(ledger_at(&reading.profile.ledger, row)->cause, TEXT("on the recorded processors"));
+        assert_int_equal(is_noted, i < 3);
+        reading_fini(&reading);
+    }
+}
+
 /* The blank line behind a stack says that perf had stacks to print. */
 static void test_empty_stacks(void **state) {
     assert_samples_and_ledger(
@@ -1453,6 +1477,7 @@ int main(void) {
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_a_comm_that_looks_like_a_comment),
         cmocka_unit_test(test_guests),
+        cmocka_unit_test(test_switches_of_some_processors),
         cmocka_unit_test(test_empty_stacks),
         cmocka_unit_test(test_several_events),
         cmocka_unit_test(test_ends_of_waits_are_estimated),
