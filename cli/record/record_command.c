@@ -134,6 +134,7 @@ struct record {
     struct recorder_traces traces; /* have the programs' own events, or what the recorder has sampled */
     uint64_t begin_ns;
     bool is_interrupted;
+    bool is_cut;      /* the recording could not be written to its end */
     int program_code; /* the first that is not 0 of a program, or of an iteration that could not begin */
 };
 
@@ -455,15 +456,24 @@ static const char *why_without_samples(const struct record *record) {
            "help";
 }
 
-static void tell_recorded(struct record *record) {
+/* How many samples a recording has that was cut, only the conversion finds out. */
+static void tell_counts(struct record *record) {
     const struct kernel_recording *recording = &record->recording;
     struct report_text size = {.bytes_count = 0};
-    bool runs_on = record->command && record->program.pid <= 0 && kernel_events_are_alive(&recording->events);
+    char counts[96] = "";
     report_append_bytes(&size, recording->stream.written_bytes);
-    tell(record, "recorded %.1f s of %s%s: %llu sample%s, %llu lost, %.*s",
-         (double)(monotonic_now_ns() - record->begin_ns) / 1e9, recording->events.rows[0].name,
-         recording->events.count > 1 ? " and other events" : "", (unsigned long long)recording->sample_count,
-         recording->sample_count == 1 ? "" : "s", (unsigned long long)recording->lost_count, TEXT_ARGS(size));
+    if (!record->is_cut)
+        snprintf(counts, sizeof counts, "%llu sample%s, %llu lost, ", (unsigned long long)recording->sample_count,
+                 recording->sample_count == 1 ? "" : "s", (unsigned long long)recording->lost_count);
+    tell(record, "recorded %.1f s of %s%s: %s%.*s", (double)(monotonic_now_ns() - record->begin_ns) / 1e9,
+         recording->events.rows[0].name, recording->events.count > 1 ? " and other events" : "", counts,
+         TEXT_ARGS(size));
+}
+
+static void tell_recorded(struct record *record) {
+    const struct kernel_recording *recording = &record->recording;
+    bool runs_on = record->command && record->program.pid <= 0 && kernel_events_are_alive(&recording->events);
+    tell_counts(record);
     if (recording->rings.data_bytes < KERNEL_RING_BYTES_MIN)
         tell(record,
              "little memory may be locked (sysctl kernel.perf_event_mlock_kb), so samples are lost more easily");
@@ -521,6 +531,7 @@ static void run_all(struct record *record, const struct proc_ids *processes) {
     if (!has_begun) return;
     if (failure_is_set(&record->failure) && record->recording.sample_count) {
         console_print_message("%s: what came later is lost", record->failure.message);
+        record->is_cut = true;
         keep_recorded(record);
     }
     if (record->is_by_kernel && !failure_is_set(&record->failure)) tell_recorded(record);

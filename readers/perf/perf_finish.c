@@ -166,7 +166,7 @@ void perf_finish(struct perf_recording *recording, const struct reader_options *
     perf_programs_name_processes(&recording->tasks);
     if (recording->has_libraries) perf_callers_drop(profile);
     profile->meta.product = product_of(recording);
-    profile->meta.imported_from = profile_text(profile, TEXT("Linux perf"));
+    if (!profile->meta.imported_from.bytes_count) profile->meta.imported_from = TEXT("Linux perf");
     profile->meta.has_file_offsets = true;
     profile->meta.has_stacks = recording->has_stacks;
     profile->meta.has_times = recording->has_times;

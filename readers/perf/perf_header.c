@@ -124,6 +124,10 @@ static void read_os_release(struct described to, struct text value) {
     to.meta->os_cpu = profile_text_format(to.profile, "Linux %.*s", TEXT_ARGS(value));
 }
 
+static void read_version(struct described to, struct text value) {
+    if (text_starts_with(value, TEXT("gecko-convert "))) to.meta->imported_from = TEXT("gecko-convert record");
+}
+
 static void read_arch(struct described to, struct text value) { to.meta->abi = profile_text(to.profile, value); }
 
 static void read_cpu_count(struct described to, struct text value) {
@@ -172,6 +176,7 @@ static const struct {
     {TEXT("hostname"), read_hostname},
     {TEXT("product_props"), read_hostname}, /* simpleperf's manufacturer, model and name of the device */
     {TEXT("os release"), read_os_release},
+    {TEXT("perf version"), read_version}, /* also of the command record, which writes what perf does */
     {TEXT("arch"), read_arch},
     {TEXT("nrcpus online"), read_cpu_count},
     {TEXT("cpudesc"), read_cpu_name},

@@ -164,6 +164,7 @@ def trace_is_read_by_others(folder):
     check(ended.returncode == 0, ended.stderr)
     count = count_samples(folder / "p.json")
     check(count > 100, f"{count} samples")
+    check(profile_of(folder / "p.json")["meta"]["importedFrom"] == "gecko-convert record", "the recorder is not named")
     again = subprocess.run([program, folder / "p.data", "--off-cpu", "no", "-o", folder / "again.json"],
                            capture_output=True, check=False)
     check(again.returncode == 0 and count_samples(folder / "again.json") == count, again.stderr)
@@ -721,6 +722,8 @@ def what_was_recorded_until_the_disk_was_full_is_shown(folder):
                        preexec_fn=fill)
         if duration != "5" or "what came later is lost" in ended.stderr:  # on a busy machine, 5 s may not be enough
             check(ended.returncode == 3 and "cannot write the recording: File too large" in ended.stderr, ended.stderr)
+        if "what came later is lost" in ended.stderr:
+            check(not re.search("recorded .* samples?,", ended.stderr), f"counts what was not written: {ended.stderr}")
         (folder / "p.json").write_text(ended.stdout)
         check(count_samples(folder / "p.json") > 10, ended.stderr)
 
