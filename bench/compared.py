@@ -216,8 +216,7 @@ It records the programs in `bench/compared/` with perf, so numbers differ from r
 - **Titles**: samply names the machine in the title. gecko-convert names the program, or the script that a shell runs. If the
   command starts others (`timeout`, `sh -c`), it is the one that used the most processor time.
 - **Tracks**: samply keeps those without samples: `perf-exec`, which is perf before it starts the program, and idle threads. The
-  viewer shows a thread if it ran at least a twentieth of what the busiest one did. It does not know the processor time of a
-  thread's first sample here, and counts samples there, so a thread at that limit may be hidden.
+  viewer shows a thread if it ran at least a twentieth of what the busiest one did.
 - **Crowds**: samply gives each thread and process a track, of which the viewer shows 15 at most. gecko-convert gives
   threads, and processes, that follow each other or run in turns one track, and shows what has 95 % of the processor time.
 - **Markers**: samply has one for each mapping of a file, gecko-convert one for each child and each member of a crowd.

@@ -4,6 +4,8 @@
  * That hides a thread that sleeps most of the time, whatever it reports in markers, and may show the track of an event,
  * which has no processor time. If there are such threads, the profile lists those that the front-end would show without
  * tracks of events, together with those that have markers, and with processors, which are there if they were asked for.
+ * Where weights are processor time, the front-end does not know that of a thread's first sample, which may be all that
+ * a short thread has. The profile lists the threads if that makes a difference.
  *
  * Of many threads that share tracks, the front-end hides the tracks in which few of them are, which have a tenth of the
  * samples of a server. If threads share tracks, the profile lists the fewest that have nearly all activity. */
@@ -22,9 +24,11 @@ enum { ADDED_MAX = 15 };
 struct candidate {
     uint32_t place;  /* the place of the thread among those to write */
     double activity; /* processor time or, where that is unknown, the time of samples that are not idle */
+    double unknown;  /* how much of it the front-end does not know */
     double rank;     /* the activity, or more: decides which threads are the first CHOSEN_MAX */
     size_t marker_count;
     bool is_visible;
+    bool is_shown; /* by the front-end, if it chooses */
 };
 
 /* ---- What the front-end shows. ---- */
@@ -34,25 +38,24 @@ static double weight_of(const struct profile *profile, const struct sample *samp
     return weight > 0 ? weight : 0;
 }
 
-/* The front-end does not know the processor time of the first sample. */
-static double activity_of_sample(const struct processed_writer *writer, const struct samples *samples, uint32_t row,
-                                 bool is_first_unknown) {
+static double activity_of_sample(const struct processed_writer *writer, const struct samples *samples, uint32_t row) {
     const struct profile *profile = writer->profile;
     const struct sample *sample = samples_at(samples, row);
     bool is_idle = profile_is_idle(writer->idle_stacks, sample->stack);
-    bool is_unknown = is_idle || (!row && is_first_unknown);
-    if (profile_are_weights_cpu(profile)) return is_unknown ? 0 : weight_of(profile, sample);
+    if (profile_are_weights_cpu(profile)) return is_idle ? 0 : weight_of(profile, sample);
     if (!samples_have_cpu(samples))
         return is_idle || stack_is_none(sample->stack) ? 0 : (double)profile->meta.interval_ns;
     int64_t cpu_ns = samples_cpu_ns(samples, row);
     return cpu_ns == TIME_NONE ? 0 : (double)cpu_ns;
 }
 
-static double activity_of(const struct processed_writer *writer, const struct thread *thread, bool is_first_unknown) {
-    double activity = 0;
-    for (uint32_t i = 0; i < samples_count(&thread->samples); i++)
-        activity += activity_of_sample(writer, &thread->samples, i, is_first_unknown);
-    return activity;
+static void measure(const struct processed_writer *writer, struct candidate *candidate) {
+    const struct samples *samples = &profile_ordered_thread(writer->profile, candidate->place)->samples;
+    for (uint32_t i = 0; i < samples_count(samples); i++) {
+        double activity = activity_of_sample(writer, samples, i);
+        candidate->activity += activity;
+        if (!i && profile_are_weights_cpu(writer->profile)) candidate->unknown = activity;
+    }
 }
 
 /* Recognises threads of Firefox that play media, as the front-end does. */
@@ -69,27 +72,43 @@ static int compare_ranks(const void *left, const void *right) {
     return ORDER(b->rank, a->rank) ?: ORDER(a->place, b->place);
 }
 
+static double activity_of(const struct candidate *candidate, bool is_known) {
+    return candidate->activity - (is_known ? candidate->unknown : 0);
+}
+
 /* Marks the threads that the front-end would show, or the fewest that have nearly all activity. One that plays media
- * matters as soon as it runs. */
-static void choose_active(const struct processed_writer *writer, struct candidate *candidates, size_t count,
-                          bool is_shared) {
+ * matters as soon as it runs. `is_known`: only what the front-end knows counts. */
+static void choose_active(const struct profile *profile, struct candidate *candidates, size_t count, bool is_shared,
+                          bool is_known) {
     enum { MEDIA_FACTOR = 40 };
     double highest = 0, all = 0, shown = 0;
     for (size_t i = 0; i < count; i++) {
         struct candidate *candidate = &candidates[i];
-        const struct thread *thread = profile_ordered_thread(writer->profile, candidate->place);
-        candidate->activity = activity_of(writer, thread, !is_shared);
-        candidate->rank = candidate->activity * (is_of_media(writer->profile, thread) ? MEDIA_FACTOR : 1);
-        if (candidate->activity > highest) highest = candidate->activity;
-        all += candidate->activity;
+        const struct thread *thread = profile_ordered_thread(profile, candidate->place);
+        double activity = activity_of(candidate, is_known);
+        candidate->rank = activity * (is_of_media(profile, thread) ? MEDIA_FACTOR : 1);
+        if (activity > highest) highest = activity;
+        all += activity;
     }
-    memory_sort(writer->profile->failure, candidates, count, sizeof *candidates, compare_ranks);
+    memory_sort(profile->failure, candidates, count, sizeof *candidates, compare_ranks);
     for (size_t i = 0; i < count && i < CHOSEN_MAX; i++) {
-        double activity = candidates[i].activity;
+        struct candidate *candidate = &candidates[i];
+        double activity = activity_of(candidate, is_known);
         bool is_active = is_shared ? !i || shown < all * SHARED_ACTIVITY : activity >= highest / ACTIVITY_DIVISOR;
-        candidates[i].is_visible |= is_active || candidates[i].rank > activity;
+        *(is_known ? &candidate->is_shown : &candidate->is_visible) |= is_active || candidate->rank > activity;
         shown += activity;
     }
+}
+
+/* Chooses the threads with the most activity. Returns whether the front-end would choose others. */
+static bool choose(const struct processed_writer *writer, struct candidate *candidates, size_t count, bool is_shared) {
+    const struct profile *profile = writer->profile;
+    bool differs = false;
+    for (size_t i = 0; i < count; i++) measure(writer, &candidates[i]);
+    choose_active(profile, candidates, count, is_shared, true);
+    choose_active(profile, candidates, count, is_shared, false);
+    for (size_t i = 0; i < count; i++) differs |= candidates[i].is_shown != candidates[i].is_visible;
+    return differs;
 }
 
 /* ---- What has markers. ---- */
@@ -195,8 +214,8 @@ void processed_visible_threads_write(struct processed_writer *writer) {
          is_listed = hides_events || is_shared || has_processors(profile);
     struct candidate *candidates = memory_allocate(profile->failure, profile->thread_order.count * sizeof *candidates);
     size_t count = candidates ? list_threads(profile, candidates, !hides_events) : 0;
-    if (is_listed || has_markers(candidates, count)) {
-        choose_active(writer, candidates, count, is_shared);
+    if (is_listed || has_markers(candidates, count) || (count > 1 && profile_are_weights_cpu(profile))) {
+        is_listed |= choose(writer, candidates, count, is_shared);
         is_listed |= add_marked(candidates, count, profile->failure);
         if (is_listed) {
             memory_sort(profile->failure, candidates, count, sizeof *candidates, compare_places);

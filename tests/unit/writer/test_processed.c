@@ -452,8 +452,22 @@ static void activity_is_what_the_front_end_adds_up(void **state) {
     free(text);
 }
 
+/* The front-end knows the processor time of all samples but the first. */
+static void first_samples_are_activity(void **state) {
+    process_id process = profile_add_process(&profile, 7, 0);
+    struct thread *busy = add_thread(process, 20, "busy");
+    for (uint32_t i = 0; i < 40; i++) thread_add_sample(busy, i * 1000, stack_none(), 1);
+    struct thread *brief = add_thread(process, 21, "brief");
+    for (uint32_t i = 0; i < 2; i++) thread_add_sample(brief, i * 1000, stack_none(), 1);
+    thread_add_sample(add_thread(process, 22, "once"), 0, stack_none(), 1);
+    profile.meta.cpu_delta_unit = CPU_DELTA_NS;
+    profile.meta.weight_type = WEIGHT_TRACING_MS;
+    assert_visible("0,1");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(first_samples_are_activity, begin, end_profile),
         cmocka_unit_test_setup_teardown(weights_are_numbers_of_their_type, begin, end_profile),
         cmocka_unit_test_setup_teardown(weights_tell_the_cpu_time, begin, end_profile),
         cmocka_unit_test_setup_teardown(samples_an_interval_apart_need_no_weights, begin, end_profile),
