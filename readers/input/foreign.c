@@ -50,6 +50,11 @@ static const char OPENS_DIRECTLY[] = "it needs no conversion: open it at https:/
 #define PPROF_TRACES                                                                                  \
     "FILE | awk '/^-+\\+-/{if(s)print s,v;s=\"\";next} {sub(/^ +/,\"\");sub(/ \\(inline\\)$/,\"\")} " \
     "s{s=$0\";\"s;next} /^[0-9]/{v=$1;sub(/ns$/,\"\",v);sub(/^[^ ]+ +/,\"\");s=$0}' | gecko-convert -"
+/* phpspy prints the number, name and place of each function, the innermost first, and notes ("# mem …"). */
+#define PHPSPY                                                                                                     \
+    "'{s=\"\";for(i=1;i<=NF;i++)if($i~/^[0-9]/){split($i,w,\" \");s=w[2](s?\";\":\"\")s}if(s)n[s]++}END{for(s in " \
+    "n)print "                                                                                                     \
+    "s,n[s]}' FILE | gecko-convert -"
 #define JFRCONV                                                                                         \
     "make collapsed stacks of it with async-profiler's converter: jfrconv --threads -o collapsed FILE " \
     "stacks.collapsed, then gecko-convert stacks.collapsed"
@@ -211,8 +216,8 @@ static const struct foreign FOREIGNS[] = {
      "open the result at https://profiler.firefox.com",
      MAGIC("v8-version,")},
     {MAGIC("Statistical profiling result from ")},
-    {"the text of phpspy", "stackcollapse-phpspy.pl FILE | gecko-convert -", MAGIC("0 "),
-     PARTS(TEXT("\n1 "), TEXT(":"))},
+    {"the text of phpspy", "awk -v RS= -F'\\n' " PHPSPY, MAGIC("0 "), PARTS(TEXT("\n1 "), TEXT(":"))},
+    {"the text of phpspy -1", "awk -F'\\t' " PHPSPY, MAGIC("0 "), PARTS(TEXT("\t1 "), TEXT(":"))},
     {"the text of perf stat", HOLDS_NO_STACKS, PARTS(TEXT("Performance counter stats for "))},
     {PARTS(TEXT("#  "), TEXT(" counts unit events"))},
     {MAGIC("# started on ")},

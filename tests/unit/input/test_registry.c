@@ -191,7 +191,13 @@ static const struct content contents[] = {
      "a log of node --prof: perf record -g node --perf-basic-prof PROGRAM.js, then gecko-convert perf.data; or node "
      "--cpu-prof PROGRAM.js, and open the result at https://profiler.firefox.com"},
     {BYTES("0 sleep <internal>:-1\n1 <main> /srv/a.php:5\n# - - -\n"),
-     "the text of phpspy: stackcollapse-phpspy.pl memory | gecko-convert -"},
+     "the text of phpspy: awk -v RS= -F'\\n' '{s=\"\";for(i=1;i<=NF;i++)if($i~/^[0-9]/){split($i,w,\" "
+     "\");s=w[2](s?\";\":\"\")s}"
+     "if(s)n[s]++}END{for(s in n)print s,n[s]}' memory | gecko-convert -"},
+    {BYTES("0 fib /app/a.php:2\t1 <main> /app/a.php:4\n"),
+     "the text of phpspy -1: awk -F'\\t' '{s=\"\";for(i=1;i<=NF;i++)if($i~/^[0-9]/){split($i,w,\" "
+     "\");s=w[2](s?\";\":\"\")s}"
+     "if(s)n[s]++}END{for(s in n)print s,n[s]}' memory | gecko-convert -"},
     {BYTES("\x0a\x05\x50\x01\x9a\x04\0\x0a\x03\x40\x05\x01\x0a\x02\x40\x06"),
      "a Perfetto trace, by its looks: traceconv json memory OUT.json, and open the result at "
      "https://profiler.firefox.com; for its CPU samples, traceconv profile --perf memory writes pprof profiles"},
