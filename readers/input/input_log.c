@@ -77,12 +77,14 @@ static bool take_quote(struct text *text) {
     return true;
 }
 
-/* Takes the number of the line, as cat -n writes it. */
+/* Takes the number of the line, as cat -n, less -N and grep -n write it. A terminal copies a tab as blanks. */
 static bool take_number(struct text *text, uint64_t *number) {
     struct text rest = text_trim_start(*text);
-    if (!cursor_take_number(&rest, 10, number) || !text_starts_with(rest, TEXT("\t"))) return false;
-    *text = text_from(rest, 1);
-    return true;
+    if (!cursor_take_number(&rest, 10, number)) return false;
+    bool has_end = !rest.bytes_count || cursor_take(&rest, TEXT("\t")) || cursor_take(&rest, TEXT(":")) ||
+                   cursor_take(&rest, TEXT("  ")) || cursor_take(&rest, TEXT(" "));
+    if (has_end) *text = rest;
+    return has_end;
 }
 
 enum prefix { PREFIX_NONE, PREFIX_TIME, PREFIX_CONTAINER, PREFIX_NUMBER, PREFIX_QUOTE };
@@ -146,7 +148,32 @@ static bool has_escapes(struct text start) {
     return false;
 }
 
-/* ---- Characters that HTML has names for. ---- */
+/* Returns whether there are twice as many line feeds as there were, in a text with stacks. */
+static bool has_double_spacing(struct text start) {
+    enum { RUNS_MIN = 4 };
+    size_t run_count = 0, feed_count = 0;
+    for (size_t i = 0; i < start.bytes_count; i++) {
+        if (start.bytes[i] == '\r') continue;
+        feed_count += start.bytes[i] == '\n';
+        if (start.bytes[i] == '\n') continue;
+        if (feed_count % 2) return false;
+        run_count += feed_count > 0;
+        feed_count = 0;
+    }
+    return run_count >= RUNS_MIN && text_has(start, TEXT("\n\t"));
+}
+
+/* ---- Characters that HTML has names for, and blanks at which it breaks no line. ---- */
+
+static const struct text fixed_blank = TEXT("\xc2\xa0");
+
+/* Texts in JSON may be parts of pages, and are left alone. */
+static bool is_json(struct text start) {
+    struct text first = text_trim_start(text_without_mark(start));
+    return text_starts_with(first, TEXT("{")) || text_starts_with(first, TEXT("["));
+}
+
+static bool has_fixed_blanks(struct text start) { return text_has(start, fixed_blank) && !is_json(start); }
 
 /* Takes an entity, "&lt;", off the start of the text, or what could be the start of one. Returns whether it is whole.
  */
@@ -169,6 +196,7 @@ static char entity_character(struct text entity) {
                     {TEXT("&quot;"), '"'}, {TEXT("&apos;"), '\''}, {TEXT("&nbsp;"), ' '}};
     for (size_t i = 0; i < sizeof entities / sizeof *entities; i++)
         if (text_equal(entity, entities[i].entity)) return entities[i].character;
+    if (text_equal(entity, fixed_blank)) return ' ';
     uint64_t number;
     if (!cursor_take(&entity, TEXT("&#"))) return '\0';
     bool is_hex = cursor_take(&entity, TEXT("x"));
@@ -176,12 +204,11 @@ static char entity_character(struct text entity) {
                                                                                                     : '\0';
 }
 
-/* Returns whether the text was escaped as for a page: each ampersand of the start begins an entity. JSON is left alone:
- * only texts in it are escaped, which are parts of pages. */
+/* Returns whether the text was escaped as for a page: each ampersand of the start begins an entity. */
 static bool has_entities(struct text start) {
     bool has_one = false;
-    struct text entity, first = text_trim_start(text_without_mark(start));
-    if (text_starts_with(first, TEXT("{")) || text_starts_with(first, TEXT("["))) return false;
+    struct text entity;
+    if (is_json(start)) return false;
     for (size_t at; (at = text_find(start, '&')) < start.bytes_count;) {
         start = text_from(start, at);
         if (!take_entity(&start, &entity)) return has_one && !start.bytes_count;
@@ -193,7 +220,8 @@ static bool has_entities(struct text start) {
 
 bool input_log_recognises(struct text start) {
     if (text_find(start, '\0') < start.bytes_count) return false;
-    return has_escapes(start) || has_odd_line_ends(start) || has_prefixes(start) || has_entities(start);
+    return has_escapes(start) || has_odd_line_ends(start) || has_double_spacing(start) || has_prefixes(start) ||
+           has_entities(start) || has_fixed_blanks(start);
 }
 
 /* ---- Decoding. ---- */
@@ -202,6 +230,9 @@ struct log {
     struct input_decoder decoder;
     bool has_prefixes;
     bool has_entities;
+    bool has_fixed_blanks;
+    bool has_double_spacing;
+    bool is_second_feed;           /* the next line feed would be the second one of a pair */
     char entity[ENTITY_BYTES_MAX]; /* its start, the rest of which is not there yet */
     size_t entity_bytes;
     enum { LOG_TEXT, LOG_ESCAPE, LOG_CONTROL, LOG_STRING } state;
@@ -244,15 +275,20 @@ static void put_entity(struct log *log) {
     log->entity_bytes = 0;
 }
 
-/* Puts a byte that may be in an entity. */
+/* Puts a byte that may be in an entity or a fixed blank, or the second line feed of a pair. */
 static void put_escaped(struct log *log, char byte) {
-    if (log->entity_bytes && (byte == '&' || byte == '\n')) put_entity(log);
-    if (!log->has_entities || (!log->entity_bytes && byte != '&')) {
+    bool is_start = (byte == '&' && log->has_entities) || (byte == fixed_blank.bytes[0] && log->has_fixed_blanks);
+    bool is_dropped = byte == '\n' && log->has_double_spacing && log->is_second_feed;
+    log->is_second_feed = byte == '\n' && !log->is_second_feed;
+    if (log->entity_bytes && (is_start || byte == '\n')) put_entity(log);
+    if (is_dropped) return;
+    if (!log->entity_bytes && !is_start) {
         put(log, byte);
         return;
     }
     log->entity[log->entity_bytes++] = byte;
-    if (byte == ';' || log->entity_bytes == ENTITY_BYTES_MAX) put_entity(log);
+    bool is_fixed_blank = log->entity[0] == fixed_blank.bytes[0] && log->entity_bytes == fixed_blank.bytes_count;
+    if (byte == ';' || is_fixed_blank || log->entity_bytes == ENTITY_BYTES_MAX) put_entity(log);
 }
 
 /* Puts a byte that is in no escape sequence. Carriage returns end a line, whether or not a line feed follows. */
@@ -315,6 +351,8 @@ bool input_log_open(struct input_source *source, const struct input_wrapper *wra
     struct text start = text_slice(input_peek(below, INPUT_WRAPPER_START_BYTES), 0, INPUT_WRAPPER_START_BYTES);
     log->has_prefixes = has_prefixes(start);
     log->has_entities = has_entities(start);
+    log->has_fixed_blanks = has_fixed_blanks(start);
+    log->has_double_spacing = has_double_spacing(start);
     input_decoder_init(&log->decoder, wrapper, below, decode);
     *source =
         (struct input_source){.context = log, .read = input_decoder_read, .close = free, .wrapping = wrapper->name};

@@ -49,8 +49,9 @@ input_wrapper_open input_utf16_open;
 
 /* Text that a terminal, a log, a mail or a page has changed: escape sequences, for colours, are removed, as is what is
  * before each line, a time, the number of the line, the name of a container or ">"; a carriage return ends a line;
- * "&lt;" is "<". Text is recognised if its start has an escape sequence, carriage returns alone or doubled, the same
- * kind of prefix before each line, or ampersands only in such names of characters. */
+ * "&lt;" is "<", a fixed blank a blank; of doubled line feeds one stays. Text is recognised if its start has an escape
+ * sequence, carriage returns alone or doubled, the same kind of prefix before each line, ampersands only in such names
+ * of characters, fixed blanks, or stacks with doubled line feeds only. */
 bool input_log_recognises(struct text start);
 input_wrapper_open input_log_open;
 

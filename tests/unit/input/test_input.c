@@ -592,6 +592,13 @@ static void test_log(void **state) {
         {"May  1 12:00:00 host app[12]: a\nMay 01 12:00:00 host kernel 12: b\n", "a\nhost kernel 12: b\n"},
         {"app-1  | a\ndb_1   |   b\napp-1  |\n", "a\n  b\n\n"},
         {"     9\ta 1\n    10\tb 2\n", "a 1\nb 2\n"},
+        {"     9  a 1\n    10  b 2\n    11\n", "a 1\nb 2\n\n"},
+        {"1:a 1\n2:\tb 2\n", "a 1\n\tb 2\n"},
+        {"   99 a 1\n  100 b 2\n", "a 1\nb 2\n"},
+        {"a\xc2\xa0\xc2\xa0"
+         "b\xc3\xa4\xc2\xa7 1\n\xc2",
+         "a  b\xc3\xa4\xc2\xa7 1\n\xc2"},
+        {"a 1:\n\n\tf\n\n\tg\n\n\n\nb 2:\r\n\r\n\tf\n\n", "a 1:\n\tf\n\tg\n\nb 2:\n\tf\n"},
         {"> a 1\n>> b 2\n>\n> > \tc 3\n", "a 1\nb 2\n\n\tc 3\n"},
         {"2024-05-01T12:00:00.123456+02:00 host app[12]: a\n2024-05-01T12:00:00.123456+02:00 host app[12]:\n", "a\n\n"},
         {"2024-05-01T12:00:00.123456789Z stdout F a\n2024-05-01T12:00:00.123456789Z stderr P b\n", "a\nb\n"},
@@ -646,6 +653,9 @@ static void test_no_log(void **state) {
         TEXT("> a 1\nb 2\n"),
         TEXT("f(int&);&lt; 1\n"),
         TEXT("f&x; 1\n"),
+        TEXT("{\"title\":\"a\xc2\xa0\"}\n"),
+        TEXT("a 1:\n\nb 2:\n\nc 3:\n\nd 4:\n\ne 5:\n\n"),
+        TEXT("a 1:\n\n\tf\n\tg\n\nb 2:\n\n\tf\n\n"),
         TEXT("{\"url\":\"?a=1&lt;\"}\n"),
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
