@@ -43,6 +43,7 @@ uint32_t perf_events_add(struct perf_events *events, struct text name, const str
                                  .is_name_made_up = description->is_name_made_up,
                                  .tracepoint_id = description->tracepoint_id,
                                  .has_payloads = description->is_tracepoint,
+                                 .frequency_hz = description->frequency_hz,
                                  .period_min = UINT64_MAX,
                                  .first = position};
     column_init(&event->last_times_ns, sizeof(int64_t), events->rows.failure);

@@ -21,8 +21,9 @@ struct perf_event {
     bool is_switch;       /* see perf_role_is_switch */
     bool is_off_cpu_time; /* see perf_role_is_off_cpu_time */
     uint64_t tracepoint_id;
-    bool has_addresses; /* some sample has the address of data: see perf_role_has_address */
-    bool has_payloads;  /* samples tell more than their time and place */
+    bool has_addresses;  /* some sample has the address of data: see perf_role_has_address */
+    bool has_payloads;   /* samples tell more than their time and place */
+    double frequency_hz; /* 0: unknown, or samples have a fixed period */
     bool has_period;
     uint64_t sample_count; /* number of samples with a stack */
     uint64_t period_sum;

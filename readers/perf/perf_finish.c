@@ -36,7 +36,8 @@ static int64_t interval_ns(const struct perf_recording *recording, const struct 
     bool is_even = event->has_period && event->period_min == event->period_max;
     if (event->unit == PERF_EVENT_CLOCK_NS && is_even && event->period_min > 1 && event->period_min <= INT32_MAX)
         return (int64_t)event->period_min;
-    return recording->header.frequency_hz > 0 ? (int64_t)(1e9 / recording->header.frequency_hz) : 0;
+    double frequency_hz = event->frequency_hz > 0 ? event->frequency_hz : recording->header.frequency_hz;
+    return frequency_hz > 0 ? (int64_t)(1e9 / frequency_hz) : 0;
 }
 
 static void set_weights(struct perf_recording *recording, const struct perf_event *event,

@@ -98,7 +98,6 @@ static void use_header(struct perf_recording *recording, const struct perf_recor
 static void use_event(struct perf_recording *recording, const struct perf_record *record) {
     const struct perf_event_description *event = &record->event;
     perf_events_add(&recording->events, record->name, event, record->position);
-    if (recording->header.frequency_hz <= 0) recording->header.frequency_hz = event->frequency_hz;
     recording->profile->meta.is_clock_monotonic |= event->is_clock_monotonic;
     recording->has_named_clock |= event->has_clock;
 }
