@@ -24,7 +24,8 @@ struct code_map_record {
 struct code_process {
     int64_t pid;
     struct code_space space;
-    uint32_t epoch; /* count of mappings so far */
+    uint32_t epoch;   /* count of mappings so far */
+    int64_t begin_ns; /* Unix time when it began, or executed its program; 0: unknown */
 };
 
 struct code_maps {

@@ -22,6 +22,11 @@ static void use(void *context, const struct perf_record *record) {
             break;
         case PERF_FORK:
             code_maps_fork(&code->maps, record->pid, record->fork.parent_pid, record->fork.is_synthesized);
+            if (record->pid != record->fork.parent_pid && !record->fork.is_synthesized)
+                perf_places_begin(code, record->pid, record->time_ns);
+            break;
+        case PERF_COMM:
+            if (record->is_exec) perf_places_begin(code, record->pid, record->time_ns);
             break;
         case PERF_BUILD_ID: code_maps_set_build_id(&code->maps, record->name, record->text); break;
         case PERF_HEADER:

@@ -120,8 +120,20 @@ struct text perf_places_build_id(struct perf_places *code, const struct perf_fil
 
 /* ---- Mappings. ---- */
 
-static struct jit_process jit_process_of(int64_t pid) {
-    return (struct jit_process){.pid = pid, .changed_first_ns = INT64_MIN, .changed_last_ns = INT64_MAX};
+/* The process, and the program that it executed, wrote no file that was changed before they began. */
+static struct jit_process jit_process_of(struct perf_places *code, int64_t pid) {
+    static const int64_t SLACK_NS = 1000000000; /* the time of day may have been set since */
+    uint32_t row = code_maps_process(&code->maps, pid);
+    int64_t begin_ns = row == ID_NONE ? 0 : code_maps_process_at(&code->maps, row)->begin_ns;
+    return (struct jit_process){
+        .pid = pid, .changed_first_ns = begin_ns ? begin_ns - SLACK_NS : INT64_MIN, .changed_last_ns = INT64_MAX};
+}
+
+void perf_places_begin(struct perf_places *code, int64_t pid, int64_t time_ns) {
+    uint32_t row = code_maps_process(&code->maps, pid);
+    int64_t offset_ns = code->profile->meta.epoch_offset_ns;
+    if (row == ID_NONE || !offset_ns || time_ns <= 0 || time_ns > INT64_MAX - offset_ns) return;
+    code_maps_process_at(&code->maps, row)->begin_ns = time_ns + offset_ns;
 }
 
 /* Remembers the symbol that the kernel's mapping names and the symbol's address. The mapping's name is for example
@@ -153,7 +165,7 @@ void perf_places_map(struct perf_places *code, const struct code_map_record *map
     uint32_t file = intern_file(code, mapping->path, mapping->build_id, mapping->pid == PID_KERNEL);
     if (file != ID_NONE) code_maps_add(&code->maps, mapping, (uint64_t)file + 1);
     if (mapping->pid == PID_KERNEL) return;
-    const struct jit_process process = jit_process_of(mapping->pid);
+    const struct jit_process process = jit_process_of(code, mapping->pid);
     jit_offer(&code->jit, &process, mapping->path);
 }
 
@@ -184,7 +196,7 @@ const struct code_mapping *perf_places_find(struct perf_places *code, int64_t pi
 /* ---- Code. ---- */
 
 static uint64_t find_generated(struct perf_places *code, int64_t pid, uint64_t address, int64_t time_ns) {
-    const struct jit_process process = jit_process_of(pid);
+    const struct jit_process process = jit_process_of(code, pid);
     return pid > 0 ? jit_find(&code->jit, &process, address, time_ns) : 0;
 }
 

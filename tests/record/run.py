@@ -446,6 +446,15 @@ def maps_of_other_users_are_read_if_they_are_not_too_large(folder):
             pathlib.Path(path).unlink()
 
 
+def maps_of_earlier_processes_name_no_code(folder):
+    build_generated(folder)
+    command = 'timeout 2 ./generated | while read path; do touch -d "$0" "$path"; echo "$path"; done'
+    for changed, has_names in ("now", True), ("1 hour ago", False):
+        ended = record("-o", "p.json", "sh", "-c", command, changed, cwd=folder)
+        pathlib.Path(ended.stdout.strip()).unlink()
+        check(("work_of_generated" in text_of(folder / "p.json")) == has_names, f"a map of {changed}: {ended}")
+
+
 def maps_that_are_found_anyway_need_no_files(folder):
     if os.geteuid() != 0:
         return
@@ -1116,7 +1125,8 @@ CASES = [shares_are_right, shares_of_languages_are_right, trace_is_read_by_other
          running_processes_are_recorded,
          files_that_are_gone_have_names, code_has_no_names_of_others_at_its_path,
          files_that_are_gone_have_names_beside_many_others, generated_code_in_containers_has_names,
-         maps_of_other_users_are_read_if_they_are_not_too_large, maps_that_are_found_anyway_need_no_files,
+         maps_of_other_users_are_read_if_they_are_not_too_large, maps_of_earlier_processes_name_no_code,
+         maps_that_are_found_anyway_need_no_files,
          processes_without_names_are_told_of,
          the_end_of_a_process_ends_its_recording, events_are_named, counters_of_the_processor_are_recorded,
          nothing_is_lost_while_processes_are_described, losses_are_of_no_process,
