@@ -30,14 +30,18 @@ def record(work, path, factor):
 
 
 def make_pools(work, folder, count):
-    """Returns the recordings of both versions. They were made in turn, so that the machine's speed is that of both."""
+    """Returns profiles of both versions. They were recorded in turn, so that the machine's speed is that of both. Looking
+    up symbols takes much longer than comparing, so each recording is converted once."""
     pools = {1.0: [], 1.1: []}
     for number in range(count):
         for factor, paths in pools.items():
             path = folder / f"{factor}-{number}.data"
+            profile = path.with_suffix(".json")
             if not path.exists():
                 record(work, path, factor)
-            paths.append(path)
+            if not profile.exists():
+                subprocess.run([PROGRAM, "--quiet", path, "-o", profile], check=True)
+            paths.append(profile)
     return pools[1.0], pools[1.1]
 
 
@@ -49,7 +53,7 @@ def compare(folder, base, head, per):
         for old in side.iterdir():
             old.unlink()
         for number, path in enumerate(paths):
-            (side / f"{number}.data").symlink_to(path)
+            (side / f"{number}.json").symlink_to(path)
     done = subprocess.run([PROGRAM, "diff", "--json", "--per", per, folder / "base", folder / "head"], check=True,
                           stdout=subprocess.PIPE)
     document = json.loads(done.stdout)

@@ -322,7 +322,7 @@ static inline bool profile_are_weights_cpu(const struct profile *profile) {
 }
 
 /* If the weights of perf's samples are processor time, gives each sample that time, as the recorder's samples have it.
- * The first sample of a thread has no sample before it. */
+ * Idle samples have none. The viewer ignores that of the first sample of a thread, since there is none before it. */
 void profile_spread_cpu_times(struct profile *profile);
 
 /* Returns what the weights of the thread's samples are. */

@@ -54,6 +54,7 @@ bool profile_has_running_times(const struct profile *profile) {
 }
 
 void profile_spread_cpu_times(struct profile *profile) {
+    bool *idle_stacks = profile_idle_stacks(profile);
     COLUMN_EACH(struct thread, thread, &profile->threads) {
         struct samples all, *samples = &thread->samples;
         uint32_t count = samples_count(samples);
@@ -62,10 +63,12 @@ void profile_spread_cpu_times(struct profile *profile) {
         for (uint32_t j = 0; j < count && !failure_is_set(profile->failure); j++) {
             const struct sample *sample = samples_at(samples, j);
             struct decimal cpu_ns = profile_weight_decode(profile, sample->weight);
+            if (profile_is_idle(idle_stacks, sample->stack)) cpu_ns = (struct decimal){0};
             samples_add(&all, sample->time_ns, sample->stack, sample->weight);
             samples_set_details(&all, cpu_ns.scale || cpu_ns.exponent ? TIME_NONE : cpu_ns.mantissa, TIME_NONE);
         }
         samples_fini(samples);
         *samples = all;
     }
+    memory_free(idle_stacks);
 }
