@@ -107,8 +107,12 @@ static enum trace_verdict read_thread(struct entry *entry) {
     thread->tid = (int64_t)tid;
     if (outer_tid) thread->outer_tid = (int64_t)outer_tid;
     set_start(thread, start_ticks);
-    trace_tasks_name_thread(&trace->tasks, context->thread, name,
-                            flags & TRACE_THREAD_IS_NAMED ? TRACE_NAME_OWN : TRACE_NAME_OF_SYSTEM, now_ticks);
+    /* A thread asks for the system's name once, as it starts. The sampler may have read a later one since. */
+    bool is_own = flags & TRACE_THREAD_IS_NAMED, is_known = context->thread->first_name.bytes_count != 0;
+    if (!is_own && text_equal(name, context->thread->first_name)) return kept(entry);
+    if (!is_own) context->thread->first_name = profile_text(trace->profile, name);
+    trace_tasks_name_thread(&trace->tasks, context->thread, name, is_own ? TRACE_NAME_OWN : TRACE_NAME_OF_SYSTEM,
+                            is_own || is_known ? now_ticks : start_ticks);
     return kept(entry);
 }
 

@@ -42,6 +42,7 @@ struct trace_thread {
     uint64_t uid;
     int64_t name_ticks;
     enum trace_name_rank name_rank;
+    struct text first_name; /* the system's, as the thread itself has recorded it */
     struct stack_path path;
     int64_t rest_ns;      /* CPU time that it used between its samples */
     int64_t interval_ns;  /* of its samples, if there is such time; 0: unknown */

@@ -471,6 +471,30 @@ static void test_latest_name_of_the_system(void **state) {
         "10/21 fourth 1000 1 label\n");
 }
 
+/* A thread records the name that the system had for it at its start. The sampler has read a later one. */
+static void test_renamed_before_the_first_event(void **state) {
+    struct trace_builder *trace = begin_definitions();
+    uint64_t label = define_label(trace, "label", 0, "", 0);
+    begin_events();
+    for (unsigned uid = 7; uid < 9; uid++) {
+        add_sampled_thread(trace, uid, 13 + uid, 0, "first");
+        add_label_sample(1000, uid, 0, label);
+        add_sampled_thread(trace, uid, 13 + uid, 0, "second");
+    }
+    seal();
+    for (int i = 0; i < 2; i++) {
+        trace_events_chunk(trace, 3000 + 1000 * (unsigned)i, 500);
+        add_process(trace, 10, BUILD_START_NS, "app");
+        add_thread(trace, 0, 7, 20, -3000, "first");
+        add_thread(trace, 0, 8, 21, -3000, i == 0 ? "first" : "third");
+        seal();
+    }
+    read_trace();
+    assert_samples(
+        "10/20 second 500 1 label\n"
+        "10/21 third 1000 1 label\n");
+}
+
 /* A thread must be named again in each chunk and for each process. Otherwise its samples are lost. */
 static void test_threads_that_are_not_named(void **state) {
     struct trace_builder *trace = begin_definitions();
@@ -1777,6 +1801,7 @@ int main(void) {
         TEST(test_end_after_the_last_sample),
         TEST(test_ranks_of_names),
         TEST(test_latest_name_of_the_system),
+        TEST(test_renamed_before_the_first_event),
         TEST(test_threads_that_are_not_named),
         TEST(test_entries_without_a_process),
         TEST(test_kept_frames),
