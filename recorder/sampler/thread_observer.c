@@ -664,7 +664,6 @@ static void observe_thread(struct thread_writers *writers, struct thread_record 
         return;
     }
     see_demand(record, thread);
-    follow_name(thread, round);
     bool has_stacks = sample_ring_has_samples(&thread->ring);
     if (thread->state == SAMPLED_IN_WAIT && !has_stacks && is_passed_over(record, thread)) {
         write_as_before(record, thread, round);
@@ -674,9 +673,10 @@ static void observe_thread(struct thread_writers *writers, struct thread_record 
         end_found(writers, record, thread, round);
         return;
     }
-    /* A short thread is soon over. */
+    /* A short thread is soon over. The beginning that passes until its clocks run has no stack. */
     if (thread->is_new && !thread->uid && !observer.rules.takes_no_stacks)
         thread_signal_follow(writers, record, thread, observer.rules.interval_ns, round->now_ticks);
+    follow_name(thread, round);
     if (!identify(writers, record, thread, round)) return;
     if (observer.rules.writes_rest) write_rest(thread, round);
     if (observer.rules.only_opens_clocks) {

@@ -202,18 +202,14 @@ static void prepare_handler(struct thread_record *record, struct sampled_thread 
 }
 
 /* Returns the processor time after which a new thread leaves its first stack; 0: an interval of it. A round finds a
- * thread at any time of its life, so a stack at that time is as likely to be one part of the life as another. A thread
- * that has hardly begun would always leave a stack of its beginning: its first stack is left to chance. While the
- * thread is in the kernel, the event is raised in vain each time this has passed again, which takes some microseconds.
- */
+ * thread at any time of its life, so a stack soon after that is as likely to be one part of the life as another. While
+ * the thread is in the kernel, the event is raised in vain each time this has passed again, which takes some
+ * microseconds. */
 static uint64_t first_ns(const struct sampled_thread *thread, uint64_t interval_ns) {
-    enum { BEGINNING_PART = 16, NOW_PART = 50, NOW_NS_MIN = 10000 };
-    static uint64_t random;
-    uint64_t now_ns = interval_ns / NOW_PART > NOW_NS_MIN ? interval_ns / NOW_PART : NOW_NS_MIN;
-    if (thread->state != SAMPLED_NOTHING || !thread->is_new || thread_clocks_refusal()) return 0;
-    if (thread->share.owed_ns > (int64_t)(interval_ns / BEGINNING_PART)) return now_ns;
-    random = (random + clock_ticks()) * 6364136223846793005 + 1442695040888963407;
-    return now_ns + (random >> 33) % interval_ns;
+    enum { SOON_PART = 50, SOON_NS_MIN = 10000 };
+    bool is_wanted = thread->state == SAMPLED_NOTHING && thread->is_new && !thread_clocks_refusal();
+    if (!is_wanted) return 0;
+    return interval_ns / SOON_PART > SOON_NS_MIN ? interval_ns / SOON_PART : SOON_NS_MIN;
 }
 
 static bool open_clocks(struct thread_record *record, struct sampled_thread *thread, uint64_t interval_ns) {
