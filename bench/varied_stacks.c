@@ -14,7 +14,7 @@ enum {
     LIBRARY_COUNT = 60,
     DEPTH_MAX = 64,
     DEPTH_USUAL = 6,
-    FUNCTION_BYTES = 512, /* of code */
+    FUNCTION_BYTES = 512, /* bytes of a function's code */
     SITE_COUNT = 24       /* places in a function where a sample may be taken */
 };
 

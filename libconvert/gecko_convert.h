@@ -371,7 +371,7 @@ struct gecko_convert_input {
 /* A library of which functions have no names in the profile. */
 struct gecko_convert_missing_names {
     const char *library; /* its file name; "kernel"; or "code outside of files" */
-    double share;        /* of the weight of all samples with a stack that do not wait, from 0 to 1: those whose
+    double share;        /* share, 0 to 1, of the weight of all samples with a stack that do not wait: those whose
                           * innermost frame has no name and is in the library */
     const char *reason;  /* why, and what to do about it */
 };

@@ -80,7 +80,7 @@ struct counting {
     const struct profile *profile;
     uint8_t *frames; /* whether each frame has a name, as far as it is known */
     double *weights;
-    double weight; /* of all samples of `count_sample` */
+    double weight; /* sum of all samples of `count_sample` */
 };
 
 /* Returns whether the memory has the name but is of no file, as that of generated code. */

@@ -14,7 +14,7 @@ static const struct grec_field fields[] = {
 };
 static struct grec_marker_type type = GREC_MARKER_TYPE("Request", fields);
 
-static uint64_t marker_count; /* of each thread */
+static uint64_t marker_count; /* markers of each thread */
 
 static void *run(void *seed) {
     uint64_t random = *(uint64_t *)seed;

@@ -9,7 +9,7 @@
 
 /* Sources that must be in one shard, because their profiles may have the same name: only there is that noticed. */
 struct hand {
-    struct text stem; /* of their names */
+    struct text stem; /* stem of the names of these profiles */
     size_t first;     /* position of the first one */
     uint64_t cost;
     unsigned shard;

@@ -24,7 +24,7 @@ struct small_member {
 };
 
 struct worker {
-    _Atomic(uint64_t) done_bytes; /* of the file that this worker reads */
+    _Atomic(uint64_t) done_bytes; /* bytes that this worker has read of its file */
 };
 
 struct batch_work {
@@ -141,7 +141,7 @@ struct walk {
     struct batch_work *work;
     struct worker *worker;
     struct batch_source *source;
-    const struct input *bottom; /* of the file */
+    const struct input *bottom; /* the file itself, below its wrappers */
     const volatile sig_atomic_t *has_lost_bytes;
     size_t next_member;
 };

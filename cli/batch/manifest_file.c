@@ -18,7 +18,7 @@ struct known_member {
         KNOWN_RECORDS  /* a column of struct manifest_record */
     } kind;
     size_t target;
-    const struct known_member *members; /* of an object; ends with a key of NULL */
+    const struct known_member *members; /* members of an object; the last one has the key NULL */
 };
 
 #define IN_RECORD(member) offsetof(struct manifest_record, member)

@@ -3,7 +3,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-enum { SHOWN_BYTES = 100 }; /* of a name that is too long, in the report */
+enum { SHOWN_BYTES = 100 }; /* bytes that the report shows of a name that is too long */
 
 static const char *reason_by_kind(enum input_member_kind kind) {
     if (kind == INPUT_MEMBER_LINK) return "it is a link";

@@ -19,7 +19,7 @@ struct counts {
 
 struct difference {
     struct failure *failure;       /* borrowed */
-    const struct emitter *emitter; /* of the format of the output */
+    const struct emitter *emitter; /* emitter of the output's format */
     struct strings stacks;
     struct column counts; /* struct counts, by string id of the stack */
     double sums[2];

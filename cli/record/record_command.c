@@ -124,13 +124,13 @@ struct record {
     struct caller_settings caller;
     int signal_fd;
     char **command;                 /* ends with NULL; owned, but not the words; NULL: what runs already is recorded */
-    struct started_program program; /* of this iteration; its pid is 0 if it has ended */
+    struct started_program program; /* program of this iteration; its pid is 0 if it has ended */
     size_t ended_count;             /* iterations that have ended */
     struct proc_ids targets;
     bool hurries;      /* it has a real-time priority while it records */
     bool is_by_kernel; /* otherwise by the recorder that is preloaded into the programs */
     struct kernel_recording recording;
-    struct kept_maps maps;         /* of what runs already */
+    struct kept_maps maps;         /* maps of what runs already */
     struct recorder_traces traces; /* have the programs' own events, or what the recorder has sampled */
     uint64_t begin_ns;
     bool is_interrupted;

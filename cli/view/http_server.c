@@ -22,13 +22,13 @@ struct http_server {
     _Atomic(uint64_t) active_count; /* requests that have begun and not ended */
     /* When a request last ended, on the monotonic clock; at first, when the server started. */
     _Atomic(uint64_t) last_end_ns;
-    struct memory_limit bodies; /* of all requests together */
+    struct memory_limit bodies; /* memory of the bodies of all requests together */
 };
 
 /* One request. */
 struct exchange {
     struct byte_buffer body;
-    struct failure failure; /* of the body */
+    struct failure failure; /* failure to read the body */
 };
 
 struct http_response http_refuse(enum http_status status, const char *message) {

@@ -32,7 +32,7 @@ struct served_profile {
     struct arena memory;
     struct column libs;    /* struct lib */
     struct column sources; /* struct served_source, sorted by name */
-    struct text unit;      /* of the weights; lives as long as this; empty: the profile was not converted */
+    struct text unit;      /* unit of the weights; lives as long as this; empty: the profile was not converted */
     struct column threads; /* struct served_thread, as the viewer numbers them; none if the profile was not converted */
     struct served_profile *next; /* owned; NULL: this is the last one */
 };

@@ -73,7 +73,7 @@ static void answer_asm(struct site *site, const struct http_request *request, st
 }
 
 struct route {
-    struct text path; /* after the token */
+    struct text path; /* the path after the token */
     enum http_method method;
     route_answer *answer;
 };

@@ -12,7 +12,7 @@ struct moving {
     const struct merge_tasks *tasks;
     struct profile *whole;
     bool prefers_recorder;
-    uint8_t *sampled_by; /* of each thread of the whole profile: FROM_PERF, FROM_RECORDER */
+    uint8_t *sampled_by; /* for each thread of the whole profile: FROM_PERF, FROM_RECORDER */
 
     /* Of the current input. */
     struct merge_input *input;
@@ -218,7 +218,7 @@ static void move_input(struct moving *moving) {
     move_process_rows(moving, &whole->overheads, &part->overheads);
     move_log(moving, &whole->profiling_log, &part->profiling_log);
     move_log(moving, &whole->gathering_log, &part->gathering_log);
-    if (!moving->merge->runs) move_ledger(moving); /* of runs, merge_meta adds it up */
+    if (!moving->merge->runs) move_ledger(moving); /* merge_meta adds up the ledgers of runs */
 }
 
 void merge_rows(struct merge *merge, const struct merge_tasks *tasks, struct profile *whole) {

@@ -25,7 +25,7 @@ struct task {
     int64_t number;          /* pid or tid */
     int64_t start_ns;        /* TIME_NONE, which is less than any time: before the input */
     int64_t end_ns;          /* INT64_MAX: unknown */
-    uint64_t home_namespace; /* of a process; 0: unknown */
+    uint64_t home_namespace; /* pid namespace of a process; 0: unknown */
     uint32_t row;            /* among all tasks of all inputs */
     uint32_t input;
 };
@@ -184,7 +184,7 @@ struct generations {
 
 /* The id of a task: a number, or a text if it has one. */
 struct id_key {
-    uint64_t group; /* of a thread: its process */
+    uint64_t group; /* a thread's process */
     int64_t number;
     uint64_t text; /* ID_NONE: it has none */
 };
@@ -483,7 +483,7 @@ static void add_threads(struct merge_tasks *tasks, const struct merge *merge, ui
 
 /* By what a task is found in another run. */
 struct run_key {
-    uint64_t group;   /* of a thread: its process */
+    uint64_t group;   /* a thread's process */
     int64_t id;       /* by what tasks are matched: a name, or a pid */
     uint64_t ordinal; /* among tasks of the run with the same group and id */
 };

@@ -16,9 +16,9 @@
 struct cut_stacks {
     uint64_t sample_count; /* samples in a function of the program */
     uint64_t cut_count;    /* those of them whose stack ends early */
-    double weight;         /* of sample_count */
-    double cut_weight;     /* of cut_count */
-    double stack_weight;   /* of all samples with a stack */
+    double weight;         /* weight of these sample_count samples */
+    double cut_weight;     /* weight of these cut_count samples */
+    double stack_weight;   /* weight of all samples with a stack */
 };
 
 /* Counts the stacks that have one function of the program and no caller, and if perf copied stacks (has_copies), those

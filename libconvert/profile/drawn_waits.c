@@ -8,7 +8,7 @@ static const double NS_PER_MS = 1e6;
 struct drawing {
     const struct profile *profile; /* borrowed */
     struct weighing weighing;
-    double cpu_per_ms; /* of a thread that runs all the time */
+    double cpu_per_ms; /* processor time a millisecond of a thread that runs all the time */
     stack_id idle;
 };
 

@@ -44,7 +44,7 @@ static uint8_t find_name(const struct profile *profile, func_id func, const stru
 /* The outermost part of a stack that consists of such functions. */
 struct start {
     stack_id stack; /* its functions, without lines; none: the stack begins with another function */
-    uint8_t place;  /* of the innermost one, among their names; 0: there is none */
+    uint8_t place;  /* place of the innermost one among their names; 0: there is none */
     bool is_whole;  /* the stack has no other functions */
 };
 

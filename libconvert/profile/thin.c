@@ -18,7 +18,7 @@ void thinning_fini(struct thinning *thinning) { memory_free(thinning->left_out);
 /* Samples of one stack within a part of the time. */
 struct pile {
     uint32_t first; /* the row of the first one, by which piles are ordered */
-    uint32_t row;   /* of this sample; later, the number of samples */
+    uint32_t row;   /* row of this sample; later, the number of samples */
     stack_id stack;
     struct decimal weight;
     int64_t cpu_ns;
@@ -148,7 +148,7 @@ static void mark_owners(const struct profile *profile, bool *are_owners) {
 struct joining {
     bool *are_owners;
     uint32_t *heads;     /* the thread that has the rows of each thread */
-    uint32_t kept_count; /* of the places in the order of threads */
+    uint32_t kept_count; /* places kept, in the order of threads */
 };
 
 static bool is_small(const struct thread *thread, uint32_t level) {

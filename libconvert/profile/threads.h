@@ -80,7 +80,7 @@ struct process {
     struct command_line *command_line; /* in the profile's memory; NULL: unknown */
     /* The label, "name", or "name (name of the main thread)"; set by profile_finish if there is a main thread. */
     struct text title;
-    struct text ending; /* how it ended: "exited"; empty: unknown. Lives as long as the profile */
+    struct text ending; /* its end: "exited"; empty: unknown. Lives as long as the profile */
     int64_t start_ns;   /* TIME_NONE: it started before the trace */
     union {
         int64_t end_ns; /* TIME_NONE: it ended after the trace */

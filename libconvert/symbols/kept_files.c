@@ -28,7 +28,7 @@ static struct {
     size_t count;             /* how many are kept */
     dev_t devices[DEVICE_COUNT];
     time_t begin_s; /* 0: no file is kept */
-    pid_t pid;      /* of the process that has the descriptors; its children close theirs */
+    pid_t pid;      /* process that has the descriptors; its children close theirs */
 } kept;
 
 void kept_files_begin(int fd) {

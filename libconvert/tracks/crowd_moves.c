@@ -10,8 +10,8 @@ struct moving {
     /* Of each thread and process: how many have its track, itself included. */
     uint32_t *thread_counts;
     uint32_t *process_counts;
-    bool *are_shown;           /* of each thread: a thread of its track has content */
-    bool *are_processes_shown; /* of each process: it has a thread with content */
+    bool *are_shown;           /* for each thread: a thread of its track has content */
+    bool *are_processes_shown; /* for each process: it has a thread with content */
 };
 
 static uint32_t head_of(const uint32_t *heads, uint32_t row) { return row == ID_NONE ? ID_NONE : heads[row]; }
@@ -69,7 +69,7 @@ static void add_markers(struct moving *moving) {
 /* ---- Counters. ---- */
 
 struct placed_counter {
-    uint32_t head; /* of its process */
+    uint32_t head; /* row of the head of its process */
     uint32_t row;
 };
 

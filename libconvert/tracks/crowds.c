@@ -15,7 +15,7 @@
 struct crowd_key {
     uint32_t parent;    /* what they belong to, or its kind; ID_NONE: unknown */
     uint32_t name;      /* a row of `names` */
-    uint32_t event;     /* that of tracks, a row of `names`; ID_NONE: they are none */
+    uint32_t event;     /* event of these tracks, a row of `names`; ID_NONE: they have none */
     uint32_t is_wanted; /* the pattern matches their names */
 };
 
@@ -41,7 +41,7 @@ struct candidate {
 struct crowds {
     struct profile *profile;
     struct text pattern;
-    int64_t first_event_ns; /* of threads */
+    int64_t first_event_ns; /* earliest event of threads */
     struct strings names;
     struct value_table rows;  /* struct crowd by struct crowd_key */
     struct value_table kinds; /* how many members the crowds of a kind have, by struct crowd_key */

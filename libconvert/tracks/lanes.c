@@ -11,7 +11,7 @@ static int compare_starts(const void *left, const void *right) {
 /* The end of a member. */
 struct lane_end {
     uint32_t group;
-    uint32_t place; /* of the member in the order of starts */
+    uint32_t place; /* place of the member in the order of starts */
     int64_t end_ns;
 };
 

@@ -8,7 +8,7 @@ struct lane_member {
     uint32_t group;
     uint32_t row; /* the member's number, which is unique */
     int64_t start_ns;
-    int64_t end_ns; /* after the start */
+    int64_t end_ns; /* later than the start */
     /* When the member runs, in order; the ends are not part of the ranges. Borrowed. */
     struct time_range *turns;
     uint32_t turn_count;

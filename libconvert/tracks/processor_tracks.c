@@ -10,8 +10,8 @@ struct adding {
     struct profile *profile;
     struct row_table numbers; /* int64_t: the processors, in ascending order */
     struct column tracks;     /* thread_id, one for each processor */
-    struct stack_path path;   /* of the last stack of a track */
-    frame_id *frames;         /* of one stack, the root first */
+    struct stack_path path;   /* path of the last stack of a track */
+    frame_id *frames;         /* frames of one stack, the root first */
     uint32_t capacity;
 };
 

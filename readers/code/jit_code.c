@@ -19,7 +19,7 @@ struct jit_file {
     bool is_dump;  /* false: perf map */
     bool is_named; /* by the user */
     bool is_read;
-    struct code_history history; /* of generated code; its times are those of time_order */
+    struct code_history history; /* history of generated code; its times are those of time_order */
     uint32_t next_code;          /* rows of its code in jit.codes that is not valid yet at the time of jit_advance */
     uint32_t end_code;
     uint32_t next; /* row of the process's next file; ID_NONE for the last */

@@ -27,7 +27,7 @@ struct listing {
     struct channel *channel;
     struct failure failure;
     bool is_done;           /* a file was found and listed */
-    struct column sections; /* of code: struct placed_section, by index */
+    struct column sections; /* sections of code: struct placed_section, by index */
 };
 
 /* ---- Sending. ---- */

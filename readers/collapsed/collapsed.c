@@ -51,7 +51,7 @@ static bool is_key(struct text stack) {
 struct census {
     size_t folded_count; /* lines with several frames and a count */
     size_t single_count; /* lines with one word and a count */
-    size_t code_count;   /* of these, the ones whose word is a place in code */
+    size_t code_count;   /* lines among these whose word is a place in code */
     size_t other_count;
 };
 

@@ -24,7 +24,7 @@ struct json_slabs {
     struct input *below;     /* borrowed */
     struct failure *failure; /* borrowed */
     struct text file;
-    struct byte_buffer bytes; /* of the file; empty: the input below has them */
+    struct byte_buffer bytes; /* bytes of the file; empty: the input below has them */
     struct slab *slabs;
     uint32_t slab_count;
     int64_t current; /* the slab that is being read; NO_SLAB: the document has ended */

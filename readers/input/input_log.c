@@ -237,9 +237,9 @@ struct log {
     size_t entity_bytes;
     enum { LOG_TEXT, LOG_ESCAPE, LOG_CONTROL, LOG_STRING } state;
     bool has_return; /* a carriage return, after which a line feed may come */
-    bool is_inside;  /* of a line whose prefix has been taken */
+    bool is_inside;  /* the position is in a line whose prefix has been taken */
     char start[PREFIX_BYTES_MAX];
-    size_t start_bytes; /* of the start of the line, whose prefix has not been taken */
+    size_t start_bytes; /* bytes at the start of the line, whose prefix has not been taken */
     char *out;
     char output[OUTPUT_BYTES + PREFIX_BYTES_MAX];
 };

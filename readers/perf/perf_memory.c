@@ -36,7 +36,7 @@ struct memory_counting {
 /* What one hit tells. */
 struct change {
     int64_t id;
-    bool is_own; /* of the memory of the thread that was hit */
+    bool is_own; /* the memory of the thread that was hit */
     enum memory_kind kind;
     int64_t size_bytes;
 };

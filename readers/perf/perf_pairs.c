@@ -15,8 +15,8 @@ enum lane_kind {
 struct perf_pair_rule {
     struct text start;
     struct text end;
-    struct text name; /* of the markers */
-    struct text type; /* of their schema */
+    struct text name; /* name of the markers */
+    struct text type; /* type of their schema */
     enum lane_kind lane;
     bool has_result; /* the end tells the result of a system call */
     struct text key; /* a number that both payloads tell; empty: none */

@@ -8,7 +8,7 @@ struct recent_stack {
     int64_t tid;
     uint32_t process;
     uint32_t count;  /* depths that are known; 0: none */
-    uint64_t moment; /* of perf_places, when the rows were made */
+    uint64_t moment; /* moment of perf_places when the rows were made */
     struct {
         struct perf_place place;
         uint64_t row; /* the stack row of the frames up to this one */

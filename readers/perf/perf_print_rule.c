@@ -117,7 +117,7 @@ enum { DEPTH_MAX = 64, WORDS_BYTES_MAX = 512, RULE_BYTES_MAX = 16384 };
 /* Evaluates expressions in which the field is the only variable. */
 struct evaluation {
     const char *field;
-    uint64_t value; /* of the field */
+    uint64_t value; /* value of the field */
     unsigned depth;
     bool is_bad; /* the expression is malformed, or depends on more than the field */
     char words[WORDS_BYTES_MAX];

@@ -8,7 +8,7 @@ enum value_type { TYPE_UNKNOWN, TYPE_INTEGER, TYPE_HEXADECIMAL, TYPE_NANOSECONDS
 
 struct text_field {
     struct text key;
-    uint32_t number; /* which of the fields of that key in a payload, from 1 */
+    uint32_t number; /* number of the field among those of that key in a payload, from 1 */
     enum value_type type;
     bool is_set; /* the payload that is being read has it */
 };

@@ -26,7 +26,7 @@ struct data_parser {
     char *parts; /* owned; a record of simpleperf that is split, as far as it is known */
     size_t parts_bytes;
     size_t parts_capacity;
-    uint64_t parts_offset; /* of the first part */
+    uint64_t parts_offset; /* offset of the first part */
 };
 
 static inline struct position data_position(uint64_t offset) { return (struct position){.offset = offset}; }

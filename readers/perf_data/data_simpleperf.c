@@ -14,7 +14,7 @@ enum file_kind { FILE_MODULE = 1, FILE_ELF = 2, FILE_BYTE_CODE = 3 };
 struct told_file {
     struct text path;
     uint64_t kind;
-    uint64_t first_address; /* of the first segment with code */
+    uint64_t first_address; /* address of the first segment with code */
     uint64_t first_offset;  /* in the file, of that segment; for a module, in memory */
 };
 

@@ -103,7 +103,7 @@ uint32_t script_fields_kinds(struct text text) {
     uint32_t kinds = 0;
     for (bool is_first = true; take_word(&text, &word, is_first); is_first = false) {
         enum script_field field = field_of(&word);
-        bool is_target = kind == SCRIPT_FIELD_TARGET; /* whose address, symbol and library follow */
+        bool is_target = kind == SCRIPT_FIELD_TARGET; /* its address, symbol and library follow */
         if (field != SCRIPT_FIELD_NONE)
             kind = field;
         else if (!is_target && (is_number(&word) || word.text.bytes[0] == '|'))

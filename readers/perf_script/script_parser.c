@@ -46,9 +46,9 @@ struct parser {
     bool has_times;
     size_t wrap_columns;       /* see script_wrap_columns */
     struct byte_buffer broken; /* a line that may go on, in text with broken lines; empty: there is none */
-    size_t broken_columns;     /* of its last part */
+    size_t broken_columns;     /* columns of its last part */
     bool has_differences;      /* times are those since the line before: perf script --deltatime */
-    int64_t sum_ns;            /* of the differences so far */
+    int64_t sum_ns;            /* sum of the differences so far */
     bool has_tab_frames;  /* frame lines begin with a tab, as perf writes them; other lines in a stack are not frames */
     bool has_bare_frames; /* some frame lines have no indentation, so their source lines have none either */
 };

@@ -6,7 +6,7 @@
 struct entry {
     struct trace_reader *trace;
     struct trace_chunk_context *context;
-    struct trace_cursor cursor; /* after the kind */
+    struct trace_cursor cursor; /* the entry after its kind */
     uint64_t offset;            /* where the entry's block begins */
     int64_t ticks;              /* its time; without one of its own, that of the entry before */
     uint8_t kind;

@@ -45,7 +45,7 @@ struct trace_thread {
     struct text first_name; /* the system's, as the thread itself has recorded it */
     struct stack_path path;
     int64_t rest_ns;      /* CPU time that it used between its samples */
-    int64_t interval_ns;  /* of its samples, if there is such time; 0: unknown */
+    int64_t interval_ns;  /* interval of the samples; 0: unknown */
     bool has_sampled_cpu; /* a sampler has recorded its CPU time */
 };
 

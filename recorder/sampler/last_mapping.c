@@ -17,7 +17,7 @@ static struct {
  * defines the inheritance only when it first writes an address. Until then, its own children inherit from the same
  * process. */
 static struct {
-    uint32_t generation; /* of the recording */
+    uint32_t generation; /* generation of the recording */
     uint32_t id;
     uint32_t owner_pid;
     uint64_t owner_start_ns;

@@ -44,7 +44,7 @@ static struct {
     uint64_t next_ns;
     uint64_t next_swap_ns;
     uint64_t next_slow_ns;
-    uint32_t link_count; /* of the folder: one for each thread, and two more */
+    uint32_t link_count; /* links of the folder: one for each thread, and two more */
     uint32_t count;
     struct task tasks[TASK_COUNT_MAX]; /* threads that are not registered */
 } list;

@@ -104,12 +104,12 @@ static bool read_events(const char *value, struct grec_options *options) {
 
 /* In the order in which they are read and the help shows them. */
 static const struct variable {
-    const char *name; /* behind PREFIX */
+    const char *name; /* name after PREFIX */
     const char *shown_value;
     const char *help;
     bool (*read)(const char *value, struct grec_options *options); /* NULL: see the flags */
     const char *wanted;                                            /* what a value must be */
-    enum settings_option option;           /* that has the value, if a well-formed one may be out of range */
+    enum settings_option option;           /* option with this value, if a well-formed one may be out of range */
     uint32_t set_by_zero, cleared_by_zero; /* flags. Neither, and no `read`: the variable is no option */
 } variables[] = {
     {"", "1", "record from the start of the program to its end", NULL, NULL, SETTINGS_OPTION_NONE, 0, 0},

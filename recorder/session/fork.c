@@ -30,7 +30,7 @@ static struct {
     /* The pool counts the child before the fork: this process may be the last one, and end before the child runs. */
     bool is_counted;
     pthread_t thread; /* the one that forks: another one may clone the process meanwhile */
-    sigset_t signals; /* that the thread blocks */
+    sigset_t signals; /* signals that the thread blocks */
     struct thread_writers writers;
 } at_fork;
 

@@ -9,7 +9,7 @@ struct session session;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t holder_tid; /* the thread that holds the mutex; 0: none */
-static int cancel_state;    /* of that thread, before it held the mutex */
+static int cancel_state;    /* cancel state of that thread before it held the mutex */
 
 bool session_is_guest(void) { return session.owner_start_ns != process_self()->start_ns; }
 

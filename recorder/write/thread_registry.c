@@ -159,7 +159,7 @@ static void reset(struct thread_record *record) {
     __atomic_store_n(&record->is_spared, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&record->demand, (uint32_t)THREAD_NOT_DEMANDED, __ATOMIC_RELAXED);
     __atomic_store_n(&record->busy_since_ticks, 0, __ATOMIC_RELAXED);
-    labels_forget(&record->labels); /* that its last thread did not pop */
+    labels_forget(&record->labels); /* labels that its last thread did not pop */
     __atomic_store_n(&record->name_bytes_count, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&record->is_named, false, __ATOMIC_RELAXED);
 }

@@ -19,7 +19,7 @@ __attribute__((noinline)) static void print(uint64_t steps) { sum = work(5, step
 
 static const struct {
     void (*run)(uint64_t steps);
-    uint64_t unit_count; /* of UNIT_COUNT */
+    uint64_t unit_count; /* this program's part of UNIT_COUNT */
 } functions[FUNCTION_COUNT] = {
     [PARSE] = {parse, 8}, [PLAN] = {plan, 5}, [FILTER] = {filter, 4}, [SORT] = {sort, 2}, [PRINT] = {print, 1}};
 

@@ -18,10 +18,10 @@ enum { CHECKSUM, TRANSFER };
 /* How a round is made up. Rounds with calls and without take several milliseconds each, so that of two clock ticks, one
  * falls into each kind: the count of ticks then varies less than by chance. */
 struct shape {
-    const char *name; /* of the function that makes the call */
+    const char *name; /* name of the function that makes the call */
     void (*transfer)(struct measure *measure);
     bool has_sums;      /* there is a checksum before each call */
-    size_t bytes_count; /* of each checksum */
+    size_t bytes_count; /* bytes for each checksum */
     uint64_t call_count;
     uint64_t alone_count; /* checksums without a call */
 };

@@ -74,6 +74,11 @@ section_marks() {
         grep -vE ':[0-9]+: *((/\*|//|#) ---- .*[.?!] ----( \*/)?|/\* ---- .*[^-/])$'
 }
 
+# A comment can be understood alone: it does not continue a name or another comment.
+comment_starts() {
+    ! sources '(' -name '*.[ch]' -o -name '*.cc' ')' -print0 | xargs -0 grep -nE '/\* (of|that|which|before|behind) '
+}
+
 check clang-format format_of_c
 check clang-tidy defects_in_c
 check shellcheck shell_scripts
@@ -85,5 +90,6 @@ else
     skipped=', 1 skipped'
 fi
 check 'section marks' section_marks
+check 'starts of comments' comment_starts
 echo "lint: $passed passed, $failed failed$skipped"
 [ "$failed" -eq 0 ]

@@ -12,7 +12,7 @@ struct kernel_event {
     struct perf_event_attr attr;
     int *fds; /* one for each task and processor */
     size_t count;
-    uint64_t *ids; /* of these, and of others that have been closed; ascending, as the kernel numbers them */
+    uint64_t *ids; /* ids of these and of closed ones; ascending, as the kernel numbers them */
     size_t id_count;
     size_t task_at; /* the index of the first descriptor of the task that was opened last */
 };

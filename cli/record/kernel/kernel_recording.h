@@ -17,7 +17,7 @@ struct kernel_forks {
         uint32_t pid; /* 0: none, or it has executed a program */
         uint64_t time_ns;
     } rows[256];
-    uint64_t begun_count; /* of all, of which the number modulo the size of `rows` is the row */
+    uint64_t begun_count; /* tasks that have begun; a task's number modulo the size of `rows` is its row */
     uint64_t told_count;
 };
 

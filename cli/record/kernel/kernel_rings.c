@@ -75,7 +75,7 @@ static int open_ring(struct kernel_ring *ring, int poll_fd) {
                                    .exclude_hv = 1,
                                    .use_clockid = 1,
                                    .clockid = CLOCK_MONOTONIC,
-                                   .watermark = 1}; /* of 0 bytes: the kernel takes half of the ring */
+                                   .watermark = 1}; /* 0 bytes would be half of the ring */
     struct epoll_event wanted = {.events = EPOLLIN};
     ring->fd = kernel_event_open(&attr, 0, ring->processor);
     return ring->fd < 0 || epoll_ctl(poll_fd, EPOLL_CTL_ADD, ring->fd, &wanted) ? errno : 0;

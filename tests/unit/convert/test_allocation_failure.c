@@ -229,11 +229,11 @@ static struct temp_folder folder;
 struct outcome {
     enum gecko_convert_status status;
     bool has_failed;     /* an allocation */
-    uint64_t lost_count; /* of the unit "values" */
+    uint64_t lost_count; /* losses of the unit "values" */
 };
 
 static char input_path[PATH_MAX], output_path[PATH_MAX];
-static struct temp_folder more_folder; /* of second inputs */
+static struct temp_folder more_folder; /* folder of second inputs */
 static char more_path[PATH_MAX], more_alignment[PATH_MAX + 8];
 
 /* Inputs that are read side by side allocate in no fixed order. */

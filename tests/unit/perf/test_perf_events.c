@@ -121,7 +121,7 @@ static void test_choice(void **state) {
     event_of("cycles:u")->sample_count = 2;
     assert_chosen("cycles:u");
     event_of("cpu-clock")->sample_count = 2;
-    assert_chosen("cpu-clock"); /* of equal ones, the clock */
+    assert_chosen("cpu-clock"); /* the clock wins among equal ones */
     event_of("cycles:k")->sample_count = 1;
     assert_chosen("cycles:u"); /* together they have more samples */
 }

@@ -716,7 +716,7 @@ static void assert_function(const char *name, int shown_bytes) {
     builder_begin_record(&builder, 17, 0); /* KSYMBOL */
     builder_u64(&builder, start);
     builder_u32(&builder, 0x100);
-    builder_u32(&builder, 1); /* of a BPF program */
+    builder_u32(&builder, 1); /* the type of a BPF program */
     builder_name(&builder, name);
     builder_end_with_trailer(&builder, 0, 0, 100);
     builder_begin_record(&builder, 9, 1);

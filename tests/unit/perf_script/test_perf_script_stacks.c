@@ -11,13 +11,13 @@ enum { PID = 12, FRAMES_MAX = 65535 };
 
 struct stack_test {
     char trace[1 << 21]; /* records and samples so far */
-    char lines[1 << 21]; /* of the next sample */
+    char lines[1 << 21]; /* lines of the next sample */
     unsigned sample_count;
 
     /* What the trace became when the last sample was read. */
     struct failure failure;
     struct profile profile;
-    frame_id frames[FRAMES_MAX]; /* of the last sample */
+    frame_id frames[FRAMES_MAX]; /* frames of the last sample */
     uint32_t count;
 };
 

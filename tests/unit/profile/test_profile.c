@@ -113,7 +113,7 @@ static void lives_are_relative_to_time_zero(void **state) {
         int64_t start_ns, end_ns, relative_start_ns, relative_end_ns;
     } cases[] = {
         {TIME_NONE, TIME_NONE, TIME_NONE, TIME_NONE},
-        {900, 999, TIME_NONE, 0}, /* before the first event: only its existence is known */
+        {900, 999, TIME_NONE, 0}, /* earlier than the first event: only its existence is known */
         {1000, 1000, 0, 0},
         {1001, 2500, 1, 1500},
         {TIME_NONE, 1200, TIME_NONE, 200},

@@ -30,7 +30,7 @@ struct comparison {
     uint32_t call_count;   /* calls whose depth by the code is that of the tables */
     uint32_t unknown_count;
     uint32_t framed_count; /* calls in functions with frame pointers */
-    uint32_t found_count;  /* of these, calls where the frame pointer is found */
+    uint32_t found_count;  /* calls among these where the frame pointer is found */
 };
 
 enum { CALL_BYTES = 5, FUNCTION_BYTES_MAX = 8192 };

@@ -201,10 +201,10 @@ enum { STUBS_ADDRESS = 0x5b0, SLOTS_ADDRESS = 0x10fa0 };
 struct hand_made {
     uint16_t machine;
     struct text stubs;
-    uint32_t types[4];    /* of the relocations of the slots; 0: none */
+    uint32_t types[4];    /* types of the slots' relocations; 0: none */
     Elf64_Sym label;      /* one more symbol; its name is "label" */
     unsigned copied;      /* the section that is there several times; 0: none */
-    struct text one_name; /* of the first function, instead of "first" */
+    struct text one_name; /* name of the first function, instead of "first" */
 };
 
 enum { COPIES_COUNT = 100 };

@@ -1077,7 +1077,7 @@ static void test_levels_at_the_start(void **state) {
 /* Levels say what changes that are missing have made. In a trace that is complete, they say nothing new. */
 static void test_levels(void **state) {
     static const struct {
-        size_t at; /* of a count in the header; 0: none */
+        size_t at; /* offset of a count in the header; 0: none */
         const char *expected;
     } cases[] = {
         {0,

@@ -12,7 +12,7 @@ enum { MS = 1000000 };
 struct fixture {
     struct failure failure;
     struct profile profile;
-    char *document; /* of the last emission */
+    char *document; /* document of the last emission */
 };
 
 static int begin(void **state) {
@@ -607,7 +607,7 @@ static void differences_are_written_once_and_lose_their_weights(void **state) {
 static void weights_are_rounded_where_they_need_too_many_rows(void **state) {
     static const struct {
         struct decimal weights[3];
-        const char *unit; /* of samples */
+        const char *unit; /* unit of samples */
         int row_count;
     } cases[] = {
         {{{1, 0, 0}, {10000000, 0, 0}, {1, 0, 0}}, "5000", 2002},

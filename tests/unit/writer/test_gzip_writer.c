@@ -10,7 +10,7 @@
 
 enum {
     LEVEL = HAS_THREAD_SANITIZER ? 1 : 4, /* the thread sanitizer does not look into zlib */
-    BLOCK_BYTES = 256 * 1024,             /* of the writer */
+    BLOCK_BYTES = 256 * 1024,             /* bytes of the writer's blocks */
     MANY_BYTES = 12 * BLOCK_BYTES + 12345,
     PACKED_BYTES_MAX = 2 * MANY_BYTES
 };

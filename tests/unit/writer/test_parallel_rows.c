@@ -95,7 +95,7 @@ static void the_first_failing_block_is_reported(void **state) {
 struct drained {
     struct failure failure;
     struct chunk_list chunks;
-    uint64_t most_bytes; /* of one call */
+    uint64_t most_bytes; /* most bytes of one call */
     unsigned call_count;
     unsigned fails_at;
 };
