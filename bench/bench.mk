@@ -1,6 +1,6 @@
 # Benchmarks: see bench/README.md. Other recorders that cannot be installed are reported and skipped.
 
-.PHONY: bench bench-deflate bench-markers bench-merge bench-recorder bench-processes bench-programs bench-trials
+.PHONY: bench bench-markers bench-merge bench-recorder bench-processes bench-programs bench-trials
 
 # Other inputs of make bench, besides what it records itself.
 BENCH_INPUTS ?=
@@ -8,12 +8,6 @@ bench: $(BUILD)/gecko-convert
 	tests/support/install_packages.sh build test
 	bench/record.sh $(BUILD)/bench
 	GECKO_CONVERT=$< bench/convert.py $(BUILD)/bench/varied.txt $(BUILD)/bench/varied.data $(BENCH_INPUTS)
-
-# Needs the Debian packages libdeflate-dev and libisal-dev, and profiles: DEFLATE_INPUTS=….
-bench-deflate:
-	$(CC) -std=gnu11 -D_GNU_SOURCE $(warnings) $(CFLAGS) bench/peer_deflate.c -ldeflate -lisal -lz \
-	    -o $(BUILD)/bench-of-deflate
-	for input in $(DEFLATE_INPUTS); do $(BUILD)/bench-of-deflate $$input; done
 
 bench-recorder: all
 	-tests/support/install_packages.sh build test bench
