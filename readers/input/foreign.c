@@ -55,6 +55,16 @@ static const char OPENS_DIRECTLY[] = "it needs no conversion: open it at https:/
     "'{s=\"\";for(i=1;i<=NF;i++)if($i~/^[0-9]/){split($i,w,\" \");s=w[2](s?\";\":\"\")s}if(s)n[s]++}END{for(s in " \
     "n)print "                                                                                                     \
     "s,n[s]}' FILE | gecko-convert -"
+/* Its profiles are samples with weights, or events that open and close frames. */
+#define SPEEDSCOPE(unit)                                                                                            \
+    "jq -r '.shared.frames as $f|.profiles[]|({seconds:1e9,milliseconds:1e6,microseconds:1e3}[.unit]//1) as $n|if " \
+    ".samples then [.samples,.weights]|transpose[] else foreach .events[] as $e({s:[],t:0};.p=(if .s!=[] and "      \
+    "$e.at>.t "                                                                                                     \
+    "then [.s,$e.at-.t] else null end)|.t=$e.at|if $e.type==\"O\" then .s+=[$e.frame] else .s|=.[:-1] "             \
+    "end;.p|select(.)) "                                                                                            \
+    "end|\"\\(.[0]|map($f[.].name)|join(\";\")) \\(.[1]*$n)\"' FILE | gecko-convert -" unit                         \
+    "; https://www.speedscope.app "                                                                                 \
+    "opens it, too"
 #define JFRCONV                                                                                         \
     "make collapsed stacks of it with async-profiler's converter: jfrconv --threads -o collapsed FILE " \
     "stacks.collapsed, then gecko-convert stacks.collapsed"
@@ -174,11 +184,8 @@ static const struct foreign FOREIGNS[] = {
     {"a CPU profile of V8 (Chrome, Node.js)", OPENS_DIRECTLY, CONTENT_JSON,
      PARTS(TEXT("\"nodes\""), TEXT("\"callFrame\""), TEXT("\"hitCount\""))},
     {"a heap profile of DHAT", OPENS_DIRECTLY, CONTENT_JSON, PARTS(TEXT("\"dhatFileVersion\""))},
-    {"a speedscope profile",
-     "jq -r '.shared.frames as $f | .profiles[] | select(.samples) | [.samples, .weights] | transpose[] | "
-     "\"\\(.[0] | map($f[.].name) | join(\";\")) \\(.[1])\"' FILE | gecko-convert -; https://www.speedscope.app opens "
-     "it, too",
-     CONTENT_JSON, PARTS(TEXT("speedscope.app/file-format"))},
+    {"a speedscope profile", SPEEDSCOPE(""), CONTENT_JSON, PARTS(TEXT("speedscope.app/file-format"), TEXT("\"none\""))},
+    {"a speedscope profile", SPEEDSCOPE(" --weight-unit ns"), CONTENT_JSON, PARTS(TEXT("speedscope.app/file-format"))},
     {"JSON made by perf data convert", FROM_THE_PERF_DATA, CONTENT_JSON, PARTS(TEXT("\"linux-perf-json-version\""))},
     {"output of bpftrace in JSON",
      "bpftrace -e 'profile:hz:99 { @[ustack, comm, pid] = count(); }' > stacks.txt, then gecko-convert stacks.txt",

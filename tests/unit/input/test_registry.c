@@ -77,6 +77,13 @@ struct content {
     const char *message; /* follows "memory: this is " */
 };
 
+#define SPEEDSCOPE                                                                                                  \
+    "jq -r '.shared.frames as $f|.profiles[]|({seconds:1e9,milliseconds:1e6,microseconds:1e3}[.unit]//1) as $n|if " \
+    ".samples then [.samples,.weights]|transpose[] else foreach .events[] as $e({s:[],t:0};.p=(if .s!=[] and "      \
+    "$e.at>.t "                                                                                                     \
+    "then [.s,$e.at-.t] else null end)|.t=$e.at|if $e.type==\"O\" then .s+=[$e.frame] else .s|=.[:-1] "             \
+    "end;.p|select(.)) "                                                                                            \
+    "end|\"\\(.[0]|map($f[.].name)|join(\";\")) \\(.[1]*$n)\"' memory | gecko-convert -"
 #define BYTES(literal) \
     { literal, sizeof(literal) - 1 }
 #define DIRECTLY ": it needs no conversion: open it at https://profiler.firefox.com"
@@ -224,9 +231,9 @@ static const struct content contents[] = {
            "3\n      ]\n    }\n  ]\n}"),
      "a heap profile of DHAT" DIRECTLY},
     {BYTES("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"profiles\":[]}"),
-     "a speedscope profile: jq -r '.shared.frames as $f | .profiles[] | select(.samples) | [.samples, .weights] | "
-     "transpose[] | \"\\(.[0] | map($f[.].name) | join(\";\")) \\(.[1])\"' memory | gecko-convert -; "
-     "https://www.speedscope.app opens it, too"},
+     "a speedscope profile: " SPEEDSCOPE " --weight-unit ns; https://www.speedscope.app opens it, too"},
+    {BYTES("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"profiles\":[{\"unit\":\"none\"}]}"),
+     "a speedscope profile: " SPEEDSCOPE "; https://www.speedscope.app opens it, too"},
     {BYTES("{\n\t\"linux-perf-json-version\": 1,\n\t\"headers\": {}}"), "JSON made by perf data convert: " PERF_DATA},
     {BYTES("{\"log\":\"main;work 1\\n\",\"stream\":\"stdout\",\"time\":\"2024\"}\n"),
      "a log of docker in JSON: jq -j .log memory | gecko-convert -"},
