@@ -579,8 +579,8 @@ static void assert_spans(const char *expected) {
     assert_string_equal(text, expected);
 }
 
-/* A sample becomes one sample for each interval of the processor time that it stands for, in the ledger too. What is left
- * of an interval counts for the next sample. */
+/* A sample becomes one sample for each interval of the processor time that it stands for, in the ledger too. What is
+ * left of an interval counts for the next sample. */
 static void test_samples_of_several_intervals(void **state) {
     begin_spans();
     add_span(1000, 0, 0);
