@@ -15,12 +15,19 @@ static void append_seconds(struct chunk_list *out, uint64_t duration_ns) {
     chunk_list_format(out, " time=\"%" PRIu64 ".%03" PRIu64 "\"", ms / MS_PER_S, ms % MS_PER_S);
 }
 
-static void append_error(struct chunk_list *out, const char *element, const struct batch_error *error) {
-    chunk_list_format(out, "<%s type=\"%s\" message=\"", element, error->code);
+static void append_words(struct chunk_list *out, const struct batch_error *error) {
     if (error->has_place && error->line) chunk_list_format(out, "line %" PRIu64 ": ", error->line);
     if (error->has_place && !error->line) chunk_list_format(out, "byte %" PRIu64 ": ", error->offset);
     xml_append_text(out, text_of(error->message));
-    chunk_list_format(out, "\"/>");
+}
+
+/* Jenkins shows the attribute, and GitLab the text. */
+static void append_error(struct chunk_list *out, const char *element, const struct batch_error *error) {
+    chunk_list_format(out, "<%s type=\"%s\" message=\"", element, error->code);
+    append_words(out, error);
+    chunk_list_format(out, "\">");
+    append_words(out, error);
+    chunk_list_format(out, "</%s>", element);
 }
 
 static void append_case(struct chunk_list *out, const struct batch_source *source, const struct batch_entry *entry) {
@@ -43,19 +50,15 @@ static void append_case(struct chunk_list *out, const struct batch_source *sourc
 /* An archive that could be read is represented by its members. */
 static bool is_case(enum batch_status status) { return status != BATCH_FOLDER && status != BATCH_ARCHIVE; }
 
+/* Writes the attributes that both elements may have by the schemas of CI systems. */
 static void append_suite(struct chunk_list *out, const char *element, const struct batch_totals *totals,
                          uint64_t duration_ns) {
     uint64_t case_count = 0;
     for (enum batch_status status = 0; status < BATCH_STATUS_COUNT; status++)
         if (is_case(status)) case_count += totals->status_counts[status];
-    chunk_list_format(out,
-                      "<%s name=\"gecko-convert\" tests=\"%" PRIu64 "\" failures=\"%" PRIu64
-                      "\" errors=\"0\" skipped=\"%" PRIu64 "\"",
-                      element, case_count, totals->status_counts[BATCH_FAILED],
-                      totals->status_counts[BATCH_NO_TRACE] + totals->status_counts[BATCH_EMPTY] +
-                          totals->status_counts[BATCH_PENDING]);
+    chunk_list_format(out, "<%s name=\"gecko-convert\" tests=\"%" PRIu64 "\" failures=\"%" PRIu64 "\" errors=\"0\"",
+                      element, case_count, totals->status_counts[BATCH_FAILED]);
     append_seconds(out, duration_ns);
-    chunk_list_format(out, ">\n");
 }
 
 void junit_write(struct batch_plan *plan, uint64_t duration_ns, struct sink *sink, struct failure *failure) {
@@ -64,8 +67,11 @@ void junit_write(struct batch_plan *plan, uint64_t duration_ns, struct sink *sin
     chunk_list_init(&out, failure);
     chunk_list_format(&out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     append_suite(&out, "testsuites", &totals, duration_ns);
-    chunk_list_format(&out, "  ");
+    chunk_list_format(&out, ">\n  ");
     append_suite(&out, "testsuite", &totals, duration_ns);
+    chunk_list_format(
+        &out, " skipped=\"%" PRIu64 "\">\n",
+        totals.status_counts[BATCH_NO_TRACE] + totals.status_counts[BATCH_EMPTY] + totals.status_counts[BATCH_PENDING]);
     for (struct batch_cursor at = {0}; batch_cursor_next(plan, &at);) {
         if (is_case(atomic_load(&at.entry->status))) append_case(&out, at.source, at.entry);
         if (out.total_bytes > BUFFERED_BYTES_MAX) sink_put(sink, &out, (struct progress){0});

@@ -140,6 +140,7 @@ void gate_describe(const struct gate_limit *limit, char words[GATE_WORDS_BYTES])
 
 /* ---- JUnit. ---- */
 
+/* Jenkins shows the attribute of what has failed, and GitLab the text. */
 static void append_case(const struct gate *gate, const struct gate_limit *limit, struct chunk_list *out) {
     static const struct {
         const char *verdict, *element;
@@ -154,7 +155,9 @@ static void append_case(const struct gate *gate, const struct gate_limit *limit,
         if (strcmp(elements[i].verdict, verdict) != 0) continue;
         chunk_list_format(out, "<%s message=\"", elements[i].element);
         xml_append_text(out, text_of(words));
-        chunk_list_format(out, "\"/>");
+        chunk_list_format(out, "\">");
+        xml_append_text(out, text_of(words));
+        chunk_list_format(out, "</%s>", elements[i].element);
     }
     if (strcmp(verdict, "passed") == 0) {
         chunk_list_format(out, "<system-out>");
