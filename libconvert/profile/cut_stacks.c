@@ -7,11 +7,22 @@
 /* What is known of a stack. */
 enum { HAS_FUNCTION = 1, HAS_CALLER = 2, IS_TRUNCATED = 4 };
 
+static struct text category_of(const struct profile *profile, const struct frame *frame) {
+    return categories_at(&profile->categories, frame->category)->name;
+}
+
 /* Frames of waits, which are idle or of no category, are no functions. */
 static bool is_of_program(const struct profile *profile, const struct frame *frame) {
     static const struct text others[] = {TEXT("Kernel"), TEXT("Preempted"), TEXT("Idle"), TEXT("Other")};
-    struct text category = categories_at(&profile->categories, frame->category)->name;
-    return !TEXT_IS_IN(category, others);
+    return !TEXT_IS_IN(category_of(profile, frame), others);
+}
+
+/* Returns whether the stack is a wait that profile_root_waits has hung below a function, which has no address there. */
+static bool is_rooted_wait(const struct profile *profile, const struct stack *stack) {
+    static const struct text waits[] = {TEXT("Preempted"), TEXT("Idle")};
+    if (stack_is_none(stack->prefix)) return false;
+    const struct frame *caller = profile_frame_at(profile, profile_stack_at(profile, stack->prefix)->frame);
+    return lib_is_none(caller->lib) && TEXT_IS_IN(category_of(profile, profile_frame_at(profile, stack->frame)), waits);
 }
 
 /* Stacks come after their prefixes. */
@@ -21,6 +32,7 @@ static uint8_t facts_of(const struct profile *profile, const struct stack *stack
     if (text_equal(strings_text(&profile->strings, profile_func_at(profile, frame->func)->name),
                    TEXT(TRUNCATED_STACK_NAME)))
         return IS_TRUNCATED;
+    if (known == HAS_FUNCTION && is_rooted_wait(profile, stack)) return 0;
     if (frame->inline_depth || !is_of_program(profile, frame)) return known;
     return known | (known & HAS_FUNCTION ? HAS_CALLER : HAS_FUNCTION);
 }

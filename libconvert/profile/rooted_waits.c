@@ -1,5 +1,6 @@
 #include "rooted_waits.h"
 
+#include "cut_stacks.h"
 #include "libconvert/base/memory.h"
 #include "weighed_sample.h"
 
@@ -7,6 +8,7 @@
  * thread waits outside of it. Go's threads wait in the scheduler, which nobody but a goroutine calls, so between two
  * goroutines that is called by what all of them begin with. */
 static const struct text start_names[] = {
+    TEXT(TRUNCATED_STACK_NAME), /* whatever it stands for */
     TEXT("_start"),
     TEXT("__libc_start_main"),
     TEXT("__libc_start_main_impl"),

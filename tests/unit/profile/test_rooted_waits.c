@@ -3,17 +3,20 @@
 
 #include <stdio.h>
 
+#include "libconvert/profile/cut_stacks.h"
 #include "tests/support/profile_fixture.h"
 #include "tests/support/unit_test.h"
 
 /* Returns the stack with these functions, callers first; an empty text has none. */
 static stack_id stack_of(const char *path) {
     struct category_pair user = categories_intern_code(&profile.categories, CODE_USER, (struct text){0});
+    struct category_pair idle = categories_intern_code(&profile.categories, CODE_IDLE, (struct text){0});
     stack_id stack = stack_none();
     for (struct text left = text_of(path), name; left.bytes_count;) {
         name = text_slice(left, 0, text_find(left, ';'));
         left = text_from(left, name.bytes_count + 1);
-        stack = profile_stack(&profile, stack, profile_named_frame(&profile, name, user));
+        struct category_pair category = text_starts_with(name, text_of("(")) ? idle : user;
+        stack = profile_stack(&profile, stack, profile_named_frame(&profile, name, category));
     }
     return stack;
 }
@@ -162,7 +165,28 @@ static void waits_of_perf_have_no_cut_stack(void **state) {
     assert_paths(add_thread(paths, COUNT(paths)), paths, COUNT(paths));
 }
 
-/* Coroutines and cut stacks tell nothing of where their thread waits, nor does a sample without a stack. A wait whose
+/* What a stack lacks is what its thread has begun with. */
+static void waits_hang_below_what_stacks_lack(void **state) {
+    static const char *const paths[] = {"[truncated stack];f", "(waits)",  "[truncated stack];g",
+                                        "(preempted)",         "clone3;f", "(waits)",
+                                        "[truncated stack];f"};
+    static const char *const expected[] = {
+        "[truncated stack];f", "[truncated stack];(waits)", "[truncated stack];g", "(preempted)", "clone3;f", "(waits)",
+        "[truncated stack];f"};
+    assert_paths(add_thread(paths, COUNT(paths)), expected, COUNT(expected));
+}
+
+/* Only their functions are known, so they do not tell that stacks are cut. */
+static void waits_are_no_stacks_that_end_early(void **state) {
+    static const char *const paths[] = {"clone3;f", "(waits)", "clone3;g", "work"};
+    static const char *const expected[] = {"clone3;f", "clone3;(waits)", "clone3;g", "work"};
+    assert_paths(add_thread(paths, COUNT(paths)), expected, COUNT(expected));
+    struct cut_stacks sum = cut_stacks_count(&profile, false);
+    assert_int_equal(sum.sample_count, 3);
+    assert_int_equal(sum.cut_count, 1);
+}
+
+/* Coroutines tell nothing of where their thread waits, nor does a sample without a stack. A wait whose
  * stack is known keeps it. */
 static void other_stacks_tell_nothing(void **state) {
     static const char *const paths[] = {
@@ -220,6 +244,8 @@ int main(void) {
         TEST(threads_of_go_wait_below_goroutines),
         TEST(waits_with_a_cut_stack_keep_their_caller),
         TEST(waits_of_perf_have_no_cut_stack),
+        TEST(waits_hang_below_what_stacks_lack),
+        TEST(waits_are_no_stacks_that_end_early),
         TEST(lines_of_functions_do_not_matter),
         TEST(other_stacks_tell_nothing),
         TEST(programs_that_are_executed_divide_a_thread),
