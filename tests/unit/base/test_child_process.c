@@ -34,7 +34,7 @@ static void read_beyond_the_end(void *context, struct channel *channel) {
 
 static void handle(int number) { (void)number; }
 
-static void ends_are_told(void **state) {
+TEST(ends_are_told) {
     static const struct {
         child_work *work;
         enum child_end end;
@@ -55,7 +55,7 @@ static void ends_are_told(void **state) {
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) signal(signals[i], SIG_DFL);
 }
 
-static void somebody_else_may_wait(void **state) {
+TEST(somebody_else_may_wait) {
     struct child_process child;
     char byte;
     signal(SIGCHLD, SIG_IGN);
@@ -86,7 +86,7 @@ static uint64_t allocated_mib(const struct memory_limit *limit) {
     return count;
 }
 
-static void they_get_as_much_as_the_limit(void **state) {
+TEST(they_get_as_much_as_the_limit) {
     struct memory_limit limit;
     memory_limit_init(&limit, 64 * MIB);
     atomic_store(&limit.held_bytes, 60 * MIB);
@@ -121,7 +121,7 @@ static void tell_surroundings(void *context, struct channel *channel) {
     channel_send(channel, &own, sizeof own);
 }
 
-static void they_have_nothing_of_their_parents(void **state) {
+TEST(they_have_nothing_of_their_parents) {
     struct child_process child;
     struct surroundings surroundings;
     sigset_t before, after;
@@ -146,7 +146,7 @@ static void send_pid_and_wait(void *context, struct channel *channel) {
     for (;;) pause();
 }
 
-static void they_end_with_their_parents(void **state) {
+TEST(they_end_with_their_parents) {
     int ends[2];
     pid_t pid = 0;
     assert_int_equal(pipe(ends), 0);
@@ -183,7 +183,7 @@ static void send_much(void *context, struct channel *channel) {
     free(bytes);
 }
 
-static void bytes_come_in_order(void **state) {
+TEST(bytes_come_in_order) {
     struct child_process child;
     char bytes[1009];
     assert_true(child_start(&child, send_much, NULL, NULL));
@@ -197,7 +197,7 @@ static void bytes_come_in_order(void **state) {
     assert_int_equal(child_await(&child), CHILD_DONE);
 }
 
-static void a_child_that_nobody_listens_to_ends(void **state) {
+TEST(a_child_that_nobody_listens_to_ends) {
     struct child_process child;
     assert_true(child_start(&child, send_much, NULL, NULL));
     assert_int_equal(child_await(&child), CHILD_NO_MEMORY);
@@ -212,7 +212,7 @@ static void sum_up(void *context, struct channel *channel) {
     }
 }
 
-static void ends_take_turns(void **state) {
+TEST(ends_take_turns) {
     struct child_process child;
     uint64_t sum = 1000;
     assert_true(child_start(&child, sum_up, &sum, NULL));
@@ -228,7 +228,7 @@ static void ends_take_turns(void **state) {
 }
 
 /* The test would end here if sending raised SIGPIPE. */
-static void sending_to_one_that_has_gone_fails(void **state) {
+TEST(sending_to_one_that_has_gone_fails) {
     struct child_process child;
     char bytes[4096] = {0};
     assert_true(child_start(&child, trap, NULL, NULL));
@@ -238,17 +238,4 @@ static void sending_to_one_that_has_gone_fails(void **state) {
     assert_int_equal(child_await(&child), CHILD_CRASHED);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ends_are_told),
-        cmocka_unit_test(somebody_else_may_wait),
-        cmocka_unit_test(they_get_as_much_as_the_limit),
-        cmocka_unit_test(they_have_nothing_of_their_parents),
-        cmocka_unit_test(they_end_with_their_parents),
-        cmocka_unit_test(bytes_come_in_order),
-        cmocka_unit_test(a_child_that_nobody_listens_to_ends),
-        cmocka_unit_test(ends_take_turns),
-        cmocka_unit_test(sending_to_one_that_has_gone_fails),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

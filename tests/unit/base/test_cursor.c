@@ -5,7 +5,7 @@
 
 static void assert_left(struct text left, const char *expected) { assert_true(text_equal(left, text_of(expected))); }
 
-static void literals_are_taken_whole_or_not(void **state) {
+TEST(literals_are_taken_whole_or_not) {
     struct text text = TEXT("0x12");
     assert_false(cursor_take(&text, TEXT("0y")));
     assert_left(text, "0x12");
@@ -15,7 +15,7 @@ static void literals_are_taken_whole_or_not(void **state) {
     assert_left(text, "12");
 }
 
-static void tokens_stand_between_blanks(void **state) {
+TEST(tokens_stand_between_blanks) {
     struct text text = TEXT(" \tone  two\t");
     assert_true(text_equal(cursor_take_token(&text), TEXT("one")));
     assert_left(text, "  two\t");
@@ -24,7 +24,7 @@ static void tokens_stand_between_blanks(void **state) {
     assert_left(text, "");
 }
 
-static void numbers_end_where_their_digits_end(void **state) {
+TEST(numbers_end_where_their_digits_end) {
     static const struct {
         struct text text;
         unsigned base;
@@ -55,7 +55,7 @@ static void numbers_end_where_their_digits_end(void **state) {
     }
 }
 
-static void ids_fit_32_bits(void **state) {
+TEST(ids_fit_32_bits) {
     static const struct {
         struct text text;
         bool fits;
@@ -82,12 +82,4 @@ static void ids_fit_32_bits(void **state) {
     assert_false(cursor_parse_id(TEXT("42 "), &value));
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(literals_are_taken_whole_or_not),
-        cmocka_unit_test(tokens_stand_between_blanks),
-        cmocka_unit_test(numbers_end_where_their_digits_end),
-        cmocka_unit_test(ids_fit_32_bits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -83,7 +83,7 @@ static const struct {
     {TEXT("100000000000000000000000000000000000"), 100000000000000000, 0, false, 18},
 };
 
-static void numbers_are_read_exactly(void **state) {
+TEST(numbers_are_read_exactly) {
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         struct decimal value = {77, 7, 7};
         bool is_rounded = false;
@@ -95,7 +95,7 @@ static void numbers_are_read_exactly(void **state) {
     }
 }
 
-static void other_texts_are_refused(void **state) {
+TEST(other_texts_are_refused) {
     static const struct text cases[] = {
         {NULL, 0},
         TEXT(""),
@@ -160,7 +160,7 @@ static void other_texts_are_refused(void **state) {
     }
 }
 
-static void the_point_moves(void **state) {
+TEST(the_point_moves) {
     assert_decimal(decimal_shift(decimal_make(15, 1), -6), 15, 7);
     assert_decimal(decimal_shift(decimal_make(15, 1), 1), 15, 0);
     assert_decimal(decimal_shift(decimal_make(-15, 1), 3), -1500, 0);
@@ -172,7 +172,7 @@ static void the_point_moves(void **state) {
     assert_true(decimal_to_double(decimal_make(-25, 1)) == -2.5);
 }
 
-static void a_sum_that_does_not_fit_is_refused(void **state) {
+TEST(a_sum_that_does_not_fit_is_refused) {
     static const struct {
         struct decimal a, b;
     } sums[] = {
@@ -194,7 +194,7 @@ static void a_sum_that_does_not_fit_is_refused(void **state) {
     assert_false(decimal_subtract(decimal_make(INT64_MAX, 0), decimal_make(-1, 0), &difference));
 }
 
-static void a_value_is_scaled_up(void **state) {
+TEST(a_value_is_scaled_up) {
     int64_t scaled = 77;
     assert_true(decimal_rescale(decimal_make(15, 1), 1, &scaled));
     assert_int_equal(scaled, 15);
@@ -214,7 +214,7 @@ static void a_value_is_scaled_up(void **state) {
     assert_int_equal(scaled, 0);
 }
 
-static void sums_of_thousandths_are_as_of_integers(void **state) {
+TEST(sums_of_thousandths_are_as_of_integers) {
     struct random_numbers random = {6};
     for (unsigned i = 0; i < 20000; i++) {
         int64_t a = (int64_t)random_below(&random, 2000000) - 1000000,
@@ -235,14 +235,4 @@ static void sums_of_thousandths_are_as_of_integers(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_are_read_exactly),
-        cmocka_unit_test(other_texts_are_refused),
-        cmocka_unit_test(a_sum_that_does_not_fit_is_refused),
-        cmocka_unit_test(a_value_is_scaled_up),
-        cmocka_unit_test(the_point_moves),
-        cmocka_unit_test(sums_of_thousandths_are_as_of_integers),
-    };
-    return cmocka_run_group_tests_name("decimal", tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -55,7 +55,7 @@ static void insert(uint64_t key, uint32_t hash) {
     index_set_fill(&set, slot, hash, rows.count++);
 }
 
-static void equal_bytes_have_equal_hashes(void **state) {
+TEST(equal_bytes_have_equal_hashes, begin, end) {
     assert_int_equal(index_set_hash("", 0), index_set_hash(NULL, 0));
     assert_int_not_equal(index_set_hash("a", 1), index_set_hash("b", 1));
     assert_int_equal(index_set_hash("abc", 2), index_set_hash("abd", 2));
@@ -71,7 +71,7 @@ static const char *const colliding[COLLIDING_COUNT] = {
     "5bw5$~@r", "PObP,Z_I", "2Ge%o!Zl", "pWko!O~s", "Yh5k'p_m", "4J2'K%m>", "O%^98H|%", "_ei&@I2C",
 };
 
-static void names_that_were_made_to_collide_do_not(void **state) {
+TEST(names_that_were_made_to_collide_do_not, begin, end) {
     size_t alike_count = 0;
     for (size_t i = 0; i < COLLIDING_COUNT; i++) {
         assert_int_equal((uint32_t)XXH3_64bits(colliding[i], NAME_BYTES), 0x12345678);
@@ -98,7 +98,7 @@ static void ask_another_process(char *line, size_t capacity_bytes) {
     assert_int_equal(pclose(pipe), 0);
 }
 
-static void each_process_has_hashes_of_its_own(void **state) {
+TEST(each_process_has_hashes_of_its_own, begin, end) {
     char first[64], second[64];
     ask_another_process(first, sizeof first);
     ask_another_process(second, sizeof second);
@@ -112,22 +112,14 @@ static int print_hashes(void) {
     return 0;
 }
 
-static void rows_of_one_hash_are_told_apart(void **state) {
+TEST(rows_of_one_hash_are_told_apart, begin, end) {
     for (uint32_t i = 0; i < 200; i++) insert(i, 5);
     for (uint32_t i = 0; i < 200; i++) assert_int_equal(find(i, 5), i);
     assert_int_equal(find(200, 5), NOT_FOUND);
     assert_int_equal(find(3, 5 + 256), NOT_FOUND);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
 int main(int argument_count, char **arguments) {
     if (argument_count == 2 && strcmp(arguments[1], print_hash) == 0) return print_hashes();
-    const struct CMUnitTest tests[] = {
-        TEST(equal_bytes_have_equal_hashes),
-        TEST(names_that_were_made_to_collide_do_not),
-        TEST(each_process_has_hashes_of_its_own),
-        TEST(rows_of_one_hash_are_told_apart),
-    };
-    return cmocka_run_group_tests_name("index_set", tests, NULL, NULL);
+    return unit_tests_run(NULL, NULL);
 }

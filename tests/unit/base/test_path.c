@@ -4,7 +4,7 @@
 #include "libconvert/base/path.h"
 #include "tests/support/unit_test.h"
 
-static void one_file_has_one_path(void **state) {
+TEST(one_file_has_one_path) {
     static const struct {
         const char *path, *normal;
     } cases[] = {
@@ -32,7 +32,7 @@ static void one_file_has_one_path(void **state) {
     }
 }
 
-static void long_paths_stay(void **state) {
+TEST(long_paths_stay) {
     char path[PATH_MAX], bytes[PATH_MAX];
     memset(path, 'a', sizeof path);
     memcpy(path, "/./", 3);
@@ -40,18 +40,11 @@ static void long_paths_stay(void **state) {
     assert_int_equal(path_normalize((struct text){path, PATH_MAX - 1}, bytes).bytes_count, PATH_MAX - 3);
 }
 
-static void a_path_that_leads_up_is_recognised(void **state) {
+TEST(a_path_that_leads_up_is_recognised) {
     static const char *const up[] = {"..", "../a", "a/..", "/a/../b"}, *const down[] = {"", "a", "..a/b", "a../..b",
                                                                                         "/"};
     for (size_t i = 0; i < sizeof up / sizeof *up; i++) assert_true(path_leads_up(text_of(up[i])));
     for (size_t i = 0; i < sizeof down / sizeof *down; i++) assert_false(path_leads_up(text_of(down[i])));
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_file_has_one_path),
-        cmocka_unit_test(long_paths_stay),
-        cmocka_unit_test(a_path_that_leads_up_is_recognised),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -30,7 +30,7 @@ static void run_all(unsigned thread_count) {
     assert_true(helper_max < thread_count || !thread_count);
 }
 
-static void test_all_jobs_run_once(void **state) {
+TEST(test_all_jobs_run_once) {
     for (unsigned thread_count = 0; thread_count < 6; thread_count++) run_all(thread_count);
     run_all(1000);
     assert_true(helper_max <= THREAD_POOL_HELPERS_MAX);
@@ -43,7 +43,7 @@ static size_t order_count;
 
 static void note(void *context, unsigned helper) { order[order_count++] = context; }
 
-static void test_order_without_threads(void **state) {
+TEST(test_order_without_threads) {
     order_count = 0;
     thread_pool_init(&pool, 1);
     assert_false(thread_pool_help(&pool));
@@ -71,7 +71,7 @@ static void run_parts(void *context, unsigned helper) {
     for (int i = 0; i < PART_COUNT; i++) thread_pool_await(&pool, &parts[i]);
 }
 
-static void test_jobs_wait_for_jobs(void **state) {
+TEST(test_jobs_wait_for_jobs) {
     for (unsigned thread_count = 1; thread_count < 6; thread_count++) {
         memset(run_counts, 0, sizeof run_counts);
         thread_pool_init(&pool, thread_count);
@@ -88,7 +88,7 @@ static sem_t may_end;
 
 static void await_end(void *context, unsigned helper) { sem_wait(&may_end); }
 
-static void test_spare_count(void **state) {
+TEST(test_spare_count) {
     sem_init(&may_end, 0, 0);
     thread_pool_init(&pool, 1);
     assert_int_equal(thread_pool_spare_count(&pool), 0);
@@ -104,12 +104,4 @@ static void test_spare_count(void **state) {
     sem_destroy(&may_end);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_jobs_run_once),
-        cmocka_unit_test(test_order_without_threads),
-        cmocka_unit_test(test_jobs_wait_for_jobs),
-        cmocka_unit_test(test_spare_count),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -28,7 +28,7 @@ static size_t encode(uint32_t code_point, unsigned char out[4]) {
     return bytes_count;
 }
 
-static void every_code_point_but_surrogates_is_valid(void **state) {
+TEST(every_code_point_but_surrogates_is_valid) {
     for (uint32_t code_point = 0; code_point < 0x120000; code_point++) {
         unsigned char bytes[4];
         size_t bytes_count = encode(code_point, bytes);
@@ -57,7 +57,7 @@ static size_t model_sequence_bytes(const unsigned char bytes[4]) {
     return encode(code_point, again) == bytes_count && memcmp(again, bytes, bytes_count) == 0 ? bytes_count : 0;
 }
 
-static void four_bytes_of_any_kind_are_judged_right(void **state) {
+TEST(four_bytes_of_any_kind_are_judged_right) {
     static const unsigned char edges[] = {0x00, 0x41, 0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0,
                                           0xaf, 0xbf, 0xc0, 0xc2, 0xe0, 0xed, 0xf4, 0xff};
     enum { EDGE_COUNT = sizeof edges };
@@ -71,7 +71,7 @@ static void four_bytes_of_any_kind_are_judged_right(void **state) {
     }
 }
 
-static void the_valid_prefix_ends_at_the_first_malformed_byte(void **state) {
+TEST(the_valid_prefix_ends_at_the_first_malformed_byte) {
     enum { BYTES_MAX = 40 };
     for (size_t bytes_count = 1; bytes_count < BYTES_MAX; bytes_count++) {
         for (size_t bad = 0; bad < bytes_count; bad++) {
@@ -88,7 +88,7 @@ static void the_valid_prefix_ends_at_the_first_malformed_byte(void **state) {
     assert_int_equal(utf8_valid_prefix_bytes((struct text){NULL, 0}), 0);
 }
 
-static void characters_may_stand_anywhere(void **state) {
+TEST(characters_may_stand_anywhere) {
     static const struct text characters[] = {TEXT("\xc3\xa9"), TEXT("\xe2\x82\xac"), TEXT("\xf0\x9f\xa6\x8a")};
     enum { BYTES_MAX = 32 };
     for (size_t c = 0; c < sizeof characters / sizeof *characters; c++) {
@@ -119,7 +119,7 @@ static void assert_repaired(struct text text, struct text expected) {
     free_copy(copy);
 }
 
-static void each_malformed_byte_is_shown(void **state) {
+TEST(each_malformed_byte_is_shown) {
     static const struct {
         struct text text, repaired;
     } cases[] = {
@@ -145,7 +145,7 @@ static void each_malformed_byte_is_shown(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) assert_repaired(cases[i].text, cases[i].repaired);
 }
 
-static void the_bound_of_a_repair_is_reached(void **state) {
+TEST(the_bound_of_a_repair_is_reached) {
     enum { COUNT = 100 };
     char bytes[COUNT], out[COUNT * 4];
     memset(bytes, 0xff, sizeof bytes);
@@ -154,16 +154,4 @@ static void the_bound_of_a_repair_is_reached(void **state) {
     assert_int_equal(utf8_repaired_bytes_max(0), 0);
 }
 
-#define TEST(name) cmocka_unit_test(name)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(every_code_point_but_surrogates_is_valid),
-        TEST(four_bytes_of_any_kind_are_judged_right),
-        TEST(the_valid_prefix_ends_at_the_first_malformed_byte),
-        TEST(characters_may_stand_anywhere),
-        TEST(each_malformed_byte_is_shown),
-        TEST(the_bound_of_a_repair_is_reached),
-    };
-    return cmocka_run_group_tests_name("utf8", tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

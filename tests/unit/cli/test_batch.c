@@ -72,7 +72,7 @@ static char *read_profile(const struct fixture *fixture, int number) {
     return file_read(path, NULL);
 }
 
-static void test_workers_that_look_up_symbols(void **state) {
+TEST(test_workers_that_look_up_symbols, begin, end) {
     struct fixture *fixture = *state;
     char program[PATH_MAX];
     ssize_t program_bytes = readlink("/proc/self/exe", program, sizeof program - 1);
@@ -95,7 +95,7 @@ static void test_workers_that_look_up_symbols(void **state) {
     assert_int_equal(run(fixture, 3), 0);
 }
 
-static void test_archives_feed_workers(void **state) {
+TEST(test_archives_feed_workers, begin, end) {
     struct fixture *fixture = *state;
     char command[3 * PATH_MAX];
     for (int i = 0; i < TRACE_COUNT; i++) write_trace(fixture, i, "/nowhere/app");
@@ -138,7 +138,7 @@ static void tick(void *context) {
     atomic_fetch_add(&work->ticked, 1);
 }
 
-static void test_batch_threads(void **state) {
+TEST(test_batch_threads) {
     struct failure failure = {0};
     struct batch_threads threads;
     batch_threads_init(&threads, &failure);
@@ -157,7 +157,7 @@ static void test_batch_threads(void **state) {
     batch_threads_fini(&threads);
 }
 
-static void test_ignored_signals_stay_ignored(void **state) {
+TEST(test_ignored_signals_stay_ignored) {
     struct failure failure = {0};
     struct batch_threads threads;
     signal(SIGTERM, SIG_IGN);
@@ -172,7 +172,7 @@ static void test_ignored_signals_stay_ignored(void **state) {
 
 /* ---- Workspaces. ---- */
 
-static void test_workspaces(void **state) {
+TEST(test_workspaces, begin, end) {
     struct fixture *fixture = *state;
     char path[PATH_MAX + 16], file[PATH_MAX + 32];
     snprintf(path, sizeof path, "%s/a/b/space", fixture->folder.path);
@@ -202,7 +202,7 @@ static void test_workspaces(void **state) {
     workspace_fini(&workspace);
 }
 
-static void test_workspaces_of_other_users(void **state) {
+TEST(test_workspaces_of_other_users, begin, end) {
     const struct fixture *fixture = *state;
     struct failure failure = {0};
     struct workspace workspace;
@@ -230,7 +230,7 @@ static void test_workspaces_of_other_users(void **state) {
 
 static void nothing(void) {}
 
-static void test_lost_bytes_are_told(void **state) {
+TEST(test_lost_bytes_are_told, begin, end) {
     struct fixture *fixture = *state;
     const char *path = temp_folder_file(&fixture->folder, "shrinking");
     enum { FILE_BYTES = 40000 };
@@ -268,15 +268,4 @@ static void test_lost_bytes_are_told(void **state) {
     signal(SIGBUS, SIG_DFL);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_workers_that_look_up_symbols, begin, end),
-        cmocka_unit_test_setup_teardown(test_archives_feed_workers, begin, end),
-        cmocka_unit_test(test_batch_threads),
-        cmocka_unit_test(test_ignored_signals_stay_ignored),
-        cmocka_unit_test_setup_teardown(test_workspaces, begin, end),
-        cmocka_unit_test_setup_teardown(test_workspaces_of_other_users, begin, end),
-        cmocka_unit_test_setup_teardown(test_lost_bytes_are_told, begin, end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

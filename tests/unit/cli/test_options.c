@@ -4,7 +4,7 @@
 #include "cli/command.h"
 #include "tests/support/unit_test.h"
 
-static void test_no_command_has_two_options_of_one_name(void **state) {
+TEST(test_no_command_has_two_options_of_one_name) {
     const struct option *all = options_table.options;
     for (size_t i = 0; i < options_table.option_count; i++)
         for (size_t j = 0; j < i; j++)
@@ -14,7 +14,4 @@ static void test_no_command_has_two_options_of_one_name(void **state) {
             }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_no_command_has_two_options_of_one_name)};
-    return cmocka_run_group_tests_name("options", tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

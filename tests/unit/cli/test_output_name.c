@@ -5,7 +5,7 @@
 #include "cli/output_name.h"
 #include "tests/support/unit_test.h"
 
-static void test_stems(void **state) {
+TEST(test_stems) {
     static const struct {
         const char *path, *stem, *folder;
     } cases[] = {
@@ -29,7 +29,7 @@ static void test_stems(void **state) {
     }
 }
 
-static void test_outputs(void **state) {
+TEST(test_outputs) {
     char *name = output_name_of(TEXT("a/app.txt.zst"), NULL, false);
     assert_string_equal(name, "a/app.profile.json");
     free(name);
@@ -38,7 +38,7 @@ static void test_outputs(void **state) {
     free(name);
 }
 
-static void test_members(void **state) {
+TEST(test_members) {
     static const struct {
         const char *given, *path, *reason;
         enum input_member_kind kind;
@@ -69,11 +69,4 @@ static void test_members(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stems),
-        cmocka_unit_test(test_outputs),
-        cmocka_unit_test(test_members),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

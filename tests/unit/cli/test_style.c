@@ -4,7 +4,7 @@
 #include "cli/style.h"
 #include "tests/support/unit_test.h"
 
-static void test_colors(void **state) {
+TEST(test_colors) {
     static const struct {
         struct style_environment environment;
         bool expected;
@@ -31,7 +31,7 @@ static void test_colors(void **state) {
         if (style_wants_colors(&cases[i].environment) != cases[i].expected) fail_msg("case %zu", i);
 }
 
-static void test_sequences(void **state) {
+TEST(test_sequences) {
     const struct style *plain = style_of(false), *colored = style_of(true);
     assert_string_equal(plain->bad, "");
     assert_string_equal(plain->reset, "");
@@ -39,7 +39,7 @@ static void test_sequences(void **state) {
     assert_string_equal(colored->reset, "\033[0m");
 }
 
-static void test_character_set(void **state) {
+TEST(test_character_set) {
     setenv("LC_ALL", "C", 1);
     assert_false(style_has_utf8());
     setenv("LC_ALL", "C.UTF-8", 1);
@@ -56,11 +56,4 @@ static void test_character_set(void **state) {
     assert_false(style_has_utf8());
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_colors),
-        cmocka_unit_test(test_sequences),
-        cmocka_unit_test(test_character_set),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -33,7 +33,7 @@ static uint64_t library_at(struct code_space space, uint64_t address) {
     return mapping ? mapping->library_id : 0;
 }
 
-static void nothing_is_found_where_nothing_is(void **state) {
+TEST(nothing_is_found_where_nothing_is, begin, end) {
     struct code_space space = {0};
     assert_int_equal(library_at(space, 0), 0);
     map(&space, 0x1000, 0x1000, 9);
@@ -47,7 +47,7 @@ static void nothing_is_found_where_nothing_is(void **state) {
     assert_int_equal(library_at(space, 0x1900), 9);
 }
 
-static void sizes_that_cannot_be_are_left_out(void **state) {
+TEST(sizes_that_cannot_be_are_left_out, begin, end) {
     struct code_space space = {0};
     map(&space, 0x1000, 0, 1);
     map(&space, UINT64_MAX, 2, 2);
@@ -62,7 +62,7 @@ static void sizes_that_cannot_be_are_left_out(void **state) {
     assert_int_equal(library_at(space, UINT64_MAX), 5);
 }
 
-static void copies_change_on_their_own(void **state) {
+TEST(copies_change_on_their_own, begin, end) {
     struct code_space parent = {0};
     for (uint64_t i = 0; i < 100; i++) map(&parent, i * 0x1000, 0x1000, i + 1);
     struct code_space child = code_space_copy(&spaces, parent);
@@ -80,7 +80,7 @@ static void copies_change_on_their_own(void **state) {
 }
 
 /* A generation has what the first one mapped, however many there were in between. */
-static void ancestors_have_no_end(void **state) {
+TEST(ancestors_have_no_end, begin, end) {
     struct code_space space = {0};
     map(&space, 0x1000, 0x1000, 1);
     for (unsigned i = 0; i < 1000; i++) space = code_space_copy(&spaces, space);
@@ -88,7 +88,7 @@ static void ancestors_have_no_end(void **state) {
 }
 
 /* What many changes have cost. A tree without balance would have millions of nodes. */
-static void changes_take_little_memory(void **state) {
+TEST(changes_take_little_memory, begin, end) {
     enum { COUNT = 20000, NODES_PER_CHANGE_MAX = 100 };
     struct code_space space = {0};
     for (uint64_t i = 0; i < COUNT; i++) {
@@ -104,7 +104,7 @@ static uint64_t library_then(uint64_t time, uint64_t address) {
 }
 
 /* Compares look-ups with a search of all mappings, at every point of their history. Some have the same time. */
-static void it_is_as_if_all_were_looked_through(void **state) {
+TEST(it_is_as_if_all_were_looked_through, begin, end) {
     enum { COUNT = 300, SPACE = 4096 };
     struct code_mapping all[COUNT + 1];
     struct random_numbers random = {1};
@@ -127,7 +127,7 @@ static void it_is_as_if_all_were_looked_through(void **state) {
     }
 }
 
-static void children_have_what_their_parents_had(void **state) {
+TEST(children_have_what_their_parents_had, begin, end) {
     struct code_history child;
     code_history_init(&child, &failure);
     for (uint64_t time = 1; time <= 50; time++) {
@@ -150,14 +150,4 @@ static void children_have_what_their_parents_had(void **state) {
     code_history_fini(&child);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(nothing_is_found_where_nothing_is),    TEST(sizes_that_cannot_be_are_left_out),
-        TEST(copies_change_on_their_own),           TEST(ancestors_have_no_end),
-        TEST(changes_take_little_memory),           TEST(it_is_as_if_all_were_looked_through),
-        TEST(children_have_what_their_parents_had),
-    };
-    return cmocka_run_group_tests_name("code_spaces", tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

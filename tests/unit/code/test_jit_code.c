@@ -60,7 +60,7 @@ static void assert_name(uint64_t address, int64_t time_ns, const char *expected,
     assert_int_equal(code->address, start);
 }
 
-static void code_has_the_name_of_its_time(void **state) {
+TEST(code_has_the_name_of_its_time, set_up, tear_down) {
     const struct jit_process other = process_of(PID + 1);
     offer("jit-77.dump");
     offer("jit-77.dump");
@@ -76,7 +76,7 @@ static void code_has_the_name_of_its_time(void **state) {
 }
 
 /* A caller who keeps results is told when they may no longer be right. */
-static void moments_pass_with_what_changes(void **state) {
+TEST(moments_pass_with_what_changes, set_up, tear_down) {
     static const int64_t times_ns[] = {99, 100, 199, 200, 300, 400};
     static const uint64_t steps[] = {0, 1, 0, 1, 1, 0};
     offer("jit-77.dump");
@@ -98,7 +98,7 @@ static void write_dump(const char *name) {
 }
 
 /* The times of such a jitdump are those of another clock. */
-static void code_without_times_is_there_from_the_start(void **state) {
+TEST(code_without_times_is_there_from_the_start, set_up, tear_down) {
     dump_header(&test.dump, PID, 1);
     dump_load(&test.dump, 100, CODE, 64, "first");
     write_dump("jit-77.dump");
@@ -107,7 +107,7 @@ static void code_without_times_is_there_from_the_start(void **state) {
 }
 
 /* The newest code counts, whichever file has it. A perf map has no times. */
-static void files_are_searched_together(void **state) {
+TEST(files_are_searched_together, set_up, tear_down) {
     assert_true(file_write(path_of("perf-77.map"), TEXT("1000 10 map\n4000 10 map too\n")));
     offer("jit-77.dump");
     dump_header(&test.dump, PID, 0);
@@ -122,7 +122,7 @@ static void files_are_searched_together(void **state) {
 }
 
 /* A perf map that the user names takes the place of another one, and not that of the jitdump beside it. */
-static void a_named_map_leaves_the_jitdump(void **state) {
+TEST(a_named_map_leaves_the_jitdump, set_up, tear_down) {
     char map[PATH_MAX + sizeof "77="];
     assert_true(file_write(path_of("named.map"), TEXT("4000 10 named\n")));
     assert_true(file_write(path_of("perf-77.map"), TEXT("5000 10 not named\n")));
@@ -136,7 +136,7 @@ static void a_named_map_leaves_the_jitdump(void **state) {
     assert_name(0x5000, 100, NULL, 0);
 }
 
-static void a_file_with_many_paths_is_read_once(void **state) {
+TEST(a_file_with_many_paths_is_read_once, set_up, tear_down) {
     dump_load(&test.dump, 400, CODE, 64, "");
     write_dump("jit-77.dump");
     offer("jit-77.dump");
@@ -147,7 +147,7 @@ static void a_file_with_many_paths_is_read_once(void **state) {
 }
 
 /* In a container, a process has a pid of its own, which is in its jitdump and in the jitdump's name. */
-static void a_jitdump_has_the_pid_in_its_name(void **state) {
+TEST(a_jitdump_has_the_pid_in_its_name, set_up, tear_down) {
     dump_header(&test.dump, 1, 0);
     dump_load(&test.dump, 100, CODE, 64, "contained");
     assert_int_equal(remove(path_of("jit-77.dump")), 0);
@@ -166,7 +166,7 @@ static void assert_eh_frame(uint64_t address, int64_t time_ns, const char *expec
     assert_true(number && text_equal(jit_code_at(&test.jit, number)->eh_frame, text_of(expected)));
 }
 
-static void call_frame_information_is_that_of_the_next_code(void **state) {
+TEST(call_frame_information_is_that_of_the_next_code, set_up, tear_down) {
     dump_header(&test.dump, PID, 0);
     dump_unwinding(&test.dump, "replaced", 8, 0);
     dump_unwinding(&test.dump, "rules+table", 11, 6);
@@ -182,7 +182,7 @@ static void call_frame_information_is_that_of_the_next_code(void **state) {
 }
 
 /* The record, of which 5 bytes are there, tells more bytes than it has, or a table that is larger than all of it. */
-static void damaged_call_frame_information_is_left_out(void **state) {
+TEST(damaged_call_frame_information_is_left_out, set_up, tear_down) {
     static const uint64_t sizes[][2] = {{6, 0}, {UINT64_MAX, 0}, {5, 6}, {UINT64_MAX, UINT64_MAX}};
     dump_header(&test.dump, PID, 0);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -197,17 +197,4 @@ static void damaged_call_frame_information_is_left_out(void **state) {
     assert_int_equal(test.jit.notes[JIT_NOTE_DAMAGED], sizeof sizes / sizeof *sizes + 1);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(code_has_the_name_of_its_time, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(moments_pass_with_what_changes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(code_without_times_is_there_from_the_start, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(files_are_searched_together, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_named_map_leaves_the_jitdump, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_jitdump_has_the_pid_in_its_name, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(call_frame_information_is_that_of_the_next_code, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(damaged_call_frame_information_is_left_out, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_file_with_many_paths_is_read_once, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

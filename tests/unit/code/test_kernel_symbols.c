@@ -112,7 +112,7 @@ static void assert_kernel_at(const char *path) {
     kernel_symbols_fini(&test.kernel);
 }
 
-static void uncompressed_kernels(void **state) {
+TEST(uncompressed_kernels) {
     char path[PATH_MAX];
     assert_kernel_at("root/boot/vmlinux-9.9");
     assert_kernel_at("root/usr/lib/debug/lib/modules/9.9/vmlinux");
@@ -124,7 +124,7 @@ static void uncompressed_kernels(void **state) {
     assert_kernel_at(path);
 }
 
-static void copies_of_the_list(void **state) {
+TEST(copies_of_the_list) {
     assert_true(file_write(path_of("list"), TEXT("ffffffff81000000 T _text\nffffffff81000010 t listed\n"
                                                  "ffffffffc0123008 t in_module\t[demo]\n")));
     static const char *const folders[] = {"debug", "home/.debug"};
@@ -140,7 +140,7 @@ static void copies_of_the_list(void **state) {
     }
 }
 
-static void the_list_is_counted(void **state) {
+TEST(the_list_is_counted) {
     struct kernel_list list;
     struct memory_limit large, small;
     memory_limit_init(&large, UINT64_C(1) << 40);
@@ -154,7 +154,7 @@ static void the_list_is_counted(void **state) {
 }
 
 /* Modules are in the rest of the running kernel's list, which cannot be read without a descriptor. */
-static void a_part_of_the_list_is_kept(void **state) {
+TEST(a_part_of_the_list_is_kept) {
     struct utsname names;
     struct rlimit limit, none;
     struct text list = kernel_list_keep();
@@ -189,7 +189,7 @@ static void assert_in_module(const char *path, const char *build_id, uint64_t of
     if (expected) assert_true(text_equal(name.module, TEXT("[demo]")));
 }
 
-static void modules_may_be_compressed(void **state) {
+TEST(modules_may_be_compressed) {
     static const struct {
         const char *ending, *command;
     } kinds[] = {{"", "cat"}, {".gz", "gzip"}, {".xz", "xz --check=crc32"}, {".zst", "zstd -q"}};
@@ -217,7 +217,7 @@ static void modules_may_be_compressed(void **state) {
     }
 }
 
-static void damaged_modules(void **state) {
+TEST(damaged_modules) {
     static const char path[] = "/lib/modules/demo.ko.xz";
     static const char *const commands[] = {"head -c 300 module.ko", "xz < module.ko | head -c 200", "true",
                                            "head -c 3000 /dev/zero | xz"};
@@ -229,11 +229,4 @@ static void damaged_modules(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(uncompressed_kernels),      cmocka_unit_test(copies_of_the_list),
-        cmocka_unit_test(the_list_is_counted),       cmocka_unit_test(a_part_of_the_list_is_kept),
-        cmocka_unit_test(modules_may_be_compressed), cmocka_unit_test(damaged_modules),
-    };
-    return cmocka_run_group_tests(tests, set_up_group, tear_down_group);
-}
+int main(void) { return unit_tests_run(set_up_group, tear_down_group); }

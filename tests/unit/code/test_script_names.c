@@ -36,7 +36,7 @@ static void assert_readings(const struct reading *readings, size_t count) {
 
 #define ASSERT_READINGS(readings) assert_readings(readings, sizeof readings / sizeof *readings)
 
-static void test_javascript(void **state) {
+TEST(test_javascript) {
     static const struct reading readings[] = {
         {"LazyCompile:*fn file.js:10:3", "fn", SCRIPT_JAVASCRIPT, "TurboFan", "file.js", 10, 3},
         {"LazyCompile:^fn file.js:10:3", "fn", SCRIPT_JAVASCRIPT, "Sparkplug", "file.js", 10, 3},
@@ -58,7 +58,7 @@ static void test_javascript(void **state) {
     ASSERT_READINGS(readings);
 }
 
-static void test_python(void **state) {
+TEST(test_python) {
     static const struct reading readings[] = {
         {"py::fn:/file.py", "fn", SCRIPT_PYTHON, "Python", "/file.py", 0, 0},
         {"py::Class.method:<frozen importlib._bootstrap>", "Class.method", SCRIPT_PYTHON, "Python",
@@ -71,7 +71,7 @@ static void test_python(void **state) {
     ASSERT_READINGS(readings);
 }
 
-static void test_code_without_a_script(void **state) {
+TEST(test_code_without_a_script) {
     static const struct reading readings[] = {
         {"RegExp:^a b:1:2$", NULL, SCRIPT_CODE, "RegExp", "", 0, 0},
         {"BytecodeHandler:Star", NULL, SCRIPT_CODE, "Interpreter", "", 0, 0},
@@ -81,7 +81,7 @@ static void test_code_without_a_script(void **state) {
     ASSERT_READINGS(readings);
 }
 
-static void test_dotnet(void **state) {
+TEST(test_dotnet) {
     static const struct reading readings[] = {
         {"void [App] App.Svc::Spin(int64)[OptimizedTier1]", "void [App] App.Svc::Spin(int64)", SCRIPT_CODE,
          "OptimizedTier1", "", 0, 0},
@@ -93,7 +93,7 @@ static void test_dotnet(void **state) {
     ASSERT_READINGS(readings);
 }
 
-static void test_other_names(void **state) {
+TEST(test_other_names) {
     static const struct reading readings[] = {
         {"", NULL, SCRIPT_NONE, "", "", 0, 0},
         {"main", NULL, SCRIPT_NONE, "", "", 0, 0},
@@ -109,13 +109,4 @@ static void test_other_names(void **state) {
     ASSERT_READINGS(readings);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_javascript),
-        cmocka_unit_test(test_python),
-        cmocka_unit_test(test_code_without_a_script),
-        cmocka_unit_test(test_dotnet),
-        cmocka_unit_test(test_other_names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -131,7 +131,7 @@ static void expect_ledger(const char *lines, enum gecko_convert_root root, const
 
 /* ---- Lines. ---- */
 
-static void test_line_verdicts(void **state) {
+TEST(test_line_verdicts) {
     static const struct {
         const char *text;
         bool is_difference;
@@ -192,7 +192,7 @@ static void test_line_verdicts(void **state) {
     }
 }
 
-static void test_line_keeps_numbers_in_names(void **state) {
+TEST(test_line_keeps_numbers_in_names) {
     struct collapsed_line line;
     assert_int_equal(collapsed_line_parse(TEXT("a;state 3  \t 12"), false, &line), COLLAPSED_STACK);
     assert_true(text_equal(line.stack, TEXT("a;state 3")));
@@ -205,7 +205,7 @@ static void test_line_keeps_numbers_in_names(void **state) {
 
 /* ---- Samples. ---- */
 
-static void test_one_sample_a_line(void **state) {
+TEST(test_one_sample_a_line) {
     expect_threads(
         "main;parse;read 12\n"
         "main;parse;read\t7\r\n"
@@ -224,7 +224,7 @@ static void test_one_sample_a_line(void **state) {
         "5: 4294967296 main/User;parse/User;read/User\n");
 }
 
-static void test_stacks_and_frames_are_unique(void **state) {
+TEST(test_stacks_and_frames_are_unique) {
     static struct reading reading;
     read_bytes(&reading, TEXT("a;b;a 1\na;b 1\nx 1\na;b;a 1\na;b_[k] 1\n"), GECKO_CONVERT_ROOT_FRAME, 0);
     assert_int_equal(reading.failure.code, FAILURE_NONE);
@@ -236,7 +236,7 @@ static void test_stacks_and_frames_are_unique(void **state) {
 
 /* ---- Annotations. ---- */
 
-static void test_inlined_frames_have_depths(void **state) {
+TEST(test_inlined_frames_have_depths) {
     expect_threads("a_[j];b_[i];c_[i];d_[k];e_[i];c 1\na_[j];b_[i];c_[i] 2\nx_[i];y_[i] 3\n", GECKO_CONVERT_ROOT_FRAME,
                    "all stacks 0 0.0\n"
                    "0: 1 a/JIT;b/JIT+1;c/JIT+2;d/Kernel;e/Kernel+1;c/User\n"
@@ -248,7 +248,7 @@ static void test_inlined_frames_have_depths(void **state) {
                   "samples noted 2 at 2: frame marked as inlined without a caller\n");
 }
 
-static void test_inline_depth_has_an_end(void **state) {
+TEST(test_inline_depth_has_an_end) {
     enum { FRAME_COUNT = INLINE_DEPTH_MAX + 2 };
     static char line[FRAME_COUNT * 6 + 16];
     size_t at = 0;
@@ -271,7 +271,7 @@ static void test_inline_depth_has_an_end(void **state) {
 
 /* ---- Names. ---- */
 
-static void test_long_and_deep_stacks(void **state) {
+TEST(test_long_and_deep_stacks) {
     enum { FRAME_COUNT = 200000 };
     size_t bytes_count = FRAME_COUNT * 2 + 1;
     char *line = malloc(bytes_count);
@@ -287,7 +287,7 @@ static void test_long_and_deep_stacks(void **state) {
     free(line);
 }
 
-static void test_cut_line_is_lost(void **state) {
+TEST(test_cut_line_is_lost) {
     size_t bytes_count = SCAN_LINE_BYTES_MAX + 100;
     char *lines = malloc(bytes_count + 8);
     assert_non_null(lines);
@@ -313,7 +313,7 @@ static void test_cut_line_is_lost(void **state) {
 
 /* ---- Differences. ---- */
 
-static void test_difference_with_sums_that_do_not_fit(void **state) {
+TEST(test_difference_with_sums_that_do_not_fit) {
     static struct reading reading;
     read_bytes(&reading, TEXT("a 999999999999999999 1\nb 0.00000000000001 1\n"), GECKO_CONVERT_ROOT_FRAME, 0);
     assert_int_equal(reading.failure.code, FAILURE_NONE);
@@ -322,7 +322,7 @@ static void test_difference_with_sums_that_do_not_fit(void **state) {
     forget(&reading);
 }
 
-static void test_long_first_line_decides_too(void **state) {
+TEST(test_long_first_line_decides_too) {
     size_t bytes_count = PROBE_BYTES * 3;
     char *line = malloc(bytes_count);
     assert_non_null(line);
@@ -338,7 +338,7 @@ static void test_long_first_line_decides_too(void **state) {
 
 /* ---- Threads. ---- */
 
-static void test_threads_have_an_end(void **state) {
+TEST(test_threads_have_an_end) {
     enum { THREAD_COUNT = 65536 + 3, LINE_BYTES = 16 };
     char *lines = malloc(THREAD_COUNT * LINE_BYTES);
     assert_non_null(lines);
@@ -369,7 +369,7 @@ static void expect_failure(const char *lines, bool has_position, uint64_t line, 
     forget(&reading);
 }
 
-static void test_input_without_stacks_fails(void **state) {
+TEST(test_input_without_stacks_fails) {
     expect_failure("", false, 0, "empty");
     expect_failure("\n# nothing here\n", false, 0, "only comments");
     expect_failure("\n12\nmain;run\n", true, 2, "count without a stack");
@@ -378,7 +378,7 @@ static void test_input_without_stacks_fails(void **state) {
 
 /* ---- Probing. ---- */
 
-static void test_probe(void **state) {
+TEST(test_probe) {
     static const struct {
         const char *start;
         enum probe_score score;
@@ -430,7 +430,7 @@ static void test_probe(void **state) {
     assert_int_equal(reader_collapsed.probe(TEXT("a;b 12\0a;b 13\n"), true), PROBE_NO);
 }
 
-static void test_probe_of_a_cut_start(void **state) {
+TEST(test_probe_of_a_cut_start) {
     /* The last line may be cut at any position. */
     assert_int_equal(reader_collapsed.probe(TEXT("a;b 12\na;b 3\na;b;c"), false), PROBE_SURE);
     assert_int_equal(reader_collapsed.probe(TEXT("a;b 12\na;b 3\na;b;c"), true), PROBE_MAYBE);
@@ -439,22 +439,4 @@ static void test_probe_of_a_cut_start(void **state) {
     assert_int_equal(reader_collapsed.probe(TEXT("main"), false), PROBE_NO);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_line_verdicts),
-        cmocka_unit_test(test_line_keeps_numbers_in_names),
-        cmocka_unit_test(test_one_sample_a_line),
-        cmocka_unit_test(test_stacks_and_frames_are_unique),
-        cmocka_unit_test(test_inlined_frames_have_depths),
-        cmocka_unit_test(test_inline_depth_has_an_end),
-        cmocka_unit_test(test_long_and_deep_stacks),
-        cmocka_unit_test(test_cut_line_is_lost),
-        cmocka_unit_test(test_difference_with_sums_that_do_not_fit),
-        cmocka_unit_test(test_long_first_line_decides_too),
-        cmocka_unit_test(test_threads_have_an_end),
-        cmocka_unit_test(test_input_without_stacks_fails),
-        cmocka_unit_test(test_probe),
-        cmocka_unit_test(test_probe_of_a_cut_start),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -39,7 +39,7 @@ static bool stands_out(const struct quantity *quantity, struct run_counts runs) 
     return fabs(estimate.change) > critical_errors(runs, quantity, 1) * estimate.error;
 }
 
-static void test_a_change(void **state) {
+TEST(test_a_change) {
     double values[ALL_COUNT];
     fill(values, 100, 110, 5, 1);
     struct quantity quantity = {values, NULL, 1};
@@ -53,7 +53,7 @@ static void test_a_change(void **state) {
 }
 
 /* A change of nothing but noise stands out in about 5 of 100 comparisons. */
-static void test_noise(void **state) {
+TEST(test_noise) {
     unsigned found_count = 0;
     for (unsigned seed = 0; seed < 200; seed++) {
         double values[ALL_COUNT];
@@ -64,7 +64,7 @@ static void test_noise(void **state) {
 }
 
 /* Of many quantities together, too. */
-static void test_many_quantities(void **state) {
+TEST(test_many_quantities) {
     enum { QUANTITY_COUNT = 40, COMPARISON_COUNT = 100 };
     static double values[QUANTITY_COUNT][ALL_COUNT];
     struct quantity quantities[QUANTITY_COUNT];
@@ -85,7 +85,7 @@ static void test_many_quantities(void **state) {
     assert_in_range(found_count, 0, 9);
 }
 
-static void test_exchanged_sides(void **state) {
+TEST(test_exchanged_sides) {
     double forth[ALL_COUNT], back[ALL_COUNT];
     fill(forth, 100, 104, 5, 3);
     for (unsigned i = 0; i < ALL_COUNT; i++) back[i] = forth[(i + RUN_COUNT) % ALL_COUNT];
@@ -96,7 +96,7 @@ static void test_exchanged_sides(void **state) {
 }
 
 /* With different numbers of runs, equal values are equal. */
-static void test_no_change(void **state) {
+TEST(test_no_change) {
     double values[17];
     for (unsigned i = 0; i < 17; i++) values[i] = 0.1;
     struct estimate estimate = estimate_change(&(struct quantity){values, NULL, 1}, (struct run_counts){7, 10});
@@ -104,7 +104,7 @@ static void test_no_change(void **state) {
 }
 
 /* One run: n samples of which k are in a function. */
-static void test_sampling_error(void **state) {
+TEST(test_sampling_error) {
     double values[] = {100, 130}, variances[] = {90, 117};
     struct quantity quantity = {values, variances, 1};
     struct estimate estimate = estimate_change(&quantity, one_each);
@@ -118,7 +118,7 @@ static void test_sampling_error(void **state) {
 }
 
 /* The runs of a resample may all be alike, as most of these are. */
-static void test_rare_values(void **state) {
+TEST(test_rare_values) {
     double values[ALL_COUNT] = {0}, variances[ALL_COUNT] = {0};
     values[12] = variances[12] = 1;
     struct quantity sampled = {values, variances, 1}, exact = {values, NULL, 1};
@@ -129,7 +129,7 @@ static void test_rare_values(void **state) {
 }
 
 /* What is the same in every run has no error. */
-static void test_exact_change(void **state) {
+TEST(test_exact_change) {
     double values[ALL_COUNT];
     fill(values, 5, 6, 0, 1);
     struct quantity quantity = {values, NULL, 1};
@@ -138,12 +138,4 @@ static void test_exact_change(void **state) {
     assert_true(stands_out(&quantity, ten_each));
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_change),        cmocka_unit_test(test_noise),
-        cmocka_unit_test(test_many_quantities), cmocka_unit_test(test_exchanged_sides),
-        cmocka_unit_test(test_no_change),       cmocka_unit_test(test_sampling_error),
-        cmocka_unit_test(test_rare_values),     cmocka_unit_test(test_exact_change),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

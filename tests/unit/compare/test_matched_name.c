@@ -39,12 +39,12 @@ static void assert_name(const char *name, unsigned ignored, const char *expected
     assert_matched(name, "", "", ignored, whole);
 }
 
-static void test_nothing_ignored(void **state) {
+TEST(test_nothing_ignored, begin, end) {
     assert_matched("sort<int>.part.0", "libz.so.1.3", "/build/a/sort.cc", 0,
                    "sort<int>.part.0|libz.so.1.3|/build/a/sort.cc");
 }
 
-static void test_templates(void **state) {
+TEST(test_templates, begin, end) {
     static const char *const cases[][2] = {
         {"std::vector<int, std::allocator<int>>::push_back", "std::vector::push_back"},
         {"f<(E)1>(int)", "f(int)"},
@@ -71,7 +71,7 @@ static void test_templates(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) assert_name(cases[i][0], IGNORE_TEMPLATES, cases[i][1]);
 }
 
-static void test_clones(void **state) {
+TEST(test_clones, begin, end) {
     static const char *const cases[][2] = {
         {"f.part.0", "f"},      {"f.constprop.12.isra.0", "f"},
         {"f.cold", "f"},        {"f.cold.3", "f"},
@@ -83,7 +83,7 @@ static void test_clones(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) assert_name(cases[i][0], IGNORE_CLONES, cases[i][1]);
 }
 
-static void test_versions(void **state) {
+TEST(test_versions, begin, end) {
     static const char *const libraries[][2] = {
         {"libz.so.1.3.1", "f|libz.so|"},
         {"libc-2.31.so", "f|libc.so|"},
@@ -97,12 +97,12 @@ static void test_versions(void **state) {
         assert_matched("f@@V_1.2", libraries[i][0], "", IGNORE_VERSIONS, libraries[i][1]);
 }
 
-static void test_paths(void **state) {
+TEST(test_paths, begin, end) {
     assert_matched("f", "", "/build/a/f.c", IGNORE_PATHS, "f||f.c");
     assert_matched("f", "", "f.c", IGNORE_PATHS, "f||f.c");
 }
 
-static void test_lists(void **state) {
+TEST(test_lists, begin, end) {
     assert_int_equal(ignored_parts_parse(NULL, &failure), 0);
     assert_int_equal(ignored_parts_parse("clones,paths", &failure), IGNORE_CLONES | IGNORE_PATHS);
     assert_int_equal(ignored_parts_parse("all", &failure), IGNORE_ALL);
@@ -111,10 +111,4 @@ static void test_lists(void **state) {
     assert_int_equal(failure.code, FAILURE_USAGE);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {TEST(test_nothing_ignored), TEST(test_templates), TEST(test_clones),
-                                       TEST(test_versions),        TEST(test_paths),     TEST(test_lists)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -191,8 +191,8 @@ struct conversion_case {
     const char *input_name; /* compressed if it ends in ".gz" */
     const char *output_name;
     const char *format;
-    enum gecko_convert_root root;
-    enum gecko_convert_weight weight;
+    bool has_threads;        /* roots of stacks are threads */
+    bool counts_periods;     /* a sample weighs its period */
     const char *symbol_jobs; /* addresses are looked up, by that many threads, and sources embedded; NULL: not */
     const struct text *more; /* another input, which is merged with the first; NULL: none */
 };
@@ -249,8 +249,8 @@ static struct outcome run(const struct conversion_case *conversion, uint64_t fai
                                output_path,
                                (char *)(uintptr_t) "-f",
                                (char *)(uintptr_t)conversion->format,
-                               (char *)(uintptr_t)(conversion->root ? "--root=thread" : "--root=frame"),
-                               (char *)(uintptr_t)(conversion->weight ? "--weight=period" : "--weight=samples"),
+                               (char *)(uintptr_t)(conversion->has_threads ? "--root=thread" : "--root=frame"),
+                               (char *)(uintptr_t)(conversion->counts_periods ? "--weight=period" : "--weight=samples"),
                                (char *)(uintptr_t)(conversion->symbol_jobs ? "--symbols=always" : "--symbols=none"),
                                (char *)(uintptr_t)(conversion->symbol_jobs ? "--sources=embed" : "--sources=none"),
                                (char *)(uintptr_t)jobs_of(conversion),
@@ -446,7 +446,7 @@ static void try_archive(const char *format, const char *filter) {
     unlink(output_path);
 }
 
-static void test_reading_archives(void **state) {
+TEST(test_reading_archives, begin, end) {
     static const char *const kinds[][2] = {{"pax", "zstd"}, {"zip", NULL}, {"7zip", NULL}, {"raw", "xz"}};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) try_archive(kinds[i][0], kinds[i][1]);
 }
@@ -484,7 +484,7 @@ static void try_writing(const char *suffix) {
     unlink(path);
 }
 
-static void test_writing_archives(void **state) {
+TEST(test_writing_archives, begin, end) {
     snprintf(input_path, sizeof input_path, "%s/in", folder.path);
     assert_true(file_write(input_path, folded));
     static const char *const suffixes[] = {".tar.gz", ".tar.zst", ".tar.xz", ".zip"};
@@ -493,7 +493,7 @@ static void test_writing_archives(void **state) {
 
 /* ---- Before and after a conversion. ---- */
 
-static void test_report(void **state) {
+TEST(test_report, begin, end) {
     static const struct gecko_convert_options options = {
         .struct_bytes = sizeof options, .input_path = "in", .output_path = "out"};
     static const struct gecko_convert_result result = {
@@ -512,7 +512,7 @@ static void test_report(void **state) {
     assert_true(failed_count >= 2);
 }
 
-static void test_default_output(void **state) {
+TEST(test_default_output, begin, end) {
     char *const arguments[] = {(char *)(uintptr_t) "app.txt"};
     struct failure failure = {0};
     struct options options;
@@ -524,7 +524,7 @@ static void test_default_output(void **state) {
     options_fini(&options);
 }
 
-static void test_debug_dirs(void **state) {
+TEST(test_debug_dirs, begin, end) {
     char *const arguments[] = {(char *)(uintptr_t) "--debug-dir=a", (char *)(uintptr_t) "-o-",
                                (char *)(uintptr_t) "--debug-dir=b", (char *)(uintptr_t) "in"};
     for (uint64_t fail_at = 1; fail_at <= 2; fail_at++) {
@@ -608,7 +608,7 @@ static void try_command(char *const *arguments, int argument_count, bool fails_o
     free(expected);
 }
 
-static void test_commands(void **state) {
+TEST(test_commands, begin, end) {
     static const struct {
         const char *command;
         const char *option;
@@ -697,7 +697,7 @@ static void try_batches(const char *input, bool fails_on) {
     assert_true(fail_at > ALLOCATIONS_MIN);
 }
 
-static void test_batches(void **state) {
+TEST(test_batches, begin, end) {
     char input[PATH_MAX];
     snprintf(input, sizeof input, "%s", temp_folder_file(&folder, "trace.txt"));
     assert_true(file_write(input, folded));
@@ -761,63 +761,36 @@ static void make_named_libraries(struct trace_builder *trace) {
     named_libraries = trace_text(trace);
 }
 
+#define CASE(NAME, TRACE, INPUT, OUTPUT, FORMAT, ...) \
+    { .name = NAME, .trace = &(TRACE), .input_name = INPUT, .output_name = OUTPUT, .format = FORMAT, __VA_ARGS__ }
 static struct conversion_case cases[] = {
-    {"perf_script_to_processed", &perf_text, "in", "out.json", "processed", GECKO_CONVERT_ROOT_FRAME,
-     GECKO_CONVERT_WEIGHT_PERIOD, NULL, NULL},
-    {"perf_script_to_gecko", &perf_text, "in", "out.json", "gecko", GECKO_CONVERT_ROOT_FRAME,
-     GECKO_CONVERT_WEIGHT_SAMPLES, NULL, NULL},
-    {"perf_script_to_gzip", &perf_text, "in", "out.json.gz", "processed", GECKO_CONVERT_ROOT_FRAME,
-     GECKO_CONVERT_WEIGHT_SAMPLES, NULL, NULL},
-    {"perf_script_in_gzip", &perf_text, "in.gz", "out.json", "processed", GECKO_CONVERT_ROOT_FRAME,
-     GECKO_CONVERT_WEIGHT_SAMPLES, NULL, NULL},
-    {"collapsed_to_processed", &folded, "in", "out.json", "processed", GECKO_CONVERT_ROOT_FRAME,
-     GECKO_CONVERT_WEIGHT_SAMPLES, NULL, NULL},
-    {"collapsed_threads_to_gecko", &folded, "in", "out.json", "gecko", GECKO_CONVERT_ROOT_THREAD,
-     GECKO_CONVERT_WEIGHT_SAMPLES, NULL, NULL},
-    {"collapsed_to_gzip", &folded, "in", "out.json.gz", "processed", GECKO_CONVERT_ROOT_FRAME,
-     GECKO_CONVERT_WEIGHT_SAMPLES, NULL, NULL},
-    {"collapsed_in_gzip", &folded, "in.gz", "out.json", "processed", GECKO_CONVERT_ROOT_FRAME,
-     GECKO_CONVERT_WEIGHT_SAMPLES, NULL, NULL},
-    {"recorded_to_processed", &recorded, "in", "out.json", "processed", GECKO_CONVERT_ROOT_FRAME,
-     GECKO_CONVERT_WEIGHT_SAMPLES, NULL, NULL},
-    {"recorded_to_gecko", &recorded, "in", "out.json", "gecko", GECKO_CONVERT_ROOT_FRAME, GECKO_CONVERT_WEIGHT_SAMPLES,
-     NULL, NULL},
-    {"sampler_to_processed", &sampled, "in", "out.json", "processed", GECKO_CONVERT_ROOT_FRAME,
-     GECKO_CONVERT_WEIGHT_SAMPLES, NULL, NULL},
-    {"sampler_to_gecko", &sampled, "in", "out.json", "gecko", GECKO_CONVERT_ROOT_FRAME, GECKO_CONVERT_WEIGHT_SAMPLES,
-     NULL, NULL},
-    {"many_named_libraries", &named_libraries, "in", "out.json", "processed", GECKO_CONVERT_ROOT_FRAME,
-     GECKO_CONVERT_WEIGHT_SAMPLES, NULL, NULL},
-    {"generated_code", &generated, "in", "out.json", "processed", GECKO_CONVERT_ROOT_FRAME,
-     GECKO_CONVERT_WEIGHT_SAMPLES, NULL, NULL},
-    {"recorded_in_gzip", &recorded, "in.gz", "out.json", "processed", GECKO_CONVERT_ROOT_FRAME,
-     GECKO_CONVERT_WEIGHT_SAMPLES, NULL, NULL},
-    {"symbols_to_processed", &symbols, "in", "out.json", "processed", GECKO_CONVERT_ROOT_FRAME,
-     GECKO_CONVERT_WEIGHT_SAMPLES, "--jobs=1", NULL},
-    {"symbols_by_two_threads", &symbols, "in", "out.json", "processed", GECKO_CONVERT_ROOT_FRAME,
-     GECKO_CONVERT_WEIGHT_SAMPLES, "--jobs=2", NULL},
-    {"two_inputs", &recorded, "in", "out.json", "processed", GECKO_CONVERT_ROOT_FRAME, GECKO_CONVERT_WEIGHT_SAMPLES,
-     NULL, &perf_text},
-    {"two_traces", &recorded, "in", "out.json", "gecko", GECKO_CONVERT_ROOT_FRAME, GECKO_CONVERT_WEIGHT_SAMPLES, NULL,
-     &sampled},
-    {"difference_to_processed", &difference, "in", "out.json", "processed", GECKO_CONVERT_ROOT_THREAD,
-     GECKO_CONVERT_WEIGHT_SAMPLES, NULL, NULL},
+    CASE("perf_script_to_processed", perf_text, "in", "out.json", "processed", .counts_periods = true),
+    CASE("perf_script_to_gecko", perf_text, "in", "out.json", "gecko"),
+    CASE("perf_script_to_gzip", perf_text, "in", "out.json.gz", "processed"),
+    CASE("perf_script_in_gzip", perf_text, "in.gz", "out.json", "processed"),
+    CASE("collapsed_to_processed", folded, "in", "out.json", "processed"),
+    CASE("collapsed_threads_to_gecko", folded, "in", "out.json", "gecko", .has_threads = true),
+    CASE("collapsed_to_gzip", folded, "in", "out.json.gz", "processed"),
+    CASE("collapsed_in_gzip", folded, "in.gz", "out.json", "processed"),
+    CASE("recorded_to_processed", recorded, "in", "out.json", "processed"),
+    CASE("recorded_to_gecko", recorded, "in", "out.json", "gecko"),
+    CASE("sampler_to_processed", sampled, "in", "out.json", "processed"),
+    CASE("sampler_to_gecko", sampled, "in", "out.json", "gecko"),
+    CASE("many_named_libraries", named_libraries, "in", "out.json", "processed"),
+    CASE("generated_code", generated, "in", "out.json", "processed"),
+    CASE("recorded_in_gzip", recorded, "in.gz", "out.json", "processed"),
+    CASE("symbols_to_processed", symbols, "in", "out.json", "processed", .symbol_jobs = "--jobs=1"),
+    CASE("symbols_by_two_threads", symbols, "in", "out.json", "processed", .symbol_jobs = "--jobs=2"),
+    CASE("two_inputs", recorded, "in", "out.json", "processed", .more = &perf_text),
+    CASE("two_traces", recorded, "in", "out.json", "gecko", .more = &sampled),
+    CASE("difference_to_processed", difference, "in", "out.json", "processed", .has_threads = true),
 };
 
 enum { CASE_COUNT = sizeof cases / sizeof *cases };
 
 int main(void) {
-    struct CMUnitTest tests[CASE_COUNT + 7] = {
-        [CASE_COUNT] = cmocka_unit_test_setup_teardown(test_report, begin, end),
-        [CASE_COUNT + 1] = cmocka_unit_test_setup_teardown(test_default_output, begin, end),
-        [CASE_COUNT + 2] = cmocka_unit_test_setup_teardown(test_debug_dirs, begin, end),
-        [CASE_COUNT + 3] = cmocka_unit_test_setup_teardown(test_commands, begin, end),
-        [CASE_COUNT + 4] = cmocka_unit_test_setup_teardown(test_reading_archives, begin, end),
-        [CASE_COUNT + 5] = cmocka_unit_test_setup_teardown(test_writing_archives, begin, end),
-        [CASE_COUNT + 6] = cmocka_unit_test_setup_teardown(test_batches, begin, end),
-    };
     for (size_t i = 0; i < CASE_COUNT; i++)
-        tests[i] = (struct CMUnitTest){cases[i].name, test_case, begin, end, &cases[i]};
+        unit_tests[unit_test_count++] = (struct CMUnitTest){cases[i].name, test_case, begin, end, &cases[i]};
     heap.has_failed = mmap(NULL, sizeof(bool), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (heap.has_failed == MAP_FAILED) return 1;
     /* Large blocks are always mapped, so they are zeros already when xz asks for tens of megabytes of zeros. */
@@ -831,7 +804,7 @@ int main(void) {
     if (!temp_folder_init(&jit_folder) || !temp_folder_init(&more_folder)) return 1;
     make_generated(&generated_trace);
     if (!make_symbols()) return 1;
-    int failed_count = cmocka_run_group_tests_name("allocation_failure", tests, NULL, NULL);
+    int failed_count = unit_tests_run(NULL, NULL);
     trace_builder_fini(&trace);
     temp_folder_fini(&program_folder);
     trace_builder_fini(&sampler_trace);

@@ -37,7 +37,7 @@ static void assert_failed(struct conversion *conversion, enum gecko_convert_stat
     assert_null(file_read(conversion->output, NULL));
 }
 
-static void test_a_good_conversion(void **state) {
+TEST(test_a_good_conversion, begin, end) {
     struct conversion *conversion = *state;
     assert_int_equal(convert_trace(conversion, folded), GECKO_CONVERT_GOOD);
     const struct gecko_convert_result *result = &conversion->result;
@@ -59,7 +59,7 @@ static void test_a_good_conversion(void **state) {
     assert_int_equal(temp_folder_count(&conversion->folder), 2);
 }
 
-static void test_counts(void **state) {
+TEST(test_counts, begin, end) {
     struct conversion *conversion = *state;
     convert_trace(conversion, perf_text);
     const struct gecko_convert_counts *counts = &conversion->result.counts;
@@ -83,7 +83,7 @@ static const struct gecko_convert_entry *first_loss(const struct gecko_convert_r
     return NULL;
 }
 
-static void test_losses_are_told(void **state) {
+TEST(test_losses_are_told, begin, end) {
     struct conversion *conversion = *state;
     assert_int_equal(convert_trace(conversion, folded_with_loss), GECKO_CONVERT_GOOD);
     const struct gecko_convert_entry *loss = first_loss(&conversion->result);
@@ -97,7 +97,7 @@ static void test_losses_are_told(void **state) {
     assert_int_equal(conversion->result.sums[GECKO_CONVERT_LINES].lost, 2);
 }
 
-static void test_strict(void **state) {
+TEST(test_strict, begin, end) {
     struct conversion *conversion = *state;
     conversion->options.is_strict = true;
     assert_int_equal(convert_trace(conversion, folded), GECKO_CONVERT_GOOD);
@@ -114,7 +114,7 @@ static void test_strict(void **state) {
 }
 
 /* The Gecko format has no weights. If reading loses nothing, emitting still may. */
-static void test_strict_counts_what_the_format_cannot_carry(void **state) {
+TEST(test_strict_counts_what_the_format_cannot_carry, begin, end) {
     struct conversion *conversion = *state;
     conversion->options.is_strict = true;
     conversion->options.weight = GECKO_CONVERT_WEIGHT_PERIOD;
@@ -126,7 +126,7 @@ static void test_strict_counts_what_the_format_cannot_carry(void **state) {
     assert_true(conversion->result.sums[GECKO_CONVERT_VALUES].lost > 0);
 }
 
-static void test_a_failure_leaves_the_old_output(void **state) {
+TEST(test_a_failure_leaves_the_old_output, begin, end) {
     struct conversion *conversion = *state;
     assert_true(file_write(conversion->output, TEXT("old")));
     conversion->options.is_strict = true;
@@ -149,7 +149,7 @@ static struct text large_trace(const char *end) {
     return (struct text){bytes, used};
 }
 
-static void test_a_large_output(void **state) {
+TEST(test_a_large_output, begin, end) {
     if (HAS_THREAD_SANITIZER) skip(); /* only one thread converts */
     struct conversion *conversion = *state;
     struct text trace = large_trace("");
@@ -172,7 +172,7 @@ static void compress_output(struct conversion *conversion, unsigned job_count) {
     conversion->options.job_count = job_count;
 }
 
-static void test_threads_compress_a_large_output(void **state) {
+TEST(test_threads_compress_a_large_output, begin, end) {
     struct conversion *conversion = *state;
     struct text trace = large_trace("");
     compress_output(conversion, 1);
@@ -190,7 +190,7 @@ static void test_threads_compress_a_large_output(void **state) {
     free((char *)trace.bytes);
 }
 
-static void test_a_failure_leaves_nothing_of_a_large_output(void **state) {
+TEST(test_a_failure_leaves_nothing_of_a_large_output, begin, end) {
     struct conversion *conversion = *state;
     struct text trace = large_trace("no count here\n");
     conversion->options.is_strict = true;
@@ -204,7 +204,7 @@ static void test_a_failure_leaves_nothing_of_a_large_output(void **state) {
     free((char *)trace.bytes);
 }
 
-static void test_bad_inputs(void **state) {
+TEST(test_bad_inputs, begin, end) {
     struct conversion *conversion = *state;
     convert_trace(conversion, TEXT(""));
     assert_failed(conversion, GECKO_CONVERT_BAD_INPUT, "^: is empty; there is nothing to convert");
@@ -231,7 +231,7 @@ static void test_bad_inputs(void **state) {
 }
 
 /* A service may report its queues and nothing else. */
-static void test_counters_alone(void **state) {
+TEST(test_counters_alone, begin, end) {
     struct conversion *conversion = *state;
     struct trace_builder trace;
     trace_builder_init(&trace);
@@ -251,7 +251,7 @@ static void test_counters_alone(void **state) {
     free(output);
 }
 
-static void test_bad_options(void **state) {
+TEST(test_bad_options, begin, end) {
     struct conversion *conversion = *state;
     conversion->options.from = "xml";
     convert_trace(conversion, folded);
@@ -297,7 +297,7 @@ static void test_bad_options(void **state) {
 }
 
 /* The input must be protected whatever path leads to it. */
-static void test_the_input_is_not_overwritten(void **state) {
+TEST(test_the_input_is_not_overwritten, begin, end) {
     struct conversion *conversion = *state;
     assert_int_equal(symlink(conversion->input, conversion->output), 0);
     convert_trace(conversion, folded);
@@ -318,7 +318,7 @@ static bool output_has(struct conversion *conversion, struct text trace, const c
     return has;
 }
 
-static void test_product(void **state) {
+TEST(test_product, begin, end) {
     struct conversion *conversion = *state;
     assert_true(output_has(conversion, perf_text, "\"product\":\"app\""));
     assert_true(output_has(conversion,
@@ -376,7 +376,7 @@ static bool take_step(void *context, const struct gecko_convert_progress *progre
     return true;
 }
 
-static void test_progress_ascends_to_the_end(void **state) {
+TEST(test_progress_ascends_to_the_end, begin, end) {
     struct conversion *conversion = *state;
     struct steps steps = {.is_ascending = true};
     conversion->options.progress = take_step;
@@ -390,7 +390,7 @@ static void test_progress_ascends_to_the_end(void **state) {
     assert_true(steps.last < 1000);
 }
 
-static void test_a_result_can_be_finished_twice(void **state) {
+TEST(test_a_result_can_be_finished_twice, begin, end) {
     struct conversion *conversion = *state;
     convert_trace(conversion, folded);
     gecko_convert_result_fini(&conversion->result);
@@ -419,7 +419,7 @@ static void *convert_again(void *context) {
     return NULL;
 }
 
-static void test_threads_convert_side_by_side(void **state) {
+TEST(test_threads_convert_side_by_side, begin, end) {
     struct conversion *conversion = *state;
     assert_int_equal(convert_trace(conversion, perf_text), GECKO_CONVERT_GOOD);
     char *expected = file_read(conversion->output, NULL);
@@ -442,25 +442,4 @@ static void test_threads_convert_side_by_side(void **state) {
     free(expected);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_a_good_conversion, begin, end),
-        cmocka_unit_test_setup_teardown(test_counts, begin, end),
-        cmocka_unit_test_setup_teardown(test_losses_are_told, begin, end),
-        cmocka_unit_test_setup_teardown(test_strict, begin, end),
-        cmocka_unit_test_setup_teardown(test_strict_counts_what_the_format_cannot_carry, begin, end),
-        cmocka_unit_test_setup_teardown(test_a_failure_leaves_the_old_output, begin, end),
-        cmocka_unit_test_setup_teardown(test_a_large_output, begin, end),
-        cmocka_unit_test_setup_teardown(test_threads_compress_a_large_output, begin, end),
-        cmocka_unit_test_setup_teardown(test_a_failure_leaves_nothing_of_a_large_output, begin, end),
-        cmocka_unit_test_setup_teardown(test_bad_inputs, begin, end),
-        cmocka_unit_test_setup_teardown(test_counters_alone, begin, end),
-        cmocka_unit_test_setup_teardown(test_bad_options, begin, end),
-        cmocka_unit_test_setup_teardown(test_the_input_is_not_overwritten, begin, end),
-        cmocka_unit_test_setup_teardown(test_product, begin, end),
-        cmocka_unit_test_setup_teardown(test_progress_ascends_to_the_end, begin, end),
-        cmocka_unit_test_setup_teardown(test_a_result_can_be_finished_twice, begin, end),
-        cmocka_unit_test_setup_teardown(test_threads_convert_side_by_side, begin, end),
-    };
-    return cmocka_run_group_tests_name("convert", tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -40,7 +40,7 @@ static void use_data(const void *bytes, size_t bytes_count) {
     options.keeps_output = true;
 }
 
-static void memory_to_memory(void **state) {
+TEST(memory_to_memory, begin, end) {
     use_data(folded, FOLDED_BYTES);
     assert_status(GECKO_CONVERT_GOOD, "");
     assert_int_equal(result.counts.samples, 3);
@@ -51,7 +51,7 @@ static void memory_to_memory(void **state) {
     assert_null(result.output_data);
 }
 
-static void packed_data_is_unpacked(void **state) {
+TEST(packed_data_is_unpacked, begin, end) {
     unsigned char packed[256];
     z_stream stream = {.next_in = (unsigned char *)(uintptr_t)folded, .avail_in = FOLDED_BYTES, .next_out = packed};
     stream.avail_out = sizeof packed;
@@ -64,7 +64,7 @@ static void packed_data_is_unpacked(void **state) {
     assert_int_equal(result.counts.samples, 3);
 }
 
-static void messages_have_the_name_of_the_input(void **state) {
+TEST(messages_have_the_name_of_the_input, begin, end) {
     use_data("", 0);
     assert_status(GECKO_CONVERT_BAD_INPUT, "the input: is empty; there is nothing to convert");
     options.input_name = "upload 7";
@@ -92,7 +92,7 @@ static ptrdiff_t read_folded(void *context, void *bytes, size_t capacity_bytes) 
     return (ptrdiff_t)bytes_count;
 }
 
-static void any_pieces_make_the_same_profile(void **state) {
+TEST(any_pieces_make_the_same_profile, begin, end) {
     use_data(folded, FOLDED_BYTES);
     assert_status(GECKO_CONVERT_GOOD, "");
     char *expected = strdup(result.output_data);
@@ -111,7 +111,7 @@ static ptrdiff_t read_too_much(void *context, void *bytes, size_t capacity_bytes
     return (ptrdiff_t)capacity_bytes + 1;
 }
 
-static void a_read_function_fails(void **state) {
+TEST(a_read_function_fails, begin, end) {
     struct reading reading = {.step_bytes = 5, .fails_at = 10};
     options.read = read_folded;
     options.read_context = &reading;
@@ -140,7 +140,7 @@ static bool write_some(void *context, const void *bytes, size_t bytes_count) {
     return true;
 }
 
-static void a_write_function_gets_the_profile(void **state) {
+TEST(a_write_function_gets_the_profile, begin, end) {
     use_data(folded, FOLDED_BYTES);
     assert_status(GECKO_CONVERT_GOOD, "");
     char *expected = strdup(result.output_data);
@@ -157,7 +157,7 @@ static void a_write_function_gets_the_profile(void **state) {
     free(expected);
 }
 
-static void a_write_function_fails(void **state) {
+TEST(a_write_function_fails, begin, end) {
     use_data(folded, FOLDED_BYTES);
     struct writing writing = {.room_bytes = 10};
     options.keeps_output = false;
@@ -169,7 +169,7 @@ static void a_write_function_fails(void **state) {
 }
 
 /* A profile that is refused must not be written, not even in part. */
-static void a_strict_failure_writes_nothing(void **state) {
+TEST(a_strict_failure_writes_nothing, begin, end) {
     static const char lossy[] = "main;a 3\nno count here\n";
     use_data(lossy, sizeof lossy - 1);
     struct writing writing = {.room_bytes = SIZE_MAX};
@@ -225,7 +225,7 @@ static struct listener convert_listened(unsigned cancel_permille) {
     return listener;
 }
 
-static void progress_of_memory_has_its_size(void **state) {
+TEST(progress_of_memory_has_its_size, begin, end) {
     size_t bytes_count;
     char *bytes = many_stacks(&bytes_count);
     use_data(bytes, bytes_count);
@@ -239,7 +239,7 @@ static void progress_of_memory_has_its_size(void **state) {
 }
 
 /* Reading ends at 500, emitting at 900. */
-static void any_stage_can_be_cancelled(void **state) {
+TEST(any_stage_can_be_cancelled, begin, end) {
     size_t bytes_count;
     char *bytes = many_stacks(&bytes_count);
     use_data(bytes, bytes_count);
@@ -256,7 +256,7 @@ static void any_stage_can_be_cancelled(void **state) {
     free(bytes);
 }
 
-static void a_cancelled_file_stays_as_it_was(void **state) {
+TEST(a_cancelled_file_stays_as_it_was, begin, end) {
     struct temp_folder folder;
     assert_true(temp_folder_init(&folder));
     char output[PATH_MAX];
@@ -284,7 +284,7 @@ static void a_cancelled_file_stays_as_it_was(void **state) {
     temp_folder_fini(&folder);
 }
 
-static void a_finished_conversion_cannot_be_cancelled(void **state) {
+TEST(a_finished_conversion_cannot_be_cancelled, begin, end) {
     use_data(folded, FOLDED_BYTES);
     options.keeps_output = true;
     /* The last report comes after the output is complete. */
@@ -295,7 +295,7 @@ static void a_finished_conversion_cannot_be_cancelled(void **state) {
 }
 
 /* A read function has no size, so each of its blocks is reported. */
-static void reading_a_function_can_be_cancelled(void **state) {
+TEST(reading_a_function_can_be_cancelled, begin, end) {
     struct reading reading = {.step_bytes = 4};
     options.read = read_folded;
     options.read_context = &reading;
@@ -320,7 +320,7 @@ struct later_options {
     const char *later;
 };
 
-static void options_of_other_versions(void **state) {
+TEST(options_of_other_versions, begin, end) {
     /* Members beyond the caller's struct_bytes must be ignored. */
     use_data(folded, FOLDED_BYTES);
     options.max_memory_bytes = 1;
@@ -340,7 +340,7 @@ static void options_of_other_versions(void **state) {
     assert_null(gecko_convert_report(&later.known, &result, NULL));
 }
 
-static void results_of_other_versions(void **state) {
+TEST(results_of_other_versions, begin, end) {
     use_data(folded, FOLDED_BYTES);
     /* A result of an earlier version, followed by bytes that must not change. */
     memset(&result, 0x5a, sizeof result);
@@ -373,25 +373,4 @@ static void results_of_other_versions(void **state) {
     assert_null(result.input_format);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(memory_to_memory),
-        TEST(packed_data_is_unpacked),
-        TEST(messages_have_the_name_of_the_input),
-        TEST(any_pieces_make_the_same_profile),
-        TEST(a_read_function_fails),
-        TEST(a_write_function_gets_the_profile),
-        TEST(a_write_function_fails),
-        TEST(a_strict_failure_writes_nothing),
-        TEST(progress_of_memory_has_its_size),
-        TEST(any_stage_can_be_cancelled),
-        TEST(a_cancelled_file_stays_as_it_was),
-        TEST(a_finished_conversion_cannot_be_cancelled),
-        TEST(reading_a_function_can_be_cancelled),
-        TEST(options_of_other_versions),
-        TEST(results_of_other_versions),
-    };
-    return cmocka_run_group_tests_name("convert_ends", tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -84,7 +84,7 @@ static void assert_noted(const char *cause, uint64_t count) {
 
 static const struct source_search nowhere = {0};
 
-static void files_at_their_paths_are_embedded(void **state) {
+TEST(files_at_their_paths_are_embedded, set_up, tear_down) {
     write_text("a.c", "int a;\n");
     char *a = path_of("a.c"), *missing = path_of("missing.c"), url[PATH_MAX + 8];
     snprintf(url, sizeof url, "file://%s", a);
@@ -107,7 +107,7 @@ static void files_at_their_paths_are_embedded(void **state) {
     free(missing);
 }
 
-static void only_text_of_regular_files_is_embedded(void **state) {
+TEST(only_text_of_regular_files_is_embedded, set_up, tear_down) {
     static const char *const names[] = {"binary.c", "pipe.c", "folder.c", "link.c"};
     assert_true(file_write(temp_folder_file(&folder, "binary.c"), TEXT("a\0b")));
     assert_int_equal(mkfifo(temp_folder_file(&folder, "pipe.c"), 0600), 0);
@@ -122,7 +122,7 @@ static void only_text_of_regular_files_is_embedded(void **state) {
     assert_noted("source file embedded", 0);
 }
 
-static void files_with_the_most_samples_come_first(void **state) {
+TEST(files_with_the_most_samples_come_first, set_up, tear_down) {
     static const struct {
         const char *name, *content;
         unsigned samples;
@@ -140,7 +140,7 @@ static void files_with_the_most_samples_come_first(void **state) {
     assert_noted("source file beyond the size limit", 2);
 }
 
-static void a_sample_counts_for_its_innermost_known_source(void **state) {
+TEST(a_sample_counts_for_its_innermost_known_source, set_up, tear_down) {
     write_text("caller.c", "1234");
     write_text("other.c", "1234");
     add_samples(temp_folder_file(&folder, "other.c"), 1, NULL);
@@ -153,7 +153,7 @@ static void a_sample_counts_for_its_innermost_known_source(void **state) {
     assert_content(1, "1234");
 }
 
-static void files_changed_after_their_library_are_noted(void **state) {
+TEST(files_changed_after_their_library_are_noted, set_up, tear_down) {
     static const char *const names[] = {"old.c", "lib.so", "new.c"};
     for (int i = 0; i < 3; i++) {
         write_text(names[i], "int a;\n");
@@ -180,14 +180,14 @@ static void assert_left_out(const char *const *names, size_t count, const char *
     assert_noted(cause, count);
 }
 
-static void only_names_of_source_code_are_embedded(void **state) {
+TEST(only_names_of_source_code_are_embedded, set_up, tear_down) {
     static const char *const names[] = {"shadow", "id_rsa", "x.json", "x.sql", ".c", "x.c.bak", "x.", "c", "x.cookies"};
     enum { COUNT = sizeof names / sizeof *names };
     for (size_t i = 0; i < COUNT; i++) write_text(names[i], "secret");
     assert_left_out(names, COUNT, "source file not source code by its name");
 }
 
-static void source_code_of_many_languages_is_embedded(void **state) {
+TEST(source_code_of_many_languages_is_embedded, set_up, tear_down) {
     static const char *const names[] = {"a.adb", "a.C",  "a.c++", "a.cpp",   "a.h",  "a.HPP",
                                         "a.py",  "a.rs", "a.S",   "a.swift", "a.zig"};
     enum { COUNT = sizeof names / sizeof *names };
@@ -199,14 +199,14 @@ static void source_code_of_many_languages_is_embedded(void **state) {
     assert_noted("source file embedded", COUNT);
 }
 
-static void hidden_files_are_not_embedded(void **state) {
+TEST(hidden_files_are_not_embedded, set_up, tear_down) {
     static const char *const names[] = {".x.c", ".hidden/x.c"};
     assert_int_equal(mkdir(temp_folder_file(&folder, ".hidden"), 0700), 0);
     for (size_t i = 0; i < 2; i++) write_text(names[i], "secret");
     assert_left_out(names, 2, "source file hidden, or in a hidden folder");
 }
 
-static void a_hidden_folder_that_the_user_names_is_searched(void **state) {
+TEST(a_hidden_folder_that_the_user_names_is_searched, set_up, tear_down) {
     assert_int_equal(mkdir(temp_folder_file(&folder, ".hidden"), 0700), 0);
     write_text(".hidden/x.c", "code");
     write_text(".hidden/.y.c", "secret");
@@ -221,7 +221,7 @@ static void a_hidden_folder_that_the_user_names_is_searched(void **state) {
     free(hidden);
 }
 
-static void links_are_resolved_before_a_file_is_judged(void **state) {
+TEST(links_are_resolved_before_a_file_is_judged, set_up, tear_down) {
     static const char *const links[][2] = {{"id_rsa", "to_no_code.c"}, {".hidden/x.c", "to_hidden.c"}};
     assert_int_equal(mkdir(temp_folder_file(&folder, ".hidden"), 0700), 0);
     for (size_t i = 0; i < 2; i++) {
@@ -236,7 +236,7 @@ static void links_are_resolved_before_a_file_is_judged(void **state) {
     assert_noted("source file hidden, or in a hidden folder", 1);
 }
 
-static void a_path_of_the_trace_alone_must_be_below_a_folder_of_the_user(void **state) {
+TEST(a_path_of_the_trace_alone_must_be_below_a_folder_of_the_user, set_up, tear_down) {
     assert_int_equal(mkdir(temp_folder_file(&folder, "src"), 0700), 0);
     assert_int_equal(mkdir(temp_folder_file(&folder, "new"), 0700), 0);
     write_text("out.c", "secret");
@@ -278,7 +278,7 @@ static char found(const struct source_search *search, const char *path) {
     return first;
 }
 
-static void folders_have_files_by_the_end_of_their_path(void **state) {
+TEST(folders_have_files_by_the_end_of_their_path, set_up, tear_down) {
     assert_int_equal(mkdir(temp_folder_file(&folder, "src"), 0700), 0);
     assert_int_equal(mkdir(temp_folder_file(&folder, "src/a"), 0700), 0);
     write_text("out.c", "o");
@@ -307,7 +307,7 @@ static void folders_have_files_by_the_end_of_their_path(void **state) {
     free(src);
 }
 
-static void a_sysroot_comes_before_the_path_itself(void **state) {
+TEST(a_sysroot_comes_before_the_path_itself, set_up, tear_down) {
     char *out = path_of("out.c"), *src = path_of("src");
     const struct source_search search = {.sysroot = src};
     assert_int_equal(mkdir(src, 0700), 0);
@@ -329,7 +329,7 @@ static void a_sysroot_comes_before_the_path_itself(void **state) {
     free(src);
 }
 
-static void maps_lead_from_one_folder_to_another(void **state) {
+TEST(maps_lead_from_one_folder_to_another, set_up, tear_down) {
     assert_int_equal(mkdir(temp_folder_file(&folder, "new"), 0700), 0);
     write_text("new/x.c", "x");
     write_text("out.c", "o");
@@ -401,7 +401,7 @@ static const char *const package_files[] = {
     "git:github.com/rust-lang/rust:../../../../../../../outside.rs:" COMMIT,
 };
 
-static void packages_are_found_in_hidden_folders(void **state) {
+TEST(packages_are_found_in_hidden_folders, set_up, tear_down) {
     static const char *const contents[] = {"rust", "crate", "crate", "rust", "module", "module"};
     use_packages();
     size_t count = sizeof package_files / sizeof *package_files;
@@ -412,7 +412,7 @@ static void packages_are_found_in_hidden_folders(void **state) {
     forget_packages();
 }
 
-static void packages_are_where_variables_say(void **state) {
+TEST(packages_are_where_variables_say, set_up, tear_down) {
     use_packages();
     static const char *const variables[][2] = {
         {"CARGO_HOME", ".home/.cargo"}, {"RUSTUP_HOME", ".home/.rustup"}, {"GOPATH", ".home/go"}};
@@ -424,7 +424,7 @@ static void packages_are_where_variables_say(void **state) {
     forget_packages();
 }
 
-static void packages_are_not_given_out_for_the_trace_alone(void **state) {
+TEST(packages_are_not_given_out_for_the_trace_alone, set_up, tear_down) {
     use_packages();
     for (size_t i = 0; i < 6; i++) add_samples_of_trace(package_files[i], 1, NULL);
     embed(&nowhere, 1000);
@@ -432,26 +432,4 @@ static void packages_are_not_given_out_for_the_trace_alone(void **state) {
     forget_packages();
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(files_at_their_paths_are_embedded, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(only_text_of_regular_files_is_embedded, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(files_with_the_most_samples_come_first, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_sample_counts_for_its_innermost_known_source, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(files_changed_after_their_library_are_noted, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(only_names_of_source_code_are_embedded, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(source_code_of_many_languages_is_embedded, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(hidden_files_are_not_embedded, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_hidden_folder_that_the_user_names_is_searched, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(links_are_resolved_before_a_file_is_judged, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_path_of_the_trace_alone_must_be_below_a_folder_of_the_user, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(folders_have_files_by_the_end_of_their_path, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_sysroot_comes_before_the_path_itself, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(maps_lead_from_one_folder_to_another, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(packages_are_found_in_hidden_folders, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(packages_are_where_variables_say, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(packages_are_not_given_out_for_the_trace_alone, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -42,7 +42,7 @@ static void assert_refused(const void *block, const char *message) {
 static const char beyond_a_mib[] =
     "more memory is needed than the limit of 1 MiB: raise it with --max-memory, or split the input";
 
-static void test_blocks_count_until_they_are_given_back(void **state) {
+TEST(test_blocks_count_until_they_are_given_back) {
     begin_limit(MIB);
     char *first = memory_allocate(&failure, 600 * 1024);
     assert_non_null(first);
@@ -59,7 +59,7 @@ static void test_blocks_count_until_they_are_given_back(void **state) {
     assert_int_equal(limit.held_bytes, 0);
 }
 
-static void test_a_resized_block_counts_with_its_new_size(void **state) {
+TEST(test_a_resized_block_counts_with_its_new_size) {
     begin_limit(MIB);
     char *block = memory_resize(&failure, NULL, 5);
     assert_non_null(block);
@@ -76,7 +76,7 @@ static void test_a_resized_block_counts_with_its_new_size(void **state) {
     assert_int_equal(limit.held_bytes, 0);
 }
 
-static void test_sizes_beyond_all_memory(void **state) {
+TEST(test_sizes_beyond_all_memory) {
     begin_limit(UINT64_MAX);
     assert_refused(memory_allocate(&failure, SIZE_MAX), "memory ran out");
     assert_refused(memory_allocate_zeroed(&failure, SIZE_MAX / 2, 4), "memory ran out");
@@ -87,7 +87,7 @@ static void test_sizes_beyond_all_memory(void **state) {
     assert_int_equal(limit.held_bytes, 0);
 }
 
-static void test_without_a_limit_nothing_counts(void **state) {
+TEST(test_without_a_limit_nothing_counts) {
     struct failure free_of_limits = {0};
     char *block = memory_allocate(&free_of_limits, MIB);
     assert_non_null(block);
@@ -99,7 +99,7 @@ static void test_without_a_limit_nothing_counts(void **state) {
 
 static int compare_numbers(const void *left, const void *right) { return *(const int *)left - *(const int *)right; }
 
-static void test_sorting_counts_its_copy(void **state) {
+TEST(test_sorting_counts_its_copy) {
     begin_limit(MIB);
     enum { NUMBER_COUNT = 100000 };
     int *numbers = memory_allocate(&failure, NUMBER_COUNT * sizeof *numbers);
@@ -116,7 +116,7 @@ static void test_sorting_counts_its_copy(void **state) {
     memory_free(numbers);
 }
 
-static void test_columns_count(void **state) {
+TEST(test_columns_count) {
     begin_limit(MIB);
     struct column column;
     column_init(&column, sizeof(uint64_t), &failure);
@@ -130,7 +130,7 @@ static void test_columns_count(void **state) {
     assert_int_equal(limit.held_bytes, 0);
 }
 
-static void test_messages_name_the_limit(void **state) {
+TEST(test_messages_name_the_limit) {
     static const struct {
         uint64_t limit_bytes;
         const char *name;
@@ -146,7 +146,7 @@ static void test_messages_name_the_limit(void **state) {
     }
 }
 
-static void test_what_a_library_takes_is_seen(void **state) {
+TEST(test_what_a_library_takes_is_seen) {
     enum { TAKEN_BYTES = 64 * MIB };
     begin_limit(TAKEN_BYTES / 2);
     assert_true(memory_check_resident(&failure));
@@ -182,7 +182,7 @@ static int end_kernel(void **state) {
     return system(command);
 }
 
-static void test_a_machine_without_groups(void **state) {
+TEST(test_a_machine_without_groups, begin_kernel, end_kernel) {
     uint64_t machine_bytes = machine_memory_bytes(kernel.path);
     assert_true(machine_bytes > 16 * MIB && machine_bytes < UINT64_MAX);
     write_kernel_file("/proc/self/cgroup", "0::/\n");
@@ -191,7 +191,7 @@ static void test_a_machine_without_groups(void **state) {
     assert_int_equal(limit.limit_bytes, machine_memory_bytes("") / 2);
 }
 
-static void test_groups_of_version_2(void **state) {
+TEST(test_groups_of_version_2, begin_kernel, end_kernel) {
     write_kernel_file("/proc/self/cgroup", "0::/user.slice/app.service\n");
     write_kernel_file("/sys/fs/cgroup/user.slice/app.service/memory.max", "max\n");
     write_kernel_file("/sys/fs/cgroup/user.slice/memory.max", "2097152\n");
@@ -206,7 +206,7 @@ static void test_groups_of_version_2(void **state) {
     assert_int_equal(machine_memory_bytes(kernel.path), 3 * MIB);
 }
 
-static void test_groups_of_version_1(void **state) {
+TEST(test_groups_of_version_1, begin_kernel, end_kernel) {
     write_kernel_file("/proc/self/cgroup", "9:pids:/a\n8:cpu,memory:/docker/abc\n1:name=systemd:/b\n0::/\n");
     write_kernel_file("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
     write_kernel_file("/sys/fs/cgroup/memory/docker/abc/memory.limit_in_bytes", "5242880\n");
@@ -218,7 +218,7 @@ static void test_groups_of_version_1(void **state) {
 }
 
 /* A quota of processor time per period counts as the quotient of the two, in processors. */
-static void test_groups_limit_processors(void **state) {
+TEST(test_groups_limit_processors, begin_kernel, end_kernel) {
     assert_int_equal(machine_processor_limit(kernel.path), UINT_MAX);
     write_kernel_file("/proc/self/cgroup", "0::/user.slice/app.service\n");
     write_kernel_file("/sys/fs/cgroup/user.slice/cpu.max", "max 100000\n");
@@ -281,7 +281,7 @@ static int end_conversion(void **state) {
     return 0;
 }
 
-static void test_a_conversion_beyond_its_limit_fails(void **state) {
+TEST(test_a_conversion_beyond_its_limit_fails, begin_conversion, end_conversion) {
     struct conversion *conversion = *state;
     struct growing_text text;
     struct text stacks = make_different_stacks(&text);
@@ -312,7 +312,7 @@ static long peak_kib_of(struct conversion *conversion, enum gecko_convert_status
     return usage.ru_maxrss;
 }
 
-static void test_a_limit_bounds_the_process(void **state) {
+TEST(test_a_limit_bounds_the_process, begin_conversion, end_conversion) {
     if (IS_SANITIZED) skip(); /* sanitizers need memory themselves */
     struct conversion *conversion = *state;
     struct growing_text text;
@@ -328,7 +328,7 @@ static void test_a_limit_bounds_the_process(void **state) {
 }
 
 /* Columns and tables grow at powers of two, so the counts lie on both sides of some. */
-static void test_a_thread_without_samples_is_cheap(void **state) {
+TEST(test_a_thread_without_samples_is_cheap, begin_conversion, end_conversion) {
     struct conversion *conversion = *state;
     enum { THREAD_BYTES = 584, LEXER_BYTES = 8 * MIB };
     static const int thread_counts[] = {98310, 130000, 131500, 200000};
@@ -347,27 +347,4 @@ static void test_a_thread_without_samples_is_cheap(void **state) {
     }
 }
 
-#define LIMIT_TEST(name)      cmocka_unit_test(name)
-#define KERNEL_TEST(name)     cmocka_unit_test_setup_teardown(name, begin_kernel, end_kernel)
-#define CONVERSION_TEST(name) cmocka_unit_test_setup_teardown(name, begin_conversion, end_conversion)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        LIMIT_TEST(test_blocks_count_until_they_are_given_back),
-        LIMIT_TEST(test_a_resized_block_counts_with_its_new_size),
-        LIMIT_TEST(test_sizes_beyond_all_memory),
-        LIMIT_TEST(test_without_a_limit_nothing_counts),
-        LIMIT_TEST(test_sorting_counts_its_copy),
-        LIMIT_TEST(test_columns_count),
-        LIMIT_TEST(test_messages_name_the_limit),
-        LIMIT_TEST(test_what_a_library_takes_is_seen),
-        KERNEL_TEST(test_a_machine_without_groups),
-        KERNEL_TEST(test_groups_of_version_2),
-        KERNEL_TEST(test_groups_of_version_1),
-        KERNEL_TEST(test_groups_limit_processors),
-        CONVERSION_TEST(test_a_conversion_beyond_its_limit_fails),
-        CONVERSION_TEST(test_a_limit_bounds_the_process),
-        CONVERSION_TEST(test_a_thread_without_samples_is_cheap),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

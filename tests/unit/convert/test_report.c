@@ -40,7 +40,7 @@ static void assert_text(const char *expected) {
     assert_memory_equal(text.bytes, expected, text.bytes_count);
 }
 
-static void test_sizes(void **state) {
+TEST(test_sizes) {
     static const struct {
         uint64_t bytes;
         const char *shown;
@@ -73,7 +73,7 @@ static void assert_losses(const struct gecko_convert_entry *entries, size_t entr
 
 /* A lost sample takes its lines and its period with it, so its cause is listed once. Entries that are kept or noted are
  * not losses. */
-static void test_losses(void **state) {
+TEST(test_losses) {
     static const struct gecko_convert_entry entries[] = {
         ENTRY(LINES, LOST, "x", 78),
         ENTRY(LINES, LOST, "stray", 1),
@@ -88,7 +88,7 @@ static void test_losses(void **state) {
                   "(cut, first at byte 77), 1 line (stray)");
 }
 
-static void test_many_losses(void **state) {
+TEST(test_many_losses) {
     static const struct gecko_convert_entry entries[] = {
         ENTRY(VALUES, LOST, "a", 1),  ENTRY(VALUES, LOST, "b", 3),  ENTRY(VALUES, LOST, "c", 3),
         ENTRY(SAMPLES, LOST, "d", 1), ENTRY(LINES, LOST, "e", 900),
@@ -98,7 +98,7 @@ static void test_many_losses(void **state) {
                   "see --report");
 }
 
-static void test_the_terminal_is_not_steered(void **state) {
+TEST(test_the_terminal_is_not_steered) {
     text.bytes_count = 0;
     report_append(&text,
                   "a\033[2Jb\nc\177d\xc2\x9b"
@@ -109,7 +109,7 @@ static void test_the_terminal_is_not_steered(void **state) {
 }
 
 /* However long the names are, both lines are written and end with a line end. */
-static void test_long_names_are_cut(void **state) {
+TEST(test_long_names_are_cut) {
     static char long_name[3 * REPORT_TEXT_BYTES];
     memset(long_name, 'x', sizeof long_name - 1);
     const struct gecko_convert_options long_options = {.input_path = long_name, .output_path = "out.json"};
@@ -131,7 +131,7 @@ static void assert_reported(const struct gecko_convert_result *result, const cha
     free(report);
 }
 
-static void test_codes_of_failures(void **state) {
+TEST(test_codes_of_failures) {
     static const char *const codes[] = {"\"input\",\"exit\":1",  "\"usage\",\"exit\":2",  "\"io\",\"exit\":3",
                                         "\"memory\",\"exit\":4", "\"strict\",\"exit\":5", "\"cancelled\",\"exit\":6"};
     for (unsigned i = 0; i < sizeof codes / sizeof *codes; i++) {
@@ -143,13 +143,13 @@ static void test_codes_of_failures(void **state) {
     }
 }
 
-static void test_duration(void **state) {
+TEST(test_duration) {
     struct gecko_convert_result result = good_result();
     assert_reported(&result, ",\"milliseconds\":49,");
 }
 
 /* Readers of JSON have signed integers. */
-static void test_largest_count(void **state) {
+TEST(test_largest_count) {
     static const struct gecko_convert_entry entry = ENTRY(PERIODS, NOTED, "y", UINT64_MAX, .has_first = false);
     struct gecko_convert_result result = good_result();
     result.entries = &entry;
@@ -176,7 +176,7 @@ static void draw_read(struct progress_tty *bar, uint64_t read_bytes) {
     assert_true(progress_tty_draw(bar, &progress));
 }
 
-static void test_bar(void **state) {
+TEST(test_bar) {
     int ends[2];
     assert_int_equal(pipe(ends), 0);
     struct progress_tty bar;
@@ -206,7 +206,7 @@ static void begin_bar(struct progress_tty *bar, int fd, uint64_t seconds) {
     bar->start_ns -= seconds * 1000000000u;
 }
 
-static void test_bar_of_bytes(void **state) {
+TEST(test_bar_of_bytes) {
     int ends[2];
     assert_int_equal(pipe(ends), 0);
     struct progress_tty bar;
@@ -228,7 +228,7 @@ static void test_bar_of_bytes(void **state) {
 }
 
 /* The size of a pipe is unknown. */
-static void test_bar_of_a_pipe(void **state) {
+TEST(test_bar_of_a_pipe) {
     int ends[2];
     assert_int_equal(pipe(ends), 0);
     struct progress_tty bar;
@@ -249,19 +249,4 @@ static void test_bar_of_a_pipe(void **state) {
     close(ends[0]);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_losses),
-        cmocka_unit_test(test_many_losses),
-        cmocka_unit_test(test_the_terminal_is_not_steered),
-        cmocka_unit_test(test_long_names_are_cut),
-        cmocka_unit_test(test_codes_of_failures),
-        cmocka_unit_test(test_duration),
-        cmocka_unit_test(test_largest_count),
-        cmocka_unit_test(test_bar),
-        cmocka_unit_test(test_bar_of_bytes),
-        cmocka_unit_test(test_bar_of_a_pipe),
-    };
-    return cmocka_run_group_tests_name("report", tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

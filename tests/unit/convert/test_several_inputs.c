@@ -70,7 +70,7 @@ static void convert(struct conversion *conversion, unsigned job_count) {
     gecko_convert(&conversion->options, &conversion->result);
 }
 
-static void test_any_number_of_threads_writes_the_same(void **state) {
+TEST(test_any_number_of_threads_writes_the_same, begin, end) {
     struct conversion *conversion = *state;
     write_inputs(conversion);
     char *expected = NULL;
@@ -87,7 +87,7 @@ static void test_any_number_of_threads_writes_the_same(void **state) {
     free(expected);
 }
 
-static void test_inputs_are_described_in_their_order(void **state) {
+TEST(test_inputs_are_described_in_their_order, begin, end) {
     struct conversion *conversion = *state;
     write_inputs(conversion);
     for (size_t i = 0; i < JOB_COUNT_COUNT; i++) {
@@ -105,7 +105,7 @@ static void test_inputs_are_described_in_their_order(void **state) {
 }
 
 /* The inputs after the first that fails may or may not have been read, and the report does not depend on it. */
-static void test_the_first_failing_input_is_reported(void **state) {
+TEST(test_the_first_failing_input_is_reported, begin, end) {
     struct conversion *conversion = *state;
     for (size_t i = 0; i < JOB_COUNT_COUNT; i++) {
         for (size_t failing = 0; failing < INPUT_COUNT; failing++) {
@@ -147,7 +147,7 @@ static struct telling convert_telling(struct conversion *conversion, unsigned jo
     return telling;
 }
 
-static void test_the_calling_thread_tells_the_progress(void **state) {
+TEST(test_the_calling_thread_tells_the_progress, begin, end) {
     struct conversion *conversion = *state;
     write_inputs(conversion);
     for (size_t i = 0; i < JOB_COUNT_COUNT; i++) {
@@ -159,7 +159,7 @@ static void test_the_calling_thread_tells_the_progress(void **state) {
     }
 }
 
-static void test_any_report_may_cancel(void **state) {
+TEST(test_any_report_may_cancel, begin, end) {
     struct conversion *conversion = *state;
     write_inputs(conversion);
     for (size_t i = 0; i < JOB_COUNT_COUNT; i++) {
@@ -172,13 +172,4 @@ static void test_any_report_may_cancel(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_any_number_of_threads_writes_the_same, begin, end),
-        cmocka_unit_test_setup_teardown(test_inputs_are_described_in_their_order, begin, end),
-        cmocka_unit_test_setup_teardown(test_the_first_failing_input_is_reported, begin, end),
-        cmocka_unit_test_setup_teardown(test_the_calling_thread_tells_the_progress, begin, end),
-        cmocka_unit_test_setup_teardown(test_any_report_may_cancel, begin, end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

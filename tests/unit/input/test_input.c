@@ -245,7 +245,7 @@ static void assert_piped_bytes(struct text bytes, size_t piece_bytes, struct tex
 
 /* ---- Plain bytes. ---- */
 
-static void test_memory_windows(void **state) {
+TEST(test_memory_windows) {
     struct text bytes = text_slice(content, 0, 500);
     for (size_t window_bytes = 1; window_bytes <= 64; window_bytes++) {
         struct failure failure = {0};
@@ -257,7 +257,7 @@ static void test_memory_windows(void **state) {
     }
 }
 
-static void test_memory_whole_and_empty(void **state) {
+TEST(test_memory_whole_and_empty) {
     struct failure failure = {0};
     struct input *input = input_from_memory(content, 0, &failure);
     assert_int_equal(input_peek(input, 0).bytes_count, CONTENT_BYTES);
@@ -266,7 +266,7 @@ static void test_memory_whole_and_empty(void **state) {
     assert_bytes(input_from_memory((struct text){NULL, 0}, 0, &failure), &failure, TEXT(""));
 }
 
-static void test_consume_no_more_than_peeked(void **state) {
+TEST(test_consume_no_more_than_peeked) {
     struct failure failure = {0};
     struct input *input = input_from_memory(content, 10, &failure);
     input_consume(input, 5);
@@ -279,7 +279,7 @@ static void test_consume_no_more_than_peeked(void **state) {
     input_close(input);
 }
 
-static void test_nothing_after_a_failure(void **state) {
+TEST(test_nothing_after_a_failure) {
     struct failure failure = {0};
     struct input *input = input_from_memory(content, 10, &failure);
     failure_set(&failure, FAILURE_STRICT, "elsewhere");
@@ -287,7 +287,7 @@ static void test_nothing_after_a_failure(void **state) {
     input_close(input);
 }
 
-static void test_files(void **state) {
+TEST(test_files) {
     static const size_t sizes[] = {0, 1, 2, 511, 512, 513, 4095, 4096, 4097, CONTENT_BYTES};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         struct text bytes = text_slice(content, 0, sizes[i]);
@@ -295,7 +295,7 @@ static void test_files(void **state) {
     }
 }
 
-static void test_progress_of_a_file(void **state) {
+TEST(test_progress_of_a_file) {
     struct failure failure = {0};
     struct input *input = input_open(write_file(content), &failure);
     assert_non_null(input);
@@ -316,7 +316,7 @@ static size_t resident_bytes(void) {
     return strtoul(strchr(line, ' '), NULL, 10) * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-static void test_big_file_costs_little_memory(void **state) {
+TEST(test_big_file_costs_little_memory) {
     enum { MEGA = 1024 * 1024, FILE_BYTES = 96 * MEGA, COST_BYTES_MAX = 20 * MEGA };
     const char *path = write_file(TEXT(""));
     assert_int_equal(truncate(path, FILE_BYTES), 0);
@@ -335,7 +335,7 @@ static void test_big_file_costs_little_memory(void **state) {
     input_close(input);
 }
 
-static void test_pipes(void **state) {
+TEST(test_pipes) {
     static const size_t piece_sizes[] = {1, 2, 7, 40, 511, 4096, 65536};
     for (size_t i = 0; i < sizeof piece_sizes / sizeof *piece_sizes; i++) {
         struct text bytes = text_slice(content, 0, piece_sizes[i] < 40 ? 5000 : CONTENT_BYTES);
@@ -344,7 +344,7 @@ static void test_pipes(void **state) {
     assert_piped_bytes(TEXT(""), 1, TEXT(""));
 }
 
-static void test_pipe_has_no_total(void **state) {
+TEST(test_pipe_has_no_total) {
     struct piped piped;
     pipe_begin(&piped, content, 4096);
     struct failure failure = {0};
@@ -387,7 +387,7 @@ static struct told watch_to_the_end(const char *path) {
     return told;
 }
 
-static void test_watched_file(void **state) {
+TEST(test_watched_file) {
     struct text packed = pack_content(NULL, "gzip");
     struct text files[] = {content, packed};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
@@ -397,7 +397,7 @@ static void test_watched_file(void **state) {
     }
 }
 
-static void test_watched_pipe(void **state) {
+TEST(test_watched_pipe) {
     struct text packed = pack_content(NULL, "gzip");
     struct text files[] = {content, packed};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
@@ -412,7 +412,7 @@ static void test_watched_pipe(void **state) {
     }
 }
 
-static void test_pipe_that_does_not_block(void **state) {
+TEST(test_pipe_that_does_not_block) {
     struct piped piped;
     pipe_begin(&piped, content, 1000);
     assert_int_equal(fcntl(STDIN_FILENO, F_SETFL, O_NONBLOCK), 0);
@@ -421,7 +421,7 @@ static void test_pipe_that_does_not_block(void **state) {
     pipe_end(&piped);
 }
 
-static void test_wide_window_of_a_pipe(void **state) {
+TEST(test_wide_window_of_a_pipe) {
     struct piped piped;
     pipe_begin(&piped, content, 1000);
     struct failure failure = {0};
@@ -436,7 +436,7 @@ static void *pour_into_fifo(void *argument) {
     return pour(&pouring);
 }
 
-static void test_fifo(void **state) {
+TEST(test_fifo) {
     char *path = strdup(path_of("fifo"));
     assert_int_equal(mkfifo(path, 0600), 0);
     pthread_t thread;
@@ -447,7 +447,7 @@ static void test_fifo(void **state) {
     free(path);
 }
 
-static void test_file_as_standard_input_from_its_place(void **state) {
+TEST(test_file_as_standard_input_from_its_place) {
     int descriptor = open(write_file(content), O_RDONLY);
     int saved_stdin = dup(STDIN_FILENO);
     static const off_t places[] = {0, 1, 5000, CONTENT_BYTES, CONTENT_BYTES + 100};
@@ -463,7 +463,7 @@ static void test_file_as_standard_input_from_its_place(void **state) {
     close(descriptor);
 }
 
-static void test_file_of_the_kernel_without_size(void **state) {
+TEST(test_file_of_the_kernel_without_size) {
     char expected[4096];
     int descriptor = open("/proc/version", O_RDONLY);
     ssize_t expected_bytes = read(descriptor, expected, sizeof expected);
@@ -473,7 +473,7 @@ static void test_file_of_the_kernel_without_size(void **state) {
     assert_bytes(input_open("/proc/version", &failure), &failure, (struct text){expected, (size_t)expected_bytes});
 }
 
-static void test_what_cannot_be_opened(void **state) {
+TEST(test_what_cannot_be_opened) {
     assert_failure(path_of("missing"), FAILURE_IO, "missing: cannot be opened: No such file or directory");
     assert_failure(folder, FAILURE_IO, "is a folder; name a file in it");
     assert_failure("/proc/self/mem", FAILURE_IO, "/proc/self/mem: cannot be read: Input/output error");
@@ -484,7 +484,7 @@ static void test_what_cannot_be_opened(void **state) {
 static const char *const filters[] = {"gzip", "xz", "zstd", "bzip2", "lz4"};
 enum { FILTER_COUNT = sizeof filters / sizeof *filters };
 
-static void test_each_compression(void **state) {
+TEST(test_each_compression) {
     for (size_t i = 0; i < FILTER_COUNT; i++) {
         struct text packed = pack_content(NULL, filters[i]);
         assert_true(packed.bytes_count < CONTENT_BYTES);
@@ -500,7 +500,7 @@ static void test_each_compression(void **state) {
     }
 }
 
-static void test_nothing_compressed(void **state) {
+TEST(test_nothing_compressed) {
     for (size_t i = 0; i < FILTER_COUNT; i++) {
         /* libarchive crashes when it writes an empty file in this format. */
         if (strcmp(filters[i], "lz4") == 0) continue;
@@ -509,7 +509,7 @@ static void test_nothing_compressed(void **state) {
     assert_file_bytes(TEXT("\x04\x22\x4d\x18\x64\x40\xa7\0\0\0\0\x05\x5d\xcc\x02"), TEXT(""));
 }
 
-static void test_progress_of_a_compressed_file(void **state) {
+TEST(test_progress_of_a_compressed_file) {
     struct text packed = pack_content(NULL, "gzip");
     struct failure failure = {0};
     struct input *input = input_open(write_file(packed), &failure);
@@ -523,7 +523,7 @@ static void test_progress_of_a_compressed_file(void **state) {
 }
 
 /* Units and surrogate pairs may be cut anywhere by the blocks that are read. */
-static void test_utf16(void **state) {
+TEST(test_utf16) {
     static const struct {
         struct text packed, content;
     } cases[] = {
@@ -561,7 +561,7 @@ static void test_utf16(void **state) {
     }
 }
 
-static void test_utf16_that_is_cut(void **state) {
+TEST(test_utf16_that_is_cut) {
     struct failure failure = {0};
     assert_null(input_unwrap(input_from_memory(TEXT("\xff\xfe"
                                                     "a\0b"),
@@ -573,7 +573,7 @@ static void test_utf16_that_is_cut(void **state) {
 }
 
 /* Lines and escape sequences may be cut anywhere by the blocks that are read. */
-static void test_log(void **state) {
+TEST(test_log) {
     static const struct {
         const char *text, *content;
     } cases[] = {
@@ -618,7 +618,7 @@ static void test_log(void **state) {
 }
 
 /* Lines may be longer than what is judged. */
-static void test_log_with_long_lines(void **state) {
+TEST(test_log_with_long_lines) {
     enum { LINE_BYTES = 20000 };
     static char log[2 * LINE_BYTES], lines[2 * LINE_BYTES];
     static const char time[] = "2024-05-01T12:00:00.123Z ";
@@ -639,7 +639,7 @@ static void test_log_with_long_lines(void **state) {
 }
 
 /* Text whose lines do not all begin alike keeps its bytes, and so does what has no lines. */
-static void test_no_log(void **state) {
+TEST(test_no_log) {
     static const struct text cases[] = {
         TEXT("a 1\r\nb 2\r\n"),
         TEXT("a 1\r"),
@@ -667,7 +667,7 @@ static void test_no_log(void **state) {
     }
 }
 
-static void test_compressed_twice(void **state) {
+TEST(test_compressed_twice) {
     struct text once = pack_content(NULL, "gzip");
     struct text twice = pack_into(repacked_bytes, NULL, "xz", NULL, &(struct member){"x", once}, 1);
     struct failure failure = {0};
@@ -677,7 +677,7 @@ static void test_compressed_twice(void **state) {
     assert_bytes(input, &failure, content);
 }
 
-static void test_compressed_too_often(void **state) {
+TEST(test_compressed_too_often) {
     struct text packed = pack_content(NULL, "gzip");
     char *other = repacked_bytes;
     for (int layer_count = 1; layer_count < 8; layer_count++) {
@@ -706,9 +706,9 @@ static void assert_two_parts(const char *filter) {
     assert_piped_bytes(packed, 3, content);
 }
 
-static void test_gzip_members(void **state) { assert_two_parts("gzip"); }
+TEST(test_gzip_members) { assert_two_parts("gzip"); }
 
-static void test_after_the_last_gzip_member(void **state) {
+TEST(test_after_the_last_gzip_member) {
     struct text packed = pack_content(NULL, "gzip");
     assert_file_bytes(append(packed, TEXT("\0\0\0\0\0")), content);
     assert_packed_failure(append(packed, TEXT("more")), "after 300000 bytes of its content: incorrect header check");
@@ -716,7 +716,7 @@ static void test_after_the_last_gzip_member(void **state) {
     assert_packed_failure(append(packed, TEXT("\x1f")), "it ends in the middle");
 }
 
-static void test_after_the_last_xz_stream(void **state) {
+TEST(test_after_the_last_xz_stream) {
     struct text packed = pack_content(NULL, "xz");
     assert_file_bytes(append(packed, TEXT("\0\0\0\0")), content);
     assert_packed_failure(append(packed, TEXT("more of it as text")), "its bytes make no sense");
@@ -724,14 +724,14 @@ static void test_after_the_last_xz_stream(void **state) {
     assert_two_parts("xz");
 }
 
-static void test_zstd_with_a_skippable_frame_first(void **state) {
+TEST(test_zstd_with_a_skippable_frame_first) {
     struct text packed = pack_content(NULL, "zstd");
     memmove(packed_bytes + 12, packed_bytes, packed.bytes_count);
     memcpy(packed_bytes, "\x50\x2a\x4d\x18\x04\0\0\0abcd", 12);
     assert_file_bytes((struct text){packed_bytes, packed.bytes_count + 12}, content);
 }
 
-static void test_cut_off_compression(void **state) {
+TEST(test_cut_off_compression) {
     for (size_t i = 0; i < FILTER_COUNT; i++) {
         struct text packed = pack_content(NULL, filters[i]);
         for (size_t sixteenth = 1; sixteenth < 16; sixteenth++) {
@@ -747,7 +747,7 @@ static void test_cut_off_compression(void **state) {
     }
 }
 
-static void test_cut_off_by_a_few_bytes(void **state) {
+TEST(test_cut_off_by_a_few_bytes) {
     for (size_t i = 0; i < FILTER_COUNT; i++) {
         struct text packed = pack_content(NULL, filters[i]);
         for (size_t missing = 1; missing <= 8; missing++) {
@@ -761,12 +761,12 @@ static void test_cut_off_by_a_few_bytes(void **state) {
 }
 
 /* A recorder trace can begin like this: the sum of its bytes equals the missing checksum by chance. */
-static void test_no_tar_without_checksum(void **state) {
+TEST(test_no_tar_without_checksum) {
     char header[512] = {(char)0x80, (char)0x80}; /* the sum is 0 with blanks in place of the checksum */
     assert_false(input_wrapper_of((struct text){header, sizeof header}) != NULL);
 }
 
-static void test_cut_off_start(void **state) {
+TEST(test_cut_off_start) {
     for (size_t i = 0; i < FILTER_COUNT; i++) {
         struct text packed = pack_content(NULL, filters[i]);
         for (size_t kept_bytes = 4; kept_bytes < 20; kept_bytes++) {
@@ -798,7 +798,7 @@ static void assert_damage_is_found(struct text packed, struct text expected, con
     }
 }
 
-static void test_damaged_compression(void **state) {
+TEST(test_damaged_compression) {
     static const char *const checked[] = {"gzip", "xz", "bzip2", "lz4"};
     for (size_t i = 0; i < sizeof checked / sizeof *checked; i++)
         assert_damage_is_found(pack_content(NULL, checked[i]), content, checked[i]);
@@ -816,7 +816,7 @@ static const struct kind kinds[] = {
 };
 enum { KIND_COUNT = sizeof kinds / sizeof *kinds };
 
-static void test_archives_of_one_file(void **state) {
+TEST(test_archives_of_one_file) {
     for (size_t i = 0; i < KIND_COUNT; i++) {
         struct text packed = pack_content(kinds[i].format, NULL);
         struct failure failure = {0};
@@ -830,7 +830,7 @@ static void test_archives_of_one_file(void **state) {
     }
 }
 
-static void test_archives_of_one_file_and_nothing_else_of_weight(void **state) {
+TEST(test_archives_of_one_file_and_nothing_else_of_weight) {
     struct text weight = TEXT("not a trace");
     const struct member members[] = {
         {"folder/", {"", 0}},         {"folder/empty", {"", 0}},    {"folder/app.txt", content},
@@ -844,7 +844,7 @@ static void test_archives_of_one_file_and_nothing_else_of_weight(void **state) {
     }
 }
 
-static void test_archives_of_several_files(void **state) {
+TEST(test_archives_of_several_files) {
     const struct member members[] = {{"first.txt", content}, {"sec\x1bond.txt", TEXT("b")}, {"third.txt", TEXT("c")}};
     for (size_t i = 0; i < KIND_COUNT; i++) {
         struct text packed = pack(kinds[i].format, NULL, members, 3);
@@ -855,7 +855,7 @@ static void test_archives_of_several_files(void **state) {
 }
 
 /* The files of a folder by perf record --threads or --kcore, in any order. */
-static void test_recordings_of_several_files(void **state) {
+TEST(test_recordings_of_several_files) {
     const struct text record = {"\x44\0\0\0\0\0\x8", 8}, header = TEXT("PERFILE2 and more");
     const struct member members[] = {{"rec/data", header},
                                      {"rec/data.0", record},
@@ -879,7 +879,7 @@ static void test_recordings_of_several_files(void **state) {
     assert_file_bytes(pack("ustar", NULL, &members[2], 1), content);
 }
 
-static void test_archives_without_a_file(void **state) {
+TEST(test_archives_without_a_file) {
     for (size_t i = 0; i < KIND_COUNT; i++) {
         assert_packed_failure(pack(kinds[i].format, NULL, &(struct member){"folder/", {"", 0}}, 1), "holds no file");
         assert_file_bytes(pack(kinds[i].format, NULL, &(struct member){"empty", {"", 0}}, 1), TEXT(""));
@@ -887,7 +887,7 @@ static void test_archives_without_a_file(void **state) {
     assert_packed_failure(pack("zip", NULL, NULL, 0), "the zip archive holds no file");
 }
 
-static void test_7z_needs_a_file(void **state) {
+TEST(test_7z_needs_a_file) {
     struct text packed = pack_content("7zip", NULL);
     struct piped piped;
     pipe_begin(&piped, packed, 4096);
@@ -897,7 +897,7 @@ static void test_7z_needs_a_file(void **state) {
                           "a 7z archive cannot be read from a pipe or out of other compression");
 }
 
-static void test_compressed_archives(void **state) {
+TEST(test_compressed_archives) {
     for (size_t i = 0; i < FILTER_COUNT; i++) {
         struct text packed = pack_content("ustar", filters[i]);
         assert_file_bytes(packed, content);
@@ -905,7 +905,7 @@ static void test_compressed_archives(void **state) {
     }
 }
 
-static void test_compressed_member(void **state) {
+TEST(test_compressed_member) {
     for (size_t i = 0; i < KIND_COUNT; i++) {
         struct text packed = pack_content(NULL, "gzip");
         packed = pack_into(repacked_bytes, kinds[i].format, NULL, NULL, &(struct member){"app.txt.gz", packed}, 1);
@@ -919,7 +919,7 @@ static void test_compressed_member(void **state) {
     }
 }
 
-static void test_cut_off_archives(void **state) {
+TEST(test_cut_off_archives) {
     for (size_t i = 0; i < KIND_COUNT; i++) {
         struct text packed = pack_content(kinds[i].format, NULL);
         for (size_t sixteenth = 1; sixteenth < 16; sixteenth++) {
@@ -933,13 +933,13 @@ static void test_cut_off_archives(void **state) {
     }
 }
 
-static void test_damaged_archives(void **state) {
+TEST(test_damaged_archives) {
     assert_damage_is_found(pack_content("zip", NULL), content, "zip");
     assert_damage_is_found(pack_content("7zip", NULL), content, "7z");
     assert_damage_is_found(pack_content("ustar", "gzip"), content, "tar.gz");
 }
 
-static void test_encrypted_zip(void **state) {
+TEST(test_encrypted_zip) {
     struct archive *writer = archive_write_new();
     size_t used_bytes = 0;
     archive_write_set_format_zip(writer);
@@ -961,7 +961,7 @@ static void test_encrypted_zip(void **state) {
     assert_packed_failure((struct text){packed_bytes, used_bytes}, "the zip archive is encrypted");
 }
 
-static void test_texts_are_not_archives(void **state) {
+TEST(test_texts_are_not_archives) {
     static const struct text texts[] = {
         {"#mtree\n./a type=file size=1\n", 28},
         {"070707 frames;of;a;collapsed;stack 12\n", 38},
@@ -979,56 +979,4 @@ static void test_texts_are_not_archives(void **state) {
     assert_false(input_wrapper_of(content) != NULL);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_memory_windows),
-        cmocka_unit_test(test_memory_whole_and_empty),
-        cmocka_unit_test(test_consume_no_more_than_peeked),
-        cmocka_unit_test(test_nothing_after_a_failure),
-        cmocka_unit_test(test_files),
-        cmocka_unit_test(test_progress_of_a_file),
-        cmocka_unit_test(test_big_file_costs_little_memory),
-        cmocka_unit_test(test_pipes),
-        cmocka_unit_test(test_pipe_has_no_total),
-        cmocka_unit_test(test_watched_file),
-        cmocka_unit_test(test_watched_pipe),
-        cmocka_unit_test(test_pipe_that_does_not_block),
-        cmocka_unit_test(test_wide_window_of_a_pipe),
-        cmocka_unit_test(test_fifo),
-        cmocka_unit_test(test_file_as_standard_input_from_its_place),
-        cmocka_unit_test(test_file_of_the_kernel_without_size),
-        cmocka_unit_test(test_what_cannot_be_opened),
-        cmocka_unit_test(test_each_compression),
-        cmocka_unit_test(test_nothing_compressed),
-        cmocka_unit_test(test_progress_of_a_compressed_file),
-        cmocka_unit_test(test_compressed_twice),
-        cmocka_unit_test(test_compressed_too_often),
-        cmocka_unit_test(test_utf16),
-        cmocka_unit_test(test_utf16_that_is_cut),
-        cmocka_unit_test(test_log),
-        cmocka_unit_test(test_log_with_long_lines),
-        cmocka_unit_test(test_no_log),
-        cmocka_unit_test(test_gzip_members),
-        cmocka_unit_test(test_after_the_last_gzip_member),
-        cmocka_unit_test(test_after_the_last_xz_stream),
-        cmocka_unit_test(test_zstd_with_a_skippable_frame_first),
-        cmocka_unit_test(test_cut_off_compression),
-        cmocka_unit_test(test_cut_off_by_a_few_bytes),
-        cmocka_unit_test(test_no_tar_without_checksum),
-        cmocka_unit_test(test_cut_off_start),
-        cmocka_unit_test(test_damaged_compression),
-        cmocka_unit_test(test_archives_of_one_file),
-        cmocka_unit_test(test_archives_of_one_file_and_nothing_else_of_weight),
-        cmocka_unit_test(test_recordings_of_several_files),
-        cmocka_unit_test(test_archives_of_several_files),
-        cmocka_unit_test(test_archives_without_a_file),
-        cmocka_unit_test(test_7z_needs_a_file),
-        cmocka_unit_test(test_compressed_archives),
-        cmocka_unit_test(test_compressed_member),
-        cmocka_unit_test(test_cut_off_archives),
-        cmocka_unit_test(test_damaged_archives),
-        cmocka_unit_test(test_encrypted_zip),
-        cmocka_unit_test(test_texts_are_not_archives),
-    };
-    return cmocka_run_group_tests_name("input", tests, set_up, tear_down);
-}
+int main(void) { return unit_tests_run(set_up, tear_down); }

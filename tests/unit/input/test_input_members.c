@@ -59,7 +59,7 @@ static void pack(void) {
 }
 
 /* However much of a member is read, the next one must be found, and the digest must cover the whole member. */
-static void test_all_members(void **state) {
+TEST(test_all_members, begin, end) {
     pack();
     for (size_t i = 0; i < ARCHIVE_COUNT; i++) {
         uint64_t first_xxh3 = 0;
@@ -94,7 +94,7 @@ static void test_all_members(void **state) {
     }
 }
 
-static void test_kinds(void **state) {
+TEST(test_kinds, begin, end) {
     shell(
         "mkdir folder && ln -s small link && ln small hard && mkfifo pipe && "
         "tar -cf kinds.tar folder link small hard pipe");
@@ -110,7 +110,7 @@ static void test_kinds(void **state) {
 }
 
 /* If a name cannot be converted and errno is ENOMEM, libarchive ends the process. */
-static void test_name_after_failed_allocation(void **state) {
+TEST(test_name_after_failed_allocation, begin, end) {
     shell("cp small \"$(printf 'x\\377')\" && tar --format=ustar -cf names.tar x* && tar --format=pax -cf pax.tar x*");
     static const char *const names[] = {"names.tar", "pax.tar"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -126,7 +126,7 @@ static void test_name_after_failed_allocation(void **state) {
 }
 
 /* A zip archive can still be read after a damaged or encrypted member. */
-static void test_failed_members(void **state) {
+TEST(test_failed_members, begin, end) {
     shell(
         "zip -q -P secret locked.zip large && zip -q locked.zip small && "
         "zip -q -0 bad.zip large small && printf XXXX | dd of=bad.zip bs=1 seek=200000 conv=notrunc status=none");
@@ -151,7 +151,7 @@ static void test_failed_members(void **state) {
 }
 
 /* If the input below the archive is truncated, nothing after that can be read. */
-static void test_cut_off(void **state) {
+TEST(test_cut_off, begin, end) {
     shell("tar -cf - large small | gzip -c > whole.tar.gz && head -c 2000 whole.tar.gz > cut.tar.gz");
     struct failure failure = {0};
     struct input_members *members = open_members("cut.tar.gz", &failure);
@@ -172,7 +172,7 @@ static struct text two_blocks(void *context) {
     return blocks[(*number)++];
 }
 
-static void test_input_from_blocks(void **state) {
+TEST(test_input_from_blocks) {
     struct failure failure = {0};
     int number = 0;
     struct input *input = input_uncompress(input_from_blocks("blocks", two_blocks, &number, &failure));
@@ -183,14 +183,4 @@ static void test_input_from_blocks(void **state) {
     input_close(input);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_all_members, begin, end),
-        cmocka_unit_test_setup_teardown(test_kinds, begin, end),
-        cmocka_unit_test_setup_teardown(test_name_after_failed_allocation, begin, end),
-        cmocka_unit_test_setup_teardown(test_failed_members, begin, end),
-        cmocka_unit_test_setup_teardown(test_cut_off, begin, end),
-        cmocka_unit_test(test_input_from_blocks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

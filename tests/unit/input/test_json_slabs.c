@@ -95,7 +95,7 @@ static void assert_fails(const char *reason) {
 
 /* ---- What files mean. ---- */
 
-static void test_types(void **state) {
+TEST(test_types) {
     static const int8_t int8[] = {-128, 127};
     static const uint8_t uint8[] = {0, 255};
     static const int16_t int16[] = {INT16_MIN, INT16_MAX};
@@ -126,7 +126,7 @@ static void test_types(void **state) {
                  "[-9223372036854775808,9223372036854775807],[18446744073709551615,1]]");
 }
 
-static void test_no_numbers(void **state) {
+TEST(test_no_numbers) {
     const double odd[] = {NAN, INFINITY};
     const struct part parts[] = {JSON("{\"$s\":1}"), NUMBERS(SLAB_FLOAT64, odd), {SLAB_INT32, {NULL, 0}}};
     assert_reads(parts, 3, "[null,null]");
@@ -134,7 +134,7 @@ static void test_no_numbers(void **state) {
     assert_reads(empty, 3, "{\"a\":7,\"b\":[]}");
 }
 
-static void test_nested_json(void **state) {
+TEST(test_nested_json) {
     static const int32_t numbers[] = {1, 2};
     const struct part parts[] = {JSON(" {\"a\": { \"$s\" : 2 } , \"b\":[{\"$s\":1}]} "), JSON("\"text\""),
                                  JSON("{\"inner\":{\"$s\":3},\"x\":0}"), NUMBERS(SLAB_INT32, numbers)};
@@ -142,7 +142,7 @@ static void test_nested_json(void **state) {
 }
 
 /* Only an object with this key alone stands for a slab. */
-static void test_what_is_no_reference(void **state) {
+TEST(test_what_is_no_reference) {
     static const char json[] =
         "[{\"$s\":1,\"b\":2},{\"b\":2,\"$s\":1},\"$s\",{\"a\":\"{\\\"$s\\\":1}\"},{\"$s\\\\\":0},\"{\",{\"$ss\":1},{}]";
     const struct part parts[] = {JSON(json), JSON("0")};
@@ -150,7 +150,7 @@ static void test_what_is_no_reference(void **state) {
 }
 
 /* More than the reader puts out at a time. */
-static void test_long_array(void **state) {
+TEST(test_long_array) {
     enum { COUNT = 50000 };
     static int32_t numbers[COUNT];
     static char expected[FILE_BYTES_MAX];
@@ -172,7 +172,7 @@ static void make_good(void) {
     make(parts, 3);
 }
 
-static void test_every_cut(void **state) {
+TEST(test_every_cut) {
     make_good();
     for (size_t length = file_length - 1; length >= JSON_SLABS_MAGIC.bytes_count; length--) {
         struct failure failure;
@@ -188,7 +188,7 @@ static void test_every_cut(void **state) {
     assert_fails("slab 2 has 2 bytes from byte 88 on, and the file ends at 89");
 }
 
-static void test_lies_in_the_table(void **state) {
+TEST(test_lies_in_the_table) {
     static const struct {
         size_t slab; /* whose entry lies; 3: the header */
         size_t at;
@@ -219,7 +219,7 @@ static void test_lies_in_the_table(void **state) {
     }
 }
 
-static void test_lies_in_references(void **state) {
+TEST(test_lies_in_references) {
     static const struct {
         const char *json;
         const char *reason;
@@ -243,16 +243,4 @@ static void test_lies_in_references(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_types),
-        cmocka_unit_test(test_no_numbers),
-        cmocka_unit_test(test_nested_json),
-        cmocka_unit_test(test_what_is_no_reference),
-        cmocka_unit_test(test_long_array),
-        cmocka_unit_test(test_every_cut),
-        cmocka_unit_test(test_lies_in_the_table),
-        cmocka_unit_test(test_lies_in_references),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

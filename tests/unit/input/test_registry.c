@@ -19,7 +19,7 @@ static const struct reader *detect(struct text bytes, struct failure *failure) {
     return reader;
 }
 
-static void test_names(void **state) {
+TEST(test_names) {
     assert_ptr_equal(reader_by_name("perf-data"), &reader_perf_data);
     assert_ptr_equal(reader_by_name("perf-script"), &reader_perf_script);
     assert_ptr_equal(reader_by_name("collapsed"), &reader_collapsed);
@@ -30,7 +30,7 @@ static void test_names(void **state) {
     for (size_t i = 0; readers[i]; i++) assert_ptr_equal(reader_by_name(readers[i]->name), readers[i]);
 }
 
-static void test_formats(void **state) {
+TEST(test_formats) {
     struct failure failure;
     assert_ptr_equal(
         detect(TEXT("app 12/13 [001] 5.000001: 250000 cycles:\n\t 55d0 main+0x10 (/bin/app)\n\n"), &failure),
@@ -48,7 +48,7 @@ static void test_formats(void **state) {
     assert_null(detect(TEXT("nr_free_pages 12\nnr_dirty 3\n"), &failure));
 }
 
-static void test_format_of_a_long_trace(void **state) {
+TEST(test_format_of_a_long_trace) {
     enum { TRACE_BYTES = 3 * PROBE_BYTES };
     static const char line[] = "main;run;step 12\n";
     char *bytes = malloc(TRACE_BYTES);
@@ -61,7 +61,7 @@ static void test_format_of_a_long_trace(void **state) {
     free(bytes);
 }
 
-static void test_after_a_failure(void **state) {
+TEST(test_after_a_failure) {
     struct failure failure = {0};
     struct input *input = input_from_memory(TEXT("main;run 3\n"), 0, &failure);
     failure_set(&failure, FAILURE_IO, "elsewhere");
@@ -426,7 +426,7 @@ static const struct content contents[] = {
      "some?w...\"; --from FORMAT reads it as that format all the same"},
 };
 
-static void test_foreign_contents(void **state) {
+TEST(test_foreign_contents) {
     for (size_t i = 0; i < sizeof contents / sizeof *contents; i++) {
         struct failure failure;
         const struct reader *reader = detect(contents[i].bytes, &failure);
@@ -439,7 +439,7 @@ static void test_foreign_contents(void **state) {
 }
 
 /* Tries every prefix of every content. Nothing beyond its end may be read. */
-static void test_cut_off_contents(void **state) {
+TEST(test_cut_off_contents) {
     for (size_t i = 0; i < sizeof contents / sizeof *contents; i++) {
         for (size_t kept_bytes = 0; kept_bytes < contents[i].bytes.bytes_count; kept_bytes++) {
             char *exact = malloc(kept_bytes ? kept_bytes : 1);
@@ -453,7 +453,7 @@ static void test_cut_off_contents(void **state) {
     }
 }
 
-static void test_iso_image(void **state) {
+TEST(test_iso_image) {
     enum { IMAGE_BYTES = 0x8800, DESCRIPTOR = 0x8001 };
     char *bytes = calloc(1, IMAGE_BYTES);
     assert_non_null(bytes);
@@ -465,7 +465,7 @@ static void test_iso_image(void **state) {
     free(bytes);
 }
 
-static void test_empty(void **state) {
+TEST(test_empty) {
     struct failure failure;
     assert_null(detect(TEXT(""), &failure));
     assert_int_equal(failure.code, FAILURE_INPUT);
@@ -475,7 +475,7 @@ static void test_empty(void **state) {
     assert_string_equal(failure.message, "memory: holds nothing but blank lines; there is nothing to convert");
 }
 
-static void test_foreign_content_in_a_wrapping(void **state) {
+TEST(test_foreign_content_in_a_wrapping) {
     /* "PERFFILE" and a line end, as gzip writes it. */
     static const unsigned char packed[] = {0x1f, 0x8b, 0x08, 0,    0,    0,    0,    0,    0,    0x03,
                                            0x0b, 0x70, 0x0d, 0x72, 0x73, 0xf3, 0xf4, 0x71, 0xe5, 0x02,
@@ -500,17 +500,4 @@ static void test_foreign_content_in_a_wrapping(void **state) {
     input_close(input);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_formats),
-        cmocka_unit_test(test_format_of_a_long_trace),
-        cmocka_unit_test(test_after_a_failure),
-        cmocka_unit_test(test_foreign_contents),
-        cmocka_unit_test(test_cut_off_contents),
-        cmocka_unit_test(test_iso_image),
-        cmocka_unit_test(test_empty),
-        cmocka_unit_test(test_foreign_content_in_a_wrapping),
-    };
-    return cmocka_run_group_tests_name("registry", tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

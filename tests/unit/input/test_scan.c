@@ -37,9 +37,9 @@ static void assert_lines_in_all_windows(struct text bytes, const struct line *li
         assert_lines(bytes, window_bytes, lines, line_count);
 }
 
-static void test_no_line(void **state) { assert_lines_in_all_windows(TEXT(""), NULL, 0); }
+TEST(test_no_line) { assert_lines_in_all_windows(TEXT(""), NULL, 0); }
 
-static void test_lines_of_every_length(void **state) {
+TEST(test_lines_of_every_length) {
     static char bytes[5000];
     static struct line lines[80];
     size_t used_bytes = 0;
@@ -54,14 +54,14 @@ static void test_lines_of_every_length(void **state) {
     assert_lines_in_all_windows((struct text){bytes, used_bytes - 1}, lines, 80);
 }
 
-static void test_ends_of_lines(void **state) {
+TEST(test_ends_of_lines) {
     static const struct line lines[] = {
         {TEXT("crlf"), 0}, {TEXT(""), 6}, {TEXT("lf"), 8}, {TEXT(""), 11}, {TEXT("in\rside\r"), 12}, {TEXT("last"), 22},
     };
     assert_lines_in_all_windows(TEXT("crlf\r\n\r\nlf\n\nin\rside\r\r\nlast\r"), lines, 6);
 }
 
-static void test_a_byte_order_mark(void **state) {
+TEST(test_a_byte_order_mark) {
     static const struct line lines[] = {{TEXT("first"), 0},
                                         {TEXT("\xef\xbb\xbf"
                                               "second"),
@@ -72,7 +72,7 @@ static void test_a_byte_order_mark(void **state) {
                                 lines, 2);
 }
 
-static void test_bytes_of_every_value(void **state) {
+TEST(test_bytes_of_every_value) {
     static char bytes[257];
     for (int i = 0; i < 256; i++) bytes[i] = (char)i;
     bytes[256] = '\n';
@@ -80,7 +80,7 @@ static void test_bytes_of_every_value(void **state) {
     assert_lines_in_all_windows((struct text){bytes, 257}, lines, 2);
 }
 
-static void test_goes_on_where_the_input_is(void **state) {
+TEST(test_goes_on_where_the_input_is) {
     struct failure failure = {0};
     struct input *input = input_from_memory(TEXT("head\nfirst\nsecond"), 3, &failure);
     input_peek(input, 5);
@@ -97,7 +97,7 @@ static void test_goes_on_where_the_input_is(void **state) {
     input_close(input);
 }
 
-static void test_stops_at_a_failure(void **state) {
+TEST(test_stops_at_a_failure) {
     struct failure failure = {0};
     struct input *input = input_from_memory(TEXT("first\nsecond\n"), 8, &failure);
     struct scan scan;
@@ -153,7 +153,7 @@ static void check_long_line(const struct long_case *wanted, size_t window_bytes)
     free(bytes);
 }
 
-static void test_long_lines(void **state) {
+TEST(test_long_lines) {
     enum { MAX = SCAN_LINE_BYTES_MAX };
     static const struct long_case cases[] = {
         {MAX - 1, "\nz", 0},   {MAX, "\nz", 0},         {MAX, "\r\nz", 0},         {MAX, "", 0},
@@ -166,7 +166,7 @@ static void test_long_lines(void **state) {
         for (size_t k = 0; k < sizeof windows / sizeof *windows; k++) check_long_line(&cases[i], windows[k]);
 }
 
-static void test_each_cut_line_is_counted(void **state) {
+TEST(test_each_cut_line_is_counted) {
     enum { LONG = SCAN_LINE_BYTES_MAX + 10, TOTAL = 3 * (LONG + 1) };
     char *bytes = malloc(TOTAL);
     assert_non_null(bytes);
@@ -186,17 +186,4 @@ static void test_each_cut_line_is_counted(void **state) {
     free(bytes);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_line),
-        cmocka_unit_test(test_lines_of_every_length),
-        cmocka_unit_test(test_ends_of_lines),
-        cmocka_unit_test(test_a_byte_order_mark),
-        cmocka_unit_test(test_bytes_of_every_value),
-        cmocka_unit_test(test_goes_on_where_the_input_is),
-        cmocka_unit_test(test_stops_at_a_failure),
-        cmocka_unit_test(test_long_lines),
-        cmocka_unit_test(test_each_cut_line_is_counted),
-    };
-    return cmocka_run_group_tests_name("scan", tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

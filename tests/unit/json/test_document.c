@@ -31,7 +31,7 @@ static void assert_text_node(const struct node *node, const char *expected) {
 
 /* ---- Values. ---- */
 
-static void test_values(void **state) {
+TEST(test_values) {
     static const struct text text = TEXT(
         " {\"null\": null, \"yes\": true, \"no\": false,\n \"text\": \"a\\n\\u00e9\xc3\xa9\\\"\", \"empty\": \"\", "
         "\"list\": [1, [], {}], \"object\": {\"a\": {\"b\": \"c\"}}}\n");
@@ -63,7 +63,7 @@ static void test_values(void **state) {
     }
 }
 
-static void test_members_in_order(void **state) {
+TEST(test_members_in_order) {
     struct reading reading;
     read_text(&reading, TEXT("{\"b\": 1, \"a\": 2}"), 0);
     struct text key;
@@ -74,7 +74,7 @@ static void test_members_in_order(void **state) {
     document_fini(&reading.document);
 }
 
-static void test_numbers(void **state) {
+TEST(test_numbers) {
     static const struct {
         const char *text;
         double expected;
@@ -105,7 +105,7 @@ static void test_numbers(void **state) {
     }
 }
 
-static void test_integers_and_indexes(void **state) {
+TEST(test_integers_and_indexes) {
     struct node number = {.kind = NODE_NUMBER}, text = {.kind = NODE_TEXT, .bytes = ""};
     static const struct {
         double number;
@@ -123,7 +123,7 @@ static void test_integers_and_indexes(void **state) {
     assert_false(node_is_index(NULL, 3));
 }
 
-static void test_what_the_viewer_takes(void **state) {
+TEST(test_what_the_viewer_takes) {
     static const char *const cases[] = {"\"\\u0000\"", "\"\x7f\"", "\"\\ud800\"", "  1  ", "\xef\xbb\xbf{}"};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct reading reading;
@@ -136,7 +136,7 @@ static void test_what_the_viewer_takes(void **state) {
 
 /* ---- Keys that hide others. ---- */
 
-static void test_repeated_keys(void **state) {
+TEST(test_repeated_keys) {
     struct reading reading;
     read_text(&reading,
               TEXT("{\"a\": 1, \"b\": {\"a\": 2, \"list\": [1, {\"x-y\": 1, \"x-y\": 2, \"x-y\": 3}], \"list\": 4}, "
@@ -151,14 +151,14 @@ static void test_repeated_keys(void **state) {
     document_fini(&reading.document);
 }
 
-static void test_same_keys_in_other_objects_are_not_repeated(void **state) {
+TEST(test_same_keys_in_other_objects_are_not_repeated) {
     struct reading reading;
     read_text(&reading, TEXT("[{\"a\": {\"a\": 1}, \"b\": {\"a\": 1}}, {\"a\": [{\"a\": 1}]}]"), 0);
     assert_int_equal(reading.document.repeated_keys.count, 0);
     document_fini(&reading.document);
 }
 
-static void test_few_of_many_repeated_keys_are_named(void **state) {
+TEST(test_few_of_many_repeated_keys_are_named) {
     struct reading reading;
     read_text(&reading, TEXT("{\"a\":1,\"a\":1,\"a\":1,\"a\":1,\"a\":1,\"a\":1,\"a\":1,\"a\":1}"), 0);
     assert_int_equal(reading.document.repeated_keys.count, 5);
@@ -167,7 +167,7 @@ static void test_few_of_many_repeated_keys_are_named(void **state) {
 
 /* ---- Text that is not JSON. ---- */
 
-static void test_syntax_errors(void **state) {
+TEST(test_syntax_errors) {
     static const struct {
         const char *text;
         uint64_t line, offset;
@@ -213,7 +213,7 @@ static void test_syntax_errors(void **state) {
         }
 }
 
-static void test_depth(void **state) {
+TEST(test_depth) {
     enum { DEPTH_MAX = 10000 };
     char *text = malloc(2 * DEPTH_MAX + 2);
     assert_non_null(text);
@@ -235,7 +235,7 @@ static void test_depth(void **state) {
 
 /* ---- Paths. ---- */
 
-static void test_keys_in_paths(void **state) {
+TEST(test_keys_in_paths) {
     static const struct {
         struct text key;
         const char *expected;
@@ -260,7 +260,7 @@ static bool wants_a_and_b(unsigned depth, struct text key) {
     return depth > 2 || text_equal(key, TEXT("a")) || text_equal(key, TEXT("b"));
 }
 
-static void test_unwanted_members_are_left_out(void **state) {
+TEST(test_unwanted_members_are_left_out) {
     static const struct text text = TEXT(
         "{\"x\": 1, \"a\": {\"y\": {\"a\": [1, {}]}, \"b\": [{\"c\": true}], \"z\": [[]]}, \"w\": \"t\", \"b\": 2}");
     for (size_t window_bytes = 0; window_bytes < text.bytes_count; window_bytes++) {
@@ -282,20 +282,4 @@ static void test_unwanted_members_are_left_out(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_unwanted_members_are_left_out),
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_members_in_order),
-        cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_integers_and_indexes),
-        cmocka_unit_test(test_what_the_viewer_takes),
-        cmocka_unit_test(test_repeated_keys),
-        cmocka_unit_test(test_same_keys_in_other_objects_are_not_repeated),
-        cmocka_unit_test(test_few_of_many_repeated_keys_are_named),
-        cmocka_unit_test(test_syntax_errors),
-        cmocka_unit_test(test_depth),
-        cmocka_unit_test(test_keys_in_paths),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -119,7 +119,7 @@ static uint64_t lost_samples(void) { return ledger_sum(&whole.ledger, LEDGER_SAM
 
 /* ---- The timeline. ---- */
 
-static void test_monotonic_clocks_are_one(void **state) {
+TEST(test_monotonic_clocks_are_one, begin, end) {
     set_clock(0, true, EPOCH_NS, "");
     set_clock(1, true, EPOCH_NS + SECOND_NS, "");
     set_clock(2, true, 0, "");
@@ -136,7 +136,7 @@ static void test_monotonic_clocks_are_one(void **state) {
     assert_int_equal(whole.meta.start_time_ms, (EPOCH_NS + 5 * SECOND_NS) / 1000000);
 }
 
-static void test_other_boots_are_placed_by_the_time_of_day(void **state) {
+TEST(test_other_boots_are_placed_by_the_time_of_day, begin, end) {
     set_clock(0, true, EPOCH_NS, "boot 1");
     set_clock(1, true, EPOCH_NS + 100 * SECOND_NS, "boot 2");
     set_clock(2, true, EPOCH_NS - 50 * SECOND_NS, "");
@@ -156,7 +156,7 @@ static void test_other_boots_are_placed_by_the_time_of_day(void **state) {
         "7.3/7 thread 7 5000000000 1 c\n");
 }
 
-static void test_another_clock_is_placed_by_the_time_of_day(void **state) {
+TEST(test_another_clock_is_placed_by_the_time_of_day, begin, end) {
     set_clock(0, true, EPOCH_NS, "");
     set_clock(1, true, EPOCH_NS, "");
     set_clock(2, false, EPOCH_NS - SECOND_NS, "");
@@ -168,7 +168,7 @@ static void test_another_clock_is_placed_by_the_time_of_day(void **state) {
     assert_int_equal(lost_samples(), 1);
 }
 
-static void test_unknown_clocks_begin_with_the_timeline(void **state) {
+TEST(test_unknown_clocks_begin_with_the_timeline, begin, end) {
     set_clock(0, true, EPOCH_NS, "");
     set_clock(1, true, EPOCH_NS, "");
     add_simple(0, 7, 5 * SECOND_NS, "a");
@@ -182,7 +182,7 @@ static void test_unknown_clocks_begin_with_the_timeline(void **state) {
         "7.2/7 thread 7 0 1 c\n");
 }
 
-static void test_no_clock_is_known(void **state) {
+TEST(test_no_clock_is_known, begin, end) {
     add_simple(0, 7, 5 * SECOND_NS, "a");
     add_simple(1, 7, 60 * SECOND_NS, "b");
     add_simple(2, 7, 100 * SECOND_NS, "c");
@@ -194,7 +194,7 @@ static void test_no_clock_is_known(void **state) {
         "7.3/7 thread 7 0 1 c\n");
 }
 
-static void test_given_offsets(void **state) {
+TEST(test_given_offsets, begin, end) {
     set_clock(0, true, EPOCH_NS, "");
     merge.inputs[1].alignment = (struct gecko_convert_alignment){GECKO_CONVERT_ALIGN_BY_OFFSET, -SECOND_NS};
     merge.inputs[2].alignment = (struct gecko_convert_alignment){GECKO_CONVERT_ALIGN_BY_OFFSET, 2 * SECOND_NS};
@@ -209,7 +209,7 @@ static void test_given_offsets(void **state) {
         "2/2 thread 2 0 1 b\n");
 }
 
-static void test_all_offsets_are_given(void **state) {
+TEST(test_all_offsets_are_given, begin, end) {
     for (size_t i = 0; i < INPUT_COUNT; i++) {
         merge.inputs[i].alignment =
             (struct gecko_convert_alignment){GECKO_CONVERT_ALIGN_BY_OFFSET, (int64_t)i * SECOND_NS};
@@ -222,7 +222,7 @@ static void test_all_offsets_are_given(void **state) {
         "3/3 thread 3 2000000000 1 a\n");
 }
 
-static void test_a_clock_that_the_user_names(void **state) {
+TEST(test_a_clock_that_the_user_names, begin, end) {
     set_clock(0, true, EPOCH_NS, "");
     set_clock(1, true, EPOCH_NS, "");
     merge.inputs[2].alignment.kind = GECKO_CONVERT_ALIGN_MONOTONIC;
@@ -232,7 +232,7 @@ static void test_a_clock_that_the_user_names(void **state) {
     assert_timeline(2, GECKO_CONVERT_TIMELINE_CLOCK, 0);
 }
 
-static void test_the_processor_counter_places_perf(void **state) {
+TEST(test_the_processor_counter_places_perf, begin, end) {
     set_clock(0, true, EPOCH_NS, "");
     set_clock(1, true, EPOCH_NS, "");
     /* At 2 GHz: 3 s after perf's base, the recorder's trace begins. */
@@ -248,7 +248,7 @@ static void test_the_processor_counter_places_perf(void **state) {
     assert_int_equal(whole.processes.count, 1);
 }
 
-static void test_impossible_ticks_place_nothing(void **state) {
+TEST(test_impossible_ticks_place_nothing, begin, end) {
     set_clock(0, true, EPOCH_NS, "");
     set_clock(1, true, EPOCH_NS, "");
     part(0)->meta.tick_relation =
@@ -277,7 +277,7 @@ static void add_same_events(int64_t behind_ns) {
     add_thread(2, 8, 25 * SECOND_NS - 10 * SECOND_NS, TIME_NONE);
 }
 
-static void test_events_of_both_inputs_place_one(void **state) {
+TEST(test_events_of_both_inputs_place_one, begin, end) {
     add_same_events(10 * SECOND_NS);
     run();
     assert_timeline(2, GECKO_CONVERT_TIMELINE_EVENTS, 10 * SECOND_NS - 5000);
@@ -285,7 +285,7 @@ static void test_events_of_both_inputs_place_one(void **state) {
     assert_int_equal(whole.threads.count, 2);
 }
 
-static void test_vague_events_are_remarked_on(void **state) {
+TEST(test_vague_events_are_remarked_on, begin, end) {
     add_same_events(5 * SECOND_NS);
     run();
     /* The start of thread 8 says 10 s; the end of the process says 5 s. */
@@ -293,7 +293,7 @@ static void test_vague_events_are_remarked_on(void **state) {
     assert_string_equal(merge.inputs[2].remark, "its times may be wrong by 2500 ms");
 }
 
-static void test_guessed_starts_are_no_events(void **state) {
+TEST(test_guessed_starts_are_no_events, begin, end) {
     set_one_clock();
     set_clock(2, false, 0, "");
     part(2)->meta.are_starts_guessed = true;
@@ -306,7 +306,7 @@ static void test_guessed_starts_are_no_events(void **state) {
     assert_int_equal(whole.processes.count, 2);
 }
 
-static void test_impossible_events_place_nothing(void **state) {
+TEST(test_impossible_events_place_nothing, begin, end) {
     add_same_events(11 * SECOND_NS);
     run();
     assert_int_equal(merge.inputs[2].timeline, GECKO_CONVERT_TIMELINE_APART);
@@ -316,7 +316,7 @@ static void test_impossible_events_place_nothing(void **state) {
 
 /* ---- The recordings. ---- */
 
-static void test_the_recordings_are_one(void **state) {
+TEST(test_the_recordings_are_one, begin, end) {
     set_one_clock();
     part(0)->recording = (struct recording_times){10 * SECOND_NS, 14 * SECOND_NS, 20 * SECOND_NS};
     part(1)->recording = (struct recording_times){11 * SECOND_NS, 13 * SECOND_NS, 30 * SECOND_NS};
@@ -331,7 +331,7 @@ static void test_the_recordings_are_one(void **state) {
 }
 
 /* The times of a recording are those of its clock. */
-static void test_a_recording_of_another_boot(void **state) {
+TEST(test_a_recording_of_another_boot, begin, end) {
     set_clock(0, true, EPOCH_NS, "boot");
     set_clock(1, true, EPOCH_NS + 100 * SECOND_NS, "other boot");
     for (size_t i = 0; i < 2; i++) {
@@ -347,7 +347,7 @@ static void test_a_recording_of_another_boot(void **state) {
 }
 
 /* perf may begin before the recorder. */
-static void test_events_before_the_recording(void **state) {
+TEST(test_events_before_the_recording, begin, end) {
     set_one_clock();
     part(0)->recording = (struct recording_times){10 * SECOND_NS, 14 * SECOND_NS, 20 * SECOND_NS};
     add_simple(0, 1, 15 * SECOND_NS, "run");
@@ -376,7 +376,7 @@ static void add_same_thread(void) {
     add_sample(2, sampled, 21 * SECOND_NS, "sampled");
 }
 
-static void test_a_thread_has_samples_of_perf_and_markers_of_the_recorder(void **state) {
+TEST(test_a_thread_has_samples_of_perf_and_markers_of_the_recorder, begin, end) {
     add_same_thread();
     run();
     assert_samples("7/7 main loop 0 1 sampled\n");
@@ -390,7 +390,7 @@ static void test_a_thread_has_samples_of_perf_and_markers_of_the_recorder(void *
     free(ledger);
 }
 
-static void test_samples_of_the_recorder_on_request(void **state) {
+TEST(test_samples_of_the_recorder_on_request, begin, end) {
     merge.samples = GECKO_CONVERT_SAMPLES_RECORDER;
     add_same_thread();
     run();
@@ -400,7 +400,7 @@ static void test_samples_of_the_recorder_on_request(void **state) {
     assert_int_equal(lost_samples(), 1);
 }
 
-static void test_whole_stacks_of_the_recorder_are_better_than_cut_ones(void **state) {
+TEST(test_whole_stacks_of_the_recorder_are_better_than_cut_ones, begin, end) {
     add_same_thread();
     ledger_enter(&merge.inputs[2].profile.ledger, LEDGER_SAMPLES, LEDGER_NOTED, TEXT(CUT_STACKS_CAUSE "advice"), 1,
                  NULL);
@@ -410,7 +410,7 @@ static void test_whole_stacks_of_the_recorder_are_better_than_cut_ones(void **st
         "7/7 main loop 1000000000 1 recorded\n");
 }
 
-static void test_cut_stacks_of_perf_on_request(void **state) {
+TEST(test_cut_stacks_of_perf_on_request, begin, end) {
     merge.samples = GECKO_CONVERT_SAMPLES_PERF;
     add_same_thread();
     ledger_enter(&merge.inputs[2].profile.ledger, LEDGER_SAMPLES, LEDGER_NOTED, TEXT(CUT_STACKS_CAUSE "advice"), 1,
@@ -419,7 +419,7 @@ static void test_cut_stacks_of_perf_on_request(void **state) {
     assert_samples("7/7 main loop 0 1 sampled\n");
 }
 
-static void test_reused_pids_are_two_processes(void **state) {
+TEST(test_reused_pids_are_two_processes, begin, end) {
     set_one_clock();
     /* The first process was killed, so the recorder does not know its end. */
     add_process(0, 7, 10 * SECOND_NS + 5000000, TIME_NONE);
@@ -437,7 +437,7 @@ static void test_reused_pids_are_two_processes(void **state) {
     for (uint32_t i = 0; i < 2; i++) assert_int_equal(profile_thread_at(&whole, (thread_id){i})->markers.count, 1);
 }
 
-static void test_a_process_that_executes_another_program_is_one(void **state) {
+TEST(test_a_process_that_executes_another_program_is_one, begin, end) {
     set_one_clock();
     static struct command_line launcher, program;
     struct process *first = add_process(0, 7, 10 * SECOND_NS, TIME_NONE);
@@ -454,7 +454,7 @@ static void test_a_process_that_executes_another_program_is_one(void **state) {
     assert_ptr_equal(profile_process_at(&whole, (process_id){0})->command_line, &program);
 }
 
-static void test_two_traces_of_one_process(void **state) {
+TEST(test_two_traces_of_one_process, begin, end) {
     set_one_clock();
     for (size_t i = 0; i < 2; i++) {
         int64_t time_ns = (20 + 10 * (int64_t)i) * SECOND_NS;
@@ -480,7 +480,7 @@ static void add_runs(int64_t second_pid, int64_t first_end_s) {
     }
 }
 
-static void test_two_runs_of_a_program_are_refused(void **state) {
+TEST(test_two_runs_of_a_program_are_refused, begin, end) {
     add_runs(8, 11);
     merge_run(&merge, &whole);
     assert_int_equal(failure.code, FAILURE_USAGE);
@@ -489,7 +489,7 @@ static void test_two_runs_of_a_program_are_refused(void **state) {
                         "--output-dir DIR, or say where one begins with --align FILE=OFFSET");
 }
 
-static void test_runs_of_one_session_are_one_profile(void **state) {
+TEST(test_runs_of_one_session_are_one_profile, begin, end) {
     enum { OVERLAP, ONE_PROCESS, BRIDGE, OTHER_PROGRAM, GIVEN, CASE_COUNT };
     for (int i = 0; i < CASE_COUNT; i++) {
         end(NULL);
@@ -504,7 +504,7 @@ static void test_runs_of_one_session_are_one_profile(void **state) {
 }
 
 /* The recorder does not see how a process ends that has stopped recording. perf may. */
-static void test_a_process_that_outlives_its_recording(void **state) {
+TEST(test_a_process_that_outlives_its_recording, begin, end) {
     static const struct {
         int64_t perf_end_ns;
         int64_t shutdown_ns;
@@ -522,7 +522,7 @@ static void test_a_process_that_outlives_its_recording(void **state) {
     }
 }
 
-static void test_lives_that_overlap_are_kept_apart(void **state) {
+TEST(test_lives_that_overlap_are_kept_apart, begin, end) {
     set_one_clock();
     add_process(0, 7, 10 * SECOND_NS, 30 * SECOND_NS);
     add_sample(0, add_thread(0, 7, TIME_NONE, TIME_NONE), 11 * SECOND_NS, "a");
@@ -535,7 +535,7 @@ static void test_lives_that_overlap_are_kept_apart(void **state) {
     assert_int_equal(ledger_sum(&whole.ledger, LEDGER_RECORDS, LEDGER_NOTED), 1);
 }
 
-static void test_namespaces_tell_processes_apart(void **state) {
+TEST(test_namespaces_tell_processes_apart, begin, end) {
     set_one_clock();
     add_simple(0, 7, 10 * SECOND_NS, "a")->pid_namespace = 4026531836;
     add_simple(1, 7, 10 * SECOND_NS, "b")->pid_namespace = 4026532000;
@@ -547,7 +547,7 @@ static void test_namespaces_tell_processes_apart(void **state) {
 }
 
 /* The recorder in a container knows the pids that perf on the host sees. */
-static void test_a_container_that_perf_sees_from_outside(void **state) {
+TEST(test_a_container_that_perf_sees_from_outside, begin, end) {
     set_one_clock();
     struct process *inner = add_process(0, 7, 10 * SECOND_NS, TIME_NONE);
     inner->pid_namespace = inner->home_namespace = 4026532000;
@@ -575,7 +575,7 @@ static void test_a_container_that_perf_sees_from_outside(void **state) {
 }
 
 /* The outer pid belongs to another process, which is in another namespace: it is that of another container's host. */
-static void test_an_outer_pid_in_another_namespace(void **state) {
+TEST(test_an_outer_pid_in_another_namespace, begin, end) {
     set_one_clock();
     struct process *inner = add_simple(0, 7, 10 * SECOND_NS, "a");
     inner->pid_namespace = inner->home_namespace = 4026532000;
@@ -585,7 +585,7 @@ static void test_an_outer_pid_in_another_namespace(void **state) {
     assert_int_equal(whole.processes.count, 2);
 }
 
-static void test_an_ambiguous_namespace_equals_none(void **state) {
+TEST(test_an_ambiguous_namespace_equals_none, begin, end) {
     set_one_clock();
     add_simple(0, 7, 10 * SECOND_NS, "a")->pid_namespace = 4026532001;
     add_simple(1, 7, 10 * SECOND_NS, "b")->pid_namespace = 4026532002;
@@ -596,7 +596,7 @@ static void test_an_ambiguous_namespace_equals_none(void **state) {
 
 /* ---- Rows. ---- */
 
-static void test_everything_arrives(void **state) {
+TEST(test_everything_arrives, begin, end) {
     build_full_profile(part(0));
     uint32_t slot_count = part(0)->payloads.slots.count;
     uint32_t cell_count = part(0)->payloads.cells.count;
@@ -630,7 +630,7 @@ static void add_schema(size_t input, struct thread *thread, const char *label) {
     profile_add_marker(part(input), thread, marker, &value);
 }
 
-static void test_equal_definitions_are_one(void **state) {
+TEST(test_equal_definitions_are_one, begin, end) {
     static const char *const labels[INPUT_COUNT] = {"Value", "Value", "Other"};
     set_one_clock();
     for (size_t i = 0; i < INPUT_COUNT; i++) {
@@ -653,7 +653,7 @@ static void test_equal_definitions_are_one(void **state) {
 }
 
 /* Numbers and texts of each input are kept in different ways by their sizes. */
-static void test_values_of_all_inputs(void **state) {
+TEST(test_values_of_all_inputs, begin, end) {
     static const struct decimal numbers[] = {
         {.mantissa = INT64_MAX}, {.mantissa = -1}, {.mantissa = INT64_MIN, .scale = 18}, {.mantissa = 25, .scale = 1}};
     static const struct marker_field fields[] = {
@@ -702,7 +702,7 @@ static void add_counter(size_t input, int64_t first_ns, int64_t value) {
     counter_add_sample(row, first_ns + SECOND_NS, 1, 0);
 }
 
-static void test_a_counter_goes_on_in_the_next_trace(void **state) {
+TEST(test_a_counter_goes_on_in_the_next_trace, begin, end) {
     set_one_clock();
     for (size_t i = 0; i < 2; i++) {
         add_process(i, 7, 10 * SECOND_NS, TIME_NONE);
@@ -719,7 +719,7 @@ static void test_a_counter_goes_on_in_the_next_trace(void **state) {
     assert_int_equal(value, 101);
 }
 
-static void test_counters_at_the_same_time_are_two(void **state) {
+TEST(test_counters_at_the_same_time_are_two, begin, end) {
     set_one_clock();
     for (size_t i = 0; i < 2; i++) {
         add_process(i, 7, 10 * SECOND_NS, TIME_NONE);
@@ -730,7 +730,7 @@ static void test_counters_at_the_same_time_are_two(void **state) {
     assert_int_equal(whole.counters.count, 2);
 }
 
-static void test_weights_of_different_things_are_refused(void **state) {
+TEST(test_weights_of_different_things_are_refused, begin, end) {
     add_simple(0, 1, SECOND_NS, "a");
     add_simple(1, 2, SECOND_NS, "b");
     part(0)->meta.weight_type = WEIGHT_BYTES;
@@ -742,7 +742,7 @@ static void test_weights_of_different_things_are_refused(void **state) {
         "the weights of samples in a.trace and b.trace count different things: convert them one by one");
 }
 
-static void test_periods_become_processor_time(void **state) {
+TEST(test_periods_become_processor_time, begin, end) {
     set_one_clock();
     add_simple(0, 1, SECOND_NS, "a");
     add_simple(2, 2, SECOND_NS, "c");
@@ -755,7 +755,7 @@ static void test_periods_become_processor_time(void **state) {
 }
 
 /* The recorder samples a thread while it waits, too, unlike perf. An input without samples does not matter. */
-static void test_samples_of_every_state(void **state) {
+TEST(test_samples_of_every_state, begin, end) {
     set_one_clock();
     add_simple(0, 1, SECOND_NS, "a");
     part(0)->meta.has_every_state = true;
@@ -764,7 +764,7 @@ static void test_samples_of_every_state(void **state) {
     assert_true(whole.meta.has_every_state);
 }
 
-static void test_samples_of_some_states(void **state) {
+TEST(test_samples_of_some_states, begin, end) {
     set_one_clock();
     add_simple(0, 1, SECOND_NS, "a");
     part(0)->meta.has_every_state = true;
@@ -773,7 +773,7 @@ static void test_samples_of_some_states(void **state) {
     assert_false(whole.meta.has_every_state);
 }
 
-static void test_large_weights(void **state) {
+TEST(test_large_weights, begin, end) {
     add_simple(0, 1, SECOND_NS, "a");
     add_simple(1, 2, SECOND_NS, "b");
     struct thread *thread = profile_thread_at(part(1), (thread_id){0});
@@ -787,52 +787,4 @@ static void test_large_weights(void **state) {
         "2/2 thread 2 0 1099511627776 b\n");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(test_monotonic_clocks_are_one),
-        TEST(test_other_boots_are_placed_by_the_time_of_day),
-        TEST(test_another_clock_is_placed_by_the_time_of_day),
-        TEST(test_unknown_clocks_begin_with_the_timeline),
-        TEST(test_no_clock_is_known),
-        TEST(test_given_offsets),
-        TEST(test_all_offsets_are_given),
-        TEST(test_a_clock_that_the_user_names),
-        TEST(test_the_processor_counter_places_perf),
-        TEST(test_impossible_ticks_place_nothing),
-        TEST(test_events_of_both_inputs_place_one),
-        TEST(test_vague_events_are_remarked_on),
-        TEST(test_guessed_starts_are_no_events),
-        TEST(test_impossible_events_place_nothing),
-        TEST(test_a_thread_has_samples_of_perf_and_markers_of_the_recorder),
-        TEST(test_samples_of_the_recorder_on_request),
-        TEST(test_whole_stacks_of_the_recorder_are_better_than_cut_ones),
-        TEST(test_cut_stacks_of_perf_on_request),
-        TEST(test_the_recordings_are_one),
-        TEST(test_a_recording_of_another_boot),
-        TEST(test_events_before_the_recording),
-        TEST(test_reused_pids_are_two_processes),
-        TEST(test_a_process_that_executes_another_program_is_one),
-        TEST(test_two_traces_of_one_process),
-        TEST(test_two_runs_of_a_program_are_refused),
-        TEST(test_runs_of_one_session_are_one_profile),
-        TEST(test_a_process_that_outlives_its_recording),
-        TEST(test_lives_that_overlap_are_kept_apart),
-        TEST(test_namespaces_tell_processes_apart),
-        TEST(test_a_container_that_perf_sees_from_outside),
-        TEST(test_an_outer_pid_in_another_namespace),
-        TEST(test_an_ambiguous_namespace_equals_none),
-        TEST(test_everything_arrives),
-        TEST(test_equal_definitions_are_one),
-        TEST(test_values_of_all_inputs),
-        TEST(test_a_counter_goes_on_in_the_next_trace),
-        TEST(test_counters_at_the_same_time_are_two),
-        TEST(test_weights_of_different_things_are_refused),
-        TEST(test_periods_become_processor_time),
-        TEST(test_samples_of_every_state),
-        TEST(test_samples_of_some_states),
-        TEST(test_large_weights),
-    };
-    return cmocka_run_group_tests_name("merge", tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -48,7 +48,7 @@ static void assert_chosen(const char *name) {
         fail_msg("%.*s was chosen, not %s", (int)chosen.bytes_count, chosen.bytes, name);
 }
 
-static void test_modifiers(void **state) {
+TEST(test_modifiers) {
     static const char *const names[][2] = {
         {"cycles", "cycles"},
         {"cycles:P", "cycles"},
@@ -72,7 +72,7 @@ static void test_modifiers(void **state) {
     }
 }
 
-static void test_units_and_tracepoints(void **state) {
+TEST(test_units_and_tracepoints, set_up, tear_down) {
     static const struct {
         const char *name;
         enum perf_event_unit unit;
@@ -106,7 +106,7 @@ static void test_units_and_tracepoints(void **state) {
     }
 }
 
-static void test_choice(void **state) {
+TEST(test_choice, set_up, tear_down) {
     assert_int_equal(choose(), ID_NONE);
     event_of("page-faults");
     assert_int_equal(choose(), ID_NONE); /* no event has a stack */
@@ -131,7 +131,7 @@ static void assert_treatment(const char *name, enum event_treatment treatment) {
     if (got != treatment) fail_msg("%s: treatment %d", name, (int)got);
 }
 
-static void test_treatments(void **state) {
+TEST(test_treatments, set_up, tear_down) {
     static const struct {
         const char *name;
         enum event_treatment treatment;
@@ -167,7 +167,7 @@ static bool overlap(const char *name, const char *other) {
     return perf_events_overlap(&fixture.events);
 }
 
-static void test_overlaps(void **state) {
+TEST(test_overlaps, set_up, tear_down) {
     assert_false(overlap("cycles:u", "cycles:k"));
     assert_false(overlap("cpu_core/cycles/P", "cpu_atom/cycles/P"));
     assert_false(overlap("cpu_core/cycles/u", "cpu_core/cycles/k"));
@@ -187,7 +187,7 @@ static const struct ledger_entry *find_entry(const struct ledger *ledger, enum g
     return NULL;
 }
 
-static void test_ledger(void **state) {
+TEST(test_ledger, set_up, tear_down) {
     struct profile profile;
     profile_init(&profile, &fixture.failure);
     struct perf_event *cycles = event_of("cycles"), *faults = event_of("page-faults"), *nameless = event_of("");
@@ -214,14 +214,14 @@ static void test_ledger(void **state) {
 }
 
 /* Readers know them in another order. */
-static void test_tracepoints_with_as_many_samples(void **state) {
+TEST(test_tracepoints_with_as_many_samples, set_up, tear_down) {
     event_of("syscalls:sys_exit_read")->sample_count = 2;
     event_of("syscalls:sys_enter_read")->sample_count = 2;
     event_of("syscalls:sys_exit_write")->sample_count = 2;
     assert_chosen("syscalls:sys_enter_read");
 }
 
-static void test_a_long_name(void **state) {
+TEST(test_a_long_name, set_up, tear_down) {
     struct profile profile;
     profile_init(&profile, &fixture.failure);
     static char name[1000];
@@ -233,16 +233,4 @@ static void test_a_long_name(void **state) {
     profile_fini(&profile);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_modifiers),
-        cmocka_unit_test_setup_teardown(test_units_and_tracepoints, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_choice, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_treatments, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_overlaps, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_ledger, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_tracepoints_with_as_many_samples, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_long_name, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -83,7 +83,7 @@ static const char text[] =
     "worker 5/6 [000] 11.000000: 100 cpu-clock: \n\t10 c (/x)\n\n"
     "web 7/7 [003] 12.000000: 100 cpu-clock: \n\t10 d (/x)\n\n";
 
-static void test_kinds(void **state) {
+TEST(test_kinds) {
     static const struct {
         struct gecko_convert_filter filters[FILTERS_MAX];
         const char *expected;
@@ -122,7 +122,7 @@ static void test_kinds(void **state) {
 }
 
 /* Of a wait that reaches into the range, what is within is kept. */
-static void test_markers(void **state) {
+TEST(test_markers) {
     static const char trace[] =
         "app 5/5 [000] 10.000000: 100 cpu-clock: \n\t10 a (/x)\n\n"
         "app 5/5 [000] 10.100000: PERF_RECORD_SWITCH OUT        \n"
@@ -147,7 +147,7 @@ static void test_markers(void **state) {
 }
 
 /* Of what a thread did, the part in the given times counts, whatever was between them. */
-static void test_waits_over_several_times(void **state) {
+TEST(test_waits_over_several_times) {
     static const char trace[] =
         "app 5/5 [000] 10.000000: 1000000 cpu-clock: \n\t10 a (/x)\n\n"
         "app 5/5 [000] 10.001000: PERF_RECORD_SWITCH OUT        \n"
@@ -170,7 +170,7 @@ static void test_waits_over_several_times(void **state) {
 }
 
 /* Of an event that is left out, samples without a stack are left out too, and no marker is made. */
-static void test_events(void **state) {
+TEST(test_events) {
     static const char trace[] =
         "app 5/5 10.000000: 100 cycles:u: \n\t10 a (/x)\n\n"
         "app 5/5 10.100000: 100 cycles:u: \n\t10 b (/x)\n\n"
@@ -228,7 +228,7 @@ static void test_events(void **state) {
 }
 
 /* A counter has the periods of all samples of a process, with and without stacks. */
-static void test_counter(void **state) {
+TEST(test_counter) {
     static const char trace[] =
         "app 5/5 10.000000: 100 cycles: \n\t10 a (/x)\n\n"
         "app 5/5 10.001000: 100 cycles: \n\t10 a (/x)\n\n"
@@ -257,7 +257,7 @@ static void test_counter(void **state) {
 }
 
 /* No guess decides what is kept. */
-static void test_what_text_does_not_tell(void **state) {
+TEST(test_what_text_does_not_tell) {
     static const char no_pid[] = "app 5 10.000000: 100 cpu-clock: \n\t10 a (/x)\n\n";
     static const char no_time[] = "app 5/5 [000] cpu-clock: \n\t10 a (/x)\n\n";
     const struct gecko_convert_filter pid[FILTERS_MAX] = {{GECKO_CONVERT_FILTER_PID, "5"}};
@@ -303,7 +303,7 @@ static struct text recording(uint64_t first_ns, uint64_t last_ns) {
     return (struct text){builder.bytes, builder.bytes_count};
 }
 
-static void test_recording(void **state) {
+TEST(test_recording) {
     static const struct {
         struct gecko_convert_filter filters[FILTERS_MAX];
         const char *expected;
@@ -323,7 +323,7 @@ static void test_recording(void **state) {
 }
 
 /* A range that is damaged is no range. */
-static void test_recording_without_range(void **state) {
+TEST(test_recording_without_range) {
     const struct gecko_convert_filter percent[FILTERS_MAX] = {{GECKO_CONVERT_FILTER_TIME, "1%-"}};
     const uint64_t ranges[][2] = {{0, 0}, {2000, 1000}, {1, UINT64_MAX}};
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
@@ -333,7 +333,7 @@ static void test_recording_without_range(void **state) {
 }
 
 /* Markers that overlap, that one has in another one, and that are apart; instants and other names do not count. */
-static void test_times_of_markers(void **state) {
+TEST(test_times_of_markers) {
     static const struct {
         const char *name;
         int64_t start_ns, end_ns;
@@ -421,7 +421,7 @@ static void add_processors(char *got, const char *times) {
 }
 
 /* A part of the recording has the processors on which threads ran then, not before or later. */
-static void test_processors_of_times(void **state) {
+TEST(test_processors_of_times) {
     static const struct {
         const char *times, *processors;
     } cases[] = {
@@ -440,7 +440,7 @@ static void test_processors_of_times(void **state) {
 }
 
 /* Threads that show nothing keep a process's counters only if all of its threads are such. */
-static void test_counters_of_processes(void **state) {
+TEST(test_counters_of_processes) {
     const struct gecko_convert_filter given = {GECKO_CONVERT_FILTER_EXCLUDE_COMM, "app"};
     struct failure failure = {0};
     struct profile profile;
@@ -458,19 +458,4 @@ static void test_counters_of_processes(void **state) {
     profile_fini(&profile);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_markers),
-        cmocka_unit_test(test_waits_over_several_times),
-        cmocka_unit_test(test_processors_of_times),
-        cmocka_unit_test(test_events),
-        cmocka_unit_test(test_counter),
-        cmocka_unit_test(test_what_text_does_not_tell),
-        cmocka_unit_test(test_recording),
-        cmocka_unit_test(test_recording_without_range),
-        cmocka_unit_test(test_times_of_markers),
-        cmocka_unit_test(test_counters_of_processes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -46,7 +46,7 @@ static void assert_text(struct text got, const char *wanted) {
         fail_msg("\"%.*s\" is not \"%s\"", (int)got.bytes_count, got.bytes ? got.bytes : "", wanted);
 }
 
-static void test_every_key(void **state) {
+TEST(test_every_key, set_up, tear_down) {
     read_line("# ========");
     read_line("# captured on    : Sat Nov 21 07:35:50 2026");
     read_line("# header version : 1");
@@ -76,7 +76,7 @@ static void test_every_key(void **state) {
     assert_true(fixture.header.frequency_hz == 0);
 }
 
-static void test_recorded_programs(void **state) {
+TEST(test_recorded_programs, set_up, tear_down) {
     static const struct {
         const char *command_line;
         const char *program;
@@ -108,7 +108,7 @@ static void test_recorded_programs(void **state) {
 }
 
 /* perf.data has each argument apart. */
-static void test_arguments_with_blanks(void **state) {
+TEST(test_arguments_with_blanks, set_up, tear_down) {
     static const char line[] = "perf\0record\0-g\0--\0sh\0my dir/my script.sh\0--fast";
     perf_header_enter(&fixture.header, &fixture.profile, TEXT("cmdline"), (struct text){line, sizeof line});
     assert_text(fixture.profile.meta.product, "sh");
@@ -118,7 +118,7 @@ static void test_arguments_with_blanks(void **state) {
     assert_text(entry->value, "perf record -g -- sh my dir/my script.sh --fast");
 }
 
-static void test_all_keys_are_shown(void **state) {
+TEST(test_all_keys_are_shown, set_up, tear_down) {
     read_line("# hostname : vm");
     read_line("# node0 meminfo  : total = 1 kB, free = 2 kB");
     read_line("# HEADER_CACHE info available, use -I to display"); /* not "key : value" */
@@ -138,7 +138,7 @@ static void test_all_keys_are_shown(void **state) {
     }
 }
 
-static void test_the_sampling_frequency(void **state) {
+TEST(test_the_sampling_frequency, set_up, tear_down) {
     read_line(
         "# event : name = task-clock, , id = { 9 }, type = 1, { sample_period, sample_freq } = 1000000, sample_type = "
         "IP|TID|TIME");
@@ -153,7 +153,7 @@ static void test_the_sampling_frequency(void **state) {
     assert_false(fixture.header.has_dwarf_stacks);
 }
 
-static void test_dwarf_stacks(void **state) {
+TEST(test_dwarf_stacks, set_up, tear_down) {
     static const char *const lines[] = {
         "# cmdline : /usr/bin/perf record --call-graph dwarf -- app",
         "# cmdline : /usr/bin/perf record --call-graph=dwarf,16384 app",
@@ -169,7 +169,7 @@ static void test_dwarf_stacks(void **state) {
     assert_false(fixture.header.has_dwarf_stacks);
 }
 
-static void test_odd_values(void **state) {
+TEST(test_odd_values, set_up, tear_down) {
     static const char *const times[] = {
         "Sat Nov 21 07:35:50 202",  "Sat Nov 21 07:35:50 20266", "Sat Nux 21 07:35:50 2026",
         "Sat Nov 21 07-35-50 2026", "Sat Nov xx 07:35:50 2026",  "Sat Nov 21 07:35:50 1969",
@@ -197,21 +197,9 @@ static void test_odd_values(void **state) {
 }
 
 /* A day with one digit is padded with a blank. */
-static void test_a_short_day(void **state) {
+TEST(test_a_short_day, set_up, tear_down) {
     read_line("# captured on    : Thu Jan  1 00:00:01 1970");
     assert_int_equal(fixture.profile.meta.captured_at_ms, 1000);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_every_key, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_recorded_programs, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_arguments_with_blanks, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_all_keys_are_shown, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_the_sampling_frequency, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_dwarf_stacks, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_odd_values, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_short_day, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

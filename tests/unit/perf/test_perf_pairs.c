@@ -60,7 +60,7 @@ static void assert_marker(const struct column *markers, size_t row, enum marker_
     assert_int_equal(marker->end_ns, end_us * NS_PER_US);
 }
 
-static void test_nested(void **state) {
+TEST(test_nested, set_up, tear_down) {
     hit_times("probe_app:walk", DEPTH);
     hit_times("probe_app:walk__return", DEPTH);
     const struct column *markers = read_markers();
@@ -68,7 +68,7 @@ static void test_nested(void **state) {
     for (int i = 0; i < DEPTH; i++) assert_marker(markers, (size_t)i, MARKER_INTERVAL, i, 2 * DEPTH - 1 - i);
 }
 
-static void test_starts_without_an_end(void **state) {
+TEST(test_starts_without_an_end, set_up, tear_down) {
     hit_times("probe_app:walk", DEPTH);
     hit("probe_app:walk__return");
     const struct column *markers = read_markers();
@@ -78,7 +78,7 @@ static void test_starts_without_an_end(void **state) {
 }
 
 /* A thread is in one system call at a time, so the end of another one shows that records are missing. */
-static void test_a_lost_end(void **state) {
+TEST(test_a_lost_end, set_up, tear_down) {
     hit("syscalls:sys_enter_read");
     hit("syscalls:sys_enter_read");
     hit("syscalls:sys_exit_read");
@@ -93,7 +93,7 @@ static void test_a_lost_end(void **state) {
     for (int i = 2; i < 6; i++) assert_marker(markers, (size_t)i, MARKER_INSTANT, i + 1, i + 1);
 }
 
-static void test_an_end_before_its_start(void **state) {
+TEST(test_an_end_before_its_start, set_up, tear_down) {
     hit("syscalls:sys_enter_read");
     fixture.time_us = 500;
     hit("syscalls:sys_enter_read");
@@ -106,10 +106,4 @@ static void test_an_end_before_its_start(void **state) {
     assert_marker(markers, 2, MARKER_INSTANT, 500, 500);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {TEST(test_nested), TEST(test_starts_without_an_end), TEST(test_a_lost_end),
-                                       TEST(test_an_end_before_its_start)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -51,7 +51,7 @@ static void assert_words(const char *rule, const char *field, uint64_t value, co
     assert_memory_equal(found.bytes, expected, found.bytes_count);
 }
 
-static void test_words(void **state) {
+TEST(test_words, set_up, tear_down) {
     static const struct {
         const char *rule, *field;
         uint64_t value;
@@ -108,7 +108,7 @@ static void test_words(void **state) {
         assert_words(cases[i].rule, cases[i].field, cases[i].value, cases[i].expected);
 }
 
-static void test_key(void **state) {
+TEST(test_key, set_up, tear_down) {
     struct text key;
     assert_non_null(perf_words_create(&profile, TEXT(SOFTIRQ), "vec", &key));
     assert_true(text_equal(key, TEXT("action")));
@@ -116,7 +116,7 @@ static void test_key(void **state) {
     assert_int_equal(key.bytes_count, 0);
 }
 
-static void test_formats(void **state) {
+TEST(test_formats, set_up, tear_down) {
     assert_int_equal(perf_print_rule_format(TEXT(ALLOC), "call_site"), MARKER_HEXADECIMAL);
     assert_int_equal(perf_print_rule_format(TEXT(ALLOC), "size"), MARKER_INTEGER);
     assert_int_equal(perf_print_rule_format(TEXT(ALLOC), "runtime"), MARKER_NANOSECONDS);
@@ -124,7 +124,7 @@ static void test_formats(void **state) {
     assert_int_equal(perf_print_rule_format(TEXT(ALLOC), "unknown"), MARKER_INTEGER);
 }
 
-static void test_functions(void **state) {
+TEST(test_functions, set_up, tear_down) {
     static const char rule[] = "\"a=%p b=%ps c=%pS d=%s\", REC->a, REC->b, (void *)REC->c, REC->d";
     assert_int_equal(perf_print_rule_function(text_of(rule), "a"), FUNCTION_NONE);
     assert_int_equal(perf_print_rule_function(text_of(rule), "b"), FUNCTION_ALONE);
@@ -135,7 +135,7 @@ static void test_functions(void **state) {
 }
 
 /* Expressions that are malformed, or depend on more than the field, give no words. */
-static void test_no_words(void **state) {
+TEST(test_no_words, set_up, tear_down) {
     static const char *const rules[] = {
         "",
         "\"%s",
@@ -164,7 +164,7 @@ static void test_no_words(void **state) {
 }
 
 /* Deep expressions, long words and long rules give none; fields with more values than words could have are numbers. */
-static void test_limits(void **state) {
+TEST(test_limits, set_up, tear_down) {
     enum { BYTES = 20000, VALUES = 70000 };
     static char rule[BYTES];
     struct text key;
@@ -183,10 +183,4 @@ static void test_limits(void **state) {
     assert_true(text_equal(words_of(words, 0), TEXT("HI")));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {TEST(test_words),     TEST(test_key),      TEST(test_formats),
-                                       TEST(test_functions), TEST(test_no_words), TEST(test_limits)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

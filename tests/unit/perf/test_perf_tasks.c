@@ -77,7 +77,7 @@ static void fork_task(int64_t pid, int64_t tid, struct perf_task *parent, int64_
 
 /* ---- Ids. ---- */
 
-static void test_a_task_is_found_again(void **state) {
+TEST(test_a_task_is_found_again, set_up, tear_down) {
     struct perf_task *main_task = find(7, 7), *other = find(7, 8);
     assert_ptr_not_equal(main_task, other);
     assert_ptr_equal(find(7, 7), main_task);
@@ -89,7 +89,7 @@ static void test_a_task_is_found_again(void **state) {
     assert_int_equal(fixture.profile.processes.count, 1);
 }
 
-static void test_the_pid_is_learnt_later(void **state) {
+TEST(test_the_pid_is_learnt_later, set_up, tear_down) {
     struct perf_task *task = find(PID_UNKNOWN, 8);
     assert_true(process_is_none(thread_of(task)->process));
     assert_ptr_equal(find(7, 8), task);
@@ -98,7 +98,7 @@ static void test_the_pid_is_learnt_later(void **state) {
     assert_int_equal(fixture.profile.threads.count, 1);
 }
 
-static void test_a_pid_that_is_never_told(void **state) {
+TEST(test_a_pid_that_is_never_told, set_up, tear_down) {
     struct perf_task *a = find(PID_UNKNOWN, 8), *b = find(-1, 9), *c = find(3, 3);
     finish(ID_NONE);
     assert_int_equal(process_of(a)->pid, PID_UNKNOWN);
@@ -109,7 +109,7 @@ static void test_a_pid_that_is_never_told(void **state) {
     assert_int_equal(fixture.profile.processes.count, 2);
 }
 
-static void test_ids_that_tell_their_pid(void **state) {
+TEST(test_ids_that_tell_their_pid, set_up, tear_down) {
     struct perf_task *idle = find(PID_UNKNOWN, 0), *unknown = find(PID_UNKNOWN, -1);
     assert_int_equal(process_of(idle)->pid, 0);
     assert_int_equal(process_of(unknown)->pid, -1);
@@ -121,7 +121,7 @@ static void test_ids_that_tell_their_pid(void **state) {
     assert_text(thread_of(idle)->name, "swapper");
 }
 
-static void test_another_pid_is_another_task(void **state) {
+TEST(test_another_pid_is_another_task, set_up, tear_down) {
     struct perf_task *first = find(7, 8), *second = find(9, 8), *third = find(7, 8);
     assert_ptr_not_equal(second, first);
     assert_ptr_not_equal(third, first);
@@ -133,7 +133,7 @@ static void test_another_pid_is_another_task(void **state) {
     assert_int_equal(process_of(third)->pid, 7);
 }
 
-static void test_a_guest_is_apart(void **state) {
+TEST(test_a_guest_is_apart, set_up, tear_down) {
     struct perf_task *host = find(1, 1), *guest = perf_tasks_find(&fixture.tasks, 5000, 1, 1);
     assert_non_null(guest);
     assert_ptr_not_equal(guest, host);
@@ -147,7 +147,7 @@ static void test_a_guest_is_apart(void **state) {
 
 /* ---- Lives. ---- */
 
-static void test_a_fork_names_and_starts_the_child(void **state) {
+TEST(test_a_fork_names_and_starts_the_child, set_up, tear_down) {
     struct perf_task *parent = find(7, 7);
     perf_tasks_rename(&fixture.tasks, parent, TEXT("shell"), 1);
     fork_task(8, 8, parent, 100);
@@ -171,7 +171,7 @@ static void test_a_fork_names_and_starts_the_child(void **state) {
 }
 
 /* If a line without samples has named a task, a later FORK record is about that task. */
-static void test_a_fork_behind_other_records(void **state) {
+TEST(test_a_fork_behind_other_records, set_up, tear_down) {
     struct perf_task *task = find(8, 8);
     fork_task(8, 8, NULL, 100);
     assert_ptr_equal(find(8, 8), task);
@@ -188,7 +188,7 @@ static struct perf_task *find_second_generation(int64_t pid, int64_t tid, const 
 }
 
 /* An EXIT record ends a generation even if it has no samples. */
-static void test_a_tid_is_used_again_without_samples(void **state) {
+TEST(test_a_tid_is_used_again_without_samples, set_up, tear_down) {
     struct perf_task *first = find(8, 8);
     perf_tasks_exit(&fixture.tasks, 0, 8, 8, 60);
     fork_task(8, 8, NULL, 100);
@@ -196,14 +196,14 @@ static void test_a_tid_is_used_again_without_samples(void **state) {
     assert_int_equal(thread_of(second)->end_ns, TIME_NONE);
 }
 
-static void test_a_process_is_open_while_a_thread_is(void **state) {
+TEST(test_a_process_is_open_while_a_thread_is, set_up, tear_down) {
     find(8, 9);
     perf_tasks_exit(&fixture.tasks, 0, 8, 8, 60);
     finish(0);
     assert_int_equal(process_of(find(8, 8))->end_ns, TIME_NONE);
 }
 
-static void test_a_pid_is_used_again(void **state) {
+TEST(test_a_pid_is_used_again, set_up, tear_down) {
     struct perf_task *first = find(8, 8);
     add_sample(first, 0, 50);
     perf_tasks_exit(&fixture.tasks, 0, 8, 8, 60);
@@ -220,7 +220,7 @@ static void test_a_pid_is_used_again(void **state) {
     assert_int_equal(process_of(find(8, 8))->generation, 2);
 }
 
-static void test_a_tid_is_used_again_in_its_process(void **state) {
+TEST(test_a_tid_is_used_again_in_its_process, set_up, tear_down) {
     struct perf_task *main_task = find(7, 7);
     fork_task(7, 8, main_task, 100);
     struct perf_task *first = find(7, 8);
@@ -233,14 +233,14 @@ static void test_a_tid_is_used_again_in_its_process(void **state) {
     assert_int_equal(thread_of(second)->end_ns, TIME_NONE);
 }
 
-static void test_exit_of_an_unknown_task(void **state) {
+TEST(test_exit_of_an_unknown_task, set_up, tear_down) {
     perf_tasks_exit(&fixture.tasks, 0, 8, 9, 100);
     assert_int_equal(thread_of(find(8, 9))->end_ns, 100);
     assert_int_equal(process_of(find(8, 9))->pid, 8);
 }
 
 /* Adding one of a million generations must not walk the earlier ones. */
-static void test_many_generations(void **state) {
+TEST(test_many_generations, set_up, tear_down) {
     enum { GENERATION_COUNT = 20000 };
     for (int i = 0; i < GENERATION_COUNT; i++) find(1 + i % 2, 8);
     assert_int_equal(thread_of(find(2, 8))->generation, GENERATION_COUNT / 2 - 1);
@@ -251,7 +251,7 @@ static void test_many_generations(void **state) {
 
 /* ---- Names. ---- */
 
-static void test_renames(void **state) {
+TEST(test_renames, set_up, tear_down) {
     struct perf_task *task = find(7, 7);
     perf_tasks_rename(&fixture.tasks, task, TEXT("perf"), 10);
     perf_tasks_rename(&fixture.tasks, task, TEXT("app"), 20); /* no sample yet */
@@ -276,7 +276,7 @@ static void test_renames(void **state) {
 
 /* ---- Samples. ---- */
 
-static void test_only_the_chosen_event_is_taken(void **state) {
+TEST(test_only_the_chosen_event_is_taken, set_up, tear_down) {
     struct perf_task *a = find(7, 7), *b = find(7, 8), *c = find(7, 9);
     for (int64_t i = 0; i < 10; i++) {
         add_sample(a, 1, i);
@@ -295,7 +295,7 @@ static void test_only_the_chosen_event_is_taken(void **state) {
     }
 }
 
-static void test_many_events_in_a_task(void **state) {
+TEST(test_many_events_in_a_task, set_up, tear_down) {
     struct perf_task *task = find(7, 7);
     for (int round = 0; round < 20; round++)
         for (uint32_t event = 0; event < EVENT_COUNT; event++) add_sample(task, event, event);
@@ -304,27 +304,4 @@ static void test_many_events_in_a_task(void **state) {
     assert_int_equal(samples_at(&thread_of(task)->samples, 19)->time_ns, 3000);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        TEST(test_a_task_is_found_again),
-        TEST(test_the_pid_is_learnt_later),
-        TEST(test_a_pid_that_is_never_told),
-        TEST(test_ids_that_tell_their_pid),
-        TEST(test_another_pid_is_another_task),
-        TEST(test_a_guest_is_apart),
-        TEST(test_a_fork_names_and_starts_the_child),
-        TEST(test_a_fork_behind_other_records),
-        TEST(test_a_pid_is_used_again),
-        TEST(test_a_tid_is_used_again_without_samples),
-        TEST(test_a_process_is_open_while_a_thread_is),
-        TEST(test_a_tid_is_used_again_in_its_process),
-        TEST(test_exit_of_an_unknown_task),
-        TEST(test_many_generations),
-        TEST(test_renames),
-        TEST(test_only_the_chosen_event_is_taken),
-        TEST(test_many_events_in_a_task),
-#undef TEST
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

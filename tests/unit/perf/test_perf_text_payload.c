@@ -59,12 +59,12 @@ static void assert_first_fields(struct text payload) {
     for (int i = 0; i < PERF_FIELDS_MAX; i++) assert_int_equal(values[i].number.mantissa, i);
 }
 
-static void test_many_fields(void **state) { assert_first_fields(payload_of(false)); }
+TEST(test_many_fields, set_up, tear_down) { assert_first_fields(payload_of(false)); }
 
-static void test_a_key_that_comes_often(void **state) { assert_first_fields(payload_of(true)); }
+TEST(test_a_key_that_comes_often, set_up, tear_down) { assert_first_fields(payload_of(true)); }
 
 /* Each bracket is one of a separator, and a line may have four million. */
-static void test_many_brackets(void **state) {
+TEST(test_many_brackets, set_up, tear_down) {
     static const struct text start = TEXT("a=1 b=f(2)"), end = TEXT(" c=3");
     enum { BRACKET_COUNT = 4000000 };
     fixture.payload = malloc(start.bytes_count + BRACKET_COUNT + end.bytes_count);
@@ -83,7 +83,7 @@ static void test_many_brackets(void **state) {
 }
 
 /* The kernel prints other keys than the fields have that perf.data tells. */
-static void test_keys_of_fields(void **state) {
+TEST(test_keys_of_fields, set_up, tear_down) {
     static const struct {
         struct text event, payload, last_key;
         uint32_t field_count;
@@ -111,7 +111,7 @@ static void test_keys_of_fields(void **state) {
 }
 
 /* Text tells what the payload's bytes do. Values that the kernel makes of other fields are left out. */
-static void test_values_of_fields(void **state) {
+TEST(test_values_of_fields, set_up, tear_down) {
     static const struct {
         struct text event, payload;
         const char *expected;
@@ -162,7 +162,7 @@ static void test_values_of_fields(void **state) {
 }
 
 /* libtraceevent prints a zero so where it prints addresses. */
-static void test_no_address(void **state) {
+TEST(test_no_address, set_up, tear_down) {
     static const struct text payloads[] = {TEXT("ptr=0xffff888342bb9ab0"), TEXT("ptr=(nil)")};
     const union marker_value *values;
     uint64_t lost_count;
@@ -172,14 +172,4 @@ static void test_no_address(void **state) {
     assert_int_equal(values[0].number.mantissa, 0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_many_fields, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_key_that_comes_often, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_many_brackets, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_keys_of_fields, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_values_of_fields, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_no_address, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -102,7 +102,7 @@ static void assert_payload(const char *bytes, size_t bytes_count, const char *ex
 
 #define PAYLOAD(bytes, expected) assert_payload(bytes, sizeof bytes - 1, expected)
 
-static void test_types(void **state) {
+TEST(test_types, set_up, tear_down) {
     read_format(
         "\tfield:int a;\toffset:0;\tsize:4;\tsigned:1;\n"
         "\tfield:dev_t dev;\toffset:4;\tsize:4;\tsigned:0;\n"
@@ -117,7 +117,7 @@ static void test_types(void **state) {
 }
 
 /* Words take the place of a number, unless that is printed, too. */
-static void test_words(void **state) {
+TEST(test_words, set_up, tear_down) {
     read_format(
         "\tfield:int a;\toffset:0;\tsize:4;\tsigned:1;\n"
         "\tfield:unsigned int vec;\toffset:4;\tsize:4;\tsigned:0;\n"
@@ -140,7 +140,7 @@ static bool find_function(void *context, uint64_t address, struct text *name, ui
 
 /* An address that the kernel prints as a function is that function, if the kernel's functions are known. Each address
  * is looked up once. */
-static void test_functions(void **state) {
+TEST(test_functions, set_up, tear_down) {
     unsigned count = 0;
     read_format(
         "\tfield:void * function;\toffset:0;\tsize:8;\tsigned:0;\n"
@@ -157,7 +157,7 @@ static void test_functions(void **state) {
     PAYLOAD("\x11", "function=- site=- work=-");
 }
 
-static void test_places_outside_of_the_payload(void **state) {
+TEST(test_places_outside_of_the_payload, set_up, tear_down) {
     read_format(
         "\tfield:int far;\toffset:99999;\tsize:4;\tsigned:1;\n"
         "\tfield:int large;\toffset:0;\tsize:99999;\tsigned:1;\n"
@@ -168,7 +168,7 @@ static void test_places_outside_of_the_payload(void **state) {
 }
 
 /* The marker has as many as it has room for, and the others are counted. */
-static void test_many_fields(void **state) {
+TEST(test_many_fields, set_up, tear_down) {
     enum { FIELD_BYTES_MAX = 64, RULE_BYTES_MAX = 32 };
     char *fields = malloc((size_t)FIELD_COUNT * FIELD_BYTES_MAX), *rule = malloc((size_t)FIELD_COUNT * RULE_BYTES_MAX);
     assert_non_null(fields);
@@ -191,7 +191,7 @@ static void test_many_fields(void **state) {
     free(rule);
 }
 
-static void test_an_unknown_id(void **state) {
+TEST(test_an_unknown_id, set_up, tear_down) {
     const union marker_value *values;
     uint64_t lost_count;
     read_format("\tfield:int a;\toffset:0;\tsize:4;\tsigned:1;\n", "\"\"");
@@ -199,11 +199,4 @@ static void test_an_unknown_id(void **state) {
     assert_null(perf_tracing_decode(&fixture.tracing, UINT64_MAX, TEXT("abcd"), &values, &lost_count));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {TEST(test_types),       TEST(test_words),
-                                       TEST(test_functions),   TEST(test_places_outside_of_the_payload),
-                                       TEST(test_many_fields), TEST(test_an_unknown_id)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

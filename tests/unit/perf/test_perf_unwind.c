@@ -44,7 +44,7 @@ static size_t walk(uint64_t function_offset) {
     return perf_unwind_walk(&test.unwind, PID, &copy, &is_cut);
 }
 
-static void walks_pass_through_the_vdso(void **state) {
+TEST(walks_pass_through_the_vdso) {
     struct utsname names;
     static const struct debug_folders no_folders = {.count = 0};
     void *vdso = dlopen("linux-vdso.so.1", RTLD_LAZY | RTLD_NOLOAD);
@@ -76,7 +76,4 @@ static void walks_pass_through_the_vdso(void **state) {
     dlclose(vdso);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(walks_pass_through_the_vdso)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

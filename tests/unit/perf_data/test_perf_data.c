@@ -110,7 +110,7 @@ static void begin_app(void) {
 
 /* ---- What records become. ---- */
 
-static void test_places(void **state) {
+TEST(test_places) {
     begin_app();
     add_chain(5, 5, 100, 0x400010, 0x400020);
     add_chain(5, 5, 200, 0x400010, 0x900000);
@@ -122,7 +122,7 @@ static void test_places(void **state) {
     assert_entry(LEDGER_SAMPLES, LEDGER_NOTED, "sample whose outermost callers are no code: left out", 2);
 }
 
-static void test_order(void **state) {
+TEST(test_order) {
     begin_app();
     /* The second processor's buffer has the mapping, and then a sample in it. Both are older than the first processor's
      * records. */
@@ -145,7 +145,7 @@ static void add_time_conversion(uint64_t shift, uint64_t multiplier, uint64_t ze
     builder_end_record(&builder);
 }
 
-static void test_clock_and_counter(void **state) {
+TEST(test_clock_and_counter) {
     static const struct {
         uint64_t shift, multiplier;
         bool is_known;
@@ -169,7 +169,7 @@ static void test_clock_and_counter(void **state) {
 }
 
 /* Each process forks the next one. The last has the mappings of the first. */
-static void test_many_generations(void **state) {
+TEST(test_many_generations) {
     enum { GENERATIONS = 200, LAST = 5 + GENERATIONS };
     begin_app();
     for (uint32_t pid = 5; pid < LAST; pid++) builder_task(&builder, 7, pid + 1, pid, pid + 1, pid, 100);
@@ -178,7 +178,7 @@ static void test_many_generations(void **state) {
 }
 
 /* A program loads and unloads a library beside another. */
-static void test_many_mappings(void **state) {
+TEST(test_many_mappings) {
     begin_app();
     builder_mmap(&builder, 5, 0x700000, 0x90000, 0, "/opt/stays", 0);
     for (unsigned i = 0; i < 1200; i++) builder_mmap(&builder, 5, 0x790000, 0x90000, 0, "/opt/plugin", 0);
@@ -186,7 +186,7 @@ static void test_many_mappings(void **state) {
     assert_samples("5/5 app 0 1000000 0x1f;0x10\n");
 }
 
-static void test_forks(void **state) {
+TEST(test_forks) {
     begin_app();
     builder_task(&builder, 7, 6, 5, 6, 5, 100);
     add_chain(6, 6, 200, 0x400010, 0x400020);
@@ -198,7 +198,7 @@ static void test_forks(void **state) {
         "5/5 app 300 1000000 0x101f;0x1010\n6/6 app 0 1000000 0x101f;0x1010\n6/6 app 200 1000000 0x1f;0x10\n");
 }
 
-static void test_contexts(void **state) {
+TEST(test_contexts) {
     begin_app();
     builder_mmap(&builder, UINT32_MAX, 0xffffffff81000000, 0x100000, 0xffffffff81000000, "[kernel.kallsyms]_text", 0);
     const uint64_t chain[] = {CONTEXT_KERNEL, 0xffffffff81000010, 0xffffffff81000020, CONTEXT_USER, 0x400010, 0x400020};
@@ -210,7 +210,7 @@ static void test_contexts(void **state) {
 }
 
 /* The first processor idles in a stack that began in code which the kernel has given back. */
-static void test_start_of_the_kernel(void **state) {
+TEST(test_start_of_the_kernel) {
     begin_app();
     builder_mmap(&builder, UINT32_MAX, 0xffffffff81000000, 0x100000, 0xffffffff81000000, "[kernel.kallsyms]_text", 0);
     const uint64_t chain[] = {CONTEXT_KERNEL, 0xffffffff81000010, 0xffffffff84790000, 0xffffffffc0000010};
@@ -221,7 +221,7 @@ static void test_start_of_the_kernel(void **state) {
 }
 
 /* The kernel walked on along the frame pointers of user code, as if it were its own. No caller is known. */
-static void test_a_context_after_the_user_part(void **state) {
+TEST(test_a_context_after_the_user_part) {
     begin_app();
     const uint64_t chain[] = {CONTEXT_USER, 0x400010, CONTEXT_KERNEL, 0x55db066c2cd0, 0x55db066c2ce8};
     builder_sample(&builder, 5, 5, 100, chain, 5);
@@ -229,7 +229,7 @@ static void test_a_context_after_the_user_part(void **state) {
     assert_entry(LEDGER_SAMPLES, LEDGER_NOTED, "sample whose outermost callers are no code: left out", 1);
 }
 
-static void test_garbage_in_a_callchain(void **state) {
+TEST(test_garbage_in_a_callchain) {
     begin_app();
     const uint64_t chain[] = {CONTEXT_USER, 0x400010, 0x400020, (uint64_t)-7, 0x400030};
     builder_sample(&builder, 5, 5, 100, chain, 5);
@@ -238,7 +238,7 @@ static void test_garbage_in_a_callchain(void **state) {
 }
 
 /* The kernel cuts chains at the limit that the event has (--max-stack), or else at its own. */
-static void test_chains_at_the_limit(void **state) {
+TEST(test_chains_at_the_limit) {
     enum { ATTR_MAX_STACK_AT = BUILDER_HEADER_BYTES + 104, MAX_STACK_SHIFT = 32, OWN_LIMIT = 127 };
     static const char cause[] =
         "sample whose stack is deeper than kernel.perf_event_max_stack: outer callers are missing";
@@ -257,7 +257,7 @@ static void test_chains_at_the_limit(void **state) {
 }
 
 /* With "perf record -c 20000", samples do not tell their period. */
-static void test_fixed_period(void **state) {
+TEST(test_fixed_period) {
     begin_app();
     for (uint64_t time_ns = 20000; time_ns <= 60000; time_ns += 20000) {
         builder_begin_record(&builder, 9, 2);
@@ -288,7 +288,7 @@ static void add_data_sample(uint64_t time_ns, uint64_t data_address) {
     add_words_sample((const uint64_t[]){time_ns, data_address, 1000000, 1, 0x400010}, 5);
 }
 
-static void test_addresses_of_data(void **state) {
+TEST(test_addresses_of_data) {
     begin_app();
     add_data_sample(100, 0x7ffd0010);
     add_data_sample(200, 0);
@@ -298,7 +298,7 @@ static void test_addresses_of_data(void **state) {
 }
 
 /* Copies of stacks come with the source of the data, which says nothing if its operation is "not available". */
-static void test_sources_of_data(void **state) {
+TEST(test_sources_of_data) {
     enum { NO_OPERATION = 0x05080021, LOAD = 0x05080022 };
     begin_app();
     add_words_sample((const uint64_t[]){100, 1000000, 1, 0x400010, NO_OPERATION}, 5);
@@ -331,7 +331,7 @@ static void add_branch_sample(uint64_t branch_type, const uint64_t (*branches)[2
     add_chain_and_branches(chain, 5, branch_type, branches, branch_count);
 }
 
-static void test_call_stacks_of_branches(void **state) {
+TEST(test_call_stacks_of_branches) {
     static const uint64_t calls[][2] = {{0x400020, 0x400010}, {0x400030, 0x400018}, {0x400040, 0x400028}};
     static const uint64_t types[] = {BRANCH_USER | BRANCH_CALL_STACK,
                                      BRANCH_USER | BRANCH_CALL_STACK | BRANCH_HW_INDEX};
@@ -347,7 +347,7 @@ static void test_call_stacks_of_branches(void **state) {
 }
 
 /* Code of the kernel that no program called has none of the program's callers. */
-static void test_branches_beside_the_kernel_alone(void **state) {
+TEST(test_branches_beside_the_kernel_alone) {
     static const uint64_t calls[][2] = {{0x400020, 0x400010}};
     const uint64_t chain[] = {CONTEXT_KERNEL, 0xffffffff81000010};
     begin_app();
@@ -356,7 +356,7 @@ static void test_branches_beside_the_kernel_alone(void **state) {
     assert_entry(LEDGER_VALUES, LEDGER_LOST, "branch stack", 1);
 }
 
-static void test_branches_that_are_not_calls(void **state) {
+TEST(test_branches_that_are_not_calls) {
     static const uint64_t jumps[][2] = {{0x400020, 0x400010}};
     begin_app();
     add_branch_sample(BRANCH_USER | BRANCH_ANY, jumps, 1);
@@ -369,7 +369,7 @@ static void test_branches_that_are_not_calls(void **state) {
     assert_entry(LEDGER_VALUES, LEDGER_LOST, "branch stack", 0);
 }
 
-static void test_damaged_branches(void **state) {
+TEST(test_damaged_branches) {
     static const uint64_t calls[][2] = {{0x400020, 0x400010}};
     begin_app();
     add_branch_sample(BRANCH_USER | BRANCH_CALL_STACK, calls, 1);
@@ -380,7 +380,7 @@ static void test_damaged_branches(void **state) {
     assert_entry(LEDGER_SAMPLES, LEDGER_LOST, "damaged sample", 1);
 }
 
-static void test_losses(void **state) {
+TEST(test_losses) {
     begin_app();
     add_chain(5, 5, 100, 0x400010, 0x400020);
     builder_begin_record(&builder, 2, 0);
@@ -394,7 +394,7 @@ static void test_losses(void **state) {
     assert_entry(LEDGER_SAMPLES, LEDGER_NOTED, "sample that perf itself lost while recording", 48);
 }
 
-static void test_unknown_records(void **state) {
+TEST(test_unknown_records) {
     begin_app();
     builder_begin_record(&builder, 99, 0);
     builder_u64(&builder, 0);
@@ -404,7 +404,7 @@ static void test_unknown_records(void **state) {
     assert_entry(LEDGER_RECORDS, LEDGER_LOST, "record of the unknown type 99", 1);
 }
 
-static void test_threads(void **state) {
+TEST(test_threads) {
     begin_app();
     builder_task(&builder, 7, 5, 5, 7, 5, 100);
     builder_comm(&builder, 5, 7, "a worker", 150);
@@ -452,7 +452,7 @@ static void assert_command_lines(const char *expected) {
     profile_fini(&reading.profile);
 }
 
-static void test_command_lines(void **state) {
+TEST(test_command_lines) {
     begin_app();
     add_program(5, "app", EXECUTED, TEXT("cmdline\0./app\0-x\0a b\0"), 20);
     add_fork(6, 5, 30);
@@ -466,7 +466,7 @@ static void test_command_lines(void **state) {
     assert_command_lines("5 ./app|-x|a b|\n10 running|\n6 ./app|-x|a b|\n7 none\n8 none\n9 tool|\n");
 }
 
-static void test_what_is_no_command_line(void **state) {
+TEST(test_what_is_no_command_line) {
     begin_app();
     add_program(5, "app", EXECUTED, TEXT("cmdline\0"), 20);
     add_program(6, "app", EXECUTED, TEXT("cmdlines"), 30);
@@ -484,7 +484,7 @@ static void add_switch(uint16_t flags, uint32_t tid, uint64_t time_ns) {
     builder_end_with_trailer(&builder, 5, tid, time_ns);
 }
 
-static void test_switches(void **state) {
+TEST(test_switches) {
     begin_app();
     add_chain(5, 5, 100, 0x400010, 0x400020);
     add_switch(0, 5, 150); /* when the thread stopped is unknown */
@@ -504,7 +504,7 @@ static void test_switches(void **state) {
         "5/5 interval 600..800 Kernel Off CPU Off CPU{reason='waiting'}\n");
 }
 
-static void test_processors_of_switches(void **state) {
+TEST(test_processors_of_switches) {
     enum { ID = 1 << 6, CPU = 1 << 7, STREAM_ID = 1 << 9, FORK = 7 };
     begin_app();
     builder_set_u64(&builder, BUILDER_HEADER_BYTES + 24, BUILDER_SAMPLE_TYPE | ID | CPU | STREAM_ID);
@@ -546,7 +546,7 @@ static void add_throttle(uint32_t type, uint64_t stream, uint64_t time_ns) {
     builder_end_with_trailer(&builder, 5, 5, time_ns);
 }
 
-static void test_throttling(void **state) {
+TEST(test_throttling) {
     enum { THROTTLE = 5, UNTHROTTLE = 6 };
     begin_app();
     add_chain(5, 5, 100, 0x400010, 0x400020);
@@ -573,7 +573,7 @@ static void add_namespaces(uint32_t tid, uint64_t network, uint64_t mounts, uint
     builder_end_with_trailer(&builder, tid, tid, time_ns);
 }
 
-static void test_namespaces(void **state) {
+TEST(test_namespaces) {
     begin_app();
     add_namespaces(5, 1, 2, 0);
     add_chain(5, 5, 100, 0x400010, 0x400020);
@@ -588,7 +588,7 @@ static void test_namespaces(void **state) {
     profile_fini(&reading.profile);
 }
 
-static void test_control_groups(void **state) {
+TEST(test_control_groups) {
     begin_app();
     builder_set_u64(&builder, BUILDER_HEADER_BYTES + 24, BUILDER_SAMPLE_TYPE | 1 << 21);
     builder_begin_record(&builder, 19, 0);
@@ -632,14 +632,14 @@ static void begin_deferred(void) {
 
 #define KERNEL_FRAME "[kernel.kallsyms]+0xffffffff81000010\n"
 
-static void test_deferred_stacks(void **state) {
+TEST(test_deferred_stacks) {
     begin_deferred();
     assert_samples("5/5 app 0 1000000 0x101f;0x1010;" KERNEL_FRAME "5/5 app 100 1000000 0x101f;0x1010;" KERNEL_FRAME);
     assert_entry(LEDGER_SAMPLES, LEDGER_NOTED, "sample whose deferred user stack never came", 0);
 }
 
 /* A sample that interrupted user code has no kernel stack: its address is the start of the user stack. */
-static void test_deferred_stack_alone(void **state) {
+TEST(test_deferred_stack_alone) {
     begin_app();
     const uint64_t chain[] = {CONTEXT_DEFERRED, 3};
     builder_sample(&builder, 5, 5, 100, chain, 2);
@@ -647,7 +647,7 @@ static void test_deferred_stack_alone(void **state) {
     assert_samples("5/5 app 0 1000000 0x101f;0x1010\n");
 }
 
-static void test_lost_deferred_stacks(void **state) {
+TEST(test_lost_deferred_stacks) {
     begin_deferred();
     add_deferred_sample(4, 400); /* its user stack is lost: the next one has another cookie */
     add_user_stack(5, 0x400010, 500);
@@ -659,7 +659,7 @@ static void test_lost_deferred_stacks(void **state) {
 }
 
 /* perf on ARM writes an empty section about the processor. */
-static void test_an_empty_section(void **state) {
+TEST(test_an_empty_section) {
     begin_app();
     add_chain(5, 5, 100, 0x400010, 0x400020);
     size_t table_at = builder_finish(&builder).bytes_count;
@@ -743,7 +743,7 @@ static void assert_function(const char *name, int shown_bytes) {
 }
 
 /* A function that the kernel was told while it ran has its name in payloads, as in stacks. */
-static void test_functions_of_bpf_programs(void **state) {
+TEST(test_functions_of_bpf_programs) {
     char name[600] = "bpf_prog_6deef7357e7b4530_f";
     assert_function(name, sizeof name);
     memset(name + strlen(name), 'f', sizeof name - 1 - strlen(name));
@@ -774,7 +774,7 @@ static struct text build_all(void) {
     return builder_finish(&builder);
 }
 
-static void test_cut_at_any_byte(void **state) {
+TEST(test_cut_at_any_byte) {
     struct text all = build_all();
     for (size_t count = 0; count < all.bytes_count; count++) {
         struct reading reading;
@@ -783,7 +783,7 @@ static void test_cut_at_any_byte(void **state) {
     }
 }
 
-static void test_any_byte_changed(void **state) {
+TEST(test_any_byte_changed) {
     static const unsigned char changes[] = {0x01, 0x80, 0xff};
     struct text all = build_all();
     for (size_t at = 0; at < all.bytes_count; at++) {
@@ -798,7 +798,7 @@ static void test_any_byte_changed(void **state) {
 }
 
 /* A recorder that was killed wrote no size and no sections. All complete records are read. */
-static void test_killed_recorder(void **state) {
+TEST(test_killed_recorder) {
     begin_app();
     add_chain(5, 5, 100, 0x400010, 0x400020);
     builder_finish(&builder);
@@ -867,7 +867,7 @@ static void read_folder(struct reading *reading) {
     read_input(reading, input_open(folder.path, &reading->failure));
 }
 
-static void test_folder(void **state) {
+TEST(test_folder, make_folder, remove_folder) {
     build_folder();
     struct reading reading;
     read_folder(&reading);
@@ -881,7 +881,7 @@ static void test_folder(void **state) {
     profile_fini(&reading.profile);
 }
 
-static void test_folder_cut_or_changed(void **state) {
+TEST(test_folder_cut_or_changed, make_folder, remove_folder) {
     build_folder();
     for (unsigned number = 0; number < PARTS_COUNT; number++) {
         struct reading reading;
@@ -902,7 +902,7 @@ static void test_folder_cut_or_changed(void **state) {
 }
 
 /* perf record --kcore stores the kernel's list of symbols in the folder. */
-static void test_folder_with_kernel(void **state) {
+TEST(test_folder_with_kernel, make_folder, remove_folder) {
     static const struct debug_folders nowhere = {0};
     static const uint64_t kernel = UINT64_C(0xffffffff9a000000);
     const uint64_t chain[] = {CONTEXT_KERNEL, kernel + 0x18};
@@ -926,7 +926,7 @@ static void test_folder_with_kernel(void **state) {
 }
 
 /* The header of a folder's recording has no samples: reading it alone would lose them. */
-static void test_file_of_a_folder(void **state) {
+TEST(test_file_of_a_folder) {
     begin_app();
     builder_finish(&builder);
     builder_set_u64(&builder, 72, (uint64_t)1 << 24);
@@ -960,7 +960,7 @@ static struct text finish_on(const char *machine) {
 }
 
 /* Lists of ids do not overlap. If many events name one, only the first of them has it. */
-static void test_events_with_one_list_of_ids(void **state) {
+TEST(test_events_with_one_list_of_ids) {
     enum { EVENT_COUNT = 3, ENTRY_BYTES = BUILDER_ATTR_BYTES + 16 };
     builder_begin(&builder);
     const uint64_t list[] = {BUILDER_HEADER_BYTES, EVENT_COUNT * ENTRY_BYTES};
@@ -972,7 +972,7 @@ static void test_events_with_one_list_of_ids(void **state) {
 }
 
 /* Samples whose ids no event has are lost, however many there are. */
-static void test_ids_without_events(void **state) {
+TEST(test_ids_without_events) {
     enum { EVENT_COUNT = 2, ENTRY_BYTES = BUILDER_ATTR_BYTES + 16, SAMPLE_TYPE_AT = 24, SAMPLE_COUNT = 1000 };
     const uint64_t identifier = 1 << 16;
     builder_begin(&builder);
@@ -988,7 +988,7 @@ static void test_ids_without_events(void **state) {
     assert_entry(LEDGER_SAMPLES, LEDGER_LOST, "sample of an event that the recording does not describe", SAMPLE_COUNT);
 }
 
-static void test_other_machines(void **state) {
+TEST(test_other_machines) {
     /* A kernel of 32 bits is at addresses that are those of programs elsewhere. */
     static const uint64_t chain[] = {(uint64_t)-128, 0xc0008010, 0xc0008024, (uint64_t)-512, 0x400010};
     begin_app();
@@ -1025,7 +1025,7 @@ static void compress_records(uint32_t type) {
     }
 }
 
-static void test_compressed_records(void **state) {
+TEST(test_compressed_records) {
     for (uint32_t type = 81; type <= 83; type += 2) {
         begin_app();
         add_chain(5, 5, 300, 0x400010, 0x400020);
@@ -1039,7 +1039,7 @@ static void test_compressed_records(void **state) {
     }
 }
 
-static void test_cut_record(void **state) {
+TEST(test_cut_record) {
     begin_app();
     add_chain(5, 5, 100, 0x400010, 0x400020);
     add_chain(5, 5, 200, 0x400010, 0x400020);
@@ -1053,53 +1053,4 @@ static void test_cut_record(void **state) {
     profile_fini(&reading.profile);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_places),
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_clock_and_counter),
-        cmocka_unit_test(test_forks),
-        cmocka_unit_test(test_many_generations),
-        cmocka_unit_test(test_many_mappings),
-        cmocka_unit_test(test_contexts),
-        cmocka_unit_test(test_start_of_the_kernel),
-        cmocka_unit_test(test_a_context_after_the_user_part),
-        cmocka_unit_test(test_garbage_in_a_callchain),
-        cmocka_unit_test(test_chains_at_the_limit),
-        cmocka_unit_test(test_addresses_of_data),
-        cmocka_unit_test(test_sources_of_data),
-        cmocka_unit_test(test_call_stacks_of_branches),
-        cmocka_unit_test(test_branches_beside_the_kernel_alone),
-        cmocka_unit_test(test_branches_that_are_not_calls),
-        cmocka_unit_test(test_damaged_branches),
-        cmocka_unit_test(test_losses),
-        cmocka_unit_test(test_an_empty_section),
-        cmocka_unit_test(test_functions_of_bpf_programs),
-        cmocka_unit_test(test_unknown_records),
-        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_command_lines),
-        cmocka_unit_test(test_what_is_no_command_line),
-        cmocka_unit_test(test_switches),
-        cmocka_unit_test(test_processors_of_switches),
-        cmocka_unit_test(test_throttling),
-        cmocka_unit_test(test_namespaces),
-        cmocka_unit_test(test_control_groups),
-        cmocka_unit_test(test_deferred_stacks),
-        cmocka_unit_test(test_deferred_stack_alone),
-        cmocka_unit_test(test_lost_deferred_stacks),
-        cmocka_unit_test(test_cut_at_any_byte),
-        cmocka_unit_test(test_any_byte_changed),
-        cmocka_unit_test(test_killed_recorder),
-        cmocka_unit_test_setup_teardown(test_folder, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(test_folder_cut_or_changed, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(test_folder_with_kernel, make_folder, remove_folder),
-        cmocka_unit_test(test_file_of_a_folder),
-        cmocka_unit_test(test_events_with_one_list_of_ids),
-        cmocka_unit_test(test_ids_without_events),
-        cmocka_unit_test(test_other_machines),
-        cmocka_unit_test(test_fixed_period),
-        cmocka_unit_test(test_cut_record),
-        cmocka_unit_test(test_compressed_records),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

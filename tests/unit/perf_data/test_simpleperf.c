@@ -143,11 +143,11 @@ static void check_functions(size_t window_bytes) {
     assert_true(text_equal(profile.meta.device, TEXT("A:B 1:c")));
 }
 
-static void test_functions_of_files(void **state) { check_functions(0); }
-static void test_functions_of_streams(void **state) { check_functions(7); }
+TEST(test_functions_of_files, begin_profile, end_profile) { check_functions(0); }
+TEST(test_functions_of_streams, begin_profile, end_profile) { check_functions(7); }
 
 /* Of functions that overlap, the one that starts last counts, then the shortest, then the last name. */
-static void test_functions_that_overlap(void **state) {
+TEST(test_functions_that_overlap, begin_profile, end_profile) {
     struct told_functions told;
     struct code_name found;
     told_functions_init(&told, &failure);
@@ -178,7 +178,7 @@ static void test_functions_that_overlap(void **state) {
 }
 
 /* The formats of tracepoints are in their record, not behind it. */
-static void test_formats(void **state) {
+TEST(test_formats, begin_profile, end_profile) {
     static const uint32_t types[] = {66, 32777};
     begin_app();
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
@@ -218,7 +218,7 @@ static uint64_t count_of(const char *cause, enum gecko_convert_fate fate) {
 }
 
 /* A record that is longer than 65 535 bytes is split, and is read as if it were not. */
-static void test_split_record(void **state) {
+TEST(test_split_record, begin_profile, end_profile) {
     enum { SIZE_AT = 4, SIZE = 70000, PART = 40000 };
     char *formats = calloc(1, SIZE);
     memcpy(formats, "\x09\x80\0\0", 4);
@@ -249,7 +249,7 @@ static void test_split_record(void **state) {
 }
 
 /* A record without its end is where its first part is. */
-static void test_split_record_without_end(void **state) {
+TEST(test_split_record_without_end, begin_profile, end_profile) {
     begin_app();
     put_part("\x09\x80\0\0\0\0\x10", 8);
     size_t first_at = builder.record_at;
@@ -265,7 +265,7 @@ static void test_split_record_without_end(void **state) {
 }
 
 /* Code that was generated an hour before does not begin the recording: the thread did not run between 2 and 3 ms. */
-static void test_early_mapping(void **state) {
+TEST(test_early_mapping, begin_profile, end_profile) {
     static const uint64_t hour_ns = UINT64_C(3600000000000);
     begin_app();
     builder_mmap(&builder, 5, 0x900000, 0x1000, 0, "/opt/jit", 1);
@@ -281,15 +281,4 @@ static void test_early_mapping(void **state) {
         "5/5 app 1000000 500000 0x1010\n5/5 app 2000000 500000 0x1010\n");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_functions_of_files, begin_profile, end_profile),
-        cmocka_unit_test_setup_teardown(test_functions_of_streams, begin_profile, end_profile),
-        cmocka_unit_test_setup_teardown(test_functions_that_overlap, begin_profile, end_profile),
-        cmocka_unit_test_setup_teardown(test_formats, begin_profile, end_profile),
-        cmocka_unit_test_setup_teardown(test_split_record, begin_profile, end_profile),
-        cmocka_unit_test_setup_teardown(test_split_record_without_end, begin_profile, end_profile),
-        cmocka_unit_test_setup_teardown(test_early_mapping, begin_profile, end_profile),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -135,7 +135,7 @@ static const char simple_samples[] =
     "7/7 app 1000000000 250000 main\n"
     "7/8 worker 499999999 250000 read;do_read\n";
 
-static void test_samples_and_ledger(void **state) {
+TEST(test_samples_and_ledger) {
     assert_samples_and_ledger(simple_trace, simple_samples,
                               "lines kept 3 blank line\n"
                               "lines kept 3 event line\n"
@@ -146,7 +146,7 @@ static void test_samples_and_ledger(void **state) {
 }
 
 /* A walk along frame pointers ends at an address that is not code. As a root it would divide equal stacks. */
-static void test_unknown_roots(void **state) {
+TEST(test_unknown_roots) {
     assert_samples(
         "a 1/1 1.0: x:\n\t10 f (/a)\n\t20 [unknown] ([unknown])\n\t30 [unknown] ([unknown])\n\n" /* callers */
         "a 1/1 1.1: x:\n\t10 f (/a)\n\t20 [unknown] ([unknown])\n\t11 g (/a)\n\n"                /* in between */
@@ -165,7 +165,7 @@ static void test_unknown_roots(void **state) {
     assert_samples("a 1/1 1.0: x:\n\t10 f\n\t20 [unknown]\n\n", "1/1 a 0 1 [unknown];f\n");
 }
 
-static void test_line_ends(void **state) {
+TEST(test_line_ends) {
     char *crlf = calloc(1, 2 * sizeof simple_trace);
     assert_non_null(crlf);
     for (size_t from = 0, to = 0; simple_trace[from]; from++) {
@@ -185,7 +185,7 @@ static void test_line_ends(void **state) {
 
 /* Stacks are lexed only if all of their text is in one block. In blocks of three bytes, every line is read on its own.
  * The stacks must be the same in both cases, whatever they share with earlier ones. */
-static void test_stacks_that_repeat(void **state) {
+TEST(test_stacks_that_repeat) {
     static const char *const lines[] = {
         "\tffffffff81001190 do_read+0x10 ([kernel.kallsyms])\n",
         "\tffffffff81001290 sys_read+0x10 ([kernel.kallsyms])\n",
@@ -241,7 +241,7 @@ static void test_stacks_that_repeat(void **state) {
     free(trace);
 }
 
-static void test_an_empty_trace(void **state) {
+TEST(test_an_empty_trace) {
     assert_samples_and_ledger("", "", "");
     assert_samples_and_ledger("\n\n", "", "lines kept 2 blank line\n");
     struct reading reading;
@@ -251,7 +251,7 @@ static void test_an_empty_trace(void **state) {
     reading_fini(&reading);
 }
 
-static void test_recorded_without_callgraphs(void **state) {
+TEST(test_recorded_without_callgraphs) {
     struct reading reading;
     const char *trace =
         "            bash 14404/14404 [007] 2.07: 250000 cycles:  7f01 leaf+0x10 (/a)\n"
@@ -274,7 +274,7 @@ static void test_recorded_without_callgraphs(void **state) {
     reading_fini(&reading);
 }
 
-static void test_without_a_time(void **state) {
+TEST(test_without_a_time) {
     const char *trace =
         "java 9 cycles:\n\t10 f (/a)\n\n"
         "java 8 cycles:\n\t10 g (/a)\n\n"
@@ -300,7 +300,7 @@ static void test_without_a_time(void **state) {
     assert_samples("a 1/1 2305843007.999999999: x:\n\t10 f (/a)\n\na 1/1 x:\n\t10 g (/a)\n", "1/1 a 0 1 f\n");
 }
 
-static void test_times_that_jump_back(void **state) {
+TEST(test_times_that_jump_back) {
     assert_samples_and_ledger(
         "a 1/1 5.000000003: x:\n\t10 f (/a)\n\n"
         "a 1/1 5.000000001: x:\n\t10 g (/a)\n\n"
@@ -317,7 +317,7 @@ static void test_times_that_jump_back(void **state) {
         "samples kept 4 event x\n");
 }
 
-static void test_threads(void **state) {
+TEST(test_threads) {
     assert_samples(
         "worker 8 1.0: x:\n\t10 f (/a)\n\n"
         "app 7/7 1.1: x:\n\t10 g (/a)\n\n"
@@ -335,11 +335,11 @@ static void test_threads(void **state) {
         "unknown pid/9 other 200000000 1 h\n");
 }
 
-static void test_a_comm_that_looks_like_a_comment(void **state) {
+TEST(test_a_comm_that_looks_like_a_comment) {
     assert_samples("#1 worker 7/7 1.0: x:\n\t10 f (/a)\n\n", "7/7 #1 worker 0 1 f\n");
 }
 
-static void test_guests(void **state) {
+TEST(test_guests) {
     assert_samples(
         "app 1/1 1.0: x:\n\t10 f (/a)\n\n"
         "VM:5000 VCPU:000 init 1/1 1.1: x:\n\t10 g (/a)\n\n",
@@ -350,7 +350,7 @@ static void test_guests(void **state) {
 /* ---- Events. ---- */
 
 /* Arguments of the program are none of perf's: "make -C". */
-static void test_switches_of_some_processors(void **state) {
+TEST(test_switches_of_some_processors) {
     static const char *const commands[] = {"-aC 1 -- make", "-C 1 -- make", "--cpu=1 make", "-- make -C 1"};
     static const char events[] =
         "a 1/1 [001] 1.0: 1 cycles: \n\t10 f (/a)\n\n"
@@ -374,7 +374,7 @@ static void test_switches_of_some_processors(void **state) {
 }
 
 /* The blank line behind a stack says that perf had stacks to print. */
-static void test_empty_stacks(void **state) {
+TEST(test_empty_stacks) {
     assert_samples_and_ledger(
         "a 1/1 1.0: 3 cycles: \n\n"
         "a 1/1 1.1: 4 cycles: \n\t10 f (/a)\n\n"
@@ -394,7 +394,7 @@ static void test_empty_stacks(void **state) {
         "records kept 1 event sched:sched_switch without a stack\n");
 }
 
-static void test_several_events(void **state) {
+TEST(test_several_events) {
     assert_samples_and_ledger(
         "a 1/1 1.0: 5 page-faults:\n\t10 f (/a)\n\n"
         "a 1/1 1.1: 7 cycles:\n\t10 g (/a)\n\n"
@@ -420,7 +420,7 @@ static void test_several_events(void **state) {
 
 /* Without switches that tell when threads run again, waits end when the thread is seen again, or as much earlier as its
  * samples say that it ran. */
-static void test_ends_of_waits_are_estimated(void **state) {
+TEST(test_ends_of_waits_are_estimated) {
     static const char trace[] =
         "a 1/1 1.000: 1000000 cpu-clock:\n\t10 f (/a)\n\n"
         "a 1/1 1.001: 1000000 cpu-clock:\n\t10 f (/a)\n\n"
@@ -443,7 +443,7 @@ static void test_ends_of_waits_are_estimated(void **state) {
 }
 
 /* A thread that seems to have run for a second between two samples has waited: most switches are missing. */
-static void test_missing_switches(void **state) {
+TEST(test_missing_switches) {
     static const char trace[] =
         "a 1/1 1.000: 1000000 cpu-clock:\n\t10 f (/a)\n\n"
         "a 1/1 1.001: 1000000 cpu-clock:\n\t10 f (/a)\n\n"
@@ -473,7 +473,7 @@ static void test_missing_switches(void **state) {
 }
 
 /* simpleperf's --trace-offcpu. */
-static void test_periods_that_are_waits(void **state) {
+TEST(test_periods_that_are_waits) {
     assert_trace(TEXT("a 1/1 1.000: 1000000 cpu-clock:\n\t10 f (/a)\n\n"
                       "a 1/1 1.001: 3000000 sched:sched_switch:\n\t20 g (/a)\n\n"
                       "a 1/1 1.005: 1000000 cpu-clock:\n\t10 f (/a)\n\n"),
@@ -488,7 +488,7 @@ static void test_periods_that_are_waits(void **state) {
 }
 
 /* A sample that came during a wait does not begin the work after it. */
-static void test_sample_during_a_wait(void **state) {
+TEST(test_sample_during_a_wait) {
     assert_trace(TEXT("a 1/1 1.000: 1000000 cpu-clock:\n\t10 f (/a)\n\n"
                       "a 1/1 1.001: 3000000 sched:sched_switch:\n\t20 g (/a)\n\n"
                       "a 1/1 1.002: 1000000 cpu-clock:\n\t30 h (/a)\n\n"
@@ -504,7 +504,7 @@ static void test_sample_during_a_wait(void **state) {
                  NULL);
 }
 
-static void test_weights(void **state) {
+TEST(test_weights) {
     const struct reader_options by_period = {.weight = GECKO_CONVERT_WEIGHT_PERIOD};
     static const struct {
         const char *event;
@@ -549,7 +549,7 @@ static void read_clock(struct reading *reading, unsigned period_us, unsigned gap
 }
 
 /* If the timer is slower than was asked for, the period is not the processor time between samples. */
-static void test_periods_that_are_no_distances(void **state) {
+TEST(test_periods_that_are_no_distances) {
     struct reading reading;
     read_clock(&reading, 200, 4000, false);
     assert_int_equal(reading.profile.meta.cpu_delta_unit, CPU_DELTA_NONE);
@@ -576,7 +576,7 @@ static void test_periods_that_are_no_distances(void **state) {
     reading_fini(&reading);
 }
 
-static void test_the_interval(void **state) {
+TEST(test_the_interval) {
     struct reading reading;
     read_text(&reading, "a 1/1 1.0: 250000 cpu-clock:\n\t10 f (/a)\n\na 1/1 1.7: 250000 cpu-clock:\n\t10 f (/a)\n");
     assert_int_equal(reading.profile.meta.interval_ns, 250000); /* the period of the clock event */
@@ -590,7 +590,7 @@ static void test_the_interval(void **state) {
 
 /* ---- Tracepoints without stacks, and other lines between samples. ---- */
 
-static void test_tracepoint_markers(void **state) {
+TEST(test_tracepoint_markers) {
     const char *trace =
         "sshd 9/9 [0] 1.0: sched:sched_switch: prev_comm=sshd prev_state=S ==> next_comm=b\n"
         "sshd 9/9 [0] 1.5: sched:sched_wakeup: comm=a 12.5: x\n"
@@ -627,7 +627,7 @@ static void test_tracepoint_markers(void **state) {
     reading_fini(&reading);
 }
 
-static void test_records(void **state) {
+TEST(test_records) {
     assert_samples_and_ledger(
         "perf 7/7 1.0: PERF_RECORD_COMM: perf:7/7\n"
         "perf 7/7 1.1: PERF_RECORD_COMM exec: my:app:7/7\n"
@@ -657,7 +657,7 @@ static void test_records(void **state) {
         "samples kept 1 event x\n");
 }
 
-static void test_what_records_say(void **state) {
+TEST(test_what_records_say) {
     struct reading reading;
     read_text(&reading,
               "a 7/7 1.0: PERF_RECORD_COMM exec: my:app:7/7\n"
@@ -706,7 +706,7 @@ static void assert_names(const char *name, const char *input, const char *produc
 #define COMMAND(command)   "# cmdline : /usr/bin/perf record -g " command "\n"
 
 /* Without records of tasks, files show whether a new name is that of a program. */
-static void test_programs_without_records(void **state) {
+TEST(test_programs_without_records) {
     static const struct {
         const char *name, *input, *product, *process, *title;
     } cases[] = {
@@ -781,7 +781,7 @@ static void assert_mapped(const char *records, const char *frame, int32_t addres
 
 #define MAPPING(payload) "a 7/7 0.5: PERF_RECORD_MMAP2 " payload "\n"
 
-static void test_mappings(void **state) {
+TEST(test_mappings) {
     static const struct {
         const char *records, *frame;
         int32_t address;
@@ -814,7 +814,7 @@ static void test_mappings(void **state) {
         assert_mapped(cases[i].records, cases[i].frame, cases[i].address, cases[i].build_id);
 }
 
-static void test_malformed_mappings(void **state) {
+TEST(test_malformed_mappings) {
     static const char *const payloads[] = {
         "",
         " 7",
@@ -845,7 +845,7 @@ static void test_malformed_mappings(void **state) {
 }
 
 /* The mappings of the host's process with the same pid do not apply to a guest. */
-static void test_mappings_of_a_guest(void **state) {
+TEST(test_mappings_of_a_guest) {
     struct reading reading;
     read_text(&reading,
               "VM:5 VCPU:000 a 7/7 1.0: PERF_RECORD_MMAP2 7/7: [0x7f0000001000(0x5000) @ 0 fe:00 1 2]: r-xp /a.so\n"
@@ -858,7 +858,7 @@ static void test_mappings_of_a_guest(void **state) {
     reading_fini(&reading);
 }
 
-static void test_lives_of_a_pid(void **state) {
+TEST(test_lives_of_a_pid) {
     assert_samples(
         "a 7/7 1.0: x:\n\t10 f (/a)\n\n"
         "a 7/7 1.1: PERF_RECORD_EXIT(7:7):(1:1)\n"
@@ -869,13 +869,13 @@ static void test_lives_of_a_pid(void **state) {
 }
 
 /* perf prints ":8" for a thread whose name it does not know. */
-static void test_a_thread_without_a_name(void **state) {
+TEST(test_a_thread_without_a_name) {
     assert_samples(":8 7/8 1.0: x:\n\t10 f (/a)\n\n", "7/8 thread 8 0 1 f\n");
     assert_samples(":9 7/8 1.0: x:\n\t10 f (/a)\n\n", "7/8 :9 0 1 f\n");
 }
 
 /* perf makes the first record from what it finds when it starts, while the kernel already reports the same fork. */
-static void test_a_fork_that_is_told_twice(void **state) {
+TEST(test_a_fork_that_is_told_twice) {
     assert_samples(
         "sh 7/7 0.000000: PERF_RECORD_FORK(8:8):(7:7)\n"
         "sh 8/8 0.000000: PERF_RECORD_COMM: sh:8/8\n"
@@ -886,7 +886,7 @@ static void test_a_fork_that_is_told_twice(void **state) {
 }
 
 /* If no record says when a thread began, it is not known before its first sample. */
-static void test_threads_without_records(void **state) {
+TEST(test_threads_without_records) {
     static const char samples[] =
         "a 7/7 1.0: x:\n\t10 f (/a)\n\n"
         "b 7/8 1.2: x:\n\t10 f (/a)\n\n"
@@ -904,7 +904,7 @@ static void test_threads_without_records(void **state) {
 }
 
 /* The child has the first sample. */
-static void test_parents(void **state) {
+TEST(test_parents) {
     struct reading reading;
     read_text(&reading,
               "sh 8/8 0.9: PERF_RECORD_FORK(8:8):(7:7)\n"
@@ -916,7 +916,7 @@ static void test_parents(void **state) {
     reading_fini(&reading);
 }
 
-static void test_records_without_a_time(void **state) {
+TEST(test_records_without_a_time) {
     struct reading reading;
     read_text(&reading,
               "a 7/7 x:\n\t10 f (/a)\n\n"
@@ -929,7 +929,7 @@ static void test_records_without_a_time(void **state) {
     reading_fini(&reading);
 }
 
-static void test_deferred_callchains(void **state) {
+TEST(test_deferred_callchains) {
     assert_samples_and_ledger(
         "a 1/1 1.0: x:\n\tffffffff81001190 k1 ([kernel.kallsyms])\n\tb6 (cookie) ([unknown])\n\n"
         "a 1/1 1.1: x:\n\tffffffff81001190 k2 ([kernel.kallsyms])\n\tb6 (cookie) ([unknown])\n\n"
@@ -964,7 +964,7 @@ static void test_deferred_callchains(void **state) {
         "samples kept 2 event x\n");
 }
 
-static void test_source_lines_and_branches(void **state) {
+TEST(test_source_lines_and_branches) {
     assert_samples_and_ledger(
         "a 1/1 1.0: x:\n"
         "\t3477 compare (inlined)\n"
@@ -987,7 +987,7 @@ static void test_source_lines_and_branches(void **state) {
 /* ---- Rejected lines. ---- */
 
 /* A function whose lines are in several files has the file of most of them. Another function of that name stays. */
-static void test_functions_have_one_file(void **state) {
+TEST(test_functions_have_one_file) {
     struct reading reading;
     read_text(&reading,
               "a 1/1 1.0: x:\n\t1005 f+0x5 (/a)\n  a.c:3\n\t2004 f+0x4 (/a)\n  b.c:9\n\n"
@@ -1014,7 +1014,7 @@ static void test_functions_have_one_file(void **state) {
     reading_fini(&reading);
 }
 
-static void test_lines_that_are_lost(void **state) {
+TEST(test_lines_that_are_lost) {
     assert_samples_and_ledger(
         "\t10 stray (/a)\n"
         "garbage\n"
@@ -1044,7 +1044,7 @@ static void test_lines_that_are_lost(void **state) {
         "samples kept 1 event x\n");
 }
 
-static void test_the_first_place_of_a_loss(void **state) {
+TEST(test_the_first_place_of_a_loss) {
     struct reading reading;
     read_text(&reading, "a 1/1 1.0: x:\n\t10 f (/a)\n\ngarbage\n\nmore of it\n");
     const struct ledger *ledger = &reading.profile.ledger;
@@ -1063,7 +1063,7 @@ static void test_the_first_place_of_a_loss(void **state) {
 }
 
 /* A loss that is only known when the sample closes has the position of the sample's event line. */
-static void test_the_first_place_of_a_loss_of_a_sample(void **state) {
+TEST(test_the_first_place_of_a_loss_of_a_sample) {
     struct reading reading;
     read_text(&reading, "a 1/1 1.0: x: /cgroup\n\t10 f (/a)\n\na 1/1 2.0: x:\na 1/1 3.0: x:\n\t10 f (/a)\n");
     const struct ledger *ledger = &reading.profile.ledger;
@@ -1076,7 +1076,7 @@ static void test_the_first_place_of_a_loss_of_a_sample(void **state) {
 }
 
 /* If lines have times, a line without one is not an event. A thread without a name is not another thread. */
-static void test_lines_without_a_comm(void **state) {
+TEST(test_lines_without_a_comm) {
     struct reading reading;
     read_text(&reading,
               "22154  7782.1:    10 cpu-clock: \n\t10 f (/a)\n ilen: 2 insn: 85 c0\n\n"
@@ -1094,7 +1094,7 @@ static void test_lines_without_a_comm(void **state) {
     reading_fini(&reading);
 }
 
-static void test_guests_of_unknown_pid(void **state) {
+TEST(test_guests_of_unknown_pid) {
     struct reading reading;
     read_text(&reading,
               "qemu 11 1.0: x: \n\t10 f (/a)\n\nVM:1 VCPU:0 init 11 1.1: x: \n\t10 f (/a)\n\n"
@@ -1110,7 +1110,7 @@ static void test_guests_of_unknown_pid(void **state) {
     reading_fini(&reading);
 }
 
-static void test_odd_bytes(void **state) {
+TEST(test_odd_bytes) {
     static const char trace[] = "a\0b 1/1 1.0: x:\n\t10 \xff\0g (/a)\n\n";
     struct reading reading;
     read_in_way(&reading, (struct text){trace, sizeof trace - 1}, (struct reader_options){0}, (struct way){0});
@@ -1125,7 +1125,7 @@ static void test_odd_bytes(void **state) {
     reading_fini(&reading);
 }
 
-static void test_a_line_that_is_too_long(void **state) {
+TEST(test_a_line_that_is_too_long) {
     enum { LONG_BYTES = 5 * 1024 * 1024 };
     static const char start[] = "a 1/1 1.0: x:\n\t10 ", end[] = "\n\t20 main (/a)\n\n";
     char *trace = malloc(sizeof start + LONG_BYTES + sizeof end);
@@ -1146,7 +1146,7 @@ static void test_a_line_that_is_too_long(void **state) {
     free(trace);
 }
 
-static void test_records_of_any_name(void **state) {
+TEST(test_records_of_any_name) {
     if (HAS_THREAD_SANITIZER) skip(); /* only one thread reads */
     char *trace = malloc(50000 * 48);
     assert_non_null(trace);
@@ -1166,7 +1166,7 @@ static void test_records_of_any_name(void **state) {
 /* ---- Recognition. ---- */
 
 /* Hostile input may name a new event on every line. */
-static void test_events_of_any_name(void **state) {
+TEST(test_events_of_any_name) {
     if (HAS_THREAD_SANITIZER) skip(); /* only one thread reads */
     char *trace = malloc(5000 * 48);
     assert_non_null(trace);
@@ -1183,7 +1183,7 @@ static void test_events_of_any_name(void **state) {
     free(trace);
 }
 
-static void test_probe(void **state) {
+TEST(test_probe) {
     static const struct {
         const char *start;
         bool is_whole;
@@ -1238,7 +1238,7 @@ static void test_probe(void **state) {
 }
 
 /* A system call without arguments has an empty payload. */
-static void test_a_payload_of_nothing(void **state) {
+TEST(test_a_payload_of_nothing) {
     struct reading reading;
     read_text(&reading,
               "app 7/7 1.000: 1 cpu-clock: \n\t10 f (app)\n\n"
@@ -1251,7 +1251,7 @@ static void test_a_payload_of_nothing(void **state) {
 }
 
 /* The idle thread of a processor that is always busy never tells that the recording is of all threads. */
-static void test_switches_of_a_busy_processor(void **state) {
+TEST(test_switches_of_a_busy_processor) {
     enum { SWITCH_COUNT = 40 };
     char trace[SWITCH_COUNT * 200 + 200], *out = trace;
     out += sprintf(out,
@@ -1277,7 +1277,7 @@ static void test_switches_of_a_busy_processor(void **state) {
 }
 
 /* Two threads have ended, which run on without a tid, and the switch from one to the other is lost. */
-static void test_switches_without_a_tid(void **state) {
+TEST(test_switches_without_a_tid) {
     static const char trace[] =
         "a 1/1 [000] 1.000: PERF_RECORD_FORK(1:2):(1:1)\n"
         "a 1/1 [000] 1.000: PERF_RECORD_FORK(1:3):(1:1)\n"
@@ -1306,7 +1306,7 @@ static void test_switches_without_a_tid(void **state) {
 }
 
 /* A thread of which no switch tells weighs its periods, however long others ran for each of theirs. */
-static void test_threads_that_never_wait(void **state) {
+TEST(test_threads_that_never_wait) {
     assert_trace(TEXT("a 1/1 [1] 1.000: PERF_RECORD_COMM: a:1/1\n"
                       "swapper 0/0 [1] 1.000: 1 sched:sched_switch: swapper/1:0 [120] R ==> a:1 [120]\n\t10 k (/k)\n\n"
                       "b 2/2 [0] 1.001: 1000000 cpu-clock: \n\t10 f (/b)\n\n"
@@ -1323,7 +1323,7 @@ static void test_threads_that_never_wait(void **state) {
 
 /* Some processes may run or wait for long before their first event. Where there are events of the idle thread, or perf
  * found threads of the kernel, events are of all threads, so they were recorded later than tasks. */
-static void test_start_of_events(void **state) {
+TEST(test_start_of_events) {
 #define BEFORE_EVENTS "a 1/1 1.000: PERF_RECORD_COMM: a:1/1\n"
 #define IDLE_EVENT    "swapper 0/0 1.049: PERF_RECORD_SWITCH OUT\n"
 #define FIRST_KTHREAD "swapper 0/0 0.000: PERF_RECORD_FORK(2:2):(0:0)\n"
@@ -1352,7 +1352,7 @@ static void test_start_of_events(void **state) {
 }
 
 /* Records and events of switches tell on which processor a thread ran of which there is no sample. */
-static void test_processors_of_threads_without_samples(void **state) {
+TEST(test_processors_of_threads_without_samples) {
 #define SWITCHES_OF(record_or_event_out, record_or_event_end)                               \
     "late 9/9 [000] 1.000: 1000000 cpu-clock: \n\t10 f (app)\n\n"                           \
     "app 7/7 [000] 1.001: PERF_RECORD_FORK(7:8):(7:7)\n"                                    \
@@ -1382,7 +1382,7 @@ static void test_processors_of_threads_without_samples(void **state) {
 
 /* A guest tells on which of the machine's processors it was, which does not mean that it ran there until the machine's
  * last switch. */
-static void test_switches_of_a_guest(void **state) {
+TEST(test_switches_of_a_guest) {
     static const char trace[] =
         "swapper 0/0 [0] 1.0000: 1 sched:sched_switch: swapper:0 [120] R ==> a:7 [120]\n\t10 f (/a)\n\n"
         "a 7/7 [0] 1.0000: PERF_RECORD_COMM: a:7/7\n"
@@ -1400,7 +1400,7 @@ static void test_switches_of_a_guest(void **state) {
 }
 
 /* Two events that tell of one switch are no lost switch. */
-static void test_switches_that_are_told_twice(void **state) {
+TEST(test_switches_that_are_told_twice) {
     assert_trace(TEXT("swapper 0/0 [0] 1.000000: 1 sched:sched_switch: swapper:0 [120] R ==> a:7 [120]\n\t10 f (/a)\n\n"
                       "swapper 0/0 [0] 1.000001: 1 sched:sched_switch: swapper:0 [120] R ==> a:7 [120]\n\t10 f (/a)\n\n"
                       "a 7/7 [0] 1.001000: 1000000 cpu-clock:\n\t10 f (/a)\n\n"
@@ -1425,7 +1425,7 @@ static void test_switches_that_are_told_twice(void **state) {
 }
 
 /* A thread that ran when it was last seen may have ended then, unless records of tasks tell that it has not. */
-static void test_threads_without_ends(void **state) {
+TEST(test_threads_without_ends) {
 #define TASK "b 1/2 1.000: PERF_RECORD_COMM: b:1/2\n"
 #define RUNS                                           \
     "a 1/1 1.000: 1000000 cpu-clock:\n\t10 f (/a)\n\n" \
@@ -1455,64 +1455,4 @@ static void test_threads_without_ends(void **state) {
                  NULL);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_payload_of_nothing),
-        cmocka_unit_test(test_threads_that_never_wait),
-        cmocka_unit_test(test_start_of_events),
-        cmocka_unit_test(test_threads_without_ends),
-        cmocka_unit_test(test_processors_of_threads_without_samples),
-        cmocka_unit_test(test_switches_of_a_guest),
-        cmocka_unit_test(test_switches_that_are_told_twice),
-        cmocka_unit_test(test_switches_of_a_busy_processor),
-        cmocka_unit_test(test_switches_without_a_tid),
-        cmocka_unit_test(test_samples_and_ledger),
-        cmocka_unit_test(test_line_ends),
-        cmocka_unit_test(test_unknown_roots),
-        cmocka_unit_test(test_stacks_that_repeat),
-        cmocka_unit_test(test_an_empty_trace),
-        cmocka_unit_test(test_recorded_without_callgraphs),
-        cmocka_unit_test(test_without_a_time),
-        cmocka_unit_test(test_times_that_jump_back),
-        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_a_comm_that_looks_like_a_comment),
-        cmocka_unit_test(test_guests),
-        cmocka_unit_test(test_switches_of_some_processors),
-        cmocka_unit_test(test_empty_stacks),
-        cmocka_unit_test(test_several_events),
-        cmocka_unit_test(test_ends_of_waits_are_estimated),
-        cmocka_unit_test(test_missing_switches),
-        cmocka_unit_test(test_periods_that_are_waits),
-        cmocka_unit_test(test_sample_during_a_wait),
-        cmocka_unit_test(test_weights),
-        cmocka_unit_test(test_the_interval),
-        cmocka_unit_test(test_periods_that_are_no_distances),
-        cmocka_unit_test(test_tracepoint_markers),
-        cmocka_unit_test(test_records),
-        cmocka_unit_test(test_what_records_say),
-        cmocka_unit_test(test_programs_without_records),
-        cmocka_unit_test(test_mappings),
-        cmocka_unit_test(test_malformed_mappings),
-        cmocka_unit_test(test_mappings_of_a_guest),
-        cmocka_unit_test(test_lives_of_a_pid),
-        cmocka_unit_test(test_a_thread_without_a_name),
-        cmocka_unit_test(test_a_fork_that_is_told_twice),
-        cmocka_unit_test(test_records_without_a_time),
-        cmocka_unit_test(test_parents),
-        cmocka_unit_test(test_threads_without_records),
-        cmocka_unit_test(test_deferred_callchains),
-        cmocka_unit_test(test_source_lines_and_branches),
-        cmocka_unit_test(test_functions_have_one_file),
-        cmocka_unit_test(test_lines_that_are_lost),
-        cmocka_unit_test(test_the_first_place_of_a_loss),
-        cmocka_unit_test(test_the_first_place_of_a_loss_of_a_sample),
-        cmocka_unit_test(test_lines_without_a_comm),
-        cmocka_unit_test(test_guests_of_unknown_pid),
-        cmocka_unit_test(test_odd_bytes),
-        cmocka_unit_test(test_a_line_that_is_too_long),
-        cmocka_unit_test(test_records_of_any_name),
-        cmocka_unit_test(test_events_of_any_name),
-        cmocka_unit_test(test_probe),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

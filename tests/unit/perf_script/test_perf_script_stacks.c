@@ -173,7 +173,7 @@ static void assert_leaf_name(const char *line, const char *name) {
 
 /* ---- Order and addresses. ---- */
 
-static void test_root_first_and_empty_again(void **state) {
+TEST(test_root_first_and_empty_again, set_up, tear_down) {
     add("\t1190 leaf+0x10 (/usr/bin/app)");
     add("\t1290 caller+0x10 (/usr/bin/app)");
     add("\t1390 main+0x10 (/usr/bin/app)");
@@ -184,7 +184,7 @@ static void test_root_first_and_empty_again(void **state) {
     assert_names("main");
 }
 
-static void test_relative_addresses_as_printed(void **state) {
+TEST(test_relative_addresses_as_printed, set_up, tear_down) {
     add("\t1190 leaf+0x10 (/usr/bin/app)");
     take();
     assert_place(0, "/usr/bin/app", 0x1190);
@@ -192,7 +192,7 @@ static void test_relative_addresses_as_printed(void **state) {
     assert_string_equal(resource_of(0), "app");
 }
 
-static void test_absolute_addresses_by_the_mappings(void **state) {
+TEST(test_absolute_addresses_by_the_mappings, set_up, tear_down) {
     map(PID, 0x7f0000001000, 0x5000, 0x26000, "/lib/libc.so.6", "00112233445566778899aabbccddeeff00112233");
     map(99, 0x7f0000001000, 0x5000, 0, "/lib/other.so", "");
     add("\t7f0000001190 read+0x10 (/lib/libc.so.6)");
@@ -209,7 +209,7 @@ static void test_absolute_addresses_by_the_mappings(void **state) {
 }
 
 /* The same line means another address in another process, and later in the same process. */
-static void test_a_line_is_read_in_its_process(void **state) {
+TEST(test_a_line_is_read_in_its_process, set_up, tear_down) {
     const char *line = "\t7f0000001190 f+0x10 (/a.so)";
     add(line);
     take();
@@ -227,7 +227,7 @@ static void test_a_line_is_read_in_its_process(void **state) {
     assert_place(0, NULL, ADDRESS_NONE);
 }
 
-static void test_kernel_addresses(void **state) {
+TEST(test_kernel_addresses, set_up, tear_down) {
     add("\tffffffff8158e375 f+0x5 ([kernel.kallsyms])"); /* no record has the start */
     take();
     assert_place(0, "[kernel.kallsyms]", 0x158e375);
@@ -251,7 +251,7 @@ static void test_kernel_addresses(void **state) {
     assert_place(0, "[guest.kernel.kallsyms]", 0x158e375);
 }
 
-static void test_code_that_is_in_no_file(void **state) {
+TEST(test_code_that_is_in_no_file, set_up, tear_down) {
     static const char *const lines[] = {
         "\t1190 f (/tmp/perf-1.map)",
         "\t1190 f ([JIT] tid 5)",
@@ -270,7 +270,7 @@ static void test_code_that_is_in_no_file(void **state) {
     }
 }
 
-static void test_addresses_that_do_not_fit(void **state) {
+TEST(test_addresses_that_do_not_fit, set_up, tear_down) {
     map(PID, 0x7f0000000000, 0x100000000, 0, "/large.so", "");
     add("\t7f007fffffff f (/large.so)");
     take();
@@ -287,7 +287,7 @@ static void test_addresses_that_do_not_fit(void **state) {
 }
 
 /* Callers of which perf knows nothing are one function. Code that was interrupted keeps its address. */
-static void test_unknown_callers_are_one_function(void **state) {
+TEST(test_unknown_callers_are_one_function, set_up, tear_down) {
     add("\t7f01 [unknown] ([unknown])");
     add("\t7f02 [unknown] ([unknown])");
     add("\t7f03 [unknown] ([unknown])");
@@ -304,7 +304,7 @@ static void test_unknown_callers_are_one_function(void **state) {
     assert_names("app+0x7f03;[unknown]+0x7f03;[unknown]+0x7f02;[unknown];k");
 }
 
-static void test_unknown_symbols_have_no_native_symbol(void **state) {
+TEST(test_unknown_symbols_have_no_native_symbol, set_up, tear_down) {
     add("\t1190 [unknown] (/usr/bin/app)");
     take();
     assert_names("app+0x1190");
@@ -321,7 +321,7 @@ static void test_unknown_symbols_have_no_native_symbol(void **state) {
 
 /* ---- Return addresses. ---- */
 
-static void test_callers_step_back_into_the_call(void **state) {
+TEST(test_callers_step_back_into_the_call, set_up, tear_down) {
     add("\t1190 leaf+0x10 (/usr/bin/app)");
     add("\t1290 caller+0x10 (/usr/bin/app)");
     add("\t1300 ends_in_a_call+0x0 (/usr/bin/app)"); /* moving it back would leave the symbol */
@@ -337,7 +337,7 @@ static void test_callers_step_back_into_the_call(void **state) {
 }
 
 /* A line can be the leaf in one stack and a caller in another. */
-static void test_a_line_as_leaf_and_as_caller(void **state) {
+TEST(test_a_line_as_leaf_and_as_caller, set_up, tear_down) {
     for (int round = 0; round < 2; round++) {
         add("\t1190 f+0x10 (/usr/bin/app)");
         add("\t1190 f+0x10 (/usr/bin/app)");
@@ -348,7 +348,7 @@ static void test_a_line_as_leaf_and_as_caller(void **state) {
     }
 }
 
-static void test_the_first_user_frame_is_exact(void **state) {
+TEST(test_the_first_user_frame_is_exact, set_up, tear_down) {
     add("\tffffffff81001190 k1+0x10 ([kernel.kallsyms])");
     add("\tffffffff81001290 k2+0x10 ([kernel.kallsyms])");
     add("\t1190 read+0x10 (/lib/libc.so.6)");
@@ -360,7 +360,7 @@ static void test_the_first_user_frame_is_exact(void **state) {
     assert_place(0, "/usr/bin/app", 0x128f);
 }
 
-static void test_unwound_callers_stay(void **state) {
+TEST(test_unwound_callers_stay, set_up, tear_down) {
     append(fixture.trace, sizeof fixture.trace, "# cmdline : /usr/bin/perf record --call-graph dwarf ./app\n");
     add("\tffffffff81001190 k1+0x10 ([kernel.kallsyms])");
     add("\tffffffff81001290 k2+0x10 ([kernel.kallsyms])");
@@ -374,7 +374,7 @@ static void test_unwound_callers_stay(void **state) {
 
 /* ---- Inlined frames. ---- */
 
-static void test_an_inlined_chain(void **state) {
+TEST(test_an_inlined_chain, set_up, tear_down) {
     add("\t3477 innermost+0x1f7 (inlined)");
     add("\t3477 middle+0x1f7 (inlined)");
     add("\t3477 physical+0x1f7 (/usr/bin/app)");
@@ -393,7 +393,7 @@ static void test_an_inlined_chain(void **state) {
     assert_place(0, "/usr/bin/app", 0x3576);
 }
 
-static void test_an_inlined_chain_among_callers(void **state) {
+TEST(test_an_inlined_chain_among_callers, set_up, tear_down) {
     add("\t1190 leaf+0x10 (/usr/bin/app)");
     add("\t3477 inlined+0x1f7 (inlined)");
     add("\t3477 physical+0x1f7 (/usr/bin/app)");
@@ -405,7 +405,7 @@ static void test_an_inlined_chain_among_callers(void **state) {
     assert_int_equal(frame_at(2)->inline_depth, 0);
 }
 
-static void test_an_inlined_chain_in_the_kernel(void **state) {
+TEST(test_an_inlined_chain_in_the_kernel, set_up, tear_down) {
     add("\tffffffff81001190 inlined (inlined)");
     add("\tffffffff81001190 physical+0x10 ([kernel.kallsyms])");
     add("\t1290 main+0x10 (/usr/bin/app)");
@@ -416,7 +416,7 @@ static void test_an_inlined_chain_in_the_kernel(void **state) {
     assert_string_equal(resource_of(2), "[kernel.kallsyms]");
 }
 
-static void test_a_chain_without_its_physical_frame(void **state) {
+TEST(test_a_chain_without_its_physical_frame, set_up, tear_down) {
     add("\t3477 innermost (inlined)");
     add("\t3477 last (inlined)");
     take();
@@ -426,7 +426,7 @@ static void test_a_chain_without_its_physical_frame(void **state) {
     assert_place(0, NULL, ADDRESS_NONE);
 }
 
-static void test_a_chain_deeper_than_its_field(void **state) {
+TEST(test_a_chain_deeper_than_its_field, set_up, tear_down) {
     for (int i = 0; i < 600; i++) add("\t3477 f (inlined)");
     add("\t3477 physical+0x7 (/usr/bin/app)");
     take();
@@ -438,7 +438,7 @@ static void test_a_chain_deeper_than_its_field(void **state) {
     }
 }
 
-static void test_inlined_by_name_in_perf_maps(void **state) {
+TEST(test_inlined_by_name_in_perf_maps, set_up, tear_down) {
     add("\t7f01 A::f->B::g (/tmp/perf-1.map)");
     add("\t7f09 Main::main (/tmp/perf-1.map)");
     take();
@@ -452,7 +452,7 @@ static void test_inlined_by_name_in_perf_maps(void **state) {
 
 /* ---- Source lines. ---- */
 
-static void test_source_lines(void **state) {
+TEST(test_source_lines, set_up, tear_down) {
     add("\t1190 leaf+0x10 (/usr/bin/app)");
     add("  file.c:12");
     add("\t1290 main+0x10 (/usr/bin/app)");
@@ -471,7 +471,7 @@ static void test_source_lines(void **state) {
     assert_line(0, "file.c", 13);
 }
 
-static void test_inlined_told_by_the_source_line(void **state) {
+TEST(test_inlined_told_by_the_source_line, set_up, tear_down) {
     add("\t3477 compare");
     add("  basic_string.h:234 (inlined)");
     add("\t3477 physical+0x7 (/usr/bin/app)");
@@ -487,7 +487,7 @@ static void test_inlined_told_by_the_source_line(void **state) {
 
 /* ---- Symbols. ---- */
 
-static void test_categories_by_library_first(void **state) {
+TEST(test_categories_by_library_first, set_up, tear_down) {
     static const struct {
         const char *line, *category, *subcategory;
     } rows[] = {
@@ -532,7 +532,7 @@ static void test_categories_by_library_first(void **state) {
     }
 }
 
-static void test_idle(void **state) {
+TEST(test_idle, set_up, tear_down) {
     static const char *const idle[] = {
         "ffffffff81 native_safe_halt+0xb ([kernel.kallsyms])", "ffffffff81 intel_idle+0x63 ([kernel.kallsyms])",
         "ffffffff81 do_idle+0x1a ([kernel.kallsyms])",         "ffffffff81 cpu_startup_entry+0x2a ([kernel.kallsyms])",
@@ -551,7 +551,7 @@ static void test_idle(void **state) {
     }
 }
 
-static void test_versions(void **state) {
+TEST(test_versions, set_up, tear_down) {
     static const char *const rows[][2] = {
         {"7f01 __libc_start_main@@GLIBC_2.34+0x85 (/usr/lib/libc.so.6)", "__libc_start_main"},
         {"7f01 memcpy@GLIBC_2.2.5 (/usr/lib/libc.so.6)", "memcpy"},
@@ -567,7 +567,7 @@ static void test_versions(void **state) {
     assert_int_equal(frame_at(0)->func.index, frame_at(1)->func.index);
 }
 
-static void test_unknown_names(void **state) {
+TEST(test_unknown_names, set_up, tear_down) {
     static const char *const rows[][2] = {
         {"7f01 [unknown] (/usr/bin/app)", "app+0x7f01"},
         {"7f02 [unknown] (/usr/bin/app)", "app+0x7f02"},
@@ -583,14 +583,14 @@ static void test_unknown_names(void **state) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) assert_leaf_name(rows[i][0], rows[i][1]);
 }
 
-static void test_unknown_libraries_are_told_apart(void **state) {
+TEST(test_unknown_libraries_are_told_apart, set_up, tear_down) {
     leaf_of("[unknown] ([unknown])");
     assert_string_equal(resource_of(0), "");
     leaf_of("[unknown] (/usr/bin/perf)");
     assert_string_equal(resource_of(0), "perf");
 }
 
-static void test_functions_of_several_places(void **state) {
+TEST(test_functions_of_several_places, set_up, tear_down) {
     add("\t1190 fib+0x12 (/usr/bin/app)");
     add("\t11a0 fib+0x22 (/usr/bin/app)");
     add("\t1190 fib+0x12 (/usr/bin/other)");
@@ -603,7 +603,7 @@ static void test_functions_of_several_places(void **state) {
     assert_native_symbol(0, NULL, 0);
 }
 
-static void test_scripts(void **state) {
+TEST(test_scripts, set_up, tear_down) {
     add("\t7f01 LazyCompile:*fn file.js:10:3 (/tmp/perf-1.map)");
     add("\t7f02 LazyCompile:~fn file.js:10:3 (/tmp/perf-1.map)"); /* in another tier */
     add("\t7f01 py::fn:/file.py (/tmp/perf-1.map)");
@@ -630,7 +630,7 @@ static void test_scripts(void **state) {
     }
 }
 
-static void test_java(void **state) {
+TEST(test_java, set_up, tear_down) {
     leaf_of("7f01 Ljava/io/PrintStream;::print (/tmp/perf-1.map)");
     assert_names("Ljava/io/PrintStream;::print");
     /* h is inlined into g and g into f; f is the physical frame */
@@ -644,7 +644,7 @@ static void test_java(void **state) {
     assert_names("A::f->B::g");
 }
 
-static void test_more_arrows_than_frames(void **state) {
+TEST(test_more_arrows_than_frames, set_up, tear_down) {
     append(fixture.lines, sizeof fixture.lines, "\t7f01 ");
     for (int i = 0; i < 600; i++) append(fixture.lines, sizeof fixture.lines, "a->");
     append(fixture.lines, sizeof fixture.lines, "z (/tmp/perf-1.map)\n");
@@ -654,7 +654,7 @@ static void test_more_arrows_than_frames(void **state) {
 
 /* ---- Limits. ---- */
 
-static void test_depth_is_bounded(void **state) {
+TEST(test_depth_is_bounded, set_up, tear_down) {
     static const char line[] = "\t1190 f+0x10 (/usr/bin/app)\n";
     for (size_t i = 0; i < FRAMES_MAX + 10; i++) memcpy(fixture.lines + i * (sizeof line - 1), line, sizeof line);
     take();
@@ -695,14 +695,14 @@ static void assert_joined(size_t columns, bool at_blanks) {
         "demo::walk<int, std::char_traits<char> >(std::vector<int> const&, unsigned long)");
 }
 
-static void test_broken_lines_are_joined(void **state) {
+TEST(test_broken_lines_are_joined, set_up, tear_down) {
     for (size_t columns = 50; columns < 80; columns++) assert_joined(columns, false);
     assert_joined(50, true);
     assert_joined(72, true);
 }
 
 /* In a text without libraries, no frame says where it ends. */
-static void test_lines_without_libraries_are_not_joined(void **state) {
+TEST(test_lines_without_libraries_are_not_joined, set_up, tear_down) {
     add("\t    401106 work+0x6");
     add("\tnoise");
     add("\t    401200 main+0x10");
@@ -710,43 +710,4 @@ static void test_lines_without_libraries_are_not_joined(void **state) {
     assert_names("main;work");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        TEST(test_broken_lines_are_joined),
-        TEST(test_lines_without_libraries_are_not_joined),
-        TEST(test_root_first_and_empty_again),
-        TEST(test_relative_addresses_as_printed),
-        TEST(test_absolute_addresses_by_the_mappings),
-        TEST(test_a_line_is_read_in_its_process),
-        TEST(test_kernel_addresses),
-        TEST(test_code_that_is_in_no_file),
-        TEST(test_addresses_that_do_not_fit),
-        TEST(test_unknown_callers_are_one_function),
-        TEST(test_unknown_symbols_have_no_native_symbol),
-        TEST(test_callers_step_back_into_the_call),
-        TEST(test_a_line_as_leaf_and_as_caller),
-        TEST(test_the_first_user_frame_is_exact),
-        TEST(test_unwound_callers_stay),
-        TEST(test_an_inlined_chain),
-        TEST(test_an_inlined_chain_among_callers),
-        TEST(test_an_inlined_chain_in_the_kernel),
-        TEST(test_a_chain_without_its_physical_frame),
-        TEST(test_a_chain_deeper_than_its_field),
-        TEST(test_inlined_by_name_in_perf_maps),
-        TEST(test_source_lines),
-        TEST(test_inlined_told_by_the_source_line),
-        TEST(test_categories_by_library_first),
-        TEST(test_idle),
-        TEST(test_versions),
-        TEST(test_unknown_names),
-        TEST(test_unknown_libraries_are_told_apart),
-        TEST(test_functions_of_several_places),
-        TEST(test_scripts),
-        TEST(test_java),
-        TEST(test_more_arrows_than_frames),
-        TEST(test_depth_is_bounded),
-#undef TEST
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

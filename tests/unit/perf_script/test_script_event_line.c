@@ -93,7 +93,7 @@ static void assert_refused(const char *line) {
     free(bytes);
 }
 
-static void test_ids_and_fields(void **state) {
+TEST(test_ids_and_fields) {
     static const struct reading readings[] = {
         {"java 25607 4794564.109216: cycles:", "java", PID_UNKNOWN, 25607, NO_CPU, 4794564109216000, NO_PERIOD,
          "cycles", "", 0},
@@ -117,7 +117,7 @@ static void test_ids_and_fields(void **state) {
     ASSERT_READINGS(readings);
 }
 
-static void test_the_comm_may_hold_anything(void **state) {
+TEST(test_the_comm_may_hold_anything) {
     static const struct reading readings[] = {
         {"CPU 0/KVM 5000/5003 [001] 7.5: cycles:", "CPU 0/KVM", 5000, 5003, 1, 7500000000, NO_PERIOD, "cycles", "", 0},
         {"CPU 0/KVM 5003 7.5: cycles:", "CPU 0/KVM", PID_UNKNOWN, 5003, NO_CPU, 7500000000, NO_PERIOD, "cycles", "", 0},
@@ -144,7 +144,7 @@ static void test_the_comm_may_hold_anything(void **state) {
     ASSERT_READINGS(readings);
 }
 
-static void test_tabs_are_blanks(void **state) {
+TEST(test_tabs_are_blanks) {
     static const struct reading readings[] = {
         {"Gecko\t25122 [007] 115539.9:\t\t1000000 task-clock:u:", "Gecko", PID_UNKNOWN, 25122, 7, 115539900000000,
          1000000, "task-clock:u", "", 0},
@@ -154,7 +154,7 @@ static void test_tabs_are_blanks(void **state) {
     ASSERT_READINGS(readings);
 }
 
-static void test_times(void **state) {
+TEST(test_times) {
     static const struct {
         const char *time;
         int64_t time_ns;
@@ -181,7 +181,7 @@ static void test_times(void **state) {
     }
 }
 
-static void test_without_a_time(void **state) {
+TEST(test_without_a_time) {
     static const struct reading readings[] = {
         {"java 19983 cycles:", "java", PID_UNKNOWN, 19983, NO_CPU, NO_TIME, NO_PERIOD, "cycles", "", 0},
         {"java 19983/19984 [002] cycles:ppp: ", "java", 19983, 19984, 2, NO_TIME, NO_PERIOD, "cycles:ppp", "", 0},
@@ -202,7 +202,7 @@ static void test_without_a_time(void **state) {
     ASSERT_READINGS(readings);
 }
 
-static void test_optional_fields(void **state) {
+TEST(test_optional_fields) {
     static const struct reading readings[] = {
         {"a 1/2 2024-01-02 10:00:00.1 100.0: x:", "a", 1, 2, NO_CPU, 100000000000, NO_PERIOD, "x", "", 0},
         {"a 1/2 [003] 2024-01-02 10:00:00.123456 100.0: x:", "a", 1, 2, 3, 100000000000, NO_PERIOD, "x", "", 0},
@@ -224,7 +224,7 @@ static void test_optional_fields(void **state) {
     ASSERT_READINGS(readings);
 }
 
-static void test_events_are_opaque(void **state) {
+TEST(test_events_are_opaque) {
     static const struct reading readings[] = {
         {"a 1 1.0: cpu/event=0x3c,umask=0x0/upp:", "a", PID_UNKNOWN, 1, NO_CPU, 1000000000, NO_PERIOD,
          "cpu/event=0x3c,umask=0x0/upp", "", 0},
@@ -246,14 +246,14 @@ static void test_events_are_opaque(void **state) {
 }
 
 /* A number that is too large is not a period, and what follows it is not an event. */
-static void test_period_too_large(void **state) {
+TEST(test_period_too_large) {
     static const struct reading reading = {
         "a 1 1.0: 18446744073709551616 cycles:", "a", PID_UNKNOWN, 1, NO_CPU, 1000000000, NO_PERIOD, "",
         "18446744073709551616 cycles:",          0};
     assert_reading(&reading);
 }
 
-static void test_the_first_time_counts(void **state) {
+TEST(test_the_first_time_counts) {
     static const struct reading readings[] = {
         {"sshd 9/9 [0] 1.0: sched:sched_switch: prev_comm=sshd 12.5: x ==> next_comm=b", "sshd", 9, 9, 0, 1000000000,
          NO_PERIOD, "sched:sched_switch", "prev_comm=sshd 12.5: x ==> next_comm=b", 0},
@@ -264,7 +264,7 @@ static void test_the_first_time_counts(void **state) {
     ASSERT_READINGS(readings);
 }
 
-static void test_records(void **state) {
+TEST(test_records) {
     static const struct reading readings[] = {
         {"app 11527  1025.979859: PERF_RECORD_COMM exec: app:11527/11527", "app", PID_UNKNOWN, 11527, NO_CPU,
          1025979859000, NO_PERIOD, "", "PERF_RECORD_COMM exec: app:11527/11527", 0},
@@ -281,7 +281,7 @@ static void test_records(void **state) {
     ASSERT_READINGS(readings);
 }
 
-static void test_what_is_no_event_line(void **state) {
+TEST(test_what_is_no_event_line) {
     static const char *const lines[] = {
         "",
         " ",
@@ -325,7 +325,7 @@ static void test_what_is_no_event_line(void **state) {
 }
 
 /* A comm has at most 63 bytes, so ids and time are near the start of the line. */
-static void test_a_start_that_is_too_long(void **state) {
+TEST(test_a_start_that_is_too_long) {
     char line[512];
     memset(line, 'x', 65);
     strcpy(line + 65, " 1 1.0: cycles:");
@@ -350,7 +350,7 @@ static void repeat(char *at, const char *end, const char *unit, size_t unit_byte
 }
 
 /* Each of these lines once took time quadratic in its length. */
-static void test_long_hostile_lines(void **state) {
+TEST(test_long_hostile_lines) {
     static const char *const units[] = {":",  ": ",   "1.0: ", "1 1.0: ", "x 1x 1.0: ", "1 ", "1/1 ",
                                         "U ", "1 U ", "[1] ",  " ",       "1 a: ",      "9"};
     static const char *const starts[] = {"", " ", "VM:", "a", "VM:                          x 1 1.0: "};
@@ -373,15 +373,4 @@ static void test_long_hostile_lines(void **state) {
     free(line);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ids_and_fields),        cmocka_unit_test(test_the_comm_may_hold_anything),
-        cmocka_unit_test(test_tabs_are_blanks),       cmocka_unit_test(test_times),
-        cmocka_unit_test(test_without_a_time),        cmocka_unit_test(test_optional_fields),
-        cmocka_unit_test(test_events_are_opaque),     cmocka_unit_test(test_period_too_large),
-        cmocka_unit_test(test_the_first_time_counts), cmocka_unit_test(test_records),
-        cmocka_unit_test(test_what_is_no_event_line), cmocka_unit_test(test_a_start_that_is_too_long),
-        cmocka_unit_test(test_long_hostile_lines),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -48,7 +48,7 @@ static void assert_reading(const struct reading *wanted) {
 #define ASSERT_READINGS(readings) \
     for (size_t i = 0; i < sizeof readings / sizeof *readings; i++) assert_reading(&readings[i])
 
-static void test_parts(void **state) {
+TEST(test_parts) {
     static const struct reading readings[] = {
         {"\tffffffff8158e375 next_uptodate_folio+0x55 ([kernel.kallsyms])", 0xffffffff8158e375, "next_uptodate_folio",
          0x55, "[kernel.kallsyms]", 0},
@@ -74,7 +74,7 @@ static void test_parts(void **state) {
     ASSERT_READINGS(readings);
 }
 
-static void test_only_the_last_balanced_group_is_the_library(void **state) {
+TEST(test_only_the_last_balanced_group_is_the_library) {
     static const struct reading readings[] = {
         {"401000 (anonymous namespace)::work(int) (/a)", 0x401000, "(anonymous namespace)::work(int)", NO_OFFSET, "/a",
          0},
@@ -102,7 +102,7 @@ static void test_only_the_last_balanced_group_is_the_library(void **state) {
     ASSERT_READINGS(readings);
 }
 
-static void test_names_of_interpreters(void **state) {
+TEST(test_names_of_interpreters) {
     static const struct reading readings[] = {
         {"7f01 Ljava/io/PrintStream;::print (/tmp/perf-1.map)", 0x7f01, "Ljava/io/PrintStream;::print", NO_OFFSET,
          "/tmp/perf-1.map", 0},
@@ -114,7 +114,7 @@ static void test_names_of_interpreters(void **state) {
     ASSERT_READINGS(readings);
 }
 
-static void test_inlined_and_cookies(void **state) {
+TEST(test_inlined_and_cookies) {
     static const struct reading readings[] = {
         {"3477 std::char_traits<char>::compare+0x1f7 (inlined)", 0x3477, "std::char_traits<char>::compare", 0x1f7, "",
          IS_INLINED},
@@ -126,7 +126,7 @@ static void test_inlined_and_cookies(void **state) {
     ASSERT_READINGS(readings);
 }
 
-static void test_what_is_no_frame(void **state) {
+TEST(test_what_is_no_frame) {
     static const char *const lines[] = {
         "",
         "   ",
@@ -149,7 +149,7 @@ static void test_what_is_no_frame(void **state) {
         if (script_frame_line_parse(text_of(lines[i]), &frame)) fail_msg("\"%s\" was taken for a frame", lines[i]);
 }
 
-static void test_frames_without_indentation(void **state) {
+TEST(test_frames_without_indentation) {
     static const struct {
         const char *line;
         bool is_bare;
@@ -180,7 +180,7 @@ static void test_frames_without_indentation(void **state) {
             fail_msg("\"%s\" was %staken for a frame", rows[i].line, rows[i].is_bare ? "not " : "");
 }
 
-static void test_a_line_full_of_brackets(void **state) {
+TEST(test_a_line_full_of_brackets) {
     enum { LINE_BYTES = 4 * 1024 * 1024 };
     char *line = malloc(LINE_BYTES);
     assert_non_null(line);
@@ -204,7 +204,7 @@ struct source_reading {
     bool is_inlined;
 };
 
-static void test_source_lines(void **state) {
+TEST(test_source_lines) {
     static const struct source_reading readings[] = {
         {"  basic_string.h:234", "basic_string.h", 234, false},
         {"  file.c:12", "file.c", 12, false},
@@ -229,7 +229,7 @@ static void test_source_lines(void **state) {
     }
 }
 
-static void test_what_is_no_source_line(void **state) {
+TEST(test_what_is_no_source_line) {
     static const char *const lines[] = {
         "",
         " ",
@@ -252,17 +252,4 @@ static void test_what_is_no_source_line(void **state) {
             fail_msg("\"%s\" was taken for a source line", lines[i]);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_only_the_last_balanced_group_is_the_library),
-        cmocka_unit_test(test_names_of_interpreters),
-        cmocka_unit_test(test_inlined_and_cookies),
-        cmocka_unit_test(test_what_is_no_frame),
-        cmocka_unit_test(test_frames_without_indentation),
-        cmocka_unit_test(test_a_line_full_of_brackets),
-        cmocka_unit_test(test_source_lines),
-        cmocka_unit_test(test_what_is_no_source_line),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -35,7 +35,7 @@ static struct text numbered(const char *name, unsigned number) {
     return text_of(text);
 }
 
-static void names_that_are_written_alike_are_one(void **state) {
+TEST(names_that_are_written_alike_are_one, begin, end) {
     for (unsigned i = 0; i < 3; i++)
         assert_pair(categories_intern(&categories, TEXT("caf\xe9"), COLOR_RED, TEXT("lib\xff.so")), 1, 1);
     assert_pair(categories_intern(&categories, TEXT("caf\\xe9"), COLOR_RED, TEXT("lib\\xff.so")), 1, 1);
@@ -45,7 +45,7 @@ static void names_that_are_written_alike_are_one(void **state) {
     assert_int_equal(categories_at(&categories, 1)->subcategories.count, 2);
 }
 
-static void row_0_stands_for_categories_that_do_not_fit(void **state) {
+TEST(row_0_stands_for_categories_that_do_not_fit, begin, end) {
     for (unsigned i = 1; i < CATEGORY_COUNT_MAX; i++)
         assert_pair(categories_intern(&categories, numbered("category", i), COLOR_RED, TEXT("x")), i, 1);
     assert_pair(categories_intern(&categories, TEXT("one more"), COLOR_RED, TEXT("x")), 0, 0);
@@ -55,7 +55,7 @@ static void row_0_stands_for_categories_that_do_not_fit(void **state) {
     assert_false(failure_is_set(&failure));
 }
 
-static void row_0_stands_for_subcategories_that_do_not_fit(void **state) {
+TEST(row_0_stands_for_subcategories_that_do_not_fit, begin, end) {
     for (unsigned i = 1; i < SUBCATEGORY_COUNT_MAX; i++)
         assert_pair(categories_intern(&categories, TEXT("User"), COLOR_YELLOW, numbered("lib", i)), 1, i);
     assert_pair(categories_intern(&categories, TEXT("User"), COLOR_YELLOW, TEXT("one more")), 1, 0);
@@ -65,13 +65,4 @@ static void row_0_stands_for_subcategories_that_do_not_fit(void **state) {
     assert_false(failure_is_set(&failure));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(names_that_are_written_alike_are_one),
-        TEST(row_0_stands_for_categories_that_do_not_fit),
-        TEST(row_0_stands_for_subcategories_that_do_not_fit),
-    };
-    return cmocka_run_group_tests_name("categories", tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

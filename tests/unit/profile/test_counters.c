@@ -56,37 +56,37 @@ static void assert_samples(const struct row *expected, size_t count) {
         assert_samples(wanted_, sizeof wanted_ / sizeof *wanted_); \
     } while (0)
 
-static void samples_of_one_time_are_one(void **state) {
+TEST(samples_of_one_time_are_one, begin, end) {
     ADD({20, 5, 1, 0}, {10, 1, 2, 0}, {20, -7, 3, 0}, {20, 4, 0, 0}, {30, 1, 1, 0}, {30, 1, 1, 0});
     counter_order(&counter);
     ASSERT_SAMPLES({10, 1, 2, 0}, {20, 2, 4, 0}, {30, 2, 2, 0});
 }
 
-static void sums_stay_at_their_limits(void **state) {
+TEST(sums_stay_at_their_limits, begin, end) {
     ADD({1, INT64_MAX, UINT32_MAX, 0}, {1, 1, 1, 0}, {2, INT64_MIN, 5, 0}, {2, -1, 0, 0});
     counter_order(&counter);
     ASSERT_SAMPLES({1, INT64_MAX, UINT32_MAX, 0}, {2, INT64_MIN, 5, 0});
 }
 
-static void a_first_change_has_a_zero_before_it(void **state) {
+TEST(a_first_change_has_a_zero_before_it, begin, end) {
     ADD({100, 5, 0, 0}, {130, 1, 0, 0}, {200, 1, 0, 0});
     counter_start_at_zero(&counter, 7);
     ASSERT_SAMPLES({70, 0, 0, 0}, {100, 5, 0, 0}, {130, 1, 0, 0}, {200, 1, 0, 0});
 }
 
-static void a_lone_sample_is_an_interval_behind_its_zero(void **state) {
+TEST(a_lone_sample_is_an_interval_behind_its_zero, begin, end) {
     ADD({3, -5, 0, 0});
     counter_start_at_zero(&counter, 7);
     ASSERT_SAMPLES({-4, 0, 0, 0}, {3, -5, 0, 0});
 }
 
-static void a_first_number_has_a_zero_before_it(void **state) {
+TEST(a_first_number_has_a_zero_before_it, begin, end) {
     ADD({10, 0, 2, 0}, {11, 1, 1, 0});
     counter_start_at_zero(&counter, 7);
     ASSERT_SAMPLES({9, 0, 0, 0}, {10, 0, 2, 0}, {11, 1, 1, 0});
 }
 
-static void a_counter_that_starts_at_zero_stays(void **state) {
+TEST(a_counter_that_starts_at_zero_stays, begin, end) {
     counter_start_at_zero(&counter, 7);
     assert_int_equal(counter.samples.count, 0);
     ADD({10, 0, 0, 0}, {11, 1, 1, 0});
@@ -94,7 +94,7 @@ static void a_counter_that_starts_at_zero_stays(void **state) {
     ASSERT_SAMPLES({10, 0, 0, 0}, {11, 1, 1, 0});
 }
 
-static void a_level_holds_until_the_end(void **state) {
+TEST(a_level_holds_until_the_end, begin, end) {
     counter_extend(&counter, 20);
     assert_int_equal(counter.samples.count, 0);
     ADD({1, 5, 0, 0}, {2, -1, 0, 0});
@@ -108,9 +108,7 @@ static void a_level_holds_until_the_end(void **state) {
     ASSERT_SAMPLES({1, 5, 0, 0}, {2, -1, 0, 0}, {20, 0, 0, 0});
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-static void steps_are_held_until_they_happen(void **state) {
+TEST(steps_are_held_until_they_happen, begin, end) {
     ADD({0, 0, 0, 0}, {5000, 3, 1, 0}, {6000, 4, 1, 0}, {9000, -7, 2, 0});
     counter_hold_steps(&counter);
     assert_int_equal(counter.samples.count, 4);
@@ -119,7 +117,7 @@ static void steps_are_held_until_they_happen(void **state) {
     ASSERT_SAMPLES({0, 0, 0, 0}, {4000, 0, 0, 0}, {5000, 3, 1, 0}, {6000, 4, 1, 0}, {8000, 0, 0, 0}, {9000, -7, 2, 0});
 }
 
-static void changes_of_a_rate_are_summed_up_by_intervals(void **state) {
+TEST(changes_of_a_rate_are_summed_up_by_intervals, begin, end) {
     counter.graph = COUNTER_RATE;
     counter.has_each_change = true;
     /* Two at once; one in the next interval; none in one interval; none in several. */
@@ -129,7 +127,7 @@ static void changes_of_a_rate_are_summed_up_by_intervals(void **state) {
                    {6000, 0, 0, 0}, {9000, 0, 0, 0}, {10000, -2, 3, 0}, {11000, 0, 0, 0});
 }
 
-static void times_before_zero_are_in_intervals_too(void **state) {
+TEST(times_before_zero_are_in_intervals_too, begin, end) {
     counter.graph = COUNTER_RATE;
     counter.has_each_change = true;
     ADD({-1001, 1, 0, 0}, {-1000, 2, 0, 0}, {-1, 4, 0, 0}, {0, 8, 0, 0});
@@ -137,7 +135,7 @@ static void times_before_zero_are_in_intervals_too(void **state) {
     ASSERT_SAMPLES({-2000, 0, 0, 0}, {-1000, 1, 0, 0}, {0, 6, 0, 0}, {1000, 8, 0, 0}, {2000, 0, 0, 0});
 }
 
-static void processor_time_is_at_most_what_the_processors_can_do(void **state) {
+TEST(processor_time_is_at_most_what_the_processors_can_do, begin, end) {
     counter.graph = COUNTER_RATE;
     counter.category = TEXT("CPU");
     counter.name = TEXT("processCPU");
@@ -154,7 +152,7 @@ static void processor_time_is_at_most_what_the_processors_can_do(void **state) {
                    {310, 10, 0, 0});
 }
 
-static void processor_time_without_room_before_it_goes_to_the_samples_behind(void **state) {
+TEST(processor_time_without_room_before_it_goes_to_the_samples_behind, begin, end) {
     counter.graph = COUNTER_RATE;
     counter.category = TEXT("CPU");
     counter.name = TEXT("processCPU");
@@ -164,7 +162,7 @@ static void processor_time_without_room_before_it_goes_to_the_samples_behind(voi
 }
 
 /* The sampler adds changes up from round to round. */
-static void other_counters_are_not_summed_up(void **state) {
+TEST(other_counters_are_not_summed_up, begin, end) {
     counter.graph = COUNTER_RATE;
     counter_bin(&counter, 1000);
     assert_int_equal(counter.samples.count, 0);
@@ -176,21 +174,4 @@ static void other_counters_are_not_summed_up(void **state) {
     ASSERT_SAMPLES({990, 1, 0, 0}, {1010, 2, 0, 0});
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(samples_of_one_time_are_one),
-        TEST(sums_stay_at_their_limits),
-        TEST(a_first_change_has_a_zero_before_it),
-        TEST(a_lone_sample_is_an_interval_behind_its_zero),
-        TEST(a_first_number_has_a_zero_before_it),
-        TEST(a_counter_that_starts_at_zero_stays),
-        TEST(a_level_holds_until_the_end),
-        TEST(steps_are_held_until_they_happen),
-        TEST(changes_of_a_rate_are_summed_up_by_intervals),
-        TEST(times_before_zero_are_in_intervals_too),
-        TEST(other_counters_are_not_summed_up),
-        TEST(processor_time_is_at_most_what_the_processors_can_do),
-        TEST(processor_time_without_room_before_it_goes_to_the_samples_behind),
-    };
-    return cmocka_run_group_tests_name("counters", tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

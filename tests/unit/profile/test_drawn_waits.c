@@ -38,7 +38,7 @@ static uint32_t weight_sum(const struct thread *thread) {
 
 /* The front-end draws a sample half-way to its neighbours. Of 10 ms in which the thread ran for 2 ms, 1 ms is after the
  * first sample and 1 ms before the second one; if it ran for 8 ms, the idle sample between has 2 ms. */
-static void waits_are_as_long_as_they_were(void **state) {
+TEST(waits_are_as_long_as_they_were, begin_profile, end_profile) {
     struct thread *thread = begin(CPU_DELTA_NS);
     thread_add_sample(thread, 0, busy, 7000000);
     thread_add_sample(thread, 10000000, busy, 10000000);
@@ -54,7 +54,7 @@ static void waits_are_as_long_as_they_were(void **state) {
 }
 
 /* The most cycles of a millisecond are a whole processor. Nothing is drawn between two idle samples anyway. */
-static void cycles_are_compared_with_the_most(void **state) {
+TEST(cycles_are_compared_with_the_most, begin_profile, end_profile) {
     struct thread *thread = begin(CPU_DELTA_CYCLES);
     thread_add_sample(thread, 0, busy, 1);
     thread_add_sample(thread, 1000000, busy, 300);
@@ -66,7 +66,7 @@ static void cycles_are_compared_with_the_most(void **state) {
     ASSERT_DRAWN(thread, 0, 0, 1000, -1500, -1500, 2000, -2000, -3000, -3000, -4000, -4000);
 }
 
-static void threads_without_processor_times_stay(void **state) {
+TEST(threads_without_processor_times_stay, begin_profile, end_profile) {
     struct thread *thread = begin(CPU_DELTA_NONE);
     thread_add_sample(thread, 0, busy, 1);
     thread_add_sample(thread, 5000000, busy, 1);
@@ -77,7 +77,7 @@ static void threads_without_processor_times_stay(void **state) {
 }
 
 /* The front-end takes a processor time that it does not know for that of a thread that ran all the time. */
-static void unknown_processor_times_are_no_waits(void **state) {
+TEST(unknown_processor_times_are_no_waits, begin_profile, end_profile) {
     static const int64_t cpu_ns[] = {0, TIME_NONE, 1000000, -9000000};
     struct thread *thread = begin(CPU_DELTA_NONE);
     for (int i = 0; i < 4; i++) {
@@ -89,12 +89,4 @@ static void unknown_processor_times_are_no_waits(void **state) {
     ASSERT_DRAWN(thread, 0, 0, 2000, -3000, -3000, 4000, -4000, -6000, 6000, -6000);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(waits_are_as_long_as_they_were, begin_profile, end_profile),
-        cmocka_unit_test_setup_teardown(cycles_are_compared_with_the_most, begin_profile, end_profile),
-        cmocka_unit_test_setup_teardown(threads_without_processor_times_stay, begin_profile, end_profile),
-        cmocka_unit_test_setup_teardown(unknown_processor_times_are_no_waits, begin_profile, end_profile),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -38,26 +38,26 @@ static void assert_folded(stack_id stack, const char *expected, uint64_t noted_c
     assert_int_equal(ledger_sum(&profile.ledger, LEDGER_SAMPLES, LEDGER_NOTED), noted_count);
 }
 
-static void the_innermost_frame_stays(void **state) {
+TEST(the_innermost_frame_stays, begin_profile, end_profile) {
     stack_id stack = call(call(call(stack_none(), "f", 1, 0), "f", 2, 0), "f", 3, 0);
     assert_folded(call(call(call(stack, "g", 4, 0), "f", 5, 0), "f", 5, 0), "f@3/0 g@4/0 f@5/0 ", 1);
 }
 
-static void other_stacks_stay(void **state) {
+TEST(other_stacks_stay, begin_profile, end_profile) {
     assert_folded(call(call(call(stack_none(), "f", 1, 0), "g", 2, 0), "f", 3, 0), "f@1/0 g@2/0 f@3/0 ", 0);
 }
 
-static void inline_depths_follow(void **state) {
+TEST(inline_depths_follow, begin_profile, end_profile) {
     stack_id stack = call(call(call(stack_none(), "f", 1, 0), "g", 1, 1), "g", 1, 2);
     assert_folded(call(call(stack, "h", 1, 3), "k", 2, 0), "f@1/0 g@1/1 h@1/2 k@2/0 ", 1);
 }
 
-static void a_function_inlined_into_itself_is_no_inlined_frame(void **state) {
+TEST(a_function_inlined_into_itself_is_no_inlined_frame, begin_profile, end_profile) {
     stack_id stack = call(call(call(stack_none(), "f", 1, 0), "f", 1, 1), "g", 1, 2);
     assert_folded(call(stack, "g", 2, 0), "f@1/0 g@2/0 ", 1);
 }
 
-static void the_category_stays_with_what_inherits_it(void **state) {
+TEST(the_category_stays_with_what_inherits_it, begin_profile, end_profile) {
     stack_id stack = call(stack_none(), "f", 1, 0);
     struct frame frame = *profile_frame_at(&profile, profile_stack_at(&profile, stack)->frame);
     uint8_t category = frame.category;
@@ -73,7 +73,7 @@ static void the_category_stays_with_what_inherits_it(void **state) {
     assert_false(profile_frame_at(&profile, folded->frame)->inherits_category);
 }
 
-static void stacks_of_markers_and_allocations_are_folded(void **state) {
+TEST(stacks_of_markers_and_allocations_are_folded, begin_profile, end_profile) {
     stack_id stack = call(call(stack_none(), "f", 1, 0), "f", 2, 0);
     struct thread *thread = add_only_thread();
     struct marker marker = {.name = profile_string(&profile, TEXT("m")), .stack = stack, .schema = MARKER_SCHEMA_NONE};
@@ -84,16 +84,4 @@ static void stacks_of_markers_and_allocations_are_folded(void **state) {
     assert_stack(((const struct allocation *)column_at(&thread->allocations, 0))->stack, "f@2/0 ");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin_profile, end_profile)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(the_innermost_frame_stays),
-        TEST(other_stacks_stay),
-        TEST(inline_depths_follow),
-        TEST(a_function_inlined_into_itself_is_no_inlined_frame),
-        TEST(the_category_stays_with_what_inherits_it),
-        TEST(stacks_of_markers_and_allocations_are_folded),
-    };
-    return cmocka_run_group_tests_name("fold_recursion", tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -147,7 +147,7 @@ static const char paused[] =
     "\"pausedRanges\":[{\"startTime\":null,\"endTime\":0.25,\"reason\":\"profiler-paused\"},"
     "{\"startTime\":1.25,\"endTime\":1.75,\"reason\":\"profiler-paused\"}]";
 
-static void the_processed_format_has_all(void **state) {
+TEST(the_processed_format_has_all, begin, end) {
     finish_and_emit(&emitter_processed);
     assert_has("\"startTimeAsClockMonotonicNanosecondsSinceBoot\":5000000000,");
     assert_has(processed_schemas);
@@ -219,7 +219,7 @@ static const char gecko_child_counters[] =
     "\"pausedRanges\":[],\"counters\":[{\"name\":\"Queue\",\"category\":\"app\",\"description\":\"Jobs that wait\","
     "\"samples\":{\"schema\":{\"time\":0,\"count\":1},\"data\":[[-1,0],[0,7],[1,7],[2,7],[3,7],[4,7]]}}]";
 
-static void the_gecko_format_has_what_it_can(void **state) {
+TEST(the_gecko_format_has_what_it_can, begin, end) {
     finish_and_emit(&emitter_gecko);
     assert_has("\"startTimeAsClockMonotonicNanosecondsSinceBoot\":5000000000,");
     assert_has(gecko_schemas);
@@ -246,7 +246,7 @@ static void the_gecko_format_has_what_it_can(void **state) {
 
 /* ---- Both. ---- */
 
-static void sweeping_changes_nothing_that_is_written(void **state) {
+TEST(sweeping_changes_nothing_that_is_written, begin, end) {
     const struct emitter *const both[] = {&emitter_processed, &emitter_gecko};
     for (size_t i = 0; i < 2; i++) {
         finish_and_emit(both[i]);
@@ -264,20 +264,10 @@ static void sweeping_changes_nothing_that_is_written(void **state) {
     }
 }
 
-static void another_clock_is_not_told(void **state) {
+TEST(another_clock_is_not_told, begin, end) {
     profile.meta.is_clock_monotonic = false;
     finish_and_emit(&emitter_processed);
     assert_has_not("SinceBoot");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(the_processed_format_has_all),
-        TEST(the_gecko_format_has_what_it_can),
-        TEST(sweeping_changes_nothing_that_is_written),
-        TEST(another_clock_is_not_told),
-    };
-    return cmocka_run_group_tests_name("full_profile", tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -31,7 +31,7 @@ static const struct lib *intern(struct text path, struct text build_id) {
 
 static const struct text no_id = {NULL, 0};
 
-static void breakpad_ids_are_made_from_build_ids(void **state) {
+TEST(breakpad_ids_are_made_from_build_ids, begin, end) {
     static const struct {
         struct text build_id, breakpad_id, code_id;
     } cases[] = {
@@ -56,7 +56,7 @@ static void breakpad_ids_are_made_from_build_ids(void **state) {
     assert_int_equal(libs_count(&libs), sizeof cases / sizeof *cases - 1);
 }
 
-static void the_longest_build_id_has_64_bytes(void **state) {
+TEST(the_longest_build_id_has_64_bytes, begin, end) {
     char hex[130];
     memset(hex, 'f', sizeof hex);
     const struct lib *lib = intern(TEXT("a.so"), (struct text){hex, 128});
@@ -68,7 +68,7 @@ static void the_longest_build_id_has_64_bytes(void **state) {
     assert_text(lib->breakpad_id, "");
 }
 
-static void what_is_no_build_id_is_ignored(void **state) {
+TEST(what_is_no_build_id_is_ignored, begin, end) {
     static const struct text cases[] = {
         TEXT("a"),
         TEXT("abc"),
@@ -93,7 +93,7 @@ static void what_is_no_build_id_is_ignored(void **state) {
     assert_int_equal(libs_count(&libs), 1);
 }
 
-static void namesakes_have_debug_names_of_their_own(void **state) {
+TEST(namesakes_have_debug_names_of_their_own, begin, end) {
     assert_text(intern(TEXT("/1/a.so"), no_id)->debug_name, "a.so");
     assert_text(intern(TEXT("/2/a.so"), no_id)->debug_name, "a.so (2)");
     assert_text(intern(TEXT("/3/a.so"), no_id)->debug_name, "a.so (3)");
@@ -104,7 +104,7 @@ static void namesakes_have_debug_names_of_their_own(void **state) {
     assert_int_equal(libs_count(&libs), 5);
 }
 
-static void a_numbered_name_may_be_taken_already(void **state) {
+TEST(a_numbered_name_may_be_taken_already, begin, end) {
     assert_text(intern(TEXT("/1/a.so (2)"), no_id)->debug_name, "a.so (2)");
     assert_text(intern(TEXT("/1/a.so"), no_id)->debug_name, "a.so");
     assert_text(intern(TEXT("/2/a.so"), no_id)->debug_name, "a.so (3)");
@@ -113,7 +113,7 @@ static void a_numbered_name_may_be_taken_already(void **state) {
     assert_text(intern(TEXT("/3/a.so"), no_id)->debug_name, "a.so (5)");
 }
 
-static void odd_paths_are_paths(void **state) {
+TEST(odd_paths_are_paths, begin, end) {
     assert_text(intern(TEXT("app"), no_id)->name, "app");
     assert_text(intern(TEXT("[vdso]"), no_id)->name, "[vdso]");
     assert_text(intern(TEXT("//anon"), no_id)->name, "anon");
@@ -128,7 +128,7 @@ static void odd_paths_are_paths(void **state) {
 }
 
 /* A trace may have a name that is longer than a formatted string can be. */
-static void long_names_are_told_apart(void **state) {
+TEST(long_names_are_told_apart, begin, end) {
     enum { NAME_BYTES = 6000, COUNT = 5 };
     char path[NAME_BYTES + 3] = "/1/";
     memset(path + 3, 'n', NAME_BYTES);
@@ -144,7 +144,7 @@ static void long_names_are_told_apart(void **state) {
     assert_int_equal(libs_count(&libs), COUNT);
 }
 
-static void namesakes_may_be_many(void **state) {
+TEST(namesakes_may_be_many, begin, end) {
     enum { COUNT = 20000 };
     char path[32], debug_name[32];
     for (unsigned i = 1; i <= COUNT; i++) {
@@ -156,18 +156,4 @@ static void namesakes_may_be_many(void **state) {
     assert_int_equal(value_table_count(&libs.next_copies), COUNT);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(breakpad_ids_are_made_from_build_ids),
-        TEST(the_longest_build_id_has_64_bytes),
-        TEST(what_is_no_build_id_is_ignored),
-        TEST(namesakes_have_debug_names_of_their_own),
-        TEST(a_numbered_name_may_be_taken_already),
-        TEST(odd_paths_are_paths),
-        TEST(long_names_are_told_apart),
-        TEST(namesakes_may_be_many),
-    };
-    return cmocka_run_group_tests_name("libs", tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -43,7 +43,7 @@ static struct marker marker_at(int64_t start_ns, uint16_t schema) {
                            .category = 2};
 }
 
-static void numbers_are_integers_or_reals(void **state) {
+TEST(numbers_are_integers_or_reals, begin, end_profile) {
     union marker_value integer = marker_value_integer(INT64_MIN);
     assert_int_equal(integer.number.mantissa, INT64_MIN);
     assert_int_equal(integer.number.scale, 0);
@@ -57,7 +57,7 @@ static void numbers_are_integers_or_reals(void **state) {
     }
 }
 
-static void bits_are_those_of_the_integer_part(void **state) {
+TEST(bits_are_those_of_the_integer_part, begin, end_profile) {
     const struct {
         union marker_value value;
         uint64_t bits;
@@ -80,7 +80,7 @@ static void bits_are_those_of_the_integer_part(void **state) {
     }
 }
 
-static void a_schema_is_its_name(void **state) {
+TEST(a_schema_is_its_name, begin, end_profile) {
     assert_int_equal(profile_marker_schema(&profile, &period_schema), 0);
     assert_int_equal(profile_marker_schema(&profile, &bare_schema), 1);
     struct marker_schema namesake = period_schema;
@@ -129,7 +129,7 @@ static bool is_wide(uint16_t schema, size_t field) {
     return ((const struct marker_schema *)column_at(&profile.marker_schemas, schema))->fields[field].has_wide_values;
 }
 
-static void wide_values_are_noted(void **state) {
+TEST(wide_values_are_noted, begin, end_profile) {
     uint16_t schema = profile_marker_schema(&profile, &cell_schema);
     add_cells(schema, UINT32_MAX, UINT32_MAX);
     for (size_t i = 0; i < 4; i++) assert_false(is_wide(schema, i));
@@ -142,7 +142,7 @@ static void wide_values_are_noted(void **state) {
     assert_false(cell_fields[1].has_wide_values); /* the reader's own fields are not changed */
 }
 
-static void what_the_client_knows_otherwise_gets_another_name(void **state) {
+TEST(what_the_client_knows_otherwise_gets_another_name, begin, end_profile) {
     static const struct marker_field fields[] = {
         {.key = TEXT("type")},   {.key = TEXT("cause")},   {.key = TEXT("stack")},  {.key = TEXT("types")},
         {.key = TEXT("stack_")}, {.key = TEXT("stack__")}, {.key = TEXT("cause__")}};
@@ -159,7 +159,7 @@ static void what_the_client_knows_otherwise_gets_another_name(void **state) {
     assert_text(copy->fields[6].key, "cause__");
 }
 
-static void schemas_are_as_many_as_have_numbers(void **state) {
+TEST(schemas_are_as_many_as_have_numbers, begin, end_profile) {
     struct marker_schema schema = {.name = TEXT("")};
     for (uint32_t i = 0; i < MARKER_SCHEMA_NONE; i++) {
         /* The texts differ in length, so comparing them is fast. */
@@ -172,7 +172,7 @@ static void schemas_are_as_many_as_have_numbers(void **state) {
     assert_false(failure_is_set(&failure));
 }
 
-static void labels_that_cannot_be_shown_are_left_out(void **state) {
+TEST(labels_that_cannot_be_shown_are_left_out, begin, end_profile) {
     struct marker_schema schema = {.name = TEXT("Labels"),
                                    .chart_label = TEXT("{marker.foo}"),
                                    .tooltip_label = TEXT("{marker.name}: {marker.data.a.b}"),
@@ -184,17 +184,4 @@ static void labels_that_cannot_be_shown_are_left_out(void **state) {
     assert_int_equal(ledger_sum(&profile.ledger, LEDGER_VALUES, LEDGER_NOTED), 2);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end_profile)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(numbers_are_integers_or_reals),
-        TEST(bits_are_those_of_the_integer_part),
-        TEST(a_schema_is_its_name),
-        TEST(wide_values_are_noted),
-        TEST(what_the_client_knows_otherwise_gets_another_name),
-        TEST(schemas_are_as_many_as_have_numbers),
-        TEST(labels_that_cannot_be_shown_are_left_out),
-    };
-    return cmocka_run_group_tests_name("markers", tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

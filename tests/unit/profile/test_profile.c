@@ -47,7 +47,7 @@ static const struct marker *marker(const struct thread *thread, size_t i) { retu
 
 /* ---- Order and times. ---- */
 
-static void samples_of_one_time_keep_their_order(void **state) {
+TEST(samples_of_one_time_keep_their_order, begin_profile, end_profile) {
     enum { COUNT = 5000, TIME_COUNT = 40 };
     struct thread *thread = add_single_thread();
     struct random_numbers numbers = {8};
@@ -70,7 +70,7 @@ static void samples_of_one_time_keep_their_order(void **state) {
     assert_int_equal(at, COUNT);
 }
 
-static void markers_are_sorted_by_their_start(void **state) {
+TEST(markers_are_sorted_by_their_start, begin_profile, end_profile) {
     enum { COUNT = 3000, TIME_COUNT = 50 };
     struct thread *thread = add_single_thread();
     struct random_numbers numbers = {9};
@@ -86,7 +86,7 @@ static void markers_are_sorted_by_their_start(void **state) {
     }
 }
 
-static void times_far_apart_are_kept(void **state) {
+TEST(times_far_apart_are_kept, begin_profile, end_profile) {
     struct thread *thread = add_single_thread();
     thread_add_sample(thread, INT64_MAX, stack_none(), 1);
     thread_add_sample(thread, 0, stack_none(), 1);
@@ -96,7 +96,7 @@ static void times_far_apart_are_kept(void **state) {
     assert_true(profile.meta.interval_ns == INT64_MAX);
 }
 
-static void times_may_be_negative(void **state) {
+TEST(times_may_be_negative, begin_profile, end_profile) {
     struct thread *thread = add_single_thread();
     thread_add_sample(thread, -10, stack_none(), 1);
     thread_add_sample(thread, -30, stack_none(), 2);
@@ -108,7 +108,7 @@ static void times_may_be_negative(void **state) {
     assert_int_equal(time_ns(thread, 2), 35);
 }
 
-static void lives_are_relative_to_time_zero(void **state) {
+TEST(lives_are_relative_to_time_zero, begin_profile, end_profile) {
     static const struct {
         int64_t start_ns, end_ns, relative_start_ns, relative_end_ns;
     } cases[] = {
@@ -137,7 +137,7 @@ static void lives_are_relative_to_time_zero(void **state) {
     }
 }
 
-static void the_start_is_derived_from_when_the_trace_was_written(void **state) {
+TEST(the_start_is_derived_from_when_the_trace_was_written, begin_profile, end_profile) {
     struct thread *thread = add_single_thread();
     thread_add_sample(thread, 10 * MS, stack_none(), 1);
     thread_add_sample(thread, 10 * MS + 2500 * MS + 999999, stack_none(), 1);
@@ -146,7 +146,7 @@ static void the_start_is_derived_from_when_the_trace_was_written(void **state) {
     assert_true(profile.meta.start_time_ms == 1700000007500);
 }
 
-static void a_profile_with_made_up_times_has_no_start(void **state) {
+TEST(a_profile_with_made_up_times_has_no_start, begin_profile, end_profile) {
     thread_add_sample(add_single_thread(), 10 * MS, stack_none(), 1);
     profile.meta.captured_at_ms = 1700000010000;
     profile.meta.has_times = false;
@@ -154,14 +154,14 @@ static void a_profile_with_made_up_times_has_no_start(void **state) {
     assert_true(profile.meta.start_time_ms == 0);
 }
 
-static void the_start_is_derived_from_how_far_the_clocks_are_apart(void **state) {
+TEST(the_start_is_derived_from_how_far_the_clocks_are_apart, begin_profile, end_profile) {
     thread_add_sample(add_single_thread(), 10 * MS + 999999, stack_none(), 1);
     profile.meta.epoch_offset_ns = 1700000000000 * MS;
     finish_profile();
     assert_true(profile.meta.start_time_ms == 1700000000010);
 }
 
-static void a_start_that_is_known_stays(void **state) {
+TEST(a_start_that_is_known_stays, begin_profile, end_profile) {
     thread_add_sample(add_single_thread(), 10 * MS, stack_none(), 1);
     profile.meta.captured_at_ms = 1700000010000;
     profile.meta.start_time_ms = 1600000000000;
@@ -171,7 +171,7 @@ static void a_start_that_is_known_stays(void **state) {
 
 /* ---- The interval. ---- */
 
-static void the_interval_is_the_median_of_the_deltas(void **state) {
+TEST(the_interval_is_the_median_of_the_deltas, begin_profile, end_profile) {
     struct thread *thread = add_single_thread();
     static const int64_t times_ns[] = {0, 100, 250, 250, 10000, 9990}; /* deltas 100, 150, 0, 9740, 10 */
     for (size_t i = 0; i < sizeof times_ns / sizeof *times_ns; i++)
@@ -180,7 +180,7 @@ static void the_interval_is_the_median_of_the_deltas(void **state) {
     assert_int_equal(profile.meta.interval_ns, 150); /* the upper middle of 10, 100, 150, 9740 */
 }
 
-static void only_the_first_deltas_count(void **state) {
+TEST(only_the_first_deltas_count, begin_profile, end_profile) {
     enum { COUNTED = 65536 };
     struct thread *thread = add_single_thread();
     int64_t time = 0;
@@ -202,13 +202,13 @@ static void add_samples_of_a_recorder(uint32_t count, int64_t delta_ns) {
     finish_profile();
 }
 
-static void a_configured_interval_stays_if_it_was_kept(void **state) {
+TEST(a_configured_interval_stays_if_it_was_kept, begin_profile, end_profile) {
     profile.meta.configuration.interval_ns = MS;
     add_samples_of_a_recorder(100, MS + MS / 5);
     assert_int_equal(profile.meta.interval_ns, MS);
 }
 
-static void a_configured_interval_gives_way_to_the_measured_one(void **state) {
+TEST(a_configured_interval_gives_way_to_the_measured_one, begin_profile, end_profile) {
     profile.meta.configuration.interval_ns = MS / 10;
     add_samples_of_a_recorder(100, MS);
     assert_int_equal(profile.meta.interval_ns, MS);
@@ -216,7 +216,7 @@ static void a_configured_interval_gives_way_to_the_measured_one(void **state) {
 }
 
 /* A program that works in bursts: of ten distances, nine are long. */
-static void long_distances_do_not_contradict_the_configured_interval(void **state) {
+TEST(long_distances_do_not_contradict_the_configured_interval, begin_profile, end_profile) {
     profile.meta.configuration.interval_ns = MS;
     struct thread *thread = add_single_thread();
     int64_t time_ns = 0;
@@ -225,7 +225,7 @@ static void long_distances_do_not_contradict_the_configured_interval(void **stat
     assert_int_equal(profile.meta.interval_ns, MS);
 }
 
-static void few_samples_do_not_contradict_the_configured_interval(void **state) {
+TEST(few_samples_do_not_contradict_the_configured_interval, begin_profile, end_profile) {
     profile.meta.configuration.interval_ns = MS / 10;
     add_samples_of_a_recorder(10, MS);
     assert_int_equal(profile.meta.interval_ns, MS / 10);
@@ -233,7 +233,7 @@ static void few_samples_do_not_contradict_the_configured_interval(void **state) 
 
 /* ---- Names. ---- */
 
-static void later_lives_are_numbered(void **state) {
+TEST(later_lives_are_numbered, begin_profile, end_profile) {
     process_id first = add_process(12, 0), second = add_process(12, 1), third = add_process(12, 2);
     struct thread *a = add_thread_with_samples(first, 12, 1);
     struct thread *b = add_thread_with_samples(second, 12, 1);
@@ -253,7 +253,7 @@ static void later_lives_are_numbered(void **state) {
     assert_text(profile_process_at(&profile, third)->name, "process 12.3");
 }
 
-static void the_first_generation_of_a_main_thread_is_the_main_thread(void **state) {
+TEST(the_first_generation_of_a_main_thread_is_the_main_thread, begin_profile, end_profile) {
     process_id id = add_process(7, 0);
     struct thread *first = add_thread_with_samples(id, 7, 1);
     struct thread *second = add_thread(id, 7, 1);
@@ -275,7 +275,7 @@ static void assert_order(size_t count, const uint32_t *threads) {
         assert_int_equal(((const thread_id *)column_at(&profile.thread_order, i))->index, threads[i]);
 }
 
-static void empty_threads_are_left_out(void **state) {
+TEST(empty_threads_are_left_out, begin_profile, end_profile) {
     process_id a = add_process(10, 0), b = add_process(20, 0), c = add_process(30, 0), d = add_process(40, 0);
     add_thread_with_samples(a, 10, 0);                       /* 0: main, kept because there are others */
     add_thread_with_samples(a, 11, 0);                       /* 1 */
@@ -288,7 +288,7 @@ static void empty_threads_are_left_out(void **state) {
     assert_order(4, (uint32_t[]){0, 2, 5, 6});
 }
 
-static void threads_of_a_process_follow_in_order_of_appearance(void **state) {
+TEST(threads_of_a_process_follow_in_order_of_appearance, begin_profile, end_profile) {
     enum { PROCESS_COUNT = 7, THREAD_COUNT = 2000 };
     for (uint32_t i = 0; i < PROCESS_COUNT; i++) add_process(1000000 + i, 0);
     struct random_numbers numbers = {10};
@@ -317,7 +317,7 @@ static void add_counter(process_id process) {
 }
 
 /* The front-end needs a thread to show counters: the main thread, or another one if there is none. */
-static void processes_with_counters_keep_a_thread(void **state) {
+TEST(processes_with_counters_keep_a_thread, begin_profile, end_profile) {
     process_id with_main = add_process(2, 0), without_main = add_process(3, 0), without_any = add_process(4, 0);
     add_thread(with_main, 21, 0);
     add_thread(with_main, 2, 0);
@@ -335,30 +335,4 @@ static void processes_with_counters_keep_a_thread(void **state) {
     assert_int_equal(ledger_sum(&profile.ledger, LEDGER_VALUES, LEDGER_LOST), 1);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin_profile, end_profile)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(samples_of_one_time_keep_their_order),
-        TEST(markers_are_sorted_by_their_start),
-        TEST(times_far_apart_are_kept),
-        TEST(times_may_be_negative),
-        TEST(lives_are_relative_to_time_zero),
-        TEST(the_start_is_derived_from_when_the_trace_was_written),
-        TEST(a_profile_with_made_up_times_has_no_start),
-        TEST(the_start_is_derived_from_how_far_the_clocks_are_apart),
-        TEST(a_start_that_is_known_stays),
-        TEST(the_interval_is_the_median_of_the_deltas),
-        TEST(only_the_first_deltas_count),
-        TEST(a_configured_interval_stays_if_it_was_kept),
-        TEST(long_distances_do_not_contradict_the_configured_interval),
-        TEST(a_configured_interval_gives_way_to_the_measured_one),
-        TEST(few_samples_do_not_contradict_the_configured_interval),
-        TEST(later_lives_are_numbered),
-        TEST(the_first_generation_of_a_main_thread_is_the_main_thread),
-        TEST(empty_threads_are_left_out),
-        TEST(threads_of_a_process_follow_in_order_of_appearance),
-        TEST(processes_with_counters_keep_a_thread),
-    };
-    return cmocka_run_group_tests_name("profile", tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

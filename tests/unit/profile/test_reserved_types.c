@@ -198,7 +198,7 @@ static const struct {
     {"DOMEvent", {{"text", MARKER_STRING, NULL}}, "DOMEvent"},
 };
 
-static void types_are_kept_if_their_fields_fit(void **state) {
+TEST(types_are_kept_if_their_fields_fit) {
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         char part[64];
         snprintf(part, sizeof part, "\"type\":\"%s\"", types[i].type);
@@ -212,7 +212,7 @@ static void types_are_kept_if_their_fields_fit(void **state) {
     }
 }
 
-static void a_label_is_enough_where_members_are_for_it(void **state) {
+TEST(a_label_is_enough_where_members_are_for_it, begin, end_profile) {
     static const struct marker_field field = {.key = TEXT("text")};
     static const struct marker_schema schema = {
         .name = TEXT("FileIO"), .table_label = TEXT("{marker.data.text}"), .fields = &field, .field_count = 1};
@@ -241,7 +241,7 @@ static const struct {
     {"CompositorScreenshot", {{"windowID", MARKER_STRING, NULL}}, "windowID", MARKER_INSTANT, false},
 };
 
-static void markers_that_lack_something_have_a_type_of_their_own(void **state) {
+TEST(markers_that_lack_something_have_a_type_of_their_own) {
     for (size_t i = 0; i < sizeof markers / sizeof *markers; i++) {
         begin(state);
         char expected[64];
@@ -261,7 +261,7 @@ static const struct field request[] = {
     {"id", MARKER_INTEGER, NULL},     {"URI", MARKER_URL, NULL},      {"status", MARKER_STRING, "STATUS_STOP"},
     {"startTime", MARKER_TIME, NULL}, {"endTime", MARKER_TIME, NULL}, {0}};
 
-static void requests_are_intervals_in_a_known_state(void **state) {
+TEST(requests_are_intervals_in_a_known_state, begin, end_profile) {
     struct field odd_request[6];
     memcpy(odd_request, request, sizeof request);
     odd_request[2].text = "done";
@@ -274,7 +274,7 @@ static void requests_are_intervals_in_a_known_state(void **state) {
 }
 
 /* The type that is added first gets the name. */
-static void their_type_has_a_free_name(void **state) {
+TEST(their_type_has_a_free_name, begin, end_profile) {
     static const struct field fields[] = {{"name", MARKER_STRING, NULL}, {0}};
     add_schema("Text_", fields);
     add_schema("Text__", fields);
@@ -285,7 +285,7 @@ static void their_type_has_a_free_name(void **state) {
     assert_good_with("\"type\":\"Text___\"");
 }
 
-static void their_type_has_room(void **state) {
+TEST(their_type_has_room, begin, end_profile) {
     static const struct field fields[] = {{"name", MARKER_STRING, NULL}, {0}};
     uint16_t schema = add_schema("Text", fields), last = schema;
     for (uint32_t i = 0; last != MARKER_SCHEMA_NONE; i++) {
@@ -297,7 +297,7 @@ static void their_type_has_room(void **state) {
     assert_same(add_marker(schema, "marker", MARKER_INSTANT, fields, "name"), "Text_");
 }
 
-static void memory_may_run_out_on_the_way(void **state) {
+TEST(memory_may_run_out_on_the_way, begin, end_profile) {
     static const struct field fields[] = {{"name", MARKER_STRING, NULL}, {0}};
     uint16_t schema = add_schema("Text", fields);
     struct column before = profile.marker_schemas;
@@ -312,7 +312,7 @@ static void memory_may_run_out_on_the_way(void **state) {
 
 /* ---- Names. ---- */
 
-static void names_that_the_front_end_fails_over_are_others(void **state) {
+TEST(names_that_the_front_end_fails_over_are_others, begin, end_profile) {
     static const struct field fields[] = {{"text", MARKER_STRING, NULL}, {0}};
     static const char *const names[][2] = {
         {"constructor", "constructor_"},
@@ -333,7 +333,7 @@ static void names_that_the_front_end_fails_over_are_others(void **state) {
     assert_good_with("\"CompositorScreenshot_\"");
 }
 
-static void screenshots_keep_their_name(void **state) {
+TEST(screenshots_keep_their_name, begin, end_profile) {
     static const struct field fields[] = {{"windowID", MARKER_STRING, NULL}, {0}};
     uint16_t schema = add_schema("CompositorScreenshot", fields);
     add_marker(schema, "CompositorScreenshot", MARKER_INSTANT, fields, NULL);
@@ -343,19 +343,4 @@ static void screenshots_keep_their_name(void **state) {
     assert_good_with("\"CompositorScreenshot\"");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end_profile)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(types_are_kept_if_their_fields_fit),
-        TEST(a_label_is_enough_where_members_are_for_it),
-        cmocka_unit_test(markers_that_lack_something_have_a_type_of_their_own),
-        TEST(requests_are_intervals_in_a_known_state),
-        TEST(their_type_has_a_free_name),
-        TEST(their_type_has_room),
-        TEST(memory_may_run_out_on_the_way),
-        TEST(names_that_the_front_end_fails_over_are_others),
-        TEST(screenshots_keep_their_name),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -53,7 +53,7 @@ static void assert_paths(const struct thread *thread, const char *const *expecte
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static void waits_hang_below_what_the_thread_has_begun_with(void **state) {
+TEST(waits_hang_below_what_the_thread_has_begun_with, begin_profile, end_profile) {
     static const char *const paths[] = {
         "(preempted)",   "_start;main;f", "(waits)",     "(waits)",
         "_start;main;g", "(not sampled)", "_start;exit", "(waits)",
@@ -65,7 +65,7 @@ static void waits_hang_below_what_the_thread_has_begun_with(void **state) {
     assert_paths(add_thread(paths, COUNT(paths)), expected, COUNT(expected));
 }
 
-static void versions_of_functions_do_not_matter(void **state) {
+TEST(versions_of_functions_do_not_matter, begin_profile, end_profile) {
     static const char *const paths[] = {"_start;__libc_start_main@@GLIBC_2.34;f", "(waits)"};
     static const char *const expected[] = {"_start;__libc_start_main@@GLIBC_2.34;f",
                                            "_start;__libc_start_main@@GLIBC_2.34;(waits)"};
@@ -73,7 +73,7 @@ static void versions_of_functions_do_not_matter(void **state) {
 }
 
 /* A thread loses its processor wherever it is, but waits somewhere else. */
-static void a_preempted_thread_is_in_what_surrounds_it(void **state) {
+TEST(a_preempted_thread_is_in_what_surrounds_it, begin_profile, end_profile) {
     static const char *const paths[] = {
         "coroutine;f;g", "(preempted)", "(preempted)", "coroutine;f;h",
         "(preempted)",   "(waits)",     "coroutine;f", "(preempted)",
@@ -92,7 +92,7 @@ static void a_preempted_thread_is_in_what_surrounds_it(void **state) {
 }
 
 /* A wait is on none of the lines from which the function has called others. */
-static void lines_of_functions_do_not_matter(void **state) {
+TEST(lines_of_functions_do_not_matter, begin_profile, end_profile) {
     struct category_pair user = categories_intern_code(&profile.categories, CODE_USER, (struct text){0});
     struct thread *thread = add_only_thread();
     profile.meta.has_waits = true;
@@ -109,7 +109,7 @@ static void lines_of_functions_do_not_matter(void **state) {
 }
 
 /* Only a goroutine calls the scheduler, in which its thread waits; threads that have no goroutine begin elsewhere. */
-static void threads_of_go_wait_below_goroutines(void **state) {
+TEST(threads_of_go_wait_below_goroutines, begin_profile, end_profile) {
     static const char *const paths[] = {
         "runtime.goexit;f;g", "(waits)", "(preempted)", "runtime.goexit;f;h",           "(waits)",
         "runtime.mcall;f",    "(waits)", "(preempted)", "runtime.mstart;runtime.mcall",
@@ -129,7 +129,7 @@ static void threads_of_go_wait_below_goroutines(void **state) {
 }
 
 /* The recorder cannot step out of some functions of threads that wait. */
-static void waits_with_a_cut_stack_keep_their_caller(void **state) {
+TEST(waits_with_a_cut_stack_keep_their_caller, begin_profile, end_profile) {
     static const char *const paths[] = {
         "clone3;f",
         "futex;(waits in futex)",
@@ -160,13 +160,13 @@ static void waits_with_a_cut_stack_keep_their_caller(void **state) {
 }
 
 /* perf's stacks are whole, but for those that say that they are cut. */
-static void waits_of_perf_have_no_cut_stack(void **state) {
+TEST(waits_of_perf_have_no_cut_stack, begin_profile, end_profile) {
     static const char *const paths[] = {"clone3;f", "[truncated stack];(waits)", "clone3;f"};
     assert_paths(add_thread(paths, COUNT(paths)), paths, COUNT(paths));
 }
 
 /* What a stack lacks is what its thread has begun with. */
-static void waits_hang_below_what_stacks_lack(void **state) {
+TEST(waits_hang_below_what_stacks_lack, begin_profile, end_profile) {
     static const char *const paths[] = {"[truncated stack];f", "(waits)",  "[truncated stack];g",
                                         "(preempted)",         "clone3;f", "(waits)",
                                         "[truncated stack];f"};
@@ -177,7 +177,7 @@ static void waits_hang_below_what_stacks_lack(void **state) {
 }
 
 /* Only their functions are known, so they do not tell that stacks are cut. */
-static void waits_are_no_stacks_that_end_early(void **state) {
+TEST(waits_are_no_stacks_that_end_early, begin_profile, end_profile) {
     static const char *const paths[] = {"clone3;f", "(waits)", "clone3;g", "work"};
     static const char *const expected[] = {"clone3;f", "clone3;(waits)", "clone3;g", "work"};
     assert_paths(add_thread(paths, COUNT(paths)), expected, COUNT(expected));
@@ -188,7 +188,7 @@ static void waits_are_no_stacks_that_end_early(void **state) {
 
 /* Coroutines tell nothing of where their thread waits, nor does a sample without a stack. A wait whose
  * stack is known keeps it. */
-static void other_stacks_tell_nothing(void **state) {
+TEST(other_stacks_tell_nothing, begin_profile, end_profile) {
     static const char *const paths[] = {
         "coroutine;main",
         "(waits)",
@@ -208,7 +208,7 @@ static void other_stacks_tell_nothing(void **state) {
 }
 
 /* Before it executed the program, the thread had other callers. */
-static void programs_that_are_executed_divide_a_thread(void **state) {
+TEST(programs_that_are_executed_divide_a_thread, begin_profile, end_profile) {
     static const char *const paths[] = {"(waits)", "(preempted)", "_start;f", "(waits)"};
     static const char *const expected[] = {"(waits)", "_start;(preempted)", "_start;f", "_start;(waits)"};
     struct thread *thread = add_thread(paths, COUNT(paths));
@@ -217,7 +217,7 @@ static void programs_that_are_executed_divide_a_thread(void **state) {
 }
 
 /* Functions of both programs may have the same names, and the text of perf script no files. */
-static void programs_with_the_same_functions_are_others(void **state) {
+TEST(programs_with_the_same_functions_are_others, begin_profile, end_profile) {
     static const char *const paths[] = {"_start;main;f", "(preempted)", "(waits)",
                                         "_start;main;f", "(preempted)", "_start;main;g"};
     static const char *const expected[] = {"_start;main;f",           "(preempted)",  "(waits)", "_start;main;f",
@@ -227,30 +227,11 @@ static void programs_with_the_same_functions_are_others(void **state) {
     assert_paths(thread, expected, COUNT(expected));
 }
 
-static void a_program_may_wait_without_a_sample(void **state) {
+TEST(a_program_may_wait_without_a_sample, begin_profile, end_profile) {
     static const char *const paths[] = {"_start;f", "(waits)"};
     struct thread *thread = add_thread(paths, COUNT(paths));
     thread->executed_ns = 1;
     assert_paths(thread, paths, COUNT(paths));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin_profile, end_profile)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(waits_hang_below_what_the_thread_has_begun_with),
-        TEST(versions_of_functions_do_not_matter),
-        TEST(a_preempted_thread_is_in_what_surrounds_it),
-        TEST(threads_of_go_wait_below_goroutines),
-        TEST(waits_with_a_cut_stack_keep_their_caller),
-        TEST(waits_of_perf_have_no_cut_stack),
-        TEST(waits_hang_below_what_stacks_lack),
-        TEST(waits_are_no_stacks_that_end_early),
-        TEST(lines_of_functions_do_not_matter),
-        TEST(other_stacks_tell_nothing),
-        TEST(programs_that_are_executed_divide_a_thread),
-        TEST(programs_with_the_same_functions_are_others),
-        TEST(a_program_may_wait_without_a_sample),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -35,14 +35,14 @@ static void assert_tree_is_known(void) {
     assert_true(table.used_slot_count <= count);
 }
 
-static void a_sealed_table_knows_its_stacks(void **state) {
+TEST(a_sealed_table_knows_its_stacks, set_up, tear_down) {
     add_tree(stack_none(), 0);
     stack_table_seal(&table);
     assert_tree_is_known();
     assert_int_equal(stack_table_count(&table), STACK_COUNT);
 }
 
-static void renumbering_unites_stacks_that_became_equal(void **state) {
+TEST(renumbering_unites_stacks_that_became_equal, set_up, tear_down) {
     frame_id frames[WIDTH];
     for (uint32_t i = 0; i < WIDTH; i++) frames[i] = (frame_id){i / 2};
     add_tree(stack_none(), 0);
@@ -57,10 +57,4 @@ static void renumbering_unites_stacks_that_became_equal(void **state) {
     memory_free(ids);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_sealed_table_knows_its_stacks, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(renumbering_unites_stacks_that_became_equal, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

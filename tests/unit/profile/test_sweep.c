@@ -64,7 +64,7 @@ static void assert_row_counts(uint32_t code_count, uint32_t stack_count, uint32_
     assert_int_equal(strings_count(&profile.strings), string_count);
 }
 
-static void rows_of_dropped_stacks_go(void **state) {
+TEST(rows_of_dropped_stacks_go, set_up, end_profile) {
     stack_id dropped = profile_stack(&profile, stack_none(), add_frame("dropped"));
     stack_id root = profile_stack(&profile, stack_none(), add_frame("root"));
     profile_stack(&profile, root, add_frame("other"));
@@ -82,7 +82,7 @@ static void rows_of_dropped_stacks_go(void **state) {
     assert_names(sample_stack(2), (const char *const[]){"root", NULL});
 }
 
-static void markers_keep_what_they_name(void **state) {
+TEST(markers_keep_what_they_name, set_up, end_profile) {
     static const struct marker_field fields[] = {
         {.key = TEXT("d"), .label = TEXT("D"), .format = MARKER_DECIMAL},
         {.key = TEXT("s"), .label = TEXT("S"), .format = MARKER_UNIQUE_STRING},
@@ -109,7 +109,7 @@ static void markers_keep_what_they_name(void **state) {
     assert_true(text_equal(strings_text(&profile.strings, value_of(&profile, swept, 1).string), TEXT("value")));
 }
 
-static void lists_and_tables_keep_what_they_name(void **state) {
+TEST(lists_and_tables_keep_what_they_name, set_up, end_profile) {
     static const struct marker_table_column columns[] = {{TEXT("N"), MARKER_INTEGER},
                                                          {TEXT("S"), MARKER_UNIQUE_STRING}};
     static const struct marker_field fields[] = {
@@ -149,7 +149,7 @@ static void lists_and_tables_keep_what_they_name(void **state) {
     assert_true(text_equal(strings_text(&profile.strings, bare->name), TEXT("bare")));
 }
 
-static void nothing_moves_where_all_is_in_use(void **state) {
+TEST(nothing_moves_where_all_is_in_use, set_up, end_profile) {
     stack_id root = profile_stack(&profile, stack_none(), add_frame("root"));
     thread_add_sample(thread, 1, profile_stack(&profile, root, add_frame("leaf")), 1);
     profile_finish(&profile);
@@ -168,7 +168,7 @@ static stack_id add_call(stack_id caller, const char *name, const char *file) {
     return profile_stack(&profile, caller, profile_frame(&profile, &frame));
 }
 
-static void labels_follow_the_functions_of_their_file(void **state) {
+TEST(labels_follow_the_functions_of_their_file, set_up, end_profile) {
     frame_id function = add_frame("/run.c");
     thread_add_sample(thread, 1, add_call(stack_none(), "label", "/run.c"), 1);
     thread_add_sample(thread, 2, add_call(stack_none(), "script", "/run.js"), 1);
@@ -196,7 +196,7 @@ static struct text file_of_sample(size_t row) {
     return strings_text(&profile.strings, profile_source_at(&profile, func->source)->filename);
 }
 
-static void a_label_names_its_file_like_the_function_that_has_it(void **state) {
+TEST(a_label_names_its_file_like_the_function_that_has_it, set_up, end_profile) {
     stack_id run = add_call(stack_none(), "run", "/home/me/app/src/run.c");
     stack_id other = add_call(stack_none(), "run", "/home/me/lib/src/run.c");
     thread_add_sample(thread, 1, add_call(run, "label", "app/src/run.c"), 1);
@@ -226,7 +226,7 @@ static void a_label_names_its_file_like_the_function_that_has_it(void **state) {
 }
 
 /* However many files there are, a folder that is known from one label counts for all. */
-static void many_labels_name_their_files_like_the_functions(void **state) {
+TEST(many_labels_name_their_files_like_the_functions, set_up, end_profile) {
     enum { FILE_COUNT = 3000 };
     char name[64];
     thread_add_sample(thread, 0, add_call(add_call(stack_none(), "run", "/home/me/run.c"), "label", "run.c"), 1);
@@ -246,15 +246,4 @@ static void many_labels_name_their_files_like_the_functions(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(rows_of_dropped_stacks_go, set_up, end_profile),
-        cmocka_unit_test_setup_teardown(markers_keep_what_they_name, set_up, end_profile),
-        cmocka_unit_test_setup_teardown(lists_and_tables_keep_what_they_name, set_up, end_profile),
-        cmocka_unit_test_setup_teardown(a_label_names_its_file_like_the_function_that_has_it, set_up, end_profile),
-        cmocka_unit_test_setup_teardown(many_labels_name_their_files_like_the_functions, set_up, end_profile),
-        cmocka_unit_test_setup_teardown(labels_follow_the_functions_of_their_file, set_up, end_profile),
-        cmocka_unit_test_setup_teardown(nothing_moves_where_all_is_in_use, set_up, end_profile),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

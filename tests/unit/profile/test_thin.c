@@ -27,7 +27,7 @@ static void assert_sample(const struct thread *thread, uint32_t row, int64_t tim
 }
 
 /* Ten milliseconds are two parts of 5 ms. Weights of the first one are 0.1, 2, 0.3, 4 and 5. */
-static void test_samples(void **state) {
+TEST(test_samples, begin_profile, end_profile) {
     stack_id a = stack_of("a"), b = stack_of("b");
     struct thread *thread = add_only_thread();
     profile.meta.weight_type = WEIGHT_SAMPLES;
@@ -71,11 +71,11 @@ static void check_counted(enum cpu_delta_unit unit) {
     thinning_fini(&thinning);
 }
 
-static void test_processor_time(void **state) { check_counted(CPU_DELTA_NS); }
-static void test_processor_cycles(void **state) { check_counted(CPU_DELTA_CYCLES); }
+TEST(test_processor_time, begin_profile, end_profile) { check_counted(CPU_DELTA_NS); }
+TEST(test_processor_cycles, begin_profile, end_profile) { check_counted(CPU_DELTA_CYCLES); }
 
 /* A sum that has no room stays two samples. */
-static void test_large_weights(void **state) {
+TEST(test_large_weights, begin_profile, end_profile) {
     stack_id a = stack_of("a");
     struct thread *thread = add_only_thread();
     uint32_t weight = profile_weight_encode(&profile, decimal_make(999999999999999999, 0));
@@ -91,7 +91,7 @@ static void test_large_weights(void **state) {
     thinning_fini(&thinning);
 }
 
-static void test_threads(void **state) {
+TEST(test_threads, begin_profile, end_profile) {
     process_id first = profile_add_process(&profile, 1, 0), second = profile_add_process(&profile, 2, 0);
     static const struct {
         int64_t tid;
@@ -129,7 +129,7 @@ static void add_stack_marker(struct thread *thread, thread_id origin_thread) {
 }
 
 /* Rows that name a thread without a track of its own name the one that has its rows. */
-static void test_joined_threads_are_named(void **state) {
+TEST(test_joined_threads_are_named, begin_profile, end_profile) {
     process_id process = profile_add_process(&profile, 1, 0);
     thread_id ids[4];
     for (int i = 0; i < 4; i++) ids[i] = profile_add_thread(&profile, process, 1 + i, 0);
@@ -154,7 +154,7 @@ static void test_joined_threads_are_named(void **state) {
     thinning_fini(&thinning);
 }
 
-static void test_markers(void **state) {
+TEST(test_markers, begin_profile, end_profile) {
     struct thread *thread = add_only_thread();
     thread_add_sample(thread, 0, stack_of("a"), 1);
     for (int i = 0; i < 100; i++) {
@@ -179,15 +179,4 @@ static void test_markers(void **state) {
     thinning_fini(&thinning);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_samples, begin_profile, end_profile),
-        cmocka_unit_test_setup_teardown(test_processor_time, begin_profile, end_profile),
-        cmocka_unit_test_setup_teardown(test_processor_cycles, begin_profile, end_profile),
-        cmocka_unit_test_setup_teardown(test_large_weights, begin_profile, end_profile),
-        cmocka_unit_test_setup_teardown(test_threads, begin_profile, end_profile),
-        cmocka_unit_test_setup_teardown(test_joined_threads_are_named, begin_profile, end_profile),
-        cmocka_unit_test_setup_teardown(test_markers, begin_profile, end_profile),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -64,7 +64,7 @@ static uint64_t ledger_of(const char *cause) {
 
 /* ---- Details of samples. ---- */
 
-static void details_begin_and_end_anywhere(void **state) {
+TEST(details_begin_and_end_anywhere, begin_profile, end_profile) {
     thread_id thread = profile_add_thread(&profile, profile_add_process(&profile, 7, 0), 7, 0);
     for (int64_t i = 0; i < 100; i++)
         add_sample(thread, i * 10, i == 40 ? 4 : TIME_NONE, i == 60 || i == 61 ? i : TIME_NONE);
@@ -78,7 +78,7 @@ static void details_begin_and_end_anywhere(void **state) {
     finish();
 }
 
-static void details_go_with_their_samples(void **state) {
+TEST(details_go_with_their_samples, begin_profile, end_profile) {
     thread_id thread = profile_add_thread(&profile, profile_add_process(&profile, 7, 0), 7, 0);
     add_sample(thread, 3000, 30, TIME_NONE);
     add_sample(thread, 1000, TIME_NONE, 1);
@@ -93,7 +93,7 @@ static void details_go_with_their_samples(void **state) {
 }
 
 /* The CPU time of a repeated sample must not be counted twice. */
-static void repeated_samples_lose_details(void **state) {
+TEST(repeated_samples_lose_details, begin_profile, end_profile) {
     thread_id thread = profile_add_thread(&profile, profile_add_process(&profile, 7, 0), 7, 0);
     profile.meta.weight_type = WEIGHT_SAMPLES;
     thread_add_sample(at(thread), 0, stack_none(), 1);
@@ -111,7 +111,7 @@ static const struct allocation *allocation_at(thread_id thread, size_t row) {
     return column_at(&at(thread)->allocations, row);
 }
 
-static void allocations_make_a_thread_and_the_range(void **state) {
+TEST(allocations_make_a_thread_and_the_range, begin_profile, end_profile) {
     process_id process = profile_add_process(&profile, 7, 0);
     thread_id thread = profile_add_thread(&profile, process, 8, 0);
     profile_add_allocation(&profile, thread, 5000, 16, 1, stack_none());
@@ -125,7 +125,7 @@ static void allocations_make_a_thread_and_the_range(void **state) {
     assert_int_equal(allocation_at(thread, 1)->time_ns, 3000);
 }
 
-static void what_is_given_back_goes_to_whom_took_it(void **state) {
+TEST(what_is_given_back_goes_to_whom_took_it, begin_profile, end_profile) {
     process_id process = profile_add_process(&profile, 7, 0), other = profile_add_process(&profile, 8, 0);
     thread_id a = profile_add_thread(&profile, process, 7, 0), b = profile_add_thread(&profile, process, 71, 0);
     thread_id c = profile_add_thread(&profile, other, 8, 0);
@@ -148,7 +148,7 @@ static void what_is_given_back_goes_to_whom_took_it(void **state) {
     assert_int_equal(allocation_at(b, 2)->thread.index, a.index);
 }
 
-static void stacks_of_allocations_are_used(void **state) {
+TEST(stacks_of_allocations_are_used, begin_profile, end_profile) {
     thread_id thread = profile_add_thread(&profile, profile_add_process(&profile, 7, 0), 7, 0);
     stack_named("unused");
     profile_add_allocation(&profile, thread, 0, 16, UINT64_MAX, stack_named("used"));
@@ -172,7 +172,7 @@ static void add_overhead(process_id process, int64_t time_ns, int64_t ns) {
     profile_add_overhead(&profile, &overhead);
 }
 
-static void overhead_is_in_order(void **state) {
+TEST(overhead_is_in_order, begin_profile, end_profile) {
     process_id a = profile_add_process(&profile, 7, 0), b = profile_add_process(&profile, 8, 0);
     process_id empty = profile_add_process(&profile, 9, 0);
     thread_id thread = profile_add_thread(&profile, a, 7, 0);
@@ -218,7 +218,7 @@ static process_id add_process(int64_t pid, const char *name) {
 
 static void set_parent(process_id child, process_id parent) { profile_process_at(&profile, child)->parent = parent; }
 
-static void parents_come_before_their_children(void **state) {
+TEST(parents_come_before_their_children, begin_profile, end_profile) {
     process_id grandchild = add_process(1, "grandchild");
     add_process(2, "alone");
     process_id child = add_process(3, "child"), root = add_process(4, "root");
@@ -248,7 +248,7 @@ static void parents_come_before_their_children(void **state) {
     }
 }
 
-static void the_last_of_programs_that_execute_each_other_has_the_pid_alone(void **state) {
+TEST(the_last_of_programs_that_execute_each_other_has_the_pid_alone, begin_profile, end_profile) {
     static const struct {
         int64_t pid;
         uint32_t generation;
@@ -269,7 +269,7 @@ static void the_last_of_programs_that_execute_each_other_has_the_pid_alone(void 
         assert_true(text_equal(profile_process_at(&profile, ids[i])->pid_text, text_of(rows[i].text)));
 }
 
-static void processes_that_descend_from_themselves_are_written_once(void **state) {
+TEST(processes_that_descend_from_themselves_are_written_once, begin_profile, end_profile) {
     process_id first = add_process(1, "first"), second = add_process(2, "second"), third = add_process(3, "third");
     set_parent(first, second);
     set_parent(second, third);
@@ -282,7 +282,7 @@ static void processes_that_descend_from_themselves_are_written_once(void **state
 
 static stack_id stack_of(thread_id thread) { return samples_at(&at(thread)->samples, 0)->stack; }
 
-static void categories_are_those_of_callers(void **state) {
+TEST(categories_are_those_of_callers, begin_profile, end_profile) {
     thread_id thread = profile_add_thread(&profile, profile_add_process(&profile, 7, 0), 7, 0);
     thread_id other = profile_add_thread(&profile, profile_thread_at(&profile, thread)->process, 70, 0);
     struct category_pair idle = categories_intern_code(&profile.categories, CODE_IDLE, TEXT(""));
@@ -304,21 +304,4 @@ static void categories_are_those_of_callers(void **state) {
     memory_free(idle_stacks);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin_profile, end_profile)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(details_begin_and_end_anywhere),
-        TEST(details_go_with_their_samples),
-        TEST(repeated_samples_lose_details),
-        TEST(allocations_make_a_thread_and_the_range),
-        TEST(what_is_given_back_goes_to_whom_took_it),
-        TEST(stacks_of_allocations_are_used),
-        TEST(overhead_is_in_order),
-        TEST(categories_are_those_of_callers),
-        TEST(parents_come_before_their_children),
-        TEST(the_last_of_programs_that_execute_each_other_has_the_pid_alone),
-        TEST(processes_that_descend_from_themselves_are_written_once),
-    };
-    return cmocka_run_group_tests_name("threads", tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

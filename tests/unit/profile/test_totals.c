@@ -18,7 +18,7 @@ static void add(struct function_weights *weights, size_t function_count, const s
     assert_false(failure_is_set(&failure));
 }
 
-static void test_recursion_counts_once(void **state) {
+TEST(test_recursion_counts_once) {
     /* f > g > f > f (1), f > g (2), g > f (4) */
     static const struct call_node nodes[] = {{NO, 0}, {0, 1}, {1, 0}, {2, 0}, {NO, 1}, {4, 0}};
     static const double self[] = {0, 2, 0, 1, 0, 4};
@@ -28,7 +28,7 @@ static void test_recursion_counts_once(void **state) {
     assert_weights(&weights[1], 2, 7);
 }
 
-static void test_deep_recursion(void **state) {
+TEST(test_deep_recursion) {
     enum { DEPTH = 300000 };
     struct call_node *nodes = calloc(DEPTH, sizeof *nodes);
     double *self = calloc(DEPTH, sizeof *self);
@@ -43,10 +43,4 @@ static void test_deep_recursion(void **state) {
     free(nodes);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_recursion_counts_once),
-        cmocka_unit_test(test_deep_recursion),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -94,7 +94,7 @@ static int error_under(const struct sock_fprog *program) {
     return WEXITSTATUS(status);
 }
 
-static void answers_are_those_of_the_kernel(void **state) {
+TEST(answers_are_those_of_the_kernel) {
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
         struct filter filter;
         struct call_filter found;
@@ -118,7 +118,7 @@ static struct call_filter filter_of(int number, uint32_t answer) {
     return (struct call_filter){code, sizeof code / sizeof *code};
 }
 
-static void handlers_need_their_return(void **state) {
+TEST(handlers_need_their_return) {
     const uint32_t refusals[] = {SECCOMP_RET_KILL_PROCESS, SECCOMP_RET_KILL_THREAD, SECCOMP_RET_TRAP,
                                  SECCOMP_RET_ERRNO | EPERM};
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
@@ -130,7 +130,7 @@ static void handlers_need_their_return(void **state) {
     assert_true(call_filter_allows_handlers(&filter));
 }
 
-static void no_other_call_may_be_fatal(void **state) {
+TEST(no_other_call_may_be_fatal) {
     struct call_filter filter = filter_of(SYS_membarrier, SECCOMP_RET_KILL_THREAD);
     assert_false(call_filter_allows_calls(&filter));
     assert_true(call_filter_allows_handlers(&filter));
@@ -141,7 +141,7 @@ static void no_other_call_may_be_fatal(void **state) {
 }
 
 /* Programs pass such addresses to ask whether the kernel has filters. */
-static void unreadable_programs_are_not_read(void **state) {
+TEST(unreadable_programs_are_not_read) {
     struct call_filter filter;
     long page_bytes = sysconf(_SC_PAGESIZE);
     unsigned char *pages =
@@ -160,12 +160,4 @@ static void unreadable_programs_are_not_read(void **state) {
     munmap(pages, 2 * (size_t)page_bytes);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(answers_are_those_of_the_kernel),
-        cmocka_unit_test(handlers_need_their_return),
-        cmocka_unit_test(no_other_call_may_be_fatal),
-        cmocka_unit_test(unreadable_programs_are_not_read),
-    };
-    return cmocka_run_group_tests_name("call_filter", tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -126,14 +126,14 @@ static void run_mixes(bool has_event, uint64_t interval_ns) {
     }
 }
 
-static void events_and_ticks_give_true_shares(void **state) { run_mixes(true, 1000000); }
+TEST(events_and_ticks_give_true_shares) { run_mixes(true, 1000000); }
 
-static void so_they_do_at_ten_kilohertz(void **state) { run_mixes(true, 100000); }
+TEST(so_they_do_at_ten_kilohertz) { run_mixes(true, 100000); }
 
-static void so_they_do_at_long_intervals(void **state) { run_mixes(true, 10000000); }
+TEST(so_they_do_at_long_intervals) { run_mixes(true, 10000000); }
 
 /* Stacks that did not fit left time that calls may have taken since. */
-static void a_late_sample_borrows_one_interval(void **state) {
+TEST(a_late_sample_borrows_one_interval) {
     enum { INTERVAL_NS = 1000000, OWED_COUNT = 50, PASSED_COUNT = 100 };
     struct cpu_share share = {0};
     const struct shared_sample late = {.origin = SAMPLE_OF_EVENT,
@@ -145,10 +145,10 @@ static void a_late_sample_borrows_one_interval(void **state) {
     assert_int_equal(cpu_share_take(&share, &late), (OWED_COUNT + 1) * INTERVAL_NS);
 }
 
-static void ticks_alone_give_true_shares(void **state) { run_mixes(false, 1000000); }
+TEST(ticks_alone_give_true_shares) { run_mixes(false, 1000000); }
 
 /* A tick that comes during a call leaves its sample when the call returns, which is later than the tick. */
-static void a_call_takes_no_time_of_what_follows_it(void **state) {
+TEST(a_call_takes_no_time_of_what_follows_it) {
     enum { WORK_STEP_COUNT = 180, CALL_STEP_COUNT = 20, CALL_COUNT = 20000, INTERVAL_NS = 1000000 };
     struct run run = {.random = 1, .till_tick_ns = TICK_NS};
     struct shared_sample sample = {.interval_ns = INTERVAL_NS, .tick_ns = TICK_NS};
@@ -173,11 +173,4 @@ static void a_call_takes_no_time_of_what_follows_it(void **state) {
     if (points < -1 || points > 1) fail_msg("the call has %+.1f points", points);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(events_and_ticks_give_true_shares), cmocka_unit_test(so_they_do_at_ten_kilohertz),
-        cmocka_unit_test(so_they_do_at_long_intervals),      cmocka_unit_test(a_late_sample_borrows_one_interval),
-        cmocka_unit_test(ticks_alone_give_true_shares),      cmocka_unit_test(a_call_takes_no_time_of_what_follows_it),
-    };
-    return cmocka_run_group_tests_name("shares of processor time", tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

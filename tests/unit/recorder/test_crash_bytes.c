@@ -175,7 +175,7 @@ static bool read_damaged(struct crash_trace *trace, const unsigned char *bytes, 
 
 /* ---- Cuts. ---- */
 
-static void test_cut_at_every_byte(void **state) {
+TEST(test_cut_at_every_byte) {
     const struct sound *sound = *state;
     uint64_t last_count = 0;
     bool was_read = false;
@@ -229,7 +229,7 @@ static bool is_event_chunk(const struct sound *sound, size_t number) {
     return header.kind == TRACE_CHUNK_EVENTS;
 }
 
-static void test_damage_of_every_byte(void **state) {
+TEST(test_damage_of_every_byte) {
     enum { CHUNK_COUNT_MAX = 32 };
     const struct sound *sound = *state;
     unsigned char *bytes = malloc(sound->bytes_count);
@@ -272,9 +272,5 @@ static void test_damage_of_every_byte(void **state) {
 
 int main(void) {
     crash_events_init();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cut_at_every_byte),
-        cmocka_unit_test(test_damage_of_every_byte),
-    };
-    return cmocka_run_group_tests_name("crash_bytes", tests, set_up_trace, tear_down_trace);
+    return unit_tests_run(set_up_trace, tear_down_trace);
 }

@@ -146,7 +146,7 @@ static void read_trace(struct crash_trace *trace, const char *path) {
     if (why) fail_msg("%s", why);
 }
 
-static void test_within_a_chunk(void **state) {
+TEST(test_within_a_chunk) {
     struct temp_folder folder;
     struct crash_trace trace;
     assert_true(temp_folder_init(&folder));
@@ -161,7 +161,7 @@ static void test_within_a_chunk(void **state) {
 
 /* ---- From chunk to chunk, each used many times. ---- */
 
-static void test_from_chunk_to_chunk(void **state) {
+TEST(test_from_chunk_to_chunk) {
     struct temp_folder folder;
     struct crash_trace trace;
     assert_true(temp_folder_init(&folder));
@@ -178,7 +178,7 @@ static void test_from_chunk_to_chunk(void **state) {
 
 /* ---- The filter kills a process that makes a system call. ---- */
 
-static void test_filter_ends_what_calls(void **state) {
+TEST(test_filter_ends_what_calls) {
     struct temp_folder folder;
     assert_true(temp_folder_init(&folder));
     struct scenario scenario = {.path = temp_folder_file(&folder, "calls.trace"), .calls = true};
@@ -196,15 +196,9 @@ static void call_while_off(void *unused) {
     syscall(SYS_exit_group, 0);
 }
 
-static void test_recording_off(void **state) { assert_int_equal(crash_run(call_while_off, NULL), 0); }
+TEST(test_recording_off) { assert_int_equal(crash_run(call_while_off, NULL), 0); }
 
 int main(void) {
     crash_events_init();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_within_a_chunk),
-        cmocka_unit_test(test_from_chunk_to_chunk),
-        cmocka_unit_test(test_filter_ends_what_calls),
-        cmocka_unit_test(test_recording_off),
-    };
-    return cmocka_run_group_tests_name("crash_calls", tests, NULL, NULL);
+    return unit_tests_run(NULL, NULL);
 }

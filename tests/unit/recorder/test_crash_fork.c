@@ -293,7 +293,7 @@ static void fork_many(void *context) {
     parent_stop(&parent);
 }
 
-static void test_children_of_all_kinds(void **state) {
+TEST(test_children_of_all_kinds) {
     struct temp_folder folder;
     struct family *family = run_family(fork_many, "many.trace", &folder);
     assert_family(family);
@@ -383,7 +383,7 @@ static void fork_in_handlers(void *context) {
     parent_stop(&parent);
 }
 
-static void test_forks_in_signal_handlers(void **state) {
+TEST(test_forks_in_signal_handlers) {
     struct temp_folder folder;
     struct family *family = run_family(fork_in_handlers, "handlers.trace", &folder);
     family->log.continued_count_max = HANDLER_FORK_COUNT - family->within_call_count;
@@ -423,7 +423,7 @@ static void fork_and_kill(void *context) {
     grec_stop();
 }
 
-static void test_chunks_of_killed_children_are_recycled(void **state) {
+TEST(test_chunks_of_killed_children_are_recycled) {
     enum { CERTAIN_COUNT = 5 };
     struct temp_folder folder;
     struct crash_trace trace;
@@ -537,9 +537,9 @@ static void run_with_halt(const struct freezer *freezer) {
     end_family(family, &folder);
 }
 
-static void test_stopped_child(void **state) { run_with_halt(NULL); }
+TEST(test_stopped_child) { run_with_halt(NULL); }
 
-static void test_frozen_child(void **state) {
+TEST(test_frozen_child) {
     struct freezer freezer;
     if (!freezer_init(&freezer)) {
         print_message("not possible here: making a control group that can be frozen\n");
@@ -572,7 +572,7 @@ static void fork_without_recording(void *context) {
     parent_stop(&parent);
 }
 
-static void test_no_children(void **state) {
+TEST(test_no_children) {
     struct temp_folder folder;
     struct crash_trace trace;
     struct family *family = run_family(fork_without_recording, "alone.trace", &folder);
@@ -611,7 +611,7 @@ static void clone_in_pause(void *context) {
     parent_stop(&parent);
 }
 
-static void test_child_made_in_pause(void **state) {
+TEST(test_child_made_in_pause) {
     struct temp_folder folder;
     struct family *family = run_family(clone_in_pause, "pause.trace", &folder);
     end_family(family, &folder);
@@ -638,7 +638,7 @@ static void fork_and_start_anew(void *context) {
     parent_stop(&parent);
 }
 
-static void test_child_starts_anew(void **state) {
+TEST(test_child_starts_anew) {
     struct temp_folder folder;
     struct crash_trace trace;
     char path[PATH_MAX];
@@ -658,15 +658,5 @@ static void test_child_starts_anew(void **state) {
 
 int main(void) {
     crash_events_init();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_children_of_all_kinds),
-        cmocka_unit_test(test_forks_in_signal_handlers),
-        cmocka_unit_test(test_chunks_of_killed_children_are_recycled),
-        cmocka_unit_test(test_stopped_child),
-        cmocka_unit_test(test_frozen_child),
-        cmocka_unit_test(test_no_children),
-        cmocka_unit_test(test_child_made_in_pause),
-        cmocka_unit_test(test_child_starts_anew),
-    };
-    return cmocka_run_group_tests_name("crash_fork", tests, NULL, NULL);
+    return unit_tests_run(NULL, NULL);
 }

@@ -121,7 +121,7 @@ static void check_events(const struct run *run) {
     recorded_fini(&recorded);
 }
 
-static void test_killed_members(void **state) {
+TEST(test_killed_members, set_up_folder, tear_down_folder) {
     const char *seed_text = getenv("CRASH_SEED");
     struct random_numbers numbers = {seed_text ? strtoull(seed_text, NULL, 10) : (uint64_t)time(NULL)};
     print_message("CRASH_SEED=%llu\n", (unsigned long long)numbers.state);
@@ -142,9 +142,4 @@ static void test_killed_members(void **state) {
     munmap(log, sizeof *log);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {TEST(test_killed_members)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -282,7 +282,7 @@ static void kill_once(struct kills *kills, enum accident accident, uint64_t seed
     munmap(run.log, sizeof *run.log);
 }
 
-static void test_kills(void **state) {
+TEST(test_kills) {
     uint64_t seed = crash_setting("CRASH_SEED", 1);
     uint64_t run_count = crash_setting("CRASH_RUNS", CRASH_IS_SANITIZED ? SANITIZED_RUN_COUNT : RUN_COUNT);
     uint64_t only = crash_setting("CRASH_ACCIDENT", ACCIDENT_COUNT);
@@ -300,6 +300,5 @@ static void test_kills(void **state) {
 
 int main(void) {
     crash_events_init();
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_kills)};
-    return cmocka_run_group_tests_name("crash_kill", tests, NULL, NULL);
+    return unit_tests_run(NULL, NULL);
 }

@@ -186,17 +186,17 @@ static void *record_events(void *context) {
     return NULL;
 }
 
-static void test_handlers_record_while_threads_record(void **state) {
+TEST(test_handlers_record_while_threads_record) {
     struct storm storm = {.work = record_events};
     check_storm(&storm);
 }
 
-static void test_handlers_on_a_small_stack(void **state) {
+TEST(test_handlers_on_a_small_stack) {
     struct storm storm = {.work = record_events, .has_small_stack = true};
     check_storm(&storm);
 }
 
-static void test_handlers_while_chunks_are_recycled(void **state) {
+TEST(test_handlers_while_chunks_are_recycled) {
     struct storm storm = {.work = record_events, .limit_chunk_count = 96};
     check_storm(&storm);
 }
@@ -215,12 +215,12 @@ static void *register_again_and_again(void *context) {
     return NULL;
 }
 
-static void test_handlers_interrupt_registration(void **state) {
+TEST(test_handlers_interrupt_registration) {
     struct storm storm = {.work = register_again_and_again};
     check_storm(&storm);
 }
 
-static void test_handlers_interrupt_registration_within_a_limit(void **state) {
+TEST(test_handlers_interrupt_registration_within_a_limit) {
     struct storm storm = {.work = register_again_and_again, .limit_chunk_count = 96};
     check_storm(&storm);
 }
@@ -240,12 +240,12 @@ static void start_and_stop(struct storm *storm) {
     }
 }
 
-static void test_handlers_while_recording_starts_and_stops(void **state) {
+TEST(test_handlers_while_recording_starts_and_stops) {
     struct storm storm = {.work = record_events, .beside = start_and_stop};
     check_storm(&storm);
 }
 
-static void test_registration_while_recording_starts_and_stops(void **state) {
+TEST(test_registration_while_recording_starts_and_stops) {
     struct storm storm = {.work = register_again_and_again, .beside = start_and_stop};
     check_storm(&storm);
 }
@@ -267,12 +267,12 @@ static void pause_resume_and_move(struct storm *storm) {
     }
 }
 
-static void test_handlers_while_recording_pauses_and_moves(void **state) {
+TEST(test_handlers_while_recording_pauses_and_moves) {
     struct storm storm = {.work = record_events, .beside = pause_resume_and_move};
     check_storm(&storm);
 }
 
-static void test_registration_while_recording_pauses_and_moves(void **state) {
+TEST(test_registration_while_recording_pauses_and_moves) {
     struct storm storm = {.work = register_again_and_again, .beside = pause_resume_and_move};
     check_storm(&storm);
 }
@@ -322,7 +322,7 @@ static void nest(void *path) {
     grec_stop();
 }
 
-static void test_three_handlers_deep(void **state) {
+TEST(test_three_handlers_deep) {
     struct temp_folder folder;
     struct crash_trace trace;
     unsigned counts[NEST_COUNT] = {0};
@@ -407,7 +407,7 @@ static void *push_and_pop(void *context) {
     return NULL;
 }
 
-static void test_labels_are_whole_at_any_instant(void **state) {
+TEST(test_labels_are_whole_at_any_instant) {
     struct storm storm = {.work = push_and_pop};
     for (unsigned i = 0; i < LABEL_COUNT; i++) {
         snprintf(label_texts[i], sizeof label_texts[i], "text%u", i);
@@ -418,18 +418,5 @@ static void test_labels_are_whole_at_any_instant(void **state) {
 
 int main(void) {
     crash_events_init();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_handlers_record_while_threads_record),
-        cmocka_unit_test(test_handlers_on_a_small_stack),
-        cmocka_unit_test(test_handlers_while_chunks_are_recycled),
-        cmocka_unit_test(test_handlers_interrupt_registration),
-        cmocka_unit_test(test_handlers_interrupt_registration_within_a_limit),
-        cmocka_unit_test(test_handlers_while_recording_starts_and_stops),
-        cmocka_unit_test(test_registration_while_recording_starts_and_stops),
-        cmocka_unit_test(test_handlers_while_recording_pauses_and_moves),
-        cmocka_unit_test(test_registration_while_recording_pauses_and_moves),
-        cmocka_unit_test(test_three_handlers_deep),
-        cmocka_unit_test(test_labels_are_whole_at_any_instant),
-    };
-    return cmocka_run_group_tests_name("crash_signals", tests, NULL, NULL);
+    return unit_tests_run(NULL, NULL);
 }

@@ -239,59 +239,59 @@ static void fill_and_check(struct fill *fill) {
     temp_folder_fini(&fill->folder);
 }
 
-static void test_full_disk(void **state) {
+TEST(test_full_disk, NULL, mend_disk) {
     disk.full_bytes = FULL_BYTES;
     disk.fallocate_error = ENOSPC;
     fill_and_check(&(struct fill){.stop_errno = ENOSPC});
 }
 
-static void test_full_disk_with_helper(void **state) {
+TEST(test_full_disk_with_helper, NULL, mend_disk) {
     disk.full_bytes = FULL_BYTES;
     disk.fallocate_error = ENOSPC;
     fill_and_check(&(struct fill){.stop_errno = ENOSPC, .options.flags = GREC_HELPER});
 }
 
-static void test_disk_full_before_the_limit(void **state) {
+TEST(test_disk_full_before_the_limit, NULL, mend_disk) {
     disk.full_bytes = FULL_BYTES;
     disk.fallocate_error = EDQUOT;
     fill_and_check(&(struct fill){.stop_errno = EDQUOT, .options.limit_bytes = 16 << 20});
 }
 
 /* Two processes record on a full disk. Only one of them may report the failure. */
-static void test_full_disk_of_two_processes(void **state) {
+TEST(test_full_disk_of_two_processes, NULL, mend_disk) {
     disk.full_bytes = FULL_BYTES;
     disk.fallocate_error = ENOSPC;
     fill_and_check(&(struct fill){.stop_errno = ENOSPC, .has_child = true});
 }
 
-static void test_full_disk_without_fallocate(void **state) {
+TEST(test_full_disk_without_fallocate, NULL, mend_disk) {
     disk.full_bytes = FULL_BYTES;
     disk.has_no_fallocate = true;
     fill_and_check(&(struct fill){.stop_errno = ENOSPC});
 }
 
-static void test_no_fallocate(void **state) {
+TEST(test_no_fallocate, NULL, mend_disk) {
     disk.has_no_fallocate = true;
     fill_and_check(&(struct fill){.stop_errno = 0});
 }
 
-static void test_interrupted_fallocate(void **state) {
+TEST(test_interrupted_fallocate, NULL, mend_disk) {
     disk.interrupted_of = 3;
     fill_and_check(&(struct fill){.stop_errno = 0});
 }
 
 /* Tests the limit of file sizes. SIGXFSZ must not kill the program. */
-static void test_limit_of_file_sizes(void **state) {
+TEST(test_limit_of_file_sizes, NULL, mend_disk) {
     fill_and_check(&(struct fill){.stop_errno = EFBIG, .limit_of_files_bytes = FULL_BYTES});
 }
 
-static void test_limit_of_file_sizes_without_fallocate(void **state) {
+TEST(test_limit_of_file_sizes_without_fallocate, NULL, mend_disk) {
     disk.has_no_fallocate = true;
     fill_and_check(&(struct fill){.stop_errno = EFBIG, .limit_of_files_bytes = FULL_BYTES});
 }
 
 /* Tests a real full file system, if the test has the right to mount one. */
-static void test_small_file_system(void **state) {
+TEST(test_small_file_system, NULL, mend_disk) {
     struct temp_folder folder;
     assert_true(temp_folder_init(&folder));
     if (mount("tmpfs", folder.path, "tmpfs", 0, "size=1m") != 0) {
@@ -334,7 +334,7 @@ static void start_on_full_disk(void *context) {
     grec_stop();
 }
 
-static void test_start_on_full_disk(void **state) {
+TEST(test_start_on_full_disk, NULL, mend_disk) {
     struct temp_folder folder;
     struct crash_trace trace;
     assert_true(temp_folder_init(&folder));
@@ -369,7 +369,7 @@ static void remove_and_save(void *context) {
     CRASH_CHECK(access(path, F_OK) != 0);
 }
 
-static void test_removed_file(void **state) {
+TEST(test_removed_file, NULL, mend_disk) {
     struct removal removal = {.fill.log = crash_share(sizeof *removal.fill.log)};
     char fault[FAULT_BYTES];
     assert_true(temp_folder_init(&removal.folder));
@@ -447,10 +447,10 @@ static void run_with_closed_descriptors(uint32_t flags, bool is_removed) {
     temp_folder_fini(&folder);
 }
 
-static void test_closed_descriptors(void **state) { run_with_closed_descriptors(0, false); }
-static void test_closed_descriptors_with_helper(void **state) { run_with_closed_descriptors(GREC_HELPER, false); }
-static void test_closed_and_removed(void **state) { run_with_closed_descriptors(0, true); }
-static void test_closed_and_removed_with_helper(void **state) { run_with_closed_descriptors(GREC_HELPER, true); }
+TEST(test_closed_descriptors, NULL, mend_disk) { run_with_closed_descriptors(0, false); }
+TEST(test_closed_descriptors_with_helper, NULL, mend_disk) { run_with_closed_descriptors(GREC_HELPER, false); }
+TEST(test_closed_and_removed, NULL, mend_disk) { run_with_closed_descriptors(0, true); }
+TEST(test_closed_and_removed_with_helper, NULL, mend_disk) { run_with_closed_descriptors(GREC_HELPER, true); }
 
 /* Closes standard input, output and error, and then records. The trace must not get their numbers, or the program
  * would print into the trace. */
@@ -460,7 +460,7 @@ static void close_standard_files(void *path) {
     for (int i = 0; i < 3; i++) CRASH_CHECK(fcntl(i, F_GETFD) < 0);
 }
 
-static void test_without_standard_files(void **state) {
+TEST(test_without_standard_files, NULL, mend_disk) {
     struct temp_folder folder;
     assert_true(temp_folder_init(&folder));
     const char *path = temp_folder_file(&folder, "bare.trace");
@@ -477,7 +477,7 @@ static void shorten(void *path) {
     for (int i = 0; i < 100; i++) GREC_INSTANT("behind", GREC_OTHER);
 }
 
-static void test_shortened_file(void **state) {
+TEST(test_shortened_file, NULL, mend_disk) {
     struct temp_folder folder;
     assert_true(temp_folder_init(&folder));
     const char *path = temp_folder_file(&folder, "short.trace");
@@ -487,25 +487,5 @@ static void test_shortened_file(void **state) {
 
 int main(void) {
     crash_events_init();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(test_full_disk, mend_disk),
-        cmocka_unit_test_teardown(test_full_disk_with_helper, mend_disk),
-        cmocka_unit_test_teardown(test_disk_full_before_the_limit, mend_disk),
-        cmocka_unit_test_teardown(test_full_disk_of_two_processes, mend_disk),
-        cmocka_unit_test_teardown(test_full_disk_without_fallocate, mend_disk),
-        cmocka_unit_test_teardown(test_no_fallocate, mend_disk),
-        cmocka_unit_test_teardown(test_interrupted_fallocate, mend_disk),
-        cmocka_unit_test_teardown(test_limit_of_file_sizes, mend_disk),
-        cmocka_unit_test_teardown(test_limit_of_file_sizes_without_fallocate, mend_disk),
-        cmocka_unit_test_teardown(test_small_file_system, mend_disk),
-        cmocka_unit_test_teardown(test_start_on_full_disk, mend_disk),
-        cmocka_unit_test_teardown(test_removed_file, mend_disk),
-        cmocka_unit_test_teardown(test_closed_descriptors, mend_disk),
-        cmocka_unit_test_teardown(test_closed_descriptors_with_helper, mend_disk),
-        cmocka_unit_test_teardown(test_closed_and_removed, mend_disk),
-        cmocka_unit_test_teardown(test_closed_and_removed_with_helper, mend_disk),
-        cmocka_unit_test_teardown(test_without_standard_files, mend_disk),
-        cmocka_unit_test_teardown(test_shortened_file, mend_disk),
-    };
-    return cmocka_run_group_tests_name("crash_storage", tests, NULL, NULL);
+    return unit_tests_run(NULL, NULL);
 }

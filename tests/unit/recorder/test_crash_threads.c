@@ -105,25 +105,18 @@ static void check_storm(struct storm storm) {
     temp_folder_fini(&storm.folder);
 }
 
-static void test_cycles(void **state) {
-    check_storm((struct storm){.cycle_count = CYCLE_COUNT, .limit_bytes = GREC_UNLIMITED});
-}
+TEST(test_cycles) { check_storm((struct storm){.cycle_count = CYCLE_COUNT, .limit_bytes = GREC_UNLIMITED}); }
 
-static void test_cycles_with_pauses(void **state) {
+TEST(test_cycles_with_pauses) {
     check_storm((struct storm){.cycle_count = FEW_CYCLE_COUNT, .limit_bytes = GREC_UNLIMITED, .pause_period = 2});
 }
 
-static void test_cycles_within_a_limit(void **state) {
+TEST(test_cycles_within_a_limit) {
     check_storm(
         (struct storm){.cycle_count = FEW_CYCLE_COUNT, .limit_bytes = 40 * SMALL_CHUNK_BYTES, .pause_period = 3});
 }
 
 int main(void) {
     crash_events_init();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cycles),
-        cmocka_unit_test(test_cycles_with_pauses),
-        cmocka_unit_test(test_cycles_within_a_limit),
-    };
-    return cmocka_run_group_tests_name("crash_threads", tests, NULL, NULL);
+    return unit_tests_run(NULL, NULL);
 }

@@ -121,7 +121,7 @@ static int visit_object(struct dl_phdr_info *object, size_t bytes_count, void *c
 }
 
 /* Compares the whole C library and a large library with everything that it needs. */
-static void test_beside_tables(void **state) {
+TEST(test_beside_tables) {
     void *library = dlopen("libarchive.so.13", RTLD_NOW);
     assert_non_null(library);
     unwind_snapshot_refresh();
@@ -164,7 +164,7 @@ static void assert_unknown(struct span code, uint32_t end) {
 #define CALL   "\xe8\x40\x00\x00\x00" /* call of another function */
 #define RETURN "\xc3"
 
-static void test_frames(void **state) {
+TEST(test_frames) {
     assert_depth(SPAN(CALL RETURN), 5, 8, FRAME_DEPTH_UNKNOWN);
     assert_depth(SPAN(FRAME "\x48\x83\xec\x20" CALL "\xc9" RETURN), 13, 48, 16);
     assert_depth(SPAN(FRAME "\x48\x81\xec\x00\x10\x00\x00" CALL "\xc9" RETURN), 16, 16 + 4096, 16);
@@ -180,7 +180,7 @@ static void test_frames(void **state) {
 }
 
 /* Functions with frames of variable size. The depth is known again after sp is set from the frame pointer. */
-static void test_sized_frames(void **state) {
+TEST(test_sized_frames) {
     assert_unknown(SPAN(FRAME "\x48\x29\xc4" CALL), 12);             /* sub rsp, rax */
     assert_unknown(SPAN(FRAME "\x48\x83\xe4\xe0" CALL), 13);         /* and rsp, -32 */
     assert_unknown(SPAN(FRAME "\x48\x89\xc4" CALL), 12);             /* mov rsp, rax */
@@ -193,7 +193,7 @@ static void test_sized_frames(void **state) {
     assert_depth(SPAN(FRAME "\x48\x89\xc5" CALL), 12, 16, FRAME_DEPTH_UNKNOWN); /* mov rbp, rax */
 }
 
-static void test_ways(void **state) {
+TEST(test_ways) {
     assert_unknown(SPAN(FRAME "\x74\x01\x50" CALL), 12);                        /* je over push rax */
     assert_depth(SPAN(FRAME "\x74\x02\x50\x58" CALL), 13, 16, 16);              /* … push rax; pop rax */
     assert_depth(SPAN(FRAME "\xeb\x01\x06" CALL), 12, 16, 16);                  /* jmp over an invalid byte */
@@ -214,7 +214,7 @@ static void test_ways(void **state) {
     assert_unknown(SPAN(FRAME "\x50\xeb\xfd" CALL), 12);                        /* a loop that pushes */
 }
 
-static void test_nonsense(void **state) {
+TEST(test_nonsense) {
     static unsigned char code[FRAME_CODE_BYTES_MAX + 1];
     struct random_numbers numbers = {7};
     struct frame_depth depth;
@@ -238,15 +238,4 @@ static void test_nonsense(void **state) {
 
 #endif
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-#if defined(__x86_64__)
-        cmocka_unit_test(test_beside_tables),
-        cmocka_unit_test(test_frames),
-        cmocka_unit_test(test_sized_frames),
-        cmocka_unit_test(test_ways),
-        cmocka_unit_test(test_nonsense),
-#endif
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -7,14 +7,11 @@
 /* Inputs of every length up to this are hashed. The longest have several blocks of 1024 bytes. */
 enum { BYTES_MAX = 5000 };
 
-static void hashes_are_those_of_xxhash(void **state) {
+TEST(hashes_are_those_of_xxhash) {
     unsigned char bytes[BYTES_MAX + 1];
     for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (unsigned char)(i * i * 31 + i / 7);
     for (size_t count = 0; count <= BYTES_MAX; count++)
         assert_int_equal(hash_bytes(bytes + count % 2, count), XXH3_64bits(bytes + count % 2, count));
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(hashes_are_those_of_xxhash)};
-    return cmocka_run_group_tests_name("hash", tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

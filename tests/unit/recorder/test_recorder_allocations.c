@@ -144,7 +144,7 @@ static void record_round(uint64_t number) {
 
 /* ---- Allocations. ---- */
 
-static void test_counting_counts(void **state) {
+TEST(test_counting_counts, set_up_folder, tear_down_folder) {
     begin_counting();
     void *volatile block = malloc(10);
     free(block);
@@ -175,7 +175,7 @@ static void *record_rounds(void *barrier) {
 }
 
 /* Records many chunks with several threads at once, under every kind of storage. */
-static void test_no_allocations(void **state) {
+TEST(test_no_allocations, set_up_folder, tear_down_folder) {
     static const struct grec_options cases[] = {
         {.limit_bytes = 64u << 20},
         {.limit_bytes = GREC_UNLIMITED},
@@ -218,7 +218,7 @@ static void test_no_allocations(void **state) {
 }
 
 /* Nothing is allocated while no recording runs or while it is paused. */
-static void test_no_allocations_when_off(void **state) {
+TEST(test_no_allocations_when_off, set_up_folder, tear_down_folder) {
     for (int is_paused = 0; is_paused < 2; is_paused++) {
         if (is_paused) start_recording(*state, "off.trace", (struct grec_options){0});
         if (is_paused) grec_pause();
@@ -261,7 +261,7 @@ static int first_call_of(uint64_t round_count, bool calls) {
     return first_call;
 }
 
-static void test_no_system_calls(void **state) {
+TEST(test_no_system_calls, set_up_folder, tear_down_folder) {
     enum { ROUNDS_OF_CHUNK = 500 };
     struct sigaction action = {.sa_sigaction = on_system_call, .sa_flags = SA_SIGINFO}, before;
     struct recorded recorded;
@@ -285,20 +285,12 @@ static void test_no_system_calls(void **state) {
 
 #else
 
-static void test_no_system_calls(void **state) { skip(); }
+TEST(test_no_system_calls, set_up_folder, tear_down_folder) { skip(); }
 
 #endif
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
 
 int main(void) {
     install();
     is_counted = true;
-    const struct CMUnitTest tests[] = {
-        TEST(test_counting_counts),
-        TEST(test_no_allocations),
-        TEST(test_no_allocations_when_off),
-        TEST(test_no_system_calls),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_tests_run(NULL, NULL);
 }

@@ -87,7 +87,7 @@ static void *take_first_time(void *argument) {
 }
 
 /* This test comes first, because later recordings keep the clock. */
-static void test_a_thread_that_sees_the_first_start(void **state) {
+TEST(test_a_thread_that_sees_the_first_start, set_up_folder, tear_down_folder) {
     static struct grec_marker taken = GREC_MARKER("taken", NULL, NULL);
     struct first_time first;
     struct recorded recorded;
@@ -138,7 +138,7 @@ static bool try_events(struct temp_folder *folder, unsigned nap_us, uint32_t chu
 
 /* Records events at once, over a tenth of a second in many chunks, and for longer than the second between
  * calibrations. */
-static void test_events(void **state) {
+TEST(test_events, set_up_folder, tear_down_folder) {
     static const struct {
         unsigned nap_us;
         uint32_t chunk_bytes;
@@ -152,7 +152,7 @@ static void test_events(void **state) {
 
 /* ---- Intervals, pauses, the start. ---- */
 
-static void test_lengths(void **state) {
+TEST(test_lengths, set_up_folder, tear_down_folder) {
     enum { NAP_US = 20000 };
     struct recorded recorded;
     struct bracket start, end, pause, in_pause, resume, real;
@@ -241,7 +241,7 @@ static bool try_instants(struct temp_folder *folder, bool is_converted_late) {
     return is_near;
 }
 
-static void test_times_of_the_clock(void **state) {
+TEST(test_times_of_the_clock, set_up_folder, tear_down_folder) {
     assert_int_equal(grec_time_from_clock_ns((uint64_t)now_ns(CLOCK_MONOTONIC)), 0);
     assert_int_equal(grec_now(), 0);
     for (int is_late = 0; is_late < 2; is_late++) {
@@ -253,7 +253,7 @@ static void test_times_of_the_clock(void **state) {
 }
 
 /* Converts times in the future. */
-static void test_times_to_come(void **state) {
+TEST(test_times_to_come, set_up_folder, tear_down_folder) {
     enum { AHEAD_NS = 50000000 };
     struct recorded recorded;
     start_recording(*state, "ahead.trace", no_options);
@@ -296,7 +296,7 @@ static void *play(void *argument) {
 }
 
 /* If one thread records after another one, its event must not be earlier in the profile. */
-static void test_order_of_threads(void **state) {
+TEST(test_order_of_threads, set_up_folder, tear_down_folder) {
     static int64_t times_ns[TURN_COUNT];
     struct game game = {0};
     struct player players[PLAYER_COUNT];
@@ -361,7 +361,7 @@ static void forbid_and_record(const struct temp_folder *folder, struct forbidden
     _exit(0);
 }
 
-static void test_forbidden_counter(void **state) {
+TEST(test_forbidden_counter, set_up_folder, tear_down_folder) {
     static int64_t errors[2 * FORBIDDEN_COUNT];
     struct recorded recorded;
     int status = -1;
@@ -390,7 +390,7 @@ static void test_forbidden_counter(void **state) {
 
 /* ---- CLOCK_MONOTONIC instead of the counter. ---- */
 
-static void test_with_the_other_clock(void **state) {
+TEST(test_with_the_other_clock, set_up_folder, tear_down_folder) {
     char said_path[PATH_MAX];
     snprintf(said_path, sizeof said_path, "%s/said", ((struct temp_folder *)*state)->path);
     fflush(NULL);
@@ -410,23 +410,7 @@ static void test_with_the_other_clock(void **state) {
     free(said);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
-
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(test_a_thread_that_sees_the_first_start),
-        TEST(test_events),
-        TEST(test_lengths),
-        TEST(test_times_of_the_clock),
-        TEST(test_times_to_come),
-        TEST(test_order_of_threads),
-        TEST(test_forbidden_counter),
-        TEST(test_with_the_other_clock),
-    };
-    /* The last test executes this program again, so it is left out of the second run. */
-    if (is_clock_forced()) {
-        const struct CMUnitTest forced[] = {tests[0], tests[1], tests[2], tests[3], tests[4], tests[5], tests[6]};
-        return cmocka_run_group_tests(forced, NULL, NULL);
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    if (is_clock_forced()) unit_test_count--; /* the last test executes this program again */
+    return unit_tests_run(NULL, NULL);
 }

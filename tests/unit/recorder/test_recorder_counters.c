@@ -81,7 +81,7 @@ static void sample(void) {
 
 /* ---- Changes recorded at once. ---- */
 
-static void test_add_and_set(void **state) {
+TEST(test_add_and_set, set_up_folder, tear_down_folder) {
     static struct grec_counter added = PLAIN("added", GREC_COUNTER_ACCUMULATED, 0);
     static struct grec_counter rate = PLAIN("rate", GREC_COUNTER_RATE, 0);
     static struct grec_counter was_set = PLAIN("set", GREC_COUNTER_ACCUMULATED, 0);
@@ -131,7 +131,7 @@ static void test_add_and_set(void **state) {
 
 /* ---- Changes summed up until the next sample. ---- */
 
-static void test_sampled(void **state) {
+TEST(test_sampled, set_up_folder, tear_down_folder) {
     static struct grec_counter level = PLAIN("level", GREC_COUNTER_ACCUMULATED, GREC_COUNTER_SAMPLED);
     static struct grec_counter rate = PLAIN("sampled rate", GREC_COUNTER_RATE, GREC_COUNTER_SAMPLED);
     static struct grec_counter late = PLAIN("late", GREC_COUNTER_ACCUMULATED, GREC_COUNTER_SAMPLED);
@@ -206,7 +206,7 @@ static void assert_last(const char *path, int64_t pid, int64_t expected) {
 }
 
 /* Sums are recorded before a pause, a copy and the end, without a sampler too. */
-static void test_last_sums(void **state) {
+TEST(test_last_sums, set_up_folder, tear_down_folder) {
     const char *path = temp_folder_file(*state, "last.trace");
     void (*const ends[])(void) = {stop_at_once, pause_and_stop};
     for (size_t i = 0; i < COUNT_OF(ends); i++) {
@@ -232,7 +232,7 @@ static _Noreturn void count_in_child(int pipe_end, bool exits) {
     _exit(0);
 }
 
-static void test_last_sums_of_children(void **state) {
+TEST(test_last_sums_of_children, set_up_folder, tear_down_folder) {
     for (int exits = 0; exits < 2; exits++) {
         int pipe_ends[2];
         char byte;
@@ -256,7 +256,7 @@ static void test_last_sums_of_children(void **state) {
 
 /* ---- Attributes for the viewer. ---- */
 
-static void test_attributes(void **state) {
+TEST(test_attributes, set_up_folder, tear_down_folder) {
     static struct grec_counter full = {.name = "full",
                                        .category = "Memory",
                                        .description = "What it is",
@@ -321,7 +321,7 @@ static void test_attributes(void **state) {
 }
 
 /* Two counters of the same name stay two, but an equal description is the same counter. */
-static void test_same_names(void **state) {
+TEST(test_same_names, set_up_folder, tear_down_folder) {
     static struct grec_counter first = PLAIN("same", GREC_COUNTER_ACCUMULATED, 0);
     static struct grec_counter again = PLAIN("same", GREC_COUNTER_ACCUMULATED, 0);
     static struct grec_counter other = PLAIN("same", GREC_COUNTER_RATE, 0);
@@ -346,7 +346,7 @@ static void test_same_names(void **state) {
 
 /* ---- Power. ---- */
 
-static void test_energy_that_starts_again(void **state) {
+TEST(test_energy_that_starts_again, set_up_folder, tear_down_folder) {
     static const struct {
         uint64_t last_uj, now_uj, range_uj, used_uj;
     } cases[] = {
@@ -366,7 +366,7 @@ static void test_energy_that_starts_again(void **state) {
 
 /* ---- Pauses, stops and other options. ---- */
 
-static void test_pause(void **state) {
+TEST(test_pause, set_up_folder, tear_down_folder) {
     static struct grec_counter plain = PLAIN("plain", GREC_COUNTER_ACCUMULATED, 0);
     static struct grec_counter summed = PLAIN("summed", GREC_COUNTER_ACCUMULATED, GREC_COUNTER_SAMPLED);
     struct recorded recorded;
@@ -393,7 +393,7 @@ static void test_pause(void **state) {
 }
 
 /* Several changes in a pause become one change at the pause's end. In `kinds`, c means a change and v a new value. */
-static void test_changes_in_a_pause(void **state) {
+TEST(test_changes_in_a_pause, set_up_folder, tear_down_folder) {
     enum { STEP_COUNT_MAX = 4 };
     static const struct {
         const char *kinds;
@@ -453,7 +453,7 @@ static void test_changes_in_a_pause(void **state) {
 
 /* grec_resume records the true value and does not wait for the counter's next change. This also holds for sampled
  * counters, and for counters that change only in the pause. */
-static void test_values_after_a_pause(void **state) {
+TEST(test_values_after_a_pause, set_up_folder, tear_down_folder) {
     static struct grec_counter plain = PLAIN("plain after", GREC_COUNTER_ACCUMULATED, 0);
     static struct grec_counter summed = PLAIN("summed after", GREC_COUNTER_ACCUMULATED, GREC_COUNTER_SAMPLED);
     static struct grec_counter fresh = PLAIN("in the pause alone", GREC_COUNTER_ACCUMULATED, 0);
@@ -485,7 +485,7 @@ static void test_values_after_a_pause(void **state) {
 }
 
 /* A recording that continues under other options is paused for a moment. If it was paused before, it stays paused. */
-static void test_other_options_in_a_pause(void **state) {
+TEST(test_other_options_in_a_pause, set_up_folder, tear_down_folder) {
     static struct grec_counter plain = PLAIN("plain", GREC_COUNTER_ACCUMULATED, 0);
     struct recorded recorded;
     start_recording(*state, "options.trace", no_options);
@@ -503,7 +503,7 @@ static void test_other_options_in_a_pause(void **state) {
 }
 
 /* Levels go on from recording to recording, also while nothing is recorded. Rates start again at 0. */
-static void test_start_and_stop(void **state) {
+TEST(test_start_and_stop, set_up_folder, tear_down_folder) {
     static struct grec_counter plain = PLAIN("plain again", GREC_COUNTER_ACCUMULATED, 0);
     static struct grec_counter summed = PLAIN("summed again", GREC_COUNTER_ACCUMULATED, GREC_COUNTER_SAMPLED);
     static struct grec_counter rate = PLAIN("rate again", GREC_COUNTER_RATE, GREC_COUNTER_SAMPLED);
@@ -549,7 +549,7 @@ static int64_t level_at(const struct profile *profile, const char *name, int64_t
 
 /* An accumulated counter has its true level from the start of the recording on, although it is noticed only when it
  * changes. */
-static void test_levels_from_before(void **state) {
+TEST(test_levels_from_before, set_up_folder, tear_down_folder) {
     static struct grec_counter added = PLAIN("added before", GREC_COUNTER_ACCUMULATED, 0);
     static struct grec_counter was_set = PLAIN("set before", GREC_COUNTER_ACCUMULATED, 0);
     static struct grec_counter summed = PLAIN("summed before", GREC_COUNTER_ACCUMULATED, GREC_COUNTER_SAMPLED);
@@ -647,7 +647,7 @@ static int64_t add_while_interrupted(void) {
     return count + handled_count;
 }
 
-static void test_levels_at_the_limit(void **state) {
+TEST(test_levels_at_the_limit, set_up_folder, tear_down_folder) {
     enum { MANY = 50 };
     static struct grec_counter was_set = PLAIN("set once", GREC_COUNTER_ACCUMULATED, 0);
     static struct grec_counter added = PLAIN("added once", GREC_COUNTER_ACCUMULATED, 0);
@@ -709,7 +709,7 @@ static void *count_once(void *unused) {
 }
 
 /* The chunks with the level are used again by another process. The sampler of the quiet one records the level again. */
-static void test_level_of_a_quiet_process(void **state) {
+TEST(test_level_of_a_quiet_process, set_up_folder, tear_down_folder) {
     if (HAS_THREAD_SANITIZER) skip(); /* a forked child cannot start threads */
     struct recorded recorded;
     struct grec_options options = small;
@@ -735,7 +735,7 @@ static void test_level_of_a_quiet_process(void **state) {
     recorded_fini(&recorded);
 }
 
-static void test_hand_over(void **state) {
+TEST(test_hand_over, set_up_folder, tear_down_folder) {
     static struct grec_counter plain = PLAIN("moved", GREC_COUNTER_ACCUMULATED, 0);
     static struct grec_counter summed = PLAIN("summed and moved", GREC_COUNTER_ACCUMULATED, GREC_COUNTER_SAMPLED);
     struct recorded recorded;
@@ -774,7 +774,7 @@ static void *change_all(void *argument) {
     return NULL;
 }
 
-static void test_threads(void **state) {
+TEST(test_threads, set_up_folder, tear_down_folder) {
     pthread_t threads[THREAD_COUNT];
     struct recorded recorded;
     grec_counter_set(&shared_plain, 0);
@@ -816,10 +816,11 @@ static void *count_until_over(void *argument) {
 }
 
 /* No change is lost or counted twice, no matter when a pause begins or ends. */
-static void test_pauses_at_any_time(void **state) {
+TEST(test_pauses_at_any_time, set_up_folder, tear_down_folder) {
     pthread_t threads[2];
     int64_t added[2] = {0, 0};
     struct recorded recorded;
+    grec_counter_set(&shared_plain, 0);
     __atomic_store_n(&is_counting_over, false, __ATOMIC_RELEASE);
     start_recording(*state, "any.trace", (struct grec_options){.limit_bytes = GREC_UNLIMITED});
     for (int i = 0; i < 2; i++) assert_int_equal(pthread_create(&threads[i], NULL, count_until_over, &added[i]), 0);
@@ -842,7 +843,7 @@ static void test_pauses_at_any_time(void **state) {
 }
 
 /* Changes while recordings start and stop are neither lost nor counted twice. */
-static void test_starts_at_any_time(void **state) {
+TEST(test_starts_at_any_time, set_up_folder, tear_down_folder) {
     enum { START_COUNT = 50 };
     pthread_t threads[2];
     int64_t added[2] = {0, 0};
@@ -932,7 +933,7 @@ static uint64_t record_queue(void **state, const char *words) {
 /* Counters belong to the process: the filter leaves out threads, but no changes of a counter. Changes by a thread
  * that is left out must not take much more space either; with a chunk for each, there would be thousands of chunks.
  * The number of chunks differs from run to run, because times take more bytes on a slow machine. */
-static void test_filter(void **state) {
+TEST(test_filter, set_up_folder, tear_down_folder) {
     uint64_t chunk_count_max = 2 * record_queue(state, NULL);
     assert_true(record_queue(state, "producer") <= chunk_count_max);
     assert_true(record_queue(state, "consumer") <= chunk_count_max);
@@ -942,7 +943,7 @@ static void test_filter(void **state) {
 /* ---- Processes. ---- */
 
 /* A child has counters of its own, which start at 0. */
-static void test_child(void **state) {
+TEST(test_child, set_up_folder, tear_down_folder) {
     static struct grec_counter plain = PLAIN("of both", GREC_COUNTER_ACCUMULATED, 0);
     static struct grec_counter summed = PLAIN("sum of both", GREC_COUNTER_RATE, GREC_COUNTER_SAMPLED);
     static struct grec_counter early[] = {PLAIN("early", GREC_COUNTER_ACCUMULATED, 0),
@@ -986,31 +987,4 @@ static void test_child(void **state) {
     recorded_fini(&recorded);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(test_add_and_set),
-        TEST(test_sampled),
-        TEST(test_last_sums),
-        TEST(test_last_sums_of_children),
-        TEST(test_attributes),
-        TEST(test_same_names),
-        TEST(test_energy_that_starts_again),
-        TEST(test_pause),
-        TEST(test_changes_in_a_pause),
-        TEST(test_values_after_a_pause),
-        TEST(test_other_options_in_a_pause),
-        TEST(test_pauses_at_any_time),
-        TEST(test_start_and_stop),
-        TEST(test_levels_from_before),
-        TEST(test_levels_at_the_limit),
-        TEST(test_level_of_a_quiet_process),
-        TEST(test_starts_at_any_time),
-        TEST(test_hand_over),
-        TEST(test_threads),
-        TEST(test_filter),
-        TEST(test_child),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -398,7 +398,7 @@ static const struct process *process_of_marker(const struct profile *profile, co
 
 /* ---- Switching recording on and off. ---- */
 
-static void test_off(void **state) {
+TEST(test_off, set_up_folder, tear_down_folder) {
     static const char *const settings[] = {NULL, "GECKO_RECORDER=0", "GECKO_RECORDER=", "GECKO_RECORDERS=1"};
     for (size_t i = 0; i < COUNT_OF(settings); i++) {
         assert_quiet(RUN(*state, "plain", WITH(settings[i])));
@@ -411,7 +411,7 @@ static void test_off(void **state) {
     assert_int_equal(temp_folder_count(*state), 0);
 }
 
-static void test_on(void **state) {
+TEST(test_on, set_up_folder, tear_down_folder) {
     static const char *const settings[] = {"GECKO_RECORDER=1", "GECKO_RECORDER=yes"};
     for (size_t i = 0; i < COUNT_OF(settings); i++) {
         struct recorded recorded;
@@ -435,7 +435,7 @@ static void test_on(void **state) {
     }
 }
 
-static void test_ends(void **state) {
+TEST(test_ends, set_up_folder, tear_down_folder) {
     static const struct {
         const char *program;
         bool has_end;
@@ -453,7 +453,7 @@ static void test_ends(void **state) {
 }
 
 /* The recorder's threads must not keep the process alive, and must not change how it ends. */
-static void test_ends_of_threads(void **state) {
+TEST(test_ends_of_threads, set_up_folder, tear_down_folder) {
     static const char *const programs_that_end[] = {"end-first", "end-raw"}, *const workers[] = {NULL, "worker"},
                              *const intervals[] = {"GECKO_RECORDER_INTERVAL=1", WITHOUT_SAMPLER};
     if (HAS_THREAD_SANITIZER) skip(); /* the thread sanitizer's own thread runs until the end */
@@ -479,7 +479,7 @@ static void test_ends_of_threads(void **state) {
 
 /* ---- The variables. ---- */
 
-static void test_output(void **state) {
+TEST(test_output, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     pid_t pid = assert_quiet(RUN(*state, "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=%e_%p%%.x")));
     char name[64];
@@ -500,7 +500,7 @@ static void test_output(void **state) {
                    "gecko-recorder: nothing is recorded: .: Is a directory\n");
 }
 
-static void test_sizes(void **state) {
+TEST(test_sizes, set_up_folder, tear_down_folder) {
     static const struct {
         const char *limit, *chunk;
         uint64_t limit_bytes; /* 0: none */
@@ -527,7 +527,7 @@ static void test_sizes(void **state) {
 static const char wanted_limit[] = "a size (64M, 1G) from 64K, and of 16 chunks or more";
 static const char wanted_chunk[] = "a power of two from 4K to 1M";
 
-static void test_bad_sizes(void **state) {
+TEST(test_bad_sizes, set_up_folder, tear_down_folder) {
     static const char *const names[] = {"GECKO_RECORDER_LIMIT", "GECKO_RECORDER_CHUNK"};
     static const char *const values[] = {
         "12Q",          "-5",   "+5",       " 5", "0", "0M", "5 M", "64MB", "M", "0x100000", "99999999999999999999",
@@ -558,7 +558,7 @@ static void test_bad_sizes(void **state) {
         "is recorded\n");
 }
 
-static void test_storage(void **state) {
+TEST(test_storage, set_up_folder, tear_down_folder) {
     static const struct {
         const char *storage, *program;
         int status;
@@ -592,7 +592,7 @@ static void test_storage(void **state) {
                    "gecko-recorder: nowhere/x cannot be written: No such file or directory\n");
 }
 
-static void test_threads(void **state) {
+TEST(test_threads, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     assert_quiet(RUN(*state, "threads",
                      WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=t.trace", "GECKO_RECORDER_THREADS=WORKER,zz")));
@@ -605,7 +605,7 @@ static void test_threads(void **state) {
     recorded_fini(&recorded);
 }
 
-static void test_clock(void **state) {
+TEST(test_clock, set_up_folder, tear_down_folder) {
     static const char *const settings[] = {"GECKO_RECORDER_CLOCK=monotonic", "GECKO_RECORDER_CLOCK="};
     for (size_t i = 0; i < COUNT_OF(settings); i++) {
         struct recorded recorded;
@@ -621,7 +621,7 @@ static void test_clock(void **state) {
                    "gecko-recorder: GECKO_RECORDER_CLOCK=else is not monotonic: nothing is recorded\n");
 }
 
-static void test_signal(void **state) {
+TEST(test_signal, set_up_folder, tear_down_folder) {
     static const char *const good[] = {"GECKO_RECORDER_SIGNAL=URG",   "GECKO_RECORDER_SIGNAL=SIGWINCH",
                                        "GECKO_RECORDER_SIGNAL=prof",  "GECKO_RECORDER_SIGNAL=RTMIN+2",
                                        "GECKO_RECORDER_SIGNAL=RTMAX", "GECKO_RECORDER_SIGNAL="};
@@ -644,7 +644,7 @@ static void test_signal(void **state) {
     }
 }
 
-static void test_events(void **state) {
+TEST(test_events, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     assert_quiet(
         RUN(*state, "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=e.trace", "GECKO_RECORDER_EVENTS=0")));
@@ -655,7 +655,7 @@ static void test_events(void **state) {
 }
 
 /* A variable that does not exist is reported, and the program is recorded. */
-static void test_unknown_variables(void **state) {
+TEST(test_unknown_variables, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     struct ended ended = RUN(*state, "plain",
                              WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=u.trace", "GECKO_RECORDER_INTERVALL=5",
@@ -671,7 +671,7 @@ static void test_unknown_variables(void **state) {
     recorded_fini(&recorded);
 }
 
-static void test_help(void **state) {
+TEST(test_help, set_up_folder, tear_down_folder) {
     static const char *const variables[] = {"GECKO_RECORDER=1", "_OUTPUT=PATH",  "_LIMIT=SIZE",  "_CHUNK=SIZE",
                                             "_DURATION=S",      "_STORAGE=KIND", "_INTERVAL=MS", "_ALL_THREADS=0",
                                             "_THREADS=WORDS",   "_CHILDREN=0",   "_ARGUMENTS=0", "_CLOCK=monotonic",
@@ -704,7 +704,7 @@ static void test_help(void **state) {
 
 /* ---- Continuing under the program's own options. ---- */
 
-static void test_hand_over(void **state) {
+TEST(test_hand_over, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     assert_quiet(RUN(*state, "start", "own.trace",
                      WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=early.trace", "GECKO_RECORDER_LIMIT=32M",
@@ -736,7 +736,7 @@ static void test_hand_over(void **state) {
 
 /* ---- Children. ---- */
 
-static void test_executed_child_joins(void **state) {
+TEST(test_executed_child_joins, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     pid_t pid = assert_quiet(RUN(*state, "execute", "plain", WITH("GECKO_RECORDER=1")));
     take_of_pid(&recorded, *state, "app", pid);
@@ -764,7 +764,7 @@ static struct text arguments_of(const struct recorded *recorded, const char *mar
 }
 
 /* An executed child tells its own command line. A forked one has its parent's. */
-static void test_arguments(void **state) {
+TEST(test_arguments, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     assert_quiet(RUN(*state, "execute", "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=a.trace")));
     take(&recorded, *state, "a.trace");
@@ -786,7 +786,7 @@ static void test_arguments(void **state) {
 }
 
 /* A long command line is cut, and the trace says so. */
-static void test_long_arguments(void **state) {
+TEST(test_long_arguments, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     char argument[2000];
     memset(argument, 'x', sizeof argument - 1);
@@ -799,7 +799,7 @@ static void test_long_arguments(void **state) {
     recorded_fini(&recorded);
 }
 
-static void test_grandchild_joins(void **state) {
+TEST(test_grandchild_joins, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     assert_quiet(RUN(*state, "execute-twice", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=all.trace")));
     take(&recorded, *state, "all.trace");
@@ -812,7 +812,7 @@ static void test_grandchild_joins(void **state) {
 }
 
 /* A process executes another program. The trace must have two incarnations of one pid. */
-static void test_process_becomes_another(void **state) {
+TEST(test_process_becomes_another, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     pid_t pid = assert_quiet(RUN(*state, "become", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=two.trace")));
     take(&recorded, *state, "two.trace");
@@ -834,7 +834,7 @@ static void test_process_becomes_another(void **state) {
     recorded_fini(&recorded);
 }
 
-static void test_children_are_left_out(void **state) {
+TEST(test_children_are_left_out, set_up_folder, tear_down_folder) {
     static const char *const programs_run[] = {"fork", "execute"};
     for (size_t i = 0; i < COUNT_OF(programs_run); i++) {
         struct recorded recorded;
@@ -851,7 +851,7 @@ static void test_children_are_left_out(void **state) {
 }
 
 /* Children that are to be sampled are in the trace, or counted. On a busy machine, some have samples. */
-static void test_brief_children(void **state) {
+TEST(test_brief_children, set_up_folder, tear_down_folder) {
     static const struct {
         const char *variable;
         size_t process_count;
@@ -868,7 +868,7 @@ static void test_brief_children(void **state) {
     }
 }
 
-static void test_forked_child(void **state) {
+TEST(test_forked_child, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     struct ended ended = RUN(*state, "fork", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=fork.trace"));
     assert_int_equal(ended.status, 1);
@@ -881,7 +881,7 @@ static void test_forked_child(void **state) {
     recorded_fini(&recorded);
 }
 
-static void test_child_without_environment(void **state) {
+TEST(test_child_without_environment, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     assert_quiet(RUN(*state, "execute-empty", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=one.trace")));
     take(&recorded, *state, "one.trace");
@@ -890,7 +890,7 @@ static void test_child_without_environment(void **state) {
 }
 
 /* The parent saves what the child has recorded. */
-static void test_child_of_a_recording_in_memory(void **state) {
+TEST(test_child_of_a_recording_in_memory, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     assert_quiet(RUN(*state, "execute", "plain",
                      WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=%e.trace", "GECKO_RECORDER_STORAGE=memory")));
@@ -902,7 +902,7 @@ static void test_child_of_a_recording_in_memory(void **state) {
     assert_int_equal(temp_folder_count(*state), 0);
 }
 
-static void test_forked_child_of_a_recording_in_memory(void **state) {
+TEST(test_forked_child_of_a_recording_in_memory, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     assert_quiet(RUN(*state, "fork-exit", "kept.trace",
                      WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=kept.trace", "GECKO_RECORDER_STORAGE=memory")));
@@ -915,7 +915,7 @@ static void test_forked_child_of_a_recording_in_memory(void **state) {
 }
 
 /* A daemon's parent may save nothing when it ends. */
-static void test_child_outlives_a_recording_in_memory(void **state) {
+TEST(test_child_outlives_a_recording_in_memory, set_up_folder, tear_down_folder) {
     static const struct {
         const char *program;
         bool is_saved_before;
@@ -945,7 +945,7 @@ static void assert_child_apart(const struct temp_folder *folder, struct recorded
 }
 
 /* The environment names the new file. */
-static void test_child_of_a_recording_that_moved(void **state) {
+TEST(test_child_of_a_recording_that_moved, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     assert_quiet(
         RUN(*state, "move-execute", "moved.trace", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=%e.trace")));
@@ -957,7 +957,7 @@ static void test_child_of_a_recording_that_moved(void **state) {
     assert_int_equal(temp_folder_count(*state), 0);
 }
 
-static void test_child_with_another_version(void **state) {
+TEST(test_child_with_another_version, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     assert_quiet(RUN(*state, "age-execute", "app.trace", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=%e.trace")));
     take(&recorded, *state, "app.trace");
@@ -965,7 +965,7 @@ static void test_child_with_another_version(void **state) {
 }
 
 /* The environment may name a recording that does not exist. */
-static void test_nothing_to_join(void **state) {
+TEST(test_nothing_to_join, set_up_folder, tear_down_folder) {
     static const char *const locations[] = {
         "GECKO_RECORDER_JOIN=",
         "GECKO_RECORDER_JOIN=0",
@@ -999,7 +999,7 @@ static void assert_parent_alone(void **state, struct ended *ended, const char *t
     recorded_fini(&recorded);
 }
 
-static void test_child_of_an_ended_recording(void **state) {
+TEST(test_child_of_an_ended_recording, set_up_folder, tear_down_folder) {
     struct ended ended =
         RUN(*state, "stop-and-execute", "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=ended.trace"));
     assert_parent_alone(state, &ended, "ended.trace", "gecko-recorder: nothing is recorded: the recording in ",
@@ -1008,7 +1008,7 @@ static void test_child_of_an_ended_recording(void **state) {
 }
 
 /* The child may not write its parent's trace, as after a change of user. */
-static void test_child_that_may_not_write(void **state) {
+TEST(test_child_that_may_not_write, set_up_folder, tear_down_folder) {
     struct ended ended =
         RUN(*state, "lock-execute", "locked.trace", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=locked.trace"));
     assert_parent_alone(state, &ended, "locked.trace", "gecko-recorder: nothing is recorded: ",
@@ -1016,7 +1016,7 @@ static void test_child_that_may_not_write(void **state) {
 }
 
 /* This test records into the file that the executed program is told to use. */
-static void test_busy(void **state) {
+TEST(test_busy, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     start_recording(*state, "busy.trace", (struct grec_options){0});
     GREC_INSTANT("the first", NULL);
@@ -1033,48 +1033,11 @@ static void test_busy(void **state) {
     recorded_fini(&recorded);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
-
 int main(int argument_count, char **arguments) {
     if (argument_count > 1) {
         for (size_t i = 0; i < COUNT_OF(programs); i++)
             if (!strcmp(programs[i].name, arguments[1])) return programs[i].run(arguments[2]);
         return 125;
     }
-    const struct CMUnitTest tests[] = {
-        TEST(test_off),
-        TEST(test_on),
-        TEST(test_ends),
-        TEST(test_ends_of_threads),
-        TEST(test_output),
-        TEST(test_sizes),
-        TEST(test_bad_sizes),
-        TEST(test_storage),
-        TEST(test_threads),
-        TEST(test_clock),
-        TEST(test_signal),
-        TEST(test_events),
-        TEST(test_unknown_variables),
-        TEST(test_help),
-        TEST(test_hand_over),
-        TEST(test_executed_child_joins),
-        TEST(test_arguments),
-        TEST(test_long_arguments),
-        TEST(test_grandchild_joins),
-        TEST(test_process_becomes_another),
-        TEST(test_children_are_left_out),
-        TEST(test_brief_children),
-        TEST(test_forked_child),
-        TEST(test_child_without_environment),
-        TEST(test_child_of_a_recording_in_memory),
-        TEST(test_forked_child_of_a_recording_in_memory),
-        TEST(test_child_outlives_a_recording_in_memory),
-        TEST(test_child_of_a_recording_that_moved),
-        TEST(test_child_with_another_version),
-        TEST(test_nothing_to_join),
-        TEST(test_child_of_an_ended_recording),
-        TEST(test_child_that_may_not_write),
-        TEST(test_busy),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_tests_run(NULL, NULL);
 }

@@ -36,7 +36,7 @@ static size_t count_paused_ranges(const struct recorded *recorded, const char *m
 }
 
 /* The process that has started the recording pauses all of them. */
-static void test_pause(void **state) {
+TEST(test_pause, set_up_folder_and_alarm, tear_down_folder) {
     struct recorded recorded;
     start_recording(*state, "group.trace", no_options);
     struct member worker = member_fork(), idle = member_fork();
@@ -68,7 +68,7 @@ static void test_pause(void **state) {
 }
 
 /* Other processes pause themselves, unless they name the group. */
-static void test_scopes(void **state) {
+TEST(test_scopes, set_up_folder_and_alarm, tear_down_folder) {
     struct recorded recorded;
     start_recording(*state, "group.trace", no_options);
     struct member one = member_fork(), other = member_fork();
@@ -102,7 +102,7 @@ static void test_scopes(void **state) {
 }
 
 /* Who joins in a pause is paused too. A forked child goes on with its parent's pause. */
-static void test_join_in_a_pause(void **state) {
+TEST(test_join_in_a_pause, set_up_folder_and_alarm, tear_down_folder) {
     struct recorded recorded;
     char location[GREC_LOCATION_BYTES];
     struct member worker = member_fork();
@@ -131,7 +131,7 @@ static void assert_process_ended(const struct recorded *recorded, const char *ma
 }
 
 /* After a stop of all, the next recording may have the same path when all others have left the last one. */
-static void test_stop(void **state) {
+TEST(test_stop, set_up_folder_and_alarm, tear_down_folder) {
     struct recorded recorded;
     char location[GREC_LOCATION_BYTES];
     start_recording(*state, "group.trace", no_options);
@@ -182,7 +182,7 @@ static void end_and_read(struct recorded *recorded, const struct member *first, 
 }
 
 /* The end of the process that has started the recording stops no other one. */
-static void test_end_of_the_first(void **state) {
+TEST(test_end_of_the_first, set_up_folder_and_alarm, tear_down_folder) {
     struct recorded recorded;
     struct member first = member_fork(), other = member_fork();
     const char *path = temp_folder_file(*state, "group.trace");
@@ -231,7 +231,7 @@ static void assert_ending(const struct recorded *recorded, const char *marker, c
     assert_true(text_equal(profile_process_at(&recorded->profile, line->process)->ending, text_of(ending)));
 }
 
-static void test_ends(void **state) {
+TEST(test_ends, set_up_folder_and_alarm, tear_down_folder) {
     struct recorded recorded;
     start_recording(*state, "group.trace", no_options);
     struct member exits = member_fork(), stops = member_fork(), dies = member_fork(), waits = member_fork();
@@ -259,7 +259,7 @@ static void test_ends(void **state) {
 }
 
 /* The kernel shows which processes without an end still record, if the trace is a file of this machine. */
-static void test_unfinished(void **state) {
+TEST(test_unfinished, set_up_folder_and_alarm, tear_down_folder) {
     struct recorded recorded;
     const char *path = temp_folder_file(*state, "group.trace");
     struct member first = member_fork(), dies = member_fork(), lives = member_fork();
@@ -291,7 +291,7 @@ static int order_fill(const char *name) {
 }
 
 /* A process whose last chunk was recycled is not in the profile. Of others, the log says how many were. */
-static void test_recycled(void **state) {
+TEST(test_recycled, set_up_folder_and_alarm, tear_down_folder) {
     struct recorded recorded;
     start_recording(*state, "group.trace", (struct grec_options){.limit_bytes = 128 << 10, .chunk_bytes = 4096});
     struct member gone = member_fork(), filler = member_fork();
@@ -352,7 +352,7 @@ static void run_short_child(int number) {
 }
 
 /* Children that exit, are killed or end at once leave nothing but chunks, which are used again. */
-static void test_many_children(void **state) {
+TEST(test_many_children, set_up_folder_and_alarm, tear_down_folder) {
     /* Sanitizers make forks slow. 200 children have used each chunk of the trace several times. */
     enum { CHILD_COUNT = IS_SANITIZED ? 600 : 2000, EARLY_COUNT = 200, LIMIT_BYTES = 256 << 10 };
     struct recorded recorded;
@@ -378,7 +378,7 @@ static void test_many_children(void **state) {
 enum { EXITS = 0, IS_KILLED = 1 };
 
 /* A child that ends leaves the rest of its chunk to the next one. The chunk of a child that is killed stays with it. */
-static void test_children_share_chunks(void **state) {
+TEST(test_children_share_chunks, set_up_folder_and_alarm, tear_down_folder) {
     enum { CHILD_COUNT = 100 };
     struct recorded recorded;
     start_recording(*state, "group.trace", no_options);
@@ -409,7 +409,7 @@ static void test_children_share_chunks(void **state) {
 }
 
 /* A chunk that a child takes over while it is being copied is copied again. */
-static void test_saved_while_children_share_chunks(void **state) {
+TEST(test_saved_while_children_share_chunks, set_up_folder_and_alarm, tear_down_folder) {
     enum { CHILD_COUNT = IS_SANITIZED ? 200 : 1000 };
     size_t last_count = 0;
     start_recording(*state, "group.trace", no_options);
@@ -476,7 +476,7 @@ static size_t assert_owners_are_written(const struct recorded *recorded, const c
 }
 
 /* The trace never exceeds its limit, and every process that still has a chunk is in the profile. */
-static void test_crowd(void **state) {
+TEST(test_crowd, set_up_folder_and_alarm, tear_down_folder) {
     if (HAS_THREAD_SANITIZER) skip();
     struct recorded recorded;
     const char *path = temp_folder_file(*state, "group.trace");
@@ -514,7 +514,7 @@ static int start_with_sampler(const char *path) {
 }
 
 /* A sampler notices commands although its process sleeps. */
-static void test_samplers(void **state) {
+TEST(test_samplers, set_up_folder_and_alarm, tear_down_folder) {
     if (HAS_THREAD_SANITIZER) skip();
     struct recorded recorded;
     const char *path = temp_folder_file(*state, "group.trace");
@@ -563,7 +563,7 @@ static int tell_interval(const char *unused) {
 }
 
 /* The process that has started the recording changes the options of all; others do that if they name the group. */
-static void test_options(void **state) {
+TEST(test_options, set_up_folder_and_alarm, tear_down_folder) {
     struct recorded recorded;
     char pid[16];
     start_recording(*state, "group.trace", no_options);
@@ -620,7 +620,7 @@ static int pause_sampling(const char *unused) {
     return grec_is_recording();
 }
 
-static void test_sampling_paused(void **state) {
+TEST(test_sampling_paused, set_up_folder_and_alarm, tear_down_folder) {
     if (HAS_THREAD_SANITIZER) skip();
     struct recorded recorded;
     const char *path = temp_folder_file(*state, "group.trace");
@@ -677,7 +677,7 @@ static int tell_flags(const char *unused) {
 }
 
 /* The helpers of all processes notice at once that sampling begins. */
-static void test_sampling_begins(void **state) {
+TEST(test_sampling_begins, set_up_folder_and_alarm, tear_down_folder) {
     if (HAS_THREAD_SANITIZER) skip();
     struct recorded recorded;
     const char *path = temp_folder_file(*state, "group.trace");
@@ -713,7 +713,7 @@ static int run_mark_in_forked(const char *name) { return member_run(&forked, ord
 static int run_status_in_forked(const char *unused) { return member_run(&forked, tell_flags, unused); }
 static int end_forked(const char *unused) { return member_end(&forked); }
 
-static void test_sampling_begins_in_a_forked_child(void **state) {
+TEST(test_sampling_begins_in_a_forked_child, set_up_folder_and_alarm, tear_down_folder) {
     if (HAS_THREAD_SANITIZER) skip();
     const char *path = temp_folder_file(*state, "group.trace");
     struct member first = member_fork();
@@ -729,7 +729,7 @@ static void test_sampling_begins_in_a_forked_child(void **state) {
 
 /* Without a helper, the command is noticed at the next event, and the sampler starts in the next call that may start
  * it. */
-static void test_sampling_begins_without_a_helper(void **state) {
+TEST(test_sampling_begins_without_a_helper, set_up_folder_and_alarm, tear_down_folder) {
     if (HAS_THREAD_SANITIZER) skip();
     const char *path = temp_folder_file(*state, "group.trace");
     struct member first = member_fork();
@@ -777,7 +777,7 @@ static const struct thread *find_tid(const struct profile *profile, int tid) {
 }
 
 /* A sampler that runs takes up other threads. */
-static void test_all_threads(void **state) {
+TEST(test_all_threads, set_up_folder_and_alarm, tear_down_folder) {
     if (HAS_THREAD_SANITIZER) skip();
     struct recorded recorded;
     const char *path = temp_folder_file(*state, "group.trace");
@@ -818,7 +818,7 @@ static int record_with_signals(const char *unused) {
     return 0;
 }
 
-static void test_signals(void **state) {
+TEST(test_signals, set_up_folder_and_alarm, tear_down_folder) {
     struct recorded recorded;
     start_recording(*state, "group.trace", no_options);
     struct member one = member_fork();
@@ -842,30 +842,4 @@ static void test_signals(void **state) {
 __attribute__((visibility("default"))) const char *__asan_default_options(void);
 const char *__asan_default_options(void) { return "detect_leaks=0"; }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder_and_alarm, tear_down_folder)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(test_pause),
-        TEST(test_scopes),
-        TEST(test_join_in_a_pause),
-        TEST(test_stop),
-        TEST(test_end_of_the_first),
-        TEST(test_samplers),
-        TEST(test_options),
-        TEST(test_ends),
-        TEST(test_unfinished),
-        TEST(test_many_children),
-        TEST(test_children_share_chunks),
-        TEST(test_saved_while_children_share_chunks),
-        TEST(test_crowd),
-        TEST(test_recycled),
-        TEST(test_sampling_paused),
-        TEST(test_sampling_begins),
-        TEST(test_sampling_begins_in_a_forked_child),
-        TEST(test_sampling_begins_without_a_helper),
-        TEST(test_all_threads),
-        TEST(test_signals),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -37,7 +37,7 @@ static void assert_marked_apart(const struct recorded *recorded, const char *fir
 
 /* ---- Workers that were forked before the start. ---- */
 
-static void test_worker_joins(void **state) {
+TEST(test_worker_joins, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     struct member worker = member_fork();
     start_recording(*state, "team.trace", no_options);
@@ -63,7 +63,7 @@ static void test_worker_joins(void **state) {
 }
 
 /* A container may see the folder of the trace under another path, and knows no more than that. */
-static void test_other_path(void **state) {
+TEST(test_other_path, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     char link_path[PATH_MAX], seen_path[PATH_MAX + 16];
     struct member worker = member_fork();
@@ -82,7 +82,7 @@ static void test_other_path(void **state) {
 }
 
 /* The process that began a recording in memory saves what all have recorded. */
-static void test_memory(void **state) {
+TEST(test_memory, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     struct grec_options options = {.storage = GREC_STORAGE_MEMORY, .limit_bytes = 1 << 20};
     struct member worker = member_fork();
@@ -111,7 +111,7 @@ static int tell_settings(const char *expected_path) {
 }
 
 /* Who joins records as the others do. */
-static void test_settings(void **state) {
+TEST(test_settings, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     struct member worker = member_fork();
     start_recording(*state, "team.trace", (struct grec_options){.threads = ",Wanted"});
@@ -139,7 +139,7 @@ static void write_at(const char *path, uint64_t offset) {
     close(file);
 }
 
-static void test_refused(void **state) {
+TEST(test_refused, set_up_folder, tear_down_folder) {
     char location[GREC_LOCATION_BYTES];
     unsetenv(JOIN_VARIABLE);
     struct member worker = member_fork();
@@ -163,7 +163,7 @@ static void test_refused(void **state) {
 }
 
 /* A trace whose processes were all killed is not continued by its path alone. */
-static void test_killed(void **state) {
+TEST(test_killed, set_up_folder, tear_down_folder) {
     const char *path = temp_folder_file(*state, "team.trace");
     struct member starter = member_fork(), worker = member_fork();
     assert_int_equal(member_run(&starter, order_start, path), GREC_OK);
@@ -186,7 +186,7 @@ int flock(int file, int operation) {
 }
 
 /* The other machine, whose clock is another one, can neither join nor replace the trace. */
-static void test_another_machine(void **state) {
+TEST(test_another_machine, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     const char *path = temp_folder_file(*state, "team.trace");
     needs_writable_file = true;
@@ -209,7 +209,7 @@ static void test_another_machine(void **state) {
 }
 
 /* A file that was removed cannot be joined, and those who record into it go on. */
-static void test_removed(void **state) {
+TEST(test_removed, set_up_folder, tear_down_folder) {
     char location[GREC_LOCATION_BYTES];
     const char *path = temp_folder_file(*state, "team.trace");
     struct member other = member_fork();
@@ -254,7 +254,7 @@ static void assert_executed_in(const struct temp_folder *folder, const char *nam
 }
 
 /* The environment follows the recording. */
-static void test_executed(void **state) {
+TEST(test_executed, set_up_folder, tear_down_folder) {
     assert_int_equal(execute(NULL), 0);
     start_recording(*state, "one.trace", no_options);
     assert_int_equal(execute(NULL), 1);
@@ -282,7 +282,7 @@ static void test_executed(void **state) {
     unsetenv("GECKO_RECORDER");
 }
 
-static void test_executed_in_memory(void **state) {
+TEST(test_executed_in_memory, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     assert_int_equal(grec_start(&(struct grec_options){.storage = GREC_STORAGE_MEMORY, .limit_bytes = GREC_UNLIMITED}),
                      GREC_OK);
@@ -296,7 +296,7 @@ static void test_executed_in_memory(void **state) {
 extern char **environ;
 
 /* A thread may be looking through the array of variables while a recording starts. */
-static void test_environment_stays_readable(void **state) {
+TEST(test_environment_stays_readable, set_up_folder, tear_down_folder) {
     unsetenv(JOIN_VARIABLE);
     setenv("A_VARIABLE", "a value", 1); /* the array is the C library's now */
     char **seen = environ;
@@ -323,23 +323,8 @@ static void test_environment_stays_readable(void **state) {
 __attribute__((visibility("default"))) const char *__asan_default_options(void);
 const char *__asan_default_options(void) { return "detect_leaks=0"; }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
-
 int main(int argument_count, char **arguments) {
     if (argument_count > 1 && !strcmp(arguments[1], "child")) return be_executed();
     unsetenv(JOIN_VARIABLE);
-    const struct CMUnitTest tests[] = {
-        TEST(test_worker_joins),
-        TEST(test_other_path),
-        TEST(test_memory),
-        TEST(test_settings),
-        TEST(test_refused),
-        TEST(test_killed),
-        TEST(test_another_machine),
-        TEST(test_removed),
-        TEST(test_executed),
-        TEST(test_executed_in_memory),
-        TEST(test_environment_stays_readable),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_tests_run(NULL, NULL);
 }

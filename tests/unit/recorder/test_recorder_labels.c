@@ -81,7 +81,7 @@ static int leave_early(int where) {
     return -1;
 }
 
-static void test_nesting(void **state) {
+TEST(test_nesting, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     start_recording(*state, "nesting.trace", no_options);
     grec_sample();
@@ -126,7 +126,7 @@ static void test_nesting(void **state) {
 }
 
 /* Pushes labels by hand, and pushes one struct at several levels. */
-static void test_push_and_pop(void **state) {
+TEST(test_push_and_pop, set_up_folder, tear_down_folder) {
     static struct grec_label label = GREC_LABEL_AT("by hand", NULL, NULL, 0);
     struct recorded recorded;
     start_recording(*state, "push.trace", no_options);
@@ -148,7 +148,7 @@ static void test_push_and_pop(void **state) {
 
 /* ---- Texts, positions, categories. ---- */
 
-static void test_texts(void **state) {
+TEST(test_texts, set_up_folder, tear_down_folder) {
     static struct grec_label nameless = GREC_LABEL_AT(NULL, NULL, NULL, 0);
     static char long_text[GREC_NAME_BYTES_MAX + 2], expected[2048];
     struct recorded recorded;
@@ -203,7 +203,7 @@ static void test_texts(void **state) {
     recorded_fini(&recorded);
 }
 
-static void test_positions_and_categories(void **state) {
+TEST(test_positions_and_categories, set_up_folder, tear_down_folder) {
     static struct grec_category category = GREC_CATEGORY("Serving", GREC_COLOR_BLUE);
     static struct grec_category subcategory = GREC_SUBCATEGORY("Reading", &category);
     static struct grec_label placed = GREC_LABEL_AT("placed", &subcategory, "src/server.c", 4711);
@@ -250,7 +250,7 @@ static void test_positions_and_categories(void **state) {
 
 /* ---- Scripts. ---- */
 
-static void test_scripts(void **state) {
+TEST(test_scripts, set_up_folder, tear_down_folder) {
     static struct grec_category category = GREC_CATEGORY("JavaScript", GREC_COLOR_YELLOW);
     static struct grec_label script = GREC_LABEL_AT("interpreter", &category, "interpreter.c", 9);
     struct recorded recorded;
@@ -362,14 +362,14 @@ static void check_depth(const struct temp_folder *folder, uint32_t depth_max, bo
     recorded_fini(&recorded);
 }
 
-static void test_depth(void **state) {
+TEST(test_depth, set_up_folder, tear_down_folder) {
     check_depth(*state, GREC_LABEL_DEPTH_MAX, false);
     check_depth(*state, GREC_LABEL_DEPTH_MAX / 2, true);
 }
 
 /* If the texts of a stack do not fit into a block together, the trace has the outer frames, and the missing frames
  * are counted. */
-static void test_more_than_a_block(void **state) {
+TEST(test_more_than_a_block, set_up_folder, tear_down_folder) {
     enum { DEPTH = 20, TEXT_BYTES = 300, CHUNK_BYTES = 4096 };
     static struct grec_label label = GREC_LABEL_AT("deep", NULL, NULL, 0);
     static char text[TEXT_BYTES + 1];
@@ -401,7 +401,7 @@ static void test_more_than_a_block(void **state) {
 
 /* ---- Pauses, stops and other options. ---- */
 
-static void test_pause(void **state) {
+TEST(test_pause, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     start_recording(*state, "pause.trace", no_options);
     {
@@ -434,7 +434,7 @@ static void test_pause(void **state) {
     recorded_fini(&recorded);
 }
 
-static void test_start_and_stop(void **state) {
+TEST(test_start_and_stop, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     {
         /* This label was pushed before the start, so the recording has no frame for it. Its pop must not remove
@@ -471,7 +471,7 @@ static void test_start_and_stop(void **state) {
 }
 
 /* Open labels stay open when a recording continues under other options in another file. */
-static void test_hand_over(void **state) {
+TEST(test_hand_over, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     start_recording(*state, NULL, (struct grec_options){.storage = GREC_STORAGE_MEMORY});
     {
@@ -511,7 +511,7 @@ static void *sample_its_own(void *argument) {
     return NULL;
 }
 
-static void test_threads(void **state) {
+TEST(test_threads, set_up_folder, tear_down_folder) {
     static char names[THREAD_COUNT][16];
     pthread_t threads[THREAD_COUNT];
     struct recorded recorded;
@@ -549,7 +549,7 @@ static void *leave_labels_open(void *argument) {
     return argument;
 }
 
-static void test_labels_left_open(void **state) {
+TEST(test_labels_left_open, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     start_recording(*state, "open.trace", no_options);
     for (int i = 0; i < 2; i++) {
@@ -598,7 +598,7 @@ __attribute__((noinline)) static void sample_deep_within(int depth) {
 }
 
 /* The labels of a function that longjmp has left are gone, for samples and for later labels, at any depth. */
-static void test_longjmp(void **state) {
+TEST(test_longjmp, set_up_folder, tear_down_folder) {
     enum { JUMP_COUNT = 3 * GREC_LABEL_DEPTH_MAX };
     struct recorded recorded;
     start_recording(*state, "jumps.trace", no_options);
@@ -620,7 +620,7 @@ static void test_longjmp(void **state) {
 }
 
 /* A function may catch its own jump, and have labels of its own before and after. */
-static void test_longjmp_within_a_function(void **state) {
+TEST(test_longjmp_within_a_function, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     volatile int count = 0;
     start_recording(*state, "jumps.trace", no_options);
@@ -677,7 +677,7 @@ static void start_coroutine(int number) {
 }
 
 /* Each coroutine, and the thread itself, has only its own labels, in whatever order they are pushed and popped. */
-static void test_coroutines(void **state) {
+TEST(test_coroutines, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     skip_coroutines_under_sanitizers();
     start_recording(*state, "coroutines.trace", no_options);
@@ -716,7 +716,7 @@ static void enter_and_stay(void) {
 }
 
 /* If coroutines end within their labels, the thread still has room for others. */
-static void test_coroutines_that_end(void **state) {
+TEST(test_coroutines_that_end, set_up_folder, tear_down_folder) {
     enum { ENDED_COUNT = 2 * GREC_LABEL_DEPTH_MAX, ROOM_BYTES = 16 * 1024 };
     struct recorded recorded;
     skip_coroutines_under_sanitizers();
@@ -745,7 +745,7 @@ static void sample_in_handler(int number) {
 }
 
 /* A handler on an alternate stack interrupts the labels of the thread's own stack. */
-static void test_alternate_stack(void **state) {
+TEST(test_alternate_stack, set_up_folder, tear_down_folder) {
     static char room[64 * 1024];
     struct recorded recorded;
     stack_t alternate = {.ss_sp = room, .ss_size = sizeof room}, before;
@@ -765,27 +765,4 @@ static void test_alternate_stack(void **state) {
     recorded_fini(&recorded);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(test_nesting),
-        TEST(test_push_and_pop),
-        TEST(test_texts),
-        TEST(test_positions_and_categories),
-        TEST(test_scripts),
-        TEST(test_depth),
-        TEST(test_more_than_a_block),
-        TEST(test_pause),
-        TEST(test_start_and_stop),
-        TEST(test_hand_over),
-        TEST(test_threads),
-        TEST(test_labels_left_open),
-        TEST(test_longjmp),
-        TEST(test_longjmp_within_a_function),
-        TEST(test_coroutines),
-        TEST(test_coroutines_that_end),
-        TEST(test_alternate_stack),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

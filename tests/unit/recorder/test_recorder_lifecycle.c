@@ -21,7 +21,7 @@ static struct grec_status status_now(void) {
 
 /* ---- Starting and stopping. ---- */
 
-static void test_start_and_stop_again_and_again(void **state) {
+TEST(test_start_and_stop_again_and_again, set_up_folder, tear_down_folder) {
     enum { ROUND_COUNT = 20 };
     for (int round = 0; round < ROUND_COUNT; round++) {
         struct recorded recorded;
@@ -53,7 +53,7 @@ static void test_start_and_stop_again_and_again(void **state) {
     }
 }
 
-static void test_defaults(void **state) {
+TEST(test_defaults, set_up_folder, tear_down_folder) {
     struct temp_folder *folder = *state;
     char before[PATH_MAX], name[NAME_MAX];
     struct recorded recorded;
@@ -74,7 +74,7 @@ static void test_defaults(void **state) {
     recorded_fini(&recorded);
 }
 
-static void test_path_patterns(void **state) {
+TEST(test_path_patterns, set_up_folder, tear_down_folder) {
     struct temp_folder *folder = *state;
     char path[PATH_MAX], name[NAME_MAX];
     snprintf(path, sizeof path, "%s/%%%%-%%e-%%p-%%", folder->path);
@@ -85,7 +85,7 @@ static void test_path_patterns(void **state) {
     assert_int_equal(temp_folder_count(folder), 1);
 }
 
-static void test_product(void **state) {
+TEST(test_product, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     start_recording(*state, "p.trace", (struct grec_options){.product = "Darkroom"});
     stop_and_read(&recorded, *state, "p.trace");
@@ -104,7 +104,7 @@ static bool has_extra(const struct profile *profile, const char *section, const 
 }
 
 /* Facts hold for each recording, whether they are set before it or in it. */
-static void test_facts(void **state) {
+TEST(test_facts, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     char long_text[600];
     memset(long_text, 'x', sizeof long_text - 1);
@@ -135,7 +135,7 @@ static void test_facts(void **state) {
     }
 }
 
-static void test_chunk_bytes_follow_the_limit(void **state) {
+TEST(test_chunk_bytes_follow_the_limit, set_up_folder, tear_down_folder) {
     static const struct {
         uint64_t limit_bytes;
         uint32_t chunk_bytes;
@@ -154,7 +154,7 @@ static void test_chunk_bytes_follow_the_limit(void **state) {
     }
 }
 
-static void test_status(void **state) {
+TEST(test_status, set_up_folder, tear_down_folder) {
     struct temp_folder *folder = *state;
     const char *path = temp_folder_file(folder, "s.trace");
     struct grec_status status = status_now();
@@ -186,7 +186,7 @@ static void test_status(void **state) {
     assert_int_equal(file_size_of(path), size_bytes);
 }
 
-static void test_calls_out_of_order(void **state) {
+TEST(test_calls_out_of_order, set_up_folder, tear_down_folder) {
     struct temp_folder *folder = *state;
     struct recorded recorded;
     grec_stop();
@@ -227,7 +227,7 @@ static void test_calls_out_of_order(void **state) {
     assert_int_equal(temp_folder_count(folder), 1);
 }
 
-static void test_pause(void **state) {
+TEST(test_pause, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     start_recording(*state, "pause.trace", no_options);
     GREC_INSTANT("before", NULL);
@@ -270,7 +270,7 @@ static void test_pause(void **state) {
 }
 
 /* Any thread may pause a recording, even one that is not recorded itself. */
-static void test_pause_by_a_thread_left_out(void **state) {
+TEST(test_pause_by_a_thread_left_out, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     struct workers workers;
     start_recording(*state, "left-out.trace", (struct grec_options){.threads = "worker"});
@@ -292,7 +292,7 @@ static void test_pause_by_a_thread_left_out(void **state) {
 
 /* ---- Errors. ---- */
 
-static void test_options_out_of_range(void **state) {
+TEST(test_options_out_of_range, set_up_folder, tear_down_folder) {
     struct temp_folder *folder = *state;
     static char long_path[2000], long_words[600], long_product[600];
     memset(long_path, 'x', sizeof long_path - 1);
@@ -331,7 +331,7 @@ static void test_options_out_of_range(void **state) {
     assert_int_equal(temp_folder_count(folder), 0);
 }
 
-static void test_smallest_and_largest(void **state) {
+TEST(test_smallest_and_largest, set_up_folder, tear_down_folder) {
     static const struct grec_options cases[] = {
         {.limit_bytes = 65536, .chunk_bytes = 4096},
         {.limit_bytes = 16u << 20, .chunk_bytes = 1u << 20},
@@ -350,7 +350,7 @@ static void test_smallest_and_largest(void **state) {
     }
 }
 
-static void test_paths_that_cannot_be_written(void **state) {
+TEST(test_paths_that_cannot_be_written, set_up_folder, tear_down_folder) {
     struct temp_folder *folder = *state;
     char below_file[PATH_MAX], below_nothing[PATH_MAX], link[PATH_MAX], fifo[PATH_MAX];
     assert_true(file_write(temp_folder_file(folder, "file"), TEXT("as it was")));
@@ -387,7 +387,7 @@ static void test_paths_that_cannot_be_written(void **state) {
     free(bytes);
 }
 
-static void test_error_texts(void **state) {
+TEST(test_error_texts, set_up_folder, tear_down_folder) {
     for (int error = -1; error <= GREC_ERROR_COUNT; error++) {
         const char *text = grec_error_text((enum grec_error)error);
         assert_non_null(text);
@@ -397,7 +397,7 @@ static void test_error_texts(void **state) {
 }
 
 /* A recording replaces an existing file of its name, whatever the file contains. */
-static void test_over_an_existing_file(void **state) {
+TEST(test_over_an_existing_file, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     assert_true(file_write(temp_folder_file(*state, "old.trace"), TEXT("something old")));
     start_recording(*state, "old.trace", no_options);
@@ -415,7 +415,7 @@ static void assert_mode(const char *path, mode_t expected) {
 }
 
 /* Only the owner may read a trace or a copy of it. Neither the umask nor an existing file's mode may change this. */
-static void test_mode_of_traces(void **state) {
+TEST(test_mode_of_traces, set_up_folder, tear_down_folder) {
     const char *traces[] = {"file.trace", "copy.trace", "memory.trace"};
     mode_t mask_before = umask(0);
     assert_true(file_write(temp_folder_file(*state, "file.trace"), TEXT("something old")));
@@ -490,14 +490,14 @@ static void go_on_with(struct temp_folder *folder, const struct hand_over *hand_
     unlink(last_path);
 }
 
-static void test_going_on_under_other_options(void **state) {
+TEST(test_going_on_under_other_options, set_up_folder, tear_down_folder) {
     grec_thread_register("lifecycle");
     for (size_t i = 0; i < sizeof hand_overs / sizeof *hand_overs; i++) go_on_with(*state, &hand_overs[i], i);
     grec_thread_unregister();
 }
 
 /* A recording continues under a limit that is too low for its events. The oldest events are dropped and counted. */
-static void test_going_on_with_less(void **state) {
+TEST(test_going_on_with_less, set_up_folder, tear_down_folder) {
     enum { EVENT_COUNT = 200000 };
     struct recorded recorded;
     start_recording(*state, "less.trace", (struct grec_options){.limit_bytes = 8u << 20, .chunk_bytes = 16384});
@@ -521,7 +521,7 @@ static void test_going_on_with_less(void **state) {
     recorded_fini(&recorded);
 }
 
-static void test_going_on_that_fails(void **state) {
+TEST(test_going_on_that_fails, set_up_folder, tear_down_folder) {
     struct temp_folder *folder = *state;
     struct recorded recorded;
     const struct grec_options cases[] = {
@@ -555,7 +555,7 @@ static void test_going_on_that_fails(void **state) {
 }
 
 /* A paused recording stays paused when it continues under other options. */
-static void test_going_on_while_paused(void **state) {
+TEST(test_going_on_while_paused, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     start_recording(*state, "paused.trace", no_options);
     record_number(0);
@@ -577,7 +577,7 @@ static void test_going_on_while_paused(void **state) {
 }
 
 /* The thread filter is applied again when a recording continues under other options. */
-static void test_going_on_with_other_threads(void **state) {
+TEST(test_going_on_with_other_threads, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     grec_thread_register("alpha");
     start_recording(*state, "threads.trace", (struct grec_options){.threads = "beta"});
@@ -599,7 +599,7 @@ static void test_going_on_with_other_threads(void **state) {
     recorded_fini(&recorded);
 }
 
-static void test_going_on_under_another_product(void **state) {
+TEST(test_going_on_under_another_product, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     start_recording(*state, "product.trace", (struct grec_options){.product = "First"});
     assert_int_equal(grec_start(&(struct grec_options){.product = "Second"}), GREC_OK);
@@ -624,7 +624,7 @@ static void *start_and_save(void *argument) {
     return NULL;
 }
 
-static void test_all_at_once(void **state) {
+TEST(test_all_at_once, set_up_folder, tear_down_folder) {
     struct temp_folder *folder = *state;
     struct workers workers;
     struct recorded recorded;
@@ -653,7 +653,7 @@ static void *record_and_end(void *argument) {
     return NULL;
 }
 
-static void test_stop_while_threads_come_and_go(void **state) {
+TEST(test_stop_while_threads_come_and_go, set_up_folder, tear_down_folder) {
     for (int round = 0; round < COME_AND_GO_COUNT; round++) {
         enum { COUNT = 8 };
         struct recorded recorded;
@@ -682,7 +682,7 @@ static void set_aside(const struct temp_folder *folder, const char *name, int nu
     assert_int_equal(rename(temp_folder_file(folder, name), copy_path(folder, number)), 0);
 }
 
-static void test_save_memory_while_others_record(void **state) {
+TEST(test_save_memory_while_others_record, set_up_folder, tear_down_folder) {
     enum { SAVE_COUNT = 10 };
     struct temp_folder *folder = *state;
     struct workers workers;
@@ -732,7 +732,7 @@ static void *record_new_names(void *argument) {
     return NULL;
 }
 
-static void test_save_while_names_are_new(void **state) {
+TEST(test_save_while_names_are_new, set_up_folder, tear_down_folder) {
     enum { SAVE_COUNT = 20 };
     struct temp_folder *folder = *state;
     atomic_bool is_told_to_end = false;
@@ -754,7 +754,7 @@ static void test_save_while_names_are_new(void **state) {
     }
 }
 
-static void test_save_of_a_file(void **state) {
+TEST(test_save_of_a_file, set_up_folder, tear_down_folder) {
     struct temp_folder *folder = *state;
     struct recorded recorded;
     start_recording(folder, "file.trace", no_options);
@@ -774,7 +774,7 @@ static void test_save_of_a_file(void **state) {
     assert_int_equal(temp_folder_count(folder), 2);
 }
 
-static void test_save_over_the_file_itself(void **state) {
+TEST(test_save_over_the_file_itself, set_up_folder, tear_down_folder) {
     struct temp_folder *folder = *state;
     start_recording(folder, "itself.trace", no_options);
     record_number(0);
@@ -790,7 +790,7 @@ static void test_save_over_the_file_itself(void **state) {
     recorded_fini(&recorded);
 }
 
-static void test_save_to_where_it_cannot(void **state) {
+TEST(test_save_to_where_it_cannot, set_up_folder, tear_down_folder) {
     struct temp_folder *folder = *state;
     char below_nothing[PATH_MAX], pattern[PATH_MAX], name[64];
     snprintf(below_nothing, sizeof below_nothing, "%s/nothing/x.trace", folder->path);
@@ -821,7 +821,7 @@ static void test_save_to_where_it_cannot(void **state) {
 }
 
 /* Starting another recording discards the recording in memory. */
-static void test_memory_then_another(void **state) {
+TEST(test_memory_then_another, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     start_recording(*state, "memory.trace", (struct grec_options){.storage = GREC_STORAGE_MEMORY});
     GREC_INSTANT("in memory", NULL);
@@ -837,40 +837,4 @@ static void test_memory_then_another(void **state) {
     assert_int_equal(temp_folder_count(*state), 1);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(test_start_and_stop_again_and_again),
-        TEST(test_defaults),
-        TEST(test_path_patterns),
-        TEST(test_product),
-        TEST(test_facts),
-        TEST(test_chunk_bytes_follow_the_limit),
-        TEST(test_status),
-        TEST(test_calls_out_of_order),
-        TEST(test_pause),
-        TEST(test_pause_by_a_thread_left_out),
-        TEST(test_options_out_of_range),
-        TEST(test_smallest_and_largest),
-        TEST(test_paths_that_cannot_be_written),
-        TEST(test_error_texts),
-        TEST(test_over_an_existing_file),
-        TEST(test_mode_of_traces),
-        TEST(test_going_on_under_other_options),
-        TEST(test_going_on_with_less),
-        TEST(test_going_on_that_fails),
-        TEST(test_going_on_while_paused),
-        TEST(test_going_on_with_other_threads),
-        TEST(test_going_on_under_another_product),
-        TEST(test_all_at_once),
-        TEST(test_stop_while_threads_come_and_go),
-        TEST(test_save_memory_while_others_record),
-        TEST(test_save_while_names_are_new),
-        TEST(test_save_of_a_file),
-        TEST(test_save_over_the_file_itself),
-        TEST(test_save_to_where_it_cannot),
-        TEST(test_memory_then_another),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -91,7 +91,7 @@ static void assert_all_formats(const struct profile *profile, const char *marker
         GREC_INT(INT64_MIN), GREC_REAL(1e-300), GREC_UINT(255), GREC_INT(4194304), GREC_INT(1),             \
         GREC_LIST(list_texts, 3), GREC_TABLE(cells, 6)
 
-static void test_every_format(void **state) {
+TEST(test_every_format, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     static struct grec_marker marker = GREC_MARKER("function", NULL, &all_type);
     start_recording(*state, "formats.trace", no_options);
@@ -132,7 +132,7 @@ static void test_every_format(void **state) {
 }
 
 /* Records numbers with short and with long encodings, by the calls that programs normally use. */
-static void test_numbers(void **state) {
+TEST(test_numbers, set_up_folder, tear_down_folder) {
     static const struct grec_field fields[] = {GREC_FIELD("i", NULL, GREC_FORMAT_INTEGER),
                                                GREC_FIELD("h", NULL, GREC_FORMAT_HEXADECIMAL),
                                                GREC_FIELD("d", NULL, GREC_FORMAT_DECIMAL)};
@@ -212,7 +212,7 @@ static const char *const conversions[FORMAT_COUNT][KIND_COUNT] = {
     [GREC_FORMAT_TABLE] = {"-", "!", "!", "!", "!", "!", "!", "!", "[\"y\"]"},
 };
 
-static void test_every_kind_for_every_format(void **state) {
+TEST(test_every_kind_for_every_format, set_up_folder, tear_down_folder) {
     static const struct grec_column column[] = {GREC_COLUMN("column", GREC_FORMAT_STRING)};
     static struct grec_field fields[FORMAT_COUNT][2];
     static struct grec_marker_type types[FORMAT_COUNT];
@@ -275,7 +275,7 @@ static const struct grec_field pair_fields[] = {GREC_FIELD("a", "First", GREC_FO
 static struct grec_marker_type pair_type = GREC_MARKER_TYPE("Pair", pair_fields);
 static struct grec_marker pair_marker = GREC_MARKER("pair", NULL, &pair_type);
 
-static void test_counts_of_values(void **state) {
+TEST(test_counts_of_values, set_up_folder, tear_down_folder) {
     static const char *const expected[] = {
         "Pair{a=-,b=-}", "Pair{a=1,b=-}",       "Pair{a=1,b=\"two\"}", "Pair{a=1,b=\"two\"}", "Pair{a=1,b=\"two\"}",
         "Pair{a=-,b=-}", "Pair{a=-,b=\"two\"}", "Pair{a=-,b=-}",       "Pair{a=1,b=-}",       "Pair{a=1,b=-}",
@@ -324,7 +324,7 @@ static void test_counts_of_values(void **state) {
 
 /* ---- Invalid types. ---- */
 
-static void test_types(void **state) {
+TEST(test_types, set_up_folder, tear_down_folder) {
     static const struct grec_field same_keys[] = {
         GREC_FIELD("k", NULL, GREC_FORMAT_INTEGER), GREC_FIELD("k", NULL, GREC_FORMAT_INTEGER),
         GREC_FIELD("type", NULL, GREC_FORMAT_INTEGER), GREC_FIELD(NULL, NULL, GREC_FORMAT_INTEGER)};
@@ -379,7 +379,7 @@ static void test_types(void **state) {
 }
 
 /* Fields beyond the limit are left out, and their values are counted as lost. */
-static void test_many_fields(void **state) {
+TEST(test_many_fields, set_up_folder, tear_down_folder) {
     enum { COUNT = GREC_FIELD_COUNT_MAX + 3 };
     static struct grec_field fields[COUNT];
     static char keys[COUNT][8];
@@ -410,7 +410,7 @@ static void test_many_fields(void **state) {
 }
 
 /* Checks all attributes of a type that describe how the viewer shows it. */
-static void test_schema(void **state) {
+TEST(test_schema, set_up_folder, tear_down_folder) {
     static const struct grec_field fields[] = {
         {.key = "count", .label = "Count", .format = GREC_FORMAT_INTEGER},
         {.key = "colour", .label = "Colour", .format = GREC_FORMAT_STRING, .flags = GREC_FIELD_HIDDEN},
@@ -460,7 +460,7 @@ static void test_schema(void **state) {
 
 /* ---- Null pointers, and invalid texts. ---- */
 
-static void test_null(void **state) {
+TEST(test_null, set_up_folder, tear_down_folder) {
     static struct grec_category nameless = GREC_CATEGORY(NULL, GREC_COLOR_RED);
     static struct grec_marker null_name = GREC_MARKER(NULL, NULL, NULL);
     static struct grec_marker in_nameless = GREC_MARKER("in a nameless category", &nameless, NULL);
@@ -493,7 +493,7 @@ static void test_null(void **state) {
     recorded_fini(&recorded);
 }
 
-static void test_bad_texts(void **state) {
+TEST(test_bad_texts, set_up_folder, tear_down_folder) {
     static struct grec_category category = GREC_CATEGORY("caf\xe9", GREC_COLOR_RED);
     struct recorded recorded;
     start_recording(*state, "texts.trace", no_options);
@@ -518,7 +518,7 @@ static const char *filled(char *bytes, size_t bytes_count) {
 }
 
 /* A text that is one byte longer than the maximum is cut and counted. A text of the maximum length is not. */
-static void test_long_texts(void **state) {
+TEST(test_long_texts, set_up_folder, tear_down_folder) {
     static char text[2 * GREC_TEXT_BYTES_MAX + 2], name[GREC_NAME_BYTES_MAX + 2];
     static const size_t lengths[] = {GREC_TEXT_BYTES_MAX - 1, GREC_TEXT_BYTES_MAX, GREC_TEXT_BYTES_MAX + 1,
                                      2 * GREC_TEXT_BYTES_MAX};
@@ -552,7 +552,7 @@ static void test_long_texts(void **state) {
 
 /* If texts, lists and tables do not fit into a block together, the values in the trace are right, and the cuts are
  * counted. */
-static void test_more_than_a_block(void **state) {
+TEST(test_more_than_a_block, set_up_folder, tear_down_folder) {
     enum { TEXT_BYTES = 700, ITEM_COUNT = 200 };
     static char text[TEXT_BYTES + 1];
     static const char *texts[ITEM_COUNT];
@@ -598,7 +598,7 @@ static void test_more_than_a_block(void **state) {
 
 /* ---- Phases and times. ---- */
 
-static void test_phases(void **state) {
+TEST(test_phases, set_up_folder, tear_down_folder) {
     static struct grec_marker marker = GREC_MARKER("phase", NULL, NULL);
     struct recorded recorded;
     start_recording(*state, "phases.trace", no_options);
@@ -672,7 +672,7 @@ static void test_phases(void **state) {
 }
 
 /* Records intervals of blocks. Some begin before the recording, and some end after it. */
-static void test_scopes(void **state) {
+TEST(test_scopes, set_up_folder, tear_down_folder) {
     static struct grec_category category = GREC_CATEGORY("Scopes", GREC_COLOR_GREEN);
     struct recorded recorded;
     grec_time begun_in_pause[2];
@@ -742,7 +742,7 @@ static void *take_backtrace_of_another_thread(void *backtrace) {
     return NULL;
 }
 
-static void test_stacks(void **state) {
+TEST(test_stacks, set_up_folder, tear_down_folder) {
     static struct grec_backtrace elsewhere, empty, unused, own;
     struct recorded recorded;
     pthread_t thread;
@@ -801,7 +801,7 @@ static void *mark_with(void *backtrace) {
 
 /* A kept stack has the time and the thread at which it was taken, even if the thread is of another process. A stack
  * taken for its marker has the marker's time and thread. */
-static void test_origins_of_stacks(void **state) {
+TEST(test_origins_of_stacks, set_up_folder, tear_down_folder) {
     static struct grec_backtrace backtrace;
     struct recorded recorded;
     pthread_t thread;
@@ -842,7 +842,7 @@ static void test_origins_of_stacks(void **state) {
 }
 
 /* A backtrace of an earlier recording counts as none. */
-static void test_backtrace_of_another_recording(void **state) {
+TEST(test_backtrace_of_another_recording, set_up_folder, tear_down_folder) {
     static struct grec_backtrace backtrace;
     struct recorded recorded;
     start_recording(*state, "first.trace", no_options);
@@ -890,7 +890,7 @@ static void aim(const char *name, struct grec_thread thread) {
     grec_label_pop(pushed);
 }
 
-static void test_other_threads(void **state) {
+TEST(test_other_threads, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     pthread_barrier_t barrier;
     pthread_t live_thread, other_thread;
@@ -975,7 +975,7 @@ static void aim_at_all(struct grec_thread wanted, struct grec_thread left_out) {
 
 /* The filter applies to the target thread of a marker, whichever thread records the marker. This holds while the
  * target runs and after it has ended. */
-static void test_other_threads_under_a_filter(void **state) {
+TEST(test_other_threads_under_a_filter, set_up_folder, tear_down_folder) {
     for (int is_live = 0; is_live < 2; is_live++) {
         struct recorded recorded;
         pthread_barrier_t barrier;
@@ -1023,7 +1023,7 @@ static void *change_name(void *argument) {
 
 /* While the target thread runs, its current name and the current filter decide. The name and filter at the time when
  * the handle was made do not matter. */
-static void test_filter_that_changes(void **state) {
+TEST(test_filter_that_changes, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     pthread_barrier_t barrier;
     pthread_t thread;
@@ -1067,7 +1067,7 @@ static void *be_first(void *unused) {
 }
 
 /* If a handle is kept across stop and start, it must not refer to another thread. */
-static void test_stale_handles(void **state) {
+TEST(test_stale_handles, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     pthread_t thread;
     start_recording(*state, "first.trace", no_options);
@@ -1101,7 +1101,7 @@ static void test_stale_handles(void **state) {
 
 /* In a forked child, handles of the parent's threads are invalid. Even the thread that forked is a different thread
  * in the child. */
-static void test_handles_in_a_child(void **state) {
+TEST(test_handles_in_a_child, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     start_recording(*state, "child.trace", no_options);
     struct grec_thread of_parent = grec_thread_self();
@@ -1125,7 +1125,7 @@ static void test_handles_in_a_child(void **state) {
 
 /* ---- Predefined marker types. ---- */
 
-static void test_network_requests(void **state) {
+TEST(test_network_requests, set_up_folder, tear_down_folder) {
     static struct grec_category category = GREC_CATEGORY("Network", GREC_COLOR_LIGHTBLUE);
     struct grec_network_request request = {.url = "https://example.org/a.js",
                                            .content_type = "text/javascript",
@@ -1174,7 +1174,7 @@ static void test_network_requests(void **state) {
     recorded_fini(&recorded);
 }
 
-static void test_text_and_log(void **state) {
+TEST(test_text_and_log, set_up_folder, tear_down_folder) {
     static struct grec_category category = GREC_CATEGORY("Told", GREC_COLOR_ORANGE);
     static const char *const levels[] = {"Error", "Error", "Warning", "Info", "Debug", "Verbose", "Verbose"};
     struct recorded recorded;
@@ -1218,7 +1218,7 @@ static size_t count_categories(const struct profile *profile, const char *name) 
     return count;
 }
 
-static void test_categories(void **state) {
+TEST(test_categories, set_up_folder, tear_down_folder) {
     static struct grec_category shared = GREC_CATEGORY("Shared", GREC_COLOR_MAGENTA);
     /* Categories of the same name become one, with the colour of the first description. */
     static struct grec_category again = GREC_CATEGORY("Shared", GREC_COLOR_MAGENTA);
@@ -1270,7 +1270,7 @@ static void test_categories(void **state) {
 }
 
 /* The same descriptions are used in several recordings. */
-static void test_descriptions_again(void **state) {
+TEST(test_descriptions_again, set_up_folder, tear_down_folder) {
     static struct grec_category category = GREC_CATEGORY("Kept", GREC_COLOR_RED);
     static struct grec_string string = GREC_STRING_OF("kept string");
     static struct grec_marker marker = GREC_MARKER("kept", &category, &pair_type);
@@ -1296,35 +1296,4 @@ static void test_descriptions_again(void **state) {
     }
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(test_every_format),
-        TEST(test_numbers),
-        TEST(test_every_kind_for_every_format),
-        TEST(test_counts_of_values),
-        TEST(test_types),
-        TEST(test_many_fields),
-        TEST(test_schema),
-        TEST(test_null),
-        TEST(test_bad_texts),
-        TEST(test_long_texts),
-        TEST(test_more_than_a_block),
-        TEST(test_phases),
-        TEST(test_scopes),
-        TEST(test_stacks),
-        TEST(test_origins_of_stacks),
-        TEST(test_backtrace_of_another_recording),
-        TEST(test_other_threads),
-        TEST(test_other_threads_under_a_filter),
-        TEST(test_filter_that_changes),
-        TEST(test_stale_handles),
-        TEST(test_handles_in_a_child),
-        TEST(test_network_requests),
-        TEST(test_text_and_log),
-        TEST(test_categories),
-        TEST(test_descriptions_again),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

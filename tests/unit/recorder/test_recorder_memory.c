@@ -80,7 +80,7 @@ static void assert_numbers_are(const struct profile *profile, const char *expect
 }
 
 /* Allocations and deallocations since the last sample are counted, also in a pause, and from 0 in each recording. */
-static void test_numbers(void **state) {
+TEST(test_numbers, set_up_folder, tear_down_folder) {
     for (int i = 0; i < 2; i++) {
         struct recorded recorded;
         take(100);
@@ -100,7 +100,7 @@ static void test_numbers(void **state) {
     }
 }
 
-static void test_pause(void **state) {
+TEST(test_pause, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     start_recording(*state, "pause.trace", (struct grec_options){.flags = 0});
     take(1);
@@ -131,7 +131,7 @@ static void test_pause(void **state) {
 }
 
 /* grec_resume records the true level; it does not wait for the next change. */
-static void test_level_after_pause(void **state) {
+TEST(test_level_after_pause, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     start_recording(*state, "level.trace", (struct grec_options){.flags = 0});
     take(1);
@@ -145,7 +145,7 @@ static void test_level_after_pause(void **state) {
 }
 
 /* Allocations from one recording must not be in the next one. */
-static void test_stop_and_start(void **state) {
+TEST(test_stop_and_start, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     for (int i = 0; i < 3; i++) {
         start_recording(*state, "next.trace", (struct grec_options){.flags = 0});
@@ -177,7 +177,7 @@ static void give_back_2_and_3(void) {
 
 /* If a recorded thread allocates, the end of the allocation is recorded even if another thread frees it. If an
  * allocation is not recorded, neither is its end. */
-static void test_filter(void **state) {
+TEST(test_filter, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     start_recording(*state, "filter.trace", (struct grec_options){.threads = "wanted"});
     run_thread("wanted", take_1_and_2);
@@ -210,7 +210,7 @@ static void *take_until_over(void *unused) {
 }
 
 /* Every recorded allocation gets its end, no matter when pauses begin and end. */
-static void test_pauses_at_any_time(void **state) {
+TEST(test_pauses_at_any_time, set_up_folder, tear_down_folder) {
     pthread_t thread;
     struct recorded recorded;
     __atomic_store_n(&is_over, false, __ATOMIC_RELEASE);
@@ -240,12 +240,4 @@ static void test_pauses_at_any_time(void **state) {
     recorded_fini(&recorded);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(test_numbers),        TEST(test_pause),  TEST(test_level_after_pause),
-        TEST(test_stop_and_start), TEST(test_filter), TEST(test_pauses_at_any_time),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -90,7 +90,7 @@ static void record_beyond(struct temp_folder *folder, struct grec_options option
     recorded_fini(&recorded);
 }
 
-static void test_limit(void **state) {
+TEST(test_limit, set_up_folder, tear_down_folder) {
     static const struct {
         struct grec_options options;
         uint64_t event_count;
@@ -112,7 +112,7 @@ static void test_limit(void **state) {
 }
 
 /* With several threads, the trace must have the newest events of each. */
-static void test_limit_with_threads(void **state) {
+TEST(test_limit_with_threads, set_up_folder, tear_down_folder) {
     struct workers workers;
     struct recorded recorded;
     struct grec_options options = {.limit_bytes = 128 * 1024, .chunk_bytes = 4096};
@@ -134,7 +134,7 @@ static void test_limit_with_threads(void **state) {
 }
 
 /* Chunks that ended too long ago are used again although the limit leaves room, and are not in the trace. */
-static void test_duration(void **state) {
+TEST(test_duration, set_up_folder, tear_down_folder) {
     enum { OLD_COUNT = 2000, NEW_COUNT = 1000 };
     const uint32_t flags[] = {0, GREC_HELPER};
     const struct timespec longer = {1, 200000000};
@@ -163,7 +163,7 @@ static void test_duration(void **state) {
                      GREC_ERROR_OPTIONS);
 }
 
-static void test_unlimited(void **state) {
+TEST(test_unlimited, set_up_folder, tear_down_folder) {
     /* Enough for the helper to extend the file. The thread sanitizer makes events slow. */
     enum { EVENT_COUNT = HAS_THREAD_SANITIZER ? 20000 : 100000 };
     static const uint32_t chunk_sizes[] = {4096, 65536, 1024 * 1024};
@@ -193,7 +193,7 @@ static void test_unlimited(void **state) {
 /* ---- Definitions. ---- */
 
 /* Definitions of early events must stay in the trace long after the events were recycled. */
-static void test_definitions_survive(void **state) {
+TEST(test_definitions_survive, set_up_folder, tear_down_folder) {
     static struct grec_category category = GREC_CATEGORY("Early category", GREC_COLOR_RED);
     static const struct grec_field fields[] = {GREC_FIELD("early", NULL, GREC_FORMAT_STRING)};
     static struct grec_marker_type type = GREC_MARKER_TYPE("Early type", fields);
@@ -219,7 +219,7 @@ static void test_definitions_survive(void **state) {
 }
 
 /* Many names must all be in the trace if they fit into the part of the limit that is reserved for definitions. */
-static void test_many_names(void **state) {
+TEST(test_many_names, set_up_folder, tear_down_folder) {
     enum { NAME_COUNT = 20000 };
     struct recorded recorded;
     start_recording(*state, "names.trace", (struct grec_options){.limit_bytes = 16u << 20});
@@ -243,7 +243,7 @@ static void test_many_names(void **state) {
 
 /* Fills the largest possible chunks with names. All names have the same length, so that sooner or later a name ends
  * exactly at a chunk's end. */
-static void test_names_in_the_largest_chunks(void **state) {
+TEST(test_names_in_the_largest_chunks, set_up_folder, tear_down_folder) {
     enum { NAME_COUNT = 120000 };
     if (HAS_THREAD_SANITIZER) skip(); /* only one thread records */
     struct recorded recorded;
@@ -268,7 +268,7 @@ static void test_names_in_the_largest_chunks(void **state) {
 
 /* Names that exceed their part of the limit are lost and counted, together with the events that use them. Other
  * events are recorded. */
-static void test_too_many_names(void **state) {
+TEST(test_too_many_names, set_up_folder, tear_down_folder) {
     enum { NAME_COUNT = 30000, LIMIT_BYTES = 256 * 1024 };
     struct recorded recorded;
     start_recording(*state, "too-many.trace", (struct grec_options){.limit_bytes = LIMIT_BYTES});
@@ -308,7 +308,7 @@ static void test_too_many_names(void **state) {
 }
 
 /* Repeated names do not take more space. */
-static void test_names_again_and_again(void **state) {
+TEST(test_names_again_and_again, set_up_folder, tear_down_folder) {
     enum { NAME_COUNT = 1000, ROUND_COUNT = 50 };
     struct recorded recorded;
     start_recording(*state, "again.trace", (struct grec_options){.limit_bytes = 4u << 20});
@@ -336,7 +336,7 @@ static void *define_many(void *argument) {
     return NULL;
 }
 
-static void test_definitions_at_once(void **state) {
+TEST(test_definitions_at_once, set_up_folder, tear_down_folder) {
     enum { COUNT = 4 };
     struct recorded recorded;
     pthread_t threads[COUNT];
@@ -373,7 +373,7 @@ static void *hold_a_chunk(void *argument) {
     return NULL;
 }
 
-static void test_more_threads_than_chunks(void **state) {
+TEST(test_more_threads_than_chunks, set_up_folder, tear_down_folder) {
     struct crowd *crowd = calloc(1, sizeof *crowd);
     struct recorded recorded;
     assert_non_null(crowd);
@@ -407,7 +407,7 @@ static void test_more_threads_than_chunks(void **state) {
 }
 
 /* Tests every chunk size with blocks of the maximum length. */
-static void test_chunk_sizes(void **state) {
+TEST(test_chunk_sizes, set_up_folder, tear_down_folder) {
     static const struct grec_field fields[] = {GREC_FIELD("number", NULL, GREC_FORMAT_INTEGER),
                                                GREC_FIELD("text", NULL, GREC_FORMAT_STRING)};
     static struct grec_marker_type type = GREC_MARKER_TYPE("Sized", fields);
@@ -448,7 +448,7 @@ static struct trace_chunk_header *take_from(struct pool *pool) {
     return pool_take(pool, &owner);
 }
 
-static void test_kept_chunks(void **state) {
+TEST(test_kept_chunks, set_up_folder, tear_down_folder) {
     uint32_t pid = process_self()->pid;
     struct pool pool;
     create_pool(&pool);
@@ -471,7 +471,7 @@ static void test_kept_chunks(void **state) {
 
 /* The pids in a chunk are of one namespace. At the limit, what no process of this namespace can continue is used again.
  */
-static void test_kept_chunks_of_another_namespace(void **state) {
+TEST(test_kept_chunks_of_another_namespace, set_up_folder, tear_down_folder) {
     struct pool pool;
     bool is_of_other;
     create_pool(&pool);
@@ -489,7 +489,7 @@ static void test_kept_chunks_of_another_namespace(void **state) {
 }
 
 /* A chunk that was continued has newer events than those that were taken after it at first. */
-static void test_kept_chunks_are_as_old_as_their_last_use(void **state) {
+TEST(test_kept_chunks_are_as_old_as_their_last_use, set_up_folder, tear_down_folder) {
     struct pool pool;
     bool is_of_other;
     create_pool(&pool);
@@ -505,7 +505,7 @@ static void test_kept_chunks_are_as_old_as_their_last_use(void **state) {
 }
 
 /* The last process that leaves the pool seals what nobody has continued. */
-static void test_kept_chunks_at_the_end(void **state) {
+TEST(test_kept_chunks_at_the_end, set_up_folder, tear_down_folder) {
     struct pool pool;
     create_pool(&pool);
     struct trace_chunk_header *chunk = take_from(&pool);
@@ -552,7 +552,7 @@ static void record_pages(void) {
 }
 
 /* Each process counts the pages that it has touched itself. */
-static void test_resident_pages(void **state) {
+TEST(test_resident_pages, set_up_folder, tear_down_folder) {
     static const struct grec_options cases[] = {
         {.limit_bytes = 0},
         {.storage = GREC_STORAGE_MEMORY},
@@ -612,7 +612,7 @@ static uint64_t count_in_copy(const struct temp_folder *folder, uint64_t recycle
 }
 
 /* The next thread to continue a kept chunk gives it a new index, first in the chunk and then in the table. */
-static void test_saved_while_a_kept_chunk_is_taken(void **state) {
+TEST(test_saved_while_a_kept_chunk_is_taken, set_up_folder, tear_down_folder) {
     pthread_t thread;
     start_recording(*state, "kept.trace", (struct grec_options){0});
     assert_int_equal(pthread_create(&thread, NULL, record_some, NULL), 0);
@@ -624,7 +624,7 @@ static void test_saved_while_a_kept_chunk_is_taken(void **state) {
 
 /* The thread that uses a chunk again first changes the table, counts the loss, makes the chunk free, and fills in its
  * header. Its old contents are in copies until it is free. */
-static void test_saved_while_a_chunk_is_used_again(void **state) {
+TEST(test_saved_while_a_chunk_is_used_again, set_up_folder, tear_down_folder) {
     start_recording(*state, "again.trace", (struct grec_options){.chunk_bytes = 4096, .limit_bytes = 1 << 20});
     for (uint64_t i = 0; i < COPIED_COUNT; i++) record_padded(i, TEXT_BYTES_MAX);
     struct trace_chunk_header *chunk = chunk_with(TRACE_CHUNK_SEALED, 1);
@@ -639,29 +639,4 @@ static void test_saved_while_a_chunk_is_used_again(void **state) {
     *entry = kept_entry;
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(test_limit),
-        TEST(test_limit_with_threads),
-        TEST(test_duration),
-        TEST(test_unlimited),
-        TEST(test_definitions_survive),
-        TEST(test_many_names),
-        TEST(test_names_in_the_largest_chunks),
-        TEST(test_too_many_names),
-        TEST(test_names_again_and_again),
-        TEST(test_definitions_at_once),
-        TEST(test_more_threads_than_chunks),
-        TEST(test_chunk_sizes),
-        TEST(test_kept_chunks),
-        TEST(test_kept_chunks_of_another_namespace),
-        TEST(test_kept_chunks_are_as_old_as_their_last_use),
-        TEST(test_kept_chunks_at_the_end),
-        TEST(test_resident_pages),
-        TEST(test_saved_while_a_kept_chunk_is_taken),
-        TEST(test_saved_while_a_chunk_is_used_again),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

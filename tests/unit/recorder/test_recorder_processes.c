@@ -101,7 +101,7 @@ static void record_in_nested_namespaces(const struct temp_folder *folder) {
     grec_stop();
 }
 
-static void test_one_recording(void **state) {
+TEST(test_one_recording, set_up_folder, tear_down_folder) {
     const struct thread *outer = NULL, *inner = NULL;
     if (!run_as_first_process(record_in_nested_namespaces, *state)) return;
     struct namesakes both;
@@ -130,7 +130,7 @@ static void join_from_nested_namespace(const struct temp_folder *folder) {
     grec_stop();
 }
 
-static void test_join_from_a_container(void **state) {
+TEST(test_join_from_a_container, set_up_folder, tear_down_folder) {
     if (!run_as_first_process(join_from_nested_namespace, *state)) return;
     struct namesakes both;
     read_namesakes(&both, *state, "joined.trace", "outer", "inner", 1);
@@ -172,7 +172,7 @@ static bool knows_memory(const struct profile *profile, const struct process *pr
     return false;
 }
 
-static void test_join_with_own_proc(void **state) {
+TEST(test_join_with_own_proc, set_up_folder, tear_down_folder) {
     if (!run_as_first_process(join_with_own_proc, *state)) return;
     struct namesakes both;
     read_namesakes(&both, *state, "joined.trace", "outer", "inner", 1);
@@ -210,7 +210,7 @@ static void record_two_lives(const struct temp_folder *folder) {
     grec_stop();
 }
 
-static void test_pid_used_again(void **state) {
+TEST(test_pid_used_again, set_up_folder, tear_down_folder) {
     if (!run_as_first_process(record_two_lives, *state)) return;
     struct namesakes both;
     read_namesakes(&both, *state, "lives.trace", "first life", "second life", REUSED_PID);
@@ -235,7 +235,7 @@ static void record_two_threads(const struct temp_folder *folder) {
 }
 
 /* The folder /proc is that of this process's namespace, so it has the ids that this process sees. */
-static void test_outer_ids(void **state) {
+TEST(test_outer_ids, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     const struct thread *first = NULL, *second = NULL;
     seen_first = mmap(NULL, sizeof *seen_first, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -273,7 +273,7 @@ static void start_anew_in_nested_namespace(const struct temp_folder *folder) {
     grec_stop();
 }
 
-static void test_recordings_of_their_own(void **state) {
+TEST(test_recordings_of_their_own, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     if (!run_as_first_process(start_anew_in_nested_namespace, *state)) return;
     recorded_read(&recorded, temp_folder_file(*state, "parent.trace"));
@@ -376,7 +376,7 @@ static void assert_busy_for_copies(const struct temp_folder *folder, const char 
 }
 
 /* The file stays in use by the child as long as the child lives. */
-static void test_start_over_a_living_child(void **state) {
+TEST(test_start_over_a_living_child, set_up_folder, tear_down_folder) {
     assert_int_equal(start(*state, "same.trace", no_options), GREC_OK);
     struct child child = fork_waiting_child(record_before, record_after);
     grec_control(GREC_STOP, GREC_PROCESS);
@@ -389,7 +389,7 @@ static void test_start_over_a_living_child(void **state) {
 
 /* Children that were told to stop with all others are not part of the next recording. So it must not replace the last
  * one unasked, until they have ended in any way. */
-static void test_start_over_children_that_were_told_to_stop(void **state) {
+TEST(test_start_over_children_that_were_told_to_stop, set_up_folder, tear_down_folder) {
     assert_int_equal(start(*state, "same.trace", no_options), GREC_OK);
     struct child ended = fork_waiting_child(record_before, record_after);
     struct child killed = fork_waiting_child(record_before, NULL);
@@ -406,7 +406,7 @@ static void test_start_over_children_that_were_told_to_stop(void **state) {
 }
 
 /* The last recording can be kept under another name meanwhile. */
-static void test_start_over_a_renamed_file(void **state) {
+TEST(test_start_over_a_renamed_file, set_up_folder, tear_down_folder) {
     assert_int_equal(start(*state, "same.trace", no_options), GREC_OK);
     struct child child = fork_waiting_child(record_before, record_after);
     grec_stop();
@@ -420,7 +420,7 @@ static void test_start_over_a_renamed_file(void **state) {
 
 /* A recording that continues under another limit moves to a new file of the same name. This fails while a child
  * still records into the old file. */
-static void test_another_limit_with_a_living_child(void **state) {
+TEST(test_another_limit_with_a_living_child, set_up_folder, tear_down_folder) {
     assert_int_equal(start(*state, "limit.trace", with_limit(8)), GREC_OK);
     struct child child = fork_waiting_child(record_before, record_after);
     assert_int_equal(start(*state, NULL, with_limit(4)), GREC_ERROR_STORAGE);
@@ -441,7 +441,7 @@ static void test_another_limit_with_a_living_child(void **state) {
 }
 
 /* A child must not replace its parent's file either. It continues in its parent's recording. */
-static void test_child_that_starts_over_its_parent(void **state) {
+TEST(test_child_that_starts_over_its_parent, set_up_folder, tear_down_folder) {
     assert_int_equal(start(*state, "parent.trace", no_options), GREC_OK);
     pid_t child = fork();
     assert_true(child >= 0);
@@ -459,7 +459,7 @@ static void test_child_that_starts_over_its_parent(void **state) {
 }
 
 /* Servers overwrite their arguments with a title. The name of the program lies among these. */
-static void test_child_of_a_process_with_a_title(void **state) {
+TEST(test_child_of_a_process_with_a_title, set_up_folder, tear_down_folder) {
     assert_int_equal(start(*state, "title.trace", no_options), GREC_OK);
     GREC_INSTANT("parent", NULL);
     char first = *program_invocation_short_name;
@@ -494,7 +494,7 @@ static void run_another_program(void) {
 
 /* Starting again over the same file succeeds if the child has stopped, was killed, executes another program, or was
  * never to record. */
-static void test_start_over_children_that_do_not_record(void **state) {
+TEST(test_start_over_children_that_do_not_record, set_up_folder, tear_down_folder) {
     assert_int_equal(start(*state, "again.trace", no_options), GREC_OK);
     struct child stopped = fork_waiting_child(record_and_stop, NULL);
     assert_int_equal(start(*state, NULL, with_limit(8)), GREC_OK);
@@ -569,7 +569,7 @@ static _Noreturn void end_before_child(const struct temp_folder *folder, const i
     exit(0);
 }
 
-static void test_parent_that_ends_at_once(void **state) {
+TEST(test_parent_that_ends_at_once, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     int end_pipe[2];
     char byte;
@@ -589,24 +589,4 @@ static void test_parent_that_ends_at_once(void **state) {
     recorded_fini(&recorded);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(test_one_recording),
-        TEST(test_join_from_a_container),
-        TEST(test_join_with_own_proc),
-        TEST(test_pid_used_again),
-        TEST(test_outer_ids),
-        TEST(test_recordings_of_their_own),
-        TEST(test_start_over_a_living_child),
-        TEST(test_start_over_children_that_were_told_to_stop),
-        TEST(test_start_over_a_renamed_file),
-        TEST(test_another_limit_with_a_living_child),
-        TEST(test_child_that_starts_over_its_parent),
-        TEST(test_child_of_a_process_with_a_title),
-        TEST(test_start_over_children_that_do_not_record),
-        TEST(test_parent_that_ends_at_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -48,7 +48,7 @@ static void *record_named(void *argument) {
     return NULL;
 }
 
-static void test_names(void **state) {
+TEST(test_names, set_up_folder, tear_down_folder) {
     static char long_name[300], kept_name[129];
     memset(long_name, 'n', sizeof long_name - 1);
     memset(kept_name, 'n', sizeof kept_name - 1);
@@ -87,7 +87,7 @@ static void *rename_and_record(void *argument) {
     return NULL;
 }
 
-static void test_renamed(void **state) {
+TEST(test_renamed, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     start_recording(*state, "renamed.trace", no_options);
     run_thread(rename_and_record, NULL);
@@ -102,7 +102,7 @@ static void test_renamed(void **state) {
 }
 
 /* A thread that registers before the recording is in two recordings. */
-static void test_registered_before(void **state) {
+TEST(test_registered_before, set_up_folder, tear_down_folder) {
     grec_thread_register("before");
     for (int i = 0; i < 2; i++) {
         struct recorded recorded;
@@ -121,7 +121,7 @@ static void test_registered_before(void **state) {
 }
 
 /* After grec_thread_unregister, the next event begins a new thread in the trace. */
-static void test_unregistered_and_again(void **state) {
+TEST(test_unregistered_and_again, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     start_recording(*state, "lives.trace", no_options);
     grec_thread_register("first life");
@@ -154,7 +154,7 @@ static void *push_wait_and_sample(void *argument) {
     return NULL;
 }
 
-static void test_unregistered_within_labels(void **state) {
+TEST(test_unregistered_within_labels, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     pthread_barrier_t barrier;
     pthread_t other;
@@ -202,7 +202,7 @@ static void *sleep_and_record(void *argument) {
     return NULL;
 }
 
-static void test_starts_and_ends(void **state) {
+TEST(test_starts_and_ends, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     struct thread *marker_thread = NULL;
     start_recording(*state, "times.trace", no_options);
@@ -263,7 +263,7 @@ static void live_many(uint64_t from, uint64_t end) {
     }
 }
 
-static void test_short_lives(void **state) {
+TEST(test_short_lives, set_up_folder, tear_down_folder) {
     struct temp_folder *folder = *state;
     struct recorded recorded;
     start_recording(folder, "short.trace", (struct grec_options){.limit_bytes = GREC_UNLIMITED});
@@ -300,7 +300,7 @@ static void test_short_lives(void **state) {
 }
 
 /* Under a limit, the trace has all events of the latest threads. */
-static void test_short_lives_in_little_room(void **state) {
+TEST(test_short_lives_in_little_room, set_up_folder, tear_down_folder) {
     struct temp_folder *folder = *state;
     struct recorded recorded;
     enum { LIMIT_BYTES = 128 * 1024 };
@@ -364,13 +364,13 @@ static void record_unreleased(void **state, void *(*run)(void *), uint64_t step,
 }
 
 /* The sanitizers do not allow such ends. */
-static void test_ends_behind_libc(void **state) {
+TEST(test_ends_behind_libc, set_up_folder, tear_down_folder) {
     if (IS_SANITIZED) skip();
     record_unreleased(state, end_behind_libc, 1, 1);
 }
 
 /* For the thread sanitizer, a thread has ended before the last round. */
-static void test_all_rounds_of_destructors(void **state) {
+TEST(test_all_rounds_of_destructors, set_up_folder, tear_down_folder) {
     if (HAS_THREAD_SANITIZER) skip();
     assert_int_equal(pthread_key_create(&key, record_round), 0);
     record_unreleased(state, record_in_destructors, ROUND_COUNT_OF_DESTRUCTORS, 2);
@@ -386,7 +386,7 @@ static void *record_and_wait(void *argument) {
     return NULL;
 }
 
-static void test_ends_in_a_pause(void **state) {
+TEST(test_ends_in_a_pause, set_up_folder, tear_down_folder) {
     enum { ROUND_COUNT = 100 };
     struct recorded recorded;
     pthread_barrier_t barrier;
@@ -447,7 +447,7 @@ static void *record_while_cancelled(void *argument) {
 }
 
 /* Without sampler, the thread itself extends the file. */
-static void test_cancelled(void **state) {
+TEST(test_cancelled, set_up_folder, tear_down_folder) {
     struct cancelled cancelled = {.has_recorded = false};
     struct recorded recorded;
     pthread_t thread;
@@ -474,7 +474,7 @@ static void *record_as(void *name) {
     return NULL;
 }
 
-static void test_filter(void **state) {
+TEST(test_filter, set_up_folder, tear_down_folder) {
     static const struct {
         const char *words;
         bool is_kept[3]; /* "Compositor", "DOM Worker", "painter" */
@@ -498,7 +498,7 @@ static void test_filter(void **state) {
 
 /* The filter follows a thread's name. Each change of the name takes effect at once, however much space is left in
  * the thread's chunk. */
-static void test_filter_of_a_renamed_thread(void **state) {
+TEST(test_filter_of_a_renamed_thread, set_up_folder, tear_down_folder) {
     enum { EVENT_COUNT = 20000 };
     struct recorded recorded;
     start_recording(*state, "in-and-out.trace",
@@ -519,24 +519,4 @@ static void test_filter_of_a_renamed_thread(void **state) {
     recorded_fini(&recorded);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(test_names),
-        TEST(test_renamed),
-        TEST(test_registered_before),
-        TEST(test_unregistered_and_again),
-        TEST(test_unregistered_within_labels),
-        TEST(test_starts_and_ends),
-        TEST(test_short_lives),
-        TEST(test_short_lives_in_little_room),
-        TEST(test_ends_behind_libc),
-        TEST(test_all_rounds_of_destructors),
-        TEST(test_ends_in_a_pause),
-        TEST(test_cancelled),
-        TEST(test_filter),
-        TEST(test_filter_of_a_renamed_thread),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

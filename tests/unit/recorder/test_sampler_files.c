@@ -55,7 +55,7 @@ static size_t count_other_files(const struct temp_folder *folder) {
     return count;
 }
 
-static void test_no_file_is_seen(void **state) {
+TEST(test_no_file_is_seen, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     size_t before = count_other_files(*state);
     sample_all(*state);
@@ -67,7 +67,7 @@ static void test_no_file_is_seen(void **state) {
 }
 
 /* Each file of the program must get the lowest free number. */
-static void test_lowest_number(void **state) {
+TEST(test_lowest_number, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     sample_all(*state);
     int lowest = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -83,7 +83,7 @@ static void test_lowest_number(void **state) {
 
 /* A sampler starts while the program has a pipe open. When the program closes the write end, the reader must still
  * see the end of the file. */
-static void test_closed_is_closed(void **state) {
+TEST(test_closed_is_closed, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     int ends[2];
     char byte;
@@ -145,7 +145,7 @@ static void forbid_files(const struct temp_folder *folder) {
     if (setrlimit(RLIMIT_NOFILE, &(struct rlimit){3, 3}) != 0) _exit(1);
 }
 
-static void test_without_room_for_files(void **state) {
+TEST(test_without_room_for_files, set_up_folder, tear_down_folder) {
     skip_forks_under_sanitizers();
     assert_whole_after(*state, forbid_files);
 }
@@ -154,7 +154,7 @@ static void change_root(const struct temp_folder *folder) {
     if (chroot(folder->path) != 0 || chdir("/") != 0) _exit(1);
 }
 
-static void test_other_root(void **state) {
+TEST(test_other_root, set_up_folder, tear_down_folder) {
     skip_forks_under_sanitizers();
     if (geteuid() != 0) skip();
     assert_whole_after(*state, change_root);
@@ -172,7 +172,7 @@ static void work_until_answered(void) {
 }
 
 /* The child cannot open the files that tell what threads wait in. */
-static void test_child_with_another_root(void **state) {
+TEST(test_child_with_another_root, set_up_folder, tear_down_folder) {
     skip_forks_under_sanitizers();
     if (geteuid() != 0) skip();
     pid_t pid = fork();
@@ -233,7 +233,7 @@ static void work_and_wait_often(struct busy_thread *self) {
 }
 
 /* The kernel works for an event each time that its thread begins and ends a wait. */
-static void test_no_event_for_a_thread_that_waits_often(void **state) {
+TEST(test_no_event_for_a_thread_that_waits_often, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     struct busy_thread thread = {.name = "busy", .run = work_and_wait_often};
     atomic_store(&is_waiting_often, false);
@@ -253,17 +253,4 @@ static void test_no_event_for_a_thread_that_waits_often(void **state) {
     if (!had_event) skip(); /* the kernel refuses events */
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(test_no_file_is_seen),
-        TEST(test_lowest_number),
-        TEST(test_closed_is_closed),
-        TEST(test_without_room_for_files),
-        TEST(test_other_root),
-        TEST(test_child_with_another_root),
-        TEST(test_no_event_for_a_thread_that_waits_often),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

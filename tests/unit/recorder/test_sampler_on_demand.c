@@ -54,7 +54,7 @@ static void need_rounds(void) {
     while (!is_met(grec_wait_for_sampling(), asked_ns));
 }
 
-static void test_thread_that_works(void **state) {
+TEST(test_thread_that_works, set_up_folder_and_alarm, tear_down_folder) {
     skip_under_thread_sanitizer();
     struct recorded recorded;
     struct busy_thread thread = {.run = compute, .name = "busy"};
@@ -74,7 +74,7 @@ static void test_thread_that_works(void **state) {
 
 /* The thread has not run since its last sample, or it waits: its stack is read from outside. Also while sampling is
  * paused, and then no other thread is sampled. */
-static void test_thread_that_sleeps(void **state) {
+TEST(test_thread_that_sleeps, set_up_folder_and_alarm, tear_down_folder) {
     skip_under_thread_sanitizer();
     struct recorded recorded;
     struct busy_thread thread = {.run = wait_for_the_end, .name = "sleepy"};
@@ -92,7 +92,7 @@ static void test_thread_that_sleeps(void **state) {
     recorded_fini(&recorded);
 }
 
-static void test_waiting(void **state) {
+TEST(test_waiting, set_up_folder_and_alarm, tear_down_folder) {
     skip_under_thread_sanitizer();
     struct recorded recorded;
     struct busy_thread thread = {.run = compute, .name = "busy"};
@@ -122,7 +122,7 @@ static void demand_rounds(struct busy_thread *self) {
 
 /* Rounds that are demanded while sampling is paused sample no thread, also if no other round has noticed the pause: two
  * threads demand rounds all the time. */
-static void test_demanded_rounds_while_sampling_is_paused(void **state) {
+TEST(test_demanded_rounds_while_sampling_is_paused, set_up_folder_and_alarm, tear_down_folder) {
     enum { INTERVAL_US = 20000, WORK_US = 200000 };
     skip_under_thread_sanitizer();
     struct recorded recorded;
@@ -148,7 +148,7 @@ static void test_demanded_rounds_while_sampling_is_paused(void **state) {
     recorded_fini(&recorded);
 }
 
-static void test_refused(void **state) {
+TEST(test_refused, set_up_folder_and_alarm, tear_down_folder) {
     struct recorded recorded;
     const struct grec_thread none = {0, 0};
     assert_int_equal(grec_thread_is_recorded(none), 0);
@@ -179,13 +179,4 @@ static void test_refused(void **state) {
     assert_int_equal(grec_thread_is_recorded(main_thread), 0);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder_and_alarm, tear_down_folder)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(test_thread_that_works), TEST(test_thread_that_sleeps),
-        TEST(test_waiting),           TEST(test_demanded_rounds_while_sampling_is_paused),
-        TEST(test_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

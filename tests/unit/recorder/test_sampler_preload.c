@@ -121,7 +121,7 @@ static void run_python(bool (*has_seen)(const struct profile *profile), struct r
     run_until(has_seen, recorded, folder, arguments);
 }
 
-static void test_python(void **state) {
+TEST(test_python, set_up_folder, tear_down_folder) {
     static char script[] =
         "import json, sys\n"
         "def work(n): return sum(i * i for i in range(n))\n"
@@ -143,7 +143,7 @@ static size_t count_sampled_threads(const struct profile *profile) {
 static bool has_three_threads(const struct profile *profile) { return count_sampled_threads(profile) >= 3; }
 
 /* A program that handles the sampler's signal itself. Its threads must still have tracks. */
-static void test_own_handler(void **state) {
+TEST(test_own_handler, set_up_folder, tear_down_folder) {
     static char script[] =
         "import signal, threading\n"
         "signal.signal(signal.SIGURG, lambda number, frame: None)\n"
@@ -171,7 +171,7 @@ static void write_lines(const struct temp_folder *folder) {
 }
 
 /* sort starts threads of its own if the machine has several processors. */
-static void test_sort(void **state) {
+TEST(test_sort, set_up_folder, tear_down_folder) {
     static char program[] = "sort", order[] = "-n", threads[] = "--parallel=2", input[] = "lines";
     char *const arguments[] = {program, order, threads, input, NULL};
     struct recorded recorded;
@@ -191,7 +191,7 @@ static bool has_sort(const struct profile *profile) { return has_process(profile
 
 /* Launchers execute the program in their place, or start it. The profile is named after what the recorded process
  * executes at last, or after the script of a shell, and is not named yet if that is another launcher. */
-static void test_launchers(void **state) {
+TEST(test_launchers, set_up_folder, tear_down_folder) {
     static char nice_program[] = "nice", env[] = "env", variable[] = "A=1", sh[] = "sh", option[] = "-c",
                 script[] = "exec sort -n lines", timeout[] = "timeout", limit[] = "1000", sort[] = "sort",
                 order[] = "-n", input[] = "lines";
@@ -231,7 +231,7 @@ static void write_source(const struct temp_folder *folder) {
 }
 
 /* gcc executes other programs. All of them must be in the trace. */
-static void test_gcc(void **state) {
+TEST(test_gcc, set_up_folder, tear_down_folder) {
     static char program[] = "gcc", optimised[] = "-O2", option[] = "-c", input[] = "input.c", to[] = "-o",
                 output[] = "/dev/stdout";
     char *const arguments[] = {program, optimised, option, input, to, output, NULL};
@@ -260,7 +260,7 @@ static size_t count_samplers(const struct profile *profile) {
 static bool has_few_samplers(const struct profile *profile) { return count_samplers(profile) <= 1 + CHILD_COUNT / 2; }
 
 /* Short-lived children must be in the trace. Most of them must not have had a sampler. */
-static void test_short_children(void **state) {
+TEST(test_short_children, set_up_folder, tear_down_folder) {
     static char program[] = "sh", option[] = "-c",
                 script[] = "n=0; while [ $n -lt 20 ]; do n=$((n + 1)); /bin/true; done; echo $n";
     char *const arguments[] = {program, option, script, NULL};
@@ -275,7 +275,7 @@ static bool has_two_threads_with_stacks(const struct profile *profile) {
 }
 
 /* A child that works must have samples with stacks. */
-static void test_working_child(void **state) {
+TEST(test_working_child, set_up_folder, tear_down_folder) {
     static char script[] =
         "import os\n"
         "child = os.fork()\n"
@@ -292,7 +292,7 @@ static void test_working_child(void **state) {
 
 /* A program with one thread must appear single-threaded in system calls that report the number of threads or require
  * a single thread. */
-static void test_alone(void **state) {
+TEST(test_alone, set_up_folder, tear_down_folder) {
     char program[PATH_MAX];
     snprintf(program, sizeof program, "%s", built_file("alone"));
     char *const arguments[] = {program, NULL};
@@ -312,7 +312,7 @@ static size_t count_samples(const struct profile *profile) {
 
 /* A short program ends before the sampler has taken a stack, or while it takes the first one. The stacks in the
  * trace must be whole. */
-static void test_short(void **state) {
+TEST(test_short, set_up_folder, tear_down_folder) {
     enum { RUN_COUNT = 20 };
     static char program[] = "true";
     char *const arguments[] = {program, NULL};
@@ -339,7 +339,7 @@ static size_t count_pids(const struct profile *profile) {
 }
 
 /* Children may end before anything of them is recorded: their number is told. On a busy machine, some have samples. */
-static void test_brief_children(void **state) {
+TEST(test_brief_children, set_up_folder, tear_down_folder) {
     static char filter[] = "filter", *const ways[] = {NULL, filter};
     char program[PATH_MAX];
     snprintf(program, sizeof program, "%s", built_file("brief"));
@@ -356,7 +356,7 @@ static void test_brief_children(void **state) {
 }
 
 /* The recorder's threads must not keep the process alive, and the program's exit handlers must run only once. */
-static void test_ends(void **state) {
+TEST(test_ends, set_up_folder, tear_down_folder) {
     static char ways[][20] = {"exit", "exit with worker", "raw", "raw with worker"};
     static const char *const intervals[] = {"1", "0", "100000"};
     char program[PATH_MAX];
@@ -428,7 +428,7 @@ static size_t match_frees(const struct column *rows) {
     return count;
 }
 
-static void test_memory(void **state) {
+TEST(test_memory, set_up_folder, tear_down_folder) {
     char program[PATH_MAX];
     snprintf(program, sizeof program, "%s", built_file("allocating"));
     char *const arguments[] = {program, NULL};
@@ -457,7 +457,7 @@ static void test_memory(void **state) {
 }
 
 /* An allocator that comes before the library gets back what it has given. */
-static void test_own_allocator(void **state) {
+TEST(test_own_allocator, set_up_folder, tear_down_folder) {
     char program[PATH_MAX];
     snprintf(program, sizeof program, "%s", built_file("own_allocator"));
     char *const arguments[] = {program, NULL};
@@ -467,7 +467,7 @@ static void test_own_allocator(void **state) {
 }
 
 /* The library that programs link with cannot be preloaded into others: it says what to preload. */
-static void test_wrong_library(void **state) {
+TEST(test_wrong_library, set_up_folder, tear_down_folder) {
     char *const arguments[] = {"echo", "text", NULL};
     size_t bytes_count;
     struct ended ended = run(*state, built_file("../libgecko_recorder.so"), arguments);
@@ -503,33 +503,11 @@ static void record_relay(void **state, char *way) {
     recorded_fini(&recorded);
 }
 
-static void test_threads_in_relay(void **state) { record_relay(state, NULL); }
+TEST(test_threads_in_relay, set_up_folder, tear_down_folder) { record_relay(state, NULL); }
 
-static void test_threads_under_filter(void **state) {
+TEST(test_threads_under_filter, set_up_folder, tear_down_folder) {
     char way[] = "under-filter";
     record_relay(state, way);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(test_python),
-        TEST(test_own_handler),
-        TEST(test_sort),
-        TEST(test_launchers),
-        TEST(test_gcc),
-        TEST(test_short_children),
-        TEST(test_working_child),
-        TEST(test_alone),
-        TEST(test_brief_children),
-        TEST(test_ends),
-        TEST(test_short),
-        TEST(test_memory),
-        TEST(test_own_allocator),
-        TEST(test_wrong_library),
-        TEST(test_threads_in_relay),
-        TEST(test_threads_under_filter),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -108,12 +108,12 @@ static void check_chain(const struct temp_folder *folder, void (*run)(struct bus
     recorded_fini(&recorded);
 }
 
-static void test_without_frame_pointers(void **state) {
+TEST(test_without_frame_pointers, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     check_chain(*state, run_a, (struct chain){chain_a_code(), chain_b_code(), chain_c_code()});
 }
 
-static void test_with_frame_pointers(void **state) {
+TEST(test_with_frame_pointers, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     check_chain(*state, run_framed_a, (struct chain){framed_a_code(), framed_b_code(), framed_c_code()});
 }
@@ -135,7 +135,7 @@ IN_SECTION(labelled) static void run_labelled(struct busy_thread *self, int dept
 
 static void run_labels(struct busy_thread *self) { run_labelled(self, 3); }
 
-static void test_labels_between_frames(void **state) {
+TEST(test_labels_between_frames, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     struct recorded recorded;
     struct busy_thread thread = {.name = "labelled", .run = run_labels};
@@ -186,7 +186,7 @@ enum { RECURSION_DEPTH = GREC_LABEL_DEPTH_MAX * 4 / 5 };
 static void run_recursion(struct busy_thread *self) { recurse(self, RECURSION_DEPTH - 1); }
 
 /* No label of a deep recursion may be missing. */
-static void test_many_labels(void **state) {
+TEST(test_many_labels, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     struct recorded recorded;
     struct busy_thread thread = {.name = "recursive", .run = run_recursion};
@@ -249,7 +249,7 @@ static void run_broken(struct busy_thread *self) {
     }
 }
 
-static void test_broken_frame_pointers(void **state) {
+TEST(test_broken_frame_pointers, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     struct recorded recorded;
     struct busy_thread thread = {.name = "broken", .run = run_broken};
@@ -286,7 +286,7 @@ static void run_on_alternate_stack(struct busy_thread *self) {
 }
 
 /* Samples a thread inside a handler of another signal that runs on an alternate stack. */
-static void test_alternate_stack(void **state) {
+TEST(test_alternate_stack, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     struct recorded recorded;
     struct busy_thread thread = {.name = "elsewhere", .run = run_on_alternate_stack};
@@ -316,7 +316,7 @@ static void run_with_small_alternate_stack(struct busy_thread *self) {
     sigaltstack(&none, NULL);
 }
 
-static void test_small_alternate_stack(void **state) {
+TEST(test_small_alternate_stack, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     struct recorded recorded;
     struct busy_thread thread = {.name = "cramped", .run = run_with_small_alternate_stack};
@@ -348,7 +348,7 @@ static void run_with_and_without_room(struct busy_thread *self) {
 }
 
 /* Only samples taken on the small stack may lack a stack. */
-static void test_room_comes_back(void **state) {
+TEST(test_room_comes_back, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     struct recorded recorded;
     struct busy_thread thread = {.name = "cramped", .run = run_with_and_without_room};
@@ -395,7 +395,7 @@ static void run_coroutine(struct busy_thread *self) {
     munmap(stack, STACK_BYTES);
 }
 
-static void test_coroutine(void **state) {
+TEST(test_coroutine, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     struct recorded recorded;
     struct busy_thread thread = {.name = "coroutine", .run = run_coroutine};
@@ -427,7 +427,7 @@ static bool is_of_kernel(struct text name) {
 }
 
 /* The vDSO's functions are in no file, so the trace must contain their names. */
-static void test_kernel_functions(void **state) {
+TEST(test_kernel_functions, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     struct recorded recorded;
     struct busy_thread thread = {.name = "clock", .run = read_clock};
@@ -468,7 +468,7 @@ static void run_recording(struct busy_thread *self) {
 }
 
 /* The thread is in the recorder nearly all the time, which belongs to the function that records. */
-static void test_no_frames_of_the_recorder(void **state) {
+TEST(test_no_frames_of_the_recorder, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     struct recorded recorded;
     struct busy_thread thread = {.name = "recording", .run = run_recording};
@@ -506,7 +506,7 @@ static void assert_taker_is_innermost(const struct profile *profile, stack_id st
     assert_false(frame_is_in(profile, list.frames[list.count - 3], taker_code()));
 }
 
-static void test_stacks_on_demand(void **state) {
+TEST(test_stacks_on_demand, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     start_sampling(*state, "demand.trace", (struct grec_options){.interval_us = 20000});
     grec_thread_register("taker");
@@ -556,7 +556,7 @@ IN_SECTION(shower) static void show_stacks(struct busy_thread *self) {
     }
 }
 
-static void test_kept_stacks(void **state) {
+TEST(test_kept_stacks, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     static struct grec_backtrace taken;
     struct busy_thread thread = {.name = "shows", .run = show_stacks};
@@ -595,7 +595,7 @@ IN_SECTION(taker) static void take_deep_down(struct grec_backtrace *backtrace, i
 }
 
 /* If a kept stack is too deep, its outermost frames are dropped. */
-static void test_deep_kept_stack(void **state) {
+TEST(test_deep_kept_stack, set_up_folder, tear_down_folder) {
     static const uint32_t chunk_bytes[] = {4096, 65536};
     for (size_t i = 0; i < 2; i++) {
         struct recorded recorded;
@@ -648,7 +648,7 @@ static void *load_object(void) {
 }
 
 /* The addresses of a kept stack are looked up in the mappings of the time when the stack was taken. */
-static void test_kept_stack_of_what_was_unloaded(void **state) {
+TEST(test_kept_stack_of_what_was_unloaded, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     start_sampling(*state, "unloaded.trace", (struct grec_options){.interval_us = 1000});
     void *object = load_object(), *symbol = dlsym(object, "walked_call");
@@ -676,7 +676,7 @@ static bool has_library(const struct profile *profile, const char *path) {
 }
 
 /* The file must be found later, from other folders. */
-static void test_object_with_a_relative_path(void **state) {
+TEST(test_object_with_a_relative_path, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     char path[PATH_MAX], before[PATH_MAX];
     find_object(path);
@@ -702,7 +702,7 @@ static void test_object_with_a_relative_path(void **state) {
 }
 
 /* The stack is taken before a fork and shown in the child. */
-static void test_kept_stack_in_a_child(void **state) {
+TEST(test_kept_stack_in_a_child, set_up_folder, tear_down_folder) {
     skip_forks_under_sanitizers();
     struct recorded recorded;
     static struct grec_backtrace taken;
@@ -724,29 +724,4 @@ static void test_kept_stack_in_a_child(void **state) {
     recorded_fini(&recorded);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(test_stacks_on_demand),
-        TEST(test_kept_stacks),
-        TEST(test_deep_kept_stack),
-        TEST(test_object_with_a_relative_path),
-        TEST(test_kept_stack_of_what_was_unloaded),
-        TEST(test_kept_stack_in_a_child),
-        TEST(test_without_frame_pointers),
-        TEST(test_with_frame_pointers),
-        TEST(test_labels_between_frames),
-        TEST(test_many_labels),
-        TEST(test_alternate_stack),
-        TEST(test_small_alternate_stack),
-        TEST(test_room_comes_back),
-        TEST(test_coroutine),
-        TEST(test_kernel_functions),
-        TEST(test_no_frames_of_the_recorder),
-#if defined(__x86_64__)
-        TEST(test_broken_frame_pointers),
-#endif
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

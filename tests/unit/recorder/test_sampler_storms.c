@@ -57,7 +57,7 @@ static void allocate(struct busy_thread *self) {
     for (int i = 0; i < KEPT_COUNT; i++) free(kept[i]);
 }
 
-static void test_calls(void **state) {
+TEST(test_calls, set_up_folder_and_alarm, tear_down) {
     skip_under_thread_sanitizer();
     struct recorded recorded;
     struct busy_thread recording = {.name = "records", .run = record_all_sorts},
@@ -122,7 +122,7 @@ static void load_and_unload(struct busy_thread *self) {
     }
 }
 
-static void test_objects(void **state) {
+TEST(test_objects, set_up_folder_and_alarm, tear_down) {
     skip_under_thread_sanitizer();
     struct recorded recorded;
     struct busy_thread thread = {.name = "loads", .run = load_and_unload};
@@ -163,7 +163,7 @@ static void assert_mostly_in_object(const struct recorded *recorded, const char 
 }
 
 /* An object is loaded while the sampler runs. Its frames and their callers must be found. */
-static void test_loaded_object(void **state) {
+TEST(test_loaded_object, set_up_folder_and_alarm, tear_down) {
     skip_under_thread_sanitizer();
     struct recorded recorded;
     struct busy_thread thread = {.name = "loaded", .run = stay_in_object};
@@ -181,7 +181,7 @@ static void test_loaded_object(void **state) {
 
 /* ---- Children. ---- */
 
-static void test_forks(void **state) {
+TEST(test_forks, set_up_folder_and_alarm, tear_down) {
     skip_forks_under_sanitizers();
     enum { FORK_COUNT = 500 };
     struct recorded recorded;
@@ -205,7 +205,7 @@ static void test_forks(void **state) {
 }
 
 /* A forked child is sampled too. */
-static void test_sampled_child(void **state) {
+TEST(test_sampled_child, set_up_folder_and_alarm, tear_down) {
     skip_forks_under_sanitizers();
     struct recorded recorded;
     start_sampling(*state, "child.trace", (struct grec_options){.interval_us = 1000});
@@ -303,7 +303,7 @@ static void grandchild(void) {
 
 /* A child inherits its parent's mappings and must not define them again. It must define the mappings that it creates
  * itself. */
-static void test_mappings_of_children(void **state) {
+TEST(test_mappings_of_children, set_up_folder_and_alarm, tear_down) {
     skip_forks_under_sanitizers();
     enum { CHILD_COUNT = 20 };
     struct recorded recorded;
@@ -382,7 +382,7 @@ static pid_t start_by_spawn(char *const arguments[]) {
 }
 
 /* After an exec the new program has no handler. A signal of the sampler that is still pending must not kill it. */
-static void test_executed_children(void **state) {
+TEST(test_executed_children, set_up_folder_and_alarm, tear_down) {
     skip_forks_under_sanitizers();
     enum { ROUND_COUNT = 60 };
     static pid_t (*const ways[])(char *const[]) = {start_by_fork, start_by_vfork, start_by_spawn};
@@ -409,7 +409,7 @@ static void test_executed_children(void **state) {
 
 /* ---- Starts and stops while threads work. ---- */
 
-static void test_stops(void **state) {
+TEST(test_stops, set_up_folder_and_alarm, tear_down) {
     /* The thread sanitizer sees accesses that are not ordered even if they do not meet. A round takes it seconds. */
     enum { ROUND_COUNT = HAS_THREAD_SANITIZER ? 4 : 15 };
     struct recorded recorded;
@@ -429,12 +429,4 @@ static void test_stops(void **state) {
     recorded_fini(&recorded);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder_and_alarm, tear_down)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(test_calls),         TEST(test_stops), TEST(test_executed_children), TEST(test_objects),
-        TEST(test_loaded_object), TEST(test_forks), TEST(test_sampled_child),     TEST(test_mappings_of_children),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

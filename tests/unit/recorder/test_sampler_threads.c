@@ -96,7 +96,7 @@ static struct cpu_marks find_cpu_marks(const struct profile *profile) {
 }
 
 /* Processor time of unregistered threads is recorded as markers of the main thread, one a second. */
-static void test_unregistered_thread(void **state) {
+TEST(test_unregistered_thread, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     enum { PERIOD_MS = 1000, FOUND_MS = 30, LOOK_COUNT = 2, CPU_NS = 20000000 };
     struct recorded recorded;
@@ -142,7 +142,7 @@ static void work_under_two_names(struct busy_thread *self) {
 }
 
 /* All threads are sampled under the names that the kernel has for them, and follow changes of these names. */
-static void test_all_threads(void **state) {
+TEST(test_all_threads, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     struct recorded recorded;
     struct busy_thread thread = {.run = work_under_two_names};
@@ -176,7 +176,7 @@ static void record_and_rename_at_end(struct busy_thread *self) {
 }
 
 /* A thread that the recorder knows tells its last name itself, however soon it ends. */
-static void test_name_of_an_ending_thread(void **state) {
+TEST(test_name_of_an_ending_thread, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     struct busy_thread thread = {.run = record_and_rename_at_end, .may_leave = true};
     atomic_store(&rename_phase, 0);
@@ -202,7 +202,7 @@ static void register_at_last(struct busy_thread *self) {
 }
 
 /* A thread that the sampler has found registers, and ends before the next round. */
-static void test_own_name_at_the_end(void **state) {
+TEST(test_own_name_at_the_end, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     struct recorded recorded;
     struct busy_thread thread = {.run = register_at_last};
@@ -223,7 +223,7 @@ static void test_own_name_at_the_end(void **state) {
 }
 
 /* A thread that names itself, works a little and ends has that name, although names are read again only each second. */
-static void test_name_of_a_short_thread(void **state) {
+TEST(test_name_of_a_short_thread, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     enum { READ_MS = 10 };
     struct recorded recorded;
@@ -257,7 +257,7 @@ static void work_for_more_than_an_interval(struct busy_thread *self) {
 }
 
 /* The thread is found in one round, and has ended in the round that writes its first sample. */
-static void test_name_of_one_sample(void **state) {
+TEST(test_name_of_one_sample, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     struct recorded recorded;
     struct busy_thread thread = {.run = work_for_more_than_an_interval};
@@ -280,7 +280,7 @@ static void sleep_as_stranger(struct busy_thread *self) {
 static void ignore_signal(int number) { (void)number; }
 
 /* A thread that does not run has no further sample that could tell its new name. */
-static void test_name_at_the_end(void **state) {
+TEST(test_name_at_the_end, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     struct busy_thread thread = {.run = sleep_as_stranger};
     signal(SIGUSR1, ignore_signal);
@@ -302,7 +302,7 @@ static void test_name_at_the_end(void **state) {
 }
 
 /* A thread that registers itself keeps the name that it gave. */
-static void test_own_name_stays(void **state) {
+TEST(test_own_name_stays, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     struct busy_thread thread = {.name = "named by itself", .run = work_as_stranger};
     start_sampling(*state, "own.trace", (struct grec_options){.interval_us = 1000, .flags = GREC_ALL_THREADS});
@@ -400,7 +400,7 @@ static void assert_sleeps(const struct recorded *recorded, const struct thread *
 }
 
 /* A sleeping thread that has not registered must have a track with its stack, and must not be woken for it. */
-static void test_sleeping_stranger(void **state) {
+TEST(test_sleeping_stranger, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     struct sleeper sleeper;
     start_with_sleeper(*state, &sleeper, NULL);
@@ -414,7 +414,7 @@ static void test_sleeping_stranger(void **state) {
 }
 
 /* Events that a previously unregistered thread records later must be in the same track. */
-static void test_stranger_that_speaks(void **state) {
+TEST(test_stranger_that_speaks, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     struct sleeper sleeper;
     start_with_sleeper(*state, &sleeper, NULL);
@@ -431,7 +431,7 @@ static void test_stranger_that_speaks(void **state) {
 }
 
 /* A thread whose name the filter leaves out must have no track. */
-static void test_unwanted_stranger(void **state) {
+TEST(test_unwanted_stranger, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     struct sleeper sleeper;
     start_with_sleeper(*state, &sleeper, "other");
@@ -491,7 +491,7 @@ static void work_and_come(struct busy_thread *self) {
 }
 
 /* A thread that comes to be wanted has the processor time that it uses from then on, and none of that before. */
-static void test_coming_to_be_wanted(void **state) {
+TEST(test_coming_to_be_wanted, set_up_folder, tear_down_folder) {
     enum { INTERVAL_NS = 1000000 };
     static const struct coming comings[] = {
         {"other", 0, come_by_registering, "wanted", 0},
@@ -531,7 +531,7 @@ static void *sleep_or_end(void *argument) {
 
 /* Many threads sleep, end or record while the sampler holds records for them. Each thread must have at most one
  * track at a time. */
-static void test_storm_of_sleepers(void **state) {
+TEST(test_storm_of_sleepers, set_up_folder, tear_down_folder) {
     enum { ROUND_COUNT = HAS_THREAD_SANITIZER ? 10 : 60, AT_A_TIME = 16 };
     struct recorded recorded;
     struct busy_thread control = {0};
@@ -583,7 +583,7 @@ static void *record_and_end_late(void *argument) {
 }
 
 /* The sampler finds a thread that the recorder has left. The thread must have no second track. */
-static void test_late_end(void **state) {
+TEST(test_late_end, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     pthread_key_t key;
     pthread_t thread;
@@ -617,7 +617,7 @@ static void work_unregistered(struct busy_thread *self) {
 
 /* Processor time of a thread that has unregistered is recorded as that of a thread that never registered, and no other
  * part of its time is recorded twice. */
-static void test_life_after_unregistering(void **state) {
+TEST(test_life_after_unregistering, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     enum { CPU_NS = 20000000, INTERVAL_US = 1000, LENT_NS_MAX = 2 * INTERVAL_US * 1000 };
     struct recorded recorded;
@@ -696,7 +696,7 @@ static void assert_not_held(struct thread_writers *writers, struct thread_record
 
 /* A thread claims a record, records and releases it while the sampler takes a record to hold for the thread, which has
  * had its track then. */
-static void test_release_while_held(void **state) {
+TEST(test_release_while_held, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     struct sigaction action = {.sa_handler = handle_fault, .sa_flags = (int)SA_RESETHAND}, before;
     atomic_uint tid = 0;
@@ -732,7 +732,7 @@ static void *register_and_end(void *unused) {
 }
 
 /* Threads start and end faster than the sampler can look at them. */
-static void test_short_threads(void **state) {
+TEST(test_short_threads, set_up_folder, tear_down_folder) {
     enum { THREAD_COUNT = HAS_THREAD_SANITIZER ? 400 : 1000, AT_A_TIME = 4 };
     char own_name[16];
     struct recorded recorded;
@@ -794,7 +794,7 @@ static void *run_in_relay(void *is_odd) {
 
 /* The record of a thread that has ended belongs to the next thread at once. Stacks that the first one has left are its
  * own all the same. */
-static void test_threads_in_relay(void **state) {
+TEST(test_threads_in_relay, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     struct recorded recorded;
     start_sampling(*state, "relay.trace", (struct grec_options){.interval_us = 1000});
@@ -860,7 +860,7 @@ static void assert_disjoint(const struct thread *thread, const struct thread *ne
 }
 
 /* Each thread that begins and ends between two rounds has samples with what it has used, at the time when it lived. */
-static void test_time_between_two_rounds(void **state) {
+TEST(test_time_between_two_rounds, set_up_folder, tear_down_folder) {
     int64_t all_ns = 0;
     struct recorded recorded;
     struct brief_thread threads[BRIEF_COUNT];
@@ -936,7 +936,7 @@ static size_t check_instants(const struct recorded *recorded, uint64_t used_ns, 
 }
 
 /* Threads that live for a third of an interval have their processor time in the profile, and a part of them a stack. */
-static void test_time_of_threads_below_an_interval(void **state) {
+TEST(test_time_of_threads_below_an_interval, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     enum { INTERVAL_US = 1000 };
     struct recorded recorded;
@@ -965,7 +965,7 @@ static void *run_and_wait(void *used_ns) {
 }
 
 /* A thread that works for less than an interval may wait before it leaves a stack, and after that. */
-static void test_time_of_short_threads_that_wait(void **state) {
+TEST(test_time_of_short_threads_that_wait, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     enum { INTERVAL_US = 4000, COUNT = 50 };
     struct recorded recorded;
@@ -995,7 +995,7 @@ static int64_t sum_rests_ns(const struct recorded *recorded) {
 }
 
 /* What short threads have used that no later one stands for is not said to have been used where another thread was. */
-static void test_time_of_the_last_short_threads(void **state) {
+TEST(test_time_of_the_last_short_threads, set_up_folder, tear_down_folder) {
     enum { INTERVAL_US = 2000, COUNT = 20, BEFORE_NS = 100000000 };
     struct recorded recorded;
     uint64_t used_ns = 0;
@@ -1038,7 +1038,7 @@ static void count_without_event(struct thread_writers *writers, struct thread_re
 
 /* Threads that wait for ever after a short time keep the event of their first stack. It takes no descriptors that
  * events of other threads need. */
-static void test_few_descriptors(void **state) {
+TEST(test_few_descriptors, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     enum { COUNT = 100, DESCRIPTOR_COUNT = 160 };
     struct recorded recorded;
@@ -1089,7 +1089,7 @@ static void *live_twice(void *unused) {
 
 /* A thread registers again between two rounds. What it has done since then belongs to its second life alone, and what
  * it left at the end of the first one tells nothing of the end of the second. */
-static void test_two_lives_between_rounds(void **state) {
+TEST(test_two_lives_between_rounds, set_up_folder, tear_down_folder) {
     if (IS_SANITIZED) skip(); /* they do not allow such an end */
     enum { INTERVAL_US = 1000, LENT_NS_MAX = 2 * INTERVAL_US * 1000 };
     struct recorded recorded;
@@ -1128,7 +1128,7 @@ static void count_waiting(struct thread_writers *writers, struct thread_record *
 }
 
 /* A thread that only prepares chunks makes no rounds in which records of ended threads become free. */
-static void test_records_without_sampling(void **state) {
+TEST(test_records_without_sampling, set_up_folder, tear_down_folder) {
     enum { THREAD_COUNT = 40 };
     struct recorded recorded;
     size_t waiting_count = 0;
@@ -1142,7 +1142,7 @@ static void test_records_without_sampling(void **state) {
 }
 
 /* Records of ended threads wait for the sampler, but not as many as threads may end until its next round. */
-static void test_records_without_rounds(void **state) {
+TEST(test_records_without_rounds, set_up_folder, tear_down_folder) {
     enum { THREAD_COUNT = 1000, WAITING_COUNT_MAX = 600 };
     struct recorded recorded;
     size_t before_count = 0, after_count = 0;
@@ -1170,7 +1170,7 @@ static void *compute_and_end(void *name) {
     return NULL;
 }
 
-static void test_time_before_the_end(void **state) {
+TEST(test_time_before_the_end, set_up_folder, tear_down_folder) {
     static const char *const names[] = {"early", "middle", "last"};
     struct recorded recorded;
     start_sampling(*state, "ends.trace", (struct grec_options){.interval_us = LONG_INTERVAL_US});
@@ -1189,7 +1189,7 @@ static void test_time_before_the_end(void **state) {
 }
 
 /* The first thread works before the sampler has found it, unless the machine is busy. */
-static void test_time_at_the_start(void **state) {
+TEST(test_time_at_the_start, set_up_folder, tear_down_folder) {
     enum { RECORDING_COUNT = 10, CPU_NS = 20000000 };
     skip_under_thread_sanitizer();
     for (int i = 0; i < RECORDING_COUNT; i++) {
@@ -1207,7 +1207,7 @@ static void test_time_at_the_start(void **state) {
 }
 
 /* The sampler of a child begins after some milliseconds of processor time, which short children do not use. */
-static void test_time_of_children(void **state) {
+TEST(test_time_of_children, set_up_folder, tear_down_folder) {
     static const char *const names[] = {"shorter", "short", "long"};
     static const uint64_t cpu_ns[] = {2000000, 4000000, 30000000};
     struct recorded recorded;
@@ -1237,7 +1237,7 @@ static void compute_at_last(struct busy_thread *self) {
 }
 
 /* The recording ends before a round finds the thread, which still runs. */
-static void test_time_of_the_last_thread(void **state) {
+TEST(test_time_of_the_last_thread, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     struct busy_thread thread = {.name = "last", .run = compute_at_last};
     start_sampling(*state, "last.trace", (struct grec_options){.interval_us = LONG_INTERVAL_US});
@@ -1260,7 +1260,7 @@ static void compute_as_stranger(struct busy_thread *self) {
 }
 
 /* A thread that has not registered ends after the last round, and then the recording ends. */
-static void test_time_of_an_ended_stranger(void **state) {
+TEST(test_time_of_an_ended_stranger, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     struct busy_thread thread = {.run = compute_as_stranger};
     start_sampling(*state, "stranger.trace",
@@ -1278,7 +1278,7 @@ static void test_time_of_an_ended_stranger(void **state) {
 static void wait_to_leave(struct busy_thread *self) { (void)self; }
 
 /* The recording ends before the sampler sees that another thread has the record of the one that has ended. */
-static void test_name_after_the_end(void **state) {
+TEST(test_name_after_the_end, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     struct busy_thread next = {.name = "next", .run = wait_to_leave};
     pthread_t thread;
@@ -1312,7 +1312,7 @@ static void *live_again(void *all_ns) {
 /* What a thread has used before it unregistered is not part of its next life, and what its samples stand for too early
  * is not used again. Samples may stand for an interval more than the thread has used: where the machine is virtual, the
  * event's clock may be ahead of the thread's. */
-static void test_time_of_several_lives(void **state) {
+TEST(test_time_of_several_lives, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     pthread_t thread;
     uint64_t all_ns = 0;
@@ -1340,7 +1340,7 @@ static void work_deaf(struct busy_thread *self) {
 }
 
 /* A thread that blocks the signal has processor time but no stacks. The recorder reports this once. */
-static void test_blocked_signal(void **state) {
+TEST(test_blocked_signal, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     struct recorded recorded;
     struct busy_thread thread = {.name = "deaf", .run = work_deaf};
@@ -1401,7 +1401,7 @@ static void work_through_pause(struct busy_thread *self) {
     work_here(self);
 }
 
-static void test_signal_in_pause(void **state) {
+TEST(test_signal_in_pause, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     struct recorded recorded;
     struct busy_thread thread = {.name = "busy", .run = work_through_pause};
@@ -1436,7 +1436,7 @@ static void block_and_work(struct busy_thread *self) {
     work_here(self);
 }
 
-static void test_blocked_at_first(void **state) {
+TEST(test_blocked_at_first, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     struct recorded recorded;
     struct busy_thread thread = {.name = "busy", .run = block_and_work};
@@ -1462,7 +1462,7 @@ static void count_own_signal(int number, siginfo_t *info, void *context) { atomi
 static void forget_signal(void) { signal(SIGURG, SIG_DFL); }
 
 /* The program's own handler must stay installed, whether it was set before or during the recording. */
-static void test_handler_of_the_program(void **state) {
+TEST(test_handler_of_the_program, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     struct sigaction own = {.sa_sigaction = count_own_signal, .sa_flags = SA_SIGINFO}, now;
     struct recorded recorded;
@@ -1484,7 +1484,7 @@ static void test_handler_of_the_program(void **state) {
     recorded_fini(&recorded);
 }
 
-static void test_handler_taken_over(void **state) {
+TEST(test_handler_taken_over, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     struct sigaction own = {.sa_sigaction = count_own_signal, .sa_flags = SA_SIGINFO};
     struct recorded recorded;
@@ -1519,7 +1519,7 @@ static bool has_counter(const struct recorded *recorded, const char *name) {
 
 /* With GREC_NO_STACKS, samples have the processor time and nothing else, and no thread is interrupted. That holds for
  * what a thread has used after the last round before its end, too. */
-static void test_without_stacks(void **state) {
+TEST(test_without_stacks, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     struct busy_thread thread = {.run = work_here, .name = "busy"};
     start_sampling(*state, "parts.trace", (struct grec_options){.flags = GREC_NO_STACKS});
@@ -1559,7 +1559,7 @@ static bool mount_power_zone(void) {
 }
 
 /* Each counter is there unless its flag is given. */
-static void test_counters_by_flags(void **state) {
+TEST(test_counters_by_flags, set_up_folder, tear_down_folder) {
     static const uint32_t cases[] = {0, GREC_NO_PROCESS_CPU, GREC_NO_MEMORY, GREC_NO_POWER,
                                      GREC_NO_PROCESS_CPU | GREC_NO_MEMORY | GREC_NO_POWER};
     bool has_zone = mount_power_zone();
@@ -1579,50 +1579,4 @@ static void test_counters_by_flags(void **state) {
     }
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(test_without_stacks),
-        TEST(test_counters_by_flags),
-        TEST(test_unregistered_thread),
-        TEST(test_short_threads),
-        TEST(test_threads_in_relay),
-        TEST(test_time_between_two_rounds),
-        TEST(test_time_of_threads_below_an_interval),
-        TEST(test_time_of_short_threads_that_wait),
-        TEST(test_time_of_the_last_short_threads),
-        TEST(test_few_descriptors),
-        TEST(test_two_lives_between_rounds),
-        TEST(test_records_without_sampling),
-        TEST(test_records_without_rounds),
-        TEST(test_time_before_the_end),
-        TEST(test_time_at_the_start),
-        TEST(test_time_of_children),
-        TEST(test_time_of_the_last_thread),
-        TEST(test_time_of_an_ended_stranger),
-        TEST(test_name_after_the_end),
-        TEST(test_time_of_several_lives),
-        TEST(test_handler_of_the_program),
-        TEST(test_own_name_stays),
-        TEST(test_all_threads),
-        TEST(test_blocked_signal),
-        TEST(test_signal_in_pause),
-        TEST(test_handler_taken_over),
-        TEST(test_sleeping_stranger),
-        TEST(test_stranger_that_speaks),
-        TEST(test_unwanted_stranger),
-        TEST(test_coming_to_be_wanted),
-        TEST(test_storm_of_sleepers),
-        TEST(test_name_of_an_ending_thread),
-        TEST(test_own_name_at_the_end),
-        TEST(test_name_of_a_short_thread),
-        TEST(test_name_at_the_end),
-        TEST(test_name_of_one_sample),
-        TEST(test_late_end),
-        TEST(test_release_while_held),
-        TEST(test_blocked_at_first),
-        TEST(test_life_after_unregistering),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

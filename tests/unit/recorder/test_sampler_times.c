@@ -47,7 +47,7 @@ static void check_pace(void *context) {
 }
 
 /* Rounds must come at the interval as soon as the machine allows it, and never faster. */
-static void test_pace(void **state) {
+TEST(test_pace, set_up_folder, tear_down_folder) {
     static const uint32_t intervals_us[] = {1000, 5000};
     alarm(HANG_SECONDS);
     for (size_t i = 0; i < sizeof intervals_us / sizeof *intervals_us; i++) {
@@ -71,7 +71,7 @@ static void test_pace(void **state) {
 
 /* At such a long interval the sampler never sleeps with the program. For each due time, a round is made, or it is
  * left out and counted. */
-static void test_all_instants(void **state) {
+TEST(test_all_instants, set_up_folder, tear_down_folder) {
     enum { INTERVAL_US = 100000 };
     struct recorded recorded;
     unsigned long long made_count = 0, left_out_count = 0;
@@ -130,7 +130,7 @@ static void spin_for_stacks(int count) {
 
 /* At a long interval, each stack counts: none may be dropped because tables are missing. No thread may wait, since its
  * stack would make the sampler build them. */
-static void test_first_stacks_of_a_long_interval(void **state) {
+TEST(test_first_stacks_of_a_long_interval, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     enum { INTERVAL_MS = 20, STACK_COUNT = 8 };
     struct recorded recorded;
@@ -180,7 +180,7 @@ static void sleep_until_quiet(uint32_t interval_us) {
 }
 
 /* While all threads sleep there must be few rounds. A thread that begins to work must be sampled again. */
-static void test_all_asleep(void **state) {
+TEST(test_all_asleep, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     static const uint32_t intervals_us[] = {1000, 100};
     for (size_t i = 0; i < sizeof intervals_us / sizeof *intervals_us; i++) {
@@ -205,7 +205,7 @@ static void test_all_asleep(void **state) {
     }
 }
 
-static void test_parts_of_a_round(void **state) {
+TEST(test_parts_of_a_round, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     start_sampling(*state, "parts.trace", (struct grec_options){.interval_us = 1000});
     wait_rounds(20);
@@ -242,7 +242,7 @@ static pid_t fork_stopper(unsigned ms) {
     _exit(0);
 }
 
-static void test_stopped_process(void **state) {
+TEST(test_stopped_process, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     enum { STOP_MS = 100 };
     struct recorded recorded;
@@ -281,7 +281,7 @@ static void assert_sum(const struct thread *thread, uint64_t seen_ns, uint64_t s
     assert_between(sum_cpu_ns(thread), seen_ns - LEFT_NS_MAX, spent_ns + MORE_NS_MAX);
 }
 
-static void test_processor_time(void **state) {
+TEST(test_processor_time, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     struct recorded recorded;
     struct busy_thread thread = {.name = "busy", .run = work};
@@ -317,7 +317,7 @@ static void hold_sampler(void *context) {
 }
 
 /* If the sampler comes so late that a thread's stacks do not fit in its buffer, later stacks stand for their time. */
-static void test_late_sampler(void **state) {
+TEST(test_late_sampler, set_up_folder, tear_down_folder) {
     enum { INTERVAL_US = 100, HELD_MS = 100, REST_MS_MAX = 30 };
     struct recorded recorded;
     struct busy_thread thread = {.name = "busy", .run = work};
@@ -345,7 +345,7 @@ static void test_late_sampler(void **state) {
 
 /* Without events, threads are sampled at clock ticks. The samples have all processor time, and are as many as at the
  * interval. */
-static void test_without_events(void **state) {
+TEST(test_without_events, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     struct recorded recorded;
     struct busy_thread thread = {.name = "busy", .run = work};
@@ -369,7 +369,7 @@ static void test_without_events(void **state) {
     recorded_fini(&recorded);
 }
 
-static void test_counters_of_the_process(void **state) {
+TEST(test_counters_of_the_process, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     struct recorded recorded;
     struct busy_thread thread = {.name = "busy", .run = work};
@@ -398,7 +398,7 @@ static void test_counters_of_the_process(void **state) {
 }
 
 /* The trace is a mapping of the process, but its pages are no memory that the program uses. */
-static void test_memory_without_the_trace(void **state) {
+TEST(test_memory_without_the_trace, set_up_folder, tear_down_folder) {
     enum { TRACE_BYTES = 32 << 20, GROWTH_BYTES_MAX = TRACE_BYTES / 4, LONGER_THAN_PERIOD_US = 20000 };
     skip_under_thread_sanitizer();
     struct recorded recorded;
@@ -515,7 +515,7 @@ static void end_waiting(struct busy_thread threads[WAITING_COUNT]) {
 }
 
 /* Uses small chunks, so that there are many. After a thread has gone to sleep, all of its samples are the same. */
-static void test_asleep(void **state) {
+TEST(test_asleep, set_up_folder, tear_down_folder) {
     enum { ROUND_COUNT = 300 };
     struct recorded recorded;
     struct busy_thread threads[WAITING_COUNT];
@@ -572,7 +572,7 @@ static void wait_and_work(struct busy_thread *self) {
 }
 
 /* One of many sleeping threads wakes up. The samples must have its work at the right time. */
-static void test_woken(void **state) {
+TEST(test_woken, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     struct recorded recorded;
     struct busy_thread threads[WAITING_COUNT], woken = {.name = "woken", .run = wait_and_work};
@@ -636,7 +636,7 @@ static void assert_hinted_works(struct recorded *recorded) {
 }
 
 /* A thread that works although it has said that it sleeps has its samples, also in the next recording. */
-static void test_hints(void **state) {
+TEST(test_hints, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     struct busy_thread thread = {.name = "hinted", .run = sleep_by_hint};
     sem_init(&hint_sem, 0, 0);
@@ -686,7 +686,7 @@ static void sleep_and_poll(struct busy_thread *self) {
 }
 
 /* No signal cuts a system call short. */
-static void test_sleeps_are_not_cut_short(void **state) {
+TEST(test_sleeps_are_not_cut_short, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     struct recorded recorded;
     struct busy_thread thread = {.name = "sleeper", .run = sleep_and_poll};
@@ -725,7 +725,7 @@ static void sleep_and_count(struct busy_thread *self) {
 
 /* A thread that is never found at work must have its own name and id. A thread that is left out must be left out
  * while it waits too. */
-static void test_threads_that_only_sleep(void **state) {
+TEST(test_threads_that_only_sleep, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     struct busy_thread wanted = {.name = "wanted sleeper", .run = sleep_and_count},
                        other = {.name = "other sleeper", .run = sleep_long};
@@ -759,7 +759,7 @@ static void wait_and_wait(struct busy_thread *self) {
 
 /* The sampler looks less and less often at a thread that waits, and sleeps itself while nothing runs. Then the thread
  * runs only from one wait to the next. */
-static void test_next_wait_in_the_quiet(void **state) {
+TEST(test_next_wait_in_the_quiet, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     struct busy_thread thread = {.name = "waits", .run = wait_and_wait};
     sem_init(&second_wait, 0, 0);
@@ -797,7 +797,7 @@ static void handle_events(struct busy_thread *self) {
     while (goes_on(self)) atomic_fetch_add(&slept_round_count, sleep_and_count_rounds(5));
 }
 
-static void test_event_delay(void **state) {
+TEST(test_event_delay, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     struct busy_thread thread = {.name = "loop", .run = handle_events};
     start_sampling(*state, "loop.trace", (struct grec_options){.interval_us = 1000});
@@ -854,7 +854,7 @@ static void handle_events_between(struct busy_thread *self) {
 }
 
 /* The loop was busy in the last recording. That it is idle now was not heard. */
-static void test_event_delay_of_the_last_recording(void **state) {
+TEST(test_event_delay_of_the_last_recording, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     struct recorded recorded;
     struct busy_thread thread = {.name = "loop", .run = handle_events_between};
@@ -877,7 +877,7 @@ static void test_event_delay_of_the_last_recording(void **state) {
 
 /* ---- Pauses, starts, another file. ---- */
 
-static void test_pause(void **state) {
+TEST(test_pause, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     enum { PAUSE_CPU_NS = 300000000, ANSWER_NS = 1000000 };
     struct recorded recorded;
@@ -925,7 +925,7 @@ static void test_pause(void **state) {
     recorded_fini(&recorded);
 }
 
-static void test_start_and_stop_again_and_again(void **state) {
+TEST(test_start_and_stop_again_and_again, set_up_folder, tear_down_folder) {
     /* The thread sanitizer sees accesses that are not ordered even if they do not meet. */
     enum { ROUND_COUNT = HAS_THREAD_SANITIZER ? 7 : 20 };
     struct busy_thread thread = {.name = NULL, .run = work};
@@ -944,7 +944,7 @@ static void test_start_and_stop_again_and_again(void **state) {
 }
 
 /* A recording continues in another file and at another interval, and keeps its events. */
-static void test_hand_over(void **state) {
+TEST(test_hand_over, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     struct recorded recorded;
     struct busy_thread thread = {.name = "busy", .run = work};
@@ -967,35 +967,9 @@ static void test_hand_over(void **state) {
     recorded_fini(&recorded);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
-
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(test_pace),
-        TEST(test_all_instants),
-        TEST(test_first_stacks_of_a_long_interval),
-        TEST(test_all_asleep),
-        TEST(test_parts_of_a_round),
-        TEST(test_stopped_process),
-        TEST(test_processor_time),
-        TEST(test_late_sampler),
-        TEST(test_without_events),
-        TEST(test_counters_of_the_process),
-        TEST(test_memory_without_the_trace),
-        TEST(test_asleep),
-        TEST(test_woken),
-        TEST(test_threads_that_only_sleep),
-        TEST(test_next_wait_in_the_quiet),
-        TEST(test_event_delay),
-        TEST(test_event_delay_of_the_last_recording),
-        TEST(test_pause),
-        TEST(test_start_and_stop_again_and_again),
-        TEST(test_hand_over),
-        TEST(test_hints),
-        TEST(test_sleeps_are_not_cut_short),
-    };
     /* A recording replaces the array of variables, and the C library the recorder's, which a later setenv would leak.
      */
     setenv(EVENTS, "1", 1);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_tests_run(NULL, NULL);
 }

@@ -173,7 +173,7 @@ static void run_strangers_without_signal(struct recorded *recorded, const struct
     assert_int_equal(count_markers(&recorded->profile, "CPU use of a thread that is not registered"), 0);
 }
 
-static void test_own_handlers(void **state) {
+TEST(test_own_handlers, set_up_folder, tear_down) {
     struct recorded recorded;
     take_all_signals();
     start_with_all(*state);
@@ -186,7 +186,7 @@ static void test_own_handlers(void **state) {
 
 /* The program sets handlers during the recording. The sampler notices this in the next round, and must leave the
  * handlers alone from then on. */
-static void test_own_handlers_later(void **state) {
+TEST(test_own_handlers_later, set_up_folder, tear_down) {
     struct recorded recorded;
     start_with_all(*state);
     take_all_signals();
@@ -221,18 +221,18 @@ static void use_next_signal(const struct temp_folder *folder, bool is_at_start) 
     recorded_fini(&recorded);
 }
 
-static void test_next_signal(void **state) {
+TEST(test_next_signal, set_up_folder, tear_down) {
     skip_under_thread_sanitizer();
     use_next_signal(*state, true);
 }
 
-static void test_next_signal_later(void **state) {
+TEST(test_next_signal_later, set_up_folder, tear_down) {
     skip_under_thread_sanitizer();
     use_next_signal(*state, false);
 }
 
 /* These threads end at any moment between two rounds. */
-static void test_short_strangers(void **state) {
+TEST(test_short_strangers, set_up_folder, tear_down) {
     enum { THREAD_COUNT = 10 };
     struct recorded recorded;
     uint64_t seen_ns = 0;
@@ -270,7 +270,7 @@ static int64_t sum_unasked_ns(const struct recorded *recorded, const char *name)
 }
 
 /* What a thread has used since its last sample belongs to the time when it had stacks, also if it has waited since. */
-static void test_own_handlers_after_wait(void **state) {
+TEST(test_own_handlers_after_wait, set_up_folder, tear_down) {
     struct recorded recorded;
     struct stranger stranger;
     start_sampling(*state, "unreached.trace",
@@ -303,7 +303,7 @@ static void work_briefly_and_wait(struct busy_thread *self) {
 }
 
 /* What a thread has used before a wait with a stack is not what it uses while it has none, however little that is. */
-static void test_own_handlers_after_little_work(void **state) {
+TEST(test_own_handlers_after_little_work, set_up_folder, tear_down) {
     enum { AFTERWARDS_NS_MAX = 10000000 };
     struct recorded recorded;
     struct brief brief = {.thread = {.name = "brief", .run = work_briefly_and_wait}};
@@ -340,7 +340,7 @@ static void work_in_bursts(struct busy_thread *self) {
 }
 
 /* A thread that works shortly between waits still uses that time while it cannot be reached, and not before. */
-static void test_own_handlers_between_waits(void **state) {
+TEST(test_own_handlers_between_waits, set_up_folder, tear_down) {
     struct recorded recorded;
     struct stranger stranger;
     start_with_all(*state);
@@ -356,7 +356,7 @@ static void test_own_handlers_between_waits(void **state) {
 /* ---- Threads that block the signal. ---- */
 
 /* The sampler must not send the signal to threads that block it from their start, because a sigwait could find it. */
-static void test_deaf_from_birth(void **state) {
+TEST(test_deaf_from_birth, set_up_folder, tear_down) {
     enum { THREAD_COUNT = 2 };
     struct recorded recorded;
     struct stranger strangers[THREAD_COUNT];
@@ -380,7 +380,7 @@ static void test_deaf_from_birth(void **state) {
 }
 
 /* A thread unblocks the signal. It must keep its track, and have stacks from then on. */
-static void test_deaf_at_first(void **state) {
+TEST(test_deaf_at_first, set_up_folder, tear_down) {
     skip_under_thread_sanitizer();
     struct recorded recorded;
     struct stranger stranger;
@@ -407,7 +407,7 @@ static void test_deaf_at_first(void **state) {
 /* ---- Threads that are left out. ---- */
 
 /* A thread whose name the filter leaves out must not be in the trace at all, whatever it does. */
-static void test_left_out(void **state) {
+TEST(test_left_out, set_up_folder, tear_down) {
     struct recorded recorded;
     struct stranger stranger;
     start_sampling(*state, "unreached.trace",
@@ -436,7 +436,7 @@ static int64_t sum_marked_ns(const struct profile *profile, const char *name) {
 
 /* The markers must have all processor time of a thread that ends between two markers, and of a thread that still
  * runs when the recording ends. */
-static void test_rest_of_time(void **state) {
+TEST(test_rest_of_time, set_up_folder, tear_down) {
     struct recorded recorded;
     struct stranger gone, left;
     start_sampling(*state, "unreached.trace", (struct grec_options){.interval_us = 1000});
@@ -454,22 +454,4 @@ static void test_rest_of_time(void **state) {
     recorded_fini(&recorded);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(test_own_handlers),
-        TEST(test_own_handlers_later),
-        TEST(test_next_signal),
-        TEST(test_next_signal_later),
-        TEST(test_short_strangers),
-        TEST(test_own_handlers_after_wait),
-        TEST(test_own_handlers_after_little_work),
-        TEST(test_deaf_from_birth),
-        TEST(test_deaf_at_first),
-        TEST(test_left_out),
-        TEST(test_rest_of_time),
-        TEST(test_own_handlers_between_waits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

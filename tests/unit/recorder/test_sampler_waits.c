@@ -258,17 +258,17 @@ static void check_waits(const struct temp_folder *folder, void (*run)(struct bus
     check_wait(folder, wait_in_futex, "(waits in futex)", run, chain);
 }
 
-static void test_without_frame_pointers(void **state) {
+TEST(test_without_frame_pointers, set_up_folder, tear_down_folder) {
     check_waits(*state, run_plain_a, (struct chain){plain_a_code(), plain_b_code(), NULL});
 }
 
-static void test_with_frame_pointers(void **state) {
+TEST(test_with_frame_pointers, set_up_folder, tear_down_folder) {
     check_waits(*state, run_framed_a, (struct chain){framed_a_code(), framed_b_code(), "in b dynamic"});
 }
 
 /* If the size of a frame is unknown and no inner function has saved its frame pointer, the stack ends there. So b
  * has no caller, or the right one. */
-static void test_frames_of_unknown_size(void **state) {
+TEST(test_frames_of_unknown_size, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     struct frame_list list;
     record_wait(&recorded, &list, *state, wait_in_poll, run_sized_a);
@@ -283,7 +283,7 @@ static void test_frames_of_unknown_size(void **state) {
 /* ---- Stacks near the end of mapped memory. ---- */
 
 /* No memory is mapped after the stack. */
-static void test_end_of_mapping(void **state) {
+TEST(test_end_of_mapping, set_up_folder, tear_down_folder) {
     enum { STACK_BYTES = 1 << 20, PAGE_BYTES = 4096 };
     struct recorded recorded;
     struct frame_list list;
@@ -321,7 +321,7 @@ IN_SECTION(deep) static int go_deep(struct waiter *waiter, int depth) {
 static void run_deep(struct busy_thread *thread) { go_deep(waiter_of(thread), DEEP_COUNT); }
 
 /* The stack is larger than the part that the sampler reads first. */
-static void test_deep_stack(void **state) {
+TEST(test_deep_stack, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     struct frame_list list;
     record_wait(&recorded, &list, *state, wait_in_poll, run_deep);
@@ -351,7 +351,7 @@ static void run_with_labels(struct busy_thread *thread) {
 }
 
 /* Labels that the trace does not define before, labels of scripts, and a label whose text no longer exists. */
-static void test_labels(void **state) {
+TEST(test_labels, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     struct frame_list list;
     record_wait(&recorded, &list, *state, wait_in_poll, run_with_labels);
@@ -446,7 +446,7 @@ static bool is_possible(const struct profile *profile, const struct frame_list *
     return true; /* the thread did not wait */
 }
 
-static void test_turns(void **state) {
+TEST(test_turns, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     struct busy_thread thread = {.name = "turner", .run = turn};
     start_sampling(*state, "turns.trace", (struct grec_options){.interval_us = 100});
@@ -508,7 +508,7 @@ static void fill_page(void) {
 static void wait_for_page(void) { page.bytes[0] = 1; }
 
 /* A thread that waits in the kernel until a page is there counts as idle, and its stack has a frame for the wait. */
-static void test_page(void **state) {
+TEST(test_page, set_up_folder, tear_down_folder) {
     struct recorded recorded;
     struct frame_list list;
     struct waiter waiter = {.thread = {.name = "waiter", .run = run_framed_a}, .wait = wait_for_page};
@@ -541,7 +541,7 @@ IN_SECTION(interrupted) static void work_under_label(struct busy_thread *self) {
 
 /* A thread whose handler takes long blocks the signal meanwhile, but still has stacks. The sampler looks whether a
  * thread blocks the signal if it has left no stack for half a second. */
-static void test_page_of_handler(void **state) {
+TEST(test_page_of_handler, set_up_folder, tear_down_folder) {
     enum { INTERVAL_US = 550000 };
     skip_under_thread_sanitizer();
     struct recorded recorded;
@@ -593,7 +593,7 @@ static bool forbid_memory(void) {
 
 /* A program that is not allowed to read its memory by the kernel's file. The samples must show that the thread
  * waits, and the log must report why they have no more frames. */
-static void test_forbidden(void **state) {
+TEST(test_forbidden, set_up_folder, tear_down_folder) {
     skip_forks_under_sanitizers();
     struct recorded recorded;
     struct frame_list list;
@@ -628,7 +628,7 @@ static bool can_work_and_wait(void) {
 }
 
 /* No file can be opened, so the sampler cannot find out in which system call a thread waits. */
-static void test_without_files(void **state) {
+TEST(test_without_files, set_up_folder, tear_down_folder) {
     skip_forks_under_sanitizers();
     struct recorded recorded;
     int status = -1;
@@ -653,21 +653,4 @@ static void test_without_files(void **state) {
 
 /* ---- Main. ---- */
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up_folder, tear_down_folder)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(test_without_frame_pointers),
-        TEST(test_with_frame_pointers),
-        TEST(test_frames_of_unknown_size),
-        TEST(test_end_of_mapping),
-        TEST(test_deep_stack),
-        TEST(test_labels),
-        TEST(test_turns),
-        TEST(test_page),
-        TEST(test_page_of_handler),
-        TEST(test_forbidden),
-        TEST(test_without_files),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

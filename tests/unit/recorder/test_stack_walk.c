@@ -139,7 +139,7 @@ FRAME static int recurse_aligned(int depth, size_t bytes_count) {
     return recurse_aligned(depth - 1, bytes_count + 13) + bytes[0] + aligned[0];
 }
 
-static void test_recursion(void **state) {
+TEST(test_recursion) {
     compared_frame_count = 0;
     for (int depth = 0; depth < 64; depth++) recurse(depth);
     assert_int_equal(recurse(300) > 0, 1);
@@ -149,7 +149,7 @@ static void test_recursion(void **state) {
 }
 
 /* A walk on a stack that is neither the thread's own nor in the list of mappings must find no frames. */
-static void test_stack_of_nobody(void **state) {
+TEST(test_stack_of_nobody) {
     struct stack_limits before = own_limits;
     struct walked walked;
     own_limits.high = own_limits.low + 64;
@@ -171,7 +171,7 @@ static int compare_integers(const void *left, const void *right) {
     return (*a > *b) - (*a < *b);
 }
 
-static void test_callbacks_of_libc(void **state) {
+TEST(test_callbacks_of_libc) {
     int values[200];
     for (int i = 0; i < 200; i++) values[i] = i * 7919 % 200;
     compare_call_count = 0;
@@ -192,7 +192,7 @@ static void *compare_in_thread(void *context) {
     return NULL;
 }
 
-static void test_threads(void **state) {
+TEST(test_threads) {
     pthread_t thread;
     compared_frame_count = 0;
     assert_int_equal(pthread_create(&thread, NULL, compare_in_thread, NULL), 0);
@@ -230,7 +230,7 @@ static walked_function *find_walked(void *object) {
     return found.function;
 }
 
-static void test_loaded_object(void **state) {
+TEST(test_loaded_object) {
     struct walked_call call = {.compare = compare_integers, .values = {3, 2, 1}};
     void *object = load_object();
     refresh_snapshot();
@@ -302,9 +302,9 @@ static void check_signal(int flags) {
     }
 }
 
-static void test_signal_handler(void **state) { check_signal(0); }
+TEST(test_signal_handler) { check_signal(0); }
 
-static void test_alternate_stack(void **state) {
+TEST(test_alternate_stack) {
     enum { BYTES = 65536 };
     stack_t stack = {.ss_sp = malloc(BYTES), .ss_size = BYTES}, before;
     assert_non_null(stack.ss_sp);
@@ -372,7 +372,7 @@ FRAME static void work_in_storm(void) {
     setitimer(ITIMER_PROF, &none, NULL);
 }
 
-static void test_timer_signals(void **state) {
+TEST(test_timer_signals) {
     install(SIGPROF, walk_in_storm, SA_RESTART);
     work_in_storm();
     assert_true(storm.count >= STORM_COUNT);
@@ -397,7 +397,7 @@ static void *reload_objects(void *context) {
     return (void *)(uintptr_t)round_count;
 }
 
-static void test_replaced_snapshots(void **state) {
+TEST(test_replaced_snapshots) {
     pthread_t thread;
     void *round_count;
     storm.count = storm.bad_count = 0;
@@ -553,7 +553,7 @@ static void check_steps(void (*function)(void *), void *argument, uint32_t step_
     assert_true(stepping.deepest_count >= depth_min);
 }
 
-static void test_every_instruction(void **state) {
+TEST(test_every_instruction) {
     install(SIGTRAP, step, 0);
     check_steps(recurse_stepped, NULL, 500, 8);
     check_steps(frames_stepped, NULL, 200, 10);
@@ -561,12 +561,12 @@ static void test_every_instruction(void **state) {
     check_steps(allocate_stepped, NULL, 50, 2);
 }
 
-static void test_every_instruction_of_sorting(void **state) {
+TEST(test_every_instruction_of_sorting) {
     install(SIGTRAP, step, 0);
     check_steps(sort_stepped, NULL, 1000, 4);
 }
 
-static void test_every_instruction_of_jumps(void **state) {
+TEST(test_every_instruction_of_jumps) {
     install(SIGTRAP, step, 0);
     step_through(jump_stepped, NULL);
     /* For the last instructions of longjmp before its jump, the C library's unwind rules describe the target of the
@@ -576,7 +576,7 @@ static void test_every_instruction_of_jumps(void **state) {
 }
 
 /* Steps through the stubs of the linkage table and through the code that binds a function at its first call. */
-static void test_every_instruction_of_binding(void **state) {
+TEST(test_every_instruction_of_binding) {
     void *object = load_object();
     struct loaded_call loaded = {.function = find_walked(object), .call = {.compare = compare_plain}};
     refresh_snapshot();
@@ -588,7 +588,7 @@ static void test_every_instruction_of_binding(void **state) {
 }
 
 /* Checks that the comparison above detects errors: without tables, frame pointers alone are not enough. */
-static void test_every_instruction_without_tables(void **state) {
+TEST(test_every_instruction_without_tables) {
     unwind_snapshot_forget();
     install(SIGTRAP, step, 0);
     step_through(print_stepped, NULL);
@@ -657,7 +657,7 @@ static void put_chain(struct made_stack *stack) {
     put_record(stack, 30, 0, 0);
 }
 
-static void test_frame_pointers(void **state) {
+TEST(test_frame_pointers) {
     struct made_stack stack;
     struct walked walked;
     made_stack_init(&stack);
@@ -690,7 +690,7 @@ static void assert_cut(struct made_stack *stack, uint64_t fp, size_t expected_co
     assert_int_equal(walked.frames[0].address, CODE);
 }
 
-static void test_broken_frame_pointers(void **state) {
+TEST(test_broken_frame_pointers) {
     struct made_stack stack;
     made_stack_init(&stack);
     put_chain(&stack);
@@ -720,7 +720,7 @@ static void test_broken_frame_pointers(void **state) {
     made_stack_fini(&stack);
 }
 
-static void test_unknown_stack(void **state) {
+TEST(test_unknown_stack) {
     struct made_stack stack;
     struct walked walked;
     made_stack_init(&stack);
@@ -753,7 +753,7 @@ static uint64_t random_value(struct random_numbers *random, const struct made_st
     }
 }
 
-static void test_garbage(void **state) {
+TEST(test_garbage) {
     struct made_stack stack;
     struct random_numbers random = {7};
     size_t deepest = 0;
@@ -798,7 +798,7 @@ static void enter_coroutine(void *stack, size_t bytes_count) {
 }
 
 /* The function in which a context starts has no unwind rule that ends the stack. It must be the outermost frame. */
-static void test_switched_stack(void **state) {
+TEST(test_switched_stack) {
     enum { BYTES = 262144 };
     void *stack = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(stack != MAP_FAILED);
@@ -815,7 +815,7 @@ static void test_switched_stack(void **state) {
 
 /* ---- Finding the bounds of stacks. ---- */
 
-static void test_first_stack(void **state) {
+TEST(test_first_stack) {
     uint64_t here = (uintptr_t)__builtin_frame_address(0);
     struct stack_limits limits, below;
     struct rlimit limit;
@@ -856,7 +856,7 @@ static struct found_stack find_stack_in_thread(const pthread_attr_t *attributes)
     return found;
 }
 
-static void test_stacks_of_threads(void **state) {
+TEST(test_stacks_of_threads) {
     enum { BYTES = 1 << 20, CONTROL_BLOCK_BYTES_MAX = 65536 };
     find_stack_in_thread(NULL);
     /* A stack that the program allocated itself. */
@@ -870,7 +870,7 @@ static void test_stacks_of_threads(void **state) {
     munmap(stack, BYTES);
 }
 
-static void test_addresses_of_no_stack(void **state) {
+TEST(test_addresses_of_no_stack) {
     struct made_stack stack;
     struct stack_limits limits;
     made_stack_init(&stack);
@@ -886,7 +886,7 @@ static void test_addresses_of_no_stack(void **state) {
 }
 
 /* Copies of the list that a thread may still be reading stay until they are reclaimed. */
-static void test_mappings_replaced(void **state) {
+TEST(test_mappings_replaced) {
     struct stack_limits limits;
     uint32_t read_count = mappings_read_count();
     mappings_reclaim();
@@ -907,33 +907,4 @@ static void test_mappings_replaced(void **state) {
     assert_int_equal(mappings_read_count(), read_count + 2);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_recursion),
-        cmocka_unit_test(test_stack_of_nobody),
-        cmocka_unit_test(test_callbacks_of_libc),
-        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_loaded_object),
-        cmocka_unit_test(test_signal_handler),
-        cmocka_unit_test(test_alternate_stack),
-        cmocka_unit_test(test_timer_signals),
-        cmocka_unit_test(test_replaced_snapshots),
-#if defined(__x86_64__)
-        cmocka_unit_test(test_every_instruction),
-        cmocka_unit_test(test_every_instruction_of_sorting),
-        cmocka_unit_test(test_every_instruction_of_jumps),
-        cmocka_unit_test(test_every_instruction_of_binding),
-        cmocka_unit_test(test_every_instruction_without_tables),
-#endif
-        cmocka_unit_test(test_frame_pointers),
-        cmocka_unit_test(test_broken_frame_pointers),
-        cmocka_unit_test(test_unknown_stack),
-        cmocka_unit_test(test_garbage),
-        cmocka_unit_test(test_switched_stack),
-        cmocka_unit_test(test_first_stack),
-        cmocka_unit_test(test_stacks_of_threads),
-        cmocka_unit_test(test_addresses_of_no_stack),
-        cmocka_unit_test(test_mappings_replaced),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+int main(void) { return unit_tests_run(set_up, tear_down); }

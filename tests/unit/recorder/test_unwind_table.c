@@ -204,7 +204,7 @@ static void assert_program(struct span program, struct unwind_rule expected) {
     unwind_table_destroy(table);
 }
 
-static void test_cfa(void **state) {
+TEST(test_cfa) {
 #if defined(__x86_64__)
     const uint8_t sp = 7, fp = 6;
     assert_program(SPAN("\x0e\x10"), with_cfa(UNWIND_CFA_REGISTER, sp, 16));
@@ -239,7 +239,7 @@ static void test_cfa(void **state) {
 #endif
 }
 
-static void test_places(void **state) {
+TEST(test_places) {
 #if defined(__x86_64__)
     assert_program(SPAN("\x86\x02"), with_place(UNWIND_COLUMN_FP, UNWIND_PLACE_AT_CFA, -16));
     assert_program(SPAN("\x83\x03"), with_place(UNWIND_COLUMN_BASE, UNWIND_PLACE_AT_CFA, -24));
@@ -280,7 +280,7 @@ static void test_places(void **state) {
     assert_program(SPAN("\x0a\x0e\x30\x0b"), entry_rule());
 }
 
-static void test_programs_that_are_none(void **state) {
+TEST(test_programs_that_are_none) {
     assert_program(SPAN("\x0b"), unknown);
     assert_program(SPAN("\x3f"), unknown);
     assert_program(SPAN("\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a"), unknown);
@@ -288,7 +288,7 @@ static void test_programs_that_are_none(void **state) {
     assert_program(SPAN("\x01\x00\x00\x00\x80"), unknown);
 }
 
-static void test_rows(void **state) {
+TEST(test_rows) {
     struct object object;
     object_init(&object, ENTRY_PROGRAM);
     /* Advances of each size. The last one goes beyond the function's end. */
@@ -324,7 +324,7 @@ static void test_rows(void **state) {
 
 /* Without a search table, the order of entries does not matter. Where one function is inside another, the inner one
  * counts. */
-static void test_order(void **state) {
+TEST(test_order) {
     struct object object;
     object_init(&object, ENTRY_PROGRAM);
     add_function(&object, 0x200, 0x10, SPAN("\x0e\x20"));
@@ -347,7 +347,7 @@ static void test_order(void **state) {
     object_fini(&object);
 }
 
-static void test_entries(void **state) {
+TEST(test_entries) {
     struct object object;
     object_init(&object, ENTRY_PROGRAM);
     add_cie(&object, ENTRY_PROGRAM, "zRS");
@@ -375,7 +375,7 @@ static void test_entries(void **state) {
 }
 
 /* A table that does not fit is not made. */
-static void test_bounds(void **state) {
+TEST(test_bounds) {
     struct object object;
     object_init(&object, ENTRY_PROGRAM);
     for (uint32_t i = 0; i < 8; i++) add_function(&object, 0x100 * (i + 1), 0x100, SPAN("\x41\x0e\x20"));
@@ -398,7 +398,7 @@ static void test_bounds(void **state) {
 
 /* ---- Broken objects. ---- */
 
-static void test_objects_without_functions(void **state) {
+TEST(test_objects_without_functions) {
     struct object object;
     object_init(&object, ENTRY_PROGRAM);
     add_function(&object, 0x100, 0x10, SPAN(""));
@@ -424,7 +424,7 @@ static void test_objects_without_functions(void **state) {
 
 /* Random damage anywhere may only cost rules. The object ends where its mapping ends, so a read beyond its end would
  * crash. */
-static void test_mutations(void **state) {
+TEST(test_mutations) {
     struct object object;
     struct random_numbers random = {11};
     object_init(&object, ENTRY_PROGRAM);
@@ -480,7 +480,7 @@ static uint8_t kind_at(uint64_t address) {
 
 static uint64_t qsort_in_libc(void) { return (uintptr_t)dlsym(RTLD_DEFAULT, "qsort"); }
 
-static void test_snapshots(void **state) {
+TEST(test_snapshots) {
     assert_null(unwind_snapshot_current());
     refresh_snapshot();
     const struct unwind_snapshot *first = unwind_snapshot_current();
@@ -524,7 +524,7 @@ static void test_snapshots(void **state) {
 }
 
 /* Each address is asked for three times, among many others that share its place in the cache. */
-static void test_cached_rules(void **state) {
+TEST(test_cached_rules) {
     enum { ADDRESS_COUNT = 20000, STEP_BYTES = 7 };
     uint64_t start = qsort_in_libc(), known_count = 0;
     struct unwind_rule *rules = calloc(ADDRESS_COUNT, sizeof *rules);
@@ -548,7 +548,7 @@ static void test_cached_rules(void **state) {
 }
 
 /* Tables are built for requested objects only. */
-static void test_tables_on_demand(void **state) {
+TEST(test_tables_on_demand) {
     uint64_t here = (uintptr_t)test_tables_on_demand, library = qsort_in_libc();
     assert_false(unwind_snapshot_has_wanted());
     unwind_snapshot_build_wanted(); /* there is no snapshot yet */
@@ -589,20 +589,4 @@ static void test_tables_on_demand(void **state) {
     unwind_snapshot_forget();
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cfa),
-        cmocka_unit_test(test_places),
-        cmocka_unit_test(test_programs_that_are_none),
-        cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_entries),
-        cmocka_unit_test(test_bounds),
-        cmocka_unit_test(test_objects_without_functions),
-        cmocka_unit_test(test_mutations),
-        cmocka_unit_test(test_snapshots),
-        cmocka_unit_test(test_cached_rules),
-        cmocka_unit_test(test_tables_on_demand),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

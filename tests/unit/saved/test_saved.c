@@ -58,22 +58,22 @@ static void check_whole(void) {
     assert_true(ledger_is_balanced(&profile.ledger));
 }
 
-static void test_parts_in_order(void **state) {
+TEST(test_parts_in_order, begin_profile, end_profile) {
     read_text(TEXT("{" META "," LIBS "," SHARED "," THREADS "}"), 0);
     check_whole();
 }
 
-static void test_parts_in_any_order(void **state) {
+TEST(test_parts_in_any_order, begin_profile, end_profile) {
     read_text(TEXT(" {" THREADS "," SHARED "," LIBS "," META "}\n"), 0);
     check_whole();
 }
 
-static void test_any_window(void **state) {
+TEST(test_any_window, begin_profile, end_profile) {
     read_text(TEXT("{" META "," LIBS "," THREADS "," SHARED "}"), 3);
     check_whole();
 }
 
-static void test_probe(void **state) {
+TEST(test_probe, begin_profile, end_profile) {
     assert_int_equal(reader_profile.probe(TEXT("{" META), true), PROBE_SURE);
     assert_int_equal(reader_profile.probe(TEXT("\xef\xbb\xbf {" META), true), PROBE_SURE);
     assert_int_equal(reader_profile.probe(TEXT("{\"meta\":{\"interval\":1,\"processType\":0"), true), PROBE_NO);
@@ -95,7 +95,7 @@ static void test_probe(void **state) {
     ",\"stackTable\":" stacks_ ",\"frameTable\":" frames_ ",\"stringTable\":[\"f\"]}"
 #define GECKO(threads_) "{" GECKO_META ",\"libs\":[],\"threads\":[" threads_ "],\"processes\":[]}"
 
-static void test_gecko(void **state) {
+TEST(test_gecko, begin_profile, end_profile) {
     static const struct text document =
         TEXT(GECKO(GECKO_THREAD(GECKO_FRAMES, GECKO_STACKS, GECKO_SAMPLES, GECKO_MARKERS)));
     for (size_t window_bytes = 0; window_bytes < document.bytes_count; window_bytes++) {
@@ -126,7 +126,7 @@ static void assert_refused(const struct refusal *cases, size_t case_count) {
     }
 }
 
-static void test_gecko_refusals(void **state) {
+TEST(test_gecko_refusals, begin_profile, end_profile) {
     static const struct refusal cases[] = {
         {TEXT("{\"meta\":{\"version\":37,\"startTime\":0,\"markerSchema\":[]}}"),
          "meta.version: this profile has version 37, which is newer than 36"},
@@ -169,7 +169,7 @@ static void test_gecko_refusals(void **state) {
 
 /* ---- Text that is no profile. ---- */
 
-static void test_refusals(void **state) {
+TEST(test_refusals, begin_profile, end_profile) {
     static const struct refusal cases[] = {
         {TEXT(""), "this is not JSON: the text ends too early"},
         {TEXT("[]"), "there is a list where an object is expected"},
@@ -224,7 +224,7 @@ static void test_refusals(void **state) {
 
 /* Before version 62 counters have no display, before 66 stacks have prefixes, and before 70 resources have libraries.
  */
-static void test_older_version(void **state) {
+TEST(test_older_version, begin_profile, end_profile) {
     read_text(
         TEXT("{\"meta\":{\"interval\":1,\"startTime\":5,\"preprocessedProfileVersion\":60,\"categories\":[{"
              "\"name\":\"Other\",\"color\":\"grey\",\"subcategories\":[\"Other\"]}],\"markerSchema\":[]},"
@@ -266,7 +266,7 @@ static void read_filtered(enum gecko_convert_filter_kind kind, const char *value
     assert_true(ledger_is_balanced(&profile.ledger));
 }
 
-static void test_filter_of_times(void **state) {
+TEST(test_filter_of_times, begin_profile, end_profile) {
     read_filtered(GECKO_CONVERT_FILTER_TIME, "0.0008-");
     const struct thread *thread = profile_thread_at(&profile, (thread_id){0});
     assert_int_equal(samples_count(&thread->samples), 1);
@@ -276,7 +276,7 @@ static void test_filter_of_times(void **state) {
     assert_int_equal(((const struct marker *)column_at(&thread->markers, 0))->start_ns, 1300000);
 }
 
-static void test_filter_of_processes(void **state) {
+TEST(test_filter_of_processes, begin_profile, end_profile) {
     read_filtered(GECKO_CONVERT_FILTER_PID, "2");
     const struct thread *thread = profile_thread_at(&profile, (thread_id){0});
     assert_int_equal(samples_count(&thread->samples), 0);
@@ -311,28 +311,28 @@ static void expect_address(int32_t address) {
     assert_int_equal(lib_is_none(frame->lib), address == ADDRESS_NONE);
 }
 
-static void test_whole_address(void **state) {
+TEST(test_whole_address, begin_profile, end_profile) {
     assert_int_equal(count_lost("", "\"address\":[16],\"lib\":[0],", ""), 0);
     expect_address(16);
 }
 
-static void test_address_without_library(void **state) {
+TEST(test_address_without_library, begin_profile, end_profile) {
     assert_int_equal(count_lost("", "\"address\":[16],\"lib\":[null],", ""), 1);
     expect_address(ADDRESS_NONE);
 }
 
-static void test_library_without_address(void **state) {
+TEST(test_library_without_address, begin_profile, end_profile) {
     assert_int_equal(count_lost("", "\"address\":[-1],\"lib\":[0],", ""), 1);
     expect_address(ADDRESS_NONE);
 }
 
-static void test_symbol_of_another_library(void **state) {
+TEST(test_symbol_of_another_library, begin_profile, end_profile) {
     static const char symbols[] = "\"nativeSymbols\":{\"libIndex\":[0],\"address\":[16],\"name\":[0],\"length\":1},";
     assert_int_equal(count_lost("", "\"nativeSymbol\":[0],", symbols), 1);
 }
 
 /* The viewer makes null of the first time of a thread without samples, if the thread is of a child process. */
-static void test_no_first_time(void **state) {
+TEST(test_no_first_time, begin_profile, end_profile) {
     read_text(TEXT("{" META "," LIBS "," SHARED
                    "," THREADS_WITH("\"stack\":[],\"timeDeltas\":[null],\"length\":0", MARKERS) "}"),
               0);
@@ -341,13 +341,13 @@ static void test_no_first_time(void **state) {
 }
 
 /* Vernier writes null for a column without values, and the viewer reads it. */
-static void test_column_of_null(void **state) {
+TEST(test_column_of_null, begin_profile, end_profile) {
     assert_int_equal(count_lost("", "\"line\":null,\"column\":null,", ""), 0);
     expect_address(ADDRESS_NONE);
 }
 
 /* Times, callers and stacks that are null would make another picture, and the viewer fails on them. */
-static void test_column_that_is_not_null(void **state) {
+TEST(test_column_that_is_not_null, begin_profile, end_profile) {
     static const struct refusal cases[] = {
         {TEXT("{" META "," LIBS "," SHARED
               "," THREADS_WITH("\"stack\":[0],\"timeDeltas\":null,\"length\":1", MARKERS) "}"),
@@ -363,7 +363,7 @@ static void test_column_that_is_not_null(void **state) {
 }
 
 /* Neither may such a column be empty, missing or shorter than the table. */
-static void test_column_that_is_needed(void **state) {
+TEST(test_column_that_is_needed, begin_profile, end_profile) {
 #define THREADS_OF(samples_, markers_) "{" META "," LIBS "," SHARED "," THREADS_WITH(samples_, markers_) "}"
 #define STACKS_OF(stacks_)             "{" META "," LIBS "," SHARED_WITH(FRAMES, stacks_) "," THREADS "}"
 #define FUNCS_OF(funcs_)               "{" META "," LIBS "," SHARED_OF(funcs_, FRAMES, STACKS) "," THREADS "}"
@@ -399,7 +399,7 @@ static void test_column_that_is_needed(void **state) {
 }
 
 /* Colours that the viewer has no name or no swatch for. */
-static void test_colors(void **state) {
+TEST(test_colors, begin_profile, end_profile) {
     static const enum category_color expected[] = {COLOR_GREY, COLOR_DARKGREY, COLOR_GREEN, COLOR_GREY};
     read_text(TEXT("{\"meta\":{\"version\":36,\"startTime\":0,\"markerSchema\":[],\"categories\":["
                    "{\"name\":\"a\",\"color\":\"gray\"},{\"name\":\"b\",\"color\":\"darkgray\"},"
@@ -416,7 +416,7 @@ static void test_colors(void **state) {
 }
 
 /* Firefox describes no types for which the front-end has code. Truth values are numbers. */
-static void test_types_of_the_front_end(void **state) {
+TEST(test_types_of_the_front_end, begin_profile, end_profile) {
 #define COLUMNS "{\"schema\":{\"name\":0,\"startTime\":1,\"endTime\":2,\"phase\":3,\"data\":4},\"data\":["
 #define REQUEST                                                                                            \
     "[0,1,2,1,{\"type\":\"Network\",\"id\":7,\"URI\":\"https://a/\",\"pri\":0,\"status\":\"STATUS_STOP\"," \
@@ -450,7 +450,7 @@ static void test_types_of_the_front_end(void **state) {
 }
 
 /* Other programs have types of these names, too. Their fields are kept, beside those that the front-end needs. */
-static void test_fields_of_types_of_the_front_end(void **state) {
+TEST(test_fields_of_types_of_the_front_end, begin_profile, end_profile) {
     read_text(
         TEXT("{\"meta\":{\"interval\":1,\"startTime\":5,\"preprocessedProfileVersion\":70,\"categories\":[{\"name\":"
              "\"Other\",\"color\":\"grey\",\"subcategories\":[\"Other\"]}],\"markerSchema\":[{\"name\":\"Network\","
@@ -472,7 +472,7 @@ static void test_fields_of_types_of_the_front_end(void **state) {
 }
 
 /* Nanoseconds since the epoch have 19 digits. */
-static void test_times_since_the_epoch(void **state) {
+TEST(test_times_since_the_epoch, begin_profile, end_profile) {
     static const char text[] = "{" META "," LIBS "," SHARED "," THREADS_WITH(
         "\"stack\":[0],\"timeDeltas\":[1658840265246.673318],\"length\":1", MARKERS) "}";
     read_text(TEXT(text), 0);
@@ -482,7 +482,7 @@ static void test_times_since_the_epoch(void **state) {
 }
 
 /* Such a number is no integer as it is written. */
-static void test_times_with_exponents(void **state) {
+TEST(test_times_with_exponents, begin_profile, end_profile) {
     static const char text[] =
         "{" META "," LIBS "," SHARED "," THREADS_WITH("\"stack\":[0],\"timeDeltas\":[1.5e3],\"length\":1", MARKERS) "}";
     read_text(TEXT(text), 0);
@@ -491,7 +491,7 @@ static void test_times_with_exponents(void **state) {
     assert_int_equal(samples_at(&thread->samples, 0)->time_ns, 1500000000);
 }
 
-static void test_overhead_without_time(void **state) {
+TEST(test_overhead_without_time, begin_profile, end_profile) {
     static const char text[] = "{" META "," LIBS "," SHARED "," THREADS_WITH(SAMPLES, "\"length\":0") ",\"profilerOverhead\":[{\"pid\":\"1\","
         "\"samples\":{\"time\":[1,null,3],\"locking\":[1,2,3],\"expiredMarkerCleaning\":[0,0,0],\"counters\":[0,0,0],"
         "\"threads\":[4,5,6],\"length\":3}}]}";
@@ -511,7 +511,7 @@ static void test_overhead_without_time(void **state) {
     "\"length\":1},\"frameTable\":{\"func\":[0],\"line\":[3]," frame_flags_ "\"length\":1},\"stackTable\":{" STACKS    \
     "}}," THREADS_WITH("\"stack\":[0],\"timeDeltas\":[0],\"length\":1", "\"length\":0") "}"
 
-static void test_flags(void **state) {
+TEST(test_flags, begin_profile, end_profile) {
     read_text(TEXT(FLAGGED("\"flags\":[16],", "\"flags\":[2],")), 0);
     assert_string_equal(failure.message, "");
     assert_int_equal(profile_frame_at(&profile, (frame_id){0})->line, 3);
@@ -519,7 +519,7 @@ static void test_flags(void **state) {
     assert_text(ledger_at(&profile.ledger, 0)->cause, "value without a place here: shared.funcTable.relevantForJS");
 }
 
-static void test_missing_flags(void **state) {
+TEST(test_missing_flags, begin_profile, end_profile) {
     static const struct refusal cases[] = {
         {TEXT(FLAGGED("", "\"flags\":[0],")), "shared.frameTable.flags: the column has 0 rows, and the table 1"},
         {TEXT(FLAGGED("\"flags\":[16],", "\"flags\":[0,0],")),
@@ -531,7 +531,7 @@ static void test_missing_flags(void **state) {
 /* ---- Processor times. ---- */
 
 /* The viewer, too, has no use for processor times without a unit. */
-static void test_cpu_without_unit(void **state) {
+TEST(test_cpu_without_unit, begin_profile, end_profile) {
     read_text(
         TEXT("{" META "," LIBS "," SHARED "," THREADS_WITH(SAMPLES ",\"threadCPUDelta\":[null,5]", "\"length\":0") "}"),
         0);
@@ -551,7 +551,7 @@ static int64_t pid_of(thread_id thread) {
     return profile_process_at(&profile, profile_thread_at(&profile, thread)->process)->pid;
 }
 
-static void test_tids_are_of_their_process(void **state) {
+TEST(test_tids_are_of_their_process, begin_profile, end_profile) {
     read_text(TEXT("{" META "," LIBS "," SHARED ",\"threads\":[" THREAD("1", "7", "a", "") "," THREAD(
                   "2", "7", "b", "") "," THREAD("2", "8", "c",
                                                 ",\"nativeAllocations\":{\"time\":[1],\"weight\":[5],\"weightType\":"
@@ -564,7 +564,7 @@ static void test_tids_are_of_their_process(void **state) {
     assert_int_equal(((const struct allocation *)column_at(&thread->allocations, 0))->thread.index, 1);
 }
 
-static void test_tracks_are_of_their_process(void **state) {
+TEST(test_tracks_are_of_their_process, begin_profile, end_profile) {
     read_text(TEXT("{" META "," LIBS "," SHARED ",\"threads\":[" THREAD("1", "7", "worker", "") "," THREAD(
                   "2", "\"7 cache-misses\"", "worker \xc2\xb7 cache-misses", "") "]}"),
               0);
@@ -580,7 +580,7 @@ static void assert_log(const struct column *log, size_t row, int64_t pid, const 
 }
 
 /* The threads of such a process are in tracks of others. The order of the longer log stays. */
-static void test_logs_of_processes_without_threads(void **state) {
+TEST(test_logs_of_processes_without_threads, begin_profile, end_profile) {
     read_text(TEXT("{" META "," LIBS "," SHARED ",\"threads\":[" THREAD(
                   "1", "7", "a", "") "],\"profilingLog\":{\"3\":{\"x\":5}},\"profileGatheringLog\":{\"1\":{\"y\":1},"
                                      "\"2\":{\"y\":2},\"3\":{\"y\":3}}}"),
@@ -596,19 +596,19 @@ static void test_logs_of_processes_without_threads(void **state) {
 }
 
 /* samply writes all of them. */
-static void test_values_that_say_nothing(void **state) {
+TEST(test_values_that_say_nothing, begin_profile, end_profile) {
     assert_int_equal(count_lost("\"debug\":false,\"extensions\":{\"baseURL\":[],\"id\":[],\"name\":[],\"length\":0},",
                                 "\"innerWindowID\":[0],", ""),
                      0);
 }
 
-static void test_values_that_are_lost(void **state) {
+TEST(test_values_that_are_lost, begin_profile, end_profile) {
     assert_int_equal(count_lost("\"debug\":true,\"extensions\":{\"baseURL\":[\"a\",\"b\"],\"id\":[\"c\",\"d\"]},",
                                 "\"innerWindowID\":[9],", ""),
                      4);
 }
 
-static void test_deep_nesting(void **state) {
+TEST(test_deep_nesting, begin_profile, end_profile) {
     enum { LEVELS = 20000 };
     static char text[LEVELS + 64];
     int start = snprintf(text, sizeof text, "{\"other\":");
@@ -617,41 +617,4 @@ static void test_deep_nesting(void **state) {
     assert_string_equal(failure.message, "lists and objects are nested more than 10000 deep");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin_profile, end_profile)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {TEST(test_parts_in_order),
-                                       TEST(test_parts_in_any_order),
-                                       TEST(test_any_window),
-                                       TEST(test_probe),
-                                       TEST(test_refusals),
-                                       TEST(test_gecko),
-                                       TEST(test_gecko_refusals),
-                                       TEST(test_deep_nesting),
-                                       TEST(test_filter_of_times),
-                                       TEST(test_filter_of_processes),
-                                       TEST(test_older_version),
-                                       TEST(test_whole_address),
-                                       TEST(test_symbol_of_another_library),
-                                       TEST(test_address_without_library),
-                                       TEST(test_library_without_address),
-                                       TEST(test_column_of_null),
-                                       TEST(test_column_that_is_not_null),
-                                       TEST(test_column_that_is_needed),
-                                       TEST(test_types_of_the_front_end),
-                                       TEST(test_fields_of_types_of_the_front_end),
-                                       TEST(test_colors),
-                                       TEST(test_times_since_the_epoch),
-                                       TEST(test_times_with_exponents),
-                                       TEST(test_no_first_time),
-                                       TEST(test_overhead_without_time),
-                                       TEST(test_flags),
-                                       TEST(test_missing_flags),
-                                       TEST(test_cpu_without_unit),
-                                       TEST(test_tids_are_of_their_process),
-                                       TEST(test_tracks_are_of_their_process),
-                                       TEST(test_logs_of_processes_without_threads),
-                                       TEST(test_values_that_say_nothing),
-                                       TEST(test_values_that_are_lost)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

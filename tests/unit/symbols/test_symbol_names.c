@@ -15,7 +15,7 @@ static void assert_demangled(const char *name, const char *expected) {
     free(terminated);
 }
 
-static void names_of_cpp(void **state) {
+TEST(names_of_cpp) {
     assert_demangled("_ZN4demo7counter3addEi", "demo::counter::add(int)");
     assert_demangled("_ZNSt6vectorIiSaIiEE9push_backERKi",
                      "std::vector<int, std::allocator<int> >::push_back(int const&)");
@@ -26,7 +26,7 @@ static void names_of_cpp(void **state) {
     assert_demangled("_ZN4demo3runEv.part.0", "demo::run()");
 }
 
-static void names_of_rust(void **state) {
+TEST(names_of_rust) {
     assert_demangled("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", "core::fmt::Formatter::pad");
     assert_demangled("_ZN66_$LT$alloc..vec..Vec$LT$T$GT$$u20$as$u20$core..ops..drop..Drop$GT$4drop17h0123456789abcdefE",
                      "<alloc::vec::Vec<T> as core::ops::drop::Drop>::drop");
@@ -39,7 +39,7 @@ static void names_of_rust(void **state) {
 }
 
 /* Programs without a demangler for Rust take its names for those of C++. */
-static void names_of_rust_demangled_as_cpp(void **state) {
+TEST(names_of_rust_demangled_as_cpp) {
     assert_demangled("core::fmt::Formatter::pad::h0123456789abcdef", "core::fmt::Formatter::pad");
     assert_demangled("_$LT$alloc..vec..Vec$LT$T$GT$$u20$as$u20$core..ops..drop..Drop$GT$::drop::h0123456789abcdef",
                      "<alloc::vec::Vec<T> as core::ops::drop::Drop>::drop");
@@ -55,7 +55,7 @@ static void names_of_rust_demangled_as_cpp(void **state) {
     assert_int_equal(symbol_name_demangle(text_of(name), true, out).bytes_count, 4000);
 }
 
-static void printed_names_without_signs_stay(void **state) {
+TEST(printed_names_without_signs_stay) {
     static char name[SYMBOL_NAME_BYTES_MAX + 10];
     memset(name, 'x', sizeof name);
     struct text result = symbol_name_demangle_printed((struct text){name, sizeof name}, true, out);
@@ -67,7 +67,7 @@ static void printed_names_without_signs_stay(void **state) {
     assert_int_equal(result.bytes_count, 1);
 }
 
-static void other_names_stay(void **state) {
+TEST(other_names_stay) {
     assert_demangled("main", "main");
     assert_demangled("runtime.mallocgc", "runtime.mallocgc");
     assert_demangled("_Znot_a_name", "_Znot_a_name");
@@ -76,7 +76,7 @@ static void other_names_stay(void **state) {
     assert_demangled("", "");
 }
 
-static void what_the_linker_added_goes(void **state) {
+TEST(what_the_linker_added_goes) {
     assert_demangled("memcpy@@GLIBC_2.14", "memcpy");
     assert_demangled("memcpy@GLIBC_2.2.5", "memcpy");
     assert_demangled("@", "@");
@@ -87,7 +87,7 @@ static void what_the_linker_added_goes(void **state) {
     assert_demangled("helper.99", "helper.99");
 }
 
-static void versions_and_clones_go(void **state) {
+TEST(versions_and_clones_go) {
     assert_demangled("camlStdlib.@_12", "camlStdlib.@_12");
     assert_demangled("helper.part.0", "helper.part.0");
     assert_demangled("_ZN4demo3runEv.part.0.cold", "demo::run()");
@@ -98,7 +98,7 @@ static void versions_and_clones_go(void **state) {
     assert_demangled(" [clone .isra.0]", " [clone .isra.0]");
 }
 
-static void stubs_keep_their_ending(void **state) {
+TEST(stubs_keep_their_ending) {
     assert_demangled("puts@plt", "puts@plt");
     assert_demangled("_ZN4demo3runEv@plt", "demo::run()@plt");
     assert_demangled("memcpy@@GLIBC_2.14@plt", "memcpy@plt");
@@ -120,7 +120,7 @@ static void assert_cut(struct text result) {
     assert_memory_equal(result.bytes + SYMBOL_NAME_BYTES_MAX - 19, "...", 3);
 }
 
-static void long_names_are_cut(void **state) {
+TEST(long_names_are_cut) {
     static char name[10000];
     memset(name, 'x', sizeof name);
     assert_cut(symbol_name_demangle((struct text){name, sizeof name}, true, out));
@@ -137,7 +137,7 @@ static void long_names_are_cut(void **state) {
 }
 
 /* pair<A, A>, then pairs of the previous pair: each step doubles the length of the name. */
-static void names_that_unfold_are_cut(void **state) {
+TEST(names_that_unfold_are_cut) {
     char name[2048];
     int used = snprintf(name, sizeof name, "_Z1f1pIiiE");
     static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -151,7 +151,7 @@ static void names_that_unfold_are_cut(void **state) {
 }
 
 /* The deepest nesting that a name of the greatest length can have. */
-static void deep_names_do_no_harm(void **state) {
+TEST(deep_names_do_no_harm) {
     static char name[4096];
     for (const char *letters = "PRKFATIXS"; *letters; letters++) {
         memset(name, *letters, sizeof name);
@@ -162,19 +162,4 @@ static void deep_names_do_no_harm(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_of_cpp),
-        cmocka_unit_test(names_of_rust),
-        cmocka_unit_test(names_of_rust_demangled_as_cpp),
-        cmocka_unit_test(printed_names_without_signs_stay),
-        cmocka_unit_test(other_names_stay),
-        cmocka_unit_test(what_the_linker_added_goes),
-        cmocka_unit_test(versions_and_clones_go),
-        cmocka_unit_test(stubs_keep_their_ending),
-        cmocka_unit_test(long_names_are_cut),
-        cmocka_unit_test(names_that_unfold_are_cut),
-        cmocka_unit_test(deep_names_do_no_harm),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

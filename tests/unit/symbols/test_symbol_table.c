@@ -92,7 +92,7 @@ static void assert_stubs_of(const char *program, const char *flags) {
     assert_stubs_in(program, flags);
 }
 
-static void stubs_have_the_names_of_what_they_call(void **state) {
+TEST(stubs_have_the_names_of_what_they_call) {
     assert_stubs_of("lazy", "-Wl,-z,lazy");
     assert_stubs_of("now", "-Wl,-z,now");
     assert_stubs_of("fixed", "-no-pie");
@@ -107,7 +107,7 @@ static void stubs_have_the_names_of_what_they_call(void **state) {
 }
 
 /* If the file has symbols, its own stub for an ifunc has a name too. */
-static void stubs_of_chosen_functions_have_the_name_of_the_choice(void **state) {
+TEST(stubs_of_chosen_functions_have_the_name_of_the_choice) {
     run("cc -O1 -Wl,-z,lazy caller.c -o chosen && "
         "objdump -d chosen | sed -n 's/^0*\\([0-9a-f]*\\) <\\*ABS\\*+.*@plt>:$/\\1/p' > stubs && "
         "nm chosen | sed -n 's/^\\([0-9a-f]*\\) i several$/\\1/p' > choice");
@@ -147,7 +147,7 @@ static const char alias_text[] =
     "alias old globl\nalias newest globl\n ret\n.size old, 1\n.size newest, 1\n.symver old, old@V1, remove\n"
     ".globl main\nmain: ret\n.section .note.GNU-stack\n";
 
-static void the_name_that_programmers_write_is_chosen(void **state) {
+TEST(the_name_that_programmers_write_is_chosen) {
     static const char *const chosen[] = {"weak_one",     "public_", "plain", "strong", "open",
                                          "part_of_more", "_Z1av",   "_Z1ax", "sized",  "newest"};
     assert_true(file_write(path_of("alias.s"), TEXT(alias_text)));
@@ -177,7 +177,7 @@ static const char nested_text[] =
     ".globl shorter\nfunction shorter, 1\nfunction longer, 2\n nop\n nop\n nop\n"
     ".globl main\nfunction main, 1\n ret\n.section .note.GNU-stack\n";
 
-static void a_function_encloses_any_number_of_others(void **state) {
+TEST(a_function_encloses_any_number_of_others) {
     assert_true(file_write(path_of("nested.s"), TEXT(nested_text)));
     run("cc -no-pie nested.s -o nested && nm nested | sed -n 's/ . outer$//p' > start");
     uint64_t start = read_address(&test.folder, "start");
@@ -282,7 +282,7 @@ static const uint32_t aarch64_stubs[] = {
     /* 608: bti c at the end; nothing after it may be read */
     0xd503245f, 0x90000090};
 
-static void stubs_of_aarch64(void **state) {
+TEST(stubs_of_aarch64) {
     const struct text code = {(const char *)aarch64_stubs, sizeof aarch64_stubs};
     write_file("aarch64",
                &(struct hand_made){
@@ -297,7 +297,7 @@ static void stubs_of_aarch64(void **state) {
 }
 
 /* Functions of 32-bit ARM in Thumb code have odd values, and their code begins one byte before. */
-static void functions_in_thumb_code(void **state) {
+TEST(functions_in_thumb_code) {
     static const char code[16];
     const Elf64_Sym label = {
         .st_info = STT_FUNC, .st_shndx = SECTION_STUBS, .st_value = STUBS_ADDRESS + 9, .st_size = 4};
@@ -308,7 +308,7 @@ static void functions_in_thumb_code(void **state) {
 }
 
 /* The offset of a slot may be negative. */
-static void slots_may_lie_before_the_stubs(void **state) {
+TEST(slots_may_lie_before_the_stubs) {
     /* 5b0: jmp *(5b0 + 6 - 0x5b6 + 0x10fa8), as a signed 32-bit offset */
     char code[16] = "\xff\x25....";
     int32_t distance = SLOTS_ADDRESS + 8 - (STUBS_ADDRESS + 6);
@@ -321,7 +321,7 @@ static void slots_may_lie_before_the_stubs(void **state) {
 }
 
 /* Relocations of other types, rows that do not exist, functions without a name, and code that ends within a stub. */
-static void damage_gives_fewer_stubs(void **state) {
+TEST(damage_gives_fewer_stubs) {
     char code[64];
     for (size_t i = 0; i < 4; i++) {
         int32_t distance = (int32_t)(SLOTS_ADDRESS + i * 8 - (STUBS_ADDRESS + i * 16 + 6));
@@ -367,7 +367,7 @@ static void make_equal_stubs(char *code, size_t first, size_t end) {
     }
 }
 
-static void symbols_without_a_size_do_not_reach_into_stubs(void **state) {
+TEST(symbols_without_a_size_do_not_reach_into_stubs) {
     char code[24] = "\x90";
     make_equal_stubs(code, 1, 3);
     struct hand_made made = {.machine = EM_X86_64, .stubs = {code, sizeof code}, .types = {R_X86_64_JUMP_SLOT}};
@@ -388,7 +388,7 @@ static void symbols_without_a_size_do_not_reach_into_stubs(void **state) {
 
 /* What is read is not more than the file is large, even if a hundred sections are at one place, or all stubs have one
  * long name. */
-static void repeated_bytes_are_not_read_without_end(void **state) {
+TEST(repeated_bytes_are_not_read_without_end) {
     enum { STUBS_COUNT = 64 };
     char code[STUBS_COUNT * 8], name[2048];
     make_equal_stubs(code, 0, STUBS_COUNT);
@@ -435,7 +435,7 @@ static const char *name_at(uint64_t address) {
     return symbol ? symbol->name : "";
 }
 
-static void packed_symbols_are_read(void **state) {
+TEST(packed_symbols_are_read) {
     assert_true(file_write(path_of("packed.c"), text_of(packed_text)));
     run("cc -O1 -rdynamic packed.c -o whole && objcopy --only-keep-debug whole mini && "
         "objcopy -S --keep-symbol=hidden mini && xz -k mini");
@@ -461,7 +461,7 @@ static void assert_nothing_packed(const char *data) {
     close_table();
 }
 
-static void packed_symbols_that_are_damaged_are_left_out(void **state) {
+TEST(packed_symbols_that_are_damaged_are_left_out) {
     run("head -c 200 mini.xz > cut && echo text > text && : > empty && echo text | xz > text.xz && : | xz > empty.xz "
         "&& "
         "head -c %u /dev/zero | cat mini - | xz -0 > large.xz",
@@ -475,7 +475,7 @@ static void packed_symbols_that_are_damaged_are_left_out(void **state) {
 }
 
 /* With these symbols, all functions are known: one without a size reaches to the next. */
-static void packed_symbols_without_a_size_are_long(void **state) {
+TEST(packed_symbols_without_a_size_are_long) {
     assert_true(file_write(path_of("long.c"), TEXT("asm(\".text\\n.type hidden, @function\\nhidden:\\n\\t.skip 8192\\n"
                                                    ".globl shown\\nshown:\\n\\tnop\\n\");\n")));
     run("cc -shared -nostdlib long.c -o whole && objcopy --only-keep-debug whole long && "
@@ -487,21 +487,4 @@ static void packed_symbols_without_a_size_are_long(void **state) {
     close_table();
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stubs_have_the_names_of_what_they_call),
-        cmocka_unit_test(stubs_of_chosen_functions_have_the_name_of_the_choice),
-        cmocka_unit_test(the_name_that_programmers_write_is_chosen),
-        cmocka_unit_test(a_function_encloses_any_number_of_others),
-        cmocka_unit_test(stubs_of_aarch64),
-        cmocka_unit_test(functions_in_thumb_code),
-        cmocka_unit_test(slots_may_lie_before_the_stubs),
-        cmocka_unit_test(damage_gives_fewer_stubs),
-        cmocka_unit_test(symbols_without_a_size_do_not_reach_into_stubs),
-        cmocka_unit_test(repeated_bytes_are_not_read_without_end),
-        cmocka_unit_test(packed_symbols_are_read),
-        cmocka_unit_test(packed_symbols_that_are_damaged_are_left_out),
-        cmocka_unit_test(packed_symbols_without_a_size_are_long),
-    };
-    return cmocka_run_group_tests(tests, set_up_group, tear_down_group);
-}
+int main(void) { return unit_tests_run(set_up_group, tear_down_group); }

@@ -273,7 +273,7 @@ static const char deepest_lines[] =
 
 static const char add_symbols[] = "root\ndemo::counter::add(int) [demo::counter::add(int)]\n";
 
-static void inlined_calls_become_frames(void **state) {
+TEST(inlined_calls_become_frames, set_up, tear_down) {
     lib_id lib = lib_of(path_of("whole"), test.build_id);
     add_sample(lib, label("whole", "probe_deepest"));
     add_sample(lib, label("whole", "probe_middle"));
@@ -299,7 +299,7 @@ static void inlined_calls_become_frames(void **state) {
 }
 
 /* Looks up an address without a child process, in a file that is in memory. */
-static void bytes_of_a_file_are_enough(void **state) {
+TEST(bytes_of_a_file_are_enough, set_up, tear_down) {
     struct text bytes = {.bytes_count = 0};
     struct debug_files files = {.first.descriptor = -1};
     struct library_symbols symbols;
@@ -331,7 +331,7 @@ static void assert_compiled(const char *flags) {
     read_build_id("whole");
 }
 
-static void other_ways_to_compile(void **state) {
+TEST(other_ways_to_compile, set_up, tear_down) {
     assert_compiled("-gdwarf-5");
     assert_compiled("-gdwarf-3 -gstrict-dwarf");
     assert_compiled("-gz=zlib");
@@ -340,7 +340,7 @@ static void other_ways_to_compile(void **state) {
 }
 
 /* Debug information that does not say where it was built has a relative folder. */
-static void relative_folders_are_joined_once(void **state) {
+TEST(relative_folders_are_joined_once, set_up, tear_down) {
     static const char *const versions[] = {"4", "5"};
     run("mkdir -p build other && printf 'void outer(void) {}\\n' > other/outer.h && "
         "printf '#include \"../other/outer.h\"\\nint main(void) { outer(); return 0; }\\n' > build/inner.c");
@@ -358,7 +358,7 @@ static void relative_folders_are_joined_once(void **state) {
     run("rm -r build other relative");
 }
 
-static void clang_too(void **state) {
+TEST(clang_too, set_up, tear_down) {
     if (system("command -v clang++ >/dev/null") != 0) skip();
     run("clang++ -g -O2 -rdynamic -fPIE -pie -Wl,--build-id \"$PWD/program.cc\" -o clang");
     read_build_id("clang");
@@ -371,7 +371,7 @@ static void clang_too(void **state) {
                  "demo::deepest(int) from 4, program.cc:6 #2 [demo::counter::add(int)]\n");
 }
 
-static void split_dwarf_is_followed(void **state) {
+TEST(split_dwarf_is_followed, set_up, tear_down) {
     assert_true(file_write(path_of("program.cc"), TEXT(program_text)));
     run("c++ -g -O2 -gsplit-dwarf -c \"$PWD/program.cc\" -o split.o && c++ -rdynamic -Wl,--build-id split.o -o split");
     read_build_id("split");
@@ -448,7 +448,7 @@ static void assert_shared_lines(const char *file, const char *folder) {
 }
 
 /* dwz moves what several units of a file share to units of their own. */
-static void shared_units_are_read(void **state) {
+TEST(shared_units_are_read, set_up, tear_down) {
     compile_sharing("-gdwarf-5");
     assert_shared_lines("one", NULL);
     run("cp one own && dwz own && readelf --debug-dump=info own | grep -q DW_TAG_partial_unit");
@@ -461,7 +461,7 @@ static void shared_units_are_read(void **state) {
 }
 
 /* dwz moves what several files share to a supplement. */
-static void supplements_are_read(void **state) {
+TEST(supplements_are_read, set_up, tear_down) {
     static const char note[] = "2 address in one: what its debug information shares with others was not found\n";
     char folder[PATH_MAX], id[DEBUG_BUILD_ID_DIGITS_MAX + 1];
     snprintf(folder, sizeof folder, "%s", path_of("d"));
@@ -496,7 +496,7 @@ static void supplements_are_read(void **state) {
 
 /* The layout of Debian: the program is stripped, its debug information is found by build id, and the supplement is
  * beside that. */
-static void supplements_of_separate_debug_information_are_read(void **state) {
+TEST(supplements_of_separate_debug_information_are_read, set_up, tear_down) {
     char folder[PATH_MAX];
     snprintf(folder, sizeof folder, "%s", path_of("d"));
     compile_sharing("-gdwarf-5");
@@ -515,7 +515,7 @@ static void supplements_of_separate_debug_information_are_read(void **state) {
 }
 
 /* The linkage name of a C function adds nothing to its name. */
-static void functions_in_functions_are_found(void **state) {
+TEST(functions_in_functions_are_found, set_up, tear_down) {
     run("printf 'volatile int sink;\n"
         "static inline __attribute__((always_inline)) void deep(int v) {\n"
         "    sink = v;\n"
@@ -532,7 +532,7 @@ static void functions_in_functions_are_found(void **state) {
     assert_stack(0, "root\ninner from 7, nested.c:7 [inner.0]\ndeep from 2, nested.c:4 #1 [inner.0]\n");
 }
 
-static void inlined_functions_of_the_recorder_are_left_out(void **state) {
+TEST(inlined_functions_of_the_recorder_are_left_out, set_up, tear_down) {
     static const char header[] =
         "static inline __attribute__((always_inline)) void grec_sample(void) {\n"
         "    __asm__ volatile(\".globl probe\\nprobe: nop\");\n"
@@ -549,7 +549,7 @@ static void inlined_functions_of_the_recorder_are_left_out(void **state) {
 }
 
 /* The name that others use for a function is that of its symbol. */
-static void a_function_has_the_name_of_its_symbol(void **state) {
+TEST(a_function_has_the_name_of_its_symbol, set_up, tear_down) {
     run("printf 'int own(void) __asm__(\"alias\");\\n__attribute__((noinline)) int own(void) { return 1; }\\n"
         "int main(void) { return own(); }\\n' > c.c && cc -g c.c -Wl,--build-id -o c");
     read_build_id("c");
@@ -577,7 +577,7 @@ static void assert_name_at(size_t row, const char *expected) {
     assert_memory_equal(name.bytes, expected, name.bytes_count);
 }
 
-static void lambdas_and_local_types_are_functions_of_their_own(void **state) {
+TEST(lambdas_and_local_types_are_functions_of_their_own, set_up, tear_down) {
     assert_true(file_write(path_of("lambda.cc"), TEXT(lambda_text)));
     run("g++ -g -O2 lambda.cc -Wl,--build-id -o lambda");
     read_build_id("lambda");
@@ -603,7 +603,7 @@ static const char deep_text[] =
     "for i in $(seq 20); do echo '}'; done >> deep.cc\n"
     "{ printf 'int main() { n1'; for i in $(seq 2 20); do printf '::n%s' $i; done; echo '::outer(); }'; } >> deep.cc";
 
-static void deep_nesting_is_followed_or_told(void **state) {
+TEST(deep_nesting_is_followed_or_told, set_up, tear_down) {
     run("%s", deep_text);
     run("c++ -g -O2 deep.cc -Wl,--build-id -o deep");
     read_build_id("deep");
@@ -633,7 +633,7 @@ static const char return_text[] =
     ".globl main\nmain: ret\n.section .note.GNU-stack\n";
 
 /* Each case is the address before a return address that is the start of a function. */
-static void return_addresses_at_the_start_of_a_function(void **state) {
+TEST(return_addresses_at_the_start_of_a_function, set_up, tear_down) {
     static const struct {
         const char *start, *expected;
     } cases[] = {
@@ -659,7 +659,7 @@ static void return_addresses_at_the_start_of_a_function(void **state) {
 #endif
 
 /* The program is mapped at its own addresses, not relative to 0. */
-static void addresses_are_relative_to_the_first_segment(void **state) {
+TEST(addresses_are_relative_to_the_first_segment, set_up, tear_down) {
     compile("fixed", "-no-pie -fno-pie");
     read_build_id("fixed");
     lib_id lib = lib_of(path_of("fixed"), test.build_id);
@@ -675,7 +675,7 @@ static void addresses_are_relative_to_the_first_segment(void **state) {
 }
 
 /* Addresses from perf, in a program whose code has other offsets in the file than addresses. */
-static void offsets_in_the_file_become_addresses(void **state) {
+TEST(offsets_in_the_file_become_addresses, set_up, tear_down) {
     compile("moved", "-pie -fPIE -Wl,-Ttext-segment=0x200000,--section-start=.text=0x345000");
     read_build_id("moved");
     lib_id lib = lib_of(path_of("moved"), test.build_id);
@@ -697,7 +697,7 @@ static void offsets_in_the_file_become_addresses(void **state) {
 }
 
 /* Nothing says what the code is, but where it is can be told from the file. */
-static void offsets_of_code_without_names_become_addresses(void **state) {
+TEST(offsets_of_code_without_names_become_addresses, set_up, tear_down) {
     run("printf 'void f(void) { }\\nint main(void) { return 0; }\\n' > bare.c && cc -fno-asynchronous-unwind-tables "
         "bare.c "
         "-Wl,--build-id -Wl,-z,noseparate-code,-Ttext=0x8000 -o bare && nm bare | sed -n 's/ . f$//p' > address && "
@@ -745,7 +745,7 @@ static void assert_meaning(uint64_t number, uint64_t another, enum gecko_convert
 }
 
 /* perf prints offsets or addresses, and does not say which. */
-static void a_number_that_may_be_two_things_is_decided_by_others(void **state) {
+TEST(a_number_that_may_be_two_things_is_decided_by_others, set_up, tear_down) {
     static const char note[] = "1 address in large: may be an offset in the file or not, so it was not looked up\n";
     uint64_t address = compile_large(), offset = address - 0x10000;
     enum { ADDRESS_ALONE = 0x30000, BOTH = 0x18000, NEITHER = 0x40000 };
@@ -782,7 +782,7 @@ static void a_number_that_may_be_two_things_is_decided_by_others(void **state) {
 
 /* ---- What is looked up. ---- */
 
-static void only_nameless_frames_by_default(void **state) {
+TEST(only_nameless_frames_by_default, set_up, tear_down) {
     lib_id lib = lib_of(path_of("whole"), test.build_id);
     uint64_t address = label("whole", "probe_add");
     static const char *const names[] = {"known", "0x", "0xg", "libc.so.6+0x12", "0xAB", "[unknown]"};
@@ -811,7 +811,7 @@ static void add_named(lib_id lib, uint64_t address, const char *name) {
 }
 
 /* A frame without a name from perf is looked up if the trace has the build id of the file. */
-static void frames_that_perf_does_not_know_need_a_build_id(void **state) {
+TEST(frames_that_perf_does_not_know_need_a_build_id, set_up, tear_down) {
     uint64_t address = label("whole", "probe_add");
     lib_id known = lib_of(path_of("whole"), test.build_id);
     run("cp whole copy");
@@ -847,7 +847,7 @@ static const char short_deepest_lines[] =
 
 /* Where the file has the symbol that perf has, it adds inlined functions and lines, without a build id too. Names stay
  * as perf makes them. */
-static void named_frames_get_inlined_functions_if_symbols_agree(void **state) {
+TEST(named_frames_get_inlined_functions_if_symbols_agree, set_up, tear_down) {
     test.profile.meta.has_file_offsets = true;
     lib_id lib = lib_of(path_of("whole"), "");
     uint64_t address = label("whole", "probe_deepest"), add = label("whole", "_ZN4demo7counter3addEi");
@@ -865,7 +865,7 @@ static void named_frames_get_inlined_functions_if_symbols_agree(void **state) {
 }
 
 /* Of several symbols at an address, perf may have chosen another one. */
-static void named_frames_agree_with_any_symbol_of_their_function(void **state) {
+TEST(named_frames_agree_with_any_symbol_of_their_function, set_up, tear_down) {
     run("printf 'int __private(void) { return 1; }\\nint public(void) __attribute__((alias(\"__private\")));\\n"
         "int main(void) { return public(); }\\n' > aliased.c && cc -g aliased.c -o aliased");
     test.profile.meta.has_file_offsets = true;
@@ -879,7 +879,7 @@ static void named_frames_agree_with_any_symbol_of_their_function(void **state) {
 }
 
 /* A file with other functions is not used, and nothing is said about frames that have names. */
-static void named_frames_stay_if_symbols_differ(void **state) {
+TEST(named_frames_stay_if_symbols_differ, set_up, tear_down) {
     test.profile.meta.has_file_offsets = true;
     lib_id lib = lib_of(path_of("whole"), "");
     uint64_t address = label("whole", "probe_deepest"), add = label("whole", "_ZN4demo7counter3addEi");
@@ -893,7 +893,7 @@ static void named_frames_stay_if_symbols_differ(void **state) {
     assert_notes("");
 }
 
-static void named_frames_stay_if_perf_has_lines(void **state) {
+TEST(named_frames_stay_if_perf_has_lines, set_up, tear_down) {
     lib_id lib = lib_of(path_of("whole"), test.build_id);
     uint64_t add = label("whole", "_ZN4demo7counter3addEi"), plain = label("whole", "plain");
     add_symbol(lib, label("whole", "probe_deepest"), "demo::counter::add", add, 0);
@@ -904,7 +904,7 @@ static void named_frames_stay_if_perf_has_lines(void **state) {
     assert_notes("");
 }
 
-static void nothing_when_asked_for_nothing(void **state) {
+TEST(nothing_when_asked_for_nothing, set_up, tear_down) {
     add_sample(lib_of(path_of("whole"), test.build_id), 0x1);
     symbolize(GECKO_CONVERT_SYMBOLS_NONE);
     assert_stack(0, "root\n0x1\n");
@@ -912,7 +912,7 @@ static void nothing_when_asked_for_nothing(void **state) {
 }
 
 /* The inlined frames in perf's trace are replaced by those found here. If only a symbol is found, they stay. */
-static void inlined_frames_of_the_trace_are_replaced(void **state) {
+TEST(inlined_frames_of_the_trace_are_replaced, set_up, tear_down) {
     run("strip -o symbols-only --strip-debug whole");
     static const char *const files[] = {"whole", "symbols-only"};
     uint64_t address = label("whole", "probe_deepest");
@@ -938,7 +938,7 @@ static void inlined_frames_of_the_trace_are_replaced(void **state) {
                  "callee\n");
 }
 
-static void all_that_have_stacks_are_renumbered(void **state) {
+TEST(all_that_have_stacks_are_renumbered, set_up, tear_down) {
     lib_id lib = lib_of(path_of("whole"), test.build_id);
     add_sample(lib, label("whole", "probe_deepest"));
     thread_add_sample(test.thread, 2, stack_none(), 1);
@@ -970,7 +970,7 @@ static frame_id label_frame(const char *name, const char *file, uint32_t line) {
 }
 
 /* A label belongs to the function that has its line, even if others are inlined there. Labels keep their order. */
-static void labels_are_in_the_function_of_their_line(void **state) {
+TEST(labels_are_in_the_function_of_their_line, set_up, tear_down) {
     lib_id lib = lib_of(path_of("whole"), test.build_id);
     struct frame leaf = frame_of(lib, label("whole", "probe_deepest"), "0x1");
     frame_id leaf_id = profile_frame(&test.profile, &leaf);
@@ -999,7 +999,7 @@ static void labels_are_in_the_function_of_their_line(void **state) {
         2, "in add from 14, program.cc:0\n" ADD MIDDLE DEEPEST "elsewhere from 9, other.cc:0\n" ADD MIDDLE DEEPEST);
 }
 
-static void kernel_and_nameless_places_are_left_alone(void **state) {
+TEST(kernel_and_nameless_places_are_left_alone, set_up, tear_down) {
     add_sample(lib_of("[vdso]", ""), 16);
     add_sample(lib_of("[kernel.kallsyms]", ""), 16);
     symbolize(GECKO_CONVERT_SYMBOLS_ALWAYS);
@@ -1010,7 +1010,7 @@ static void kernel_and_nameless_places_are_left_alone(void **state) {
 /* ---- Where files are. ---- */
 
 /* The files of perf inject --jit have no debug information, and symbols such as V8 and Python name their code. */
-static void symbols_of_generated_code_are_parsed(void **state) {
+TEST(symbols_of_generated_code_are_parsed, set_up, tear_down) {
     static const char *const symbols[] = {"JS:*fib /app/fib.js:1:13", "JS:^fib /app/fib.js:1:13", "py::work:/app/a.py",
                                           "Builtin:Add"};
     char *source = NULL;
@@ -1068,7 +1068,7 @@ static void assert_found(const char *folder, const char *expected, const char *n
     assert_notes(notes);
 }
 
-static void stripped_files_have_symbols_only(void **state) {
+TEST(stripped_files_have_symbols_only, set_up, tear_down) {
     strip_program("--strip-debug");
     assert_found(NULL, add_symbols, "");
     strip_program("--strip-all");
@@ -1089,7 +1089,7 @@ static void assert_found_below(const char *path, const char *build_id, const cha
     assert_notes(notes);
 }
 
-static void the_sysroot_is_a_file_system_of_its_own(void **state) {
+TEST(the_sysroot_is_a_file_system_of_its_own, set_up, tear_down) {
     static const char not_found[] = "1 address in a library whose file was not found\n";
     char nothing[64], beside[PATH_MAX + 16];
     snprintf(nothing, sizeof nothing, "root\n0x%llx\n", (unsigned long long)label("whole", "probe_deepest"));
@@ -1130,7 +1130,7 @@ static void the_sysroot_is_a_file_system_of_its_own(void **state) {
 
 /* A function without a symbol is named by its start, which its call frame information has. A symbol without a size does
  * not reach into it. That where the program starts has a name. */
-static void functions_without_symbols_are_one_each(void **state) {
+TEST(functions_without_symbols_are_one_each, set_up, tear_down) {
     assert_true(
         file_write(path_of("hidden.c"),
                    TEXT("volatile int sink;\n"
@@ -1161,7 +1161,7 @@ static void functions_without_symbols_are_one_each(void **state) {
 }
 
 /* The linker gives a library an entry as well, but no program starts there. */
-static void the_entry_of_a_library_is_no_start(void **state) {
+TEST(the_entry_of_a_library_is_no_start, set_up, tear_down) {
     assert_true(file_write(path_of("entry.c"),
                            TEXT("volatile int sink;\n"
                                 "__attribute__((visibility(\"hidden\"), noinline)) void first(void) { sink = 1; }\n"
@@ -1178,7 +1178,7 @@ static void the_entry_of_a_library_is_no_start(void **state) {
 }
 
 /* Behind the last exported symbol without a size may be functions that are not exported. */
-static void exported_symbols_without_a_size_are_short(void **state) {
+TEST(exported_symbols_without_a_size_are_short, set_up, tear_down) {
     assert_true(
         file_write(path_of("exported.c"),
                    TEXT("asm(\".text\\n.globl exported\\nexported:\\n\\t.skip 4096\\nbehind:\\n\\tnop\\n\");\n")));
@@ -1198,7 +1198,7 @@ static void exported_symbols_without_a_size_are_short(void **state) {
 }
 
 /* If call frame information tells how long the function is, the function has one name. */
-static void call_frame_information_tells_how_far_a_symbol_reaches(void **state) {
+TEST(call_frame_information_tells_how_far_a_symbol_reaches, set_up, tear_down) {
     assert_true(file_write(path_of("framed.c"),
                            TEXT("asm(\".text\\n.globl framed\\nframed:\\n\\t.cfi_startproc\\n\\t.skip 8192\\n"
                                 "\\t.cfi_endproc\\nbehind:\\n\\tnop\\n\");\n")));
@@ -1215,7 +1215,7 @@ static void call_frame_information_tells_how_far_a_symbol_reaches(void **state) 
     run("rm framed.c whole.so framed.so");
 }
 
-static void debug_information_is_found(void **state) {
+TEST(debug_information_is_found, set_up, tear_down) {
     char folder[PATH_MAX];
     snprintf(folder, sizeof folder, "%s", path_of("d"));
     strip_program("--strip-all");
@@ -1240,7 +1240,7 @@ static void debug_information_is_found(void **state) {
     run("rm -rf a d");
 }
 
-static void links_to_debug_information_are_followed(void **state) {
+TEST(links_to_debug_information_are_followed, set_up, tear_down) {
     static const char strip[] = "--strip-all program && objcopy --add-gnu-debuglink=program.debug";
     char folder[PATH_MAX];
     snprintf(folder, sizeof folder, "%s", path_of("d"));
@@ -1257,7 +1257,7 @@ static void links_to_debug_information_are_followed(void **state) {
 }
 
 /* Without a build id, only the checksum of the link shows whether the file is right. */
-static void a_link_needs_the_right_checksum(void **state) {
+TEST(a_link_needs_the_right_checksum, set_up, tear_down) {
     static const char note[] = "1 address in a/program: looked up in the file there, without a build id to compare\n";
     run("(rm -rf a && mkdir a && objcopy -R .note.gnu.build-id whole a/program && cd a && "
         "objcopy --only-keep-debug program program.debug && strip --strip-all program && "
@@ -1269,7 +1269,7 @@ static void a_link_needs_the_right_checksum(void **state) {
     run("rm -rf a");
 }
 
-static void another_build_is_refused(void **state) {
+TEST(another_build_is_refused, set_up, tear_down) {
     static const char note[] =
         "1 address in a/program: the file there has another build id, or none, and was not used\n";
     char expected[64], folder[PATH_MAX];
@@ -1285,14 +1285,14 @@ static void another_build_is_refused(void **state) {
     run("rm -rf a d");
 }
 
-static void a_library_without_build_id_is_taken_on_trust(void **state) {
+TEST(a_library_without_build_id_is_taken_on_trust, set_up, tear_down) {
     add_sample(lib_of(path_of("whole"), ""), label("whole", "probe_deepest"));
     symbolize(GECKO_CONVERT_SYMBOLS_AUTO);
     assert_stack(0, deepest_lines);
     assert_notes("1 address in whole: looked up in the file there, without a build id to compare\n");
 }
 
-static void missing_files_are_noted(void **state) {
+TEST(missing_files_are_noted, set_up, tear_down) {
     run("mkfifo fifo && echo no library > text && : > empty && mkdir folder && c++ -c program.cc -o object.o");
     add_sample(lib_of(path_of("nothing"), test.build_id), 16);
     add_sample(lib_of(path_of("fifo"), test.build_id), 16);
@@ -1309,7 +1309,7 @@ static void missing_files_are_noted(void **state) {
 }
 
 /* A relative path is looked up only below the folders, and must not lead out of them. */
-static void paths_of_traces_stay_in_the_folders(void **state) {
+TEST(paths_of_traces_stay_in_the_folders, set_up, tear_down) {
     char folder[PATH_MAX];
     snprintf(folder, sizeof folder, "%s", path_of("d"));
     const char *const folders[] = {folder};
@@ -1329,7 +1329,7 @@ static void paths_of_traces_stay_in_the_folders(void **state) {
 
 /* ---- Many, and hostile ones. ---- */
 
-static void many_addresses_are_looked_up_once_each(void **state) {
+TEST(many_addresses_are_looked_up_once_each, set_up, tear_down) {
     lib_id lib = lib_of(path_of("whole"), test.build_id);
     uint64_t address = label("whole", "probe_add");
     enum { ADDRESS_COUNT = 100000 };
@@ -1347,7 +1347,7 @@ static void many_addresses_are_looked_up_once_each(void **state) {
 }
 
 /* Many addresses are looked up by several threads, and few by one. */
-static void answers_do_not_depend_on_the_number_of_threads(void **state) {
+TEST(answers_do_not_depend_on_the_number_of_threads, set_up, tear_down) {
     enum { FIRST = 0x1000, CODE_BYTES = 0x400, MANY = 9000 };
     static char *texts[CODE_BYTES];
     for (size_t pass = 0; pass < 2; pass++) {
@@ -1424,7 +1424,7 @@ static void assert_harmed(void) {
     assert_stack(2, deepest_lines);
 }
 
-static void a_crash_loses_one_library(void **state) {
+TEST(a_crash_loses_one_library, set_up, tear_down) {
     symbolize_with_harm(crash);
     assert_harmed();
     assert_entries(LEDGER_NOTED, "");
@@ -1440,7 +1440,7 @@ static void crash_twice(void) {
     crash();
 }
 
-static void a_crash_beside_other_libraries_loses_the_one_that_crashes(void **state) {
+TEST(a_crash_beside_other_libraries_loses_the_one_that_crashes, set_up, tear_down) {
     run(": > again");
     symbolize_side_by_side_with_harm(crash_twice);
     assert_harmed();
@@ -1451,7 +1451,7 @@ static void a_crash_beside_other_libraries_loses_the_one_that_crashes(void **sta
                    "is damaged\n");
 }
 
-static void a_crash_that_does_not_come_again_loses_nothing(void **state) {
+TEST(a_crash_that_does_not_come_again_loses_nothing, set_up, tear_down) {
     symbolize_side_by_side_with_harm(crash);
     assert_stack(0, deepest_lines);
     assert_stack(2, deepest_lines);
@@ -1468,7 +1468,7 @@ static void must_not_be_called_in_a_copy(void) {
 }
 
 /* The program's SIGBUS handler must not run in the child process. */
-static void a_file_that_becomes_shorter_has_no_symbols(void **state) {
+TEST(a_file_that_becomes_shorter_has_no_symbols, set_up, tear_down) {
     static const char note[] =
         "2 address in copy: not looked up, as the file there became shorter, or its disk failed, while it was read\n";
     bus_guard_install(must_not_be_called, FAILURE_IO);
@@ -1485,7 +1485,7 @@ static void a_file_that_becomes_shorter_has_no_symbols(void **state) {
 }
 
 /* libdw exits if memory runs out. */
-static void a_library_that_exits_is_counted_as_lost(void **state) {
+TEST(a_library_that_exits_is_counted_as_lost, set_up, tear_down) {
     symbolize_with_harm(leave);
     assert_harmed();
     assert_entries(LEDGER_NOTED, "");
@@ -1504,7 +1504,7 @@ pid_t fork(void) {
     return fork_error ? -1 : next();
 }
 
-static void without_a_process_nothing_is_looked_up(void **state) {
+TEST(without_a_process_nothing_is_looked_up, set_up, tear_down) {
     fork_error = EAGAIN;
     symbolize_with_harm(NULL);
     fork_error = 0;
@@ -1543,7 +1543,7 @@ static void try_file(struct text bytes, uint64_t address) {
     if (++tried_count == TRIED_MAX) try_files();
 }
 
-static void cut_files_do_no_harm(void **state) {
+TEST(cut_files_do_no_harm, set_up, tear_down) {
     size_t bytes_count = 0;
     uint64_t address = label("whole", "probe_deepest");
     char *bytes = file_read(path_of("whole"), &bytes_count);
@@ -1579,7 +1579,7 @@ static void damage(const char *name) {
     free(bytes);
 }
 
-static void damaged_files_do_no_harm(void **state) {
+TEST(damaged_files_do_no_harm, set_up, tear_down) {
     compile("five", "-gdwarf-5");
     compile("compressed", "-gdwarf-5 -gz=zlib");
     damage("whole");
@@ -1590,63 +1590,5 @@ static void damaged_files_do_no_harm(void **state) {
 int main(void) {
     main_pid = getpid();
     atexit(must_not_be_called_in_a_copy);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(inlined_calls_become_frames, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(bytes_of_a_file_are_enough, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(other_ways_to_compile, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(relative_folders_are_joined_once, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(clang_too, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(split_dwarf_is_followed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(deep_nesting_is_followed_or_told, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(shared_units_are_read, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(supplements_are_read, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(supplements_of_separate_debug_information_are_read, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(functions_in_functions_are_found, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(inlined_functions_of_the_recorder_are_left_out, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_function_has_the_name_of_its_symbol, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(lambdas_and_local_types_are_functions_of_their_own, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(addresses_are_relative_to_the_first_segment, set_up, tear_down),
-#ifdef __x86_64__
-        cmocka_unit_test_setup_teardown(return_addresses_at_the_start_of_a_function, set_up, tear_down),
-#endif
-        cmocka_unit_test_setup_teardown(offsets_in_the_file_become_addresses, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(offsets_of_code_without_names_become_addresses, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_number_that_may_be_two_things_is_decided_by_others, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(frames_that_perf_does_not_know_need_a_build_id, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(only_nameless_frames_by_default, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(named_frames_get_inlined_functions_if_symbols_agree, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(named_frames_agree_with_any_symbol_of_their_function, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(named_frames_stay_if_symbols_differ, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(named_frames_stay_if_perf_has_lines, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(nothing_when_asked_for_nothing, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(inlined_frames_of_the_trace_are_replaced, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(all_that_have_stacks_are_renumbered, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(labels_are_in_the_function_of_their_line, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(kernel_and_nameless_places_are_left_alone, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(symbols_of_generated_code_are_parsed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(stripped_files_have_symbols_only, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_sysroot_is_a_file_system_of_its_own, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(functions_without_symbols_are_one_each, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_entry_of_a_library_is_no_start, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(exported_symbols_without_a_size_are_short, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(call_frame_information_tells_how_far_a_symbol_reaches, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(debug_information_is_found, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(links_to_debug_information_are_followed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_link_needs_the_right_checksum, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(another_build_is_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_library_without_build_id_is_taken_on_trust, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(missing_files_are_noted, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(paths_of_traces_stay_in_the_folders, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(many_addresses_are_looked_up_once_each, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(answers_do_not_depend_on_the_number_of_threads, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_crash_loses_one_library, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_crash_beside_other_libraries_loses_the_one_that_crashes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_crash_that_does_not_come_again_loses_nothing, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_file_that_becomes_shorter_has_no_symbols, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_library_that_exits_is_counted_as_lost, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(without_a_process_nothing_is_looked_up, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(cut_files_do_no_harm, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(damaged_files_do_no_harm, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, set_up_group, tear_down_group);
+    return unit_tests_run(set_up_group, tear_down_group);
 }

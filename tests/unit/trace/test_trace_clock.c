@@ -30,7 +30,7 @@ static void offer(int64_t ns, int64_t off_ns) {
 
 static int64_t converted(int64_t ns) { return trace_clock_convert(&the_clock, ns * TICKS_PER_NS) - (int64_t)START_NS; }
 
-static void test_relative(void **state) {
+TEST(test_relative, setup, teardown) {
     int64_t ticks;
     assert_true(trace_clock_relative(&the_clock, START_TICKS + 7, &ticks));
     assert_int_equal(ticks, 7);
@@ -46,7 +46,7 @@ static void test_relative(void **state) {
     assert_false(trace_clock_sum(&the_clock, INT64_MAX, 1, &ticks));
 }
 
-static void test_without_points_the_estimate_counts(void **state) {
+TEST(test_without_points_the_estimate_counts, setup, teardown) {
     trace_clock_finish(&the_clock);
     assert_int_equal(the_clock.kept_count, 1);
     assert_int_equal(converted(0), 0);
@@ -57,7 +57,7 @@ static void test_without_points_the_estimate_counts(void **state) {
     assert_int_equal(converted(INT64_C(3600000000000)), INT64_C(3600000000000));
 }
 
-static void test_points_make_pieces(void **state) {
+TEST(test_points_make_pieces, setup, teardown) {
     /* The clock is half a percent slow at first, then at the estimated rate. The points are not in order. */
     offer(300 * MS, MS / 2);
     offer(100 * MS, MS / 2);
@@ -75,7 +75,7 @@ static void test_points_make_pieces(void **state) {
     assert_int_equal(converted(50 * MS), 50 * MS + MS / 4);
 }
 
-static void test_near_points_are_left_out(void **state) {
+TEST(test_near_points_are_left_out, setup, teardown) {
     offer(4 * MS, MS / 100);
     offer(6 * MS, MS / 100);
     offer(7 * MS, MS / 50);
@@ -87,7 +87,7 @@ static void test_near_points_are_left_out(void **state) {
     assert_int_equal(converted(12 * MS), 12 * MS);
 }
 
-static void test_a_point_alone_in_its_opinion_is_damage(void **state) {
+TEST(test_a_point_alone_in_its_opinion_is_damage, setup, teardown) {
     offer(100 * MS, 0);
     offer(200 * MS, 50 * MS);
     offer(250 * MS, -90 * MS);
@@ -99,7 +99,7 @@ static void test_a_point_alone_in_its_opinion_is_damage(void **state) {
     assert_int_equal(converted(500 * MS), 500 * MS);
 }
 
-static void test_impossible_points_are_not_taken(void **state) {
+TEST(test_impossible_points_are_not_taken, setup, teardown) {
     trace_clock_offer(&the_clock, 100, 3);
     trace_clock_offer(&the_clock, 0, START_NS + 100);
     trace_clock_offer(&the_clock, -100, START_NS + 100);
@@ -108,7 +108,7 @@ static void test_impossible_points_are_not_taken(void **state) {
 }
 
 /* The machine slept for 10 s: the counter continued, the clock stopped. */
-static void test_a_sleep_of_the_clock(void **state) {
+TEST(test_a_sleep_of_the_clock, setup, teardown) {
     int64_t sleep_ns = 10000 * MS;
     offer(100 * MS, 0);
     offer(200 * MS + sleep_ns, -sleep_ns);
@@ -123,7 +123,7 @@ static void test_a_sleep_of_the_clock(void **state) {
 }
 
 /* The machine slept: the clock continued, the counter stopped. No point follows. */
-static void test_a_sleep_of_the_counter(void **state) {
+TEST(test_a_sleep_of_the_counter, setup, teardown) {
     int64_t sleep_ns = 10000 * MS;
     offer(100 * MS, sleep_ns);
     offer(110 * MS, sleep_ns);
@@ -135,7 +135,7 @@ static void test_a_sleep_of_the_counter(void **state) {
     assert_int_equal(converted(-5 * MS), -5 * MS);
 }
 
-static void test_it_never_falls(void **state) {
+TEST(test_it_never_falls, setup, teardown) {
     for (int64_t i = 1; i < 100; i++) offer(i * 7 * MS, i % 3 * 20000 + (i > 50 ? 3000 * MS : 0));
     trace_clock_finish(&the_clock);
     int64_t last = INT64_MIN;
@@ -146,7 +146,7 @@ static void test_it_never_falls(void **state) {
     }
 }
 
-static void test_the_system_clock_needs_no_conversion(void **state) {
+TEST(test_the_system_clock_needs_no_conversion, setup, teardown) {
     trace_clock_fini(&the_clock);
     trace_clock_init(&the_clock, true, 77, 123456, 99, &failure);
     trace_clock_offer(&the_clock, 10000000, 5);
@@ -155,7 +155,7 @@ static void test_the_system_clock_needs_no_conversion(void **state) {
     assert_int_equal(trace_clock_convert(&the_clock, 44), 123500);
 }
 
-static void test_memory_runs_out(void **state) {
+TEST(test_memory_runs_out, setup, teardown) {
     column_make_full(&the_clock.offered);
     offer(100 * MS, 0);
     assert_int_equal(failure.code, FAILURE_MEMORY);
@@ -165,20 +165,4 @@ static void test_memory_runs_out(void **state) {
     failure_clear(&failure);
 }
 
-int main(void) {
-#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(test_relative),
-        TEST(test_without_points_the_estimate_counts),
-        TEST(test_points_make_pieces),
-        TEST(test_near_points_are_left_out),
-        TEST(test_a_point_alone_in_its_opinion_is_damage),
-        TEST(test_impossible_points_are_not_taken),
-        TEST(test_a_sleep_of_the_clock),
-        TEST(test_a_sleep_of_the_counter),
-        TEST(test_it_never_falls),
-        TEST(test_the_system_clock_needs_no_conversion),
-        TEST(test_memory_runs_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

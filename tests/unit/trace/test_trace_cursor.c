@@ -20,7 +20,7 @@ static void assert_bad_leb(struct text bytes) {
     assert_int_equal(trace_cursor_left(&cursor), 0);
 }
 
-static void test_leb(void **state) {
+TEST(test_leb) {
     assert_leb(TEXT("\0"), 0);
     assert_leb(TEXT("\x7f"), 127);
     assert_leb(TEXT("\x80\x01"), 128);
@@ -31,7 +31,7 @@ static void test_leb(void **state) {
     assert_leb(TEXT("\x80\x80\x80\x80\x80\x80\x80\x80\x80\x00"), 0);
 }
 
-static void test_leb_that_is_none(void **state) {
+TEST(test_leb_that_is_none) {
     assert_bad_leb(TEXT(""));
     assert_bad_leb(TEXT("\x80"));
     assert_bad_leb(TEXT("\xff\xff"));
@@ -40,7 +40,7 @@ static void test_leb_that_is_none(void **state) {
     assert_bad_leb((struct text){0});
 }
 
-static void test_zigzag(void **state) {
+TEST(test_zigzag) {
     struct trace_cursor cursor = CURSOR("\x00\x01\x02\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01");
     assert_int_equal(trace_cursor_zigzag(&cursor), 0);
     assert_int_equal(trace_cursor_zigzag(&cursor), -1);
@@ -50,7 +50,7 @@ static void test_zigzag(void **state) {
     assert_false(cursor.is_bad);
 }
 
-static void test_bounded(void **state) {
+TEST(test_bounded) {
     struct trace_cursor cursor = CURSOR("\x05\x06\x01");
     assert_int_equal(trace_cursor_bounded(&cursor, 5), 5);
     assert_int_equal(trace_cursor_bounded(&cursor, 5), 0);
@@ -60,7 +60,7 @@ static void test_bounded(void **state) {
     assert_int_equal(trace_cursor_byte(&cursor), 0);
 }
 
-static void test_texts(void **state) {
+TEST(test_texts) {
     struct trace_cursor cursor = CURSOR(
         "\x03"
         "abc"
@@ -77,7 +77,7 @@ static void test_texts(void **state) {
     assert_true(cursor.is_bad);
 }
 
-static void test_bytes_and_reals(void **state) {
+TEST(test_bytes_and_reals) {
     struct trace_cursor cursor = CURSOR("\x07\x00\x00\x00\x00\x00\x00\xf8\x3f\x00");
     assert_int_equal(trace_cursor_byte(&cursor), 7);
     assert_true(trace_cursor_real(&cursor) == 1.5);
@@ -86,11 +86,4 @@ static void test_bytes_and_reals(void **state) {
     assert_true(cursor.is_bad);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_leb),    cmocka_unit_test(test_leb_that_is_none),
-        cmocka_unit_test(test_zigzag), cmocka_unit_test(test_bounded),
-        cmocka_unit_test(test_texts),  cmocka_unit_test(test_bytes_and_reals),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -15,7 +15,7 @@ static void begin_events(uint64_t base_ticks) {
 
 /* ---- Detection and the header. ---- */
 
-static void test_probe(void **state) {
+TEST(test_probe, setup, teardown) {
     assert_int_equal(reader_trace.probe(TEXT("GREC\r\n\x1a\n"), true), PROBE_SURE);
     assert_int_equal(reader_trace.probe(trace_text(&fixture.trace), false), PROBE_SURE);
     assert_int_equal(reader_trace.probe(TEXT("GREC\r\n\x1a"), true), PROBE_NO);
@@ -32,7 +32,7 @@ static void assert_header_failure(uint64_t offset, const char *message) {
     assert_int_equal(fixture.failure.position.offset, offset);
 }
 
-static void test_header_that_is_cut(void **state) {
+TEST(test_header_that_is_cut, setup, teardown) {
     for (size_t count = 8; count < BUILD_HEADER_BYTES; count += 7) {
         read_bytes(text_slice(trace_text(&fixture.trace), 0, count), 0);
         assert_int_equal(fixture.failure.code, FAILURE_INPUT);
@@ -49,21 +49,21 @@ static void test_header_that_is_cut(void **state) {
     assert_int_equal(fixture.failure.code, FAILURE_INPUT);
 }
 
-static void test_header_of_another_version(void **state) {
+TEST(test_header_of_another_version, setup, teardown) {
     trace_write(&fixture.trace, BUILD_AT_VERSION, 2, 4);
     assert_header_failure(8,
                           "the trace is of version 2, and version 1 is read here: convert it with the gecko-convert "
                           "that came with its recorder");
 }
 
-static void test_header_that_is_damaged(void **state) {
+TEST(test_header_that_is_damaged, setup, teardown) {
     trace_write(&fixture.trace, BUILD_AT_RATE, 1, 1);
     assert_header_failure(80,
                           "the header of the trace is damaged: its hash is wrong; copy the trace again from where "
                           "it was recorded");
 }
 
-static void test_impossible_numbers(void **state) {
+TEST(test_impossible_numbers, setup, teardown) {
     static const struct {
         size_t at;
         size_t width;
@@ -97,7 +97,7 @@ static void test_impossible_numbers(void **state) {
     }
 }
 
-static void test_trace_without_chunks(void **state) {
+TEST(test_trace_without_chunks, setup, teardown) {
     read_trace();
     assert_int_equal(fixture.profile.threads.count, 0);
     assert_int_equal(lost_sum(), 0);
@@ -109,7 +109,7 @@ static void test_trace_without_chunks(void **state) {
 
 /* ---- Processes and threads. ---- */
 
-static void test_processes_and_threads(void **state) {
+TEST(test_processes_and_threads, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t marker = define_marker(trace, "m", 0, 0);
     /* This chunk has the second thread of the process, then the first one with two names. */
@@ -166,7 +166,7 @@ static void test_processes_and_threads(void **state) {
 }
 
 /* The recorder's own marker for a short process does not make its thread worth a track. */
-static void test_routine_markers(void **state) {
+TEST(test_routine_markers, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t own = define_marker(trace, "Process without samples", 0, 0), plain = define_marker(trace, "m", 0, 0);
     begin_events(0);
@@ -178,7 +178,7 @@ static void test_routine_markers(void **state) {
     assert_false(((const struct marker *)column_at(markers, 1))->is_routine);
 }
 
-static void test_marker_for_another_thread(void **state) {
+TEST(test_marker_for_another_thread, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t marker = define_marker(trace, "m", 0, 0);
     begin_events(0);
@@ -192,7 +192,7 @@ static void test_marker_for_another_thread(void **state) {
         "10/23 instant 15 Other m\n");
 }
 
-static void test_events_before_their_thread(void **state) {
+TEST(test_events_before_their_thread, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t marker = define_marker(trace, "m", 0, 0);
     trace_events_chunk(trace, 0, 0);
@@ -213,7 +213,7 @@ static void test_events_before_their_thread(void **state) {
 
 /* ---- Markers. ---- */
 
-static void test_kinds_of_markers(void **state) {
+TEST(test_kinds_of_markers, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t category = define_category(trace, "Work", 3, 0);
     uint64_t part = define_category(trace, "Part", 3, category);
@@ -312,7 +312,7 @@ static uint64_t define_all_formats(struct trace_builder *trace) {
     return trace_definition(trace, BUILD_MARKER_TYPE);
 }
 
-static void test_payload_of_every_format(void **state) {
+TEST(test_payload_of_every_format, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t marker = define_marker(trace, "m", 0, define_all_formats(trace));
     begin_events(0);
@@ -434,7 +434,7 @@ static void assert_tagged(unsigned format, const char *expected) {
     assert_printed(values, expected);
 }
 
-static void test_tagged_values(void **state) {
+TEST(test_tagged_values, setup, teardown) {
     /*                          absent integer unsigned real text string time texts table */
     assert_tagged(FORMAT_STRING, "- \"-7\" \"8\" - \"text\" \"defined\" - - -");
     assert_tagged(FORMAT_PID, "- \"-7\" \"8\" - \"text\" \"defined\" - - -");
@@ -452,7 +452,7 @@ static void test_tagged_values(void **state) {
     assert_int_equal(ledger_sum(&fixture.profile.ledger, LEDGER_VALUES, LEDGER_LOST), 7);
 }
 
-static void test_numbers_beyond(void **state) {
+TEST(test_numbers_beyond, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     put_type(trace, "T", 0, 0);
     put_leb(trace, 4);
@@ -480,7 +480,7 @@ static void test_numbers_beyond(void **state) {
 }
 
 /* The ledger and the log name the marker and the field of the first sixteen pairs. */
-static void test_values_that_do_not_fit(void **state) {
+TEST(test_values_that_do_not_fit, setup, teardown) {
     enum { MARKER_COUNT = 18 };
     struct trace_builder *trace = begin_definitions();
     uint64_t type = define_type(trace, "T", FORMAT_DURATION), markers[MARKER_COUNT];
@@ -520,7 +520,7 @@ static void test_values_that_do_not_fit(void **state) {
 }
 
 /* A damaged entry loses its block, not its values. */
-static void test_misfits_of_a_damaged_entry(void **state) {
+TEST(test_misfits_of_a_damaged_entry, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t marker = define_marker(trace, "m", 0, define_type(trace, "T", FORMAT_DURATION));
     begin_events(0);
@@ -533,7 +533,7 @@ static void test_misfits_of_a_damaged_entry(void **state) {
     assert_int_equal(lost_sum(), 1);
 }
 
-static void test_payloads_of_other_lengths(void **state) {
+TEST(test_payloads_of_other_lengths, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     put_type(trace, "T", 0, 0);
     put_leb(trace, 2);
@@ -563,7 +563,7 @@ static void test_payloads_of_other_lengths(void **state) {
     assert_int_equal(lost_sum(), 1);
 }
 
-static void test_tables_that_are_not_even(void **state) {
+TEST(test_tables_that_are_not_even, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     put_type(trace, "T", 0, 0);
     put_leb(trace, 2);
@@ -595,7 +595,7 @@ static void test_tables_that_are_not_even(void **state) {
     assert_ledger("value that field \"t\" of marker \"m\" cannot have", 2);
 }
 
-static void test_long_lists(void **state) {
+TEST(test_long_lists, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t marker = define_marker(trace, "m", 0, define_type(trace, "T", FORMAT_LIST));
     begin_events(0);
@@ -615,7 +615,7 @@ static void test_long_lists(void **state) {
 }
 
 /* Several types of one name get unique names, and fields of one key get unique keys. */
-static void test_types_of_one_name(void **state) {
+TEST(test_types_of_one_name, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t types[] = {define_type(trace, "T", FORMAT_INTEGER),   define_type(trace, "T", FORMAT_INTEGER),
                         define_type(trace, "T", FORMAT_BYTES),     define_type(trace, "T 2", FORMAT_DECIMAL),
@@ -648,7 +648,7 @@ static void test_types_of_one_name(void **state) {
 
 /* If several types have a name that the front-end knows, the type with the right fields keeps the name, wherever it is
  * defined. Of that type's markers, those with the required values keep it. */
-static void test_types_that_the_front_end_knows(void **state) {
+TEST(test_types_that_the_front_end_knows, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t other_type = define_type(trace, "Text", FORMAT_STRING);
     put_type(trace, "Text", 0, 0);
@@ -674,7 +674,7 @@ static void test_types_that_the_front_end_knows(void **state) {
 }
 
 /* A type may have fields and flags of a newer recorder, or damaged ones. */
-static void test_types_beyond_what_is_known(void **state) {
+TEST(test_types_beyond_what_is_known, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     put_type(trace, "New", 0xff00, 2);
     put_leb(trace, 3);
@@ -745,7 +745,7 @@ static const struct frame *frame_named(const char *name) {
     return NULL;
 }
 
-static void test_stacks(void **state) {
+TEST(test_stacks, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t category = define_category(trace, "Work", 3, 0);
     uint64_t part = define_category(trace, "Part", 3, category);
@@ -801,7 +801,7 @@ static void test_stacks(void **state) {
     assert_int_equal(lost_sum(), 0);
 }
 
-static void test_marker_with_a_stack(void **state) {
+TEST(test_marker_with_a_stack, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t label = define_label(trace, "label", 0, "", 0);
     uint64_t typed = define_marker(trace, "m", 0, define_type(trace, "T", FORMAT_INTEGER));
@@ -830,7 +830,7 @@ static void test_marker_with_a_stack(void **state) {
     assert_int_equal(lost_sum(), 0);
 }
 
-static void test_frames_of_an_unknown_kind(void **state) {
+TEST(test_frames_of_an_unknown_kind, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t label = define_label(trace, "label", 0, "", 0);
     begin_events(0);
@@ -863,7 +863,7 @@ static void add_family_member(unsigned pid, unsigned parent_pid, uint64_t start_
 }
 
 /* A pid may be used again: the parent is the process that had it when the child began. */
-static void test_parents(void **state) {
+TEST(test_parents, setup, teardown) {
     trace_definitions_chunk(&fixture.trace);
     add_family_member(30, 20, BUILD_START_NS + 300, "grandchild");
     add_family_member(20, 10, BUILD_START_NS + 200, "child");
@@ -879,7 +879,7 @@ static void test_parents(void **state) {
 
 /* A program that ends before its first sample has counters. The viewer shows them with a thread, which must not be the
  * recorder's own. */
-static void test_process_without_samples(void **state) {
+TEST(test_process_without_samples, setup, teardown) {
     trace_definitions_chunk(&fixture.trace);
     uint64_t counter = define_counter(&fixture.trace, "memory", 0);
     trace_events_chunk(&fixture.trace, 0, 0);
@@ -910,7 +910,7 @@ static void assert_end(uint32_t number, int64_t process_end_ns, int64_t thread_e
 
 /* A process that stops recording lives on, but nothing is known of its counters. One without an end ends with its last
  * entry, or with the program that it executes. */
-static void test_ends_of_processes(void **state) {
+TEST(test_ends_of_processes, setup, teardown) {
     enum { STOPPED = 1, EXITED = 2, TOLD = 3 };
     struct trace_builder *trace = begin_definitions();
     uint64_t counter = define_counter(trace, "level", 0), marker = define_marker(trace, "m", 0, 0);
@@ -989,7 +989,7 @@ static void build_counters(struct trace_builder *trace, unsigned graph) {
     seal();
 }
 
-static void test_counters(void **state) {
+TEST(test_counters, setup, teardown) {
     build_counters(&fixture.trace, 0);
     read_trace();
     assert_counters(
@@ -1010,7 +1010,7 @@ static void test_counters(void **state) {
 
 /* What a program reports as it happens is summed up by intervals, of 1 ms here. What the sampler adds in each round is
  * an interval apart already. */
-static void test_counters_of_rates(void **state) {
+TEST(test_counters_of_rates, setup, teardown) {
     build_counters(&fixture.trace, 1);
     trace_definitions_chunk(&fixture.trace);
     uint64_t cpu = define_counter(&fixture.trace, "cpu", 1);
@@ -1031,7 +1031,7 @@ static void test_counters_of_rates(void **state) {
 
 /* Changes that were summed up before the oldest chunk are not part of a rate. They are part of a level, but are no
  * operations of its first sample. */
-static void test_counters_of_a_recycled_trace(void **state) {
+TEST(test_counters_of_a_recycled_trace, setup, teardown) {
     build_counters(&fixture.trace, 1);
     trace_definitions_chunk(&fixture.trace);
     uint64_t level = define_counter(&fixture.trace, "level", 0);
@@ -1051,7 +1051,7 @@ static void test_counters_of_a_recycled_trace(void **state) {
 
 /* The level from before the recording is that before all changes, whenever the counter is first noticed. It holds from
  * the process's first entry on. */
-static void test_levels_at_the_start(void **state) {
+TEST(test_levels_at_the_start, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t changes = define_counter(trace, "changes", 0), values = define_counter(trace, "values", 0);
     uint64_t sums = define_counter(trace, "sums", 0);
@@ -1075,7 +1075,7 @@ static void test_levels_at_the_start(void **state) {
 }
 
 /* Levels say what changes that are missing have made. In a trace that is complete, they say nothing new. */
-static void test_levels(void **state) {
+TEST(test_levels, setup, teardown) {
     static const struct {
         size_t at; /* offset of a count in the header; 0: none */
         const char *expected;
@@ -1117,7 +1117,7 @@ static void test_levels(void **state) {
     }
 }
 
-static void test_counters_that_are_odd(void **state) {
+TEST(test_counters_that_are_odd, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     put_text(trace, "odd");
     for (unsigned i = 0; i < 4; i++) put_text(trace, "");
@@ -1141,7 +1141,7 @@ static void test_counters_that_are_odd(void **state) {
 
 /* ---- Pauses, messages, the clock. ---- */
 
-static void test_pauses(void **state) {
+TEST(test_pauses, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t marker = define_marker(trace, "m", 0, 0);
     begin_events(0);
@@ -1176,7 +1176,7 @@ static void test_pauses(void **state) {
     }
 }
 
-static void test_calibrations(void **state) {
+TEST(test_calibrations, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t marker = define_marker(trace, "m", 0, define_type(trace, "T", FORMAT_TIME));
     /* The true rate is 2.01e9 ticks per second. */
@@ -1221,7 +1221,7 @@ static void build_late_recording(int64_t before_end_ns) {
 }
 
 /* The process may have run before it was recorded, and nothing may happen at the start and at the end. */
-static void test_times_of_the_recording(void **state) {
+TEST(test_times_of_the_recording, setup, teardown) {
     build_late_recording(500000);
     read_trace();
     assert_markers("10/10 instant 5000000 Other m\n");
@@ -1245,7 +1245,7 @@ static void test_times_of_the_recording(void **state) {
 }
 
 /* The program may know of what happened before the recording. */
-static void test_events_before_the_recording(void **state) {
+TEST(test_events_before_the_recording, setup, teardown) {
     build_late_recording(4000000);
     read_trace();
     assert_markers("10/10 instant 1500000 Other m\n");
@@ -1261,7 +1261,7 @@ static void test_events_before_the_recording(void **state) {
 }
 
 /* What the recording began with is gone. */
-static void test_times_of_a_recycled_recording(void **state) {
+TEST(test_times_of_a_recycled_recording, setup, teardown) {
     build_late_recording(500000);
     trace_write(&fixture.trace, BUILD_AT_RECYCLED, 1, 8);
     read_trace();
@@ -1269,7 +1269,7 @@ static void test_times_of_a_recycled_recording(void **state) {
     assert_has("\"profilingStartTime\":5,\"profilingEndTime\":6,");
 }
 
-static void test_ticks_that_are_nanoseconds(void **state) {
+TEST(test_ticks_that_are_nanoseconds, setup, teardown) {
     struct trace_builder *trace = &fixture.trace;
     trace_write(trace, BUILD_AT_CLOCK, 0, 4);
     trace_write(trace, BUILD_AT_START_TICKS, BUILD_START_NS, 8);
@@ -1285,7 +1285,7 @@ static void test_ticks_that_are_nanoseconds(void **state) {
     assert_markers("10/10 instant 150 Other m\n10/10 instant 200 Other m\n");
 }
 
-static void test_what_the_recorder_says(void **state) {
+TEST(test_what_the_recorder_says, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t marker = define_marker(trace, "m", 0, 0);
     begin_events(4000);
@@ -1344,7 +1344,7 @@ static void test_what_the_recorder_says(void **state) {
 }
 
 /* A header has the size that it contains. Bytes after its end are not part of it. */
-static void test_shorter_headers(void **state) {
+TEST(test_shorter_headers, setup, teardown) {
     struct trace_builder *trace = &fixture.trace;
     static const struct { uint64_t header_bytes, stale_count; } cases[] = {{616, 0}, {624, 7}, {4096, 7}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -1357,7 +1357,7 @@ static void test_shorter_headers(void **state) {
 }
 
 /* The counts of the header may be damaged. They must not appear as billions of losses. */
-static void test_counts_that_cannot_be(void **state) {
+TEST(test_counts_that_cannot_be, setup, teardown) {
     struct trace_builder *trace = &fixture.trace;
     memset(trace->bytes + BUILD_AT_LIMIT, 0xff, 112);
     read_trace();
@@ -1367,7 +1367,7 @@ static void test_counts_that_cannot_be(void **state) {
                    "stopped for reason 4294967295\n");
 }
 
-static void test_pid_namespaces(void **state) {
+TEST(test_pid_namespaces, setup, teardown) {
     enum { CHUNK_AT_PID_NAMESPACE = 112 };
     for (unsigned i = 0; i < 3; i++) {
         trace_events_chunk(&fixture.trace, 0, 0);
@@ -1403,7 +1403,7 @@ static struct text product_of(const char *product, const char *arguments, const 
     return fixture.profile.meta.product;
 }
 
-static void test_product(void **state) {
+TEST(test_product, setup, teardown) {
     assert_text(product_of("first", "/bin/first --fast", "second", TEXT("")), "second");
     assert_text(product_of("Own name", "/bin/first --fast", "second", TEXT("")), "Own name");
     assert_text(product_of("first", "/bin/first --fast", "timeout", TEXT("")), "");
@@ -1411,7 +1411,7 @@ static void test_product(void **state) {
     assert_text(product_of("sh", "/bin/sh my script.sh", "sh", TEXT("/bin/sh\0my dir/my script.sh\0")), "my script.sh");
 }
 
-static void test_meta(void **state) {
+TEST(test_meta, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     define_meta(trace, "product", "program");
     define_meta(trace, "branch", "old");
@@ -1468,7 +1468,7 @@ static void test_meta(void **state) {
     assert_int_equal(meta->extra.count, 2 + 1); /* two entries of the trace, one of the ledger */
 }
 
-static void test_meta_that_is_no_number(void **state) {
+TEST(test_meta_that_is_no_number, setup, teardown) {
     trace_definitions_chunk(&fixture.trace);
     define_meta(&fixture.trace, "logicalCPUs", "many");
     define_meta(&fixture.trace, "mainMemory", "99999999999999999999999");
@@ -1480,7 +1480,7 @@ static void test_meta_that_is_no_number(void **state) {
 /* ---- Definitions. ---- */
 
 /* Categories, types, labels, counters and texts may be in a chunk after the events that use them. */
-static void test_definitions_behind_their_use(void **state) {
+TEST(test_definitions_behind_their_use, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t early = define_marker(trace, "early", 0, 0);
     /* The entries refer to definitions later in the file, but not later in the log. */
@@ -1538,7 +1538,7 @@ static void test_definitions_behind_their_use(void **state) {
     free(markers);
 }
 
-static void test_definitions_that_are_missing(void **state) {
+TEST(test_definitions_that_are_missing, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t marker = define_marker(trace, "m", 70, 71);
     uint64_t string = define_string(trace, "s");
@@ -1567,7 +1567,7 @@ static void test_definitions_that_are_missing(void **state) {
     assert_ledger("definition whose category is missing, now in the category Other", 2);
 }
 
-static void test_definitions_that_are_unfinished_or_damaged(void **state) {
+TEST(test_definitions_that_are_unfinished_or_damaged, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t markers[5];
     size_t places[5];
@@ -1601,7 +1601,7 @@ static void test_definitions_that_are_unfinished_or_damaged(void **state) {
 }
 
 /* After a definition with a damaged length, later definitions must not get wrong ids. */
-static void test_a_length_that_is_damaged(void **state) {
+TEST(test_a_length_that_is_damaged, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     size_t place = trace->chunk_at + trace->chunk_used;
     uint64_t first = define_marker(trace, "aaaa", 0, 0);
@@ -1624,7 +1624,7 @@ static void test_a_length_that_is_damaged(void **state) {
     assert_ledger("damaged definition", 1);
 }
 
-static void test_chains_of_categories(void **state) {
+TEST(test_chains_of_categories, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t top = define_category(trace, "Top", 99, 0);
     uint64_t middle = define_category(trace, "Middle", 4, top);
@@ -1651,7 +1651,7 @@ static void test_chains_of_categories(void **state) {
 
 /* ---- Chunks. ---- */
 
-static void test_several_definitions_chunks(void **state) {
+TEST(test_several_definitions_chunks, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     define_string(trace, "one");
     trace_end_definitions(trace);
@@ -1698,7 +1698,7 @@ static void add_last_chunk(unsigned pid, uint64_t taken_count) {
 }
 
 /* All chunks with markers of one process were recycled. The other process never had any. */
-static void test_process_with_a_last_chunk(void **state) {
+TEST(test_process_with_a_last_chunk, setup, teardown) {
     build_small();
     add_last_chunk(20, 3);
     add_last_chunk(30, 1);
@@ -1708,7 +1708,7 @@ static void test_process_with_a_last_chunk(void **state) {
 }
 
 /* A chunk counts for each process that took it, however many of its threads did. */
-static void test_chunk_of_several_processes(void **state) {
+TEST(test_chunk_of_several_processes, setup, teardown) {
     static const struct {
         unsigned pid;
         uint64_t taken_count;
@@ -1735,7 +1735,7 @@ static void test_chunk_of_several_processes(void **state) {
     free(log);
 }
 
-static void test_free_chunks(void **state) {
+TEST(test_free_chunks, setup, teardown) {
     build_small();
     trace_write(&fixture.trace, fixture.trace.chunk_at, BUILD_FREE, 4);
     trace_grow(&fixture.trace, BUILD_CHUNK_BYTES);
@@ -1748,7 +1748,7 @@ static void test_free_chunks(void **state) {
     free(log);
 }
 
-static void test_chunks_with_a_damaged_header(void **state) {
+TEST(test_chunks_with_a_damaged_header, setup, teardown) {
     static const struct {
         size_t at;
         size_t width;
@@ -1781,7 +1781,7 @@ static void test_chunks_with_a_damaged_header(void **state) {
     assert_ledger("chunk with a damaged header", 1);
 }
 
-static void test_wrong_hash(void **state) {
+TEST(test_wrong_hash, setup, teardown) {
     build_small();
     fixture.trace.bytes[fixture.trace.chunk_at + fixture.trace.chunk_used - 1] ^= 1;
     read_trace();
@@ -1795,7 +1795,7 @@ static void test_wrong_hash(void **state) {
     assert_ledger("block of a chunk whose hash is wrong", (fixture.trace.chunk_used - CHUNK_HEADER_BYTES) / 2);
 }
 
-static void test_live_chunks(void **state) {
+TEST(test_live_chunks, setup, teardown) {
     struct trace_builder *trace = &fixture.trace;
     uint64_t marker = build_small();
     /* The process of the first chunk has no end. Another one has an end, and one has only just begun. */
@@ -1843,7 +1843,7 @@ static void assert_damage(const unsigned char *block, size_t block_bytes) {
     assert_int_equal(offset, damage_at);
 }
 
-static void test_damaged_blocks(void **state) {
+TEST(test_damaged_blocks, setup, teardown) {
 #define DAMAGE(literal) assert_damage((const unsigned char *)(literal), sizeof(literal) - 1)
     DAMAGE("\x00\x00");                                         /* without a kind */
     DAMAGE("\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x00");     /* length 0 in ten bytes */
@@ -1883,7 +1883,7 @@ static void test_damaged_blocks(void **state) {
 
 /* The program may give a marker impossible times. Only that marker is lost. An interval that began before the recording
  * is cut to begin with the recording. */
-static void test_times_of_the_program(void **state) {
+TEST(test_times_of_the_program, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t marker = define_marker(trace, "m", 0, 0);
     begin_events(0);
@@ -1911,7 +1911,7 @@ static void test_times_of_the_program(void **state) {
     assert_int_equal(interval->start_ns, 0);
 }
 
-static void test_entries_of_unknown_kinds(void **state) {
+TEST(test_entries_of_unknown_kinds, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t marker = define_marker(trace, "m", 0, 0);
     begin_events(0);
@@ -1939,7 +1939,7 @@ static void test_entries_of_unknown_kinds(void **state) {
     free(log);
 }
 
-static void test_blocks_that_are_counted_wrong(void **state) {
+TEST(test_blocks_that_are_counted_wrong, setup, teardown) {
     build_small();
     size_t at = fixture.trace.chunk_at + CHUNK_AT_COMMIT + 4;
     trace_write(&fixture.trace, at, 5, 4);
@@ -1949,7 +1949,7 @@ static void test_blocks_that_are_counted_wrong(void **state) {
     assert_int_equal(lost_sum(), 0);
 }
 
-static void test_cut_trace(void **state) {
+TEST(test_cut_trace, setup, teardown) {
     build_small();
     /* The trace is cut within the last block, whose bytes are \x03 \x06 \x02 \x01. */
     size_t end = fixture.trace.chunk_at + fixture.trace.chunk_used;
@@ -1996,7 +1996,7 @@ static void read_example(const char *path, unsigned char *bytes, size_t bytes_co
     fclose(file);
 }
 
-static void test_example_of_the_documentation(void **state) {
+TEST(test_example_of_the_documentation, setup, teardown) {
     unsigned char bytes[12288] = {0};
     read_example("docs/trace-format.md", bytes, sizeof bytes);
     read_bytes((struct text){(const char *)bytes, sizeof bytes}, 0);
@@ -2089,7 +2089,7 @@ static void read_exactly(const unsigned char *bytes, size_t bytes_count, size_t 
     if (fault) fail_msg("%s", fault);
 }
 
-static void test_rich_trace(void **state) {
+TEST(test_rich_trace, setup, teardown) {
     build_rich();
     read_trace();
     assert_int_equal(ledger_sum(&fixture.profile.ledger, LEDGER_RECORDS, LEDGER_LOST), 4);
@@ -2098,7 +2098,7 @@ static void test_rich_trace(void **state) {
 }
 
 /* Reads the trace cut at every byte. A shorter trace must not have more content than a longer one. */
-static void test_every_cut(void **state) {
+TEST(test_every_cut, setup, teardown) {
     build_rich();
     size_t end = fixture.trace.chunk_at + fixture.trace.chunk_used + 40;
     uint64_t before = 0;
@@ -2123,7 +2123,7 @@ static bool is_gap(size_t at) {
     return true;
 }
 
-static void test_every_flipped_byte(void **state) {
+TEST(test_every_flipped_byte, setup, teardown) {
     static const unsigned char flips[] = {0x01, 0x80, 0xff};
     build_rich();
     for (size_t at = 0; at < fixture.trace.bytes_count; at++) {
@@ -2138,7 +2138,7 @@ static void test_every_flipped_byte(void **state) {
 
 /* Flips each bit of a chunk and corrects the chunk's hash, so that the reader gets unexpected values with a valid
  * hash. */
-static void test_every_flipped_byte_with_good_hashes(void **state) {
+TEST(test_every_flipped_byte_with_good_hashes, setup, teardown) {
     build_rich();
     struct trace_builder *trace = &fixture.trace;
     size_t chunk_at = trace->chunks_offset + trace->chunk_bytes;
@@ -2158,7 +2158,7 @@ static void test_every_flipped_byte_with_good_hashes(void **state) {
     }
 }
 
-static void test_small_windows(void **state) {
+TEST(test_small_windows, setup, teardown) {
     build_rich();
     read_trace();
     struct profile_text *markers = profile_markers_text(&fixture.profile);
@@ -2172,79 +2172,4 @@ static void test_small_windows(void **state) {
     free(ledger);
 }
 
-int main(void) {
-#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(test_probe),
-        TEST(test_header_that_is_cut),
-        TEST(test_header_of_another_version),
-        TEST(test_header_that_is_damaged),
-        TEST(test_impossible_numbers),
-        TEST(test_trace_without_chunks),
-        TEST(test_processes_and_threads),
-        TEST(test_routine_markers),
-        TEST(test_marker_for_another_thread),
-        TEST(test_events_before_their_thread),
-        TEST(test_kinds_of_markers),
-        TEST(test_payload_of_every_format),
-        TEST(test_tagged_values),
-        TEST(test_numbers_beyond),
-        TEST(test_values_that_do_not_fit),
-        TEST(test_misfits_of_a_damaged_entry),
-        TEST(test_payloads_of_other_lengths),
-        TEST(test_tables_that_are_not_even),
-        TEST(test_long_lists),
-        TEST(test_types_of_one_name),
-        TEST(test_types_that_the_front_end_knows),
-        TEST(test_types_beyond_what_is_known),
-        TEST(test_stacks),
-        TEST(test_marker_with_a_stack),
-        TEST(test_frames_of_an_unknown_kind),
-        TEST(test_parents),
-        TEST(test_process_without_samples),
-        TEST(test_ends_of_processes),
-        TEST(test_counters),
-        TEST(test_levels_at_the_start),
-        TEST(test_levels),
-        TEST(test_counters_of_rates),
-        TEST(test_counters_of_a_recycled_trace),
-        TEST(test_counters_that_are_odd),
-        TEST(test_pauses),
-        TEST(test_calibrations),
-        TEST(test_times_of_the_recording),
-        TEST(test_events_before_the_recording),
-        TEST(test_times_of_a_recycled_recording),
-        TEST(test_ticks_that_are_nanoseconds),
-        TEST(test_what_the_recorder_says),
-        TEST(test_shorter_headers),
-        TEST(test_counts_that_cannot_be),
-        TEST(test_pid_namespaces),
-        TEST(test_process_with_a_last_chunk),
-        TEST(test_chunk_of_several_processes),
-        TEST(test_product),
-        TEST(test_meta),
-        TEST(test_meta_that_is_no_number),
-        TEST(test_definitions_behind_their_use),
-        TEST(test_definitions_that_are_missing),
-        TEST(test_definitions_that_are_unfinished_or_damaged),
-        TEST(test_a_length_that_is_damaged),
-        TEST(test_chains_of_categories),
-        TEST(test_several_definitions_chunks),
-        TEST(test_free_chunks),
-        TEST(test_chunks_with_a_damaged_header),
-        TEST(test_wrong_hash),
-        TEST(test_live_chunks),
-        TEST(test_damaged_blocks),
-        TEST(test_times_of_the_program),
-        TEST(test_entries_of_unknown_kinds),
-        TEST(test_blocks_that_are_counted_wrong),
-        TEST(test_cut_trace),
-        TEST(test_example_of_the_documentation),
-        TEST(test_rich_trace),
-        TEST(test_every_cut),
-        TEST(test_every_flipped_byte),
-        TEST(test_every_flipped_byte_with_good_hashes),
-        TEST(test_small_windows),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -53,7 +53,7 @@ static const struct frame *leaf_of(uint32_t thread, uint32_t row) {
 
 /* ---- All of it. ---- */
 
-static void test_sampler_trace(void **state) {
+TEST(test_sampler_trace, setup, teardown) {
     build_sampler_trace(&fixture.trace);
     read_trace();
     assert_samples(
@@ -105,7 +105,7 @@ static void add_running_sample(uint64_t t, uint64_t uid) {
 }
 
 /* The recorder was asked for a sample each 0.1 ms, and took one each 0.5 ms. */
-static void test_interval_is_measured(void **state) {
+TEST(test_interval_is_measured, setup, teardown) {
     enum { SAMPLE_COUNT = 40, CONFIGURED_NS = 100000, DISTANCE_TICKS = 500000 };
     trace_definitions_chunk(&fixture.trace);
     define_meta(&fixture.trace, "samplingInterval", "100000");
@@ -119,7 +119,7 @@ static void test_interval_is_measured(void **state) {
 }
 
 /* A round of the sampler may be late. The thread ran, or waited, until then all the same. */
-static void test_late_samples_need_no_weights(void **state) {
+TEST(test_late_samples_need_no_weights, setup, teardown) {
     begin_events();
     add_sampled_thread(&fixture.trace, 7, 10, 0, "main");
     add_running_sample(0, 7);
@@ -131,7 +131,7 @@ static void test_late_samples_need_no_weights(void **state) {
     assert_has("\"timeDeltas\":[0,1,4.5],\"weight\":null,");
 }
 
-static void test_windows_make_no_difference(void **state) {
+TEST(test_windows_make_no_difference, setup, teardown) {
     build_sampler_trace(&fixture.trace);
     for (size_t window_bytes = 1; window_bytes < 5000; window_bytes += 611) {
         read_bytes(trace_text(&fixture.trace), window_bytes);
@@ -147,7 +147,7 @@ static const char statistics[] =
     "\"maxThread\":3,\"meanThread\":2,\"minThread\":1.001,\"overheadDurations\":7.501,\"overheadPercentage\":0.006819,"
     "\"profiledDuration\":1100,\"samplingCount\":2}";
 
-static void test_processed(void **state) {
+TEST(test_processed, setup, teardown) {
     build_sampler_trace(&fixture.trace);
     read_trace();
     sweep_profile(&fixture.profile);
@@ -173,7 +173,7 @@ static void test_processed(void **state) {
     assert_has("\"subcategory\":[0,null,null,");
 }
 
-static void test_gecko(void **state) {
+TEST(test_gecko, setup, teardown) {
     build_sampler_trace(&fixture.trace);
     read_trace();
     sweep_profile(&fixture.profile);
@@ -238,7 +238,7 @@ static void build_origins(void) {
     seal_and_read();
 }
 
-static void test_origins_of_stacks(void **state) {
+TEST(test_origins_of_stacks, setup, teardown) {
     build_origins();
     assert_markers(
         "10/12 instant 50 Other plain\n"
@@ -251,7 +251,7 @@ static void test_origins_of_stacks(void **state) {
     assert_int_equal(lost_sum(), 0);
 }
 
-static void test_origins_in_processed(void **state) {
+TEST(test_origins_in_processed, setup, teardown) {
     build_origins();
     sweep_profile(&fixture.profile);
     emit(&emitter_processed);
@@ -266,7 +266,7 @@ static void test_origins_in_processed(void **state) {
     assert_has("{\"type\":\"T\"}");
 }
 
-static void test_origins_in_gecko(void **state) {
+TEST(test_origins_in_gecko, setup, teardown) {
     build_origins();
     sweep_profile(&fixture.profile);
     emit(&emitter_gecko);
@@ -281,7 +281,7 @@ static void test_origins_in_gecko(void **state) {
 }
 
 /* An origin has no effect if the stack is missing or cannot be read. An impossible origin is ignored. */
-static void test_origins_that_cannot_be(void **state) {
+TEST(test_origins_that_cannot_be, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t label = define_label(trace, "label", 0, "", 0);
     uint64_t plain = define_marker(trace, "plain", 0, 0);
@@ -315,7 +315,7 @@ static void test_origins_that_cannot_be(void **state) {
 
 /* ---- Threads. ---- */
 
-static void test_thread_that_has_entries_of_its_own(void **state) {
+TEST(test_thread_that_has_entries_of_its_own, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t label = define_label(trace, "label", 0, "", 0);
     begin_events();
@@ -351,7 +351,7 @@ static void add_own_sample(uint64_t uid, unsigned tid, uint64_t ticks, uint64_t 
 
 /* The sampler counts all CPU time, so a sample that the thread took itself has none, wherever its chunk is. Without a
  * sampler nothing is known. */
-static void test_cpu_of_own_samples(void **state) {
+TEST(test_cpu_of_own_samples, setup, teardown) {
     uint64_t label = define_label(begin_definitions(), "label", 0, "", 0);
     add_own_sample(7, 20, 1000, label);
     seal();
@@ -373,7 +373,7 @@ static void test_cpu_of_own_samples(void **state) {
 
 /* A thread that began before the recording tells its first entry's time, and the sampler the time at which it first
  * wrote of the thread, which is after it took the sample. */
-static void test_start_before_the_first_sample(void **state) {
+TEST(test_start_before_the_first_sample, setup, teardown) {
     uint64_t label = define_label(begin_definitions(), "label", 0, "", 0);
     enum { TAKEN_BEFORE_TICKS = 3000 };
     begin_events();
@@ -403,7 +403,7 @@ static void test_start_before_the_first_sample(void **state) {
 }
 
 /* The process tells its end, and the sampler takes a last sample after that. */
-static void test_end_after_the_last_sample(void **state) {
+TEST(test_end_after_the_last_sample, setup, teardown) {
     begin_events();
     add_sampled_thread(&fixture.trace, 7, 20, 0, "sampled");
     put_leb(&fixture.trace, 500);
@@ -422,7 +422,7 @@ static void test_end_after_the_last_sample(void **state) {
 }
 
 /* The sampler records a name that it saw earlier than the thread recorded its own name. */
-static void test_ranks_of_names(void **state) {
+TEST(test_ranks_of_names, setup, teardown) {
     enum { IS_NAMED = 2 };
     struct trace_builder *trace = begin_definitions();
     uint64_t label = define_label(trace, "label", 0, "", 0);
@@ -445,7 +445,7 @@ static void test_ranks_of_names(void **state) {
 
 /* Of several names by the system, the latest one counts, whether the thread or the sampler recorded it and wherever its
  * chunk is in the file. */
-static void test_latest_name_of_the_system(void **state) {
+TEST(test_latest_name_of_the_system, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t label = define_label(trace, "label", 0, "", 0);
     trace_events_chunk(trace, 3000, 1500);
@@ -472,7 +472,7 @@ static void test_latest_name_of_the_system(void **state) {
 }
 
 /* A thread records the name that the system had for it at its start. The sampler has read a later one. */
-static void test_renamed_before_the_first_event(void **state) {
+TEST(test_renamed_before_the_first_event, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t label = define_label(trace, "label", 0, "", 0);
     begin_events();
@@ -496,7 +496,7 @@ static void test_renamed_before_the_first_event(void **state) {
 }
 
 /* A thread must be named again in each chunk and for each process. Otherwise its samples are lost. */
-static void test_threads_that_are_not_named(void **state) {
+TEST(test_threads_that_are_not_named, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t label = define_label(trace, "label", 0, "", 0);
     begin_events();
@@ -518,7 +518,7 @@ static void test_threads_that_are_not_named(void **state) {
     assert_int_equal(lost_sum(), 5);
 }
 
-static void test_entries_without_a_process(void **state) {
+TEST(test_entries_without_a_process, setup, teardown) {
     struct trace_builder *trace = &fixture.trace;
     trace_events_chunk(trace, 0, 0);
     add_sampled_thread(trace, 7, 20, 0, "named");
@@ -581,7 +581,7 @@ static void assert_spans(const char *expected) {
 
 /* A sample becomes one sample for each interval of the processor time that it stands for, in the ledger too. What is
  * left of an interval counts for the next sample. */
-static void test_samples_of_several_intervals(void **state) {
+TEST(test_samples_of_several_intervals, setup, teardown) {
     begin_spans();
     add_span(1000, 0, 0);
     add_span(9000, 2600, 0); /* 0.4 intervals too many */
@@ -609,7 +609,7 @@ static uint64_t sample_sum(enum gecko_convert_fate fate) {
 }
 
 /* Times count from the first sample. An entry that became several samples counts as several, so that all add up. */
-static void test_filters(void **state) {
+TEST(test_filters, setup, teardown) {
     begin_spans();
     add_span(1000, 0, 0);
     add_span(9000, 2600, 0);
@@ -629,7 +629,7 @@ static void test_filters(void **state) {
 }
 
 /* The samples come after the last one that found the thread waiting. */
-static void test_intervals_after_a_wait(void **state) {
+TEST(test_intervals_after_a_wait, setup, teardown) {
     begin_spans();
     add_span(1000, 0, 0);
     add_span(10000, 0, 0);
@@ -639,7 +639,7 @@ static void test_intervals_after_a_wait(void **state) {
 }
 
 /* The samples come after the thread's start. */
-static void test_intervals_after_the_start(void **state) {
+TEST(test_intervals_after_the_start, setup, teardown) {
     begin_spans_at(11000);
     add_span(11600, 4000, 0);
     seal_and_read();
@@ -648,7 +648,7 @@ static void test_intervals_after_the_start(void **state) {
 }
 
 /* An event that waits at the time of the sample has waited less long before. */
-static void test_delays_of_several_intervals(void **state) {
+TEST(test_delays_of_several_intervals, setup, teardown) {
     begin_spans();
     add_span(1000, 0, 0);
     put_lebs(&fixture.trace, 9000 * TICKS_PER_NS, 7, BUILD_HAS_CPU | BUILD_HAS_DELAY, 3000, 1500, 0, 0);
@@ -660,7 +660,7 @@ static void test_delays_of_several_intervals(void **state) {
     for (uint32_t i = 0; i < 3; i++) assert_int_equal(samples_delay_ns(samples, i + 1), delays_ns[i]);
 }
 
-static void test_samples_that_were_taken_before(void **state) {
+TEST(test_samples_that_were_taken_before, setup, teardown) {
     begin_spans();
     add_span(1000, 0, 0);
     add_span(10000, 1000, 4000);
@@ -672,7 +672,7 @@ static void test_samples_that_were_taken_before(void **state) {
 }
 
 /* Time that was used between samples belongs to all of them. */
-static void test_time_between_samples(void **state) {
+TEST(test_time_between_samples, setup, teardown) {
     begin_spans();
     add_span(1000, 0, 0);
     add_span(1000, 1000, 0);
@@ -685,7 +685,7 @@ static void test_time_between_samples(void **state) {
 }
 
 /* The sampler finds out later that a thread has ended. */
-static void test_end_before_entry(void **state) {
+TEST(test_end_before_entry, setup, teardown) {
     begin_spans();
     add_span(1000, 1000, 0);
     add_block(&fixture.trace, BUILD_SAMPLED_THREAD_END, 3000 * TICKS_PER_NS, 7, 1500 * TICKS_PER_NS);
@@ -696,7 +696,7 @@ static void test_end_before_entry(void **state) {
 }
 
 /* An end of long before the recording is no time that it can tell. */
-static void test_end_out_of_range(void **state) {
+TEST(test_end_out_of_range, setup, teardown) {
     begin_spans();
     add_span(1000, 1000, 0);
     add_block(&fixture.trace, BUILD_SAMPLED_THREAD_END, 0, 7, INT64_MAX);
@@ -706,7 +706,7 @@ static void test_end_out_of_range(void **state) {
 }
 
 /* A short thread may have less time in its only sample. */
-static void test_more_time_of_a_short_thread(void **state) {
+TEST(test_more_time_of_a_short_thread, setup, teardown) {
     begin_spans();
     add_span(1000, 100, 0);
     add_block(&fixture.trace, BUILD_THREAD_REST, 0, 7, 999);
@@ -716,7 +716,7 @@ static void test_more_time_of_a_short_thread(void **state) {
 }
 
 /* If the samples have less, most of them were lost. */
-static void test_more_time_between_samples(void **state) {
+TEST(test_more_time_between_samples, setup, teardown) {
     begin_spans();
     add_span(1000, 1000, 0);
     add_block(&fixture.trace, BUILD_THREAD_REST, 0, 7, 1001);
@@ -728,7 +728,7 @@ static void test_more_time_between_samples(void **state) {
 }
 
 /* The second sample would have been taken before the recording began, so nothing behind it is believed. */
-static void test_age_that_cannot_be(void **state) {
+TEST(test_age_that_cannot_be, setup, teardown) {
     begin_spans();
     add_span(1000, 0, 0);
     add_span(1000, 1000, (uint64_t)1 << 62);
@@ -740,7 +740,7 @@ static void test_age_that_cannot_be(void **state) {
 
 /* ---- Stacks that continue the previous one. ---- */
 
-static void test_kept_frames(void **state) {
+TEST(test_kept_frames, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t a = define_label(trace, "a", 0, "", 0), b = define_label(trace, "b", 0, "", 0);
     begin_events();
@@ -817,7 +817,7 @@ static void put_frames_of_sample(struct trace_builder *trace, uint64_t kept, uin
     put_leb(trace, count);
 }
 
-static void test_categories_of_what_labels_call(void **state) {
+TEST(test_categories_of_what_labels_call, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t io = define_category(trace, "I/O", 3, 0), disk = define_category(trace, "Disk", 3, io);
     uint64_t read = define_label(trace, "read", disk, "", 0), plain = define_label(trace, "plain", 0, "", 0);
@@ -856,7 +856,7 @@ static void test_categories_of_what_labels_call(void **state) {
         "plain: Other\n");
 }
 
-static void test_categories_of_what_scripts_call(void **state) {
+TEST(test_categories_of_what_scripts_call, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t category = define_category(trace, "JavaScript", 5, 0);
     begin_events();
@@ -871,7 +871,7 @@ static void test_categories_of_what_scripts_call(void **state) {
     assert_categories("0x10: User > outer: JavaScript > inner: JavaScript > 0x20: inherits\n");
 }
 
-static void test_categories_of_waits(void **state) {
+TEST(test_categories_of_waits, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t io = define_category(trace, "I/O", 3, 0), disk = define_category(trace, "Disk", 3, io);
     uint64_t idle = define_category(trace, "Idle", 1, 0);
@@ -908,7 +908,7 @@ static void test_categories_of_waits(void **state) {
     memory_free(are_idle);
 }
 
-static void test_stacks_without_a_base(void **state) {
+TEST(test_stacks_without_a_base, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t a = define_label(trace, "a", 0, "", 0);
     begin_events();
@@ -938,7 +938,7 @@ static void test_stacks_without_a_base(void **state) {
     assert_ledger("stack with a frame of an unknown kind", 1);
 }
 
-static void test_unknown_flags(void **state) {
+TEST(test_unknown_flags, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t a = define_label(trace, "a", 0, "", 0);
     begin_events();
@@ -959,7 +959,7 @@ static void test_unknown_flags(void **state) {
     assert_ledger("stack with a frame of an unknown kind", 1);
 }
 
-static void test_flags_of_the_last_full_sample(void **state) {
+TEST(test_flags_of_the_last_full_sample, setup, teardown) {
     struct trace_builder *trace = &fixture.trace;
     begin_events();
     add_sampled_thread(trace, 7, 20, 0, "one");
@@ -974,7 +974,7 @@ static void test_flags_of_the_last_full_sample(void **state) {
 
 /* ---- Addresses. ---- */
 
-static void test_mappings_over_time(void **state) {
+TEST(test_mappings_over_time, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t old = define_library(trace, "/old.so", ""), young = define_library(trace, "/young.so (deleted)", "");
     uint64_t first = define_mapping(trace, 0x1000, 0x1000, 0, old);
@@ -1007,7 +1007,7 @@ static void test_mappings_over_time(void **state) {
     assert_int_equal(lost_sum(), 0);
 }
 
-static void test_inherited_mappings(void **state) {
+TEST(test_inherited_mappings, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t library = define_library(trace, "/lib.so", ""), other = define_library(trace, "/other.so", "");
     put_mapping(trace, 9, BUILD_START_NS, 0x1000, 0x1000, 0, library);
@@ -1035,7 +1035,7 @@ static void test_inherited_mappings(void **state) {
 }
 
 /* Each process forks the next one: 10 is the last, and has the mappings of the first. */
-static void test_mappings_of_many_generations(void **state) {
+TEST(test_mappings_of_many_generations, setup, teardown) {
     enum { GENERATIONS = 100 };
     struct trace_builder *trace = begin_definitions();
     uint64_t library = define_library(trace, "/lib.so", "");
@@ -1050,7 +1050,7 @@ static void test_mappings_of_many_generations(void **state) {
     assert_samples("10/20 one 0 1 0x10\n");
 }
 
-static void test_inheritances_that_cannot_be(void **state) {
+TEST(test_inheritances_that_cannot_be, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t library = define_library(trace, "/lib.so", "");
     put_mapping(trace, 9, BUILD_START_NS, 0x1000, 0x1000, 0, library);
@@ -1067,7 +1067,7 @@ static void test_inheritances_that_cannot_be(void **state) {
     assert_ledger("damaged definition", 2);
 }
 
-static void test_addresses_of_any_size(void **state) {
+TEST(test_addresses_of_any_size, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t library = define_library(trace, "/lib.so", "");
     define_mapping(trace, 0x1000, 0x1000, 0x7ffffff0, library);
@@ -1092,7 +1092,7 @@ static void test_addresses_of_any_size(void **state) {
     assert_int_equal(leaf_of(0, 4)->address, 0xfff);
 }
 
-static void test_runs_of_addresses(void **state) {
+TEST(test_runs_of_addresses, setup, teardown) {
     struct trace_builder *trace = &fixture.trace;
     begin_events();
     add_sampled_thread(trace, 7, 20, 0, "one");
@@ -1123,7 +1123,7 @@ static void test_runs_of_addresses(void **state) {
     }
 }
 
-static void test_numbers_that_cannot_be(void **state) {
+TEST(test_numbers_that_cannot_be, setup, teardown) {
     struct trace_builder *trace = &fixture.trace;
     for (unsigned flag = 1; flag <= 3; flag++) {
         trace_builder_fini(trace);
@@ -1142,7 +1142,7 @@ static void test_numbers_that_cannot_be(void **state) {
 }
 
 /* The library's definition may come after the events. The sampler's earlier entries must be kept until then. */
-static void test_definitions_behind(void **state) {
+TEST(test_definitions_behind, setup, teardown) {
     struct trace_builder *trace = &fixture.trace;
     begin_events();
     add_sampled_thread(trace, 7, 20, 0, "one");
@@ -1169,7 +1169,7 @@ static void test_definitions_behind(void **state) {
 }
 
 /* The chunks of definitions are in another order, and one is missing. */
-static void test_definitions_out_of_order(void **state) {
+TEST(test_definitions_out_of_order, setup, teardown) {
     struct trace_builder *trace = &fixture.trace;
     trace->next_id = 3;
     trace_definitions_chunk(trace);
@@ -1194,7 +1194,7 @@ static void test_definitions_out_of_order(void **state) {
     assert_samples("10/20 one 0 1 0x100\n");
 }
 
-static void test_memory_without_a_file(void **state) {
+TEST(test_memory_without_a_file, setup, teardown) {
     static const char *const paths[] = {"",           "[heap]",           "[stack:12]", "[anon:dalvik]", "//anon",
                                         "/memfd:jit", "/tmp/jit-10.dump", "/dev/zero",  "anon_inode:x"};
     struct trace_builder *trace = begin_definitions();
@@ -1216,7 +1216,7 @@ static void test_memory_without_a_file(void **state) {
 
 /* An address that the trace names gets a name, a library and an address. Other addresses stay numbers, for the
  * symbolizer. */
-static void test_symbols(void **state) {
+TEST(test_symbols, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t vdso = define_library(trace, "linux-vdso.so.1", "id"), other = define_library(trace, "/lib.so", "");
     define_symbol(trace, vdso, 0xa00, 0x20, "__vdso_gettimeofday");
@@ -1242,7 +1242,7 @@ static void test_symbols(void **state) {
     assert_int_equal(lost_sum(), 0);
 }
 
-static void test_symbols_that_cannot_be(void **state) {
+TEST(test_symbols_that_cannot_be, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t vdso = define_library(trace, "linux-vdso.so.1", "id");
     define_symbol(trace, vdso, 0xa00, 0, "empty");
@@ -1260,7 +1260,7 @@ static void test_symbols_that_cannot_be(void **state) {
     assert_ledger("damaged definition", 4);
 }
 
-static void test_mappings_that_cannot_be(void **state) {
+TEST(test_mappings_that_cannot_be, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t library = define_library(trace, "/lib.so", "");
     define_mapping(trace, 0x1000, 0, 0, library);
@@ -1280,7 +1280,7 @@ static void test_mappings_that_cannot_be(void **state) {
 }
 
 /* Samples and stacks of the threads themselves have addresses too, relative to the same running address. */
-static void test_addresses_everywhere(void **state) {
+TEST(test_addresses_everywhere, setup, teardown) {
     struct trace_builder *trace = &fixture.trace;
     begin_events();
     put_lebs(trace, 0, 1);
@@ -1301,7 +1301,7 @@ static void test_addresses_everywhere(void **state) {
 
 /* If a thread continues in the chunk of another thread, its entries start with its process and a new running
  * address. */
-static void test_addresses_behind_a_process(void **state) {
+TEST(test_addresses_behind_a_process, setup, teardown) {
     struct trace_builder *trace = &fixture.trace;
     begin_events();
     add_sampled_thread(trace, 7, 20, 0, "one");
@@ -1333,13 +1333,13 @@ static void read_anything(const void *bytes, size_t bytes_count) {
     free(copy);
 }
 
-static void test_every_cut(void **state) {
+TEST(test_every_cut, setup, teardown) {
     build_sampler_trace(&fixture.trace);
     size_t events_at = fixture.trace.chunk_at;
     for (size_t count = events_at - 3900; count < events_at + 400; count++) read_anything(fixture.trace.bytes, count);
 }
 
-static void test_every_flipped_byte(void **state) {
+TEST(test_every_flipped_byte, setup, teardown) {
     struct trace_builder *trace = &fixture.trace;
     build_sampler_trace(trace);
     size_t end = trace->chunk_at + trace_read(trace, trace->chunk_at + CHUNK_AT_COMMIT, 4);
@@ -1409,7 +1409,7 @@ static void build_jit_trace(const uint64_t *addresses, size_t count, uint64_t ma
     seal();
 }
 
-static void test_perf_map(void **state) {
+TEST(test_perf_map, setup_jit, teardown_jit) {
     write_file("perf-10.map", perf_map, sizeof perf_map - 1);
     const uint64_t addresses[] = {0x1000, 0x107f, 0x1080, 0x2005, 0x3000, 0x4000};
     build_jit_trace(addresses, 6, 0, true);
@@ -1432,7 +1432,7 @@ static void test_perf_map(void **state) {
     assert_ledger("damaged part of a file about generated code", 0);
 }
 
-static void test_perf_map_with_damage(void **state) {
+TEST(test_perf_map_with_damage, setup_jit, teardown_jit) {
     static const char damaged[] = "1000 100 name\nnonsense\n1000\n1000 0 nothing\n1000 10 \n";
     write_file("perf-10.map", damaged, sizeof damaged - 1);
     const uint64_t addresses[] = {0x1000};
@@ -1447,7 +1447,7 @@ static void test_perf_map_with_damage(void **state) {
 }
 
 /* Files of another process with the same pid, and files from before the last boot, are not trusted. */
-static void test_files_that_are_not_believed(void **state) {
+TEST(test_files_that_are_not_believed, setup_jit, teardown_jit) {
     write_file("perf-10.map", perf_map, sizeof perf_map - 1);
     const uint64_t addresses[] = {0x1000};
     build_jit_trace(addresses, 1, 0, true);
@@ -1472,7 +1472,7 @@ static void test_files_that_are_not_believed(void **state) {
 }
 
 /* The end of the process comes after the samples that need the file, among entries of all kinds. */
-static void test_end_behind_what_waits(void **state) {
+TEST(test_end_behind_what_waits, setup_jit, teardown_jit) {
     struct trace_builder *trace = &fixture.trace;
     write_file("perf-10.map", perf_map, sizeof perf_map - 1);
     trace_events_chunk(trace, 0, 0);
@@ -1497,7 +1497,7 @@ static void test_end_behind_what_waits(void **state) {
 }
 
 /* If the trace has no end of the process, the process may still be writing the file. */
-static void test_file_of_a_process_without_an_end(void **state) {
+TEST(test_file_of_a_process_without_an_end, setup_jit, teardown_jit) {
     write_file("perf-10.map", perf_map, sizeof perf_map - 1);
     date_file("perf-10.map", 30);
     const uint64_t addresses[] = {0x1000};
@@ -1506,7 +1506,7 @@ static void test_file_of_a_process_without_an_end(void **state) {
     assert_samples("10/20 one 0 1 a new name\n");
 }
 
-static void test_mapped_file_goes_before(void **state) {
+TEST(test_mapped_file_goes_before, setup_jit, teardown_jit) {
     struct trace_builder *trace = &fixture.trace;
     write_file("perf-10.map", perf_map, sizeof perf_map - 1);
     trace_definitions_chunk(trace);
@@ -1521,7 +1521,7 @@ static void test_mapped_file_goes_before(void **state) {
     assert_samples("10/20 one 0 1 0x0\n10/20 one 1000 1 old name\n");
 }
 
-static void test_ignored_files(void **state) {
+TEST(test_ignored_files, setup_jit, teardown_jit) {
     write_file("perf-10.map", perf_map, sizeof perf_map - 1);
     const uint64_t addresses[] = {0x1000};
     build_jit_trace(addresses, 1, 0, false);
@@ -1541,7 +1541,7 @@ static uint64_t define_dump(void) {
     return trace_definition(trace, BUILD_MAPPING);
 }
 
-static void test_jitdump(void **state) {
+TEST(test_jitdump, setup_jit, teardown_jit) {
     struct dump dump;
     uint64_t t = start_monotonic_ns;
     dump_header(&dump, 10, 0);
@@ -1567,7 +1567,7 @@ static void test_jitdump(void **state) {
 }
 
 /* Python writes its dump beside perf maps. The process may end before it is seen that it maps it. */
-static void test_jitdump_that_is_not_mapped(void **state) {
+TEST(test_jitdump_that_is_not_mapped, setup_jit, teardown_jit) {
     struct dump dump;
     dump_header(&dump, 10, 0);
     dump_load(&dump, start_monotonic_ns, 0x1000, 0x100, "first");
@@ -1578,7 +1578,7 @@ static void test_jitdump_that_is_not_mapped(void **state) {
     assert_samples("10/20 one 0 1 first\n");
 }
 
-static void test_jitdump_with_moves(void **state) {
+TEST(test_jitdump_with_moves, setup_jit, teardown_jit) {
     struct dump dump;
     dump_header(&dump, 10, 1);
     dump_load(&dump, 123, 0x1000, 0x100, "moving");
@@ -1600,7 +1600,7 @@ static void assert_dump(const struct dump *dump, size_t bytes_count, const char 
     assert_ledger("file about generated code that cannot be used", unusable_count);
 }
 
-static void test_jitdump_with_damage(void **state) {
+TEST(test_jitdump_with_damage, setup_jit, teardown_jit) {
     struct dump dump;
     uint64_t last = define_dump();
     const uint64_t addresses[] = {0x1000};
@@ -1672,14 +1672,14 @@ static int teardown_owner(void **state) {
     return teardown_jit(state);
 }
 
-static void test_perf_map_of_another_user(void **state) {
+TEST(test_perf_map_of_another_user, setup_jit, teardown_owner) {
     write_file("perf-10.map", perf_map, sizeof perf_map - 1);
     build_mapped_trace();
     give_away("perf-10.map");
     assert_unread(owner_note);
 }
 
-static void test_perf_map_of_the_owner_of_the_trace(void **state) {
+TEST(test_perf_map_of_the_owner_of_the_trace, setup_jit, teardown_owner) {
     write_file("perf-10.map", perf_map, sizeof perf_map - 1);
     build_mapped_trace();
     struct text trace = trace_text(&fixture.trace);
@@ -1700,7 +1700,7 @@ static void test_perf_map_of_the_owner_of_the_trace(void **state) {
     assert_ledger(owner_note, 0);
 }
 
-static void test_jitdump_of_another_user(void **state) {
+TEST(test_jitdump_of_another_user, setup_jit, teardown_owner) {
     struct dump dump;
     dump_header(&dump, 10, 1);
     dump_load(&dump, 0, 0x1000, 0x100, "name");
@@ -1713,7 +1713,7 @@ static void test_jitdump_of_another_user(void **state) {
 }
 
 /* Anybody could have made the link to a file of this user. */
-static void test_link_of_another_user(void **state) {
+TEST(test_link_of_another_user, setup_jit, teardown_owner) {
     if (getuid() != 0) skip();
     write_file("file", perf_map, sizeof perf_map - 1);
     assert_int_equal(symlink("file", temp_folder_file(&folder, "perf-10.map")), 0);
@@ -1724,7 +1724,7 @@ static void test_link_of_another_user(void **state) {
     assert_unread(owner_note);
 }
 
-static void test_perf_maps_that_are_no_files(void **state) {
+TEST(test_perf_maps_that_are_no_files, setup_jit, teardown_jit) {
     const char *path = temp_folder_file(&folder, "perf-10.map");
     build_mapped_trace();
     assert_int_equal(mkfifo(path, 0600), 0);
@@ -1736,7 +1736,7 @@ static void test_perf_maps_that_are_no_files(void **state) {
 }
 
 /* The file has 20 GB, none of which are on the disk. */
-static void test_perf_map_that_is_too_large(void **state) {
+TEST(test_perf_map_that_is_too_large, setup_jit, teardown_jit) {
     const char *path = temp_folder_file(&folder, "perf-10.map");
     write_file("perf-10.map", perf_map, sizeof perf_map - 1);
     if (truncate(path, INT64_C(20) << 30) != 0) skip();
@@ -1745,7 +1745,7 @@ static void test_perf_map_that_is_too_large(void **state) {
 }
 
 /* The file is a compressed perf map. The reader must not decompress it, and sees damaged text. */
-static void test_perf_map_is_not_unpacked(void **state) {
+TEST(test_perf_map_is_not_unpacked, setup_jit, teardown_jit) {
     write_file("file", perf_map, sizeof perf_map - 1);
     char command[PATH_MAX + 64];
     snprintf(command, sizeof command, "cd '%s' && gzip -c file > perf-10.map", folder.path);
@@ -1772,7 +1772,7 @@ int open(const char *path, int flags, ...) {
     return openat(AT_FDCWD, path, flags, mode);
 }
 
-static void test_perf_map_that_becomes_a_fifo(void **state) {
+TEST(test_perf_map_that_becomes_a_fifo, setup_jit, teardown_jit) {
     write_file("perf-10.map", perf_map, sizeof perf_map - 1);
     build_mapped_trace();
     replaced_path = temp_folder_file(&folder, "perf-10.map");
@@ -1780,85 +1780,4 @@ static void test_perf_map_that_becomes_a_fifo(void **state) {
     assert_null(replaced_path);
 }
 
-int main(void) {
-#define TEST(name)       cmocka_unit_test_setup_teardown(name, setup, teardown)
-#define JIT_TEST(name)   cmocka_unit_test_setup_teardown(name, setup_jit, teardown_jit)
-#define OWNER_TEST(name) cmocka_unit_test_setup_teardown(name, setup_jit, teardown_owner)
-    const struct CMUnitTest tests[] = {
-        TEST(test_sampler_trace),
-        TEST(test_interval_is_measured),
-        TEST(test_late_samples_need_no_weights),
-        TEST(test_windows_make_no_difference),
-        TEST(test_processed),
-        TEST(test_gecko),
-        TEST(test_origins_of_stacks),
-        TEST(test_origins_in_processed),
-        TEST(test_origins_in_gecko),
-        TEST(test_origins_that_cannot_be),
-        TEST(test_thread_that_has_entries_of_its_own),
-        TEST(test_cpu_of_own_samples),
-        TEST(test_start_before_the_first_sample),
-        TEST(test_end_after_the_last_sample),
-        TEST(test_ranks_of_names),
-        TEST(test_latest_name_of_the_system),
-        TEST(test_renamed_before_the_first_event),
-        TEST(test_threads_that_are_not_named),
-        TEST(test_entries_without_a_process),
-        TEST(test_kept_frames),
-        TEST(test_categories_of_what_labels_call),
-        TEST(test_categories_of_what_scripts_call),
-        TEST(test_categories_of_waits),
-        TEST(test_stacks_without_a_base),
-        TEST(test_samples_of_several_intervals),
-        TEST(test_filters),
-        TEST(test_intervals_after_a_wait),
-        TEST(test_intervals_after_the_start),
-        TEST(test_delays_of_several_intervals),
-        TEST(test_samples_that_were_taken_before),
-        TEST(test_time_between_samples),
-        TEST(test_more_time_of_a_short_thread),
-        TEST(test_more_time_between_samples),
-        TEST(test_end_before_entry),
-        TEST(test_end_out_of_range),
-        TEST(test_age_that_cannot_be),
-        TEST(test_unknown_flags),
-        TEST(test_flags_of_the_last_full_sample),
-        TEST(test_mappings_over_time),
-        TEST(test_inherited_mappings),
-        TEST(test_mappings_of_many_generations),
-        TEST(test_inheritances_that_cannot_be),
-        TEST(test_addresses_of_any_size),
-        TEST(test_runs_of_addresses),
-        TEST(test_numbers_that_cannot_be),
-        TEST(test_definitions_behind),
-        TEST(test_definitions_out_of_order),
-        TEST(test_memory_without_a_file),
-        TEST(test_mappings_that_cannot_be),
-        TEST(test_symbols),
-        TEST(test_symbols_that_cannot_be),
-        TEST(test_addresses_everywhere),
-        TEST(test_addresses_behind_a_process),
-        TEST(test_every_cut),
-        TEST(test_every_flipped_byte),
-        JIT_TEST(test_perf_map),
-        JIT_TEST(test_perf_map_with_damage),
-        JIT_TEST(test_files_that_are_not_believed),
-        JIT_TEST(test_end_behind_what_waits),
-        JIT_TEST(test_file_of_a_process_without_an_end),
-        JIT_TEST(test_mapped_file_goes_before),
-        JIT_TEST(test_ignored_files),
-        JIT_TEST(test_jitdump),
-        JIT_TEST(test_jitdump_that_is_not_mapped),
-        JIT_TEST(test_jitdump_with_moves),
-        JIT_TEST(test_jitdump_with_damage),
-        OWNER_TEST(test_perf_map_of_another_user),
-        OWNER_TEST(test_perf_map_of_the_owner_of_the_trace),
-        OWNER_TEST(test_jitdump_of_another_user),
-        OWNER_TEST(test_link_of_another_user),
-        JIT_TEST(test_perf_maps_that_are_no_files),
-        JIT_TEST(test_perf_map_that_is_too_large),
-        JIT_TEST(test_perf_map_is_not_unpacked),
-        JIT_TEST(test_perf_map_that_becomes_a_fifo),
-    };
-    return cmocka_run_group_tests_name("trace_sampler", tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

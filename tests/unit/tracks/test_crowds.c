@@ -79,7 +79,7 @@ static uint64_t noted(void) { return ledger_sum(&profile.ledger, LEDGER_RECORDS,
 
 /* ---- Threads. ---- */
 
-static void threads_that_follow_each_other_are_one_track(void **state) {
+TEST(threads_that_follow_each_other_are_one_track, begin, end_profile) {
     add_requests(add_program(1, "server", process_none(), 0, 400), 31, "request");
     merge(NULL);
     assert_tracks("server:2/0 request and 30 more:62/31 ");
@@ -93,7 +93,7 @@ static void threads_that_follow_each_other_are_one_track(void **state) {
     assert_int_equal(noted(), 30);
 }
 
-static void each_member_is_a_marker(void **state) {
+TEST(each_member_is_a_marker, begin, end_profile) {
     add_requests(add_program(1, "server", process_none(), 0, 400), 31, "request");
     merge(NULL);
     const struct thread *track = profile_ordered_thread(&profile, 1);
@@ -105,14 +105,14 @@ static void each_member_is_a_marker(void **state) {
     assert_int_equal(value_of(&profile, marker, 1).number.mantissa, 2);
 }
 
-static void thirty_threads_are_no_crowd(void **state) {
+TEST(thirty_threads_are_no_crowd, begin, end_profile) {
     add_requests(add_program(1, "server", process_none(), 0, 400), 30, "request");
     merge(NULL);
     assert_int_equal(profile.thread_order.count, 31);
     assert_int_equal(noted(), 0);
 }
 
-static void threads_at_a_time_have_tracks_of_their_own(void **state) {
+TEST(threads_at_a_time_have_tracks_of_their_own, begin, end_profile) {
     process_id server = add_program(1, "server", process_none(), 0, 400);
     add_requests(server, 31, "request");
     add_thread(server, 2000, "request", 18, 48);
@@ -131,7 +131,7 @@ static void assert_no_time_overlaps(const struct thread *track) {
 }
 
 /* Its processor time is that of no other thread, though others have events meanwhile. */
-static void threads_that_run_in_turns_are_one_track(void **state) {
+TEST(threads_that_run_in_turns_are_one_track, begin, end_profile) {
     process_id server = add_program(1, "server", process_none(), 0, 400);
     add_requests(server, 31, "request");
     add_thread(server, 2000, "request", 15, 45);
@@ -159,7 +159,7 @@ static thread_id add_short_thread(process_id process, int64_t tid, int64_t start
 }
 
 /* Two end at a time, since a round of the sampler finds both, but each may have run for half of the time before. */
-static void threads_that_ended_between_samples_may_have_run_in_turns(void **state) {
+TEST(threads_that_ended_between_samples_may_have_run_in_turns, begin, end_profile) {
     process_id server = add_program(1, "server", process_none(), 0, 400);
     for (int i = 0; i < 40; i++) add_short_thread(server, 1000 + i, i / 2 * 10, 0, i / 2 * 10 + 9);
     merge(NULL);
@@ -171,7 +171,7 @@ static void threads_that_ended_between_samples_may_have_run_in_turns(void **stat
 }
 
 /* Three threads have used 9 ms within 8 ms. */
-static void threads_that_ended_between_samples_may_have_run_at_a_time(void **state) {
+TEST(threads_that_ended_between_samples_may_have_run_at_a_time, begin, end_profile) {
     process_id server = add_program(1, "server", process_none(), 0, 400);
     for (int i = 0; i < 60; i++) add_short_thread(server, 1000 + i, i / 3 * 10, 0, i / 3 * 10 + 8);
     merge(NULL);
@@ -184,7 +184,7 @@ static int64_t last_time_ns(const struct thread *track) {
 }
 
 /* There is room for its 3 ms neither before it waits, in the first 2 ms, nor afterwards, in the last 2 ms. */
-static void a_thread_that_waits_has_not_run_meanwhile(void **state) {
+TEST(a_thread_that_waits_has_not_run_meanwhile, begin, end_profile) {
     process_id server = add_program(1, "server", process_none(), 0, 700);
     for (int i = 0; i < 40; i++) add_short_thread(server, 1000 + i, i * 10, 0, i * 10 + 9);
     add_short_thread(server, 2000, 600, 2, 610);
@@ -193,7 +193,7 @@ static void a_thread_that_waits_has_not_run_meanwhile(void **state) {
     assert_int_equal(last_time_ns(profile_ordered_thread(&profile, 1)), 610 * MS);
 }
 
-static void a_thread_may_have_run_before_it_waits(void **state) {
+TEST(a_thread_may_have_run_before_it_waits, begin, end_profile) {
     process_id server = add_program(1, "server", process_none(), 0, 700);
     for (int i = 0; i < 40; i++) add_short_thread(server, 1000 + i, i * 10, 0, i * 10 + 9);
     add_short_thread(server, 2000, 600, 4, 609);
@@ -206,7 +206,7 @@ static void a_thread_may_have_run_before_it_waits(void **state) {
 }
 
 /* A filter may have left out what was before. */
-static void samples_do_not_move_to_before_the_first_event(void **state) {
+TEST(samples_do_not_move_to_before_the_first_event, begin, end_profile) {
     process_id server = add_program(1, "server", process_none(), 0, 400);
     add_short_thread(server, 1000, -90, 0, 9);
     for (int i = 1; i < 40; i++) add_short_thread(server, 1000 + i, i * 10, 0, i * 10 + 9);
@@ -216,7 +216,7 @@ static void samples_do_not_move_to_before_the_first_event(void **state) {
 }
 
 /* Forty threads live at a time, so each has a track of its own. */
-static void samples_of_threads_without_a_shared_track_stay(void **state) {
+TEST(samples_of_threads_without_a_shared_track_stay, begin, end_profile) {
     process_id server = add_program(1, "server", process_none(), 0, 400);
     for (int i = 0; i < 40; i++) at(add_short_thread(server, 1000 + i, 0, 0, 100 + i))->end_ns = 200 * MS;
     merge(NULL);
@@ -226,7 +226,7 @@ static void samples_of_threads_without_a_shared_track_stay(void **state) {
 }
 
 /* Samples of its waits would be most of those of the others' track. */
-static void a_thread_that_lives_through_all_others_has_its_own_track(void **state) {
+TEST(a_thread_that_lives_through_all_others_has_its_own_track, begin, end_profile) {
     process_id server = add_program(1, "server", process_none(), 0, 400);
     add_requests(server, 40, "request");
     thread_id other = add_thread(server, 2000, "request", -2, 400);
@@ -238,7 +238,7 @@ static void a_thread_that_lives_through_all_others_has_its_own_track(void **stat
     assert_tracks("server:2/0 request and 39 more:80/40 request:41/0 ");
 }
 
-static void threads_without_processor_time_run_all_the_time(void **state) {
+TEST(threads_without_processor_time_run_all_the_time, begin, end_profile) {
     process_id server = add_program(1, "server", process_none(), 0, 400);
     add_requests(server, 31, "request");
     thread_id other = profile_add_thread(&profile, server, 2000, 0);
@@ -249,14 +249,14 @@ static void threads_without_processor_time_run_all_the_time(void **state) {
     assert_tracks("server:2/0 request and 30 more:62/31 request:2/0 ");
 }
 
-static void workers_that_live_together_stay(void **state) {
+TEST(workers_that_live_together_stay, begin, end_profile) {
     process_id server = add_program(1, "server", process_none(), 0, 400);
     for (int i = 0; i < 40; i++) add_thread(server, 1000 + i, "worker", i * 2 + 1, 200 + i * 2);
     merge(NULL);
     assert_int_equal(profile.thread_order.count, 41);
 }
 
-static void a_hundred_workers_that_run_in_turns_are_one_track(void **state) {
+TEST(a_hundred_workers_that_run_in_turns_are_one_track, begin, end_profile) {
     process_id server = add_program(1, "server", process_none(), 0, 400);
     for (int i = 0; i < 100; i++) add_thread(server, 1000 + i, "worker", i * 2 + 1, 200 + i * 2);
     merge(NULL);
@@ -264,7 +264,7 @@ static void a_hundred_workers_that_run_in_turns_are_one_track(void **state) {
 }
 
 /* No processor time of a track overlaps, however many there are. */
-static void workers_that_all_run_have_tracks_of_their_own(void **state) {
+TEST(workers_that_all_run_have_tracks_of_their_own, begin, end_profile) {
     process_id server = add_program(1, "server", process_none(), 0, 400);
     for (int i = 0; i < 100; i++) add_thread(server, 1000 + i, "worker", 1, 200);
     merge(NULL);
@@ -273,7 +273,7 @@ static void workers_that_all_run_have_tracks_of_their_own(void **state) {
 }
 
 /* Two processors are enough for three threads of which each runs together with each other one. */
-static void threads_can_need_more_tracks_than_processors(void **state) {
+TEST(threads_can_need_more_tracks_than_processors, begin, end_profile) {
     process_id server = add_program(1, "server", process_none(), 0, 400);
     profile.meta.logical_cpu_count = 2;
     add_requests(server, 40, "request");
@@ -284,7 +284,7 @@ static void threads_can_need_more_tracks_than_processors(void **state) {
     assert_tracks("server:2/0 request and 40 more:82/41 request:2/0 request:2/0 ");
 }
 
-static void threads_that_never_ended_follow_by_their_events(void **state) {
+TEST(threads_that_never_ended_follow_by_their_events, begin, end_profile) {
     add_requests(add_program(1, "server", process_none(), 0, 400), 31, "request");
     for (size_t i = 0; i < profile.threads.count; i++)
         at((thread_id){(uint32_t)i})->start_ns = at((thread_id){(uint32_t)i})->end_ns = TIME_NONE;
@@ -293,13 +293,13 @@ static void threads_that_never_ended_follow_by_their_events(void **state) {
     assert_int_equal(profile_ordered_thread(&profile, 1)->end_ns, TIME_NONE);
 }
 
-static void numbers_in_names_do_not_count(void **state) {
+TEST(numbers_in_names_do_not_count, begin, end_profile) {
     add_requests(add_program(1, "server", process_none(), 0, 400), 31, "Thread-%d (serve)");
     merge(NULL);
     assert_tracks("server:2/0 Thread-0 (serve) and 30 more:62/31 ");
 }
 
-static void other_names_stay(void **state) {
+TEST(other_names_stay, begin, end_profile) {
     process_id server = add_program(1, "server", process_none(), 0, 400);
     add_requests(server, 31, "request");
     add_thread(server, 2000, "log", 500, 510);
@@ -308,7 +308,7 @@ static void other_names_stay(void **state) {
     assert_tracks("server:2/0 request and 30 more:62/31 log:2/0 log:2/0 ");
 }
 
-static void a_pattern_merges_small_crowds(void **state) {
+TEST(a_pattern_merges_small_crowds, begin, end_profile) {
     process_id server = add_program(1, "server", process_none(), 0, 400);
     add_requests(server, 3, "request");
     add_thread(server, 2000, "log", 500, 510);
@@ -317,14 +317,14 @@ static void a_pattern_merges_small_crowds(void **state) {
     assert_tracks("server:2/0 request:2/0 request:2/0 request:2/0 log and 1 more:4/2 ");
 }
 
-static void threads_of_other_processes_stay(void **state) {
+TEST(threads_of_other_processes_stay, begin, end_profile) {
     add_requests(add_program(1, "server", process_none(), 0, 400), 16, "request");
     add_requests(add_program(2, "another", process_none(), 0, 400), 16, "request");
     merge(NULL);
     assert_int_equal(profile.thread_order.count, 34);
 }
 
-static void all_threads_follow_each_other_if_times_are_made_up(void **state) {
+TEST(all_threads_follow_each_other_if_times_are_made_up, begin, end_profile) {
     profile.meta.has_times = false;
     process_id server = add_process(1, "server", process_none());
     for (int i = 0; i < 31; i++) add_thread(server, 1000 + i, "request", 0, 10);
@@ -332,7 +332,7 @@ static void all_threads_follow_each_other_if_times_are_made_up(void **state) {
     assert_tracks("request and 30 more:62/0 ");
 }
 
-static void a_thread_without_content_is_told(void **state) {
+TEST(a_thread_without_content_is_told, begin, end_profile) {
     process_id server = add_program(1, "server", process_none(), 0, 400);
     add_requests(server, 31, "request");
     thread_id idle = profile_add_thread(&profile, server, 3000, 0);
@@ -345,7 +345,7 @@ static void a_thread_without_content_is_told(void **state) {
 
 /* ---- What refers to threads. ---- */
 
-static void rows_name_the_track(void **state) {
+TEST(rows_name_the_track, begin, end_profile) {
     process_id server = add_program(1, "server", process_none(), 0, 400);
     add_requests(server, 31, "request");
     thread_id last = {profile.threads.count - 1}, first = {1};
@@ -383,7 +383,7 @@ static process_id add_script(int count) {
     return shell;
 }
 
-static void processes_that_follow_each_other_are_one_track(void **state) {
+TEST(processes_that_follow_each_other_are_one_track, begin, end_profile) {
     add_script(31);
     merge(NULL);
     assert_tracks("sh:2/0 gcc and 30 more:62/31 cc1 and 30 more:62/31 ");
@@ -396,7 +396,7 @@ static void processes_that_follow_each_other_are_one_track(void **state) {
 }
 
 /* A server may name each child after its request. */
-static void names_of_processes_differ_only_in_numbers(void **state) {
+TEST(names_of_processes_differ_only_in_numbers, begin, end_profile) {
     process_id master = add_program(1, "master", process_none(), 0, 1000);
     for (int i = 0; i < 31; i++) {
         struct text name = profile_text_format(&profile, "req %d", i);
@@ -408,7 +408,7 @@ static void names_of_processes_differ_only_in_numbers(void **state) {
     assert_tracks("master:2/0 req 0 and 30 more:62/31 ");
 }
 
-static void a_pattern_tells_numbers_apart(void **state) {
+TEST(a_pattern_tells_numbers_apart, begin, end_profile) {
     process_id master = add_program(1, "master", process_none(), 0, 1000);
     add_program(11, "worker 1", master, 0, 8);
     add_program(12, "worker 2", master, 10, 18);
@@ -418,7 +418,7 @@ static void a_pattern_tells_numbers_apart(void **state) {
 }
 
 /* Equal parents are counted together, but their children stay theirs. */
-static void children_of_equal_parents_are_counted_together(void **state) {
+TEST(children_of_equal_parents_are_counted_together, begin, end_profile) {
     process_id first = add_program(1, "sh", process_none(), 0, 1000);
     process_id second = add_program(2, "sh", process_none(), 0, 1000);
     for (int i = 0; i < 31; i++) add_program(100 + i, "gcc", i % 2 ? first : second, i * 10, i * 10 + 8);
@@ -426,7 +426,7 @@ static void children_of_equal_parents_are_counted_together(void **state) {
     assert_tracks("sh:2/0 sh:2/0 gcc and 15 more:32/16 gcc and 14 more:30/15 ");
 }
 
-static void threads_of_equal_processes_are_counted_together(void **state) {
+TEST(threads_of_equal_processes_are_counted_together, begin, end_profile) {
     for (int i = 0; i < 2; i++) {
         process_id process = add_program(1 + i, "java", process_none(), 0, 1000);
         for (int j = 0; j < 16; j++) add_thread(process, 100 + 20 * i + j, "gc", j * 10, j * 10 + 8);
@@ -435,7 +435,7 @@ static void threads_of_equal_processes_are_counted_together(void **state) {
     assert_tracks("java:2/0 gc and 15 more:32/16 java:2/0 gc and 15 more:32/16 ");
 }
 
-static void children_of_other_parents_stay(void **state) {
+TEST(children_of_other_parents_stay, begin, end_profile) {
     process_id first = add_program(1, "sh", process_none(), 0, 1000);
     process_id second = add_program(2, "make", process_none(), 0, 1000);
     for (int i = 0; i < 32; i++) add_program(100 + i, "gcc", i % 2 ? first : second, i * 10, i * 10 + 8);
@@ -443,7 +443,7 @@ static void children_of_other_parents_stay(void **state) {
     assert_int_equal(profile.thread_order.count, 34);
 }
 
-static void threads_of_merged_processes_are_merged(void **state) {
+TEST(threads_of_merged_processes_are_merged, begin, end_profile) {
     process_id shell = add_program(1, "sh", process_none(), 0, 1000);
     for (int i = 0; i < 31; i++) {
         process_id java = add_program(100 + i, "java", shell, i * 10, i * 10 + 8);
@@ -453,7 +453,7 @@ static void threads_of_merged_processes_are_merged(void **state) {
     assert_tracks("sh:2/0 java and 30 more:62/31 gc and 2 more:6/3 ");
 }
 
-static void a_process_may_descend_from_itself(void **state) {
+TEST(a_process_may_descend_from_itself, begin, end_profile) {
     process_id first = add_program(1, "a", process_none(), 0, 10);
     process_id second = add_program(2, "b", first, 0, 10);
     profile_process_at(&profile, first)->parent = second;
@@ -481,7 +481,7 @@ static int64_t value_at(const struct counter *counter, int64_t time_ms) {
     return value;
 }
 
-static void counters_begin_at_zero_in_each_process(void **state) {
+TEST(counters_begin_at_zero_in_each_process, begin, end_profile) {
     process_id shell = add_program(1, "sh", process_none(), 0, 1000);
     for (int i = 0; i < 31; i++) {
         process_id process = add_program(100 + i, "gcc", shell, i * 10, i * 10 + 8);
@@ -505,44 +505,4 @@ static void counters_begin_at_zero_in_each_process(void **state) {
     assert_int_equal(ledger_sum(&profile.ledger, LEDGER_VALUES, LEDGER_LOST), 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end_profile)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(threads_that_follow_each_other_are_one_track),
-        TEST(each_member_is_a_marker),
-        TEST(thirty_threads_are_no_crowd),
-        TEST(threads_at_a_time_have_tracks_of_their_own),
-        TEST(threads_that_run_in_turns_are_one_track),
-        TEST(threads_that_ended_between_samples_may_have_run_in_turns),
-        TEST(threads_that_ended_between_samples_may_have_run_at_a_time),
-        TEST(a_thread_that_waits_has_not_run_meanwhile),
-        TEST(a_thread_may_have_run_before_it_waits),
-        TEST(samples_do_not_move_to_before_the_first_event),
-        TEST(samples_of_threads_without_a_shared_track_stay),
-        TEST(a_thread_that_lives_through_all_others_has_its_own_track),
-        TEST(threads_without_processor_time_run_all_the_time),
-        TEST(workers_that_live_together_stay),
-        TEST(a_hundred_workers_that_run_in_turns_are_one_track),
-        TEST(workers_that_all_run_have_tracks_of_their_own),
-        TEST(threads_can_need_more_tracks_than_processors),
-        TEST(threads_that_never_ended_follow_by_their_events),
-        TEST(numbers_in_names_do_not_count),
-        TEST(other_names_stay),
-        TEST(a_pattern_merges_small_crowds),
-        TEST(threads_of_other_processes_stay),
-        TEST(all_threads_follow_each_other_if_times_are_made_up),
-        TEST(a_thread_without_content_is_told),
-        TEST(rows_name_the_track),
-        TEST(processes_that_follow_each_other_are_one_track),
-        TEST(names_of_processes_differ_only_in_numbers),
-        TEST(a_pattern_tells_numbers_apart),
-        TEST(children_of_equal_parents_are_counted_together),
-        TEST(threads_of_equal_processes_are_counted_together),
-        TEST(children_of_other_parents_stay),
-        TEST(threads_of_merged_processes_are_merged),
-        TEST(a_process_may_descend_from_itself),
-        TEST(counters_begin_at_zero_in_each_process),
-    };
-    return cmocka_run_group_tests_name("crowds", tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

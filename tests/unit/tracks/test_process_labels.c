@@ -22,7 +22,7 @@ static void label_with(unsigned character_count_max) {
 
 static void label(void) { label_with(PROCESS_LABEL_CHARACTERS); }
 
-static void the_only_process_of_a_name_has_all_arguments(void **state) {
+TEST(the_only_process_of_a_name_has_all_arguments, begin_profile, end_profile) {
     process_id id = add("python3", TEXT("/usr/bin/python3\0-m\0http.server\0"
                                         "80\0"));
     label();
@@ -30,7 +30,7 @@ static void the_only_process_of_a_name_has_all_arguments(void **state) {
     assert_text(process_command(at(id)), "/usr/bin/python3 -m http.server 80");
 }
 
-static void what_all_processes_of_a_name_have_tells_nothing(void **state) {
+TEST(what_all_processes_of_a_name_have_tells_nothing, begin_profile, end_profile) {
     process_id first = add("cc1", TEXT("/lib/cc1\0-quiet\0a.c\0-dumpbase\0a.c\0-o\0/tmp/ccX.s\0"));
     process_id second = add("cc1", TEXT("/lib/cc1\0-quiet\0b.c\0-dumpbase\0b.c\0-o\0/tmp/ccY.s\0"));
     process_id other = add("as", TEXT("as\0-quiet\0"));
@@ -40,7 +40,7 @@ static void what_all_processes_of_a_name_have_tells_nothing(void **state) {
     assert_text(process_label(at(other)), "as -quiet");
 }
 
-static void options_that_do_not_fit_are_left_out(void **state) {
+TEST(options_that_do_not_fit_are_left_out, begin_profile, end_profile) {
     process_id compiler = add("cc1plus", TEXT("cc1plus\0-quiet\0-imultiarch\0riscv64-linux-gnu\0-D_GNU_SOURCE\0in.cc\0"
                                               "-dumpbase\0in.cc\0-o\0/tmp/ccX.s\0"));
     process_id values = add("bench", TEXT("bench\0-p\0"
@@ -63,7 +63,7 @@ static void options_that_do_not_fit_are_left_out(void **state) {
     assert_text(process_label(at(options)), "app --first-long-option --second-long-o…");
 }
 
-static void what_is_written_is_better_than_values_of_options(void **state) {
+TEST(what_is_written_is_better_than_values_of_options, begin_profile, end_profile) {
     process_id linker = add("ld", TEXT("ld\0-plugin\0/usr/lib/liblto_plugin.so\0-dynamic-linker\0/lib64/ld.so\0"
                                        "-o\0bin/app\0main.o\0-lc\0-lm\0"));
     process_id short_one = add("gcc", TEXT("gcc\0-o\0app\0main.c\0"));
@@ -74,7 +74,7 @@ static void what_is_written_is_better_than_values_of_options(void **state) {
     assert_text(process_label(at(short_one)), "gcc -o app main.c");
 }
 
-static void temporary_files_are_better_than_nothing(void **state) {
+TEST(temporary_files_are_better_than_nothing, begin_profile, end_profile) {
     process_id first = add("as", TEXT("as\0/tmp/ccX.s\0"));
     process_id second = add("as", TEXT("as\0/tmp/ccY.s\0"));
     process_id remover = add("rm", TEXT("rm\0-rf\0/tmp/data\0"));
@@ -84,13 +84,13 @@ static void temporary_files_are_better_than_nothing(void **state) {
     assert_text(process_label(at(second)), "as ccY.s");
 }
 
-static void folders_of_absolute_paths_are_left_out(void **state) {
+TEST(folders_of_absolute_paths_are_left_out, begin_profile, end_profile) {
     process_id id = add("cp", TEXT("cp\0/a/x\0src/y\0/b/x\0/c/\0"));
     label();
     assert_text(process_label(at(id)), "cp x src/y x /c/");
 }
 
-static void titles_in_place_of_arguments_are_shown(void **state) {
+TEST(titles_in_place_of_arguments_are_shown, begin_profile, end_profile) {
     process_id writer = add("postgres", TEXT("postgres: walwriter \0"));
     process_id worker = add("postgres", TEXT("postgres: 15/main: alice shop [local] idle\0"));
     process_id main = add("postgres", TEXT("/usr/lib/postgres\0-D\0data\0"));
@@ -112,7 +112,7 @@ static void titles_in_place_of_arguments_are_shown(void **state) {
     assert_text(process_label(at(cut)), "");
 }
 
-static void equal_processes_have_their_name(void **state) {
+TEST(equal_processes_have_their_name, begin_profile, end_profile) {
     process_id first = add("worker", TEXT("worker\0-v\0")), second = add("worker", TEXT("worker\0-v\0"));
     process_id bare = add("worker", TEXT("worker\0")), unknown = add("worker", TEXT(""));
     label();
@@ -123,7 +123,7 @@ static void equal_processes_have_their_name(void **state) {
     assert_text(process_command(at(unknown)), "");
 }
 
-static void labels_are_cut_between_characters(void **state) {
+TEST(labels_are_cut_between_characters, begin_profile, end_profile) {
     process_id id = add("cat", TEXT("cat\0éééé\0"));
     process_id long_name = add("a-very-long-name", TEXT("x\0y\0"));
     label_with(8);
@@ -134,13 +134,13 @@ static void labels_are_cut_between_characters(void **state) {
     assert_text(process_command(at(id)), "cat éééé");
 }
 
-static void lines_of_scripts_are_one_line(void **state) {
+TEST(lines_of_scripts_are_one_line, begin_profile, end_profile) {
     process_id id = add("sh", TEXT("sh\0-c\0ls\n\tpwd\0"));
     label();
     assert_text(process_label(at(id)), "sh -c ls  pwd");
 }
 
-static void command_lines_can_be_left_out(void **state) {
+TEST(command_lines_can_be_left_out, begin_profile, end_profile) {
     process_id id = add("login", TEXT("login\0secret\0"));
     label_with(0);
     assert_text(process_label(at(id)), "");
@@ -148,29 +148,11 @@ static void command_lines_can_be_left_out(void **state) {
 }
 
 /* The kernel cuts command lines anywhere, and programs write what they want. */
-static void any_bytes_are_arguments(void **state) {
+TEST(any_bytes_are_arguments, begin_profile, end_profile) {
     process_id cut = add("a", TEXT("a\0b")), empty = add("e", TEXT("e\0\0\0x\0"));
     label();
     assert_text(process_label(at(cut)), "a b");
     assert_text(process_label(at(empty)), "e x");
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, begin_profile, end_profile)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(the_only_process_of_a_name_has_all_arguments),
-        TEST(what_all_processes_of_a_name_have_tells_nothing),
-        TEST(options_that_do_not_fit_are_left_out),
-        TEST(what_is_written_is_better_than_values_of_options),
-        TEST(temporary_files_are_better_than_nothing),
-        TEST(folders_of_absolute_paths_are_left_out),
-        TEST(titles_in_place_of_arguments_are_shown),
-        TEST(equal_processes_have_their_name),
-        TEST(labels_are_cut_between_characters),
-        TEST(lines_of_scripts_are_one_line),
-        TEST(command_lines_can_be_left_out),
-        TEST(any_bytes_are_arguments),
-    };
-    return cmocka_run_group_tests_name("process labels", tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

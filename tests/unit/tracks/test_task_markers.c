@@ -40,7 +40,7 @@ static void assert_interval(int64_t start_ns, int64_t end_ns) {
     assert_int_equal(marker->end_ns, end_ns);
 }
 
-static void a_child_is_a_marker_of_its_parent(void **state) {
+TEST(a_child_is_a_marker_of_its_parent, begin_profile, end_profile) {
     add_family(20, 50)->ending = TEXT("exited");
     assert_interval(20, 50);
     const struct marker *marker = column_at(&shell->markers, 0);
@@ -50,7 +50,7 @@ static void a_child_is_a_marker_of_its_parent(void **state) {
 }
 
 /* Children of one program are in one row of the marker chart, whatever their arguments are. */
-static void a_label_tells_the_arguments(void **state) {
+TEST(a_label_tells_the_arguments, begin_profile, end_profile) {
     struct process *child = add_family(20, 50);
     struct command_line line = {.shown = TEXT("cc1 -quiet parse.c"), .label = TEXT("cc1 parse.c")};
     child->command_line = &line;
@@ -65,17 +65,17 @@ static void a_label_tells_the_arguments(void **state) {
     assert_text(value_of(&profile, marker, 3).text, "cc1 -quiet parse.c");
 }
 
-static void a_child_without_an_end_lasts_until_the_last_event(void **state) {
+TEST(a_child_without_an_end_lasts_until_the_last_event, begin_profile, end_profile) {
     add_family(20, TIME_NONE);
     assert_interval(20, 90);
 }
 
-static void a_child_that_went_on_without_recording_does_too(void **state) {
+TEST(a_child_that_went_on_without_recording_does_too, begin_profile, end_profile) {
     add_family(20, 50)->lives_on = true;
     assert_interval(20, 90);
 }
 
-static void a_marker_is_cut_to_the_events(void **state) {
+TEST(a_marker_is_cut_to_the_events, begin_profile, end_profile) {
     add_family(5, 95);
     assert_interval(10, 90);
 }
@@ -85,47 +85,31 @@ static void assert_no_marker(void) {
     assert_int_equal(shell->markers.count, 0);
 }
 
-static void a_child_outside_of_the_events_has_no_marker(void **state) {
+TEST(a_child_outside_of_the_events_has_no_marker, begin_profile, end_profile) {
     add_family(91, 95);
     assert_no_marker();
 }
 
-static void made_up_times_have_no_marker(void **state) {
+TEST(made_up_times_have_no_marker, begin_profile, end_profile) {
     add_family(20, 50);
     profile.meta.has_times = false;
     assert_no_marker();
 }
 
-static void a_child_with_an_unknown_start_has_no_marker(void **state) {
+TEST(a_child_with_an_unknown_start_has_no_marker, begin_profile, end_profile) {
     add_family(TIME_NONE, 50);
     assert_no_marker();
 }
 
-static void a_child_that_ends_before_it_starts_has_no_marker(void **state) {
+TEST(a_child_that_ends_before_it_starts_has_no_marker, begin_profile, end_profile) {
     add_family(50, 20);
     assert_no_marker();
 }
 
-static void a_parent_without_a_main_thread_has_no_marker(void **state) {
+TEST(a_parent_without_a_main_thread_has_no_marker, begin_profile, end_profile) {
     add_family(20, 50);
     shell->tid = 7;
     assert_no_marker();
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin_profile, end_profile)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(a_child_is_a_marker_of_its_parent),
-        TEST(a_label_tells_the_arguments),
-        TEST(a_child_without_an_end_lasts_until_the_last_event),
-        TEST(a_child_that_went_on_without_recording_does_too),
-        TEST(a_marker_is_cut_to_the_events),
-        TEST(a_child_outside_of_the_events_has_no_marker),
-        TEST(made_up_times_have_no_marker),
-        TEST(a_child_with_an_unknown_start_has_no_marker),
-        TEST(a_child_that_ends_before_it_starts_has_no_marker),
-        TEST(a_parent_without_a_main_thread_has_no_marker),
-    };
-    return cmocka_run_group_tests_name("task_markers", tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

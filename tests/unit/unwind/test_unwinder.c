@@ -268,7 +268,7 @@ static void assert_caller(struct span program, uint32_t return_word) {
     assert_false(frames[1].is_exact);
 }
 
-static void test_rules(void **state) {
+TEST(test_rules) {
     assert_caller(SPAN("\x0e\x18"), 2);
     assert_caller(SPAN("\x0c\x06\x10"), 9);
     assert_caller(SPAN("\x0c\x03\x10"), 13);
@@ -284,7 +284,7 @@ static void test_rules(void **state) {
     assert_caller(SPAN("\x09\x10\x00"), 0);
 }
 
-static void test_broken_rules(void **state) {
+TEST(test_broken_rules) {
     static const struct span programs[] = {
         SPAN("\x0f\x01\x22"),                 /* an operation without operands */
         SPAN("\x0f\x03\x2f\xfd\xff"),         /* an endless loop */
@@ -305,7 +305,7 @@ static void test_broken_rules(void **state) {
 }
 
 /* A frame pointer that a rule computes is used to walk on through generated code. */
-static void test_frame_pointer_by_rule(void **state) {
+TEST(test_frame_pointer_by_rule) {
     static const struct span programs[] = {SPAN("\x15\x06\x7f"), SPAN("\x16\x06\x02\x23\x08"), SPAN("\x11\x06\x7d")};
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
         begin_tested(programs[i], 0);
@@ -327,7 +327,7 @@ static void test_frame_pointer_by_rule(void **state) {
 
 /* ---- Without rules. ---- */
 
-static void test_generated_code(void **state) {
+TEST(test_generated_code) {
     static const enum unwinder_machine machines[] = {UNWINDER_X86_64, UNWINDER_AARCH64};
     for (size_t i = 0; i < 2; i++) {
         write_file(machines[i], SPAN(""));
@@ -353,7 +353,7 @@ static void test_generated_code(void **state) {
     }
 }
 
-static void test_stubs(void **state) {
+TEST(test_stubs) {
     static const struct {
         uint32_t at;
         uint32_t return_word;
@@ -375,7 +375,7 @@ static void test_stubs(void **state) {
 
 /* ---- Signal handlers. ---- */
 
-static void test_signal_frames(void **state) {
+TEST(test_signal_frames) {
     static const uint64_t trampolines[] = {HANDLED, GENERATED};
     for (size_t i = 0; i < 2; i++) {
         /* The stack has a handler interrupted at its first instruction, the signal frame, and the function interrupted
@@ -407,7 +407,7 @@ static void test_signal_frames(void **state) {
     }
 }
 
-static void test_signal_frames_aarch64(void **state) {
+TEST(test_signal_frames_aarch64) {
     static const uint64_t trampolines[] = {HANDLED, GENERATED};
     for (size_t i = 0; i < 2; i++) {
         write_file(UNWINDER_AARCH64, SPAN(""));
@@ -426,7 +426,7 @@ static void test_signal_frames_aarch64(void **state) {
 
 /* ---- aarch64. ---- */
 
-static void test_return_register(void **state) {
+TEST(test_return_register) {
     static const uint64_t places[] = {TESTED, FILE_START + STRAY_AT, JIT_START};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         write_file(UNWINDER_AARCH64, SPAN(""));
@@ -442,7 +442,7 @@ static void test_return_register(void **state) {
     ASSERT_FRAMES(LOST, TESTED, TESTED + 8);
 }
 
-static void test_signed_returns(void **state) {
+TEST(test_signed_returns) {
     static const uint64_t signatures[] = {0, UINT64_C(0xab) << 48, UINT64_C(0x7f) << 56, UINT64_C(0xabcd) << 39};
     for (size_t i = 0; i < sizeof signatures / sizeof *signatures; i++) {
         write_file(UNWINDER_AARCH64, SPAN("\x0e\x20\x9d\x04\x9e\x03\x2d"));
@@ -477,7 +477,7 @@ static void put_debug_function(uint64_t start, struct span program) {
     close_entry(at);
 }
 
-static void test_debug_frame(void **state) {
+TEST(test_debug_frame) {
     for (uint32_t version = 1; version <= 4; version++) {
         write_file(UNWINDER_X86_64, SPAN(""));
         memset(file.bytes + HEADER_AT, 0, DEBUG_AT - HEADER_AT);
@@ -499,7 +499,7 @@ static void test_debug_frame(void **state) {
 
 /* ---- Around walks. ---- */
 
-static void test_frames_max(void **state) {
+TEST(test_frames_max) {
     begin_tested(SPAN(""), 0);
     sample.stack[0] = OUTER;
     walk_with(1);
@@ -512,7 +512,7 @@ static void test_frames_max(void **state) {
     assert_int_equal(frame_count, 2);
 }
 
-static void test_no_stack(void **state) {
+TEST(test_no_stack) {
     begin_tested(SPAN(""), 0);
     sample.stack_bytes_count = 0;
     ASSERT_FRAMES(STACK_CUT, TESTED);
@@ -520,7 +520,7 @@ static void test_no_stack(void **state) {
     ASSERT_FRAMES(LOST, 0x1234567);
 }
 
-static void test_other_machine(void **state) {
+TEST(test_other_machine) {
     begin_tested(SPAN("\x0e\x18"), 2);
     machine = UNWINDER_AARCH64;
     ASSERT_FRAMES(LOST, TESTED);
@@ -557,7 +557,7 @@ static int find_own_path(void **state) {
     return bytes_count > 0 ? 0 : -1;
 }
 
-static void test_files(void **state) {
+TEST(test_files, find_own_path) {
     static const struct debug_folders folders;
     const char *other_id = "00112233445566778899aabbccddeeff00112233";
     struct unwinder *unwinder = create_for_libraries(&folders);
@@ -594,7 +594,7 @@ static pid_t only_child(void) {
 
 /* If the child that reads files dies, its library has no call frame information, and the next one gets another child.
  */
-static void test_dead_child(void **state) {
+TEST(test_dead_child, find_own_path) {
     static const struct debug_folders folders;
     struct unwinder *unwinder = create_for_libraries(&folders);
     begin_tested(SPAN(""), 0);
@@ -622,7 +622,7 @@ pid_t fork(void) {
 }
 
 /* Once a child can be started, the next library is read. */
-static void test_no_child(void **state) {
+TEST(test_no_child, find_own_path) {
     static const struct debug_folders folders;
     struct unwinder *unwinder = create_for_libraries(&folders);
     begin_tested(SPAN(""), 0);
@@ -635,7 +635,7 @@ static void test_no_child(void **state) {
     unwinder_destroy(unwinder);
 }
 
-static void test_perf_registers(void **state) {
+TEST(test_perf_registers) {
     uint64_t values[33];
     struct unwind_registers registers;
     for (uint64_t i = 0; i < 33; i++) values[i] = 100 + i;
@@ -687,7 +687,7 @@ static void assert_value(struct span expression, uint64_t expected) {
     assert_int_equal(value, expected);
 }
 
-static void test_expressions(void **state) {
+TEST(test_expressions) {
     assert_value(SPAN(""), 7);
     assert_value(SPAN("\x03\x01\x02\x03\x00\x00\x00\x00\x00"), 0x130201);
     assert_value(SPAN("\x06"), 15);
@@ -742,7 +742,7 @@ static void test_expressions(void **state) {
     assert_value(SPAN("\x31\x1c\x12\x28\xfa\xff"), 0);
 }
 
-static void test_broken_expressions(void **state) {
+TEST(test_broken_expressions) {
     uint64_t value;
     static const struct span expressions[] = {
         SPAN("\x13"),
@@ -769,27 +769,4 @@ static void test_broken_expressions(void **state) {
         if (evaluate(expressions[i], &value)) fail_msg("expression %zu has a value", i);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rules),
-        cmocka_unit_test(test_broken_rules),
-        cmocka_unit_test(test_frame_pointer_by_rule),
-        cmocka_unit_test(test_generated_code),
-        cmocka_unit_test(test_stubs),
-        cmocka_unit_test(test_signal_frames),
-        cmocka_unit_test(test_signal_frames_aarch64),
-        cmocka_unit_test(test_return_register),
-        cmocka_unit_test(test_signed_returns),
-        cmocka_unit_test(test_debug_frame),
-        cmocka_unit_test(test_frames_max),
-        cmocka_unit_test(test_no_stack),
-        cmocka_unit_test(test_other_machine),
-        cmocka_unit_test_setup(test_files, find_own_path),
-        cmocka_unit_test_setup(test_dead_child, find_own_path),
-        cmocka_unit_test_setup(test_no_child, find_own_path),
-        cmocka_unit_test(test_perf_registers),
-        cmocka_unit_test(test_expressions),
-        cmocka_unit_test(test_broken_expressions),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -106,7 +106,7 @@ static void assert_sample(const enum function *expected, size_t expected_count, 
         assert_sample(expected_, sizeof expected_ / sizeof *expected_, (exact_count)); \
     } while (0)
 
-static void test_samples(void **state) {
+TEST(test_samples, set_up, tear_down) {
     ASSERT_SAMPLE(1, PROBE, RECURSE, RECURSE, RECURSE, RECURSE, RUN, START);
     ASSERT_SAMPLE(1, PROBE, RECURSE, RECURSE, SIZED, RUN, START);
     ASSERT_SAMPLE(1, PROBE, RECURSE, REGISTERS, RUN, START);
@@ -114,7 +114,4 @@ static void test_samples(void **state) {
     assert_int_equal(samples_at, samples_bytes_count);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(test_samples, set_up, tear_down)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -339,18 +339,15 @@ static void check_object(const char *name) {
     tear_down();
 }
 
-static void test_gcc(void **state) { check_object("unwound_gcc.so"); }
+TEST(test_gcc) { check_object("unwound_gcc.so"); }
 
-static void test_clang(void **state) { check_object("unwound_clang.so"); }
+TEST(test_clang) { check_object("unwound_clang.so"); }
 
 #else
 
-static void test_gcc(void **state) {}
-static void test_clang(void **state) {}
+TEST(test_gcc) {}
+TEST(test_clang) {}
 
 #endif
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_gcc), cmocka_unit_test(test_clang)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

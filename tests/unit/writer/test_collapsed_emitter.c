@@ -68,7 +68,7 @@ static uint64_t entered(enum gecko_convert_fate fate, const char *cause) {
 
 /* ---- Lines. ---- */
 
-static void lines_are_in_the_order_of_their_stacks(void **state) {
+TEST(lines_are_in_the_order_of_their_stacks, begin_profile, end_profile) {
     struct thread *thread = add_thread(1, 1, "t");
     profile.meta.weight_type = WEIGHT_SAMPLES;
     const char *const stacks[] = {"a b c", "b", "a::b x", "a b", "a", "a-b", "a::b", "a~ b"};
@@ -78,7 +78,7 @@ static void lines_are_in_the_order_of_their_stacks(void **state) {
     assert_lines("comm", "t.x;z 9\nt;a 5\nt;a-b 6\nt;a::b 7\nt;a::b;x 3\nt;a;b 4\nt;a;b;c 1\nt;a~;b 8\nt;b 2\n");
 }
 
-static void equal_lines_are_added_up(void **state) {
+TEST(equal_lines_are_added_up, begin_profile, end_profile) {
     profile.meta.weight_type = WEIGHT_SAMPLES;
     add(add_thread(1, 1, "worker"), "run", 3);
     add(add_thread(2, 2, "other"), "run", 10);
@@ -91,13 +91,13 @@ static void equal_lines_are_added_up(void **state) {
     assert_int_equal(entered(LEDGER_LOST, "line of a frame"), 1);
 }
 
-static void samples_without_any_frame_are_lines_too(void **state) {
+TEST(samples_without_any_frame_are_lines_too, begin_profile, end_profile) {
     add_samples(add_thread(1, 1, "t"), stack_none(), decimal_make(1, 0));
     assert_lines("none", "[no stack] 1\n");
     assert_int_equal(entered(LEDGER_LOST, "name of a thread"), 1);
 }
 
-static void negative_weights_make_differences(void **state) {
+TEST(negative_weights_make_differences, begin_profile, end_profile) {
     struct thread *thread = add_thread(1, 1, "t");
     profile.meta.weight_type = WEIGHT_BYTES;
     add(thread, "grows", 12);
@@ -108,7 +108,7 @@ static void negative_weights_make_differences(void **state) {
     assert_int_equal(entered(LEDGER_NOTED, "unit of the weights"), 1);
 }
 
-static void sums_that_are_too_large_are_lost(void **state) {
+TEST(sums_that_are_too_large_are_lost, begin_profile, end_profile) {
     struct thread *thread = add_thread(1, 1, "t");
     struct decimal largest = {.mantissa = 999999999999999999, .exponent = DECIMAL_EXPONENT_MAX};
     profile.meta.weight_type = WEIGHT_SAMPLES;
@@ -117,7 +117,7 @@ static void sums_that_are_too_large_are_lost(void **state) {
     assert_int_equal(entered(LEDGER_LOST, "weight of a sample (the sum of its stack is too large)"), 2);
 }
 
-static void sums_are_rounded_to_18_digits(void **state) {
+TEST(sums_are_rounded_to_18_digits, begin_profile, end_profile) {
     struct thread *thread = add_thread(1, 1, "t");
     profile.meta.weight_type = WEIGHT_SAMPLES;
     add(thread, "fraction", 99999999999);
@@ -128,7 +128,7 @@ static void sums_are_rounded_to_18_digits(void **state) {
 
 /* ---- Frames. ---- */
 
-static void the_first_frame_is_the_thread(void **state) {
+TEST(the_first_frame_is_the_thread, begin_profile, end_profile) {
     add(add_thread(12, 34, "my worker"), "a", 1);
     add(add_thread(PID_UNKNOWN, 5, ""), "a", 1);
     assert_lines("comm", "my_worker;a 1\nthread_5;a 1\n");
@@ -137,7 +137,7 @@ static void the_first_frame_is_the_thread(void **state) {
     assert_int_equal(entered(LEDGER_LOST, "blank in the name of a thread (an underscore is written)"), 6);
 }
 
-static void code_is_annotated(void **state) {
+TEST(code_is_annotated, begin_profile, end_profile) {
     profile.meta.has_times = false;
     struct thread *thread = add_thread(1, 1, "t");
     thread->is_made_up = true;
@@ -168,7 +168,7 @@ static stack_id call_idle(stack_id caller, const char *name, const char *library
     return profile_stack(&profile, caller, profile_frame(&profile, &frame));
 }
 
-static void loops_of_idle_processors_are_in_the_kernel(void **state) {
+TEST(loops_of_idle_processors_are_in_the_kernel, begin_profile, end_profile) {
     struct thread *thread = add_thread(0, 0, "swapper");
     const struct decimal one = {.mantissa = 1};
     add_samples(thread, call_idle(call(stack_none(), "start", CODE_KERNEL), "do_idle", "[kernel.kallsyms]"), one);
@@ -181,7 +181,7 @@ static void loops_of_idle_processors_are_in_the_kernel(void **state) {
     assert_int_equal(entered(LEDGER_LOST, "mark of a frame in the kernel"), 4);
 }
 
-static void functions_without_a_name_are_called_after_their_place(void **state) {
+TEST(functions_without_a_name_are_called_after_their_place, begin_profile, end_profile) {
     struct thread *thread = add_thread(1, 1, "t");
     lib_id lib = libs_intern(&profile.libs, TEXT("/lib/libz.so"), TEXT(""));
     struct func func = {
@@ -201,7 +201,7 @@ static void functions_without_a_name_are_called_after_their_place(void **state) 
     assert_int_equal(entered(LEDGER_LOST, "address of a function with a name"), 0);
 }
 
-static void names_cannot_end_frames_or_lines(void **state) {
+TEST(names_cannot_end_frames_or_lines, begin_profile, end_profile) {
     struct thread *thread = add_thread(1, 1, "a;b\nc");
     stack_id stack = call(stack_none(), "Lorg/Loop;::turn", CODE_USER);
     stack = call(stack, "two\nlines\r", CODE_USER);
@@ -214,7 +214,7 @@ static void names_cannot_end_frames_or_lines(void **state) {
     assert_int_equal(entered(LEDGER_LOST, "blank before a number at the end of a name (an underscore is written)"), 1);
 }
 
-static void the_path_chooses_the_format(void **state) {
+TEST(the_path_chooses_the_format, begin_profile, end_profile) {
     assert_ptr_equal(emitter_by_path(TEXT("out.folded")), &emitter_collapsed);
     assert_ptr_equal(emitter_by_path(TEXT("a/out.folded.gz")), &emitter_collapsed);
     assert_ptr_equal(emitter_by_path(TEXT("out.jslb")), &emitter_jslb);
@@ -226,7 +226,7 @@ static void the_path_chooses_the_format(void **state) {
 
 /* ---- Losses. ---- */
 
-static void what_the_format_has_no_place_for_is_lost(void **state) {
+TEST(what_the_format_has_no_place_for_is_lost, begin_profile, end_profile) {
     build_full_profile(&profile);
     struct thread *thread = add_thread(900, 900, "t");
     thread->start_ns = FULL_PROFILE_ZERO_NS;
@@ -258,23 +258,4 @@ static void what_the_format_has_no_place_for_is_lost(void **state) {
         if (!entered(LEDGER_LOST, causes[i])) fail_msg("not entered: %s", causes[i]);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin_profile, end_profile)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(lines_are_in_the_order_of_their_stacks),
-        TEST(equal_lines_are_added_up),
-        TEST(samples_without_any_frame_are_lines_too),
-        TEST(negative_weights_make_differences),
-        TEST(sums_that_are_too_large_are_lost),
-        TEST(sums_are_rounded_to_18_digits),
-        TEST(the_first_frame_is_the_thread),
-        TEST(code_is_annotated),
-        TEST(loops_of_idle_processors_are_in_the_kernel),
-        TEST(functions_without_a_name_are_called_after_their_place),
-        TEST(names_cannot_end_frames_or_lines),
-        TEST(the_path_chooses_the_format),
-        TEST(what_the_format_has_no_place_for_is_lost),
-    };
-    return cmocka_run_group_tests_name("collapsed_emitter", tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -62,7 +62,7 @@ static void assert_rows(const struct counter *counter, const char *const *parts)
 
 #define ASSERT_ROWS(counter, ...) assert_rows(counter, (const char *const[]){__VA_ARGS__, NULL})
 
-static void tooltips_are_of_graph_and_unit(void **state) {
+TEST(tooltips_are_of_graph_and_unit) {
     struct counter counter = memory();
     ASSERT_ROWS(&counter, "\"markerSchemaLocation\":\"timeline-memory\"", "\"source\":\"accumulated\"",
                 "\"unit\":\"bytes\"", "\"Memory at this time\"", "\"source\":\"count-range\"");
@@ -86,7 +86,7 @@ static void tooltips_are_of_graph_and_unit(void **state) {
 }
 
 /* The size of a process is measured now and then: nothing shows how many allocations changed it. */
-static void only_numbers_of_operations_are_shown(void **state) {
+TEST(only_numbers_of_operations_are_shown) {
     struct counter counter = memory();
     column_init(&counter.samples, sizeof(struct counter_sample), &failure);
     counter_add_sample(&counter, 1, 4096, 1);
@@ -98,7 +98,7 @@ static void only_numbers_of_operations_are_shown(void **state) {
     column_fini(&counter.samples);
 }
 
-static void the_client_knows_some_counters(void **state) {
+TEST(the_client_knows_some_counters) {
     struct counter counter = memory();
     assert_true(counter_json_is_shown_by_default(&counter));
     counter = cpu();
@@ -119,7 +119,7 @@ static void the_client_knows_some_counters(void **state) {
     assert_true(counter_json_is_shown_by_default(&counter));
 }
 
-static void the_client_gets_names_right(void **state) {
+TEST(the_client_gets_names_right) {
     struct counter counter = memory();
     counter.label = TEXT("Memory (resident)");
     counter.sort_weight = 21;
@@ -138,7 +138,7 @@ static void the_client_gets_names_right(void **state) {
     free(text);
 }
 
-static void any_difference_counts(void **state) {
+TEST(any_difference_counts) {
     struct counter counter = memory();
     counter.graph = COUNTER_RATE;
     assert_false(counter_json_is_shown_by_default(&counter));
@@ -156,11 +156,4 @@ static void any_difference_counts(void **state) {
     assert_false(counter_json_is_shown_by_default(&counter));
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tooltips_are_of_graph_and_unit), cmocka_unit_test(only_numbers_of_operations_are_shown),
-        cmocka_unit_test(the_client_knows_some_counters), cmocka_unit_test(the_client_gets_names_right),
-        cmocka_unit_test(any_difference_counts),
-    };
-    return cmocka_run_group_tests_name("counter_json", tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

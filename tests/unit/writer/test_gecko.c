@@ -154,7 +154,7 @@ static size_t count_parts(const char *text, const char *part) {
 
 /* ---- Documents. ---- */
 
-static void children_start_where_the_root_starts(void **state) {
+TEST(children_start_where_the_root_starts, begin, end) {
     struct fixture *fixture = *state;
     struct profile *profile = &fixture->profile;
     profile->meta.start_time_ms = 77;
@@ -170,7 +170,7 @@ static void children_start_where_the_root_starts(void **state) {
     assert_int_equal(ledger_count(fixture, LEDGER_LOST, "start time of a process"), 1);
 }
 
-static void pids_that_are_no_plain_numbers_are_texts(void **state) {
+TEST(pids_that_are_no_plain_numbers_are_texts, begin, end) {
     static const struct {
         const char *pid;
         const char *written;
@@ -201,7 +201,7 @@ static void pids_that_are_no_plain_numbers_are_texts(void **state) {
 
 /* ---- Frames and functions. ---- */
 
-static void frames_that_differ_in_what_is_lost_are_one(void **state) {
+TEST(frames_that_differ_in_what_is_lost_are_one, begin, end) {
     struct fixture *fixture = *state;
     struct profile *profile = &fixture->profile;
     thread_id thread = add_app(fixture);
@@ -225,7 +225,7 @@ static void frames_that_differ_in_what_is_lost_are_one(void **state) {
     assert_int_equal(ledger_count(fixture, LEDGER_LOST, "path and build id of a library"), 1);
 }
 
-static void library_functions_precede_the_locations_that_are_their_names(void **state) {
+TEST(library_functions_precede_the_locations_that_are_their_names, begin, end) {
     struct fixture *fixture = *state;
     thread_id thread = add_app(fixture);
     stack_id stack = root_of(fixture, library_frame(fixture, "f", NULL));
@@ -375,7 +375,7 @@ static void assert_locations(struct fixture *fixture, const struct located *loca
 }
 
 #define LOCATION_TEST(located, is_script, ...)                                                             \
-    static void locations_of_##located(void **state) {                                                     \
+    TEST(locations_of_##located, begin, end) {                                                             \
         static const uint64_t changed_counts[] = {__VA_ARGS__};                                            \
         assert_locations(*state, located, sizeof(located) / sizeof *(located), is_script, changed_counts); \
     }
@@ -389,7 +389,7 @@ LOCATION_TEST(scripts_with_source, true, 0, 0, 0)
 LOCATION_TEST(scripts_changed, true, 3, 1, 0)
 
 /* Many half-matches must not make reading quadratic; that would take forever. */
-static void long_names_are_read_in_one_pass(void **state) {
+TEST(long_names_are_read_in_one_pass, begin, end) {
     enum { BYTES = 4 * 1024 * 1024 };
     static const char part[] = " (in ) (";
     struct fixture *fixture = *state;
@@ -406,7 +406,7 @@ static void long_names_are_read_in_one_pass(void **state) {
     free(name);
 }
 
-static void properties_of_functions_without_a_place_are_in_the_ledger(void **state) {
+TEST(properties_of_functions_without_a_place_are_in_the_ledger, begin, end) {
     struct fixture *fixture = *state;
     struct profile *profile = &fixture->profile;
     thread_id thread = add_app(fixture);
@@ -442,7 +442,7 @@ static void properties_of_functions_without_a_place_are_in_the_ledger(void **sta
     assert_int_equal(fixture->profile.ledger.read[LEDGER_VALUES], 6);
 }
 
-static void scripts_that_need_the_sources_table_count_by_process(void **state) {
+TEST(scripts_that_need_the_sources_table_count_by_process, begin, end) {
     struct fixture *fixture = *state;
     thread_id first = add_app(fixture);
     thread_id second = add_thread(fixture, profile_add_process(&fixture->profile, 2, 0), 2, "b");
@@ -464,7 +464,7 @@ static void scripts_that_need_the_sources_table_count_by_process(void **state) {
 
 /* ---- Names and metadata. ---- */
 
-static void processes_are_shown_with_the_names_of_their_main_threads(void **state) {
+TEST(processes_are_shown_with_the_names_of_their_main_threads, begin, end) {
     struct fixture *fixture = *state;
     process_id process = profile_add_process(&fixture->profile, 1, 0);
     profile_process_at(&fixture->profile, process)->name = TEXT("app");
@@ -482,7 +482,7 @@ static void processes_are_shown_with_the_names_of_their_main_threads(void **stat
 
 /* ---- Markers. ---- */
 
-static void markers_are_sorted_by_their_ends(void **state) {
+TEST(markers_are_sorted_by_their_ends, begin, end) {
     struct fixture *fixture = *state;
     thread_id thread = add_app(fixture);
     struct marker marker = {.stack = stack_none(), .schema = add_schema(fixture)};
@@ -531,7 +531,7 @@ static void add_counter(struct fixture *fixture, process_id process, const char 
     }
 }
 
-static void accumulating_counters_show_their_levels(void **state) {
+TEST(accumulating_counters_show_their_levels, begin, end) {
     struct fixture *fixture = *state;
     thread_id thread = add_app(fixture);
     add_sample(fixture, thread, 0, root_of(fixture, library_frame(fixture, "f", NULL)));
@@ -558,7 +558,7 @@ static void add_weights(struct fixture *fixture, const struct decimal *weights, 
 
 static const char *const difference_cause = "weight of a sample: a difference cannot be repeated samples";
 
-static void the_unit_is_told_as_the_viewer_would_tell_it(void **state) {
+TEST(the_unit_is_told_as_the_viewer_would_tell_it, begin, end) {
     static const struct {
         enum weight_type type;
         const char *unit;
@@ -587,7 +587,7 @@ static void the_unit_is_told_as_the_viewer_would_tell_it(void **state) {
     }
 }
 
-static void differences_are_written_once_and_lose_their_weights(void **state) {
+TEST(differences_are_written_once_and_lose_their_weights, begin, end) {
     static const struct decimal weights[][3] = {{{5, 0, 0}, {-5, 0, 0}, {10, 0, 0}}, {{5, 0, 0}, {0, 0, 0}, {1, 0, 0}}};
     for (size_t i = 0; i < 2; i++) {
         struct fixture *fixture = *state;
@@ -604,7 +604,7 @@ static void differences_are_written_once_and_lose_their_weights(void **state) {
 }
 
 /* Weights that would need more than ten million rows are rounded, and every sample keeps at least one row. */
-static void weights_are_rounded_where_they_need_too_many_rows(void **state) {
+TEST(weights_are_rounded_where_they_need_too_many_rows, begin, end) {
     static const struct {
         struct decimal weights[3];
         const char *unit; /* unit of samples */
@@ -637,30 +637,4 @@ static void weights_are_rounded_where_they_need_too_many_rows(void **state) {
     }
 }
 
-#define TEST(test) cmocka_unit_test_setup_teardown(test, begin, end)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(children_start_where_the_root_starts),
-        TEST(pids_that_are_no_plain_numbers_are_texts),
-        TEST(frames_that_differ_in_what_is_lost_are_one),
-        TEST(library_functions_precede_the_locations_that_are_their_names),
-        TEST(locations_of_labels),
-        TEST(locations_of_labels_with_space),
-        TEST(locations_of_libraries),
-        TEST(locations_of_libraries_changed),
-        TEST(locations_of_scripts),
-        TEST(locations_of_scripts_with_source),
-        TEST(locations_of_scripts_changed),
-        TEST(long_names_are_read_in_one_pass),
-        TEST(properties_of_functions_without_a_place_are_in_the_ledger),
-        TEST(scripts_that_need_the_sources_table_count_by_process),
-        TEST(processes_are_shown_with_the_names_of_their_main_threads),
-        TEST(markers_are_sorted_by_their_ends),
-        TEST(accumulating_counters_show_their_levels),
-        TEST(the_unit_is_told_as_the_viewer_would_tell_it),
-        TEST(differences_are_written_once_and_lose_their_weights),
-        TEST(weights_are_rounded_where_they_need_too_many_rows),
-    };
-    return cmocka_run_group_tests_name("gecko", tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -112,7 +112,7 @@ static int make_bytes(void **state) {
     return 0;
 }
 
-static void any_number_of_threads_makes_the_same_bytes(void **state) {
+TEST(any_number_of_threads_makes_the_same_bytes) {
     static const size_t sizes[] = {0,
                                    1,
                                    BLOCK_BYTES - 1,
@@ -133,7 +133,7 @@ static void any_number_of_threads_makes_the_same_bytes(void **state) {
     }
 }
 
-static void pieces_of_any_size_make_the_same_bytes(void **state) {
+TEST(pieces_of_any_size_make_the_same_bytes) {
     static const size_t sizes[] = {7, 65536, BLOCK_BYTES, BLOCK_BYTES + 1};
     struct text bytes = {prose, MANY_BYTES};
     compress_all(&first, bytes, 1);
@@ -144,7 +144,7 @@ static void pieces_of_any_size_make_the_same_bytes(void **state) {
     }
 }
 
-static void only_large_members_start_threads(void **state) {
+TEST(only_large_members_start_threads) {
     size_t before = count_threads();
     compress_all(&first, (struct text){prose, 4 * BLOCK_BYTES - 1}, 3);
     assert_int_equal(first.thread_count, before);
@@ -155,7 +155,7 @@ static void only_large_members_start_threads(void **state) {
     assert_int_equal(count_threads(), before);
 }
 
-static void every_output_may_fail(void **state) {
+TEST(every_output_may_fail) {
     struct text bytes = {prose, MANY_BYTES};
     compress_all(&first, bytes, 1);
     /* The last writer has most threads. */
@@ -171,7 +171,7 @@ static void every_output_may_fail(void **state) {
     }
 }
 
-static void a_writer_ends_in_any_state(void **state) {
+TEST(a_writer_ends_in_any_state) {
     for (size_t bytes_count = 0; bytes_count <= MANY_BYTES; bytes_count += BLOCK_BYTES / 2) {
         collected_init(&other, NULL);
         struct gzip_writer *writer = gzip_writer_create(LEVEL, 3, collect, &other, &other.failure);
@@ -189,7 +189,7 @@ static void a_writer_ends_in_any_state(void **state) {
 }
 
 /* With less memory there are fewer threads, and the bytes stay the same. */
-static void memory_is_bounded(void **state) {
+TEST(memory_is_bounded) {
     /* Sanitizers make compressing slow. */
     enum {
         STEP_BYTES = (IS_SANITIZED ? 450 : 150) * (1 + HAS_THREAD_SANITIZER) * 1024,
@@ -218,14 +218,4 @@ static void memory_is_bounded(void **state) {
     assert_in_range(most_threads, count_threads() + 1, count_threads() + 7);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_number_of_threads_makes_the_same_bytes),
-        cmocka_unit_test(pieces_of_any_size_make_the_same_bytes),
-        cmocka_unit_test(only_large_members_start_threads),
-        cmocka_unit_test(every_output_may_fail),
-        cmocka_unit_test(a_writer_ends_in_any_state),
-        cmocka_unit_test(memory_is_bounded),
-    };
-    return cmocka_run_group_tests(tests, make_bytes, NULL);
-}
+int main(void) { return unit_tests_run(make_bytes, NULL); }

@@ -75,13 +75,13 @@ static void add_samples(uint32_t count, int64_t interval_ns) {
 }
 
 /* Slabs of six columns that all threads share, of the times of samples and markers, and the document. */
-static void test_few_rows(void **state) {
+TEST(test_few_rows, begin_profile, end_profile) {
     add_samples(20, 1234567);
     assert_int_equal(check_profile(), 6 + 3 + 1);
 }
 
 /* Columns of JSON get slabs too. */
-static void test_many_rows(void **state) {
+TEST(test_many_rows, begin_profile, end_profile) {
     profile.meta.weight_type = WEIGHT_SAMPLES;
     add_samples(40000, 1000001);
     uint32_t slab_count = check_profile();
@@ -90,7 +90,7 @@ static void test_many_rows(void **state) {
 }
 
 /* Doubles do not tell nanoseconds of such times, so they stay text. */
-static void test_long_times(void **state) {
+TEST(test_long_times, begin_profile, end_profile) {
     add_samples(3, 99 * DAY_NS);
     assert_int_equal(check_profile(), 6 + 3 + 1);
     end_profile(state);
@@ -99,17 +99,9 @@ static void test_long_times(void **state) {
     assert_int_equal(check_profile(), 6 + 2 + 1);
 }
 
-static void test_no_rows(void **state) {
+TEST(test_no_rows, begin_profile, end_profile) {
     finish_profile();
     assert_int_equal(check_profile(), 6 + 1);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_few_rows, begin_profile, end_profile),
-        cmocka_unit_test_setup_teardown(test_many_rows, begin_profile, end_profile),
-        cmocka_unit_test_setup_teardown(test_long_times, begin_profile, end_profile),
-        cmocka_unit_test_setup_teardown(test_no_rows, begin_profile, end_profile),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

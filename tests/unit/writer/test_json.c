@@ -43,7 +43,7 @@ static void assert_text(struct json *json, struct text text, const char *expecte
     assert_json(json, expected);
 }
 
-static void texts_are_escaped(void **state) {
+TEST(texts_are_escaped, begin, end) {
     struct json *json = *state;
     assert_text(json, (struct text){0}, "\"\"");
     assert_text(json, TEXT("plain text"), "\"plain text\"");
@@ -56,7 +56,7 @@ static void texts_are_escaped(void **state) {
 
 #define REPLACED "\xef\xbf\xbd"
 
-static void malformed_bytes_are_replaced(void **state) {
+TEST(malformed_bytes_are_replaced, begin, end) {
     struct json *json = *state;
     assert_text(json,
                 TEXT("a\xff"
@@ -71,7 +71,7 @@ static void malformed_bytes_are_replaced(void **state) {
 }
 
 /* Long texts are escaped in slices. A sequence must survive wherever a slice ends within it. */
-static void long_texts_keep_sequences_across_slices(void **state) {
+TEST(long_texts_keep_sequences_across_slices, begin, end) {
     struct json *json = *state;
     static const char euro[] = "\xe2\x82\xac";
     for (size_t shift = 0; shift < 4; shift++) {
@@ -88,7 +88,7 @@ static void long_texts_keep_sequences_across_slices(void **state) {
     }
 }
 
-static void worst_case_texts_fit_their_room(void **state) {
+TEST(worst_case_texts_fit_their_room, begin, end) {
     struct json *json = *state;
     enum { COUNT = 200000 };
     char *bytes = calloc(COUNT, 1);
@@ -108,7 +108,7 @@ static void assert_int(struct json *json, int64_t value) {
     assert_json(json, expected);
 }
 
-static void integers_are_exact_at_every_length(void **state) {
+TEST(integers_are_exact_at_every_length, begin, end) {
     struct json *json = *state;
     assert_int(json, 0);
     assert_int(json, INT64_MIN);
@@ -130,7 +130,7 @@ static void assert_ms(struct json *json, int64_t ns, const char *expected) {
     assert_json(json, expected);
 }
 
-static void nanoseconds_become_exact_milliseconds(void **state) {
+TEST(nanoseconds_become_exact_milliseconds, begin, end) {
     struct json *json = *state;
     assert_ms(json, 0, "0");
     assert_ms(json, 1, "0.000001");
@@ -157,7 +157,7 @@ static void assert_decimal(struct json *json, int64_t mantissa, uint32_t scale, 
     assert_json(json, expected);
 }
 
-static void decimals_are_exact(void **state) {
+TEST(decimals_are_exact, begin, end) {
     struct json *json = *state;
     assert_decimal(json, 0, 0, "0");
     assert_decimal(json, 42, 0, "42");
@@ -177,7 +177,7 @@ static void decimals_are_exact(void **state) {
     assert_json(json, "-120000000000000000000");
 }
 
-static void doubles_read_back_the_same(void **state) {
+TEST(doubles_read_back_the_same, begin, end) {
     struct json *json = *state;
     static const struct {
         double value;
@@ -227,7 +227,7 @@ static void assert_reads_back(struct json *json, double value) {
     free(text);
 }
 
-static void random_doubles_read_back_the_same(void **state) {
+TEST(random_doubles_read_back_the_same, begin, end) {
     struct json *json = *state;
     struct random_numbers numbers = {1};
     for (size_t i = 0; i < 200000; i++) {
@@ -268,7 +268,7 @@ static locale_t comma_locale(void) {
     return comma;
 }
 
-static void doubles_know_no_locale(void **state) {
+TEST(doubles_know_no_locale, begin, end) {
     struct json *json = *state;
     locale_t comma = comma_locale();
     if (!comma) skip();
@@ -285,18 +285,4 @@ static void doubles_know_no_locale(void **state) {
     assert_json(json, "[1234567.25,1.5e-30]");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(texts_are_escaped, begin, end),
-        cmocka_unit_test_setup_teardown(malformed_bytes_are_replaced, begin, end),
-        cmocka_unit_test_setup_teardown(long_texts_keep_sequences_across_slices, begin, end),
-        cmocka_unit_test_setup_teardown(worst_case_texts_fit_their_room, begin, end),
-        cmocka_unit_test_setup_teardown(integers_are_exact_at_every_length, begin, end),
-        cmocka_unit_test_setup_teardown(nanoseconds_become_exact_milliseconds, begin, end),
-        cmocka_unit_test_setup_teardown(decimals_are_exact, begin, end),
-        cmocka_unit_test_setup_teardown(doubles_read_back_the_same, begin, end),
-        cmocka_unit_test_setup_teardown(random_doubles_read_back_the_same, begin, end),
-        cmocka_unit_test_setup_teardown(doubles_know_no_locale, begin, end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -3,7 +3,7 @@
 #include "tests/support/json_check.h"
 #include "tests/support/unit_test.h"
 
-static void json_is_accepted(void **state) {
+TEST(json_is_accepted) {
     static const struct text documents[] = {
         TEXT("0"),
         TEXT("-0"),
@@ -27,7 +27,7 @@ static void json_is_accepted(void **state) {
     }
 }
 
-static void what_is_no_json_is_refused(void **state) {
+TEST(what_is_no_json_is_refused) {
     static const struct {
         struct text document;
         size_t bad_at;
@@ -75,7 +75,7 @@ static void what_is_no_json_is_refused(void **state) {
     }
 }
 
-static void depth_has_a_bound(void **state) {
+TEST(depth_has_a_bound) {
     char nested[2 * (JSON_CHECK_DEPTH_MAX + 1)];
     size_t bad_at, half = JSON_CHECK_DEPTH_MAX;
     memset(nested, '[', half);
@@ -87,11 +87,4 @@ static void depth_has_a_bound(void **state) {
     assert_false(json_is_well_formed((struct text){nested, 2 * half}, &bad_at));
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(json_is_accepted),
-        cmocka_unit_test(what_is_no_json_is_refused),
-        cmocka_unit_test(depth_has_a_bound),
-    };
-    return cmocka_run_group_tests_name("json_check", tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -75,7 +75,7 @@ static char *array_text(size_t row_count, unsigned thread_count) {
     return text;
 }
 
-static void the_first_failing_block_is_reported(void **state) {
+TEST(the_first_failing_block_is_reported) {
     for (size_t i = 0; i < THREAD_COUNT_COUNT; i++) {
         for (size_t fails_at = 0; fails_at < MANY_ROWS; fails_at += 50 * ROWS_PER_BLOCK + 7) {
             struct failure failure = {0};
@@ -129,7 +129,7 @@ static void drain_array(struct drained *drained, size_t row_count, unsigned thre
 
 enum { DRAINED_ROWS = 100 * 1000, DRAIN_BYTES = 4 << 20, ROOM_BYTES = 1 << 20 };
 
-static void output_is_drained_as_it_grows(void **state) {
+TEST(output_is_drained_as_it_grows) {
     struct drained one, several;
     drain_array(&one, DRAINED_ROWS, 1, UINT32_MAX);
     char *expected = chunk_text(&one.chunks);
@@ -146,7 +146,7 @@ static void output_is_drained_as_it_grows(void **state) {
     free(expected);
 }
 
-static void a_failing_drain_ends_the_writing(void **state) {
+TEST(a_failing_drain_ends_the_writing) {
     for (size_t i = 0; i < THREAD_COUNT_COUNT; i++) {
         for (unsigned fails_at = 0; fails_at < 3; fails_at++) {
             struct drained drained;
@@ -158,7 +158,7 @@ static void a_failing_drain_ends_the_writing(void **state) {
     }
 }
 
-static void memory_is_counted(void **state) {
+TEST(memory_is_counted) {
     enum { STEP_BYTES = 100 * 1024, ENOUGH_BYTES = 3 << 20 };
     char *expected = array_text(MANY_ROWS / 3, 1);
     unsigned good_count = 0, failed_count = 0;
@@ -185,12 +185,4 @@ static void memory_is_counted(void **state) {
     free(expected);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_failing_block_is_reported),
-        cmocka_unit_test(output_is_drained_as_it_grows),
-        cmocka_unit_test(a_failing_drain_ends_the_writing),
-        cmocka_unit_test(memory_is_counted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

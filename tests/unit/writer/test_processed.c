@@ -79,7 +79,7 @@ static struct thread *add_small_thread(void) {
     return thread;
 }
 
-static void weights_are_numbers_of_their_type(void **state) {
+TEST(weights_are_numbers_of_their_type, begin, end_profile) {
     struct thread *thread = add_small_thread();
     thread_add_sample(thread, 7000000, stack_none(), weight_of(25, 1));
     thread_add_sample(thread, 7000000, stack_none(), weight_of(-4, 0));
@@ -106,7 +106,7 @@ static void weights_are_numbers_of_their_type(void **state) {
 }
 
 /* The client computes running times from the distances between samples if there are no weights. */
-static void samples_an_interval_apart_need_no_weights(void **state) {
+TEST(samples_an_interval_apart_need_no_weights, begin, end_profile) {
     thread_id id = profile_add_thread(&profile, profile_add_process(&profile, 5, 0), 5, 0);
     struct thread *thread = profile_thread_at(&profile, id);
     profile.meta.interval_ns = 1000000;
@@ -127,7 +127,7 @@ static void samples_an_interval_apart_need_no_weights(void **state) {
 }
 
 /* An idle thread uses no processor time, whatever the period of its samples. */
-static void idle_samples_use_no_cpu_time(void **state) {
+TEST(idle_samples_use_no_cpu_time, begin, end_profile) {
     struct thread *thread = add_small_thread();
     struct category_pair idle = categories_intern_code(&profile.categories, CODE_IDLE, TEXT(""));
     struct frame frame = *profile_frame_at(&profile, label_frame("halt"));
@@ -140,7 +140,7 @@ static void idle_samples_use_no_cpu_time(void **state) {
     free(text);
 }
 
-static void weights_tell_the_cpu_time(void **state) {
+TEST(weights_tell_the_cpu_time, begin, end_profile) {
     struct thread *thread = add_small_thread();
     thread_add_sample(thread, 7000000, stack_none(), weight_of(25, 1));
     thread_add_sample(thread, 7000000, stack_none(), weight_of(-4, 0));
@@ -156,7 +156,7 @@ static void weights_tell_the_cpu_time(void **state) {
     free(text);
 }
 
-static void metadata_is_written_where_it_is_known(void **state) {
+TEST(metadata_is_written_where_it_is_known, begin, end_profile) {
     add_small_thread();
     struct profile_meta *meta = &profile.meta;
     meta->interval_ns = 250500;
@@ -213,18 +213,18 @@ static size_t count_strips(const struct marker_schema *schema) {
     return strip_count;
 }
 
-static void a_marker_of_the_overview_has_a_strip(void **state) {
+TEST(a_marker_of_the_overview_has_a_strip, begin, end_profile) {
     assert_int_equal(count_strips(&(struct marker_schema){.name = TEXT("Shown")}), 1);
 }
 
-static void a_marker_of_other_places_has_no_strip(void **state) {
+TEST(a_marker_of_other_places_has_no_strip, begin, end_profile) {
     assert_int_equal(count_strips(&(struct marker_schema){.name = TEXT("Hidden"), .display = MARKER_DISPLAY_CHART}), 0);
 }
 
-static void a_marker_without_a_schema_has_no_strip(void **state) { assert_int_equal(count_strips(NULL), 0); }
+TEST(a_marker_without_a_schema_has_no_strip, begin, end_profile) { assert_int_equal(count_strips(NULL), 0); }
 
 /* Many small threads must not take a chunk for each of their columns. */
-static void small_threads_share_chunks(void **state) {
+TEST(small_threads_share_chunks, begin, end_profile) {
     process_id process = profile_add_process(&profile, 1, 0);
     stack_id stack = profile_stack(&profile, stack_none(), label_frame("main"));
     for (int i = 0; i < 2000; i++) thread_add_sample(add_thread(process, 1 + i, "thread"), i, stack, weight_of(1, 0));
@@ -269,7 +269,7 @@ static void add_mixed_marker(struct thread *thread, uint16_t schema, uint32_t i)
 }
 
 /* Payloads end up in many chunks, at any byte of which one may be full. */
-static void payloads_are_whole_across_chunks(void **state) {
+TEST(payloads_are_whole_across_chunks, begin, end_profile) {
     enum { MARKER_COUNT = 20000 };
     static const struct marker_field fields[] = {
         {.key = TEXT("a \"key\" that is longer than a block"), .format = MARKER_INTEGER},
@@ -316,7 +316,7 @@ static void add_busy_thread(process_id process, int64_t tid, uint32_t row_count,
 }
 
 /* Threads of all sizes follow one another, and every shared table is long. */
-static void any_number_of_threads_writes_the_same(void **state) {
+TEST(any_number_of_threads_writes_the_same, begin, end_profile) {
     /* Enough rows for several threads to write each table. The thread sanitizer makes them slow. */
     enum {
         CYCLE_COUNT = HAS_THREAD_SANITIZER ? 2 : 3,
@@ -381,14 +381,14 @@ static void assert_visible(const char *expected) {
 }
 
 /* Here, and without markers, the front-end chooses the same threads itself. */
-static void the_front_end_chooses_active_threads(void **state) {
+TEST(the_front_end_chooses_active_threads, begin, end_profile) {
     add_visible("busy", 1000000, 0, false);
     add_visible("working", 50000, 3, false);
     add_visible("sleeping", 49999, 0, false);
     assert_visible("none");
 }
 
-static void threads_with_markers_are_visible(void **state) {
+TEST(threads_with_markers_are_visible, begin, end_profile) {
     add_visible("busy", 1000000, 0, false);
     add_visible("sleeping", 0, 0, false);
     add_visible("reporting", 49999, 1, false);
@@ -400,7 +400,7 @@ static void threads_with_markers_are_visible(void **state) {
 }
 
 /* Fifteen are those that the front-end would show, and fifteen have the most markers. */
-static void a_bounded_number_of_threads_is_visible(void **state) {
+TEST(a_bounded_number_of_threads_is_visible, begin, end_profile) {
     char names[60][16];
     for (uint32_t i = 0; i < 20; i++) {
         snprintf(names[i], sizeof names[i], "busy %u", i);
@@ -414,7 +414,7 @@ static void a_bounded_number_of_threads_is_visible(void **state) {
 }
 
 /* The front-end would show only the first one, which has 92 % of the time. */
-static void shared_tracks_with_most_of_the_time_are_visible(void **state) {
+TEST(shared_tracks_with_most_of_the_time_are_visible, begin, end_profile) {
     add_visible("requests", 920000, 0, false);
     add_visible("requests too", 20000, 0, false);
     add_visible("main", 35000, 0, false);
@@ -423,14 +423,14 @@ static void shared_tracks_with_most_of_the_time_are_visible(void **state) {
     assert_visible("0,2");
 }
 
-static void no_more_shared_tracks_than_needed_are_visible(void **state) {
+TEST(no_more_shared_tracks_than_needed_are_visible, begin, end_profile) {
     for (int i = 0; i < 3; i++) add_visible("requests", i ? 60000 : 1200000, 0, false);
     ((struct thread *)column_at(&profile.threads, 1))->merged_count = 99;
     assert_visible("0,1");
 }
 
 /* Without CPU times, samples that are not idle count. If the weights are CPU time, they do. */
-static void activity_is_what_the_front_end_adds_up(void **state) {
+TEST(activity_is_what_the_front_end_adds_up, begin, end_profile) {
     struct category_pair idle = categories_intern_code(&profile.categories, CODE_IDLE, TEXT(""));
     stack_id waiting = profile_stack(&profile, stack_none(), profile_named_frame(&profile, TEXT("wait"), idle));
     process_id process = profile_add_process(&profile, 7, 0);
@@ -453,7 +453,7 @@ static void activity_is_what_the_front_end_adds_up(void **state) {
 }
 
 /* The front-end knows the processor time of all samples but the first. */
-static void first_samples_are_activity(void **state) {
+TEST(first_samples_are_activity, begin, end_profile) {
     process_id process = profile_add_process(&profile, 7, 0);
     struct thread *busy = add_thread(process, 20, "busy");
     for (uint32_t i = 0; i < 40; i++) thread_add_sample(busy, i * 1000, stack_none(), 1);
@@ -465,26 +465,4 @@ static void first_samples_are_activity(void **state) {
     assert_visible("0,1");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(first_samples_are_activity, begin, end_profile),
-        cmocka_unit_test_setup_teardown(weights_are_numbers_of_their_type, begin, end_profile),
-        cmocka_unit_test_setup_teardown(weights_tell_the_cpu_time, begin, end_profile),
-        cmocka_unit_test_setup_teardown(samples_an_interval_apart_need_no_weights, begin, end_profile),
-        cmocka_unit_test_setup_teardown(idle_samples_use_no_cpu_time, begin, end_profile),
-        cmocka_unit_test_setup_teardown(metadata_is_written_where_it_is_known, begin, end_profile),
-        cmocka_unit_test_setup_teardown(a_marker_of_the_overview_has_a_strip, begin, end_profile),
-        cmocka_unit_test_setup_teardown(a_marker_of_other_places_has_no_strip, begin, end_profile),
-        cmocka_unit_test_setup_teardown(a_marker_without_a_schema_has_no_strip, begin, end_profile),
-        cmocka_unit_test_setup_teardown(payloads_are_whole_across_chunks, begin, end_profile),
-        cmocka_unit_test_setup_teardown(small_threads_share_chunks, begin, end_profile),
-        cmocka_unit_test_setup_teardown(any_number_of_threads_writes_the_same, begin, end_profile),
-        cmocka_unit_test_setup_teardown(the_front_end_chooses_active_threads, begin, end_profile),
-        cmocka_unit_test_setup_teardown(threads_with_markers_are_visible, begin, end_profile),
-        cmocka_unit_test_setup_teardown(shared_tracks_with_most_of_the_time_are_visible, begin, end_profile),
-        cmocka_unit_test_setup_teardown(no_more_shared_tracks_than_needed_are_visible, begin, end_profile),
-        cmocka_unit_test_setup_teardown(a_bounded_number_of_threads_is_visible, begin, end_profile),
-        cmocka_unit_test_setup_teardown(activity_is_what_the_front_end_adds_up, begin, end_profile),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }

@@ -127,7 +127,7 @@ static void assert_many_bytes(const char *bytes, size_t bytes_count) {
 
 /* ---- Files. ---- */
 
-static void a_new_file_appears_whole(void **state) {
+TEST(a_new_file_appears_whole, begin, end) {
     mode_t old_mask = umask(027);
     assert_true(write_text_to("{\"a\":1}", "out.json"));
     umask(old_mask);
@@ -138,7 +138,7 @@ static void a_new_file_appears_whole(void **state) {
     assert_null(chunks.first);
 }
 
-static void an_old_file_is_replaced_and_keeps_its_permissions(void **state) {
+TEST(an_old_file_is_replaced_and_keeps_its_permissions, begin, end) {
     create_file("out.json", "old", 0604);
     struct stat before, after;
     assert_int_equal(stat("out.json", &before), 0);
@@ -152,7 +152,7 @@ static void an_old_file_is_replaced_and_keeps_its_permissions(void **state) {
     assert_int_equal(count_files(), 1);
 }
 
-static void a_full_file_system_leaves_the_old_file(void **state) {
+TEST(a_full_file_system_leaves_the_old_file, begin, end) {
     create_file("out.json", "old", 0644);
     append_many_bytes();
     struct rlimit old_limit;
@@ -170,13 +170,13 @@ static void a_full_file_system_leaves_the_old_file(void **state) {
     assert_null(chunks.first);
 }
 
-static void a_path_below_a_file_is_a_failure(void **state) {
+TEST(a_path_below_a_file_is_a_failure, begin, end) {
     create_file("file", "content", 0644);
     assert_failed("file/out.json", FAILURE_IO, "cannot write file/out.json: Not a directory");
     assert_file("file", "content");
 }
 
-static void long_names_have_temporary_ones(void **state) {
+TEST(long_names_have_temporary_ones, begin, end) {
     char name[NAME_MAX + 1];
     memset(name, 'n', NAME_MAX);
     name[NAME_MAX] = '\0';
@@ -185,7 +185,7 @@ static void long_names_have_temporary_ones(void **state) {
     assert_int_equal(count_files(), 1);
 }
 
-static void a_stale_temporary_file_is_left_alone(void **state) {
+TEST(a_stale_temporary_file_is_left_alone, begin, end) {
     char stale[64];
     snprintf(stale, sizeof stale, ".out.json.%ld.tmp", (long)getpid());
     create_file(stale, "stale", 0644);
@@ -197,7 +197,7 @@ static void a_stale_temporary_file_is_left_alone(void **state) {
 
 /* ---- Links. ---- */
 
-static void a_link_stays_and_its_file_is_replaced(void **state) {
+TEST(a_link_stays_and_its_file_is_replaced, begin, end) {
     create_file("real.json", "old", 0644);
     assert_int_equal(symlink("real.json", "link.json"), 0);
     assert_true(write_text_to("new", "link.json"));
@@ -206,7 +206,7 @@ static void a_link_stays_and_its_file_is_replaced(void **state) {
     assert_file("real.json", "new");
 }
 
-static void a_link_to_nothing_gets_its_file(void **state) {
+TEST(a_link_to_nothing_gets_its_file, begin, end) {
     assert_int_equal(mkdir("folder", 0755), 0);
     assert_int_equal(symlink("second.json", "folder/first.json"), 0);
     assert_int_equal(symlink("folder/first.json", "link.json"), 0);
@@ -233,7 +233,7 @@ static void remove_shared_folder(void) {
 }
 
 /* Tests the rule of protected_symlinks, which the kernel may have switched off. */
-static void links_that_others_planted_are_not_followed(void **state) {
+TEST(links_that_others_planted_are_not_followed, begin, end) {
     enum { STRANGER = 4321, HOST = 4322 };
     static const struct {
         uid_t folder_owner;
@@ -265,7 +265,7 @@ static void links_that_others_planted_are_not_followed(void **state) {
     }
 }
 
-static void planted_links_to_nothing_create_nothing(void **state) {
+TEST(planted_links_to_nothing_create_nothing, begin, end) {
     if (geteuid() != 0) {
         print_message("SKIPPED: only root can make links of other users\n");
         skip();
@@ -281,7 +281,7 @@ static void planted_links_to_nothing_create_nothing(void **state) {
 
 /* ---- What is not a regular file. ---- */
 
-static void a_fifo_is_written_directly(void **state) {
+TEST(a_fifo_is_written_directly, begin, end) {
     assert_int_equal(mkfifo("fifo", 0600), 0);
     int reading_fd = open("fifo", O_RDONLY | O_NONBLOCK);
     assert_true(reading_fd >= 0);
@@ -357,7 +357,7 @@ static void assert_pipe_gets_all(int pipe_flags) {
     free(reader.bytes);
 }
 
-static void a_nonblocking_pipe_gets_all_bytes(void **state) { assert_pipe_gets_all(O_NONBLOCK); }
+TEST(a_nonblocking_pipe_gets_all_bytes, begin, end) { assert_pipe_gets_all(O_NONBLOCK); }
 
 /* ---- gzip. ---- */
 
@@ -366,7 +366,7 @@ static bool write_with_threads(const char *path, unsigned thread_count) {
     return write_chunks(path, thread_count, (struct progress){0});
 }
 
-static void a_full_file_system_at_any_offset_leaves_the_old_gzip(void **state) {
+TEST(a_full_file_system_at_any_offset_leaves_the_old_gzip, begin, end) {
     enum { STEP_COUNT = 20 };
     create_file("out.json.gz", "old", 0644);
     assert_true(write_with_threads("whole.gz", 3));
@@ -389,7 +389,7 @@ static void a_full_file_system_at_any_offset_leaves_the_old_gzip(void **state) {
     }
 }
 
-static void gzip_to_a_full_device_is_a_failure(void **state) {
+TEST(gzip_to_a_full_device_is_a_failure, begin, end) {
     assert_int_equal(symlink("/dev/full", "full.gz"), 0);
     assert_failed("full.gz", FAILURE_IO, "cannot write full.gz: No space left on device");
     failure_clear(&failure);
@@ -421,7 +421,7 @@ static void abandon_while_writing(void) {
     assert_int_equal(counts[1], 1);
 }
 
-static void abandoning_removes_the_temporary_file(void **state) {
+TEST(abandoning_removes_the_temporary_file, begin, end) {
     create_file("out.json", "old", 0644);
     abandon_while_writing();
     assert_int_equal(failure.code, FAILURE_IO);
@@ -430,7 +430,7 @@ static void abandoning_removes_the_temporary_file(void **state) {
     assert_int_equal(count_files(), 1);
 }
 
-static void abandoning_later_removes_nothing(void **state) {
+TEST(abandoning_later_removes_nothing, begin, end) {
     assert_true(write_text_to("content", "out.json"));
     char same_name[64];
     snprintf(same_name, sizeof same_name, ".out.json.%ld.tmp", (long)getpid());
@@ -442,7 +442,7 @@ static void abandoning_later_removes_nothing(void **state) {
 
 /* Writes more often than there are slots for temporary files. Each write must give its slot back, also after a
  * failure. */
-static void every_write_gives_its_slot_back(void **state) {
+TEST(every_write_gives_its_slot_back, begin, end) {
     for (int i = 0; i < 200; i++) {
         assert_true(write_text_to("content", "out.json"));
         assert_false(write_text_to("content", "missing/out.json"));
@@ -451,25 +451,4 @@ static void every_write_gives_its_slot_back(void **state) {
     abandon_while_writing();
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_new_file_appears_whole, begin, end),
-        cmocka_unit_test_setup_teardown(an_old_file_is_replaced_and_keeps_its_permissions, begin, end),
-        cmocka_unit_test_setup_teardown(a_full_file_system_leaves_the_old_file, begin, end),
-        cmocka_unit_test_setup_teardown(a_path_below_a_file_is_a_failure, begin, end),
-        cmocka_unit_test_setup_teardown(long_names_have_temporary_ones, begin, end),
-        cmocka_unit_test_setup_teardown(a_stale_temporary_file_is_left_alone, begin, end),
-        cmocka_unit_test_setup_teardown(a_link_stays_and_its_file_is_replaced, begin, end),
-        cmocka_unit_test_setup_teardown(a_link_to_nothing_gets_its_file, begin, end),
-        cmocka_unit_test_setup_teardown(links_that_others_planted_are_not_followed, begin, end),
-        cmocka_unit_test_setup_teardown(planted_links_to_nothing_create_nothing, begin, end),
-        cmocka_unit_test_setup_teardown(a_fifo_is_written_directly, begin, end),
-        cmocka_unit_test_setup_teardown(a_nonblocking_pipe_gets_all_bytes, begin, end),
-        cmocka_unit_test_setup_teardown(a_full_file_system_at_any_offset_leaves_the_old_gzip, begin, end),
-        cmocka_unit_test_setup_teardown(gzip_to_a_full_device_is_a_failure, begin, end),
-        cmocka_unit_test_setup_teardown(abandoning_removes_the_temporary_file, begin, end),
-        cmocka_unit_test_setup_teardown(abandoning_later_removes_nothing, begin, end),
-        cmocka_unit_test_setup_teardown(every_write_gives_its_slot_back, begin, end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return unit_tests_run(NULL, NULL); }
