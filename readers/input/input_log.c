@@ -77,12 +77,14 @@ static bool take_quote(struct text *text) {
     return true;
 }
 
-/* Takes the number of the line, as cat -n, less -N and grep -n write it. A terminal copies a tab as blanks. */
+/* Takes the number of the line, as cat -n, less -N and grep -n write it. A terminal copies a tab as blanks. If one
+ * blank follows, others come before: without them, the number may be part of the line. */
 static bool take_number(struct text *text, uint64_t *number) {
     struct text rest = text_trim_start(*text);
+    bool is_aligned = rest.bytes_count < text->bytes_count;
     if (!cursor_take_number(&rest, 10, number)) return false;
     bool has_end = !rest.bytes_count || cursor_take(&rest, TEXT("\t")) || cursor_take(&rest, TEXT(":")) ||
-                   cursor_take(&rest, TEXT("  ")) || cursor_take(&rest, TEXT(" "));
+                   cursor_take(&rest, TEXT("  ")) || (is_aligned && cursor_take(&rest, TEXT(" ")));
     if (has_end) *text = rest;
     return has_end;
 }
