@@ -5,6 +5,8 @@
 #include <libiberty/demangle.h>
 #include <setjmp.h>
 #include <stdio.h>
+
+#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include "libconvert/base/cursor.h"
