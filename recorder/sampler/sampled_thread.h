@@ -33,7 +33,6 @@ enum sampled_reach {
 struct sampled_before {
     uint32_t tid; /* 0: none */
     uint64_t cpu_ns;
-    int64_t owed_ns; /* below 0: samples stand for that much more than it has used; else 0 */
 };
 
 struct sampled_thread {

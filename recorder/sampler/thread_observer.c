@@ -43,7 +43,9 @@ static struct {
     bool is_refusal_reported; /* the log says that memory of threads cannot be read */
     uint64_t tick_ns;         /* the time between two clock ticks */
     uint64_t lost_count;      /* stacks for which there was no room */
-    int64_t unseen_ns;        /* what threads have used that ended without a sample, until another one's has it */
+    /* What threads have used that ended without a sample, until another one's has it. Below 0: samples of ended threads
+     * stand for that much more than they have used. */
+    int64_t unseen_ns;
     struct thread_observer_starter starter;
     struct thread_observer_rules rules;
 } observer;
@@ -146,10 +148,9 @@ static bool is_passed_over(const struct thread_record *record, struct sampled_th
 static void forget(struct sampled_thread *thread, uint32_t tid) {
     struct sampled_before before = {.tid = 0};
     if (thread->epoch == observer.epoch) {
-        int64_t owed_ns = thread->share.owed_ns;
         thread_signal_leave(thread);
         before = thread->before;
-        if (thread->cpu_ns) before = (struct sampled_before){thread->tid, thread->cpu_ns, owed_ns < 0 ? owed_ns : 0};
+        if (thread->cpu_ns) before = (struct sampled_before){thread->tid, thread->cpu_ns};
     } else {
         thread->clocks = (struct thread_clocks){0};
     }
@@ -157,9 +158,6 @@ static void forget(struct sampled_thread *thread, uint32_t tid) {
     thread->epoch = observer.epoch;
     thread->tid = tid;
     thread->before = before;
-    if (before.tid != tid) return;
-    thread->share.owed_ns = before.owed_ns;
-    thread->before.owed_ns = 0;
 }
 
 /* Less is not worth a sample of its own: of threads that live as long as this, enough have one by chance. */
@@ -183,10 +181,29 @@ static bool keep_unseen(int64_t used_ns) {
     return true;
 }
 
+/* Keeps what samples of a thread that ends stand for beyond what it has used, up to a limit: threads of another kind
+ * would have to give up more. */
+static void keep_debt(struct sampled_thread *thread) {
+    enum { INTERVAL_COUNT_MAX = 4 };
+    int64_t least_ns = -(int64_t)observer.rules.interval_ns * INTERVAL_COUNT_MAX;
+    if (thread->share.owed_ns >= 0) return;
+    int64_t kept_ns = observer.unseen_ns + thread->share.owed_ns;
+    observer.unseen_ns = kept_ns > least_ns ? kept_ns : least_ns;
+    thread->share.owed_ns = 0;
+}
+
 /* Returns what threads without a sample have used, which is for another one from now on. */
 static int64_t take_unseen(void) {
     int64_t taken_ns = observer.unseen_ns;
     observer.unseen_ns = 0;
+    return taken_ns;
+}
+
+/* Returns what the first sample of a thread stands for besides what the thread has used, or as much as it gives up. */
+static int64_t take_balance(uint64_t cpu_ns) {
+    int64_t least_ns = -(int64_t)(cpu_ns / 2), taken_ns = observer.unseen_ns;
+    if (taken_ns < least_ns) taken_ns = least_ns;
+    observer.unseen_ns -= taken_ns;
     return taken_ns;
 }
 
@@ -243,7 +260,10 @@ static void write_end(struct sampled_thread *thread, struct round *round) {
 
 /* Ends the thread in the trace. The record belongs to `tid` now; 0: to no thread. */
 static void end_thread(struct sampled_thread *thread, struct round *round, uint32_t tid) {
-    if (thread->epoch == observer.epoch && thread->tid) write_end(thread, round);
+    if (thread->epoch == observer.epoch && thread->tid) {
+        write_end(thread, round);
+        keep_debt(thread);
+    }
     forget(thread, tid);
 }
 
@@ -415,7 +435,7 @@ static bool collect_one(struct thread_record *record, struct sampled_thread *thr
                                          .passed_ns = (sample->missed_count + 1) * thread->interval_ns};
     uint64_t cpu_ns = cpu_share_take(&thread->share, &shared);
     if (is_first) thread_clocks_close_first(&thread->clocks);
-    if (is_first && cpu_ns) cpu_ns += (uint64_t)take_unseen();
+    if (is_first && cpu_ns) cpu_ns += (uint64_t)take_balance(cpu_ns);
     bool is_demanded = demand_of(record) == THREAD_DEMAND_SEEN && !thread->written_count;
     if (!cpu_ns && !is_demanded) return true;
     if (awaits_more(thread, sample)) {
@@ -792,7 +812,7 @@ static void collect_last(struct thread_writers *writers, struct thread_record *r
 static void write_unseen(struct thread_writers *writers, struct thread_record *record, void *context) {
     struct sampled_thread *thread = known_thread(record);
     (void)writers;
-    if (!observer.unseen_ns || !thread || !is_in_trace(thread) || thread->state == SAMPLED_LEFT_OUT) return;
+    if (observer.unseen_ns <= 0 || !thread || !is_in_trace(thread) || thread->state == SAMPLED_LEFT_OUT) return;
     uint64_t unseen_ns = (uint64_t)take_unseen();
     if (unseen_ns < observer.rules.interval_ns / 2)
         sampled_thread_write_rest(thread, &((struct round *)context)->recording, unseen_ns);
