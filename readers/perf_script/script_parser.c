@@ -44,11 +44,13 @@ struct parser {
     bool are_tracepoints[PERF_EVENTS_MAX + 1]; /* by event */
     struct script_records records;
     bool has_times;
-    size_t wrap_columns;       /* see script_wrap_columns */
-    struct byte_buffer broken; /* a line that may go on, in text with broken lines; empty: there is none */
-    size_t broken_columns;     /* columns of its last part */
-    bool has_differences;      /* times are those since the line before: perf script --deltatime */
-    int64_t sum_ns;            /* sum of the differences so far */
+    size_t wrap_columns;             /* see script_wrap_columns */
+    struct byte_buffer broken;       /* a line that was broken, as far as it is joined; empty: there is none */
+    struct position broken_position; /* where it begins */
+    size_t broken_columns;           /* columns of the last part of the line */
+    bool is_broken;                  /* its last part has no end: a rest may follow */
+    bool has_differences;            /* times are those since the line before: perf script --deltatime */
+    int64_t sum_ns;                  /* sum of the differences so far */
     bool has_tab_frames;  /* frame lines begin with a tab, as perf writes them; other lines in a stack are not frames */
     bool has_bare_frames; /* some frame lines have no indentation, so their source lines have none either */
 };
@@ -424,28 +426,35 @@ static void read_line(struct parser *parser, struct text line) {
     }
 }
 
-/* Reads the line that may have been broken, if there is one. */
+/* Reads the line that was broken, if there is one. It counts as being where it begins. */
 static void end_broken_line(struct parser *parser) {
+    struct position position = parser->scan.position;
+    parser->scan.position = parser->broken_position;
     if (parser->broken.bytes_count) read_line(parser, byte_buffer_text(&parser->broken));
     parser->broken.bytes_count = 0;
+    parser->scan.position = position;
 }
 
-/* Reads a line of a text with broken lines: joins it with the line before it, or keeps it until the next one. */
+/* Reads a line of a text with broken lines: joins it with the line before it, or keeps it if its rest may follow. */
 static void read_broken_line(struct parser *parser, struct text line) {
-    bool continues = parser->broken.bytes_count && script_wrap_continues(byte_buffer_text(&parser->broken), line);
-    if (continues && parser->broken_columns < parser->wrap_columns) {
+    bool has_room = parser->broken.bytes_count + line.bytes_count < SCAN_LINE_BYTES_MAX;
+    bool is_rest = parser->is_broken && has_room && script_wrap_is_rest(line);
+    parser->is_broken = script_wrap_is_broken(line, is_rest);
+    if (is_rest && parser->broken_columns < parser->wrap_columns) {
         line = text_trim(line);
         byte_buffer_append(&parser->broken, TEXT(" "));
     }
-    if (continues)
+    if (is_rest) {
         tally(parser, TALLY_BROKEN_LINE);
-    else
+    } else {
         end_broken_line(parser);
+        parser->broken_position = parser->scan.position;
+    }
     parser->broken_columns = script_wrap_width(line);
-    if (!line.bytes_count)
-        read_line(parser, line);
-    else
+    if (is_rest || parser->is_broken)
         byte_buffer_append(&parser->broken, line);
+    else
+        read_line(parser, line);
 }
 
 void script_parse(struct input *input, struct perf_sink sink, struct perf_tallies *tallies, struct failure *failure) {

@@ -22,8 +22,8 @@ static bool is_open_frame(struct text line) {
            script_frame_line_parse(line, &frame) && frame.has_address;
 }
 
-/* Returns whether the line is none that perf prints. Its frames are indented. */
-static bool is_rest(struct text line) {
+/* perf indents its frames. */
+bool script_wrap_is_rest(struct text line) {
     struct perf_frame_line frame;
     struct script_event_line event;
     struct perf_source_line source;
@@ -32,7 +32,7 @@ static bool is_rest(struct text line) {
     return !is_frame && !script_source_line_parse(line, &source) && !script_event_line_parse(line, &event);
 }
 
-bool script_wrap_continues(struct text before, struct text line) { return is_open_frame(before) && is_rest(line); }
+bool script_wrap_is_broken(struct text line, bool is_rest) { return is_rest ? is_open(line) : is_open_frame(line); }
 
 /* If any frame has neither a library nor a rest, the text has no libraries. A terminal does not copy a blank at the end
  * of a line. */
@@ -43,10 +43,10 @@ size_t script_wrap_columns(struct text start) {
          start = text_from(start, end + 1)) {
         struct text line = text_slice(start, 0, end);
         if (text_ends_with(line, TEXT("\r"))) line.bytes_count--;
-        bool continues = is_broken && is_rest(line);
+        bool continues = is_broken && script_wrap_is_rest(line);
         if (continues && width < broken_width_min) broken_width_min = width;
         has_libraries = continues || !is_broken;
-        is_broken = continues ? is_open(line) : is_open_frame(line);
+        is_broken = script_wrap_is_broken(line, continues);
         width = script_wrap_width(line);
         if (width > width_max) width_max = width;
     }

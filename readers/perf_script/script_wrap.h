@@ -10,5 +10,8 @@ size_t script_wrap_columns(struct text start);
 /* Returns how many columns the line takes. */
 size_t script_wrap_width(struct text line);
 
-/* Returns whether the line goes on with the frame line before it, which has no library yet. */
-bool script_wrap_continues(struct text before, struct text line);
+/* Returns whether the line is none that perf prints: behind a line that is broken, it is the rest of that. */
+bool script_wrap_is_rest(struct text line);
+
+/* Returns whether the line is a frame line, or the rest of one (is_rest), that has no library yet, and so goes on. */
+bool script_wrap_is_broken(struct text line, bool is_rest);

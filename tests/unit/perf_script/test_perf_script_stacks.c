@@ -73,19 +73,23 @@ static void take_frames(void) {
         fixture.frames[i] = profile_stack_at(profile, stack)->frame;
 }
 
-/* Ends the sample, and reads the trace so far. */
-static void take_in(int64_t pid) {
-    append(fixture.trace, sizeof fixture.trace, "app %lld/%lld %u.0: x:\n%s\n", (long long)pid, (long long)pid,
-           ++fixture.sample_count, fixture.lines);
-    *fixture.lines = '\0';
+static void read_text(struct text text) {
     profile_fini(&fixture.profile);
     profile_init(&fixture.profile, &fixture.failure);
-    struct input *input = input_from_memory(text_of(fixture.trace), 0, &fixture.failure);
+    struct input *input = input_from_memory(text, 0, &fixture.failure);
     assert_non_null(input);
     reader_perf_script.run(input, &fixture.profile, &(struct reader_options){0});
     profile_finish(&fixture.profile);
     input_close(input);
     assert_false(failure_is_set(&fixture.failure));
+}
+
+/* Ends the sample, and reads the trace so far. */
+static void take_in(int64_t pid) {
+    append(fixture.trace, sizeof fixture.trace, "app %lld/%lld %u.0: x:\n%s\n", (long long)pid, (long long)pid,
+           ++fixture.sample_count, fixture.lines);
+    *fixture.lines = '\0';
+    read_text(text_of(fixture.trace));
     take_frames();
 }
 
@@ -699,6 +703,42 @@ TEST(test_broken_lines_are_joined, set_up, tear_down) {
     for (size_t columns = 50; columns < 80; columns++) assert_joined(columns, false);
     assert_joined(50, true);
     assert_joined(72, true);
+}
+
+static uint64_t first_line(const char *cause) {
+    const struct ledger *ledger = &fixture.profile.ledger;
+    for (size_t i = 0; i < ledger->entries.count; i++)
+        if (text_equal(ledger_at(ledger, i)->cause, text_of(cause))) return ledger_at(ledger, i)->first.line;
+    return 0;
+}
+
+/* A frame counts as being where it begins, and each other line where it is. */
+TEST(test_places_of_broken_lines, set_up, tear_down) {
+    add("\t    401106 work(std::vector<int> const&,");
+    add("unsigned long)+0x6 (/opt/app)");
+    take();
+    assert_int_equal(first_line("event line"), 1);
+    assert_int_equal(first_line("frame line"), 2);
+    assert_int_equal(first_line("rest of a frame line that was broken: joined with it"), 3);
+    assert_int_equal(first_line("blank line"), 4);
+}
+
+/* A line is joined until it is as long as a line may be. */
+TEST(test_line_broken_into_long_ones, set_up, tear_down) {
+    enum { REST_BYTES = 1024 * 1024, REST_COUNT = 5 };
+    static const char begin[] = "app 7/7 1.0: x:\n\t    401106 work\nand more\n";
+    size_t begin_bytes = sizeof begin - 1;
+    struct text text = {.bytes_count = begin_bytes + (size_t)REST_COUNT * REST_BYTES};
+    char *bytes = malloc(text.bytes_count);
+    assert_non_null(bytes);
+    memset(bytes, 'w', text.bytes_count);
+    memcpy(bytes, begin, begin_bytes);
+    for (size_t i = 1; i <= REST_COUNT; i++) bytes[begin_bytes + i * REST_BYTES - 1] = '\n';
+    text.bytes = bytes;
+    read_text(text);
+    free(bytes);
+    assert_int_equal(first_line("rest of a frame line that was broken: joined with it"), 3);
+    assert_int_equal(first_line("line that is no event, frame or record"), 7);
 }
 
 /* In a text without libraries, no frame says where it ends. */
