@@ -119,9 +119,9 @@ static enum prefix take_prefix(struct text *line, uint64_t *number) {
     return prefix;
 }
 
-/* Returns whether the first lines of the start that it holds as a whole, which are at least two, have a prefix of one
- * kind. Numbers of lines must count. */
-static bool has_prefixes(struct text start) {
+/* Returns the kind of prefix that the first lines of the start have which it holds as a whole, at least two.
+ * PREFIX_NONE: they have none, or several kinds. Numbers of lines must count. */
+static enum prefix common_prefix(struct text start) {
     enum prefix first = PREFIX_NONE;
     size_t line_count = 0;
     uint64_t number = 0, before = 0;
@@ -132,11 +132,11 @@ static bool has_prefixes(struct text start) {
         if (text_ends_with(line, TEXT("\r"))) line.bytes_count--;
         enum prefix prefix = take_prefix(&line, &number);
         if (!line_count++) first = prefix;
-        if (prefix == PREFIX_NONE || prefix != first) return false;
-        if (prefix == PREFIX_NUMBER && line_count > 1 && number != before + 1) return false;
+        if (prefix == PREFIX_NONE || prefix != first) return PREFIX_NONE;
+        if (prefix == PREFIX_NUMBER && line_count > 1 && number != before + 1) return PREFIX_NONE;
         before = number;
     }
-    return line_count >= LINES_MIN;
+    return line_count >= LINES_MIN ? first : PREFIX_NONE;
 }
 
 static bool has_odd_line_ends(struct text start) {
@@ -222,15 +222,15 @@ static bool has_entities(struct text start) {
 
 bool input_log_recognises(struct text start) {
     if (text_find(start, '\0') < start.bytes_count) return false;
-    return has_escapes(start) || has_odd_line_ends(start) || has_double_spacing(start) || has_prefixes(start) ||
-           has_entities(start) || has_fixed_blanks(start);
+    return has_escapes(start) || has_odd_line_ends(start) || has_double_spacing(start) ||
+           common_prefix(start) != PREFIX_NONE || has_entities(start) || has_fixed_blanks(start);
 }
 
 /* ---- Decoding. ---- */
 
 struct log {
     struct input_decoder decoder;
-    bool has_prefixes;
+    enum prefix prefix; /* what is taken off each line that has it */
     bool has_entities;
     bool has_fixed_blanks;
     bool has_double_spacing;
@@ -250,16 +250,15 @@ static void put_start(struct log *log) {
     struct text line = {log->start, log->start_bytes};
     uint64_t number;
     bool has_end = text_ends_with(line, TEXT("\n"));
-    line.bytes_count -= has_end;
-    take_prefix(&line, &number);
-    line.bytes_count += has_end;
+    struct text rest = text_slice(line, 0, line.bytes_count - has_end);
+    if (take_prefix(&rest, &number) == log->prefix) line = (struct text){rest.bytes, rest.bytes_count + has_end};
     memcpy(log->out, line.bytes, line.bytes_count);
     log->out += line.bytes_count;
     log->start_bytes = 0;
 }
 
 static void put(struct log *log, char byte) {
-    if (!log->has_prefixes || log->is_inside) {
+    if (log->prefix == PREFIX_NONE || log->is_inside) {
         *log->out++ = byte;
     } else {
         log->start[log->start_bytes++] = byte;
@@ -351,7 +350,7 @@ bool input_log_open(struct input_source *source, const struct input_wrapper *wra
     struct log *log = failure_check_memory(input_failure(below), calloc(1, sizeof *log));
     if (!log) return false;
     struct text start = text_slice(input_peek(below, INPUT_WRAPPER_START_BYTES), 0, INPUT_WRAPPER_START_BYTES);
-    log->has_prefixes = has_prefixes(start);
+    log->prefix = common_prefix(start);
     log->has_entities = has_entities(start);
     log->has_fixed_blanks = has_fixed_blanks(start);
     log->has_double_spacing = has_double_spacing(start);

@@ -638,6 +638,25 @@ TEST(test_log_with_long_lines) {
     assert_bytes(input, &failure, (struct text){lines, line_bytes});
 }
 
+/* What precedes the first lines precedes later ones, too, and nothing else is taken off those that lack it. */
+TEST(test_log_with_lines_of_its_own) {
+    static const char logged[] = "12:00:00 a 1\n", line[] = "a 1\n";
+    static const char others[] = "    7112 f (/lib/x)\n    7: g\n> h\napp-1  | i\n";
+    enum { LINE_COUNT = 400 };
+    static char log[LINE_COUNT * sizeof logged + sizeof others], lines[sizeof log];
+    struct failure failure = {0};
+    char *log_end = log, *lines_end = lines;
+    for (int i = 0; i < LINE_COUNT; i++) {
+        log_end = stpcpy(log_end, logged);
+        lines_end = stpcpy(lines_end, line);
+    }
+    stpcpy(log_end, others);
+    stpcpy(lines_end, others);
+    struct input *input = input_unwrap(input_from_memory(text_of(log), 0, &failure));
+    assert_non_null(input);
+    assert_bytes(input, &failure, text_of(lines));
+}
+
 /* Text whose lines do not all begin alike keeps its bytes, and so does what has no lines. */
 TEST(test_no_log) {
     static const struct text cases[] = {
