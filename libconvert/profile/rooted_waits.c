@@ -4,9 +4,11 @@
 #include "libconvert/base/memory.h"
 #include "weighed_sample.h"
 
+#define GOROUTINE_START "runtime.goexit"
+
 /* Functions that a thread enters once, callers first, and leaves when it ends. A coroutine begins with others: the
- * thread waits outside of it. Go's threads wait in the scheduler, which nobody but a goroutine calls, so between two
- * goroutines that is called by what all of them begin with. */
+ * thread waits outside of it. Go's threads wait in the scheduler. Once a thread has run a goroutine, nobody but
+ * goroutines calls that, so it is called by what all of them begin with. */
 static const struct text start_names[] = {
     TEXT(TRUNCATED_STACK_NAME), /* whatever it stands for */
     TEXT("_start"),
@@ -22,7 +24,7 @@ static const struct text start_names[] = {
     TEXT("ret_from_fork_asm"),
     TEXT("ret_from_fork"),
     TEXT("kthread"),
-    TEXT("runtime.goexit"),
+    TEXT(GOROUTINE_START),
 };
 
 /* The innermost frames of samples that have no stack otherwise; of waits, the name may go on: "(waits in futex)". */
@@ -121,11 +123,16 @@ static stack_id callers_of(const struct profile *profile, const struct start *st
 }
 
 /* Returns what a sample at the beginning or at the end of a thread hangs below, unless the thread executes a program
- * between it and the next or the last other one. */
-static stack_id callers_at_end(const struct thread *thread, const struct start *starts, const struct gap *gap,
-                               const struct sample *sample) {
+ * between it and the next or the last other one. A thread of Go may wait before its first goroutine, too. */
+static stack_id callers_at_end(const struct profile *profile, const struct thread *thread, const struct start *starts,
+                               const struct gap *gap, const struct sample *sample) {
     const struct sample *first = gap->before ? gap->before : sample, *neighbour = gap->before ? first : gap->after;
-    return neighbour && first->time_ns >= thread->executed_ns ? start_of(starts, neighbour) : stack_none();
+    if (!neighbour || first->time_ns < thread->executed_ns) return stack_none();
+    stack_id start = start_of(starts, neighbour);
+    if (gap->before || stack_is_none(start)) return start;
+    func_id innermost = frame_at(profile, start)->func;
+    bool is_goroutine = find_name(profile, innermost, &TEXT(GOROUTINE_START), 1);
+    return is_goroutine ? profile_stack_at(profile, start)->prefix : start;
 }
 
 static stack_id hang_below(struct profile *profile, stack_id callers, stack_id bare) {
@@ -148,7 +155,7 @@ static void fill(struct profile *profile, struct thread *thread, const struct st
     stack_id callers = is_inside && !has_executed ? callers_of(profile, starts, &gap) : stack_none();
     for (; row < end; row++) {
         struct sample *sample = samples_at(samples, row);
-        if (!is_inside) callers = callers_at_end(thread, starts, &gap, sample);
+        if (!is_inside) callers = callers_at_end(profile, thread, starts, &gap, sample);
         sample->stack = hang_below(profile, callers, sample->stack);
     }
 }

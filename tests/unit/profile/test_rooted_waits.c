@@ -128,6 +128,16 @@ TEST(threads_of_go_wait_below_goroutines, begin_profile, end_profile) {
     assert_paths(add_thread(paths, COUNT(paths)), expected, COUNT(expected));
 }
 
+/* A thread of Go looks for a goroutine before it has run one. */
+TEST(threads_of_go_wait_before_goroutines, begin_profile, end_profile) {
+    static const char *const paths[] = {"(waits)", "(not sampled)", "runtime.goexit;f", "(waits)"};
+    static const char *const expected[] = {"(waits)", "(not sampled)", "runtime.goexit;f", "runtime.goexit;(waits)"};
+    assert_paths(add_thread(paths, COUNT(paths)), expected, COUNT(expected));
+    static const char *const cut[] = {"(waits)", "[truncated stack];runtime.goexit;f"};
+    static const char *const cut_expected[] = {"[truncated stack];(waits)", "[truncated stack];runtime.goexit;f"};
+    assert_paths(add_thread(cut, COUNT(cut)), cut_expected, COUNT(cut_expected));
+}
+
 /* The recorder cannot step out of some functions of threads that wait. */
 TEST(waits_with_a_cut_stack_keep_their_caller, begin_profile, end_profile) {
     static const char *const paths[] = {
