@@ -51,20 +51,19 @@ static const char OPENS_DIRECTLY[] = "it needs no conversion: open it at https:/
     "FILE | awk '/^-+\\+-/{if(s)print s,v;s=\"\";next} {sub(/^ +/,\"\");sub(/ \\(inline\\)$/,\"\")} " \
     "s{s=$0\";\"s;next} /^[0-9]/{v=$1;sub(/ns$/,\"\",v);sub(/^[^ ]+ +/,\"\");s=$0}' | gecko-convert -"
 /* phpspy prints the number, name and place of each function, the innermost first, and notes ("# mem …"). */
-#define PHPSPY                                                                                                     \
-    "'{s=\"\";for(i=1;i<=NF;i++)if($i~/^[0-9]/){split($i,w,\" \");s=w[2](s?\";\":\"\")s}if(s)n[s]++}END{for(s in " \
-    "n)print "                                                                                                     \
-    "s,n[s]}' FILE | gecko-convert -"
-/* Its profiles are samples with weights, or events that open and close frames. */
-#define SPEEDSCOPE(unit)                                                                                            \
-    "jq -r '.shared.frames as $f|.profiles[]|({seconds:1e9,milliseconds:1e6,microseconds:1e3}[.unit]//1) as $n|if " \
-    ".samples then [.samples,.weights]|transpose[] else foreach .events[] as $e({s:[],t:0};.p=(if .s!=[] and "      \
-    "$e.at>.t "                                                                                                     \
-    "then [.s,$e.at-.t] else null end)|.t=$e.at|if $e.type==\"O\" then .s+=[$e.frame] else .s|=.[:-1] "             \
-    "end;.p|select(.)) "                                                                                            \
-    "end|\"\\(.[0]|map($f[.].name)|join(\";\")) \\(.[1]*$n)\"' FILE | gecko-convert -" unit                         \
-    "; https://www.speedscope.app "                                                                                 \
-    "opens it, too"
+#define PHPSPY                                                                                        \
+    "'{s=\"\";for(i=1;i<=NF;i++)if($i~/^[0-9]/){split($i,w,\" \");s=w[2](s?\";\":\"\")s}if(s)n[s]++}" \
+    "END{for(s in n)print s,n[s]}' FILE | gecko-convert -"
+/* Profiles of speedscope are samples with weights, or events that open and close frames. */
+#define SPEEDSCOPE(unit)                                                                                         \
+    "jq -r '.shared.frames as $f|.profiles[]|({seconds:1e9,milliseconds:1e6,microseconds:1e3}[.unit]//1) as $n|" \
+    "if .samples then [.samples,.weights]|transpose[] else foreach .events[] as $e({s:[],t:0};"                  \
+    ".p=(if .s!=[] and $e.at>.t then [.s,$e.at-.t] else null end)|.t=$e.at|"                                     \
+    "if $e.type==\"O\" then .s+=[$e.frame] else .s|=.[:-1] end;.p|select(.)) end|"                               \
+    "\"\\(.[0]|map($f[.].name)|join(\";\")) \\(.[1]*$n)\"' FILE | gecko-convert -" unit                          \
+    "; https://www.speedscope.app opens it, too"
+#define BPFTRACE \
+    "bpftrace -e 'profile:hz:99 { @[ustack, comm, pid] = count(); }' > stacks.txt, then gecko-convert stacks.txt"
 #define JFRCONV                                                                                         \
     "make collapsed stacks of it with async-profiler's converter: jfrconv --threads -o collapsed FILE " \
     "stacks.collapsed, then gecko-convert stacks.collapsed"
@@ -124,8 +123,7 @@ static const struct foreign FOREIGNS[] = {
      .magic = {TEXT("\2\0\2\xc0"), 0x48}},
     {"an execution trace of Go",
      "go tool trace -pprof=sched FILE > sched.pprof has its waits, and cpu.pprof of runtime/pprof the work: "
-     "gecko-convert "
-     "cpu.pprof says how to convert it",
+     "gecko-convert cpu.pprof says how to convert it",
      CONTENT_BINARY, MAGIC("go 1."), .second = {TEXT(" trace\0"), 7}},
     {"a recording of sysprof", "sysprof opens it; or " PERF_RECORD, MAGIC("\x5e\x97\xca\xfd")},
     {"gmon.out, the counts of gprof", HOLDS_NO_STACKS, CONTENT_BINARY, MAGIC("gmon")},
@@ -187,9 +185,7 @@ static const struct foreign FOREIGNS[] = {
     {"a speedscope profile", SPEEDSCOPE(""), CONTENT_JSON, PARTS(TEXT("speedscope.app/file-format"), TEXT("\"none\""))},
     {"a speedscope profile", SPEEDSCOPE(" --weight-unit ns"), CONTENT_JSON, PARTS(TEXT("speedscope.app/file-format"))},
     {"JSON made by perf data convert", FROM_THE_PERF_DATA, CONTENT_JSON, PARTS(TEXT("\"linux-perf-json-version\""))},
-    {"output of bpftrace in JSON",
-     "bpftrace -e 'profile:hz:99 { @[ustack, comm, pid] = count(); }' > stacks.txt, then gecko-convert stacks.txt",
-     CONTENT_JSON, PARTS(TEXT("\"attached_probes\""))},
+    {"output of bpftrace in JSON", BPFTRACE, CONTENT_JSON, PARTS(TEXT("\"attached_probes\""))},
     {"a log of docker in JSON", "jq -j .log FILE | gecko-convert -", CONTENT_JSON,
      PARTS(TEXT("\"log\""), TEXT("\"stream\""), TEXT("\"time\""))},
     {"a log of journalctl in JSON", "jq -r .MESSAGE FILE | gecko-convert -", CONTENT_JSON,
@@ -309,9 +305,7 @@ static const struct foreign FOREIGNS[] = {
     {"collapsed stacks behind their counts, as uniq -c writes them",
      "awk '{n=$1;sub(/^ *[0-9]+ /,\"\");print $0,n}' FILE | gecko-convert -", CONTENT_TEXT,
      .recognises = has_counts_first},
-    {"output of bpftrace without a map of stacks",
-     "bpftrace -e 'profile:hz:99 { @[ustack, comm, pid] = count(); }' > stacks.txt, then gecko-convert stacks.txt",
-     MAGIC("Attaching "), PARTS(TEXT(" probe"), TEXT("...\n"))},
+    {"output of bpftrace without a map of stacks", BPFTRACE, MAGIC("Attaching "), PARTS(TEXT(" probe"), TEXT("...\n"))},
     {"metrics of Prometheus", HOLDS_NO_STACKS, PARTS(TEXT("# TYPE "), TEXT(" counter\n"))},
     {PARTS(TEXT("# TYPE "), TEXT(" gauge\n"))},
     {"a script", "record it running: " PERF_RECORD, MAGIC("#!")},
