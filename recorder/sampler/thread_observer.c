@@ -43,9 +43,8 @@ static struct {
     bool is_refusal_reported; /* the log says that memory of threads cannot be read */
     uint64_t tick_ns;         /* the time between two clock ticks */
     uint64_t lost_count;      /* stacks for which there was no room */
-    /* What threads have used that ended without a sample, until another one's has it. Below 0: samples of ended threads
-     * stand for that much more than they have used. */
-    int64_t unseen_ns;
+    int64_t unseen_ns;        /* what threads have used that ended without a sample, until another one's has it */
+    int64_t lent_ns;          /* what samples of ended threads stand for beyond what these have used */
     struct thread_observer_starter starter;
     struct thread_observer_rules rules;
 } observer;
@@ -181,17 +180,6 @@ static bool keep_unseen(int64_t used_ns) {
     return true;
 }
 
-/* Keeps what samples of a thread that ends stand for beyond what it has used, up to a limit: threads of another kind
- * would have to give up more. */
-static void keep_debt(struct sampled_thread *thread) {
-    enum { INTERVAL_COUNT_MAX = 4 };
-    int64_t least_ns = -(int64_t)observer.rules.interval_ns * INTERVAL_COUNT_MAX;
-    if (thread->share.owed_ns >= 0) return;
-    int64_t kept_ns = observer.unseen_ns + thread->share.owed_ns;
-    observer.unseen_ns = kept_ns > least_ns ? kept_ns : least_ns;
-    thread->share.owed_ns = 0;
-}
-
 /* Returns what threads without a sample have used, which is for another one from now on. */
 static int64_t take_unseen(void) {
     int64_t taken_ns = observer.unseen_ns;
@@ -199,17 +187,38 @@ static int64_t take_unseen(void) {
     return taken_ns;
 }
 
-/* Returns what the first sample of a thread stands for besides what the thread has used, or as much as it gives up. */
-static int64_t take_balance(uint64_t cpu_ns) {
-    int64_t least_ns = -(int64_t)(cpu_ns / 2), taken_ns = observer.unseen_ns;
-    if (taken_ns < least_ns) taken_ns = least_ns;
-    observer.unseen_ns -= taken_ns;
-    return taken_ns;
-}
-
 /* Whether the trace may have samples of the thread. */
 static bool is_in_trace(const struct sampled_thread *thread) {
     return thread->uid && recording_wants_thread(thread->name, thread->name_bytes_count);
+}
+
+/* Keeps what samples of a thread that ends stand for beyond what it has used, up to a limit: threads of another kind
+ * would have to give up more. */
+static void keep_lent(struct sampled_thread *thread) {
+    enum { INTERVAL_COUNT_MAX = 4 };
+    int64_t limit_ns = (int64_t)observer.rules.interval_ns * INTERVAL_COUNT_MAX;
+    if (thread->share.owed_ns >= 0 || !is_in_trace(thread)) return;
+    int64_t lent_ns = observer.lent_ns - thread->share.owed_ns;
+    observer.lent_ns = lent_ns < limit_ns ? lent_ns : limit_ns;
+    thread->share.owed_ns = 0;
+}
+
+/* Returns what the first sample of a thread gives up, which stands for that much. */
+static int64_t take_lent(int64_t cpu_ns) {
+    int64_t taken_ns = cpu_ns / 2 < observer.lent_ns ? cpu_ns / 2 : observer.lent_ns;
+    observer.lent_ns -= taken_ns;
+    return taken_ns;
+}
+
+/* Returns what the first sample of a thread stands for if the thread has used this much by then. Threads without a
+ * sample were short, and those to which samples have lent time were not. Each kind balances its own time: otherwise,
+ * functions of one kind would have the time of the other. */
+static uint64_t balance(const struct sampled_thread *thread, uint64_t cpu_ns) {
+    int64_t balanced_ns = (int64_t)cpu_ns;
+    if (!is_in_trace(thread)) return cpu_ns;
+    if (cpu_ns >= observer.rules.interval_ns / 2) balanced_ns -= take_lent(balanced_ns);
+    if (cpu_ns < short_ns()) balanced_ns += take_unseen();
+    return (uint64_t)balanced_ns;
 }
 
 static void write_between_samples(struct sampled_thread *thread, struct round *round, uint64_t cpu_ns) {
@@ -262,7 +271,7 @@ static void write_end(struct sampled_thread *thread, struct round *round) {
 static void end_thread(struct sampled_thread *thread, struct round *round, uint32_t tid) {
     if (thread->epoch == observer.epoch && thread->tid) {
         write_end(thread, round);
-        keep_debt(thread);
+        keep_lent(thread);
     }
     forget(thread, tid);
 }
@@ -435,7 +444,7 @@ static bool collect_one(struct thread_record *record, struct sampled_thread *thr
                                          .passed_ns = (sample->missed_count + 1) * thread->interval_ns};
     uint64_t cpu_ns = cpu_share_take(&thread->share, &shared);
     if (is_first) thread_clocks_close_first(&thread->clocks);
-    if (is_first && cpu_ns) cpu_ns += (uint64_t)take_balance(cpu_ns);
+    if (is_first && cpu_ns) cpu_ns = balance(thread, cpu_ns);
     bool is_demanded = demand_of(record) == THREAD_DEMAND_SEEN && !thread->written_count;
     if (!cpu_ns && !is_demanded) return true;
     if (awaits_more(thread, sample)) {
@@ -812,8 +821,10 @@ static void collect_last(struct thread_writers *writers, struct thread_record *r
 static void write_unseen(struct thread_writers *writers, struct thread_record *record, void *context) {
     struct sampled_thread *thread = known_thread(record);
     (void)writers;
-    if (observer.unseen_ns <= 0 || !thread || !is_in_trace(thread) || thread->state == SAMPLED_LEFT_OUT) return;
-    uint64_t unseen_ns = (uint64_t)take_unseen();
+    if (observer.unseen_ns <= observer.lent_ns || !thread || !is_in_trace(thread) || thread->state == SAMPLED_LEFT_OUT)
+        return;
+    uint64_t unseen_ns = (uint64_t)(take_unseen() - observer.lent_ns);
+    observer.lent_ns = 0;
     if (unseen_ns < observer.rules.interval_ns / 2)
         sampled_thread_write_rest(thread, &((struct round *)context)->recording, unseen_ns);
     else
@@ -857,7 +868,7 @@ void thread_observer_begin(const struct thread_observer_starter *starter) {
     observer.starter = *starter;
     observer.is_refusal_reported = false;
     observer.lost_count = 0;
-    observer.unseen_ns = 0;
+    observer.unseen_ns = observer.lent_ns = 0;
     has_stuck_handler = false;
 }
 

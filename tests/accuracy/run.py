@@ -46,6 +46,7 @@ CASES = {
     "pool": ["pool", "2000"],
     "mix": ["mix", "2000"],
     "threads": ["threads", "1000"],
+    "lengths": ["lengths", "1000"],
     "faults": ["faults", "2000"],
     "faults of large pages": ["faults", "2000", "large"],
 }
@@ -53,7 +54,7 @@ CONDITIONS = ["as it is", "without events", "beside busy loops"]
 # Clock ticks do not see what the scheduler does with interrupts disabled when a thread begins and ends its wait: the
 # kernel's own division into user and system time is wrong by as much. On virtual machines, this takes several percent.
 # Of threads that live for less than a tick, ticks tell nothing: only the sum of their time is known.
-TICK_LIMITS = {"burst": 10, "threads": 100}
+TICK_LIMITS = {"burst": 10, "threads": 100, "lengths": 100}
 
 
 class Fault(Exception):
