@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "readers/reader.h"
-#include "tests/support/marker_value.h"
+#include "tests/support/marker_text.h"
 #include "tests/support/profile_text.h"
 #include "tests/support/random_numbers.h"
 #include "tests/support/sanitizers.h"
@@ -373,7 +373,7 @@ TEST(test_switches_of_some_processors) {
     }
 }
 
-/* The blank line behind a stack says that perf had stacks to print. */
+/* A blank line after a sample says that perf had a stack to print, even if it has no line. */
 TEST(test_empty_stacks) {
     assert_samples_and_ledger(
         "a 1/1 1.0: 3 cycles: \n\n"
@@ -684,6 +684,101 @@ TEST(test_what_records_say) {
     assert_true(text_equal(lib->code_id, TEXT("00ff")));
     stack_id stack = samples_at(&thread->samples, 0)->stack;
     assert_int_equal(profile_frame_at(profile, profile_stack_at(profile, stack)->frame)->address, 0x26190);
+    reading_fini(&reading);
+}
+
+/* Formats all threads with their processes: pid/tid, name, generation and life, each of the process and of the thread.
+ */
+static struct profile_text *tasks_text(const struct profile *profile) {
+    struct profile_text *out = profile_text_create();
+    for (uint32_t i = 0; i < profile->threads.count; i++) {
+        const struct thread *thread = profile_thread_at(profile, (thread_id){i});
+        const struct process *process = profile_process_at(profile, thread->process);
+        const int64_t times_ns[] = {process->start_ns, process->end_ns, thread->start_ns, thread->end_ns};
+        profile_text_print(out, "%u: %.*s/%" PRId64 " '%.*s' %u.%u", thread->process.index,
+                           (int)process->pid_text.bytes_count, process->pid_text.bytes, thread->tid,
+                           (int)thread->name.bytes_count, thread->name.bytes, process->generation, thread->generation);
+        for (size_t j = 0; j < sizeof times_ns / sizeof *times_ns; j++)
+            if (times_ns[j] == TIME_NONE)
+                profile_text_print(out, " -");
+            else
+                profile_text_print(out, " %" PRId64, times_ns[j] / 1000000);
+        profile_text_print(out, "\n");
+    }
+    return out;
+}
+
+static void assert_tasks(const char *trace, const char *tasks) {
+    struct reading reading;
+    read_text(&reading, trace);
+    struct profile_text *got = tasks_text(&reading.profile);
+    assert_string_equal(got->bytes, tasks);
+    free(got);
+    reading_fini(&reading);
+}
+
+/* A process starts with its main thread, ends with its last thread, and has no end while one of them runs. */
+TEST(test_lives_of_processes) {
+    assert_tasks(
+        "a 7/7 1.0: x:\n\t10 f (/a)\n"
+        "a 7/7 1.1: PERF_RECORD_FORK(8:8):(7:7)\n"
+        "a 8/8 1.2: PERF_RECORD_FORK(8:9):(8:8)\n"
+        "a 8/8 1.3: PERF_RECORD_EXIT(8:8):(7:7)\n"
+        "a 8/9 1.4: PERF_RECORD_EXIT(8:9):(8:8)\n"
+        "a 7/10 1.5: PERF_RECORD_EXIT(7:10):(7:7)\n",
+        "0: 7/7 'a' 0.0 - - - -\n"
+        "1: 8/8 'a' 0.0 100 400 100 300\n"
+        "1: 8/9 'a' 0.0 100 400 200 400\n"
+        "0: 7/10 'thread 10' 0.0 - - - 500\n");
+}
+
+/* A tid that ended, was forked or has another pid belongs to another task, also without samples. */
+TEST(test_generations_of_tasks) {
+    assert_tasks(
+        "a 7/7 1.0: x:\n\t10 f (/a)\n"
+        "b 8/8 1.1: PERF_RECORD_COMM: b:8/8\n"
+        "b 8/8 1.2: PERF_RECORD_EXIT(8:8):(7:7)\n"
+        "a 7/7 1.3: PERF_RECORD_FORK(8:8):(7:7)\n"
+        "a 7/7 1.4: PERF_RECORD_FORK(8:8):(7:7)\n"
+        "a 7/9 1.5: PERF_RECORD_COMM: c:7/9\n"
+        "a 8/9 1.6: PERF_RECORD_COMM: d:8/9\n"
+        "a 7/9 1.7: PERF_RECORD_COMM: e:7/9\n"
+        "f 6/6 1.8: x:\n\t10 f (/a)\n"
+        "a 7/7 1.9: PERF_RECORD_FORK(6:6):(7:7)\n",
+        "0: 7/7 'a' 0.0 - - - -\n"
+        "2: 8/8 'b' 0.0 - 200 - 200\n"
+        "3: 8.2/8 'a' 1.1 300 - 300 -\n"
+        "4: 8.3/8 'a' 2.2 400 - 400 -\n"
+        "0: 7/9 'c' 0.0 - - - -\n"
+        "4: 8.3/9 'd' 2.0 400 - - -\n"
+        "0: 7/9 'e' 0.1 - - - -\n"
+        "1: 6/6 'f' 0.0 - - - -\n"
+        "5: 6.2/6 'a' 1.1 900 - 900 -\n");
+}
+
+/* Tasks whose pid is never told are threads of one process, and records do not rename the unknown one. */
+TEST(test_unknown_tasks) {
+    assert_tasks(
+        "a -1/9 1.0: x:\n\t10 f (/a)\n"
+        "b -1/10 1.1: x:\n\t10 f (/a)\n"
+        "c -1/-1 1.2: x:\n\t10 f (/a)\n"
+        "c -1/-1 1.3: PERF_RECORD_COMM: :-1:-1/-1\n",
+        "1: unknown pid/9 'a' 0.0 - - - -\n"
+        "1: unknown pid/10 'b' 0.0 - - - -\n"
+        "0: -1/-1 'unknown' 0.0 - - - -\n");
+}
+
+TEST(test_renamed_threads) {
+    struct reading reading;
+    read_text(&reading,
+              "perf 7/7 1.0: PERF_RECORD_COMM: perf:7/7\n"
+              "perf 7/7 1.1: PERF_RECORD_COMM: app:7/7\n"
+              "app 7/7 1.2: x:\n\t10 f (/a)\n"
+              "app 7/7 1.3: PERF_RECORD_COMM: app:7/7\n"
+              "app 7/7 1.4: PERF_RECORD_COMM: worker:7/7\n");
+    struct profile_text *markers = profile_markers_text(&reading.profile);
+    assert_string_equal(markers->bytes, "7/7 instant 200000000 Other Renamed Renamed{from='app',to='worker'}\n");
+    free(markers);
     reading_fini(&reading);
 }
 
