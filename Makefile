@@ -127,7 +127,8 @@ $(memory_preload_object): private target_flags = -fno-builtin -fno-plt
 
 # A change of sources.mk links again: a source may be gone, and the order of the objects is that of the variables in memory.
 inputs = $(filter-out %.mk,$^)
-$(BUILD)/gecko-convert $(foreach name,convert recorder sampler,$(BUILD)/libgecko_$(name).a) \
+$(BUILD)/gecko-convert $(BUILD)/static/gecko-convert $(BUILD)/tests/converter.a \
+    $(foreach name,convert recorder sampler,$(BUILD)/libgecko_$(name).a) \
     $(foreach name,convert recorder sampler preload,$(BUILD)/libgecko_$(name).so): $(filter %/sources.mk,$(MAKEFILE_LIST))
 
 $(BUILD)/gecko-convert: $(main_object) $(program_objects) $(library_objects)

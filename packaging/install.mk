@@ -92,7 +92,7 @@ without_xar := -Wl,--defsym=archive_write_set_format_xar=abort
 
 $(BUILD)/static/gecko-convert: $(main_object) $(viewless_objects) $(library_objects)
 	@mkdir -p $(@D)
-	$(call quiet,LINK,$@)$(link) -static-pie $(without_xar) $^ $(call package_flags,--static --libs,$(packages)) $(demangler) -lm -o $@
+	$(call quiet,LINK,$@)$(link) -static-pie $(without_xar) $(inputs) $(call package_flags,--static --libs,$(packages)) $(demangler) -lm -o $@
 
 # ---- Debian packages. ----
 

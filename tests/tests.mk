@@ -69,7 +69,7 @@ unthreaded_commands := $(if $(filter thread,$(SANITIZE)),$(patsubst %,$(BUILD)/o
 $(BUILD)/tests/converter.a: $(filter-out $(unthreaded_commands),$(program_objects)) $(library_objects)
 	@mkdir -p $(@D)
 	@rm -f $@
-	$(call quiet,AR,$@)$(AR) rcs $@ $^
+	$(call quiet,AR,$@)$(AR) rcs $@ $(inputs)
 
 # The gold linker links a test in half of the time. Debian has it in binutils. Most tests need few of the libraries, and
 # loading all takes longer than most tests and their children run. So does moving the addresses in what the sanitizers
