@@ -72,7 +72,7 @@ static const char OPENS_DIRECTLY[] = "it needs no conversion: open it at https:/
     "'/trace-toc/*/data/table[@schema=\"time-profile\"]' | inferno-collapse-xctrace | gecko-convert -"
 #define GO_TOOL_PPROF "go tool pprof -sample_index=0 -unit=ns -traces PROGRAM " PPROF_TRACES
 
-/* Recognises stacks behind their counts: "      5 main;work". */
+/* Recognises stacks that follow their counts: "      5 main;work". */
 static bool has_counts_first(struct text start) {
     uint64_t count;
     struct text line = text_trim_start(text_take_until(&start, '\n'));
@@ -302,7 +302,7 @@ static const struct foreign FOREIGNS[] = {
     {"stacks of Python's faulthandler", "stackcollapse-faulthandler.pl FILE | gecko-convert -",
      PARTS(TEXT(" (most recent call first):\n  File \""))},
     {"the text of bcc's memleak", MEMLEAK, PARTS(TEXT(" with outstanding allocations:\n"), TEXT(" from stack\n"))},
-    {"collapsed stacks behind their counts, as uniq -c writes them",
+    {"collapsed stacks after their counts, as uniq -c writes them",
      "awk '{n=$1;sub(/^ *[0-9]+ /,\"\");print $0,n}' FILE | gecko-convert -", CONTENT_TEXT,
      .recognises = has_counts_first},
     {"output of bpftrace without a map of stacks", BPFTRACE, MAGIC("Attaching "), PARTS(TEXT(" probe"), TEXT("...\n"))},

@@ -119,8 +119,8 @@ static enum prefix take_prefix(struct text *line, uint64_t *number) {
     return prefix;
 }
 
-/* Returns the kind of prefix that the first lines of the start have which it holds as a whole, at least two.
- * PREFIX_NONE: they have none, or several kinds. Numbers of lines must count. */
+/* Returns the kind of prefix that the first whole lines of the text have, at least two. PREFIX_NONE: they have none, or
+ * several kinds. Numbers of lines must follow each other. */
 static enum prefix common_prefix(struct text start) {
     enum prefix first = PREFIX_NONE;
     size_t line_count = 0;

@@ -168,8 +168,8 @@ static void close_sample(struct parser *parser) {
     perf_emit(parser->sink, record);
 }
 
-/* Ends the open sample at a blank line. perf prints one behind each stack, even if the stack has nothing: then the
- * sample is of code that the text does not tell. */
+/* Ends the open sample at a blank line. perf prints one after each stack, even if the stack has no line: then the
+ * sample is of unknown code. */
 static void end_stack(struct parser *parser) {
     const struct open_sample *sample = &parser->sample;
     const struct perf_record *record = &sample->record;

@@ -202,7 +202,7 @@ static const struct content contents[] = {
      "\");s=w[2](s?\";\":\"\")s}"
      "if(s)n[s]++}END{for(s in n)print s,n[s]}' memory | gecko-convert -"},
     {BYTES("      5 main;work;a\n      3 main;b\n"),
-     "collapsed stacks behind their counts, as uniq -c writes them: awk '{n=$1;sub(/^ *[0-9]+ /,\"\");print $0,n}' "
+     "collapsed stacks after their counts, as uniq -c writes them: awk '{n=$1;sub(/^ *[0-9]+ /,\"\");print $0,n}' "
      "memory | "
      "gecko-convert -"},
     {BYTES("0 fib /app/a.php:2\t1 <main> /app/a.php:4\n"),

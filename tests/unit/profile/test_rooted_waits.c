@@ -186,7 +186,7 @@ TEST(waits_hang_below_what_stacks_lack, begin_profile, end_profile) {
     assert_paths(add_thread(paths, COUNT(paths)), expected, COUNT(expected));
 }
 
-/* Only their functions are known, so they do not tell that stacks are cut. */
+/* Of a wait only the function is known, so it does not count as a stack that was cut. */
 TEST(waits_are_no_stacks_that_end_early, begin_profile, end_profile) {
     static const char *const paths[] = {"clone3;f", "(waits)", "clone3;g", "work"};
     static const char *const expected[] = {"clone3;f", "clone3;(waits)", "clone3;g", "work"};
