@@ -8,6 +8,7 @@
 #include "file_identity.h"
 #include "libconvert/base/cursor.h"
 #include "libconvert/base/regular_file.h"
+#include "libconvert/symbols/sysroot.h"
 #include "libconvert/tracks/process_labels.h"
 #include "readers/filter.h"
 #include "readers/input/input_wrapper.h"
@@ -135,7 +136,11 @@ void options_check_folders(const struct gecko_convert_options *options, struct f
     for (size_t i = 0; i < options->debug_dir_count; i++) check_folder("debug folder", options->debug_dirs[i], failure);
     for (size_t i = 0; i < options->source_dir_count; i++)
         check_folder("source folder", options->source_dirs[i], failure);
-    if (options->sysroot) check_folder("sysroot", options->sysroot, failure);
+    if (!options->sysroot) return;
+    char real_path[PATH_MAX];
+    check_folder("sysroot", options->sysroot, failure);
+    if (sysroot_open(options->sysroot, "/", real_path) < 0 && errno == ENOSYS)
+        failure_set(failure, FAILURE_USAGE, "a sysroot needs Linux 5.6 or later");
 }
 
 void options_check_filters(const struct gecko_convert_options *options, struct failure *failure) {
