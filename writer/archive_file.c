@@ -33,8 +33,6 @@ static const struct kind kinds[] = {
     {".txz", archive_write_set_format_pax_restricted, archive_write_add_filter_xz, NULL},
     {".zip", archive_write_set_format_zip, archive_write_add_filter_none, NULL},
 };
-enum { KIND_COUNT = sizeof kinds / sizeof *kinds };
-
 /* The state of the child process. */
 struct packer {
     struct failure *failure; /* borrowed */
@@ -44,13 +42,13 @@ struct packer {
     locale_t locale; /* libarchive takes the character set of names from it; 0 if there is none */
 };
 
-const char *archive_file_suffix(size_t number) { return number < KIND_COUNT ? kinds[number].suffix : NULL; }
-
 static const struct kind *kind_of(const char *name) {
-    for (size_t i = 0; i < KIND_COUNT; i++)
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (text_ends_with(text_of(name), text_of(kinds[i].suffix))) return &kinds[i];
     return NULL;
 }
+
+bool archive_file_is_name(const char *name) { return kind_of(name); }
 
 /* ---- The child process. ---- */
 
@@ -173,111 +171,59 @@ static void finish(struct packer *packer) {
     packer->descriptor = -1;
 }
 
-/* A request to the child: add a member, whose name and path follow, each with its NUL. Without a member, it finishes
- * the archive. The child answers each request with its struct failure. */
-struct command {
-    uint32_t member_bytes;
-    uint32_t path_bytes;
-};
-
-/* What the child needs to create the archive. */
-struct order {
-    const struct kind *kind;
+/* What the child needs to write the archive. */
+struct contents {
     const char *path;
     const char *name;
+    const char *folder;
+    const struct column *members;
 };
 
-static void follow(struct packer *packer, struct channel *channel, struct command command) {
-    if (!command.member_bytes) {
-        finish(packer);
-        return;
-    }
-    char *bytes = malloc((size_t)command.member_bytes + command.path_bytes);
-    if (!bytes || !channel_receive(channel, bytes, (size_t)command.member_bytes + command.path_bytes)) child_leave();
-    add_file(packer, bytes, bytes + command.member_bytes);
-    free(bytes);
+/* libarchive does not report every failed allocation, so errno is checked after each step. */
+static bool has_failed(struct packer *packer) {
+    if (errno == ENOMEM) failure_set_memory(packer->failure);
+    return failure_is_set(packer->failure);
 }
 
-static void close_packer(struct packer *packer) {
-    if (packer->writer) archive_write_free(packer->writer);
-    if (packer->descriptor >= 0) close(packer->descriptor);
-    if (packer->locale) freelocale(packer->locale);
+static void add_member(struct packer *packer, const char *folder, const char *member) {
+    char *path;
+    if (asprintf(&path, "%s/%s", folder, member) < 0) child_leave();
+    add_file(packer, member, path);
+    free(path);
 }
 
-/* libarchive does not report every failed allocation, so errno is checked after each command. */
+/* Sends its struct failure. */
 static void pack(void *context, struct channel *channel) {
-    const struct order *order = context;
+    const struct contents *contents = context;
     struct failure failure = {0};
-    struct packer packer = {.failure = &failure, .name = order->name, .descriptor = -1};
-    struct command command = {0};
+    struct packer packer = {.failure = &failure, .name = contents->name, .descriptor = -1};
     errno = 0;
-    open_packer(&packer, order->kind, order->path);
-    for (bool is_finished = false;; is_finished = !command.member_bytes) {
-        if (errno == ENOMEM) failure_set_memory(&failure);
-        channel_send(channel, &failure, sizeof failure);
-        if (is_finished || failure_is_set(&failure) || !channel_receive(channel, &command, sizeof command)) break;
-        errno = 0;
-        follow(&packer, channel, command);
-    }
-    close_packer(&packer);
+    open_packer(&packer, kind_of(contents->name), contents->path);
+    for (size_t i = 0; i < contents->members->count && !has_failed(&packer); i++)
+        add_member(&packer, contents->folder, *(char *const *)column_at(contents->members, i));
+    if (!has_failed(&packer)) finish(&packer);
+    has_failed(&packer);
+    if (packer.writer) archive_write_free(packer.writer);
+    if (packer.descriptor >= 0) close(packer.descriptor);
+    if (packer.locale) freelocale(packer.locale);
+    channel_send(channel, &failure, sizeof failure);
 }
 
 /* ---- The parent process. ---- */
 
-struct archive_file {
-    struct failure *failure; /* borrowed */
-    const char *name;        /* borrowed */
+void archive_file_write(const char *path, const char *name, const char *folder, const struct column *members,
+                        struct failure *failure) {
+    struct contents contents = {path, name, folder, members};
     struct child_process child;
-};
-
-/* Latches the failure in the child's answer, or that there is no answer. */
-static void receive_answer(struct archive_file *archive) {
-    struct failure failure;
-    if (!channel_receive(&archive->child.channel, &failure, sizeof failure)) {
-        failure_set(archive->failure, FAILURE_MEMORY, "cannot write %s: libarchive crashed, as memory ran out",
-                    archive->name);
-    } else if (failure_is_set(&failure)) {
-        failure_set(archive->failure, failure.code, "%s", failure.message);
-    }
-}
-
-static void send_command(struct archive_file *archive, const char *member, const char *path) {
-    struct command command = {0};
-    if (member) command = (struct command){(uint32_t)strlen(member) + 1, (uint32_t)strlen(path) + 1};
-    channel_send(&archive->child.channel, &command, sizeof command);
-    channel_send(&archive->child.channel, member, command.member_bytes);
-    channel_send(&archive->child.channel, path, command.path_bytes);
-    receive_answer(archive);
-}
-
-struct archive_file *archive_file_create(const char *path, const char *name, struct failure *failure) {
-    struct order order = {kind_of(name), path, name};
-    if (!order.kind) {
-        failure_set(failure, FAILURE_USAGE, "%s: not the name of an archive, which ends in .tar.zst, .zip…", name);
-        return NULL;
-    }
-    struct archive_file *archive = failure_check_memory(failure, malloc(sizeof *archive));
-    if (!archive) return NULL;
-    archive->failure = failure;
-    archive->name = name;
-    if (!child_start(&archive->child, pack, &order, NULL)) {
+    struct failure packed;
+    if (failure_is_set(failure)) return;
+    if (!child_start(&child, pack, &contents, NULL)) {
         fail_to_write(failure, name, errno);
-        free(archive);
-        return NULL;
+        return;
     }
-    receive_answer(archive);
-    if (!failure_is_set(failure)) return archive;
-    archive_file_close(archive);
-    return NULL;
-}
-
-void archive_file_add(struct archive_file *archive, const char *member, const char *path) {
-    if (!failure_is_set(archive->failure)) send_command(archive, member, path);
-}
-
-void archive_file_close(struct archive_file *archive) {
-    if (!archive) return;
-    if (!failure_is_set(archive->failure)) send_command(archive, NULL, NULL);
-    child_await(&archive->child);
-    free(archive);
+    if (!channel_receive(&child.channel, &packed, sizeof packed))
+        failure_set(failure, FAILURE_MEMORY, "cannot write %s: libarchive crashed, as memory ran out", name);
+    else if (failure_is_set(&packed))
+        failure_set(failure, packed.code, "%s", packed.message);
+    child_await(&child);
 }

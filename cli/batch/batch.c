@@ -58,15 +58,9 @@ static char *need(struct batch *batch, char *text) {
 
 /* ---- Paths and folders. ---- */
 
-static bool has_archive_suffix(const char *path) {
-    for (size_t i = 0; archive_file_suffix(i); i++)
-        if (text_ends_with(text_of(path), text_of(archive_file_suffix(i)))) return true;
-    return false;
-}
-
 static void check_archive_name(struct batch *batch) {
     const char *path = batch->options->output_archive;
-    if (path && !has_archive_suffix(path))
+    if (path && !archive_file_is_name(path))
         failure_set(
             &batch->failure, FAILURE_USAGE,
             "--output-archive %s: the name determines the kind of archive; it must end in .tar, .tar.gz, .tar.zst, "
@@ -211,16 +205,6 @@ static int compare_outputs(const void *left, const void *right) {
     return strcmp(*(char *const *)left, *(char *const *)right);
 }
 
-static void pack_profiles(struct batch *batch, struct archive_file *archive, const struct column *outputs) {
-    for (size_t i = 0; i < outputs->count && !failure_is_set(&batch->failure); i++) {
-        char *const *output = column_at(outputs, i);
-        char *path = need(batch, batch_output_path(&batch->plan, *output));
-        if (path) archive_file_add(archive, *output, path);
-        free(path);
-        if (atomic_load(&batch->threads.is_stopping)) failure_set(&batch->failure, FAILURE_IO, "interrupted");
-    }
-}
-
 static void collect_outputs(struct batch *batch, struct column *outputs) {
     for (struct batch_cursor at = {0}; batch_cursor_next(&batch->plan, &at);) {
         char **output = has_profile(at.entry) ? column_push(outputs) : NULL;
@@ -234,9 +218,7 @@ static void put_archive(struct batch *batch, const struct column *outputs) {
     const char *target = batch->options->output_archive;
     char *temp = need(batch, batch_join(text_of(batch->archive_folder), "archive"));
     if (!temp) return;
-    struct archive_file *archive = archive_file_create(temp, target, &batch->failure);
-    if (archive) pack_profiles(batch, archive, outputs);
-    archive_file_close(archive);
+    archive_file_write(temp, target, batch->output_folder, outputs, &batch->failure);
     bool is_good = !failure_is_set(&batch->failure) && file_digest(temp, &batch->outcome.archive_digest, NULL, 0) &&
                    rename(temp, target) == 0;
     if (is_good)

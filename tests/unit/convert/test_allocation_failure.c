@@ -452,7 +452,7 @@ TEST(test_reading_archives, begin, end) {
 }
 
 /* libarchive's failures must not affect this process. */
-static void try_writing(const char *suffix) {
+static void try_writing(const char *suffix, const struct column *members) {
     char name[32], path[PATH_MAX], *expected = NULL;
     snprintf(name, sizeof name, "out%s", suffix);
     snprintf(path, sizeof path, "%s/%s", folder.path, name);
@@ -461,10 +461,7 @@ static void try_writing(const char *suffix) {
     for (uint64_t fail_at = 0; *heap.has_failed; fail_at++) {
         struct failure failure = {0};
         start_failing(fail_at);
-        struct archive_file *archive = archive_file_create(path, name, &failure);
-        if (archive) archive_file_add(archive, "a/member.json", input_path);
-        if (archive) archive_file_add(archive, "b/n\xc3\xa4me.json", input_path);
-        archive_file_close(archive);
+        archive_file_write(path, name, folder.path, members, &failure);
         heap.is_counting = false;
         char *bytes = file_read(path, &bytes_count);
         if (!expected) {
@@ -485,10 +482,17 @@ static void try_writing(const char *suffix) {
 }
 
 TEST(test_writing_archives, begin, end) {
-    snprintf(input_path, sizeof input_path, "%s/in", folder.path);
-    assert_true(file_write(input_path, folded));
-    static const char *const suffixes[] = {".tar.gz", ".tar.zst", ".tar.xz", ".zip"};
-    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) try_writing(suffixes[i]);
+    static const char *const suffixes[] = {".tar.gz", ".tar.zst", ".tar.xz", ".zip"},
+                             *const names[] = {"member.json", "n\xc3\xa4me.json"};
+    struct failure failure = {0};
+    struct column members;
+    column_init(&members, sizeof *names, &failure);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(input_path, sizeof input_path, "%s/%s", folder.path, names[i]);
+        assert_true(file_write(input_path, folded) && column_add(&members, &names[i]));
+    }
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) try_writing(suffixes[i], &members);
+    column_fini(&members);
 }
 
 /* ---- Before and after a conversion. ---- */
