@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libconvert/base/cursor.h"
 #include "libconvert/base/decimal.h"
 
 enum { OPTION_NAME_BYTES_MAX = 16 };
@@ -56,14 +57,12 @@ static void add_parts(struct options_list *list, const char *value, struct failu
 }
 
 static void store_number(unsigned *target, const struct option *option, const char *value, struct failure *failure) {
-    unsigned number = 0;
-    for (const char *digit = value; *digit >= '0' && *digit <= '9' && number <= option->number_max; digit++)
-        number = number * 10 + (unsigned)(*digit - '0');
-    if (value[strspn(value, "0123456789")] || number < option->number_min || number > option->number_max)
+    uint64_t number;
+    if (!cursor_parse_number(text_of(value), 10, &number) || number < option->number_min || number > option->number_max)
         failure_set(failure, FAILURE_USAGE, "--%s: '%s' is not a number from %u to %u", option->name, value,
                     option->number_min, option->number_max);
     else
-        *target = number;
+        *target = (unsigned)number;
 }
 
 /* Parses "512M" with units that are powers of 1024. The size must be at least one byte. */
@@ -73,16 +72,12 @@ static bool parse_size(const char *value, uint64_t *bytes) {
         *bytes = UINT64_MAX;
         return true;
     }
-    uint64_t number = 0;
-    const char *next = value;
-    for (; *next >= '0' && *next <= '9'; next++)
-        if (__builtin_mul_overflow(number, 10, &number) || __builtin_add_overflow(number, *next - '0', &number))
-            return false;
-    const char *unit = *next ? strchr(units, *next) : NULL;
+    struct text rest = text_of(value);
+    if (!cursor_take_number(&rest, 10, bytes)) return false;
+    const char *unit = rest.bytes_count == 1 ? strchr(units, *rest.bytes) : NULL;
     for (const char *step = units; unit && step <= unit; step++)
-        if (__builtin_mul_overflow(number, 1024, &number)) return false;
-    *bytes = number;
-    return number && !next[unit != NULL];
+        if (__builtin_mul_overflow(*bytes, 1024, bytes)) return false;
+    return *bytes && (unit || !rest.bytes_count);
 }
 
 bool arguments_parse_time(struct text text, int64_t *time_ns) {
