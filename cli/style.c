@@ -6,22 +6,12 @@
 
 static bool is_given(const char *value) { return value && *value; }
 
-bool style_wants_colors(const struct style_environment *environment) {
-    if (is_given(environment->no_color)) return false;
-    if (is_given(environment->clicolor_force) && strcmp(environment->clicolor_force, "0") != 0) return true;
-    if (environment->clicolor && strcmp(environment->clicolor, "0") == 0) return false;
-    return environment->is_terminal && is_given(environment->term) && strcmp(environment->term, "dumb") != 0;
-}
-
 bool style_has_colors(int fd) {
-    struct style_environment environment = {
-        .no_color = getenv("NO_COLOR"),
-        .clicolor_force = getenv("CLICOLOR_FORCE"),
-        .clicolor = getenv("CLICOLOR"),
-        .term = getenv("TERM"),
-        .is_terminal = isatty(fd),
-    };
-    return style_wants_colors(&environment);
+    const char *force = getenv("CLICOLOR_FORCE"), *wish = getenv("CLICOLOR"), *terminal = getenv("TERM");
+    if (is_given(getenv("NO_COLOR"))) return false;
+    if (is_given(force) && strcmp(force, "0") != 0) return true;
+    if (wish && strcmp(wish, "0") == 0) return false;
+    return isatty(fd) && is_given(terminal) && strcmp(terminal, "dumb") != 0;
 }
 
 bool style_has_utf8(void) {

@@ -1,34 +1,52 @@
 /* When output has colours. */
+#include <fcntl.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "cli/style.h"
 #include "tests/support/unit_test.h"
 
+static void set(const char *name, const char *value) {
+    if (value)
+        setenv(name, value, 1);
+    else
+        unsetenv(name);
+}
+
 TEST(test_colors) {
     static const struct {
-        struct style_environment environment;
-        bool expected;
+        const char *no_color, *force, *wish, *term;
+        bool is_terminal, expected;
     } cases[] = {
-        {{.term = "xterm", .is_terminal = true}, true},
-        {{.term = "xterm", .is_terminal = false}, false},
-        {{.term = "dumb", .is_terminal = true}, false},
-        {{.term = "", .is_terminal = true}, false},
-        {{.term = NULL, .is_terminal = true}, false},
-        {{.no_color = "1", .term = "xterm", .is_terminal = true}, false},
-        {{.no_color = "0", .term = "xterm", .is_terminal = true}, false},
-        {{.no_color = "", .term = "xterm", .is_terminal = true}, true},
-        {{.clicolor = "0", .term = "xterm", .is_terminal = true}, false},
-        {{.clicolor = "1", .term = "xterm", .is_terminal = true}, true},
-        {{.clicolor = "1", .term = "xterm", .is_terminal = false}, false},
-        {{.clicolor_force = "1", .is_terminal = false}, true},
-        {{.clicolor_force = "1", .clicolor = "0", .term = "dumb", .is_terminal = false}, true},
-        {{.clicolor_force = "0", .is_terminal = false}, false},
-        {{.clicolor_force = "", .is_terminal = false}, false},
-        {{.clicolor_force = "0", .term = "xterm", .is_terminal = true}, true},
-        {{.clicolor_force = "1", .no_color = "1", .term = "xterm", .is_terminal = true}, false},
+        {.term = "xterm", .is_terminal = true, .expected = true},
+        {.term = "xterm"},
+        {.term = "dumb", .is_terminal = true},
+        {.term = "", .is_terminal = true},
+        {.term = NULL, .is_terminal = true},
+        {.no_color = "1", .term = "xterm", .is_terminal = true},
+        {.no_color = "0", .term = "xterm", .is_terminal = true},
+        {.no_color = "", .term = "xterm", .is_terminal = true, .expected = true},
+        {.wish = "0", .term = "xterm", .is_terminal = true},
+        {.wish = "1", .term = "xterm", .is_terminal = true, .expected = true},
+        {.wish = "1", .term = "xterm"},
+        {.force = "1", .expected = true},
+        {.force = "1", .wish = "0", .term = "dumb", .expected = true},
+        {.force = "0"},
+        {.force = ""},
+        {.force = "0", .term = "xterm", .is_terminal = true, .expected = true},
+        {.force = "1", .no_color = "1", .term = "xterm", .is_terminal = true},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        if (style_wants_colors(&cases[i].environment) != cases[i].expected) fail_msg("case %zu", i);
+    int terminal = posix_openpt(O_RDWR | O_NOCTTY), file = open("/dev/null", O_WRONLY);
+    assert_true(terminal >= 0 && file >= 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        set("NO_COLOR", cases[i].no_color);
+        set("CLICOLOR_FORCE", cases[i].force);
+        set("CLICOLOR", cases[i].wish);
+        set("TERM", cases[i].term);
+        if (style_has_colors(cases[i].is_terminal ? terminal : file) != cases[i].expected) fail_msg("case %zu", i);
+    }
+    close(terminal);
+    close(file);
 }
 
 TEST(test_sequences) {
