@@ -49,10 +49,6 @@ const char *report_input_name(const struct gecko_convert_options *options) {
 
 const char *report_path_name(const char *path) { return shown_name(path, "standard input", "the input"); }
 
-static const char *output_name(const struct gecko_convert_options *options) {
-    return shown_name(options->output_path, "standard output", "the output");
-}
-
 /* Writes "1.2 MB": powers of 1000, with one digit after the point below ten. */
 void report_append_bytes(struct report_text *text, uint64_t bytes) {
     static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
@@ -101,28 +97,17 @@ void report_append_contents(const struct gecko_convert_result *result, struct re
     append_count(text, counts->processes, "process", "es");
 }
 
-static const char *timeline_name(enum gecko_convert_timeline timeline) {
-    static const char *const names[] = {
-        [GECKO_CONVERT_TIMELINE_CLOCK] = "clock",   [GECKO_CONVERT_TIMELINE_TIME_OF_DAY] = "time-of-day",
-        [GECKO_CONVERT_TIMELINE_EVENTS] = "events", [GECKO_CONVERT_TIMELINE_GIVEN] = "given",
-        [GECKO_CONVERT_TIMELINE_APART] = "apart",   [GECKO_CONVERT_TIMELINE_TICKS] = "ticks",
-        [GECKO_CONVERT_TIMELINE_RUN] = "run",
-    };
-    return names[timeline];
-}
-
-static const char *timeline_description(enum gecko_convert_timeline timeline) {
-    static const char *const descriptions[] = {
-        [GECKO_CONVERT_TIMELINE_CLOCK] = "on the timeline by its clock",
-        [GECKO_CONVERT_TIMELINE_TIME_OF_DAY] = "on the timeline by the time of day",
-        [GECKO_CONVERT_TIMELINE_EVENTS] = "on the timeline by events that another input has too",
-        [GECKO_CONVERT_TIMELINE_GIVEN] = "on the timeline as --align says",
-        [GECKO_CONVERT_TIMELINE_TICKS] = "on the timeline by the processor's counter of ticks",
-        [GECKO_CONVERT_TIMELINE_RUN] = "a run of the program",
-        [GECKO_CONVERT_TIMELINE_APART] = "beside the timeline, from its start, since its clock is unknown",
-    };
-    return descriptions[timeline];
-}
+static const struct {
+    const char *name, *description;
+} timelines[] = {
+    [GECKO_CONVERT_TIMELINE_CLOCK] = {"clock", "on the timeline by its clock"},
+    [GECKO_CONVERT_TIMELINE_TIME_OF_DAY] = {"time-of-day", "on the timeline by the time of day"},
+    [GECKO_CONVERT_TIMELINE_EVENTS] = {"events", "on the timeline by events that another input has too"},
+    [GECKO_CONVERT_TIMELINE_GIVEN] = {"given", "on the timeline as --align says"},
+    [GECKO_CONVERT_TIMELINE_TICKS] = {"ticks", "on the timeline by the processor's counter of ticks"},
+    [GECKO_CONVERT_TIMELINE_RUN] = {"run", "a run of the program"},
+    [GECKO_CONVERT_TIMELINE_APART] = {"apart", "beside the timeline, from its start, since its clock is unknown"},
+};
 
 void report_append_input(const struct gecko_convert_result *result, size_t number, struct report_text *text) {
     const struct gecko_convert_input *input = &result->inputs[number];
@@ -130,7 +115,7 @@ void report_append_input(const struct gecko_convert_result *result, size_t numbe
     if (*input->wrapping) report_append(text, " (%s)", input->wrapping);
     report_append(text, ", ");
     report_append_bytes(text, input->bytes);
-    report_append(text, ", %s", timeline_description(input->timeline));
+    report_append(text, ", %s", timelines[input->timeline].description);
     if (*input->remark) report_append(text, "; %s", input->remark);
 }
 
@@ -287,7 +272,8 @@ static void append_written(const struct gecko_convert_options *options, const st
                            struct report_text *text) {
     enum { NS_PER_CENTISECOND = 10000000, CENTISECONDS = 100 };
     uint64_t centiseconds = result->duration_ns / NS_PER_CENTISECOND;
-    report_append(text, "wrote %s: %s, ", output_name(options), result->output_title);
+    report_append(text, "wrote %s: %s, ", shown_name(options->output_path, "standard output", "the output"),
+                  result->output_title);
     report_append_bytes(text, result->output_bytes);
     report_append(text, ", in %" PRIu64 ".%02" PRIu64 " s", centiseconds / CENTISECONDS, centiseconds % CENTISECONDS);
     report_append_sources(result, text);
@@ -344,7 +330,7 @@ void report_write_inputs(struct json *json, const struct gecko_convert_result *r
         json_key_string_or_null(json, "format", input->format);
         json_key_string_or_null(json, "wrapping", input->wrapping);
         json_key_count(json, "bytes", input->bytes);
-        json_key_string(json, "timeline", timeline_name(input->timeline));
+        json_key_string(json, "timeline", timelines[input->timeline].name);
         json_key_int(json, "offsetNanoseconds", input->offset_ns);
         json_key_string_or_null(json, "remark", input->remark);
         json_object_end(json);
