@@ -142,10 +142,8 @@ void check_document(struct document *document, struct violations *violations) {
         refuse_version(violations, identity, PROCESSED_OLDEST_READ, PROCESSED_VERSION);
     else if (identity.kind == PROFILE_GECKO && identity.version != GECKO_VERSION)
         refuse_version(violations, identity, GECKO_OLDEST_READ, GECKO_VERSION);
-    else if (identity.kind == PROFILE_PROCESSED)
-        check_with(document, violations, false);
     else
-        check_with(document, violations, true);
+        check_with(document, violations, identity.kind == PROFILE_GECKO);
 }
 
 /* ---- Files. ---- */

@@ -468,8 +468,6 @@ static int compare_times(const void *left, const void *right, void *context) {
     return ORDER(time_a, time_b) ?: ORDER(a, b);
 }
 
-static bool is_name(const struct node *name, uint64_t name_count) { return node_is_index(name, name_count); }
-
 static void report_pair(struct check *check, const struct marker_columns *columns, uint32_t end_row, uint32_t start_row,
                         const struct node_path *table, const char *relation) {
     check_error(check, RULE_BROKEN_ORDER, AT_CELL(&columns->end, end_row, table),
@@ -480,7 +478,7 @@ static void report_pair(struct check *check, const struct marker_columns *column
 static void pair_row(struct check *check, const struct marker_columns *columns, struct pairing *pairing, uint32_t row,
                      uint64_t name_count, const struct node_path *table) {
     const struct node *name = column_view_at(&columns->name, row), *phase = column_view_at(&columns->phase, row);
-    if (!is_name(name, name_count) || !node_is_index(phase, PHASE_COUNT)) return;
+    if (!node_is_index(name, name_count) || !node_is_index(phase, PHASE_COUNT)) return;
     size_t at = (size_t)name->number;
     if (phase->number == PHASE_START) {
         pairing->outer[row] = pairing->open[at];

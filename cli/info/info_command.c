@@ -52,10 +52,6 @@ static int add(struct command_output *output, const struct info_subject *subject
 
 /* ---- Inputs. ---- */
 
-static void fill_from_profile(void *context, const struct profile *profile) {
-    info_fill_from_profile(context, profile);
-}
-
 /* Takes the input. `failure` is the input's. */
 static int show_input(const char *path, struct input *input, struct failure *failure, struct command_output *output,
                       struct info_request *request) {
@@ -73,7 +69,7 @@ static int show_input(const char *path, struct input *input, struct failure *fai
     struct conversion_ends ends = {
         .input = {.open = command_give_input, .context = &input, .opens_file = true, .failure = failure},
         .memory = failure->memory,
-        .replace_writing = fill_from_profile,
+        .replace_writing = info_fill_from_profile,
         .visitor_context = &info};
     conversion_run(&options, &ends, &result, NULL);
     input_close(input);

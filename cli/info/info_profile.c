@@ -361,7 +361,8 @@ static void add_facts(struct info *info, const struct profile_meta *meta) {
     }
 }
 
-void info_fill_from_profile(struct info *info, const struct profile *profile) {
+void info_fill_from_profile(void *context, const struct profile *profile) {
+    struct info *info = context;
     const struct profile_meta *meta = &profile->meta;
     info->product = info_text(info, meta->product);
     info->weight_unit = info_text(info, profile_weight_unit(meta));

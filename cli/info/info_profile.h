@@ -4,5 +4,6 @@
 #include "info.h"
 #include "libconvert/profile/profile.h"
 
-/* Fills the empty info from a finished profile. Failures (memory) are latched in the info's failure. */
-void info_fill_from_profile(struct info *info, const struct profile *profile);
+/* A profile_visitor. Fills the empty struct info from a finished profile. Failures (memory) are latched in the info's
+ * failure. */
+void info_fill_from_profile(void *context, const struct profile *profile);
