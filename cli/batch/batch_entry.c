@@ -3,12 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libconvert/conversion.h"
 #include "libconvert/report.h"
 
 const char batch_code_refused[] = "refused", batch_code_no_trace[] = "no-trace", batch_code_empty[] = "empty";
-
-static const struct gecko_convert_result empty_result = {
-    .input_format = "", .input_title = "", .wrapping = "", .output_format = "", .output_title = ""};
 
 /* ---- Errors of members. ---- */
 
@@ -52,7 +50,7 @@ struct batch_trace *batch_entry_make_trace(struct batch_entry *entry) {
     if (trace) return trace;
     trace = calloc(1, sizeof *trace);
     if (!trace) return NULL;
-    trace->result = empty_result;
+    trace->result = conversion_no_result;
     entry->trace = trace;
     entry->has_short_error = false;
     return trace;
@@ -87,7 +85,7 @@ void batch_entry_reset(struct batch_entry *entry) {
     struct batch_trace *trace = batch_entry_trace(entry);
     if (trace) {
         gecko_convert_result_fini(&trace->result);
-        trace->result = empty_result;
+        trace->result = conversion_no_result;
         trace->error_code = NULL;
     } else {
         entry->trace = NULL;
@@ -103,7 +101,7 @@ void batch_entry_set_digest(struct batch_entry *entry, struct input_digest diges
 
 const struct gecko_convert_result *batch_entry_result(const struct batch_entry *entry) {
     const struct batch_trace *trace = batch_entry_trace(entry);
-    return trace ? &trace->result : &empty_result;
+    return trace ? &trace->result : &conversion_no_result;
 }
 
 enum gecko_convert_status batch_entry_outcome(const struct batch_entry *entry) {

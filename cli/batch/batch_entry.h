@@ -17,8 +17,7 @@ enum batch_status {
     BATCH_FOLDER,    /* its files have sources of their own; left out of the report */
     BATCH_NO_TRACE,
     BATCH_EMPTY, /* a trace without samples and markers, of which nothing was lost */
-    BATCH_FAILED,
-    BATCH_STATUS_COUNT
+    BATCH_FAILED
 };
 
 struct manifest_record;

@@ -10,8 +10,7 @@
 static const char *label_of(enum batch_status status) {
     static const char *const labels[] = {
         [BATCH_PENDING] = "not done",  [BATCH_CONVERTED] = "converted", [BATCH_UNCHANGED] = "unchanged",
-        [BATCH_NO_TRACE] = "no trace", [BATCH_EMPTY] = "empty",         [BATCH_FAILED] = "failed",
-        [BATCH_STATUS_COUNT] = NULL};
+        [BATCH_NO_TRACE] = "no trace", [BATCH_EMPTY] = "empty",         [BATCH_FAILED] = "failed"};
     return labels[status];
 }
 
@@ -67,23 +66,16 @@ static void print_entries(struct batch_plan *plan, bool are_failed) {
 
 static void print_totals(struct batch_plan *plan, uint64_t duration_ns) {
     enum { NS_PER_CENTISECOND = 10000000, CENTISECONDS = 100 };
-    static const struct {
-        enum batch_status status;
-        const char *noun;
-    } parts[] = {{BATCH_CONVERTED, "converted"}, {BATCH_UNCHANGED, "unchanged"}, {BATCH_NO_TRACE, "no trace"},
-                 {BATCH_EMPTY, "empty"},         {BATCH_PENDING, "not done"},    {BATCH_FAILED, "failed"}};
-    struct batch_totals totals = batch_totals_of(plan);
+    int64_t totals[TOTAL_COUNT];
     struct report_text text = {.bytes_count = 0};
+    batch_totals_of(plan, totals);
     if (plan->shard.count) report_append(&text, "shard %u of %u: ", plan->shard.number, plan->shard.count);
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        uint64_t count = totals.status_counts[parts[i].status];
-        if (count || !i) report_append(&text, "%s%" PRIu64 " %s", i ? ", " : "", count, parts[i].noun);
-    }
+    manifest_append_counts(&text, totals);
     uint64_t centiseconds = duration_ns / NS_PER_CENTISECOND;
     report_append(&text, "; read ");
-    report_append_bytes(&text, totals.read_bytes);
+    report_append_bytes(&text, (uint64_t)totals[TOTAL_BYTES_READ]);
     report_append(&text, ", wrote ");
-    report_append_bytes(&text, totals.written_bytes);
+    report_append_bytes(&text, (uint64_t)totals[TOTAL_BYTES_WRITTEN]);
     report_append(&text, ", in %" PRIu64 ".%02" PRIu64 " s", centiseconds / CENTISECONDS, centiseconds % CENTISECONDS);
     report_end_line(&text, 0);
     console_print(&text);

@@ -51,27 +51,25 @@ static void append_case(struct chunk_list *out, const struct batch_source *sourc
 static bool is_case(enum batch_status status) { return status != BATCH_FOLDER && status != BATCH_ARCHIVE; }
 
 /* Writes the attributes that both elements may have by the schemas of CI systems. */
-static void append_suite(struct chunk_list *out, const char *element, const struct batch_totals *totals,
+static void append_suite(struct chunk_list *out, const char *element, int64_t case_count, int64_t failed_count,
                          uint64_t duration_ns) {
-    uint64_t case_count = 0;
-    for (enum batch_status status = 0; status < BATCH_STATUS_COUNT; status++)
-        if (is_case(status)) case_count += totals->status_counts[status];
-    chunk_list_format(out, "<%s name=\"gecko-convert\" tests=\"%" PRIu64 "\" failures=\"%" PRIu64 "\" errors=\"0\"",
-                      element, case_count, totals->status_counts[BATCH_FAILED]);
+    chunk_list_format(out, "<%s name=\"gecko-convert\" tests=\"%" PRId64 "\" failures=\"%" PRId64 "\" errors=\"0\"",
+                      element, case_count, failed_count);
     append_seconds(out, duration_ns);
 }
 
 void junit_write(struct batch_plan *plan, uint64_t duration_ns, struct sink *sink, struct failure *failure) {
-    struct batch_totals totals = batch_totals_of(plan);
+    int64_t totals[TOTAL_COUNT];
     struct chunk_list out;
+    batch_totals_of(plan, totals);
+    int64_t skipped_count = totals[TOTAL_NO_TRACE] + totals[TOTAL_EMPTY] + totals[TOTAL_INTERRUPTED];
+    int64_t case_count = totals[TOTAL_CONVERTED] + totals[TOTAL_UNCHANGED] + totals[TOTAL_FAILED] + skipped_count;
     chunk_list_init(&out, failure);
     chunk_list_format(&out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    append_suite(&out, "testsuites", &totals, duration_ns);
+    append_suite(&out, "testsuites", case_count, totals[TOTAL_FAILED], duration_ns);
     chunk_list_format(&out, ">\n  ");
-    append_suite(&out, "testsuite", &totals, duration_ns);
-    chunk_list_format(
-        &out, " skipped=\"%" PRIu64 "\">\n",
-        totals.status_counts[BATCH_NO_TRACE] + totals.status_counts[BATCH_EMPTY] + totals.status_counts[BATCH_PENDING]);
+    append_suite(&out, "testsuite", case_count, totals[TOTAL_FAILED], duration_ns);
+    chunk_list_format(&out, " skipped=\"%" PRId64 "\">\n", skipped_count);
     for (struct batch_cursor at = {0}; batch_cursor_next(plan, &at);) {
         if (is_case(atomic_load(&at.entry->status))) append_case(&out, at.source, at.entry);
         if (out.total_bytes > BUFFERED_BYTES_MAX) sink_put(sink, &out, (struct progress){0});

@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "file_digest.h"
-#include "libconvert/report.h"
-#include "manifest_file.h"
+#include "libconvert/conversion.h"
 #include "readers/reader.h"
 
 enum { NS_PER_MS = 1000000 };
@@ -22,13 +21,17 @@ void manifest_write_raw(struct json *json, struct text raw) {
     json_commit(json, out);
 }
 
-static const char *status_name(enum batch_status status) {
-    static const char *const names[] = {
-        [BATCH_PENDING] = "interrupted", [BATCH_CONVERTED] = "converted", [BATCH_UNCHANGED] = "unchanged",
-        [BATCH_ARCHIVE] = "archive",     [BATCH_FOLDER] = "folder",       [BATCH_NO_TRACE] = "no-trace",
-        [BATCH_EMPTY] = "empty",         [BATCH_FAILED] = "failed"};
-    return names[status];
-}
+/* The names of statuses of entries, and what counts such entries. Folders have no entry in the report. */
+static const struct {
+    const char *name;
+    enum total total;
+} statuses[] = {[BATCH_PENDING] = {"interrupted", TOTAL_INTERRUPTED},
+                [BATCH_CONVERTED] = {"converted", TOTAL_CONVERTED},
+                [BATCH_UNCHANGED] = {"unchanged", TOTAL_UNCHANGED},
+                [BATCH_ARCHIVE] = {"archive", TOTAL_ARCHIVES},
+                [BATCH_NO_TRACE] = {"no-trace", TOTAL_NO_TRACE},
+                [BATCH_EMPTY] = {"empty", TOTAL_EMPTY},
+                [BATCH_FAILED] = {"failed", TOTAL_FAILED}};
 
 /* ---- Hashes and stamps. ---- */
 
@@ -181,16 +184,16 @@ static void write_contents(struct json *json, const struct gecko_convert_result 
 }
 
 static void write_entry(struct json *json, const struct batch_source *source, const struct batch_entry *entry) {
-    /* Another thread may still write to the result of a pending entry. */
-    static const struct gecko_convert_result nothing = {.input_format = "", .wrapping = ""};
     enum batch_status status = atomic_load(&entry->status);
-    const struct gecko_convert_result *result = status == BATCH_PENDING ? &nothing : batch_entry_result(entry);
-    const struct batch_trace *trace = status == BATCH_PENDING ? NULL : batch_entry_trace(entry);
+    /* Another thread may still write to the result of a pending entry. */
+    bool is_over = status != BATCH_PENDING;
+    const struct gecko_convert_result *result = is_over ? batch_entry_result(entry) : &conversion_no_result;
+    const struct batch_trace *trace = is_over ? batch_entry_trace(entry) : NULL;
     json_line(json, true);
     json_object_begin(json);
     json_key_string(json, "path", source->path);
     json_key_string_or_null(json, "member", entry->member);
-    json_key_string(json, "status", status_name(status));
+    json_key_string(json, "status", statuses[status].name);
     if (atomic_load(&entry->has_digest)) {
         write_digest(json, entry->digest);
     } else {
@@ -253,38 +256,37 @@ static bool has_losses(const struct batch_trace *trace) {
     return false;
 }
 
-struct batch_totals batch_totals_of(struct batch_plan *plan) {
-    struct batch_totals totals = {0};
+void batch_totals_of(struct batch_plan *plan, int64_t totals[TOTAL_COUNT]) {
+    memset(totals, 0, TOTAL_COUNT * sizeof *totals);
     for (struct batch_cursor at = {0}; batch_cursor_next(plan, &at);) {
         enum batch_status status = atomic_load(&at.entry->status);
-        totals.status_counts[status]++;
-        if (!at.entry->member && atomic_load(&at.entry->has_digest)) totals.read_bytes += at.entry->digest.bytes_count;
+        if (status != BATCH_FOLDER) totals[statuses[status].total]++;
+        if (!at.entry->member && atomic_load(&at.entry->has_digest))
+            totals[TOTAL_BYTES_READ] += (int64_t)at.entry->digest.bytes_count;
         if (status != BATCH_CONVERTED && status != BATCH_UNCHANGED) continue;
         const struct batch_trace *trace = batch_entry_trace(at.entry);
-        totals.lossy_count += has_losses(trace);
-        totals.samples += trace->result.counts.samples;
-        totals.markers += trace->result.counts.markers;
-        if (status == BATCH_CONVERTED) totals.written_bytes += trace->output_digest.bytes_count;
+        totals[TOTAL_LOSSY] += has_losses(trace);
+        totals[TOTAL_SAMPLES] += (int64_t)trace->result.counts.samples;
+        totals[TOTAL_MARKERS] += (int64_t)trace->result.counts.markers;
+        if (status == BATCH_CONVERTED) totals[TOTAL_BYTES_WRITTEN] += (int64_t)trace->output_digest.bytes_count;
     }
-    return totals;
 }
 
-static void write_totals(struct json *json, const struct batch_totals *totals, uint64_t duration_ns) {
+void manifest_write_totals(struct json *json, const int64_t totals[TOTAL_COUNT]) {
     json_key_object_begin(json, "totals");
-    json_key_count(json, "converted", totals->status_counts[BATCH_CONVERTED]);
-    json_key_count(json, "unchanged", totals->status_counts[BATCH_UNCHANGED]);
-    json_key_count(json, "lossy", totals->lossy_count);
-    json_key_count(json, "failed", totals->status_counts[BATCH_FAILED]);
-    json_key_count(json, "no_trace", totals->status_counts[BATCH_NO_TRACE]);
-    json_key_count(json, "empty", totals->status_counts[BATCH_EMPTY]);
-    json_key_count(json, "archives", totals->status_counts[BATCH_ARCHIVE]);
-    json_key_count(json, "interrupted", totals->status_counts[BATCH_PENDING]);
-    json_key_count(json, "bytes_read", totals->read_bytes);
-    json_key_count(json, "bytes_written", totals->written_bytes);
-    json_key_count(json, "samples", totals->samples);
-    json_key_count(json, "markers", totals->markers);
-    json_key_count(json, "milliseconds", duration_ns / NS_PER_MS);
+    for (enum total i = 0; i < TOTAL_COUNT; i++) json_key_int(json, manifest_total_name(i), totals[i]);
     json_object_end(json);
+}
+
+void manifest_append_counts(struct report_text *text, const int64_t totals[TOTAL_COUNT]) {
+    static const struct {
+        enum total total;
+        const char *noun;
+    } nouns[] = {{TOTAL_CONVERTED, "converted"}, {TOTAL_UNCHANGED, "unchanged"},  {TOTAL_NO_TRACE, "no trace"},
+                 {TOTAL_EMPTY, "empty"},         {TOTAL_INTERRUPTED, "not done"}, {TOTAL_FAILED, "failed"}};
+    for (size_t i = 0; i < sizeof nouns / sizeof *nouns; i++)
+        if (totals[nouns[i].total] || !i)
+            report_append(text, "%s%" PRId64 " %s", i ? ", " : "", totals[nouns[i].total], nouns[i].noun);
 }
 
 static void write_archive(struct json *json, const struct batch_outcome *outcome) {
@@ -296,8 +298,10 @@ static void write_archive(struct json *json, const struct batch_outcome *outcome
 
 void manifest_write(struct batch_plan *plan, const struct batch_outcome *outcome, struct sink *sink,
                     struct failure *failure) {
-    struct batch_totals totals = batch_totals_of(plan);
+    int64_t totals[TOTAL_COUNT];
     struct json json;
+    batch_totals_of(plan, totals);
+    totals[TOTAL_MILLISECONDS] = (int64_t)(outcome->duration_ns / NS_PER_MS);
     json_init(&json, failure);
     json_object_begin(&json);
     json_key_int(&json, "version", MANIFEST_VERSION);
@@ -311,7 +315,7 @@ void manifest_write(struct batch_plan *plan, const struct batch_outcome *outcome
     write_shard(&json, plan);
     json_key_string_or_null(&json, "interrupted_by", outcome->ended_by ? sigabbrev_np(outcome->ended_by) : NULL);
     write_inputs(&json, plan, sink);
-    write_totals(&json, &totals, outcome->duration_ns);
+    manifest_write_totals(&json, totals);
     json_object_end(&json);
     struct chunk_list chunks = json_take_chunks(&json);
     chunk_list_append(&chunks, "\n", 1);

@@ -2,21 +2,21 @@
 #pragma once
 
 #include "batch_plan.h"
+#include "libconvert/report.h"
+#include "manifest_file.h"
 #include "writer/json.h"
 #include "writer/sink.h"
 
 #define MANIFEST_STEM "gecko-convert.manifest"
 
-struct batch_totals {
-    uint64_t status_counts[BATCH_STATUS_COUNT];
-    uint64_t lossy_count; /* profiles that do not contain all of their trace */
-    uint64_t read_bytes;  /* size of the files that were read */
-    uint64_t written_bytes;
-    uint64_t samples;
-    uint64_t markers;
-};
+/* Adds up the batch so far, but for the time. */
+void batch_totals_of(struct batch_plan *plan, int64_t totals[TOTAL_COUNT]);
 
-struct batch_totals batch_totals_of(struct batch_plan *plan);
+/* Writes the member for the totals. */
+void manifest_write_totals(struct json *json, const int64_t totals[TOTAL_COUNT]);
+
+/* Appends what became of the inputs: "3 converted, 1 failed". */
+void manifest_append_counts(struct report_text *text, const int64_t totals[TOTAL_COUNT]);
 
 /* The outcome of the batch as a whole. */
 struct batch_outcome {

@@ -259,9 +259,7 @@ static void write_report(struct merging *merging, const char *path) {
     write_missing(&json, merging);
     json_key_text_or_null(&json, "interrupted_by", first_signal(merging));
     write_inputs(&json, merging);
-    json_key_object_begin(&json, "totals");
-    for (enum total i = 0; i < TOTAL_COUNT; i++) json_key_int(&json, manifest_total_name(i), merging->totals[i]);
-    json_object_end(&json);
+    manifest_write_totals(&json, merging->totals);
     json_object_end(&json);
     struct chunk_list chunks = json_take_chunks(&json);
     chunk_list_append(&chunks, "\n", 1);
@@ -305,19 +303,13 @@ static void print_missing(const struct merging *merging) {
 }
 
 static void print_totals(const struct merging *merging) {
-    static const struct {
-        enum total total;
-        const char *noun;
-    } nouns[] = {{TOTAL_CONVERTED, "converted"}, {TOTAL_UNCHANGED, "unchanged"},  {TOTAL_NO_TRACE, "no trace"},
-                 {TOTAL_EMPTY, "empty"},         {TOTAL_INTERRUPTED, "not done"}, {TOTAL_FAILED, "failed"}};
     const struct manifest_file *first = part_at(merging, 0);
-    char counts[256] = "";
-    for (size_t i = 0, used = 0; i < sizeof nouns / sizeof *nouns; i++)
-        if (merging->totals[nouns[i].total] || !i)
-            used += (size_t)snprintf(counts + used, sizeof counts - used, "%s%" PRId64 " %s", i ? ", " : "",
-                                     merging->totals[nouns[i].total], nouns[i].noun);
-    console_print_line("%" PRIu32 " of %" PRId64 " shards, %" PRIu32 " of %" PRId64 " inputs: %s", merging->parts.count,
-                       first->shard.count, merging->groups.count, first->shard.input_count, counts);
+    struct report_text text = {.bytes_count = 0};
+    report_append(&text, "%" PRIu32 " of %" PRId64 " shards, %" PRIu32 " of %" PRId64 " inputs: ", merging->parts.count,
+                  first->shard.count, merging->groups.count, first->shard.input_count);
+    manifest_append_counts(&text, merging->totals);
+    report_end_line(&text, 0);
+    console_print(&text);
 }
 
 /* ---- The command. ---- */
