@@ -8,6 +8,8 @@
 #include "libconvert/base/memory.h"
 #include "libconvert/base/regular_file.h"
 
+const char kernel_list_running[] = "/proc/kallsyms";
+
 static struct kernel_list kept;
 
 struct text kernel_list_code(const struct kernel_list *list) {
@@ -70,11 +72,11 @@ static bool hides_addresses(struct text list) {
     return line_end_of(list, TEXT("_text")) && !kernel_list_address(list, TEXT("_text"));
 }
 
-bool kernel_list_read(struct kernel_list *list, struct memory_limit *memory) {
+bool kernel_list_read(struct kernel_list *list, const char *path, struct memory_limit *memory) {
     enum { HEAD_BYTES = 64 * 1024 }; /* has "_text" */
     size_t capacity_bytes = 0;
     struct failure failure = {.memory = memory};
-    int file = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
     *list = (struct kernel_list){0};
     if (file < 0) return false;
     while (read_more(file, list, &capacity_bytes, &failure))
@@ -88,7 +90,7 @@ bool kernel_list_read(struct kernel_list *list, struct memory_limit *memory) {
 
 struct text kernel_list_keep(void) {
     kernel_list_forget();
-    kernel_list_read(&kept, NULL);
+    kernel_list_read(&kept, kernel_list_running, NULL);
     return kernel_list_kept();
 }
 

@@ -1,5 +1,5 @@
-/* The running kernel's list of symbols (/proc/kallsyms) as text. The kernel takes tens of milliseconds to print it. Its
- * first part has the kernel's own code, by address, and does not change while the kernel runs. */
+/* A kernel's list of symbols as text. The running kernel takes tens of milliseconds to print its list. The first part
+ * has the kernel's own code, by address, and does not change while the kernel runs. */
 #pragma once
 
 #include <stddef.h>
@@ -14,9 +14,13 @@ struct kernel_list {
     size_t code_bytes; /* the size of the part with the kernel's own code: lines up to that of "_etext" */
 };
 
-/* Reads the list, some megabytes, into memory that is counted against the limit; NULL: it is not counted. Returns
- * false, and the list is empty, if this user may not read it or may not see addresses, or if memory ran out. */
-bool kernel_list_read(struct kernel_list *list, struct memory_limit *memory);
+/* The path of the running kernel's list. */
+extern const char kernel_list_running[];
+
+/* Reads the list at the path, some megabytes, into memory that is counted against the limit; NULL: it is not counted.
+ * Returns false, and the list is empty, if this user may not read it or may not see addresses, if it lacks a part of
+ * the kernel's own code, or if memory ran out. */
+bool kernel_list_read(struct kernel_list *list, const char *path, struct memory_limit *memory);
 void kernel_list_fini(struct kernel_list *list);
 
 struct text kernel_list_text(const struct kernel_list *list);
@@ -24,8 +28,8 @@ struct text kernel_list_text(const struct kernel_list *list);
 /* Returns the part with the kernel's own code. */
 struct text kernel_list_code(const struct kernel_list *list);
 
-/* Reads the list and keeps that part for this process: later conversions find functions in it. Returns it; an empty
- * text if kernel_list_read fails. Call it before other threads convert. */
+/* Reads the running kernel's list and keeps that part for this process: later conversions find functions in it. Returns
+ * it; an empty text if kernel_list_read fails. Call it before other threads convert. */
 struct text kernel_list_keep(void);
 
 /* Returns what is kept; an empty text if nothing is. */

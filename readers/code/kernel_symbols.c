@@ -9,8 +9,6 @@
 #include "libconvert/base/first_row.h"
 #include "readers/input/scan.h"
 
-static const char RUNNING_LIST[] = "/proc/kallsyms";
-
 struct kernel_symbol {
     uint64_t address;
     struct text name;
@@ -27,7 +25,7 @@ void kernel_symbols_init(struct kernel_symbols *kernel, const struct debug_folde
 
 void kernel_symbols_fini(struct kernel_symbols *kernel) {
     arena_fini(&kernel->texts);
-    kernel_list_fini(&kernel->running);
+    kernel_list_fini(&kernel->list);
     COLUMNS_FINI(&kernel->symbols, &kernel->module_symbols);
     row_table_fini(&kernel->modules);
 }
@@ -182,23 +180,39 @@ static bool use_code(struct kernel_symbols *kernel, const struct kernel_identity
     return true;
 }
 
-static bool read_running_list(struct kernel_symbols *kernel, const struct kernel_identity *identity) {
-    if (use_code(kernel, identity, kernel_list_kept())) return true;
-    bool is_read = kernel_list_read(&kernel->running, kernel->failure->memory);
-    if (is_read && use_code(kernel, identity, kernel_list_code(&kernel->running))) return true;
-    return read_list_at(kernel, identity, RUNNING_LIST);
+static bool read_code_at(struct kernel_symbols *kernel, const struct kernel_identity *identity, const char *path) {
+    kernel_list_fini(&kernel->list);
+    kernel->is_copy = path != kernel_list_running;
+    return kernel_list_read(&kernel->list, path, kernel->failure->memory) &&
+           use_code(kernel, identity, kernel_list_code(&kernel->list));
 }
 
-/* Reads the whole list in place of its part, which stays if the list cannot be read. */
-static void complete(struct kernel_symbols *kernel) {
+/* perf's copy of the list has the same code of the kernel as the running kernel's, and is read in a twentieth of the
+ * time. */
+static bool read_running_list(struct kernel_symbols *kernel, const struct kernel_identity *identity) {
+    char path[PATH_MAX];
+    if (use_code(kernel, identity, kernel_list_kept())) return true;
+    if (debug_copies_find(kernel->folders, identity->build_id, "kallsyms", path) &&
+        read_code_at(kernel, identity, path))
+        return true;
+    return read_code_at(kernel, identity, kernel_list_running) || read_list_at(kernel, identity, kernel_list_running);
+}
+
+void kernel_symbols_complete(struct kernel_symbols *kernel) {
+    const struct kernel_identity *identity = &kernel->identity;
     struct failure failure = {.memory = kernel->failure->memory};
-    struct list_reading list = {.kernel = kernel, .symbols = &kernel->symbols};
-    struct input *input = kernel->running.bytes_count
-                              ? input_from_memory(kernel_list_text(&kernel->running), 0, &failure)
-                              : input_open(RUNNING_LIST, &failure);
+    struct list_reading reading = {
+        .kernel = kernel, .symbols = &kernel->symbols, .reference_name = identity->reference};
+    if (!kernel->code.bytes_count || kernel->is_complete) return;
+    struct input *input = kernel->list.bytes_count && !kernel->is_copy
+                              ? input_from_memory(kernel_list_text(&kernel->list), 0, &failure)
+                              : input_open(kernel_list_running, &failure);
     if (!input) return;
+    kernel->is_complete = true;
+    read_symbols(&reading, input);
+    if (!has_addresses(kernel)) return; /* this user may read perf's copy only */
     kernel->code = (struct text){0};
-    read_symbols(&list, input);
+    set_shift(kernel, identity, reading.reference);
 }
 
 /* ---- Choosing a list. ---- */
@@ -259,6 +273,7 @@ static void read_module(struct kernel_symbols *kernel, const struct kernel_modul
 
 bool kernel_symbols_load(struct kernel_symbols *kernel, const struct kernel_identity *identity) {
     char path[PATH_MAX];
+    kernel->identity = *identity;
     if (identity->recording && read_own_list(kernel, identity)) return true;
     if (is_running(identity) && read_running_list(kernel, identity)) return true;
     if (debug_copies_find(kernel->folders, identity->build_id, "kallsyms", path) &&
@@ -291,20 +306,21 @@ static bool find(const struct column *symbols, uint64_t address, struct code_nam
     return true;
 }
 
+/* `name` is that of the list: its start is an address there. */
 static bool find_in_list(struct kernel_symbols *kernel, uint64_t address, struct code_name *name) {
     struct kernel_symbol symbol, next;
-    if (kernel->code.bytes_count && find_code(kernel, address, &symbol, &next)) {
-        *name = name_at(&symbol, &next, address);
+    if (kernel->code.bytes_count && find_code(kernel, address - kernel->shift, &symbol, &next)) {
+        *name = name_at(&symbol, &next, address - kernel->shift);
         return true;
     }
-    if (kernel->code.bytes_count) complete(kernel);
-    return find(&kernel->symbols, address, name);
+    kernel_symbols_complete(kernel);
+    return find(&kernel->symbols, address - kernel->shift, name);
 }
 
 /* If the kernel has started again since the recording, the list has its modules at other addresses. */
 bool kernel_symbols_find(struct kernel_symbols *kernel, uint64_t address, struct code_name *name) {
     struct code_name found;
-    if (!find_in_list(kernel, address - kernel->shift, &found)) return false;
+    if (!find_in_list(kernel, address, &found)) return false;
     if (found.module.bytes_count && kernel->shift) return false;
     *name = found;
     name->start += kernel->shift;

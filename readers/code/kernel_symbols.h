@@ -31,12 +31,15 @@ struct kernel_symbols {
     struct failure *failure;             /* borrowed */
     const struct debug_folders *folders; /* borrowed */
     struct arena texts;
-    struct kernel_list running;   /* the running kernel's list, unless this process keeps its part */
-    struct text code;             /* the part of that list that is searched before `symbols`; empty: none */
-    struct column symbols;        /* struct kernel_symbol, by address */
-    uint64_t shift;               /* address in the recording minus address in the list */
-    struct column module_symbols; /* struct kernel_symbol by address, for modules whose files were read */
-    struct row_table modules;     /* uint64_t: addresses of modules whose files were looked for */
+    struct kernel_identity identity; /* the kernel that was loaded. Texts are borrowed */
+    struct kernel_list list;         /* the running kernel's, or perf's copy, unless this process keeps its part */
+    bool is_copy;                    /* `list` is perf's copy, which may lack modules and what was loaded later */
+    bool is_complete;                /* the whole list was read */
+    struct text code;                /* the part of the list that is searched before `symbols`; empty: none */
+    struct column symbols;           /* struct kernel_symbol, by address */
+    uint64_t shift;                  /* address in the recording minus address in the list */
+    struct column module_symbols;    /* struct kernel_symbol by address, for modules whose files were read */
+    struct row_table modules;        /* uint64_t: addresses of modules whose files were looked for */
     uint64_t unread_count; /* kernels and modules whose symbols could not be read, as the process for it failed */
 };
 
@@ -46,6 +49,10 @@ void kernel_symbols_fini(struct kernel_symbols *kernel);
 /* Loads the kernel's symbols. Returns false if there are none for that kernel: then kernel_symbols_find finds nothing.
  */
 bool kernel_symbols_load(struct kernel_symbols *kernel, const struct kernel_identity *identity);
+
+/* Reads what the running kernel has besides its own code, such as modules. kernel_symbols_find does it for an address
+ * that is not in the kernel's own code. */
+void kernel_symbols_complete(struct kernel_symbols *kernel);
 
 /* Finds the function at an address of the recording. */
 bool kernel_symbols_find(struct kernel_symbols *kernel, uint64_t address, struct code_name *name);

@@ -8,8 +8,11 @@ void system_code_init(struct system_code *system, const struct debug_folders *fo
 }
 
 static void await_thread(struct system_code *system) {
-    if (system->is_started) pthread_join(system->thread, NULL);
-    system->is_started = false;
+    if (system->is_completing)
+        pthread_join(system->completing, NULL);
+    else if (system->is_loading)
+        pthread_join(system->loading, NULL);
+    system->is_loading = system->is_completing = false;
 }
 
 void system_code_fini(struct system_code *system) {
@@ -37,7 +40,19 @@ void system_code_begin(struct system_code *system) {
     system->is_begun = true;
     if (!system->folders || !system->identity.build_id.bytes_count) return;
     init_kernel(system);
-    system->is_started = system->is_loaded = thread_start(&system->thread, load, system);
+    system->is_loading = system->is_loaded = thread_start(&system->loading, load, system);
+}
+
+static void *complete(void *context) {
+    struct system_code *system = context;
+    pthread_join(system->loading, NULL);
+    kernel_symbols_complete(&system->kernel);
+    return NULL;
+}
+
+void system_code_complete(struct system_code *system) {
+    if (!system->is_loading || system->is_completing) return;
+    system->is_completing = thread_start(&system->completing, complete, system);
 }
 
 static bool is_same(const struct kernel_identity *a, const struct kernel_identity *b) {

@@ -16,9 +16,10 @@ struct system_code {
     struct kernel_identity kernel_identity; /* what `kernel` was loaded for */
     struct failure kernel_failure;          /* failure of the thread, then of everything that uses the kernel */
     bool is_begun;                          /* system_code_begin was called */
-    bool is_started;                        /* the thread was started, and not joined yet */
     bool is_loaded;
-    pthread_t thread;
+    bool is_loading;    /* the thread `loading` was started, and not joined yet */
+    bool is_completing; /* so was `completing`, which joins `loading` */
+    pthread_t loading, completing;
 };
 
 void system_code_init(struct system_code *system, const struct debug_folders *folders, struct failure *failure);
@@ -27,6 +28,9 @@ void system_code_fini(struct system_code *system);
 /* Starts to load the kernel's symbols. Without a build id, later records may say more about the kernel, and nothing is
  * loaded ahead. */
 void system_code_begin(struct system_code *system);
+
+/* Starts to load what is besides the kernel's own code, if system_code_begin has started and this was not called. */
+void system_code_complete(struct system_code *system);
 
 /* Finds the kernel's function at an address of the recording. */
 bool system_code_find_kernel(struct system_code *system, uint64_t address, struct code_name *name);

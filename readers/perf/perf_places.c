@@ -220,6 +220,11 @@ void perf_places_advance(struct perf_places *code, int64_t time_ns) {
     if (has_times(code)) jit_advance(&code->jit, time_ns);
 }
 
+static bool is_module(const struct perf_file *file) {
+    return is_module_path(file->real_path) ||
+           (text_starts_with(file->path, TEXT("[")) && !text_equal(file->path, code_kernel_name));
+}
+
 static struct code_row look_up(struct perf_places *code, const struct place_key *key) {
     int64_t pid = code_maps_process_at(&code->maps, key->process)->pid;
     bool steps_back = key->flags & ADDRESS_IS_RETURN && key->address;
@@ -236,6 +241,7 @@ static struct code_row look_up(struct perf_places *code, const struct place_key 
     row.file = perf_places_file_of(mapping);
     row.relative = address - mapping->address + mapping->offset;
     const struct perf_file *file = column_at(&code->files, row.file);
+    if (key->process == KERNEL_SPACE && is_module(file)) system_code_complete(&code->system);
     if (file->library == ID_NONE || !code_libraries_at(&code->libraries, file->library)->is_file) {
         row.generated = generated_now(code, key->process, address);
         return row;
@@ -344,11 +350,6 @@ static void set_place(const struct frame_making *making, struct frame *frame) {
     if (!making->name.name.bytes_count || making->name.file.bytes_count || offset > row->relative) return;
     frame->native_symbol = profile_native_symbol(making->profile, frame->lib, (uint32_t)(row->relative - offset),
                                                  profile_string(making->profile, making->name.name));
-}
-
-static bool is_module(const struct perf_file *file) {
-    return is_module_path(file->real_path) ||
-           (text_starts_with(file->path, TEXT("[")) && !text_equal(file->path, code_kernel_name));
 }
 
 static void find_in_module(struct frame_making *making) {

@@ -1,4 +1,5 @@
 /* Tests names of the kernel's functions, from kernels and modules that are made here. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,11 +146,11 @@ TEST(the_list_is_counted) {
     struct memory_limit large, small;
     memory_limit_init(&large, UINT64_C(1) << 40);
     memory_limit_init(&small, 1);
-    if (!kernel_list_read(&list, &large)) skip();
+    if (!kernel_list_read(&list, kernel_list_running, &large)) skip();
     assert_true(large.held_bytes >= list.bytes_count);
     kernel_list_fini(&list);
     assert_int_equal(large.held_bytes, 0);
-    assert_false(kernel_list_read(&list, &small));
+    assert_false(kernel_list_read(&list, kernel_list_running, &small));
     assert_null(list.bytes);
 }
 
@@ -176,6 +177,34 @@ TEST(a_part_of_the_list_is_kept) {
     assert_int_equal(name.start, end);
     kernel_symbols_fini(&test.kernel);
     kernel_list_forget();
+}
+
+/* The copy of the running kernel's list has another name for where the kernel begins, and nothing after _etext. */
+TEST(copies_have_the_running_kernels_code) {
+    char notes[KERNEL_BUILD_ID_BYTES_MAX], id[2 * KERNEL_BUILD_ID_BYTES_MAX + 1], path[PATH_MAX];
+    struct kernel_list list;
+    if (!kernel_list_read(&list, kernel_list_running, NULL)) skip();
+    size_t id_bytes = kernel_build_id_read("/sys/kernel/notes", notes);
+    text_hex((struct text){notes, id_bytes}, id);
+    uint64_t start = kernel_list_address(kernel_list_text(&list), TEXT("_text"));
+    uint64_t end = kernel_list_address(kernel_list_text(&list), TEXT("_etext"));
+    const struct kernel_identity identity = {.build_id = text_of(id), .reference = TEXT("_etext"), .address = end + 64};
+    static const struct debug_folders none = {.count = 0};
+    snprintf(path, sizeof path, "home/.debug/.build-id/%.2s/%s", id, id + 2);
+    run("mkdir -p %s && sed '/^%" PRIx64 " /s/ [^ ]*$/ copied/; / _etext$/q' /proc/kallsyms > %s/kallsyms", path, start,
+        path);
+    kernel_symbols_init(&test.kernel, &none, &test.failure);
+    assert_true(kernel_symbols_load(&test.kernel, &identity));
+    assert_function(start + 64, "copied", start + 64); /* the recording's addresses are 64 above the list's */
+    struct code_name name;
+    assert_true(kernel_symbols_find(&test.kernel, end + 64, &name));
+    assert_int_equal(name.start, end + 64);
+    /* The rest has come from the running kernel, and the whole list with it. */
+    assert_true(kernel_symbols_find(&test.kernel, start + 64, &name));
+    assert_false(text_equal(name.name, TEXT("copied")));
+    kernel_symbols_fini(&test.kernel);
+    kernel_list_fini(&list);
+    run("rm -r home/.debug");
 }
 
 /* ---- Modules. ---- */
