@@ -78,7 +78,8 @@ struct text input_at_hand(struct input *input);
 /* Advances by bytes_count, but at most by what the last peek returned. */
 void input_consume(struct input *input, size_t bytes_count);
 
-/* Consumes that many bytes, which need not be available yet. Returns false if the input ends before. */
+/* Consumes that many bytes, which need not be available yet, or all that are left. Returns false if the input ends
+ * before. */
 bool input_skip(struct input *input, uint64_t bytes_count);
 
 /* Keeps the memory of bytes from this offset on, although they are consumed: bytes of input_at_hand that are still to

@@ -133,7 +133,7 @@ static void read_features(struct data_parser *parser, struct input *input, const
     size_t count = list_sections(parser, table, bits, input_offset(input), sections);
     for (size_t i = 0; i < count && !failure_is_set(parser->failure); i++) {
         struct section section = sections[i].section;
-        data_skip(input, section.offset - input_offset(input));
+        input_skip(input, section.offset - input_offset(input));
         struct text bytes = input_peek(input, (size_t)section.size_bytes);
         read_section(parser, &sections[i], text_slice(bytes, 0, (size_t)section.size_bytes));
     }
@@ -169,7 +169,7 @@ static void read_file(struct data_parser *parser, struct input *input) {
     bool has_features = is_finished && read_features_ahead(parser, input, header + FEATURE_BITS_AT, end);
     input_consume(input, (size_t)records.offset);
     read_records(parser, input, end);
-    if (is_finished) data_skip(input, end - input_offset(input)); /* records behind damage */
+    if (is_finished) input_skip(input, end - input_offset(input)); /* records behind damage */
     if (is_finished && input_offset(input) < end) data_tally(parser, TALLY_CUT_OFF, 1, input_offset(input));
     if (is_finished && !has_features && input_offset(input) == end)
         read_features(parser, input, header + FEATURE_BITS_AT);
@@ -251,7 +251,7 @@ static void read_container(struct data_parser *parser, struct input *input) {
                     input_name(input));
     }
     if (failure_is_set(parser->failure)) return;
-    data_skip(input, UINT64_MAX); /* skip bytes after damage, and sections that were read ahead */
+    input_skip(input, UINT64_MAX); /* skip bytes after damage, and sections that were read ahead */
     read_parts(parser, input);
     data_order_finish(&parser->order);
 }

@@ -15,16 +15,6 @@ void data_stream_fini(struct data_stream *stream) {
     if (stream->parser) data_unpacker_fini(&stream->unpacker);
 }
 
-void data_skip(struct input *input, uint64_t bytes_count) {
-    while (bytes_count) {
-        struct text bytes = input_peek(input, 1);
-        if (!bytes.bytes_count) return;
-        size_t taken = bytes_count < bytes.bytes_count ? (size_t)bytes_count : bytes.bytes_count;
-        input_consume(input, taken);
-        bytes_count -= taken;
-    }
-}
-
 /* Returns how many bytes after a record belong to it without being counted in its size. Early versions of simpleperf
  * have tracepoint formats inside of their record. */
 static uint64_t bytes_after(const struct data_record *record) {
@@ -170,7 +160,7 @@ static bool read_record(struct data_stream *stream) {
     if (record.is_lasting) input_hold(input, data_order_oldest(&stream->parser->order));
     input_consume(input, size_bytes);
     if (has_formats) read_formats(stream, after_bytes);
-    data_skip(input, after_bytes);
+    input_skip(input, after_bytes);
     return true;
 }
 

@@ -25,6 +25,3 @@ void data_stream_fini(struct data_stream *stream); /* accepts a zeroed stream */
 /* Reads records until one is later than until_ns or the stream has ended. Records after a damaged one cannot be read,
  * because nothing marks where the next one begins: damage ends the stream. */
 void data_stream_read(struct data_stream *stream, uint64_t until_ns);
-
-/* Consumes that many bytes, or all that are left. */
-void data_skip(struct input *input, uint64_t bytes_count);
