@@ -54,6 +54,11 @@ static inline bool filter_has(const struct filter *filter, enum gecko_convert_fi
     return filter->kinds >> kind & 1;
 }
 
+/* Returns whether the filter may leave out whole tasks: it has filters of another kind than events. */
+static inline bool filter_leaves_tasks(const struct filter *filter) {
+    return filter && filter->kinds & ~(1U << GECKO_CONVERT_FILTER_EVENT);
+}
+
 /* Returns the name of the option of that kind: "exclude-comm". Static. */
 const char *filter_name(unsigned kind);
 

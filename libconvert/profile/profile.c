@@ -149,8 +149,14 @@ process_id profile_add_process(struct profile *profile, int64_t pid, uint32_t ge
 
 thread_id profile_add_thread(struct profile *profile, process_id process, int64_t tid, uint32_t generation) {
     thread_id id = {(uint32_t)profile->threads.count};
-    struct thread *thread = column_push(&profile->threads);
-    if (!thread) return thread_none();
+    if (!column_push(&profile->threads)) return thread_none();
+    profile_replace_thread(profile, id, process, tid, generation);
+    return id;
+}
+
+void profile_replace_thread(struct profile *profile, thread_id id, process_id process, int64_t tid,
+                            uint32_t generation) {
+    struct thread *thread = profile_thread_at(profile, id);
     *thread = (struct thread){.process = process,
                               .track = ID_NONE,
                               .tid = tid,
@@ -161,7 +167,6 @@ thread_id profile_add_thread(struct profile *profile, process_id process, int64_
     samples_init(&thread->samples, profile->failure);
     column_init(&thread->markers, sizeof(struct marker), profile->failure);
     column_init(&thread->allocations, sizeof(struct allocation), profile->failure);
-    return id;
 }
 
 thread_id profile_add_track(struct profile *profile, const struct event_track *track) {

@@ -287,6 +287,10 @@ static inline const struct stack *profile_stack_at(const struct profile *profile
 process_id profile_add_process(struct profile *profile, int64_t pid, uint32_t generation);
 thread_id profile_add_thread(struct profile *profile, process_id process, int64_t tid, uint32_t generation);
 
+/* Gives the row of a thread that has no samples, markers or allocations to a new thread. */
+void profile_replace_thread(struct profile *profile, thread_id id, process_id process, int64_t tid,
+                            uint32_t generation);
+
 /* Adds the track, which is copied. Its owner must have its process, start and end. Its text must live as long as the
  * profile. */
 thread_id profile_add_track(struct profile *profile, const struct event_track *track);

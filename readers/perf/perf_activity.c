@@ -112,8 +112,9 @@ void perf_activity_mark_off_cpu(struct perf_activity *activity, const struct per
 
 /* ---- Throttling. ---- */
 
-void perf_activity_throttle(struct perf_activity *activity, const struct perf_task *task, uint64_t stream,
-                            struct text event, int64_t time_ns) {
+void perf_activity_throttle(struct perf_activity *activity, struct perf_task *task, uint64_t stream, struct text event,
+                            int64_t time_ns) {
+    task->is_throttled = true;
     const struct perf_throttle begun = {task->thread, profile_string(activity->profile, event), time_ns};
     struct perf_throttle *throttle = value_table_intern(&activity->throttles, &stream, &begun);
     if (throttle) *throttle = begun;

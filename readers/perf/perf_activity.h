@@ -42,8 +42,8 @@ void perf_activity_mark_off_cpu(struct perf_activity *activity, const struct per
 
 /* The kernel stops or resumes sampling the stream: an event on one processor, or in one thread. The marker belongs to
  * the thread that ran when sampling stopped. */
-void perf_activity_throttle(struct perf_activity *activity, const struct perf_task *task, uint64_t stream,
-                            struct text event, int64_t time_ns);
+void perf_activity_throttle(struct perf_activity *activity, struct perf_task *task, uint64_t stream, struct text event,
+                            int64_t time_ns);
 void perf_activity_unthrottle(struct perf_activity *activity, uint64_t stream, int64_t time_ns);
 
 /* perf lost as many records or samples before that time, at which the thread ran. */

@@ -163,6 +163,7 @@ void perf_finish(struct perf_recording *recording, const struct reader_options *
         has_waits = perf_off_cpu_add(recording, options->off_cpu);
     }
     if (recording->filter) filter_forget_ends(recording->filter, profile);
+    if (filter_leaves_tasks(recording->filter)) perf_tasks_forget_lives(&recording->tasks);
     if (failure_is_set(profile->failure)) return;
     perf_programs_name_processes(&recording->tasks);
     if (recording->has_libraries) perf_callers_drop(profile);

@@ -25,6 +25,9 @@ struct perf_code {
     struct stack_table *stacks;
 };
 
+/* How many tasks end until it is decided whether one is forgotten. */
+enum { PERF_ENDED_TASKS = 1024 };
+
 struct perf_recording {
     struct profile *profile; /* borrowed */
     struct filter *filter;   /* borrowed; NULL: everything is kept */
@@ -51,6 +54,9 @@ struct perf_recording {
     int64_t last_time_ns;    /* time of the last record that has one, or time that was made up; 0 until there is one */
     uint64_t lost_counts[2]; /* by LOST records; by LOST_SAMPLES records, which count the same losses */
     struct position first_lost;
+    uint32_t
+        ended_rows[PERF_ENDED_TASKS]; /* the last tasks that ended, with filters: rows of `tasks`, round and round */
+    uint64_t ended_count;
 };
 
 /* A sample without its stack. */

@@ -55,9 +55,21 @@ static void use_fork(struct perf_recording *recording, const struct perf_record 
     }
 }
 
+/* With filters, memory follows what is kept, so threads of which nothing is kept are forgotten. Each has ended long
+ * before: records of a thread can come after that of its end. */
+static void forget_after(struct perf_recording *recording, uint32_t ended_row) {
+    uint32_t *place = &recording->ended_rows[recording->ended_count++ % PERF_ENDED_TASKS];
+    bool is_full = recording->ended_count > PERF_ENDED_TASKS;
+    struct perf_task *task = is_full ? column_at(&recording->tasks.rows, *place) : NULL;
+    if (task && perf_tasks_can_forget(&recording->tasks, task) && perf_waits_forget(&recording->waits, task))
+        perf_tasks_forget(&recording->tasks, *place);
+    *place = ended_row;
+}
+
 static void use_exit(struct perf_recording *recording, const struct perf_record *record) {
-    perf_tasks_exit(&recording->tasks, record->machine, record->pid, record->tid,
-                    perf_recording_time(recording, record));
+    uint32_t row = perf_tasks_exit(&recording->tasks, record->machine, record->pid, record->tid,
+                                   perf_recording_time(recording, record));
+    if (filter_leaves_tasks(recording->filter) && row != ID_NONE) forget_after(recording, row);
 }
 
 static void use_mapping(struct perf_recording *recording, const struct perf_record *record) {
@@ -76,7 +88,7 @@ static void use_cgroup(struct perf_recording *recording, const struct perf_recor
 
 static void use_throttle(struct perf_recording *recording, const struct perf_record *record) {
     const struct perf_throttle_change *change = &record->throttle;
-    const struct perf_task *task = change->is_end ? NULL : perf_recording_task(recording, record);
+    struct perf_task *task = change->is_end ? NULL : perf_recording_task(recording, record);
     if (change->is_end)
         perf_activity_unthrottle(&recording->activity, change->stream, record->time_ns);
     else if (task)

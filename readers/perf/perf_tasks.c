@@ -29,6 +29,7 @@ void perf_tasks_init(struct perf_tasks *tasks, struct profile *profile, struct f
     tasks->profile = profile;
     tasks->filter = filter;
     column_init(&tasks->rows, sizeof(struct perf_task), failure);
+    column_init(&tasks->forgotten, sizeof(uint32_t), failure);
     value_table_init(&tasks->current, sizeof(struct tid_key), sizeof(uint32_t), failure);
     value_table_init(&tasks->processes, sizeof(struct tid_key), sizeof(process_id), failure);
     value_table_init(&tasks->former_counts, sizeof(struct task_key), sizeof(uint32_t), failure);
@@ -46,7 +47,7 @@ void perf_series_fini(struct perf_series *series) {
 
 void perf_tasks_fini(struct perf_tasks *tasks) {
     for (size_t i = 0; i < tasks->series.count; i++) perf_series_fini(column_at(&tasks->series, i));
-    COLUMNS_FINI(&tasks->rows, &tasks->takeovers, &tasks->series);
+    COLUMNS_FINI(&tasks->rows, &tasks->forgotten, &tasks->takeovers, &tasks->series);
     value_table_fini(&tasks->current);
     value_table_fini(&tasks->processes);
     value_table_fini(&tasks->former_counts);
@@ -117,13 +118,27 @@ static uint32_t *current_slot(struct perf_tasks *tasks, uint32_t machine, int64_
     return recent->slot;
 }
 
+/* Sets *row to that of the new task: the row of a forgotten one if the task is no main thread, otherwise a new row. The
+ * rows of main threads are in order of first appearance. Returns the thread that is the task's; none if memory ran out
+ * (latched). */
+static thread_id add_row(struct perf_tasks *tasks, int64_t pid, int64_t tid, uint32_t *row) {
+    struct column *forgotten = &tasks->forgotten;
+    if (!forgotten->count || pid == tid) {
+        *row = (uint32_t)tasks->rows.count;
+        return column_push(&tasks->rows) ? profile_add_thread(tasks->profile, process_none(), tid, 0) : thread_none();
+    }
+    *row = *(const uint32_t *)column_at(forgotten, --forgotten->count);
+    thread_id thread = ((const struct perf_task *)column_at(&tasks->rows, *row))->thread;
+    profile_replace_thread(tasks->profile, thread, process_none(), tid, 0);
+    return thread;
+}
+
 static struct perf_task *add_task(struct perf_tasks *tasks, uint32_t *slot, uint32_t machine, int64_t pid,
                                   int64_t tid) {
-    thread_id thread = profile_add_thread(tasks->profile, process_none(), tid, 0);
+    uint32_t row;
+    thread_id thread = add_row(tasks, pid, tid, &row);
     if (thread_is_none(thread)) return NULL;
-    uint32_t row = (uint32_t)tasks->rows.count;
-    struct perf_task *task = column_push(&tasks->rows);
-    if (!task) return NULL;
+    struct perf_task *task = column_at(&tasks->rows, row);
     *task = (struct perf_task){.pid = PID_UNKNOWN,
                                .machine = machine,
                                .thread = thread,
@@ -261,12 +276,10 @@ void perf_tasks_fork(struct perf_tasks *tasks, uint32_t machine, int64_t pid, in
     uint32_t *slot = current_slot(tasks, machine, tid);
     if (!slot) return;
     struct perf_task *task = *slot == ID_NONE ? NULL : column_at(&tasks->rows, *slot);
-    if (task && is_used_up(tasks, task)) {
-        if (pid == tid) begin_process_generation(tasks, machine, pid, time_ns);
-        task = add_task(tasks, slot, machine, pid, tid);
-    } else {
-        task = perf_tasks_find(tasks, machine, pid, tid);
-    }
+    bool is_next = task ? is_used_up(tasks, task) : tasks->has_forgotten;
+    if (is_next && pid == tid && perf_tasks_has_process(tasks, machine, pid))
+        begin_process_generation(tasks, machine, pid, time_ns);
+    task = is_next ? add_task(tasks, slot, machine, pid, tid) : perf_tasks_find(tasks, machine, pid, tid);
     if (!task) return;
     task->is_forked = true;
     if (parent) set_parent(tasks, task, parent);
@@ -280,10 +293,31 @@ void perf_tasks_fork(struct perf_tasks *tasks, uint32_t machine, int64_t pid, in
     if (parent && !thread->name.bytes_count) thread->name = profile_thread_at(tasks->profile, parent->thread)->name;
 }
 
-void perf_tasks_exit(struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t tid, int64_t time_ns) {
+uint32_t perf_tasks_exit(struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t tid, int64_t time_ns) {
     struct perf_task *task = perf_tasks_find(tasks, machine, pid, tid);
     tasks->has_records = true;
-    if (task) profile_thread_at(tasks->profile, task->thread)->end_ns = time_ns;
+    if (!task) return ID_NONE;
+    profile_thread_at(tasks->profile, task->thread)->end_ns = time_ns;
+    return *current_slot(tasks, machine, tid);
+}
+
+bool perf_tasks_can_forget(const struct perf_tasks *tasks, const struct perf_task *task) {
+    const struct thread *thread = profile_thread_at(tasks->profile, task->thread);
+    bool is_needed = task->last_series || task->is_throttled || thread->markers.count || thread->tid == task->pid;
+    return !task->is_forgotten && !is_needed && thread->end_ns != TIME_NONE && !process_is_none(thread->process);
+}
+
+void perf_tasks_forget(struct perf_tasks *tasks, uint32_t row) {
+    struct perf_task *task = column_at(&tasks->rows, row);
+    const struct thread *thread = profile_thread_at(tasks->profile, task->thread);
+    struct process *process = profile_process_at(tasks->profile, thread->process);
+    uint32_t *slot = current_slot(tasks, task->machine, thread->tid);
+    uint32_t *forgotten = slot ? column_push(&tasks->forgotten) : NULL;
+    if (!forgotten) return;
+    *forgotten = row;
+    task->is_forgotten = tasks->has_forgotten = true;
+    if (*slot == row) *slot = ID_NONE;
+    process->end_ns = time_later(process->end_ns, thread->end_ns);
 }
 
 bool perf_tasks_execute(struct perf_tasks *tasks, struct perf_task *task, int64_t time_ns) {
@@ -294,6 +328,13 @@ bool perf_tasks_execute(struct perf_tasks *tasks, struct perf_task *task, int64_
     struct perf_takeover *takeover = time_ns == TIME_NONE ? NULL : column_push(&tasks->takeovers);
     if (takeover) *takeover = (struct perf_takeover){task->thread, time_ns};
     return true;
+}
+
+void perf_tasks_forget_lives(struct perf_tasks *tasks) {
+    COLUMN_EACH(const struct perf_task, task, &tasks->rows) {
+        struct thread *thread = profile_thread_at(tasks->profile, task->thread);
+        if (!thread_has_content(thread) && thread->tid != task->pid) thread->start_ns = thread->end_ns = TIME_NONE;
+    }
 }
 
 static int compare_takeovers(const void *left, const void *right) {

@@ -49,6 +49,8 @@ struct perf_task {
     thread_id thread;
     bool is_forked;
     bool has_samples;
+    bool is_throttled; /* it was once, and perf_activity's table has its thread */
+    bool is_forgotten;
     /* Programs that it executed, as the kernel names them, with up to 15 bytes; none: unknown. Rows of the profile's
        texts. A task that was forked has the last one of its parent. */
     string_id first_program;
@@ -81,6 +83,7 @@ struct perf_tasks {
     struct profile *profile;    /* borrowed */
     struct filter *filter;      /* borrowed; NULL: everything is kept */
     struct column rows;         /* struct perf_task */
+    struct column forgotten;    /* uint32_t: rows that other threads may have, see perf_tasks_forget */
     struct value_table current; /* uint32_t by struct tid_key: row of the task that has the tid now; ID_NONE: none */
     struct perf_recent_tid recent_tids[PERF_RECENT_TIDS]; /* by tid modulo their number */
     struct value_table processes;     /* process_id by struct tid_key with a pid: the process that has it now */
@@ -92,6 +95,7 @@ struct perf_tasks {
     uint32_t deferred_count;          /* samples that wait for their user stacks, over all tasks */
     uint64_t comparison_count;        /* how often the name of a program was compared with that of a file */
     uint16_t rename_schema;
+    bool has_forgotten;
     bool has_records; /* there are records of tasks, so tasks without a start began before the recording */
 };
 
@@ -125,11 +129,22 @@ void perf_tasks_adopt(struct perf_tasks *tasks, uint32_t machine, int64_t pid, i
 /* Begins the task at that time. Its process gets the parent's as its own parent. parent may be NULL. */
 void perf_tasks_fork(struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t tid,
                      const struct perf_task *parent, int64_t time_ns);
-void perf_tasks_exit(struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t tid, int64_t time_ns);
+
+/* Ends the task at that time, and returns its row; ID_NONE if memory ran out (latched). */
+uint32_t perf_tasks_exit(struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t tid, int64_t time_ns);
 
 /* The task executes a program. Returns true if it had ended: another thread of the process has executed the program,
  * and has the main thread's id now. No record tells of the end of that thread. */
 bool perf_tasks_execute(struct perf_tasks *tasks, struct perf_task *task, int64_t time_ns);
+
+/* Returns whether the task is a thread that has ended, is not the main one, and has no content besides waits. */
+bool perf_tasks_can_forget(const struct perf_tasks *tasks, const struct perf_task *task);
+
+/* Forgets a task of which perf_tasks_can_forget is true, so that another thread can have its row. */
+void perf_tasks_forget(struct perf_tasks *tasks, uint32_t row);
+
+/* Makes starts and ends of threads without content unknown, apart from main threads, so that they are in no crowd. */
+void perf_tasks_forget_lives(struct perf_tasks *tasks);
 
 /* Ends the threads that have taken the places of main threads. Call it when all records were used. */
 void perf_tasks_end_replacing(struct perf_tasks *tasks);

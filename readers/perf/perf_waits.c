@@ -9,6 +9,7 @@ void perf_waits_init(struct perf_waits *waits, struct perf_activity *activity, s
     struct profile *profile = activity->profile;
     *waits =
         (struct perf_waits){.profile = profile, .filter = activity->filter, .activity = activity, .tallies = tallies};
+    waits->first_forgotten = ID_NONE;
     column_init(&waits->rows, sizeof(struct perf_wait), profile->failure);
     value_table_init(&waits->unseen_ends, sizeof(struct unseen_tid), sizeof(int64_t), profile->failure);
     value_table_init(&waits->running, sizeof(uint64_t), sizeof(struct perf_running), profile->failure);
@@ -48,16 +49,24 @@ static bool is_spent(const struct perf_waits *waits, const struct perf_task *tas
     return last->is_left_out && is_left_out(waits, task, next->start_ns);
 }
 
+/* Returns a row for a wait; ID_NONE if memory ran out (latched). */
+static uint32_t add_row(struct perf_waits *waits) {
+    uint32_t row = waits->first_forgotten;
+    if (row == ID_NONE) return column_push(&waits->rows) ? (uint32_t)waits->rows.count - 1 : ID_NONE;
+    waits->first_forgotten = perf_waits_at(waits, row)->next;
+    return row;
+}
+
 static void add(struct perf_waits *waits, struct perf_task *task, const struct perf_wait *wait) {
-    uint32_t row = (uint32_t)waits->rows.count;
     struct perf_wait *last = last_of(waits, task);
     bool is_reused = last && is_spent(waits, task, last, wait);
     /* If filters keep no time between both, the row tells on which processor the thread ran in what they keep before.
      */
     bool is_same_gap = is_reused && !filter_length_ns(waits->filter, last->start_ns, wait->start_ns);
     int16_t processor = is_same_gap ? last->processor : wait->processor;
-    struct perf_wait *added = is_reused ? last : column_push(&waits->rows);
-    if (!added) return;
+    uint32_t row = is_reused ? task->last_wait : add_row(waits);
+    if (row == ID_NONE) return;
+    struct perf_wait *added = perf_waits_at(waits, row);
     *added = *wait;
     added->processor = processor;
     added->next = ID_NONE;
@@ -233,6 +242,30 @@ void perf_waits_end_threads(const struct perf_waits *waits, const struct perf_ta
         const struct perf_wait *last = last_of(waits, task);
         if (last) end_thread(task, last, profile_thread_at(waits->profile, task->thread));
     }
+}
+
+/* Returns whether filters keep something of the waits, or of the time between them. */
+static bool are_kept(const struct perf_waits *waits, const struct perf_task *task) {
+    const struct thread *thread = profile_thread_at(waits->profile, task->thread);
+    int64_t start_ns = thread->start_ns, end_ns = thread->end_ns;
+    bool is_kept = false;
+    for (uint32_t row = task->first_wait; row != ID_NONE && !is_kept; row = perf_waits_at(waits, row)->next) {
+        const struct perf_wait *wait = perf_waits_at(waits, row);
+        is_kept = is_open(wait) ? !is_left_out(waits, task, wait->start_ns) : !wait->is_left_out;
+    }
+    filter_cut(waits->filter, &start_ns, &end_ns);
+    return is_kept && start_ns < end_ns;
+}
+
+bool perf_waits_forget(struct perf_waits *waits, struct perf_task *task) {
+    struct perf_wait *last = last_of(waits, task);
+    if (!last) return true;
+    end_thread(task, last, profile_thread_at(waits->profile, task->thread));
+    if (are_kept(waits, task)) return false;
+    last->next = waits->first_forgotten;
+    waits->first_forgotten = task->first_wait;
+    task->first_wait = task->last_wait = ID_NONE;
+    return true;
 }
 
 void perf_waits_finish(const struct perf_waits *waits, const struct perf_tasks *tasks, int64_t end_ns) {

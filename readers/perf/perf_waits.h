@@ -46,6 +46,7 @@ struct perf_waits {
     struct value_table running;     /* struct perf_running by uint64_t, a processor: what its last switch told to run */
     uint32_t link_counts[2];        /* switches of another thread than that one, and of that one */
     struct column rows;             /* struct perf_wait; those of a thread are in order of time */
+    uint32_t first_forgotten;       /* a row that is free, whose `next` is the next one; ID_NONE: there is none */
     bool has_records;               /* PERF_RECORD_SWITCH, of all switches */
     bool are_of_processors;         /* those records are of all threads of a processor */
     bool misses_switches;           /* sched_switch was recorded for some switches only */
@@ -86,6 +87,9 @@ void perf_waits_miss_start(struct perf_waits *waits, struct perf_task *task, str
 
 /* The switch before told the task to run, and another thread leaves the processor: the switch from the task is lost. */
 void perf_waits_miss_stop(struct perf_waits *waits, struct perf_task *task, struct perf_running before);
+
+/* Forgets the waits of a task that has ended, if filters keep nothing of it. Returns false if they may. */
+bool perf_waits_forget(struct perf_waits *waits, struct perf_task *task);
 
 /* Decides whether the recording tells of every thread when it runs again. Call it when all records were used. */
 void perf_waits_judge_ends(struct perf_waits *waits);

@@ -439,6 +439,71 @@ TEST(test_processors_of_times) {
     off_cpu = GECKO_CONVERT_OFF_CPU_NO;
 }
 
+enum { SHORT_THREADS = 3000, FIRST_SHORT_TID = 1000, LINES_BYTES = 512 };
+
+/* Process 10 with two threads that are kept: one is there all the time, and one ends in the middle. The last thread of
+ * process 7 is left out. Many threads that are left out live one after the other, and wait. The tid of the first of
+ * them is that of a process later. */
+static struct text make_short_threads(char *trace, size_t trace_bytes) {
+    size_t used = (size_t)snprintf(trace, trace_bytes,
+                                   "keep 7/7 [000] 1.000000: 100 cpu-clock: \n\t10 a (/x)\n\n"
+                                   "x 7/7 [000] 1.000001: PERF_RECORD_FORK(7:8):(7:7)\n"
+                                   "keep 7/7 [000] 1.000002: PERF_RECORD_EXIT(7:7):(7:7)\n"
+                                   "x 7/8 [000] 1.000100: PERF_RECORD_EXIT(7:8):(7:7)\n");
+    for (int i = 0; i < SHORT_THREADS; i++) {
+        int tid = FIRST_SHORT_TID + i, us = 200 + 10 * i;
+        const char *comm = i == SHORT_THREADS / 2 ? "keep" : "short";
+        used +=
+            (size_t)snprintf(trace + used, trace_bytes - used,
+                             "keep 10/10 [000] 1.%06d: PERF_RECORD_FORK(10:%d):(10:10)\n"
+                             "%s 10/%d [000] 1.%06d: 100 cpu-clock: \n\t10 b (/x)\n\n"
+                             "%s 10/%d [000] 1.%06d: PERF_RECORD_SWITCH OUT\n"
+                             "%s 10/%d [000] 1.%06d: PERF_RECORD_SWITCH IN\n"
+                             "%s 10/%d [000] 1.%06d: PERF_RECORD_EXIT(10:%d):(10:10)\n",
+                             us, tid, comm, tid, us + 1, comm, tid, us + 3, comm, tid, us + 5, comm, tid, us + 7, tid);
+    }
+    used += (size_t)snprintf(trace + used, trace_bytes - used,
+                             "keep 10/10 [000] 1.900000: PERF_RECORD_FORK(%d:%d):(10:10)\n"
+                             "keep %d/%d [000] 1.900001: 100 cpu-clock: \n\t10 c (/x)\n\n"
+                             "keep 10/10 [000] 1.900002: 100 cpu-clock: \n\t10 a (/x)\n\n",
+                             FIRST_SHORT_TID, FIRST_SHORT_TID, FIRST_SHORT_TID, FIRST_SHORT_TID);
+    return (struct text){trace, used};
+}
+
+/* Memory follows what is kept: threads of which nothing is kept share few rows. */
+TEST(test_short_threads_that_are_left_out) {
+    enum { ROWS_MAX = SHORT_THREADS / 2, TRACE_BYTES = SHORT_THREADS * LINES_BYTES };
+    static const struct {
+        enum gecko_convert_off_cpu off_cpu;
+        const char *expected;
+    } cases[] = {
+        {GECKO_CONVERT_OFF_CPU_NO,
+         "7/7 keep 0 100 a\n10/10 keep 900002000 100 a\n10/2500 keep 15201000 100 b\n1000/1000 keep 900001000 100 c\n"},
+        {GECKO_CONVERT_OFF_CPU_AUTO,
+         "7/7 keep 0 100 a\n10/10 keep 900002000 100 a\n10/2500 keep 15201000 2500 b\n10/2500 keep 15203000 2500 b\n"
+         "10/2500 keep 15203000 1000 (waits)\n10/2500 keep 15205000 1000 (waits)\n1000/1000 keep 900001000 100 c\n"},
+    };
+    const struct gecko_convert_filter filters[FILTERS_MAX] = {{GECKO_CONVERT_FILTER_COMM, "keep"}};
+    char *trace = malloc(TRACE_BYTES);
+    struct text whole = make_short_threads(trace, TRACE_BYTES);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct reading reading;
+        off_cpu = cases[i].off_cpu;
+        read_trace(&reading, &reader_perf_script, whole, filters);
+        assert_int_equal(reading.failure.code, FAILURE_NONE);
+        assert_in_range(reading.profile.threads.count, 5, ROWS_MAX);
+        assert_int_equal(profile_ordered_thread(&reading.profile, 0)->tid, 7);
+        const struct thread *first = profile_ordered_thread(&reading.profile, 0);
+        assert_int_equal(profile_process_at(&reading.profile, first->process)->end_ns, 100000);
+        struct profile_text *got = profile_samples_text(&reading.profile);
+        assert_string_equal(got->bytes, cases[i].expected);
+        free(got);
+        profile_fini(&reading.profile);
+    }
+    off_cpu = GECKO_CONVERT_OFF_CPU_NO;
+    free(trace);
+}
+
 /* Threads that show nothing keep a process's counters only if all of its threads are such. */
 TEST(test_counters_of_processes) {
     const struct gecko_convert_filter given = {GECKO_CONVERT_FILTER_EXCLUDE_COMM, "app"};
