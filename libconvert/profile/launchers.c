@@ -40,10 +40,19 @@ struct text arguments_shown(struct profile *profile, struct text arguments) {
     return text_trim_end((struct text){bytes, arguments.bytes_count});
 }
 
+/* Takes the options, numbers and variables before the program that a launcher starts, and the program. */
+static struct text take_launched(struct text *arguments) {
+    struct text word;
+    do word = arguments_take(arguments);
+    while (word.bytes_count && (strchr("-0123456789", word.bytes[0]) || text_has(word, TEXT("="))));
+    return text_base_name(word);
+}
+
 struct text program_script(struct text program, struct text arguments) {
     static const struct text shells[] = {TEXT("bash"), TEXT("dash"), TEXT("sh")};
     static const struct text options[] = {TEXT("-e"), TEXT("-u"), TEXT("-x"), TEXT("-eu"), TEXT("-ex"), TEXT("--")};
     struct text word;
+    while (program_is_launcher(program) && !TEXT_IS_IN(program, shells)) program = take_launched(&arguments);
     if (!TEXT_IS_IN(program, shells)) return (struct text){0};
     do word = arguments_take(&arguments);
     while (TEXT_IS_IN(word, options));

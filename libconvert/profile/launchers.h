@@ -17,6 +17,7 @@ struct text arguments_take(struct text *arguments);
 /* Returns the arguments with blanks between them. Running out of memory is latched. */
 struct text arguments_shown(struct profile *profile, struct text arguments);
 
-/* Returns the file name of the script that a shell runs: "build.sh" for "sh" and the arguments "-e", "./build.sh". It
- * is empty if the program is no shell or gets its commands in another way. */
+/* Returns the file name of the script that a shell runs: "build.sh" for "sh" and the arguments "-e", "./build.sh". The
+ * program may also start the shell: "timeout" and "60", "sh", "build.sh". The name is empty if no shell runs, or if the
+ * shell gets its commands in another way. */
 struct text program_script(struct text program, struct text arguments);

@@ -126,9 +126,10 @@ static void describe_tracks(const struct perf_recording *recording) {
 static struct text product_of(struct perf_recording *recording) {
     struct text started = recording->profile->meta.product, script = recording->header.script;
     struct text last = perf_programs_last(&recording->tasks, started);
-    bool stays_shell = !recording->tasks.has_records || text_equal(last, started);
+    bool is_launcher = program_is_launcher(last);
+    bool stays_shell = !recording->tasks.has_records || text_equal(last, started) || is_launcher;
     if (script.bytes_count && stays_shell) return script;
-    bool is_named = last.bytes_count && !program_is_launcher(last);
+    bool is_named = last.bytes_count && !is_launcher;
     return is_named ? last : perf_programs_busiest(&recording->tasks);
 }
 

@@ -823,6 +823,10 @@ TEST(test_programs_without_records) {
          "app", "app"},
         {"a launcher starts others", COMMAND("timeout 9 ./app") SAMPLE("timeout", "timeout"), "", "timeout", "timeout"},
         {"a shell runs a script", COMMAND("sh -e ./build.sh") SAMPLE("sh", "dash"), "build.sh", "sh", "sh"},
+        {"a launcher executes a shell, which runs a script",
+         COMMAND("nice sh ./build.sh") "nice 7/7 1.0: PERF_RECORD_COMM exec: nice:7/7\n" SAMPLE(
+             "nice", "nice") "sh 7/7 1.0: PERF_RECORD_COMM exec: sh:7/7\n" SAMPLE("sh", "dash"),
+         "build.sh", "sh", "sh"},
         {"a shell executes a program in its place, as a script says",
          COMMAND("sh run.sh") "sh 7/7 1.0: PERF_RECORD_COMM exec: sh:7/7\n" SAMPLE(
              "sh", "dash") "app 7/7 1.0: PERF_RECORD_COMM exec: app:7/7\n" SAMPLE("app", "app"),
