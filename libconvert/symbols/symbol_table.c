@@ -4,6 +4,7 @@
 #include <gelf.h>
 #include <stdlib.h>
 
+#include "go_functions.h"
 #include "libconvert/base/first_row.h"
 #include "libconvert/base/symbol_version.h"
 #include "symbol_names.h"
@@ -282,6 +283,25 @@ static bool collect(struct candidates *candidates, Elf *elf, uint32_t type, uint
     return true;
 }
 
+/* Adds the functions of a stripped Go program. */
+static bool collect_go(struct candidates *candidates, const struct debug_file *file) {
+    struct go_functions functions;
+    if (!go_functions_find(&functions, file)) return true;
+    if (!reserve(candidates, functions.count)) return false;
+    for (uint32_t i = 0; i < functions.count; i++) {
+        struct go_function function;
+        const struct code *code =
+            go_functions_read(&functions, i, &function) ? code_at(candidates, function.start) : NULL;
+        if (!code) continue;
+        candidates->rows[candidates->count++] =
+            (struct symbol){.start = function.start,
+                            .end = function.end < code->end ? function.end : code->end,
+                            .name = function.name,
+                            .has_size = true};
+    }
+    return true;
+}
+
 /* The full symbol table includes all others. If only exported symbols are known, much other code may be between one and
  * the next: the last exported function in assembly language is followed by those that are not exported. */
 static bool collect_all(struct candidates *candidates, struct symbol_table *table, const struct debug_file *symbols,
@@ -293,7 +313,7 @@ static bool collect_all(struct candidates *candidates, struct symbol_table *tabl
     debug_data_open(&table->data, symbols, failure);
     if (!table->data.elf) candidates->sizeless_bytes_max = EXPORTED_BYTES_MAX;
     if (table->data.elf && !collect(candidates, table->data.elf, SHT_SYMTAB, DEBUG_DATA_BYTES_MAX)) return false;
-    return collect(candidates, symbols->elf, SHT_DYNSYM, symbols->size_bytes);
+    return collect(candidates, symbols->elf, SHT_DYNSYM, symbols->size_bytes) && collect_go(candidates, symbols);
 }
 
 /* Returns false if memory ran out. */

@@ -26,9 +26,10 @@ struct symbol_table {
     struct arena stub_names;
 };
 
-/* Reads the symbol table of `symbols`; if it has none, the table of the dynamic linker and ".gnu_debugdata". The stubs
- * are those of `library`, which is the same file or the one from which `symbols` was split off. Both must stay open as
- * long as the table is used. A damaged file yields fewer symbols. Returns false if memory ran out (latched). */
+/* Reads the symbol table of `symbols`; if it has none, the table of the dynamic linker, ".gnu_debugdata" and the list
+ * of a Go program. The stubs are those of `library`, which is the same file or the one from which `symbols` was split
+ * off. Both must stay open as long as the table is used. A damaged file yields fewer symbols. Returns false if memory
+ * ran out (latched). */
 bool symbol_table_init(struct symbol_table *table, const struct debug_file *symbols, const struct debug_file *library,
                        struct failure *failure);
 void symbol_table_fini(struct symbol_table *table);

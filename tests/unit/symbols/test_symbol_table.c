@@ -487,4 +487,61 @@ TEST(packed_symbols_without_a_size_are_long) {
     close_table();
 }
 
+/* ---- Programs of Go. ---- */
+
+/* Makes a stripped program whose table for tracebacks lists three functions, of which the last one has no name. `code`
+ * is the address of the code as the table tells it. */
+static void make_go(const char *magic, const char *code, const char *first_name) {
+    char text[1024];
+    snprintf(text, sizeof text,
+             ".text\n.globl _start\ncode:\n_start:\n.skip 32\nwork:\n.skip 16\nlost:\n.skip 16\nend:\n"
+             ".section .gopclntab,\"a\"\ntable:\n.long %s\n.byte 0, 0, 1, 8\n"
+             ".quad 3, 0, %s, names - table, 0, 0, 0, list - table\n"
+             "names:\n.byte 0\nfirst_name:\n.asciz \"%s\"\nsecond_name:\n.asciz \"main.work\"\n"
+             "list:\n.long 0, first - list, work - code, second - list, lost - code, third - list, end - code\n"
+             "first:\n.long 0, first_name - names\nsecond:\n.long work - code, second_name - names\n"
+             "third:\n.long lost - code, 0x7fffffff\n",
+             magic, code, first_name);
+    assert_true(file_write(path_of("go.s"), text_of(text)));
+    run("cc -nostdlib -static -no-pie go.s -o go && nm go | sed -n 's/ T _start$//p' > start && strip go");
+}
+
+static void assert_no_go(void) {
+    uint64_t start = read_address(&test.folder, "start");
+    open_table("go");
+    assert_null(symbol_table_find(&test.table, start));
+    assert_null(symbol_table_find(&test.table, start + 40));
+    close_table();
+}
+
+static void assert_go(void) {
+    uint64_t start = read_address(&test.folder, "start");
+    open_table("go");
+    assert_symbol(start + 31, "_rt0_test", start, start + 32);
+    assert_symbol(start + 32, "main.work", start + 32, start + 48);
+    assert_null(symbol_table_find(&test.table, start + 48));
+    close_table();
+}
+
+TEST(stripped_programs_of_go_have_names) {
+    make_go("0xfffffff0", "code", "_rt0_test");
+    assert_go();
+    make_go("0xfffffff1", "code", "_rt0_test");
+    assert_go();
+    /* Newer tables do not tell where the code is: the program starts in a certain function. */
+    make_go("0xfffffff1", "0", "_rt0_test");
+    assert_go();
+}
+
+TEST(tables_of_go_that_are_not_understood_name_nothing) {
+    make_go("0xfffffff1", "0", "main.start");
+    assert_no_go();
+    make_go("0xffffff00", "code", "_rt0_test");
+    assert_no_go();
+    make_go("0xfffffff1", "code", "_rt0_test");
+    run("objcopy --dump-section .gopclntab=table go && head -c 120 table > cut && "
+        "objcopy --update-section .gopclntab=cut go");
+    assert_no_go();
+}
+
 int main(void) { return unit_tests_run(set_up_group, tear_down_group); }
