@@ -70,6 +70,9 @@ static const char OPENS_DIRECTLY[] = "it needs no conversion: open it at https:/
 #define XCTRACE                                                                                 \
     "convert the recording that it is part of: xctrace export --input RECORDING.trace --xpath " \
     "'/trace-toc/*/data/table[@schema=\"time-profile\"]' | inferno-collapse-xctrace | gecko-convert -"
+#define VTUNE                                                                                       \
+    "vtune -report top-down -r RESULT -call-stack-mode all -column 'CPU Time:Self,Module' -filter " \
+    "'Function Stack' -format csv -csv-delimiter comma | inferno-collapse-vtune | gecko-convert -"
 #define GO_TOOL_PPROF "go tool pprof -sample_index=0 -unit=ns -traces PROGRAM " PPROF_TRACES
 
 /* Recognises stacks that follow their counts: "      5 main;work". */
@@ -168,6 +171,8 @@ static const struct foreign FOREIGNS[] = {
     {MAGIC("{)\3")},
     {"a recording of austin in its binary format", "mojo2austin FILE stacks.txt, then gecko-convert stacks.txt",
      CONTENT_BINARY, MAGIC("MOJ")},
+    {"a recording of perf as quipper and Chrome OS store it, in a protocol buffer", FROM_THE_PERF_DATA,
+     .content = CONTENT_BINARY, .recognises = pprof_shape_is_quipper},
     /* A Perfetto trace consists of messages in field 1, which 0x0a begins. */
     {"a Perfetto trace, by its looks",
      "traceconv json FILE OUT.json, and open the result at https://profiler.firefox.com; for its CPU samples, "
@@ -199,6 +204,8 @@ static const struct foreign FOREIGNS[] = {
     {"a raw dump (perf script -D)", FROM_THE_PERF_DATA, PARTS(TEXT(" raw event: size "))},
     {PARTS(TEXT("]: PERF_RECORD_"))},
     {"branch stacks of perf script, without threads", FROM_THE_PERF_DATA, PARTS(TEXT("/P/-/-/"))},
+    {"the text of a recording of perf, as quipper writes it", FROM_THE_PERF_DATA, MAGIC("file_attrs {")},
+    {MAGIC("# proto-file: "), PARTS(TEXT("quipper/perf_data.proto"))},
     {"the text of perf report, which has sums and no single samples", FROM_THE_PERF_DATA, PARTS(TEXT("# Overhead  "))},
     {PARTS(TEXT("# Samples: "), TEXT("# Event count (approx.): "))},
     {"sums of perf diff, perf c2c or perf sched latency", FROM_THE_PERF_DATA, PARTS(TEXT("# Baseline  Delta"))},
@@ -211,6 +218,7 @@ static const struct foreign FOREIGNS[] = {
     {"the text of perf annotate, which has sums and no stacks", FROM_THE_PERF_DATA,
      PARTS(TEXT(" Percent"), TEXT("Source code & Disassembly of "))},
     {"the text of perf trace", RECORDS_CALLS, PARTS(TEXT(" ( "), TEXT(" ms): "), TEXT(" = "))},
+    {PARTS(TEXT(" syscalls:sys_enter_"), TEXT("("))},
     {"the text of strace", RECORDS_CALLS, PARTS(TEXT("execve(\""), TEXT(") = 0\n"))},
     {PARTS(TEXT(") = -1 E"), TEXT(") = 0"))},
     {PARTS(TEXT("execve(\""), TEXT(") = 0 <0."))},
@@ -258,6 +266,8 @@ static const struct foreign FOREIGNS[] = {
     {MAGIC("threadcreate profile: ")},
     {MAGIC("--- contention:\n")},
     {MAGIC("--- mutex:\n")},
+    {"contention or threads of gperftools", GO_TOOL_PPROF, MAGIC("--- contentionz ")},
+    {MAGIC("--- threadz ")},
     {"a summary of rbspy or stackprof, which has no stacks", "convert the recording that it was made from",
      MAGIC("% self  % total  name\n")},
     {PARTS(TEXT("  Mode: "), TEXT(" miss rate)\n"))},
@@ -278,7 +288,8 @@ static const struct foreign FOREIGNS[] = {
     {"a call graph of FreeBSD's pmcstat", "stackcollapse-pmc.pl FILE | gecko-convert -", MAGIC("@ "),
      PARTS(TEXT(" samples]\n"))},
     {"a table of stacks of VTune", "inferno-collapse-vtune FILE | gecko-convert -",
-     PARTS(TEXT("Function Stack,CPU Time"))},
+     PARTS(TEXT("Function Stack,CPU Time:Self,Module"))},
+    {"a report of VTune", VTUNE, PARTS(TEXT("Function Stack"), TEXT("CPU Time"))},
     {"a call tree of Visual Studio", "stackcollapse-vsprof.pl FILE | gecko-convert -",
      PARTS(TEXT("Level,Function Name,"))},
     {"a profile of GHC", "inferno-collapse-ghcprof FILE | gecko-convert -",
@@ -306,6 +317,8 @@ static const struct foreign FOREIGNS[] = {
      "awk '{n=$1;sub(/^ *[0-9]+ /,\"\");print $0,n}' FILE | gecko-convert -", CONTENT_TEXT,
      .recognises = has_counts_first},
     {"output of bpftrace without a map of stacks", BPFTRACE, MAGIC("Attaching "), PARTS(TEXT(" probe"), TEXT("...\n"))},
+    {"a profile of coz", HOLDS_NO_STACKS, MAGIC("startup\ttime=")},
+    {"a graph (DOT)", FROM_ITS_TRACE, MAGIC("digraph ")},
     {"metrics of Prometheus", HOLDS_NO_STACKS, PARTS(TEXT("# TYPE "), TEXT(" counter\n"))},
     {PARTS(TEXT("# TYPE "), TEXT(" gauge\n"))},
     {"a script", "record it running: " PERF_RECORD, MAGIC("#!")},

@@ -32,6 +32,14 @@ static bool is_value_type(struct text message) {
     return true;
 }
 
+bool pprof_shape_is_quipper(struct text start) {
+    static const char keys[] = {1 << 3 | WIRE_BYTES, 1 << 3 | WIRE_BYTES, 1 << 3 | WIRE_VARINT, 2 << 3 | WIRE_VARINT};
+    uint64_t key, value;
+    for (size_t i = 0; i < sizeof keys; i++)
+        if (!take_varint(&start, &key) || key != (uint64_t)keys[i] || !take_varint(&start, &value)) return false;
+    return true;
+}
+
 bool pprof_shape_recognises(struct text start) {
     unsigned type_count = 0, field_count = 0;
     uint64_t key, value;

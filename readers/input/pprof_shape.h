@@ -5,3 +5,7 @@
 
 /* True if the fields at the start of an input are those of a profile. */
 bool pprof_shape_recognises(struct text start);
+
+/* Recognises a message of quipper's perf_data.proto by its first: the attributes of an event, with their type and size.
+ */
+bool pprof_shape_is_quipper(struct text start);

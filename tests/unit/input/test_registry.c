@@ -90,6 +90,9 @@ struct content {
 #define XCTRACE                                                                                 \
     "convert the recording that it is part of: xctrace export --input RECORDING.trace --xpath " \
     "'/trace-toc/*/data/table[@schema=\"time-profile\"]' | inferno-collapse-xctrace | gecko-convert -"
+#define VTUNE                                                                                       \
+    "vtune -report top-down -r RESULT -call-stack-mode all -column 'CPU Time:Self,Module' -filter " \
+    "'Function Stack' -format csv -csv-delimiter comma | inferno-collapse-vtune | gecko-convert -"
 #define PERF_DATA "convert the recording it was made from: gecko-convert perf.data"
 #define RECORD    "perf record -g PROGRAM, then gecko-convert perf.data"
 #define NO_STACKS "it holds no stacks; record some: " RECORD
@@ -132,6 +135,8 @@ static const struct content contents[] = {
      "perf.data; --debug-dir and --sysroot say where it is"},
     {BYTES("memray\0\x0b\0\0\0"), "a recording of memray: memray flamegraph memory shows it"},
     {BYTES("JAVA PROFILE 1.0.2\0\0\0\0\x08"), "a heap dump of Java: " NO_STACKS},
+    {BYTES("\n\x85\1\n\x7f\x08\0\x10\x60\x18\0"),
+     "a recording of perf as quipper and Chrome OS store it, in a protocol buffer: " PERF_DATA},
     {BYTES("QPERFSTREAM\0\x13\0\0\0"), "what hotspot made of a perf.data: " PERF_DATA},
     {BYTES("\x5e\x97\xca\xfd\x01\0\0\0"), "a recording of sysprof: sysprof opens it; or " RECORD},
     {BYTES("gmon\x01\0\0\0"), "gmon.out, the counts of gprof: " NO_STACKS},
@@ -388,6 +393,20 @@ static const struct content contents[] = {
      "-sample_index=0 -unit=ns -traces PROGRAM memory" PPROF_TO_US},
     {BYTES("Function Stack,CPU Time:Self,Module\nTotal,0,\n"),
      "a table of stacks of VTune: inferno-collapse-vtune memory | gecko-convert -"},
+    {BYTES("Function Stack;CPU Time:Self;Module\nTotal;0;\n"), "a report of VTune: " VTUNE},
+    {BYTES(
+         "Function        Function Stack     CPU Time  Module\n--------------  -----------------  --------  ------\n"),
+     "a report of VTune: " VTUNE},
+    {BYTES("file_attrs {\n  attr {\n    type: 0\n"),
+     "the text of a recording of perf, as quipper writes it: " PERF_DATA},
+    {BYTES("# proto-file: src/quipper/perf_data.proto\n# proto-message: quipper.PerfDataProto\nfile_attrs: {\n"),
+     "the text of a recording of perf, as quipper writes it: " PERF_DATA},
+    {BYTES("--- contentionz 1 ---\nformat = java\n"),
+     "contention or threads of gperftools: go tool pprof -sample_index=0 -unit=ns -traces PROGRAM memory" PPROF_TO_US},
+    {BYTES("startup\ttime=1769153427854150876\n"), "a profile of coz: " NO_STACKS},
+    {BYTES("digraph \"app\" {\nN1 [label=\"main\"]\n"), "a graph (DOT): convert the trace that it was made from"},
+    {BYTES("     0.000 app/42 syscalls:sys_enter_mmap(len: 64129, prot: READ, fd: 3)\n"),
+     "the text of perf trace: " CALLS},
     {BYTES("\xef\xbb\xbfLevel,Function Name,Number of Calls,\n1,\"main\",1,\n"),
      "a call tree of Visual Studio: stackcollapse-vsprof.pl memory | gecko-convert -"},
     {BYTES("\tSun Aug 13 10:47 2023 Time and Allocation Profiling Report  (Final)\n"),
