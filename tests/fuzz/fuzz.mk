@@ -28,7 +28,8 @@ fuzz-replay: $(replay_programs)
 
 fuzz:
 	tests/support/install_packages.sh build fuzz
+	$(MAKE) -j$(JOBS) all
 	$(MAKE) -j$(JOBS) BUILD=build/fuzz CC=clang SANITIZE=fuzzer-no-link,address,undefined fuzz-programs
-	tests/fuzz/run.sh build/fuzz $(FUZZ_SECONDS) $(JOBS) $(fuzz_targets:%=build/fuzz/%)
+	tests/fuzz/run.sh $(BUILD)/gecko-convert build/fuzz $(FUZZ_SECONDS) $(JOBS) $(fuzz_targets:%=build/fuzz/%)
 
 fuzz-programs: $(fuzz_programs)

@@ -51,7 +51,7 @@ cut_fixtures() {
 
 rm -rf "$seeds"
 mkdir -p "$seeds" "$corpora/corpus/$target"
-for file in "$fuzz/seeds/$target"/* "$fuzz/regressions/$target"/*; do
+for file in "$fuzz/seeds/$target"/* "$fuzz/regressions/$target"/* "$corpora/recorded/$target"/*; do
     if [ -f "$file" ]; then cp "$file" "$seeds/"; fi
 done
 cut_fixtures
