@@ -4,14 +4,11 @@
 #include "libconvert/symbols/symbol_names.h"
 #include "readers/code/script_frames.h"
 
-/* What a symbol depends on besides its name and library. */
-enum perf_frame_form { FRAME_HAS_ADDRESS = 1, FRAME_HAS_START = 2, FRAME_IS_INLINED = 4, FRAME_IN_KERNEL_HALF = 8 };
-
 /* Symbols with the same key differ only in their addresses. */
 struct name_key {
     struct index_identity name_hash;
     uint32_t library;
-    uint32_t form; /* enum perf_frame_form */
+    uint32_t flags; /* enum perf_symbol_flags: those of flags_of */
 };
 _Static_assert(sizeof(struct name_key) == 24, "rows are compared as bytes: no padding");
 
@@ -56,10 +53,11 @@ static uint32_t push_symbol(struct perf_symbols *symbols, const struct perf_symb
     return row;
 }
 
-static struct perf_name make_name(struct perf_symbols *symbols, struct text name, uint32_t library_row, uint32_t form) {
+static struct perf_name make_name(struct perf_symbols *symbols, struct text name, uint32_t library_row,
+                                  uint32_t flags) {
     struct profile *profile = symbols->profile;
     struct code_library *library = perf_symbols_library(symbols, library_row);
-    bool is_unknown_kernel = !library->path.bytes_count && form & FRAME_IN_KERNEL_HALF;
+    bool is_unknown_kernel = !library->path.bytes_count && flags & PERF_SYMBOL_IN_KERNEL_HALF;
     enum code_kind kind = is_unknown_kernel ? CODE_KERNEL : library->kind;
     /* Only generated code is tested for script names: compiled C++ can have one too, "Script::run". */
     struct script_name script = {.name = name};
@@ -76,23 +74,21 @@ static struct perf_name make_name(struct perf_symbols *symbols, struct text name
         .func = name.bytes_count ? profile_func(profile, &func) : func_none(),
         .nowhere = frame_none(),
         .native_symbol = native_symbol_none(),
+        .flags = (uint16_t)flags,
     };
-    made.flags |= form & FRAME_HAS_ADDRESS ? PERF_SYMBOL_HAS_ADDRESS : 0;
-    made.flags |= form & FRAME_HAS_START ? PERF_SYMBOL_HAS_START : 0;
-    made.flags |= form & FRAME_IS_INLINED ? PERF_SYMBOL_IS_INLINED : 0;
     made.flags |= kind == CODE_KERNEL ? PERF_SYMBOL_IS_KERNEL : 0;
     made.flags |= name.bytes_count ? 0 : PERF_SYMBOL_IS_UNKNOWN;
     return made;
 }
 
 /* Returns the row of the name in this library; ID_NONE if memory ran out (latched). */
-static uint32_t intern_name(struct perf_symbols *symbols, struct text name, uint32_t library, uint32_t form) {
-    struct name_key key = {index_set_identity(name.bytes, name.bytes_count), library, form};
+static uint32_t intern_name(struct perf_symbols *symbols, struct text name, uint32_t library, uint32_t flags) {
+    struct name_key key = {index_set_identity(name.bytes, name.bytes_count), library, flags};
     uint32_t row = row_table_intern(&symbols->names, &key);
     if (row == ID_NONE || row < symbols->of_names.count) return row;
     struct perf_name *added = column_push(&symbols->of_names);
     if (!added) return ID_NONE;
-    *added = make_name(symbols, name, library, form);
+    *added = make_name(symbols, name, library, flags);
     return row;
 }
 
@@ -116,27 +112,21 @@ static uint32_t add_with_name(struct perf_symbols *symbols, const struct perf_fr
     return push_symbol(symbols, &symbol);
 }
 
-/* Returns the flags of enum perf_frame_form. */
-static uint32_t form_of(const struct perf_frame_line *frame) {
-    uint32_t form = frame->is_inlined ? FRAME_IS_INLINED : 0;
-    if (!frame->has_address) return form;
-    form |= FRAME_HAS_ADDRESS;
-    if (frame->has_offset && frame->offset <= frame->address) form |= FRAME_HAS_START;
-    return code_address_is_kernel(frame->address) ? form | FRAME_IN_KERNEL_HALF : form;
+/* Returns the flags that are in the line itself. */
+static uint32_t flags_of(const struct perf_frame_line *frame) {
+    uint32_t flags = frame->is_inlined ? PERF_SYMBOL_IS_INLINED : 0;
+    if (!frame->has_address) return flags;
+    flags |= PERF_SYMBOL_HAS_ADDRESS;
+    if (frame->has_offset && frame->offset <= frame->address) flags |= PERF_SYMBOL_HAS_START;
+    return code_address_is_kernel(frame->address) ? flags | PERF_SYMBOL_IN_KERNEL_HALF : flags;
 }
 
 static uint32_t add_symbol(struct perf_symbols *symbols, const struct perf_frame_line *frame, struct text name,
                            uint32_t inlined_name) {
     uint32_t library_row = code_libraries_intern(&symbols->libraries, frame->library);
     if (library_row == ID_NONE) return ID_NONE;
-    uint32_t name_row = intern_name(symbols, name, library_row, form_of(frame));
+    uint32_t name_row = intern_name(symbols, name, library_row, flags_of(frame));
     return name_row == ID_NONE ? ID_NONE : add_with_name(symbols, frame, name_row, inlined_name);
-}
-
-static size_t find_arrow(struct text name) {
-    for (size_t i = 0; i + 1 < name.bytes_count; i++)
-        if (name.bytes[i] == '-' && name.bytes[i + 1] == '>') return i;
-    return name.bytes_count;
 }
 
 /* Adds the symbols of a perf map's name. "A::f->B::g" means that B::g is inlined into A::f, whose frame is the physical
@@ -146,7 +136,7 @@ static uint32_t add_perf_map_symbol(struct perf_symbols *symbols, const struct p
     size_t count = 0;
     struct text left = frame->symbol;
     while (count + 1 < INLINE_DEPTH_MAX) {
-        size_t arrow = find_arrow(left);
+        size_t arrow = text_find_part(left, TEXT("->"));
         if (arrow == left.bytes_count) break;
         names[count++] = text_slice(left, 0, arrow);
         left = text_from(left, arrow + 2);

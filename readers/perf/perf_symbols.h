@@ -31,7 +31,8 @@ enum perf_symbol_flags {
     PERF_SYMBOL_IS_UNKNOWN = 16, /* named by its address */
     PERF_SYMBOL_HAS_INLINED_NAME = 32,
     PERF_SYMBOL_IS_ABSOLUTE = 64, /* the place in the file depends on the mappings of the process */
-    PERF_SYMBOL_IS_NOWHERE = 128  /* perf found neither a symbol nor a library */
+    PERF_SYMBOL_IS_NOWHERE = 128, /* perf found neither a symbol nor a library */
+    PERF_SYMBOL_IN_KERNEL_HALF = 256
 };
 
 /* A name within its library, and what all symbols with it share. */
