@@ -149,19 +149,9 @@ static lib_id lib_of(struct perf_stack *stack, uint32_t library_row) {
     return known->lib;
 }
 
-/* Most names have one native symbol. */
-static native_symbol_id native_symbol_of(struct perf_stack *stack, lib_id lib, uint32_t start, struct perf_name *name) {
-    bool is_known = !native_symbol_is_none(name->native_symbol) && name->start == start && lib_is_same(name->lib, lib);
-    if (is_known) return name->native_symbol;
-    name->lib = lib;
-    name->start = start;
-    return name->native_symbol =
-               profile_native_symbol(stack->profile, lib, start, profile_func_at(stack->profile, name->func)->name);
-}
-
 static struct place place_of(struct perf_stack *stack, int64_t pid, const struct perf_symbol *symbol, bool is_caller) {
     struct place place = {lib_none(), ADDRESS_NONE, native_symbol_none()};
-    struct perf_name *name = perf_symbols_name(&stack->symbols, symbol);
+    const struct perf_name *name = perf_symbols_name(&stack->symbols, symbol);
     const struct code_library *library = perf_symbols_library(&stack->symbols, name->library);
     uint64_t relative;
     if (!relative_address(stack, pid, symbol, library, &relative)) return place;
@@ -169,7 +159,8 @@ static struct place place_of(struct perf_stack *stack, int64_t pid, const struct
     uint64_t offset = symbol->address - symbol->start;
     bool has_start = symbol->flags & PERF_SYMBOL_HAS_START;
     if (has_start && offset <= relative && !(symbol->flags & PERF_SYMBOL_IS_UNKNOWN))
-        place.native_symbol = native_symbol_of(stack, place.lib, (uint32_t)(relative - offset), name);
+        place.native_symbol = profile_native_symbol(stack->profile, place.lib, (uint32_t)(relative - offset),
+                                                    profile_func_at(stack->profile, name->func)->name);
     /* A return address is that of the instruction after the call, so it is moved back by one byte. If that would leave
      * the symbol, it stays: for perf, a function that ends in a call returns into the next function. */
     bool steps_back = is_caller && relative > 0 && !(has_start && offset == 0);

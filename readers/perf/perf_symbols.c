@@ -73,7 +73,6 @@ static struct perf_name make_name(struct perf_symbols *symbols, struct text name
         .category = code_libraries_categorise(&symbols->libraries, library, kind, name, &script),
         .func = name.bytes_count ? profile_func(profile, &func) : func_none(),
         .nowhere = frame_none(),
-        .native_symbol = native_symbol_none(),
         .flags = (uint16_t)flags,
     };
     made.flags |= kind == CODE_KERNEL ? PERF_SYMBOL_IS_KERNEL : 0;

@@ -41,10 +41,7 @@ struct perf_name {
     func_id func;     /* none if there is no name: each address is a function then */
     frame_id nowhere; /* frame of all callers with PERF_SYMBOL_IS_NOWHERE; none until there is one */
     struct category_pair category;
-    uint16_t flags;                 /* enum perf_symbol_flags */
-    native_symbol_id native_symbol; /* native symbol of the last frame with the name; none until there is one */
-    lib_id lib;                     /* library of the native symbol, whose start is the next member */
-    uint32_t start;
+    uint16_t flags; /* enum perf_symbol_flags */
 };
 
 struct perf_symbols {
