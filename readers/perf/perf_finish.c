@@ -149,8 +149,7 @@ void perf_finish(struct perf_recording *recording, const struct reader_options *
     perf_waits_take_stacks(&recording->waits);
     perf_tasks_end_replacing(&recording->tasks);
     perf_waits_end_threads(&recording->waits, &recording->tasks);
-    perf_occurrences_mark(&recording->tasks, &recording->events, &recording->tracing, recording->has_raw_payloads,
-                          &recording->tallies);
+    perf_occurrences_mark(recording);
     if (!has_waits) perf_waits_forget_tallies(&recording->waits);
     perf_tallies_enter(&recording->tallies, &profile->ledger);
     if (recording->filter) filter_enter(recording->filter, &profile->ledger);

@@ -54,7 +54,7 @@ static bool is_kind(struct profile *profile, enum marker_format format, const un
 }
 
 static bool find_change(struct perf_payloads *payloads, uint32_t order, struct change *change) {
-    struct profile *profile = payloads->tasks->profile;
+    struct profile *profile = payloads->recording->profile;
     union marker_value member;
     int64_t is_own;
     enum marker_format format = perf_payloads_find(payloads, order, TEXT("member"), &member);
@@ -80,7 +80,8 @@ static void find_owner(struct memory_counting *counting, uint32_t order, const s
     uint32_t row = change->is_own ? find_space(counting, change->id) : ID_NONE;
     if (row == ID_NONE) return;
     struct space *space = value_table_at(&counting->spaces, row);
-    if (process_is_none(space->process)) space->process = profile_thread_at(payloads->tasks->profile, thread)->process;
+    if (process_is_none(space->process))
+        space->process = profile_thread_at(payloads->recording->profile, thread)->process;
 }
 
 static struct counter *add_counter(struct profile *profile, process_id process) {
@@ -101,7 +102,7 @@ static struct counter *add_counter(struct profile *profile, process_id process) 
 
 /* While a process executes a program, it has the old memory and the new one; only one of them counts. */
 static void count(struct memory_counting *counting, uint32_t order, const struct change *change) {
-    struct profile *profile = counting->payloads->tasks->profile;
+    struct profile *profile = counting->payloads->recording->profile;
     uint32_t row = find_space(counting, change->id);
     if (row == ID_NONE) return;
     struct space *space = value_table_at(&counting->spaces, row);
@@ -123,10 +124,10 @@ static void count(struct memory_counting *counting, uint32_t order, const struct
 static void for_each_change(struct memory_counting *counting,
                             void (*use)(struct memory_counting *, uint32_t, const struct change *)) {
     struct perf_payloads *payloads = counting->payloads;
-    for (uint32_t order = 0; order < payloads->tasks->payload_count; order++) {
+    for (uint32_t order = 0; order < payloads->recording->tasks.payload_count; order++) {
         const struct perf_series *series = perf_payloads_series(payloads, order);
         struct change change;
-        if (series && is_rss_stat(perf_events_at(payloads->events, series->event)) &&
+        if (series && is_rss_stat(perf_events_at(&payloads->recording->events, series->event)) &&
             find_change(payloads, order, &change))
             use(counting, order, &change);
     }
@@ -139,9 +140,9 @@ static bool has_rss_stat(const struct perf_events *events) {
 }
 
 void perf_memory_count(struct perf_payloads *payloads) {
-    struct profile *profile = payloads->tasks->profile;
+    struct profile *profile = payloads->recording->profile;
     struct memory_counting counting = {.payloads = payloads};
-    if (failure_is_set(profile->failure) || !has_rss_stat(payloads->events)) return;
+    if (failure_is_set(profile->failure) || !has_rss_stat(&payloads->recording->events)) return;
     counting.processes =
         memory_allocate_zeroed(profile->failure, profile->processes.count + 1, sizeof *counting.processes);
     if (!counting.processes) return;

@@ -7,8 +7,7 @@
 
 /* What becomes of samples, and what is known of their events. */
 struct marking {
-    struct perf_tasks *tasks;
-    const struct perf_events *events;
+    struct perf_recording *recording;
     struct perf_payloads payloads;
     struct perf_pairs pairs;
     struct perf_spans spans;
@@ -26,7 +25,7 @@ static uint8_t category_of(struct profile *profile, stack_id stack) {
 static void mark(const struct marking *marking, const struct perf_series *series, const struct sample *sample,
                  int64_t end_ns, enum marker_phase phase, struct text name, uint16_t schema,
                  const union marker_value *values) {
-    struct profile *profile = marking->tasks->profile;
+    struct profile *profile = marking->recording->profile;
     struct marker marker = {
         .start_ns = sample->time_ns,
         .end_ns = end_ns,
@@ -41,8 +40,8 @@ static void mark(const struct marking *marking, const struct perf_series *series
 
 static void mark_instant(const struct marking *marking, const struct perf_series *series, const struct sample *sample,
                          uint16_t schema, const union marker_value *values) {
-    mark(marking, series, sample, sample->time_ns, MARKER_INSTANT, perf_events_at(marking->events, series->event)->name,
-         schema, values);
+    mark(marking, series, sample, sample->time_ns, MARKER_INSTANT,
+         perf_events_at(&marking->recording->events, series->event)->name, schema, values);
 }
 
 /* ---- Occurrences without a payload. ---- */
@@ -67,14 +66,14 @@ static uint16_t make_count_schema(struct profile *profile, const struct perf_eve
 
 static void mark_count(const struct marking *marking, const struct perf_series *series, const struct sample *sample,
                        const struct perf_data_address *address) {
-    struct profile *profile = marking->tasks->profile;
+    struct profile *profile = marking->recording->profile;
     uint16_t *schema = &marking->count_schemas[series->event];
     const union marker_value values[] = {
         {.number = profile_weight_decode(profile, sample->weight)},
         address ? marker_value_integer((int64_t)address->address) : marker_value_absent(VALUE_NUMBER),
     };
     if (*schema == MARKER_SCHEMA_NONE)
-        *schema = make_count_schema(profile, perf_events_at(marking->events, series->event));
+        *schema = make_count_schema(profile, perf_events_at(&marking->recording->events, series->event));
     mark_instant(marking, series, sample, *schema, values);
 }
 
@@ -87,7 +86,7 @@ static bool mark_payload(struct marking *marking, const struct perf_series *seri
     struct perf_layout *layout = perf_payloads_decode(&marking->payloads, series->event, payload, &values);
     if (!layout || !layout->field_count) return false;
     uint16_t schema = perf_wakeups_link(&marking->wakeups, series, sample, payload, layout, &values);
-    if (schema == MARKER_SCHEMA_NONE) schema = perf_layout_schema(layout, marking->tasks->profile);
+    if (schema == MARKER_SCHEMA_NONE) schema = perf_layout_schema(layout, marking->recording->profile);
     mark_instant(marking, series, sample, schema, values);
     return true;
 }
@@ -143,14 +142,14 @@ static struct details take_details(struct details_cursor *cursor, uint32_t sampl
 
 /* Returns whether nothing but markers needs the samples. Without records of tasks, they tell when threads began. */
 static bool is_spent_by_markers(const struct marking *marking, const struct perf_series *series) {
-    const struct perf_event *event = perf_events_at(marking->events, series->event);
-    return event->treatment == EVENT_MARKERS && !event->is_off_cpu_time && marking->tasks->has_records;
+    const struct perf_event *event = perf_events_at(&marking->recording->events, series->event);
+    return event->treatment == EVENT_MARKERS && !event->is_off_cpu_time && marking->recording->tasks.has_records;
 }
 
 /* Samples of the profile that tell more than their place are markers, too. */
 static void mark_series(struct marking *marking, struct perf_series *series) {
     struct details_cursor cursor = {.series = series};
-    const struct perf_event *event = perf_events_at(marking->events, series->event);
+    const struct perf_event *event = perf_events_at(&marking->recording->events, series->event);
     bool are_all = perf_event_marks(event, series->is_bare), is_spent = is_spent_by_markers(marking, series);
     if (event->treatment == EVENT_DROPPED) return;
     for (uint32_t i = 0; i < samples_count(&series->samples); i++) {
@@ -167,23 +166,23 @@ static void mark_series(struct marking *marking, struct perf_series *series) {
 
 /* Marks what begins, and then what ends, whose payloads the markers from one to the other need. */
 static void mark_all(struct marking *marking) {
-    struct column *all = &marking->tasks->series;
+    struct column *all = &marking->recording->tasks.series;
     for (int are_ends = 0; are_ends < 2; are_ends++)
-        for (size_t i = 0; i < all->count && !failure_is_set(marking->tasks->profile->failure); i++) {
+        for (size_t i = 0; i < all->count && !failure_is_set(marking->recording->profile->failure); i++) {
             struct perf_series *series = column_at(all, i);
             if (perf_pairs_is_end(&marking->pairs, series->event) == are_ends) mark_series(marking, series);
         }
 }
 
-static void init(struct marking *marking, bool are_raw, struct perf_tallies *tallies, struct perf_tracing *tracing) {
-    size_t event_count = marking->events->rows.count;
+static void init(struct marking *marking) {
+    size_t event_count = marking->recording->events.rows.count;
     marking->count_schemas =
-        memory_allocate(marking->tasks->profile->failure, (event_count + 1) * sizeof *marking->count_schemas);
+        memory_allocate(marking->recording->profile->failure, (event_count + 1) * sizeof *marking->count_schemas);
     for (size_t i = 0; marking->count_schemas && i < event_count; i++) marking->count_schemas[i] = MARKER_SCHEMA_NONE;
-    perf_payloads_init(&marking->payloads, marking->tasks, marking->events, tracing, are_raw, tallies);
+    perf_payloads_init(&marking->payloads, marking->recording);
     perf_pairs_init(&marking->pairs, &marking->payloads);
     perf_spans_init(&marking->spans, &marking->payloads, &marking->pairs);
-    perf_wakeups_init(&marking->wakeups, &marking->payloads, marking->tasks);
+    perf_wakeups_init(&marking->wakeups, marking->recording);
 }
 
 static void fini(struct marking *marking) {
@@ -194,10 +193,9 @@ static void fini(struct marking *marking) {
     memory_free(marking->count_schemas);
 }
 
-void perf_occurrences_mark(struct perf_tasks *tasks, const struct perf_events *events, struct perf_tracing *tracing,
-                           bool are_raw, struct perf_tallies *tallies) {
-    struct marking marking = {.tasks = tasks, .events = events};
-    init(&marking, are_raw, tallies, tracing);
+void perf_occurrences_mark(struct perf_recording *recording) {
+    struct marking marking = {.recording = recording};
+    init(&marking);
     perf_memory_count(&marking.payloads);
     mark_all(&marking);
     fini(&marking);

@@ -108,7 +108,7 @@ static uint32_t find_event(struct event_names *names, struct text pattern, struc
 
 /* Returns whether the event ends what the recording has a start of. */
 static bool find_role(struct perf_pairs *pairs, struct event_names *names, uint32_t event) {
-    const struct perf_event *end = perf_events_at(pairs->payloads->events, event);
+    const struct perf_event *end = perf_events_at(&pairs->payloads->recording->events, event);
     struct text part;
     if (!end->is_tracepoint || end->treatment == EVENT_DROPPED) return false;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
@@ -124,7 +124,7 @@ static bool find_role(struct perf_pairs *pairs, struct event_names *names, uint3
 }
 
 static bool find_roles(struct perf_pairs *pairs) {
-    const struct perf_events *events = pairs->payloads->events;
+    const struct perf_events *events = &pairs->payloads->recording->events;
     struct event_names names;
     bool is_any = false;
     strings_init(&names.names, events->rows.failure);
@@ -162,7 +162,7 @@ static bool find_request(struct perf_pairs *pairs, uint32_t order, struct lane_k
 /* The idle thread runs on all processors at once. */
 static bool find_thread(struct perf_pairs *pairs, thread_id thread, const struct perf_payload *payload,
                         struct lane_key *key) {
-    bool is_idle = profile_thread_at(pairs->payloads->tasks->profile, thread)->tid == 0;
+    bool is_idle = profile_thread_at(pairs->payloads->recording->profile, thread)->tid == 0;
     key->place = thread.index;
     key->processor = is_idle ? payload->processor : -1;
     return !is_idle || payload->processor >= 0;
@@ -216,10 +216,10 @@ static void end(struct perf_pairs *pairs, uint32_t *top, uint32_t order, const s
 
 static void match_all(struct perf_pairs *pairs) {
     const struct perf_payloads *payloads = pairs->payloads;
-    struct failure *failure = payloads->tasks->profile->failure;
+    struct failure *failure = payloads->recording->profile->failure;
     struct value_table lanes;
     value_table_init(&lanes, sizeof(struct lane_key), sizeof(uint32_t), failure);
-    for (uint32_t order = 0; order < payloads->tasks->payload_count && !failure_is_set(failure); order++) {
+    for (uint32_t order = 0; order < payloads->recording->tasks.payload_count && !failure_is_set(failure); order++) {
         const struct perf_series *series = perf_payloads_series(payloads, order);
         const struct perf_pair_role *role = series ? &pairs->roles[series->event] : NULL;
         uint32_t *top = role && role->rule ? find_lane(pairs, &lanes, order) : NULL;
@@ -236,8 +236,9 @@ static void match_all(struct perf_pairs *pairs) {
 /* ---- All. ---- */
 
 void perf_pairs_init(struct perf_pairs *pairs, struct perf_payloads *payloads) {
-    struct failure *failure = payloads->tasks->profile->failure;
-    size_t event_count = payloads->events->rows.count, payload_count = payloads->tasks->payload_count;
+    struct failure *failure = payloads->recording->profile->failure;
+    size_t event_count = payloads->recording->events.rows.count,
+           payload_count = payloads->recording->tasks.payload_count;
     *pairs = (struct perf_pairs){.payloads = payloads};
     pairs->roles = memory_allocate_zeroed(failure, event_count + 1, sizeof *pairs->roles);
     if (!pairs->roles || !payloads->places) return;

@@ -2,10 +2,8 @@
  * they were read. */
 #pragma once
 
-#include "perf_tallies.h"
-#include "perf_tasks.h"
+#include "perf_recording.h"
 #include "perf_text_payload.h"
-#include "perf_tracing.h"
 
 /* Where a payload is. */
 struct perf_payload_place {
@@ -14,21 +12,15 @@ struct perf_payload_place {
 };
 
 struct perf_payloads {
-    const struct perf_tasks *tasks;
-    const struct perf_events *events;
-    struct perf_tracing *tracing;
-    struct perf_tallies *tallies;
-    bool are_raw;                   /* they are laid out as the formats say, not text */
-    struct perf_text_fields *texts; /* one for each event */
-    struct perf_layout *data;       /* layout of payloads that have no format: "bpf-output"; NULL until there is one */
-    union marker_value data_value;  /* value of the last one of those */
+    struct perf_recording *recording; /* borrowed */
+    struct perf_text_fields *texts;   /* one for each event */
+    struct perf_layout *data;      /* layout of payloads that have no format: "bpf-output"; NULL until there is one */
+    union marker_value data_value; /* value of the last one of those */
     struct perf_payload_place *places; /* one for each payload, in the order in which they came */
 };
 
-/* All arguments are borrowed. Running out of memory is latched. */
-void perf_payloads_init(struct perf_payloads *payloads, const struct perf_tasks *tasks,
-                        const struct perf_events *events, struct perf_tracing *tracing, bool are_raw,
-                        struct perf_tallies *tallies);
+/* Running out of memory is latched. */
+void perf_payloads_init(struct perf_payloads *payloads, struct perf_recording *recording);
 void perf_payloads_fini(struct perf_payloads *payloads);
 
 /* Returns the layout of the event's payloads, and sets *values to those of this one; they are valid until the next
@@ -49,7 +41,7 @@ bool perf_payloads_number(struct perf_payloads *payloads, uint32_t order, struct
 
 static inline const struct perf_series *perf_payloads_series(const struct perf_payloads *payloads, uint32_t order) {
     uint32_t series = payloads->places[order].series;
-    return series == ID_NONE ? NULL : column_at(&payloads->tasks->series, series);
+    return series == ID_NONE ? NULL : column_at(&payloads->recording->tasks.series, series);
 }
 
 static inline const struct perf_payload *perf_payloads_at(const struct perf_payloads *payloads, uint32_t order) {

@@ -8,8 +8,8 @@
 enum { SPAN_FIELDS_MAX = 2 * PERF_FIELDS_MAX + 2 };
 
 void perf_spans_init(struct perf_spans *spans, struct perf_payloads *payloads, const struct perf_pairs *pairs) {
-    struct failure *failure = payloads->tasks->profile->failure;
-    size_t event_count = payloads->events->rows.count;
+    struct failure *failure = payloads->recording->profile->failure;
+    size_t event_count = payloads->recording->events.rows.count;
     *spans = (struct perf_spans){.payloads = payloads, .pairs = pairs};
     spans->kinds = memory_allocate(failure, (event_count + 1) * sizeof *spans->kinds);
     spans->values = memory_allocate(failure, SPAN_FIELDS_MAX * sizeof *spans->values);
@@ -106,10 +106,10 @@ static struct text label_of(struct profile *profile, const struct perf_span_kind
 
 static void make_kind(struct perf_spans *spans, uint32_t start_event, uint32_t end_event) {
     struct perf_payloads *payloads = spans->payloads;
-    struct profile *profile = payloads->tasks->profile;
+    struct profile *profile = payloads->recording->profile;
     struct perf_span_kind *kind = &spans->kinds[start_event];
     const struct perf_pair_rule *rule = spans->pairs->roles[start_event].rule;
-    struct text start_name = perf_event_base_name(perf_events_at(payloads->events, start_event)->name);
+    struct text start_name = perf_event_base_name(perf_events_at(&payloads->recording->events, start_event)->name);
     struct marker_field fields[SPAN_FIELDS_MAX];
     kind->has_result = perf_pair_has_result(rule);
     kind->fields = profile_allocate(profile, SPAN_FIELDS_MAX * sizeof *kind->fields);
@@ -139,7 +139,7 @@ static bool is_same(enum marker_format format, const union marker_value *left, c
 /* Sets the values of the fields from `first` to `last` to those of the payload. */
 static const struct perf_layout *set_values(struct perf_spans *spans, const struct perf_span_kind *kind, uint32_t order,
                                             uint32_t first, uint32_t last, const union marker_value **decoded) {
-    struct profile *profile = spans->payloads->tasks->profile;
+    struct profile *profile = spans->payloads->recording->profile;
     const struct marker_schema *schema = column_at(&profile->marker_schemas, kind->schema);
     const struct perf_layout *layout =
         perf_payloads_decode(spans->payloads, perf_payloads_series(spans->payloads, order)->event,
@@ -165,7 +165,7 @@ const struct perf_span_kind *perf_spans_make(struct perf_spans *spans, uint32_t 
     set_values(spans, kind, start, 0, kind->start_count, &decoded);
     const struct perf_layout *layout = set_values(spans, kind, end, kind->start_count, kind->field_count, &decoded);
     if (kind->has_result)
-        add_result(spans->payloads->tasks->profile, layout, decoded, &spans->values[kind->field_count]);
+        add_result(spans->payloads->recording->profile, layout, decoded, &spans->values[kind->field_count]);
     *values = spans->values;
     return kind;
 }

@@ -29,25 +29,26 @@ static bool is_wakeup(const struct perf_event *event, bool is_waking_told) {
     return !is_waking_told && text_equal(name, TEXT("sched:sched_wakeup"));
 }
 
-void perf_wakeups_init(struct perf_wakeups *wakeups, struct perf_payloads *payloads, struct perf_tasks *tasks) {
-    struct failure *failure = tasks->profile->failure;
-    size_t event_count = payloads->events->rows.count;
-    bool is_waking_told = has_waking(payloads->events);
-    *wakeups = (struct perf_wakeups){.payloads = payloads, .tasks = tasks, .woken_schema = MARKER_SCHEMA_NONE};
+void perf_wakeups_init(struct perf_wakeups *wakeups, struct perf_recording *recording) {
+    struct failure *failure = recording->profile->failure;
+    size_t event_count = recording->events.rows.count;
+    bool is_waking_told = has_waking(&recording->events);
+    *wakeups = (struct perf_wakeups){.recording = recording, .woken_schema = MARKER_SCHEMA_NONE};
     wakeups->roles = memory_allocate(failure, (event_count + 1) * sizeof *wakeups->roles);
     wakeups->values = memory_allocate(failure, (PERF_FIELDS_MAX + 1) * sizeof *wakeups->values);
     for (uint32_t i = 0; wakeups->roles && i < event_count; i++)
-        wakeups->roles[i] = (struct perf_wakeup_role){
-            .is_wakeup = is_wakeup(perf_events_at(payloads->events, i), is_waking_told), .schema = MARKER_SCHEMA_NONE};
+        wakeups->roles[i] =
+            (struct perf_wakeup_role){.is_wakeup = is_wakeup(perf_events_at(&recording->events, i), is_waking_told),
+                                      .schema = MARKER_SCHEMA_NONE};
 }
 
 void perf_wakeups_fini(struct perf_wakeups *wakeups) { MEMORY_FREE_ALL(wakeups->roles, wakeups->values); }
 
 /* Returns the task that had the tid at that time; NULL if the recording has nothing of it. */
 static const struct perf_task *find_woken(const struct perf_wakeups *wakeups, int64_t tid, int64_t time_ns) {
-    const struct perf_task *task = perf_tasks_known(wakeups->tasks, HOST, tid);
+    const struct perf_task *task = perf_tasks_known(&wakeups->recording->tasks, HOST, tid);
     if (!task || !task->last_series) return NULL;
-    const struct thread *thread = profile_thread_at(wakeups->tasks->profile, task->thread);
+    const struct thread *thread = profile_thread_at(wakeups->recording->profile, task->thread);
     bool is_alive = (thread->start_ns == TIME_NONE || thread->start_ns <= time_ns) &&
                     (thread->end_ns == TIME_NONE || thread->end_ns >= time_ns);
     return is_alive ? task : NULL;
@@ -88,7 +89,7 @@ static const struct marker_schema woken_schema = {
 
 static void mark_woken(struct perf_wakeups *wakeups, const struct perf_task *task, const struct thread *waker,
                        int64_t time_ns, string_id flow) {
-    struct profile *profile = wakeups->tasks->profile;
+    struct profile *profile = wakeups->recording->profile;
     if (wakeups->woken_schema == MARKER_SCHEMA_NONE)
         wakeups->woken_schema = profile_marker_schema(profile, &woken_schema);
     const union marker_value values[] = {
@@ -120,7 +121,7 @@ static string_id flow_of(struct profile *profile, int64_t time_ns, uint32_t orde
 uint16_t perf_wakeups_link(struct perf_wakeups *wakeups, const struct perf_series *series, const struct sample *sample,
                            const struct perf_payload *payload, const struct perf_layout *layout,
                            const union marker_value **values) {
-    struct profile *profile = wakeups->tasks->profile;
+    struct profile *profile = wakeups->recording->profile;
     const struct thread *waker = profile_thread_at(profile, series->thread);
     struct perf_wakeup_role *role = &wakeups->roles[series->event];
     int64_t tid;

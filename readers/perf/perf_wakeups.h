@@ -1,7 +1,8 @@
 /* Threads that wake others: a flow leads from the tracepoint to the thread that was woken. */
 #pragma once
 
-#include "perf_payloads.h"
+#include "perf_layout.h"
+#include "perf_recording.h"
 
 /* What is known of an event. */
 struct perf_wakeup_role {
@@ -10,15 +11,14 @@ struct perf_wakeup_role {
 };
 
 struct perf_wakeups {
-    struct perf_payloads *payloads; /* borrowed */
-    struct perf_tasks *tasks;       /* borrowed */
-    struct perf_wakeup_role *roles; /* one for each event */
+    struct perf_recording *recording; /* borrowed */
+    struct perf_wakeup_role *roles;   /* one for each event */
     uint16_t woken_schema;
     union marker_value *values; /* values of the last marker */
 };
 
 /* Running out of memory is latched. */
-void perf_wakeups_init(struct perf_wakeups *wakeups, struct perf_payloads *payloads, struct perf_tasks *tasks);
+void perf_wakeups_init(struct perf_wakeups *wakeups, struct perf_recording *recording);
 void perf_wakeups_fini(struct perf_wakeups *wakeups);
 
 /* If the event tells of wakeups, returns the schema of the waking thread's marker, and sets *values, which are those of
