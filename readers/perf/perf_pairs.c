@@ -4,24 +4,6 @@
 
 /* ---- Rules. ---- */
 
-/* Where the end of something comes after its start. */
-enum lane_kind {
-    LANE_THREAD,        /* in the same thread, which does one such thing at a time */
-    LANE_THREAD_NESTED, /* in the same thread, where they nest like calls */
-    LANE_REQUEST,       /* anywhere: the payloads name the device and the sector */
-};
-
-/* In names, "*" stands for any text, which is the same in all three. */
-struct perf_pair_rule {
-    struct text start;
-    struct text end;
-    struct text name; /* name of the markers */
-    struct text type; /* type of their schema */
-    enum lane_kind lane;
-    bool has_result; /* the end tells the result of a system call */
-    struct text key; /* a number that both payloads tell; empty: none */
-};
-
 static const struct perf_pair_rule rules[] = {
     {TEXT("syscalls:sys_enter_*"), TEXT("syscalls:sys_exit_*"), TEXT("*"), TEXT("syscalls:*"), LANE_THREAD, true, {0}},
     {TEXT("raw_syscalls:sys_enter"), TEXT("raw_syscalls:sys_exit"), TEXT("system call"), TEXT("raw_syscalls:sys"),
@@ -65,23 +47,13 @@ static string_id fill(struct strings *strings, struct text pattern, struct text 
     return strings_intern_format(strings, "%.*s%.*s%.*s", (int)star, pattern.bytes, TEXT_ARGS(part), TEXT_ARGS(after));
 }
 
-static struct text fill_from(struct profile *profile, struct text pattern, const struct perf_pair_rule *rule,
-                             struct text start) {
+struct text perf_pair_fill(const struct perf_pair_rule *rule, struct text pattern, struct text start,
+                           struct profile *profile) {
     struct text part;
     match(rule->start, start, &part);
     string_id text = fill(&profile->texts, pattern, part);
     return string_is_none(text) ? (struct text){0} : strings_text(&profile->texts, text);
 }
-
-struct text perf_pair_name(const struct perf_pair_rule *rule, struct profile *profile, struct text start) {
-    return fill_from(profile, rule->name, rule, start);
-}
-
-struct text perf_pair_type(const struct perf_pair_rule *rule, struct profile *profile, struct text start) {
-    return fill_from(profile, rule->type, rule, start);
-}
-
-bool perf_pair_has_result(const struct perf_pair_rule *rule) { return rule->has_result; }
 
 /* ---- Roles of events. ---- */
 

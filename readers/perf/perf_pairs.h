@@ -3,7 +3,23 @@
 
 #include "perf_payloads.h"
 
-struct perf_pair_rule;
+/* Where the end of something comes after its start. */
+enum perf_pair_lane {
+    LANE_THREAD,        /* in the same thread, which does one such thing at a time */
+    LANE_THREAD_NESTED, /* in the same thread, where they nest like calls */
+    LANE_REQUEST,       /* anywhere: the payloads name the device and the sector */
+};
+
+/* Which events are pairs. "*" stands for any text, which is the same in all four. */
+struct perf_pair_rule {
+    struct text start;
+    struct text end;
+    struct text name; /* name of the markers: "futex" */
+    struct text type; /* name of their schema: "syscalls:futex" */
+    enum perf_pair_lane lane;
+    bool has_result; /* the end tells the result of a system call */
+    struct text key; /* a number that both payloads tell; empty: none */
+};
 
 /* What an event is in a pair. */
 struct perf_pair_role {
@@ -33,11 +49,6 @@ static inline bool perf_pairs_is_end(const struct perf_pairs *pairs, uint32_t ev
     return pairs->roles[event].rule && !pairs->roles[event].has_end;
 }
 
-/* Returns the name of the markers of a pair, as a text of the profile: "futex". */
-struct text perf_pair_name(const struct perf_pair_rule *rule, struct profile *profile, struct text start);
-
-/* Returns the name of their schema: "syscalls:futex". */
-struct text perf_pair_type(const struct perf_pair_rule *rule, struct profile *profile, struct text start);
-
-/* Returns whether the payload of the end tells the result of a system call. */
-bool perf_pair_has_result(const struct perf_pair_rule *rule);
+/* Returns the pattern, which is the rule's name or type, for an event that it matches, as a text of the profile. */
+struct text perf_pair_fill(const struct perf_pair_rule *rule, struct text pattern, struct text start,
+                           struct profile *profile);

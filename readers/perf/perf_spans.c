@@ -111,16 +111,16 @@ static void make_kind(struct perf_spans *spans, uint32_t start_event, uint32_t e
     const struct perf_pair_rule *rule = spans->pairs->roles[start_event].rule;
     struct text start_name = perf_event_base_name(perf_events_at(&payloads->recording->events, start_event)->name);
     struct marker_field fields[SPAN_FIELDS_MAX];
-    kind->has_result = perf_pair_has_result(rule);
+    kind->has_result = rule->has_result;
     kind->fields = profile_allocate(profile, SPAN_FIELDS_MAX * sizeof *kind->fields);
     if (!kind->fields) return;
     add_fields(profile, kind, perf_payloads_layout(payloads, start_event), fields);
     kind->start_count = kind->field_count;
     add_fields(profile, kind, perf_payloads_layout(payloads, end_event), fields);
-    kind->name = perf_pair_name(rule, profile, start_name);
+    kind->name = perf_pair_fill(rule, rule->name, start_name, profile);
     if (kind->has_result) add_result_fields(kind->name, &fields[kind->field_count]);
     const struct marker_schema schema = {
-        .name = perf_pair_type(rule, profile, start_name),
+        .name = perf_pair_fill(rule, rule->type, start_name, profile),
         .description = TEXT("Two tracepoints tell when it began and when it ended."),
         .table_label = label_of(profile, kind, fields),
         .fields = fields,
