@@ -1,6 +1,5 @@
 #include "told_functions.h"
 
-#include "libconvert/base/first_row.h"
 #include "libconvert/symbols/symbol_names.h"
 
 struct told_function {
@@ -10,30 +9,19 @@ struct told_function {
     uint64_t end;
 };
 
-/* A part of a function that no other function overlaps which counts more. */
-struct told_piece {
-    uint64_t start;
-    uint64_t end;
-    uint32_t row;
-    string_id path;
-};
-
 void told_functions_init(struct told_functions *told, struct failure *failure) {
+    *told = (struct told_functions){0};
     strings_init(&told->texts, failure);
     column_init(&told->rows, sizeof(struct told_function), failure);
-    column_init(&told->pieces, sizeof(struct told_piece), failure);
+    value_table_init(&told->files, sizeof(string_id), sizeof(struct code_space), failure);
+    code_spaces_init(&told->spaces, failure);
 }
 
 void told_functions_fini(struct told_functions *told) {
     strings_fini(&told->texts);
-    COLUMNS_FINI(&told->rows, &told->pieces);
-}
-
-/* Forgets the pieces, if there are any. */
-static void forget_pieces(struct told_functions *told) {
-    struct failure *failure = told->pieces.failure;
-    column_fini(&told->pieces);
-    column_init(&told->pieces, sizeof(struct told_piece), failure);
+    column_fini(&told->rows);
+    value_table_fini(&told->files);
+    code_spaces_fini(&told->spaces);
 }
 
 void told_functions_add(struct told_functions *told, struct text path, uint64_t start, uint64_t size_bytes,
@@ -44,7 +32,6 @@ void told_functions_add(struct told_functions *told, struct text path, uint64_t 
     struct told_function row = {strings_intern(&told->texts, path), strings_copy(&told->texts, name), start, end};
     if (string_is_none(row.path) || !row.name.bytes_count || start >= end) return;
     column_add(&told->rows, &row);
-    if (told->pieces.count) forget_pieces(told);
 }
 
 static int compare(const void *left, const void *right) {
@@ -53,61 +40,32 @@ static int compare(const void *left, const void *right) {
     return ORDER(a->start, b->start) ?: ORDER(b->end, a->end) ?: text_compare(a->name, b->name);
 }
 
-static const struct told_function *row_at(const struct told_functions *told, uint32_t row) {
-    return column_at(&told->rows, row);
-}
-
-/* Adds the pieces from *start to `end`, of the functions on the stack, of which the last one counts most. Takes those
- * that end by then off the stack. */
-static void add_pieces(struct told_functions *told, struct column *open, uint64_t *start, uint64_t end) {
-    while (open->count && *start < end) {
-        const uint32_t *top = column_at(open, open->count - 1);
-        const struct told_function *function = row_at(told, *top);
-        uint64_t piece_end = function->end < end ? function->end : end;
-        if (*start < piece_end) {
-            column_add(&told->pieces, &(struct told_piece){*start, piece_end, *top, function->path});
-            *start = piece_end;
-        }
-        if (function->end <= end) open->count--;
-    }
-    *start = end;
-}
-
-static void make_pieces(struct told_functions *told) {
-    struct column open; /* uint32_t: the rows of functions that have not ended */
-    uint64_t start = 0;
+/* Maps all functions again, if some were added. Those that count more are mapped later, and so replace others. */
+static void map_all(struct told_functions *told) {
+    if (told->mapped_count == told->rows.count) return;
+    told->mapped_count = told->rows.count;
     column_sort(&told->rows, compare);
-    column_init(&open, sizeof(uint32_t), told->pieces.failure);
-    for (uint32_t i = 0; i < told->rows.count && !failure_is_set(told->pieces.failure); i++) {
-        const struct told_function *row = row_at(told, i);
-        bool is_first = !i || row_at(told, i - 1)->path.index != row->path.index;
-        add_pieces(told, &open, &start, is_first ? UINT64_MAX : row->start);
-        if (is_first) open.count = 0;
-        start = row->start;
-        column_add(&open, &i);
+    for (uint32_t i = 0; i < value_table_count(&told->files); i++)
+        *(struct code_space *)value_table_at(&told->files, i) = (struct code_space){0};
+    code_spaces_fini(&told->spaces);
+    code_spaces_init(&told->spaces, told->rows.failure);
+    for (uint32_t i = 0; i < told->rows.count; i++) {
+        const struct told_function *row = column_at(&told->rows, i);
+        const struct code_mapping mapping = {
+            .address = row->start, .size_bytes = row->end - row->start, .library_id = i + 1};
+        struct code_space *space = value_table_intern(&told->files, &row->path, &(struct code_space){0});
+        if (space) code_space_map(&told->spaces, space, &mapping);
     }
-    add_pieces(told, &open, &start, UINT64_MAX);
-    column_fini(&open);
-}
-
-static const struct told_piece *piece_at(const struct told_functions *told, size_t piece) {
-    return column_at(&told->pieces, piece);
-}
-
-/* Returns whether the piece is of a later file or starts after the place. */
-static bool is_after(const struct told_piece *piece, string_id path, uint64_t place) {
-    return piece->path.index != path.index ? piece->path.index > path.index : piece->start > place;
 }
 
 bool told_functions_find(struct told_functions *told, struct text path, uint64_t place, struct code_name *name) {
     if (!told->rows.count) return false;
-    if (!told->pieces.count) make_pieces(told);
+    map_all(told);
     string_id wanted = strings_intern(&told->texts, path);
-    size_t next = FIRST_ROW(row, told->pieces.count, is_after(piece_at(told, row), wanted, place));
-    if (!next) return false;
-    const struct told_piece *found = piece_at(told, next - 1);
-    if (found->path.index != wanted.index || place >= found->end) return false;
-    const struct told_function *function = row_at(told, found->row);
+    const struct code_space *space = value_table_find(&told->files, &wanted);
+    const struct code_mapping *found = space ? code_space_find(&told->spaces, *space, place) : NULL;
+    if (!found) return false;
+    const struct told_function *function = column_at(&told->rows, found->library_id - 1);
     *name = (struct code_name){.name = function->name, .start = function->start};
     return true;
 }

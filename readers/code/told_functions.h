@@ -2,12 +2,16 @@
 #pragma once
 
 #include "code_name.h"
+#include "code_spaces.h"
 #include "libconvert/base/strings.h"
+#include "libconvert/base/value_table.h"
 
 struct told_functions {
     struct strings texts; /* paths and names */
-    struct column rows;   /* struct told_function, sorted if there are pieces */
-    struct column pieces; /* struct told_piece: which function each place belongs to; none until a place is looked up */
+    struct column rows;   /* struct told_function, the first mapped_count sorted */
+    uint32_t mapped_count;
+    struct code_spaces spaces; /* libraries are rows, plus 1 */
+    struct value_table files;  /* struct code_space by string_id, the path: which function each place belongs to */
 };
 
 void told_functions_init(struct told_functions *told, struct failure *failure);
