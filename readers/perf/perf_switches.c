@@ -78,7 +78,7 @@ static void link(struct perf_recording *recording, const struct perf_record *rec
     if (perf_activity_has_switches(payload.from_tid))
         from = perf_tasks_known(&recording->tasks, record->machine, payload.from_tid);
     if (perf_activity_has_switches(before.tid)) lost = perf_tasks_known(&recording->tasks, record->machine, before.tid);
-    if (from) perf_waits_miss_start(&recording->waits, from, before, record->time_ns);
+    if (from) perf_waits_miss_start(&recording->waits, from, before.since_ns, record->time_ns);
     if (lost) perf_waits_miss_stop(&recording->waits, lost, before);
 }
 

@@ -127,8 +127,7 @@ static bool can_miss(const struct perf_waits *waits) {
     return !waits->has_records && (waits->has_ends || has_links(waits));
 }
 
-/* The processor was told to run another thread then, so this one did not run there before. */
-static void add_missed(struct perf_waits *waits, struct perf_task *task, int64_t since_ns, int64_t time_ns) {
+void perf_waits_miss_start(struct perf_waits *waits, struct perf_task *task, int64_t since_ns, int64_t time_ns) {
     const struct thread *thread = profile_thread_at(waits->profile, task->thread);
     add_unseen(waits, task, time_ns);
     bool is_new = task->last_wait == ID_NONE && !task->has_samples && perf_activity_has_switches(thread->tid);
@@ -174,7 +173,7 @@ void perf_waits_see_running(struct perf_waits *waits, struct perf_task *task, in
     const uint64_t key = (uint64_t)processor;
     const struct perf_running *running = value_table_find(&waits->running, &key);
     bool is_other = running && running->tid != profile_thread_at(waits->profile, task->thread)->tid;
-    if (time_ns != TIME_NONE) add_missed(waits, task, is_other ? running->since_ns : TIME_NONE, time_ns);
+    if (time_ns != TIME_NONE) perf_waits_miss_start(waits, task, is_other ? running->since_ns : TIME_NONE, time_ns);
     struct perf_wait *last = last_of(waits, task);
     if (!is_open(last) || time_ns == TIME_NONE || time_ns - PERF_SWITCH_NS_MAX <= last->start_ns) return;
     last->is_guessed = true;
@@ -204,11 +203,6 @@ int64_t perf_waits_running(const struct perf_waits *waits, int32_t processor) {
     const uint64_t key = (uint64_t)processor;
     const struct perf_running *running = value_table_find(&waits->running, &key);
     return running ? running->tid : PID_UNKNOWN;
-}
-
-void perf_waits_miss_start(struct perf_waits *waits, struct perf_task *task, struct perf_running before,
-                           int64_t time_ns) {
-    add_missed(waits, task, before.since_ns, time_ns);
 }
 
 /* Of both records of a switch, the first one has ended the thread's wait. */

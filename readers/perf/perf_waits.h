@@ -81,9 +81,9 @@ int64_t perf_waits_running(const struct perf_waits *waits, int32_t processor);
 struct perf_running perf_waits_link(struct perf_waits *waits, int32_t processor, int64_t from_tid,
                                     struct perf_running to);
 
-/* The task leaves a processor which the switch before told to run another thread: the switch to the task is lost. */
-void perf_waits_miss_start(struct perf_waits *waits, struct perf_task *task, struct perf_running before,
-                           int64_t time_ns);
+/* The task leaves a processor which the switch before, at since_ns, told to run another thread: the switch to the task
+ * is lost, and it did not run there before. */
+void perf_waits_miss_start(struct perf_waits *waits, struct perf_task *task, int64_t since_ns, int64_t time_ns);
 
 /* The switch before told the task to run, and another thread leaves the processor: the switch from the task is lost. */
 void perf_waits_miss_stop(struct perf_waits *waits, struct perf_task *task, struct perf_running before);
