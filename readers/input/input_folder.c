@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "libconvert/base/cursor.h"
+
 static char *path_in(const char *folder, const char *name) {
     char *path;
     return asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : path;
@@ -50,14 +52,10 @@ static uint32_t number_of(struct text name) {
     static const struct text header = TEXT("data");
     if (text_equal(name, header)) return INPUT_FOLDER_HEADER;
     struct text digits = text_from(name, header.bytes_count + 1);
-    if (!text_starts_with(name, TEXT("data.")) || !digits.bytes_count || digits.bytes_count > DIGITS_MAX)
-        return INPUT_FOLDER_OTHER;
-    uint32_t number = 0;
-    for (size_t i = 0; i < digits.bytes_count; i++) {
-        if (digits.bytes[i] < '0' || digits.bytes[i] > '9') return INPUT_FOLDER_OTHER;
-        number = number * 10 + (uint32_t)(digits.bytes[i] - '0');
-    }
-    return number;
+    uint64_t number;
+    bool is_part = text_starts_with(name, TEXT("data.")) && digits.bytes_count <= DIGITS_MAX &&
+                   cursor_parse_number(digits, 10, &number);
+    return is_part ? (uint32_t)number : INPUT_FOLDER_OTHER;
 }
 
 static bool is_kernel_name(struct text name) {
