@@ -27,25 +27,18 @@ static bool reserve(struct data_unpacker *unpacker) {
 }
 
 bool data_unpacker_add(struct data_unpacker *unpacker, struct text *packed) {
-    if (!reserve(unpacker)) return false;
     ZSTD_inBuffer in = {packed->bytes, packed->bytes_count, 0};
-    ZSTD_outBuffer out = {unpacker->bytes + unpacker->bytes_count, STEP_BYTES, 0};
-    size_t result = ZSTD_decompressStream(unpacker->stream, &out, &in);
-    unpacker->bytes_count += out.pos;
-    bool has_moved = in.pos > 0 || out.pos > 0;
-    /* If the output buffer is full, zstd may hold more output even though it has read all input. */
-    bool may_have_more = out.pos == out.size && in.pos == in.size;
-    *packed = text_from(*packed, in.pos);
-    if (ZSTD_isError(result) || !has_moved) return false;
-    while (may_have_more) {
+    bool is_good = true, may_have_more = true;
+    while (is_good && may_have_more) {
         if (!reserve(unpacker)) return false;
-        ZSTD_inBuffer none = {NULL, 0, 0};
-        ZSTD_outBuffer more = {unpacker->bytes + unpacker->bytes_count, STEP_BYTES, 0};
-        if (ZSTD_isError(ZSTD_decompressStream(unpacker->stream, &more, &none))) return false;
-        unpacker->bytes_count += more.pos;
-        may_have_more = more.pos == more.size;
+        ZSTD_outBuffer out = {unpacker->bytes + unpacker->bytes_count, STEP_BYTES, 0};
+        is_good = !ZSTD_isError(ZSTD_decompressStream(unpacker->stream, &out, &in)) && (in.pos > 0 || out.pos > 0);
+        unpacker->bytes_count += out.pos;
+        /* If the output buffer is full, zstd may hold more output even though it has read all input. */
+        may_have_more = out.pos == out.size && in.pos == in.size;
     }
-    return true;
+    *packed = text_from(*packed, in.pos);
+    return is_good;
 }
 
 void data_unpacker_consume(struct data_unpacker *unpacker, size_t bytes_count) {
