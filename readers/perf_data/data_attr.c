@@ -50,7 +50,6 @@ bool data_attr_parse(struct text bytes, struct data_attr *attr) {
         .branch_type = perf_load_u64(padded + 72),
         .registers_user = perf_load_u64(padded + 80),
         .registers_intr = perf_load_u64(padded + 96),
-        .stack_user_bytes = perf_load_u32(padded + 88),
         .stack_places_max = max_stack ? max_stack : DEFAULT_PLACES_MAX,
         .has_trailers = flags & FLAG_SAMPLE_ID_ALL,
         .has_clock = flags & FLAG_USE_CLOCK,

@@ -51,9 +51,8 @@ struct data_attr {
     uint64_t branch_type; /* enum branch_type */
     uint64_t registers_user;
     uint64_t registers_intr;
-    double frequency_hz;   /* 0: samples have a fixed period */
-    uint64_t fixed_period; /* period of samples that do not tell theirs; 0: unknown */
-    uint32_t stack_user_bytes;
+    double frequency_hz;       /* 0: samples have a fixed period */
+    uint64_t fixed_period;     /* period of samples that do not tell theirs; 0: unknown */
     uint32_t stack_places_max; /* the kernel cuts longer callchains */
     bool has_trailers;         /* records other than samples end with a sample's ids (sample_id_all) */
     bool has_clock;            /* `clock` is valid: the clock of the recorded times */

@@ -48,7 +48,6 @@ static void parse_stack(struct perf_cursor *cursor, struct data_sample *sample) 
     if (!size_bytes) return;
     struct text copied = perf_cursor_bytes(cursor, size_bytes);
     uint64_t valid_bytes = perf_cursor_u64(cursor);
-    sample->has_copied_stack = !cursor->is_bad;
     sample->stack = text_slice(copied, 0, valid_bytes < copied.bytes_count ? (size_t)valid_bytes : copied.bytes_count);
 }
 

@@ -62,7 +62,6 @@ struct data_sample {
     uint64_t registers_abi; /* 0: no registers */
     struct text registers;  /* words: user registers, one per bit of the attributes' mask */
     struct text stack;      /* copy of the user stack from the stack pointer up; only the valid bytes */
-    bool has_copied_stack;  /* the sample has a copied stack, perhaps without any valid byte */
     bool has_memory;        /* it has a weight, or tells of an access to memory besides its address */
     uint64_t cgroup;        /* id of the control group */
 };
