@@ -468,7 +468,8 @@ void script_parse(struct input *input, struct perf_sink sink, struct perf_tallie
     scan_init(&parser.scan, input);
     script_lines_init(&parser.lines, sink, failure);
     strings_init(&parser.events, failure);
-    script_records_init(&parser.records, sink, failure);
+    parser.records.sink = sink;
+    strings_init(&parser.records.losses, failure);
     while (!failure_is_set(failure) && scan_line(&parser.scan, &line)) {
         if (parser.wrap_columns)
             read_broken_line(&parser, line);
@@ -478,12 +479,11 @@ void script_parse(struct input *input, struct perf_sink sink, struct perf_tallie
     if (!failure_is_set(failure)) {
         end_broken_line(&parser);
         close_sample(&parser);
-        script_records_count(&parser.records);
     }
     perf_tally(tallies, TALLY_CUT_LINE, parser.scan.cut_line_count, parser.scan.first_cut);
     script_lines_fini(&parser.lines);
     strings_fini(&parser.events);
     byte_buffer_fini(&parser.broken);
-    script_records_fini(&parser.records);
+    strings_fini(&parser.records.losses);
     MEMORY_FREE_ALL(parser.sample.rest, parser.sample.lines);
 }

@@ -1,8 +1,6 @@
 /* Layout: Linux tools/perf/util/event.c, perf_event__fprintf_*. */
 #include "script_records.h"
 
-#include <stdio.h>
-
 #include "libconvert/base/cursor.h"
 
 static const struct text record_start = TEXT("PERF_RECORD_");
@@ -134,49 +132,29 @@ static const struct {
 
 /* ---- Records. ---- */
 
+/* Bounds how many causes of losses there are. perf has about fifty records; those of further names are "other". */
+enum { LOSSES_MAX = 128 };
+
 static struct text name_of(struct text record) {
     struct text name = text_from(record, record_start.bytes_count);
     return cursor_take_word(&name);
 }
 
-/* What became of the records of some name. */
-struct script_count {
-    enum gecko_convert_fate fate;
-    struct text cause;
-    struct ledger_tally tally;
-};
-
-/* Bounds how many causes of losses there are. perf has about fifty records; those of further names are "other". */
-enum { COUNTS_MAX = 128 };
-
-/* Returns NULL if there is none. */
-static struct script_count *find(const struct script_records *records, enum gecko_convert_fate fate,
-                                 struct text cause) {
-    COLUMN_EACH(struct script_count, count, &records->counts)
-        if (count->fate == fate && text_equal(count->cause, cause)) return count;
-    return NULL;
-}
-
-static void count(struct script_records *records, enum gecko_convert_fate fate, struct text cause,
+static void count(const struct script_records *records, enum gecko_convert_fate fate, struct text cause,
                   struct position position) {
-    struct script_count *found = find(records, fate, cause);
-    if (!found && fate == LEDGER_LOST && records->counts.count >= COUNTS_MAX) {
-        cause = TEXT("other record");
-        found = find(records, fate, cause);
-    }
-    if (!found) {
-        found = column_push(&records->counts);
-        if (!found) return;
-        *found = (struct script_count){.fate = fate, .cause = arena_copy(&records->texts, cause)};
-    }
-    ledger_tally_add(&found->tally, 1, position);
+    const struct perf_record record = {.type = PERF_COUNT,
+                                       .time_ns = TIME_NONE,
+                                       .position = position,
+                                       .name = cause,
+                                       .count = {LEDGER_RECORDS, fate, 1}};
+    perf_emit(records->sink, &record);
 }
 
 static void lose(struct script_records *records, struct text name, const char *what, struct position position) {
-    char cause[128];
-    int wanted = snprintf(cause, sizeof cause, "%s%.*s record", what, TEXT_ARGS(name));
-    struct text text = {cause, (size_t)wanted < sizeof cause ? (size_t)wanted : sizeof cause - 1};
-    count(records, LEDGER_LOST, text, position);
+    string_id cause = strings_intern_format(&records->losses, "%s%.*s record", what, TEXT_ARGS(name));
+    if (string_is_none(cause)) return;
+    bool is_known = cause.index < LOSSES_MAX;
+    count(records, LEDGER_LOST, is_known ? strings_text(&records->losses, cause) : TEXT("other record"), position);
 }
 
 void script_records_read(struct script_records *records, const struct script_event_line *event_line, struct text record,
@@ -200,26 +178,4 @@ void script_records_read(struct script_records *records, const struct script_eve
         return;
     }
     lose(records, name, "", position);
-}
-
-void script_records_count(const struct script_records *records) {
-    COLUMN_EACH(const struct script_count, count, &records->counts) {
-        const struct perf_record record = {.type = PERF_COUNT,
-                                           .time_ns = TIME_NONE,
-                                           .position = count->tally.first,
-                                           .name = count->cause,
-                                           .count = {LEDGER_RECORDS, count->fate, count->tally.count}};
-        perf_emit(records->sink, &record);
-    }
-}
-
-void script_records_init(struct script_records *records, struct perf_sink sink, struct failure *failure) {
-    records->sink = sink;
-    arena_init(&records->texts, failure);
-    column_init(&records->counts, sizeof(struct script_count), failure);
-}
-
-void script_records_fini(struct script_records *records) {
-    arena_fini(&records->texts);
-    column_fini(&records->counts);
 }

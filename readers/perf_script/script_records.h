@@ -2,8 +2,7 @@
  */
 #pragma once
 
-#include "libconvert/base/arena.h"
-#include "libconvert/base/column.h"
+#include "libconvert/base/strings.h"
 #include "readers/perf/perf_record.h"
 #include "script_event_line.h"
 
@@ -13,16 +12,9 @@ struct text script_record_of(const struct script_event_line *event_line, struct 
 
 struct script_records {
     struct perf_sink sink;
-    struct arena texts;
-    struct column counts; /* struct script_count, in order of first appearance */
+    struct strings losses; /* causes */
 };
 
-void script_records_init(struct script_records *records, struct perf_sink sink, struct failure *failure);
-void script_records_fini(struct script_records *records);
-
-/* Emits the record, unless it is lost, and counts it. */
+/* Emits the record, unless it is lost, and what became of it. */
 void script_records_read(struct script_records *records, const struct script_event_line *event_line, struct text record,
                          struct position position);
-
-/* Emits what was counted. */
-void script_records_count(const struct script_records *records);
