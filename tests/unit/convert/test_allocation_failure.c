@@ -482,8 +482,9 @@ static void try_writing(const char *suffix, const struct column *members) {
 }
 
 TEST(test_writing_archives, begin, end) {
-    static const char *const suffixes[] = {".tar.gz", ".tar.zst", ".tar.xz", ".zip"},
-                             *const names[] = {"member.json", "n\xc3\xa4me.json"};
+    static const char *const suffixes[] = {".tar.gz", ".tar.zst", ".tar.xz", ".zip"}, *const names[] = {
+                                                                                          "member.json",
+                                                                                          "n\xc3\xa4me.json"};
     struct failure failure = {0};
     struct column members;
     column_init(&members, sizeof *names, &failure);
