@@ -1,20 +1,16 @@
 #include "thread_json.h"
 
 #include "cells.h"
+#include "libconvert/base/cursor.h"
 #include "libconvert/format/common_format.h"
 
 enum { EXACT_DIGITS_MAX = 15 };
 
 void thread_json_id(struct json *json, struct text id) {
-    int64_t number = 0;
-    bool is_number = id.bytes_count > 0 && id.bytes_count <= EXACT_DIGITS_MAX;
-    if (id.bytes_count > 1 && id.bytes[0] == '0') is_number = false;
-    for (size_t i = 0; is_number && i < id.bytes_count; i++) {
-        is_number = id.bytes[i] >= '0' && id.bytes[i] <= '9';
-        number = number * 10 + (id.bytes[i] - '0');
-    }
-    if (is_number)
-        json_int(json, number);
+    uint64_t number;
+    bool is_exact = id.bytes_count <= EXACT_DIGITS_MAX && (id.bytes_count == 1 || !text_starts_with(id, TEXT("0")));
+    if (is_exact && cursor_parse_number(id, 10, &number))
+        json_int(json, (int64_t)number);
     else
         json_text(json, id);
 }
