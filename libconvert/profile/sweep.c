@@ -78,73 +78,6 @@ static void compare_with_callers(struct sweep *sweep) {
     memory_free(frame_sources);
 }
 
-static bool is_decided(const struct sweep *sweep, uint32_t row) {
-    return sweep->same_source[row] != row && sweep->same_source[row] < SOURCE_IS_AMBIGUOUS;
-}
-
-/* Returns the folder that a relative path starts from, given the absolute path of the same file. */
-static struct text start_folder(struct text relative, struct text absolute) {
-    return text_slice(absolute, 0, absolute.bytes_count - relative.bytes_count);
-}
-
-/* A source by its name, or a folder and the first row that was decided by it. */
-struct named_row {
-    struct text name;
-    uint32_t row;
-};
-
-static int compare_names(const void *left, const void *right) {
-    const struct named_row *a = left, *b = right;
-    return text_compare(a->name, b->name) ?: ORDER(a->row, b->row);
-}
-
-static int compare_rows(const void *a, const void *b) { return ORDER_BY(struct named_row, row, a, b); }
-
-/* Decides on the relative paths that start from the folder. `names` are all sources, by name. */
-static void decide_by_folder(struct sweep *sweep, const struct named_row *names, struct text folder) {
-    uint32_t count = sweep->counts[ROWS_SOURCES];
-    size_t at = FIRST_ROW(i, count, text_compare(names[i].name, folder) >= 0);
-    for (; at < count && text_starts_with(names[at].name, folder); at++) {
-        struct text relative = text_from(names[at].name, folder.bytes_count);
-        size_t found = FIRST_ROW(i, count, text_compare(names[i].name, relative) >= 0);
-        if (found == count || !text_equal(names[found].name, relative)) continue;
-        uint32_t *same = &sweep->same_source[names[found].row];
-        if (*same == SOURCE_IS_UNDECIDED) *same = names[at].row;
-    }
-}
-
-/* Stores the folders of rows that are decided, each once, in the order of the rows. Returns their number. */
-static uint32_t find_folders(const struct sweep *sweep, struct named_row *folders) {
-    const struct profile *profile = sweep->profile;
-    uint32_t all_count = 0, count = 0;
-    for (uint32_t row = 0; row < sweep->counts[ROWS_SOURCES]; row++)
-        if (is_decided(sweep, row))
-            folders[all_count++] = (struct named_row){
-                start_folder(source_name(profile, row), source_name(profile, sweep->same_source[row])), row};
-    memory_sort(profile->failure, folders, all_count, sizeof *folders, compare_names);
-    for (uint32_t i = 0; i < all_count; i++)
-        if (!count || !text_equal(folders[i].name, folders[count - 1].name)) folders[count++] = folders[i];
-    memory_sort(profile->failure, folders, count, sizeof *folders, compare_rows);
-    return count;
-}
-
-/* Decides on rows whose code was never called by a function of the same file, such as labels within labels. They start
- * from the folder of a row that was decided before. */
-static void decide_by_folders(struct sweep *sweep) {
-    const struct profile *profile = sweep->profile;
-    uint32_t count = sweep->counts[ROWS_SOURCES];
-    struct named_row *names = memory_allocate(profile->failure, count * sizeof *names);
-    struct named_row *folders = memory_allocate(profile->failure, count * sizeof *folders);
-    if (names && folders) {
-        for (uint32_t row = 0; row < count; row++) names[row] = (struct named_row){source_name(profile, row), row};
-        memory_sort(profile->failure, names, count, sizeof *names, compare_names);
-        uint32_t folder_count = find_folders(sweep, folders);
-        for (uint32_t i = 0; i < folder_count && !failure_is_set(profile->failure); i++)
-            decide_by_folder(sweep, names, folders[i].name);
-    }
-    MEMORY_FREE_ALL(names, folders);
-}
-
 static void unify_sources(struct sweep *sweep) {
     bool has_relative = false;
     for (uint32_t row = 0; row < sweep->counts[ROWS_SOURCES]; row++) {
@@ -153,7 +86,6 @@ static void unify_sources(struct sweep *sweep) {
         has_relative |= is_relative;
     }
     if (has_relative) compare_with_callers(sweep);
-    if (has_relative) decide_by_folders(sweep);
     for (uint32_t row = 0; row < sweep->counts[ROWS_SOURCES]; row++)
         if (sweep->same_source[row] >= SOURCE_IS_AMBIGUOUS)
             sweep->same_source[row] = row;
