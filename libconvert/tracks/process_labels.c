@@ -37,10 +37,18 @@ static struct text title_of(const struct process *process, struct text program) 
     return text_starts_with(rest, TEXT(" ")) ? text_trim(rest) : (struct text){0};
 }
 
+/* Returns whether the first argument is the script that the process is named after: "gunicorn" of "python3",
+ * "/usr/bin/gunicorn". */
+static bool begins_with_script(const struct process *process, struct text program, struct text arguments) {
+    return !text_equal(text_base_name(program), process->name) &&
+           text_equal(text_base_name(arguments_take(&arguments)), process->name);
+}
+
 /* Returns the arguments of the process without the path of the program. */
 static struct text arguments_of(const struct process *process) {
     struct text arguments = process->command_line ? process->command_line->arguments : (struct text){0};
     struct text program = arguments_take(&arguments);
+    if (begins_with_script(process, program, arguments)) arguments_take(&arguments);
     return arguments.bytes_count ? arguments : title_of(process, program);
 }
 
@@ -139,8 +147,8 @@ struct choice {
 static bool is_chosen(struct choice choice, struct text argument) {
     bool is_setting = text_find(argument, '=') < argument.bytes_count; /* "ssh -o User=me" */
     if (choice.is_of_output && is_setting) return false;
-    return argument.bytes_count && (choice.has_temporary || !is_temporary(argument)) &&
-           (choice.has_options || !is_option(argument));
+    return argument.bytes_count && !text_equal(argument, TEXT("/dev/null")) &&
+           (choice.has_temporary || !is_temporary(argument)) && (choice.has_options || !is_option(argument));
 }
 
 static struct label begin_label(const struct labels *labels, const struct process *process) {
@@ -195,7 +203,7 @@ static struct label best_label(struct labels *labels, const struct process *proc
         return make_label(labels, process, (struct choice){.has_temporary = true, .has_options = true});
     if (!label.is_cut) return label;
     struct label output = make_label(labels, process, (struct choice){.is_of_output = true});
-    if (output.bytes_count) return output;
+    if (output.bytes_count && !program_is_launcher(process->name)) return output;
     struct label shorter = make_label(labels, process, (struct choice){.has_options = false});
     return shorter.bytes_count && !shorter.is_cut ? shorter : label;
 }

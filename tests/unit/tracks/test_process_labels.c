@@ -74,6 +74,26 @@ TEST(what_is_written_is_better_than_values_of_options, begin_profile, end_profil
     assert_text(process_label(at(short_one)), "gcc -o app main.c");
 }
 
+TEST(what_is_thrown_away_or_written_by_others_is_no_label, begin_profile, end_profile) {
+    process_id painter = add("gs", TEXT("gs\0-q\0-sDEVICE=png16m\0-r300\0-dBATCH\0-o\0/dev/null\0tiger.ps\0"));
+    process_id timeout = add("timeout", TEXT("timeout\0"
+                                             "100\0gcc\0-O2\0-Wall\0-Wextra\0-c\0-o\0main.o\0main.c\0"));
+    label();
+    assert_text(process_label(at(painter)), "gs tiger.ps");
+    assert_text(process_label(at(timeout)), "timeout 100 gcc main.o main.c");
+}
+
+TEST(the_name_of_a_script_is_not_repeated, begin_profile, end_profile) {
+    process_id server = add("gunicorn", TEXT("/usr/bin/python3\0/usr/bin/gunicorn\0-w\0"
+                                             "3\0"));
+    process_id alone = add("cloc", TEXT("perl\0/usr/bin/cloc\0"));
+    process_id same = add("echo", TEXT("echo\0echo\0"));
+    label();
+    assert_text(process_label(at(server)), "gunicorn -w 3");
+    assert_text(process_label(at(alone)), "");
+    assert_text(process_label(at(same)), "echo echo");
+}
+
 TEST(temporary_files_are_better_than_nothing, begin_profile, end_profile) {
     process_id first = add("as", TEXT("as\0/tmp/ccX.s\0"));
     process_id second = add("as", TEXT("as\0/tmp/ccY.s\0"));
