@@ -42,15 +42,18 @@ bool source_package_folder(enum source_package_folder folder, char path[PATH_MAX
 
 /* ---- Toolchains of Rust. ---- */
 
-/* The list of a toolchain's components names the commit that it was built from. */
+/* The list of a toolchain's components has versions that name the commit that it was built from:
+ * "1.95.0 (59807616e 2026-04-14)". */
 static bool names_commit(const char *path, struct text commit) {
+    char version[] = "(59807616e";
     struct stat status;
+    memcpy(version + 1, commit.bytes, sizeof version - 2);
     int file = regular_file_open(path, &status);
     if (file < 0) return false;
     size_t bytes_count = (size_t)status.st_size;
     char *bytes = status.st_size <= MANIFEST_BYTES_MAX ? malloc(bytes_count + 1) : NULL;
     bool is_found = bytes && regular_file_read(file, bytes, &bytes_count) &&
-                    memmem(bytes, bytes_count, commit.bytes, commit.bytes_count);
+                    memmem(bytes, bytes_count, version, sizeof version - 1);
     free(bytes);
     close(file);
     return is_found;

@@ -168,10 +168,11 @@ static void try_package(struct attempt *attempt, enum source_package_folder pack
 
 /* "/rustc/COMMIT/library/core/src/option.rs" is in the toolchain that was built from the commit. */
 static void try_toolchain(struct attempt *attempt, struct text path) {
+    enum { COMMIT_DIGITS = 40 };
     char folder[PATH_MAX];
     if (attempt->file >= 0 || !text_starts_with(path, TEXT("/rustc/")) || path_leads_up(path)) return;
     struct text rest = text_from(path, sizeof "/rustc/" - 1), commit = text_take_until(&rest, '/');
-    bool is_named = commit.bytes_count && rest.bytes_count;
+    bool is_named = commit.bytes_count == COMMIT_DIGITS && rest.bytes_count;
     if (is_named && source_package_toolchain(commit, folder)) try_file(attempt, text_of(folder), rest);
 }
 

@@ -353,7 +353,8 @@ TEST(maps_lead_from_one_folder_to_another, set_up, tear_down) {
 
 /* ---- Packages. ---- */
 
-#define COMMIT "59807616e1fa2540724bfbac14d7976d7e4a3860"
+#define COMMIT_START "59807616e"
+#define COMMIT       COMMIT_START "1fa2540724bfbac14d7976d7e4a3860"
 
 /* Writes the file and the folders that it is in, below the hidden folder of the test. */
 static void write_package(const char *name, const char *content) {
@@ -377,9 +378,10 @@ static void use_packages(void) {
     forget_packages();
     setenv("HOME", home, 1);
     free(home);
-    write_package(".rustup/toolchains/beta/lib/rustlib/multirust-channel-manifest.toml", "git_commit_hash = \"0\"");
+    write_package(".rustup/toolchains/beta/lib/rustlib/multirust-channel-manifest.toml",
+                  "version = \"1.96.0 (f2d3ce0bd 2026-05-21)\"");
     write_package(".rustup/toolchains/x/lib/rustlib/multirust-channel-manifest.toml",
-                  "git_commit_hash = \"" COMMIT "\"");
+                  "version = \"1.95.0 (" COMMIT_START " 2026-04-14)\"");
     write_package(".rustup/toolchains/beta/lib/rustlib/src/rust/library/a.rs", "wrong");
     write_package(".rustup/toolchains/x/lib/rustlib/src/rust/library/a.rs", "rust");
     write_package(".cargo/registry/src/index.crates.io-1/b-1.0.0/src/b.rs", "crate");
@@ -395,6 +397,7 @@ static const char *const package_files[] = {
     "/root/elsewhere/pkg/mod/github.com/!o/r@v1.0.0/c.go",
     "github.com/!o/r@v1.0.0/c.go",
     /* These are nowhere. */
+    "/rustc/59807616/library/a.rs",
     "/rustc/0123456789012345678901234567890123456789/library/a.rs",
     "cargo:..:b-1.0.0:outside.rs",
     "cargo:index.crates.io-1:b-1.0.0:../../../outside.rs",
@@ -408,7 +411,7 @@ TEST(packages_are_found_in_hidden_folders, set_up, tear_down) {
     for (size_t i = 0; i < count; i++) add_samples(package_files[i], 1, NULL);
     embed(&nowhere, 1000);
     for (uint32_t i = 0; i < count; i++) assert_content(i, i < sizeof contents / sizeof *contents ? contents[i] : NULL);
-    assert_noted("source file not found", 4);
+    assert_noted("source file not found", 5);
     forget_packages();
 }
 
