@@ -55,9 +55,11 @@ static void append_unit(struct chunk_list *text, const struct comparison *compar
                                        [PER_SECOND] = TEXT("per second"),
                                        [PER_MARKER] = TEXT("per ")};
     bool is_share = comparison->per == PER_SHARE, is_cpu = comparison->runs->measure == MEASURE_CPU;
+    bool is_time = is_cpu || text_equal(comparison->runs->unit, TEXT("ms"));
     chunk_list_format(text, is_share ? "Compared are shares of all " : "Compared are ");
-    if (!is_share || !is_cpu) append_name(text, comparison->runs->unit, layout);
-    if (is_cpu) chunk_list_format(text, is_share ? "processor time" : " of processor time");
+    if (!is_share || !is_time) append_name(text, comparison->runs->unit, layout);
+    if (is_cpu) chunk_list_format(text, is_share ? "processor " : " of processor time");
+    if (is_share && is_time) chunk_list_format(text, "time");
     chunk_list_format(text, " %.*s", TEXT_ARGS(pers[comparison->per]));
     append_name(text, comparison->marker, layout);
     chunk_list_format(text, ".\n");
