@@ -82,7 +82,9 @@ static void thin_thread_samples(struct thinning *thinning, struct samples *sampl
     for (uint32_t row = 0; row < count && !failure_is_set(profile->failure);) {
         uint32_t first = row;
         int64_t part = samples_at(samples, row)->time_ns / thinning->window_ns;
-        for (; row < count && samples_at(samples, row)->time_ns / thinning->window_ns == part; row++) {
+        /* The front-end ignores the processor time of a thread's first sample, so that sample stays alone. */
+        uint32_t end = first == 0 && samples_have_cpu(samples) ? 1 : count;
+        for (; row < end && samples_at(samples, row)->time_ns / thinning->window_ns == part; row++) {
             const struct sample *sample = samples_at(samples, row);
             piles[row - first] = (struct pile){.row = row,
                                                .stack = sample->stack,

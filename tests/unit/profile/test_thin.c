@@ -51,7 +51,8 @@ TEST(test_samples, begin_profile, end_profile) {
     thinning_fini(&thinning);
 }
 
-/* Samples that count one have their processor time as weight. It stays, beside the weight that they get. */
+/* Samples that count one have their processor time as weight. It stays, beside the weight that they get. The first
+ * sample, whose processor time the front-end ignores, stays alone. */
 static void check_counted(enum cpu_delta_unit unit) {
     stack_id a = stack_of("a");
     struct thread *thread = add_only_thread();
@@ -63,11 +64,13 @@ static void check_counted(enum cpu_delta_unit unit) {
     assert_int_equal(profile.meta.weight_type, WEIGHT_SAMPLES);
     assert_int_equal(profile.meta.cpu_delta_unit, unit);
     assert_false(profile_are_weights_cpu(&profile));
-    assert_int_equal(samples_count(&thread->samples), 2);
-    assert_sample(thread, 0, 0, a, 2, 0);
-    assert_sample(thread, 1, 2000000, a, 2, 0);
-    assert_int_equal(samples_cpu_ns(&thread->samples, 0), 201);
-    assert_int_equal(samples_cpu_ns(&thread->samples, 1), 205);
+    assert_int_equal(samples_count(&thread->samples), 3);
+    assert_sample(thread, 0, 0, a, 1, 0);
+    assert_sample(thread, 1, 1000000, a, 1, 0);
+    assert_sample(thread, 2, 2000000, a, 2, 0);
+    assert_int_equal(samples_cpu_ns(&thread->samples, 0), 100);
+    assert_int_equal(samples_cpu_ns(&thread->samples, 1), 101);
+    assert_int_equal(samples_cpu_ns(&thread->samples, 2), 205);
     thinning_fini(&thinning);
 }
 
