@@ -97,37 +97,42 @@ static void unpack(struct data_stream *stream, const struct data_record *record)
     data_tally(stream->parser, TALLY_BAD_COMPRESSION, 1, record->offset);
 }
 
-/* Returns whether the sizes of the records in the bytes add up. The last one may be cut off if the bytes are not all
- * that there are. */
-static bool add_up(struct text bytes, bool is_all) {
-    struct data_record record;
-    while (bytes.bytes_count) {
-        if (bytes.bytes_count < RECORD_HEAD_BYTES || size_of_record(bytes) > bytes.bytes_count) return !is_all;
-        if (!read_head(bytes, 0, &record)) return false;
+/* Takes the end of a round, with which the bytes begin, and the next round. Returns whether the sizes of its records
+ * add up. The last one may be cut off if the bytes are not all that there are. */
+static bool add_up(struct text *bytes, bool is_all) {
+    struct data_record record = {.bytes = text_slice(*bytes, 0, RECORD_HEAD_BYTES)};
+    do {
+        *bytes = text_from(*bytes, record.bytes.bytes_count);
+        if (!bytes->bytes_count) return true;
+        if (bytes->bytes_count < RECORD_HEAD_BYTES || size_of_record(*bytes) > bytes->bytes_count) return !is_all;
+        if (!read_head(*bytes, 0, &record)) return false;
         uint64_t after_bytes = bytes_after(&record);
-        bytes = text_from(bytes, record.bytes.bytes_count);
-        if (after_bytes > bytes.bytes_count) return !is_all;
-        bytes = text_from(bytes, (size_t)after_bytes);
-    }
+        if (after_bytes > bytes->bytes_count - record.bytes.bytes_count) return !is_all;
+        *bytes = text_from(*bytes, (size_t)after_bytes);
+    } while (record.type != RECORD_FINISHED_ROUND);
     return true;
 }
 
-/* Skips a damaged record, and all up to the end of a round from which on the records add up. Returns false if it finds
- * none. What it searches is bounded, and so is how often it follows records to their end. */
+/* Skips a damaged record, and all up to the end of a round after which the records of a whole round add up. Returns
+ * false if it finds none. All searches in a recording together are bounded. */
 static bool resume(struct data_stream *stream) {
-    enum { SEARCH_BYTES_MAX = 64 * 1024 * 1024, TRIES_MAX = 16 };
+    enum { SEARCH_BYTES_MAX = 64 * 1024 * 1024, SEARCHES_MAX = 16 };
     static const char round_end[RECORD_HEAD_BYTES] = {RECORD_FINISHED_ROUND, 0, 0, 0, 0, 0, RECORD_HEAD_BYTES, 0};
     uint64_t left_bytes = stream->end - input_offset(stream->input);
     bool is_all = left_bytes <= SEARCH_BYTES_MAX;
     size_t wanted_bytes = is_all ? (size_t)left_bytes : SEARCH_BYTES_MAX;
     struct text bytes = text_slice(input_peek(stream->input, wanted_bytes), 0, wanted_bytes);
-    struct text left = text_from(bytes, 1);
-    for (int i = 0; i < TRIES_MAX; i++) {
+    size_t searched_bytes = 1;
+    while (stream->searched_bytes < (uint64_t)SEARCHES_MAX * SEARCH_BYTES_MAX) {
+        struct text left = text_from(bytes, searched_bytes);
         const char *found = memmem(left.bytes, left.bytes_count, round_end, sizeof round_end);
         if (!found) return false;
         size_t skipped_bytes = (size_t)(found - bytes.bytes);
-        left = text_from(bytes, skipped_bytes + 1);
-        if (!add_up(text_from(bytes, skipped_bytes), is_all)) continue;
+        struct text rest = left = text_from(bytes, skipped_bytes);
+        bool is_good = add_up(&rest, is_all);
+        stream->searched_bytes += skipped_bytes - searched_bytes + left.bytes_count - rest.bytes_count;
+        searched_bytes = skipped_bytes + 1;
+        if (!is_good) continue;
         data_tally(stream->parser, TALLY_SKIPPED_BYTES, skipped_bytes, stream->start + input_offset(stream->input));
         input_consume(stream->input, skipped_bytes);
         return true;

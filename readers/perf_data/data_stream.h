@@ -14,7 +14,8 @@ struct data_stream {
     struct data_unpacker unpacker;
     bool is_unpacking_over; /* damage ended the unpacking */
     bool has_ended;
-    uint64_t now_ns; /* time of the last record that has one */
+    uint64_t searched_bytes; /* for places to resume after damage */
+    uint64_t now_ns;         /* time of the last record that has one */
 };
 
 /* Initializes the stream. The records begin at the input's current position. */
@@ -22,6 +23,7 @@ void data_stream_init(struct data_stream *stream, struct data_parser *parser, st
                       uint64_t end);
 void data_stream_fini(struct data_stream *stream); /* accepts a zeroed stream */
 
-/* Reads records until one is later than until_ns or the stream has ended. Records after a damaged one cannot be read,
- * because nothing marks where the next one begins: damage ends the stream. */
+/* Reads records until one is later than until_ns or the stream has ended. After a damaged record nothing marks where
+ * the next one begins: reading resumes at the end of a round that is followed by a whole one. Without any, the stream
+ * ends. */
 void data_stream_read(struct data_stream *stream, uint64_t until_ns);

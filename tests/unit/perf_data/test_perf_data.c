@@ -1053,4 +1053,18 @@ TEST(test_cut_record) {
     profile_fini(&reading.profile);
 }
 
+/* Damage after damage costs the rounds that have it, not all that follows. */
+TEST(test_several_damaged_records) {
+    begin_app();
+    for (uint64_t round = 1; round <= 5; round++) {
+        if (round % 2 == 0) builder_begin_record(&builder, 4, 0); /* it has no size */
+        add_chain(5, 5, round * 100, 0x400010, 0x400020);
+        builder_round(&builder);
+    }
+    assert_samples(
+        "5/5 app 0 1000000 0x101f;0x1010\n5/5 app 200 1000000 0x101f;0x1010\n"
+        "5/5 app 400 1000000 0x101f;0x1010\n");
+    assert_entry(LEDGER_RECORDS, LEDGER_LOST, "damaged record", 2);
+}
+
 int main(void) { return unit_tests_run(NULL, NULL); }
