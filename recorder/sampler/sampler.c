@@ -441,6 +441,13 @@ static bool is_only_thread(void) {
     return stat("/proc/self/task", &status) == 0 && status.st_nlink == LINKS_OF_FOLDER + 1;
 }
 
+/* Returns how much processor time of the calling thread the trace lacks on purpose. A program that was executed has the
+ * time of the program before it in the same process: that has been sampled if it was more than LATE_CPU_NS. */
+static uint64_t uncounted_from_ns(const struct sampler_settings *settings) {
+    uint64_t used_ns = clock_ns_of(CLOCK_THREAD_CPUTIME_ID);
+    return settings->counts_beginning && used_ns < LATE_CPU_NS ? 0 : used_ns;
+}
+
 bool sampler_start(const struct sampler_settings *settings, bool begins_late) {
     if (settings->flags & GREC_SAMPLER) unsampled_define();
     thread_signal_take(await_new_signal);
@@ -452,8 +459,7 @@ bool sampler_start(const struct sampler_settings *settings, bool begins_late) {
     sampler.phase = SAMPLER_WAITS;
     sampler.begins_late = begins_late;
     sampler.begins_alone = settings->flags & GREC_SAMPLER && !settings->is_paused && is_only_thread();
-    sampler.starter =
-        (struct thread_observer_starter){.tid = process_own_tid(), .cpu_ns = clock_ns_of(CLOCK_THREAD_CPUTIME_ID)};
+    sampler.starter = (struct thread_observer_starter){.tid = process_own_tid(), .cpu_ns = uncounted_from_ns(settings)};
     sampler.is_prepared = sampler.has_trace_file = false;
     sampler.tick_count = sampler.late_tick_count = 0;
     sampler.next_slow_ns = 0;

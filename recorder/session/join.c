@@ -47,6 +47,7 @@ static bool join_at(const struct location *location, const struct grec_options *
 
 bool session_join(const struct location *location, const struct grec_options *options) {
     session_lock();
+    session.has_begun = true;
     bool is_good = join_at(location, options);
     session_unlock();
     return is_good;

@@ -34,7 +34,8 @@ bool session_load_sampler(uint32_t flags) {
 static struct sampler_settings settings_of_sampler(void) {
     return (struct sampler_settings){.interval_us = session.settings.interval_us,
                                      .flags = session.settings.flags,
-                                     .is_paused = session.is_sampling_paused};
+                                     .is_paused = session.is_sampling_paused,
+                                     .counts_beginning = session.has_begun};
 }
 
 void session_mark_unsampled(grec_time end) {
@@ -45,7 +46,7 @@ void session_mark_unsampled(grec_time end) {
 void session_start_sampler(void) {
     const struct sampler_settings settings = settings_of_sampler();
     bool begins_late = session_is_guest() && !session.is_sampler_missing;
-    session.is_sampler_missing = false;
+    session.is_sampler_missing = session.has_begun = false;
     if (!(settings.flags & SETTINGS_THREAD_FLAGS) || session.is_confined) return;
     if (!session_load_sampler(settings.flags))
         recording_write_message("the sampler's library (libgecko_sampler) is not there: nothing is sampled");

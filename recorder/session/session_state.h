@@ -21,6 +21,7 @@ struct session {
     struct settings settings;
     enum session_phase phase;
     bool is_sampling_paused;
+    bool has_begun;          /* the process has just begun, and the trace has none of its processor time */
     bool is_sampler_missing; /* the settings ask for the sampler's thread, and the process has none yet */
     bool is_confined;        /* a filter of system calls is installed, which new threads inherit */
     bool is_silenced;        /* a filter would end the process for the recorder's calls; forks see no change */

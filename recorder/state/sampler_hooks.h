@@ -19,7 +19,8 @@ struct sampler_settings {
      * GREC_SAMPLER, the sampler's thread only prepares chunks, and waits for commands and for settings with that flag.
      */
     uint32_t flags;
-    bool is_paused; /* the sampler records counters alone */
+    bool is_paused;        /* the sampler records counters alone */
+    bool counts_beginning; /* samples tell of the processor time that the process has used up to the start, too */
 };
 
 struct packed_stack;

@@ -4,8 +4,10 @@
 #include "recording_state.h"
 
 /* Slots of processes that may become programs which join, in the page of the header: the pid, and the pid namespace in
- * the high half; 0: free. A later process may take a slot that is not free: most have ended by then. */
+ * the high half; 0: free. A later process may take a slot that is not free: most have ended by then. HAS_RECORDED is
+ * added once the trace has something of the process. */
 enum { SLOTS_OFFSET = 2048, SLOT_COUNT = (TRACE_HEADER_BYTES - SLOTS_OFFSET) / 8, PID_BITS = 32 };
+static const uint64_t HAS_RECORDED = (uint64_t)1 << (PID_BITS - 1);
 _Static_assert(sizeof(struct trace_header) <= SLOTS_OFFSET, "docs/trace-format.md names this offset");
 
 /* The process that is counted and has this memory, and in which recording: a forked child starts with the memory of its
@@ -19,12 +21,19 @@ static uint64_t *slot_of(uint64_t process) {
     return (uint64_t *)(void *)(recording_pool.base + SLOTS_OFFSET) + (process ^ process >> PID_BITS) % SLOT_COUNT;
 }
 
-void silent_process_begin(bool is_forked) {
+bool silent_process_begin(bool is_forked) {
     uint64_t process = identify(), *slot = slot_of(process);
-    if (is_forked || __atomic_load_n(slot, __ATOMIC_RELAXED) != process) recording_count_loss(LOSS_PROCESS, 1);
+    uint64_t known = is_forked ? 0 : __atomic_load_n(slot, __ATOMIC_RELAXED);
+    if (known != process) recording_count_loss(LOSS_PROCESS, 1);
     __atomic_store_n(slot, process, __ATOMIC_RELAXED);
     counted_generation = recording_generation;
     __atomic_store_n(&counted, process, __ATOMIC_RELEASE);
+    return known != (process | HAS_RECORDED);
+}
+
+void silent_process_note_recorded(void) {
+    uint64_t process = identify();
+    __atomic_store_n(slot_of(process), process | HAS_RECORDED, __ATOMIC_RELAXED);
 }
 
 void silent_process_end(void) {
@@ -32,6 +41,6 @@ void silent_process_end(void) {
     bool is_counted = __atomic_load_n(&counted, __ATOMIC_ACQUIRE) && counted_generation == recording_generation &&
                       __atomic_compare_exchange_n(&counted, &seen, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     if (!is_counted) return;
-    __atomic_compare_exchange_n(slot_of(process), &seen, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    silent_process_note_recorded();
     recording_count_loss(LOSS_PROCESS, (uint64_t)-1);
 }
