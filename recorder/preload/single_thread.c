@@ -241,6 +241,15 @@ EXPORTED int unshare(int flags) { return (int)call_special(SYS_unshare, &(const 
 
 EXPORTED int setns(int file, int kind) { return (int)call_special(SYS_setns, &(const struct arguments){{file, kind}}); }
 
+/* ---- The end without the functions of atexit. Without these, such a child of a shell is not in the profile. ---- */
+
+EXPORTED void _exit(int status) {
+    session_end_at_once();
+    for (;;) single_thread_call(SYS_exit_group, (long)status);
+}
+
+EXPORTED void _Exit(int status) __attribute__((alias("_exit")));
+
 /* ---- User and group ids. Without these, `keep-capabilities` is ended by the C library. ---- */
 
 /* The C library changes the ids of all threads, and ends the program if the kernel refuses one of them. A thread that
@@ -297,17 +306,14 @@ static int get_status(int folder, const char *path, struct stat *status, int fla
 /* The two names of each function mean the same with 64 bits. Headers may declare one of them as the other, hence the
  * names for the assembler. */
 EXPORTED int own_fstatat(int folder, const char *path, struct stat *status, int flags) __asm__("fstatat");
-EXPORTED int own_fstatat64(int folder, const char *path, struct stat *status, int flags) __asm__("fstatat64");
 EXPORTED int own_stat(const char *path, struct stat *status) __asm__("stat");
-EXPORTED int own_stat64(const char *path, struct stat *status) __asm__("stat64");
 
 int own_fstatat(int folder, const char *path, struct stat *status, int flags) {
     return get_status(folder, path, status, flags);
 }
-int own_fstatat64(int folder, const char *path, struct stat *status, int flags) {
-    return get_status(folder, path, status, flags);
-}
 int own_stat(const char *path, struct stat *status) { return get_status(AT_FDCWD, path, status, 0); }
-int own_stat64(const char *path, struct stat *status) { return get_status(AT_FDCWD, path, status, 0); }
+
+extern __typeof__(own_fstatat) own_fstatat64 __asm__("fstatat64") EXPORTED __attribute__((alias("fstatat")));
+extern __typeof__(own_stat) own_stat64 __asm__("stat64") EXPORTED __attribute__((alias("stat")));
 
 #endif

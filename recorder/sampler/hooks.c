@@ -35,6 +35,7 @@ const struct sampler_hooks grec_sampler_hooks_ = {
     .has_begun = sampler_has_begun,
     .change = sampler_change,
     .stop = sampler_stop,
+    .finish = sampler_finish,
     .forget = sampler_forget,
     .thread_count = own_thread_count,
     .samples_threads = sampler_samples_threads,

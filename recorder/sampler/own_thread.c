@@ -235,13 +235,22 @@ bool own_thread_start(struct own_thread *thread, const char *name, void (*start)
     return thread->is_running;
 }
 
+static bool is_gone(const struct own_thread *thread) { return syscall(SYS_tgkill, getpid(), thread->tid, 0) != 0; }
+
+bool own_thread_await_end(const struct own_thread *thread, uint64_t limit_ns) {
+    enum { NAP_US = 100 };
+    uint64_t end_ns = clock_ns_of(CLOCK_MONOTONIC) + limit_ns;
+    while (!is_gone(thread) && clock_ns_of(CLOCK_MONOTONIC) < end_ns) usleep(NAP_US);
+    return is_gone(thread);
+}
+
 void own_thread_join(struct own_thread *thread) {
     if (!thread->is_running) return;
     if (!pthread_equal(thread->handle, pthread_self())) {
         pthread_join(thread->handle, NULL);
         /* pthread_join returns a moment before the kernel stops counting the thread. The loop is bounded because
          * another thread may get the number. */
-        for (int i = 0; i < GONE_TRY_COUNT && syscall(SYS_tgkill, getpid(), thread->tid, 0) == 0; i++) sched_yield();
+        for (int i = 0; i < GONE_TRY_COUNT && !is_gone(thread); i++) sched_yield();
     }
     __atomic_fetch_sub(&ending.unjoined_count, 1, __ATOMIC_RELEASE);
     thread->is_running = false;

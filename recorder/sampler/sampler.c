@@ -87,10 +87,6 @@ static long futex(uint32_t *word, int operation, uint32_t value, const struct ti
     return syscall(SYS_futex, word, operation, value, timeout, NULL, FUTEX_BITSET_MATCH_ANY);
 }
 
-static struct timespec timespec_of(uint64_t ns) {
-    return (struct timespec){.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
-}
-
 /* ---- Rounds. ---- */
 
 static void write_tick(struct recording *recording, const uint64_t ns[3]) {
@@ -197,7 +193,7 @@ static bool sleep_until(uint64_t deadline_ns) {
         if (__atomic_load_n(&sampler.end_word, __ATOMIC_ACQUIRE)) return false;
         if (own_thread_is_alone(&sampler.thread, now_ns)) return false;
         if (now_ns >= deadline_ns) return true;
-        struct timespec until = timespec_of(deadline_ns < check_ns ? deadline_ns : check_ns);
+        struct timespec until = clock_timespec(deadline_ns < check_ns ? deadline_ns : check_ns);
         futex(&sampler.wake_word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, seen, &until);
     }
 }
@@ -493,18 +489,33 @@ void sampler_change(const struct sampler_settings *settings) {
     __atomic_store_n(&sampler.asked.is_paused, settings->is_paused, __ATOMIC_RELAXED);
 }
 
-void sampler_stop(bool is_process_ending) {
+/* Returns false if the sampler has not begun to make rounds, and so never will. */
+static bool has_begun_at_end(void) {
     uint32_t phase = SAMPLER_WAITS;
-    if (!sampler.thread.is_running) return;
     __atomic_compare_exchange_n(&sampler.phase, &phase, (uint32_t)SAMPLER_NEVER_BEGINS, false, __ATOMIC_ACQ_REL,
                                 __ATOMIC_RELAXED);
     __atomic_store_n(&sampler.end_word, 1, __ATOMIC_SEQ_CST);
-    if (phase == SAMPLER_WAITS && is_process_ending) return;
+    return phase == SAMPLER_HAS_BEGUN;
+}
+
+static void tell_to_end(void) {
     wake_up();
     pool_wake_all_helpers(&recording_pool);
+}
+
+void sampler_stop(bool is_process_ending) {
+    if (!sampler.thread.is_running) return;
+    if (!has_begun_at_end() && is_process_ending) return;
+    tell_to_end();
     own_thread_join(&sampler.thread);
     __atomic_store_n(&sampler.makes_rounds, 0, __ATOMIC_SEQ_CST);
     own_signal_end();
+}
+
+bool sampler_finish(uint64_t limit_ns) {
+    if (!sampler.thread.is_running || !has_begun_at_end()) return true;
+    tell_to_end();
+    return own_thread_await_end(&sampler.thread, limit_ns);
 }
 
 void sampler_write_unsampled(void) {
@@ -525,7 +536,7 @@ static bool makes_rounds(void) { return __atomic_load_n(&sampler.makes_rounds, _
 /* Waits for the end of one more round, or a tenth of a second. */
 static void await_end(uint32_t ended_count) {
     enum { LOOK_NS = 100000000 };
-    struct timespec until = timespec_of(clock_ns_of(CLOCK_MONOTONIC) + LOOK_NS);
+    struct timespec until = clock_timespec(clock_ns_of(CLOCK_MONOTONIC) + LOOK_NS);
     futex(&sampler.ended_count, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, ended_count, &until);
 }
 

@@ -16,6 +16,7 @@ bool sampler_samples_threads(void);
 bool sampler_has_trace_file(void);
 void sampler_change(const struct sampler_settings *settings);
 void sampler_stop(bool is_process_ending);
+bool sampler_finish(uint64_t limit_ns);
 void sampler_forget(void);
 
 /* If the sampler has stopped before it began, writes what threads have used since its start as samples "(between

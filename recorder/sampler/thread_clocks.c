@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "recorder/state/clock.h"
 #include "recorder/state/own_files.h"
 #include "task_list.h"
 
@@ -39,10 +40,6 @@ uint64_t thread_clocks_tick_ns(void) {
     enum { USUAL_NS = 4000000 };
     struct timespec tick;
     return clock_getres(CLOCK_MONOTONIC_COARSE, &tick) == 0 ? (uint64_t)tick.tv_nsec : USUAL_NS;
-}
-
-static struct timespec timespec_of(uint64_t ns) {
-    return (struct timespec){.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
 }
 
 /* ---- Events. ---- */
@@ -112,8 +109,8 @@ static bool is_beyond_part(int descriptor) {
 
 static bool open_timer(struct thread_clocks *clocks, const struct thread_clocks_rules *rules) {
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = rules->signal};
-    const struct itimerspec time = {timespec_of(rules->interval_ns),
-                                    timespec_of(rules->first_ns ? rules->first_ns : rules->interval_ns)};
+    const struct itimerspec time = {clock_timespec(rules->interval_ns),
+                                    clock_timespec(rules->first_ns ? rules->first_ns : rules->interval_ns)};
     event.sigev_value.sival_ptr = clocks;
     event.sigev_notify_thread_id = (pid_t)clocks->tid;
     if (syscall(SYS_timer_create, task_cpu_clock(clocks->tid), &event, &clocks->timer) != 0) return false;

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "recorder/state/clock.h"
 #include "recorder/state/process.h"
 
 /* The first real-time signal belongs to the C library, which sends it to single threads and never to the process. So a
@@ -55,17 +56,13 @@ bool work_alarm_open(void) {
     return sleeper.is_open;
 }
 
-static struct timespec timespec_of(uint64_t ns) {
-    return (struct timespec){.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
-}
-
 static void set_timer(uint64_t cpu_ns) {
-    struct itimerspec time = {.it_value = timespec_of(cpu_ns)};
+    struct itimerspec time = {.it_value = clock_timespec(cpu_ns)};
     syscall(SYS_timer_settime, sleeper.timer, 0, &time, NULL);
 }
 
 static bool take_signal(uint64_t limit_ns) {
-    const struct timespec limit = timespec_of(limit_ns);
+    const struct timespec limit = clock_timespec(limit_ns);
     return syscall(SYS_rt_sigtimedwait, &ALARM_SET, NULL, &limit, SIGNAL_SET_BYTES) == ALARM_SIGNAL;
 }
 

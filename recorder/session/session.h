@@ -14,6 +14,9 @@
 bool session_be_alone(void);
 void session_end_being_alone(void);
 
+/* Ends what the process records, before _exit. Does nothing in a child of vfork. [any thread] [signal-safe] */
+void session_end_at_once(void);
+
 /* Call these before and after the process makes a child by clone, with a copy of its memory: the second one in the
  * child too. The C library must know the child's thread. errno stays as it is. */
 void session_prepare_clone(void);

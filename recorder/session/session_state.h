@@ -79,7 +79,7 @@ bool session_quiesce(void);
 void session_forget_pool(bool is_unmappable);
 
 /* is_process_ending: leaves mappings to the end of the process, which frees them faster. */
-void session_stop(bool is_process_ending);
+void session_stop(bool is_process_ending) GREC_SHARED(session_stop);
 
 /* Stops recording without any call that a signal handler must not make. [signal-safe] */
 void session_switch_off(void);

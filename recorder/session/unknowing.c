@@ -1,6 +1,7 @@
 /* What the library for programs that do not know of the recorder does with the recording. */
 #include <errno.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include "recorder/state/process.h"
 #include "recorder/state/recording_state.h"
@@ -30,6 +31,21 @@ void session_end_being_alone(void) {
 bool session_samples_new_threads(void) {
     bool samples_all = __atomic_load_n(&session.settings.flags, __ATOMIC_RELAXED) & GREC_ALL_THREADS;
     return samples_all && recording_is_on() && !session.is_confined && !session.is_silenced;
+}
+
+/* ---- The end by _exit. ---- */
+
+/* The caller may be a signal handler that has interrupted anything, or a child of vfork, which has its parent's memory.
+ * So nothing here waits without a limit. If the sampler does not end in time, it may still write into the trace, which
+ * the process then leaves as if it were killed. */
+void session_end_at_once(void) {
+    static const uint64_t SAMPLER_NS_MAX = 200000000;
+    if (!session_is_recording() || session.is_silenced || session.is_confined) return;
+    /* A child that was made without the C library has the state of its parent. */
+    if (process_is_new() || process_self()->pid != (uint32_t)getpid()) return;
+    if (session_is_locked_here() || !session_try_lock()) return;
+    if (!sampler_table() || sampler_table()->finish(SAMPLER_NS_MAX)) session_stop(true);
+    session_unlock();
 }
 
 /* ---- Filters of system calls. ---- */

@@ -56,6 +56,10 @@ static inline uint64_t clock_ns_of(clockid_t clock) {
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+static inline struct timespec clock_timespec(uint64_t ns) {
+    return (struct timespec){.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
+}
+
 /* Reads the cycle counter. recorder_clock.kind must not be TRACE_CLOCK_MONOTONIC, and the counter must not be
  * forbidden. [signal-safe] */
 static inline uint64_t clock_counter(void) {

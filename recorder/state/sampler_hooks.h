@@ -46,6 +46,8 @@ struct sampler_hooks {
     /* Stops the sampler. Its signals may still be pending. is_process_ending: a sampler that has not begun yet is left
      * asleep, which saves time. */
     void (*stop)(bool is_process_ending);
+    /* Ends a sampler that makes rounds. Returns false if it has not ended by the limit. [signal-safe] */
+    bool (*finish)(uint64_t limit_ns);
     /* Frees what the handlers use. Call this when no thread is in a recording call. */
     void (*forget)(void);
     /* How many threads the sampler has in this process. [any thread] [signal-safe] */

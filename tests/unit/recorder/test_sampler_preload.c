@@ -290,6 +290,43 @@ TEST(test_working_child, set_up_folder, tear_down_folder) {
     recorded_fini(&recorded);
 }
 
+enum { BRIEF_COUNT = 20, BRIEF_MS = 3 };
+
+/* The first thread of the profile is that of the parent. */
+static int64_t sum_children_cpu_ns(const struct profile *profile) {
+    const struct thread *parent = column_at(&profile->threads, 0);
+    int64_t sum_ns = 0;
+    for (size_t i = 1; i < profile->threads.count; i++) {
+        const struct thread *thread = column_at(&profile->threads, i);
+        if (thread->process.index != parent->process.index) sum_ns += sum_cpu_ns(thread);
+    }
+    return sum_ns;
+}
+
+static bool has_time_of_children(const struct profile *profile) {
+    return sum_children_cpu_ns(profile) >= (int64_t)BRIEF_COUNT * BRIEF_MS * 1000000;
+}
+
+/* The processor time of children that end before their samplers begin must be in the trace: also what was used before
+ * they executed a program, and if they end by _exit. */
+TEST(test_time_of_brief_children, set_up_folder, tear_down_folder) {
+    static const char *const ends[] = {"os.execv('/bin/true', ['true'])", "os._exit(0)"};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        char script[512];
+        snprintf(script, sizeof script,
+                 "import os, time\n"
+                 "for _ in range(%d):\n"
+                 "    if not os.fork():\n"
+                 "        while time.process_time() < %d / 1000: pass\n"
+                 "        %s\n"
+                 "    os.wait()\n",
+                 BRIEF_COUNT, BRIEF_MS, ends[i]);
+        struct recorded recorded;
+        run_python(has_time_of_children, &recorded, *state, script);
+        recorded_fini(&recorded);
+    }
+}
+
 /* A program with one thread must appear single-threaded in system calls that report the number of threads or require
  * a single thread. */
 TEST(test_alone, set_up_folder, tear_down_folder) {
