@@ -5,13 +5,15 @@
 #include <pthread.h>
 
 #include "kernel_symbols.h"
-#include "vdso.h"
+#include "libconvert/symbols/symbol_table.h"
+
+/* What recordings call the vDSO, the library that the kernel maps into each process. */
+static const struct text vdso_name = TEXT("[vdso]");
 
 struct system_code {
     struct failure *failure;             /* borrowed */
     const struct debug_folders *folders; /* where to look for files; NULL: open none. Borrowed */
     struct kernel_identity identity;     /* what is known of the kernel so far. Texts are borrowed */
-    struct vdso vdso;
     struct kernel_symbols kernel;
     struct kernel_identity kernel_identity; /* what `kernel` was loaded for */
     struct failure kernel_failure;          /* failure of the thread, then of everything that uses the kernel */
@@ -20,6 +22,11 @@ struct system_code {
     bool is_loading;    /* the thread `loading` was started, and not joined yet */
     bool is_completing; /* so was `completing`, which joins `loading` */
     pthread_t loading, completing;
+    bool has_looked_for_vdso;
+    struct text vdso; /* its bytes; empty: not loaded */
+    char *vdso_copy;  /* owns the bytes if they are perf's copy; else NULL */
+    struct debug_file vdso_file;
+    struct symbol_table vdso_symbols;
 };
 
 void system_code_init(struct system_code *system, const struct debug_folders *folders, struct failure *failure);
@@ -39,9 +46,11 @@ bool system_code_find_kernel(struct system_code *system, uint64_t address, struc
 bool system_code_find_in_module(struct system_code *system, const struct kernel_module *module, uint64_t address,
                                 struct code_name *name);
 
-/* Returns the bytes of the vDSO with that build id (hex; empty: unknown); an empty text if it was not found. */
+/* Returns the bytes of the vDSO with that build id (hex): the running kernel's, otherwise perf's copy. Without a build
+ * id, it is the running kernel's if that has the recorded release. An empty text if none is found, or neither is known
+ * yet. Only the first call that knows one looks for it: all processes have the same. */
 struct text system_code_vdso(struct system_code *system, struct text build_id);
 
-/* Finds the function at an offset in that vDSO. */
+/* Finds the function at an offset in that vDSO. The start in `name` is also an offset. */
 bool system_code_find_in_vdso(struct system_code *system, struct text build_id, uint64_t offset,
                               struct code_name *name);
