@@ -115,39 +115,35 @@ static void append_task(struct kernel_stream *stream, pid_t pid, pid_t tid, pid_
 }
 
 struct code_mapping {
-    uint32_t pid;
-    uint64_t start;
-    uint64_t end;
+    struct mapped_file file; /* without a build id */
     uint64_t file_offset;
     bool is_code;
-    uint32_t major, minor;
-    uint64_t inode;
-    uint8_t build_id[BUILD_ID_BYTES];
-    uint8_t build_id_bytes; /* 0: unknown; then the device and inode tell which file it is */
-    const char *name;
+    uint8_t build_id[BUILD_ID_BYTES]; /* of the kernel or a module */
+    uint8_t build_id_bytes;           /* 0: unknown */
 };
 
 static void append_mapping(struct kernel_stream *stream, const struct code_mapping *mapping, uint16_t misc) {
+    const struct mapped_file *file = &mapping->file;
     misc |= mapping->build_id_bytes ? PERF_RECORD_MISC_MMAP_BUILD_ID : 0;
     misc |= mapping->is_code ? 0 : PERF_RECORD_MISC_MMAP_DATA;
     kernel_stream_begin(stream, PERF_RECORD_MMAP2, misc);
-    kernel_stream_u32(stream, mapping->pid);
-    kernel_stream_u32(stream, mapping->pid);
-    kernel_stream_u64(stream, mapping->start);
-    kernel_stream_u64(stream, mapping->end - mapping->start);
+    kernel_stream_u32(stream, (uint32_t)file->pid);
+    kernel_stream_u32(stream, (uint32_t)file->pid);
+    kernel_stream_u64(stream, file->start);
+    kernel_stream_u64(stream, file->end - file->start);
     kernel_stream_u64(stream, mapping->file_offset);
     if (mapping->build_id_bytes) {
         kernel_stream_u32(stream, mapping->build_id_bytes);
         kernel_stream_bytes(stream, mapping->build_id, sizeof mapping->build_id);
     } else {
-        kernel_stream_u32(stream, mapping->major);
-        kernel_stream_u32(stream, mapping->minor);
-        kernel_stream_u64(stream, mapping->inode);
+        kernel_stream_u32(stream, file->major);
+        kernel_stream_u32(stream, file->minor);
+        kernel_stream_u64(stream, file->inode);
         kernel_stream_u64(stream, 0);
     }
     kernel_stream_u32(stream, mapping->is_code ? PROT_READ | PROT_EXEC : PROT_READ);
     kernel_stream_u32(stream, MAP_PRIVATE);
-    kernel_stream_name(stream, mapping->name);
+    kernel_stream_name(stream, file->path);
     kernel_stream_end_dated(stream, 0);
 }
 
@@ -161,25 +157,19 @@ static bool append_maps(struct kernel_stream *stream, pid_t pid) {
     FILE *file = fopen(path, "re");
     if (!file) return errno != EACCES;
     while (getline(&line, &capacity_bytes, file) > 0) {
-        struct code_mapping mapping = {.pid = (uint32_t)pid};
+        struct code_mapping mapping = {.file.pid = pid};
+        struct mapped_file *mapped = &mapping.file;
         int name_at = 0;
         line[strcspn(line, "\n")] = '\0';
         int count = sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %" SCNx32 ":%" SCNx32 " %" SCNu64 " %n",
-                           &mapping.start, &mapping.end, permissions, &mapping.file_offset, &mapping.major,
-                           &mapping.minor, &mapping.inode, &name_at);
+                           &mapped->start, &mapped->end, permissions, &mapping.file_offset, &mapped->major,
+                           &mapped->minor, &mapped->inode, &name_at);
         mapping.is_code = permissions[2] == 'x';
         /* Of other mappings, only those of files are of use, as they have call frame information. */
         if (count < 7 || (!mapping.is_code && line[name_at] != '/')) continue;
-        mapping.name = line[name_at] ? line + name_at : "//anon";
+        mapped->path = line[name_at] ? line + name_at : "//anon";
         append_mapping(stream, &mapping, PERF_RECORD_MISC_USER);
-        const struct mapped_file mapped = {.pid = pid,
-                                           .start = mapping.start,
-                                           .end = mapping.end,
-                                           .major = mapping.major,
-                                           .minor = mapping.minor,
-                                           .inode = mapping.inode,
-                                           .path = mapping.name};
-        if (mapping.is_code) kept_files_take(&mapped);
+        if (mapping.is_code) kept_files_take(mapped);
     }
     fclose(file);
     free(line);
@@ -222,10 +212,11 @@ static void read_build_id(const char *path, struct code_mapping *mapping) {
 static void append_module(struct kernel_stream *stream, const char *line) {
     char name[64], quoted[sizeof name + 2], path[PATH_BYTES];
     uint64_t size_bytes;
-    struct code_mapping mapping = {.pid = UINT32_MAX, .is_code = true, .name = quoted};
-    if (sscanf(line, "%63s %" SCNu64 " %*s %*s %*s %" SCNx64, name, &size_bytes, &mapping.start) != 3 || !mapping.start)
+    struct code_mapping mapping = {.file.pid = -1, .is_code = true, .file.path = quoted};
+    if (sscanf(line, "%63s %" SCNu64 " %*s %*s %*s %" SCNx64, name, &size_bytes, &mapping.file.start) != 3 ||
+        !mapping.file.start)
         return;
-    mapping.end = mapping.start + size_bytes;
+    mapping.file.end = mapping.file.start + size_bytes;
     snprintf(quoted, sizeof quoted, "[%s]", name);
     snprintf(path, sizeof path, "/sys/module/%s/notes/.note.gnu.build-id", name);
     read_build_id(path, &mapping);
@@ -242,12 +233,12 @@ static void append_modules(struct kernel_stream *stream) {
 }
 
 bool proc_kernel_append(struct kernel_stream *stream) {
-    struct code_mapping mapping = {.pid = UINT32_MAX, .is_code = true, .name = "[kernel.kallsyms]_text"};
+    struct code_mapping mapping = {.file.pid = -1, .is_code = true, .file.path = "[kernel.kallsyms]_text"};
     struct text list = kernel_list_keep();
-    mapping.start = kernel_list_address(list, TEXT("_text"));
-    mapping.end = kernel_list_address(list, TEXT("_etext"));
-    if (!mapping.start || mapping.end <= mapping.start) return false;
-    mapping.file_offset = mapping.start;
+    mapping.file.start = kernel_list_address(list, TEXT("_text"));
+    mapping.file.end = kernel_list_address(list, TEXT("_etext"));
+    if (!mapping.file.start || mapping.file.end <= mapping.file.start) return false;
+    mapping.file_offset = mapping.file.start;
     read_build_id("/sys/kernel/notes", &mapping);
     append_mapping(stream, &mapping, PERF_RECORD_MISC_KERNEL);
     append_modules(stream);
