@@ -413,9 +413,14 @@ bool filter_keeps_marker(struct filter *filter, const struct profile *profile, t
     return true;
 }
 
-void filter_forget_ends(const struct filter *filter, struct profile *profile) {
+void filter_cut_recording(const struct filter *filter, struct profile *profile, int64_t end_ns) {
+    struct recording_times *recording = &profile->recording;
     if (!filter->times.count) return;
+    int64_t first_ns = ((const struct kept_time *)column_at(&filter->times, 0))->range.first_ns;
     int64_t last_ns = ((const struct kept_time *)column_at(&filter->times, filter->times.count - 1))->range.last_ns;
+    if (recording->end_ns != TIME_NONE) end_ns = recording->end_ns;
+    if (recording->start_ns < first_ns) recording->start_ns = first_ns;
+    if (end_ns > last_ns) recording->end_ns = last_ns;
     COLUMN_EACH(struct thread, thread, &profile->threads)
         if (thread->end_ns > last_ns) thread->end_ns = TIME_NONE;
     COLUMN_EACH(struct process, process, &profile->processes)

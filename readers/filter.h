@@ -110,8 +110,10 @@ void filter_cut(const struct filter *filter, int64_t *start_ns, int64_t *end_ns)
 /* Returns how much of an interval is in the given times. A NULL filter keeps everything. */
 int64_t filter_length_ns(const struct filter *filter, int64_t start_ns, int64_t end_ns);
 
-/* Makes the ends of threads and processes after the given times unknown: they would stretch the profile. */
-void filter_forget_ends(const struct filter *filter, struct profile *profile);
+/* Cuts the time of the recording to the given times, so that the profile has their range even if nothing happened at
+ * their start or end. `end_ns` is when the recording ended if the profile does not tell. Makes the ends of threads and
+ * processes after the given times unknown. */
+void filter_cut_recording(const struct filter *filter, struct profile *profile, int64_t end_ns);
 
 /* Leaves out of a profile in nanoseconds what the filter says, and enters in the ledger what that is. Times count from
  * the first sample, or from the first event of any kind if there are no samples. */

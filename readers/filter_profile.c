@@ -140,8 +140,9 @@ static void forget_empty_processes(struct profile *profile) {
 }
 
 void filter_profile(struct filter *filter, struct profile *profile) {
+    const struct time_range events = profile_events(profile);
     filter->range = range_of_samples(profile);
-    if (time_range_is_empty(&filter->range)) filter->range = profile_events(profile);
+    if (time_range_is_empty(&filter->range)) filter->range = events;
     if (!time_range_is_empty(&filter->range)) filter_start(filter, filter->range.first_ns, profile->failure);
     thread_id *kept = failure_is_set(profile->failure) ? NULL : kept_threads(filter, profile);
     if (!kept) return;
@@ -153,9 +154,7 @@ void filter_profile(struct filter *filter, struct profile *profile) {
         filter_allocations(filter, profile, (thread_id){i});
     }
     forget_empty_processes(profile);
-    filter_forget_ends(filter, profile);
-    if (filter_has(filter, GECKO_CONVERT_FILTER_TIME))
-        profile->recording.start_ns = profile->recording.end_ns = TIME_NONE;
+    filter_cut_recording(filter, profile, events.last_ns);
     filter_enter(filter, &profile->ledger);
     memory_free(kept);
 }

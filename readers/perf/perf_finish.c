@@ -162,7 +162,7 @@ void perf_finish(struct perf_recording *recording, const struct reader_options *
         profile->meta.interval_ns = event ? interval_ns(recording, event) : 0;
         has_waits = perf_off_cpu_add(recording, options->off_cpu);
     }
-    if (recording->filter) filter_forget_ends(recording->filter, profile);
+    if (recording->filter) filter_cut_recording(recording->filter, profile, recording->last_time_ns);
     if (filter_leaves_tasks(recording->filter)) perf_tasks_forget_lives(&recording->tasks);
     if (failure_is_set(profile->failure)) return;
     perf_programs_name_processes(&recording->tasks);

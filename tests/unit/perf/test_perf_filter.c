@@ -308,8 +308,9 @@ TEST(test_recording) {
         struct gecko_convert_filter filters[FILTERS_MAX];
         const char *expected;
     } rows[] = {
+        /* The profile begins at 35 %, 50 ns before the first sample that is kept. */
         {{{GECKO_CONVERT_FILTER_TIME, "35%-50%"}},
-         "5/5 app 100 1000000 0x1015\n7/7 web 0 1000000 0x1014\n"
+         "5/5 app 150 1000000 0x1015\n7/7 web 50 1000000 0x1014\n"
          "samples filtered 9 left out by --time\nperiods filtered 9000000 left out by --time\n"},
         {{{GECKO_CONVERT_FILTER_TIME, "-10%"},
           {GECKO_CONVERT_FILTER_TIME, "0.0000009-"},
