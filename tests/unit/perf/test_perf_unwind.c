@@ -67,11 +67,11 @@ TEST(walks_pass_through_the_vdso) {
     /* Another kernel has another vDSO, and without folders no file is used. */
     set_up_with(&no_folders, TEXT("another"));
     assert_int_equal(walk(offset), 1);
-    assert_false(test.code.system.vdso.image.bytes_count);
+    assert_false(test.code.system.vdso.bytes_count);
     tear_down();
     set_up_with(NULL, text_of(names.release));
     assert_int_equal(walk(offset), 1);
-    assert_false(test.code.system.vdso.image.bytes_count);
+    assert_false(test.code.system.vdso.bytes_count);
     tear_down();
     dlclose(vdso);
 }
