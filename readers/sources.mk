@@ -21,7 +21,7 @@ readers_sources := \
     readers/perf_data/data_attr.c readers/perf_data/data_features.c readers/perf_data/data_file.c \
     readers/perf_data/data_order.c readers/perf_data/data_reader.c \
     readers/perf_data/data_records.c readers/perf_data/data_sample.c readers/perf_data/data_samples.c \
-    readers/perf_data/data_simpleperf.c readers/perf_data/data_stream.c readers/perf_data/data_unpacker.c \
+    readers/perf_data/data_simpleperf.c readers/perf_data/data_stream.c \
     readers/perf_script/script_ahead.c readers/perf_script/script_event_line.c \
     readers/perf_script/script_fields.c readers/perf_script/script_frame_line.c readers/perf_script/script_lines.c readers/perf_script/script_parser.c \
     readers/perf_script/script_reader.c readers/perf_script/script_records.c readers/perf_script/script_wrap.c \

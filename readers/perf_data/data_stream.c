@@ -1,5 +1,7 @@
 #include "data_stream.h"
 
+#include <zstd.h>
+
 /* Size limit of what follows a record without being counted in its size. */
 static const uint64_t FORMATS_BYTES_MAX = UINT64_C(256) << 20;
 
@@ -8,11 +10,12 @@ void data_stream_init(struct data_stream *stream, struct data_parser *parser, st
     *stream = (struct data_stream){.parser = parser, .input = input, .start = start, .end = end};
     /* The files of a folder are closed before all of their records have been used. */
     if (!start) stream->lasting = input_at_hand(input);
-    data_unpacker_init(&stream->unpacker, parser->failure);
+    stream->unpacked.failure = parser->failure;
 }
 
 void data_stream_fini(struct data_stream *stream) {
-    if (stream->parser) data_unpacker_fini(&stream->unpacker);
+    ZSTD_freeDStream(stream->zstd);
+    byte_buffer_fini(&stream->unpacked);
 }
 
 /* Returns how many bytes after a record belong to it without being counted in its size. Early versions of simpleperf
@@ -64,20 +67,39 @@ static void take(struct data_stream *stream, const struct data_record *record) {
     if (time_ns) stream->now_ns = time_ns;
 }
 
+/* ---- Compressed records ("perf record -z"). All together contain one zstd stream, and each the next part of it. An
+ * unpacked record may begin in one part and end in the next. ---- */
+
+/* Unpacks some hundred kilobytes at most. *is_full becomes whether zstd may hold more, even if it has read all. Returns
+ * false if the bytes are damaged or memory ran out (latched). */
+static bool unpack_some(struct data_stream *stream, ZSTD_inBuffer *in, bool *is_full) {
+    enum { STEP_BYTES = 256 * 1024 };
+    struct byte_buffer *to = &stream->unpacked;
+    if (!stream->zstd) stream->zstd = ZSTD_createDStream();
+    if (!stream->zstd) failure_set_memory(to->failure);
+    if (!stream->zstd || !memory_reserve(to->failure, &to->bytes, &to->capacity_bytes, to->bytes_count + STEP_BYTES, 1))
+        return false;
+    size_t left_bytes = in->size - in->pos;
+    ZSTD_outBuffer out = {to->bytes + to->bytes_count, STEP_BYTES, 0};
+    bool is_good = !ZSTD_isError(ZSTD_decompressStream(stream->zstd, &out, in));
+    to->bytes_count += out.pos;
+    *is_full = out.pos == out.size;
+    return is_good && (out.pos || in->size - in->pos < left_bytes || !left_bytes);
+}
+
 /* Takes all complete records from the unpacked bytes. Returns false at a damaged record. */
 static bool take_unpacked(struct data_stream *stream, uint64_t offset) {
-    struct text bytes = data_unpacker_peek(&stream->unpacker);
-    size_t taken = 0;
+    struct text bytes = byte_buffer_text(&stream->unpacked);
     struct data_record record;
     bool is_good = true;
     while (bytes.bytes_count >= RECORD_HEAD_BYTES && bytes.bytes_count >= size_of_record(bytes)) {
         is_good = read_head(bytes, offset, &record);
         if (!is_good) break;
         take(stream, &record);
-        taken += record.bytes.bytes_count;
         bytes = text_from(bytes, record.bytes.bytes_count);
     }
-    data_unpacker_consume(&stream->unpacker, taken);
+    memmove(stream->unpacked.bytes, bytes.bytes, bytes.bytes_count);
+    stream->unpacked.bytes_count = bytes.bytes_count;
     return is_good;
 }
 
@@ -89,13 +111,16 @@ static void unpack(struct data_stream *stream, const struct data_record *record)
         struct perf_cursor cursor = perf_cursor_of(packed);
         packed = perf_cursor_bytes(&cursor, perf_cursor_u64(&cursor));
     }
-    bool is_good = !stream->is_unpacking_over;
-    while (is_good && packed.bytes_count && !failure_is_set(stream->parser->failure))
-        is_good = data_unpacker_add(&stream->unpacker, &packed) && take_unpacked(stream, record->offset);
+    ZSTD_inBuffer in = {packed.bytes, packed.bytes_count, 0};
+    bool is_good = !stream->is_unpacking_over, is_full = false;
+    while (is_good && (in.pos < in.size || is_full) && !failure_is_set(stream->parser->failure))
+        is_good = unpack_some(stream, &in, &is_full) && take_unpacked(stream, record->offset);
     if (is_good) return;
     stream->is_unpacking_over = true;
     data_tally(stream->parser, TALLY_BAD_COMPRESSION, 1, record->offset);
 }
+
+/* ---- Records. ---- */
 
 /* Takes the end of a round, with which the bytes begin, and the next round. Returns whether the sizes of its records
  * add up. The last one may be cut off if the bytes are not all that there are. */

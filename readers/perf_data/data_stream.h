@@ -3,16 +3,17 @@
 #pragma once
 
 #include "data_parser.h"
-#include "data_unpacker.h"
+#include "libconvert/base/byte_buffer.h"
 
 struct data_stream {
-    struct data_parser *parser; /* borrowed */
-    struct input *input;        /* borrowed */
-    uint64_t start;             /* offset in the recording of the input's first byte; see data_file.c */
-    uint64_t end;               /* offset in the input where the records end; UINT64_MAX: at the input's end */
-    struct text lasting;        /* bytes of the input that stay where they are */
-    struct data_unpacker unpacker;
-    bool is_unpacking_over; /* damage ended the unpacking */
+    struct data_parser *parser;  /* borrowed */
+    struct input *input;         /* borrowed */
+    uint64_t start;              /* offset in the recording of the input's first byte; see data_file.c */
+    uint64_t end;                /* offset in the input where the records end; UINT64_MAX: at the input's end */
+    struct text lasting;         /* bytes of the input that stay where they are */
+    struct ZSTD_DCtx_s *zstd;    /* unpacks compressed records; NULL: there was none yet */
+    struct byte_buffer unpacked; /* what was unpacked, but not taken yet */
+    bool is_unpacking_over;      /* damage ended the unpacking */
     bool has_ended;
     uint64_t searched_bytes; /* for places to resume after damage */
     uint64_t now_ns;         /* time of the last record that has one */

@@ -53,7 +53,7 @@ header_rules='
 <archive              readers/input/input_archive.c readers/input/input_wrapper.c writer/archive_file.c cli/view/profile_archive.c
 <lzma                 libconvert/symbols/debug_data.c readers/input/input_xz.c
 <event-parse.h        readers/perf/perf_tracing.c
-<zstd.h               readers/perf_data/data_unpacker.c cli/record/kernel/kernel_stream.c
+<zstd.h               readers/perf_data/data_stream.c cli/record/kernel/kernel_stream.c
 <zlib                 readers/input/input_gzip.c writer/gzip_writer.c
 <libdeflate           libconvert/symbols/debug_file.c
 <microhttpd           cli/view/http_server.c
