@@ -34,7 +34,7 @@ readers_sources := \
     readers/trace/trace_counters.c readers/trace/trace_cursor.c readers/trace/trace_definitions.c \
     readers/trace/trace_events.c readers/trace/trace_fates.c \
     readers/trace/trace_ledger.c readers/trace/trace_log.c readers/trace/trace_marker_type.c \
-    readers/trace/trace_payload.c readers/trace/trace_reader.c readers/trace/trace_sampled.c \
+    readers/trace/trace_payload.c readers/trace/trace_reader.c \
     readers/trace/trace_stack.c readers/trace/trace_tasks.c \
     readers/unwind/unwind_expression.c readers/unwind/unwind_extract.c readers/unwind/unwind_file.c \
     readers/unwind/unwind_registers.c readers/unwind/unwinder.c

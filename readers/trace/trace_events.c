@@ -1,5 +1,6 @@
 /* Reads the entries of event chunks. An entry takes effect as a whole or not at all: everything that it refers to is
  * looked up before the profile and the chunk context change. */
+#include "libconvert/base/memory.h"
 #include "trace_reader_internal.h"
 
 /* An entry that is being read. */
@@ -348,6 +349,27 @@ static enum trace_verdict read_message(struct entry *entry) {
 /* Longer than any process runs, yet short enough that sums do not overflow. */
 static const uint64_t SPAN_NS_MAX = (uint64_t)1 << 60;
 
+void trace_sampled_destroy(struct value_table *sampled) {
+    if (!sampled) return;
+    for (uint32_t i = 0; i < value_table_count(sampled); i++)
+        stack_path_fini(&((struct trace_sampled_thread *)value_table_at(sampled, i))->path);
+    value_table_fini(sampled);
+    memory_free(sampled);
+}
+
+/* Returns NULL if memory ran out (latched). */
+static struct trace_sampled_thread *name_sampled(struct entry *entry, uint64_t uid) {
+    static const struct trace_sampled_thread initial = {.stack = {ID_NONE}, .last_idle_ticks = TIME_NONE};
+    struct value_table **sampled = &entry->context->sampled;
+    struct failure *failure = profile_of(entry)->failure;
+    if (!*sampled) {
+        *sampled = memory_allocate(failure, sizeof **sampled);
+        if (!*sampled) return NULL;
+        value_table_init(*sampled, sizeof uid, sizeof initial, failure);
+    }
+    return value_table_intern(*sampled, &uid, &initial);
+}
+
 static enum trace_verdict read_sampled_thread(struct entry *entry) {
     struct trace_cursor *cursor = &entry->cursor;
     struct trace_chunk_context *context = entry->context;
@@ -359,10 +381,8 @@ static enum trace_verdict read_sampled_thread(struct entry *entry) {
     uint64_t interval_ns = trace_cursor_left(cursor) ? trace_cursor_bounded(cursor, SPAN_NS_MAX) : 0;
     if (cursor->is_bad || !trace_clock_sum(&trace->clock, context->base_ticks, start_since_base, &start_ticks))
         return TRACE_DAMAGED;
-    if (!context->sampled) context->sampled = trace_sampled_create(trace->profile);
-    struct trace_sampled_thread *sampled = context->sampled ? trace_sampled_thread(context->sampled, uid) : NULL;
+    struct trace_sampled_thread *sampled = name_sampled(entry, uid);
     if (!sampled) return TRACE_READ; /* memory ran out */
-    sampled->is_named = true;
     sampled->interval_ns = (int64_t)interval_ns;
     sampled->thread = trace_tasks_thread(&trace->tasks, context->process, uid, (int64_t)tid);
     if (!sampled->thread) return lost(entry, TRACE_LOST_BEYOND);
@@ -376,9 +396,7 @@ static enum trace_verdict read_sampled_thread(struct entry *entry) {
 
 /* Returns the sampled thread, or NULL if the chunk has not named that uid. */
 static struct trace_sampled_thread *find_sampled(const struct entry *entry, uint64_t uid) {
-    struct trace_sampled *all = entry->context->sampled;
-    struct trace_sampled_thread *sampled = all ? trace_sampled_thread(all, uid) : NULL;
-    return sampled && sampled->is_named ? sampled : NULL;
+    return entry->context->sampled ? value_table_find(entry->context->sampled, &uid) : NULL;
 }
 
 /* The fields that samples of other threads begin with. */

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "libconvert/base/byte_buffer.h"
+#include "libconvert/base/value_table.h"
 #include "readers/reader.h"
 #include "recorder/trace_format.h"
 #include "trace_clock.h"
@@ -12,24 +13,35 @@
 #include "trace_cursor.h"
 #include "trace_definitions.h"
 #include "trace_ledger.h"
-#include "trace_sampled.h"
 #include "trace_tasks.h"
+
+/* A thread that the sampler of a chunk samples. A sample may continue its thread's previous stack. */
+struct trace_sampled_thread {
+    struct trace_thread *thread; /* NULL if it exceeds the limit on threads */
+    bool has_stack;              /* the thread's last full sample is known */
+    uint64_t flags;              /* enum trace_sample_flag, of the last full sample */
+    stack_id stack;
+    struct stack_path path;  /* frames of `stack` */
+    int64_t last_idle_ticks; /* when a sample last found that the thread had not run; TIME_NONE: never in this chunk */
+    int64_t interval_ns;     /* interval of its samples while it runs; 0: unknown */
+    int64_t uncounted_ns;    /* CPU time for which too few samples were added so far; negative: too many */
+};
 
 /* State within a chunk: what earlier entries define for later ones. */
 struct trace_chunk_context {
     struct trace_process *process; /* NULL until an entry names it */
     struct trace_thread *thread;
-    bool is_beyond;                /* the named process or thread exceeds the limit on their number */
-    bool is_live;                  /* the recorder never returned the chunk */
-    process_id counted;            /* the last process that the chunk was counted for; none at first */
-    int64_t now_ticks;             /* time of the last entry, since the start of the trace */
-    int64_t base_ticks;            /* base time of the chunk, since the start of the trace */
-    uint64_t base_ns;              /* the same time in nanoseconds of CLOCK_MONOTONIC */
-    uint64_t pid_namespace;        /* namespace of the chunk's pids; 0: unknown */
-    uint64_t address;              /* last address; the next one is relative to it */
-    bool is_address_lost;          /* an entry that may have changed `address` was not understood */
-    uint64_t mappings_id;          /* the last definition of a mapping that applies here; 0 if none does */
-    struct trace_sampled *sampled; /* owned; NULL until a thread is named */
+    bool is_beyond;              /* the named process or thread exceeds the limit on their number */
+    bool is_live;                /* the recorder never returned the chunk */
+    process_id counted;          /* the last process that the chunk was counted for; none at first */
+    int64_t now_ticks;           /* time of the last entry, since the start of the trace */
+    int64_t base_ticks;          /* base time of the chunk, since the start of the trace */
+    uint64_t base_ns;            /* the same time in nanoseconds of CLOCK_MONOTONIC */
+    uint64_t pid_namespace;      /* namespace of the chunk's pids; 0: unknown */
+    uint64_t address;            /* last address; the next one is relative to it */
+    bool is_address_lost;        /* an entry that may have changed `address` was not understood */
+    uint64_t mappings_id;        /* the last definition of a mapping that applies here; 0 if none does */
+    struct value_table *sampled; /* struct trace_sampled_thread by uid, a uint64_t; owned; NULL until one is named */
 };
 
 /* Adjacent blocks of a chunk. */
@@ -108,6 +120,9 @@ void trace_blocks_read(struct trace_reader *trace, struct trace_blocks blocks);
 void trace_blocks_read_set_aside(struct trace_reader *trace);
 
 /* ---- trace_events.c. ---- */
+
+/* Frees the sampled threads of a context; NULL is allowed. */
+void trace_sampled_destroy(struct value_table *sampled);
 
 /* Reads the entry of a block at that offset of the trace, and counts it. Only if the verdict is TRACE_READ has it had
  * an effect. */
