@@ -10,25 +10,10 @@
 /* Within this many bytes of the window's end, values are read the slow way. */
 enum { FAST_BYTES = 48, FAST_DIGITS_MAX = 18 };
 
-static const int64_t powers_of_ten[] = {1,
-                                        10,
-                                        100,
-                                        1000,
-                                        10000,
-                                        100000,
-                                        1000000,
-                                        10000000,
-                                        100000000,
-                                        1000000000,
-                                        10000000000,
-                                        100000000000,
-                                        1000000000000,
-                                        10000000000000,
-                                        100000000000000,
-                                        1000000000000000,
-                                        10000000000000000,
-                                        100000000000000000,
-                                        1000000000000000000};
+static const int64_t powers_of_ten[] = {(int64_t)1e0,  (int64_t)1e1,  (int64_t)1e2,  (int64_t)1e3,  (int64_t)1e4,
+                                        (int64_t)1e5,  (int64_t)1e6,  (int64_t)1e7,  (int64_t)1e8,  (int64_t)1e9,
+                                        (int64_t)1e10, (int64_t)1e11, (int64_t)1e12, (int64_t)1e13, (int64_t)1e14,
+                                        (int64_t)1e15, (int64_t)1e16, (int64_t)1e17, (int64_t)1e18};
 
 /* ---- Failures. ---- */
 
