@@ -1,6 +1,5 @@
 #include "collapsed_stacks.h"
 
-#include "libconvert/base/memory.h"
 #include "libconvert/symbols/symbol_names.h"
 
 /* The frame that has some text. */
@@ -21,7 +20,7 @@ struct level {
 };
 
 void collapsed_stacks_init(struct collapsed_stacks *stacks, struct profile *profile, const struct dialect *dialect) {
-    *stacks = (struct collapsed_stacks){.profile = profile, .dialect = dialect};
+    *stacks = (struct collapsed_stacks){.profile = profile, .dialect = dialect, .text.failure = profile->failure};
     strings_init(&stacks->frame_texts, profile->failure);
     column_init(&stacks->known_frames, sizeof(struct known_frame), profile->failure);
     column_init(&stacks->levels, sizeof(struct level), profile->failure);
@@ -30,7 +29,7 @@ void collapsed_stacks_init(struct collapsed_stacks *stacks, struct profile *prof
 void collapsed_stacks_fini(struct collapsed_stacks *stacks) {
     strings_fini(&stacks->frame_texts);
     COLUMNS_FINI(&stacks->known_frames, &stacks->levels);
-    memory_free(stacks->text);
+    byte_buffer_fini(&stacks->text);
 }
 
 static struct category_pair intern_category(struct categories *categories, enum frame_kind kind) {
@@ -49,14 +48,6 @@ static struct category_pair intern_category(struct categories *categories, enum 
     if (kind == FRAME_SEPARATOR) return (struct category_pair){0, 0};
     if (kind == FRAME_WAKER) return categories_intern(categories, TEXT("Waker"), COLOR_PURPLE, (struct text){0});
     return categories_intern_code(categories, kinds[kind].code, kinds[kind].subcategory);
-}
-
-static struct category_pair kind_category(struct collapsed_stacks *stacks, enum frame_kind kind) {
-    if (!stacks->has_category[kind]) {
-        stacks->has_category[kind] = true;
-        stacks->categories[kind] = intern_category(&stacks->profile->categories, kind);
-    }
-    return stacks->categories[kind];
 }
 
 static func_id intern_func(struct profile *profile, const struct collapsed_frame *frame) {
@@ -113,7 +104,8 @@ static frame_id intern_frame(struct collapsed_stacks *stacks, struct text text, 
     if (known->is_inlined && is_root) level->notes |= STACK_NOTE_INLINED_ROOT;
     if (known->is_inlined && !is_root) return intern_inlined_frame(stacks, known, level);
     if (frame_is_none(known->frame))
-        known->frame = add_frame(stacks->profile, known, kind_category(stacks, (enum frame_kind)known->kind), 0);
+        known->frame = add_frame(stacks->profile, known,
+                                 intern_category(&stacks->profile->categories, (enum frame_kind)known->kind), 0);
     return known->frame;
 }
 
@@ -132,11 +124,9 @@ static size_t shared_bytes_count(struct text a, struct text b) {
 /* Stores `text` as the previous stack's text and drops the levels that it does not share. Returns false if memory ran
  * out (latched). */
 static bool keep_shared_levels(struct collapsed_stacks *stacks, struct text text) {
-    if (!memory_reserve(stacks->profile->failure, &stacks->text, &stacks->text_capacity_bytes, text.bytes_count, 1))
-        return false;
-    size_t shared = shared_bytes_count((struct text){stacks->text, stacks->text_bytes_count}, text);
-    memcpy(stacks->text + shared, text.bytes + shared, text.bytes_count - shared);
-    stacks->text_bytes_count = text.bytes_count;
+    size_t shared = shared_bytes_count(byte_buffer_text(&stacks->text), text);
+    stacks->text.bytes_count = shared;
+    if (!byte_buffer_append(&stacks->text, text_from(text, shared))) return false;
     for (; stacks->levels.count; stacks->levels.count--) {
         const struct level *last = column_at(&stacks->levels, stacks->levels.count - 1);
         if (last->end <= shared && dialect_frame_end(text, last->start) == last->end) return true;

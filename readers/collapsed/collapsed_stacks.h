@@ -3,6 +3,7 @@
 #pragma once
 
 #include "collapsed_dialect.h"
+#include "libconvert/base/byte_buffer.h"
 #include "libconvert/profile/profile.h"
 
 /* Notes on a stack; bits. */
@@ -16,14 +17,10 @@ enum stack_note {
 struct collapsed_stacks {
     struct profile *profile;       /* borrowed */
     const struct dialect *dialect; /* borrowed */
-    struct category_pair categories[FRAME_KIND_COUNT];
-    bool has_category[FRAME_KIND_COUNT];
-    struct strings frame_texts; /* the texts of frames */
-    struct column known_frames; /* struct known_frame, by string_id */
-    struct column levels;       /* struct level: the frames of the previous stack */
-    char *text;                 /* text of the previous stack */
-    size_t text_bytes_count;
-    size_t text_capacity_bytes;
+    struct strings frame_texts;    /* the texts of frames */
+    struct column known_frames;    /* struct known_frame, by string_id */
+    struct column levels;          /* struct level: the frames of the previous stack */
+    struct byte_buffer text;       /* text of the previous stack */
 };
 
 void collapsed_stacks_init(struct collapsed_stacks *stacks, struct profile *profile, const struct dialect *dialect);
