@@ -195,7 +195,12 @@ static enum trace_verdict finish_marker(struct entry *entry, struct marker_entry
 }
 
 /* Reads one of the four kinds of markers without options. */
-static enum trace_verdict read_simple_marker(struct entry *entry, enum marker_phase phase) {
+static enum trace_verdict read_simple_marker(struct entry *entry) {
+    static const enum marker_phase phases[] = {[TRACE_INSTANT] = MARKER_INSTANT,
+                                               [TRACE_INTERVAL] = MARKER_INTERVAL,
+                                               [TRACE_INTERVAL_START] = MARKER_INTERVAL_START,
+                                               [TRACE_INTERVAL_END] = MARKER_INTERVAL_END};
+    enum marker_phase phase = phases[entry->kind];
     struct marker_entry marker;
     int64_t start_ticks = entry->ticks;
     marker.has_wrong_time = marker.has_origin = false;
@@ -209,15 +214,6 @@ static enum trace_verdict read_simple_marker(struct entry *entry, enum marker_ph
     take_definition(entry, &marker);
     take_payload(entry, &marker, &entry->cursor, false);
     return finish_marker(entry, &marker);
-}
-
-static enum trace_verdict read_instant(struct entry *entry) { return read_simple_marker(entry, MARKER_INSTANT); }
-static enum trace_verdict read_interval(struct entry *entry) { return read_simple_marker(entry, MARKER_INTERVAL); }
-static enum trace_verdict read_interval_start(struct entry *entry) {
-    return read_simple_marker(entry, MARKER_INTERVAL_START);
-}
-static enum trace_verdict read_interval_end(struct entry *entry) {
-    return read_simple_marker(entry, MARKER_INTERVAL_END);
 }
 
 /* Sets one or two times; only intervals have two. */
@@ -289,7 +285,13 @@ static enum trace_verdict read_marker(struct entry *entry) {
 
 /* ---- Counters, samples, pauses, messages. ---- */
 
-static enum trace_verdict read_counter(struct entry *entry, enum trace_count kind) {
+static enum trace_verdict read_counter(struct entry *entry) {
+    static const enum trace_count kinds[] = {[TRACE_COUNT] = COUNTER_ENTRY_CHANGE,
+                                             [TRACE_COUNT_SET] = COUNTER_ENTRY_VALUE,
+                                             [TRACE_COUNT_SAMPLE] = COUNTER_ENTRY_SUM,
+                                             [TRACE_COUNT_START] = COUNTER_ENTRY_START,
+                                             [TRACE_COUNT_LEVEL] = COUNTER_ENTRY_LEVEL};
+    enum trace_count kind = kinds[entry->kind];
     struct trace_cursor *cursor = &entry->cursor;
     struct trace_reader *trace = entry->trace;
     uint64_t id = trace_cursor_leb(cursor);
@@ -307,12 +309,6 @@ static enum trace_verdict read_counter(struct entry *entry, enum trace_count kin
     return kept(entry);
 }
 
-static enum trace_verdict read_count(struct entry *entry) { return read_counter(entry, COUNTER_ENTRY_CHANGE); }
-static enum trace_verdict read_count_set(struct entry *entry) { return read_counter(entry, COUNTER_ENTRY_VALUE); }
-static enum trace_verdict read_count_sample(struct entry *entry) { return read_counter(entry, COUNTER_ENTRY_SUM); }
-static enum trace_verdict read_count_start(struct entry *entry) { return read_counter(entry, COUNTER_ENTRY_START); }
-static enum trace_verdict read_count_level(struct entry *entry) { return read_counter(entry, COUNTER_ENTRY_LEVEL); }
-
 static enum trace_verdict read_sample(struct entry *entry) {
     struct trace_thread *thread = entry->context->thread;
     stack_id stack = trace_stack_read(entry->trace, entry->context, entry->ticks, &entry->cursor, &entry->is_open);
@@ -326,15 +322,13 @@ static enum trace_verdict read_sample(struct entry *entry) {
     return kept(entry);
 }
 
-static enum trace_verdict add_pause(struct entry *entry, bool is_resume) {
+static enum trace_verdict read_pause(struct entry *entry) {
+    bool is_resume = entry->kind == TRACE_RESUME;
     if (entry->cursor.is_bad) return TRACE_DAMAGED;
     column_add(&entry->trace->pauses,
                &(struct trace_pause){entry->context->process->id.index, is_resume, entry->ticks});
     return kept(entry);
 }
-
-static enum trace_verdict read_pause(struct entry *entry) { return add_pause(entry, false); }
-static enum trace_verdict read_resume(struct entry *entry) { return add_pause(entry, true); }
 
 static enum trace_verdict read_message(struct entry *entry) {
     struct text text = trace_cursor_text(&entry->cursor);
@@ -603,17 +597,17 @@ static const struct kind_traits {
     [TRACE_THREAD_END] = {read_thread_end, NEEDS_THREAD, false, false},
     [TRACE_PROCESS_END] = {read_process_end, NEEDS_PROCESS, false, false},
     [TRACE_CLOCK] = {read_clock, NEEDS_NOTHING, false, false},
-    [TRACE_INSTANT] = {read_instant, NEEDS_THREAD, false, false},
-    [TRACE_INTERVAL] = {read_interval, NEEDS_THREAD, false, false},
-    [TRACE_INTERVAL_START] = {read_interval_start, NEEDS_THREAD, false, false},
-    [TRACE_INTERVAL_END] = {read_interval_end, NEEDS_THREAD, false, false},
+    [TRACE_INSTANT] = {read_simple_marker, NEEDS_THREAD, false, false},
+    [TRACE_INTERVAL] = {read_simple_marker, NEEDS_THREAD, false, false},
+    [TRACE_INTERVAL_START] = {read_simple_marker, NEEDS_THREAD, false, false},
+    [TRACE_INTERVAL_END] = {read_simple_marker, NEEDS_THREAD, false, false},
     [TRACE_MARKER] = {read_marker, NEEDS_THREAD, true, false},
-    [TRACE_COUNT] = {read_count, NEEDS_PROCESS, false, false},
-    [TRACE_COUNT_SET] = {read_count_set, NEEDS_PROCESS, false, false},
-    [TRACE_COUNT_SAMPLE] = {read_count_sample, NEEDS_PROCESS, false, false},
+    [TRACE_COUNT] = {read_counter, NEEDS_PROCESS, false, false},
+    [TRACE_COUNT_SET] = {read_counter, NEEDS_PROCESS, false, false},
+    [TRACE_COUNT_SAMPLE] = {read_counter, NEEDS_PROCESS, false, false},
     [TRACE_SAMPLE] = {read_sample, NEEDS_THREAD, true, false},
     [TRACE_PAUSE] = {read_pause, NEEDS_PROCESS, false, false},
-    [TRACE_RESUME] = {read_resume, NEEDS_PROCESS, false, false},
+    [TRACE_RESUME] = {read_pause, NEEDS_PROCESS, false, false},
     [TRACE_MESSAGE] = {read_message, NEEDS_PROCESS, false, false},
     [TRACE_SAMPLED_THREAD] = {read_sampled_thread, NEEDS_PROCESS, false, true},
     [TRACE_THREAD_SAMPLE] = {read_thread_sample, NEEDS_PROCESS, true, false},
@@ -623,8 +617,8 @@ static const struct kind_traits {
     [TRACE_TICK] = {read_tick, NEEDS_PROCESS, false, false},
     [TRACE_ALLOCATION] = {read_allocation, NEEDS_THREAD, true, false},
     [TRACE_THREAD_REST] = {read_thread_rest, NEEDS_PROCESS, false, false},
-    [TRACE_COUNT_START] = {read_count_start, NEEDS_PROCESS, false, false},
-    [TRACE_COUNT_LEVEL] = {read_count_level, NEEDS_PROCESS, false, false},
+    [TRACE_COUNT_START] = {read_counter, NEEDS_PROCESS, false, false},
+    [TRACE_COUNT_LEVEL] = {read_counter, NEEDS_PROCESS, false, false},
 };
 enum { KIND_COUNT = sizeof KINDS / sizeof *KINDS };
 
