@@ -74,6 +74,11 @@ bool json_begin_object(struct json_stream *stream);
 
 /* Loops over the elements of the list that is the next value. If that is something else (a failure), there are none. */
 #define JSON_EACH(stream) for (json_begin_list(stream); json_next(stream);)
+
+/* Does the same, and null has no elements either. */
+#define JSON_EACH_UNLESS_NULL(stream) \
+    for (bool is_list = !json_take_null(stream) && json_begin_list(stream); is_list && json_next(stream);)
+
 bool json_next(struct json_stream *stream);
 bool json_next_key(struct json_stream *stream, struct text *key); /* valid until the next call */
 

@@ -42,8 +42,7 @@ static bool read_counter_sample_part(struct saved_reader *reader, struct text ke
     uint64_t lost_count = 0;
     bool is_time = text_equal(key, TEXT("time")), is_number = text_equal(key, TEXT("number"));
     if (!is_time && !is_number) return false;
-    if (json_take_null(reader->json) || !json_begin_list(reader->json)) return true;
-    while (json_next(reader->json)) {
+    JSON_EACH_UNLESS_NULL(reader->json) {
         struct counter_sample *sample = saved_row_at(table, row++);
         if (!sample) return true;
         if (is_time)
@@ -152,8 +151,7 @@ static void read_counter(struct saved_reader *reader, process_id gecko_process) 
 }
 
 void saved_gecko_counters_read(struct saved_reader *reader, process_id process) {
-    if (json_take_null(reader->json) || !json_begin_list(reader->json)) return;
-    while (json_next(reader->json)) read_counter(reader, process);
+    JSON_EACH_UNLESS_NULL(reader->json) read_counter(reader, process);
 }
 
 void saved_counters_read(struct saved_reader *reader, void *context) {
@@ -207,8 +205,7 @@ static void read_overhead(struct saved_reader *reader, process_id gecko_process)
 
 void saved_overheads_read(struct saved_reader *reader, void *context) {
     (void)context;
-    if (json_take_null(reader->json) || !json_begin_list(reader->json)) return;
-    while (json_next(reader->json)) read_overhead(reader, process_none());
+    JSON_EACH_UNLESS_NULL(reader->json) read_overhead(reader, process_none());
 }
 
 void saved_gecko_overhead_read(struct saved_reader *reader, process_id process) {

@@ -127,8 +127,7 @@ static void read_fields(struct saved_reader *reader, struct schema_parts *parts)
 /* ---- Graphs, places, and the whole schema. ---- */
 
 static void read_graphs(struct saved_reader *reader, struct schema_parts *parts) {
-    if (json_take_null(reader->json) || !json_begin_list(reader->json)) return;
-    while (json_next(reader->json)) {
+    JSON_EACH_UNLESS_NULL(reader->json) {
         struct marker_graph *graph = column_push(&parts->graphs);
         if (!graph) return;
         *graph = (struct marker_graph){.color = GRAPH_BLUE};
@@ -269,15 +268,9 @@ static bool take_number(struct saved_reader *reader, union marker_value *value) 
     return true;
 }
 
-static bool take_time(struct saved_reader *reader, int64_t *ns) {
+static bool take_time(struct saved_reader *reader, int64_t (*take)(struct saved_reader *), int64_t *ns) {
     if (json_peek_kind(reader->json) != JSON_NUMBER) return false;
-    *ns = saved_ns_of_ms(reader);
-    return true;
-}
-
-static bool take_moment(struct saved_reader *reader, int64_t *ns) {
-    if (json_peek_kind(reader->json) != JSON_NUMBER) return false;
-    *ns = saved_time_ns(reader);
+    *ns = take(reader);
     return true;
 }
 
@@ -294,8 +287,8 @@ static bool take_plain(struct saved_reader *reader, enum marker_value_kind kind,
         case VALUE_TEXT: return take_text(reader, &value->text);
         case VALUE_STRING: return take_string(reader, &value->string);
         case VALUE_NUMBER: return take_number(reader, value);
-        case VALUE_DURATION: return take_time(reader, &value->duration_ns);
-        case VALUE_TIME: return take_moment(reader, &value->time_ns);
+        case VALUE_DURATION: return take_time(reader, saved_ns_of_ms, &value->duration_ns);
+        case VALUE_TIME: return take_time(reader, saved_time_ns, &value->time_ns);
         case VALUE_CELLS: break;
     }
     return false;

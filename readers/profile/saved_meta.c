@@ -157,8 +157,7 @@ static bool read_section_part(struct saved_reader *reader, struct text key, void
 }
 
 static void read_extra(struct saved_reader *reader) {
-    if (json_take_null(reader->json) || !json_begin_list(reader->json)) return;
-    while (json_next(reader->json)) {
+    JSON_EACH_UNLESS_NULL(reader->json) {
         struct text section = TEXT("");
         saved_read_object(reader, read_section_part, &section);
     }
@@ -250,9 +249,8 @@ static void read_units(struct saved_reader *reader) {
 
 /* The places of the threads that are shown at first. They are marked when the threads are read. */
 static void read_visible(struct saved_reader *reader) {
-    if (json_take_null(reader->json) || !json_begin_list(reader->json)) return;
-    while (json_next(reader->json))
-        column_add(&reader->visible_threads, &(uint32_t){(uint32_t)saved_int(reader, 0, INT32_MAX)});
+    JSON_EACH_UNLESS_NULL(reader->json)
+    column_add(&reader->visible_threads, &(uint32_t){(uint32_t)saved_int(reader, 0, INT32_MAX)});
 }
 
 /* Says nothing if it is off. */

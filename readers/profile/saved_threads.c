@@ -121,13 +121,11 @@ int64_t saved_cpu_ns(struct saved_reader *reader, struct saved_thread *saved) {
 }
 
 static void read_cpu(struct saved_reader *reader, struct saved_thread *saved) {
-    if (json_take_null(reader->json) || !json_begin_list(reader->json)) return;
-    while (json_next(reader->json)) add_number(reader, &saved->cpu_ns, saved_cpu_ns(reader, saved));
+    JSON_EACH_UNLESS_NULL(reader->json) add_number(reader, &saved->cpu_ns, saved_cpu_ns(reader, saved));
 }
 
 static void read_delays(struct saved_reader *reader, struct saved_thread *saved) {
-    if (json_take_null(reader->json) || !json_begin_list(reader->json)) return;
-    while (json_next(reader->json)) add_number(reader, &saved->delays_ns, saved_ns_of_ms(reader));
+    JSON_EACH_UNLESS_NULL(reader->json) add_number(reader, &saved->delays_ns, saved_ns_of_ms(reader));
 }
 
 static void read_weight_type(struct saved_reader *reader, struct saved_thread *saved) {
@@ -367,8 +365,7 @@ static void read_process_end(struct saved_reader *reader, struct saved_thread *s
 }
 
 void saved_pauses_read(struct saved_reader *reader, struct column *pauses) {
-    if (json_take_null(reader->json) || !json_begin_list(reader->json)) return;
-    while (json_next(reader->json)) {
+    JSON_EACH_UNLESS_NULL(reader->json) {
         struct paused_range *pause = column_push(pauses);
         if (!pause) return;
         *pause = (struct paused_range){.start_ns = TIME_NONE, .end_ns = TIME_NONE};
