@@ -13,19 +13,10 @@ void code_libraries_fini(struct code_libraries *libraries) {
 
 /* ---- Libraries. ---- */
 
-enum name_match { MATCH_WHOLE, MATCH_START, MATCH_END };
+enum name_match { MATCH_WHOLE, MATCH_START };
 
-static bool name_matches(struct text name, enum name_match match, struct text pattern) {
-    switch (match) {
-        case MATCH_WHOLE: return text_equal(name, pattern);
-        case MATCH_START: return text_starts_with(name, pattern);
-        case MATCH_END: return text_ends_with(name, pattern);
-    }
-    return false;
-}
-
-/* Rules by the library's file name; the first row that matches applies. A name that no row matches is a user's file or,
- * in brackets, a kernel module. */
+/* Rules by the library's file name; the first row that matches applies. A name that no row matches is a user's file,
+ * a kernel module by its ending or, in brackets, by its own name. */
 static const struct {
     enum name_match match;
     struct text pattern;
@@ -39,10 +30,6 @@ static const struct {
     {MATCH_START, TEXT("[kernel]"), CODE_KERNEL, true, true, false},
     {MATCH_START, TEXT("[guest.kernel"), CODE_KERNEL, true, true, true},
     {MATCH_START, TEXT("vmlinux"), CODE_KERNEL, true, true, false},
-    {MATCH_END, TEXT(".ko"), CODE_KERNEL, true, false, false},
-    {MATCH_END, TEXT(".ko.gz"), CODE_KERNEL, true, false, false},
-    {MATCH_END, TEXT(".ko.xz"), CODE_KERNEL, true, false, false},
-    {MATCH_END, TEXT(".ko.zst"), CODE_KERNEL, true, false, false},
     {MATCH_START, TEXT("bpf_prog_"), CODE_KERNEL, false, false, false},
     {MATCH_START, TEXT("[bpf]"), CODE_KERNEL, false, false, false},
     {MATCH_START, TEXT("[vdso"), CODE_USER, true, false, false},
@@ -63,16 +50,25 @@ bool code_library_is_perf_map(struct text base_name) {
     return text_starts_with(base_name, TEXT("perf-")) && text_ends_with(base_name, TEXT(".map"));
 }
 
+bool code_library_is_module(struct text path) {
+    static const struct text endings[] = {TEXT(".ko"), TEXT(".ko.gz"), TEXT(".ko.xz"), TEXT(".ko.zst")};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (text_ends_with(path, endings[i])) return true;
+    return false;
+}
+
 static void classify_library(struct code_library *library) {
     for (size_t i = 0; i < sizeof library_rules / sizeof *library_rules; i++) {
-        if (!name_matches(library->base_name, library_rules[i].match, library_rules[i].pattern)) continue;
+        struct text name = library->base_name, pattern = library_rules[i].pattern;
+        bool is_whole = library_rules[i].match == MATCH_WHOLE;
+        if (is_whole ? !text_equal(name, pattern) : !text_starts_with(name, pattern)) continue;
         library->kind = library_rules[i].kind;
         library->is_file = library_rules[i].is_file;
         library->is_kernel_image = library_rules[i].is_kernel_image;
         library->is_guest = library_rules[i].is_guest;
         return;
     }
-    bool is_module = text_starts_with(library->path, TEXT("["));
+    bool is_module = text_starts_with(library->path, TEXT("[")) || code_library_is_module(library->base_name);
     library->kind = code_library_is_perf_map(library->base_name) ? CODE_JIT : is_module ? CODE_KERNEL : CODE_USER;
     library->is_file = library->kind != CODE_JIT;
 }

@@ -37,6 +37,9 @@ static inline struct code_library *code_libraries_at(const struct code_libraries
 /* Returns whether the file name is that of a perf map, such as "perf-1234.map". */
 bool code_library_is_perf_map(struct text base_name);
 
+/* Returns whether the file is a module of the kernel, by its name. */
+bool code_library_is_module(struct text path);
+
 /* Returns the category of a function of that name in the library. */
 struct category_pair code_libraries_categorise(struct code_libraries *libraries, struct code_library *library,
                                                enum code_kind kind, struct text name, const struct script_name *script);

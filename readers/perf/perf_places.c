@@ -68,13 +68,6 @@ void perf_places_fini(struct perf_places *code) {
 
 /* ---- Files. ---- */
 
-static bool is_module_path(struct text path) {
-    static const struct text endings[] = {TEXT(".ko"), TEXT(".ko.gz"), TEXT(".ko.xz"), TEXT(".ko.zst")};
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
-        if (text_ends_with(path, endings[i])) return true;
-    return false;
-}
-
 /* Writes the name of a kernel module as perf prints it: "[nf_tables]" for "…/nf-tables.ko.xz". */
 static struct text module_name(struct text path, char *name, size_t capacity_bytes) {
     struct text base = text_base_name(path);
@@ -90,7 +83,7 @@ static struct text module_name(struct text path, char *name, size_t capacity_byt
 static struct text profile_path(struct text path, bool is_kernel, char *buffer, size_t capacity_bytes) {
     static const struct text deleted = TEXT(" (deleted)");
     if (is_kernel && text_starts_with(path, code_kernel_name)) return code_kernel_name;
-    if (is_kernel && is_module_path(path)) return module_name(path, buffer, capacity_bytes);
+    if (is_kernel && code_library_is_module(path)) return module_name(path, buffer, capacity_bytes);
     return text_ends_with(path, deleted) ? text_slice(path, 0, path.bytes_count - deleted.bytes_count) : path;
 }
 
@@ -221,7 +214,7 @@ void perf_places_advance(struct perf_places *code, int64_t time_ns) {
 }
 
 static bool is_module(const struct perf_file *file) {
-    return is_module_path(file->real_path) ||
+    return code_library_is_module(file->real_path) ||
            (text_starts_with(file->path, TEXT("[")) && !text_equal(file->path, code_kernel_name));
 }
 
