@@ -116,15 +116,13 @@ static int compare_changes(const void *left, const void *right) {
     return ORDER(b->change, a->change) ?: ORDER(a->number, b->number);
 }
 
-/* Returns the numbers of the rows that the list shows, the largest change first, and stores how many changed within the
- * noise. With shows_all, the list shows those too. Free the rows with memory_free. NULL if memory ran out (latched). */
-static uint32_t *list_rows(const struct list *list, const struct comparison *comparison, bool shows_all, size_t *count,
-                           size_t *quiet_count) {
-    size_t all_count = comparison->rows.count;
-    struct shown_row *shown = memory_allocate(comparison->failure, all_count * sizeof *shown);
-    uint32_t *rows = memory_allocate(comparison->failure, all_count * sizeof *rows);
-    *count = *quiet_count = 0;
-    for (size_t i = 0; shown && i < all_count; i++) {
+/* Returns the rows that the list shows, the largest change first, and adds how many changed within the noise. With
+ * shows_all, the list shows those too. Free them with memory_free. NULL if memory ran out (latched). */
+static struct shown_row *list_rows(const struct list *list, const struct comparison *comparison, bool shows_all,
+                                   size_t *count, size_t *quiet_count) {
+    struct shown_row *shown = memory_allocate(comparison->failure, comparison->rows.count * sizeof *shown);
+    *count = 0;
+    for (size_t i = 0; shown && i < comparison->rows.count; i++) {
         const struct comparison_row *row = comparison_row_at(comparison, i);
         const struct cell *cell = &row->cells[list->cell];
         if (row->kind != list->kind || !cell->values || cell->estimate.change == 0) continue;
@@ -133,9 +131,7 @@ static uint32_t *list_rows(const struct list *list, const struct comparison *com
             shown[(*count)++] = (struct shown_row){fabs(cell->estimate.change), (uint32_t)i};
     }
     if (shown) memory_sort(comparison->failure, shown, *count, sizeof *shown, compare_changes);
-    for (size_t i = 0; shown && rows && i < *count; i++) rows[i] = shown[i].number;
-    memory_free(shown);
-    return rows;
+    return shown;
 }
 
 /* Returns the unit of the list's numbers; "%" for shares. */
@@ -203,18 +199,17 @@ static struct cell in_percent(const struct cell *cell, struct text unit) {
 /* Returns how many rows changed; adds those within the noise to *quiet_count. */
 static size_t append_list(struct chunk_list *text, const struct list *list, const struct comparison *comparison,
                           const struct diff_layout *layout, size_t *quiet_count) {
-    size_t count, list_quiet_count;
-    uint32_t *rows = list_rows(list, comparison, layout->shows_all, &count, &list_quiet_count);
+    size_t count;
+    struct shown_row *rows = list_rows(list, comparison, layout->shows_all, &count, quiet_count);
     struct text unit = list_unit(list, comparison);
     size_t shown_count = count < layout->top_count ? count : layout->top_count;
     if (rows && count) append_heading(text, list, unit, shown_count, count, layout);
     for (size_t i = 0; rows && i < shown_count; i++) {
-        const struct comparison_row *row = comparison_row_at(comparison, rows[i]);
+        const struct comparison_row *row = comparison_row_at(comparison, rows[i].number);
         struct cell shown = in_percent(&row->cells[list->cell], unit);
         append_cell(text, row, &shown, unit, layout);
     }
     memory_free(rows);
-    *quiet_count += list_quiet_count;
     return count;
 }
 
