@@ -60,7 +60,7 @@ header_rules='
 <capstone             cli/view/disassembly.c
 <elfutils/libdw.h     libconvert/symbols/dwarf_names.h libconvert/symbols/dwarf_session.h
 <elfutils/libdwelf.h  libconvert/symbols/debug_file.c
-<gelf.h               libconvert/symbols/debug_file.c libconvert/symbols/function_ranges.c libconvert/symbols/symbol_stubs.c libconvert/symbols/symbol_table.c readers/code/kernel_file.c readers/unwind/unwind_extract.c
+<gelf.h               libconvert/symbols/debug_file.c libconvert/symbols/function_ranges.c libconvert/symbols/go_functions.c libconvert/symbols/symbol_stubs.c libconvert/symbols/symbol_table.c readers/code/kernel_file.c readers/unwind/unwind_extract.c
 <dlfcn.h              libconvert/symbols/debug_server.c recorder/
 <libiberty            libconvert/symbols/symbol_names.c
 <xxhash               libconvert/base/ libconvert/symbols/symbol_names.c readers/input/input_members.c readers/trace/trace_chunks.c writer/sink.c cli/batch/file_digest.c
