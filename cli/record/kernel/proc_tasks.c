@@ -118,7 +118,7 @@ struct code_mapping {
     struct mapped_file file; /* without a build id */
     uint64_t file_offset;
     bool is_code;
-    uint8_t build_id[BUILD_ID_BYTES]; /* of the kernel or a module */
+    uint8_t build_id[BUILD_ID_BYTES]; /* the kernel's or a module's */
     uint8_t build_id_bytes;           /* 0: unknown */
 };
 
