@@ -80,6 +80,12 @@ static void copy_text(struct block *block, struct text *text) {
     if (text->bytes_count) *text = arena_copy(&block->texts, *text);
 }
 
+/* Returns a copy; NULL if memory ran out (latched). */
+static const void *copy_rows(struct block *block, const void *rows, size_t bytes_count) {
+    void *copy = arena_take_aligned(&block->texts, bytes_count);
+    return copy ? memcpy(copy, rows, bytes_count) : NULL;
+}
+
 /* Keeps a copy of the record until the other thread takes it. */
 static void keep(void *context, const struct perf_record *record) {
     struct ahead *ahead = context;
@@ -95,11 +101,13 @@ static void keep(void *context, const struct perf_record *record) {
         copy_text(block, &kept->line.frame.symbol);
         copy_text(block, &kept->line.frame.library);
     } else if ((record->type == PERF_SAMPLE || record->type == PERF_USER_STACK) && record->sample.line_count) {
-        size_t bytes_count = record->sample.line_count * sizeof *record->sample.lines;
-        uint32_t *lines = arena_take_aligned(&block->texts, bytes_count);
-        if (lines) memcpy(lines, record->sample.lines, bytes_count);
-        if (!lines) kept->sample.line_count = 0;
-        kept->sample.lines = lines;
+        const struct perf_sample *sample = &record->sample;
+        kept->sample.lines = copy_rows(block, sample->lines, sample->line_count * sizeof *sample->lines);
+        if (!kept->sample.lines) kept->sample.line_count = 0;
+    } else if (record->type == PERF_NAMESPACES && record->namespaces.count) {
+        const struct perf_namespace_list *list = &record->namespaces;
+        kept->namespaces.kinds = copy_rows(block, list->kinds, list->count * sizeof *list->kinds);
+        if (!kept->namespaces.kinds) kept->namespaces.count = 0;
     }
 }
 

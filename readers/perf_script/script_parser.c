@@ -328,7 +328,11 @@ static void add_difference(struct parser *parser, struct script_event_line *line
 
 static bool read_event_line(struct parser *parser, struct text line) {
     struct script_event_line event_line;
-    if (!script_event_line_parse_again(&parser->event_memo, line, &event_line)) return false;
+    bool is_bare = script_record_is_bare(line);
+    if (is_bare)
+        event_line = (struct script_event_line){.pid = PID_UNKNOWN, .tid = PID_UNKNOWN, .cpu = -1, .rest = line};
+    else if (!script_event_line_parse_again(&parser->event_memo, line, &event_line))
+        return false;
     add_difference(parser, &event_line);
     struct text record = script_record_of(&event_line, line);
     /* If lines have times, a line that looks like an event without a time is something else. */
@@ -410,7 +414,9 @@ static void read_line(struct parser *parser, struct text line) {
         return;
     }
     struct text trimmed = text_trim(line);
-    if (!trimmed.bytes_count) {
+    if (!is_open && script_records_read_more(&parser->records, trimmed)) {
+        tally(parser, TALLY_RECORD);
+    } else if (!trimmed.bytes_count) {
         end_stack(parser);
         tally(parser, TALLY_BLANK);
     } else if (is_comment(line)) {
@@ -479,6 +485,7 @@ void script_parse(struct input *input, struct perf_sink sink, struct perf_tallie
     if (!failure_is_set(failure)) {
         end_broken_line(&parser);
         close_sample(&parser);
+        script_records_end(&parser.records);
     }
     perf_tally(tallies, TALLY_CUT_LINE, parser.scan.cut_line_count, parser.scan.first_cut);
     script_lines_fini(&parser.lines);

@@ -11,6 +11,8 @@ struct text script_record_of(const struct script_event_line *event_line, struct 
     return text_trim_end(text_from(line, (size_t)(start.bytes - line.bytes)));
 }
 
+bool script_record_is_bare(struct text line) { return text_starts_with(line, record_start); }
+
 /* ---- Payloads. ---- */
 
 /* Parses the payload, which follows the record's name, into *out, whose task and time are those of the line. Returns
@@ -113,12 +115,44 @@ static bool parse_loss_of_samples(struct text payload, struct perf_record *out) 
     return parse_loss(payload, out);
 }
 
-/* Names after "PERF_RECORD_". Other records are counted as lost under their names. */
+/* Parses " 12/34 - nr_namespaces: 7". The namespaces are on the next lines. perf gives the record of a task that ran
+ * before the recording began the time 0. */
+static bool parse_namespaces(struct text payload, struct perf_record *out) {
+    uint64_t count;
+    payload = text_trim_start(payload);
+    out->type = PERF_NAMESPACES;
+    if (!out->time_ns) out->time_ns = TIME_NONE;
+    if (!cursor_take_id(&payload, &out->pid) || !cursor_take(&payload, TEXT("/")) ||
+        !cursor_take_id(&payload, &out->tid) || !cursor_take(&payload, TEXT(" - nr_namespaces: ")) ||
+        !cursor_take_number(&payload, 10, &count) || !count || count > PERF_NAMESPACES_MAX)
+        return false;
+    out->namespaces.count = (uint32_t)count;
+    return true;
+}
+
+/* Takes "3/pid: 4/0xeffffffc" and what is between it and the next one. */
+static bool take_namespace(struct text *text, struct perf_namespace *out) {
+    uint64_t number;
+    if (!cursor_take_number(text, 10, &number) || !cursor_take(text, TEXT("/"))) return false;
+    *text = text_from(*text, text_find(*text, ':'));
+    if (!cursor_take(text, TEXT(": ")) || !cursor_take_number(text, 10, &out->device)) return false;
+    if (!cursor_take(text, TEXT("/")) || !take_hex(text, &out->inode)) return false;
+    *text = cursor_take(text, TEXT(",")) || cursor_take(text, TEXT("]")) ? text_trim_start(*text) : *text;
+    return true;
+}
+
+/* Names after "PERF_RECORD_". What a record without a parser tells is also told elsewhere in a text: frames have the
+ * names of code that the kernel generated. Other records are counted as lost under their names. */
 static const struct {
     struct text name;
     payload_parser *parse;
     struct text cause;
 } known_records[] = {
+    {TEXT("NAMESPACES"), parse_namespaces, TEXT("NAMESPACES record")},
+    {TEXT("CGROUP"), NULL, TEXT("CGROUP record")},
+    {TEXT("KSYMBOL"), NULL, TEXT("KSYMBOL record")},
+    {TEXT("BPF_EVENT"), NULL, TEXT("BPF_EVENT record")},
+    {TEXT("FINISHED_ROUND"), NULL, TEXT("FINISHED_ROUND record")},
     {TEXT("COMM"), parse_comm, TEXT("COMM record")},
     {TEXT("FORK"), parse_fork, TEXT("FORK record")},
     {TEXT("EXIT"), parse_exit, TEXT("EXIT record")},
@@ -168,14 +202,53 @@ void script_records_read(struct script_records *records, const struct script_eve
                               .position = position};
     for (size_t i = 0; i < sizeof known_records / sizeof *known_records; i++) {
         if (!text_equal(name, known_records[i].name)) continue;
-        if (!known_records[i].parse(payload, &out)) {
+        if (known_records[i].parse && !known_records[i].parse(payload, &out)) {
             lose(records, name, "malformed ", position);
+            return;
+        }
+        if (known_records[i].parse == parse_namespaces) {
+            records->open = out;
+            records->namespaces_left = out.namespaces.count;
             return;
         }
         if (out.type == PERF_SWITCH) out.running.processor = event_line->cpu;
         count(records, LEDGER_KEPT, known_records[i].cause, position);
-        perf_emit(records->sink, &out);
+        if (known_records[i].parse) perf_emit(records->sink, &out);
         return;
     }
+    records->has_bytes = text_equal(name, TEXT("TEXT_POKE"));
     lose(records, name, "", position);
+}
+
+static bool is_of_bytes(struct text trimmed) {
+    return text_starts_with(trimmed, TEXT("Old bytes:")) || text_starts_with(trimmed, TEXT("New bytes:"));
+}
+
+/* Reads a line of namespaces: "[0/net: 4/0xeffffff9, 1/uts: 4/0xeffffffe,". Returns false if it is malformed. */
+static bool read_namespaces(struct script_records *records, struct text line) {
+    struct perf_record *open = &records->open;
+    cursor_take(&line, TEXT("["));
+    while (line.bytes_count && records->namespaces_left) {
+        uint32_t row = open->namespaces.count - records->namespaces_left;
+        if (!take_namespace(&line, &records->namespaces[row])) return false;
+        records->namespaces_left--;
+    }
+    if (records->namespaces_left) return true;
+    open->namespaces.kinds = records->namespaces;
+    count(records, LEDGER_KEPT, TEXT("NAMESPACES record"), open->position);
+    perf_emit(records->sink, open);
+    return true;
+}
+
+bool script_records_read_more(struct script_records *records, struct text trimmed) {
+    if (records->has_bytes && is_of_bytes(trimmed)) return true;
+    if (records->namespaces_left && trimmed.bytes_count && read_namespaces(records, trimmed)) return true;
+    script_records_end(records);
+    return false;
+}
+
+void script_records_end(struct script_records *records) {
+    if (records->namespaces_left) lose(records, TEXT("NAMESPACES"), "malformed ", records->open.position);
+    records->namespaces_left = 0;
+    records->has_bytes = false;
 }

@@ -43,6 +43,7 @@ EVENT = compile_ascii(r"\s*(?:(?P<period>\d+)\s+)?(?P<event>\S+?):(?:\s+(?P<tail
 COMM_RECORD = compile_ascii(r"(?: exec)?: (?P<comm>.*):(?P<pid>-?\d+)/(?P<tid>-?\d+)\s*$")
 TASK_RECORD = compile_ascii(r"\((?P<pid>-?\d+):(?P<tid>-?\d+)\):\(-?\d+:-?\d+\)")
 MMAP_RECORD = compile_ascii(r" (?P<pid>-?\d+)/(?P<tid>-?\d+): \[")
+NAMESPACES_RECORD = compile_ascii(r" (?P<pid>-?\d+)/(?P<tid>-?\d+) - nr_namespaces: ")
 FRAME = compile_ascii(r"\s+(?P<address>[0-9a-f]+)(?:(?: +|\t(?!insn:))(?P<rest>\S.*))?$")
 FIELD_LINE = compile_ascii(r" +(?:[0-9a-f]+ (?:N/A|\d+[BKMG])|insn: .*)$")
 NAMELESS_FRAME = compile_ascii(r"\s+(?P<rest>\[unknown\](?: \(.*\))?)$")
@@ -241,7 +242,7 @@ class Reader:
         if "/" in head["ids"]:
             pid, tid = head["ids"].split("/")
             self.pid_of_tid.setdefault(tid, pid)
-        for pattern in (COMM_RECORD, TASK_RECORD, MMAP_RECORD):
+        for pattern in (COMM_RECORD, TASK_RECORD, MMAP_RECORD, NAMESPACES_RECORD):
             record = RECORD.match(line, head.end())
             found = record and pattern.match(record["text"])
             if found:

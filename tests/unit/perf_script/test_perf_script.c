@@ -648,13 +648,48 @@ TEST(test_records) {
         "records kept 1 EXIT record\n"
         "records kept 1 LOST record\n"
         "records kept 2 SWITCH record\n"
-        "records lost 1 KSYMBOL record\n"
+        "records kept 1 KSYMBOL record\n"
         "records lost 1 malformed EXIT record\n"
         "lines kept 1 event line\n"
         "lines kept 1 frame line\n"
         "lines kept 10 record\n"
         "samples noted 123 sample that perf itself lost while recording\n"
         "samples kept 1 event x\n");
+}
+
+/* Records of several lines end where another line comes: those whose lines are missing are malformed. */
+TEST(test_records_of_several_lines) {
+    static const char trace[] =
+        "a 7/7 1.0: x:\n\t10 f (/a)\n\n"
+        "a 7/7 0.000000: PERF_RECORD_NAMESPACES 7/7 - nr_namespaces: 7\n"
+        "\t\t[0/net: 4/0x9, 1/uts: 4/0xe, 2/ipc: 4/0xf, 3/pid: 4/0xc, \n"
+        "\t\t 4/user: 4/0xd, 5/mnt: 4/0x8, 6/cgroup: 4/0]\n"
+        "PERF_RECORD_FINISHED_ROUND\n"
+        "a 7/7 2.0: PERF_RECORD_NAMESPACES 7/7 - nr_namespaces: 2\n"
+        "\t\t[0/net: 4/0xa, 1/uts: 4/0xe]\n"
+        "a 7/7 3.0: PERF_RECORD_NAMESPACES 7/7 - nr_namespaces: 2\n"
+        "\t\t[0/net: 4/0xb, \n"
+        "a 7/7 3.1: PERF_RECORD_NAMESPACES 7/7 - nr_namespaces: 9\n"
+        "a 7/7 3.2: PERF_RECORD_TEXT_POKE ffffffff8200019d  old len 1 new len 1\n"
+        "            Old bytes: 0f\n"
+        "            New bytes: e8\n"
+        "            New: e8\n"
+        "a 7/7 3.3: PERF_RECORD_NAMESPACES 7/7 - nr_namespaces: 1\n";
+    for (unsigned job_count = 1; job_count <= 2; job_count++) {
+        struct reading reading;
+        read_in_way(&reading, text_of(trace), (struct reader_options){0}, (struct way){16, job_count, false});
+        struct profile_text *markers = profile_markers_text(&reading.profile);
+        assert_string_equal(markers->bytes,
+                            "7/7 instant 1000000000 Kernel Namespaces Namespaces{namespaces='net:[10]'}\n");
+        const struct ledger *ledger = &reading.profile.ledger;
+        assert_int_equal(count_of(ledger, LEDGER_RECORDS, LEDGER_KEPT, "NAMESPACES record"), 2);
+        assert_int_equal(count_of(ledger, LEDGER_RECORDS, LEDGER_KEPT, "FINISHED_ROUND record"), 1);
+        assert_int_equal(count_of(ledger, LEDGER_RECORDS, LEDGER_LOST, "malformed NAMESPACES record"), 3);
+        assert_int_equal(count_of(ledger, LEDGER_RECORDS, LEDGER_LOST, "TEXT_POKE record"), 1);
+        assert_int_equal(count_of(ledger, LEDGER_LINES, LEDGER_LOST, "line that is no event, frame or record"), 1);
+        free(markers);
+        reading_fini(&reading);
+    }
 }
 
 TEST(test_what_records_say) {
