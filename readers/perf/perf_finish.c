@@ -135,6 +135,7 @@ static struct text product_of(struct perf_recording *recording) {
 
 void perf_finish(struct perf_recording *recording, const struct reader_options *options) {
     struct profile *profile = recording->profile;
+    perf_tasks_keep_names(&recording->tasks);
     bool has_waits = perf_off_cpu_begin(recording, options->off_cpu);
     perf_events_treat(&recording->events);
     uint32_t main = recording->events.main;

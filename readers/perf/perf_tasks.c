@@ -222,11 +222,26 @@ static void mark_rename(struct perf_tasks *tasks, const struct perf_task *task, 
     profile_add_marker(profile, thread, marker, values);
 }
 
+/* With filters, most threads may be forgotten, and their names with them. */
+static void set_name(struct perf_tasks *tasks, struct perf_task *task, struct text name) {
+    struct thread *thread = profile_thread_at(tasks->profile, task->thread);
+    bool may_be_forgotten = filter_leaves_tasks(tasks->filter) && name.bytes_count <= sizeof task->comm;
+    thread->name = may_be_forgotten ? (struct text){task->comm, name.bytes_count} : profile_text(tasks->profile, name);
+    if (may_be_forgotten) memcpy(task->comm, name.bytes, name.bytes_count);
+}
+
+void perf_tasks_keep_names(struct perf_tasks *tasks) {
+    COLUMN_EACH(const struct perf_task, task, &tasks->rows) {
+        struct thread *thread = profile_thread_at(tasks->profile, task->thread);
+        thread->name = profile_text(tasks->profile, thread->name);
+    }
+}
+
 void perf_tasks_rename(struct perf_tasks *tasks, struct perf_task *task, struct text comm, int64_t time_ns) {
     struct thread *thread = profile_thread_at(tasks->profile, task->thread);
     if (thread->tid == -1 || !comm.bytes_count || text_equal(thread->name, comm)) return;
     if (task->has_samples) mark_rename(tasks, task, comm, time_ns);
-    thread->name = profile_text(tasks->profile, comm);
+    set_name(tasks, task, comm);
 }
 
 /* Adds the next generation of the process, since its main thread was created again. */
@@ -290,7 +305,8 @@ void perf_tasks_fork(struct perf_tasks *tasks, uint32_t machine, int64_t pid, in
     if (parent) inherit_command_line(tasks, thread, parent);
     if (parent) task->namespaces = parent->namespaces;
     if (parent) task->last_program = parent->last_program;
-    if (parent && !thread->name.bytes_count) thread->name = profile_thread_at(tasks->profile, parent->thread)->name;
+    if (parent && !thread->name.bytes_count)
+        set_name(tasks, task, profile_thread_at(tasks->profile, parent->thread)->name);
 }
 
 uint32_t perf_tasks_exit(struct perf_tasks *tasks, uint32_t machine, int64_t pid, int64_t tid, int64_t time_ns) {

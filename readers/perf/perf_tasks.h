@@ -43,8 +43,12 @@ struct perf_series {
 /* Frees what the series has, which has no samples afterwards. */
 void perf_series_fini(struct perf_series *series);
 
+/* The kernel's names of threads have at most 15 bytes. */
+enum { PERF_COMM_BYTES_MAX = 15 };
+
 struct perf_task {
-    int64_t pid; /* PID_UNKNOWN until a line has it */
+    int64_t pid;                    /* PID_UNKNOWN until a line has it */
+    char comm[PERF_COMM_BYTES_MAX]; /* the thread's name until perf_tasks_keep_names, with filters */
     uint32_t machine;
     thread_id thread;
     bool is_forked;
@@ -142,6 +146,9 @@ bool perf_tasks_can_forget(const struct perf_tasks *tasks, const struct perf_tas
 
 /* Forgets a task of which perf_tasks_can_forget is true, so that another thread can have its row. */
 void perf_tasks_forget(struct perf_tasks *tasks, uint32_t row);
+
+/* Gives the names of threads to the profile. Call it when all records were used. */
+void perf_tasks_keep_names(struct perf_tasks *tasks);
 
 /* Makes starts and ends of threads without content unknown, apart from main threads, so that they are in no crowd. */
 void perf_tasks_forget_lives(struct perf_tasks *tasks);
