@@ -21,15 +21,23 @@ static enum event_treatment choice_of(struct perf_events *events, struct text na
     return events->filter ? filter_treat(events->filter, names, sizeof names / sizeof *names) : EVENT_UNTOLD;
 }
 
+/* Returns whether the name tells what the event is. A user can give it any other one: perf record -e
+ * cpu-clock/name=work/. */
+static bool is_telling(struct text name) {
+    return perf_role_unit(name) != PERF_EVENT_OTHER || perf_role_is_occurrence(name) || perf_role_is_off_cpu_time(name);
+}
+
 static void set_name(struct perf_events *events, struct perf_event *event, struct text name) {
     if (name.bytes_count) event->name = strings_copy(&events->names, name);
+    if (is_telling(event->name) || !is_telling(event->told_name)) event->told_name = event->name;
+    struct text told = event->told_name;
     event->choice = choice_of(events, event->name);
-    event->unit = perf_role_unit(event->name);
-    event->measure = strings_intern(&events->names, perf_role_measure(event->name));
-    event->is_switch = perf_role_is_switch(event->name);
-    event->is_off_cpu_time = perf_role_is_off_cpu_time(event->name);
-    event->is_occurrence = event->is_tracepoint || perf_role_is_occurrence(event->name);
-    event->has_payloads = event->is_tracepoint || text_equal(perf_event_base_name(event->name), TEXT("bpf-output"));
+    event->unit = perf_role_unit(told);
+    event->measure = strings_intern(&events->names, perf_role_measure(told));
+    event->is_switch = perf_role_is_switch(told);
+    event->is_off_cpu_time = perf_role_is_off_cpu_time(told);
+    event->is_occurrence = event->is_tracepoint || perf_role_is_occurrence(told);
+    event->has_payloads = event->is_tracepoint || text_equal(perf_event_base_name(told), TEXT("bpf-output"));
 }
 
 uint32_t perf_events_add(struct perf_events *events, struct text name, const struct perf_event_description *description,

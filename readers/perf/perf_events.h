@@ -9,7 +9,8 @@
 enum { PERF_TICK_LENGTHS = 4 };
 
 struct perf_event {
-    struct text name; /* as printed, for instance "cpu-clock:ppp"; empty for lines without an event */
+    struct text name;      /* as printed, for instance "cpu-clock:ppp"; empty for lines without an event */
+    struct text told_name; /* the name that tells what it is: the event's, or the one that its description had before */
     enum perf_event_unit unit;
     string_id measure; /* what it measures: see perf_role_measure; a row of the names */
     string_id track;   /* what its track is called: a row of the names, set by perf_events_treat. Equal ones share it */

@@ -233,4 +233,33 @@ TEST(test_a_long_name, set_up, tear_down) {
     profile_fini(&profile);
 }
 
+/* What an event with a name of its own is, its description tells. */
+TEST(test_own_names, set_up, tear_down) {
+    static const struct {
+        const char *described, *name;
+        enum perf_event_unit unit;
+        bool is_occurrence, has_payloads, is_off_cpu_time;
+    } rows[] = {
+        {"cpu-clock", "work", PERF_EVENT_CLOCK_NS, false, false, false},
+        {"cycles", "work", PERF_EVENT_CYCLES, false, false, false},
+        {"page-faults", "work", PERF_EVENT_OTHER, true, false, false},
+        {"bpf-output", "work", PERF_EVENT_OTHER, true, true, false},
+        {"bpf-output", "offcpu-time", PERF_EVENT_OTHER, false, false, true},
+        {"cycles", "cpu-clock:u", PERF_EVENT_CLOCK_NS, false, false, false},
+        {"instructions", "work", PERF_EVENT_OTHER, false, false, false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct perf_event_description description = {.is_name_made_up = true};
+        uint32_t row =
+            perf_events_add(&fixture.events, text_of(rows[i].described), &description, (struct position){.offset = 70});
+        perf_events_set_name(&fixture.events, row, text_of(rows[i].name));
+        const struct perf_event *event = perf_events_at(&fixture.events, row);
+        assert_true(text_equal(event->name, text_of(rows[i].name)));
+        assert_int_equal(event->unit, rows[i].unit);
+        assert_int_equal(event->is_occurrence, rows[i].is_occurrence);
+        assert_int_equal(event->has_payloads, rows[i].has_payloads);
+        assert_int_equal(event->is_off_cpu_time, rows[i].is_off_cpu_time);
+    }
+}
+
 int main(void) { return unit_tests_run(NULL, NULL); }
