@@ -746,7 +746,9 @@ static void write_used(struct thread_writers *writers, struct thread_record *rec
     struct sampled_thread *thread = catch_up(writers, record, context);
     uint64_t used_ns;
     if (!thread || is_muted(writers) || !read_used_ns(thread, context, &used_ns)) return;
-    if (identify(writers, record, thread, context)) write_rest(thread, context);
+    if (!identify(writers, record, thread, context)) return;
+    if (is_in_trace(thread)) thread->share.owed_ns += take_unseen();
+    write_rest(thread, context);
 }
 
 void thread_observer_write_rests(void) {
@@ -868,7 +870,8 @@ void thread_observer_begin(const struct thread_observer_starter *starter) {
     observer.starter = *starter;
     observer.is_refusal_reported = false;
     observer.lost_count = 0;
-    observer.unseen_ns = observer.lent_ns = 0;
+    observer.unseen_ns = (int64_t)starter->unseen_ns;
+    observer.lent_ns = 0;
     has_stuck_handler = false;
 }
 

@@ -15,6 +15,7 @@ struct thread_record;
 struct thread_observer_starter {
     uint32_t tid;
     uint64_t cpu_ns;
+    uint64_t unseen_ns; /* what other processes have used, for the first sample "(between samples)" */
 };
 
 /* Frees the records of threads that have ended, and those that are held for threads. Call this before the sampler's

@@ -15,7 +15,7 @@ enum {
     POOL_PARTIAL_COUNT = 64,
     POOL_PATH_BYTES = 1024,
     /* Raise this when the layout or the meaning of struct pool_bookkeeping changes. */
-    POOL_BOOKKEEPING_VERSION = 6,
+    POOL_BOOKKEEPING_VERSION = 7,
     POOL_FILTER_BYTES = 512,
 };
 
@@ -77,6 +77,7 @@ struct pool_bookkeeping {
     uint64_t machine;          /* identifies this run of the machine and its clocks: see pool_join. 0: unknown */
     uint64_t group_word;       /* see enum pool_group_field */
     uint64_t duration_ticks;   /* chunks that ended longer ago are used again; 0: there is no such limit */
+    uint64_t unseen_ns;        /* what processes have used that ended without a sample, until another one's has it */
     uint64_t settings_version; /* odd while the settings change */
     struct pool_settings settings;
 };
