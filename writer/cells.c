@@ -196,8 +196,6 @@ bool cells_fit_slab(const struct member *column, const struct column *rows, size
     static const double exact_ms_limit = 1LL << 33; /* from here on, neighbours differ by more than a nanosecond */
     struct cell_runs runs = runs_of(column, rows, first, end);
     double elements[CELLS_AT_ONCE + 1];
-    for (size_t row = first; row < end && column->cell == CELL_LONG; row++)
-        if (ns_at(column, column_at(rows, row)) != (int32_t)ns_at(column, column_at(rows, row))) return false;
     if (column->slab != SLAB_FLOAT64) return true;
     while (next_run(&runs)) {
         put_elements((char *)elements, &runs);

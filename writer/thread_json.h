@@ -17,11 +17,11 @@ void thread_json_process_type(struct json *json, const struct profile *profile, 
 /* Writes "pausedRanges" of the process. */
 void thread_json_paused_ranges(struct json *json, const struct profile *profile, process_id process);
 
-/* Returns a sample's weight as CPU time. is_unused: the sample is its thread's first one, whose CPU time is unknown, or
- * idle. Returns 0 for those and for negative values, which the client does not accept. */
-static inline struct decimal thread_cpu_delta(struct decimal delta, bool is_unused) {
+/* Writes a sample's weight as CPU time. is_unused: the sample is its thread's first one, whose CPU time is unknown, or
+ * idle. Writes 0 for those and for negative values, which the client does not accept. */
+static inline void thread_json_cpu_delta(struct json *json, struct decimal delta, bool is_unused) {
     bool is_known = !is_unused && delta.mantissa > 0;
-    return is_known ? delta : (struct decimal){0};
+    json_decimal(json, is_known ? delta : (struct decimal){0});
 }
 
 /* Writes a memory address without its top bit, which no address of a process has. */

@@ -99,11 +99,11 @@ static const struct member sample_columns[] = {
     MEMBER("time", TYPE_NUMBER, IS_OPTIONAL | IS_ASCENDING),
     MEMBER("timeDeltas", TYPE_NUMBER, IS_OPTIONAL, CELL_AS(MS_DELTA, sample, time_ns), .slab = SLAB_FLOAT64,
            .since = 50),
-    MEMBER("weight", TYPE_NUMBER, IS_NULLABLE_WHOLE, CODE, .part = PART_WEIGHT, .slab = SLAB_FLOAT64),
+    MEMBER("weight", TYPE_NUMBER, IS_NULLABLE_WHOLE, CODE, .part = PART_WEIGHT),
     MEMBER("weightType", TYPE_CHOICE, IS_MEMBER, CODE, .part = PART_WEIGHT_TYPE, .choices = weight_types),
     /* Their rows are in columns of struct sample_details. */
     MEMBER("threadCPUDelta", TYPE_NUMBER, MAY_LACK, .cell = CELL_LONG, .part = PART_CPU_DELTA,
-           .range = RANGE_NOT_NEGATIVE, .slab = SLAB_INT32),
+           .range = RANGE_NOT_NEGATIVE),
     MEMBER("eventDelay", TYPE_NUMBER, MAY_LACK | MAY_BE_EMPTY, .cell = CELL_MS, .part = PART_DELAY),
     MEMBER("responsiveness", TYPE_NUMBER, MAY_LACK | MAY_BE_EMPTY),
     MEMBER("argumentValues", TYPE_NUMBER, MAY_LACK | MAY_BE_EMPTY),

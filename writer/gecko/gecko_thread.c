@@ -162,8 +162,7 @@ static void write_samples(struct gecko_thread_writer *writer, const struct threa
             json_array_begin(json);
             write_stack_number(writer, json, sample->stack);
             json_ms(json, has_row_times ? rows_written * profile->meta.interval_ns : sample->time_ns);
-            if (has_cpu_deltas)
-                json_decimal(json, thread_cpu_delta(profile_weight_decode(profile, sample->weight), is_unused));
+            if (has_cpu_deltas) thread_json_cpu_delta(json, profile_weight_decode(profile, sample->weight), is_unused);
             if (tells_cpu) json_int_or_null(json, cpu_ns, cpu_ns != TIME_NONE);
             if (delay_ns != TIME_NONE) json_ms(json, delay_ns);
             json_array_end(json);

@@ -2,8 +2,6 @@
 
 #include <endian.h>
 #include <inttypes.h>
-#include <math.h>
-#include <string.h>
 
 #include "writer/cells.h"
 
@@ -13,7 +11,7 @@ enum { JSON_SLAB_BYTES_MAX = 512 * 1024 * 1024 - 24 };
 struct slab {
     enum slab_type type;
     uint64_t bytes_count;
-    struct chunk_list data; /* text or numbers, unless it has cells of a column's rows */
+    struct chunk_list json; /* the text of SLAB_JSON; all other members are for columns */
     const struct member *column;
     const struct column *rows;
     size_t first;
@@ -27,12 +25,12 @@ void slabs_init(struct slabs *slabs, struct failure *failure) {
 }
 
 void slabs_fini(struct slabs *slabs) {
-    for (size_t i = 0; i < slabs->list.count; i++) chunk_list_fini(&slab_at(slabs, i)->data);
+    for (size_t i = 0; i < slabs->list.count; i++) chunk_list_fini(&slab_at(slabs, i)->json);
     column_fini(&slabs->list);
 }
 
 static uint32_t add(struct slabs *slabs, struct slab slab) {
-    if (!column_add(&slabs->list, &slab)) chunk_list_fini(&slab.data);
+    if (!column_add(&slabs->list, &slab)) chunk_list_fini(&slab.json);
     return slabs->list.count - 1;
 }
 
@@ -47,51 +45,10 @@ uint32_t slabs_add_column(struct slabs *slabs, const struct member *column, cons
     return add(slabs, slab);
 }
 
-static uint32_t add_data(struct slabs *slabs, enum slab_type type, struct chunk_list *data) {
-    struct slab slab = {.type = type, .bytes_count = data->total_bytes, .data = *data};
-    chunk_list_init(data, data->failure);
+uint32_t slabs_add_json(struct slabs *slabs, struct chunk_list *json) {
+    struct slab slab = {.type = SLAB_JSON, .bytes_count = json->total_bytes, .json = *json};
+    chunk_list_init(json, json->failure);
     return add(slabs, slab);
-}
-
-uint32_t slabs_add_json(struct slabs *slabs, struct chunk_list *json) { return add_data(slabs, SLAB_JSON, json); }
-
-/* ---- Numbers. ---- */
-
-enum { FRACTION_DIGITS_MAX = 6 };
-
-/* The quotient of two exact numbers is the double that the text of the number is read as. */
-static double double_of(struct decimal number) {
-    static const double powers[FRACTION_DIGITS_MAX + 1] = {1, 10, 100, 1e3, 1e4, 1e5, 1e6};
-    return (double)number.mantissa / powers[number.scale];
-}
-
-/* Returns the smallest type that has the number; SLAB_NONE if there is none. */
-static enum slab_type type_of(struct decimal number) {
-    static const double exact_limit = 1LL << 33; /* from here on, neighbours differ by more than a millionth */
-    if (number.exponent || number.scale > FRACTION_DIGITS_MAX) return SLAB_NONE;
-    if (!number.scale && number.mantissa == (int32_t)number.mantissa) return SLAB_INT32;
-    return fabs(double_of(number)) < exact_limit ? SLAB_FLOAT64 : SLAB_NONE;
-}
-
-static void append_number(struct chunk_list *out, struct decimal number, enum slab_type type) {
-    double as_double = double_of(number);
-    uint64_t bits = (uint64_t)number.mantissa;
-    if (type == SLAB_FLOAT64) memcpy(&bits, &as_double, sizeof bits);
-    bits = htole64(bits);
-    chunk_list_append(out, &bits, slab_element_bytes(type));
-}
-
-uint32_t slabs_add_numbers(struct slabs *slabs, number_source *number_of, const void *context, size_t count) {
-    enum slab_type type = SLAB_INT32;
-    struct chunk_list data;
-    chunk_list_init(&data, slabs->list.failure);
-    for (size_t i = 0; i < count && type; i++) {
-        enum slab_type needed = type_of(number_of(context, i));
-        if (needed != SLAB_INT32) type = needed;
-    }
-    if (!type) return SLABS_NONE;
-    for (size_t i = 0; i < count; i++) append_number(&data, number_of(context, i), type);
-    return add_data(slabs, type, &data);
 }
 
 void slabs_write_reference(struct json *json, uint32_t number) {
@@ -160,10 +117,10 @@ void slabs_write(struct slabs *slabs, struct chunk_list *out) {
     COLUMN_EACH(struct slab, slab, &slabs->list) {
         uint64_t begin = align(end, slab);
         chunk_list_append(out, zeros, begin - end);
-        if (slab->column)
-            cells_append_slab(out, slab->column, slab->rows, slab->first, slab->end);
+        if (slab->type == SLAB_JSON)
+            chunk_list_splice(out, &slab->json);
         else
-            chunk_list_splice(out, &slab->data);
+            cells_append_slab(out, slab->column, slab->rows, slab->first, slab->end);
         end = begin + slab->bytes_count;
     }
 }

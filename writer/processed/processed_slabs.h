@@ -3,7 +3,6 @@
 #pragma once
 
 #include "libconvert/base/column.h"
-#include "libconvert/base/decimal.h"
 #include "libconvert/format/format.h"
 #include "writer/json.h"
 
@@ -14,20 +13,11 @@ struct slabs {
 void slabs_init(struct slabs *slabs, struct failure *failure);
 void slabs_fini(struct slabs *slabs);
 
-/* Returns the number in a row. */
-typedef struct decimal number_source(const void *context, size_t row);
-
-static const uint32_t SLABS_NONE = UINT32_MAX;
-
 /* Add a slab of the cells of those rows, which are borrowed until slabs_write, or of JSON, whose chunks are moved.
  * Return the number of the slab. */
 uint32_t slabs_add_column(struct slabs *slabs, const struct member *column, const struct column *rows, size_t first,
                           size_t end);
 uint32_t slabs_add_json(struct slabs *slabs, struct chunk_list *json);
-
-/* Adds a slab of the numbers, which are whole ones of 32 bits, or otherwise doubles. Returns SLABS_NONE if doubles do
- * not tell them exactly. */
-uint32_t slabs_add_numbers(struct slabs *slabs, number_source *number_of, const void *context, size_t count);
 
 /* Writes what stands for the slab as a value. */
 void slabs_write_reference(struct json *json, uint32_t number);

@@ -15,20 +15,11 @@ struct table_column {
 
 enum { ROWS_MIN = 1024 /* a slab of JSON has at least that many */ };
 
-static const struct column *rows_of(const struct table_column *column) {
-    return column->part ? column->part->rows : column->table->rows;
-}
-
-/* Adds a slab of numbers if the column becomes one. Returns SLABS_NONE if not. */
-static uint32_t add_numbers(const struct processed_writer *writer, const struct table_column *column) {
+/* Returns whether the column becomes a slab of numbers. */
+static bool is_typed(const struct processed_writer *writer, const struct table_column *column) {
     const struct processed_table *table = column->table;
-    const struct column *rows = rows_of(column);
-    size_t first = table->first, end = table->first + table->count;
-    if (!writer->slabs || !column->member->slab) return SLABS_NONE;
-    if (column->part && column->part->number_of && table->count >= ROWS_MIN)
-        return slabs_add_numbers(writer->slabs, column->part->number_of, table->context, table->count);
-    if (!rows || !cells_fit_slab(column->member, rows, first, end)) return SLABS_NONE;
-    return slabs_add_column(writer->slabs, column->member, rows, first, end);
+    if (!writer->slabs || !column->member->slab || column->part) return false;
+    return cells_fit_slab(column->member, table->rows, table->first, table->first + table->count);
 }
 
 /* Begins an array, which becomes a slab of its own if it has many rows. Returns what array_end needs. */
@@ -51,7 +42,7 @@ static void array_end(struct processed_writer *writer, struct json whole, size_t
 
 static bool has_value(const struct member *member, const struct processed_part *part) {
     if (!part) return member_has_cell(member);
-    return part->write || part->number_of || part->rows || part->text || member->flags & IS_NULLABLE_WHOLE;
+    return part->write || part->rows || part->text || member->flags & IS_NULLABLE_WHOLE;
 }
 
 /* Adds those of the members that are written. Returns where the next column goes. */
@@ -74,14 +65,12 @@ static void write_rows(struct json *json, const void *context, size_t first, siz
     const struct processed_part *part = column->part;
     if (part && part->write)
         part->write(json, table->context, first, end);
-    else if (part && part->number_of)
-        for (size_t i = first; i < end; i++) json_decimal(json, part->number_of(table->context, i));
     else
-        cells_write(json, column->member, rows_of(column), table->first + first, table->first + end);
+        cells_write(json, column->member, part ? part->rows : table->rows, table->first + first, table->first + end);
 }
 
 static bool is_text(const struct table_column *column) {
-    return column->part && !column->part->write && !column->part->number_of && !column->part->rows;
+    return column->part && !column->part->write && !column->part->rows;
 }
 
 /* Writes a column with several threads, or as a slab. */
@@ -92,9 +81,10 @@ static void write_column(struct processed_writer *writer, const struct table_col
         json_string_or_null(&writer->json, column->part->text);
         return;
     }
-    uint32_t slab = add_numbers(writer, column);
-    if (slab != SLABS_NONE) {
-        slabs_write_reference(&writer->json, slab);
+    if (is_typed(writer, column)) {
+        size_t end = table->first + table->count;
+        slabs_write_reference(&writer->json,
+                              slabs_add_column(writer->slabs, column->member, table->rows, table->first, end));
         return;
     }
     struct json whole = array_begin(writer, table->count);

@@ -15,34 +15,45 @@ static struct decimal sample_weight(const struct sample_rows *rows, size_t i) {
     return profile_weight_decode(rows->writer->profile, samples_at(rows->samples, (uint32_t)i)->weight);
 }
 
-static struct decimal weight_of(const void *context, size_t row) { return sample_weight(context, row); }
-
-static struct decimal weight_of_one(const void *context, size_t row) {
-    (void)context, (void)row;
-    return (struct decimal){.mantissa = 1};
+static void write_sample_weights(struct json *json, const void *context, size_t first, size_t end) {
+    for (size_t i = first; i < end; i++) json_decimal(json, sample_weight(context, i));
 }
 
-static struct decimal weight_in_ms(const void *context, size_t row) {
-    enum { MS_DIGITS_OF_NS = 6 };
-    return decimal_shift(sample_weight(context, row), -MS_DIGITS_OF_NS);
+static void write_equal_weights(struct json *json, const void *context, size_t first, size_t end) {
+    (void)context;
+    for (size_t i = first; i < end; i++) json_int(json, 1);
 }
 
-static struct decimal cpu_delta_of(const void *context, size_t row) {
+enum { MS_DIGITS_OF_NS = 6 };
+
+static void write_sample_weights_as_ms(struct json *json, const void *context, size_t first, size_t end) {
+    for (size_t i = first; i < end; i++) {
+        struct decimal ns = sample_weight(context, i);
+        if (!ns.scale && !ns.exponent)
+            json_ms(json, ns.mantissa);
+        else
+            json_decimal(json, decimal_shift(ns, -MS_DIGITS_OF_NS));
+    }
+}
+
+static void write_sample_cpu_deltas(struct json *json, const void *context, size_t first, size_t end) {
     const struct sample_rows *rows = context;
-    stack_id stack = samples_at(rows->samples, (uint32_t)row)->stack;
-    bool is_unused = row == 0 || profile_is_idle(rows->writer->idle_stacks, stack);
-    return thread_cpu_delta(sample_weight(rows, row), is_unused);
+    for (size_t i = first; i < end; i++) {
+        stack_id stack = samples_at(rows->samples, (uint32_t)i)->stack;
+        bool is_unused = i == 0 || profile_is_idle(rows->writer->idle_stacks, stack);
+        thread_json_cpu_delta(json, sample_weight(rows, i), is_unused);
+    }
 }
 
 static void write_samples(struct processed_writer *writer, const struct thread *thread) {
     static const struct {
         const char *type;
-        number_source *number_of;
+        rows_writer *write;
     } weights[] = {
-        [WEIGHT_ONE] = {"samples", weight_of_one},
-        [WEIGHT_SAMPLES] = {"samples", weight_of},
-        [WEIGHT_TRACING_MS] = {"tracing-ms", weight_in_ms},
-        [WEIGHT_BYTES] = {"bytes", weight_of},
+        [WEIGHT_ONE] = {"samples", write_equal_weights},
+        [WEIGHT_SAMPLES] = {"samples", write_sample_weights},
+        [WEIGHT_TRACING_MS] = {"tracing-ms", write_sample_weights_as_ms},
+        [WEIGHT_BYTES] = {"bytes", write_sample_weights},
     };
     const struct samples *samples = &thread->samples;
     enum weight_type type = profile_weights_of(writer->profile, thread);
@@ -53,10 +64,10 @@ static void write_samples(struct processed_writer *writer, const struct thread *
     bool are_weights_cpu = profile_are_weights_cpu(writer->profile) && !is_track;
     const struct sample_details *details = samples->details;
     const struct processed_part parts[PART_COUNT] = {
-        [PART_WEIGHT] = {.number_of = has_weights ? weights[type].number_of : NULL},
+        [PART_WEIGHT] = {.write = has_weights ? weights[type].write : NULL},
         [PART_WEIGHT_TYPE] = {.text = weights[type].type},
         /* profiler-cli 0.10.0 loops forever over this column if the thread has no samples. */
-        [PART_CPU_DELTA] = {.number_of = are_weights_cpu && count ? cpu_delta_of : NULL,
+        [PART_CPU_DELTA] = {.write = are_weights_cpu && count ? write_sample_cpu_deltas : NULL,
                             .rows = samples_have_cpu(samples) && !are_weights_cpu ? &details->cpu_ns : NULL},
         [PART_DELAY] = {.rows = samples_have_delays(samples) ? &details->delay_ns : NULL},
     };

@@ -32,7 +32,6 @@ static inline void processed_report_rows(struct processed_writer *writer, uint64
  * NULL, a column that may be null as a whole is null, and others are left out. */
 struct processed_part {
     rows_writer *write;        /* writes the column */
-    number_source *number_of;  /* returns the number in a row of the column */
     const struct column *rows; /* have the cells */
     const char *text;          /* the value of a member that is no column */
 };
@@ -44,7 +43,7 @@ struct processed_table {
     size_t first; /* the rows to write */
     size_t count;
     const struct processed_part *parts; /* by enum part_number; NULL: the shape has none */
-    const void *context;                /* context of the parts' functions, which count rows from 0 */
+    const void *context;                /* context of the parts' writers, which count rows from 0 */
 };
 
 /* Writes the columns of the shape for which rows have cells, the parts, and the number of rows. */
