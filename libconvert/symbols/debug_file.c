@@ -25,25 +25,31 @@ static int open_path(const char *root, const char *path, char real_path[PATH_MAX
     return regular_file_open(path, &status);
 }
 
-/* Reads the next segment that is loaded. *next is the number from which on to look for it. */
-static bool next_load(const struct debug_file *file, size_t *next, GElf_Phdr *segment) {
+/* libelf takes a lock for each segment that it reads, and each address is looked for in all of them. */
+struct debug_load {
+    uint64_t address;
+    uint64_t offset;
+    uint64_t bytes_count; /* in the file */
+    bool has_code;
+};
+
+static void read_loads(struct debug_file *file) {
     size_t segment_count;
-    if (elf_getphdrnum(file->elf, &segment_count) != 0) return false;
-    while (*next < segment_count && gelf_getphdr(file->elf, (int)*next, segment)) {
-        ++*next;
-        if (segment->p_type == PT_LOAD) return true;
-    }
-    return false;
+    GElf_Phdr segment;
+    if (elf_getphdrnum(file->elf, &segment_count) != 0) return;
+    file->loads = malloc((segment_count + 1) * sizeof *file->loads);
+    for (size_t i = 0; i < segment_count && file->loads && gelf_getphdr(file->elf, (int)i, &segment); i++)
+        if (segment.p_type == PT_LOAD)
+            file->loads[file->load_count++] =
+                (struct debug_load){segment.p_vaddr, segment.p_offset, segment.p_filesz, segment.p_flags & PF_X};
 }
 
 static bool read_header(struct debug_file *file) {
     GElf_Ehdr header;
-    GElf_Phdr segment;
-    size_t next = 0;
     if (!gelf_getehdr(file->elf, &header)) return false;
     if (header.e_type != ET_DYN && header.e_type != ET_EXEC) return false;
-    if (!next_load(file, &next, &segment)) return false;
-    file->base = segment.p_vaddr & ~(PAGE_BYTES - 1);
+    if (!file->load_count) return false;
+    file->base = file->loads->address & ~(PAGE_BYTES - 1);
     return file->base < USER_SPACE_END;
 }
 
@@ -178,7 +184,9 @@ static void read_sections(struct debug_file *file) {
 
 /* `has_segments`: the file must be a program or a library. */
 static bool read_file(struct debug_file *file, bool has_segments) {
-    if (!file->elf || elf_kind(file->elf) != ELF_K_ELF || (has_segments && !read_header(file))) {
+    bool is_elf = file->elf && elf_kind(file->elf) == ELF_K_ELF;
+    if (is_elf) read_loads(file);
+    if (!is_elf || (has_segments && !read_header(file))) {
         debug_file_close(file);
         return false;
     }
@@ -227,6 +235,7 @@ void debug_file_close(struct debug_file *file) {
         file->uncompressed = bytes->next;
         free(bytes);
     }
+    free(file->loads);
     if (file->descriptor >= 0) close(file->descriptor);
     *file = (struct debug_file){.descriptor = -1};
 }
@@ -238,37 +247,34 @@ bool debug_file_is_whole(const struct debug_file *file) {
 
 bool debug_file_address_of_offset(const struct debug_file *file, uint64_t offset, uint64_t *address) {
     bool is_found = false;
-    GElf_Phdr segment;
-    for (size_t next = 0; next_load(file, &next, &segment);) {
-        if (offset < segment.p_offset || offset - segment.p_offset >= segment.p_filesz) continue;
-        *address = segment.p_vaddr + (offset - segment.p_offset);
+    for (size_t i = 0; i < file->load_count; i++) {
+        const struct debug_load *load = &file->loads[i];
+        if (offset < load->offset || offset - load->offset >= load->bytes_count) continue;
+        *address = load->address + (offset - load->offset);
         is_found = true;
-        if (segment.p_flags & PF_X) break;
+        if (load->has_code) break;
     }
     return is_found;
 }
 
-/* Finds the segment with code that has the address in the file. */
-static bool find_code(const struct debug_file *file, uint64_t address, GElf_Phdr *segment) {
-    for (size_t next = 0; next_load(file, &next, segment);)
-        if (segment->p_flags & PF_X && address >= segment->p_vaddr && address - segment->p_vaddr < segment->p_filesz)
-            return true;
-    return false;
+/* Returns the segment with code that has the address in the file; NULL if there is none. */
+static const struct debug_load *find_code(const struct debug_file *file, uint64_t address) {
+    for (size_t i = 0; i < file->load_count; i++) {
+        const struct debug_load *load = &file->loads[i];
+        if (load->has_code && address >= load->address && address - load->address < load->bytes_count) return load;
+    }
+    return NULL;
 }
 
-bool debug_file_has_code_at(const struct debug_file *file, uint64_t address) {
-    GElf_Phdr segment;
-    return find_code(file, address, &segment);
-}
+bool debug_file_has_code_at(const struct debug_file *file, uint64_t address) { return find_code(file, address); }
 
 struct text debug_file_code(const struct debug_file *file, uint64_t address) {
     size_t file_bytes;
-    GElf_Phdr segment;
     const char *bytes = elf_rawfile(file->elf, &file_bytes);
-    if (!bytes || !file->has_code || !find_code(file, address, &segment)) return (struct text){0};
-    if (segment.p_offset > file_bytes || segment.p_filesz > file_bytes - segment.p_offset) return (struct text){0};
-    struct text code = {bytes + segment.p_offset, segment.p_filesz};
-    return text_from(code, address - segment.p_vaddr);
+    const struct debug_load *load = bytes && file->has_code ? find_code(file, address) : NULL;
+    if (!load || load->offset > file_bytes || load->bytes_count > file_bytes - load->offset) return (struct text){0};
+    struct text code = {bytes + load->offset, load->bytes_count};
+    return text_from(code, address - load->address);
 }
 
 unsigned debug_file_machine(const struct debug_file *file) {

@@ -21,6 +21,8 @@ struct debug_bytes {
     char values[];
 };
 
+struct debug_load;
+
 struct debug_file {
     struct Elf *elf; /* NULL: not open */
     int descriptor;
@@ -31,6 +33,8 @@ struct debug_file {
     bool has_symbol_table;
     bool has_dwarf;
     struct debug_bytes *uncompressed; /* owned */
+    struct debug_load *loads;         /* owned; segments that are loaded */
+    size_t load_count;
 };
 
 /* Opens the regular file at that path for reading, on this machine or, unless `root` is NULL, on the one whose file
