@@ -5,6 +5,7 @@ import collections
 import os
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import statistics
@@ -48,12 +49,20 @@ if shutil.which("samply"):
     CASES |= {"samply record": SAMPLY}
 
 
+def spent_ms():
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return 1000 * (spent.ru_utime + spent.ru_stime)
+
+
 def measure(before, work, folder):
-    """Returns the processor time, the time from the end to that of the recording, the size of files, and what was lost."""
+    """Returns the processor times of the program and of what is around it, the time from the end of the program to that
+    of the recording, the size of files, and what was lost."""
     for path in folder.glob("*.data"):
         path.unlink()
+    begin_ms = spent_ms()
     ended = subprocess.run([*before, *MEASURED, *work], cwd=folder, check=True, capture_output=True, text=True)
     end_s = time.clock_gettime(time.CLOCK_MONOTONIC)
+    all_ms = spent_ms() - begin_ms
     time_ms, work_end_s = map(float, ended.stdout.splitlines()[-1].split())
     lost = re.search(r"(\d+) lost", ended.stderr)
     if before[:1] == ["perf"]:
@@ -61,7 +70,7 @@ def measure(before, work, folder):
                                check=False).stdout
         lost = re.search(r"LOST_SAMPLES events: +\d+ +\([^\n]*\n(?s:.*)LOST_SAMPLES events: +(\d+)", stats)
     size = sum(path.stat().st_size for path in folder.glob("*.data"))
-    return time_ms, 1000 * (end_s - work_end_s), size, int(lost[1]) if lost else 0
+    return time_ms, all_ms - time_ms, 1000 * (end_s - work_end_s), size, int(lost[1]) if lost else 0
 
 
 def run_workload(name, work):
@@ -70,12 +79,15 @@ def run_workload(name, work):
         for _ in range(round_count):
             for case, before in CASES.items():
                 results[case].append(measure(before, work, pathlib.Path(folder)))
-    print(f"{name:30}{'processor time':>16}{'more':>9}{'then':>10}{'recording':>12}{'lost':>8}")
+    print(f"{name:26}{'processor time':>16}{'more':>9}{'of least':>10}{'recorder':>11}{'then':>10}{'recording':>12}{'lost':>7}")
+    alone = list(zip(*results["nothing"]))
     for case, rows in results.items():
-        more = statistics.median(row[0] / alone[0] for row, alone in zip(rows, results["nothing"])) - 1
-        times, ends, sizes, lost = zip(*rows)
-        print(f"  {case:28}{statistics.median(times):13.0f} ms{100 * more:7.1f} %{statistics.median(ends):7.0f} ms"
-              f"{statistics.median(sizes) / 1e6:9.2f} MB{sum(lost):8}", flush=True)
+        times, own, ends, sizes, lost = zip(*rows)
+        more = statistics.median(time / other for time, other in zip(times, alone[0])) - 1
+        least = min(times) / min(alone[0]) - 1
+        recorder = statistics.median(own) - statistics.median(alone[1])
+        print(f"  {case:24}{statistics.median(times):13.0f} ms{100 * more:7.1f} %{100 * least:8.1f} %{recorder:8.0f} ms"
+              f"{statistics.median(ends):7.0f} ms{statistics.median(sizes) / 1e6:9.2f} MB{sum(lost):7}", flush=True)
 
 
 VIEWED = {
