@@ -59,11 +59,8 @@ static void read_filtered(struct input_loader *loader, struct input *input, stru
                                      .perf_maps = loader->options->perf_maps,
                                      .perf_map_count = loader->options->perf_map_count,
                                      .debug_folders = &folders,
-                                     .debug_ahead = &loader->ahead,
                                      .filter = filter && filter->kinds ? filter : NULL,
                                      .job_count = loader->job_count};
-    loader->ahead.folders = folders;
-    loader->ahead.memory = profile->failure->memory;
     loader->reader->run(input, profile, &options);
 }
 
@@ -214,12 +211,12 @@ void input_loader_read(struct input_loader *loader) {
     }
     resolve_failure(loader);
     loader->progress.root->failure = failure;
-    debug_ahead_close(&loader->ahead);
 }
 
 /* ---- Symbols. ---- */
 
-static void symbolize(struct input_loader *loader) {
+void input_loader_symbolize(struct input_loader *loader) {
+    if (failure_is_set(loader->profile->failure)) return;
     const struct gecko_convert_options *options = loader->options;
     struct symbolize_options symbolize_options = {.symbols = options->symbols,
                                                   .folders = debug_folders_of(options),
@@ -228,9 +225,4 @@ static void symbolize(struct input_loader *loader) {
                                                   .name_func = loader->reader->name_func};
     profile_symbolize(loader->profile, &symbolize_options, progress_part(loader->progress, READ_SHARE, 1));
     profile_root_waits(loader->profile);
-}
-
-void input_loader_symbolize(struct input_loader *loader) {
-    if (!failure_is_set(loader->profile->failure)) symbolize(loader);
-    debug_ahead_fini(&loader->ahead);
 }

@@ -6,7 +6,6 @@
 #include "gecko_convert.h"
 #include "libconvert/base/progress.h"
 #include "libconvert/profile/profile.h"
-#include "libconvert/symbols/debug_ahead.h"
 #include "readers/reader.h"
 
 /* How a command gives an input. Zero is the default of every member. All pointers are borrowed. */
@@ -40,12 +39,10 @@ struct input_loader {
     /* Private. */
     struct failure input_failure; /* failure of the input alone, until reading has ended */
     uint64_t given_bytes;         /* how much of an input in memory or from a read function the reader has got */
-    struct debug_ahead ahead;     /* what is done for symbols while the input is read */
     char *read_buffer;            /* owned; the read function fills it. NULL: not needed yet */
 };
 
-/* Opens the input, finds its format and reads it. Does nothing if a failure is latched. Call input_loader_symbolize
- * next. */
+/* Opens the input, finds its format and reads it. Does nothing if a failure is latched. */
 void input_loader_read(struct input_loader *loader);
 
 /* Finds functions, files and lines of what was read. Does nothing if a failure is latched. */

@@ -4,7 +4,6 @@
 #include "libconvert/profile/profile.h"
 #include "readers/input/input.h"
 
-struct debug_ahead;
 struct debug_folders;
 struct filter;
 
@@ -22,9 +21,6 @@ struct reader_options {
     /* Where to look for libraries besides their own paths. NULL: open no library and no file with the kernel's symbols.
      * Borrowed. */
     const struct debug_folders *debug_folders;
-
-    struct debug_ahead *debug_ahead; /* is told of libraries whose symbols will be needed; NULL: nothing is done ahead.
-                                      * Borrowed */
 
     struct filter *filter; /* the part that becomes the profile, of kinds that the reader has; NULL: all; borrowed */
 

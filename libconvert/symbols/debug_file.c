@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "libconvert/base/regular_file.h"
-#include "shared_sections.h"
 #include "sysroot.h"
 
 static const uint64_t PAGE_BYTES = 4096;
@@ -83,43 +82,6 @@ static bool is_unread(struct text name) {
     return text_equal(name, TEXT(".debug_loc")) || text_equal(name, TEXT(".debug_loclists"));
 }
 
-static bool inflate(struct text packed, char *to, size_t bytes_count) {
-    struct libdeflate_decompressor *inflater = libdeflate_alloc_decompressor();
-    bool is_good = inflater && libdeflate_zlib_decompress(inflater, packed.bytes, packed.bytes_count, to, bytes_count,
-                                                          NULL) == LIBDEFLATE_SUCCESS;
-    libdeflate_free_decompressor(inflater);
-    return is_good;
-}
-
-static const char *inflate_for_this(struct debug_file *file, struct text packed, size_t bytes_count) {
-    struct debug_bytes *bytes = malloc(sizeof *bytes + bytes_count);
-    if (!bytes || !inflate(packed, bytes->values, bytes_count)) {
-        free(bytes);
-        return NULL;
-    }
-    bytes->next = file->uncompressed;
-    file->uncompressed = bytes;
-    return bytes->values;
-}
-
-/* Returns the section that another process has uncompressed; otherwise uncompresses it, for others too. Returns NULL if
- * the bytes are damaged, or if there is no memory for others. */
-static const char *inflate_for_all(const struct debug_file *file, uint64_t offset, struct text packed,
-                                   size_t bytes_count) {
-    struct stat status;
-    struct shared_section *section;
-    if (file->descriptor < 0 || fstat(file->descriptor, &status) != 0) return NULL;
-    const struct section_key key = {status.st_dev, status.st_ino,
-                                    status.st_mtim.tv_sec * INT64_C(1000000000) + status.st_mtim.tv_nsec, offset,
-                                    bytes_count};
-    const char *found = shared_sections_find(&key);
-    char *bytes = found ? NULL : shared_section_begin(&key, &section);
-    if (!bytes) return found;
-    bool is_good = inflate(packed, bytes, bytes_count);
-    shared_section_end(section, is_good);
-    return is_good ? bytes : NULL;
-}
-
 /* Uncompresses a section in less than half of the time that libelf takes with zlib. Returns false if the section stays
  * as it is. */
 static bool inflate_section(struct debug_file *file, Elf_Scn *section, GElf_Shdr *header) {
@@ -130,11 +92,19 @@ static bool inflate_section(struct debug_file *file, Elf_Scn *section, GElf_Shdr
     if (!data || !read_data || !gelf_getchdr(section, &compression) || compression.ch_type != ELFCOMPRESS_ZLIB)
         return false;
     if (data->d_size <= head_bytes || compression.ch_size / RATIO_MAX > data->d_size) return false;
-    struct text packed = text_from((struct text){data->d_buf, data->d_size}, head_bytes);
-    const char *bytes = inflate_for_all(file, header->sh_offset, packed, compression.ch_size);
-    if (!bytes) bytes = inflate_for_this(file, packed, compression.ch_size);
-    if (!bytes) return false;
-    data->d_buf = read_data->d_buf = (char *)(uintptr_t)bytes; /* nobody writes to them */
+    struct debug_bytes *bytes = malloc(sizeof *bytes + compression.ch_size);
+    struct libdeflate_decompressor *inflater = libdeflate_alloc_decompressor();
+    bool is_good = bytes && inflater &&
+                   libdeflate_zlib_decompress(inflater, (char *)data->d_buf + head_bytes, data->d_size - head_bytes,
+                                              bytes->values, compression.ch_size, NULL) == LIBDEFLATE_SUCCESS;
+    libdeflate_free_decompressor(inflater);
+    if (!is_good) {
+        free(bytes);
+        return false;
+    }
+    bytes->next = file->uncompressed;
+    file->uncompressed = bytes;
+    data->d_buf = read_data->d_buf = bytes->values;
     data->d_size = read_data->d_size = header->sh_size = compression.ch_size;
     header->sh_flags &= ~(GElf_Xword)SHF_COMPRESSED;
     return gelf_update_shdr(section, header);

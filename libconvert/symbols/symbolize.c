@@ -7,7 +7,6 @@
 #include "libconvert/base/memory.h"
 #include "libconvert/profile/nameless.h"
 #include "library_symbols.h"
-#include "shared_sections.h"
 #include "symbol_answers.h"
 #include "symbol_worker.h"
 
@@ -331,7 +330,6 @@ static void symbolize_libraries(struct symbolizer *symbolizer) {
     struct profile *profile = symbolizer->profile;
     /* The child shares this process's memory, and all of it counts as the child's, too. */
     memory_give_back_freed();
-    shared_sections_prepare(profile->failure->memory);
     for (size_t first = 0; first < symbolizer->request_count && !failure_is_set(profile->failure);) {
         struct symbol_work work = work_from(symbolizer, first);
         symbol_answers_restart(&symbolizer->answers);

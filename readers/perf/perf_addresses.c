@@ -131,7 +131,6 @@ void perf_addresses_init(struct perf_addresses *addresses, struct perf_recording
     addresses->code.system.identity.recording = input;
     perf_place_stacks_init(&addresses->stacks, &addresses->code);
     perf_unwind_init(&addresses->unwind, &addresses->code, failure);
-    if (addresses->has_threads && folders) addresses->unwind.ahead = options->debug_ahead;
     arena_init(&addresses->texts, failure);
     recording->code = (struct perf_code){addresses, use, add_stack, finish, &addresses->code.stacks};
     if (folders) recording->tracing.functions = (struct perf_kernel_functions){find_kernel_function, addresses};

@@ -48,7 +48,6 @@ static struct unwind_file *find_file(struct perf_unwind *unwind, uint32_t row) {
     struct text build_id = perf_places_build_id(code, file);
     if (text_equal(file->path, vdso_name)) return *slot = add_vdso(unwind, build_id);
     const struct lib lib = {.name = text_base_name(file->path), .path = file->path, .code_id = build_id};
-    if (unwind->ahead) debug_ahead_tell(unwind->ahead, &lib);
     return *slot = unwinder_add_library(unwind->unwinder, &lib);
 }
 

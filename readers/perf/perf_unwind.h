@@ -2,7 +2,6 @@
 #pragma once
 
 #include "libconvert/base/value_table.h"
-#include "libconvert/symbols/debug_ahead.h"
 #include "perf_places.h"
 #include "perf_record.h"
 #include "readers/unwind/unwinder.h"
@@ -11,7 +10,6 @@ struct perf_unwind {
     struct perf_places *code;     /* borrowed */
     struct failure *failure;      /* borrowed */
     struct unwinder *unwinder;    /* NULL before the first walk */
-    struct debug_ahead *ahead;    /* is told of files that walks reach; NULL: nothing is done ahead. Borrowed */
     struct column files;          /* struct unwind_file *, one per file in perf_places; NULL: not yet added */
     struct value_table codes;     /* struct unwind_file * by uint64_t: number of code with call frame information */
     struct unwound_frame *frames; /* frames of the last walk, innermost first */

@@ -5,13 +5,15 @@
 #include <string.h>
 
 #include "libconvert/base/order.h"
-#include "libconvert/symbols/library_message.h"
 
 /* Size limit of a section. Larger sections are skipped: they are hostile, or would take too much memory. */
 static const uint64_t PART_BYTES_MAX = UINT64_C(512) << 20;
 
 /* Size limit of a vDSO. All known ones are smaller. */
 static const uint64_t VDSO_BYTES_MAX = UINT64_C(64) << 10;
+
+/* The child refuses requests with longer texts. */
+enum { REQUEST_TEXT_BYTES_MAX = 1 << 16 };
 
 struct reading {
     struct unwind_extract extract;
@@ -197,6 +199,16 @@ void unwind_extract_bytes(struct text bytes, enum unwinder_machine machine, unwi
 
 /* ---- In the child. ---- */
 
+static bool receive_text(struct channel *channel, char **bytes, struct text *text) {
+    uint64_t bytes_count;
+    if (!channel_receive(channel, &bytes_count, sizeof bytes_count)) return false;
+    if (bytes_count > REQUEST_TEXT_BYTES_MAX) return false;
+    *bytes = malloc(bytes_count + 1);
+    if (!*bytes) child_leave();
+    *text = (struct text){*bytes, bytes_count};
+    return channel_receive(channel, *bytes, bytes_count);
+}
+
 /* Returns false if the parent closed the channel. */
 static bool send_extract(struct channel *channel, const struct unwind_extract *extract) {
     bool is_sent = channel_send(channel, extract, sizeof *extract);
@@ -223,16 +235,26 @@ static bool answer(struct channel *channel, const struct lib *lib, const struct 
 }
 
 void unwind_extract_serve(void *options, struct channel *channel) {
-    struct lib lib;
-    bool is_good;
-    do {
-        is_good = library_receive(channel, &lib) && answer(channel, &lib, options);
-        library_received_fini(&lib);
-    } while (is_good);
+    bool is_good = true;
+    while (is_good) {
+        char *name = NULL, *path = NULL, *code_id = NULL;
+        struct lib lib = {0};
+        is_good = receive_text(channel, &name, &lib.name) && receive_text(channel, &path, &lib.path) &&
+                  receive_text(channel, &code_id, &lib.code_id) && answer(channel, &lib, options);
+        free(name);
+        free(path);
+        free(code_id);
+    }
 }
 
 /* ---- In the parent. ---- */
 
+static bool send_text(struct channel *channel, struct text text) {
+    uint64_t bytes_count = text.bytes_count;
+    return channel_send(channel, &bytes_count, sizeof bytes_count) && channel_send(channel, text.bytes, bytes_count);
+}
+
 bool unwind_extract_ask(struct channel *channel, const struct lib *lib, struct unwind_extract *extract) {
-    return library_send(channel, lib) && channel_receive(channel, extract, sizeof *extract);
+    return send_text(channel, lib->name) && send_text(channel, lib->path) && send_text(channel, lib->code_id) &&
+           channel_receive(channel, extract, sizeof *extract);
 }
