@@ -30,6 +30,7 @@ void perf_tasks_init(struct perf_tasks *tasks, struct profile *profile, struct f
     tasks->filter = filter;
     column_init(&tasks->rows, sizeof(struct perf_task), failure);
     column_init(&tasks->forgotten, sizeof(uint32_t), failure);
+    column_init(&tasks->comms, sizeof(struct perf_comm), failure);
     value_table_init(&tasks->current, sizeof(struct tid_key), sizeof(uint32_t), failure);
     value_table_init(&tasks->processes, sizeof(struct tid_key), sizeof(process_id), failure);
     value_table_init(&tasks->former_counts, sizeof(struct task_key), sizeof(uint32_t), failure);
@@ -47,7 +48,7 @@ void perf_series_fini(struct perf_series *series) {
 
 void perf_tasks_fini(struct perf_tasks *tasks) {
     for (size_t i = 0; i < tasks->series.count; i++) perf_series_fini(column_at(&tasks->series, i));
-    COLUMNS_FINI(&tasks->rows, &tasks->forgotten, &tasks->takeovers, &tasks->series);
+    COLUMNS_FINI(&tasks->rows, &tasks->forgotten, &tasks->comms, &tasks->takeovers, &tasks->series);
     value_table_fini(&tasks->current);
     value_table_fini(&tasks->processes);
     value_table_fini(&tasks->former_counts);
@@ -222,12 +223,21 @@ static void mark_rename(struct perf_tasks *tasks, const struct perf_task *task, 
     profile_add_marker(profile, thread, marker, values);
 }
 
+/* Returns where the thread's name is until it is known whether the thread is forgotten; NULL if memory ran out
+ * (latched). */
+static struct perf_comm *comm_of(struct perf_tasks *tasks, thread_id thread) {
+    while (tasks->comms.count <= thread.index)
+        if (!column_push(&tasks->comms)) return NULL;
+    return column_at(&tasks->comms, thread.index);
+}
+
 /* With filters, most threads may be forgotten, and their names with them. */
-static void set_name(struct perf_tasks *tasks, struct perf_task *task, struct text name) {
+static void set_name(struct perf_tasks *tasks, const struct perf_task *task, struct text name) {
     struct thread *thread = profile_thread_at(tasks->profile, task->thread);
-    bool may_be_forgotten = filter_leaves_tasks(tasks->filter) && name.bytes_count <= sizeof task->comm;
-    thread->name = may_be_forgotten ? (struct text){task->comm, name.bytes_count} : profile_text(tasks->profile, name);
-    if (may_be_forgotten) memcpy(task->comm, name.bytes, name.bytes_count);
+    bool may_be_forgotten = filter_leaves_tasks(tasks->filter) && name.bytes_count <= sizeof(struct perf_comm);
+    struct perf_comm *comm = may_be_forgotten ? comm_of(tasks, task->thread) : NULL;
+    thread->name = comm ? (struct text){comm->bytes, name.bytes_count} : profile_text(tasks->profile, name);
+    if (comm) memcpy(comm->bytes, name.bytes, name.bytes_count);
 }
 
 void perf_tasks_keep_names(struct perf_tasks *tasks) {

@@ -44,11 +44,12 @@ struct perf_series {
 void perf_series_fini(struct perf_series *series);
 
 /* The kernel's names of threads have at most 15 bytes. */
-enum { PERF_COMM_BYTES_MAX = 15 };
+struct perf_comm {
+    char bytes[15];
+};
 
 struct perf_task {
-    int64_t pid;                    /* PID_UNKNOWN until a line has it */
-    char comm[PERF_COMM_BYTES_MAX]; /* the thread's name until perf_tasks_keep_names, with filters */
+    int64_t pid; /* PID_UNKNOWN until a line has it */
     uint32_t machine;
     thread_id thread;
     bool is_forked;
@@ -88,6 +89,7 @@ struct perf_tasks {
     struct filter *filter;      /* borrowed; NULL: everything is kept */
     struct column rows;         /* struct perf_task */
     struct column forgotten;    /* uint32_t: rows that other threads may have, see perf_tasks_forget */
+    struct column comms;        /* struct perf_comm by thread, with filters: names until perf_tasks_keep_names */
     struct value_table current; /* uint32_t by struct tid_key: row of the task that has the tid now; ID_NONE: none */
     struct perf_recent_tid recent_tids[PERF_RECENT_TIDS]; /* by tid modulo their number */
     struct value_table processes;     /* process_id by struct tid_key with a pid: the process that has it now */
