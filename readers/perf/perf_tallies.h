@@ -5,6 +5,17 @@
 
 /* What is counted, in the order in which the ledger has it: the unit, the fate and the cause. */
 #define PERF_TALLIES(TALLY)                                                                                          \
+    TALLY(TALLY_COMM_RECORD, RECORDS, KEPT, "COMM record")                                                           \
+    TALLY(TALLY_FORK_RECORD, RECORDS, KEPT, "FORK record")                                                           \
+    TALLY(TALLY_EXIT_RECORD, RECORDS, KEPT, "EXIT record")                                                           \
+    TALLY(TALLY_MMAP_RECORD, RECORDS, KEPT, "MMAP record")                                                           \
+    TALLY(TALLY_LOST_RECORD, RECORDS, KEPT, "LOST record")                                                           \
+    TALLY(TALLY_SWITCH_RECORD, RECORDS, KEPT, "SWITCH record")                                                       \
+    TALLY(TALLY_NAMESPACES_RECORD, RECORDS, KEPT, "NAMESPACES record")                                               \
+    TALLY(TALLY_CGROUP_RECORD, RECORDS, KEPT, "CGROUP record")                                                       \
+    TALLY(TALLY_KSYMBOL_RECORD, RECORDS, KEPT, "KSYMBOL record")                                                     \
+    TALLY(TALLY_BPF_EVENT_RECORD, RECORDS, KEPT, "BPF_EVENT record")                                                 \
+    TALLY(TALLY_FINISHED_ROUND_RECORD, RECORDS, KEPT, "FINISHED_ROUND record")                                       \
     TALLY(TALLY_BLANK, LINES, KEPT, "blank line")                                                                    \
     TALLY(TALLY_HEADER, LINES, KEPT, "header comment")                                                               \
     TALLY(TALLY_EVENT, LINES, KEPT, "event line")                                                                    \

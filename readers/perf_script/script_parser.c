@@ -475,6 +475,7 @@ void script_parse(struct input *input, struct perf_sink sink, struct perf_tallie
     script_lines_init(&parser.lines, sink, failure);
     strings_init(&parser.events, failure);
     parser.records.sink = sink;
+    parser.records.tallies = tallies;
     strings_init(&parser.records.losses, failure);
     while (!failure_is_set(failure) && scan_line(&parser.scan, &line)) {
         if (parser.wrap_columns)

@@ -146,22 +146,22 @@ static bool take_namespace(struct text *text, struct perf_namespace *out) {
 static const struct {
     struct text name;
     payload_parser *parse;
-    struct text cause;
+    enum perf_tally tally;
 } known_records[] = {
-    {TEXT("NAMESPACES"), parse_namespaces, TEXT("NAMESPACES record")},
-    {TEXT("CGROUP"), NULL, TEXT("CGROUP record")},
-    {TEXT("KSYMBOL"), NULL, TEXT("KSYMBOL record")},
-    {TEXT("BPF_EVENT"), NULL, TEXT("BPF_EVENT record")},
-    {TEXT("FINISHED_ROUND"), NULL, TEXT("FINISHED_ROUND record")},
-    {TEXT("COMM"), parse_comm, TEXT("COMM record")},
-    {TEXT("FORK"), parse_fork, TEXT("FORK record")},
-    {TEXT("EXIT"), parse_exit, TEXT("EXIT record")},
-    {TEXT("MMAP"), parse_mapping, TEXT("MMAP record")},
-    {TEXT("MMAP2"), parse_mapping, TEXT("MMAP record")},
-    {TEXT("LOST"), parse_loss, TEXT("LOST record")},
-    {TEXT("LOST_SAMPLES"), parse_loss_of_samples, TEXT("LOST record")},
-    {TEXT("SWITCH"), parse_switch, TEXT("SWITCH record")},
-    {TEXT("SWITCH_CPU_WIDE"), parse_switch, TEXT("SWITCH record")},
+    {TEXT("NAMESPACES"), parse_namespaces, TALLY_NAMESPACES_RECORD},
+    {TEXT("CGROUP"), NULL, TALLY_CGROUP_RECORD},
+    {TEXT("KSYMBOL"), NULL, TALLY_KSYMBOL_RECORD},
+    {TEXT("BPF_EVENT"), NULL, TALLY_BPF_EVENT_RECORD},
+    {TEXT("FINISHED_ROUND"), NULL, TALLY_FINISHED_ROUND_RECORD},
+    {TEXT("COMM"), parse_comm, TALLY_COMM_RECORD},
+    {TEXT("FORK"), parse_fork, TALLY_FORK_RECORD},
+    {TEXT("EXIT"), parse_exit, TALLY_EXIT_RECORD},
+    {TEXT("MMAP"), parse_mapping, TALLY_MMAP_RECORD},
+    {TEXT("MMAP2"), parse_mapping, TALLY_MMAP_RECORD},
+    {TEXT("LOST"), parse_loss, TALLY_LOST_RECORD},
+    {TEXT("LOST_SAMPLES"), parse_loss_of_samples, TALLY_LOST_RECORD},
+    {TEXT("SWITCH"), parse_switch, TALLY_SWITCH_RECORD},
+    {TEXT("SWITCH_CPU_WIDE"), parse_switch, TALLY_SWITCH_RECORD},
 };
 
 /* ---- Records. ---- */
@@ -174,21 +174,16 @@ static struct text name_of(struct text record) {
     return cursor_take_word(&name);
 }
 
-static void count(const struct script_records *records, enum gecko_convert_fate fate, struct text cause,
-                  struct position position) {
-    const struct perf_record record = {.type = PERF_COUNT,
-                                       .time_ns = TIME_NONE,
-                                       .position = position,
-                                       .name = cause,
-                                       .count = {LEDGER_RECORDS, fate, 1}};
-    perf_emit(records->sink, &record);
-}
-
 static void lose(struct script_records *records, struct text name, const char *what, struct position position) {
     string_id cause = strings_intern_format(&records->losses, "%s%.*s record", what, TEXT_ARGS(name));
     if (string_is_none(cause)) return;
     bool is_known = cause.index < LOSSES_MAX;
-    count(records, LEDGER_LOST, is_known ? strings_text(&records->losses, cause) : TEXT("other record"), position);
+    const struct perf_record record = {.type = PERF_COUNT,
+                                       .time_ns = TIME_NONE,
+                                       .position = position,
+                                       .name = is_known ? strings_text(&records->losses, cause) : TEXT("other record"),
+                                       .count = {LEDGER_RECORDS, LEDGER_LOST, 1}};
+    perf_emit(records->sink, &record);
 }
 
 void script_records_read(struct script_records *records, const struct script_event_line *event_line, struct text record,
@@ -212,7 +207,7 @@ void script_records_read(struct script_records *records, const struct script_eve
             return;
         }
         if (out.type == PERF_SWITCH) out.running.processor = event_line->cpu;
-        count(records, LEDGER_KEPT, known_records[i].cause, position);
+        perf_tally(records->tallies, known_records[i].tally, 1, position);
         if (known_records[i].parse) perf_emit(records->sink, &out);
         return;
     }
@@ -235,7 +230,7 @@ static bool read_namespaces(struct script_records *records, struct text line) {
     }
     if (records->namespaces_left) return true;
     open->namespaces.kinds = records->namespaces;
-    count(records, LEDGER_KEPT, TEXT("NAMESPACES record"), open->position);
+    perf_tally(records->tallies, TALLY_NAMESPACES_RECORD, 1, open->position);
     perf_emit(records->sink, open);
     return true;
 }

@@ -15,8 +15,9 @@ bool script_record_is_bare(struct text line);
 
 struct script_records {
     struct perf_sink sink;
-    struct strings losses;   /* causes */
-    struct perf_record open; /* a NAMESPACES record whose lines are being read, if namespaces_left is not 0 */
+    struct perf_tallies *tallies; /* borrowed */
+    struct strings losses;        /* causes */
+    struct perf_record open;      /* a NAMESPACES record whose lines are being read, if namespaces_left is not 0 */
     struct perf_namespace namespaces[PERF_NAMESPACES_MAX];
     uint32_t namespaces_left; /* how many of them are still to be read */
     bool has_bytes;           /* lines with the bytes of a TEXT_POKE record may follow */

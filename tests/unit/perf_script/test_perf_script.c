@@ -642,14 +642,14 @@ TEST(test_records) {
         "my:app 7/7 1.8: PERF_RECORD_KSYMBOL addr ffffffffc0 len 5 type 1 flags 0x0 name bpf_prog_x\n"
         "my:app 7/7 1.8: PERF_RECORD_EXIT(7:8)\n",
         "7/8 my:app 0 1 read\n",
+        "records lost 1 malformed EXIT record\n"
         "records kept 2 COMM record\n"
-        "records kept 1 MMAP record\n"
         "records kept 1 FORK record\n"
         "records kept 1 EXIT record\n"
+        "records kept 1 MMAP record\n"
         "records kept 1 LOST record\n"
         "records kept 2 SWITCH record\n"
         "records kept 1 KSYMBOL record\n"
-        "records lost 1 malformed EXIT record\n"
         "lines kept 1 event line\n"
         "lines kept 1 frame line\n"
         "lines kept 10 record\n"
