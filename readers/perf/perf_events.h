@@ -20,7 +20,7 @@ struct perf_event {
     bool is_tracepoint;
     bool is_occurrence;   /* see perf_role_is_occurrence; a tracepoint is one */
     bool is_switch;       /* see perf_role_is_switch */
-    bool is_off_cpu_time; /* see perf_role_is_off_cpu_time */
+    bool is_off_cpu_time; /* see perf_role_is_off_cpu_time; no tracepoint */
     uint64_t tracepoint_id;
     bool has_addresses;  /* some sample has the address of data: see perf_role_has_address */
     bool has_payloads;   /* samples tell more than their time and place */

@@ -45,6 +45,7 @@ struct perf_frame_line {
     struct text library; /* as printed, without "(deleted)" and offset; empty if unknown */
     bool has_address;
     bool has_offset;
+    bool is_cut;     /* the line ends within its library */
     bool is_unknown; /* perf printed "[unknown]" for the symbol, or for the library and no symbol */
     bool is_inlined; /* inlined into the next frame that is not inlined; has no library of its own */
     bool is_cookie;  /* stands for a user stack, which follows in a "DEFERRED CALLCHAIN" whose cookie is this address */

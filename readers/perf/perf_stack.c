@@ -308,7 +308,10 @@ static void use_mapping(struct perf_stack *stack, const struct perf_record *reco
 
 static void use(void *context, const struct perf_record *record) {
     struct perf_stack *stack = context;
-    if (record->type == PERF_LINE) learn_line(stack, &record->line);
+    if (record->type == PERF_LINE) {
+        perf_tally(&stack->recording->tallies, TALLY_CUT_LIBRARY, record->line.frame.is_cut, record->position);
+        learn_line(stack, &record->line);
+    }
     /* The mappings of a guest are not used, so its addresses stay absolute: its pids are not the host's. */
     if (record->type == PERF_MAPPING && !record->machine) use_mapping(stack, record);
     if (record->type == PERF_FORK && !record->machine)

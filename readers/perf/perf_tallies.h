@@ -59,6 +59,7 @@
     TALLY(TALLY_BAD_CHAIN, SAMPLES, NOTED, "sample whose outer frames are garbage: left out")                        \
     TALLY(TALLY_BRANCHES, VALUES, LOST, "branch stack")                                                              \
     TALLY(TALLY_ADDRESS, VALUES, NOTED, "address or weight of data: profiles have no place for it")                  \
+    TALLY(TALLY_CUT_LIBRARY, VALUES, NOTED, "library of a frame line that is cut off: left out")                     \
     TALLY(TALLY_DATA_NAME, VALUES, NOTED, "symbol or library of an address of data: left out")                       \
     TALLY(TALLY_CUT_STACK, SAMPLES, NOTED, "sample whose copied stack could not be followed to its outermost frame") \
     TALLY(TALLY_DEEP_STACK, SAMPLES, NOTED,                                                                          \

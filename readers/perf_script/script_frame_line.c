@@ -52,6 +52,21 @@ static struct text clean_library(struct text library) {
     return library;
 }
 
+/* less -S, cut and narrow terminals cut lines, often within the library: "main+0x12 (/usr/lib/x86_64->". Cuts off what
+ * is left of it. */
+static bool drop_cut_library(struct text *text) {
+    for (size_t at = 1; at < text->bytes_count; at++) {
+        struct text name = text_trim_end(text_slice(*text, 0, at)), symbol = name;
+        uint64_t offset;
+        if (text->bytes[at] != '(' || name.bytes_count == at) continue;
+        if (!text_equal(name, TEXT("[unknown]")) && !take_offset(&symbol, &offset)) continue;
+        bool is_open = text_find(text_from(*text, at), ')') == text->bytes_count - at;
+        if (is_open) *text = name;
+        return is_open;
+    }
+    return false;
+}
+
 bool script_frame_line_parse(struct text line, struct perf_frame_line *out) {
     *out = (struct perf_frame_line){0};
     struct text rest = text_trim(line), after = rest;
@@ -70,6 +85,8 @@ bool script_frame_line_parse(struct text line, struct perf_frame_line *out) {
         out->is_inlined = text_equal(inside, TEXT("inlined"));
         if (!out->is_inlined) out->library = clean_library(inside);
         is_outside = text_equal(inside, TEXT("[unknown]"));
+    } else {
+        out->is_cut = drop_cut_library(&rest);
     }
     if (text_equal(rest, TEXT("(cookie)"))) {
         out->is_cookie = true;

@@ -590,6 +590,25 @@ TEST(test_the_interval) {
 
 /* ---- Tracepoints without stacks, and other lines between samples. ---- */
 
+TEST(test_tracepoint_with_the_name_of_waits) {
+    struct reading reading;
+    read_text(&reading, "app 357 offcpu-time: a=b\n");
+    struct profile_text *markers = profile_markers_text(&reading.profile);
+    assert_string_equal(markers->bytes, "unknown pid/357 instant 0 Kernel offcpu-time offcpu-time{a='b'}\n");
+    free(markers);
+    reading_fini(&reading);
+}
+
+TEST(test_cut_lines) {
+    const char *trace = "app 7/7 2.0: cycles:\n\t10 f+0x1 (/usr/lib/x86_64-lin>\n\t20 g+0x2 (/usr/lib/x8>\n\n";
+    assert_samples_and_ledger(trace, "7/7 app 0 1 g;f\n",
+                              "lines kept 1 blank line\n"
+                              "lines kept 1 event line\n"
+                              "lines kept 2 frame line\n"
+                              "values noted 2 library of a frame line that is cut off: left out\n"
+                              "samples kept 1 event cycles\n");
+}
+
 TEST(test_tracepoint_markers) {
     const char *trace =
         "sshd 9/9 [0] 1.0: sched:sched_switch: prev_comm=sshd prev_state=S ==> next_comm=b\n"
