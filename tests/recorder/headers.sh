@@ -70,10 +70,10 @@ check_package() {
 }
 
 # The functions of the C library that a library may replace: those of preloaded ones.
-preload_names='__sysv_signal bsd_signal clone fstatat fstatat64 initgroups prctl pthread_create pthread_sigmask setegid
-seteuid setgid setgroups setns setregid setresgid setresuid setreuid setuid sigaction sigaltstack sigblock siggetmask
-sighold sigignore siginterrupt signal signalfd sigprocmask sigrelse sigset sigsetmask ssignal stat stat64 syscall
-sysv_signal unshare'
+preload_names='_Exit __sysv_signal _exit bsd_signal clone fstatat fstatat64 initgroups prctl pthread_create pthread_sigmask
+setegid seteuid setgid setgroups setns setregid setresgid setresuid setreuid setuid sigaction sigaltstack sigblock
+siggetmask sighold sigignore siginterrupt signal signalfd sigprocmask sigrelse sigset sigsetmask ssignal stat stat64
+syscall sysv_signal unshare'
 allocator_names='aligned_alloc calloc free malloc memalign posix_memalign pvalloc realloc valloc'
 
 # GNU ld lists the hidden ends of a section too, which nothing can use.
