@@ -234,8 +234,8 @@ static struct perf_comm *comm_of(struct perf_tasks *tasks, thread_id thread) {
 /* With filters, most threads may be forgotten, and their names with them. */
 static void set_name(struct perf_tasks *tasks, const struct perf_task *task, struct text name) {
     struct thread *thread = profile_thread_at(tasks->profile, task->thread);
-    bool may_be_forgotten = filter_leaves_tasks(tasks->filter) && name.bytes_count <= sizeof(struct perf_comm);
-    struct perf_comm *comm = may_be_forgotten ? comm_of(tasks, task->thread) : NULL;
+    bool has_comm = name.bytes_count && name.bytes_count <= sizeof(struct perf_comm);
+    struct perf_comm *comm = has_comm && filter_leaves_tasks(tasks->filter) ? comm_of(tasks, task->thread) : NULL;
     thread->name = comm ? (struct text){comm->bytes, name.bytes_count} : profile_text(tasks->profile, name);
     if (comm) memcpy(comm->bytes, name.bytes, name.bytes_count);
 }
