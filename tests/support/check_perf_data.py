@@ -27,6 +27,10 @@ HAS_CALLS = {"branch-calls", "branch-calls-without-index", "dwarf-walked"}
 # Markers of what perf script does not print with these fields.
 UNPRINTED = {"Control group", "Lost", "Namespaces", "Throttled"}
 
+# The text has this event's own name alone, so the interval that it was recorded with is not known, by which waits are
+# divided into samples.
+IS_COMPARED_WITHOUT_WAITS = {"named-clock"}
+
 # What perf record is given before the program, and the fields that perf script can print of it.
 RECORDINGS = {
     "frame pointers": ["-F", "999", "-e", "cpu-clock", "-g"],
@@ -109,7 +113,9 @@ def options_of(case):
 def differences(name, data, text, folder, options=("--symbols=none",)):
     """Returns lines that tell how the samples and markers of the profiles differ. The text lacks samples without frames."""
     filters = [option for option in options if option.startswith(FILTERS)]
-    ours, theirs = convert(data, folder, "data", options), convert(text, folder, "text", ("--symbols=none", *filters))
+    waits = ["--off-cpu=no"] if name in IS_COMPARED_WITHOUT_WAITS else []
+    ours = convert(data, folder, "data", [*options, *waits])
+    theirs = convert(text, folder, "text", ["--symbols=none", *filters, *waits])
     printed = samples(theirs)
     if name in HAS_CALLS:
         printed = collections.Counter({(*thread, undo_subtraction(path)): n for (*thread, path), n in printed.items()})
