@@ -237,11 +237,19 @@ bool own_thread_start(struct own_thread *thread, const char *name, void (*start)
 
 static bool is_gone(const struct own_thread *thread) { return syscall(SYS_tgkill, getpid(), thread->tid, 0) != 0; }
 
-bool own_thread_await_end(const struct own_thread *thread, uint64_t limit_ns) {
+static void note_end(struct own_thread *thread) {
+    __atomic_fetch_sub(&ending.unjoined_count, 1, __ATOMIC_RELEASE);
+    thread->is_running = false;
+}
+
+/* pthread_join would free memory, and take a lock that the caller may have interrupted. */
+bool own_thread_await_end(struct own_thread *thread, uint64_t limit_ns) {
     enum { NAP_US = 100 };
     uint64_t end_ns = clock_ns_of(CLOCK_MONOTONIC) + limit_ns;
     while (!is_gone(thread) && clock_ns_of(CLOCK_MONOTONIC) < end_ns) usleep(NAP_US);
-    return is_gone(thread);
+    if (!is_gone(thread)) return false;
+    note_end(thread);
+    return true;
 }
 
 void own_thread_join(struct own_thread *thread) {
@@ -252,8 +260,7 @@ void own_thread_join(struct own_thread *thread) {
          * another thread may get the number. */
         for (int i = 0; i < GONE_TRY_COUNT && !is_gone(thread); i++) sched_yield();
     }
-    __atomic_fetch_sub(&ending.unjoined_count, 1, __ATOMIC_RELEASE);
-    thread->is_running = false;
+    note_end(thread);
 }
 
 /* A child that was made without fork() has its parent's counts. */

@@ -49,8 +49,9 @@ void own_thread_await_begin(struct own_thread *thread);
  * process may end in it. */
 void own_thread_join(struct own_thread *thread);
 
-/* Waits until the thread, which was told to end, has ended. Returns false after the limit. [signal-safe] */
-bool own_thread_await_end(const struct own_thread *thread, uint64_t limit_ns);
+/* Waits until the thread, which was told to end, has ended, and leaves its stack to the end of the process. Returns
+ * false after the limit. [signal-safe] */
+bool own_thread_await_end(struct own_thread *thread, uint64_t limit_ns);
 
 /* Call this in a forked child, which has none of its parent's threads. */
 void own_thread_forget(struct own_thread *thread);

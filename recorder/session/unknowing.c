@@ -1,6 +1,7 @@
 /* What the library for programs that do not know of the recorder does with the recording. */
 #include <errno.h>
 #include <sched.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "recorder/state/process.h"
@@ -35,12 +36,20 @@ bool session_samples_new_threads(void) {
 
 /* ---- The end by _exit. ---- */
 
+/* Whether there is room for session_stop, which takes up to 3 kB. A signal handler may be on a small stack. */
+static bool has_stack(void) {
+    enum { STACK_BYTES = 4096 };
+    stack_t stack;
+    bool is_on_alternate = sigaltstack(NULL, &stack) == 0 && stack.ss_flags & SS_ONSTACK;
+    return !is_on_alternate || (uintptr_t)__builtin_frame_address(0) - (uintptr_t)stack.ss_sp >= STACK_BYTES;
+}
+
 /* The caller may be a signal handler that has interrupted anything, or a child of vfork, which has its parent's memory.
  * So nothing here waits without a limit. If the sampler does not end in time, it may still write into the trace, which
  * the process then leaves as if it were killed. */
 void session_end_at_once(void) {
     static const uint64_t SAMPLER_NS_MAX = 200000000;
-    if (!session_is_recording() || session.is_silenced || session.is_confined) return;
+    if (!session_is_recording() || session.is_silenced || session.is_confined || !has_stack()) return;
     /* A child that was made without the C library has the state of its parent. */
     if (process_is_new() || process_self()->pid != (uint32_t)getpid()) return;
     if (session_is_locked_here() || !session_try_lock()) return;

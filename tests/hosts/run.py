@@ -43,7 +43,9 @@ LOWER_SHARES = {
     "change-user-of-child": 0.5,
     "filter-handlers": 0,  # it must not be signalled
     "handle-on-other-stack": 0.2,  # it works in a handler for two thirds of the time, on a stack without room
-    "have-small-stack": 0,  # its alternate stack has no room for the recorder's handler
+    # Their alternate stacks have no room for the recorder's handler.
+    "have-small-stack": 0,
+    "end-on-small-stack": 0,
     "map-all in-child": 0,  # it has taken all mappings before its sampler begins, which needs some
     "load-and-unload": 0.5,  # the sampler has not yet read the library that it has just loaded
     "own-storage": 0,  # the C library does not know its thread

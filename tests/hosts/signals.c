@@ -10,6 +10,7 @@
 #include <sys/select.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/timerfd.h>
 
 #include "host.h"
@@ -505,6 +506,41 @@ static void write_with_retries(void) {
     printf("child %d\n", wait_for(pid));
 }
 
+static void end_at_once(int number) {
+    (void)number;
+    _exit(7);
+}
+
+/* Allocates until a signal ends the process. The C library keeps the stacks of only a few threads that have ended, and
+ * frees memory of the others. */
+static void allocate_until_end(void) {
+    enum { THREAD_COUNT = 8, BLOCK_COUNT = 4000, WAIT_US = 20000 };
+    static void *blocks[BLOCK_COUNT];
+    const struct itimerval once = {.it_value.tv_usec = WAIT_US};
+    pthread_t threads[THREAD_COUNT];
+    for (int i = 0; i < THREAD_COUNT; i++)
+        if (pthread_create(&threads[i], NULL, work_a_little, NULL) != 0) _exit(1);
+    for (int i = 0; i < THREAD_COUNT; i++) pthread_join(threads[i], NULL);
+    signal(SIGALRM, end_at_once);
+    setitimer(ITIMER_REAL, &once, NULL);
+    for (;;) {
+        for (int i = 0; i < BLOCK_COUNT; i++) blocks[i] = malloc((size_t)200 + (size_t)(i % 20) * 16);
+        for (int i = 0; i < BLOCK_COUNT; i++) free(blocks[i]);
+    }
+}
+
+/* Ends in handlers that interrupt the allocator, whose lock they may hold. */
+static void end_within_allocation(void) {
+    enum { CHILD_COUNT = 40 };
+    int ended_count = 0;
+    for (int i = 0; i < CHILD_COUNT; i++) {
+        pid_t pid = fork();
+        if (!pid) allocate_until_end();
+        ended_count += wait_for(pid) == 7;
+    }
+    printf("%d ended\n", ended_count);
+}
+
 static const struct host_case cases[] = {
     {"ignore", ignore},
     {"handle", handle},
@@ -526,6 +562,7 @@ static const struct host_case cases[] = {
     {"block-then-read", block_then_read},
     {"wait-with-retries", wait_with_retries},
     {"write-with-retries", write_with_retries},
+    {"end-within-allocation", end_within_allocation},
 };
 
 HOST_MAIN(cases)

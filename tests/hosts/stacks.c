@@ -102,6 +102,37 @@ static void have_small_stack(void) {
     printf("%d bytes changed\n", changed_count);
 }
 
+/* A pointer, because the first call of a function by its name takes more stack. */
+static void (*const volatile end_process)(int) = _exit;
+
+static void end_at_once(int number) {
+    (void)number;
+    end_process(7);
+}
+
+/* Ends in a handler on a stack that has a little more room than the kernel's signal frame takes. The pages below it
+ * cannot be written. */
+static void end_on_small_stack(void) {
+    enum { BELOW_PAGE_COUNT = 4, PAGE_COUNT = 8, ROOM_BYTES = 1024 };
+    const long works_ms[] = {0, 4, 100};
+    struct sigaction action = {.sa_handler = end_at_once, .sa_flags = SA_ONSTACK};
+    char *pages = map_stack(PAGE_COUNT * PAGE_BYTES);
+    const stack_t stack = {.ss_sp = pages + BELOW_PAGE_COUNT * PAGE_BYTES,
+                           .ss_size = (size_t)sysconf(_SC_MINSIGSTKSZ) + ROOM_BYTES};
+    mprotect(pages, BELOW_PAGE_COUNT * PAGE_BYTES, PROT_NONE);
+    for (size_t i = 0; i < sizeof works_ms / sizeof *works_ms; i++) {
+        fflush(stdout);
+        pid_t pid = fork();
+        if (!pid) {
+            sigaltstack(&stack, NULL);
+            sigaction(SIGUSR1, &action, NULL);
+            work(works_ms[i]);
+            raise(SIGUSR1);
+        }
+        printf("child %d\n", wait_for(pid));
+    }
+}
+
 /* ---- Jumps. ---- */
 
 static void jump(void) {
@@ -166,6 +197,7 @@ static const struct host_case cases[] = {
     {"small-stack", run_on_small_stack},
     {"handle-on-other-stack", handle_on_other_stack},
     {"have-small-stack", have_small_stack},
+    {"end-on-small-stack", end_on_small_stack},
     {"jump", jump},
     {"jump-out-of-handlers", jump_out_of_handlers},
     {"recurse", recurse},
