@@ -3,11 +3,11 @@
 #include "process.h"
 #include "recording_state.h"
 
-/* Slots of processes that may become programs which join, in the page of the header: the pid, and the pid namespace in
- * the high half; 0: free. A later process may take a slot that is not free: most have ended by then. HAS_RECORDED is
- * added once the trace has something of the process. */
+/* Slots of processes that may become programs which join, in the page of the header: the pid with flags, and the pid
+ * namespace in the high half; 0: free. A later process may take a slot that is not free: most have ended by then. */
 enum { SLOTS_OFFSET = 2048, SLOT_COUNT = (TRACE_HEADER_BYTES - SLOTS_OFFSET) / 8, PID_BITS = 32 };
-static const uint64_t HAS_RECORDED = (uint64_t)1 << (PID_BITS - 1);
+/* The trace has something of the process, maybe of a program before this one; this program is counted. */
+static const uint64_t HAS_RECORDED = (uint64_t)1 << (PID_BITS - 1), IS_COUNTED = (uint64_t)1 << (PID_BITS - 2);
 _Static_assert(sizeof(struct trace_header) <= SLOTS_OFFSET, "docs/trace-format.md names this offset");
 
 /* The process that is counted and has this memory, and in which recording: a forked child starts with the memory of its
@@ -23,12 +23,13 @@ static uint64_t *slot_of(uint64_t process) {
 
 bool silent_process_begin(bool is_forked) {
     uint64_t process = identify(), *slot = slot_of(process);
-    uint64_t known = is_forked ? 0 : __atomic_load_n(slot, __ATOMIC_RELAXED);
-    if (known != process) recording_count_loss(LOSS_PROCESS, 1);
-    __atomic_store_n(slot, process, __ATOMIC_RELAXED);
+    uint64_t known = __atomic_load_n(slot, __ATOMIC_RELAXED);
+    if (is_forked || (known & ~(HAS_RECORDED | IS_COUNTED)) != process) known = process;
+    if (!(known & IS_COUNTED)) recording_count_loss(LOSS_PROCESS, 1);
+    __atomic_store_n(slot, known | IS_COUNTED, __ATOMIC_RELAXED);
     counted_generation = recording_generation;
     __atomic_store_n(&counted, process, __ATOMIC_RELEASE);
-    return known != (process | HAS_RECORDED);
+    return !(known & HAS_RECORDED);
 }
 
 void silent_process_note_recorded(void) {
