@@ -198,21 +198,16 @@ static bool read_running_list(struct kernel_symbols *kernel, const struct kernel
     return read_code_at(kernel, identity, kernel_list_running) || read_list_at(kernel, identity, kernel_list_running);
 }
 
+/* perf's copy may lack modules and what was loaded later, but the user may be allowed to read no other list. */
 void kernel_symbols_complete(struct kernel_symbols *kernel) {
     const struct kernel_identity *identity = &kernel->identity;
     struct failure failure = {.memory = kernel->failure->memory};
-    struct list_reading reading = {
-        .kernel = kernel, .symbols = &kernel->symbols, .reference_name = identity->reference};
-    if (!kernel->code.bytes_count || kernel->is_complete) return;
-    struct input *input = kernel->list.bytes_count && !kernel->is_copy
-                              ? input_from_memory(kernel_list_text(&kernel->list), 0, &failure)
-                              : input_open(kernel_list_running, &failure);
-    if (!input) return;
-    kernel->is_complete = true;
-    read_symbols(&reading, input);
-    if (!has_addresses(kernel)) return; /* this user may read perf's copy only */
-    kernel->code = (struct text){0};
-    set_shift(kernel, identity, reading.reference);
+    struct text list = kernel_list_text(&kernel->list);
+    if (!kernel->code.bytes_count) return;
+    bool is_own = list.bytes_count && !kernel->is_copy;
+    bool is_read = (!is_own && read_list_at(kernel, identity, kernel_list_running)) ||
+                   (list.bytes_count && read_list(kernel, identity, input_from_memory(list, 0, &failure)));
+    if (is_read) kernel->code = (struct text){0};
 }
 
 /* ---- Choosing a list. ---- */

@@ -34,7 +34,6 @@ struct kernel_symbols {
     struct kernel_identity identity; /* the kernel that was loaded. Texts are borrowed */
     struct kernel_list list;         /* the running kernel's, or perf's copy, unless this process keeps its part */
     bool is_copy;                    /* `list` is perf's copy, which may lack modules and what was loaded later */
-    bool is_complete;                /* the whole list was read */
     struct text code;                /* the part of the list that is searched before `symbols`; empty: none */
     struct column symbols;           /* struct kernel_symbol, by address */
     uint64_t shift;                  /* address in the recording minus address in the list */

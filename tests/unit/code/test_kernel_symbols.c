@@ -207,6 +207,37 @@ TEST(copies_have_the_running_kernels_code) {
     run("rm -r home/.debug");
 }
 
+/* Opens no file while it looks up a function of a module, as if the user were not allowed to read the running kernel's
+ * list. */
+TEST(copies_have_modules_if_no_other_list_can_be_read) {
+    char notes[KERNEL_BUILD_ID_BYTES_MAX], id[2 * KERNEL_BUILD_ID_BYTES_MAX + 1], path[PATH_MAX];
+    struct kernel_list list;
+    struct rlimit limit, none;
+    struct code_name name;
+    if (!kernel_list_read(&list, kernel_list_running, NULL)) skip();
+    size_t id_bytes = kernel_build_id_read("/sys/kernel/notes", notes);
+    text_hex((struct text){notes, id_bytes}, id);
+    uint64_t start = kernel_list_address(kernel_list_text(&list), TEXT("_text"));
+    const struct kernel_identity identity = {.build_id = text_of(id), .reference = TEXT("_text"), .address = start};
+    static const struct debug_folders folders = {.count = 0};
+    snprintf(path, sizeof path, "home/.debug/.build-id/%.2s/%s", id, id + 2);
+    run("mkdir -p %s && sed '/ _etext$/q' /proc/kallsyms > %s/kallsyms && "
+        "printf '%%x t in_demo\\t[demo]\\n%%x t later\\t[demo]\\n' %" PRIu64 " %" PRIu64 " >> %s/kallsyms",
+        path, path, MODULE, MODULE + 16, path);
+    kernel_symbols_init(&test.kernel, &folders, &test.failure);
+    assert_true(kernel_symbols_load(&test.kernel, &identity));
+    getrlimit(RLIMIT_NOFILE, &limit);
+    none = (struct rlimit){.rlim_cur = 0, .rlim_max = limit.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &none);
+    bool is_found = kernel_symbols_find(&test.kernel, MODULE + 4, &name);
+    setrlimit(RLIMIT_NOFILE, &limit);
+    assert_name(is_found, &name, "in_demo", MODULE);
+    assert_true(text_equal(name.module, TEXT("[demo]")));
+    kernel_symbols_fini(&test.kernel);
+    kernel_list_fini(&list);
+    run("rm -r home/.debug");
+}
+
 /* ---- Modules. ---- */
 
 static void assert_in_module(const char *path, const char *build_id, uint64_t offset, const char *expected,
