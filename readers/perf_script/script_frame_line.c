@@ -55,11 +55,13 @@ static struct text clean_library(struct text library) {
 /* less -S, cut and narrow terminals cut lines, often within the library: "main+0x12 (/usr/lib/x86_64->". Cuts off what
  * is left of it. */
 static bool drop_cut_library(struct text *text) {
+    enum { END_BYTES = 20 }; /* The end of a name with any offset: a byte of the symbol, "+0x" and 16 digits. */
     for (size_t at = 1; at < text->bytes_count; at++) {
-        struct text name = text_trim_end(text_slice(*text, 0, at)), symbol = name;
+        if (text->bytes[at] != '(' || !text_is_blank_byte(text->bytes[at - 1])) continue;
+        struct text name = text_trim_end(text_slice(*text, 0, at));
+        struct text end = text_from(name, name.bytes_count > END_BYTES ? name.bytes_count - END_BYTES : 0);
         uint64_t offset;
-        if (text->bytes[at] != '(' || name.bytes_count == at) continue;
-        if (!text_equal(name, TEXT("[unknown]")) && !take_offset(&symbol, &offset)) continue;
+        if (!text_equal(name, TEXT("[unknown]")) && !take_offset(&end, &offset)) continue;
         bool is_open = text_find(text_from(*text, at), ')') == text->bytes_count - at;
         if (is_open) *text = name;
         return is_open;

@@ -98,6 +98,7 @@ TEST(test_only_the_last_balanced_group_is_the_library) {
         {"401000 f (/usr/lib/libstdc++.so.6)", 0x401000, "f", NO_OFFSET, "/usr/lib/libstdc++.so.6", 0},
         {"401000 f (/opt/:-)/a)", 0x401000, "f", NO_OFFSET, "/opt/:-)/a", 0},
         {"401000 f+0x1 (/usr/lib/x86_64-lin", 0x401000, "f", 1, "", 0},
+        {"401000 f+0x1234567890abcdef (/usr/lib/x86_64-lin", 0x401000, "f", 0x1234567890abcdef, "", 0},
         {"401000 f(int (*)(char))+0x1 ([kernel.kalls>", 0x401000, "f(int (*)(char))", 1, "", 0},
         {"401000 [unknown] (", 0x401000, "", NO_OFFSET, "", 0},
         {"401000 f (/usr/li", 0x401000, "f (/usr/li", NO_OFFSET, "", 0},
