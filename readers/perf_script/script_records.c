@@ -166,8 +166,9 @@ static const struct {
 
 /* ---- Records. ---- */
 
-/* Bounds how many causes of losses there are. perf has about fifty records; those of further names are "other". */
-enum { LOSSES_MAX = 128 };
+/* Bounds how many causes of losses there are, and how long each is. perf has about fifty records; those of further
+ * names are "other". */
+enum { LOSSES_MAX = 128, LOST_NAME_BYTES_MAX = 100 };
 
 static struct text name_of(struct text record) {
     struct text name = text_from(record, record_start.bytes_count);
@@ -175,6 +176,7 @@ static struct text name_of(struct text record) {
 }
 
 static void lose(struct script_records *records, struct text name, const char *what, struct position position) {
+    name = text_slice(name, 0, LOST_NAME_BYTES_MAX);
     string_id cause = strings_intern_format(&records->losses, "%s%.*s record", what, TEXT_ARGS(name));
     if (string_is_none(cause)) return;
     bool is_known = cause.index < LOSSES_MAX;

@@ -1316,6 +1316,18 @@ TEST(test_records_of_any_name) {
     free(trace);
 }
 
+/* What is lost is told in one line. */
+TEST(test_records_with_long_names) {
+    char trace[1024], expected[256];
+    const char line[] = "app 7/7 2.0: cycles:\n\t10 f (/x)\n\napp 7/7 2.0: PERF_RECORD_";
+    snprintf(trace, sizeof trace, "%s%0*d x\n", line, 500, 0);
+    snprintf(expected, sizeof expected,
+             "records lost 1 %0*d record\nlines kept 1 blank line\nlines kept 1 event line\nlines kept 1 frame line\n"
+             "lines kept 1 record\nsamples kept 1 event cycles\n",
+             100, 0);
+    assert_samples_and_ledger(trace, "7/7 app 0 1 f\n", expected);
+}
+
 /* ---- Recognition. ---- */
 
 /* Hostile input may name a new event on every line. */
