@@ -139,8 +139,9 @@ void options_check_folders(const struct gecko_convert_options *options, struct f
     if (!options->sysroot) return;
     char real_path[PATH_MAX];
     check_folder("sysroot", options->sysroot, failure);
-    if (sysroot_open(options->sysroot, "/", real_path) < 0 && errno == ENOSYS)
-        failure_set(failure, FAILURE_USAGE, "a sysroot needs Linux 5.6 or later");
+    /* Old filters of system calls, as containers have them, refuse the calls that they do not know by EPERM. */
+    if (sysroot_open(options->sysroot, "/", real_path) < 0 && (errno == ENOSYS || errno == EPERM))
+        failure_set(failure, FAILURE_USAGE, "a sysroot needs the system call openat2, which Linux has since 5.6");
 }
 
 void options_check_filters(const struct gecko_convert_options *options, struct failure *failure) {

@@ -32,11 +32,21 @@ static int open_found(int folder, int found, char real_path[PATH_MAX]) {
     return regular_file_open(place, &status);
 }
 
-int sysroot_open(const char *root, const char *path, char real_path[PATH_MAX]) {
+/* If any process renames a file while the kernel follows "..", the kernel refuses that, and asks for another try. */
+static int find(int folder, const char *path) {
     static const struct open_how how = {.flags = O_PATH | O_CLOEXEC,
                                         .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+    enum { TRY_COUNT = 1000 };
+    long found = -1;
+    errno = EAGAIN;
+    for (int i = 0; i < TRY_COUNT && found < 0 && errno == EAGAIN; i++)
+        found = syscall(SYS_openat2, folder, path, &how, sizeof how);
+    return (int)found;
+}
+
+int sysroot_open(const char *root, const char *path, char real_path[PATH_MAX]) {
     int folder = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    int found = folder < 0 ? -1 : (int)syscall(SYS_openat2, folder, path, &how, sizeof how);
+    int found = folder < 0 ? -1 : find(folder, path);
     int file = found < 0 ? -1 : open_found(folder, found, real_path), error = errno;
     if (found >= 0) close(found);
     if (folder >= 0) close(folder);
