@@ -505,6 +505,20 @@ TEST(test_short_threads_that_are_left_out) {
     free(trace);
 }
 
+/* A thread whose parent has no name is named by what comes later. */
+TEST(test_nameless_parents) {
+    static const char trace[] =
+        "x 7/7 [000] 1.000000: PERF_RECORD_FORK(7:8):(9:9)\n"
+        "keep 7/8 [000] 1.000001: 100 cpu-clock: \n\t10 a (/x)\n\n";
+    const struct gecko_convert_filter filters[FILTERS_MAX] = {{GECKO_CONVERT_FILTER_COMM, "keep"}};
+    struct reading reading;
+    read_trace(&reading, &reader_perf_script, TEXT(trace), filters);
+    struct profile_text *got = profile_samples_text(&reading.profile);
+    assert_string_equal(got->bytes, "7/8 keep 0 100 a\n");
+    free(got);
+    profile_fini(&reading.profile);
+}
+
 /* Threads that show nothing keep a process's counters only if all of its threads are such. */
 TEST(test_counters_of_processes) {
     const struct gecko_convert_filter given = {GECKO_CONVERT_FILTER_EXCLUDE_COMM, "app"};
