@@ -75,18 +75,22 @@ static const char *weight_unit_of(const struct gecko_convert_result *result) {
     return result->weight_unit && *result->weight_unit ? result->weight_unit : NULL;
 }
 
+static bool counts_samples(const struct gecko_convert_result *result) {
+    const char *unit = weight_unit_of(result);
+    return unit && strcmp(unit, "samples") == 0;
+}
+
 /* If weights count samples, a row is a stack that was sampled several times. */
 static const char *row_noun(const struct gecko_convert_result *result) {
-    const char *unit = weight_unit_of(result);
-    return unit && strcmp(unit, "samples") == 0 ? "stack" : "sample";
+    return counts_samples(result) ? "stack" : "sample";
 }
 
 void report_append_contents(const struct gecko_convert_result *result, struct report_text *text) {
     const struct gecko_convert_counts *counts = &result->counts;
-    const char *unit = weight_unit_of(result);
-    bool counts_samples = unit && strcmp(unit, "samples") == 0;
-    append_count(text, counts->samples, row_noun(result), "s");
-    if (unit) report_append(text, " with %s%.12g %s", counts_samples ? "" : "a weight of ", result->weight, unit);
+    bool is_count = counts_samples(result), is_each_one = is_count && result->weight == (double)counts->samples;
+    const char *unit = is_each_one ? NULL : weight_unit_of(result);
+    append_count(text, counts->samples, is_each_one ? "sample" : row_noun(result), "s");
+    if (unit) report_append(text, " with %s%.12g %s", is_count ? "" : "a weight of ", result->weight, unit);
     if (counts->markers) {
         report_append(text, " and ");
         append_count(text, counts->markers, "marker", "s");

@@ -21,6 +21,7 @@ static void count_contents(const struct profile *profile, struct gecko_convert_r
             result->weight += fabs(profile_weight_of(profile, samples_at(&thread->samples, j)->weight));
         counts->markers += thread->markers.count;
     }
+    counts->samples -= profile->drawn_sample_count;
     counts->stacks = stack_table_count(&profile->stacks);
     counts->frames = row_table_count(&profile->frames);
     counts->funcs = row_table_count(&profile->funcs);

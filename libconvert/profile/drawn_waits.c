@@ -98,8 +98,11 @@ void profile_draw_waits(struct profile *profile) {
     for (size_t i = 0; i < profile->threads.count && !failure_is_set(profile->failure); i++) {
         struct thread *thread = column_at(&profile->threads, i);
         bool has_cpu = samples_have_cpu(&thread->samples) || profile_are_weights_cpu(profile);
-        if (has_cpu && samples_count(&thread->samples) && !thread_is_track(thread))
-            draw_thread(&drawing, &thread->samples);
+        uint32_t count = samples_count(&thread->samples);
+        if (!has_cpu || !count || thread_is_track(thread)) continue;
+        draw_thread(&drawing, &thread->samples);
+        if (!profile_is_processor(profile, thread))
+            profile->drawn_sample_count += samples_count(&thread->samples) - count;
     }
     weighing_fini(&drawing.weighing);
 }

@@ -167,6 +167,7 @@ struct profile {
     struct column events;           /* struct profile_event */
     struct column profiling_log;    /* struct log_line, from the recorder */
     struct column gathering_log;    /* struct log_line, from the reader */
+    uint64_t drawn_sample_count;    /* samples that profile_draw_waits has added, except those of processors */
     struct column thread_order;     /* thread_id: the threads to write, in order; set by profile_finish */
     struct profile_meta meta;
     struct ledger ledger;
