@@ -160,6 +160,7 @@ static void run_strangers_without_signal(struct recorded *recorded, const struct
     for (int i = 0; i < STRANGER_COUNT; i++) stranger_start(&strangers[i], "worker", work_seen_until_end);
     stranger_start(&sleeper, "sleeper", sleep_long);
     for (int i = 0; i < STRANGER_COUNT; i++) stranger_wait_seen(&strangers[i]);
+    wait_asleep(&sleeper.thread);
     stop_and_check(recorded, folder);
     for (int i = 0; i < STRANGER_COUNT; i++) busy_thread_join(&strangers[i].thread);
     busy_thread_join(&sleeper.thread);
