@@ -86,11 +86,6 @@ void *memory_allocate_zeroed(struct failure *failure, size_t element_count, size
     return begin_block(failure, calloc(1, whole_bytes), whole_bytes);
 }
 
-void *memory_allocate_written(struct failure *failure, size_t bytes_count) {
-    void *block = memory_allocate(failure, bytes_count);
-    return block ? memset(block, 0, bytes_count) : NULL;
-}
-
 void *memory_resize(struct failure *failure, void *block, size_t bytes_count) {
     if (!block) return memory_allocate(failure, bytes_count);
     struct header *header = header_of(block);

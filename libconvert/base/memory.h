@@ -31,11 +31,6 @@ void *memory_allocate(struct failure *failure, size_t bytes_count);
 /* Returns a zeroed array; otherwise as memory_allocate. */
 void *memory_allocate_zeroed(struct failure *failure, size_t element_count, size_t element_bytes);
 
-/* Returns zeros whose pages the kernel has given already; otherwise as memory_allocate. It is for tables that are read
- * at random places before they are written there: reading a new page and then writing to it costs a fault twice, and
- * the second one interrupts the other processors that run threads of this process. */
-void *memory_allocate_written(struct failure *failure, size_t bytes_count);
-
 /* Resizes the block, which may move; NULL: allocates a new one. After a failure (latched) returns NULL and leaves the
  * block as it was. */
 void *memory_resize(struct failure *failure, void *block, size_t bytes_count);

@@ -35,7 +35,7 @@ struct unwinder *unwinder_create(const struct unwinder_options *options) {
     if (!unwinder) return NULL;
     unwinder->options = *options;
     unwinder->machine = options->machine == UNWINDER_X86_64 ? &unwind_machine_x86_64 : &unwind_machine_aarch64;
-    unwinder->cache = memory_allocate_written(options->failure, CACHE_COUNT * sizeof *unwinder->cache);
+    unwinder->cache = memory_allocate_zeroed(options->failure, CACHE_COUNT, sizeof *unwinder->cache);
     if (unwinder->cache) return unwinder;
     memory_free(unwinder);
     return NULL;
