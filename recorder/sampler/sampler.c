@@ -438,10 +438,14 @@ static bool is_only_thread(void) {
 }
 
 /* Returns how much processor time of the calling thread the trace lacks on purpose. A program that was executed has the
- * time of the program before it in the same process: that has been sampled if it was more than LATE_CPU_NS. */
-static uint64_t uncounted_from_ns(const struct sampler_settings *settings) {
-    uint64_t used_ns = clock_ns_of(CLOCK_THREAD_CPUTIME_ID);
-    return settings->counts_beginning && used_ns < LATE_CPU_NS ? 0 : used_ns;
+ * time of the program before it in the same process, and of its own loading. If it is more than LATE_CPU_NS, and
+ * nothing is known of the process, the program before it may have been sampled. A silent one has used no more before it
+ * than until LATE_AGE_NS. */
+static uint64_t uncounted_from_ns(enum process_past past) {
+    uint64_t used_ns = clock_ns_of(CLOCK_THREAD_CPUTIME_ID), limit_ns = 0;
+    if (past == PAST_IS_UNKNOWN) limit_ns = LATE_CPU_NS;
+    if (past == PAST_IS_SILENT) limit_ns = LATE_AGE_NS;
+    return used_ns < limit_ns ? 0 : used_ns;
 }
 
 bool sampler_start(const struct sampler_settings *settings, bool begins_late) {
@@ -455,7 +459,8 @@ bool sampler_start(const struct sampler_settings *settings, bool begins_late) {
     sampler.phase = SAMPLER_WAITS;
     sampler.begins_late = begins_late;
     sampler.begins_alone = settings->flags & GREC_SAMPLER && !settings->is_paused && is_only_thread();
-    sampler.starter = (struct thread_observer_starter){.tid = process_own_tid(), .cpu_ns = uncounted_from_ns(settings)};
+    sampler.starter =
+        (struct thread_observer_starter){.tid = process_own_tid(), .cpu_ns = uncounted_from_ns(settings->past)};
     sampler.is_prepared = sampler.has_trace_file = false;
     sampler.tick_count = sampler.late_tick_count = 0;
     sampler.next_slow_ns = 0;

@@ -57,7 +57,8 @@ bool session_enter_child(void) {
         return false;
     }
     pool_enter_child(&recording_pool);
-    session.has_begun = children_are_sampled() && silent_process_begin(true);
+    session.has_begun = children_are_sampled();
+    if (session.has_begun) session.past = silent_process_begin(true);
     recording_first_uid = __atomic_load_n(&recording_pool.header->next_thread_uid, __ATOMIC_RELAXED);
     counters_enter_child();
     if (sampler_table()) sampler_table()->enter_child();

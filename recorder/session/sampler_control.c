@@ -35,7 +35,7 @@ static struct sampler_settings settings_of_sampler(void) {
     return (struct sampler_settings){.interval_us = session.settings.interval_us,
                                      .flags = session.settings.flags,
                                      .is_paused = session.is_sampling_paused,
-                                     .counts_beginning = session.has_begun};
+                                     .past = session.has_begun ? session.past : PAST_IS_TOLD};
 }
 
 void session_mark_unsampled(grec_time end) {

@@ -6,6 +6,7 @@
 
 #include "recorder/gecko_recorder.h"
 #include "recorder/state/pool.h"
+#include "recorder/state/process.h"
 #include "recorder/state/shared.h"
 #include "settings.h"
 
@@ -21,7 +22,8 @@ struct session {
     struct settings settings;
     enum session_phase phase;
     bool is_sampling_paused;
-    bool has_begun;          /* the process has just begun, and the trace has none of its processor time */
+    bool has_begun;          /* the process, or its program, has just begun */
+    enum process_past past;  /* if it has */
     bool is_sampler_missing; /* the settings ask for the sampler's thread, and the process has none yet */
     bool is_confined;        /* a filter of system calls is installed, which new threads inherit */
     bool is_silenced;        /* a filter would end the process for the recorder's calls; forks see no change */

@@ -23,6 +23,9 @@ struct process_state {
     char name[PROCESS_NAME_BYTES];
 };
 
+/* Whether the trace tells of what a process has done so far, in programs before this one. */
+enum process_past { PAST_IS_TOLD, PAST_IS_UNKNOWN, PAST_IS_SILENT };
+
 /* Maps the page, once. Returns false when there is no memory. */
 bool process_init(void);
 

@@ -8,6 +8,7 @@
 #include <sys/uio.h>
 
 #include "recorder/gecko_recorder.h"
+#include "process.h"
 #include "shared.h"
 
 enum { SAMPLER_INTERVAL_US_MIN = 100, SAMPLER_INTERVAL_US_DEFAULT = 1000 };
@@ -19,8 +20,8 @@ struct sampler_settings {
      * GREC_SAMPLER, the sampler's thread only prepares chunks, and waits for commands and for settings with that flag.
      */
     uint32_t flags;
-    bool is_paused;        /* the sampler records counters alone */
-    bool counts_beginning; /* samples tell of the processor time that the process has used up to the start, too */
+    bool is_paused;         /* the sampler records counters alone */
+    enum process_past past; /* unless it is told: samples tell of the processor time up to the start, too */
 };
 
 struct packed_stack;

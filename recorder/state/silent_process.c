@@ -21,15 +21,23 @@ static uint64_t *slot_of(uint64_t process) {
     return (uint64_t *)(void *)(recording_pool.base + SLOTS_OFFSET) + (process ^ process >> PID_BITS) % SLOT_COUNT;
 }
 
-bool silent_process_begin(bool is_forked) {
-    uint64_t process = identify(), *slot = slot_of(process);
-    uint64_t known = __atomic_load_n(slot, __ATOMIC_RELAXED);
-    if (is_forked || (known & ~(HAS_RECORDED | IS_COUNTED)) != process) known = process;
-    if (!(known & IS_COUNTED)) recording_count_loss(LOSS_PROCESS, 1);
-    __atomic_store_n(slot, known | IS_COUNTED, __ATOMIC_RELAXED);
+/* Whether the process, which is not in its slot, may have been there: not if an older process still is. Ids of
+ * different namespaces have no order. */
+static bool may_be_overwritten(uint64_t process, uint64_t in_slot) {
+    return in_slot && (in_slot >> PID_BITS != process >> PID_BITS || in_slot > process);
+}
+
+enum process_past silent_process_begin(bool is_forked) {
+    uint64_t process = identify(), *slot = slot_of(process), found = __atomic_load_n(slot, __ATOMIC_RELAXED);
+    uint64_t flags = found & (HAS_RECORDED | IS_COUNTED), in_slot = found & ~flags;
+    bool is_known = !is_forked && in_slot == process;
+    if (!is_known) flags = 0;
+    if (!(flags & IS_COUNTED)) recording_count_loss(LOSS_PROCESS, 1);
+    __atomic_store_n(slot, process | IS_COUNTED | flags, __ATOMIC_RELAXED);
     counted_generation = recording_generation;
     __atomic_store_n(&counted, process, __ATOMIC_RELEASE);
-    return !(known & HAS_RECORDED);
+    if (flags & HAS_RECORDED) return PAST_IS_TOLD;
+    return is_known || is_forked || !may_be_overwritten(process, in_slot) ? PAST_IS_SILENT : PAST_IS_UNKNOWN;
 }
 
 void silent_process_note_recorded(void) {

@@ -5,9 +5,11 @@
 
 #include <stdbool.h>
 
+#include "process.h"
+
 /* Counts this process. is_forked: it is a child, and not a program that may have been counted before it was executed.
- * Returns whether the trace has nothing of the process, as far as the table of pids tells. [signal-safe] */
-bool silent_process_begin(bool is_forked);
+ * [signal-safe] */
+enum process_past silent_process_begin(bool is_forked);
 
 /* Notes that the trace has something of this process, for a program that it may execute. [signal-safe] */
 void silent_process_note_recorded(void);

@@ -290,7 +290,9 @@ TEST(test_working_child, set_up_folder, tear_down_folder) {
     recorded_fini(&recorded);
 }
 
-enum { BRIEF_COUNT = 20, BRIEF_MS = 3 };
+enum { BRIEF_COUNT = 20 };
+
+static int brief_ms; /* what each child uses */
 
 /* The first thread of the profile is that of the parent. */
 static int64_t sum_children_cpu_ns(const struct profile *profile) {
@@ -304,23 +306,42 @@ static int64_t sum_children_cpu_ns(const struct profile *profile) {
 }
 
 static bool has_time_of_children(const struct profile *profile) {
-    return sum_children_cpu_ns(profile) >= (int64_t)BRIEF_COUNT * BRIEF_MS * 1000000;
+    return sum_children_cpu_ns(profile) >= (int64_t)BRIEF_COUNT * brief_ms * 1000000;
 }
 
+#define IN_CHILD(ms, end)                      \
+    "    if not os.fork():\n"                  \
+    "        while time.process_time() < " #ms \
+    " / 1000: pass\n"                          \
+    "        " end                             \
+    "\n"                                       \
+    "    os.wait()\n"
+#define AT_START                                                                                       \
+    "    os.posix_spawn('/bin/sh', ['sh', '-c', 'i=0; while [ $i -lt 15000 ]; do i=$((i + 1)); done; " \
+    "LD_PRELOAD=' + library + ' exec true'], rest); os.wait()\n"
+
 /* The processor time of children that end before their samplers begin must be in the trace: also what was used before
- * they executed a program, and if they end by _exit. */
+ * they executed a program, and if they end by _exit. After 5 ms a sampler begins, but not at once. Children that share
+ * their parent's memory record from the program on that they execute, which takes long to start: here it begins without
+ * the recorder. */
 TEST(test_time_of_brief_children, set_up_folder, tear_down_folder) {
-    static const char *const ends[] = {"os.execv('/bin/true', ['true'])", "os._exit(0)"};
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+    static const struct {
+        int ms;
+        const char *child;
+    } rows[] = {{3, IN_CHILD(3, "os.execv('/bin/true', ['true'])")},
+                {3, IN_CHILD(3, "os._exit(0)")},
+                {7, IN_CHILD(7, "os.execv('/bin/true', ['true'])")},
+                {5, AT_START}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char script[512];
+        brief_ms = rows[i].ms;
         snprintf(script, sizeof script,
                  "import os, time\n"
+                 "rest = dict(os.environ)\n"
+                 "library = rest.pop('LD_PRELOAD', '')\n"
                  "for _ in range(%d):\n"
-                 "    if not os.fork():\n"
-                 "        while time.process_time() < %d / 1000: pass\n"
-                 "        %s\n"
-                 "    os.wait()\n",
-                 BRIEF_COUNT, BRIEF_MS, ends[i]);
+                 "%s",
+                 BRIEF_COUNT, rows[i].child);
         struct recorded recorded;
         run_python(has_time_of_children, &recorded, *state, script);
         recorded_fini(&recorded);
