@@ -38,6 +38,12 @@ for page in program convert recorder trace; do
     eval "text_of \"\$$page\"" >"$work/$page"
 done
 
+# A macro counts only at the beginning of a line, and is text elsewhere.
+hasnt_macros() { ! grep -E '(^| )\.[A-Z][a-z] ' "$work/$1"; }
+for page in program convert recorder trace; do
+    check "no macros in the text of the page" hasnt_macros "$page"
+done
+
 # has PAGE PATTERN: succeeds if the text of the page matches.
 has() { grep -qE -e "(^|[^a-zA-Z0-9_-])$2([^a-zA-Z0-9_-]|\$)" "$work/$1"; }
 hasnt() { ! has "$@"; }
@@ -59,6 +65,19 @@ grep -oE -e '--[a-z][a-z-]+' "$work/help" | sort -u >"$work/options"
 while read -r option; do
     check "gecko-convert(1) has $option" has program "$option"
 done <"$work/options"
+# The sections of commands name all of their options. That of record refers to other sections, too.
+for command in info check merge merge-manifests diff view; do
+    awk -v command="$command" '/^\.S[sh] / {
+            is_inside = 0
+            for (i = 2; i <= NF; i++) is_inside = is_inside || $i == command
+        }
+        is_inside' "$program" >"$work/section"
+    "$prefix/bin/gecko-convert" "$command" --help | sed -nE 's/^ +(-[a-z], )?--([a-z-]+).*/\2/p' | grep -vx help >"$work/own"
+    [ -s "$work/own" ] || fail "$command --help names no option"
+    while read -r option; do
+        check "gecko-convert(1) has --$option of $command" grep -qE "Fl Fl $option( |\$)" "$work/section"
+    done <"$work/own"
+done
 grep -oE '(^| )-[a-zA-Z],' "$work/help" | tr -d ' ,' | sort -u >"$work/letters"
 while read -r letter; do
     check "gecko-convert(1) has $letter" has program "$letter"
