@@ -6,7 +6,7 @@
 #include "libconvert/base/cursor.h"
 #include "libconvert/base/decimal.h"
 
-enum { OPTION_NAME_BYTES_MAX = 16 };
+enum { NAME_BYTES_MAX = 16 };
 
 static bool takes_value(const struct option *option) {
     return option->kind != OPTION_FLAG && option->kind != OPTION_ACTION;
@@ -150,7 +150,7 @@ static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
 /* Returns how many letters must be changed, inserted or removed to turn one name into the other. */
 static size_t edit_distance(struct text a, const char *b) {
-    size_t distances[OPTION_NAME_BYTES_MAX + 1]; /* from the part of a read so far to each prefix of b */
+    size_t distances[NAME_BYTES_MAX + 1]; /* from the part of a read so far to each prefix of b */
     size_t b_count = strlen(b);
     for (size_t j = 0; j <= b_count; j++) distances[j] = j;
     for (size_t i = 0; i < a.bytes_count; i++) {
@@ -174,28 +174,59 @@ static const struct option *next_option(const struct option_table *table, unsign
     return NULL;
 }
 
+enum { DISTANCE_MAX = 2 };
+
+size_t arguments_name_distance(struct text name, const char *known) {
+    if (name.bytes_count > NAME_BYTES_MAX || strlen(known) > NAME_BYTES_MAX) return SIZE_MAX;
+    bool is_start = name.bytes_count >= DISTANCE_MAX && text_starts_with(text_of(known), name);
+    size_t distance = is_start ? 1 : edit_distance(name, known);
+    return distance > DISTANCE_MAX || distance >= strlen(known) ? SIZE_MAX : distance;
+}
+
 /* Returns the option that was probably meant; NULL if no name is similar. */
 static const struct option *nearest_option(const struct argument_reader *reader, struct text name) {
-    enum { DISTANCE_MAX = 2 };
-    if (name.bytes_count > OPTION_NAME_BYTES_MAX) return NULL;
     const struct option *nearest = NULL;
-    size_t least = DISTANCE_MAX + 1;
+    size_t least = SIZE_MAX;
     for (const struct option *option = NULL; (option = next_option(reader->table, reader->command, option));) {
-        bool is_start = name.bytes_count >= DISTANCE_MAX && text_starts_with(text_of(option->name), name);
-        size_t distance = is_start ? 1 : edit_distance(name, option->name);
-        if (distance >= least || distance >= strlen(option->name)) continue;
+        size_t distance = arguments_name_distance(name, option->name);
+        if (distance >= least) continue;
         least = distance;
         nearest = option;
     }
     return nearest;
 }
 
+static bool is_called(const struct option *option, struct text name, char letter) {
+    return letter ? option->letter == letter : text_equal(text_of(option->name), name);
+}
+
 /* Returns the option with the name, or with the letter if that is not 0; NULL if there is none. */
 static const struct option *find_option(const struct argument_reader *reader, struct text name, char letter) {
     const struct option *option = NULL;
     while ((option = next_option(reader->table, reader->command, option)))
-        if (letter ? option->letter == letter : text_equal(text_of(option->name), name)) break;
+        if (is_called(option, name, letter)) break;
     return option;
+}
+
+static unsigned commands_with(const struct option_table *table, struct text name, char letter) {
+    unsigned commands = 0;
+    for (size_t i = 0; i < table->option_count; i++)
+        if (is_called(&table->options[i], name, letter)) commands |= table->options[i].commands;
+    return commands;
+}
+
+/* `dashes` are those before the name. `letter` is 0 if the option was given by its name. */
+static void set_unknown(const struct argument_reader *reader, const char *dashes, struct text name, char letter) {
+    char others[256] = "";
+    size_t used = 0;
+    unsigned commands = commands_with(reader->table, name, letter);
+    for (unsigned bit = 1; bit && bit <= commands && used < sizeof others; bit <<= 1)
+        if (commands & bit)
+            used += (size_t)snprintf(others + used, sizeof others - used, "%s%s",
+                                     used ? ", " : ", which is for: ", reader->table->name_command(bit));
+    const struct option *nearest = letter || used ? NULL : nearest_option(reader, name);
+    failure_set(reader->failure, FAILURE_USAGE, "unknown option '%s%.*s'%s%s%s%s", dashes, TEXT_ARGS(name), others,
+                nearest ? "; did you mean '--" : "", nearest ? nearest->name : "", nearest ? "'?" : "");
 }
 
 static void read_long(struct argument_reader *reader, const char *argument) {
@@ -205,9 +236,7 @@ static void read_long(struct argument_reader *reader, const char *argument) {
     bool has_value = equals < body.bytes_count;
     const struct option *option = find_option(reader, name, 0);
     if (!option) {
-        const struct option *nearest = nearest_option(reader, name);
-        failure_set(reader->failure, FAILURE_USAGE, "unknown option '--%.*s'%s%s%s", TEXT_ARGS(name),
-                    nearest ? "; did you mean '--" : "", nearest ? nearest->name : "", nearest ? "'?" : "");
+        set_unknown(reader, "--", name, 0);
     } else if (has_value && !takes_value(option)) {
         failure_set(reader->failure, FAILURE_USAGE, "--%s takes no value", option->name);
     } else if (needs_value(option) && !has_value) {
@@ -224,7 +253,7 @@ static void read_letters(struct argument_reader *reader, const char *letters) {
     for (; *letters && !failure_is_set(reader->failure) && !reader->has_action; letters++) {
         const struct option *option = find_option(reader, (struct text){0}, *letters);
         if (!option) {
-            failure_set(reader->failure, FAILURE_USAGE, "unknown option '-%c'", *letters);
+            set_unknown(reader, "-", (struct text){letters, 1}, *letters);
         } else if (!takes_value(option)) {
             store(reader, option, "");
         } else if (letters[1]) {

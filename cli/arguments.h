@@ -50,7 +50,8 @@ struct options_list {
 struct option_table {
     const struct option *options;
     size_t option_count;
-    size_t operands;           /* offset of the struct options_list that receives the operands */
+    size_t operands;                               /* offset of the struct options_list that receives the operands */
+    const char *(*name_command)(unsigned command); /* the command, a bit, as messages name it */
     unsigned ended_by_operand; /* bits of commands whose operands are a command line: all that follows the first one */
 };
 
@@ -63,6 +64,9 @@ void arguments_read(const struct option_table *table, unsigned command, void *va
 
 /* Frees the lists in the values. */
 void arguments_fini(const struct option_table *table, void *values);
+
+/* Returns how far the name is from a known one that was probably meant; SIZE_MAX if it is not similar to that. */
+size_t arguments_name_distance(struct text name, const char *known);
 
 /* Parses a time with its unit, such as "1.5s" or "-20ms". Returns false if the text is not a time. */
 bool arguments_parse_time(struct text text, int64_t *time_ns);

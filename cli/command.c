@@ -18,6 +18,12 @@ static const struct command *find_command(const char *name) {
     return commands[0];
 }
 
+const char *command_name_of(unsigned bit) {
+    size_t number = 0;
+    while (commands[number]->bit != bit) number++;
+    return number ? commands[number]->name : "converting";
+}
+
 /* ---- Output. ---- */
 
 static void print_error(const struct command *command, const char *message) {
@@ -138,16 +144,35 @@ static int show_version(const struct command *command) {
     return close_standard_output(command);
 }
 
-/* Refuses the name of a command after options, which would be taken for the name of an input. A file with that name is
- * an input. */
-static void refuse_late_command(const struct command *command, const struct options *options, struct failure *failure) {
+/* Returns the command that was probably meant; NULL if no name is similar. */
+static const struct command *nearest_command(const char *name) {
+    const struct command *nearest = NULL;
+    size_t least = SIZE_MAX;
+    for (size_t i = 1; i < sizeof commands / sizeof *commands; i++) {
+        size_t distance = arguments_name_distance(text_of(name), commands[i]->name);
+        if (distance >= least) continue;
+        least = distance;
+        nearest = commands[i];
+    }
+    return nearest;
+}
+
+/* Refuses the name of a command after options, or one that is misspelled, which would be taken for the name of an
+ * input. A file with that name is an input. A batch goes on without inputs that are missing. */
+static void refuse_command_name(const struct command *command, const struct options *options, struct failure *failure) {
     if (command != commands[0] || !options->inputs.count) return;
     const char *first = options->inputs.values[0];
-    if (find_command(first) == commands[0] || access(first, F_OK) == 0) return;
-    failure_set(failure, FAILURE_USAGE,
-                "there is no file '%s', and the command %s comes before all options: "
-                "gecko-convert %s ...",
-                first, first, first);
+    const struct command *nearest = nearest_command(first);
+    bool is_exact = find_command(first) != commands[0];
+    if (!nearest || (!is_exact && options_are_batch(options)) || access(first, F_OK) == 0) return;
+    if (!is_exact)
+        failure_set(failure, FAILURE_USAGE, "there is no file '%s'; did you mean the command %s?", first,
+                    nearest->name);
+    else
+        failure_set(failure, FAILURE_USAGE,
+                    "there is no file '%s', and the command %s comes before all options: "
+                    "gecko-convert %s ...",
+                    first, first, first);
 }
 
 void command_read_options(const struct command *command, struct options *options, int argument_count,
@@ -155,7 +180,7 @@ void command_read_options(const struct command *command, struct options *options
     *options = command->defaults;
     options_read(options, command->bit, argument_count, arguments, failure);
     if (options->action != OPTIONS_RUN || failure_is_set(failure)) return;
-    refuse_late_command(command, options, failure);
+    refuse_command_name(command, options, failure);
     if (command->complete) command->complete(options, failure);
     options_check_folders(&options->convert, failure);
     options_check_filters(&options->convert, failure);

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "command.h"
+
 /* ---- Names of choices, in the order of their enumerations. ---- */
 
 /* Defines a choice_name. */
@@ -307,6 +309,7 @@ static const struct option known_options[] = {
 const struct option_table options_table = {.options = known_options,
                                            .option_count = sizeof known_options / sizeof *known_options,
                                            .operands = offsetof(struct options, inputs),
+                                           .name_command = command_name_of,
                                            .ended_by_operand = RECORD};
 
 /* ---- Reading. ---- */
