@@ -30,9 +30,9 @@ struct foreign {
 /* The front-end unpacks gzip itself. */
 static const char OPENS_DIRECTLY[] = "it needs no conversion: open it at https://profiler.firefox.com";
 #define PERF_SCRIPT        "perf script -F +pid -i FILE | gecko-convert -"
-#define PERF_RECORD        "perf record -g PROGRAM, then gecko-convert perf.data"
+#define RECORD_IT          "gecko-convert record PROGRAM"
 #define FROM_THE_PERF_DATA "convert the recording it was made from: gecko-convert perf.data"
-#define HOLDS_NO_STACKS    "it holds no stacks; record some: " PERF_RECORD
+#define HOLDS_NO_STACKS    "it holds no stacks; record some: " RECORD_IT
 #define AS_BINARY          "transfer it again, as binary data"
 #define UNPACK             "unpack it first: "
 #define FROM_ITS_TRACE     "convert the trace that it was made from"
@@ -100,7 +100,7 @@ static const struct foreign FOREIGNS[] = {
     {"a trace of .NET",
      "dotnet-trace convert --format Chromium FILE, and open the result at https://profiler.firefox.com", CONTENT_BINARY,
      MAGIC("Nettrace")},
-    {"a trace of .NET Core 2", "PerfView opens it; record with dotnet-trace of .NET Core 3 or later, or " PERF_RECORD,
+    {"a trace of .NET Core 2", "PerfView opens it; record with dotnet-trace of .NET Core 3 or later, or " RECORD_IT,
      MAGIC("\x14\0\0\0!FastSerialization.1")},
     {"trace.dat, the binary recording of trace-cmd", RECORDS_EVENTS, MAGIC("\x17\x08\x44tracing")},
     {"a jitdump, which names the generated code in a recording",
@@ -115,7 +115,7 @@ static const struct foreign FOREIGNS[] = {
      .unpacks = "gzip"},
     {"a recording of stackprof", "stackprof --stackcollapse FILE | gecko-convert -", CONTENT_BINARY, MAGIC("\4\x08{")},
     {"a recording of uftrace", "uftrace dump --flame-graph -d FOLDER | gecko-convert -", MAGIC("Ftrace!\0")},
-    {"a trace of Tracy", PERF_RECORD, CONTENT_BINARY, MAGIC("tlZ\4")},
+    {"a trace of Tracy", RECORD_IT, CONTENT_BINARY, MAGIC("tlZ\4")},
     {.content = CONTENT_BINARY, MAGIC("tZst")},
     {"a trace in the Common Trace Format, as LTTng and perf data convert write it",
      "babeltrace2 FOLDER shows it; or " RECORDS_EVENTS, MAGIC("\xc1\x1f\xfc\xc1")},
@@ -128,12 +128,12 @@ static const struct foreign FOREIGNS[] = {
      "go tool trace -pprof=sched FILE > sched.pprof has its waits, and cpu.pprof of runtime/pprof the work: "
      "gecko-convert cpu.pprof says how to convert it",
      CONTENT_BINARY, MAGIC("go 1."), .second = {TEXT(" trace\0"), 7}},
-    {"a recording of sysprof", "sysprof opens it; or " PERF_RECORD, MAGIC("\x5e\x97\xca\xfd")},
+    {"a recording of sysprof", "sysprof opens it; or " RECORD_IT, MAGIC("\x5e\x97\xca\xfd")},
     {"gmon.out, the counts of gprof", HOLDS_NO_STACKS, CONTENT_BINARY, MAGIC("gmon")},
     {"an SQLite database", HOLDS_NO_STACKS, MAGIC("SQLite format 3\0")},
-    {"a core dump", SHOWS_ONE_MOMENT PERF_RECORD, MAGIC("\177ELF"), .second = {TEXT("\4\0"), 16}},
+    {"a core dump", SHOWS_ONE_MOMENT RECORD_IT, MAGIC("\177ELF"), .second = {TEXT("\4\0"), 16}},
     {MAGIC("\177ELF"), .second = {TEXT("\0\4"), 16}},
-    {"a program or a library", "record it running: " PERF_RECORD, MAGIC("\177ELF")},
+    {"a program or a library", "record it running: " RECORD_IT, MAGIC("\177ELF")},
     {MAGIC("\xfe\xed\xfa\xce")},
     {MAGIC("\xfe\xed\xfa\xcf")},
     {MAGIC("\xce\xfa\xed\xfe")},
@@ -225,14 +225,13 @@ static const struct foreign FOREIGNS[] = {
     {MAGIC("strace: Process ")},
     {"the summary of perf trace", RECORDS_CALLS, PARTS(TEXT(" Summary of events:\n"))},
     {"the summary of strace", RECORDS_CALLS, PARTS(TEXT("% time     seconds  usecs/call"))},
-    {"the text of gprof, which has sums per call and no stacks", PERF_RECORD,
+    {"the text of gprof, which has sums per call and no stacks", RECORD_IT,
      PARTS(TEXT("Each sample counts as "), TEXT(" calls "))},
     {"the text of Python's cProfile, which has sums per call and no stacks", RECORDS_PYTHON,
      PARTS(TEXT(" function calls "), TEXT(" seconds\n"))},
     {"a log of node --prof",
-     "perf record -g node --perf-basic-prof PROGRAM.js, then gecko-convert perf.data; or node --cpu-prof PROGRAM.js, "
-     "and "
-     "open the result at https://profiler.firefox.com",
+     "gecko-convert record node --perf-basic-prof PROGRAM.js; or node --cpu-prof PROGRAM.js, and open the result at "
+     "https://profiler.firefox.com",
      MAGIC("v8-version,")},
     {MAGIC("Statistical profiling result from ")},
     {"the text of phpspy", "awk -v RS= -F'\\n' " PHPSPY, MAGIC("0 "), PARTS(TEXT("\n1 "), TEXT(":"))},
@@ -244,7 +243,7 @@ static const struct foreign FOREIGNS[] = {
     {"the text of perf sched timehist", FROM_THE_PERF_DATA, PARTS(TEXT(" task name "), TEXT(" wait time  sch delay "))},
     {"the text of trace-cmd report", RECORDS_EVENTS, MAGIC("cpus=")},
     {"a profile of callgrind or cachegrind, which has sums per call and no stacks",
-     "kcachegrind shows it; or " PERF_RECORD, MAGIC("# callgrind format")},
+     "kcachegrind shows it; or " RECORD_IT, MAGIC("# callgrind format")},
     {PARTS(TEXT("creator: callgrind"))},
     {PARTS(TEXT("\nevents: "), TEXT("\nfn="))},
     {PARTS(TEXT("\nevents: "), TEXT("\ncmd: "))},
@@ -297,7 +296,7 @@ static const struct foreign FOREIGNS[] = {
     {"a trace of Xdebug", "stackcollapse-xdebug.php FILE | gecko-convert -", PARTS(TEXT("TRACE START ["))},
     {"the text of a recording of Java's Flight Recorder", "convert the recording instead; " JFRCONV,
      PARTS(TEXT("jdk."), TEXT(" {\n"), TEXT("startTime = "))},
-    {"statistics of Tracy, which have sums and no stacks", PERF_RECORD, PARTS(TEXT("name,src_file,src_line,total_ns"))},
+    {"statistics of Tracy, which have sums and no stacks", RECORD_IT, PARTS(TEXT("name,src_file,src_line,total_ns"))},
     {"backtraces of eu-stack", "stackcollapse-elfutils.pl FILE | gecko-convert -", MAGIC("PID "),
      PARTS(TEXT("\nTID "), TEXT("\n#0  0x"))},
     {"backtraces of wallClockProfiler", "stackcollapse-wcp.pl FILE | gecko-convert -",
@@ -307,7 +306,7 @@ static const struct foreign FOREIGNS[] = {
     {"a thread dump of Java", "stackcollapse-jstack.pl FILE | gecko-convert -", PARTS(TEXT("Full thread dump "))},
     {"a thread dump of IBM's Java", "stackcollapse-ibmjava.pl FILE | gecko-convert -", PARTS(TEXT("\n4XESTACKTRACE "))},
     {"a profile of Java's hprof", "stackcollapse-hprof FILE | gecko-convert -", MAGIC("JAVA PROFILE 1.0")},
-    {"stacks of goroutines", SHOWS_ONE_MOMENT PERF_RECORD, MAGIC("goroutine ")},
+    {"stacks of goroutines", SHOWS_ONE_MOMENT RECORD_IT, MAGIC("goroutine ")},
     {"stacks of Python, as py-spy dump prints them", SHOWS_ONE_MOMENT RECORDS_PYTHON, MAGIC("Process "),
      PARTS(TEXT("\nPython v"), TEXT("\nThread "))},
     {"stacks of Python's faulthandler", "stackcollapse-faulthandler.pl FILE | gecko-convert -",
@@ -321,7 +320,7 @@ static const struct foreign FOREIGNS[] = {
     {"a graph (DOT)", FROM_ITS_TRACE, MAGIC("digraph ")},
     {"metrics of Prometheus", HOLDS_NO_STACKS, PARTS(TEXT("# TYPE "), TEXT(" counter\n"))},
     {PARTS(TEXT("# TYPE "), TEXT(" gauge\n"))},
-    {"a script", "record it running: " PERF_RECORD, MAGIC("#!")},
+    {"a script", "record it running: " RECORD_IT, MAGIC("#!")},
     {"a trace of the kernel's ftrace", HOLDS_NO_STACKS, MAGIC("# tracer: ")},
     {"a picture (SVG), perhaps a flame graph", "convert the collapsed stacks that it was made from", CONTENT_TEXT,
      MAGIC("<svg")},

@@ -94,7 +94,7 @@ struct content {
     "vtune -report top-down -r RESULT -call-stack-mode all -column 'CPU Time:Self,Module' -filter " \
     "'Function Stack' -format csv -csv-delimiter comma | inferno-collapse-vtune | gecko-convert -"
 #define PERF_DATA "convert the recording it was made from: gecko-convert perf.data"
-#define RECORD    "perf record -g PROGRAM, then gecko-convert perf.data"
+#define RECORD    "gecko-convert record PROGRAM"
 #define NO_STACKS "it holds no stacks; record some: " RECORD
 #define PPROF_TO_US                                                                               \
     " | awk '/^-+\\+-/{if(s)print s,v;s=\"\";next} {sub(/^ +/,\"\");sub(/ \\(inline\\)$/,\"\")} " \
@@ -123,8 +123,7 @@ static const struct content contents[] = {
      "a recording of Java's Flight Recorder: make collapsed stacks of it with async-profiler's converter: jfrconv "
      "--threads -o collapsed memory stacks.collapsed, then gecko-convert stacks.collapsed"},
     {BYTES("\x14\0\0\0!FastSerialization.1\4\4\1\3"),
-     "a trace of .NET Core 2: PerfView opens it; record with dotnet-trace of .NET Core 3 or later, or perf record -g "
-     "PROGRAM, then gecko-convert perf.data"},
+     "a trace of .NET Core 2: PerfView opens it; record with dotnet-trace of .NET Core 3 or later, or " RECORD},
     {BYTES("strace: Process 28567 attached\n"), "the text of strace: " CALLS},
     {BYTES("Nettrace\x14\0\0\0!FastSerialization.1"),
      "a trace of .NET: dotnet-trace convert --format Chromium memory, and open the result at "
@@ -200,8 +199,8 @@ static const struct content contents[] = {
     {BYTES("         3125 function calls (3011 primitive calls) in 0.007 seconds\n\n   Ordered by: cumulative time\n"),
      "the text of Python's cProfile, which has sums per call and " PYTHON},
     {BYTES("v8-version,11,3,244,8,-node.38,0\nv8-platform,linux,linux\n"),
-     "a log of node --prof: perf record -g node --perf-basic-prof PROGRAM.js, then gecko-convert perf.data; or node "
-     "--cpu-prof PROGRAM.js, and open the result at https://profiler.firefox.com"},
+     "a log of node --prof: gecko-convert record node --perf-basic-prof PROGRAM.js; or node --cpu-prof PROGRAM.js, "
+     "and open the result at https://profiler.firefox.com"},
     {BYTES("0 sleep <internal>:-1\n1 <main> /srv/a.php:5\n# - - -\n"),
      "the text of phpspy: awk -v RS= -F'\\n' '{s=\"\";for(i=1;i<=NF;i++)if($i~/^[0-9]/){split($i,w,\" "
      "\");s=w[2](s?\";\":\"\")s}"
