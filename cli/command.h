@@ -41,9 +41,6 @@ struct command {
 #define DECLARE_COMMAND(name) extern const struct command command_##name;
 COMMANDS(DECLARE_COMMAND)
 
-/* Returns the name of the command with that bit, or "converting". */
-const char *command_name_of(unsigned bit);
-
 /* Runs the command that the arguments after the program's name ask for, and returns the exit code. */
 int command_run(int argument_count, char *const *arguments);
 

@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "command.h"
-
 /* ---- Names of choices, in the order of their enumerations. ---- */
 
 /* Defines a choice_name. */

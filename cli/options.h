@@ -17,6 +17,9 @@ enum command_bit {
     CONVERTING = CONVERT | VIEW | RECORD | DIFF | MERGE
 };
 
+/* Returns the name of the command with that bit, or "converting". command.c, which lists the commands, defines it. */
+const char *command_name_of(unsigned bit);
+
 enum options_action { OPTIONS_RUN, OPTIONS_SHOW_HELP, OPTIONS_SHOW_VERSION };
 
 /* When to draw the progress bar. */

@@ -103,9 +103,8 @@ static void check_content(struct conversion *conversion) {
     /* A trace that is not text has records instead of lines. */
     enum gecko_convert_unit unit = ledger->read[LEDGER_LINES] ? LEDGER_LINES : LEDGER_RECORDS;
     uint64_t unit_count = ledger->read[unit], sample_count = ledger->read[LEDGER_SAMPLES];
-    failure_set(&conversion->failure, FAILURE_INPUT,
-                "%s%s%s%s no samples and no markers%s: %llu %s and %llu %s read%s", first->name,
-                is_one ? ", read as " : " and the other inputs", is_one ? first->reader->title : "",
+    failure_set(&conversion->failure, FAILURE_INPUT, "%s%s%s%s no samples and no markers%s: %llu %s and %llu %s read%s",
+                first->name, is_one ? ", read as " : " and the other inputs", is_one ? first->reader->title : "",
                 is_one ? ", holds" : " hold", filtered_count ? " that filters keep" : "",
                 (unsigned long long)unit_count, ledger_unit_noun(unit, unit_count), (unsigned long long)sample_count,
                 ledger_unit_noun(LEDGER_SAMPLES, sample_count), lost);
