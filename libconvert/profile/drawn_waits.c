@@ -21,7 +21,7 @@ static bool is_cpu_known(const struct drawing *drawing, const struct samples *sa
 }
 
 static double cpu_of(const struct drawing *drawing, const struct samples *samples, uint32_t row) {
-    return weighing_weigh(&drawing->weighing, samples, row).cpu;
+    return weighing_weigh(&drawing->weighing, samples, row).cpu_since_last;
 }
 
 /* How many cycles a processor does is not known, so the front-end takes the most that it finds. */

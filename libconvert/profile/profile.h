@@ -470,6 +470,7 @@ struct text profile_extra(const struct profile *profile, struct text section, st
 #define WEIGHT_SECTION   "perf"
 #define WEIGHT_LABEL     "weight of a sample"
 #define WEIGHT_PERIOD_IN "its period, in "
+#define WEIGHT_IS_TIME   "the time in which the thread ran there or did not run, in milliseconds"
 
 /* The line of the information panel by which a merge of runs tells how many there are. */
 #define RUNS_SECTION "Merge"

@@ -23,7 +23,11 @@ static bool is_preempting(const struct profile *profile, func_id func) {
 }
 
 void weighing_init(struct weighing *weighing, const struct profile *profile) {
+    struct text meaning = profile_extra(profile, TEXT(WEIGHT_SECTION), TEXT(WEIGHT_LABEL));
     *weighing = (struct weighing){.profile = profile, .idle_stacks = profile_idle_stacks(profile)};
+    weighing->are_weights_times = profile->meta.weight_type == WEIGHT_TRACING_MS &&
+                                  profile->meta.cpu_delta_unit == CPU_DELTA_NONE &&
+                                  text_equal(meaning, TEXT(WEIGHT_IS_TIME));
     for (uint32_t i = 0; i < row_table_count(&profile->funcs) && !weighing->has_preempted; i++)
         weighing->has_preempted = is_preempting(profile, (func_id){i});
 }
@@ -43,11 +47,14 @@ struct weighed_sample weighing_weigh(const struct weighing *weighing, const stru
     const struct sample *sample = samples_at(samples, row);
     bool is_idle = profile_is_idle(weighing->idle_stacks, sample->stack);
     struct weighed_sample weighed = {.weight = profile_weight_of(profile, sample->weight),
-                                     .cpu = cpu_of(profile, samples, row, is_idle),
+                                     .cpu_since_last = cpu_of(profile, samples, row, is_idle),
                                      .stack = sample->stack,
                                      .working = sample->stack,
                                      .is_idle = is_idle};
     while (is_resting(weighing, weighed.working)) weighed.working = profile_stack_at(profile, weighed.working)->prefix;
+    weighed.cpu = weighed.cpu_since_last;
+    if (weighing->are_weights_times && samples_have_cpu(samples))
+        weighed.cpu = weighed.working.index == sample->stack.index ? weighed.weight : 0;
     return weighed;
 }
 

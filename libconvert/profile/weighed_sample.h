@@ -13,7 +13,8 @@ struct weighed_sample {
     double weight; /* as profile_weight_of */
     /* Processor time since the thread's sample before, in milliseconds or cycles. The front-end does not know it for
      * the first sample, so it is 0 there. */
-    double cpu;
+    double cpu_since_last;
+    double cpu;       /* processor time of `working`, in the same unit */
     stack_id stack;   /* has the weight; none: the sample has no stack */
     stack_id working; /* has the processor time; none: no function does */
     bool is_idle;
@@ -24,13 +25,15 @@ struct weighing {
     const struct profile *profile; /* borrowed */
     bool *idle_stacks;             /* owned: see profile_idle_stacks */
     bool has_preempted;            /* some function is PREEMPTED_FRAME */
+    bool are_weights_times;        /* weights are the time in which threads ran, or did not run */
 };
 
 void weighing_init(struct weighing *weighing, const struct profile *profile);
 void weighing_fini(struct weighing *weighing);
 
 /* A thread that waits or is preempted uses no processor time: what it used before belongs to the functions in which it
- * stopped. */
+ * stopped. If weights are times, the time in which threads ran is divided among their samples by weight already: a wait
+ * of an unknown stack would give the time of work without a sample to the functions that all stacks begin with. */
 struct weighed_sample weighing_weigh(const struct weighing *weighing, const struct samples *samples, uint32_t row);
 
 /* Returns the unit of processor times, "ms" or "cycles"; an empty text if they are not known. */

@@ -177,5 +177,5 @@ void perf_finish(struct perf_recording *recording, const struct reader_options *
     if (event) set_meta(recording, event, options->weight);
     describe_tracks(recording);
     if (recording->has_stacks) note_cut_stacks(profile, recording->has_copies);
-    if (has_waits) profile_add_extra(profile, TEXT(WEIGHT_SECTION), TEXT(WEIGHT_LABEL), TEXT(PERF_OFF_CPU_WEIGHT));
+    if (has_waits) profile_add_extra(profile, TEXT(WEIGHT_SECTION), TEXT(WEIGHT_LABEL), TEXT(WEIGHT_IS_TIME));
 }

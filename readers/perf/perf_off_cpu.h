@@ -5,8 +5,6 @@
 
 #include "perf_recording.h"
 
-#define PERF_OFF_CPU_WEIGHT "the time in which the thread ran there or did not run, in milliseconds"
-
 /* Decides whether samples are made of the time in which threads did not run, and tells the recording's events. Returns
  * whether they are. Latches FAILURE_USAGE if only they are wanted, and there are none. */
 bool perf_off_cpu_begin(struct perf_recording *recording, enum gecko_convert_off_cpu choice);
