@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-#include "recorder/gecko_recorder.h"
 #include "process.h"
+#include "recorder/gecko_recorder.h"
 #include "shared.h"
 
 enum { SAMPLER_INTERVAL_US_MIN = 100, SAMPLER_INTERVAL_US_DEFAULT = 1000 };
