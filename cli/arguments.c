@@ -19,6 +19,7 @@ static bool needs_value(const struct option *option) { return takes_value(option
 struct argument_reader {
     const struct option_table *table;
     unsigned command;
+    command_namer *name_command;
     char *values; /* the struct that contains the targets */
     struct failure *failure;
     char *const *next;
@@ -223,7 +224,7 @@ static void set_unknown(const struct argument_reader *reader, const char *dashes
     for (unsigned bit = 1; bit && bit <= commands && used < sizeof others; bit <<= 1)
         if (commands & bit)
             used += (size_t)snprintf(others + used, sizeof others - used, "%s%s",
-                                     used ? ", " : ", which is for: ", reader->table->name_command(bit));
+                                     used ? ", " : ", which is for: ", reader->name_command(bit));
     const struct option *nearest = letter || used ? NULL : nearest_option(reader, name);
     failure_set(reader->failure, FAILURE_USAGE, "unknown option '%s%.*s'%s%s%s%s", dashes, TEXT_ARGS(name), others,
                 nearest ? "; did you mean '--" : "", nearest ? nearest->name : "", nearest ? "'?" : "");
@@ -285,11 +286,15 @@ static void read_argument(struct argument_reader *reader, const char *argument) 
         read_letters(reader, argument + 1);
 }
 
-void arguments_read(const struct option_table *table, unsigned command, void *values, int argument_count,
-                    char *const *arguments, struct failure *failure) {
-    struct argument_reader reader = {.table = table, .command = command, .values = values, .failure = failure};
-    reader.next = arguments;
-    reader.end = arguments + argument_count;
+void arguments_read(const struct option_table *table, unsigned command, command_namer *name_command, void *values,
+                    int argument_count, char *const *arguments, struct failure *failure) {
+    struct argument_reader reader = {.table = table,
+                                     .command = command,
+                                     .name_command = name_command,
+                                     .values = values,
+                                     .failure = failure,
+                                     .next = arguments,
+                                     .end = arguments + argument_count};
     while (reader.next != reader.end && !failure_is_set(failure) && !reader.has_action)
         read_argument(&reader, *reader.next++);
 }

@@ -50,17 +50,18 @@ struct options_list {
 struct option_table {
     const struct option *options;
     size_t option_count;
-    size_t operands;                               /* offset of the struct options_list that receives the operands */
-    const char *(*name_command)(unsigned command); /* the command, a bit, as messages name it */
+    size_t operands;           /* offset of the struct options_list that receives the operands */
     unsigned ended_by_operand; /* bits of commands whose operands are a command line: all that follows the first one */
 };
 
+/* Returns how messages name the command, a bit. */
+typedef const char *command_namer(unsigned command);
+
 /* Reads the arguments of the command, a bit, into `values`, the struct that contains the table's targets. Options and
  * operands may be in any order, except for commands whose options are ended by an operand. After "--" there are only
- * operands; after an action the rest is ignored. Failures are
- * FAILURE_USAGE or FAILURE_MEMORY. */
-void arguments_read(const struct option_table *table, unsigned command, void *values, int argument_count,
-                    char *const *arguments, struct failure *failure);
+ * operands; after an action the rest is ignored. Failures are FAILURE_USAGE or FAILURE_MEMORY. */
+void arguments_read(const struct option_table *table, unsigned command, command_namer *name_command, void *values,
+                    int argument_count, char *const *arguments, struct failure *failure);
 
 /* Frees the lists in the values. */
 void arguments_fini(const struct option_table *table, void *values);

@@ -18,7 +18,7 @@ static const struct command *find_command(const char *name) {
     return commands[0];
 }
 
-const char *command_name_of(unsigned bit) {
+static const char *name_of_bit(unsigned bit) {
     size_t number = 0;
     while (commands[number]->bit != bit) number++;
     return number ? commands[number]->name : "converting";
@@ -178,7 +178,7 @@ static void refuse_command_name(const struct command *command, const struct opti
 void command_read_options(const struct command *command, struct options *options, int argument_count,
                           char *const *arguments, struct failure *failure) {
     *options = command->defaults;
-    options_read(options, command->bit, argument_count, arguments, failure);
+    options_read(options, command->bit, name_of_bit, argument_count, arguments, failure);
     if (options->action != OPTIONS_RUN || failure_is_set(failure)) return;
     refuse_command_name(command, options, failure);
     if (command->complete) command->complete(options, failure);

@@ -307,7 +307,6 @@ static const struct option known_options[] = {
 const struct option_table options_table = {.options = known_options,
                                            .option_count = sizeof known_options / sizeof *known_options,
                                            .operands = offsetof(struct options, inputs),
-                                           .name_command = command_name_of,
                                            .ended_by_operand = RECORD};
 
 /* ---- Reading. ---- */
@@ -336,11 +335,11 @@ static void collect_filters(struct options *options, struct failure *failure) {
     options->convert.filters = options->filters;
 }
 
-void options_read(struct options *options, enum command_bit command, int argument_count, char *const *arguments,
-                  struct failure *failure) {
+void options_read(struct options *options, enum command_bit command, command_namer *name_command, int argument_count,
+                  char *const *arguments, struct failure *failure) {
     struct gecko_convert_options *convert = &options->convert;
     convert->struct_bytes = sizeof *convert;
-    arguments_read(&options_table, command, options, argument_count, arguments, failure);
+    arguments_read(&options_table, command, name_command, options, argument_count, arguments, failure);
     convert->debug_dirs = options->debug_dirs.values;
     convert->debug_dir_count = options->debug_dirs.count;
     convert->source_dirs = options->source_dirs.values;

@@ -17,9 +17,6 @@ enum command_bit {
     CONVERTING = CONVERT | VIEW | RECORD | DIFF | MERGE
 };
 
-/* Returns the name of the command with that bit, or "converting". command.c, which lists the commands, defines it. */
-const char *command_name_of(unsigned bit);
-
 enum options_action { OPTIONS_RUN, OPTIONS_SHOW_HELP, OPTIONS_SHOW_VERSION };
 
 /* When to draw the progress bar. */
@@ -118,6 +115,6 @@ static inline bool options_are_batch(const struct options *options) {
 
 /* Reads the arguments of the command into `options`, which must be zeroed except for defaults. Failures are
  * FAILURE_USAGE or FAILURE_MEMORY. After --help or --version, the rest is ignored. Call options_fini in any case. */
-void options_read(struct options *options, enum command_bit command, int argument_count, char *const *arguments,
-                  struct failure *failure);
+void options_read(struct options *options, enum command_bit command, command_namer *name_command, int argument_count,
+                  char *const *arguments, struct failure *failure);
 void options_fini(struct options *options);
