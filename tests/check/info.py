@@ -20,6 +20,11 @@ def columns(table):
             for name, number in table["schema"].items()}
 
 
+# The line of the information panel of recordings that tell waits.
+WEIGHTS_THAT_ARE_TIMES = ("perf", "weight of a sample",
+                          "the time in which the thread ran there or did not run, in milliseconds")
+
+
 class Sums:
     def __init__(self, meta):
         self.functions = collections.defaultdict(lambda: [0, 0])
@@ -27,6 +32,9 @@ class Sums:
         self.waits = collections.Counter()
         self.cpu_factor, self.cpu_unit = {"ns": (1e-6, "ms"), "variable CPU cycles": (1, "cycles"), None: (0, None)}[
             meta.get("sampleUnits", {}).get("threadCPUDelta")]
+        self.weights_are_times = any(
+            (section["label"], entry["label"], entry["value"]) == WEIGHTS_THAT_ARE_TIMES
+            for section in meta.get("extra", []) for entry in section["entries"])
         self.idle = [number for number, category in enumerate(meta["categories"]) if category["name"] == "Idle"]
         self.markers = collections.Counter()
         self.durations = collections.defaultdict(list)
@@ -42,6 +50,7 @@ class Sums:
         first."""
         weights = samples.get("weight") or [1] * len(samples["stack"])
         deltas = samples.get("threadCPUDelta") or [0] * len(samples["stack"])
+        by_weight = self.weights_are_times and "threadCPUDelta" in samples
         total = total_cpu = 0
         for row, (stack, weight, delta) in enumerate(zip(samples["stack"], weights, deltas)):
             total += weight
@@ -49,9 +58,14 @@ class Sums:
             self.stackless += stack is None
             frames = stack_functions(stack) if stack is not None else []
             functions = [function for function, _ in frames]
+            stopped = self.stopped_frames(frames)
             cpu = (delta or 0) * self.cpu_factor if row else 0
+            if by_weight:
+                cpu = 0 if stopped else weight
             total_cpu += cpu
-            self.add_cpu(frames, weight, cpu)
+            self.add_cpu(functions[stopped:], cpu)
+            if frames and self.is_idle(frames):
+                self.waits[functions[0]] += weight
             for function in set(functions):
                 self.functions[function][1] += weight
             if functions:
@@ -86,17 +100,17 @@ class Sums:
         self.counters.append((pid, counter["name"], counter["category"], unit, len(changes), graph,
                               None if is_share else sum(changes), min(values, default=None), max(values, default=None)))
 
-    def add_cpu(self, frames, weight, cpu):
-        """A frame without a category has that of its caller. What was used before a thread stopped belongs to the
-        functions in which it did."""
-        def is_idle(number):
-            return next((category for _, category in frames[number:] if category is not None), None) in self.idle
+    def is_idle(self, frames):
+        """A frame without a category has that of its caller."""
+        return next((category for _, category in frames if category is not None), None) in self.idle
 
-        if frames and is_idle(0):
-            self.waits[frames[0][0]] += weight
-        stopped = list(itertools.takewhile(lambda number: is_idle(number) or frames[number][0][0] == "(preempted)",
-                                           range(len(frames))))
-        working = [function for function, _ in frames[len(stopped):]]
+    def stopped_frames(self, frames):
+        """Returns how many frames, from the innermost one on, tell that the thread did not run."""
+        return len(list(itertools.takewhile(
+            lambda number: self.is_idle(frames[number:]) or frames[number][0][0] == "(preempted)", range(len(frames)))))
+
+    def add_cpu(self, working, cpu):
+        """What was used before a thread stopped belongs to the functions in which it did."""
         for function in set(working):
             self.cpu_functions[function][1] += cpu
         if working:
