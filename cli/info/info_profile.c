@@ -95,7 +95,8 @@ struct tallies {
 };
 
 static void count_samples(struct info *info, const struct profile *profile, const struct samples *samples,
-                          const struct tallies *tallies) {
+                          struct tallies *tallies) {
+    weighing_enter(&tallies->weighing, samples);
     for (uint32_t i = 0; i < samples_count(samples); i++) {
         struct weighed_sample sample = weighing_weigh(&tallies->weighing, samples, i);
         count_sample(info, sample.weight, sample.cpu, !stack_is_none(sample.stack));
@@ -113,7 +114,7 @@ static void count_samples(struct info *info, const struct profile *profile, cons
 }
 
 static void add_thread(struct info *info, const struct profile *profile, const struct thread *from,
-                       const struct tallies *tallies) {
+                       struct tallies *tallies) {
     const struct text name = from->is_main ? profile_process_at(profile, from->process)->title : from->name;
     struct info_thread *thread = column_push(&info->threads);
     if (!thread) return;
@@ -139,7 +140,7 @@ static void add_thread(struct info *info, const struct profile *profile, const s
     }
 }
 
-static void add_threads(struct info *info, const struct profile *profile, const struct tallies *tallies) {
+static void add_threads(struct info *info, const struct profile *profile, struct tallies *tallies) {
     process_id last = process_none();
     for (size_t i = 0; i < profile->thread_order.count && !failure_is_set(info->failure); i++) {
         const struct thread *thread = profile_ordered_thread(profile, i);

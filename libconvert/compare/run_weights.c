@@ -89,6 +89,7 @@ static void count_samples(struct filling *filling) {
     for (size_t i = 0; i < profile->thread_order.count; i++) {
         const struct thread *thread = profile_ordered_thread(profile, i);
         const struct samples *samples = &thread->samples;
+        weighing_enter(&weighing, samples);
         for (uint32_t row = 0; row < samples_count(samples) && !thread_is_track(thread); row++) {
             struct weighed_sample sample = weighing_weigh(&weighing, samples, row);
             count(filling, MEASURE_WEIGHT, sample.stack, sample.weight, variance_of(&profile->meta, sample.weight));

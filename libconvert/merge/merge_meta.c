@@ -183,11 +183,16 @@ static void join_importers(struct profile *whole, struct text importers) {
     }
 }
 
+/* What weights mean holds for the whole profile, and is read again from there. The other lines name their input. */
 static void add_extras(struct profile *whole, const struct merge_input *input) {
     const struct column *extra = &input->profile.meta.extra;
     COLUMN_EACH(const struct extra_entry, entry, extra) {
-        struct text section =
-            profile_text_format(whole, "%.*s (%.*s)", TEXT_ARGS(entry->section), TEXT_ARGS(input->name));
+        struct text section = entry->section;
+        bool is_of_weights = text_equal(section, TEXT(WEIGHT_SECTION)) && text_equal(entry->label, TEXT(WEIGHT_LABEL));
+        struct text told = is_of_weights ? profile_extra(whole, section, entry->label) : (struct text){0};
+        if (told.bytes_count && text_equal(told, entry->value)) continue;
+        if (!is_of_weights || told.bytes_count)
+            section = profile_text_format(whole, "%.*s (%.*s)", TEXT_ARGS(section), TEXT_ARGS(input->name));
         profile_add_extra(whole, section, entry->label, entry->value);
     }
 }

@@ -25,11 +25,34 @@ static bool is_preempting(const struct profile *profile, func_id func) {
 void weighing_init(struct weighing *weighing, const struct profile *profile) {
     struct text meaning = profile_extra(profile, TEXT(WEIGHT_SECTION), TEXT(WEIGHT_LABEL));
     *weighing = (struct weighing){.profile = profile, .idle_stacks = profile_idle_stacks(profile)};
-    weighing->are_weights_times = profile->meta.weight_type == WEIGHT_TRACING_MS &&
-                                  profile->meta.cpu_delta_unit == CPU_DELTA_NONE &&
-                                  text_equal(meaning, TEXT(WEIGHT_IS_TIME));
+    weighing->has_times = profile->meta.weight_type == WEIGHT_TRACING_MS &&
+                          profile->meta.cpu_delta_unit == CPU_DELTA_NONE && text_equal(meaning, TEXT(WEIGHT_IS_TIME));
     for (uint32_t i = 0; i < row_table_count(&profile->funcs) && !weighing->has_preempted; i++)
         weighing->has_preempted = is_preempting(profile, (func_id){i});
+}
+
+static int64_t weight_ns_at(const struct profile *profile, const struct samples *samples, uint32_t row) {
+    return profile_weight_decode(profile, samples_at(samples, row)->weight).mantissa;
+}
+
+/* Returns whether each sample weighs the same, or as much as several that were joined. */
+static bool are_weights_intervals(const struct profile *profile, const struct samples *samples) {
+    uint32_t count = samples_count(samples);
+    int64_t least_ns = INT64_MAX;
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t weight_ns = weight_ns_at(profile, samples, i);
+        if (weight_ns < least_ns) least_ns = weight_ns;
+    }
+    bool are_intervals = count > 1 && least_ns > 0;
+    for (uint32_t i = 0; i < count && are_intervals; i++)
+        are_intervals = weight_ns_at(profile, samples, i) % least_ns == 0;
+    return are_intervals;
+}
+
+void weighing_enter(struct weighing *weighing, const struct samples *samples) {
+    bool are_times =
+        weighing->has_times && samples_have_cpu(samples) && !are_weights_intervals(weighing->profile, samples);
+    weighing->timed = are_times ? samples : NULL;
 }
 
 void weighing_fini(struct weighing *weighing) { memory_free(weighing->idle_stacks); }
@@ -53,8 +76,7 @@ struct weighed_sample weighing_weigh(const struct weighing *weighing, const stru
                                      .is_idle = is_idle};
     while (is_resting(weighing, weighed.working)) weighed.working = profile_stack_at(profile, weighed.working)->prefix;
     weighed.cpu = weighed.cpu_since_last;
-    if (weighing->are_weights_times && samples_have_cpu(samples))
-        weighed.cpu = weighed.working.index == sample->stack.index ? weighed.weight : 0;
+    if (samples == weighing->timed) weighed.cpu = weighed.working.index == sample->stack.index ? weighed.weight : 0;
     return weighed;
 }
 

@@ -25,11 +25,16 @@ struct weighing {
     const struct profile *profile; /* borrowed */
     bool *idle_stacks;             /* owned: see profile_idle_stacks */
     bool has_preempted;            /* some function is PREEMPTED_FRAME */
-    bool are_weights_times;        /* weights are the time in which threads ran, or did not run */
+    bool has_times;                /* weights of some threads are the time in which they ran, or did not run */
+    const struct samples *timed;   /* borrowed; those of the thread, if its weights are; else NULL */
 };
 
 void weighing_init(struct weighing *weighing, const struct profile *profile);
 void weighing_fini(struct weighing *weighing);
+
+/* Call this before the samples of a thread are weighed, unless their processor time does not matter. Where a recording
+ * of waits and one of the recorder are one profile, the recorder's samples each stand for an interval. */
+void weighing_enter(struct weighing *weighing, const struct samples *samples);
 
 /* A thread that waits or is preempted uses no processor time: what it used before belongs to the functions in which it
  * stopped. If weights are times, the time in which threads ran is divided among their samples by weight already: a wait
