@@ -202,7 +202,11 @@ static int convert_part(struct split *split, const struct part *part, const char
     conversion_run(&options, &(struct conversion_ends){.is_empty = &is_empty}, &result, NULL);
     int status = is_empty ? GECKO_CONVERT_GOOD : (int)result.status;
     split->written_count += !is_empty && !status;
-    if (!is_empty) {
+    if (status == GECKO_CONVERT_BAD_USAGE && !is_process) {
+        /* The same options without this filter have just been used, so the input cannot be filtered by time. */
+        failure_set(&split->failure, FAILURE_USAGE, "%s: --split time cannot be applied to this input, read as %s",
+                    options.input_path, result.input_title);
+    } else if (!is_empty) {
         print_result(split, &options, &result);
         report_json(&options, &result, &split->report);
     }
