@@ -116,6 +116,13 @@ static int64_t take_carrying(struct saved_reader *reader, struct saved_cells *ce
     return value + carried;
 }
 
+/* Null, which a typed number that is none becomes too, counts nothing. */
+static int64_t take_number(struct saved_reader *reader, struct saved_cells *cells) {
+    if (!json_take_null(reader->json)) return take_carrying(reader, cells, 0);
+    cells->lost_count++;
+    return 0;
+}
+
 static uint32_t take_id(struct saved_reader *reader, const struct saved_cells *cells) {
     int64_t row;
     if (json_take_null(reader->json) || !json_take_int(reader->json, &row) || row == -1) return ID_NONE;
@@ -207,14 +214,13 @@ static int32_t take_signed(struct saved_reader *reader, struct saved_cells *cell
 
 static void read_cell(struct saved_reader *reader, struct saved_cells *cells, void *row) {
 #define AT(type) (*(type *)(void *)((char *)row + cells->column->offset))
-    struct json_stream *json = reader->json;
     const struct member *column = cells->column;
     switch (column->cell) {
         case CELL_CONSTANT: cells->lost_count += differs_from(reader, column); break;
         case CELL_BYTE: AT(uint8_t) = take_byte(reader, column); break;
         case CELL_UINT: AT(uint32_t) = take_uint(reader, cells); break;
         case CELL_INT: AT(int32_t) = take_signed(reader, cells); break;
-        case CELL_LONG: AT(int64_t) = json_take_null(json) ? TIME_NONE : take_carrying(reader, cells, 0); break;
+        case CELL_LONG: AT(int64_t) = take_number(reader, cells); break;
         case CELL_ID: AT(uint32_t) = take_id(reader, cells); break;
         case CELL_TEXT: AT(struct text) = saved_text(reader); break;
         case CELL_CHOICE: AT(unsigned) = saved_choice(reader, column->choices, AT(unsigned)); break;

@@ -95,14 +95,18 @@ static void add_number(struct saved_reader *reader, struct column *column, int64
 }
 
 static void read_weights(struct saved_reader *reader, struct saved_thread *saved) {
+    uint64_t null_count = 0;
     bool is_rounded;
     if (json_take_null(reader->json) || !json_begin_list(reader->json)) return;
     saved->has_weights = true;
     while (json_next(reader->json)) {
         struct decimal weight = {0};
-        if (!json_take_null(reader->json)) json_take_decimal(reader->json, &weight, &is_rounded);
+        bool is_null = json_take_null(reader->json); /* also of a typed number that is none */
+        if (!is_null) json_take_decimal(reader->json, &weight, &is_rounded);
+        null_count += is_null;
         column_add(&saved->weights, &weight);
     }
+    saved_lose(reader, TEXT(""), null_count);
     reader->part_row_count = saved->weights.count;
 }
 

@@ -541,6 +541,25 @@ TEST(test_cpu_without_unit, begin_profile, end_profile) {
     assert_text(ledger_at(&profile.ledger, 0)->cause, "value without a place here: threads.samples.threadCPUDelta");
 }
 
+/* ---- Null in place of a number. ---- */
+
+TEST(test_numbers_that_are_none, begin_profile, end_profile) {
+    read_text(TEXT("{" META "," LIBS "," SHARED "," THREADS_WITH(
+                  "\"stack\":[0,null],\"timeDeltas\":[1,1],\"weight\":[null,2],\"length\":2", "\"length\":0")  //
+                   ",\"counters\":[{\"name\":\"malloc\",\"category\":\"Memory\",\"description\":\"\",\"pid\":\"1\","
+                   "\"mainThreadIndex\":0,\"samples\":{\"time\":[1,2],\"count\":[null,7],\"length\":2}}]}"),
+              0);
+    assert_string_equal(failure.message, "");
+    const struct samples *samples = &profile_thread_at(&profile, (thread_id){0})->samples;
+    assert_int_equal(samples_at(samples, 0)->weight, 0);
+    assert_int_equal(samples_at(samples, 1)->weight, 2);
+    const struct counter *counter = column_at(&profile.counters, 0);
+    assert_int_equal(((const struct counter_sample *)column_at(&counter->samples, 0))->change, 0);
+    assert_int_equal(ledger_sum(&profile.ledger, LEDGER_VALUES, LEDGER_LOST), 2);
+    assert_text(ledger_at(&profile.ledger, 0)->cause, "value without a place here: threads.samples.weight");
+    assert_text(ledger_at(&profile.ledger, 1)->cause, "value without a place here: counters.samples.count");
+}
+
 /* ---- Threads of several processes with one tid. ---- */
 
 #define THREAD(pid_, tid_, name_, members_)                                                                      \
