@@ -1,26 +1,42 @@
 #include "arena.h"
 
-#include <stdint.h>
-
 #include "memory.h"
 
 /* The size of the chunks doubles, so that a small arena has little room that it does not use. */
 enum { FIRST_CHUNK_BYTES = 512, CHUNK_BYTES_MAX = 64 * 1024 };
 
 struct arena_chunk {
-    struct arena_chunk *next;
+    struct arena_chunk *next; /* the next newer one; if it is for one request, the next older one */
+    size_t bytes_count;
     char bytes[];
 };
 
 void arena_init(struct arena *arena, struct failure *failure) { *arena = (struct arena){.failure = failure}; }
 
-void arena_fini(struct arena *arena) {
-    for (struct arena_chunk *chunk = arena->chunks; chunk;) {
+/* Frees the chunks before the end, and returns the end. */
+static struct arena_chunk *free_until(struct arena_chunk *chunk, const struct arena_chunk *end) {
+    while (chunk != end) {
         struct arena_chunk *next = chunk->next;
         memory_free(chunk);
         chunk = next;
     }
+    return chunk;
+}
+
+void arena_fini(struct arena *arena) {
+    free_until(arena->first, NULL);
+    free_until(arena->large, NULL);
     *arena = (struct arena){0};
+}
+
+static bool has_bytes(const struct arena_chunk *chunk, const char *bytes) {
+    return (uintptr_t)bytes - (uintptr_t)chunk->bytes < chunk->bytes_count;
+}
+
+void arena_forget(struct arena *arena, const char *bytes) {
+    struct arena_chunk *chunk = arena->first;
+    while (chunk && !has_bytes(chunk, bytes)) chunk = chunk->next;
+    if (chunk) arena->first = free_until(arena->first, chunk);
 }
 
 static size_t next_chunk_bytes(const struct arena *arena, size_t least_bytes) {
@@ -39,21 +55,22 @@ static char *take_from_new_chunk(struct arena *arena, size_t bytes_count) {
     }
     struct arena_chunk *chunk = memory_allocate(arena->failure, sizeof *chunk + capacity);
     if (!chunk) return NULL;
-    chunk->next = arena->chunks;
-    arena->chunks = chunk;
-    if (!is_large) {
-        arena->next = chunk->bytes + bytes_count;
-        arena->left_bytes = capacity - bytes_count;
-        arena->chunk_bytes = capacity;
+    *chunk = (struct arena_chunk){.next = is_large ? arena->large : NULL, .bytes_count = capacity};
+    if (is_large) {
+        arena->large = chunk;
+        return chunk->bytes;
     }
+    *(arena->last ? &arena->last->next : &arena->first) = chunk;
+    arena->last = chunk;
+    arena->chunk_bytes = (uint32_t)capacity;
+    arena->left_bytes = (uint32_t)(capacity - bytes_count);
     return chunk->bytes;
 }
 
 char *arena_take_bytes(struct arena *arena, size_t bytes_count) {
-    if (bytes_count > arena->left_bytes || !arena->next) return take_from_new_chunk(arena, bytes_count);
-    char *bytes = arena->next;
-    arena->next += bytes_count;
-    arena->left_bytes -= bytes_count;
+    if (bytes_count > arena->left_bytes || !arena->last) return take_from_new_chunk(arena, bytes_count);
+    char *bytes = arena->last->bytes + (arena->chunk_bytes - arena->left_bytes);
+    arena->left_bytes -= (uint32_t)bytes_count;
     return bytes;
 }
 

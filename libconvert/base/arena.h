@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "failure.h"
 #include "text.h"
@@ -9,15 +10,19 @@
 struct arena_chunk;
 
 struct arena {
-    struct failure *failure; /* borrowed */
-    struct arena_chunk *chunks;
-    char *next;
-    size_t left_bytes;
-    size_t chunk_bytes; /* size of the last chunk that is not for one request */
+    struct failure *failure;   /* borrowed */
+    struct arena_chunk *first; /* the oldest chunk that is not for one request; NULL: there is none */
+    struct arena_chunk *last;
+    struct arena_chunk *large; /* the newest chunk for one request */
+    uint32_t chunk_bytes;      /* size of the last chunk that is not for one request */
+    uint32_t left_bytes;       /* at the end of that one */
 };
 
 void arena_init(struct arena *arena, struct failure *failure);
 void arena_fini(struct arena *arena);
+
+/* Frees what was taken before the bytes, which are in the arena, as far as whole chunks are of that. */
+void arena_forget(struct arena *arena, const char *bytes);
 
 /* Returns uninitialised bytes without alignment, or NULL if memory ran out (latched). bytes_count may be 0. */
 char *arena_take_bytes(struct arena *arena, size_t bytes_count);

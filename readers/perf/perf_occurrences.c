@@ -91,13 +91,18 @@ static bool mark_payload(struct marking *marking, const struct perf_series *seri
     return true;
 }
 
-/* Adds a marker from one payload to another one. Returns false if that is impossible. */
-static bool mark_span(struct marking *marking, const struct perf_series *series, uint32_t start, uint32_t end) {
+/* Adds a marker from the payload to its partner. Returns false if that is impossible. */
+static bool mark_span(struct marking *marking, const struct perf_series *series, const struct sample *sample,
+                      const struct perf_payload *payload) {
+    const struct perf_payloads *payloads = &marking->payloads;
     const union marker_value *values;
+    const struct perf_told start = {series->event, payload},
+                           end = {perf_payloads_series(payloads, payload->order)->event,
+                                  perf_payloads_at(payloads, payload->order)};
     const struct perf_span_kind *kind = perf_spans_make(&marking->spans, start, end, &values);
     if (!kind) return false;
-    mark(marking, series, perf_payloads_sample(&marking->payloads, start),
-         perf_payloads_sample(&marking->payloads, end)->time_ns, MARKER_INTERVAL, kind->name, kind->schema, values);
+    mark(marking, series, sample, perf_payloads_sample(payloads, payload->order)->time_ns, MARKER_INTERVAL, kind->name,
+         kind->schema, values);
     return true;
 }
 
@@ -110,9 +115,9 @@ struct details {
 static void mark_sample(struct marking *marking, const struct perf_series *series, const struct sample *sample,
                         struct details details) {
     const struct perf_payload *payload = details.payload;
-    uint32_t partner = payload ? perf_pairs_partner(&marking->pairs, payload) : ID_NONE;
-    if (partner != ID_NONE && !marking->pairs.roles[series->event].has_end) return;
-    if (partner != ID_NONE && mark_span(marking, series, payload->order, partner)) return;
+    bool has_partner = payload && perf_pairs_has_partner(&marking->pairs, series, payload);
+    if (has_partner && perf_pairs_part(&marking->pairs, series->event) == PAIR_END) return;
+    if (has_partner && mark_span(marking, series, sample, payload)) return;
     if (!payload || !mark_payload(marking, series, sample, payload))
         mark_count(marking, series, sample, details.address);
 }
@@ -122,20 +127,16 @@ static void mark_sample(struct marking *marking, const struct perf_series *serie
 /* The details of a series in the order of its samples. */
 struct details_cursor {
     const struct perf_series *series;
-    size_t payload_row;
     size_t address_row;
 };
 
 static struct details take_details(struct details_cursor *cursor, uint32_t sample) {
     const struct perf_series *series = cursor->series;
     struct details details = {0};
-    if (cursor->payload_row < series->payloads.count)
-        details.payload = column_at(&series->payloads, cursor->payload_row);
-    if (details.payload && details.payload->sample != sample) details.payload = NULL;
+    if (sample < series->payloads.count) details.payload = column_at(&series->payloads, sample);
     if (cursor->address_row < series->addresses.count)
         details.address = column_at(&series->addresses, cursor->address_row);
     if (details.address && details.address->sample != sample) details.address = NULL;
-    cursor->payload_row += details.payload != NULL;
     cursor->address_row += details.address != NULL;
     return details;
 }
@@ -157,20 +158,22 @@ static void mark_series(struct marking *marking, struct perf_series *series) {
         if (are_all || (details.payload && details.payload->bytes_count) || details.address)
             mark_sample(marking, series, samples_at(&series->samples, i), details);
         if (i % COLUMN_LARGE_CHUNK) continue;
-        column_forget(&series->payloads, cursor.payload_row);
+        if (details.payload) arena_forget(&series->bytes, details.payload->bytes);
+        column_forget(&series->payloads, i);
         if (is_spent) column_forget(&series->samples.rows, i);
     }
     arena_fini(&series->bytes);
     if (is_spent) perf_series_fini(series);
 }
 
-/* Marks what begins, and then what ends, whose payloads the markers from one to the other need. */
+/* Marks what begins, and then what ends, whose payloads the markers from one to the other need. Those free more than
+ * they take, so the others come last. */
 static void mark_all(struct marking *marking) {
     struct column *all = &marking->recording->tasks.series;
-    for (int are_ends = 0; are_ends < 2; are_ends++)
+    for (enum perf_pair_part part = 0; part < PAIR_PART_COUNT; part++)
         for (size_t i = 0; i < all->count && !failure_is_set(marking->recording->profile->failure); i++) {
             struct perf_series *series = column_at(all, i);
-            if (perf_pairs_is_end(&marking->pairs, series->event) == are_ends) mark_series(marking, series);
+            if (perf_pairs_part(&marking->pairs, series->event) == part) mark_series(marking, series);
         }
 }
 
@@ -180,6 +183,7 @@ static void init(struct marking *marking) {
         memory_allocate(marking->recording->profile->failure, (event_count + 1) * sizeof *marking->count_schemas);
     for (size_t i = 0; marking->count_schemas && i < event_count; i++) marking->count_schemas[i] = MARKER_SCHEMA_NONE;
     perf_payloads_init(&marking->payloads, marking->recording);
+    perf_memory_count(&marking->payloads);
     perf_pairs_init(&marking->pairs, &marking->payloads);
     perf_spans_init(&marking->spans, &marking->payloads, &marking->pairs);
     perf_wakeups_init(&marking->wakeups, marking->recording);
@@ -196,7 +200,6 @@ static void fini(struct marking *marking) {
 void perf_occurrences_mark(struct perf_recording *recording) {
     struct marking marking = {.recording = recording};
     init(&marking);
-    perf_memory_count(&marking.payloads);
     mark_all(&marking);
     fini(&marking);
 }

@@ -132,39 +132,40 @@ static bool find_request(struct perf_pairs *pairs, uint32_t order, struct lane_k
 }
 
 /* The idle thread runs on all processors at once. */
-static bool find_thread(struct perf_pairs *pairs, thread_id thread, const struct perf_payload *payload,
-                        struct lane_key *key) {
-    bool is_idle = profile_thread_at(pairs->payloads->recording->profile, thread)->tid == 0;
-    key->place = thread.index;
-    key->processor = is_idle ? payload->processor : -1;
-    return !is_idle || payload->processor >= 0;
+static bool find_thread(struct perf_pairs *pairs, uint32_t order, struct lane_key *key) {
+    const struct perf_series *series = perf_payloads_series(pairs->payloads, order);
+    bool is_idle = profile_thread_at(pairs->payloads->recording->profile, series->thread)->tid == 0;
+    int64_t processor = samples_processor(&series->samples, pairs->payloads->places[order].row);
+    key->place = series->thread.index;
+    key->processor = is_idle ? (int32_t)processor : -1;
+    return !is_idle || processor >= 0;
 }
 
 /* Returns where the order of the lane's last start is (ID_NONE: it has none); NULL if the payload does not tell the
  * lane, or memory ran out (latched). lanes: those orders, uint32_t by struct lane_key. */
 static uint32_t *find_lane(struct perf_pairs *pairs, struct value_table *lanes, uint32_t order) {
     const struct perf_series *series = perf_payloads_series(pairs->payloads, order);
-    const struct perf_payload *payload = perf_payloads_at(pairs->payloads, order);
     const struct perf_pair_role *role = &pairs->roles[series->event];
     struct lane_key key = {.kind = (uint32_t)(role->rule - rules)};
     if (role->rule->lane == LANE_THREAD_NESTED)
         key.kind = (uint32_t)(sizeof rules / sizeof *rules) + (role->has_end ? series->event : role->start);
-    bool is_found = role->rule->lane == LANE_REQUEST ? find_request(pairs, order, &key)
-                                                     : find_thread(pairs, series->thread, payload, &key);
+    bool is_found =
+        role->rule->lane == LANE_REQUEST ? find_request(pairs, order, &key) : find_thread(pairs, order, &key);
     return is_found ? value_table_intern(lanes, &key, &(uint32_t){ID_NONE}) : NULL;
 }
 
-/* Removes the last start of the lane. Until its end is found, the partner of a start is the start before it. */
+/* Removes the last start of the lane. While a start is in a lane, it has the order of the start before it. */
 static uint32_t pop(struct perf_pairs *pairs, uint32_t *top) {
     uint32_t start = *top;
-    *top = pairs->partners[start];
-    pairs->partners[start] = ID_NONE;
+    struct perf_payload *payload = perf_payloads_at(pairs->payloads, start);
+    *top = payload->order;
+    payload->order = start;
     return start;
 }
 
 static void begin(struct perf_pairs *pairs, uint32_t *top, uint32_t order, bool is_nested) {
     if (*top != ID_NONE && !is_nested) pop(pairs, top);
-    pairs->partners[order] = *top;
+    perf_payloads_at(pairs->payloads, order)->order = *top;
     *top = order;
 }
 
@@ -182,8 +183,9 @@ static void end(struct perf_pairs *pairs, uint32_t *top, uint32_t order, const s
     if (perf_payloads_sample(pairs->payloads, order)->time_ns < perf_payloads_sample(pairs->payloads, start)->time_ns)
         return;
     if (!have_same_key(pairs, start, order, role->rule->key)) return;
-    pairs->partners[start] = order;
-    pairs->partners[order] = start;
+    struct perf_payload_place *places = pairs->payloads->places, place = places[start];
+    places[start] = places[order];
+    places[order] = place;
 }
 
 static void match_all(struct perf_pairs *pairs) {
@@ -209,16 +211,11 @@ static void match_all(struct perf_pairs *pairs) {
 
 void perf_pairs_init(struct perf_pairs *pairs, struct perf_payloads *payloads) {
     struct failure *failure = payloads->recording->profile->failure;
-    size_t event_count = payloads->recording->events.rows.count,
-           payload_count = payloads->recording->tasks.payload_count;
+    size_t event_count = payloads->recording->events.rows.count;
     *pairs = (struct perf_pairs){.payloads = payloads};
     pairs->roles = memory_allocate_zeroed(failure, event_count + 1, sizeof *pairs->roles);
     if (!pairs->roles || !payloads->places) return;
-    if (!find_roles(pairs)) return;
-    pairs->partners = memory_allocate(failure, (payload_count + 1) * sizeof *pairs->partners);
-    if (!pairs->partners) return;
-    for (size_t i = 0; i < payload_count; i++) pairs->partners[i] = ID_NONE;
-    match_all(pairs);
+    if (find_roles(pairs)) match_all(pairs);
 }
 
-void perf_pairs_fini(struct perf_pairs *pairs) { MEMORY_FREE_ALL(pairs->roles, pairs->partners); }
+void perf_pairs_fini(struct perf_pairs *pairs) { memory_free(pairs->roles); }

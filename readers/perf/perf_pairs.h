@@ -31,22 +31,26 @@ struct perf_pair_role {
 struct perf_pairs {
     struct perf_payloads *payloads;
     struct perf_pair_role *roles; /* one for each event */
-    uint32_t *partners;           /* one for each payload, by order; ID_NONE: it has none. NULL: there are no pairs */
 };
 
-/* Finds which payloads belong together; payloads is borrowed. Running out of memory is latched. */
+/* Finds which payloads belong together, and swaps their places, so that the order of one leads to the other. payloads
+ * is borrowed. Running out of memory is latched. */
 void perf_pairs_init(struct perf_pairs *pairs, struct perf_payloads *payloads);
 void perf_pairs_fini(struct perf_pairs *pairs);
 
-/* Returns the order of the payload that ends what this one begins, or begins what it ends. Returns ID_NONE if there is
- * none. */
-static inline uint32_t perf_pairs_partner(const struct perf_pairs *pairs, const struct perf_payload *payload) {
-    return pairs->partners ? pairs->partners[payload->order] : ID_NONE;
+/* Returns whether another payload ends what this one of the series begins, or begins what it ends.
+ * perf_payloads_series, _at and _sample find that one by the order of this one. */
+static inline bool perf_pairs_has_partner(const struct perf_pairs *pairs, const struct perf_series *series,
+                                          const struct perf_payload *payload) {
+    return perf_payloads_series(pairs->payloads, payload->order) != series;
 }
 
-/* Returns whether payloads of the event end what others begin. */
-static inline bool perf_pairs_is_end(const struct perf_pairs *pairs, uint32_t event) {
-    return pairs->roles[event].rule && !pairs->roles[event].has_end;
+/* What payloads of an event can be of a pair. */
+enum perf_pair_part { PAIR_START, PAIR_END, PAIR_NONE, PAIR_PART_COUNT };
+
+static inline enum perf_pair_part perf_pairs_part(const struct perf_pairs *pairs, uint32_t event) {
+    if (!pairs->roles[event].rule) return PAIR_NONE;
+    return pairs->roles[event].has_end ? PAIR_START : PAIR_END;
 }
 
 /* Returns the pattern, which is the rule's name or type, for an event that it matches, as a text of the profile. */

@@ -8,7 +8,7 @@
 /* Where a payload is. */
 struct perf_payload_place {
     uint32_t series; /* a row of the tasks' series; ID_NONE: it has none */
-    uint32_t row;    /* in the series' payloads */
+    uint32_t row;    /* in the series' samples and payloads */
 };
 
 struct perf_payloads {
@@ -16,7 +16,9 @@ struct perf_payloads {
     struct perf_text_fields *texts;   /* one for each event */
     struct perf_layout *data;      /* layout of payloads that have no format: "bpf-output"; NULL until there is one */
     union marker_value data_value; /* value of the last one of those */
-    struct perf_payload_place *places; /* one for each payload, in the order in which they came */
+    /* One for each payload, in the order in which they came. perf_pairs_init swaps those of two that belong together.
+     */
+    struct perf_payload_place *places;
 };
 
 /* Running out of memory is latched. */
@@ -44,11 +46,11 @@ static inline const struct perf_series *perf_payloads_series(const struct perf_p
     return series == ID_NONE ? NULL : column_at(&payloads->recording->tasks.series, series);
 }
 
-static inline const struct perf_payload *perf_payloads_at(const struct perf_payloads *payloads, uint32_t order) {
+static inline struct perf_payload *perf_payloads_at(const struct perf_payloads *payloads, uint32_t order) {
     return column_at(&perf_payloads_series(payloads, order)->payloads, payloads->places[order].row);
 }
 
 /* Returns the sample that has the payload. */
 static inline const struct sample *perf_payloads_sample(const struct perf_payloads *payloads, uint32_t order) {
-    return samples_at(&perf_payloads_series(payloads, order)->samples, perf_payloads_at(payloads, order)->sample);
+    return samples_at(&perf_payloads_series(payloads, order)->samples, payloads->places[order].row);
 }

@@ -64,19 +64,28 @@ static struct perf_series *add_bare(struct perf_recording *recording, const stru
     return series;
 }
 
-/* Without the text that perf prints of it, a tracepoint's payload is empty. */
+/* Returns the last payload, which is empty; NULL if memory ran out (latched), or there are too many. */
+static struct perf_payload *push_payload(struct perf_tasks *tasks, struct perf_series *series) {
+    struct perf_payload *payload = tasks->payload_count < UINT32_MAX ? column_push(&series->payloads) : NULL;
+    if (payload) *payload = (struct perf_payload){.order = tasks->payload_count++};
+    return payload;
+}
+
+/* Without the text that perf prints of it, a tracepoint's payload is empty. So are those of samples that came before
+ * the event's name, which tells that it has payloads. */
 static void add_payload(struct perf_recording *recording, struct perf_series *series,
                         const struct perf_record *record) {
-    struct perf_tasks *tasks = &recording->tasks;
     struct text bytes = arena_copy(&series->bytes, text_slice(record->text, 0, UINT32_MAX));
-    struct perf_payload *payload = tasks->payload_count < UINT32_MAX ? column_push(&series->payloads) : NULL;
+    struct perf_payload *payload;
+    do payload = push_payload(&recording->tasks, series);
+    while (payload && series->payloads.count < samples_count(&series->samples));
     if (!payload) return;
-    *payload = (struct perf_payload){.bytes = bytes.bytes,
-                                     .bytes_count = (uint32_t)bytes.bytes_count,
-                                     .sample = samples_count(&series->samples) - 1,
-                                     .order = tasks->payload_count++,
-                                     .processor = record->sample.processor};
+    payload->bytes = bytes.bytes;
+    payload->bytes_count = (uint32_t)bytes.bytes_count;
     recording->has_raw_payloads |= record->sample.is_raw;
+    /* The idle thread runs on all processors at once. */
+    if (!profile_thread_at(recording->profile, series->thread)->tid)
+        samples_set_processor(&series->samples, record->sample.processor);
 }
 
 /* Other events count accesses to data, and their addresses mean little one by one. */

@@ -137,13 +137,12 @@ static bool is_same(enum marker_format format, const union marker_value *left, c
 }
 
 /* Sets the values of the fields from `first` to `last` to those of the payload. */
-static const struct perf_layout *set_values(struct perf_spans *spans, const struct perf_span_kind *kind, uint32_t order,
-                                            uint32_t first, uint32_t last, const union marker_value **decoded) {
+static const struct perf_layout *set_values(struct perf_spans *spans, const struct perf_span_kind *kind,
+                                            struct perf_told told, uint32_t first, uint32_t last,
+                                            const union marker_value **decoded) {
     struct profile *profile = spans->payloads->recording->profile;
     const struct marker_schema *schema = column_at(&profile->marker_schemas, kind->schema);
-    const struct perf_layout *layout =
-        perf_payloads_decode(spans->payloads, perf_payloads_series(spans->payloads, order)->event,
-                             perf_payloads_at(spans->payloads, order), decoded);
+    const struct perf_layout *layout = perf_payloads_decode(spans->payloads, told.event, told.payload, decoded);
     for (uint32_t i = first; i < last; i++) {
         enum marker_format format = schema->fields[i].format;
         const union marker_value *value = layout ? &(*decoded)[kind->fields[i].row] : NULL;
@@ -154,12 +153,10 @@ static const struct perf_layout *set_values(struct perf_spans *spans, const stru
     return layout;
 }
 
-const struct perf_span_kind *perf_spans_make(struct perf_spans *spans, uint32_t start, uint32_t end,
+const struct perf_span_kind *perf_spans_make(struct perf_spans *spans, struct perf_told start, struct perf_told end,
                                              const union marker_value **values) {
-    uint32_t start_event = perf_payloads_series(spans->payloads, start)->event;
-    struct perf_span_kind *kind = &spans->kinds[start_event];
-    if (kind->schema == MARKER_SCHEMA_NONE)
-        make_kind(spans, start_event, perf_payloads_series(spans->payloads, end)->event);
+    struct perf_span_kind *kind = &spans->kinds[start.event];
+    if (kind->schema == MARKER_SCHEMA_NONE) make_kind(spans, start.event, end.event);
     if (kind->schema == MARKER_SCHEMA_NONE) return NULL;
     const union marker_value *decoded;
     set_values(spans, kind, start, 0, kind->start_count, &decoded);

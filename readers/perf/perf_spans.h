@@ -30,7 +30,13 @@ struct perf_spans {
 void perf_spans_init(struct perf_spans *spans, struct perf_payloads *payloads, const struct perf_pairs *pairs);
 void perf_spans_fini(struct perf_spans *spans);
 
-/* Returns the name and the schema of markers from one payload, by its order, to its partner. Sets *values to those of
- * both, which are valid until the next call: fields of the start, of the end where they differ, and the result. */
-const struct perf_span_kind *perf_spans_make(struct perf_spans *spans, uint32_t start, uint32_t end,
+/* One end of a marker. */
+struct perf_told {
+    uint32_t event;
+    const struct perf_payload *payload;
+};
+
+/* Returns the name and the schema of markers from one payload to its partner. Sets *values to those of both, which are
+ * valid until the next call: fields of the start, of the end where they differ, and the result. */
+const struct perf_span_kind *perf_spans_make(struct perf_spans *spans, struct perf_told start, struct perf_told end,
                                              const union marker_value **values);

@@ -14,9 +14,7 @@
 struct perf_payload {
     const char *bytes;
     uint32_t bytes_count;
-    uint32_t sample;   /* row in the samples of its series */
-    uint32_t order;    /* number of payloads before it, of all series */
-    int32_t processor; /* -1: unknown */
+    uint32_t order; /* number of payloads before it, of all series */
 };
 
 static inline struct text perf_payload_text(const struct perf_payload *payload) {
@@ -35,7 +33,7 @@ struct perf_series {
     bool is_bare; /* none of them has a stack */
     thread_id thread;
     struct samples samples;
-    struct column payloads;  /* struct perf_payload, of the samples that have any */
+    struct column payloads;  /* struct perf_payload, each in the row of its sample; later samples have none */
     struct arena bytes;      /* those of the payloads */
     struct column addresses; /* struct perf_data_address, of the samples that have any */
 };
