@@ -1,6 +1,7 @@
 #include "report.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -85,12 +86,18 @@ static const char *row_noun(const struct gecko_convert_result *result) {
     return counts_samples(result) ? "stack" : "sample";
 }
 
+/* Whole numbers are exact, and of others six digits are enough. */
+static void append_weight(double weight, const char *kind, const char *unit, struct report_text *text) {
+    if (fabs(weight) >= 1e6) weight = rint(weight);
+    report_append(text, " with %s%.*g %s", kind, weight == rint(weight) ? 12 : 6, weight, unit);
+}
+
 void report_append_contents(const struct gecko_convert_result *result, struct report_text *text) {
     const struct gecko_convert_counts *counts = &result->counts;
     bool is_count = counts_samples(result), is_each_one = is_count && result->weight == (double)counts->samples;
     const char *unit = is_each_one ? NULL : weight_unit_of(result);
     append_count(text, counts->samples, is_each_one ? "sample" : row_noun(result), "s");
-    if (unit) report_append(text, " with %s%.12g %s", is_count ? "" : "a weight of ", result->weight, unit);
+    if (unit) append_weight(result->weight, is_count ? "" : "a weight of ", unit, text);
     if (counts->markers) {
         report_append(text, " and ");
         append_count(text, counts->markers, "marker", "s");

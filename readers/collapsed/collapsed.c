@@ -71,7 +71,8 @@ static void count_line(struct census *census, struct text text, enum collapsed_c
     if (verdict == COLLAPSED_BLANK || verdict == COLLAPSED_COMMENT) return;
     if (verdict != COLLAPSED_STACK) verdict = collapsed_line_parse(text, COLLAPSED_ONE_NUMBER, &line);
     bool is_stack = verdict == COLLAPSED_STACK && !is_key(line.stack);
-    bool is_folded = is_stack && (has_separator(line.stack) || dialect_has_spaced_frames(line.stack));
+    bool is_folded = (is_stack || verdict == COLLAPSED_GROUPED) &&
+                     (has_separator(line.stack) || dialect_has_spaced_frames(line.stack));
     bool is_single = is_stack && !is_folded && !has_blank(line.stack) && !is_number(line.stack);
     census->folded_count += is_folded;
     census->single_count += is_single;
@@ -116,6 +117,7 @@ static const struct {
     [COLLAPSED_BLANK] = {TEXT("blank line"), LEDGER_KEPT, false},
     [COLLAPSED_COMMENT] = {TEXT("comment"), LEDGER_KEPT, false},
     [COLLAPSED_NO_COUNT] = {TEXT("line without a decimal count at its end"), LEDGER_LOST, false},
+    [COLLAPSED_GROUPED] = {TEXT("count with separators between its digits, such as 5,000"), LEDGER_LOST, true},
     [COLLAPSED_NO_STACK] = {TEXT("count without a stack"), LEDGER_LOST, false},
     [COLLAPSED_ONE_COUNT] = {TEXT("stack with one count in a difference of two"), LEDGER_LOST, true},
     [COLLAPSED_OUT_OF_RANGE] = {TEXT(

@@ -1,5 +1,7 @@
 #include "collapsed_line.h"
 
+#include <string.h>
+
 #include "libconvert/base/cursor.h"
 
 static struct text take_last_word(struct text *rest) {
@@ -26,6 +28,14 @@ static bool is_number(struct text word) {
     if (!cursor_take(&word, TEXT("e")) && !cursor_take(&word, TEXT("E"))) return !word.bytes_count;
     word = without_sign(word);
     return word.bytes_count && cursor_count_digits(word) == word.bytes_count;
+}
+
+/* True for numbers such as 5,000, 1.234.567 and 1'234, or with fixed blanks, which are no ASCII. */
+static bool is_grouped(struct text word) {
+    word = without_sign(word);
+    for (struct text left = word; left.bytes_count; left = text_from(left, 1))
+        if (!cursor_is_digit(left.bytes[0]) && !strchr(",.'", left.bytes[0]) && !(left.bytes[0] & 0x80)) return false;
+    return cursor_count_digits(word) > 0;
 }
 
 /* Profilers write their settings as "# interval: 100", which is not a stack although it ends in a number. */
@@ -55,7 +65,7 @@ enum collapsed_verdict collapsed_line_parse(struct text text, enum collapsed_cou
     if (counts == COLLAPSED_AUSTIN_NUMBERS) last = take_austin_time(last, &line->has_others);
     if (!last.bytes_count) return COLLAPSED_BLANK;
     if (is_comment(text, last)) return COLLAPSED_COMMENT;
-    if (!is_number(last)) return COLLAPSED_NO_COUNT;
+    if (!is_number(last)) return is_grouped(last) ? COLLAPSED_GROUPED : COLLAPSED_NO_COUNT;
     if (!has_frame(line->stack)) return COLLAPSED_NO_STACK;
     if (counts == COLLAPSED_TWO_NUMBERS) {
         struct text first = take_last_word(&line->stack);

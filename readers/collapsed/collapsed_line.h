@@ -9,6 +9,7 @@ enum collapsed_verdict {
     COLLAPSED_BLANK,        /* only blanks, or empty */
     COLLAPSED_COMMENT,      /* begins like a comment and is not a stack with a count, for instance "# interval: 100" */
     COLLAPSED_NO_COUNT,     /* does not end in a plain decimal number */
+    COLLAPSED_GROUPED,      /* ends in a number with separators: 5,000 may be five thousand or five */
     COLLAPSED_NO_STACK,     /* a count without a frame */
     COLLAPSED_ONE_COUNT,    /* a stack with one count in a difference, which needs two */
     COLLAPSED_OUT_OF_RANGE, /* a stack with a count that does not fit */
