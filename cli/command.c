@@ -196,7 +196,19 @@ static int act(const struct command *command, struct options *options, const str
     return command->run(options);
 }
 
+/* "help" and "help COMMAND" are "--help" and "COMMAND --help", unless a file is called help. */
+static int help(int argument_count, char *const *arguments) {
+    const struct command *command = find_command(argument_count ? arguments[0] : "");
+    struct failure failure = {0};
+    if (argument_count && command == commands[0])
+        failure_set(&failure, FAILURE_USAGE, "there is no command '%s'; did you mean %s?", arguments[0],
+                    nearest_command(arguments[0])->name);
+    return failure_is_set(&failure) ? command_refuse(command, &failure) : show_help(command);
+}
+
 int command_run(int argument_count, char *const *arguments) {
+    if (argument_count && strcmp(arguments[0], "help") == 0 && access("help", F_OK) != 0)
+        return help(argument_count - 1, arguments + 1);
     const struct command *command = find_command(argument_count ? arguments[0] : "");
     int name_count = command != commands[0];
     struct failure failure = {0};

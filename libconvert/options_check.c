@@ -152,10 +152,25 @@ void options_check_filters(const struct gecko_convert_options *options, struct f
     filter_fini(&filter);
 }
 
+/* Refuses names that promise a picture, a document, a table or another profiler's format. */
+static void refuse_other_format(struct text path, struct failure *failure) {
+    static const char *const others[] = {".svg", ".html",  ".htm", ".png",      ".pdf",
+                                         ".csv", ".pprof", ".pb",  ".perf.data"};
+    struct text name = path;
+    if (text_ends_with(name, TEXT(".gz"))) name.bytes_count -= strlen(".gz");
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (text_ends_with(name, text_of(others[i])))
+            failure_set(failure, FAILURE_USAGE,
+                        "%.*s: no %s files are written; name it .json, .json.gz or .jslb for the Firefox Profiler, or "
+                        ".folded for flamegraph.pl, which draws SVGs of it; --format writes a format whatever the name",
+                        TEXT_ARGS(path), others[i]);
+}
+
 const struct emitter *options_check_format(const struct gecko_convert_options *options, struct failure *failure) {
     struct text path = options->output_path ? text_of(options->output_path) : TEXT("");
     const struct emitter *emitter = options->format ? emitter_by_name(options->format) : emitter_by_path(path);
     unsigned parts;
+    if (!options->format) refuse_other_format(path, failure);
     if (!emitter)
         failure_set(failure, FAILURE_USAGE, "no output format is named '%s'", options->format);
     else if (options->frames && !emitter->has_frame_parts)
