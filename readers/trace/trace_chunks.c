@@ -269,10 +269,15 @@ static void read_chunk(struct trace_reader *trace, struct chunk *chunk) {
 
 void trace_chunks_read(struct trace_reader *trace, struct input *input) {
     uint32_t chunk_bytes = trace->header.chunk_bytes;
-    while (!failure_is_set(trace->profile->failure)) {
+    for (uint64_t number = 0; !failure_is_set(trace->profile->failure); number++) {
         struct chunk chunk = {.offset = input_offset(input)};
         chunk.bytes = text_slice(input_peek(input, chunk_bytes), 0, chunk_bytes);
-        if (!chunk.bytes.bytes_count) return;
+        if (!chunk.bytes.bytes_count) {
+            uint64_t used_count = trace->header.chunk_count;
+            bool is_cut = used_count > number && used_count <= UINT32_MAX; /* chunks have numbers of 32 bits */
+            trace_ledger_account(&trace->ledger, TRACE_LOST_CUT_CHUNK, is_cut ? used_count - number : 0, chunk.offset);
+            return;
+        }
         if (chunk.bytes.bytes_count < chunk_bytes)
             trace_ledger_account(&trace->ledger, TRACE_NOTE_CUT, 1, chunk.offset + chunk.bytes.bytes_count);
         read_chunk(trace, &chunk);

@@ -10,6 +10,7 @@
     CAUSE(TRACE_LOST_HASH, RECORDS, LOST, "block of a chunk whose hash is wrong")                                      \
     CAUSE(TRACE_LOST_DAMAGED, RECORDS, LOST, "damaged block, or one after it in its chunk")                            \
     CAUSE(TRACE_LOST_CUT, RECORDS, LOST, "block after the end of a trace that is cut off")                             \
+    CAUSE(TRACE_LOST_CUT_CHUNK, RECORDS, LOST, "chunk after the end of a trace that is cut off")                       \
     CAUSE(TRACE_LOST_KIND, RECORDS, LOST, "entry of an unknown kind")                                                  \
     CAUSE(TRACE_LOST_MARKER, RECORDS, LOST, "marker whose definition is missing")                                      \
     CAUSE(TRACE_LOST_MARKER_TIME, RECORDS, LOST, "marker whose start or end is impossible")                            \
