@@ -420,9 +420,21 @@ static bool find_columns(const struct check *check, const struct node *table, st
     return true;
 }
 
+/* A marker far from all others makes the timeline so long that nothing else can be seen. */
+static void check_distance(struct check *check, const struct column_view *view, size_t row,
+                           const struct node_path *table) {
+    static const double TIME_MAX_MS = 100 * 365.25 * 24 * 3600 * 1000;
+    const struct node *time = column_view_at(view, row);
+    if (is_finite_number(time) && fabs(time->number) > TIME_MAX_MS)
+        check_error(check, RULE_BROKEN_VALUE, AT_CELL(view, row, table),
+                    "%s must be a time in milliseconds, less than 100 years from the start", SHOWN(time));
+}
+
 static void check_times(struct check *check, const struct marker_columns *columns, size_t row,
                         const struct node_path *table) {
     const struct node *start = column_view_at(&columns->start, row), *end = column_view_at(&columns->end, row);
+    check_distance(check, &columns->start, row, table);
+    check_distance(check, &columns->end, row, table);
     const struct node *phase = column_view_at(&columns->phase, row);
     static const char *const names[] = {"an instant", "an interval", "the start of an interval",
                                         "the end of an interval"};

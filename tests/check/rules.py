@@ -540,6 +540,10 @@ CASES = [
     ("processed", {"threads[0].markers.endTime[1]": 1}, [
         'error order $.threads[0].markers.endTime[1]: 1: it must not end before its start at 2',
     ]),
+    ("processed", {"threads[0].markers.startTime[0]": -9.2e12}, [
+        'error value $.threads[0].markers.startTime[0]: -9.2e+12 must be a time in milliseconds, less than 100 years '
+        'from the start',
+    ]),
     ("processed", {"threads[0].markers.startTime[3]": None}, [
         'error consistency $.threads[0].markers.startTime[3]: null: the start of an interval must have a start time',
     ]),
