@@ -21,10 +21,6 @@ enum { LEVELS_MAX = 512 };
  * shared units are kept. */
 enum { UNITS_KEPT_MAX = 128, ROWS_KEPT_MAX = 1 << 18, SHARED_FUNCTIONS_KEPT_MAX = 1 << 20 };
 
-/* How many entries are followed from a function to its declaration. The longest way that compilers make has three: an
- * inlined call, the abstract function, that of link-time optimisation, and the declaration. */
-enum { ORIGINS_MAX = 4 };
-
 /* Limits for the entries and ranges that are read: more than any sound file has, compressed sections included. */
 static const uint64_t STEPS_PER_BYTE = 16, STEPS_MIN = 1 << 20;
 
@@ -435,7 +431,8 @@ static struct found_function find_function(struct symbol_lines *lines, Dwarf_Die
  * and that to the declaration. */
 static struct found_function find_declaration(struct symbol_lines *lines, Dwarf_Die die) {
     struct found_function found = find_function(lines, &die);
-    for (size_t i = 0; i < ORIGINS_MAX; i++) {
+    const void *mark = die.addr;
+    for (size_t step = 1, mark_step = 1;; step++) {
         Dwarf_Attribute attribute;
         Dwarf_Die next;
         if (!dwarf_attr(&die, DW_AT_abstract_origin, &attribute) && !dwarf_attr(&die, DW_AT_specification, &attribute))
@@ -444,6 +441,10 @@ static struct found_function find_declaration(struct symbol_lines *lines, Dwarf_
         die = next;
         struct found_function origin = find_function(lines, &die);
         if (origin.function) found = origin;
+        if (die.addr == mark) break; /* the entries of a damaged file refer to each other in a circle */
+        if (step != mark_step) continue;
+        mark = die.addr;
+        mark_step *= 2;
     }
     return found;
 }

@@ -55,6 +55,14 @@ static void add_source(struct perf_stack *stack, const struct perf_stack_source 
     if (source->is_inlined) line->is_inlined = true;
 }
 
+/* Returns whether more lines are inlined into each other than the depth of a frame can tell. */
+static bool has_deep_inlining(const struct perf_stack *stack) {
+    uint32_t inlined_count = 0;
+    for (uint32_t i = 0; i < stack->count && inlined_count <= INLINE_DEPTH_MAX; i++)
+        inlined_count = stack->lines[i].is_inlined ? inlined_count + 1 : 0;
+    return inlined_count > INLINE_DEPTH_MAX;
+}
+
 static void add_lines(struct perf_stack *stack, const struct perf_record *record) {
     const struct perf_sample *sample = &record->sample;
     uint64_t too_deep_count = 0;
@@ -66,6 +74,8 @@ static void add_lines(struct perf_stack *stack, const struct perf_record *record
             too_deep_count += add_symbol(stack, meaning);
     }
     perf_tally(&stack->recording->tallies, TALLY_DEEP_FRAME, too_deep_count, record->position);
+    if (stack->count > INLINE_DEPTH_MAX)
+        perf_tally(&stack->recording->tallies, TALLY_DEEP_INLINING, has_deep_inlining(stack), record->position);
 }
 
 /* ---- Lines. ---- */

@@ -64,6 +64,7 @@
     TALLY(TALLY_CUT_STACK, SAMPLES, NOTED, "sample whose copied stack could not be followed to its outermost frame") \
     TALLY(TALLY_DEEP_STACK, SAMPLES, NOTED,                                                                          \
           "sample whose stack is deeper than kernel.perf_event_max_stack: outer callers are missing")                \
+    TALLY(TALLY_DEEP_INLINING, SAMPLES, NOTED, "sample with more than 255 frames inlined into each other")           \
     TALLY(TALLY_NO_USER_STACK, SAMPLES, NOTED, "sample whose deferred user stack never came")                        \
     TALLY(TALLY_UNUSED_USER_STACK, RECORDS, NOTED, "deferred user stack that no sample waits for")                   \
     TALLY(TALLY_UNUSED_LINES, RECORDS, LOST, "deferred user stack that no sample waits for")                         \

@@ -1,6 +1,8 @@
 /* Layout: Linux tools/perf/util/event.c, perf_event__fprintf_*. */
 #include "script_records.h"
 
+#include <stdio.h>
+
 #include "libconvert/base/cursor.h"
 
 static const struct text record_start = TEXT("PERF_RECORD_");
@@ -175,15 +177,21 @@ static struct text name_of(struct text record) {
     return cursor_take_word(&name);
 }
 
+/* Returns the text from the list of causes, in which only so many have room. */
+static struct text known_cause(struct strings *losses, struct text cause) {
+    for (uint32_t i = 0; i < strings_count(losses); i++)
+        if (text_equal(strings_text(losses, (string_id){i}), cause)) return strings_text(losses, (string_id){i});
+    return strings_count(losses) < LOSSES_MAX ? strings_copy(losses, cause) : TEXT("other record");
+}
+
 static void lose(struct script_records *records, struct text name, const char *what, struct position position) {
+    char cause[LOST_NAME_BYTES_MAX + 32];
     name = text_slice(name, 0, LOST_NAME_BYTES_MAX);
-    string_id cause = strings_intern_format(&records->losses, "%s%.*s record", what, TEXT_ARGS(name));
-    if (string_is_none(cause)) return;
-    bool is_known = cause.index < LOSSES_MAX;
+    snprintf(cause, sizeof cause, "%s%.*s record", what, TEXT_ARGS(name));
     const struct perf_record record = {.type = PERF_COUNT,
                                        .time_ns = TIME_NONE,
                                        .position = position,
-                                       .name = is_known ? strings_text(&records->losses, cause) : TEXT("other record"),
+                                       .name = known_cause(&records->losses, text_of(cause)),
                                        .count = {LEDGER_RECORDS, LEDGER_LOST, 1}};
     perf_emit(records->sink, &record);
 }

@@ -750,4 +750,18 @@ TEST(test_lines_without_libraries_are_not_joined, set_up, tear_down) {
     assert_names("main;work");
 }
 
+/* The depth of a frame is a byte. */
+TEST(test_more_inlined_frames_than_a_depth_can_tell, set_up, tear_down) {
+    char text[32 * 1024];
+    for (int inlined_count = 255; inlined_count <= 256; inlined_count++) {
+        int bytes_count = sprintf(text, "app 7/7 1.0: x:\n");
+        for (int i = 0; i < inlined_count; i++)
+            bytes_count += sprintf(text + bytes_count, "\t    401106 f (/app) (inlined)\n");
+        bytes_count += sprintf(text + bytes_count, "\t    401106 main (/app)\n");
+        read_text((struct text){text, (size_t)bytes_count});
+        uint64_t line = first_line("sample with more than 255 frames inlined into each other");
+        assert_int_equal(line, inlined_count == 255 ? 0 : 1);
+    }
+}
+
 int main(void) { return unit_tests_run(NULL, NULL); }
