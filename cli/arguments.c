@@ -139,14 +139,6 @@ static void store(struct argument_reader *reader, const struct option *option, c
     }
 }
 
-static void store_next(struct argument_reader *reader, const struct option *option) {
-    if (reader->next == reader->end) {
-        failure_set(reader->failure, FAILURE_USAGE, "--%s needs a value", option->name);
-        return;
-    }
-    store(reader, option, *reader->next++);
-}
-
 static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
 /* Returns how many letters must be changed, inserted or removed to turn one name into the other. */
@@ -207,6 +199,24 @@ static const struct option *find_option(const struct argument_reader *reader, st
     while ((option = next_option(reader->table, reader->command, option)))
         if (is_called(option, name, letter)) break;
     return option;
+}
+
+/* Returns whether the argument can only be an option of the command, or the "--" that ends options. */
+static bool is_option(const struct argument_reader *reader, const char *argument) {
+    struct text word = text_of(argument);
+    if (text_equal(word, TEXT("--"))) return true;
+    if (text_starts_with(word, TEXT("--"))) return find_option(reader, text_slice(word, 2, text_find(word, '=')), 0);
+    return word.bytes_count == 2 && *argument == '-' && find_option(reader, (struct text){0}, argument[1]);
+}
+
+static void store_next(struct argument_reader *reader, const struct option *option) {
+    if (reader->next == reader->end)
+        failure_set(reader->failure, FAILURE_USAGE, "--%s needs a value", option->name);
+    else if (is_option(reader, *reader->next))
+        failure_set(reader->failure, FAILURE_USAGE, "--%s needs a value before %s; if that is the value, write --%s=%s",
+                    option->name, *reader->next, option->name, *reader->next);
+    else
+        store(reader, option, *reader->next++);
 }
 
 static unsigned commands_with(const struct option_table *table, struct text name, char letter) {
