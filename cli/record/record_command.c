@@ -151,21 +151,42 @@ static void tell(struct record *record, const char *format, ...) {
 
 /* ---- The file of the recording. ---- */
 
-/* A recording that is not kept has no name, so nothing of it is left however the command ends. */
-static bool open_trace(struct record *record) {
-    const char *kept = record->options->trace_path, *folder = getenv("TMPDIR");
+static const char *temporary_folder(void) {
+    const char *folder = getenv("TMPDIR");
+    return folder && *folder ? folder : "/tmp";
+}
+
+/* A recording that is not kept has no name, so nothing of it is left however the command ends. Only where the file
+ * system can create such a file, it can get a name later. */
+static int create_unnamed(const char *folder) {
     char path[4096];
-    snprintf(path, sizeof path, "%s/gecko-convert-XXXXXX", folder && *folder ? folder : "/tmp");
-    record->trace = kept ? open(kept, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : mkostemp(path, O_CLOEXEC);
+    int file = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (file >= 0) return file;
+    snprintf(path, sizeof path, "%s/gecko-convert-XXXXXX", folder);
+    file = mkostemp(path, O_CLOEXEC);
+    if (file >= 0) unlink(path);
+    return file;
+}
+
+static bool open_trace(struct record *record) {
+    const char *kept = record->options->trace_path, *folder = temporary_folder();
+    record->trace = kept ? open(kept, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : create_unnamed(folder);
     if (record->trace < 0)
-        failure_set(&record->failure, FAILURE_IO, "cannot create %s for the recording: %s", kept ? kept : path,
+        failure_set(&record->failure, FAILURE_IO, "cannot create %s for the recording: %s", kept ? kept : folder,
                     strerror(errno));
-    else if (!kept)
-        unlink(path);
     if (!kept) snprintf(record->trace_path, sizeof record->trace_path, "/proc/self/fd/%d", record->trace);
     if (access(record->trace_path, R_OK))
         failure_set(&record->failure, FAILURE_IO, "without /proc, a recording needs a name: add --trace FILE");
     return !failure_is_set(&record->failure);
+}
+
+/* Gives the recording a name if no profile could be made of it, for want of room or memory. */
+static void rescue_trace(const struct record *record, int exit_code) {
+    char path[4096];
+    if (exit_code < FAILURE_IO || !record->is_by_kernel || record->options->trace_path) return;
+    snprintf(path, sizeof path, "%s/gecko-convert-%d.data", temporary_folder(), (int)getpid());
+    if (linkat(AT_FDCWD, record->trace_path, AT_FDCWD, path, AT_SYMLINK_FOLLOW)) return;
+    console_print_message("the recording is kept: make a profile of it by gecko-convert %s -o FILE", path);
 }
 
 /* ---- Targets. ---- */
@@ -681,6 +702,7 @@ static int make_profile(struct record *record, const struct command *next) {
     prepare_profile(record, next, &options);
     int exit_code =
         failure_is_set(&record->failure) ? command_refuse(&command_record, &record->failure) : next->run(&options);
+    rescue_trace(record, exit_code);
     free(options.inputs.values);
     free(options.perf_maps.values);
     free(options.parsed_alignments);

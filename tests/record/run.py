@@ -737,6 +737,18 @@ def what_was_recorded_until_the_disk_was_full_is_shown(folder):
         check(count_samples(folder / "p.json") > 10, ended.stderr)
 
 
+def a_recording_of_which_no_profile_can_be_made_is_kept(folder):
+    for options, code in (("-o", "/dev/full"), 3), (("-o", "p.json", "--max-memory", "1M"), 4):
+        ended = record(*options, mix, "100", cwd=folder, env={**os.environ, "TMPDIR": str(folder)})
+        kept = re.search(r"the recording is kept: .* gecko-convert (\S+) -o FILE", ended.stderr)
+        check(ended.returncode == code and kept, f"{options}: {ended}")
+        subprocess.run([program, "-q", kept[1], "-o", folder / "later.json"], check=True, timeout=WAIT_SECONDS)
+        check(count_samples(folder / "later.json") > 10, ended.stderr)
+        pathlib.Path(kept[1]).unlink()
+    ended = record("-o", "p.json", "no-such-program", cwd=folder, env={**os.environ, "TMPDIR": str(folder)})
+    check(ended.returncode == 127 and not list(folder.glob("*.data")), f"{ended}: {os.listdir(folder)}")
+
+
 def a_profile_on_standard_output_is_alone_there(folder):
     for output in "-", "/dev/stdout":
         ended = record("-o", output, mix, "100", cwd=folder)
@@ -1136,6 +1148,7 @@ CASES = [shares_are_right, shares_of_languages_are_right, trace_is_read_by_other
          exit_codes_are_those_of_a_shell,
          the_program_has_what_it_would_have_alone, programs_that_are_easily_disturbed_are_as_alone,
          what_cannot_be_written_is_told_before_the_program_runs, what_was_recorded_until_the_disk_was_full_is_shown,
+         a_recording_of_which_no_profile_can_be_made_is_kept,
          a_profile_on_standard_output_is_alone_there,
          the_duration_ends_the_program, programs_that_run_on_are_told_of,
          the_terminal_sends_signals_to_the_program, a_second_interrupt_gives_up,
