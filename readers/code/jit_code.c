@@ -11,6 +11,7 @@
 
 #include "jit_records.h"
 #include "libconvert/base/cursor.h"
+#include "libconvert/symbols/kept_files.h"
 #include "libconvert/symbols/sysroot.h"
 
 /* A file that may be read about the code of a process. */
@@ -118,11 +119,14 @@ static bool is_readable(struct jit *jit, const struct jit_process *process, cons
 /* Opens the file if it may be read, and returns its descriptor; -1 if not. Anybody may write into /tmp, and a recording
  * may name any file as a jitdump, so the owner decides. The owner of a symbolic link must be trusted, too, except below
  * the sysroot, which links do not leave. If a FIFO or a device is in the file's place, opening it must neither block
- * nor change anything. A file that the user has named is that of no process. */
+ * nor change anything. A file that the user has named is that of no process. A jitdump that was kept while its process
+ * was recorded is that of the process, which may have another root or /tmp. */
 static int open_file(struct jit *jit, const struct jit_process *process, const char *path, struct stat *status) {
-    char real_path[PATH_MAX];
+    char real_path[PATH_MAX], kept_path[KEPT_PATH_BYTES];
     struct stat link = {.st_uid = 0};
     int descriptor = jit->policy.sysroot && process ? sysroot_open(jit->policy.sysroot, path, real_path) : -1;
+    if (descriptor < 0 && process && kept_files_find(text_of(path), kept_path))
+        descriptor = open(kept_path, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) {
         if (lstat(path, &link) != 0) return -1;
         if (!S_ISLNK(link.st_mode)) link.st_uid = 0;

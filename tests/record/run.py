@@ -378,6 +378,9 @@ def files_that_are_gone_have_names_beside_many_others(folder):
 
 
 GENERATED = r"""
+#include <elf.h>
+#include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -387,13 +390,33 @@ static const char endless[] = "\xeb\xfe";
 #else
 static const char endless[] = "\x00\x00\x00\x14";
 #endif
-int main(void) {
-    void *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    char path[64];
+static char path[64];
+static void write_map(const void *code) {
     snprintf(path, sizeof path, "/tmp/perf-%d.map", getpid());
     FILE *map = fopen(path, "w");
     fprintf(map, "%lx 10 work_of_generated\n", (unsigned long)code);
     fclose(map);
+}
+static void write_dump(const void *code) {
+    struct {
+        uint32_t magic, version, header_bytes, machine, zero, pid;
+        uint64_t time_ns, flags;
+        uint32_t kind, record_bytes;
+        uint64_t load_time_ns;
+        uint32_t load_pid, tid;
+        uint64_t address, code_address, code_bytes, index;
+        char name[24], code[16];
+    } dump = {0x4a695444, 1, 40, EM_X86_64, 0, getpid(), 1, 0, 0, 96, 1, getpid(), getpid(), (uintptr_t)code, (uintptr_t)code,
+              sizeof dump.code, 1, "dumped_work_of_generate", ""};
+    snprintf(path, sizeof path, "/tmp/jit-%d.dump", getpid());
+    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    if (write(fd, &dump, sizeof dump) != sizeof dump) _exit(1);
+    mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+}
+int main(int argc, char **argv) {
+    (void)argv;
+    void *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    (argc > 1 ? write_dump : write_map)(code);
     memcpy(code, endless, sizeof endless);
     __builtin___clear_cache(code, (char *)code + sizeof endless);
     puts(path);
@@ -429,6 +452,23 @@ def generated_code_in_containers_has_names(folder):
                 running.kill()
                 if before[:1] != ["unshare"]:
                     pathlib.Path(path).unlink()
+
+
+def jitdumps_in_a_private_folder_have_names(folder):
+    """As a service with PrivateTmp has it: its /tmp is another folder of the same file system."""
+    if os.geteuid() != 0:
+        return
+    build_generated(folder)
+    (folder / "private").mkdir()
+    inside = "mount --bind private /tmp && exec ./generated dump"
+    with subprocess.Popen(["unshare", "--mount", "sh", "-c", inside], cwd=folder, stdout=subprocess.PIPE, text=True) as running:
+        try:
+            path = running.stdout.readline().strip()
+            record_until(folder, lambda path: "dumped_work_of_generate" in text_of(path), "generated code has no names", "-p",
+                         str(running.pid))
+            check(os.listdir(folder / "private") == [os.path.basename(path)] and not os.path.exists(path), "another folder")
+        finally:
+            running.kill()
 
 
 def maps_of_other_users_are_read_if_they_are_not_too_large(folder):
@@ -1137,6 +1177,7 @@ CASES = [shares_are_right, shares_of_languages_are_right, trace_is_read_by_other
          running_processes_are_recorded,
          files_that_are_gone_have_names, code_has_no_names_of_others_at_its_path,
          files_that_are_gone_have_names_beside_many_others, generated_code_in_containers_has_names,
+         jitdumps_in_a_private_folder_have_names,
          maps_of_other_users_are_read_if_they_are_not_too_large, maps_of_earlier_processes_name_no_code,
          maps_that_are_found_anyway_need_no_files,
          processes_without_names_are_told_of,
