@@ -25,7 +25,7 @@ sampler_sources := \
     recorder/sampler/own_signal.c recorder/sampler/own_stack.c recorder/sampler/own_thread.c \
     recorder/sampler/sample_ring.c recorder/sampler/sampled_thread.c recorder/sampler/sampler.c \
     recorder/sampler/task_file.c recorder/sampler/task_wait.c recorder/sampler/thread_clocks.c \
-    recorder/sampler/thread_signal.c recorder/sampler/unsampled.c recorder/sampler/work_alarm.c recorder/unwind/stack_walk.c \
+    recorder/sampler/thread_signal.c recorder/sampler/told_time.c recorder/sampler/unsampled.c recorder/sampler/work_alarm.c recorder/unwind/stack_walk.c \
     recorder/unwind/thread_stack.c recorder/unwind/unwind_cfi.c recorder/unwind/unwind_none.c \
     recorder/unwind/unwind_object.c recorder/unwind/unwind_program.c recorder/unwind/unwind_rule.c recorder/unwind/unwind_table.c \
     recorder/sampler/libraries.c recorder/sampler/process_counters.c recorder/sampler/task_list.c \

@@ -11,6 +11,7 @@
 #include <sched.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -249,6 +250,9 @@ EXPORTED void _exit(int status) {
 }
 
 EXPORTED void _Exit(int status) __attribute__((alias("_exit")));
+
+/* The C library's quick_exit does not call the function above. The program's own functions run before this one. */
+__attribute__((constructor)) static void prepare_quick_exit(void) { at_quick_exit(session_end_at_once); }
 
 /* ---- User and group ids. Without these, `keep-capabilities` is ended by the C library. ---- */
 

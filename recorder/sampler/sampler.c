@@ -30,6 +30,7 @@
 #include "task_list.h"
 #include "thread_observer.h"
 #include "thread_signal.h"
+#include "told_time.h"
 #include "unsampled.h"
 #include "work_alarm.h"
 
@@ -437,12 +438,14 @@ static bool is_only_thread(void) {
     return stat("/proc/self/task", &status) == 0 && status.st_nlink == LINKS_OF_FOLDER + 1;
 }
 
-/* Returns how much processor time of the calling thread the trace lacks on purpose. A program that was executed has the
- * time of the program before it in the same process, and of its own loading. If it is more than LATE_CPU_NS, and
+/* Returns how much processor time of the calling thread is not this sampler's to tell. A program that was executed has
+ * the time of the program before it in the same process, and of its own loading. If it is more than LATE_CPU_NS, and
  * nothing is known of the process, the program before it may have been sampled. A silent one has used no more before it
  * than until LATE_AGE_NS. */
 static uint64_t uncounted_from_ns(enum process_past past) {
     uint64_t used_ns = clock_ns_of(CLOCK_THREAD_CPUTIME_ID), limit_ns = 0;
+    uint64_t told_ns = past == PAST_IS_TOLD ? told_time_load() : 0;
+    if (told_ns && told_ns < used_ns) return told_ns;
     if (past == PAST_IS_UNKNOWN) limit_ns = LATE_CPU_NS;
     if (past == PAST_IS_SILENT) limit_ns = LATE_AGE_NS;
     return used_ns < limit_ns ? 0 : used_ns;
@@ -461,6 +464,7 @@ bool sampler_start(const struct sampler_settings *settings, bool begins_late) {
     sampler.begins_alone = settings->flags & GREC_SAMPLER && !settings->is_paused && is_only_thread();
     sampler.starter =
         (struct thread_observer_starter){.tid = process_own_tid(), .cpu_ns = uncounted_from_ns(settings->past)};
+    if (sampler.begins_alone && settings->past == PAST_IS_TOLD) told_time_store(sampler.starter.cpu_ns);
     sampler.is_prepared = sampler.has_trace_file = false;
     sampler.tick_count = sampler.late_tick_count = 0;
     sampler.next_slow_ns = 0;
@@ -582,8 +586,12 @@ void sampler_forget(void) {
     mappings_forget();
 }
 
+/* A child that is made by clone has no sampler: its end tells what it has used. */
 void sampler_leave_parent(void) {
     own_signal_enter_child();
+    sampler.phase = SAMPLER_NEVER_BEGINS;
+    sampler.begins_alone = !sampler.asked.is_paused;
+    sampler.starter = (struct thread_observer_starter){.tid = process_own_tid()};
     sampler.makes_rounds = sampler.demand_count = 0;
     own_thread_forget(&sampler.thread);
 }

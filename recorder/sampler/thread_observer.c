@@ -15,6 +15,7 @@
 #include "task_list.h"
 #include "task_wait.h"
 #include "thread_signal.h"
+#include "told_time.h"
 #include "waiting_stack.h"
 
 enum {
@@ -35,6 +36,8 @@ struct round {
     struct recording recording;
     uint64_t now_ticks;
     uint32_t running_count; /* threads that have run since the round before */
+    uint32_t thread_count;
+    const struct sampled_thread *last; /* the last of them; NULL: none */
 };
 
 static struct {
@@ -724,9 +727,21 @@ static void observe_thread(struct thread_writers *writers, struct thread_record 
 
 static void observe(struct thread_writers *writers, struct thread_record *record, void *context) {
     struct sampled_thread *thread = catch_up(writers, record, context);
+    struct round *round = context;
     if (!thread) return;
-    observe_thread(writers, record, thread, context);
+    round->thread_count++;
+    round->last = thread;
+    observe_thread(writers, record, thread, round);
     finish_demand(record, thread);
+}
+
+/* Tells how much of its time the trace has, for the program that it may execute. Which one of several threads does that
+ * is not known. */
+static void tell_time(const struct round *round) {
+    const struct sampled_thread *thread = round->thread_count == 1 ? round->last : NULL;
+    bool is_known = thread && thread->tid == process_self()->pid && thread->is_cpu_read && !thread->is_left_out;
+    int64_t told_ns = is_known ? (int64_t)thread->cpu_ns - thread->share.owed_ns : 0;
+    told_time_store(told_ns > 0 ? (uint64_t)told_ns : 0);
 }
 
 void thread_observer_limit(const struct thread_observer_rules *rules) { observer.rules = *rules; }
@@ -736,6 +751,7 @@ uint32_t thread_observer_round(void) {
     if (!round.recording.thread) return 0;
     round.now_ticks = clock_ticks();
     thread_registry_each_record(observe, &round);
+    tell_time(&round);
     recording_leave(&round.recording);
     return round.running_count;
 }
@@ -771,7 +787,10 @@ static void refresh_name(struct thread_writers *writers, struct thread_record *r
 
 void thread_observer_refresh_names(void) { thread_registry_each_record(refresh_name, NULL); }
 
-void thread_observer_pause(void) { thread_registry_each_record(leave_alone, NULL); }
+void thread_observer_pause(void) {
+    thread_registry_each_record(leave_alone, NULL);
+    told_time_store(0);
+}
 
 bool thread_observer_is_walking(const struct thread_record *record) {
     const struct sampled_thread *thread = __atomic_load_n(&record->sampled, __ATOMIC_ACQUIRE);
@@ -861,6 +880,7 @@ void thread_observer_finish(void) {
         recording_leave(&round.recording);
     }
     report_lost();
+    told_time_store(0);
     /* From now on nobody notices when the threads of held records end. */
     thread_observer_drop_records();
 }

@@ -107,7 +107,7 @@ void session_enter_pool(const struct pool *pool, const struct settings *settings
     bool is_paused = is_group_paused(POOL_GROUP_RECORDING);
     bool is_to_be_sampled = session_is_guest() && !is_paused && settings->flags & GREC_SAMPLER;
     session.past = is_to_be_sampled ? silent_process_begin(false) : PAST_IS_TOLD;
-    if (!session_is_guest()) silent_process_note_recorded();
+    if (!is_to_be_sampled) silent_process_note_recorded();
     begin(is_paused);
 }
 

@@ -309,34 +309,40 @@ static bool has_time_of_children(const struct profile *profile) {
     return sum_children_cpu_ns(profile) >= (int64_t)BRIEF_COUNT * brief_ms * 1000000;
 }
 
-#define IN_CHILD(ms, end)                      \
-    "    if not os.fork():\n"                  \
+#define IN_CHILD(ms, end) IN_CHILD_OF("os.fork()", ms, end)
+#define IN_CHILD_OF(fork, ms, end)             \
+    "    if not " fork                         \
+    ":\n"                                      \
     "        while time.process_time() < " #ms \
     " / 1000: pass\n"                          \
     "        " end                             \
     "\n"                                       \
     "    os.wait()\n"
+#define CLONE "libc.syscall(56 if os.uname().machine == 'x86_64' else 220, 17, 0, 0, 0, 0)"
 #define AT_START                                                                                       \
     "    os.posix_spawn('/bin/sh', ['sh', '-c', 'i=0; while [ $i -lt 15000 ]; do i=$((i + 1)); done; " \
     "LD_PRELOAD=' + library + ' exec true'], rest); os.wait()\n"
 
 /* The processor time of children that end before their samplers begin must be in the trace: also what was used before
- * they executed a program, and if they end by _exit. After 5 ms a sampler begins, but not at once. Children that share
- * their parent's memory record from the program on that they execute, which takes long to start: here it begins without
- * the recorder. */
+ * they executed a program, if they end by _exit, and if they have no sampler because they were made by clone. After
+ * 5 ms a sampler begins, but not at once. Children that share their parent's memory record from the program on that
+ * they execute, which takes long to start: here it begins without the recorder. */
 TEST(test_time_of_brief_children, set_up_folder, tear_down_folder) {
     static const struct {
         int ms;
         const char *child;
     } rows[] = {{3, IN_CHILD(3, "os.execv('/bin/true', ['true'])")},
                 {3, IN_CHILD(3, "os._exit(0)")},
+                {3, IN_CHILD(3, "libc.quick_exit(0)")},
                 {7, IN_CHILD(7, "os.execv('/bin/true', ['true'])")},
+                {7, IN_CHILD_OF(CLONE, 7, "os._exit(0)")},
                 {5, AT_START}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char script[512];
         brief_ms = rows[i].ms;
         snprintf(script, sizeof script,
-                 "import os, time\n"
+                 "import ctypes, os, time\n"
+                 "libc = ctypes.CDLL(None)\n"
                  "rest = dict(os.environ)\n"
                  "library = rest.pop('LD_PRELOAD', '')\n"
                  "for _ in range(%d):\n"
@@ -346,6 +352,30 @@ TEST(test_time_of_brief_children, set_up_folder, tear_down_folder) {
         run_python(has_time_of_children, &recorded, *state, script);
         recorded_fini(&recorded);
     }
+}
+
+/* The processor time of a process that executes one program after the other must be in the trace once: also what each
+ * has used since the sampler's last round, and what loading the next one takes. */
+TEST(test_time_of_executed_programs, set_up_folder, tear_down_folder) {
+    static char script[] =
+        "import os, sys, time\n"
+        "turn = int(sys.argv[1]) + 1 if len(sys.argv) > 1 else 1\n"
+        "while time.process_time() < turn * 0.03: pass\n"
+        "if turn < 20: os.execv(sys.executable, [sys.executable, '-S', '-c', os.environ['SCRIPT'], str(turn)])\n"
+        "print(time.thread_time_ns(), file=sys.stderr)\n";
+    static const int64_t LITTLE_NS = 30000000;
+    struct recorded recorded;
+    setenv("SCRIPT", script, 1);
+    run_python(has_some_stacks, &recorded, *state, script);
+    unsetenv("SCRIPT");
+    char *errors = file_read(temp_folder_file(*state, "errors"), NULL);
+    int64_t true_ns = strtoll(errors, NULL, 10), sum_ns = 0;
+    free(errors);
+    for (size_t i = 0; i < recorded.profile.threads.count; i++)
+        sum_ns += sum_cpu_ns(column_at(&recorded.profile.threads, i));
+    if (llabs(sum_ns - true_ns) > LITTLE_NS)
+        fail_msg("%" PRId64 " of %" PRId64 " ns are in the trace", sum_ns, true_ns);
+    recorded_fini(&recorded);
 }
 
 /* A program with one thread must appear single-threaded in system calls that report the number of threads or require
