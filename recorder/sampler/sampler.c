@@ -69,6 +69,7 @@ static struct {
     uint64_t next_slow_ns;
     uint32_t flags; /* what the sampler does now: those of THREAD_FLAGS that were asked for */
     bool begins_late;
+    bool is_of_child;  /* the process has just been forked */
     bool begins_alone; /* the thread that started the sampler was the only one then */
     struct thread_observer_starter starter;
     bool is_prepared; /* prepare has been called since the start */
@@ -432,9 +433,11 @@ static bool needs_all_tables(const struct sampler_settings *settings) {
     return !(settings->flags & GREC_ALL_THREADS) || settings->interval_us >= LONG_US;
 }
 
+/* A child has only the thread that made it, and no sampler yet. */
 static bool is_only_thread(void) {
     enum { LINKS_OF_FOLDER = 2 };
     struct stat status;
+    if (sampler.is_of_child) return true;
     return stat("/proc/self/task", &status) == 0 && status.st_nlink == LINKS_OF_FOLDER + 1;
 }
 
@@ -462,6 +465,7 @@ bool sampler_start(const struct sampler_settings *settings, bool begins_late) {
     sampler.phase = SAMPLER_WAITS;
     sampler.begins_late = begins_late;
     sampler.begins_alone = settings->flags & GREC_SAMPLER && !settings->is_paused && is_only_thread();
+    sampler.is_of_child = false;
     sampler.starter =
         (struct thread_observer_starter){.tid = process_own_tid(), .cpu_ns = uncounted_from_ns(settings->past)};
     if (sampler.begins_alone && settings->past == PAST_IS_TOLD) told_time_store(sampler.starter.cpu_ns);
@@ -513,6 +517,7 @@ static void tell_to_end(void) {
 }
 
 void sampler_stop(bool is_process_ending) {
+    sampler.is_of_child = false;
     if (!sampler.thread.is_running) return;
     if (!has_begun_at_end() && is_process_ending) return;
     tell_to_end();
@@ -590,6 +595,7 @@ void sampler_forget(void) {
 void sampler_leave_parent(void) {
     own_signal_enter_child();
     sampler.phase = SAMPLER_NEVER_BEGINS;
+    sampler.is_of_child = true;
     sampler.begins_alone = !sampler.asked.is_paused;
     sampler.starter = (struct thread_observer_starter){.tid = process_own_tid()};
     sampler.makes_rounds = sampler.demand_count = 0;

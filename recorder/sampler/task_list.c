@@ -3,12 +3,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "own_thread.h"
 #include "recorder/gecko_recorder.h"
 #include "recorder/state/own_files.h"
+#include "recorder/state/process.h"
 #include "recorder/state/recording_state.h"
 #include "recorder/write/thread_handle.h"
 #include "recorder/write/thread_registry.h"
@@ -83,8 +85,14 @@ static void mark(struct task *task) {
 
 /* ---- Single threads. ---- */
 
+/* Files of /proc are slow to open in a new process, and slow to forget at its end. */
+static uint32_t read_own_name(char name[TASK_NAME_BYTES]) {
+    return prctl(PR_GET_NAME, name, 0, 0, 0) == 0 ? (uint32_t)strnlen(name, TASK_NAME_BYTES) : 0;
+}
+
 uint32_t task_read_name(uint32_t tid, char name[TASK_NAME_BYTES]) {
     char path[32], text[TASK_NAME_BYTES + 1];
+    if (tid == process_own_tid()) return read_own_name(name);
     snprintf(path, sizeof path, "%u/comm", tid);
     size_t count = own_file_read(NULL, path, text, sizeof text);
     if (count && text[count - 1] == '\n') count--;
