@@ -202,11 +202,14 @@ static void move_threads(const struct moving *moving) {
     struct profile *profile = moving->profile;
     profile_renumber_threads(profile, moving->heads->threads);
     for (uint32_t i = 0; i < profile->threads.count && !failure_is_set(profile->failure); i++) move_thread(moving, i);
+    /* Weights that are times tell how long each wait takes: those do not move. */
+    bool moves_waits = text_equal(profile_weight_unit(&profile->meta), TEXT("samples"));
     for (uint32_t i = 0; i < profile->threads.count; i++) {
         struct thread *thread = column_at(&profile->threads, i);
         uint32_t count = moving->thread_counts[i];
-        if (count > 1)
-            thread->name = profile_text_format(profile, "%.*s and %u more", TEXT_ARGS(thread->name), count - 1);
+        if (count < 2) continue;
+        thread->name = profile_text_format(profile, "%.*s and %u more", TEXT_ARGS(thread->name), count - 1);
+        crowd_level_cpu(&thread->samples, moves_waits, profile->failure);
     }
 }
 

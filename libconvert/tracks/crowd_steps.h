@@ -30,6 +30,15 @@ struct time_range crowd_life_of_process(const struct profile *profile, const str
  * the ranges; there are none if memory ran out (latched). */
 struct time_range *crowd_turns_of_thread(const struct profile *profile, uint32_t row, uint32_t *count);
 
+/* Returns in which time the members of a track together use no more processor time than one thread can: four intervals,
+ * since samples do not tell exactly when a thread ran. */
+int64_t crowd_period_ns(const struct profile *profile);
+
+/* Sorts the samples of a track. Gives processor time that its members used at a time to the samples before, or else
+ * after, so that the front-end cuts off none of it; the sum stays. `moves_waits`: first, each sample of a thread that
+ * waits moves to the end of the time in which another one ran. */
+void crowd_level_cpu(struct samples *samples, bool moves_waits, struct failure *failure);
+
 /* ---- crowd_moves.c. ---- */
 
 /* Moves the rows of all threads and processes to their heads. */

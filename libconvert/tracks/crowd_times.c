@@ -79,3 +79,61 @@ struct time_range *crowd_turns_of_thread(const struct profile *profile, uint32_t
         if (turns[i].first_ns < turns[i - 1].last_ns) turns[i].first_ns = turns[i - 1].last_ns;
     return turns;
 }
+
+int64_t crowd_period_ns(const struct profile *profile) {
+    enum { INTERVAL_COUNT = 4, NS_PER_MS = 1000000 };
+    int64_t interval_ns = profile->meta.interval_ns, period_ns;
+    if (interval_ns <= 0) interval_ns = NS_PER_MS;
+    return __builtin_mul_overflow(interval_ns, INTERVAL_COUNT, &period_ns) ? INT64_MAX : period_ns;
+}
+
+/* ---- Processor time of a track. ---- */
+
+static void swap_details(struct column *column, uint32_t row) {
+    if (!column->count) return;
+    int64_t *a = column_at(column, row - 1), *b = column_at(column, row), value = *a;
+    *a = *b;
+    *b = value;
+}
+
+static void swap_with_previous(struct samples *samples, uint32_t row) {
+    struct sample *a = samples_at(samples, row - 1), *b = samples_at(samples, row), sample = *a;
+    *a = *b;
+    *b = sample;
+    swap_details(&samples->details->cpu_ns, row);
+    swap_details(&samples->details->delay_ns, row);
+    swap_details(&samples->details->processors, row);
+}
+
+/* Moves the waiting samples just before this one out of the time in which another thread ran, to its end. So they stay
+ * before all samples of their thread that run, and in order. */
+static void move_waits(struct samples *samples, uint32_t row) {
+    int64_t end_ns = samples_at(samples, row)->time_ns, cpu_ns = samples_cpu_ns(samples, row);
+    for (; cpu_ns > 0 && row; row--) {
+        struct sample *wait = samples_at(samples, row - 1);
+        if (samples_cpu_ns(samples, row - 1) != 0 || end_ns - wait->time_ns >= cpu_ns) return;
+        wait->time_ns = end_ns;
+        swap_with_previous(samples, row);
+    }
+}
+
+/* Gives excess_ns to the sample if it has processor time. Returns what is more than a thread can use since the sample
+ * before. */
+static int64_t pass_excess(struct samples *samples, uint32_t row, int64_t excess_ns) {
+    int64_t *cpu_ns = column_at(&samples->details->cpu_ns, row), all_ns;
+    int64_t possible_ns = samples_at(samples, row)->time_ns - samples_at(samples, row - 1)->time_ns;
+    if (*cpu_ns <= 0 || __builtin_add_overflow(*cpu_ns, excess_ns, &all_ns)) return excess_ns;
+    *cpu_ns = all_ns < possible_ns ? all_ns : possible_ns;
+    return all_ns - *cpu_ns;
+}
+
+void crowd_level_cpu(struct samples *samples, bool moves_waits, struct failure *failure) {
+    int64_t excess_ns = 0;
+    uint32_t count = samples_count(samples);
+    samples_sort(samples, failure);
+    if (count < 2 || !samples_have_cpu(samples)) return;
+    for (uint32_t i = count; moves_waits && i-- > 0;) move_waits(samples, i);
+    for (uint32_t i = count; i-- > 1;) excess_ns = pass_excess(samples, i, excess_ns);
+    for (uint32_t i = 1; i < count; i++) excess_ns = pass_excess(samples, i, excess_ns);
+    *(int64_t *)column_at(&samples->details->cpu_ns, count - 1) += excess_ns;
+}

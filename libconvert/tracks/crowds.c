@@ -7,7 +7,6 @@
 #include "libconvert/base/memory.h"
 #include "libconvert/base/value_table.h"
 #include "libconvert/profile/profile_finish.h"
-#include "libconvert/profile/weighed_sample.h"
 
 /* ---- Crowds. ---- */
 
@@ -41,7 +40,6 @@ struct candidate {
 struct crowds {
     struct profile *profile;
     struct text pattern;
-    int64_t first_event_ns; /* earliest event of threads */
     struct strings names;
     struct value_table rows;  /* struct crowd by struct crowd_key */
     struct value_table kinds; /* how many members the crowds of a kind have, by struct crowd_key */
@@ -118,46 +116,10 @@ static int64_t end_of(const struct time_range *range) {
     return range->last_ns + is_instant;
 }
 
-static bool is_between_samples(const struct profile *profile, stack_id stack) {
-    if (stack_is_none(stack)) return false;
-    func_id func = profile_frame_at(profile, profile_stack_at(profile, stack)->frame)->func;
-    return text_equal(strings_text(&profile->strings, profile_func_at(profile, func)->name), BETWEEN_SAMPLES_FRAME);
-}
-
-static struct sample *last_sample(const struct samples *samples) {
-    return column_at(&samples->rows, samples_count(samples) - 1);
-}
-
-/* A thread that ended between two samples has run at some time since its start. Samples do not move to before the first
- * event of all, where filters have left out what there was. */
-static void loosen_last_turn(const struct crowds *crowds, struct lane_member *member) {
-    const struct thread *thread = column_at(&crowds->profile->threads, member->row);
-    uint32_t count = samples_count(&thread->samples);
-    const struct sample *last = count ? last_sample(&thread->samples) : NULL;
-    int64_t end_ns = member->turns[member->turn_count - 1].last_ns, room_ns;
-    if (!last || last->time_ns != end_ns || !is_between_samples(crowds->profile, last->stack)) return;
-    int64_t cpu_ns = samples_cpu_ns(&thread->samples, count - 1);
-    int64_t since_ns = time_later(thread->start_ns, crowds->first_event_ns);
-    bool has_room = !__builtin_sub_overflow(end_ns, since_ns, &room_ns) && cpu_ns <= room_ns;
-    if (thread->start_ns == TIME_NONE || cpu_ns <= 0 || !has_room) return;
-    member->loose_ns = cpu_ns;
-    member->loose_since_ns = since_ns;
-    member->loose_end_ns = end_ns;
-    member->start_ns = time_earlier(member->start_ns, since_ns);
-}
-
 /* The first turn begins before the first event. */
 static void add_turns(const struct crowds *crowds, struct lane_member *member) {
     member->turns = crowd_turns_of_thread(crowds->profile, member->row, &member->turn_count);
-    if (!member->turn_count) return;
-    loosen_last_turn(crowds, member);
-    if (member->turns->first_ns < member->start_ns) member->start_ns = member->turns->first_ns;
-}
-
-static void take_turns(const struct profile *profile, struct lane_member *member) {
-    const struct thread *thread = column_at(&profile->threads, member->row);
-    if (member->loose_ns) last_sample(&thread->samples)->time_ns = member->loose_end_ns;
-    memory_free(member->turns);
+    if (member->turn_count && member->turns->first_ns < member->start_ns) member->start_ns = member->turns->first_ns;
 }
 
 /* Sets the heads of the candidates whose crowds are merged, and forgets all candidates. Threads have turns of their
@@ -181,10 +143,10 @@ static void find_heads(struct crowds *crowds, struct time_range *times, bool hav
         count++;
     }
     crowds->candidates.count = 0;
-    if (count) lanes_assign(members, count, failure);
+    if (count) lanes_assign(members, count, have_turns ? crowd_period_ns(crowds->profile) : 0, failure);
     for (size_t i = 0; i < count; i++) {
         heads[members[i].row] = members[i].head;
-        if (have_turns) take_turns(crowds->profile, &members[i]);
+        if (have_turns) memory_free(members[i].turns);
     }
     memory_free(members);
 }
@@ -290,7 +252,6 @@ static void find_thread_heads(struct profile *profile, struct text pattern, cons
     struct crowds crowds;
     bool *are_crowds = memory_allocate_zeroed(profile->failure, profile->processes.count, sizeof *are_crowds);
     crowds_init(&crowds, profile, pattern);
-    crowds.first_event_ns = profile_events(profile).first_ns;
     for (uint32_t i = 0; are_crowds && i < profile->processes.count; i++)
         if (heads->processes[i] != i) are_crowds[heads->processes[i]] = true;
     for (uint32_t i = 0; are_crowds && i < profile->threads.count; i++) {

@@ -1,7 +1,7 @@
 #include "lanes.h"
 
-#include "libconvert/base/first_row.h"
 #include "libconvert/base/memory.h"
+#include "libconvert/base/value_table.h"
 
 static int compare_starts(const void *left, const void *right) {
     const struct lane_member *a = left, *b = right;
@@ -54,129 +54,135 @@ static uint32_t pop(struct free_lanes *lanes) {
 /* ---- Turns. ---- */
 
 enum {
-    PRESENT_MAX = 1024, /* each member is compared with as many others */
+    /* Turns are shared among at most as many lanes. */
+    PRESENT_MAX = 1024,
     /* A group with fewer members for each lane is a pool of workers, each of which is worth a look. */
     SHARED_MEMBERS_MIN = 10,
     POOL_LANES_MAX = 64, /* unless there are more of them than anybody looks at */
     /* A member with more than this part of all turns is as much worth a look. */
     OWN_LANE_PART = 10,
-    /* How many lanes are tried for a loose turn, and how often each: bounds the time that a member takes. */
-    LOOSE_LANES_MAX = 4,
-    LOOSE_TRIES_MAX = 32
+    /* A member whose turns take more periods than this has its own lane, which bounds time and memory. */
+    MEMBER_PERIODS_MAX = 65536
 };
 
-/* Returns the first turn of the member within the range; NULL if there is none. */
-static const struct time_range *turn_within(const struct lane_member *member, struct time_range range) {
-    size_t first = FIRST_ROW(i, member->turn_count, member->turns[i].last_ns > range.first_ns);
-    return first < member->turn_count && member->turns[first].first_ns < range.last_ns ? &member->turns[first] : NULL;
-}
-
-/* Returns whether one of the members runs while the other one does. */
-static bool run_together(const struct lane_member *a, const struct lane_member *b) {
-    const struct lane_member *fewer = a->turn_count < b->turn_count ? a : b, *more = fewer == a ? b : a;
-    for (size_t i = 0; i < fewer->turn_count; i++)
-        if (turn_within(more, fewer->turns[i])) return true;
-    return false;
-}
-
-struct present_members {
-    const struct lane_member *rows[PRESENT_MAX];
-    size_t count;
-    size_t turns_max; /* members with more turns have lanes of their own */
+/* How long the turns of a member, or of a lane, take in one period. */
+struct period_use {
+    int64_t period;
+    int64_t used_ns;
 };
 
-static bool share_no_lane(const struct present_members *present, const struct lane_member *a,
-                          const struct lane_member *b) {
-    return a->turn_count > present->turns_max || b->turn_count > present->turns_max;
-}
+struct lane_period {
+    int64_t period;
+    int64_t lane;
+};
 
-/* Returns the end of a turn within the range of the lane; the start of the range if the lane is free. INT64_MAX: the
- * member may not share the lane. */
-static int64_t lane_busy_until(const struct present_members *present, uint32_t lane, const struct lane_member *member,
-                               struct time_range range) {
-    for (size_t i = 0; i < present->count; i++) {
-        if (present->rows[i]->head != lane) continue;
-        if (share_no_lane(present, present->rows[i], member)) return INT64_MAX;
-        const struct time_range *turn = turn_within(present->rows[i], range);
-        if (turn) return turn->last_ns;
+struct lane {
+    int64_t last_end_ns;  /* when the last of its members ends */
+    int64_t own_until_ns; /* until then, a member has the lane for itself */
+};
+
+struct sharing {
+    int64_t period_ns;
+    uint64_t turns_max;      /* members with more turns have lanes of their own */
+    struct value_table used; /* nanoseconds by struct lane_period */
+    struct lane *lanes;      /* with room for one for each member */
+    uint32_t lane_count;
+    struct column uses; /* struct period_use: those of the present member */
+};
+
+/* Adds the time of a turn to the periods that it is in. Returns false if there are too many. */
+static bool add_uses(struct sharing *sharing, struct time_range turn) {
+    int64_t start_ns = turn.first_ns, period_ns = sharing->period_ns, length_ns;
+    if (__builtin_sub_overflow(turn.last_ns, start_ns, &length_ns) || length_ns / period_ns > MEMBER_PERIODS_MAX)
+        return false;
+    while (start_ns < turn.last_ns) {
+        int64_t period = start_ns / period_ns - (start_ns % period_ns < 0), end_ns;
+        if (__builtin_mul_overflow(period + 1, period_ns, &end_ns) || end_ns > turn.last_ns) end_ns = turn.last_ns;
+        struct period_use *last =
+            sharing->uses.count ? column_at(&sharing->uses, (uint32_t)sharing->uses.count - 1) : NULL;
+        if (last && last->period == period)
+            last->used_ns += end_ns - start_ns;
+        else
+            column_add(&sharing->uses, &(struct period_use){period, end_ns - start_ns});
+        start_ns = end_ns;
     }
-    return range.first_ns;
+    return sharing->uses.count <= MEMBER_PERIODS_MAX;
 }
 
-/* Returns the end of the member's other turns if the range reaches into the time from the first to the last of them,
- * when the member may have been seen to wait; otherwise the start of the range. */
-static int64_t member_busy_until(const struct lane_member *member, struct time_range range) {
-    uint32_t other_count = member->turn_count - 1;
-    if (!other_count || range.last_ns <= member->turns->first_ns) return range.first_ns;
-    return time_later(range.first_ns, member->turns[other_count - 1].last_ns);
+/* Finds the uses of the member. Returns false if it has a lane of its own. */
+static bool find_uses(struct sharing *sharing, const struct lane_member *member) {
+    sharing->uses.count = 0;
+    if (member->turn_count > sharing->turns_max) return false;
+    for (uint32_t i = 0; i < member->turn_count; i++)
+        if (!add_uses(sharing, member->turns[i])) return false;
+    return true;
 }
 
-static void move_last_turn(struct lane_member *member, struct time_range place) {
-    uint32_t i = member->turn_count - 1;
-    for (; i && member->turns[i - 1].last_ns > place.last_ns; i--) member->turns[i] = member->turns[i - 1];
-    member->turns[i] = place;
-    member->loose_end_ns = place.last_ns;
-}
-
-/* Moves the last turn of the member to the first time at which the lane is free. Returns false if none is found. */
-static bool place_loose_turn(struct lane_member *member, const struct present_members *present, uint32_t lane) {
-    int64_t start_ns = member->loose_since_ns;
-    for (int i = 0; i < LOOSE_TRIES_MAX && start_ns <= member->loose_end_ns - member->loose_ns; i++) {
-        const struct time_range place = {start_ns, start_ns + member->loose_ns};
-        start_ns = member_busy_until(member, place);
-        if (start_ns == place.first_ns) start_ns = lane_busy_until(present, lane, member, place);
-        if (start_ns != place.first_ns) continue;
-        move_last_turn(member, place);
-        return true;
+static bool has_room(const struct sharing *sharing, uint32_t lane) {
+    COLUMN_EACH(const struct period_use, use, &sharing->uses) {
+        const struct lane_period key = {use->period, lane};
+        const int64_t *used_ns = value_table_find(&sharing->used, &key);
+        if (used_ns && *used_ns > sharing->period_ns - use->used_ns) return false;
     }
-    return false;
+    return true;
 }
 
-/* The lane after the `count` ones that exist is free. */
-static bool place_in_first_lanes(struct lane_member *member, const struct present_members *present, uint32_t count) {
-    for (member->head = 0; member->loose_ns && member->head <= count && member->head < LOOSE_LANES_MAX; member->head++)
-        if (place_loose_turn(member, present, member->head)) return true;
-    return false;
-}
-
-static void find_first_free_lane(struct lane_member *member, const struct present_members *present) {
-    bool are_busy[PRESENT_MAX] = {false};
-    for (size_t i = 0; i < present->count; i++)
-        if (share_no_lane(present, present->rows[i], member) || run_together(present->rows[i], member))
-            are_busy[present->rows[i]->head] = true;
-    for (member->head = 0; are_busy[member->head];) member->head++;
-}
-
-/* Sets the heads of the members of a group to the numbers of lanes, in which members run in turns. There are at most
- * PRESENT_MAX members at a time, so a lane is always free. */
-static void share_lanes(struct lane_member *members, size_t count, uint32_t *heads) {
-    struct present_members present = {.count = 0};
-    uint32_t lane_count = 0;
-    for (size_t i = 0; i < count; i++) present.turns_max += members[i].turn_count;
-    present.turns_max /= OWN_LANE_PART;
-    for (size_t i = 0; i < count; i++) {
-        struct lane_member *member = &members[i];
-        size_t kept_count = 0;
-        for (size_t j = 0; j < present.count; j++)
-            if (present.rows[j]->end_ns > member->start_ns) present.rows[kept_count++] = present.rows[j];
-        present.count = kept_count;
-        if (!place_in_first_lanes(member, &present, lane_count)) find_first_free_lane(member, &present);
-        present.rows[present.count++] = member;
-        if (member->head == lane_count) heads[lane_count++] = member->row;
+static void take_room(struct sharing *sharing, uint32_t lane) {
+    COLUMN_EACH(const struct period_use, use, &sharing->uses) {
+        const struct lane_period key = {use->period, lane};
+        int64_t *used_ns = value_table_intern(&sharing->used, &key, &(int64_t){0});
+        if (used_ns) *used_ns += use->used_ns;
     }
+}
+
+/* Returns whether the member, which begins later than all others of the lane, has to have another lane. */
+static bool is_busy(const struct sharing *sharing, uint32_t number, const struct lane_member *member, bool shares) {
+    const struct lane *lane = &sharing->lanes[number];
+    if (member->start_ns < (shares ? lane->own_until_ns : lane->last_end_ns)) return true;
+    return shares && !has_room(sharing, number);
+}
+
+static void place_member(struct sharing *sharing, struct lane_member *member, uint32_t *heads) {
+    bool shares = find_uses(sharing, member);
+    member->head = 0;
+    while (member->head < sharing->lane_count && is_busy(sharing, member->head, member, shares)) member->head++;
+    struct lane *lane = &sharing->lanes[member->head];
+    if (member->head == sharing->lane_count) {
+        heads[sharing->lane_count++] = member->row;
+        *lane = (struct lane){INT64_MIN, INT64_MIN};
+    }
+    if (member->end_ns > lane->last_end_ns) lane->last_end_ns = member->end_ns;
+    if (shares)
+        take_room(sharing, member->head);
+    else
+        lane->own_until_ns = member->end_ns;
+}
+
+/* Sets the heads of the members of a group to the numbers of lanes, in which members run in turns. */
+static void share_lanes(struct lane_member *members, size_t count, int64_t period_ns, uint32_t *heads,
+                        struct failure *failure) {
+    struct sharing sharing = {.period_ns = period_ns, .lanes = memory_allocate(failure, count * sizeof(struct lane))};
+    value_table_init(&sharing.used, sizeof(struct lane_period), sizeof(int64_t), failure);
+    column_init(&sharing.uses, sizeof(struct period_use), failure);
+    for (size_t i = 0; i < count; i++) sharing.turns_max += members[i].turn_count;
+    sharing.turns_max /= OWN_LANE_PART;
+    for (size_t i = 0; i < count && !failure_is_set(failure); i++) place_member(&sharing, &members[i], heads);
+    value_table_fini(&sharing.used);
+    column_fini(&sharing.uses);
+    memory_free(sharing.lanes);
 }
 
 /* ---- All members. ---- */
 
 static bool are_lanes_shared(uint32_t lane_count, size_t member_count) {
     bool is_pool = member_count / SHARED_MEMBERS_MIN < lane_count;
-    return lane_count <= PRESENT_MAX && (!is_pool || lane_count > POOL_LANES_MAX);
+    return lane_count > 1 && lane_count <= PRESENT_MAX && (!is_pool || lane_count > POOL_LANES_MAX);
 }
 
 /* Sets the heads of the members of one group. Until the end, they are the numbers of lanes. `heads` has room for the
  * heads of all lanes. */
-static void assign_group(struct lane_member *members, const struct lane_end *ends, size_t count,
-                         struct free_lanes *free_lanes, uint32_t *heads) {
+static void assign_group(struct lane_member *members, const struct lane_end *ends, size_t count, int64_t period_ns,
+                         struct free_lanes *free_lanes, uint32_t *heads, struct failure *failure) {
     uint32_t lane_count = 0;
     size_t next_end = 0;
     free_lanes->count = 0;
@@ -188,21 +194,21 @@ static void assign_group(struct lane_member *members, const struct lane_end *end
         members[i].head = is_new ? lane_count : pop(free_lanes);
         if (is_new) heads[lane_count++] = members[i].row;
     }
-    if (are_lanes_shared(lane_count, count)) share_lanes(members, count, heads);
+    if (period_ns && are_lanes_shared(lane_count, count)) share_lanes(members, count, period_ns, heads, failure);
     for (size_t i = 0; i < count; i++) members[i].head = heads[members[i].head];
 }
 
-static void assign_all(struct lane_member *members, struct lane_end *ends, size_t count, struct free_lanes *free_lanes,
-                       uint32_t *heads) {
+static void assign_all(struct lane_member *members, struct lane_end *ends, size_t count, int64_t period_ns,
+                       struct free_lanes *free_lanes, uint32_t *heads, struct failure *failure) {
     for (size_t i = 0, group_count; i < count; i += group_count) {
         for (group_count = 1; i + group_count < count && members[i + group_count].group == members[i].group;)
             group_count++;
         for (size_t j = i; j < i + group_count; j++) ends[j].place -= (uint32_t)i;
-        assign_group(&members[i], &ends[i], group_count, free_lanes, heads);
+        assign_group(&members[i], &ends[i], group_count, period_ns, free_lanes, heads, failure);
     }
 }
 
-void lanes_assign(struct lane_member *members, size_t count, struct failure *failure) {
+void lanes_assign(struct lane_member *members, size_t count, int64_t period_ns, struct failure *failure) {
     struct lane_end *ends = memory_allocate(failure, count * sizeof *ends);
     struct free_lanes free_lanes = {memory_allocate(failure, count * sizeof *free_lanes.numbers), 0};
     uint32_t *heads = memory_allocate(failure, count * sizeof *heads);
@@ -211,6 +217,6 @@ void lanes_assign(struct lane_member *members, size_t count, struct failure *fai
         for (uint32_t i = 0; i < count; i++) ends[i] = (struct lane_end){members[i].group, i, members[i].end_ns};
         memory_sort(failure, ends, count, sizeof *ends, compare_ends);
     }
-    if (!failure_is_set(failure)) assign_all(members, ends, count, &free_lanes, heads);
+    if (!failure_is_set(failure)) assign_all(members, ends, count, period_ns, &free_lanes, heads, failure);
     MEMORY_FREE_ALL(heads, free_lanes.numbers, ends);
 }

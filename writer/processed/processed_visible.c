@@ -8,15 +8,16 @@
  * a short thread has. The profile lists the threads if that makes a difference.
  *
  * Of many threads that share tracks, the front-end hides the tracks in which few of them are, which have a tenth of the
- * samples of a server. If threads share tracks, the profile lists the fewest that have nearly all activity. */
+ * samples of a server. If threads share tracks, the profile lists the fewest that have nearly all activity, and another
+ * one that has enough: which is at most one, since the others have so little. */
 #include "libconvert/base/memory.h"
 #include "processed_writer.h"
 
 /* The front-end shows at most this many threads, and only those with this fraction of the highest activity. */
 enum { CHOSEN_MAX = 15, ACTIVITY_DIVISOR = 20 };
 
-/* How much of all activity is shown if threads share tracks. */
-static const double SHARED_ACTIVITY = 0.95;
+/* If threads share tracks: how much of all activity is shown, and how much of it is enough for one thread. */
+static const double SHARED_ACTIVITY = 0.95, ENOUGH_ACTIVITY = 0.03;
 
 /* How many threads are added because of their markers. */
 enum { ADDED_MAX = 15 };
@@ -76,8 +77,8 @@ static double activity_of(const struct candidate *candidate, bool is_known) {
     return candidate->activity - (is_known ? candidate->unknown : 0);
 }
 
-/* Marks the threads that the front-end would show, or the fewest that have nearly all activity. One that plays media
- * matters as soon as it runs. `is_known`: only what the front-end knows counts. */
+/* Marks the threads that the front-end would show, or the fewest that have nearly all activity and one that has enough.
+ * One that plays media matters as soon as it runs. `is_known`: only what the front-end knows counts. */
 static void choose_active(const struct profile *profile, struct candidate *candidates, size_t count, bool is_shared,
                           bool is_known) {
     enum { MEDIA_FACTOR = 40 };
@@ -94,7 +95,8 @@ static void choose_active(const struct profile *profile, struct candidate *candi
     for (size_t i = 0; i < count && i < CHOSEN_MAX; i++) {
         struct candidate *candidate = &candidates[i];
         double activity = activity_of(candidate, is_known);
-        bool is_active = is_shared ? !i || shown < all * SHARED_ACTIVITY : activity >= highest / ACTIVITY_DIVISOR;
+        bool has_enough = activity >= all * ENOUGH_ACTIVITY || shown < all * SHARED_ACTIVITY;
+        bool is_active = is_shared ? !i || has_enough : activity >= highest / ACTIVITY_DIVISOR;
         *(is_known ? &candidate->is_shown : &candidate->is_visible) |= is_active || candidate->rank > activity;
         shown += activity;
     }

@@ -16,6 +16,7 @@ static struct thread *at(thread_id id) { return profile_thread_at(&profile, id);
 static int begin(void **state) {
     begin_profile(state);
     profile.meta.has_times = true;
+    profile.meta.interval_ns = MS;
     return 0;
 }
 
@@ -79,14 +80,18 @@ static uint64_t noted(void) { return ledger_sum(&profile.ledger, LEDGER_RECORDS,
 
 /* ---- Threads. ---- */
 
+static int64_t cpu_of(const struct thread *track) {
+    int64_t cpu_ns = 0;
+    for (uint32_t i = 0; i < samples_count(&track->samples); i++) cpu_ns += samples_cpu_ns(&track->samples, i);
+    return cpu_ns;
+}
+
 TEST(threads_that_follow_each_other_are_one_track, begin, end_profile) {
     add_requests(add_program(1, "server", process_none(), 0, 400), 31, "request");
     merge(NULL);
     assert_tracks("server:2/0 request and 30 more:62/31 ");
     const struct thread *track = profile_ordered_thread(&profile, 1);
-    int64_t cpu_ns = 0;
-    for (uint32_t i = 0; i < samples_count(&track->samples); i++) cpu_ns += samples_cpu_ns(&track->samples, i);
-    assert_int_equal(cpu_ns, 62 * MS);
+    assert_int_equal(cpu_of(track), 62 * MS);
     assert_int_equal(track->start_ns, 0);
     assert_int_equal(track->end_ns, 308 * MS);
     assert_int_equal(track->merged_count, 30);
@@ -112,11 +117,18 @@ TEST(thirty_threads_are_no_crowd, begin, end_profile) {
     assert_int_equal(noted(), 0);
 }
 
+/* Sets the processor time of each sample. Tracks have 4 ms in each period of 4 ms: that many intervals. */
+static void set_cpu(thread_id id, int64_t cpu_ms) {
+    const struct samples *samples = &at(id)->samples;
+    for (uint32_t i = 0; i < samples_count(samples); i++)
+        *(int64_t *)column_at(&samples->details->cpu_ns, i) = cpu_ms * MS;
+}
+
 TEST(threads_at_a_time_have_tracks_of_their_own, begin, end_profile) {
     process_id server = add_program(1, "server", process_none(), 0, 400);
     add_requests(server, 31, "request");
-    add_thread(server, 2000, "request", 18, 48);
-    add_thread(server, 2001, "request", 58, 59);
+    set_cpu(add_thread(server, 2000, "request", 20, 48), 4);
+    set_cpu(add_thread(server, 2001, "request", 60, 68), 4);
     merge(NULL);
     assert_tracks("server:2/0 request and 30 more:62/31 request and 1 more:4/2 ");
 }
@@ -140,89 +152,81 @@ TEST(threads_that_run_in_turns_are_one_track, begin, end_profile) {
     assert_no_time_overlaps(profile_ordered_thread(&profile, 1));
 }
 
-/* Adds a thread that has used 3 ms when it ends. Of that, only its last sample tells. If wait_ms is not 0, the thread
- * waits from that time of its life until 2 ms before its end. */
-static thread_id add_short_thread(process_id process, int64_t tid, int64_t start_ms, int64_t wait_ms, int64_t end_ms) {
-    struct category_pair user = categories_intern_code(&profile.categories, CODE_USER, (struct text){0});
-    frame_id frame = profile_named_frame(&profile, TEXT("(between samples)"), user);
+/* The track has the sum, and the front-end cuts off none of it. */
+TEST(threads_that_run_at_a_time_for_short_are_one_track, begin, end_profile) {
+    process_id server = add_program(1, "server", process_none(), 0, 400);
+    add_requests(server, 31, "request");
+    add_thread(server, 2000, "request", 18, 48);
+    add_thread(server, 2001, "request", 58, 59);
+    merge(NULL);
+    assert_tracks("server:2/0 request and 32 more:66/33 ");
+    const struct thread *track = profile_ordered_thread(&profile, 1);
+    assert_no_time_overlaps(track);
+    assert_int_equal(cpu_of(track), 66 * MS);
+}
+
+/* Adds a thread that lives for 9 ms and has used 3 ms when it ends, of which its only sample tells. */
+static thread_id add_short_thread(process_id process, int64_t tid, int64_t start_ms) {
     thread_id id = profile_add_thread(&profile, process, tid, 0);
     at(id)->name = TEXT("request");
     at(id)->start_ns = start_ms * MS;
-    at(id)->end_ns = end_ms * MS;
-    for (int i = 0; i < 2 && wait_ms; i++) {
-        thread_add_sample(at(id), (i ? end_ms - 2 : start_ms + wait_ms) * MS, stack_none(), 1);
-        samples_set_details(&at(id)->samples, 0, TIME_NONE);
-    }
-    thread_add_sample(at(id), end_ms * MS, profile_stack(&profile, stack_none(), frame), 1);
+    at(id)->end_ns = (start_ms + 9) * MS;
+    thread_add_sample(at(id), at(id)->end_ns, stack_none(), 1);
     samples_set_details(&at(id)->samples, 3 * MS, TIME_NONE);
     return id;
 }
 
-/* Two end at a time, since a round of the sampler finds both, but each may have run for half of the time before. */
-TEST(threads_that_ended_between_samples_may_have_run_in_turns, begin, end_profile) {
+/* Two end at a time, since a round of the sampler finds both, but each may have run for a part of the time before. */
+TEST(threads_that_end_at_a_time_may_have_run_in_turns, begin, end_profile) {
     process_id server = add_program(1, "server", process_none(), 0, 400);
-    for (int i = 0; i < 40; i++) add_short_thread(server, 1000 + i, i / 2 * 10, 0, i / 2 * 10 + 9);
+    for (int i = 0; i < 40; i++) add_short_thread(server, 1000 + i, i / 2 * 12);
     merge(NULL);
     assert_tracks("server:2/0 request and 39 more:40/40 ");
     const struct thread *track = profile_ordered_thread(&profile, 1);
     assert_no_time_overlaps(track);
-    for (uint32_t i = 0; i < 40; i++)
-        assert_int_equal(samples_at(&track->samples, i)->time_ns, (i / 2 * 10 + (i % 2 ? 6 : 3)) * MS);
+    assert_int_equal(cpu_of(track), 40 * 3 * MS);
+    for (uint32_t i = 0; i < 40; i++) assert_int_equal(samples_at(&track->samples, i)->time_ns, (i / 2 * 12 + 9) * MS);
 }
 
-/* Three threads have used 9 ms within 8 ms. */
-TEST(threads_that_ended_between_samples_may_have_run_at_a_time, begin, end_profile) {
+/* Three threads have used 6 ms within 4 ms. */
+TEST(threads_that_end_at_a_time_may_have_run_at_a_time, begin, end_profile) {
     process_id server = add_program(1, "server", process_none(), 0, 400);
-    for (int i = 0; i < 60; i++) add_short_thread(server, 1000 + i, i / 3 * 10, 0, i / 3 * 10 + 8);
+    for (int i = 0; i < 60; i++) add_short_thread(server, 1000 + i, i / 3 * 12);
     merge(NULL);
     assert_tracks("server:2/0 request and 39 more:40/40 request and 19 more:20/20 ");
     for (size_t i = 1; i < 3; i++) assert_no_time_overlaps(profile_ordered_thread(&profile, i));
 }
 
-static int64_t last_time_ns(const struct thread *track) {
-    return samples_at(&track->samples, samples_count(&track->samples) - 1)->time_ns;
-}
-
-/* There is room for its 3 ms neither before it waits, in the first 2 ms, nor afterwards, in the last 2 ms. */
-TEST(a_thread_that_waits_has_not_run_meanwhile, begin, end_profile) {
+/* Adds a crowd, of which a thread waits at 606 ms, while another one runs from 605 to 608 ms. */
+static const struct samples *merge_waiting_thread(void) {
     process_id server = add_program(1, "server", process_none(), 0, 700);
-    for (int i = 0; i < 40; i++) add_short_thread(server, 1000 + i, i * 10, 0, i * 10 + 9);
-    add_short_thread(server, 2000, 600, 2, 610);
+    for (int i = 0; i < 40; i++) add_short_thread(server, 1000 + i, i * 12);
+    thread_id waiting = add_thread(server, 2000, "request", 600, 606);
+    *(int64_t *)column_at(&at(waiting)->samples.details->cpu_ns, 1) = 0;
+    at(add_short_thread(server, 2001, 599))->end_ns = 609 * MS;
     merge(NULL);
-    assert_tracks("server:2/0 request and 40 more:43/41 ");
-    assert_int_equal(last_time_ns(profile_ordered_thread(&profile, 1)), 610 * MS);
+    assert_tracks("server:2/0 request and 41 more:43/42 ");
+    return &profile_ordered_thread(&profile, 1)->samples;
 }
 
-TEST(a_thread_may_have_run_before_it_waits, begin, end_profile) {
-    process_id server = add_program(1, "server", process_none(), 0, 700);
-    for (int i = 0; i < 40; i++) add_short_thread(server, 1000 + i, i * 10, 0, i * 10 + 9);
-    add_short_thread(server, 2000, 600, 4, 609);
-    merge(NULL);
-    assert_tracks("server:2/0 request and 40 more:43/41 ");
-    const struct samples *samples = &profile_ordered_thread(&profile, 1)->samples;
-    assert_int_equal(samples_at(samples, 40)->time_ns, 603 * MS);
-    assert_int_equal(samples_cpu_ns(samples, 40), 3 * MS);
-    assert_int_equal(samples_at(samples, 42)->time_ns, 607 * MS);
+/* The front-end counts processor time from the sample before. */
+TEST(a_thread_that_waits_takes_no_time_of_others, begin, end_profile) {
+    const struct samples *samples = merge_waiting_thread();
+    for (uint32_t i = 41; i < 43; i++) {
+        assert_int_equal(samples_at(samples, i)->time_ns, 608 * MS);
+        assert_int_equal(samples_cpu_ns(samples, i), i == 41 ? 3 * MS : 0);
+    }
 }
 
-/* A filter may have left out what was before. */
-TEST(samples_do_not_move_to_before_the_first_event, begin, end_profile) {
-    process_id server = add_program(1, "server", process_none(), 0, 400);
-    add_short_thread(server, 1000, -90, 0, 9);
-    for (int i = 1; i < 40; i++) add_short_thread(server, 1000 + i, i * 10, 0, i * 10 + 9);
-    merge(NULL);
-    assert_tracks("server:2/0 request and 39 more:40/40 ");
-    assert_int_equal(samples_at(&profile_ordered_thread(&profile, 1)->samples, 0)->time_ns, 3 * MS);
-}
-
-/* Forty threads live at a time, so each has a track of its own. */
-TEST(samples_of_threads_without_a_shared_track_stay, begin, end_profile) {
-    process_id server = add_program(1, "server", process_none(), 0, 400);
-    for (int i = 0; i < 40; i++) at(add_short_thread(server, 1000 + i, 0, 0, 100 + i))->end_ns = 200 * MS;
-    merge(NULL);
-    assert_int_equal(profile.thread_order.count, 41);
-    for (size_t i = 0; i < 40; i++)
-        assert_int_equal(last_time_ns(profile_ordered_thread(&profile, i + 1)), (100 + (int64_t)i) * MS);
+/* The weight of a wait is its length, so its sample stays at its beginning. */
+TEST(waits_with_lengths_do_not_move, begin, end_profile) {
+    profile.meta.weight_type = WEIGHT_TRACING_MS;
+    const struct samples *samples = merge_waiting_thread();
+    static const int64_t times_ms[] = {600, 606, 608}, cpu_ms[] = {2, 0, 2};
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(samples_at(samples, 40 + i)->time_ns, times_ms[i] * MS);
+        assert_int_equal(samples_cpu_ns(samples, 40 + i), cpu_ms[i] * MS);
+    }
 }
 
 /* Samples of its waits would be most of those of the others' track. */
@@ -263,10 +267,10 @@ TEST(a_hundred_workers_that_run_in_turns_are_one_track, begin, end_profile) {
     assert_tracks("server:2/0 worker and 99 more:200/100 ");
 }
 
-/* No processor time of a track overlaps, however many there are. */
+/* No track has more processor time than a thread can use, however many there are. */
 TEST(workers_that_all_run_have_tracks_of_their_own, begin, end_profile) {
     process_id server = add_program(1, "server", process_none(), 0, 400);
-    for (int i = 0; i < 100; i++) add_thread(server, 1000 + i, "worker", 1, 200);
+    for (int i = 0; i < 100; i++) set_cpu(add_thread(server, 1000 + i, "worker", 4, 200), 4);
     merge(NULL);
     assert_int_equal(profile.thread_order.count, 101);
     assert_int_equal(noted(), 0);
@@ -277,9 +281,9 @@ TEST(threads_can_need_more_tracks_than_processors, begin, end_profile) {
     process_id server = add_program(1, "server", process_none(), 0, 400);
     profile.meta.logical_cpu_count = 2;
     add_requests(server, 40, "request");
-    add_thread(server, 2000, "request", 12, 42);
-    add_thread(server, 2001, "request", 12, 32);
-    add_thread(server, 2002, "request", 32, 42);
+    set_cpu(add_thread(server, 2000, "request", 12, 44), 3);
+    set_cpu(add_thread(server, 2001, "request", 12, 32), 3);
+    set_cpu(add_thread(server, 2002, "request", 32, 44), 3);
     merge(NULL);
     assert_tracks("server:2/0 request and 40 more:82/41 request:2/0 request:2/0 ");
 }

@@ -424,9 +424,18 @@ TEST(shared_tracks_with_most_of_the_time_are_visible, begin, end_profile) {
 }
 
 TEST(no_more_shared_tracks_than_needed_are_visible, begin, end_profile) {
-    for (int i = 0; i < 3; i++) add_visible("requests", i ? 60000 : 1200000, 0, false);
+    static const int64_t cpu_ns[] = {1200000, 62000, 24000, 20000};
+    for (int i = 0; i < 4; i++) add_visible("requests", cpu_ns[i], 0, false);
     ((struct thread *)column_at(&profile.threads, 1))->merged_count = 99;
     assert_visible("0,1");
+}
+
+/* The first two have 96 % of the time, and the third one has as much as the second. */
+TEST(another_shared_track_with_enough_time_is_visible, begin, end_profile) {
+    static const int64_t cpu_ns[] = {1500000, 60000, 60000, 3000};
+    for (int i = 0; i < 4; i++) add_visible("requests", cpu_ns[i], 0, false);
+    ((struct thread *)column_at(&profile.threads, 1))->merged_count = 99;
+    assert_visible("0,1,2");
 }
 
 /* Without CPU times, samples that are not idle count. If the weights are CPU time, they do. */
