@@ -18,7 +18,7 @@ struct crowd_key {
     uint32_t is_wanted; /* the pattern matches their names */
 };
 
-/* Members are counted without those that would have no track anyway. */
+/* Threads are counted without those that would have no track anyway. A process counts because it is a marker. */
 struct crowd {
     uint32_t member_count;
     uint32_t kind;
@@ -40,6 +40,7 @@ struct candidate {
 struct crowds {
     struct profile *profile;
     struct text pattern;
+    struct time_range events; /* from the first to the last one of all, where filters have left out others */
     struct strings names;
     struct value_table rows;  /* struct crowd by struct crowd_key */
     struct value_table kinds; /* how many members the crowds of a kind have, by struct crowd_key */
@@ -47,7 +48,7 @@ struct crowds {
 };
 
 static void crowds_init(struct crowds *crowds, struct profile *profile, struct text pattern) {
-    *crowds = (struct crowds){.profile = profile, .pattern = pattern};
+    *crowds = (struct crowds){.profile = profile, .pattern = pattern, .events = profile_events(profile)};
     strings_init(&crowds->names, profile->failure);
     value_table_init(&crowds->rows, sizeof(struct crowd_key), sizeof(struct crowd), profile->failure);
     value_table_init(&crowds->kinds, sizeof(struct crowd_key), sizeof(uint32_t), profile->failure);
@@ -104,10 +105,14 @@ static uint32_t crowd_of(struct crowds *crowds, struct parent parent, struct tex
     return empty.kind == ID_NONE ? ID_NONE : value_table_number(&crowds->rows, &key, &empty);
 }
 
-/* Adds a candidate, unless memory runs out (latched). */
-static void add_candidate(struct crowds *crowds, uint32_t row, uint32_t number) {
-    struct candidate *candidate = number == ID_NONE ? NULL : column_push(&crowds->candidates);
-    if (candidate) *candidate = (struct candidate){row, number};
+/* Adds a candidate if it lived between events, unless memory runs out (latched). It may have no content. */
+static void add_candidate(struct crowds *crowds, uint32_t row, uint32_t number, const struct time_range *times,
+                          bool is_counted) {
+    const struct time_range *range = &times[row], *events = &crowds->events;
+    bool is_outside = range->last_ns < events->first_ns || range->first_ns > events->last_ns;
+    if (crowds->profile->meta.has_times && is_outside) return;
+    count_members(crowds, number, is_counted);
+    column_add(&crowds->candidates, &(struct candidate){row, number});
 }
 
 /* Returns the end of a member; members need to take some time. */
@@ -203,8 +208,7 @@ static void find_level(struct crowds *crowds, const struct placed_process *place
         if (!process_is_none(process->parent)) parent = parents[process->parent.index];
         uint32_t number = crowd_of(crowds, parent, process->name, ID_NONE);
         if (number == ID_NONE) return;
-        count_members(crowds, number, 1);
-        add_candidate(crowds, row, number);
+        add_candidate(crowds, row, number, heads->process_times, true);
         parents[row].kind = heads->process_kinds[row] = crowd_at(crowds, number)->kind;
     }
     COLUMN_EACH(const struct candidate, candidate, &crowds->candidates)
@@ -242,9 +246,8 @@ static void add_thread(struct crowds *crowds, uint32_t row, const struct crowd_h
     struct parent parent = {process, heads->process_kinds[process]};
     uint32_t number = crowd_of(crowds, parent, thread->name, event_of(crowds, thread));
     if (number == ID_NONE) return;
-    count_members(crowds, number, thread_has_content(thread));
     crowd_at(crowds, number)->is_wanted |= is_of_crowd;
-    add_candidate(crowds, row, number);
+    add_candidate(crowds, row, number, heads->thread_times, thread_has_content(thread));
 }
 
 /* Main threads go with their processes. */
@@ -288,17 +291,10 @@ static void crowd_heads_fini(struct crowd_heads *heads) {
     MEMORY_FREE_ALL(heads->threads, heads->processes, heads->process_kinds, heads->thread_times, heads->process_times);
 }
 
-/* Few tracks stay as they are, however many threads had nothing to show. */
-static bool has_many_tracks(const struct profile *profile) {
-    size_t track_count = 0;
-    for (size_t i = 0; i < profile->threads.count && track_count <= CROWD_MEMBERS_MAX; i++)
-        track_count += thread_has_content(column_at(&profile->threads, i));
-    return track_count > CROWD_MEMBERS_MAX;
-}
-
 void profile_merge_crowds(struct profile *profile, struct text pattern) {
     struct crowd_heads heads = {0};
-    if (failure_is_set(profile->failure) || (!pattern.bytes && !has_many_tracks(profile))) return;
+    bool are_many = pattern.bytes || profile->threads.count > CROWD_MEMBERS_MAX;
+    if (failure_is_set(profile->failure) || !are_many) return;
     profile_name_tasks(profile);
     /* In a track of several threads, times between samples say nothing of the interval. */
     if (!profile->meta.interval_ns) profile->meta.interval_ns = profile_estimate_interval_ns(profile);

@@ -347,6 +347,21 @@ TEST(a_thread_without_content_is_told, begin, end_profile) {
     assert_tracks("server:2/0 request and 31 more:62/32 ");
 }
 
+/* A script runs many programs, of which few run long enough for a sample. The last four ran after all events. */
+TEST(processes_without_content_are_told, begin, end_profile) {
+    process_id script = add_program(1, "sh", process_none(), 0, 395);
+    for (int i = 0; i < 44; i++) {
+        process_id child = add_process(100 + i, "sed", script);
+        profile_process_at(&profile, child)->start_ns = i * 10 * MS;
+        profile_process_at(&profile, child)->end_ns = (i * 10 + 8) * MS;
+        thread_id id = profile_add_thread(&profile, child, 100 + i, 0);
+        at(id)->name = TEXT("sed");
+        if (i % 8 == 0 && i < 40) thread_add_sample(at(id), (i * 10 + 1) * MS, stack_none(), 1);
+    }
+    merge(NULL);
+    assert_tracks("sh:2/0 sed and 39 more:5/40 ");
+}
+
 /* ---- What refers to threads. ---- */
 
 TEST(rows_name_the_track, begin, end_profile) {
