@@ -9,9 +9,9 @@ the processor time as in truth, to within LIMIT_POINTS, and the same share of th
 system call may be cut short, and no stack may have a frame of the recorder. With --table, all shares are printed.
 
 Shares of samples vary by chance. The standard error of a share p of n samples is the square root of p * (1 - p) / n.
-Two seconds of processor time give 2000 samples, or 500 by clock ticks of 4 ms, where the kernel refuses events: that is
-2.2 points for p = 0.5. On a busy machine, a thread may run between two ticks often, so a tick stands for more time, and
-the error is 4 to 5 points. A thread that also sleeps has samples of different weights, which adds a third. Most programs
+One second of processor time gives 1000 samples, or 250 by clock ticks of 4 ms, where the kernel refuses events: that is
+3.2 points for p = 0.5. On a busy machine, a thread may run between two ticks often, so a tick stands for more time, and
+the error is 6 to 7 points. A thread that also sleeps has samples of different weights, which adds a third. Most programs
 work for longer than a tick in each function, which makes the error a fraction of that, but those with locks and short
 waits cannot. So if a share is wrong by more than the limit, the program is recorded again, until the sums of all rounds
 are right, or chance does not explain that they are wrong: the scatter of the rounds tells their standard error, which is
@@ -32,7 +32,7 @@ import threading
 LIMIT_POINTS = 3
 CERTAIN_POINTS = 0.7
 # So few rounds do not tell their scatter, and so many are enough on the busiest machine.
-ROUND_COUNT_MIN, ROUND_COUNT_MAX = 10, 100
+ROUND_COUNT_MIN, ROUND_COUNT_MAX = 10, 200
 # Nearly all processor time of a program must be in its profile.
 TIME_PERCENT = 3
 GIVE_UP_SECONDS = 300
@@ -40,15 +40,15 @@ GIVE_UP_SECONDS = 300
 # The second word is the processor time in milliseconds. The waits of `burst` take several times as long.
 CASES = {
     "burst": ["burst", "1000"],
-    "calls": ["calls", "2000"],
-    "short transfers": ["transfers", "2000"],
-    "long transfers": ["transfers", "2000", "long"],
-    "pool": ["pool", "2000"],
-    "mix": ["mix", "2000"],
+    "calls": ["calls", "1000"],
+    "short transfers": ["transfers", "1000"],
+    "long transfers": ["transfers", "1000", "long"],
+    "pool": ["pool", "1000"],
+    "mix": ["mix", "1000"],
     "threads": ["threads", "1000"],
     "lengths": ["lengths", "1000"],
-    "faults": ["faults", "2000"],
-    "faults of large pages": ["faults", "2000", "large"],
+    "faults": ["faults", "1000"],
+    "faults of large pages": ["faults", "1000", "large"],
 }
 CONDITIONS = ["as it is", "without events", "beside busy loops"]
 # Clock ticks do not see what the scheduler does with interrupts disabled when a thread begins and ends its wait: the
