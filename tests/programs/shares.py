@@ -26,8 +26,8 @@ from real_programs import Missing, Nginx, Redis, children_of, find, libraries_fo
 
 LIMIT_POINTS = 20
 ROUND_COUNT_MAX = 6
-# With this size, each run takes two or three seconds of the server's processor time.
-SERVERS = {Nginx: 10, Redis: 8}
+# With this size, each run takes more than a second of the server's processor time.
+SERVERS = {Nginx: 5, Redis: 4}
 CONDITIONS = {"with events": {}, "without events": {"GECKO_RECORDER_EVENTS": "0"}}
 PERF = ["record", "-q", "-F", "999", "-g", "-o"]
 SHOWN_COUNT = 10
