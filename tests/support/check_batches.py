@@ -527,7 +527,7 @@ def main():
     arguments = arguments.parse_args()
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
-        count = arguments.count or {"whole": 150, "ended": 50}[arguments.group]
+        count = arguments.count or {"whole": 100, "ended": 50}[arguments.group]
         work = Work(arguments.program.resolve(), pathlib.Path(folder) / "work", count)
         work.run("in", "--output-dir", "reference")
         checks = {
