@@ -39,11 +39,11 @@ vpath test_%.c $(sort $(dir $(unit_test_sources)))
 # These tests replace the allocator, as sanitizers do, or preload the recorder into programs without sanitizers.
 unsanitized_unit_tests := test_allocation_failure test_sampler_preload
 sanitized_unit_tests   := $(filter-out $(unsanitized_unit_tests),$(unit_tests))
-# The thread sanitizer is useful only for tests with several threads: test_crash_bytes only reads traces. The sanitizer
-# delays signal handlers, so it cannot run tests of system calls that are interrupted.
+# The thread sanitizer is useful only for tests with several threads in one process. The sanitizer delays signal handlers, so
+# it cannot run tests of system calls that are interrupted.
 threaded_unit_tests    := test_batch test_convert test_gzip_writer test_parallel_rows test_perf_script test_processed \
     test_several_inputs test_thread_pool \
-    $(filter-out test_crash_bytes,\
+    $(filter-out test_crash_bytes test_crash_calls test_crash_group,\
     $(filter test_recorder_% test_sampler_% test_crash_%,$(sanitized_unit_tests)))
 
 # Tests of the recorder are programs as users build them, since its header has inline functions.
@@ -188,7 +188,7 @@ profile-rules: $(BUILD)/gecko-convert $(demo_profiles)
 	    $(BUILD)/demo/gecko.plain.json
 
 goldens: $(CONVERTER)
-	GECKO_CONVERT=$(abspath $<) $(call run_test,tests/support/goldens.py check)
+	GECKO_CONVERT=$(abspath $<) $(call run_test,tests/support/goldens.py check$(if $(SANITIZE),-sanitized))
 
 update-goldens: $(BUILD)/gecko-convert
 	GECKO_CONVERT=$(abspath $<) tests/support/goldens.py update
