@@ -2,13 +2,38 @@
 
 bool program_is_launcher(struct text name) {
     static const struct text launchers[] = {
-        TEXT("bash"),    TEXT("chroot"),  TEXT("chrt"),    TEXT("dash"),    TEXT("doas"),
-        TEXT("env"),     TEXT("ionice"),  TEXT("nice"),    TEXT("nohup"),   TEXT("nsenter"),
-        TEXT("numactl"), TEXT("runuser"), TEXT("setarch"), TEXT("setpriv"), TEXT("setsid"),
-        TEXT("sh"),      TEXT("sleep"),   TEXT("stdbuf"),  TEXT("su"),      TEXT("sudo"),
-        TEXT("taskset"), TEXT("time"),    TEXT("timeout"), TEXT("unshare"), TEXT("xargs"),
+        TEXT("bash"),    TEXT("choom"),    TEXT("chroot"),  TEXT("chrt"),    TEXT("dash"),    TEXT("doas"),
+        TEXT("env"),     TEXT("faketime"), TEXT("flock"),   TEXT("gosu"),    TEXT("ionice"),  TEXT("ltrace"),
+        TEXT("nice"),    TEXT("nohup"),    TEXT("nsenter"), TEXT("numactl"), TEXT("prlimit"), TEXT("runuser"),
+        TEXT("setarch"), TEXT("setpriv"),  TEXT("setsid"),  TEXT("sh"),      TEXT("sleep"),   TEXT("stdbuf"),
+        TEXT("strace"),  TEXT("su"),       TEXT("sudo"),    TEXT("taskset"), TEXT("time"),    TEXT("timeout"),
+        TEXT("tini"),    TEXT("unshare"),  TEXT("xargs"),
     };
     return TEXT_IS_IN(name, launchers);
+}
+
+/* Returns whether the launcher has another word before the program: a folder, a file, a time or a user. */
+static bool has_place(struct text launcher) {
+    static const struct text launchers[] = {TEXT("chroot"), TEXT("faketime"), TEXT("flock"), TEXT("gosu")};
+    return TEXT_IS_IN(launcher, launchers);
+}
+
+/* Returns whether the next word is the value of the launcher's option. Numbers need not be known as such. */
+static bool has_value(struct text launcher, struct text option) {
+    static const struct {
+        struct text launcher;
+        const char *letters;
+    } rows[] = {{TEXT("doas"), "Cu"},          {TEXT("env"), "CSu"},
+                {TEXT("ionice"), "c"},         {TEXT("ltrace"), "ADFaelnopsuwx"},
+                {TEXT("numactl"), "CNilmp"},   {TEXT("runuser"), "Ggsuw"},
+                {TEXT("stdbuf"), "eio"},       {TEXT("strace"), "EIOPSUXabeopsu"},
+                {TEXT("sudo"), "CDRTUghprtu"}, {TEXT("time"), "fo"},
+                {TEXT("timeout"), "ks"},       {TEXT("unshare"), "GRSw"},
+                {TEXT("xargs"), "EILPadns"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (text_equal(rows[i].launcher, launcher))
+            return option.bytes_count == 2 && strchr(rows[i].letters, option.bytes[1]);
+    return false;
 }
 
 /* Returns the words of the text, each with a NUL after it, but perhaps the last one. */
@@ -40,19 +65,25 @@ struct text arguments_shown(struct profile *profile, struct text arguments) {
     return text_trim_end((struct text){bytes, arguments.bytes_count});
 }
 
-/* Takes the options, numbers and variables before the program that a launcher starts, and the program. */
-static struct text take_launched(struct text *arguments) {
-    struct text word;
-    do word = arguments_take(arguments);
-    while (word.bytes_count && (strchr("-0123456789", word.bytes[0]) || text_has(word, TEXT("="))));
-    return text_base_name(word);
+/* Takes what is before the program that a launcher starts: options, numbers, variables; and the program. */
+static struct text take_launched(struct text launcher, struct text *arguments) {
+    bool is_placed = !has_place(launcher);
+    for (;;) {
+        struct text word = arguments_take(arguments);
+        bool is_option = text_starts_with(word, TEXT("-"));
+        bool is_setting = word.bytes_count && (strchr("0123456789", word.bytes[0]) || text_has(word, TEXT("=")));
+        if (is_option && has_value(launcher, word)) arguments_take(arguments);
+        if (is_option || is_setting) continue;
+        if (is_placed || !word.bytes_count) return text_base_name(word);
+        is_placed = true;
+    }
 }
 
 struct text program_script(struct text program, struct text arguments) {
     static const struct text shells[] = {TEXT("bash"), TEXT("dash"), TEXT("sh")};
     static const struct text options[] = {TEXT("-e"), TEXT("-u"), TEXT("-x"), TEXT("-eu"), TEXT("-ex"), TEXT("--")};
     struct text word;
-    while (program_is_launcher(program) && !TEXT_IS_IN(program, shells)) program = take_launched(&arguments);
+    while (program_is_launcher(program) && !TEXT_IS_IN(program, shells)) program = take_launched(program, &arguments);
     if (!TEXT_IS_IN(program, shells)) return (struct text){0};
     do word = arguments_take(&arguments);
     while (TEXT_IS_IN(word, options));
