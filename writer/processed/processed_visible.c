@@ -113,6 +113,24 @@ static bool choose(const struct processed_writer *writer, struct candidate *cand
     return differs;
 }
 
+/* Makes the parents of processes that share tracks visible, however little they run: their marker charts tell when each
+ * of those ran, and how it ended. */
+static void add_parents(const struct profile *profile, struct candidate *candidates, size_t count) {
+    bool *are_parents = memory_allocate_zeroed(profile->failure, profile->processes.count, sizeof *are_parents);
+    size_t visible_count = 0;
+    COLUMN_EACH(const struct process, process, &profile->processes)
+        if (are_parents && process->merged_count && !process_is_none(process->parent))
+            are_parents[process->parent.index] = true;
+    for (size_t i = 0; i < count; i++) visible_count += candidates[i].is_visible;
+    for (size_t i = 0; are_parents && i < count && visible_count < CHOSEN_MAX; i++) {
+        const struct thread *thread = profile_ordered_thread(profile, candidates[i].place);
+        if (candidates[i].is_visible || !thread->is_main || !are_parents[thread->process.index]) continue;
+        candidates[i].is_visible = true;
+        visible_count++;
+    }
+    memory_free(are_parents);
+}
+
 /* ---- What has markers. ---- */
 
 /* Returns how many markers say something about this thread. */
@@ -218,6 +236,7 @@ void processed_visible_threads_write(struct processed_writer *writer) {
     size_t count = candidates ? list_threads(profile, candidates, !hides_events) : 0;
     if (is_listed || has_markers(candidates, count) || (count > 1 && profile_are_weights_cpu(profile))) {
         is_listed |= choose(writer, candidates, count, is_shared);
+        if (is_shared) add_parents(profile, candidates, count);
         is_listed |= add_marked(candidates, count, profile->failure);
         if (is_listed) {
             memory_sort(profile->failure, candidates, count, sizeof *candidates, compare_places);

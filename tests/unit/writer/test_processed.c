@@ -438,6 +438,17 @@ TEST(another_shared_track_with_enough_time_is_visible, begin, end_profile) {
     assert_visible("0,1,2");
 }
 
+/* Its marker chart tells when each of them ran. */
+TEST(the_parent_of_processes_that_share_a_track_is_visible, begin, end_profile) {
+    for (int i = 0; i < 3; i++) add_visible("thread", i == 2 ? 1200000 : 1000, 0, false);
+    process_id child = profile_add_process(&profile, 8, 0);
+    struct thread *track = column_at(&profile.threads, 2);
+    track->process = child;
+    track->merged_count = profile_process_at(&profile, child)->merged_count = 99;
+    profile_process_at(&profile, child)->parent = (process_id){0};
+    assert_visible("0,2");
+}
+
 /* Without CPU times, samples that are not idle count. If the weights are CPU time, they do. */
 TEST(activity_is_what_the_front_end_adds_up, begin, end_profile) {
     struct category_pair idle = categories_intern_code(&profile.categories, CODE_IDLE, TEXT(""));
