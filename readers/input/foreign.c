@@ -62,6 +62,12 @@ static const char OPENS_DIRECTLY[] = "it needs no conversion: open it at https:/
     "if $e.type==\"O\" then .s+=[$e.frame] else .s|=.[:-1] end;.p|select(.)) end|"                               \
     "\"\\(.[0]|map($f[.].name)|join(\";\")) \\(.[1]*$n)\"' FILE | gecko-convert -" unit                          \
     "; https://www.speedscope.app opens it, too"
+/* A node has a function, what it allocated, and the nodes that it called. */
+#define HEAP_PROFILE                                                                                                  \
+    "jq -r 'def w(p):(p+[.callFrame.functionName]) as $s|(select(.selfSize>0)|\"\\($s|join(\";\")) \\(.selfSize)\")," \
+    "(.children[]|w($s));.head|w([])' FILE | gecko-convert - --weight-unit bytes"
+#define PYINSTRUMENT \
+    "pyinstrument -r speedscope -o stacks.json PROGRAM.py, and gecko-convert stacks.json says how to convert it"
 #define BPFTRACE \
     "bpftrace -e 'profile:hz:99 { @[ustack, comm, pid] = count(); }' > stacks.txt, then gecko-convert stacks.txt"
 #define JFRCONV                                                                                         \
@@ -107,7 +113,7 @@ static const struct foreign FOREIGNS[] = {
      "convert the recording, which finds it: gecko-convert perf.data; --debug-dir and --sysroot say where it is",
      MAGIC("DTiJ")},
     {MAGIC("JiTD")},
-    {"a recording of memray", "memray flamegraph FILE shows it", MAGIC("memray\0")},
+    {"a recording of memray", "memray flamegraph FILE shows it", MAGIC("memray\0"), .unpacks = "lz4"},
     {"a heap dump of Java", HOLDS_NO_STACKS, CONTENT_BINARY, MAGIC("JAVA PROFILE 1.0")},
     {"what hotspot made of a perf.data", FROM_THE_PERF_DATA, MAGIC("QPERFSTREAM\0")},
     {"a recording of rbspy",
@@ -186,6 +192,9 @@ static const struct foreign FOREIGNS[] = {
     {.content = CONTENT_JSON, MAGIC("["), PARTS(TEXT("\"ph\""), TEXT("\"ts\""))},
     {"a CPU profile of V8 (Chrome, Node.js)", OPENS_DIRECTLY, CONTENT_JSON,
      PARTS(TEXT("\"nodes\""), TEXT("\"callFrame\""), TEXT("\"hitCount\""))},
+    {"a heap profile of V8 (Chrome, Node.js)", HEAP_PROFILE, CONTENT_JSON,
+     PARTS(TEXT("\"head\""), TEXT("\"callFrame\""), TEXT("\"selfSize\""))},
+    {"a profile of pyinstrument", PYINSTRUMENT, CONTENT_JSON, PARTS(TEXT("\"sample_count\""), TEXT("\"root_frame\""))},
     {"a heap profile of DHAT", OPENS_DIRECTLY, CONTENT_JSON, PARTS(TEXT("\"dhatFileVersion\""))},
     {"a speedscope profile", SPEEDSCOPE(""), CONTENT_JSON, PARTS(TEXT("speedscope.app/file-format"), TEXT("\"none\""))},
     {"a speedscope profile", SPEEDSCOPE(" --weight-unit ns"), CONTENT_JSON, PARTS(TEXT("speedscope.app/file-format"))},
@@ -229,6 +238,8 @@ static const struct foreign FOREIGNS[] = {
      PARTS(TEXT("Each sample counts as "), TEXT(" calls "))},
     {"the text of Python's cProfile, which has sums per call and no stacks", RECORDS_PYTHON,
      PARTS(TEXT(" function calls "), TEXT(" seconds\n"))},
+    {"a report of pyinstrument, which has sums", PYINSTRUMENT,
+     PARTS(TEXT("/_//_/// /_\\ / //_// / //_'/ //"), TEXT("Duration: "))},
     {"a log of node --prof",
      "gecko-convert record node --perf-basic-prof PROGRAM.js; or node --cpu-prof PROGRAM.js, and open the result at "
      "https://profiler.firefox.com",

@@ -77,6 +77,8 @@ struct content {
     const char *message; /* follows "memory: this is " */
 };
 
+#define PYINSTRUMENT \
+    "pyinstrument -r speedscope -o stacks.json PROGRAM.py, and gecko-convert stacks.json says how to convert it"
 #define SPEEDSCOPE                                                                                                  \
     "jq -r '.shared.frames as $f|.profiles[]|({seconds:1e9,milliseconds:1e6,microseconds:1e3}[.unit]//1) as $n|if " \
     ".samples then [.samples,.weights]|transpose[] else foreach .events[] as $e({s:[],t:0};.p=(if .s!=[] and "      \
@@ -133,6 +135,15 @@ static const struct content contents[] = {
      "a jitdump, which names the generated code in a recording: convert the recording, which finds it: gecko-convert "
      "perf.data; --debug-dir and --sysroot say where it is"},
     {BYTES("memray\0\x0b\0\0\0"), "a recording of memray: memray flamegraph memory shows it"},
+    {BYTES("{\"head\":{\"callFrame\":{\"functionName\":\"(root)\"},\"selfSize\":0,\"id\":1,\"children\":[]}}"),
+     "a heap profile of V8 (Chrome, Node.js): jq -r 'def w(p):(p+[.callFrame.functionName]) as "
+     "$s|(select(.selfSize>0)|\"\\($s|join(\";\")) \\(.selfSize)\"),(.children[]|w($s));.head|w([])' memory | "
+     "gecko-convert - --weight-unit bytes"},
+    {BYTES("{\"start_time\": 1.5,\"sample_count\": 145,\"root_frame\": {\"function\": \"<module>\"}}"),
+     "a profile of pyinstrument: " PYINSTRUMENT},
+    {BYTES("\n  _     ._   __/__   _ _  _  _ _/_   Recorded: 23:39:47  Samples:  139\n"
+           " /_//_/// /_\\ / //_// / //_'/ //     Duration: 2.115     CPU time: 0.304\n"),
+     "a report of pyinstrument, which has sums: " PYINSTRUMENT},
     {BYTES("JAVA PROFILE 1.0.2\0\0\0\0\x08"), "a heap dump of Java: " NO_STACKS},
     {BYTES("\n\x85\1\n\x7f\x08\0\x10\x60\x18\0"),
      "a recording of perf as quipper and Chrome OS store it, in a protocol buffer: " PERF_DATA},
