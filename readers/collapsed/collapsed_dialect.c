@@ -180,17 +180,20 @@ static size_t find_group(struct text text) {
     return text.bytes_count;
 }
 
-/* py-spy: "name (file.py:12)", "name (file.py)" and "name (library.so)". heaptrack_print: "name (file.c)". */
+/* py-spy: "name (file.py:12)", "name (file.py)", "name (library.so)", and "name (:0)" for machine code of which nothing
+ * else is known. heaptrack_print: "name (file.c)". */
 static bool parse_py_spy_frame(struct text text, struct collapsed_frame *frame) {
     static const struct text certain[] = {TEXT(".py"), TEXT(">")};
     size_t open = find_group(text);
     if (open == text.bytes_count) return false;
     struct text place = text_slice(text, open + 1, text.bytes_count - 1);
     uint32_t line = 0;
-    bool is_place =
-        cursor_take_last_place(&place, &line) || is_library(place) || HAS_ENDING(place, certain) || is_native(place);
+    bool is_nowhere = text_equal(place, TEXT(":0"));
+    bool is_place = is_nowhere || cursor_take_last_place(&place, &line) || is_library(place) ||
+                    HAS_ENDING(place, certain) || is_native(place);
     if (!is_place || !place.bytes_count) return false;
     frame->name = text_slice(text, 0, open - 1);
+    if (is_nowhere) return frame->name.bytes_count > 0;
     set_place(frame, place, line, FRAME_PYTHON);
     return frame->name.bytes_count > 0;
 }
