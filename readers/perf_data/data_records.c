@@ -131,6 +131,16 @@ static bool use_mmap(struct data_parser *parser, const struct data_record *recor
 
 enum { BUILD_ID_BYTES = 20, PROTECTION_OF_SIMPLEPERF_JIT = 0x4000 };
 
+/* Returns the build id of a mapped file; an empty text if the bytes are a device, an inode and its generation. Linux
+ * marks those as a build id, too, if another recording of the process at the same time asks for build ids. */
+static struct text build_id_of(struct text origin) {
+    static const char zeros[BUILD_ID_BYTES];
+    size_t id_bytes = (unsigned char)origin.bytes[0];
+    if (id_bytes > BUILD_ID_BYTES || memcmp(origin.bytes + 1, zeros, 3) != 0) return (struct text){0};
+    struct text rest = text_from(origin, 4 + id_bytes);
+    return memcmp(rest.bytes, zeros, rest.bytes_count) == 0 ? text_slice(origin, 4, 4 + id_bytes) : (struct text){0};
+}
+
 static bool use_mmap2(struct data_parser *parser, const struct data_record *record, struct perf_record *out) {
     char hex[2 * BUILD_ID_BYTES + 1];
     struct perf_cursor cursor = perf_cursor_of(record->payload);
@@ -140,11 +150,7 @@ static bool use_mmap2(struct data_parser *parser, const struct data_record *reco
     perf_cursor_u32(&cursor);
     out->name = perf_cursor_name(&cursor);
     if (cursor.is_bad) return false;
-    if (record->misc & MISC_MMAP_BUILD_ID) {
-        unsigned char size_bytes = (unsigned char)origin.bytes[0];
-        size_t id_bytes = size_bytes < BUILD_ID_BYTES ? size_bytes : BUILD_ID_BYTES;
-        out->text = text_hex(text_slice(origin, 4, 4 + id_bytes), hex);
-    }
+    if (record->misc & MISC_MMAP_BUILD_ID) out->text = text_hex(build_id_of(origin), hex);
     /* The functions of such a file have the addresses of the recording. perf inject --jit writes the mode of its file
      * in place of the protection, which is no folder. */
     if (protection >> 12 == PROTECTION_OF_SIMPLEPERF_JIT >> 12) out->mapping.file_offset = out->mapping.start;

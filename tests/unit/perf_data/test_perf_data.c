@@ -186,6 +186,50 @@ TEST(test_many_mappings) {
     assert_samples("5/5 app 0 1000000 0x1f;0x10\n");
 }
 
+/* Appends a record of a mapping that is marked as one with a build id. */
+static void add_marked_mapping(uint64_t start, const char *path, const uint32_t origin[6]) {
+    enum { MMAP2 = 10, USER = 2, HAS_BUILD_ID = 1 << 14, PROTECTION = 5, FLAGS = 2 };
+    builder_begin_record(&builder, MMAP2, USER | HAS_BUILD_ID);
+    builder_u32(&builder, 5);
+    builder_u32(&builder, 5);
+    builder_u64(&builder, start);
+    builder_u64(&builder, 0x1000);
+    builder_u64(&builder, 0);
+    for (size_t i = 0; i < 6; i++) builder_u32(&builder, origin[i]);
+    builder_u32(&builder, PROTECTION);
+    builder_u32(&builder, FLAGS);
+    builder_name(&builder, path);
+    builder_end_with_trailer(&builder, 5, 5, 100);
+}
+
+/* Linux marks mappings of one recording as those of another at the same time, which has build ids: the devices 254:0
+ * and 8:1 and an inode with its generation are none. */
+TEST(test_devices_that_are_marked_as_build_ids) {
+    begin_app();
+    add_marked_mapping(0x700000, "/opt/long", (uint32_t[6]){20, 0x04030201, 0, 0, 0, 0x44332211});
+    add_marked_mapping(0x701000, "/opt/short", (uint32_t[6]){8, 0x04030201, 0x08070605});
+    add_marked_mapping(0x702000, "/opt/virtual", (uint32_t[6]){254, 0, 7});
+    add_marked_mapping(0x703000, "/opt/disk", (uint32_t[6]){8, 1, 7, 0, 99});
+    for (uint64_t i = 0; i < 4; i++) add_chain(5, 5, 200 + i, 0x700010 + i * 0x1000, 0x400020);
+    struct reading reading;
+    read_good(&reading, 0);
+    static const char *const ids[][2] = {{"long", "0102030400000000000000000000000011223344"},
+                                         {"short", "0102030405060708"},
+                                         {"virtual", ""},
+                                         {"disk", ""}};
+    size_t found_count = 0;
+    for (uint32_t i = 0; i < libs_count(&reading.profile.libs); i++) {
+        const struct lib *lib = libs_at(&reading.profile.libs, (lib_id){i});
+        for (size_t j = 0; j < sizeof ids / sizeof *ids; j++) {
+            if (!text_equal(lib->name, text_of(ids[j][0]))) continue;
+            found_count++;
+            if (!text_equal(lib->code_id, text_of(ids[j][1]))) fail_msg("%s: %.*s", ids[j][0], TEXT_ARGS(lib->code_id));
+        }
+    }
+    assert_int_equal(found_count, 4);
+    profile_fini(&reading.profile);
+}
+
 TEST(test_forks) {
     begin_app();
     builder_task(&builder, 7, 6, 5, 6, 5, 100);
