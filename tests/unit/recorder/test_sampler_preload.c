@@ -354,6 +354,17 @@ TEST(test_time_of_brief_children, set_up_folder, tear_down_folder) {
     }
 }
 
+/* Returns the number that the program has printed to standard error. */
+static int64_t told_ns(const struct temp_folder *folder) {
+    char *errors = file_read(temp_folder_file(folder, "errors"), NULL);
+    int64_t ns = strtoll(errors, NULL, 10);
+    free(errors);
+    return ns;
+}
+
+/* The end of a script that is executed again, with other words. */
+#define EXECUTE(words) "os.execv(sys.executable, [sys.executable, '-S', '-c', os.environ['SCRIPT'], " words "])\n"
+
 /* The processor time of a process that executes one program after the other must be in the trace once: also what each
  * has used since the sampler's last round, and what loading the next one takes. */
 TEST(test_time_of_executed_programs, set_up_folder, tear_down_folder) {
@@ -361,20 +372,59 @@ TEST(test_time_of_executed_programs, set_up_folder, tear_down_folder) {
         "import os, sys, time\n"
         "turn = int(sys.argv[1]) + 1 if len(sys.argv) > 1 else 1\n"
         "while time.process_time() < turn * 0.03: pass\n"
-        "if turn < 20: os.execv(sys.executable, [sys.executable, '-S', '-c', os.environ['SCRIPT'], str(turn)])\n"
-        "print(time.thread_time_ns(), file=sys.stderr)\n";
+        "if turn < 20: " EXECUTE("str(turn)") "print(time.thread_time_ns(), file=sys.stderr)\n";
     static const int64_t LITTLE_NS = 30000000;
     struct recorded recorded;
     setenv("SCRIPT", script, 1);
     run_python(has_some_stacks, &recorded, *state, script);
     unsetenv("SCRIPT");
-    char *errors = file_read(temp_folder_file(*state, "errors"), NULL);
-    int64_t true_ns = strtoll(errors, NULL, 10), sum_ns = 0;
-    free(errors);
+    int64_t true_ns = told_ns(*state), sum_ns = 0;
     for (size_t i = 0; i < recorded.profile.threads.count; i++)
         sum_ns += sum_cpu_ns(column_at(&recorded.profile.threads, i));
     if (llabs(sum_ns - true_ns) > LITTLE_NS)
         fail_msg("%" PRId64 " of %" PRId64 " ns are in the trace", sum_ns, true_ns);
+    recorded_fini(&recorded);
+}
+
+static bool has_children(const struct profile *profile) { return profile->processes.count > 2; }
+
+/* A process may join in a pause, and execute another program after it. What the process has used in the pause does not
+ * count, nor does what it has used up to the other program count twice. The end of the pause may be noticed late. */
+TEST(test_time_after_a_pause, set_up_folder, tear_down_folder) {
+    static char script[] =
+        "import ctypes, os, sys, time\n"
+        "def work(ms):\n"
+        "    while time.process_time() * 1000 < ms: pass\n"
+        "def control(name): getattr(ctypes.CDLL(None), name, lambda: None)()\n"
+        "words = sys.argv[1:]\n"
+        "if len(words) == 1:\n"
+        "    work(85)\n"
+        "    print(time.thread_time_ns() - int(words[0]), file=sys.stderr)\n"
+        "    os._exit(0)\n"
+        "if words:\n"
+        "    work(40)\n"
+        "    paused_ns = time.thread_time_ns()\n"
+        "    os.write(int(words[0]), b'x')\n"
+        "    os.read(int(words[1]), 1)\n"
+        "    work(60)\n"
+        "    " EXECUTE("str(paused_ns)")
+        "from_child, to_parent = os.pipe()\n"
+        "from_parent, to_child = os.pipe()\n"
+        "for file in to_parent, from_parent: os.set_inheritable(file, True)\n"
+        "control('grec_pause')\n"
+        "child = os.fork()\n"
+        "if not child: " EXECUTE("str(to_parent), str(from_parent)")
+        "os.read(from_child, 1)\n"
+        "control('grec_resume')\n"
+        "os.write(to_child, b'x')\n"
+        "os.waitpid(child, 0)\n";
+    static const int64_t LITTLE_NS = 10000000;
+    struct recorded recorded;
+    setenv("SCRIPT", script, 1);
+    run_python(has_children, &recorded, *state, script);
+    unsetenv("SCRIPT");
+    if (sum_children_cpu_ns(&recorded.profile) > told_ns(*state) + LITTLE_NS)
+        fail_msg("%" PRId64 " ns, and %" PRId64 " are true", sum_children_cpu_ns(&recorded.profile), told_ns(*state));
     recorded_fini(&recorded);
 }
 
