@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "recorder/state/process.h"
@@ -44,14 +45,24 @@ static bool has_stack(void) {
     return !is_on_alternate || (uintptr_t)__builtin_frame_address(0) - (uintptr_t)stack.ss_sp >= STACK_BYTES;
 }
 
+/* Whether the memory says that it is this process's. A child that was made without the C library has the state of its
+ * parent. The first process of a namespace may make the first one of another namespace, with its memory. */
+static bool is_own_memory(void) {
+    enum { FIRST_PID = 1 };
+    const struct process_state *process = process_self();
+    struct stat status;
+    if (process->pid != (uint32_t)getpid()) return false;
+    bool is_told = process->pid == FIRST_PID && process->pid_namespace && stat("/proc/self/ns/pid", &status) == 0;
+    return !is_told || process->pid_namespace == status.st_ino;
+}
+
 /* The caller may be a signal handler that has interrupted anything, or a child of vfork, which has its parent's memory.
  * So nothing here waits without a limit. If the sampler does not end in time, it may still write into the trace, which
  * the process then leaves as if it were killed. */
 void session_end_at_once(void) {
     static const uint64_t SAMPLER_NS_MAX = 200000000;
     if (!session_is_recording() || session.is_silenced || session.is_confined || !has_stack()) return;
-    /* A child that was made without the C library has the state of its parent. */
-    if (process_is_new() || process_self()->pid != (uint32_t)getpid()) return;
+    if (process_is_new() || !is_own_memory()) return;
     if (session_is_locked_here() || !session_try_lock()) return;
     if (!sampler_table() || sampler_table()->finish(SAMPLER_NS_MAX)) session_stop(true);
     session_unlock();

@@ -30,6 +30,28 @@ static void share_memory(void) {
     work(50);
 }
 
+static int end_in_clone(void *unused) {
+    (void)unused;
+    _exit(7);
+}
+
+/* Creates the first process of a namespace, and in it that of another one, which shares its memory and so has its pid
+ * twice. The parent works after the end of that one. */
+static void make_first_of_first(void) {
+    enum { STACK_BYTES = 1 << 20 };
+    char *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    fflush(stdout);
+    if (unshare(CLONE_NEWPID) != 0) perror("unshare");
+    pid_t pid = fork();
+    if (!pid) {
+        int status =
+            wait_for(clone(end_in_clone, stack + STACK_BYTES, CLONE_VM | CLONE_VFORK | CLONE_NEWPID | SIGCHLD, NULL));
+        work(200);
+        _exit(status);
+    }
+    printf("child %d\n", wait_for(pid));
+}
+
 static pid_t execute_true(void) {
     static char program[] = "/bin/true";
     char *const arguments[] = {program, NULL};
@@ -348,6 +370,7 @@ static void end_by_signal(void) {
 
 static const struct host_case cases[] = {
     {"share-memory", share_memory},
+    {"make-first-of-first", make_first_of_first},
     {"spawn-many", spawn_many},
     {"fork-many", fork_many},
     {"fork-while-asleep", fork_while_asleep},

@@ -25,7 +25,7 @@ IN_CHILD = ["in-child"]
 WAYS = [([], "0.1"), (IN_CHILD, "1")]
 ALL_WAYS = [*WAYS, ([], "1"), (IN_CHILD, "0.1")]
 NEEDS_ROOT = {"change-root", "change-root-at-once", "change-root-with-own-storage", "change-user-of-child",
-              "give-up-rights", "keep-capabilities"}
+              "give-up-rights", "keep-capabilities", "make-first-of-first"}
 # Variables with which a case runs too. Without the cycle counter, both clocks must be tested because the C library's
 # CLOCK_MONOTONIC reads the counter too. Without events, no thread has had one whose signals name a file.
 MONOTONIC = {"GECKO_RECORDER_CLOCK": "monotonic"}
@@ -41,6 +41,7 @@ LOWER_SHARES = {
     "keep-capabilities": 0.5,
     "change-root-at-once": 0.5,
     "change-user-of-child": 0.5,
+    "make-first-of-first": 0.5,
     "filter-handlers": 0,  # it must not be signalled
     "handle-on-other-stack": 0.2,  # it works in a handler for two thirds of the time, on a stack without room
     # Their alternate stacks have no room for the recorder's handler.
@@ -59,7 +60,8 @@ LOWER_SHARES = {
 MUST_BE_SAMPLED = {"block-then-handle", "block-then-read", "change-root", "coroutines", "end-first-at-once",
                    "end-with-all-blocked",
                    "execute-at-once", "filter-at-once", "filter-calls", "forbid-files", "give-up-rights", "handle-all",
-                   "handle-on-other-stack", "jump-out-of-wait", "make-namespace-at-once", "read-signals",
+                   "handle-on-other-stack", "jump-out-of-wait", "make-first-of-first", "make-namespace-at-once",
+                   "read-signals",
                    "work-in-handler", "work-with-all-blocked"}
 # The function work must be in most stacks of these, which work in it after or during a wait.
 MUST_SHOW_WORK = {"jump-out-of-wait", "jump-out-of-wait-and-wait", "work-in-handler"}
