@@ -69,7 +69,7 @@ static struct {
     uint64_t next_slow_ns;
     uint32_t flags; /* what the sampler does now: those of THREAD_FLAGS that were asked for */
     bool begins_late;
-    bool is_of_child;  /* the process has just been forked */
+    bool is_of_child;  /* the process has just been forked, and the sampler was neither started nor changed since */
     bool begins_alone; /* the thread that started the sampler was the only one then */
     struct thread_observer_starter starter;
     bool is_prepared; /* prepare has been called since the start */
@@ -465,7 +465,6 @@ bool sampler_start(const struct sampler_settings *settings, bool begins_late) {
     sampler.phase = SAMPLER_WAITS;
     sampler.begins_late = begins_late;
     sampler.begins_alone = settings->flags & GREC_SAMPLER && !settings->is_paused && is_only_thread();
-    sampler.is_of_child = false;
     sampler.starter =
         (struct thread_observer_starter){.tid = process_own_tid(), .cpu_ns = uncounted_from_ns(settings->past)};
     if (sampler.begins_alone && settings->past == PAST_IS_TOLD) told_time_store(sampler.starter.cpu_ns);
@@ -497,6 +496,7 @@ void sampler_await_begin(void) {
 }
 
 void sampler_change(const struct sampler_settings *settings) {
+    sampler.is_of_child = false;
     __atomic_store_n(&sampler.asked.interval_us, settings->interval_us, __ATOMIC_RELAXED);
     __atomic_store_n(&sampler.asked.flags, settings->flags, __ATOMIC_RELAXED);
     __atomic_store_n(&sampler.asked.is_paused, settings->is_paused, __ATOMIC_RELAXED);
@@ -596,7 +596,7 @@ void sampler_leave_parent(void) {
     own_signal_enter_child();
     sampler.phase = SAMPLER_NEVER_BEGINS;
     sampler.is_of_child = true;
-    sampler.begins_alone = !sampler.asked.is_paused;
+    sampler.begins_alone = !sampler.asked.is_paused && recording_is_on();
     sampler.starter = (struct thread_observer_starter){.tid = process_own_tid()};
     sampler.makes_rounds = sampler.demand_count = 0;
     own_thread_forget(&sampler.thread);
