@@ -219,7 +219,7 @@ static void put_archive(struct batch *batch, const struct column *outputs) {
     char *temp = need(batch, batch_join(text_of(batch->archive_folder), "archive"));
     if (!temp) return;
     archive_file_write(temp, target, batch->output_folder, outputs, &batch->failure);
-    bool is_good = !failure_is_set(&batch->failure) && file_digest(temp, &batch->outcome.archive_digest, NULL, 0) &&
+    bool is_good = !failure_is_set(&batch->failure) && file_digest(temp, &batch->outcome.archive_digest) &&
                    rename(temp, target) == 0;
     if (is_good)
         batch->outcome.archive_path = target;

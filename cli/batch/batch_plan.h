@@ -27,13 +27,12 @@ struct batch_source {
     bool is_done;     /* needs no further work */
     size_t position;  /* among the inputs of all shards */
     uint64_t file_bytes;
-    uint64_t stamp;            /* file_stamp; 0: none that can be relied on later */
-    struct salted_xxh3 salted; /* hashes of the file's bytes, salted with its file_stamp; valid if own.has_digest */
-    struct failure failure;    /* failure to read this source */
-    atomic_bool is_known;      /* all entries are there; until then, only the identifying thread reads them */
-    struct batch_entry own;    /* the entry of the file itself */
-    struct arena texts;        /* paths of members, and errors; only the thread that works on the source adds to it */
-    struct column members;     /* struct batch_entry, in the order of the archive */
+    uint64_t stamp;         /* file_stamp; 0: none that can be relied on later */
+    struct failure failure; /* failure to read this source */
+    atomic_bool is_known;   /* all entries are there; until then, only the identifying thread reads them */
+    struct batch_entry own; /* the entry of the file itself */
+    struct arena texts;     /* paths of members, and errors; only the thread that works on the source adds to it */
+    struct column members;  /* struct batch_entry, in the order of the archive */
 };
 
 struct batch_plan {

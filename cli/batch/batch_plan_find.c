@@ -62,12 +62,11 @@ static void set_no_trace(struct batch_source *source, const char *what) {
 /* ---- Recordings in folders. ---- */
 
 /* Adds the size and the stamp of one of the files. */
-static bool add_part(struct finder *finder, struct batch_source *source, const char *path) {
+static bool add_part(struct finder *finder, struct batch_source *source, const char *path, bool *is_lasting) {
     struct stat status;
     if (stat(path, &status) != 0) return false;
-    uint64_t stamp = source->salted.salt * 31 + file_stamp(&status);
-    source->salted.salt = stamp ? stamp : 1;
-    if (!file_stamp_is_lasting(&status)) source->stamp = 0;
+    source->stamp = source->stamp * 31 + file_stamp(&status);
+    *is_lasting = *is_lasting && file_stamp_is_lasting(&status);
     source->file_bytes += (uint64_t)status.st_size;
     finder->plan->total_bytes += (uint64_t)status.st_size;
     return true;
@@ -75,13 +74,13 @@ static bool add_part(struct finder *finder, struct batch_source *source, const c
 
 /* Makes the source a trace that consists of these files. */
 static void add_parts(struct finder *finder, struct batch_source *source, const struct input_folder *folder) {
-    source->stamp = 1;
+    bool is_lasting = true;
     for (size_t i = 0; i < folder->path_count; i++) {
-        if (add_part(finder, source, folder->paths[i])) continue;
+        if (add_part(finder, source, folder->paths[i], &is_lasting)) continue;
         fail_reading(source, errno);
         return;
     }
-    if (source->stamp) source->stamp = source->salted.salt;
+    if (!is_lasting) source->stamp = 0;
 }
 
 /* ---- Folders. ---- */
@@ -98,8 +97,7 @@ static void add_file(struct finder *finder, struct batch_source *source, const s
         return;
     }
     source->file_bytes = (uint64_t)status->st_size;
-    source->salted.salt = file_stamp(status);
-    source->stamp = file_stamp_is_lasting(status) ? source->salted.salt : 0;
+    source->stamp = file_stamp_is_lasting(status) ? file_stamp(status) : 0;
     finder->plan->total_bytes += source->file_bytes;
 }
 

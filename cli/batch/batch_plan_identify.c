@@ -190,34 +190,18 @@ static void identify_content(struct probe *probe) {
     take_failure(probe, &source->own, &source->failure);
 }
 
-/* Returns the digest of the file, from the records if its stamp is unchanged. *by_record becomes the hash with the salt
- * of the record; that salt is 0 if there is no record. Returns false if the file cannot be read: errno says why. */
-static bool read_digest(const struct probe *probe, struct input_digest *digest, struct salted_xxh3 *by_record) {
-    struct batch_source *source = probe->source;
-    if (manifest_records_know(probe->plan, source, digest, by_record)) {
-        source->salted = *by_record;
-        return true;
-    }
-    struct salted_xxh3 salted[] = {source->salted, *by_record};
-    bool is_good = file_digest(source->path, digest, salted, by_record->salt ? 2 : 1);
-    source->salted = salted[0];
-    *by_record = salted[1];
-    return is_good;
-}
-
 /* The digest is taken before the content is identified: if the file changes in between, the next batch will notice. */
 static void identify_source(struct probe *probe) {
     struct batch_source *source = probe->source;
     struct input_digest digest;
-    struct salted_xxh3 by_record;
-    if (!read_digest(probe, &digest, &by_record)) {
+    if (!manifest_records_know(probe->plan, source, &digest) && !file_digest(source->path, &digest)) {
         struct failure failure = {0};
         failure_set(&failure, FAILURE_IO, "%s: cannot be read: %s", source->path, strerror(errno));
         take_failure(probe, &source->own, &failure);
         return;
     }
     batch_entry_set_digest(&source->own, digest);
-    source->is_done = manifest_records_reuse(probe->plan, source, by_record);
+    source->is_done = manifest_records_reuse(probe->plan, source);
     if (!source->is_done) identify_content(probe);
 }
 

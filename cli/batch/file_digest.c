@@ -9,26 +9,26 @@
 
 #include "readers/input/input_folder.h"
 
-enum { BLOCK_BYTES = 64 * 1024, HASHES_MAX = 3 };
+enum { BLOCK_BYTES = 64 * 1024 };
 
-static bool digest_descriptor(int descriptor, XXH3_state_t *hashes, size_t hash_count, uint64_t *total_bytes) {
+static bool digest_descriptor(int descriptor, XXH3_state_t *hash, uint64_t *total_bytes) {
     char block[BLOCK_BYTES];
     ssize_t bytes_count = 1;
     while (bytes_count) {
         bytes_count = read(descriptor, block, sizeof block);
         if (bytes_count < 0 && errno != EINTR) return false;
         if (bytes_count <= 0) continue;
-        for (size_t i = 0; i < hash_count; i++) XXH3_64bits_update(&hashes[i], block, (size_t)bytes_count);
+        XXH3_64bits_update(hash, block, (size_t)bytes_count);
         *total_bytes += (uint64_t)bytes_count;
     }
     return true;
 }
 
 /* Adds the bytes of one file. */
-static bool digest_file(const char *path, XXH3_state_t *hashes, size_t hash_count, uint64_t *total_bytes) {
+static bool digest_file(const char *path, XXH3_state_t *hash, uint64_t *total_bytes) {
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (descriptor < 0) return false;
-    bool is_good = digest_descriptor(descriptor, hashes, hash_count, total_bytes);
+    bool is_good = digest_descriptor(descriptor, hash, total_bytes);
     int saved_errno = errno;
     close(descriptor);
     errno = saved_errno;
@@ -36,33 +36,26 @@ static bool digest_file(const char *path, XXH3_state_t *hashes, size_t hash_coun
 }
 
 /* Adds the bytes of a file or, if the path is that of a recording in a folder, of its files one after another. */
-static bool digest_path(const char *path, XXH3_state_t *hashes, size_t hash_count, uint64_t *total_bytes) {
+static bool digest_path(const char *path, XXH3_state_t *hash, uint64_t *total_bytes) {
     struct failure failure = {0};
     struct input_folder folder;
     input_folder_list(&folder, path, &failure);
     bool is_good = !failure_is_set(&failure);
     if (!is_good) errno = ENOMEM;
-    for (size_t i = 0; i < folder.path_count && is_good; i++)
-        is_good = digest_file(folder.paths[i], hashes, hash_count, total_bytes);
-    if (is_good && !folder.path_count) is_good = digest_file(path, hashes, hash_count, total_bytes);
+    for (size_t i = 0; i < folder.path_count && is_good; i++) is_good = digest_file(folder.paths[i], hash, total_bytes);
+    if (is_good && !folder.path_count) is_good = digest_file(path, hash, total_bytes);
     int saved_errno = errno;
     input_folder_fini(&folder);
     errno = saved_errno;
     return is_good;
 }
 
-bool file_digest(const char *path, struct input_digest *digest, struct salted_xxh3 *salted, size_t salted_count) {
-    XXH3_state_t hashes[HASHES_MAX];
-    if (salted_count >= HASHES_MAX) salted_count = HASHES_MAX - 1;
-    XXH3_64bits_reset(&hashes[0]);
-    for (size_t i = 0; i < salted_count; i++) {
-        XXH3_INITSTATE(&hashes[i + 1]); /* a reset compares the seed with that of the reset before */
-        XXH3_64bits_reset_withSeed(&hashes[i + 1], salted[i].salt);
-    }
+bool file_digest(const char *path, struct input_digest *digest) {
+    XXH3_state_t hash;
+    XXH3_64bits_reset(&hash);
     digest->bytes_count = 0;
-    if (!digest_path(path, hashes, salted_count + 1, &digest->bytes_count)) return false;
-    digest->xxh3 = XXH3_64bits_digest(&hashes[0]);
-    for (size_t i = 0; i < salted_count; i++) salted[i].xxh3 = XXH3_64bits_digest(&hashes[i + 1]);
+    if (!digest_path(path, &hash, &digest->bytes_count)) return false;
+    digest->xxh3 = XXH3_64bits_digest(&hash);
     return true;
 }
 

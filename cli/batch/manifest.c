@@ -48,19 +48,6 @@ static void write_stamp(struct json *json, uint64_t stamp) {
         json_key_null(json, "stamp");
 }
 
-/* Writes the salted hash of the file. Members have none of their own. */
-static void write_salted(struct json *json, const struct batch_source *source, const struct batch_entry *entry) {
-    if (entry->member || !source->salted.salt || !atomic_load(&entry->has_digest)) {
-        json_key_null(json, "salted_xxh3");
-        return;
-    }
-    char digits[2 * 17];
-    manifest_format_xxh3(digits, source->salted.salt);
-    digits[16] = '-';
-    manifest_format_xxh3(digits + 17, source->salted.xxh3);
-    json_key_string(json, "salted_xxh3", digits);
-}
-
 static void write_digest(struct json *json, struct input_digest digest) {
     json_key_count(json, "bytes", digest.bytes_count);
     write_xxh3(json, "xxh3", digest.xxh3);
@@ -105,7 +92,7 @@ static void write_options(struct json *json, const struct options *options) {
 static struct input_digest build;
 
 static void find_build(void) {
-    if (!file_digest("/proc/self/exe", &build, NULL, 0)) build = (struct input_digest){0};
+    if (!file_digest("/proc/self/exe", &build)) build = (struct input_digest){0};
 }
 
 uint64_t manifest_options_xxh3(const struct options *options, struct failure *failure) {
@@ -200,7 +187,6 @@ static void write_entry(struct json *json, const struct batch_source *source, co
         json_key_null(json, "bytes");
         json_key_null(json, "xxh3");
     }
-    write_salted(json, source, entry);
     write_stamp(json, entry->member ? 0 : stamp_of(source));
     json_key_string_or_null(json, "format", result->input_format);
     json_key_string_or_null(json, "wrapping", result->wrapping);

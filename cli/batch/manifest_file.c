@@ -55,7 +55,6 @@ static const struct known_member known_in_record[] = {
     {"status", KNOWN_TEXT, IN_RECORD(status), NULL},
     {"bytes", KNOWN_NUMBER, IN_RECORD(bytes_count), NULL},
     {"xxh3", KNOWN_TEXT, IN_RECORD(xxh3), NULL},
-    {"salted_xxh3", KNOWN_TEXT, IN_RECORD(salted_xxh3), NULL},
     {"stamp", KNOWN_TEXT, IN_RECORD(stamp), NULL},
     {"format", KNOWN_TEXT, IN_RECORD(format), NULL},
     {"wrapping", KNOWN_TEXT, IN_RECORD(wrapping), NULL},

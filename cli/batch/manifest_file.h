@@ -12,7 +12,7 @@ enum { MANIFEST_VERSION = 1 };
 struct manifest_record {
     struct text raw;
     struct text path, member, status;
-    struct text xxh3, salted_xxh3, stamp;
+    struct text xxh3, stamp;
     int64_t bytes_count;
     struct text format, wrapping;
     int64_t trace_bytes;

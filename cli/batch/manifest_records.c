@@ -61,20 +61,6 @@ static bool read_digest(struct text xxh3, int64_t bytes_count, struct input_dige
     return read_xxh3(xxh3, &digest->xxh3);
 }
 
-/* Returns a salt of 0 if there is no salted hash. */
-static struct salted_xxh3 read_salted(const struct manifest_record *record) {
-    size_t salt_bytes = text_find(record->salted_xxh3, '-');
-    struct salted_xxh3 salted;
-    bool is_good = read_xxh3(text_slice(record->salted_xxh3, 0, salt_bytes), &salted.salt) &&
-                   read_xxh3(text_from(record->salted_xxh3, salt_bytes + 1), &salted.xxh3);
-    return is_good ? salted : (struct salted_xxh3){0};
-}
-
-static bool is_salted(const struct manifest_record *record, struct salted_xxh3 now) {
-    struct salted_xxh3 before = read_salted(record);
-    return before.salt && before.salt == now.salt && before.xxh3 == now.xxh3;
-}
-
 /* ---- Reading the manifest. ---- */
 
 static int compare_groups(const void *left, const void *right) {
@@ -137,7 +123,7 @@ void manifest_records_destroy(struct manifest_records *records) {
 
 bool manifest_records_have_archive(const struct manifest_records *records, const char *path,
                                    struct input_digest *digest) {
-    return file_digest(path, digest, NULL, 0) &&
+    return file_digest(path, digest) &&
            is_digest(records->file.archive.xxh3, records->file.archive.bytes_count, *digest);
 }
 
@@ -231,7 +217,7 @@ static bool is_output(const struct manifest_record *record, const char *path, ui
     *stamp = file_stamp(&status);
     if (has_stamp(record->output.stamp, *stamp)) return true;
     if (!file_stamp_is_lasting(&status)) *stamp = 0;
-    return file_digest(path, &digest, NULL, 0) && is_digest(record->output.xxh3, record->output.bytes_count, digest);
+    return file_digest(path, &digest) && is_digest(record->output.xxh3, record->output.bytes_count, digest);
 }
 
 /* Returns true if the profile exists unchanged at the path where it would be written now. Profiles in an archive are
@@ -319,24 +305,21 @@ static const struct record_group *next_group(const struct batch_plan *plan, cons
 }
 
 bool manifest_records_know(const struct batch_plan *plan, const struct batch_source *source,
-                           struct input_digest *digest, struct salted_xxh3 *salted) {
+                           struct input_digest *digest) {
     const struct record_group *group = NULL;
-    *salted = (struct salted_xxh3){0};
     while ((group = next_group(plan, source, group))) {
         const struct manifest_record *record = record_of(plan, group, 0);
-        *salted = read_salted(record);
-        if (has_stamp(record->stamp, source->stamp) && salted->salt &&
-            read_digest(record->xxh3, record->bytes_count, digest))
+        if (has_stamp(record->stamp, source->stamp) && read_digest(record->xxh3, record->bytes_count, digest))
             return true;
     }
     return false;
 }
 
-bool manifest_records_reuse(struct batch_plan *plan, struct batch_source *source, struct salted_xxh3 salted) {
+bool manifest_records_reuse(struct batch_plan *plan, struct batch_source *source) {
     const struct record_group *group = NULL;
     while ((group = next_group(plan, source, group))) {
         const struct manifest_record *record = record_of(plan, group, 0);
-        if (!is_digest(record->xxh3, record->bytes_count, source->own.digest) || !is_salted(record, salted)) continue;
+        if (!is_digest(record->xxh3, record->bytes_count, source->own.digest)) continue;
         if (reuse_group(plan, source, group)) return true;
         if (!failure_is_set(&source->failure)) continue;
         batch_entry_fail(&source->own, &source->texts, BATCH_FAILED, NULL, &source->failure);

@@ -14,16 +14,15 @@ void manifest_records_destroy(struct manifest_records *records); /* NULL is allo
  * that text. */
 const char *manifest_records_read(struct manifest_records *records, const struct options *options);
 
-/* Returns true if the file still has the stamp of its record, and sets its digest and salted hash from there.
- * Otherwise, returns false: the file must be read, and *salted is the record's hash, whose salt is 0 if there is none.
- * Any thread may call it. */
+/* Returns true if the file still has the stamp of its record, and sets its digest from there. Otherwise, returns false:
+ * the file must be read. Any thread may call it. */
 bool manifest_records_know(const struct batch_plan *plan, const struct batch_source *source,
-                           struct input_digest *digest, struct salted_xxh3 *salted);
+                           struct input_digest *digest);
 
 /* Returns true if the source and its profiles are as the earlier batch left them, and fills the source's entries. The
- * digest of the source must be known; `salted` is the hash of its present bytes with the salt of the record. Entries
- * that failed because of their content fail again. Any thread may call it. */
-bool manifest_records_reuse(struct batch_plan *plan, struct batch_source *source, struct salted_xxh3 salted);
+ * digest of the source must be known. Entries that failed because of their content fail again. Any thread may call
+ * it. */
+bool manifest_records_reuse(struct batch_plan *plan, struct batch_source *source);
 
 /* Returns true if the archive of profiles is the one that the earlier batch wrote, and sets its digest. */
 bool manifest_records_have_archive(const struct manifest_records *records, const char *path,

@@ -63,7 +63,7 @@ def records_of(path):
     for record in manifest["inputs"]:
         record["path"] = pathlib.Path(record["path"]).name
         for part in (record, record["output"] or record):
-            part.update(milliseconds=0, stamp=None, salted_xxh3=None)
+            part.update(milliseconds=0, stamp=None)
         if record["error"]:
             record["error"]["message"] = None
     manifest["totals"].pop("milliseconds")

@@ -59,10 +59,9 @@ static void reuse(struct batch_plan *plan) {
         source->is_named = sources[i].is_named;
         source->stamp = sources[i].stamp;
         struct input_digest digest = sources[i].digest;
-        struct salted_xxh3 salted;
-        manifest_records_know(plan, source, &digest, &salted);
+        manifest_records_know(plan, source, &digest);
         batch_entry_set_digest(&source->own, digest);
-        source->is_done = manifest_records_reuse(plan, source, salted);
+        source->is_done = manifest_records_reuse(plan, source);
         if (source->is_done) check_entries(source);
         atomic_store(&source->is_known, true);
     }
