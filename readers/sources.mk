@@ -12,7 +12,7 @@ readers_sources := \
     readers/perf/perf_deferred.c readers/perf/perf_events.c readers/perf/perf_filter.c \
     readers/perf/perf_header.c readers/perf/perf_layout.c readers/perf/perf_memory.c readers/perf/perf_occurrences.c \
     readers/perf/perf_off_cpu.c readers/perf/perf_pairs.c readers/perf/perf_payloads.c \
-    readers/perf/perf_place_stacks.c readers/perf/perf_places.c readers/perf/perf_print_rule.c readers/perf/perf_programs.c \
+    readers/perf/perf_places.c readers/perf/perf_print_rule.c readers/perf/perf_programs.c \
     readers/perf/perf_recording.c readers/perf/perf_records.c readers/perf/perf_roles.c \
     readers/perf/perf_samples.c readers/perf/perf_sched_switch.c readers/perf/perf_finish.c \
     readers/perf/perf_sources.c readers/perf/perf_spans.c readers/perf/perf_stack.c readers/perf/perf_switches.c \

@@ -90,6 +90,13 @@ struct text profile_text_format(struct profile *profile, const char *format, ...
     return string_is_none(id) ? (struct text){0} : strings_text(&profile->texts, id);
 }
 
+stack_id profile_stack_of(struct profile *profile, const frame_id *frames, uint32_t count) {
+    stack_id stack = stack_none();
+    for (uint32_t i = 0; i < count && !failure_is_set(profile->failure); i++)
+        stack = profile_stack(profile, stack, frames[i]);
+    return stack;
+}
+
 void profile_take_stacks(struct profile *profile, struct stack_table *stacks) {
     stack_table_fini(&profile->stacks);
     profile->stacks = *stacks;

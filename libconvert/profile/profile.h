@@ -249,6 +249,9 @@ static inline frame_id profile_named_frame(struct profile *profile, struct text 
     return profile_frame(profile, &frame);
 }
 
+/* Returns the stack of these frames, the root first; none if there are no frames or memory ran out (latched). */
+stack_id profile_stack_of(struct profile *profile, const frame_id *frames, uint32_t count);
+
 static inline stack_id profile_stack(struct profile *profile, stack_id prefix, frame_id frame) {
     return stack_table_intern(&profile->stacks, prefix, frame);
 }

@@ -26,13 +26,6 @@ stack_id stack_path_go_on(struct stack_path *path, struct profile *profile, uint
     return stack;
 }
 
-stack_id stack_path_add(struct stack_path *path, struct profile *profile, const frame_id *frames, uint32_t count) {
-    if (!count) return stack_none();
-    uint32_t shared = 0;
-    while (shared < count && shared < path->count && frame_is_same(path->steps[shared].frame, frames[shared])) shared++;
-    return stack_path_go_on(path, profile, shared, frames + shared, count - shared);
-}
-
 frame_id stack_path_frame(const struct stack_path *path, uint32_t count) {
     return count ? path->steps[count - 1].frame : frame_none();
 }

@@ -1,5 +1,5 @@
-/* Remembers the stack that was added last, from its root, so that the next one walks only the frames that differ. Keep
- * one for each thread, since consecutive samples of a thread are alike. */
+/* Remembers the stack that was added last, from its root, for traces that tell only the frames in which the next one
+ * differs. */
 #pragma once
 
 #include "profile.h"
@@ -11,9 +11,6 @@ struct stack_path {
 };
 
 void stack_path_fini(struct stack_path *path);
-
-/* Returns the stack of these frames, the root first; none if there are no frames or memory ran out (latched). */
-stack_id stack_path_add(struct stack_path *path, struct profile *profile, const frame_id *frames, uint32_t count);
 
 /* Returns the stack whose first frames are the first kept_count of the stack that was added last, followed by these
  * frames. That stack must have at least kept_count frames. */

@@ -4,13 +4,11 @@
 
 #include "libconvert/base/memory.h"
 #include "libconvert/profile/profile_finish.h"
-#include "libconvert/profile/stack_path.h"
 
 struct adding {
     struct profile *profile;
     struct row_table numbers; /* int64_t: the processors, in ascending order */
     struct column tracks;     /* thread_id, one for each processor */
-    struct stack_path path;   /* path of the last stack of a track */
     frame_id *frames;         /* frames of one stack, the root first */
     uint32_t capacity;
 };
@@ -98,7 +96,7 @@ static stack_id add_root(struct adding *adding, stack_id stack, frame_id root) {
     adding->frames[0] = root;
     for (uint32_t i = count; --i > 0; stack = profile_stack_at(profile, stack)->prefix)
         adding->frames[i] = profile_stack_at(profile, stack)->frame;
-    return stack_path_add(&adding->path, profile, adding->frames, count);
+    return profile_stack_of(profile, adding->frames, count);
 }
 
 static void add_samples(struct adding *adding, uint32_t thread) {
@@ -135,6 +133,5 @@ void profile_add_processors(struct profile *profile) {
     for (uint32_t i = 0; i < thread_count; i++) add_samples(&adding, i);
     row_table_fini(&adding.numbers);
     column_fini(&adding.tracks);
-    stack_path_fini(&adding.path);
     memory_free(adding.frames);
 }

@@ -75,7 +75,7 @@ static stack_id add_stack(void *context, const struct perf_record *record, int64
         places = stack->only;
         count = 1;
     }
-    return (stack_id){perf_place_stacks_row(&addresses->stacks, record->pid, record->tid, places, count)};
+    return (stack_id){perf_places_stack(&addresses->code, record->pid, places, count)};
 }
 
 /* ---- The code of a recording. ---- */
@@ -129,7 +129,6 @@ void perf_addresses_init(struct perf_addresses *addresses, struct perf_recording
     *addresses = (struct perf_addresses){.recording = recording, .has_threads = options->job_count > 1};
     perf_places_init(&addresses->code, recording->profile, folders, &policy);
     addresses->code.system.identity.recording = input;
-    perf_place_stacks_init(&addresses->stacks, &addresses->code);
     perf_unwind_init(&addresses->unwind, &addresses->code, failure);
     arena_init(&addresses->texts, failure);
     recording->code = (struct perf_code){addresses, use, add_stack, finish, &addresses->code.stacks};
@@ -137,7 +136,6 @@ void perf_addresses_init(struct perf_addresses *addresses, struct perf_recording
 }
 
 void perf_addresses_fini(struct perf_addresses *addresses) {
-    perf_place_stacks_fini(&addresses->stacks);
     perf_unwind_fini(&addresses->unwind);
     perf_places_fini(&addresses->code);
     arena_fini(&addresses->texts);

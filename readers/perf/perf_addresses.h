@@ -1,7 +1,6 @@
 /* Gives stacks of addresses their meaning: walks copied stacks, and finds out which code is at addresses. */
 #pragma once
 
-#include "perf_place_stacks.h"
 #include "perf_places.h"
 #include "perf_recording.h"
 #include "perf_unwind.h"
@@ -10,7 +9,6 @@ struct perf_addresses {
     struct perf_recording *recording; /* borrowed */
     struct perf_places code;
     struct perf_unwind unwind;
-    struct perf_place_stacks stacks;
     struct perf_place *places; /* owned; of a sample with a copied stack, innermost first */
     size_t place_capacity;
     struct arena texts;

@@ -61,7 +61,7 @@ void perf_places_fini(struct perf_places *code) {
     code_maps_fini(&code->maps);
     row_table_fini(&code->file_keys);
     column_fini(&code->files);
-    memory_free(code->places);
+    MEMORY_FREE_ALL(code->places, code->stack_rows);
     row_table_fini(&code->codes);
     stack_table_fini(&code->stacks);
 }
@@ -258,12 +258,10 @@ static uint32_t epoch_of(const struct perf_places *code, uint32_t process) {
     return code_maps_process_at(&code->maps, process)->epoch;
 }
 
-uint64_t perf_places_moment(const struct perf_places *code, uint32_t process) {
-    return (uint64_t)epoch_of(code, process) + epoch_of(code, KERNEL_SPACE) + code->jit.moment;
-}
-
-uint32_t perf_places_row(struct perf_places *code, uint32_t process, uint64_t address, uint32_t flags) {
-    const struct place_key key = {flags & ADDRESS_IS_KERNEL ? KERNEL_SPACE : process, flags, address};
+/* Returns ID_NONE if memory ran out (latched). `process` is a row of code->maps. */
+static uint32_t find_row(struct perf_places *code, uint32_t process, const struct perf_place *place) {
+    const struct place_key key = {place->flags & ADDRESS_IS_KERNEL ? KERNEL_SPACE : process, (uint32_t)place->flags,
+                                  place->address};
     struct known_place *known = known_place_of(code, &key);
     if (!known) return ID_NONE;
     /* Never 0: unused entries have epoch 0. */
@@ -274,9 +272,17 @@ uint32_t perf_places_row(struct perf_places *code, uint32_t process, uint64_t ad
     return known->row;
 }
 
-uint32_t perf_places_stack(struct perf_places *code, uint32_t caller, uint32_t row) {
-    if (row == ID_NONE) return caller;
-    return stack_table_intern(&code->stacks, (stack_id){caller}, (frame_id){row}).index;
+uint32_t perf_places_stack(struct perf_places *code, int64_t pid, const struct perf_place *places, size_t count) {
+    struct failure *failure = code->profile->failure;
+    uint32_t process = code_maps_process(&code->maps, pid);
+    stack_id stack = stack_none();
+    if (!count || process == ID_NONE) return ID_NONE;
+    if (!memory_reserve(failure, &code->stack_rows, &code->stack_capacity, count, sizeof *code->stack_rows))
+        return ID_NONE;
+    for (size_t i = 0; i < count; i++) code->stack_rows[i] = find_row(code, process, &places[i]);
+    while (count-- && !failure_is_set(failure))
+        stack = stack_table_intern(&code->stacks, stack, (frame_id){code->stack_rows[count]});
+    return stack.index;
 }
 
 /* ---- Frames. ---- */

@@ -23,9 +23,11 @@ struct perf_places {
     struct code_maps maps;      /* library ids are rows of `files` plus 1 */
     struct row_table file_keys; /* struct file_key */
     struct column files;        /* struct perf_file, one per key */
-    struct known_place *places; /* recent results of perf_places_row; NULL before the first call */
-    struct row_table codes;     /* struct code_row */
-    struct stack_table stacks;  /* their frames are code rows; callers come before their callees */
+    struct known_place *places; /* recent code rows of addresses; NULL before the first one */
+    uint32_t *stack_rows;       /* owned; the code rows of a stack */
+    size_t stack_capacity;
+    struct row_table codes;    /* struct code_row */
+    struct stack_table stacks; /* their frames are code rows; callers come before their callees */
 };
 
 /* A file that is mapped somewhere. */
@@ -77,17 +79,9 @@ struct text perf_places_build_id(struct perf_places *code, const struct perf_fil
 
 /* ---- Stacks. ---- */
 
-/* Returns a number that changes whenever an address of the process (a row of code->maps), or of the kernel, may get
- * another code row. */
-uint64_t perf_places_moment(const struct perf_places *code, uint32_t process);
-
-/* Returns the code row of an address of the process, or of the kernel. `flags` are of enum perf_place_flag. Returns
- * ID_NONE if memory ran out (latched). */
-uint32_t perf_places_row(struct perf_places *code, uint32_t process, uint64_t address, uint32_t flags);
-
-/* Returns the stack row of a code row that the stack row `caller` called; ID_NONE: nothing did. Returns ID_NONE if
- * memory ran out (latched). */
-uint32_t perf_places_stack(struct perf_places *code, uint32_t caller, uint32_t row);
+/* Returns the stack row of a stack of the process, which has these addresses, innermost first. Returns ID_NONE if it is
+ * empty or memory ran out (latched). */
+uint32_t perf_places_stack(struct perf_places *code, int64_t pid, const struct perf_place *places, size_t count);
 
 /* Makes the profile's frames and stacks. Returns an array of stack ids, one per stack row; free it with memory_free.
  * Returns NULL if memory ran out (latched) or there are no stacks. */

@@ -334,7 +334,7 @@ static stack_id add_stack(void *context, const struct perf_record *record, int64
     stack->count = 0;
     add_lines(stack, record);
     uint32_t count = make_frames(stack, pid, &frames);
-    return stack_path_add(&stack->path, stack->profile, frames, count);
+    return profile_stack_of(stack->profile, frames, count);
 }
 
 /* What lines mean is freed before finishing needs memory of its own: a quarter of the peak. */
@@ -363,6 +363,5 @@ void perf_stack_fini(struct perf_stack *stack) {
     code_maps_fini(&stack->maps);
     COLUMNS_FINI(&stack->libs, &stack->sources);
     MEMORY_FREE_ALL(stack->meanings, stack->lines, stack->frames);
-    stack_path_fini(&stack->path);
     *stack = (struct perf_stack){0};
 }

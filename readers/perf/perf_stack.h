@@ -1,7 +1,7 @@
 /* Stacks of frame lines. The numbers of lines go in, innermost first; stacks of the profile come out. */
 #pragma once
 
-#include "libconvert/profile/stack_path.h"
+#include "libconvert/profile/profile.h"
 #include "perf_recording.h"
 #include "perf_symbols.h"
 #include "readers/code/code_maps.h"
@@ -24,9 +24,8 @@ struct perf_stack {
     size_t capacity;
     frame_id *frames; /* root first */
     size_t frames_capacity;
-    struct stack_path path; /* path of the last stack */
-    uint32_t change_count;  /* mappings of the kernel, and files with a build id, so far */
-    bool has_symbols;       /* perf has printed symbols, or that it found none */
+    uint32_t change_count; /* mappings of the kernel, and files with a build id, so far */
+    bool has_symbols;      /* perf has printed symbols, or that it found none */
 };
 
 /* Initializes the stack, and makes it the recording's code. */

@@ -117,15 +117,6 @@ static void deliver_row(struct data_order *order, struct waiting_record *row) {
     row->place = DELIVERED;
 }
 
-/* Fetches the fields of a sample and the part of its copied stack that has most callers. The bytes of a sample are used
- * once, so that all of them come from memory. */
-static void prefetch(const struct data_order *order, const struct waiting_record *row) {
-    enum { LINE_BYTES = 64, PREFETCH_BYTES = 1024 };
-    if (!is_lasting(row)) return;
-    for (uintptr_t at = 0; at < PREFETCH_BYTES; at += LINE_BYTES)
-        __builtin_prefetch((const void *)((uintptr_t)bytes_of(order, row) + at));
-}
-
 /* Returns room for the numbers of all waiting rows, twice. NULL if memory ran out (latched). */
 static uint32_t *reserve_due(struct data_order *order) {
     if (order->due_capacity >= order->row_count) return order->due;
@@ -146,10 +137,7 @@ static const uint32_t *sort_until(struct data_order *order, uint64_t limit_ns, s
 }
 
 static void deliver(struct data_order *order, const uint32_t *due, size_t count) {
-    for (size_t i = 0; i < count && !failure_is_set(order->failure); i++) {
-        if (i + 1 < count) prefetch(order, &order->rows[due[i + 1]]);
-        deliver_row(order, &order->rows[due[i]]);
-    }
+    for (size_t i = 0; i < count && !failure_is_set(order->failure); i++) deliver_row(order, &order->rows[due[i]]);
     if (count) compact(order);
 }
 

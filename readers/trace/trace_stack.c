@@ -154,5 +154,5 @@ stack_id trace_stack_read(struct trace_reader *trace, struct trace_chunk_context
     trace_stack_pass(context, &frames);
     if (frames.count > 1) trace->profile->meta.has_stacks = true;
     trace_code_inherit(&trace->code, NULL, 0, trace->frames, frames.count);
-    return stack_path_add(&context->thread->path, trace->profile, trace->frames, frames.count);
+    return profile_stack_of(trace->profile, trace->frames, frames.count);
 }

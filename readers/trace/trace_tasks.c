@@ -23,7 +23,6 @@ void trace_tasks_init(struct trace_tasks *tasks, struct profile *profile) {
 }
 
 void trace_tasks_fini(struct trace_tasks *tasks) {
-    COLUMN_EACH(struct trace_thread, thread, &tasks->threads) stack_path_fini(&thread->path);
     row_table_fini(&tasks->process_keys);
     row_table_fini(&tasks->thread_keys);
     COLUMNS_FINI(&tasks->processes, &tasks->threads);

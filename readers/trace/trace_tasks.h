@@ -43,10 +43,9 @@ struct trace_thread {
     int64_t name_ticks;
     enum trace_name_rank name_rank;
     struct text first_name; /* the system's, as the thread itself has recorded it */
-    struct stack_path path;
-    int64_t rest_ns;      /* CPU time that it used between its samples */
-    int64_t interval_ns;  /* interval of the samples; 0: unknown */
-    bool has_sampled_cpu; /* a sampler has recorded its CPU time */
+    int64_t rest_ns;        /* CPU time that it used between its samples */
+    int64_t interval_ns;    /* interval of the samples; 0: unknown */
+    bool has_sampled_cpu;   /* a sampler has recorded its CPU time */
 };
 
 struct trace_tasks {
