@@ -310,7 +310,7 @@ static void drain_output(struct conversion *conversion) {
 }
 
 static struct emit_options emit_options_of(const struct conversion *conversion) {
-    struct emit_options options = {.thread_count = conversion->job_count};
+    struct emit_options options = {0};
     frame_parts_parse(conversion->options->frames, &options.frame_parts);
     return options;
 }
@@ -319,7 +319,11 @@ static void fit_size(struct conversion *conversion) {
     const struct gecko_convert_options *options = conversion->options;
     if (failure_is_set(&conversion->failure) || !options->max_output_bytes || !conversion->emitter) return;
     struct emit_options emit_options = emit_options_of(conversion);
-    const struct fit_size fit = {conversion->emitter, &emit_options, options->output_path, options->max_output_bytes};
+    const struct fit_size fit = {.emitter = conversion->emitter,
+                                 .options = &emit_options,
+                                 .thread_count = conversion->job_count,
+                                 .path = options->output_path,
+                                 .max_bytes = options->max_output_bytes};
     profile_fit_size(&conversion->profile, &fit);
 }
 

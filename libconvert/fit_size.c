@@ -34,7 +34,7 @@ static void measure_part(void *sink, struct chunk_list *chunks) { sink_put(sink,
 /* Returns how many bytes the output would have. */
 static uint64_t measure(const struct profile *profile, const struct fit_size *fit) {
     struct failure *failure = profile->failure;
-    struct sink *sink = sink_open_measuring(fit->path, fit->options->thread_count, failure);
+    struct sink *sink = sink_open_measuring(fit->path, fit->thread_count, failure);
     struct chunk_drain drain = {measure_part, sink};
     struct sink_written written = {0};
     struct ledger ledger;

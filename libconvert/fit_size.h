@@ -7,7 +7,8 @@
 struct fit_size {
     const struct emitter *emitter;
     const struct emit_options *options;
-    const char *path; /* path of the output, which is compressed if it ends in .gz; NULL: it is not in a file */
+    unsigned thread_count; /* at most so many threads compress */
+    const char *path;      /* path of the output, which is compressed if it ends in .gz; NULL: it is not in a file */
     uint64_t max_bytes;
 };
 

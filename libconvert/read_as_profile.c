@@ -43,7 +43,7 @@ void read_as_profile(struct input_loader *loader) {
     struct profile_text text = {.is_begun = false};
     chunk_list_init(&text.chunks, failure);
     profile_init(&profile, failure);
-    emitter_processed.emit(recording, &recording->ledger, &text.chunks, &(struct emit_options){.thread_count = 1},
+    emitter_processed.emit(recording, &recording->ledger, &text.chunks, &(struct emit_options){0},
                            (struct progress){0});
     struct input *input = failure_is_set(failure) ? NULL : input_from_blocks(loader->name, next_chunk, &text, failure);
     if (input) reader_profile.run(input, &profile, &(struct reader_options){0});

@@ -6,8 +6,7 @@
 #include "libconvert/profile/profile.h"
 
 struct emit_options {
-    unsigned thread_count; /* at most this many threads write, including the calling one; at least 1 */
-    unsigned frame_parts;  /* enum frame_part; for emitters that have them */
+    unsigned frame_parts; /* enum frame_part; for emitters that have them */
 };
 
 struct emitter {
@@ -21,8 +20,7 @@ struct emitter {
 
     /* Appends the whole document to `out`. The profile must be finished. Values that the format cannot represent are
      * entered in the ledger (LEDGER_VALUES). The ledger is the profile's own; it is a separate parameter because
-     * everything else in the profile is read-only. The document does not depend on the number of threads. Failures are
-     * latched in profile->failure. */
+     * everything else in the profile is read-only. Failures are latched in profile->failure. */
     void (*emit)(const struct profile *profile, struct ledger *ledger, struct chunk_list *out,
                  const struct emit_options *options, struct progress progress);
 };

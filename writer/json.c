@@ -266,14 +266,7 @@ void json_null(struct json *json) {
     if (out) json_commit(json, json_put_null(out));
 }
 
-/* ---- Fragments. ---- */
-
-void json_splice(struct json *json, struct json *fragment) {
-    assert(fragment->depth == 0);
-    write_literal(json, TEXT(""));
-    chunk_list_splice(&json->out, &fragment->out);
-    json_init(fragment, fragment->out.failure);
-}
+/* ---- The end. ---- */
 
 struct chunk_list json_take_chunks(struct json *json) {
     assert(json->depth == 0);

@@ -175,8 +175,5 @@ static inline void json_key_ms(struct json *json, const char *key, int64_t ns) {
     json_ms(json, ns);
 }
 
-/* Moves the complete value of `fragment` here and leaves `fragment` empty. */
-void json_splice(struct json *json, struct json *fragment);
-
 /* Returns the finished document as chunks. The caller owns them. */
 struct chunk_list json_take_chunks(struct json *json);

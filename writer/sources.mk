@@ -1,7 +1,7 @@
 writer_sources := \
     writer/cells.c \
     writer/chunk_list.c writer/counter_json.c writer/emitters.c writer/frame_parts.c writer/gzip_writer.c writer/json.c writer/log_json.c writer/losses.c \
-    writer/marker_json.c writer/meta_json.c writer/numbering.c writer/overhead_json.c writer/parallel_rows.c writer/sink.c \
+    writer/marker_json.c writer/meta_json.c writer/numbering.c writer/overhead_json.c writer/sink.c \
     writer/table_of_rows.c writer/thread_json.c \
     writer/collapsed/collapsed.c writer/collapsed/collapsed_losses.c writer/collapsed/frame_texts.c \
     writer/collapsed/line_tree.c \

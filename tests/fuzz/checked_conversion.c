@@ -132,7 +132,7 @@ static struct text emit(const struct emitter *emitter, struct profile *profile, 
     struct chunk_list out;
     struct text document = {0};
     chunk_list_init(&out, profile->failure);
-    struct emit_options options = {.thread_count = 1, .frame_parts = FRAME_PART_COMM | FRAME_PART_KERNEL};
+    struct emit_options options = {.frame_parts = FRAME_PART_COMM | FRAME_PART_KERNEL};
     emitter->emit(profile, &profile->ledger, &out, &options, (struct progress){0});
     if (!failure_is_set(profile->failure)) {
         document = (struct text){chunk_text(&out), out.total_bytes};

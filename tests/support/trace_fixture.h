@@ -81,8 +81,7 @@ static inline void seal_and_read(void) {
 static inline void emit(const struct emitter *emitter) {
     struct chunk_list out;
     chunk_list_init(&out, &fixture.failure);
-    emitter->emit(&fixture.profile, &fixture.profile.ledger, &out, &(struct emit_options){.thread_count = 1},
-                  (struct progress){0});
+    emitter->emit(&fixture.profile, &fixture.profile.ledger, &out, &(struct emit_options){0}, (struct progress){0});
     free(fixture.document);
     fixture.document = chunk_text(&out);
     chunk_list_fini(&out);

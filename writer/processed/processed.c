@@ -108,51 +108,17 @@ static uint64_t count_rows(const struct profile *profile) {
     return rows;
 }
 
-/* A few threads that follow one another, none of them large. */
-struct small_threads {
-    struct processed_writer writer; /* without a document */
-    size_t first;
-};
-
-/* A rows_writer. */
-static void write_small_threads(struct json *json, const void *context, size_t first, size_t end) {
-    const struct small_threads *threads = context;
-    struct processed_writer part = threads->writer;
-    part.json = *json;
-    for (size_t i = first; i < end && !failure_is_set(json->out.failure); i++)
-        processed_thread_write(&part, profile_ordered_thread(part.profile, threads->first + i));
-    *json = part.json;
-}
-
-/* Threads with so many rows that each of their columns is written with all processors are written one after the other.
- * Others are written side by side. */
 static void write_threads(struct processed_writer *writer) {
-    enum { RUN_THREADS_MAX = 1024 /* between two reports of progress */ };
     const struct profile *profile = writer->profile;
-    size_t count = profile->thread_order.count;
     json_key_array_begin(&writer->json, "threads");
-    for (size_t i = 0; i < count && !failure_is_set(profile->failure);) {
-        struct small_threads small = {{.profile = profile,
-                                       .slabs = writer->slabs,
-                                       .has_weights = writer->has_weights,
-                                       .idle_stacks = writer->idle_stacks,
-                                       .markers = writer->markers},
-                                      i};
-        uint64_t rows = 0, run_end = i + RUN_THREADS_MAX;
-        for (; i < count && i < run_end && count_thread_rows(profile, i) < PARALLEL_ROWS_MIN; i++)
-            rows += count_thread_rows(profile, i);
-        /* Slabs are numbered in their order in the document. */
-        struct parallel_rows *parallel = writer->slabs ? NULL : writer->parallel;
-        parallel_rows_write(parallel, &writer->json, i - small.first, 1, write_small_threads, &small);
-        processed_report_rows(writer, rows);
-        if (i < count && i < run_end) processed_thread_write(writer, profile_ordered_thread(profile, i++));
-    }
+    for (size_t i = 0; i < profile->thread_order.count && !failure_is_set(profile->failure); i++)
+        processed_thread_write(writer, profile_ordered_thread(profile, i));
     json_array_end(&writer->json);
 }
 
 /* The format carries everything in a profile, so nothing is entered in the ledger. Writes the document into `json`. */
 static void write_document(struct json *json, struct slabs *slabs, const struct profile *profile,
-                           const struct emit_options *options, struct progress progress) {
+                           struct progress progress) {
     bool *idle_stacks = profile_idle_stacks(profile);
     struct marker_json markers;
     marker_json_init(&markers, profile, processed_marker_format);
@@ -160,7 +126,6 @@ static void write_document(struct json *json, struct slabs *slabs, const struct 
         .profile = profile,
         .json = *json,
         .slabs = slabs,
-        .parallel = parallel_rows_create(options->thread_count, profile->failure),
         .has_weights = profile->meta.weight_type != WEIGHT_ONE || !profile_has_running_times(profile),
         .idle_stacks = idle_stacks,
         .markers = &markers,
@@ -175,7 +140,6 @@ static void write_document(struct json *json, struct slabs *slabs, const struct 
     processed_overheads_write(&writer);
     log_json_write(&writer.json, profile);
     json_object_end(&writer.json);
-    parallel_rows_destroy(writer.parallel);
     marker_json_fini(&markers);
     memory_free(idle_stacks);
     *json = writer.json;
@@ -185,8 +149,9 @@ static void emit_processed(const struct profile *profile, struct ledger *ledger,
                            const struct emit_options *options, struct progress progress) {
     struct json json;
     (void)ledger;
+    (void)options;
     json_init_for(&json, out);
-    write_document(&json, NULL, profile, options, progress);
+    write_document(&json, NULL, profile, progress);
     struct chunk_list document = json_take_chunks(&json);
     chunk_list_splice(out, &document);
 }
@@ -196,9 +161,10 @@ static void emit_jslb(const struct profile *profile, struct ledger *ledger, stru
     struct json json;
     struct slabs slabs;
     (void)ledger;
+    (void)options;
     slabs_init(&slabs, profile->failure);
     json_init(&json, profile->failure);
-    write_document(&json, &slabs, profile, options, progress);
+    write_document(&json, &slabs, profile, progress);
     struct chunk_list document = json_take_chunks(&json);
     slabs_add_json(&slabs, &document);
     slabs_write(&slabs, out);

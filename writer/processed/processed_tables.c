@@ -58,22 +58,19 @@ static struct table_column *add_columns(struct table_column *column, const struc
     return column;
 }
 
-/* A rows_writer. */
-static void write_rows(struct json *json, const void *context, size_t first, size_t end) {
-    const struct table_column *column = context;
+static void write_rows(struct json *json, const struct table_column *column) {
     const struct processed_table *table = column->table;
     const struct processed_part *part = column->part;
     if (part && part->write)
-        part->write(json, table->context, first, end);
+        part->write(json, table->context, table->count);
     else
-        cells_write(json, column->member, part ? part->rows : table->rows, table->first + first, table->first + end);
+        cells_write(json, column->member, part ? part->rows : table->rows, table->first, table->first + table->count);
 }
 
 static bool is_text(const struct table_column *column) {
     return column->part && !column->part->write && !column->part->rows;
 }
 
-/* Writes a column with several threads, or as a slab. */
 static void write_column(struct processed_writer *writer, const struct table_column *column) {
     const struct processed_table *table = column->table;
     json_plain_key(&writer->json, member_name(column->member));
@@ -88,7 +85,7 @@ static void write_column(struct processed_writer *writer, const struct table_col
         return;
     }
     struct json whole = array_begin(writer, table->count);
-    parallel_rows_write(writer->parallel, &writer->json, table->count, PARALLEL_ROWS_PER_BLOCK, write_rows, column);
+    write_rows(&writer->json, column);
     array_end(writer, whole, table->count);
 }
 
@@ -105,9 +102,9 @@ void processed_table_write(struct processed_writer *writer, const struct process
 /* ---- The tables that all threads share. ---- */
 
 /* A rows_writer, whose context is the profile. */
-static void write_source_contents(struct json *json, const void *context, size_t first, size_t end) {
+static void write_source_contents(struct json *json, const void *context, size_t count) {
     const struct column *contents = &((const struct profile *)context)->source_contents;
-    for (size_t i = first; i < end; i++) {
+    for (size_t i = 0; i < count; i++) {
         const struct text *content = i < contents->count ? column_at(contents, i) : NULL;
         if (content && content->bytes)
             json_text(json, *content);
@@ -116,18 +113,12 @@ static void write_source_contents(struct json *json, const void *context, size_t
     }
 }
 
-/* A rows_writer, whose context is the profile. */
-static void write_strings(struct json *json, const void *context, size_t first, size_t end) {
-    const struct profile *profile = context;
-    for (size_t i = first; i < end; i++) json_text(json, strings_text(&profile->strings, (string_id){(uint32_t)i}));
-}
-
 static void write_string_array(struct processed_writer *writer, const char *name) {
-    uint32_t count = strings_count(&writer->profile->strings);
+    const struct strings *strings = &writer->profile->strings;
+    uint32_t count = strings_count(strings);
     json_key(&writer->json, name);
     struct json whole = array_begin(writer, count);
-    parallel_rows_write(writer->parallel, &writer->json, count, PARALLEL_ROWS_PER_BLOCK, write_strings,
-                        writer->profile);
+    for (uint32_t i = 0; i < count; i++) json_text(&writer->json, strings_text(strings, (string_id){i}));
     array_end(writer, whole, count);
     processed_report_rows(writer, count);
 }

@@ -15,19 +15,19 @@ static struct decimal sample_weight(const struct sample_rows *rows, size_t i) {
     return profile_weight_decode(rows->writer->profile, samples_at(rows->samples, (uint32_t)i)->weight);
 }
 
-static void write_sample_weights(struct json *json, const void *context, size_t first, size_t end) {
-    for (size_t i = first; i < end; i++) json_decimal(json, sample_weight(context, i));
+static void write_sample_weights(struct json *json, const void *context, size_t count) {
+    for (size_t i = 0; i < count; i++) json_decimal(json, sample_weight(context, i));
 }
 
-static void write_equal_weights(struct json *json, const void *context, size_t first, size_t end) {
+static void write_equal_weights(struct json *json, const void *context, size_t count) {
     (void)context;
-    for (size_t i = first; i < end; i++) json_int(json, 1);
+    for (size_t i = 0; i < count; i++) json_int(json, 1);
 }
 
 enum { MS_DIGITS_OF_NS = 6 };
 
-static void write_sample_weights_as_ms(struct json *json, const void *context, size_t first, size_t end) {
-    for (size_t i = first; i < end; i++) {
+static void write_sample_weights_as_ms(struct json *json, const void *context, size_t count) {
+    for (size_t i = 0; i < count; i++) {
         struct decimal ns = sample_weight(context, i);
         if (!ns.scale && !ns.exponent)
             json_ms(json, ns.mantissa);
@@ -36,9 +36,9 @@ static void write_sample_weights_as_ms(struct json *json, const void *context, s
     }
 }
 
-static void write_sample_cpu_deltas(struct json *json, const void *context, size_t first, size_t end) {
+static void write_sample_cpu_deltas(struct json *json, const void *context, size_t count) {
     const struct sample_rows *rows = context;
-    for (size_t i = first; i < end; i++) {
+    for (size_t i = 0; i < count; i++) {
         stack_id stack = samples_at(rows->samples, (uint32_t)i)->stack;
         bool is_unused = i == 0 || profile_is_idle(rows->writer->idle_stacks, stack);
         thread_json_cpu_delta(json, sample_weight(rows, i), is_unused);
@@ -88,9 +88,9 @@ struct thread_rows {
     const struct thread *thread;
 };
 
-static void write_allocation_threads(struct json *json, const void *context, size_t first, size_t end) {
+static void write_allocation_threads(struct json *json, const void *context, size_t count) {
     const struct thread_rows *rows = context;
-    for (size_t i = first; i < end; i++) {
+    for (size_t i = 0; i < count; i++) {
         const struct allocation *allocation = column_at(&rows->thread->allocations, i);
         json_int(json, profile_thread_at(rows->writer->profile, allocation->thread)->tid);
     }
@@ -140,13 +140,10 @@ static void write_payload(struct json *json, const struct thread_rows *rows, con
         json_null(json);
 }
 
-static void write_payloads(struct json *json, const void *context, size_t first, size_t end) {
+static void write_payloads(struct json *json, const void *context, size_t count) {
     const struct thread_rows *rows = context;
-    for (size_t row = first, run_count; row < end; row += run_count) {
-        const struct marker *run = column_run(&rows->thread->markers, row, &run_count);
-        if (run_count > end - row) run_count = end - row;
-        for (size_t i = 0; i < run_count; i++) write_payload(json, rows, &run[i]);
-    }
+    (void)count;
+    COLUMN_EACH(const struct marker, marker, &rows->thread->markers) write_payload(json, rows, marker);
 }
 
 static void write_markers(struct processed_writer *writer, const struct thread *thread) {

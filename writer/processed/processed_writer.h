@@ -6,7 +6,6 @@
 #include "libconvert/profile/profile.h"
 #include "processed_slabs.h"
 #include "writer/marker_json.h"
-#include "writer/parallel_rows.h"
 
 struct processed_writer {
     const struct profile *profile;
@@ -15,9 +14,8 @@ struct processed_writer {
     bool has_weights;
     const bool *idle_stacks; /* see profile_idle_stacks */
     const struct marker_json *markers;
-    struct json json;               /* the document */
-    struct slabs *slabs;            /* for JsonSlabs; NULL: all columns are in the document */
-    struct parallel_rows *parallel; /* NULL: one thread writes */
+    struct json json;    /* the document */
+    struct slabs *slabs; /* for JsonSlabs; NULL: all columns are in the document */
     struct progress progress;
     uint64_t done_rows; /* rows of samples, stacks, frames, strings, markers and allocations written so far */
     uint64_t total_rows;
@@ -27,6 +25,9 @@ static inline void processed_report_rows(struct processed_writer *writer, uint64
     writer->done_rows += rows;
     progress_report(writer->progress, writer->done_rows, writer->total_rows);
 }
+
+/* Writes that many rows of a column as values. */
+typedef void rows_writer(struct json *json, const void *context, size_t count);
 
 /* What is written for a member of a table that the table's rows have no cell for: one of these at the most. If all are
  * NULL, a column that may be null as a whole is null, and others are left out. */
@@ -43,7 +44,7 @@ struct processed_table {
     size_t first; /* the rows to write */
     size_t count;
     const struct processed_part *parts; /* by enum part_number; NULL: the shape has none */
-    const void *context;                /* context of the parts' writers, which count rows from 0 */
+    const void *context;                /* context of the parts' writers */
 };
 
 /* Writes the columns of the shape for which rows have cells, the parts, and the number of rows. */

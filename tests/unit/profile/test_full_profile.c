@@ -27,7 +27,7 @@ static int end(void **state) {
 static void emit(const struct emitter *emitter) {
     struct chunk_list out;
     chunk_list_init(&out, &failure);
-    emitter->emit(&profile, &profile.ledger, &out, &(struct emit_options){.thread_count = 1}, (struct progress){0});
+    emitter->emit(&profile, &profile.ledger, &out, &(struct emit_options){0}, (struct progress){0});
     document = chunk_text(&out);
     chunk_list_fini(&out);
     assert_string_equal(failure.message, "");

@@ -88,7 +88,7 @@ static struct text add_marker(uint16_t schema, const char *name, enum marker_pha
 static char *emit_good(const struct emitter *emitter) {
     struct chunk_list out;
     chunk_list_init(&out, &failure);
-    emitter->emit(&profile, &profile.ledger, &out, &(struct emit_options){.thread_count = 1}, (struct progress){0});
+    emitter->emit(&profile, &profile.ledger, &out, &(struct emit_options){0}, (struct progress){0});
     char *text = chunk_text(&out);
     chunk_list_fini(&out);
     struct document document;

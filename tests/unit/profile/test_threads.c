@@ -34,7 +34,7 @@ static void add_sample(thread_id thread, int64_t time_ns, int64_t cpu_ns, int64_
 static char *emit(const struct emitter *emitter) {
     struct chunk_list out;
     chunk_list_init(&out, &failure);
-    emitter->emit(&profile, &profile.ledger, &out, &(struct emit_options){.thread_count = 1}, (struct progress){0});
+    emitter->emit(&profile, &profile.ledger, &out, &(struct emit_options){0}, (struct progress){0});
     char *document = chunk_text(&out);
     chunk_list_fini(&out);
     assert_string_equal(failure.message, "");

@@ -44,7 +44,7 @@ static void add(struct thread *thread, const char *names, int64_t weight) {
 }
 
 static void assert_lines(const char *frames, const char *expected) {
-    struct emit_options options = {.thread_count = 1};
+    struct emit_options options = {0};
     assert_true(frame_parts_parse(frames, &options.frame_parts));
     if (!profile.thread_order.count) finish_profile();
     struct chunk_list out;
@@ -239,7 +239,7 @@ TEST(what_the_format_has_no_place_for_is_lost, begin_profile, end_profile) {
     finish_profile();
     struct chunk_list out;
     chunk_list_init(&out, &failure);
-    struct emit_options options = {.thread_count = 1};
+    struct emit_options options = {0};
     emitter_collapsed.emit(&profile, &profile.ledger, &out, &options, (struct progress){0});
     chunk_list_fini(&out);
     static const char *const causes[] = {"time of a sample",

@@ -35,7 +35,7 @@ static void emit(struct fixture *fixture) {
     profile_finish(&fixture->profile);
     struct chunk_list out;
     chunk_list_init(&out, &fixture->failure);
-    emitter_gecko.emit(&fixture->profile, &fixture->profile.ledger, &out, &(struct emit_options){.thread_count = 1},
+    emitter_gecko.emit(&fixture->profile, &fixture->profile.ledger, &out, &(struct emit_options){0},
                        (struct progress){0});
     free(fixture->document);
     fixture->document = chunk_text(&out);

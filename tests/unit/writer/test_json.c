@@ -285,4 +285,69 @@ TEST(doubles_know_no_locale, begin, end) {
     assert_json(json, "[1234567.25,1.5e-30]");
 }
 
+/* What drains an output. It fails at the call number fails_at, counted from 0. */
+struct drained {
+    struct chunk_list chunks;
+    uint64_t most_bytes; /* most bytes of one call */
+    unsigned call_count;
+    unsigned fails_at;
+};
+
+/* A chunk_drain. */
+static void take_chunks(void *context, struct chunk_list *chunks) {
+    struct drained *drained = context;
+    if (chunks->total_bytes > drained->most_bytes) drained->most_bytes = chunks->total_bytes;
+    if (drained->call_count++ == drained->fails_at) failure_set(&failure, FAILURE_IO, "no room");
+    if (failure_is_set(&failure))
+        chunk_list_fini(chunks);
+    else
+        chunk_list_splice(&drained->chunks, chunks);
+}
+
+enum { DRAINED_ROWS = 1000 * 1000 };
+
+/* Writes an array of numbers that is drained meanwhile. The caller ends the chunks of *drained. */
+static void drain_array(struct drained *drained, unsigned fails_at) {
+    struct chunk_drain drain = {take_chunks, drained};
+    struct chunk_list out;
+    struct json json;
+    *drained = (struct drained){.fails_at = fails_at};
+    chunk_list_init(&drained->chunks, &failure);
+    chunk_list_init(&out, &failure);
+    out.drain = &drain;
+    json_init_for(&json, &out);
+    json_array_begin(&json);
+    for (uint32_t i = 0; i < DRAINED_ROWS; i++) json_int(&json, 10000000 + i);
+    json_array_end(&json);
+    struct chunk_list rest = json_take_chunks(&json);
+    if (failure_is_set(&failure))
+        chunk_list_fini(&rest);
+    else
+        chunk_list_splice(&drained->chunks, &rest);
+}
+
+TEST(output_is_drained_as_it_grows, begin, end) {
+    enum { DRAIN_BYTES_MAX = 2 << 20 };
+    struct drained drained;
+    drain_array(&drained, UINT32_MAX);
+    assert_true(drained.call_count > 5);
+    assert_true(drained.most_bytes < DRAIN_BYTES_MAX);
+    char *text = chunk_text(&drained.chunks), *at = text;
+    for (uint32_t i = 0; i < DRAINED_ROWS; i++) assert_int_equal(strtoul(at + 1, &at, 10), 10000000 + i);
+    assert_string_equal(at, "]");
+    free(text);
+    chunk_list_fini(&drained.chunks);
+}
+
+TEST(a_failing_drain_ends_the_writing, begin, end) {
+    for (unsigned fails_at = 0; fails_at < 3; fails_at++) {
+        struct drained drained;
+        failure_clear(&failure);
+        drain_array(&drained, fails_at);
+        assert_int_equal(failure.code, FAILURE_IO);
+        assert_int_equal(drained.call_count, fails_at + 1);
+        chunk_list_fini(&drained.chunks);
+    }
+}
+
 int main(void) { return unit_tests_run(NULL, NULL); }

@@ -5,10 +5,8 @@
 
 #include "tests/support/chunk_text.h"
 #include "tests/support/profile_fixture.h"
-#include "tests/support/sanitizers.h"
 #include "tests/support/unit_test.h"
 #include "writer/emitter.h"
-#include "writer/parallel_rows.h"
 
 static int begin(void **state) {
     begin_profile(state);
@@ -18,18 +16,15 @@ static int begin(void **state) {
     return 0;
 }
 
-/* Returns the finished profile as text, written by several threads. The caller frees it. */
-static char *emit_with(unsigned thread_count, struct progress progress) {
+/* Returns the finished profile as text. The caller frees it. */
+static char *emit(struct progress progress) {
     struct chunk_list out;
     chunk_list_init(&out, &failure);
-    emitter_processed.emit(&profile, &profile.ledger, &out, &(struct emit_options){.thread_count = thread_count},
-                           progress);
+    emitter_processed.emit(&profile, &profile.ledger, &out, &(struct emit_options){0}, progress);
     char *text = chunk_text(&out);
     chunk_list_fini(&out);
     return text;
 }
-
-static char *emit(struct progress progress) { return emit_with(1, progress); }
 
 static char *finish_and_emit(void) {
     profile_finish(&profile);
@@ -231,8 +226,7 @@ TEST(small_threads_share_chunks, begin, end_profile) {
     profile_finish(&profile);
     struct chunk_list out;
     chunk_list_init(&out, &failure);
-    emitter_processed.emit(&profile, &profile.ledger, &out, &(struct emit_options){.thread_count = 1},
-                           (struct progress){0});
+    emitter_processed.emit(&profile, &profile.ledger, &out, &(struct emit_options){0}, (struct progress){0});
     uint64_t capacity_bytes = 0;
     for (const struct chunk *chunk = out.first; chunk; chunk = chunk->next) capacity_bytes += chunk->capacity_bytes;
     assert_true(out.total_bytes > 500000);
@@ -298,55 +292,6 @@ TEST(payloads_are_whole_across_chunks, begin, end_profile) {
     assert_non_null(found);
     assert_int_equal(strncmp(found, expected, expected_bytes), 0);
     free(text);
-    free(expected);
-}
-
-/* Adds a thread that has rows of every kind. */
-static void add_busy_thread(process_id process, int64_t tid, uint32_t row_count, const stack_id stacks[2]) {
-    struct thread *thread = add_thread(process, tid, "busy");
-    for (uint32_t i = 0; i < row_count; i++) {
-        thread_add_sample(thread, tid + i * INT64_C(999), stacks[i % 2], weight_of(i % 10, i % 2));
-        samples_set_details(&thread->samples, i % 3 ? i : TIME_NONE, i % 5 ? i : TIME_NONE);
-        struct marker marker = {.name = profile_string(&profile, TEXT("tick")),
-                                .start_ns = i * INT64_C(1001),
-                                .stack = i % 7 ? stack_none() : stacks[0],
-                                .schema = MARKER_SCHEMA_NONE};
-        profile_add_marker(&profile, thread, marker, NULL);
-    }
-}
-
-/* Threads of all sizes follow one another, and every shared table is long. */
-TEST(any_number_of_threads_writes_the_same, begin, end_profile) {
-    /* Enough rows for several threads to write each table. The thread sanitizer makes them slow. */
-    enum {
-        CYCLE_COUNT = HAS_THREAD_SANITIZER ? 2 : 3,
-        SMALL_COUNT = 100,
-        LARGE_ROWS = HAS_THREAD_SANITIZER ? PARALLEL_ROWS_MIN + 2000 : 70000,
-        STACK_COUNT = HAS_THREAD_SANITIZER ? PARALLEL_ROWS_MIN + 1000 : 60000
-    };
-    stack_id stacks[2] = {stack_none(), stack_none()};
-    for (uint32_t i = 0; i < STACK_COUNT; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "function %" PRIu32, i);
-        struct text kept = profile_text(&profile, text_of(name));
-        frame_id frame = profile_named_frame(&profile, kept, (struct category_pair){0});
-        stacks[i % 2] = profile_stack(&profile, i % 10 ? stacks[(i + 1) % 2] : stack_none(), frame);
-    }
-    for (int64_t cycle = 0; cycle < CYCLE_COUNT; cycle++) {
-        process_id process = profile_add_process(&profile, 1 + cycle, 0);
-        for (int64_t i = 0; i < SMALL_COUNT; i++)
-            add_busy_thread(process, 1000 * cycle + i, (uint32_t)(i % 17) * 5, stacks);
-        add_busy_thread(process, 1000 * cycle + 999, LARGE_ROWS, stacks);
-    }
-    profile.meta.weight_type = WEIGHT_SAMPLES;
-    char *expected = finish_and_emit();
-    static const unsigned thread_counts[] = {2, 3, 8};
-    for (size_t i = HAS_THREAD_SANITIZER; i < sizeof thread_counts / sizeof *thread_counts; i++) {
-        char *text = emit_with(thread_counts[i], (struct progress){0});
-        assert_false(failure_is_set(&failure));
-        assert_string_equal(text, expected);
-        free(text);
-    }
     free(expected);
 }
 
