@@ -86,16 +86,14 @@ exported_names() {
 # libraries share, and NAMES.
 check_exported() {
     library=$1
-    names=$(exported_names "$library")
-    [ "$names" ] || fail "$library exports nothing"
-    for name in $names; do
-        case $name in grec_shared_* | grec_sampler_hooks_) continue ;; esac
-        if grep -qE "GREC_(API|INLINE) .*\\b$name\\b" "$root/recorder/gecko_recorder.h" || echo " $2 " | tr '\n' ' ' | grep -q " $name "; then
-            pass
-        else
-            fail "$library exports $name"
-        fi
-    done
+    exported_names "$library" >"$work/exported"
+    [ -s "$work/exported" ] || fail "$library exports nothing"
+    {
+        echo "$2" | tr ' ' '\n'
+        grep -E 'GREC_(API|INLINE) ' "$root/recorder/gecko_recorder.h" | grep -oE '[A-Za-z0-9_]+'
+    } >"$work/allowed"
+    surplus=$(grep -vxFf "$work/allowed" "$work/exported" | grep -vE '^grec_(shared_|sampler_hooks_$)' | tr '\n' ' ')
+    if [ -z "$surplus" ]; then pass; else fail "$library exports $surplus"; fi
     soname=$(readelf -d "$installed$prefix/lib/$library" | sed -n 's/.*SONAME.*\[\(.*\)\].*/\1/p')
     if [ "$soname" ] && [ "$(readlink "$installed$prefix/lib/$library")" = "$soname" ]; then
         pass
@@ -184,25 +182,25 @@ texts_of_none='
 without recording
 while paused'
 
-# has PROFILE TEXT: succeeds if the text is a whole string of the profile, is followed by a source position, as script
-# functions are in Gecko profiles, or is the name of a main thread, which comes after that of its program.
-has() { grep -qF -e "\"$2\"" -e "\"$2 (" -e " ($2)\"" "$1"; }
+# found PROFILE TEXTS: prints the texts that are a whole string of the profile, are followed by a source position, as script
+# functions are in Gecko profiles, or are the name of a main thread, which comes after that of its program.
+found() {
+    printf '%s\n' "$2" | LC_ALL=C awk '
+        FNR == NR { texts[$0]; next }
+        { for (text in texts) if (index($0, "\"" text "\"") || index($0, "\"" text " (") || index($0, " (" text ")\"")) has[text] }
+        END { for (text in has) print text }' - "$1"
+}
 
 # check_texts NAME PROFILE TEXTS
 check_texts() {
-    printf '%s\n' "$3" >"$work/texts"
-    missing=""
-    while read -r text; do
-        [ -z "$text" ] || has "$2" "$text" || missing="$missing, $text"
-    done <"$work/texts"
-    if [ -z "$missing" ]; then pass; else fail "$1: not in the profile: ${missing#, }"; fi
+    found "$2" "$3" >"$work/found"
+    missing=$(printf '%s\n' "$3" | grep . | grep -vxFf "$work/found" | tr '\n' ',')
+    if [ -z "$missing" ]; then pass; else fail "$1: not in the profile: $missing"; fi
 }
 
 check_no_texts() {
-    printf '%s\n' "$3" >"$work/texts"
-    while read -r text; do
-        if [ "$text" ] && has "$2" "$text"; then fail "$1: in the profile: $text"; else pass; fi
-    done <"$work/texts"
+    surplus=$(found "$2" "$3" | grep . | tr '\n' ',')
+    if [ -z "$surplus" ]; then pass; else fail "$1: in the profile: $surplus"; fi
 }
 
 # convert NAME TRACE FORMAT PROFILE
@@ -285,13 +283,11 @@ check_preload() {
 # check_labels_only TEXTS MAIN_NAME: checks the library as built for machines on which it cannot walk stacks.
 check_labels_only() {
     name="labels only"
-    archives="$work/labels-only/libgecko_sampler.a $work/labels-only/libgecko_recorder.a"
+    archives="$work/alone/libgecko_sampler.a $work/alone/libgecko_recorder.a"
     rm -f "$work/trace" "$work/saved"
     # The archives are two words.
     # shellcheck disable=SC2086
-    if "${MAKE:-make}" -s -C "$root" BUILD="$work/labels-only" CPPFLAGS=-DGREC_LABELS_ONLY CFLAGS=-O0 $archives \
-        >"$work/errors" 2>&1 &&
-        cc -std=c11 -O1 -I"$root/recorder" "$tests/every_call.c" -Wl,-u,grec_sampler_hooks_ $archives -lpthread \
+    if cc -std=c11 -O1 -I"$root/recorder" "$tests/every_call.c" -Wl,-u,grec_sampler_hooks_ $archives -lpthread \
             -o "$work/program" 2>"$work/errors" &&
         "$work/program" "$work/trace" "$work/saved" 2>"$work/errors"; then
         pass
@@ -303,13 +299,15 @@ check_labels_only() {
     if grep -qF '"libs":[]' "$work/processed.json"; then pass; else fail "$name: there are addresses in libraries"; fi
 }
 
-# Builds the recorder where the only programs are a compiler, make and the usual ones of a system.
+# Builds the recorder where the only programs are a compiler, make and the usual ones of a system, for machines on which it
+# cannot walk stacks.
 check_needs_only_a_compiler() {
     mkdir "$work/programs"
     for program in make cc as ld ar objcopy sh cat cmp echo expr ln mkdir nproc rm sed; do
         ln -s "$(command -v $program)" "$work/programs/$program"
     done
-    if env -i PATH="$work/programs" make -s -C "$root" BUILD="$work/alone" CC=cc CFLAGS=-O0 recorder 2>"$work/errors" >/dev/null &&
+    if env -i PATH="$work/programs" make -s -C "$root" BUILD="$work/alone" CC=cc CPPFLAGS=-DGREC_LABELS_ONLY \
+        CFLAGS=-O0 recorder 2>"$work/errors" >/dev/null &&
         [ ! -s "$work/errors" ] && [ -e "$work/alone/libgecko_recorder.a" ] && [ -e "$work/alone/libgecko_recorder.so" ] &&
         [ -e "$work/alone/libgecko_sampler.so" ] && [ -e "$work/alone/libgecko_preload.so" ] &&
         [ -e "$work/alone/libgecko_recorder_memory.so" ]; then
@@ -337,9 +335,8 @@ check_binding() {
 # Every public function of the header is in the library, the inline ones too.
 check_functions() {
     exported_names libgecko_recorder.so >"$work/exported"
-    for name in $(public_names | grep '^grec_'); do
-        if grep -qx "$name" "$work/exported"; then pass; else fail "libgecko_recorder.so has no $name"; fi
-    done
+    missing=$(public_names | grep '^grec_' | grep -vxFf "$work/exported" | tr '\n' ' ')
+    if [ -z "$missing" ]; then pass; else fail "libgecko_recorder.so has no $missing"; fi
 }
 
 texts_of_python='
