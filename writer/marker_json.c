@@ -18,17 +18,22 @@ static void write_display(struct json *json, uint32_t display) {
     json_array_end(json);
 }
 
-static bool is_wide_number(enum marker_format format, bool has_wide_values) {
-    return has_wide_values && format == MARKER_HEXADECIMAL;
+static bool has_wide_numbers(const struct marker_field *field) {
+    return field->has_wide_values && marker_format_kind(field->format) == VALUE_NUMBER;
+}
+
+/* Whether the numbers of a table's column are written as strings. */
+static bool is_wide_column(const struct marker_field *field, enum marker_format format) {
+    return field->has_wide_values && format == MARKER_HEXADECIMAL;
 }
 
 static const char *field_format_name(const struct marker_field *field) {
-    return marker_format_name(is_wide_number(field->format, field->has_wide_values) ? MARKER_STRING : field->format);
+    return marker_format_name(has_wide_numbers(field) ? MARKER_STRING : field->format);
 }
 
 /* The client resolves and renumbers strings only in fields, so cells hold texts. */
 static const char *column_format_name(const struct marker_field *field, enum marker_format format) {
-    bool is_text = marker_format_kind(format) == VALUE_STRING || is_wide_number(format, field->has_wide_values);
+    bool is_text = marker_format_kind(format) == VALUE_STRING || is_wide_column(field, format);
     return marker_format_name(is_text ? MARKER_STRING : format);
 }
 
@@ -70,7 +75,7 @@ static void write_fields(struct json *json, const struct marker_schema *schema) 
 
 static bool is_numeric(const struct marker_field *field) {
     enum marker_value_kind kind = marker_format_kind(field->format);
-    if (is_wide_number(field->format, field->has_wide_values)) return false;
+    if (has_wide_numbers(field)) return false;
     return kind == VALUE_NUMBER || kind == VALUE_DURATION || kind == VALUE_TIME;
 }
 
@@ -128,15 +133,16 @@ void marker_json_schemas(struct json *json, const struct column *schemas, bool i
 
 /* ---- Values. ---- */
 
-static void write_wide_number(struct json *json, struct decimal number) {
+static void write_wide_number(struct json *json, enum marker_format format, struct decimal number) {
     char text[24];
-    int bytes_count = snprintf(text, sizeof text, "0x%" PRIx64, marker_value_bits(number));
+    const char *form = format == MARKER_HEXADECIMAL ? "0x%" PRIx64 : "%" PRId64;
+    int bytes_count = snprintf(text, sizeof text, form, marker_value_bits(number));
     json_text(json, (struct text){text, (size_t)bytes_count});
 }
 
-static void write_number(struct json *json, enum marker_format format, bool has_wide_values, struct decimal number) {
-    if (is_wide_number(format, has_wide_values))
-        write_wide_number(json, number);
+static void write_number(struct json *json, enum marker_format format, bool is_wide, struct decimal number) {
+    if (is_wide)
+        write_wide_number(json, format, number);
     else if (format == MARKER_HEXADECIMAL)
         json_int(json, (int64_t)marker_value_bits(number));
     else if (number.scale == MARKER_REAL)
@@ -146,8 +152,8 @@ static void write_number(struct json *json, enum marker_format format, bool has_
 }
 
 /* Writes a value that is present and has no parts. Strings are written as texts. */
-static void write_plain_value(struct json *json, const struct profile *profile, enum marker_format format,
-                              bool has_wide_values, const union marker_value *value) {
+static void write_plain_value(struct json *json, const struct profile *profile, enum marker_format format, bool is_wide,
+                              const union marker_value *value) {
     switch (marker_format_kind(format)) {
         case VALUE_TEXT:
             if (format == MARKER_TID)
@@ -156,7 +162,7 @@ static void write_plain_value(struct json *json, const struct profile *profile, 
                 json_text(json, value->text);
             break;
         case VALUE_STRING: json_text(json, strings_text(&profile->strings, value->string)); break;
-        case VALUE_NUMBER: write_number(json, format, has_wide_values, value->number); break;
+        case VALUE_NUMBER: write_number(json, format, is_wide, value->number); break;
         case VALUE_DURATION: json_ms(json, value->duration_ns); break;
         case VALUE_TIME: json_ms(json, value->time_ns); break;
         case VALUE_CELLS: json_null(json); break;
@@ -169,7 +175,7 @@ static void write_cell(struct json *json, const struct profile *profile, const s
     if (marker_value_is_absent(marker_format_kind(format), value))
         json_null(json);
     else
-        write_plain_value(json, profile, format, field->has_wide_values, value);
+        write_plain_value(json, profile, format, is_wide_column(field, format), value);
 }
 
 static void write_list(struct json *json, const struct profile *profile, const struct marker_field *field,
@@ -203,7 +209,7 @@ static void write_value(const struct marker_json *markers, struct json *json, co
     else if (marker_format_kind(field->format) == VALUE_STRING)
         markers->format.write_string(markers, json, value->string);
     else
-        write_plain_value(json, profile, field->format, field->has_wide_values, value);
+        write_plain_value(json, profile, field->format, has_wide_numbers(field), value);
 }
 
 /* ---- Payloads. ---- */
@@ -244,7 +250,7 @@ static void plan_payload(struct payload_plan *plan, const struct marker_schema *
             .room_bytes = key.bytes_count + JSON_PREPARED_BLOCK_BYTES + JSON_INT_BYTES_MAX + OBJECT_END_BYTES,
             .field = field,
             .kind = kind,
-            .is_decimal = kind == VALUE_NUMBER && field->format != MARKER_HEXADECIMAL};
+            .is_decimal = kind == VALUE_NUMBER && field->format != MARKER_HEXADECIMAL && !field->has_wide_values};
     }
 }
 

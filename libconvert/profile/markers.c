@@ -68,7 +68,12 @@ uint64_t marker_value_bits(struct decimal number) {
     return (uint64_t)whole;
 }
 
-bool marker_value_is_wide(struct decimal number) { return marker_value_bits(number) > UINT32_MAX; }
+bool marker_value_is_wide(enum marker_format format, struct decimal number) {
+    static const int64_t EXACT_MAX = INT64_C(1) << 53;
+    if (format == MARKER_HEXADECIMAL) return marker_value_bits(number) > UINT32_MAX;
+    return format == MARKER_INTEGER && !number.scale && !number.exponent &&
+           (number.mantissa > EXACT_MAX || number.mantissa < -EXACT_MAX);
+}
 
 const char *const graph_color_names[GRAPH_COLOR_COUNT + 1] = {
     [GRAPH_BLUE] = "blue",       [GRAPH_GREEN] = "green",   [GRAPH_GREY] = "grey",     [GRAPH_INK] = "ink",

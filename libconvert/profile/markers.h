@@ -124,8 +124,9 @@ double marker_value_real_of(struct decimal number);
 /* Returns the integer part of a number as 64 bits, in two's complement, as a hexadecimal field shows it. Returns 0 for
  * an absent number. A real that does not fit is clamped. */
 uint64_t marker_value_bits(struct decimal number);
-/* Returns whether the number needs more than 32 bits. */
-bool marker_value_is_wide(struct decimal number);
+/* Returns whether the front-end cannot show the number: one in hexadecimal that needs more than 32 bits, or an integer
+ * that a double cannot hold. */
+bool marker_value_is_wide(enum marker_format format, struct decimal number);
 
 /* A column of a table field. Its format is any but list and table. */
 struct marker_table_column {
@@ -139,8 +140,8 @@ struct marker_field {
     enum marker_format format;
     bool is_hidden;
     uint32_t slot; /* the first one of its value, among those of a payload; set by the profile */
-    /* The front-end shows only 32 bits of a hexadecimal number. If a value needs more, all values of the field are
-     * written as strings "0x…". Maintained by profile_add_marker. */
+    /* Some value is wide, so all are written as strings: "0x…" or digits. Of a table, those of hexadecimal columns
+     * are. Maintained by profile_add_marker. */
     bool has_wide_values;
     const struct marker_table_column *columns; /* the columns, if the field is a table */
     uint32_t column_count;
@@ -213,7 +214,8 @@ struct marker_schema {
      * from 1, of the same schema under another name, for markers that do not meet it (0: not made yet). */
     const struct reserved_type *reserved;
     uint16_t twin;
-    bool has_hexadecimal; /* some field or column is MARKER_HEXADECIMAL; set by the profile */
+    bool can_be_wide; /* some field is MARKER_HEXADECIMAL or MARKER_INTEGER, or some column is the former; set by the
+                         profile */
     uint16_t value_kinds; /* bits 1 << enum marker_value_kind of the fields and their cells; set by the profile */
 };
 

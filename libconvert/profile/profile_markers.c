@@ -77,11 +77,15 @@ static uint16_t value_kinds_of(const struct marker_schema *schema) {
     return kinds;
 }
 
-static bool has_hexadecimal(const struct marker_schema *schema) {
+static bool can_format_be_wide(enum marker_format format) {
+    return format == MARKER_HEXADECIMAL || format == MARKER_INTEGER;
+}
+
+static bool can_be_wide(const struct marker_schema *schema) {
     bool is_any = false;
     for (uint32_t i = 0; i < schema->field_count; i++) {
         const struct marker_field *field = &schema->fields[i];
-        is_any |= field->format == MARKER_HEXADECIMAL;
+        is_any |= can_format_be_wide(field->format);
         for (uint32_t j = 0; j < field->column_count; j++) is_any |= field->columns[j].format == MARKER_HEXADECIMAL;
     }
     return is_any;
@@ -114,7 +118,7 @@ static uint16_t add_schema(struct profile *profile, struct marker_schema schema,
     schema.twin = 0;
     schema.has_foreign_stacks = false;
     schema.value_kinds = value_kinds_of(&schema);
-    schema.has_hexadecimal = has_hexadecimal(&schema);
+    schema.can_be_wide = can_be_wide(&schema);
     *row = schema;
     uint16_t index = (uint16_t)(schemas->count - 1);
     index_set_fill(&profile->marker_schema_names, slot, hash_of(name), index);
@@ -269,13 +273,13 @@ static bool has_wide_cells(const struct profile *profile, const struct marker_fi
     for (uint32_t i = 0; i < cells.count; i++) {
         if (field->columns[i % field->column_count].format != MARKER_HEXADECIMAL) continue;
         const union marker_value *cell = profile_cell_at(profile, cells.first + i);
-        if (marker_value_is_wide(cell->number)) return true;
+        if (marker_value_is_wide(MARKER_HEXADECIMAL, cell->number)) return true;
     }
     return false;
 }
 
 static bool is_wide(const struct profile *profile, const struct marker_field *field, const union marker_value *value) {
-    if (field->format == MARKER_HEXADECIMAL) return marker_value_is_wide(value->number);
+    if (can_format_be_wide(field->format)) return marker_value_is_wide(field->format, value->number);
     return field->format == MARKER_TABLE && has_wide_cells(profile, field, value->cells);
 }
 
@@ -372,7 +376,7 @@ union marker_value profile_value_at(const struct profile *profile, uint32_t numb
 
 static bool push_values(struct profile *profile, const struct marker_schema *schema, const union marker_value *values) {
     bool is_whole = true;
-    if (schema->has_hexadecimal) note_wide_values(profile, schema, values);
+    if (schema->can_be_wide) note_wide_values(profile, schema, values);
     for (uint32_t i = 0; i < schema->field_count && is_whole; i++)
         is_whole = push_value(profile, marker_format_kind(schema->fields[i].format), &values[i]);
     return is_whole;

@@ -76,7 +76,7 @@ TEST(bits_are_those_of_the_integer_part, begin, end_profile) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_true(marker_value_bits(cases[i].value.number) == cases[i].bits);
-        assert_int_equal(marker_value_is_wide(cases[i].value.number), cases[i].bits > UINT32_MAX);
+        assert_int_equal(marker_value_is_wide(MARKER_HEXADECIMAL, cases[i].value.number), cases[i].bits > UINT32_MAX);
     }
 }
 
@@ -140,6 +140,21 @@ TEST(wide_values_are_noted, begin, end_profile) {
     assert_true(is_wide(schema, 1));
     assert_true(is_wide(schema, 2));
     assert_false(cell_fields[1].has_wide_values); /* the reader's own fields are not changed */
+}
+
+TEST(integers_are_wide_beyond_doubles, begin, end_profile) {
+    static const struct marker_field field = {.key = TEXT("count"), .format = MARKER_INTEGER};
+    static const struct marker_schema schema = {.name = TEXT("Count"), .fields = &field, .field_count = 1};
+    static const int64_t EXACT_MAX = INT64_C(1) << 53;
+    uint16_t row = profile_marker_schema(&profile, &schema);
+    const union marker_value values[] = {marker_value_integer(EXACT_MAX), marker_value_integer(-EXACT_MAX),
+                                         marker_value_real(0x1p60), marker_value_absent(VALUE_NUMBER),
+                                         marker_value_integer(-EXACT_MAX - 1)};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        assert_false(is_wide(row, 0));
+        profile_add_marker(&profile, thread, marker_at(1, row), &values[i]);
+    }
+    assert_true(is_wide(row, 0));
 }
 
 TEST(what_the_client_knows_otherwise_gets_another_name, begin, end_profile) {
