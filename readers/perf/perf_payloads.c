@@ -97,7 +97,7 @@ struct perf_layout *perf_payloads_decode(struct perf_payloads *payloads, uint32_
         layout = perf_tracing_decode(&payloads->recording->tracing, event->tracepoint_id, bytes, values, &lost_count);
     else
         layout = perf_text_fields_values(&payloads->texts[event_row], bytes, values, &lost_count);
-    perf_tally(&payloads->recording->tallies, TALLY_MANY_FIELDS, lost_count, event->first);
+    perf_tally(&payloads->recording->tallies, TALLY_LOST_FIELD, lost_count, event->first);
     perf_tally(&payloads->recording->tallies, TALLY_UNKNOWN_FORMAT, !layout, event->first);
     return layout;
 }

@@ -110,6 +110,12 @@ enum perf_function_form perf_print_rule_function(struct text rule, const char *f
     return strchr("fs", after.bytes[0]) ? FUNCTION_ALONE : FUNCTION_NONE;
 }
 
+bool perf_print_rule_is_ip(struct text rule, const char *field) {
+    struct text after = {0};
+    if (find_conversion(rule, field, &after) != 'p') return false;
+    return text_starts_with(after, TEXT("I4")) || text_starts_with(after, TEXT("I6"));
+}
+
 /* ---- Expressions. ---- */
 
 enum { DEPTH_MAX = 64, WORDS_BYTES_MAX = 512, RULE_BYTES_MAX = 16384 };

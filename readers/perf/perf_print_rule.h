@@ -18,6 +18,9 @@ enum perf_function_form {
 
 enum perf_function_form perf_print_rule_function(struct text rule, const char *field);
 
+/* Returns whether the rule prints the bytes of a field as an IP address: "%pI4", "%pI6c". */
+bool perf_print_rule_is_ip(struct text rule, const char *field);
+
 /* The words for the values of a field. */
 struct perf_words;
 

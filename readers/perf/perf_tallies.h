@@ -80,7 +80,8 @@
           "perf map or jitdump that was not read, as others own it or it is not a regular file")                     \
     TALLY(TALLY_JIT_DAMAGED, VALUES, NOTED, "damaged part of a perf map or jitdump")                                 \
     TALLY(TALLY_UNKNOWN_FORMAT, VALUES, LOST, "payload of a tracepoint of an unknown format")                        \
-    TALLY(TALLY_MANY_FIELDS, VALUES, LOST, "field of a tracepoint beyond the first 128, or named as another")        \
+    TALLY(TALLY_LOST_FIELD, VALUES, LOST,                                                                            \
+          "field of a tracepoint beyond the first 128, named as another, or outside of the payload")                 \
     TALLY(TALLY_DEEP_FRAME, VALUES, LOST, "frame deeper than 65535")
 
 #define TALLY_NAME(tally, unit, fate, cause) tally,

@@ -3,8 +3,17 @@
 #include "libconvert/base/cursor.h"
 #include "libconvert/base/memory.h"
 
-/* The type of a field, which all its values have in common. */
-enum value_type { TYPE_UNKNOWN, TYPE_INTEGER, TYPE_HEXADECIMAL, TYPE_NANOSECONDS, TYPE_BYTES, TYPE_TEXT, TYPE_COUNT };
+/* The type of a field, which all its values have in common. The kernel prints "0" for 0 in hexadecimal, too ("%#x"). */
+enum value_type {
+    TYPE_UNKNOWN,
+    TYPE_ZERO,
+    TYPE_INTEGER,
+    TYPE_HEXADECIMAL,
+    TYPE_NANOSECONDS,
+    TYPE_BYTES,
+    TYPE_TEXT,
+    TYPE_COUNT
+};
 
 struct text_field {
     struct text key;
@@ -62,6 +71,12 @@ static const struct {
     {TEXT("sched:sched_kthread_work_execute_*"), TEXT("work struct {work}: function {function}")},
     {TEXT("task:task_newtask"),
      TEXT("pid={pid} comm={comm} clone_flags={x:clone_flags} oom_score_adj={oom_score_adj}")},
+    {TEXT("net:net*"), TEXT("dev={name} ")},
+    {TEXT("napi:napi_poll"), TEXT("napi poll on napi struct {napi} for device {dev_name} work {work} budget {budget}")},
+    {TEXT("sock:inet_sock_set_state"),
+     TEXT("family={family} protocol={protocol} sport={sport} dport={dport} saddr={saddr} "
+          "daddr={daddr} saddrv6={saddr_v6} daddrv6={daddr_v6} ")},
+    {TEXT("tlb:tlb_flush"), TEXT("pages:{pages} reason:{reason in words} ({reason})")},
     {TEXT("timer:hrtimer_setup"), TEXT("hrtimer={hrtimer} clockid={clockid} mode={i:mode}")},
     {TEXT("timer:hrtimer_init"), TEXT("hrtimer={hrtimer} clockid={clockid} mode={i:mode}")},
     {TEXT("timer:hrtimer_start"), TEXT("hrtimer={hrtimer} function={function} expires={expires} "
@@ -254,8 +269,10 @@ static bool take_pair(struct pairs *pairs, struct pair *pair) {
 /* ---- Values. ---- */
 
 static const enum marker_format formats[TYPE_COUNT] = {
-    [TYPE_UNKNOWN] = MARKER_UNIQUE_STRING,   [TYPE_INTEGER] = MARKER_INTEGER, [TYPE_HEXADECIMAL] = MARKER_HEXADECIMAL,
-    [TYPE_NANOSECONDS] = MARKER_NANOSECONDS, [TYPE_BYTES] = MARKER_BYTES,     [TYPE_TEXT] = MARKER_UNIQUE_STRING,
+    [TYPE_UNKNOWN] = MARKER_UNIQUE_STRING,   [TYPE_ZERO] = MARKER_INTEGER,
+    [TYPE_INTEGER] = MARKER_INTEGER,         [TYPE_HEXADECIMAL] = MARKER_HEXADECIMAL,
+    [TYPE_NANOSECONDS] = MARKER_NANOSECONDS, [TYPE_BYTES] = MARKER_BYTES,
+    [TYPE_TEXT] = MARKER_UNIQUE_STRING,
 };
 
 /* A number that is too large is one that the kernel has made of a negative one: ULONG_MAX is -1. */
@@ -316,16 +333,24 @@ static enum value_type parse_value(const struct pair *pair, int64_t *value) {
     if (pair->kind == 'u') return parse_microseconds(pair->value, value) ? TYPE_INTEGER : TYPE_TEXT;
     if (parse_hexadecimal(pair->value, pair->kind == 'x', value))
         return pair->kind == 'i' ? TYPE_INTEGER : TYPE_HEXADECIMAL;
-    if (parse_integer(pair->value, value)) return TYPE_INTEGER;
+    if (parse_integer(pair->value, value)) return text_equal(pair->value, TEXT("0")) ? TYPE_ZERO : TYPE_INTEGER;
     if (parse_with_unit(pair->value, TEXT(" [ns]"), value)) return TYPE_NANOSECONDS;
     return parse_with_unit(pair->value, TEXT("B"), value) ? TYPE_BYTES : TYPE_TEXT;
+}
+
+static enum value_type join_types(enum value_type first, enum value_type second) {
+    if (first == second || first == TYPE_UNKNOWN) return second;
+    if (first == TYPE_ZERO && (second == TYPE_INTEGER || second == TYPE_HEXADECIMAL)) return second;
+    bool is_zero = second == TYPE_ZERO && (first == TYPE_INTEGER || first == TYPE_HEXADECIMAL);
+    return is_zero ? first : TYPE_TEXT;
 }
 
 static union marker_value value_of(struct profile *profile, enum value_type type, const struct pair *pair) {
     int64_t number = 0;
     if (marker_format_kind(formats[type]) == VALUE_STRING)
         return (union marker_value){.string = profile_string(profile, pair->value)};
-    return parse_value(pair, &number) == type ? marker_value_integer(number) : marker_value_absent(VALUE_NUMBER);
+    bool is_number = join_types(parse_value(pair, &number), type) == type;
+    return is_number ? marker_value_integer(number) : marker_value_absent(VALUE_NUMBER);
 }
 
 /* ---- Fields. ---- */
@@ -380,8 +405,7 @@ void perf_text_fields_learn(struct perf_text_fields *fields, struct text payload
         }
         if (row == ID_NONE) continue;
         struct text_field *field = column_at(&fields->rows, row);
-        enum value_type type = parse_value(&pair, &parsed);
-        field->type = field->type == TYPE_UNKNOWN || field->type == type ? type : TYPE_TEXT;
+        field->type = join_types(field->type, parse_value(&pair, &parsed));
         field->is_set = true;
     }
 }

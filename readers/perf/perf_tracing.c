@@ -1,5 +1,6 @@
 #include "perf_tracing.h"
 
+#include <arpa/inet.h>
 #include <event-parse.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@ struct value_source {
     const struct tep_format_field *field;
     struct perf_words *words; /* NULL: the value is what the payload has */
     bool is_text;
+    bool is_ip;
     enum perf_function_form function; /* the value is the name of the function at that address */
 };
 
@@ -210,6 +212,7 @@ static void add_fields(struct perf_tracing *tracing, struct tracepoint_kind *kin
     struct profile *profile = tracing->profile;
     struct text key = {0}, name = text_of(field->name);
     struct value_source source = {.field = field, .is_text = is_text(field)};
+    source.is_ip = !is_number(field) && perf_print_rule_is_ip(kind->rule, field->name);
     struct perf_words *words = is_number(field) ? perf_words_create(profile, kind->rule, field->name, &key) : NULL;
     if (tracing->functions.find && is_number(field))
         source.function = perf_print_rule_function(kind->rule, field->name);
@@ -273,17 +276,23 @@ static union marker_value number_value(const struct tep_format_field *field, str
     return marker_value_integer((int64_t)value);
 }
 
-/* Returns a field's bytes. A dynamic field contains the offset and the size of its bytes in the payload. The offset of
- * a relative dynamic field counts from the field's end. */
-static struct text bytes_of(const struct tep_format_field *field, struct text payload) {
-    if (field->offset < 0 || field->size < 0) return (struct text){0};
+/* Sets *bytes to those at the offset, which are none if not all of them are in the payload. Returns false then. */
+static bool take_bytes(struct text payload, size_t offset, size_t bytes_count, struct text *bytes) {
+    bool is_inside = offset <= payload.bytes_count && bytes_count <= payload.bytes_count - offset;
+    *bytes = is_inside ? text_slice(payload, offset, offset + bytes_count) : (struct text){0};
+    return is_inside;
+}
+
+/* Finds a field's bytes. A dynamic field contains the offset and the size of its bytes in the payload. The offset of a
+ * relative dynamic field counts from the field's end. Returns false, and no bytes, if they are not in the payload. */
+static bool find_bytes(const struct tep_format_field *field, struct text payload, struct text *bytes) {
     size_t offset = (size_t)field->offset, size_bytes = (size_t)field->size;
-    if (offset > payload.bytes_count || size_bytes > payload.bytes_count - offset) return (struct text){0};
-    struct text bytes = text_slice(payload, offset, offset + size_bytes);
-    if (!(field->flags & TEP_FIELD_IS_DYNAMIC) || size_bytes != 4) return bytes;
-    uint32_t place = perf_load_u32(bytes.bytes);
+    *bytes = (struct text){0};
+    if (field->offset < 0 || field->size < 0 || !take_bytes(payload, offset, size_bytes, bytes)) return false;
+    if (!(field->flags & TEP_FIELD_IS_DYNAMIC) || size_bytes != 4) return true;
+    uint32_t place = perf_load_u32(bytes->bytes);
     size_t from = (place & 0xffff) + (field->flags & TEP_FIELD_IS_RELATIVE ? offset + size_bytes : 0);
-    return text_slice(payload, from, from + (place >> 16));
+    return take_bytes(payload, from, place >> 16, bytes);
 }
 
 /* Returns an array other than a text: the elements in hexadecimal, or the digits of its bytes. */
@@ -299,6 +308,16 @@ static union marker_value array_value(struct profile *profile, const struct tep_
         used += (size_t)snprintf(digits + used, sizeof digits - used, form, number);
     }
     return (union marker_value){.string = profile_string(profile, (struct text){digits, used})};
+}
+
+/* Returns an IP address as programs write it. Any other number of bytes is none. */
+static union marker_value ip_value(struct profile *profile, const struct tep_format_field *field, struct text bytes) {
+    enum { IPV4_BYTES = 4, IPV6_BYTES = 16 };
+    char address[INET6_ADDRSTRLEN];
+    if (bytes.bytes_count != IPV4_BYTES && bytes.bytes_count != IPV6_BYTES) return array_value(profile, field, bytes);
+    int family = bytes.bytes_count == IPV4_BYTES ? AF_INET : AF_INET6;
+    const char *shown = inet_ntop(family, bytes.bytes, address, sizeof address);
+    return (union marker_value){.string = profile_string(profile, text_of(shown))};
 }
 
 static union marker_value device_value(struct profile *profile, struct text bytes) {
@@ -331,16 +350,18 @@ static union marker_value function_value(struct perf_tracing *tracing, uint64_t 
     return (union marker_value){.string = known ? *known : string_none()};
 }
 
-static union marker_value value_of(struct perf_tracing *tracing, const struct value_source *source,
-                                   struct text payload) {
+static union marker_value value_of(struct perf_tracing *tracing, const struct value_source *source, struct text payload,
+                                   uint64_t *lost_count) {
     struct profile *profile = tracing->profile;
     const struct tep_format_field *field = source->field;
-    struct text bytes = bytes_of(field, payload);
+    struct text bytes;
+    if (!find_bytes(field, payload, &bytes)) ++*lost_count;
     if (!bytes.bytes_count)
         return marker_value_absent(is_number(field) && !source->words && !source->function ? VALUE_NUMBER
                                                                                            : VALUE_STRING);
     if (source->is_text)
         return (union marker_value){.string = profile_string(profile, text_slice(bytes, 0, text_find(bytes, '\0')))};
+    if (source->is_ip) return ip_value(profile, field, bytes);
     if (source->words)
         return (union marker_value){.string = perf_words_of(source->words, &tracing->known_words, profile,
                                                             (uint64_t)number_value(field, bytes).number.mantissa)};
@@ -357,13 +378,14 @@ struct perf_layout *perf_tracing_decode(struct perf_tracing *tracing, uint64_t i
     if (!tracing->values)
         tracing->values = memory_allocate(tracing->profile->failure, PERF_FIELDS_MAX * sizeof *tracing->values);
     if (!tracing->values) return NULL;
-    for (uint32_t i = 0; i < layout->field_count; i++)
-        tracing->values[i] = value_of(tracing, &kind->sources[i], payload);
-    *values = tracing->values;
     *lost_count = kind->lost_count;
+    for (uint32_t i = 0; i < layout->field_count; i++)
+        tracing->values[i] = value_of(tracing, &kind->sources[i], payload, lost_count);
+    *values = tracing->values;
     return kind->layout;
 }
 
 union marker_value perf_tracing_value(struct perf_tracing *tracing, uint64_t id, struct text payload, uint32_t row) {
-    return value_of(tracing, &find_kind(tracing, id)->sources[row], payload);
+    uint64_t lost_count = 0;
+    return value_of(tracing, &find_kind(tracing, id)->sources[row], payload, &lost_count);
 }

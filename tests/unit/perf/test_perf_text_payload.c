@@ -95,9 +95,18 @@ TEST(test_keys_of_fields, set_up, tear_down) {
         {TEXT("block:block_touch_buffer"), TEXT("254,0 sector=7 size=4096"), TEXT("size"), 3},
         {TEXT("block:block_unplug"), TEXT("[a b] 3"), TEXT("nr_rq"), 2},
         {TEXT("block:block_plug"), TEXT("[a b]"), TEXT("comm"), 1},
+        {TEXT("net:net_dev_xmit"), TEXT("dev=lo skbaddr=0xf len=74 rc=0"), TEXT("rc"), 4},
+        {TEXT("napi:napi_poll"), TEXT("napi poll on napi struct 0xf for device (no_device) work 2 budget 64"),
+         TEXT("budget"), 4},
+        {TEXT("tlb:tlb_flush"), TEXT("pages:1 reason:local MM shootdown (3)"), TEXT("reason"), 3},
+        {TEXT("sock:inet_sock_set_state"),
+         TEXT("family=AF_INET protocol=IPPROTO_TCP sport=1 dport=2 saddr=127.0.0.1 daddr=0.0.0.0 "
+              "saddrv6=::ffff:127.0.0.1 daddrv6=:: oldstate=TCP_CLOSE newstate=TCP_LISTEN"),
+         TEXT("newstate"), 10},
     };
-    static const struct text first_keys[] = {TEXT("parent_comm"), TEXT("work"), TEXT("work"),
-                                             TEXT("dev"),         TEXT("comm"), TEXT("comm")};
+    static const struct text first_keys[] = {TEXT("parent_comm"), TEXT("work"),  TEXT("work"), TEXT("dev"),
+                                             TEXT("comm"),        TEXT("comm"),  TEXT("name"), TEXT("napi"),
+                                             TEXT("pages"),       TEXT("family")};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct perf_text_fields fields;
         perf_text_fields_init(&fields, &fixture.profile, cases[i].event);
@@ -108,6 +117,38 @@ TEST(test_keys_of_fields, set_up, tear_down) {
         assert_true(text_equal(layout->fields[layout->field_count - 1].key, cases[i].last_key));
         perf_text_fields_fini(&fields);
     }
+}
+
+/* The kernel prints 0 in hexadecimal without 0x ("%#x"). */
+TEST(test_zeros, set_up, tear_down) {
+    static const struct {
+        struct text payloads[2];
+        enum marker_format format;
+        int64_t first, last;
+    } cases[] = {
+        {{TEXT("flags=0"), TEXT("flags=0x1f")}, MARKER_HEXADECIMAL, 0, 31},
+        {{TEXT("flags=0x1f"), TEXT("flags=0")}, MARKER_HEXADECIMAL, 31, 0},
+        {{TEXT("flags=0"), TEXT("flags=12")}, MARKER_INTEGER, 0, 12},
+        {{TEXT("flags=-1"), TEXT("flags=0")}, MARKER_INTEGER, -1, 0},
+        {{TEXT("flags=0"), TEXT("flags=0")}, MARKER_INTEGER, 0, 0},
+    };
+    static const struct text mixed[] = {TEXT("flags=0x1"), TEXT("flags=0"), TEXT("flags=10")};
+    const union marker_value *values;
+    uint64_t lost_count;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct perf_text_fields fields;
+        perf_text_fields_init(&fields, &fixture.profile, TEXT("app:flags"));
+        for (size_t j = 0; j < 2; j++) perf_text_fields_learn(&fields, cases[i].payloads[j]);
+        assert_int_equal(perf_text_fields_layout(&fields)->fields[0].format, cases[i].format);
+        for (size_t j = 0; j < 2; j++) {
+            assert_non_null(perf_text_fields_values(&fields, cases[i].payloads[j], &values, &lost_count));
+            assert_int_equal(values[0].number.mantissa, j ? cases[i].last : cases[i].first);
+            assert_int_equal(values[0].number.scale, 0);
+        }
+        perf_text_fields_fini(&fields);
+    }
+    for (size_t i = 0; i < 3; i++) perf_text_fields_learn(&fixture.fields, mixed[i]);
+    assert_int_equal(perf_text_fields_layout(&fixture.fields)->fields[0].format, MARKER_UNIQUE_STRING);
 }
 
 /* Text tells what the payload's bytes do. Values that the kernel makes of other fields are left out. */

@@ -157,6 +157,17 @@ TEST(test_functions, set_up, tear_down) {
     PAYLOAD("\x11", "function=- site=- work=-");
 }
 
+TEST(test_addresses_of_hosts, set_up, tear_down) {
+    read_format(
+        "\tfield:__u8 saddr[4];\toffset:0;\tsize:4;\tsigned:0;\n"
+        "\tfield:__u8 saddr_v6[16];\toffset:4;\tsize:16;\tsigned:0;\n"
+        "\tfield:__u8 odd[3];\toffset:0;\tsize:3;\tsigned:0;\n"
+        "\tfield:__u8 mac[4];\toffset:0;\tsize:4;\tsigned:0;\n",
+        "\"saddr=%pI4 saddrv6=%pI6c odd=%pI4 mac=%pM\", REC->saddr, REC->saddr_v6, REC->odd, REC->mac");
+    PAYLOAD("\x7f\0\0\1\0\0\0\0\0\0\0\0\0\0\xff\xff\x0a\0\0\2",
+            "saddr=127.0.0.1 saddr_v6=::ffff:10.0.0.2 odd=7f0000 mac=7f000001");
+}
+
 TEST(test_places_outside_of_the_payload, set_up, tear_down) {
     read_format(
         "\tfield:int far;\toffset:99999;\tsize:4;\tsigned:1;\n"
@@ -189,6 +200,26 @@ TEST(test_many_fields, set_up, tear_down) {
     assert_int_equal(values[PERF_FIELDS_MAX - 1].number.mantissa, 4);
     free(fields);
     free(rule);
+}
+
+/* A field that is not within the payload is counted; a dynamic one that is empty is none. */
+TEST(test_fields_outside, set_up, tear_down) {
+    static const char payload[] = {4, 0, 0, 0, 5, 0, 4, 0, 0, 0, 0, 0};
+    read_format(
+        "\tfield:int a;\toffset:0;\tsize:4;\tsigned:1;\n"
+        "\tfield:int b;\toffset:9;\tsize:4;\tsigned:1;\n"
+        "\tfield:int c;\toffset:99;\tsize:4;\tsigned:1;\n"
+        "\tfield:__data_loc char[] d;\toffset:4;\tsize:4;\tsigned:1;\n"
+        "\tfield:__data_loc char[] e;\toffset:0;\tsize:4;\tsigned:1;\n"
+        "\tfield:__data_loc char[] f;\toffset:8;\tsize:4;\tsigned:1;\n",
+        "\"%d\", REC->a");
+    const union marker_value *values;
+    uint64_t lost_count;
+    for (size_t cut = 0; cut < 2; cut++) {
+        const struct text bytes = {payload, sizeof payload - cut};
+        assert_non_null(perf_tracing_decode(&fixture.tracing, TRACEPOINT_ID, bytes, &values, &lost_count));
+        assert_int_equal(lost_count, 2 + cut);
+    }
 }
 
 TEST(test_an_unknown_id, set_up, tear_down) {
