@@ -66,6 +66,13 @@ void meta_json_sample_units(struct json *json, enum cpu_delta_unit unit) {
     json_object_end(json);
 }
 
+void meta_json_start(struct json *json, const struct profile_meta *meta) {
+    if (meta->start_rest_ns)
+        json_key_ms(json, "startTime", meta->start_time_ms * 1000000 + meta->start_rest_ns);
+    else
+        json_key_int(json, "startTime", meta->start_time_ms);
+}
+
 void meta_json_clock(struct json *json, const struct profile *profile) {
     if (profile->meta.is_clock_monotonic)
         json_key_int(json, "startTimeAsClockMonotonicNanosecondsSinceBoot", profile->origin_ns);

@@ -22,6 +22,9 @@ enum cpu_delta_unit meta_json_cpu_delta_unit(const struct profile *profile);
 /* Writes "sampleUnits". `unit` must not be CPU_DELTA_NONE. */
 void meta_json_sample_units(struct json *json, enum cpu_delta_unit unit);
 
+/* Writes when the profile began, in milliseconds since the Unix epoch. */
+void meta_json_start(struct json *json, const struct profile_meta *meta);
+
 /* For traces with monotonic times, writes which monotonic time the profile's zero is. */
 void meta_json_clock(struct json *json, const struct profile *profile);
 

@@ -129,9 +129,14 @@ static bool join_counters(const struct merge *merge, struct counter *to, struct 
     return true;
 }
 
+/* Two counters of one run are not the same, even if nothing tells them apart. */
 static bool join_known_counter(const struct moving *moving, struct counter *counter) {
-    COLUMN_EACH(struct counter, known, &moving->whole->counters)
-        if (counter_is_same(known, counter) && join_counters(moving->merge, known, counter)) return true;
+    COLUMN_EACH(struct counter, known, &moving->whole->counters) {
+        bool is_of_run = moving->merge->runs && known->run_number == counter->run_number;
+        if (is_of_run || !counter_is_same(known, counter) || !join_counters(moving->merge, known, counter)) continue;
+        known->run_number = counter->run_number;
+        return true;
+    }
     return false;
 }
 
@@ -145,6 +150,7 @@ static void forget_plain_numbers(const struct counter *counter) {
 static void move_counters(struct moving *moving) {
     COLUMN_EACH(struct counter, from, &moving->part->counters) {
         from->process = moved_process(moving, from->process);
+        from->run_number = moving->number + 1;
         if (moving->merge->runs) forget_plain_numbers(from);
         if (join_known_counter(moving, from)) continue;
         struct counter *to = profile_add_counter(moving->whole, from);

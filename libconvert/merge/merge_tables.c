@@ -23,17 +23,19 @@ static void map_strings(struct merge_tables *tables, const struct profile *part,
 
 /* ---- Categories. ---- */
 
-/* Returns the name under which the whole profile has the category: its own, or with a number if another category with
- * another colour has that. */
+/* Returns the name under which the whole profile has the category: its own, or that of a variant if another category
+ * with another colour has that. Variants are numbered anew, so that it does not matter how a tree of merges groups the
+ * runs.
+ */
 static struct text category_name(const struct category *category, struct profile *whole) {
-    struct text name = category->name;
+    struct text plain = profile_plain_name(category->name), name = plain;
     for (unsigned number = 2; number <= CATEGORY_COUNT_MAX; number++) {
         const struct category *other = NULL;
         for (size_t i = 0; i < whole->categories.rows.count && !other; i++)
             if (text_equal(categories_at(&whole->categories, i)->name, name))
                 other = categories_at(&whole->categories, i);
         if (!other || other->color == category->color) break;
-        name = profile_text_format(whole, "%.*s %u", TEXT_ARGS(category->name), number);
+        name = profile_variant_name(whole, plain, number);
     }
     return name;
 }
@@ -125,8 +127,11 @@ static void map_stacks(struct merge_tables *tables, const struct profile *part, 
 static void map_schemas(struct merge_input *input, struct profile *whole) {
     size_t count = input->profile.marker_schemas.count;
     if (!ALLOCATE_MAP(input->schemas, count, whole->failure)) return;
-    for (size_t i = 0; i < count; i++)
-        input->schemas[i] = profile_take_marker_schema(whole, column_at(&input->profile.marker_schemas, i));
+    for (size_t i = 0; i < count; i++) {
+        struct marker_schema schema = *(const struct marker_schema *)column_at(&input->profile.marker_schemas, i);
+        schema.name = profile_plain_name(schema.name);
+        input->schemas[i] = profile_take_marker_schema(whole, &schema);
+    }
 }
 
 /* ---- Samples and markers. ---- */

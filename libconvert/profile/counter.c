@@ -139,7 +139,7 @@ struct text counter_visible_name(const struct counter *counter) {
 bool counter_is_same(const struct counter *a, const struct counter *b) {
     return process_is_same(a->process, b->process) && text_equal(a->name, b->name) &&
            text_equal(a->category, b->category) && text_equal(a->description, b->description) &&
-           text_equal(a->label, b->label) && text_equal(a->unit, b->unit) && a->graph == b->graph &&
+           text_equal(counter_label(a), counter_label(b)) && text_equal(a->unit, b->unit) && a->graph == b->graph &&
            a->color == b->color && a->has_each_change == b->has_each_change && a->sort_weight == b->sort_weight;
 }
 

@@ -34,6 +34,7 @@ struct counter {
     bool has_each_change;  /* samples are the changes as they happened; the value is constant between them */
     int32_t sort_weight;   /* tracks with lower weights are drawn higher; the front-end's own have 10 to 50 */
     struct column samples; /* struct counter_sample; in any order until profile_finish */
+    size_t run_number;     /* private to merge_rows: the last run that has it, counted from 1 */
 };
 
 /* Returns whether both belong to one process and have the same descriptions, so that they may be parts of one counter.

@@ -93,6 +93,7 @@ struct profile_meta {
     uint32_t physical_cpu_count;
     uint64_t main_memory_bytes;
     int64_t start_time_ms;   /* profile's start since the Unix epoch; 0: profile_finish derives it from the next two */
+    int64_t start_rest_ns;   /* what start_time_ms lacks; 0 unless a profile was read. Set by profile_finish */
     int64_t captured_at_ms;  /* when the trace was written, since the epoch; 0: unknown */
     int64_t epoch_offset_ns; /* Unix time less the trace's clock; 0: unknown */
     int64_t interval_ns;     /* time between samples; 0: profile_finish estimates it */
@@ -354,14 +355,21 @@ static inline void thread_add_sample(struct thread *thread, int64_t time_ns, sta
 void *profile_allocate(struct profile *profile, size_t bytes_count);
 
 /* Returns the row of the schema, which is added if none has its name; a schema with the same name and the same formats
- * of fields counts as the same. If the formats differ, the new one's name gets a number: "Request 2". Copies its
- * fields. Returns MARKER_SCHEMA_NONE if there are too many schemas (some 65000) or memory ran out (latched). The
+ * of fields counts as the same. If the formats differ, the new one's name gets a number: "Request (variant 2)". Copies
+ * its fields. Returns MARKER_SCHEMA_NONE if there are too many schemas (some 65000) or memory ran out (latched). The
  * schema's name becomes profile_marker_type_name. A key that means something else to the front-end, such as "type",
  * gets an underscore appended; labels, graphs and color_field must use the key with the underscore. */
 uint16_t profile_marker_schema(struct profile *profile, const struct marker_schema *schema);
+/* Another definition under the name of a marker type or category has this name: "Request (variant 2)". */
+struct text profile_variant_name(struct profile *profile, struct text name, unsigned number);
+
+/* Returns the name without what profile_variant_name adds. */
+struct text profile_plain_name(struct text name);
+
 /* Returns the row of the schema, which comes from another profile. Adds it if the profile has none with the same name,
- * fields and display. If it has another one with the same name, the new one's name gets a number: "Request 2". Texts,
- * fields and graphs must live as long as the profile. Returns MARKER_SCHEMA_NONE as profile_marker_schema does. */
+ * fields and display. If it has another one with the same name, the new one's name gets a number: "Request (variant
+ * 2)". Texts, fields and graphs must live as long as the profile. Returns MARKER_SCHEMA_NONE as profile_marker_schema
+ * does. */
 uint16_t profile_take_marker_schema(struct profile *profile, const struct marker_schema *schema);
 /* Returns the name of the schema. An underscore is appended if the front-end has its own code for that name and the
  * fields do not fit it: see reserved_types.h. */

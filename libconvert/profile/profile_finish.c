@@ -151,8 +151,12 @@ void profile_finish(struct profile *profile) {
     if (!meta->interval_ns) meta->interval_ns = profile_estimate_interval_ns(profile);
     if (!meta->start_time_ms && meta->captured_at_ms && meta->has_times)
         meta->start_time_ms = meta->captured_at_ms - profile->end_ns / 1000000;
-    if (!meta->start_time_ms && meta->epoch_offset_ns)
-        meta->start_time_ms = (meta->epoch_offset_ns + profile->origin_ns) / 1000000;
+    if (!meta->start_time_ms && meta->epoch_offset_ns) {
+        int64_t start_ns = meta->epoch_offset_ns + profile->origin_ns;
+        meta->start_time_ms = start_ns / 1000000;
+        /* Rounding in each merge of a tree would add up. */
+        if (meta->was_profile) meta->start_rest_ns = start_ns % 1000000;
+    }
     profile_order_threads(profile);
     profile_filter_counters(profile, counter_has_thread);
     filter_overheads(profile);

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "libconvert/base/cursor.h"
 #include "libconvert/base/first_row.h"
 #include "libconvert/base/memory.h"
 #include "marker_label.h"
@@ -133,8 +134,19 @@ struct text profile_marker_type_name(struct profile *profile, const struct marke
     return is_free ? schema->name : next_name(profile, schema->name);
 }
 
-static struct text numbered_name(struct profile *profile, struct text name, unsigned number) {
-    return profile_text_format(profile, "%.*s %u", TEXT_ARGS(name), number);
+#define VARIANT_START " (variant "
+
+struct text profile_variant_name(struct profile *profile, struct text name, unsigned number) {
+    return profile_text_format(profile, "%.*s" VARIANT_START "%u)", TEXT_ARGS(name), number);
+}
+
+struct text profile_plain_name(struct text name) {
+    struct text start = name;
+    if (!start.bytes_count || start.bytes[--start.bytes_count] != ')') return name;
+    while (start.bytes_count && cursor_is_digit(start.bytes[start.bytes_count - 1])) start.bytes_count--;
+    bool is_variant = text_ends_with(start, TEXT(VARIANT_START)) && start.bytes_count + 1 < name.bytes_count;
+    struct text plain = text_slice(name, 0, is_variant ? start.bytes_count - strlen(VARIANT_START) : name.bytes_count);
+    return plain.bytes_count ? plain : name;
 }
 
 /* Whether markers with one of the schemas can have the other one. */
@@ -151,7 +163,7 @@ uint16_t profile_marker_schema(struct profile *profile, const struct marker_sche
     uint16_t known = find_schema(profile, name);
     for (unsigned number = 2; known != MARKER_SCHEMA_NONE; number++) {
         if (has_same_values(schema_at(profile, known), schema) || failure_is_set(profile->failure)) break;
-        name = numbered_name(profile, wanted, number);
+        name = profile_variant_name(profile, wanted, number);
         known = find_schema(profile, name);
     }
     bool has_room = profile->marker_schemas.count < MARKER_SCHEMA_NONE - OWN_COUNT_MAX;
@@ -194,7 +206,7 @@ uint16_t profile_take_marker_schema(struct profile *profile, const struct marker
     uint16_t row;
     for (unsigned number = 2; (row = find_schema(profile, name)) != MARKER_SCHEMA_NONE; number++) {
         if (is_same_schema(schema_at(profile, row), schema) || failure_is_set(profile->failure)) break;
-        name = numbered_name(profile, schema->name, number);
+        name = profile_variant_name(profile, schema->name, number);
     }
     if (row == MARKER_SCHEMA_NONE) row = add_schema(profile, *schema, name);
     if (row != MARKER_SCHEMA_NONE) note_values_of(schema_at(profile, row), schema);

@@ -28,7 +28,7 @@ struct emission {
 /* Writes what every process has. Children have the root's start time; otherwise the client would shift their times. */
 static void write_short_meta(struct json *json, const struct profile *profile, const struct process *process) {
     json_key_int(json, "version", GECKO_VERSION);
-    json_key_int(json, "startTime", profile->meta.start_time_ms);
+    meta_json_start(json, &profile->meta);
     thread_json_key_time(json, "shutdownTime", process ? process_shutdown_ns(process) : TIME_NONE);
 }
 

@@ -58,7 +58,7 @@ static void write_meta(struct processed_writer *writer) {
     struct json *json = &writer->json;
     json_key_object_begin(json, "meta");
     json_key_ms(json, "interval", meta->interval_ns);
-    json_key_int(json, "startTime", meta->start_time_ms);
+    meta_json_start(json, meta);
     meta_json_clock(json, profile);
     meta_json_range(json, profile);
     json_key_int(json, "version", GECKO_VERSION);

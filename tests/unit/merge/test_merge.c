@@ -644,12 +644,12 @@ TEST(test_equal_definitions_are_one, begin, end) {
     for (uint32_t i = 0; i < INPUT_COUNT; i++) {
         const struct marker *marker = column_at(&profile_thread_at(&whole, (thread_id){i})->markers, 0);
         const struct marker_schema *schema = column_at(&whole.marker_schemas, marker->schema);
-        assert_true(text_equal(schema->name, i == 2 ? TEXT("Request 2") : TEXT("Request")));
+        assert_true(text_equal(schema->name, i == 2 ? TEXT("Request (variant 2)") : TEXT("Request")));
         assert_true(text_equal(strings_text(&whole.strings, value_of(&whole, marker, 0).string), text_of(labels[i])));
     }
     size_t category_count = whole.categories.rows.count;
     assert_true(text_equal(categories_at(&whole.categories, category_count - 2)->name, TEXT("I/O")));
-    assert_true(text_equal(categories_at(&whole.categories, category_count - 1)->name, TEXT("I/O 2")));
+    assert_true(text_equal(categories_at(&whole.categories, category_count - 1)->name, TEXT("I/O (variant 2)")));
 }
 
 /* Numbers and texts of each input are kept in different ways by their sizes. */
