@@ -10,6 +10,7 @@
 #include "recorder/state/recording_state.h"
 #include "recorder/write/thread_registry.h"
 #include "recorder/write/writer.h"
+#include "told_time.h"
 
 enum {
     INTRODUCTION_BYTES = 1 + 6 * LEB128_BYTES_MAX + 128 + LEB128_PADDED_BYTES,
@@ -131,6 +132,7 @@ static void write_full(struct sampled_thread *thread, struct recording *recordin
     at = leb128_write(at, kept);
     at = merged_stack_write(at, stack, kept, &chunk.address, NULL);
     long_block_end(writer, at);
+    told_time_add(facts->cpu_ns);
     thread->chunk_of_stack = chunk.number;
     note_sample();
 }
@@ -139,6 +141,7 @@ static void write_same(struct sampled_thread *thread, struct recording *recordin
     struct writer *writer = recording->writer;
     uint64_t time = recording_time(writer);
     short_block_end(writer, write_head(short_block_begin(writer, TRACE_THREAD_SAME), thread, writer, time, 0, facts));
+    told_time_add(facts->cpu_ns);
 }
 
 void sampled_thread_write_last(struct sampled_thread *thread, struct recording *recording,
@@ -185,6 +188,7 @@ void sampled_thread_write_rest(struct sampled_thread *thread, struct recording *
     unsigned char *at = leb128_write(short_block_begin(recording->writer, TRACE_THREAD_REST), time);
     at = leb128_write(at, thread->uid);
     short_block_end(recording->writer, leb128_write(at, rest_ns));
+    told_time_add(rest_ns);
 }
 
 void sampled_thread_write_name(struct sampled_thread *thread, struct recording *recording) {

@@ -26,6 +26,11 @@ void told_time_store(uint64_t cpu_ns) {
     if (__atomic_load_n(word, __ATOMIC_RELAXED) != told) __atomic_store_n(word, told, __ATOMIC_RELAXED);
 }
 
+void told_time_add(uint64_t cpu_ns) {
+    uint64_t told_ns = cpu_ns ? told_time_load() : 0;
+    if (told_ns) told_time_store(told_ns + cpu_ns);
+}
+
 uint64_t told_time_load(void) {
     const struct process_state *process = process_self();
     uint64_t word = __atomic_load_n(word_of(process), __ATOMIC_RELAXED);
