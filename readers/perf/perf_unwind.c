@@ -2,6 +2,7 @@
 
 #include "libconvert/base/memory.h"
 #include "perf_cursor.h"
+#include "readers/code/script_names.h"
 
 /* Limits of a walk. A copied stack has less than 64 KiB, and each frame takes at least 16 bytes. */
 enum { FRAMES_MAX = 4096, REGISTERS_MAX = 64 };
@@ -54,6 +55,7 @@ static struct unwind_file *find_file(struct perf_unwind *unwind, uint32_t row) {
 struct mapping_search {
     struct perf_unwind *unwind;
     int64_t pid;
+    enum unwinder_machine machine;
 };
 
 /* Returns the unwinder's file for generated code; NULL if memory ran out (latched). */
@@ -63,6 +65,16 @@ static struct unwind_file *file_of_code(struct perf_unwind *unwind, uint64_t num
     return file ? *file : NULL;
 }
 
+/* Python makes a copy of a small piece of machine code for each of its functions, which calls the interpreter and has
+ * no call frame information. On x86-64 its frame is one word, which lets the stack be aligned, or is the frame pointer:
+ * Python/asm_trampoline.S. */
+static uint32_t frame_bytes_of(const struct mapping_search *search, const struct jit_code *code) {
+    struct script_name name;
+    if (!code || search->machine != UNWINDER_X86_64) return 0;
+    script_name_parse(code->name, &name);
+    return name.kind == SCRIPT_PYTHON ? sizeof(uint64_t) : 0;
+}
+
 /* Memory without a file may have generated code of many functions, each with its own call frame information. So what is
  * found holds for the function alone, or for the address alone. */
 static struct unwind_mapping generated_at(const struct mapping_search *search, uint64_t address) {
@@ -70,7 +82,9 @@ static struct unwind_mapping generated_at(const struct mapping_search *search, u
     const struct jit_code *code = perf_places_generated(search->unwind->code, search->pid, address, &number);
     /* Distances in call frame information have 32 bits. */
     bool has_rules = code && code->eh_frame.bytes_count && code->size_bytes <= INT32_MAX;
-    if (!has_rules) return (struct unwind_mapping){.start = address, .end = address + 1};
+    if (!has_rules)
+        return (struct unwind_mapping){
+            .start = address, .end = address + 1, .frame_bytes = frame_bytes_of(search, code)};
     return (struct unwind_mapping){.start = code->address,
                                    .end = code->address + code->size_bytes,
                                    .file = file_of_code(search->unwind, number, code)};
@@ -117,7 +131,7 @@ size_t perf_unwind_walk(struct perf_unwind *unwind, int64_t pid, const struct pe
     enum { X86_STACK_POINTER = 7, AARCH64_STACK_POINTER = 31 };
     unsigned stack_pointer = machine == UNWINDER_X86_64 ? X86_STACK_POINTER : AARCH64_STACK_POINTER;
     const struct unwind_stack stack = {registers.values[stack_pointer], copy->bytes.bytes, copy->bytes.bytes_count};
-    struct mapping_search search = {unwind, pid};
+    struct mapping_search search = {unwind, pid, machine};
     const struct unwind_process process = {find_mapping, &search};
     enum unwind_end end;
     size_t count = unwinder_walk(unwind->unwinder, &process, &registers, &stack, unwind->frames, FRAMES_MAX, &end);

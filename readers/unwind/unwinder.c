@@ -453,6 +453,14 @@ static enum step step_by_leaf(struct walk *walk, uint64_t pushed_bytes) {
     return enter_caller(walk, is_in_register ? sp : sp + 8, return_address);
 }
 
+/* Steps out of generated code, in a call of its own, whose frames have a known size. The frame pointer is the caller's,
+ * unless the frame has it. */
+static enum step step_by_frame_size(struct walk *walk) {
+    uint64_t fp;
+    bool is_in_frame = find_register(walk, walk->machine->fp, &fp) && fp == sp_of(walk);
+    return is_in_frame ? step_by_frame_pointer(walk) : step_by_leaf(walk, walk->mapping.frame_bytes);
+}
+
 /* Steps out of code without a rule. In a file that was read, such code is a linkage stub or assembly, mostly without a
  * frame. Generated code and the code of unreadable files mostly have frame pointers. */
 static enum step step_without_rule(struct walk *walk, const struct unwind_file *file, uint64_t address) {
@@ -478,7 +486,9 @@ static enum step step_in_lost_file(struct walk *walk, const struct unwind_file *
 
 static enum step step_out(struct walk *walk) {
     uint64_t lookup = walk->is_exact ? walk->now.pc : walk->now.pc - 1, address = 0;
-    struct unwind_file *file = find_mapping(walk, lookup) ? walk->mapping.file : NULL;
+    bool is_mapped = find_mapping(walk, lookup);
+    if (is_mapped && walk->mapping.frame_bytes && !walk->is_exact) return step_by_frame_size(walk);
+    struct unwind_file *file = is_mapped ? walk->mapping.file : NULL;
     if (!file) return step_without_rule(walk, NULL, 0);
     read_file(walk->unwinder, file);
     uint64_t file_offset = walk->mapping.file_offset + (lookup - walk->mapping.start);

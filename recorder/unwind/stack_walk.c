@@ -189,10 +189,12 @@ static enum step step_by_frame_pointer(struct walk *walk) {
     uint64_t fp, return_address, sp = walk->fp + 16;
     if (!walk->is_fp_known || !load(walk, walk->fp, &fp) || !load(walk, walk->fp + 8, &return_address))
         return STEP_LOST;
+    enum step step = enter_caller(walk, sp, return_address);
+    if (step != STEP_TAKEN) return step;
     /* A wrong value ends the walk when it is used: nothing is loaded below sp. */
     walk->fp = fp;
     walk->is_base_known = false;
-    return enter_caller(walk, sp, return_address);
+    return step;
 }
 
 static enum step step_by_rule(struct walk *walk, const struct unwind_rule *rule) {
@@ -247,6 +249,12 @@ static enum step step_by_signal(struct walk *walk) {
     return STEP_TAKEN;
 }
 
+static bool has_rule(const struct walk *walk, uint64_t return_address) {
+    struct unwind_rule rule;
+    return walk->snapshot && unwind_snapshot_find(walk->snapshot, return_address - 1, &rule) &&
+           rule.cfa_kind != UNWIND_CFA_UNKNOWN && rule.cfa_kind != UNWIND_CFA_TO_COME;
+}
+
 #if defined(__aarch64__)
 /* Returns whether the return address is still in its register. Stubs of the linkage table, and assembly, have no rules.
  * If a thread was interrupted there, the register still has the return address, unless the code has made a call since:
@@ -254,9 +262,12 @@ static enum step step_by_signal(struct walk *walk) {
 static bool is_link_good(const struct walk *walk, uint64_t *link) {
     if (!walk->interrupted) return false;
     *link = strip_signature(context_register(walk->interrupted, UNWIND_RETURN));
-    struct unwind_rule rule;
-    return unwind_snapshot_find(walk->snapshot, *link - 1, &rule) && rule.cfa_kind != UNWIND_CFA_UNKNOWN &&
-           rule.cfa_kind != UNWIND_CFA_TO_COME;
+    return has_rule(walk, *link);
+}
+
+static enum step step_by_word(struct walk *walk) {
+    (void)walk;
+    return STEP_LOST;
 }
 #else
 static bool is_link_good(const struct walk *walk, uint64_t *link) {
@@ -264,12 +275,23 @@ static bool is_link_good(const struct walk *walk, uint64_t *link) {
     (void)link;
     return false;
 }
+
+/* Steps out of generated code whose frame is one word, which aligns the stack: of that kind is the code that Python
+ * (-X perf) makes for each of its functions. The interpreter is its caller, and has a rule. */
+static enum step step_by_word(struct walk *walk) {
+    uint64_t return_address;
+    if (walk->is_exact || !load(walk, walk->sp + 8, &return_address) || !has_rule(walk, return_address))
+        return STEP_LOST;
+    walk->is_base_known = false;
+    return enter_caller(walk, walk->sp + 16, return_address);
+}
 #endif
 
 /* Steps out of code without a rule. Threads end with a rule that ends the stack, but the first function of a coroutine
  * has no such rule. */
 static enum step step_without_rule(struct walk *walk) {
     enum step step = step_by_frame_pointer(walk);
+    if (step == STEP_LOST) step = step_by_word(walk);
     return step == STEP_LOST && walk->is_elsewhere && !walk->is_exact ? STEP_OUTERMOST : step;
 }
 

@@ -720,6 +720,33 @@ TEST(test_broken_frame_pointers) {
     made_stack_fini(&stack);
 }
 
+#if defined(__x86_64__)
+
+/* Python -X perf calls each of its functions by code whose frame is one word, which leaves the frame pointer as it is.
+ */
+TEST(test_frame_of_a_word) {
+    struct made_stack stack;
+    struct walked walked;
+    uint64_t caller = (uintptr_t)walk_made + 1;
+    made_stack_init(&stack);
+    put_record(&stack, 10, 0xdead, CODE + 1);
+    stack.words[13] = caller;
+    walk_made(&stack, place_of(&stack, 10), &walked);
+    assert_true(walked.count >= 3);
+    assert_int_equal(walked.frames[1].address, CODE + 1);
+    assert_int_equal(walked.frames[2].address, caller);
+    assert_false(walked.frames[2].is_exact);
+    assert_int_equal(walked.frames[1].stack_end, place_of(&stack, 14));
+    /* Only code with a rule can be the caller, and only code that calls has such a frame. */
+    stack.words[13] = CODE + 2;
+    assert_cut(&stack, place_of(&stack, 10), 2);
+    stack.words[5] = caller;
+    assert_cut(&stack, 0xdead, 1);
+    made_stack_fini(&stack);
+}
+
+#endif
+
 TEST(test_unknown_stack) {
     struct made_stack stack;
     struct walked walked;

@@ -182,6 +182,9 @@ enum { STACK_AT = 0x7000000, STACK_WORDS = 256, FILE_START = 0x400000, JIT_START
 /* Return addresses into the outermost function, the signal trampoline and generated code. */
 enum { OUTER = FILE_START + OUTER_AT + 0x10, HANDLED = FILE_START + SIGNAL_AT, GENERATED = JIT_START + 0x100 };
 
+/* Generated code from here on has frames of one word. */
+enum { WORD_FRAMES_START = JIT_START + 0x1000, IN_WORD_FRAME = WORD_FRAMES_START + 0x100 };
+
 static struct {
     struct unwind_registers registers;
     uint64_t stack[STACK_WORDS];
@@ -214,9 +217,12 @@ static void begin_sample(uint64_t pc) {
 
 static bool find_mapping(void *context, uint64_t address, struct unwind_mapping *mapping) {
     bool is_file = address >= FILE_START + CODE_AT && address < FILE_START + HEADER_AT;
-    *mapping = is_file ? (struct unwind_mapping){FILE_START + CODE_AT, FILE_START + HEADER_AT, CODE_AT, context}
-                       : (struct unwind_mapping){JIT_START, JIT_START + 0x1000, 0, NULL};
-    return is_file || (address >= JIT_START && address < JIT_START + 0x1000);
+    *mapping = (struct unwind_mapping){.start = JIT_START, .end = JIT_START + 0x1000};
+    if (is_file) *mapping = (struct unwind_mapping){FILE_START + CODE_AT, FILE_START + HEADER_AT, CODE_AT, context, 0};
+    if (address >= WORD_FRAMES_START)
+        *mapping =
+            (struct unwind_mapping){.start = WORD_FRAMES_START, .end = WORD_FRAMES_START + 0x1000, .frame_bytes = 8};
+    return is_file || (address >= JIT_START && address < mapping->end);
 }
 
 static void walk_with(size_t frames_max) {
@@ -351,6 +357,27 @@ TEST(test_generated_code) {
         sample.registers.known &= ~(UINT32_C(1) << fp);
         ASSERT_FRAMES(LOST, JIT_START);
     }
+}
+
+TEST(test_generated_code_with_frames_of_a_word) {
+    begin_tested(SPAN("\x0e\x10"), 0);
+    sample.stack[1] = IN_WORD_FRAME;
+    sample.stack[3] = IN_WORD_FRAME + 1;
+    sample.stack[5] = OUTER;
+    ASSERT_FRAMES(OUTERMOST, TESTED, IN_WORD_FRAME, IN_WORD_FRAME + 1, OUTER);
+    /* A word that is no code ends the walk, and so does the end of the stack. */
+    sample.stack[5] = 0x123456789;
+    ASSERT_FRAMES(LOST, TESTED, IN_WORD_FRAME, IN_WORD_FRAME + 1);
+    sample.stack_bytes_count = 40;
+    ASSERT_FRAMES(STACK_CUT, TESTED, IN_WORD_FRAME, IN_WORD_FRAME + 1);
+    /* The word is the caller's frame pointer if the frame pointer is its address. */
+    begin_tested(SPAN("\x0e\x10"), 0);
+    set_register(fp, stack_word_at(2));
+    sample.stack[1] = IN_WORD_FRAME;
+    sample.stack[2] = stack_word_at(7);
+    sample.stack[3] = GENERATED;
+    sample.stack[8] = OUTER;
+    ASSERT_FRAMES(OUTERMOST, TESTED, IN_WORD_FRAME, GENERATED, OUTER);
 }
 
 TEST(test_stubs) {
