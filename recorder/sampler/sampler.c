@@ -444,13 +444,15 @@ static bool is_only_thread(void) {
 /* Returns how much processor time of the calling thread is not this sampler's to tell. A program that was executed has
  * the time of the program before it in the same process, and of its own loading. If it is more than LATE_CPU_NS, and
  * nothing is known of the process, the program before it may have been sampled. A silent one has used no more before it
- * than until LATE_AGE_NS. */
-static uint64_t uncounted_from_ns(enum process_past past) {
+ * than until LATE_AGE_NS. If more was used since the last round of a sampled one, a program that was not recorded was
+ * executed in between. */
+static uint64_t uncounted_from_ns(const struct sampler_settings *settings) {
     uint64_t used_ns = clock_ns_of(CLOCK_THREAD_CPUTIME_ID), limit_ns = 0;
-    uint64_t told_ns = past == PAST_IS_TOLD ? told_time_load() : 0;
-    if (told_ns && told_ns < used_ns) return told_ns;
-    if (past == PAST_IS_UNKNOWN) limit_ns = LATE_CPU_NS;
-    if (past == PAST_IS_SILENT) limit_ns = LATE_AGE_NS;
+    uint64_t told_ns = settings->past == PAST_IS_TOLD ? told_time_load() : 0;
+    uint64_t untold_ns_max = LATE_AGE_NS + (uint64_t)settings->interval_us * 1000;
+    if (told_ns && told_ns < used_ns && used_ns - told_ns < untold_ns_max) return told_ns;
+    if (settings->past == PAST_IS_UNKNOWN) limit_ns = LATE_CPU_NS;
+    if (settings->past == PAST_IS_SILENT) limit_ns = LATE_AGE_NS;
     return used_ns < limit_ns ? 0 : used_ns;
 }
 
@@ -465,8 +467,7 @@ bool sampler_start(const struct sampler_settings *settings, bool begins_late) {
     sampler.phase = SAMPLER_WAITS;
     sampler.begins_late = begins_late;
     sampler.begins_alone = settings->flags & GREC_SAMPLER && !settings->is_paused && is_only_thread();
-    sampler.starter =
-        (struct thread_observer_starter){.tid = process_own_tid(), .cpu_ns = uncounted_from_ns(settings->past)};
+    sampler.starter = (struct thread_observer_starter){.tid = process_own_tid(), .cpu_ns = uncounted_from_ns(settings)};
     if (sampler.begins_alone && settings->past == PAST_IS_TOLD) told_time_store(sampler.starter.cpu_ns);
     sampler.is_prepared = sampler.has_trace_file = false;
     sampler.tick_count = sampler.late_tick_count = 0;

@@ -386,6 +386,33 @@ TEST(test_time_of_executed_programs, set_up_folder, tear_down_folder) {
     recorded_fini(&recorded);
 }
 
+/* What a process uses in a program that is not recorded must not be that of the program that it executes next. */
+TEST(test_time_of_a_program_that_is_not_recorded, set_up_folder, tear_down_folder) {
+    static char script[] =
+        "import os, sys, time\n"
+        "def work(ms):\n"
+        "    end = time.thread_time_ns() + ms * 1000000\n"
+        "    while time.thread_time_ns() < end: pass\n"
+        "turn, others_ns = int(sys.argv[1]) if len(sys.argv) > 1 else 0, sys.argv[2:]\n"
+        "work((40, 400, 40)[turn])\n"
+        "if turn == 2:\n"
+        "    print(time.thread_time_ns() - int(others_ns[1]) + int(others_ns[0]), file=sys.stderr)\n"
+        "    os._exit(0)\n"
+        "names = 'LD_PRELOAD', 'KEPT'\n"
+        "os.environ[names[not turn]] = os.environ.pop(names[turn], '')\n" EXECUTE(
+            "str(turn + 1), *others_ns, str(time.thread_time_ns())");
+    static const int64_t LITTLE_NS = 100000000;
+    struct recorded recorded;
+    setenv("SCRIPT", script, 1);
+    run_python(has_some_stacks, &recorded, *state, script);
+    unsetenv("SCRIPT");
+    int64_t true_ns = told_ns(*state), sum_ns = 0;
+    for (size_t i = 0; i < recorded.profile.threads.count; i++)
+        sum_ns += sum_cpu_ns(column_at(&recorded.profile.threads, i));
+    if (sum_ns > true_ns + LITTLE_NS) fail_msg("%" PRId64 " ns are in the trace of %" PRId64, sum_ns, true_ns);
+    recorded_fini(&recorded);
+}
+
 static bool has_children(const struct profile *profile) { return profile->processes.count > 2; }
 
 /* A process may join in a pause, and execute another program after it. What the process has used in the pause does not
