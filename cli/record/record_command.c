@@ -180,13 +180,19 @@ static bool open_trace(struct record *record) {
     return !failure_is_set(&record->failure);
 }
 
-/* Gives the recording a name if no profile could be made of it, for want of room or memory. */
+/* Gives the recording a name if no profile could be made of it, for want of room or memory. In a container, the process
+ * often has the pid of the one before, which may have left a recording, too. */
 static void rescue_trace(const struct record *record, int exit_code) {
+    enum { NAME_COUNT = 1000 };
     char path[4096];
+    int status = -1;
     if (exit_code < FAILURE_IO || !record->is_by_kernel || record->options->trace_path) return;
-    snprintf(path, sizeof path, "%s/gecko-convert-%d.data", temporary_folder(), (int)getpid());
-    if (linkat(AT_FDCWD, record->trace_path, AT_FDCWD, path, AT_SYMLINK_FOLLOW)) return;
-    console_print_message("the recording is kept: make a profile of it by gecko-convert %s -o FILE", path);
+    errno = EEXIST;
+    for (int i = 0; i < NAME_COUNT && status && errno == EEXIST; i++) {
+        snprintf(path, sizeof path, "%s/gecko-convert-%d-%d.data", temporary_folder(), (int)getpid(), i);
+        status = linkat(AT_FDCWD, record->trace_path, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
+    }
+    if (!status) console_print_message("the recording is kept: make a profile of it by gecko-convert %s -o FILE", path);
 }
 
 /* ---- Targets. ---- */

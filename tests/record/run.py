@@ -786,6 +786,15 @@ def a_recording_of_which_no_profile_can_be_made_is_kept(folder):
         subprocess.run([program, "-q", kept[1], "-o", folder / "later.json"], check=True, timeout=WAIT_SECONDS)
         check(count_samples(folder / "later.json") > 10, ended.stderr)
         pathlib.Path(kept[1]).unlink()
+    if os.geteuid() == 0:
+        first_of_namespace = ["unshare", "--pid", "--fork", "--mount-proc"]
+        for count in 1, 2:
+            ended = record("-o", "/dev/full", mix, "100", cwd=folder, env={**os.environ, "TMPDIR": str(folder)},
+                           before=first_of_namespace)
+            check(len(list(folder.glob("*.data"))) == count, f"two of one pid: {ended}, {os.listdir(folder)}")
+        for path in folder.glob("*.data"):
+            check(path.stat().st_mode & 0o777 == 0o600, f"{path}: {path.stat()}")
+            path.unlink()
     ended = record("-o", "p.json", "no-such-program", cwd=folder, env={**os.environ, "TMPDIR": str(folder)})
     check(ended.returncode == 127 and not list(folder.glob("*.data")), f"{ended}: {os.listdir(folder)}")
 
