@@ -1,7 +1,5 @@
 #include "collapsed_line.h"
 
-#include <string.h>
-
 #include "libconvert/base/cursor.h"
 
 static struct text take_last_word(struct text *rest) {
@@ -30,12 +28,31 @@ static bool is_number(struct text word) {
     return word.bytes_count && cursor_count_digits(word) == word.bytes_count;
 }
 
-/* True for numbers such as 5,000, 1.234.567 and 1'234, or with fixed blanks, which are no ASCII. */
+/* Takes a separator of ASCII, a fixed blank (U+00A0, U+2009, U+202F, or as Latin-1 has it), or an apostrophe (U+2019).
+ */
+static bool take_separator(struct text *word) {
+    static const struct text separators[] = {TEXT(","),
+                                             TEXT("."),
+                                             TEXT("'"),
+                                             TEXT("\xc2\xa0"),
+                                             TEXT("\xe2\x80\x89"),
+                                             TEXT("\xe2\x80\xaf"),
+                                             TEXT("\xe2\x80\x99"),
+                                             TEXT("\xa0")};
+    for (size_t i = 0; i < sizeof separators / sizeof *separators; i++)
+        if (cursor_take(word, separators[i])) return true;
+    return false;
+}
+
+/* True for numbers such as 5,000, 1.234.567 and 1'234. */
 static bool is_grouped(struct text word) {
+    size_t digit_count;
     word = without_sign(word);
-    for (struct text left = word; left.bytes_count; left = text_from(left, 1))
-        if (!cursor_is_digit(left.bytes[0]) && !strchr(",.'", left.bytes[0]) && !(left.bytes[0] & 0x80)) return false;
-    return cursor_count_digits(word) > 0;
+    do {
+        digit_count = cursor_count_digits(word);
+        word = text_from(word, digit_count);
+    } while (digit_count && take_separator(&word));
+    return digit_count && !word.bytes_count;
 }
 
 /* Profilers write their settings as "# interval: 100", which is not a stack although it ends in a number. */

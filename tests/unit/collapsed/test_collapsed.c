@@ -166,6 +166,11 @@ TEST(test_line_verdicts) {
         {"a;b .", false, COLLAPSED_NO_COUNT},
         {"a;b 1.2.3", false, COLLAPSED_GROUPED},
         {"a;b -12'345", false, COLLAPSED_GROUPED},
+        {"a;b 1\xe2\x80\xaf"
+         "000",
+         false, COLLAPSED_GROUPED},
+        {"a;b 2\xe6\xac\xa1", false, COLLAPSED_NO_COUNT},
+        {"a;b 5,", false, COLLAPSED_NO_COUNT},
         {"a;b 1,x", false, COLLAPSED_NO_COUNT},
         {"a;b 1-2", false, COLLAPSED_NO_COUNT},
         {"a;12", false, COLLAPSED_NO_COUNT},
