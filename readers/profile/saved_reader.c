@@ -74,6 +74,23 @@ static void settle_times(struct saved_reader *reader) {
     profile_shift_times(profile, reader->origin_ns);
 }
 
+/* Made-up times are whole milliseconds. Importers of the front-end keep the times of the trace, but write neither a
+ * range nor a date. */
+static bool has_fractions(const struct profile *profile) {
+    enum { NS_PER_MS = 1000000 };
+    for (uint32_t i = 0; i < profile->threads.count; i++)
+        COLUMN_EACH(const struct sample, sample, &profile_thread_at(profile, (thread_id){i})->samples.rows)
+            if (sample->time_ns % NS_PER_MS) return true;
+    return false;
+}
+
+/* Times that were made up choose nothing: a part of them would be an arbitrary part of the samples. */
+static void check_times(const struct profile *profile, const struct filter *filter) {
+    if (!profile->meta.has_times && filter && filter_has(filter, GECKO_CONVERT_FILTER_TIME))
+        failure_set(profile->failure, FAILURE_USAGE,
+                    "--time cannot be applied: the profile has no times, only an order of its samples");
+}
+
 /* Collapsed stacks without threads have become a thread of this name. */
 static void recognise_made_up(struct profile *profile) {
     struct thread *thread = profile->threads.count == 1 ? profile_thread_at(profile, (thread_id){0}) : NULL;
@@ -156,6 +173,8 @@ static void run(struct input *input, struct profile *profile, const struct reade
     if (saved_is_good(&reader)) {
         saved_threads_link(&reader);
         saved_types_count_lost(&reader);
+        profile->meta.has_times = profile->meta.has_times || has_fractions(profile);
+        check_times(profile, options->filter);
         if (options->filter && saved_is_good(&reader)) filter_profile(options->filter, profile);
         settle_weights(&reader);
         saved_threads_settle_cycles(&reader);
