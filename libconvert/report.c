@@ -88,8 +88,8 @@ static const char *row_noun(const struct gecko_convert_result *result) {
 
 /* Whole numbers are exact, and of others six digits are enough. */
 static void append_weight(double weight, const char *kind, const char *unit, struct report_text *text) {
-    if (fabs(weight) >= 1e6) weight = rint(weight);
-    report_append(text, " with %s%.*g %s", kind, weight == rint(weight) ? 12 : 6, weight, unit);
+    bool is_whole = fabs(weight) < 1e15 && weight == (double)(int64_t)weight;
+    report_append(text, " with %s%.*g %s", kind, is_whole ? 12 : 6, weight, unit);
 }
 
 void report_append_contents(const struct gecko_convert_result *result, struct report_text *text) {

@@ -234,8 +234,8 @@ TEST(small_threads_share_chunks, begin, end_profile) {
     chunk_list_fini(&out);
 }
 
-/* Returns a number of any length. */
-static int64_t mixed_integer(uint32_t i) { return INT64_MIN / (INT64_C(1) << i % 63); }
+/* Returns a number of any length, up to the largest that a double holds exactly. */
+static int64_t mixed_integer(uint32_t i) { return -(INT64_C(1) << i % 54); }
 
 /* Appends what the payload of marker number i should be. */
 static void expect_payload(FILE *out, uint32_t i) {
