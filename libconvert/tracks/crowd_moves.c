@@ -204,12 +204,13 @@ static void move_threads(const struct moving *moving) {
     for (uint32_t i = 0; i < profile->threads.count && !failure_is_set(profile->failure); i++) move_thread(moving, i);
     /* Weights that are times tell how long each wait takes: those do not move. */
     bool moves_waits = text_equal(profile_weight_unit(&profile->meta), TEXT("samples"));
+    bool has_times = profile->meta.cpu_delta_unit != CPU_DELTA_CYCLES;
     for (uint32_t i = 0; i < profile->threads.count; i++) {
         struct thread *thread = column_at(&profile->threads, i);
         uint32_t count = moving->thread_counts[i];
         if (count < 2) continue;
         thread->name = profile_text_format(profile, "%.*s and %u more", TEXT_ARGS(thread->name), count - 1);
-        crowd_level_cpu(&thread->samples, moves_waits, profile->failure);
+        if (has_times) crowd_level_cpu(&thread->samples, moves_waits, profile->failure);
     }
 }
 

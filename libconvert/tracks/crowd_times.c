@@ -135,5 +135,7 @@ void crowd_level_cpu(struct samples *samples, bool moves_waits, struct failure *
     for (uint32_t i = count; moves_waits && i-- > 0;) move_waits(samples, i);
     for (uint32_t i = count; i-- > 1;) excess_ns = pass_excess(samples, i, excess_ns);
     for (uint32_t i = 1; i < count; i++) excess_ns = pass_excess(samples, i, excess_ns);
+    if (!excess_ns) return;
+    while (samples_cpu_ns(samples, count - 1) == TIME_NONE) count--;
     *(int64_t *)column_at(&samples->details->cpu_ns, count - 1) += excess_ns;
 }

@@ -61,8 +61,9 @@ enum {
     POOL_LANES_MAX = 64, /* unless there are more of them than anybody looks at */
     /* A member with more than this part of all turns is as much worth a look. */
     OWN_LANE_PART = 10,
-    /* A member whose turns take more periods than this has its own lane, which bounds time and memory. */
-    MEMBER_PERIODS_MAX = 65536
+    /* A member has its own lane if its turns take more periods on average, as those of an unknown processor time may.
+     * That bounds time and memory. */
+    PERIODS_PER_TURN_MAX = 8
 };
 
 /* How long the turns of a member, or of a lane, take in one period. */
@@ -88,12 +89,13 @@ struct sharing {
     struct lane *lanes;      /* with room for one for each member */
     uint32_t lane_count;
     struct column uses; /* struct period_use: those of the present member */
+    uint32_t tight_use; /* one of them, for which the last lane that was tried has no room; 0 at first */
 };
 
-/* Adds the time of a turn to the periods that it is in. Returns false if there are too many. */
-static bool add_uses(struct sharing *sharing, struct time_range turn) {
+/* Adds the time of a turn to the periods that it is in. Returns false if the member has more than periods_max. */
+static bool add_uses(struct sharing *sharing, struct time_range turn, uint64_t periods_max) {
     int64_t start_ns = turn.first_ns, period_ns = sharing->period_ns, length_ns;
-    if (__builtin_sub_overflow(turn.last_ns, start_ns, &length_ns) || length_ns / period_ns > MEMBER_PERIODS_MAX)
+    if (__builtin_sub_overflow(turn.last_ns, start_ns, &length_ns) || (uint64_t)(length_ns / period_ns) > periods_max)
         return false;
     while (start_ns < turn.last_ns) {
         int64_t period = start_ns / period_ns - (start_ns % period_ns < 0), end_ns;
@@ -106,23 +108,34 @@ static bool add_uses(struct sharing *sharing, struct time_range turn) {
             column_add(&sharing->uses, &(struct period_use){period, end_ns - start_ns});
         start_ns = end_ns;
     }
-    return sharing->uses.count <= MEMBER_PERIODS_MAX;
+    return sharing->uses.count <= periods_max;
 }
 
 /* Finds the uses of the member. Returns false if it has a lane of its own. */
 static bool find_uses(struct sharing *sharing, const struct lane_member *member) {
-    sharing->uses.count = 0;
+    uint64_t periods_max = (uint64_t)member->turn_count * PERIODS_PER_TURN_MAX;
+    sharing->uses.count = sharing->tight_use = 0;
     if (member->turn_count > sharing->turns_max) return false;
     for (uint32_t i = 0; i < member->turn_count; i++)
-        if (!add_uses(sharing, member->turns[i])) return false;
+        if (!add_uses(sharing, member->turns[i], periods_max)) return false;
     return true;
 }
 
-static bool has_room(const struct sharing *sharing, uint32_t lane) {
-    COLUMN_EACH(const struct period_use, use, &sharing->uses) {
-        const struct lane_period key = {use->period, lane};
-        const int64_t *used_ns = value_table_find(&sharing->used, &key);
-        if (used_ns && *used_ns > sharing->period_ns - use->used_ns) return false;
+static bool has_room_for(const struct sharing *sharing, uint32_t lane, uint32_t use_row) {
+    const struct period_use *use = column_at(&sharing->uses, use_row);
+    const struct lane_period key = {use->period, lane};
+    const int64_t *used_ns = value_table_find(&sharing->used, &key);
+    return !used_ns || *used_ns <= sharing->period_ns - use->used_ns;
+}
+
+/* Lanes often lack room in the same period, when all threads run. So that one is tried first. */
+static bool has_room(struct sharing *sharing, uint32_t lane) {
+    uint32_t count = (uint32_t)sharing->uses.count;
+    if (count && !has_room_for(sharing, lane, sharing->tight_use)) return false;
+    for (uint32_t i = 0; i < count; i++) {
+        if (has_room_for(sharing, lane, i)) continue;
+        sharing->tight_use = i;
+        return false;
     }
     return true;
 }
@@ -136,7 +149,7 @@ static void take_room(struct sharing *sharing, uint32_t lane) {
 }
 
 /* Returns whether the member, which begins later than all others of the lane, has to have another lane. */
-static bool is_busy(const struct sharing *sharing, uint32_t number, const struct lane_member *member, bool shares) {
+static bool is_busy(struct sharing *sharing, uint32_t number, const struct lane_member *member, bool shares) {
     const struct lane *lane = &sharing->lanes[number];
     if (member->start_ns < (shares ? lane->own_until_ns : lane->last_end_ns)) return true;
     return shares && !has_room(sharing, number);

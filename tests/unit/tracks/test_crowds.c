@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "libconvert/base/memory.h"
 #include "tests/support/assert_text.h"
 #include "tests/support/marker_value.h"
 #include "tests/support/profile_check.h"
@@ -165,6 +166,39 @@ TEST(threads_that_run_at_a_time_for_short_are_one_track, begin, end_profile) {
     assert_int_equal(cpu_of(track), 66 * MS);
 }
 
+/* A thread that tells no processor time comes last, and the others' time does not fit between their samples. */
+TEST(time_that_has_no_place_goes_to_the_last_sample_that_tells_time, begin, end_profile) {
+    process_id server = add_program(1, "server", process_none(), 0, 1000);
+    set_cpu(add_thread(server, 1000, "request", 8, 8), 1);
+    set_cpu(add_thread(server, 1001, "request", 8, 8), 1);
+    for (int i = 0; i < 31; i++) {
+        thread_id id = profile_add_thread(&profile, server, 2000 + i, 0);
+        at(id)->name = TEXT("request");
+        thread_add_sample(at(id), (100 + i * 10) * MS, stack_none(), 1);
+    }
+    merge(NULL);
+    assert_tracks("server:2/0 request and 32 more:35/33 ");
+    const struct samples *samples = &profile_ordered_thread(&profile, 1)->samples;
+    static const int64_t cpu_ms[] = {1, 0, 0, 3};
+    for (uint32_t i = 0; i < 35; i++) assert_int_equal(samples_cpu_ns(samples, i), i < 4 ? cpu_ms[i] * MS : TIME_NONE);
+}
+
+/* Cycles between two samples may be more than nanoseconds. */
+TEST(cycles_stay_where_they_are, begin, end_profile) {
+    process_id server = add_program(1, "server", process_none(), 0, 400);
+    add_requests(server, 31, "request");
+    thread_id quick = add_thread(server, 2000, "request", 311, 315);
+    set_cpu(quick, 4);
+    *(int64_t *)column_at(&at(quick)->samples.details->cpu_ns, 1) = 12 * MS;
+    profile.meta.cpu_delta_unit = CPU_DELTA_CYCLES;
+    profile.meta.has_cpu_apart = true;
+    merge(NULL);
+    assert_tracks("server:2/0 request and 31 more:64/32 ");
+    const struct samples *samples = &profile_ordered_thread(&profile, 1)->samples;
+    for (uint32_t i = 0; i < 64; i++)
+        assert_int_equal(samples_cpu_ns(samples, i), i < 62 ? MS : i == 62 ? 4 * MS : 12 * MS);
+}
+
 /* Adds a thread that lives for 9 ms and has used 3 ms when it ends, of which its only sample tells. */
 static thread_id add_short_thread(process_id process, int64_t tid, int64_t start_ms) {
     thread_id id = profile_add_thread(&profile, process, tid, 0);
@@ -251,6 +285,22 @@ TEST(threads_without_processor_time_run_all_the_time, begin, end_profile) {
     thread_add_sample(at(other), 45 * MS, stack_none(), 1);
     merge(NULL);
     assert_tracks("server:2/0 request and 30 more:62/31 request:2/0 ");
+}
+
+/* Each of them runs for 50 000 periods, as far as its two samples tell. */
+TEST(long_turns_take_little_memory, begin, end_profile) {
+    static struct memory_limit limit;
+    memory_limit_init(&limit, 8 << 20);
+    process_id server = add_program(1, "server", process_none(), 0, 400);
+    for (int i = 0; i < 100; i++) {
+        thread_id id = profile_add_thread(&profile, server, 1000 + i, 0);
+        at(id)->name = TEXT("worker");
+        for (int j = 0; j < 2; j++) thread_add_sample(at(id), (i + j * 200000) * MS, stack_none(), 1);
+    }
+    failure.memory = &limit;
+    merge(NULL);
+    assert_int_equal(profile.thread_order.count, 101);
+    failure.memory = NULL;
 }
 
 TEST(workers_that_live_together_stay, begin, end_profile) {
