@@ -200,9 +200,11 @@ static int act(const struct command *command, struct options *options, const str
 static int help(int argument_count, char *const *arguments) {
     const struct command *command = find_command(argument_count ? arguments[0] : "");
     struct failure failure = {0};
-    if (argument_count && command == commands[0])
-        failure_set(&failure, FAILURE_USAGE, "there is no command '%s'; did you mean %s?", arguments[0],
-                    nearest_command(arguments[0])->name);
+    if (argument_count && command == commands[0]) {
+        const struct command *nearest = nearest_command(arguments[0]);
+        failure_set(&failure, FAILURE_USAGE, "there is no command '%s'%s%s%s", arguments[0],
+                    nearest ? "; did you mean " : "", nearest ? nearest->name : "", nearest ? "?" : "");
+    }
     return failure_is_set(&failure) ? command_refuse(command, &failure) : show_help(command);
 }
 
