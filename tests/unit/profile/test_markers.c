@@ -90,7 +90,7 @@ TEST(a_schema_is_its_name, begin, end_profile) {
     assert_int_equal(profile.marker_schemas.count, 2);
     namesake.field_count = 0;
     assert_int_equal(profile_marker_schema(&profile, &namesake), 2);
-    assert_text(((const struct marker_schema *)column_at(&profile.marker_schemas, 2))->name, "Period 2");
+    assert_text(((const struct marker_schema *)column_at(&profile.marker_schemas, 2))->name, "Period (variant 2)");
     const struct marker_schema *schema = column_at(&profile.marker_schemas, 0);
     assert_text(schema->description, "A period");
     assert_int_equal(schema->field_count, 2);
