@@ -136,7 +136,10 @@ static const struct option known_options[] = {
              "converting them together makes, with --align and --samples"},
     {OPTION("output", MERGE_MANIFESTS, OPTION_TEXT, convert.output_path), .letter = 'o', .value_name = "FILE",
      .help = "write the report to FILE (default: standard output)"},
-    {OPTION("output", CONVERT | MERGE, OPTION_TEXT, convert.output_path), .letter = 'o', .value_name = "FILE",
+    {OPTION("output", MERGE, OPTION_TEXT, convert.output_path), .letter = 'o', .value_name = "FILE",
+     .help = "write to FILE, or to standard output for -; compressed if FILE ends\n"
+             "in .gz"},
+    {OPTION("output", CONVERT, OPTION_TEXT, convert.output_path), .letter = 'o', .value_name = "FILE",
      .help = "write to FILE, or to standard output for -; compressed if FILE ends\n"
              "in .gz (default: the name of INPUT without its suffixes and with\n"
              ".profile.json, in the current folder; standard output if INPUT is -)"},

@@ -142,7 +142,7 @@ static struct missing_name describe(const struct profile *profile, uint32_t numb
     uint32_t lib_count = libs_count(&profile->libs), resource_count = row_table_count(&profile->resources);
     if (number == lib_count + resource_count)
         return (struct missing_name){.library = TEXT("code outside of files"),
-                                     .reason = number ? "no map of generated code" : "the trace names no files"};
+                                     .reason = number ? "in no map of generated code" : "the trace names no files"};
     if (number > lib_count + resource_count)
         return (struct missing_name){.library = shown_name(kernel_name), .reason = unmapped_reason};
     if (number >= lib_count) {

@@ -214,7 +214,7 @@ static void create_temp(struct sink *sink, mode_t mode) {
         disarm_slot(slot);
         free(temp);
     }
-    latch_error(sink, "create a temporary file beside", error);
+    latch_error(sink, "create a file in the folder of", error);
 }
 
 /* Prepares to replace an existing regular file. Fails if it is a folder. */

@@ -341,7 +341,9 @@ static void use_signals(struct record *record) {
 
 static const char *why_not_executed(const char *command, int error) {
     if (error != ENOENT) return strerror(error);
-    if (!strchr(command, '/')) return "PATH leads to no such program; functions and aliases need their shell";
+    if (!strchr(command, '/'))
+        return access(command, X_OK) ? "PATH leads to no such program; functions and aliases need their shell"
+                                     : "PATH leads to no such program; put ./ before one of the current folder";
     if (access(command, F_OK)) return strerror(error);
     return "its interpreter is missing: that of the script's first line, or the dynamic linker";
 }

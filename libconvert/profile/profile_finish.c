@@ -95,7 +95,7 @@ static void show_ledger_entry(struct profile *profile, const struct ledger_entry
         [LEDGER_LOST] = "Lost", [LEDGER_NOTED] = "Note", [LEDGER_FILTERED] = "Filtered"};
     struct text label = profile_text_format(profile, "%s: %.*s", labels[entry->fate], TEXT_ARGS(entry->cause));
     struct text value =
-        profile_text_format(profile, "%" PRIu64 " %s", entry->count, gecko_convert_unit_name(entry->unit));
+        profile_text_format(profile, "%" PRIu64 " %s", entry->count, ledger_unit_noun(entry->unit, entry->count));
     if (entry->has_first) {
         bool has_line = entry->first.line != 0;
         value = profile_text_format(profile, "%.*s, first at %s %" PRIu64, TEXT_ARGS(value), has_line ? "line" : "byte",

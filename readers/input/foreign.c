@@ -511,11 +511,10 @@ void foreign_explain(const struct input *input, struct text start, bool is_whole
         return;
     }
     if (is_binary(start)) {
-        failure_set(
-            failure, FAILURE_INPUT,
-            "%s: this is binary data of an unknown kind%s%.*s; traces of the recorder, perf script text and collapsed "
-            "stacks are read here",
-            name, inside, wrapping_bytes, wrapping.bytes);
+        failure_set(failure, FAILURE_INPUT,
+                    "%s: this is binary data of an unknown kind%s%.*s; traces of the recorder, perf.data files, perf "
+                    "script text, collapsed stacks and profiles are read here",
+                    name, inside, wrapping_bytes, wrapping.bytes);
         return;
     }
     explain_unknown_text(input, start, failure);

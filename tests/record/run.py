@@ -682,7 +682,9 @@ def exit_codes_are_those_of_a_shell(folder):
         check(ended.returncode == code, f"{command}: {ended.returncode}: {ended.stderr}")
     (folder / "file").write_text("#!/no/such/shell\n")
     (folder / "file").chmod(0o755)
-    for command, told in ((["./file"], "its interpreter is missing"), (["no-such-program"], "functions and aliases")):
+    (folder / "program-here").symlink_to("/bin/true")
+    for command, told in ((["./file"], "its interpreter is missing"), (["no-such-program"], "functions and aliases"),
+                          (["program-here"], "put ./ before one of the current folder")):
         ended = record("-o", "p.json", *command, cwd=folder)
         check(ended.returncode == 127 and told in ended.stderr, ended)
     ended = record("-o", "nothing.json", "true", cwd=folder)

@@ -440,7 +440,8 @@ static const struct content contents[] = {
     {BYTES("GREC\r\r\n\x1a\r\n\1\0\0\0"),
      "a trace of the recorder, damaged by a transfer as text: transfer it again, as binary data"},
     {BYTES("\x01\x02\x03\x04\xff\xfe\x80\0\x7f"),
-     "binary data of an unknown kind; traces of the recorder, perf script text and collapsed stacks are read here"},
+     "binary data of an unknown kind; traces of the recorder, perf.data files, perf script text, collapsed stacks and "
+     "profiles are read here"},
     {BYTES("[    0.000000] Linux version 6.1.0\n[    1.234567] usb 1-1: new device\n"),
      "text, but no trace format that is known here; it begins \"[    0.000000] Linux version 6.1.0\"; --from FORMAT "
      "reads it as that format all the same"},
