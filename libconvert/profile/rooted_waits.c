@@ -113,12 +113,32 @@ static stack_id start_of(const struct start *starts, const struct sample *sample
     return stack_is_none(sample->stack) ? sample->stack : starts[sample->stack.index].stack;
 }
 
+/* Returns what the callers call in the stack; none: the stack ends there. */
+static stack_id called_by(const struct profile *profile, stack_id callers, stack_id stack) {
+    stack_id called = stack_none();
+    for (; !stack_is_same(stack, callers); stack = profile_stack_at(profile, stack)->prefix) called = stack;
+    return called;
+}
+
+/* Returns what both stacks have in common. If they are at different places of one function, it ends with that function,
+ * without its line. */
+static stack_id common_functions(struct profile *profile, stack_id a, stack_id b) {
+    stack_id callers = common_callers(profile, a, b);
+    stack_id in_a = called_by(profile, callers, a), in_b = called_by(profile, callers, b);
+    if (stack_is_none(in_a) || stack_is_none(in_b)) return callers;
+    const struct frame *frame = frame_at(profile, in_a);
+    if (frame->func.index != frame_at(profile, in_b)->func.index) return callers;
+    struct frame whole = frame_of_func(frame->func, (struct category_pair){frame->category, frame->subcategory});
+    whole.inherits_category = frame->inherits_category;
+    return profile_stack(profile, callers, profile_frame(profile, &whole));
+}
+
 /* Returns what the samples of the gap hang below. A thread is preempted wherever it is when its time is up: most likely
  * in what it is in before and after. */
-static stack_id callers_of(const struct profile *profile, const struct start *starts, const struct gap *gap) {
+static stack_id callers_of(struct profile *profile, const struct start *starts, const struct gap *gap) {
     stack_id start = common_callers(profile, start_of(starts, gap->before), start_of(starts, gap->after));
     if (!gap->is_preempted) return start;
-    stack_id callers = common_callers(profile, gap->before->stack, gap->after->stack);
+    stack_id callers = common_functions(profile, gap->before->stack, gap->after->stack);
     return depth_of(profile, callers) < depth_of(profile, start) ? start : callers;
 }
 

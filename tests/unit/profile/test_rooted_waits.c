@@ -108,6 +108,29 @@ TEST(lines_of_functions_do_not_matter, begin_profile, end_profile) {
     assert_int_equal(profile_frame_at(&profile, profile_stack_at(&profile, caller)->frame)->line, 0);
 }
 
+/* Returns the stack of a function that has been called by another one on this line. */
+static stack_id called_from_line(const char *callers, const char *caller, uint32_t line, const char *called) {
+    struct category_pair user = categories_intern_code(&profile.categories, CODE_USER, (struct text){0});
+    struct frame frame = frame_of_func(profile_named_func(&profile, profile_string(&profile, text_of(caller))), user);
+    frame.line = line;
+    stack_id stack = profile_stack(&profile, stack_of(callers), profile_frame(&profile, &frame));
+    return profile_stack(&profile, stack, profile_named_frame(&profile, text_of(called), user));
+}
+
+/* Between two calls from different lines, a thread was in their caller, but a call of a function is not another call of
+ * it. */
+TEST(a_preempted_thread_is_in_a_function_on_two_lines, begin_profile, end_profile) {
+    struct thread *thread = add_only_thread();
+    profile.meta.has_waits = true;
+    thread_add_sample(thread, 0, called_from_line("coroutine", "work", 1, "f"), 1);
+    thread_add_sample(thread, 1, stack_of("(preempted)"), 1);
+    thread_add_sample(thread, 2, called_from_line("coroutine", "work", 2, "f"), 1);
+    static const char *const expected[] = {"coroutine;work;f", "coroutine;work;(preempted)", "coroutine;work;f"};
+    assert_paths(thread, expected, COUNT(expected));
+    stack_id caller = profile_stack_at(&profile, samples_at(&thread->samples, 1)->stack)->prefix;
+    assert_int_equal(profile_frame_at(&profile, profile_stack_at(&profile, caller)->frame)->line, 0);
+}
+
 /* Only a goroutine calls the scheduler, in which its thread waits; threads that have no goroutine begin elsewhere. */
 TEST(threads_of_go_wait_below_goroutines, begin_profile, end_profile) {
     static const char *const paths[] = {
