@@ -88,7 +88,6 @@ static void check_content(struct conversion *conversion) {
     if (failure_is_set(&conversion->failure) || has_content(&conversion->profile)) return;
     const struct ledger *ledger = &conversion->profile.ledger;
     const struct ledger_entry *loss = largest_loss(ledger);
-    if (conversion->ends->is_empty) *conversion->ends->is_empty = !loss;
     const struct input_loader *first = &conversion->loaders[0];
     bool is_one = conversion->loader_count == 1;
     char lost[256] = "";
@@ -97,6 +96,7 @@ static void check_content(struct conversion *conversion) {
                  ledger_unit_noun(loss->unit, loss->count), TEXT_ARGS(loss->cause));
     uint64_t filtered_count = ledger_sum(ledger, LEDGER_SAMPLES, LEDGER_FILTERED);
     size_t used = strlen(lost);
+    if (conversion->ends->is_empty) *conversion->ends->is_empty = !loss || filtered_count;
     if (filtered_count)
         snprintf(lost + used, sizeof lost - used, "; %llu of the samples left out by filters",
                  (unsigned long long)filtered_count);

@@ -15,7 +15,7 @@ typedef void profile_visitor(void *context, const struct profile *profile);
 /* Zero is the default of every member. All pointers are borrowed for the duration of the call. */
 struct conversion_ends {
     struct given_input input;
-    bool *is_empty; /* set to true if the trace lost nothing but has no content; NULL: not wanted */
+    bool *is_empty; /* set to true if there is no content, and no loss or filters are the reason; NULL: not wanted */
     const struct sink_batch *batch;
     const struct merge_runs *runs; /* several inputs are runs of one program; NULL: they lie on one timeline */
     bool is_compared;              /* the front-end compares the profile, and then ignores processor times of samples */
