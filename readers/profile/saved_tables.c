@@ -33,6 +33,7 @@ void saved_lose(struct saved_reader *reader, struct text key, uint64_t count) {
 uint32_t saved_map_row(struct saved_reader *reader, enum format_table table, int64_t row) {
     const struct saved_map *map = &reader->maps[table];
     if (row >= 0 && row < saved_map_count(map)) return saved_map_at(map, (uint32_t)row);
+    if (row == -1) json_stream_fail(reader->json, "there is null or -1 where the number of a row is expected");
     json_stream_fail(reader->json, "there is no row %" PRId64 ": the table has %" PRIu32, row, saved_map_count(map));
     return ID_NONE;
 }
@@ -133,7 +134,11 @@ static uint32_t take_id(struct saved_reader *reader, const struct saved_cells *c
 }
 
 static uint32_t take_distance(struct saved_reader *reader, const struct saved_cells *cells) {
-    int64_t distance = saved_int(reader, 0, cells->row);
+    int64_t distance = 0;
+    if (json_peek_kind(reader->json) == JSON_NULL)
+        json_take_int(reader->json, &distance); /* fails: a stack without a prefix has 0 */
+    else
+        distance = saved_int(reader, 0, cells->row);
     return distance ? (uint32_t)(cells->row - distance) : ID_NONE;
 }
 
@@ -367,11 +372,13 @@ static void check_count(struct saved_reader *reader, const struct member *column
     json_stream_fail(reader->json, "the column has %" PRIu32 " rows, and the table %" PRId64, count, row_count);
 }
 
+static const int64_t NO_LENGTH = INT64_MIN;
+
 void saved_read_columns(struct saved_reader *reader, const struct saved_table *table) {
     struct json_stream *json = reader->json;
     struct text key;
     uint64_t seen = 0;
-    int64_t length = -1;
+    int64_t length = NO_LENGTH;
     uint32_t counts[64] = {0};
     size_t member_count = shape_member_count(table->shape);
     if (!json_begin_object(json)) return;
@@ -391,7 +398,7 @@ void saved_read_columns(struct saved_reader *reader, const struct saved_table *t
             if (member) counts[number] = reader->part_row_count;
         }
     }
-    if (length < 0) length = table->rows->count;
+    if (length == NO_LENGTH) length = table->rows->count;
     for (size_t i = 0; i < member_count; i++) {
         const struct member *column = shape_member(table->shape, i);
         json_push_name(json, column->name, -1);

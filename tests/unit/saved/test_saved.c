@@ -358,6 +358,15 @@ TEST(test_column_that_is_not_null, begin_profile, end_profile) {
         {TEXT("{" META "," LIBS "," SHARED_WITH(FRAMES, "\"frame\":[0],\"prefixOffset\":null,\"length\":1") "," THREADS
                                                                                                             "}"),
          "shared.stackTable.prefixOffset: there is null where a list is expected"},
+        {TEXT("{" META "," LIBS
+              "," SHARED_WITH(FRAMES, "\"frame\":[0,0],\"prefixOffset\":[0,null],\"length\":2") "," THREADS "}"),
+         "shared.stackTable.prefixOffset: there is null where a number is expected"},
+        {TEXT("{" META "," LIBS
+              "," SHARED_WITH(FRAMES, "\"frame\":[0,null],\"prefixOffset\":[0,0],\"length\":2") "," THREADS "}"),
+         "shared.stackTable.frame: there is null or -1 where the number of a row is expected"},
+        {TEXT("{" META "," LIBS "," SHARED_WITH(FRAMES, "\"frame\":[0],\"prefixOffset\":[0],\"length\":-1") "," THREADS
+                                                                                                            "}"),
+         "shared.stackTable.frame: the column has 1 rows, and the table -1"},
     };
     assert_refused(cases, sizeof cases / sizeof *cases);
 }
