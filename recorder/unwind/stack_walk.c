@@ -291,7 +291,7 @@ static enum step step_by_word(struct walk *walk) {
  * has no such rule. */
 static enum step step_without_rule(struct walk *walk) {
     enum step step = step_by_frame_pointer(walk);
-    if (step == STEP_LOST) step = step_by_word(walk);
+    if (step == STEP_LOST && !walk->is_elsewhere) step = step_by_word(walk);
     return step == STEP_LOST && walk->is_elsewhere && !walk->is_exact ? STEP_OUTERMOST : step;
 }
 
