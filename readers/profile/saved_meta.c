@@ -66,7 +66,10 @@ struct category_pair saved_category_at(struct saved_reader *reader, int64_t cate
         return (struct category_pair){0};
     }
     const struct saved_category *row = column_at(&reader->categories, (size_t)category);
-    if (subcategory >= row->count) subcategory = 0; /* the front-end shows no subcategory then */
+    if (subcategory >= row->count && subcategory) {
+        saved_lose(reader, TEXT("subcategory"), 1);
+        subcategory = 0; /* the front-end shows no subcategory then */
+    }
     return *(const struct category_pair *)column_at(&reader->pairs, row->first + (size_t)subcategory);
 }
 

@@ -311,6 +311,17 @@ static void expect_address(int32_t address) {
     assert_int_equal(lib_is_none(frame->lib), address == ADDRESS_NONE);
 }
 
+TEST(test_subcategory_that_is_not_there, begin_profile, end_profile) {
+    read_text(TEXT("{" META "," LIBS "," SHARED_WITH("\"func\":[0],\"category\":[0],\"subcategory\":[7],\"length\":1",
+                                                     STACKS) "," THREADS "}"),
+              0);
+    assert_string_equal(failure.message, "");
+    uint64_t count = 0;
+    COLUMN_EACH(const struct ledger_entry, entry, &profile.ledger.entries)
+        if (entry->fate == LEDGER_LOST && text_has(entry->cause, TEXT("subcategory"))) count += entry->count;
+    assert_int_equal(count, 1);
+}
+
 TEST(test_whole_address, begin_profile, end_profile) {
     assert_int_equal(count_lost("", "\"address\":[16],\"lib\":[0],", ""), 0);
     expect_address(16);
