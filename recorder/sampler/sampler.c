@@ -69,7 +69,6 @@ static struct {
     uint64_t next_slow_ns;
     uint32_t flags; /* what the sampler does now: those of THREAD_FLAGS that were asked for */
     bool begins_late;
-    bool is_of_child;  /* the process has just been forked, and the sampler was neither started nor changed since */
     bool begins_alone; /* the thread that started the sampler was the only one then */
     struct thread_observer_starter starter;
     bool is_prepared; /* prepare has been called since the start */
@@ -84,6 +83,10 @@ static struct {
     uint64_t round_ns;     /* when the last round was, for next_step_ns */
     uint64_t round_cpu_ns; /* processor time of the program at the last round, for take_program_cpu_ns */
 } sampler;
+
+/* The process has just been forked, and the sampler was neither started nor changed since. The sampler's thread does not
+ * use it. */
+static bool is_of_child;
 
 static long futex(uint32_t *word, int operation, uint32_t value, const struct timespec *timeout) {
     return syscall(SYS_futex, word, operation, value, timeout, NULL, FUTEX_BITSET_MATCH_ANY);
@@ -437,7 +440,7 @@ static bool needs_all_tables(const struct sampler_settings *settings) {
 static bool is_only_thread(void) {
     enum { LINKS_OF_FOLDER = 2 };
     struct stat status;
-    if (sampler.is_of_child) return true;
+    if (is_of_child) return true;
     return stat("/proc/self/task", &status) == 0 && status.st_nlink == LINKS_OF_FOLDER + 1;
 }
 
@@ -497,7 +500,7 @@ void sampler_await_begin(void) {
 }
 
 void sampler_change(const struct sampler_settings *settings) {
-    sampler.is_of_child = false;
+    is_of_child = false;
     __atomic_store_n(&sampler.asked.interval_us, settings->interval_us, __ATOMIC_RELAXED);
     __atomic_store_n(&sampler.asked.flags, settings->flags, __ATOMIC_RELAXED);
     __atomic_store_n(&sampler.asked.is_paused, settings->is_paused, __ATOMIC_RELAXED);
@@ -518,7 +521,7 @@ static void tell_to_end(void) {
 }
 
 void sampler_stop(bool is_process_ending) {
-    sampler.is_of_child = false;
+    is_of_child = false;
     if (!sampler.thread.is_running) return;
     if (!has_begun_at_end() && is_process_ending) return;
     tell_to_end();
@@ -596,7 +599,7 @@ void sampler_forget(void) {
 void sampler_leave_parent(void) {
     own_signal_enter_child();
     sampler.phase = SAMPLER_NEVER_BEGINS;
-    sampler.is_of_child = true;
+    is_of_child = true;
     sampler.begins_alone = !sampler.asked.is_paused && recording_is_on();
     sampler.starter = (struct thread_observer_starter){.tid = process_own_tid()};
     sampler.makes_rounds = sampler.demand_count = 0;
