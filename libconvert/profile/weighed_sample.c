@@ -1,5 +1,7 @@
 #include "weighed_sample.h"
 
+#include <math.h>
+
 #include "libconvert/base/memory.h"
 
 static const double NS_PER_MS = 1e6;
@@ -31,6 +33,8 @@ void weighing_init(struct weighing *weighing, const struct profile *profile) {
         weighing->has_preempted = is_preempting(profile, (func_id){i});
 }
 
+void weighing_fini(struct weighing *weighing) { memory_free(weighing->idle_stacks); }
+
 static int64_t weight_ns_at(const struct profile *profile, const struct samples *samples, uint32_t row) {
     return profile_weight_decode(profile, samples_at(samples, row)->weight).mantissa;
 }
@@ -53,20 +57,31 @@ static bool are_weights_intervals(const struct profile *profile, const struct sa
     return are_intervals;
 }
 
-void weighing_enter(struct weighing *weighing, const struct samples *samples) {
-    bool are_times =
-        weighing->has_times && samples_have_cpu(samples) && !are_weights_intervals(weighing->profile, samples);
-    weighing->timed = are_times ? samples : NULL;
-}
-
-void weighing_fini(struct weighing *weighing) { memory_free(weighing->idle_stacks); }
-
 static bool is_resting(const struct weighing *weighing, stack_id stack) {
     const struct profile *profile = weighing->profile;
     if (stack_is_none(stack)) return false;
     if (profile_is_idle(weighing->idle_stacks, stack)) return true;
     if (!weighing->has_preempted) return false;
     return is_preempting(profile, profile_frame_at(profile, profile_stack_at(profile, stack)->frame)->func);
+}
+
+/* Returns whether the weights of the samples in which the thread ran are its processor time. */
+static bool are_weights_cpu(const struct weighing *weighing, const struct samples *samples) {
+    static const double TOLERANCE = 1e-3;
+    double weight_ns = 0, cpu_ns = 0;
+    for (uint32_t i = 0; i < samples_count(samples); i++) {
+        int64_t known_ns = samples_cpu_ns(samples, i);
+        if (known_ns != TIME_NONE) cpu_ns += (double)known_ns;
+        if (is_resting(weighing, samples_at(samples, i)->stack)) continue;
+        weight_ns += (double)weight_ns_at(weighing->profile, samples, i);
+    }
+    return fabs(weight_ns - cpu_ns) <= cpu_ns * TOLERANCE;
+}
+
+void weighing_enter(struct weighing *weighing, const struct samples *samples) {
+    bool are_times = weighing->has_times && samples_have_cpu(samples) &&
+                     (are_weights_cpu(weighing, samples) || !are_weights_intervals(weighing->profile, samples));
+    weighing->timed = are_times ? samples : NULL;
 }
 
 struct weighed_sample weighing_weigh(const struct weighing *weighing, const struct samples *samples, uint32_t row) {
