@@ -39,19 +39,15 @@ static int64_t weight_ns_at(const struct profile *profile, const struct samples 
     return profile_weight_decode(profile, samples_at(samples, row)->weight).mantissa;
 }
 
-/* Returns whether each sample weighs the same, or as much as several that were joined, and all of them weigh more than
- * the thread ran. */
+/* Returns whether each sample weighs the same, or as much as several that were joined. */
 static bool are_weights_intervals(const struct profile *profile, const struct samples *samples) {
     uint32_t count = samples_count(samples);
     int64_t least_ns = INT64_MAX;
-    double weight_ns_sum = 0, cpu_ns_sum = 0;
     for (uint32_t i = 0; i < count; i++) {
-        int64_t weight_ns = weight_ns_at(profile, samples, i), cpu_ns = samples_cpu_ns(samples, i);
+        int64_t weight_ns = weight_ns_at(profile, samples, i);
         if (weight_ns < least_ns) least_ns = weight_ns;
-        weight_ns_sum += (double)weight_ns;
-        cpu_ns_sum += cpu_ns == TIME_NONE ? 0 : (double)cpu_ns;
     }
-    bool are_intervals = count > 1 && least_ns > 0 && weight_ns_sum > cpu_ns_sum;
+    bool are_intervals = count > 1 && least_ns > 0;
     for (uint32_t i = 0; i < count && are_intervals; i++)
         are_intervals = weight_ns_at(profile, samples, i) % least_ns == 0;
     return are_intervals;

@@ -84,8 +84,8 @@ static struct {
     uint64_t round_cpu_ns; /* processor time of the program at the last round, for take_program_cpu_ns */
 } sampler;
 
-/* The process has just been forked, and the sampler was neither started nor changed since. The sampler's thread does not
- * use it. */
+/* The process has just been forked, and the sampler was neither started nor changed since. The sampler's thread does
+ * not use it. */
 static bool is_of_child;
 
 static long futex(uint32_t *word, int operation, uint32_t value, const struct timespec *timeout) {
