@@ -45,8 +45,14 @@ void code_maps_fork(struct code_maps *maps, int64_t pid, int64_t parent_pid, boo
     if (parent == ID_NONE || !slot) return;
     *slot = add_process(maps, pid);
     if (is_new || *slot == ID_NONE) return;
-    code_maps_process_at(maps, *slot)->space =
-        code_space_copy(&maps->spaces, code_maps_process_at(maps, parent)->space);
+    struct code_process *child = code_maps_process_at(maps, *slot);
+    child->space = code_space_copy(&maps->spaces, code_maps_process_at(maps, parent)->space);
+    child->parent = parent;
+}
+
+void code_maps_execute(struct code_maps *maps, int64_t pid) {
+    uint32_t row = code_maps_process(maps, pid);
+    if (row != ID_NONE) code_maps_process_at(maps, row)->parent = KERNEL_SPACE;
 }
 
 /* ---- Mappings. ---- */

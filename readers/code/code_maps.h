@@ -25,6 +25,7 @@ struct code_process {
     int64_t pid;
     struct code_space space;
     uint32_t epoch;   /* count of mappings so far */
+    uint32_t parent;  /* earlier row of the process whose memory it has had since its fork; KERNEL_SPACE: none */
     int64_t begin_ns; /* Unix time when it began, or executed its program; 0: unknown */
 };
 
@@ -50,6 +51,9 @@ void code_maps_add(struct code_maps *maps, const struct code_map_record *record,
 /* Starts a new address space for the process. It has the parent's current mappings, or none if is_new: then records
  * with the process's own mappings follow. */
 void code_maps_fork(struct code_maps *maps, int64_t pid, int64_t parent_pid, bool is_new);
+
+/* Tells that the process has executed a program, so that it has no memory of its parent any more. */
+void code_maps_execute(struct code_maps *maps, int64_t pid);
 
 /* Returns the row of the process that has the pid now. It is added if it is new. Returns ID_NONE if memory ran out
  * (latched). */

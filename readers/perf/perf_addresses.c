@@ -26,7 +26,9 @@ static void use(void *context, const struct perf_record *record) {
                 perf_places_begin(code, record->pid, record->time_ns);
             break;
         case PERF_COMM:
-            if (record->is_exec) perf_places_begin(code, record->pid, record->time_ns);
+            if (!record->is_exec) break;
+            code_maps_execute(&code->maps, record->pid);
+            perf_places_begin(code, record->pid, record->time_ns);
             break;
         case PERF_BUILD_ID: code_maps_set_build_id(&code->maps, record->name, record->text); break;
         case PERF_HEADER:

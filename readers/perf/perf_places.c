@@ -114,12 +114,12 @@ struct text perf_places_build_id(struct perf_places *code, const struct perf_fil
 /* ---- Mappings. ---- */
 
 /* The process, and the program that it executed, wrote no file that was changed before they began. */
-static struct jit_process jit_process_of(struct perf_places *code, int64_t pid) {
+static struct jit_process jit_process_at(const struct perf_places *code, uint32_t row) {
     static const int64_t SLACK_NS = 1000000000; /* the time of day may have been set since */
-    uint32_t row = code_maps_process(&code->maps, pid);
-    int64_t begin_ns = row == ID_NONE ? 0 : code_maps_process_at(&code->maps, row)->begin_ns;
-    return (struct jit_process){
-        .pid = pid, .changed_first_ns = begin_ns ? begin_ns - SLACK_NS : INT64_MIN, .changed_last_ns = INT64_MAX};
+    const struct code_process *process = code_maps_process_at(&code->maps, row);
+    return (struct jit_process){.pid = process->pid,
+                                .changed_first_ns = process->begin_ns ? process->begin_ns - SLACK_NS : INT64_MIN,
+                                .changed_last_ns = INT64_MAX};
 }
 
 void perf_places_begin(struct perf_places *code, int64_t pid, int64_t time_ns) {
@@ -157,8 +157,9 @@ void perf_places_map(struct perf_places *code, const struct code_map_record *map
     learn_kernel(code, mapping);
     uint32_t file = intern_file(code, mapping->path, mapping->build_id, mapping->pid == PID_KERNEL);
     if (file != ID_NONE) code_maps_add(&code->maps, mapping, (uint64_t)file + 1);
-    if (mapping->pid == PID_KERNEL) return;
-    const struct jit_process process = jit_process_of(code, mapping->pid);
+    uint32_t row = code_maps_process(&code->maps, mapping->pid);
+    if (mapping->pid == PID_KERNEL || row == ID_NONE) return;
+    const struct jit_process process = jit_process_at(code, row);
     jit_offer(&code->jit, &process, mapping->path);
 }
 
@@ -188,9 +189,34 @@ const struct code_mapping *perf_places_find(struct perf_places *code, int64_t pi
 
 /* ---- Code. ---- */
 
+static bool has_code(struct perf_places *code, uint32_t row) {
+    const struct jit_process process = jit_process_at(code, row);
+    return process.pid > 0 && jit_has_files(&code->jit, &process);
+}
+
+/* Returns the nearest process that describes its generated code, of those whose memory this one has had since its fork;
+ * KERNEL_SPACE: none. Each process on the way becomes the child of that one, so that chains stay short. */
+static uint32_t find_parent_with_code(struct perf_places *code, uint32_t row) {
+    uint32_t found = code_maps_process_at(&code->maps, row)->parent;
+    while (found != KERNEL_SPACE && !has_code(code, found)) found = code_maps_process_at(&code->maps, found)->parent;
+    while (row > found) {
+        uint32_t *parent = &code_maps_process_at(&code->maps, row)->parent;
+        row = *parent;
+        *parent = found;
+    }
+    return found;
+}
+
+/* A forked process runs the code that its parent has generated, and describes only what it generates itself. */
 static uint64_t find_generated(struct perf_places *code, int64_t pid, uint64_t address, int64_t time_ns) {
-    const struct jit_process process = jit_process_of(code, pid);
-    return pid > 0 ? jit_find(&code->jit, &process, address, time_ns) : 0;
+    uint32_t row = pid > 0 ? code_maps_process(&code->maps, pid) : ID_NONE;
+    uint64_t number = 0;
+    while (row != ID_NONE && row != KERNEL_SPACE && !number) {
+        const struct jit_process process = jit_process_at(code, row);
+        number = jit_find(&code->jit, &process, address, time_ns);
+        if (!number) row = find_parent_with_code(code, row);
+    }
+    return number;
 }
 
 static bool has_times(const struct perf_places *code) { return code->profile->meta.is_clock_monotonic; }

@@ -242,6 +242,37 @@ TEST(test_forks) {
         "5/5 app 300 1000000 0x101f;0x1010\n6/6 app 0 1000000 0x101f;0x1010\n6/6 app 200 1000000 0x1f;0x10\n");
 }
 
+/* A forked process runs code that its parent has generated before, until it executes another program. What it describes
+ * itself counts first. */
+TEST(test_generated_code_of_parents) {
+    enum { EXECUTED = 1 << 13 };
+    struct temp_folder folder;
+    assert_true(temp_folder_init(&folder));
+    assert_true(file_write(temp_folder_file(&folder, "perf-5.map"), TEXT("900000 100 inherited\n")));
+    assert_true(file_write(temp_folder_file(&folder, "perf-7.map"), TEXT("900080 80 own\n")));
+    begin_app();
+    builder_mmap(&builder, 5, 0x900000, 0x1000, 0, "//anon", 0);
+    for (uint32_t pid = 6; pid < 10; pid++) builder_task(&builder, 7, pid, pid - 1, pid, pid - 1, 100);
+    builder_begin_record(&builder, 3, EXECUTED);
+    builder_u32(&builder, 9);
+    builder_u32(&builder, 9);
+    builder_name(&builder, "other");
+    builder_end_with_trailer(&builder, 9, 9, 150);
+    for (uint32_t pid = 6; pid < 10; pid++) add_chain(pid, pid, 200, 0x900010, 0x900090);
+    struct reading reading;
+    begin_reading(&reading);
+    read_input_with(
+        &reading, input_from_memory(builder_finish(&builder), 0, &reading.failure),
+        &(struct reader_options){.perf_map_folder = folder.path, .debug_folders = &(struct debug_folders){0}});
+    struct profile_text *got = profile_samples_text(&reading.profile);
+    assert_string_equal(got->bytes,
+                        "6/6 app 0 1000000 inherited;inherited\n7/7 app 0 1000000 own;inherited\n"
+                        "8/8 app 0 1000000 own;inherited\n9/9 other 0 1000000 anon+0x90008f;anon+0x900010\n");
+    free(got);
+    profile_fini(&reading.profile);
+    temp_folder_fini(&folder);
+}
+
 TEST(test_contexts) {
     begin_app();
     builder_mmap(&builder, UINT32_MAX, 0xffffffff81000000, 0x100000, 0xffffffff81000000, "[kernel.kallsyms]_text", 0);
