@@ -229,6 +229,7 @@ class Server(Program):
     """A server. `work` runs its clients, whose output is that of the run, and the server stops when they are done."""
 
     end_signal = signal.SIGTERM
+    worker_count = 0  # processes that do the work, which the server may fork only after it listens
 
     def prepare(self):
         self.port = 0
@@ -320,6 +321,7 @@ class Postgres(Server):
 
 class Nginx(Server):
     name = "nginx with ab"
+    worker_count = 2
     end_signal = signal.SIGQUIT  # requests a shutdown after current requests
 
     def prepare(self):
@@ -332,7 +334,7 @@ class Nginx(Server):
         configuration = self.folder / "nginx.conf"
         places = "".join(f"{kind}_temp_path {self.folder}/{kind};" for kind in
                          ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
-        configuration.write_text(f"""daemon off; worker_processes 2; pid {self.folder}/pid; error_log /dev/null;
+        configuration.write_text(f"""daemon off; worker_processes {self.worker_count}; pid {self.folder}/pid; error_log /dev/null;
             events {{ worker_connections 256; }}
             http {{ access_log off; gzip on; gzip_min_length 1; gzip_types *; {places}
                 server {{ listen 127.0.0.1:{self.port}; root {self.folder}; }} }}""")

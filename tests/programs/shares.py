@@ -129,7 +129,9 @@ class Means:
 def record(program, data, environment):
     """Runs the program once, with both recorders."""
     with program.serving(environment=environment) as process:
-        pids = ",".join(map(str, [process.pid, *children_of(process.pid)]))
+        while len(children := children_of(process.pid)) < program.worker_count and process.poll() is None:
+            time.sleep(0.02)
+        pids = ",".join(map(str, [process.pid, *children]))
         with subprocess.Popen([find("perf"), *PERF, str(data), "-p", pids], stderr=subprocess.DEVNULL) as perf:
             await_data(perf, data)
             program.work()
