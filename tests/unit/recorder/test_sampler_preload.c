@@ -365,6 +365,19 @@ static int64_t told_ns(const struct temp_folder *folder) {
 /* The end of a script that is executed again, with other words. */
 #define EXECUTE(words) "os.execv(sys.executable, [sys.executable, '-S', '-c', os.environ['SCRIPT'], " words "])\n"
 
+/* Runs the script, which may EXECUTE itself, and returns the processor time of all threads in its trace. */
+static int64_t run_script_for_cpu_ns(void **state, char *script) {
+    struct recorded recorded;
+    int64_t sum_ns = 0;
+    setenv("SCRIPT", script, 1);
+    run_python(has_some_stacks, &recorded, *state, script);
+    unsetenv("SCRIPT");
+    for (size_t i = 0; i < recorded.profile.threads.count; i++)
+        sum_ns += sum_cpu_ns(column_at(&recorded.profile.threads, i));
+    recorded_fini(&recorded);
+    return sum_ns;
+}
+
 /* The processor time of a process that executes one program after the other must be in the trace once: also what each
  * has used since the sampler's last round, and what loading the next one takes. */
 TEST(test_time_of_executed_programs, set_up_folder, tear_down_folder) {
@@ -374,16 +387,9 @@ TEST(test_time_of_executed_programs, set_up_folder, tear_down_folder) {
         "while time.process_time() < turn * 0.03: pass\n"
         "if turn < 20: " EXECUTE("str(turn)") "print(time.thread_time_ns(), file=sys.stderr)\n";
     static const int64_t LITTLE_NS = 30000000;
-    struct recorded recorded;
-    setenv("SCRIPT", script, 1);
-    run_python(has_some_stacks, &recorded, *state, script);
-    unsetenv("SCRIPT");
-    int64_t true_ns = told_ns(*state), sum_ns = 0;
-    for (size_t i = 0; i < recorded.profile.threads.count; i++)
-        sum_ns += sum_cpu_ns(column_at(&recorded.profile.threads, i));
+    int64_t sum_ns = run_script_for_cpu_ns(state, script), true_ns = told_ns(*state);
     if (llabs(sum_ns - true_ns) > LITTLE_NS)
         fail_msg("%" PRId64 " of %" PRId64 " ns are in the trace", sum_ns, true_ns);
-    recorded_fini(&recorded);
 }
 
 /* What a process uses in a program that is not recorded must not be that of the program that it executes next. */
@@ -402,15 +408,8 @@ TEST(test_time_of_a_program_that_is_not_recorded, set_up_folder, tear_down_folde
         "os.environ[names[not turn]] = os.environ.pop(names[turn], '')\n" EXECUTE(
             "str(turn + 1), *others_ns, str(time.thread_time_ns())");
     static const int64_t LITTLE_NS = 100000000;
-    struct recorded recorded;
-    setenv("SCRIPT", script, 1);
-    run_python(has_some_stacks, &recorded, *state, script);
-    unsetenv("SCRIPT");
-    int64_t true_ns = told_ns(*state), sum_ns = 0;
-    for (size_t i = 0; i < recorded.profile.threads.count; i++)
-        sum_ns += sum_cpu_ns(column_at(&recorded.profile.threads, i));
+    int64_t sum_ns = run_script_for_cpu_ns(state, script), true_ns = told_ns(*state);
     if (sum_ns > true_ns + LITTLE_NS) fail_msg("%" PRId64 " ns are in the trace of %" PRId64, sum_ns, true_ns);
-    recorded_fini(&recorded);
 }
 
 static bool has_children(const struct profile *profile) { return profile->processes.count > 2; }
