@@ -47,7 +47,7 @@ static void append_side(struct chunk_list *text, const char *label, const char *
     chunk_list_format(text, run_count == 1 ? ", one run\n" : ", %zu runs\n", run_count);
 }
 
-/* Describes what is compared: "Shares of all samples of a run.", "Compared are cycles per request." */
+/* Describes what is compared: "This compares shares of all samples of a run.", "This compares cycles per request." */
 static void append_unit(struct chunk_list *text, const struct comparison *comparison,
                         const struct diff_layout *layout) {
     static const struct text pers[] = {[PER_SHARE] = TEXT("of a run"),
@@ -56,7 +56,7 @@ static void append_unit(struct chunk_list *text, const struct comparison *compar
                                        [PER_MARKER] = TEXT("per ")};
     bool is_share = comparison->per == PER_SHARE, is_cpu = comparison->runs->measure == MEASURE_CPU;
     bool is_time = is_cpu || text_equal(comparison->runs->unit, TEXT("ms"));
-    chunk_list_format(text, is_share ? "Compared are shares of all " : "Compared are ");
+    chunk_list_format(text, is_share ? "This compares shares of all " : "This compares ");
     if (!is_share || !is_time) append_name(text, comparison->runs->unit, layout);
     if (is_cpu) chunk_list_format(text, is_share ? "processor " : " of processor time");
     if (is_share && is_time) chunk_list_format(text, "time");
