@@ -21,9 +21,9 @@ libconvert_sources := \
     libconvert/profile/drawn_waits.c libconvert/profile/drop_trampolines.c libconvert/profile/fold_recursion.c libconvert/profile/rooted_waits.c libconvert/profile/stack_path.c libconvert/profile/stack_rebuild.c libconvert/profile/stack_table.c libconvert/profile/sweep.c \
     libconvert/profile/thin.c libconvert/profile/threads.c libconvert/profile/time_range.c \
     libconvert/profile/totals.c libconvert/profile/weighed_sample.c \
-    libconvert/symbols/address_ranges.c libconvert/symbols/debug_data.c libconvert/symbols/debug_fetch.c libconvert/symbols/debug_file.c \
+    libconvert/symbols/address_ranges.c libconvert/symbols/debug_data.c libconvert/symbols/debug_file.c \
     libconvert/symbols/debug_file_search.c libconvert/symbols/debug_server.c libconvert/symbols/dwarf_names.c libconvert/symbols/dwarf_session.c \
-    libconvert/symbols/function_ranges.c libconvert/symbols/go_functions.c libconvert/symbols/kept_files.c libconvert/symbols/label_places.c libconvert/symbols/library_symbols.c libconvert/symbols/return_address.c \
+    libconvert/symbols/function_ranges.c libconvert/symbols/go_functions.c libconvert/symbols/kept_files.c libconvert/symbols/library_symbols.c \
     libconvert/symbols/symbol_answers.c libconvert/symbols/symbol_answers_apply.c \
     libconvert/symbols/symbol_lines.c libconvert/symbols/symbol_names.c \
     libconvert/symbols/symbol_stubs.c libconvert/symbols/symbol_table.c libconvert/symbols/symbol_worker.c \
