@@ -47,3 +47,8 @@ void input_loader_read(struct input_loader *loader);
 
 /* Finds functions, files and lines of what was read. Does nothing if a failure is latched. */
 void input_loader_symbolize(struct input_loader *loader);
+
+/* Replaces the finished profile of the loader's recording by what is read of its text, so that a merge of recordings is
+ * that of their profiles: a tree of merges has the same bytes as one merge of all. What is known of the recording but
+ * has no place in a profile stays. Failures are latched. */
+void read_as_profile(struct input_loader *loader);

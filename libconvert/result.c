@@ -4,8 +4,200 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libconvert/base/memory.h"
+#include "libconvert/base/regular_file.h"
 #include "libconvert/profile/cut_stacks.h"
-#include "missing_names.h"
+#include "libconvert/profile/nameless.h"
+#include "libconvert/profile/profile.h"
+#include "libconvert/profile/weighed_sample.h"
+
+static const struct text kernel_name = {"[kernel.kallsyms]", sizeof "[kernel.kallsyms]" - 1};
+
+/* ---- Why functions have no names. ---- */
+
+static const char unmapped_reason[] = "the trace does not tell where it was mapped";
+
+/* Returns whether the notes of the running kernel have that build id, which is hexadecimal. */
+static bool is_running_kernel(struct text build_id) {
+    char notes[4096], digits[2 * sizeof notes + 1];
+    struct text start = regular_file_start("/sys/kernel/notes", notes, sizeof notes);
+    return build_id.bytes_count && text_has(text_hex(start, digits), build_id);
+}
+
+/* To users who may not know addresses, the kernel shows all of them as 0. */
+static bool can_read_kernel_symbols(void) {
+    char line[16];
+    struct text start = regular_file_start("/proc/kallsyms", line, sizeof line);
+    for (size_t i = 0; i < start.bytes_count; i++)
+        if (start.bytes[i] != '0') return true;
+    return false;
+}
+
+static const char *kernel_reason(const struct lib *lib) {
+    if (!lib->code_id.bytes_count) return "the trace has neither its names nor its build id";
+    if (is_running_kernel(lib->code_id) && !can_read_kernel_symbols())
+        return "/proc/kallsyms is not readable for this user";
+    return "no file with its build id; try --debug-dir";
+}
+
+/* Returns what the symbolizer has noted about the library; NULL: nothing. */
+static const char *noted_reason(const struct profile *profile, const struct lib *lib) {
+    COLUMN_EACH(const struct lib_trouble, trouble, &profile->lib_troubles)
+        if (text_equal(trouble->path, lib->path) && text_equal(trouble->code_id, lib->code_id)) return trouble->reason;
+    return NULL;
+}
+
+static const char *reason_of(const struct profile *profile, const struct lib *lib, bool looks_up) {
+    const char *noted = noted_reason(profile, lib);
+    if (!looks_up) return "--symbols none";
+    if (noted) return noted;
+    if (text_equal(lib->name, kernel_name)) return kernel_reason(lib);
+    if (lib->code_id.bytes_count) return "no file with its build id; try --debug-dir";
+    return text_starts_with(lib->name, TEXT("[")) ? "the trace has neither its names nor its build id"
+                                                  : "its file was not found; try --debug-dir or --sysroot";
+}
+
+/* ---- How much of the samples is in them. ---- */
+
+/* A library with samples whose innermost frame has no name. */
+struct missing_name {
+    struct text library; /* borrowed from the profile, or static */
+    double weight;
+    const char *reason; /* static */
+};
+
+enum { UNKNOWN, NAMED, NAMELESS };
+
+/* The weights of samples without a name: one for each library; one for each resource, which has code whose address is
+ * not known to be in its file; one for code that is nowhere; and one for code of a kernel that the trace has no mapping
+ * of. */
+struct counting {
+    struct weighing weighing;
+    const struct profile *profile;
+    uint8_t *frames; /* whether each frame has a name, as far as it is known */
+    double *weights;
+    double weight; /* sum of all samples of `count_sample` */
+};
+
+/* Returns whether the memory has the name but is of no file, as that of generated code. */
+static bool is_outside_of_files(struct text name) {
+    static const struct text starts[] = {{"[JIT", 4}, {"[anon", 5}, {"[heap]", 6}, {"[stack", 6}};
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+        if (text_starts_with(name, starts[i])) return true;
+    return text_equal(name, TEXT("anon")) || text_equal(name, TEXT("anon_hugepage"));
+}
+
+static uint32_t count_row(const struct profile *profile, const struct frame *frame) {
+    if (!lib_is_none(frame->lib)) return frame->lib.index;
+    resource_id resource = profile_func_at(profile, frame->func)->resource;
+    uint32_t first = libs_count(&profile->libs), nowhere = first + row_table_count(&profile->resources);
+    if (!resource_is_none(resource)) {
+        struct text name = strings_text(&profile->strings, profile_resource_at(profile, resource)->name);
+        return is_outside_of_files(name) ? nowhere : first + resource.index;
+    }
+    struct text category = categories_at(&profile->categories, frame->category)->name;
+    return text_equal(category, TEXT("Kernel")) ? nowhere + 1 : nowhere;
+}
+
+/* A thread that waits is in no function that could lack a name. */
+static void count_sample(struct counting *counting, const struct weighed_sample *sample) {
+    if (stack_is_none(sample->stack) || sample->stack.index != sample->working.index) return;
+    const struct profile *profile = counting->profile;
+    frame_id id = profile_stack_at(profile, sample->stack)->frame;
+    const struct frame *frame = profile_frame_at(profile, id);
+    uint8_t *known = &counting->frames[id.index];
+    if (*known == UNKNOWN) *known = frame_is_nameless(profile, frame) ? NAMELESS : NAMED;
+    counting->weight += fabs(sample->weight);
+    if (*known == NAMELESS) counting->weights[count_row(profile, frame)] += fabs(sample->weight);
+}
+
+static void count_samples(struct counting *counting) {
+    const struct profile *profile = counting->profile;
+    for (size_t i = 0; i < profile->thread_order.count; i++) {
+        const struct thread *thread = profile_ordered_thread(profile, i);
+        for (uint32_t j = 0; j < samples_count(&thread->samples); j++) {
+            struct weighed_sample sample = weighing_weigh(&counting->weighing, &thread->samples, j);
+            if (!thread_is_track(thread)) count_sample(counting, &sample);
+        }
+    }
+}
+
+static int compare_rows(const void *left, const void *right) {
+    const struct missing_name *a = left, *b = right;
+    return ORDER(b->weight, a->weight) ?: text_compare(a->library, b->library);
+}
+
+static uint32_t count_rows(const struct profile *profile) {
+    return libs_count(&profile->libs) + row_table_count(&profile->resources) + 2;
+}
+
+static struct text shown_name(struct text name) { return text_equal(name, kernel_name) ? TEXT("kernel") : name; }
+
+/* Returns the name and the reason of a row of the counts. */
+static struct missing_name describe(const struct profile *profile, uint32_t number, bool looks_up) {
+    uint32_t lib_count = libs_count(&profile->libs), resource_count = row_table_count(&profile->resources);
+    if (number == lib_count + resource_count)
+        return (struct missing_name){.library = TEXT("code outside of files"),
+                                     .reason = number ? "in no map of generated code" : "the trace names no files"};
+    if (number > lib_count + resource_count)
+        return (struct missing_name){.library = shown_name(kernel_name), .reason = unmapped_reason};
+    if (number >= lib_count) {
+        const struct resource *resource = profile_resource_at(profile, (resource_id){number - lib_count});
+        struct text name = strings_text(&profile->strings, resource->name);
+        return (struct missing_name){
+            .library = shown_name(name),
+            .reason = text_ends_with(name, TEXT(".map")) ? "the map has no names there" : unmapped_reason};
+    }
+    const struct lib *lib = libs_at(&profile->libs, (lib_id){number});
+    return (struct missing_name){.library = shown_name(lib->name), .reason = reason_of(profile, lib, looks_up)};
+}
+
+/* Returns the rows in order: struct missing_name. */
+static struct column list_rows(const struct counting *counting, bool looks_up) {
+    struct column rows;
+    column_init(&rows, sizeof(struct missing_name), counting->profile->failure);
+    for (uint32_t i = 0; i < count_rows(counting->profile); i++) {
+        struct missing_name *row = counting->weights[i] > 0 ? column_push(&rows) : NULL;
+        if (!row) continue;
+        *row = describe(counting->profile, i, looks_up);
+        row->weight = counting->weights[i];
+    }
+    column_sort(&rows, compare_rows);
+    return rows;
+}
+
+static void copy_rows(struct gecko_convert_result *result, const struct column *rows, double weight,
+                      struct arena *memory) {
+    struct gecko_convert_missing_names *copies = arena_take_aligned(memory, rows->count * sizeof *copies);
+    for (size_t i = 0; copies && i < rows->count; i++) {
+        const struct missing_name *row = column_at(rows, i);
+        const char *library = arena_copy_terminated(memory, row->library);
+        copies[i] = (struct gecko_convert_missing_names){library ? library : "", row->weight / weight, row->reason};
+    }
+    result->missing_names = copies;
+    result->missing_name_count = copies ? rows->count : 0;
+}
+
+/* Sets the missing names in the result. looks_up: files were asked for names. The rows are taken from `memory`, whose
+ * latch tells if it ran out. Running out of other memory is latched in the profile's failure. */
+static void missing_names_find(struct gecko_convert_result *result, const struct profile *profile, bool looks_up,
+                               struct arena *memory) {
+    if (failure_is_set(profile->failure)) return;
+    struct counting counting = {.profile = profile};
+    counting.frames = memory_allocate_zeroed(profile->failure, row_table_count(&profile->frames) + 1, 1);
+    counting.weights = memory_allocate_zeroed(profile->failure, count_rows(profile), sizeof *counting.weights);
+    weighing_init(&counting.weighing, profile);
+    if (counting.frames && counting.weights) {
+        count_samples(&counting);
+        struct column rows = list_rows(&counting, looks_up);
+        copy_rows(result, &rows, counting.weight, memory);
+        column_fini(&rows);
+    }
+    weighing_fini(&counting.weighing);
+    MEMORY_FREE_ALL(counting.frames, counting.weights);
+}
+
+/* ---- The whole result. ---- */
 
 static void count_contents(const struct profile *profile, struct gecko_convert_result *result) {
     struct gecko_convert_counts *counts = &result->counts;

@@ -6,8 +6,8 @@ libconvert_sources := \
     libconvert/base/progress.c libconvert/base/regular_file.c libconvert/base/row_table.c \
     libconvert/base/strings.c libconvert/base/thread_pool.c libconvert/base/utf8.c libconvert/base/utf8_locale.c libconvert/base/value_table.c \
     libconvert/conversion.c libconvert/embed_sources.c libconvert/file_identity.c libconvert/fit_size.c libconvert/gecko_convert.c \
-    libconvert/input_loader.c libconvert/missing_names.c libconvert/options_check.c libconvert/parallel_loader.c libconvert/product_name.c \
-    libconvert/read_as_profile.c libconvert/report.c libconvert/result.c libconvert/source_names.c libconvert/source_packages.c libconvert/source_rules.c libconvert/source_search.c \
+    libconvert/input_loader.c libconvert/options_check.c libconvert/parallel_loader.c libconvert/product_name.c \
+    libconvert/report.c libconvert/result.c libconvert/source_names.c libconvert/source_rules.c libconvert/source_search.c \
     libconvert/format/common_format.c libconvert/format/counter_display.c libconvert/format/gecko_format.c \
     libconvert/format/gecko_location.c libconvert/format/processed_format.c \
     libconvert/merge/merge.c libconvert/merge/merge_meta.c libconvert/merge/merge_rows.c \
@@ -18,7 +18,7 @@ libconvert_sources := \
     libconvert/profile/profile_allocations.c libconvert/profile/profile_finish.c \
     libconvert/profile/profile_markers.c libconvert/profile/profile_samples.c \
     libconvert/profile/profile_threads.c libconvert/profile/profile_times.c libconvert/profile/reserved_types.c libconvert/profile/row_references.c \
-    libconvert/profile/drawn_waits.c libconvert/profile/drop_trampolines.c libconvert/profile/fold_recursion.c libconvert/profile/rooted_waits.c libconvert/profile/stack_path.c libconvert/profile/stack_rebuild.c libconvert/profile/stack_table.c libconvert/profile/sweep.c \
+    libconvert/profile/drawn_waits.c libconvert/profile/rooted_waits.c libconvert/profile/stack_path.c libconvert/profile/stack_rebuild.c libconvert/profile/stack_table.c libconvert/profile/sweep.c \
     libconvert/profile/thin.c libconvert/profile/threads.c libconvert/profile/time_range.c \
     libconvert/profile/totals.c libconvert/profile/weighed_sample.c \
     libconvert/symbols/address_ranges.c libconvert/symbols/debug_data.c libconvert/symbols/debug_file.c \

@@ -17,3 +17,18 @@ typedef stack_id stack_replace(void *context, const stack_id *new_ids, stack_id 
  * that are new are found, or added after the others. Enters in the ledger, as a note with that cause, how many samples
  * have other stacks than before. Running out of memory is latched in the profile's failure. */
 void profile_replace_stacks(struct profile *profile, stack_replace *replace, void *context, struct text cause);
+
+/* ---- Repeated frames. ---- */
+
+/* Folds the stacks of samples, markers and allocations. Of several frames in a row, the innermost one stays, which has
+ * the address and line that run. Enters in the ledger how many samples have other stacks than before. Call it before
+ * profile_finish, once functions are looked up. Running out of memory is latched. */
+void profile_fold_recursion(struct profile *profile);
+
+/* ---- Trampolines of Python. ---- */
+
+/* Takes the frame of py_trampoline_evaluator out of the stacks of samples, markers and allocations wherever it has
+ * called a function of a script, whose frame is that of the trampoline. Enters in the ledger how many samples have
+ * other stacks than before. Call it before profile_finish, once functions are looked up. Running out of memory is
+ * latched. */
+void profile_drop_trampolines(struct profile *profile);

@@ -1,5 +1,5 @@
 /* Tests folding: which frames become one, and which of them stays. */
-#include "libconvert/profile/fold_recursion.h"
+#include "libconvert/profile/stack_rebuild.h"
 
 #include <stdio.h>
 
