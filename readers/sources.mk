@@ -26,7 +26,7 @@ readers_sources := \
     readers/perf_script/script_fields.c readers/perf_script/script_frame_line.c readers/perf_script/script_lines.c readers/perf_script/script_parser.c \
     readers/perf_script/script_reader.c readers/perf_script/script_records.c readers/perf_script/script_wrap.c \
     readers/json/json_stream.c \
-    readers/profile/saved_built_in.c readers/profile/saved_counters.c readers/profile/saved_gecko.c readers/profile/saved_gecko_thread.c \
+    readers/profile/saved_built_in.c readers/profile/saved_counters.c readers/profile/saved_gecko.c \
     readers/profile/saved_markers.c readers/profile/saved_meta.c readers/profile/saved_parts.c \
     readers/profile/saved_reader.c readers/profile/saved_shared.c readers/profile/saved_tables.c readers/profile/saved_threads.c \
     readers/registry.c \
