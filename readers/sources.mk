@@ -14,7 +14,7 @@ readers_sources := \
     readers/perf/perf_off_cpu.c readers/perf/perf_pairs.c readers/perf/perf_payloads.c \
     readers/perf/perf_places.c readers/perf/perf_print_rule.c readers/perf/perf_programs.c \
     readers/perf/perf_recording.c readers/perf/perf_records.c readers/perf/perf_roles.c \
-    readers/perf/perf_samples.c readers/perf/perf_sched_switch.c readers/perf/perf_finish.c \
+    readers/perf/perf_samples.c readers/perf/perf_finish.c \
     readers/perf/perf_sources.c readers/perf/perf_spans.c readers/perf/perf_stack.c readers/perf/perf_switches.c \
     readers/perf/perf_symbols.c readers/perf/perf_tallies.c readers/perf/perf_tasks.c readers/perf/perf_text_payload.c \
     readers/perf/perf_tracing.c readers/perf/perf_unwind.c readers/perf/perf_waits.c readers/perf/perf_wakeups.c \

@@ -9,56 +9,36 @@ struct perf_throttle {
     int64_t start_ns; /* TIME_NONE: the stream is not throttled */
 };
 
-/* Each kind of marker has one field. */
-#define ONE_FIELD(name, key_text, label_text, value_format) \
-    static const struct marker_field name[] = {             \
-        {.key = TEXT(key_text), .label = TEXT(label_text), .format = value_format}}
+/* A kind of markers. Each has one field, which the table shows. */
+struct kind {
+    struct marker_schema schema; /* without its field */
+    struct marker_field field;
+};
 
-ONE_FIELD(off_cpu_fields, "reason", "Reason", MARKER_UNIQUE_STRING);
-ONE_FIELD(throttled_fields, "event", "Event", MARKER_UNIQUE_STRING);
-ONE_FIELD(loss_fields, "count", "Count", MARKER_INTEGER);
-ONE_FIELD(disorder_fields, "late", "Earlier than the sample before it by", MARKER_DURATION);
-ONE_FIELD(namespace_fields, "namespaces", "Namespaces", MARKER_UNIQUE_STRING);
-ONE_FIELD(cgroup_fields, "path", "Path", MARKER_UNIQUE_STRING);
+#define KIND(name_, description_, key_, label_, format_)                  \
+    .schema.name = TEXT(name_), .schema.description = TEXT(description_), \
+    .schema.table_label = TEXT("{marker.data." key_ "}"),                 \
+    .field = {.key = TEXT(key_), .label = TEXT(label_), .format = format_}
 
 /* Markers of the time off the processor are not shown in the overview: they would fill it, and samples tell the same.
  */
-static const struct marker_schema schemas[PERF_ACTIVITY_KIND_COUNT] = {
-    [PERF_ACTIVITY_OFF_CPU] = {.name = TEXT("Off CPU"),
-                               .display = MARKER_DISPLAY_CHART | MARKER_DISPLAY_TABLE,
-                               .description = TEXT("The thread did not run: it waited, or was preempted."),
-                               .chart_label = TEXT("{marker.data.reason}"),
-                               .table_label = TEXT("{marker.data.reason}"),
-                               .fields = off_cpu_fields,
-                               .field_count = 1},
-    [PERF_ACTIVITY_THROTTLED] = {.name = TEXT("Throttled"),
-                                 .description =
-                                     TEXT("The kernel stopped sampling, because samples took too much of its time."),
-                                 .table_label = TEXT("{marker.data.event}"),
-                                 .fields = throttled_fields,
-                                 .field_count = 1},
-    [PERF_ACTIVITY_LOSS] = {.name = TEXT("Lost"),
-                            .description =
-                                TEXT("perf lost records or samples before this, because its buffer was full."),
-                            .chart_label = TEXT("{marker.data.count}"),
-                            .table_label = TEXT("{marker.data.count}"),
-                            .fields = loss_fields,
-                            .field_count = 1},
-    [PERF_ACTIVITY_DISORDER] = {.name = TEXT("Out of order"),
-                                .description = TEXT("A sample of this time came after a later one of the thread."),
-                                .table_label = TEXT("{marker.data.late}"),
-                                .fields = disorder_fields,
-                                .field_count = 1},
-    [PERF_ACTIVITY_NAMESPACES] = {.name = TEXT("Namespaces"),
-                                  .description = TEXT("The thread entered these namespaces."),
-                                  .table_label = TEXT("{marker.data.namespaces}"),
-                                  .fields = namespace_fields,
-                                  .field_count = 1},
-    [PERF_ACTIVITY_CGROUP] = {.name = TEXT("Control group"),
-                              .description = TEXT("The thread was found in this control group."),
-                              .table_label = TEXT("{marker.data.path}"),
-                              .fields = cgroup_fields,
-                              .field_count = 1},
+static const struct kind kinds[PERF_ACTIVITY_KIND_COUNT] = {
+    [PERF_ACTIVITY_OFF_CPU] = {KIND("Off CPU", "The thread did not run: it waited, or was preempted.", "reason",
+                                    "Reason", MARKER_UNIQUE_STRING),
+                               .schema.chart_label = TEXT("{marker.data.reason}"),
+                               .schema.display = MARKER_DISPLAY_CHART | MARKER_DISPLAY_TABLE},
+    [PERF_ACTIVITY_THROTTLED] = {KIND("Throttled",
+                                      "The kernel stopped sampling, because samples took too much of its time.",
+                                      "event", "Event", MARKER_UNIQUE_STRING)},
+    [PERF_ACTIVITY_LOSS] = {KIND("Lost", "perf lost records or samples before this, because its buffer was full.",
+                                 "count", "Count", MARKER_INTEGER),
+                            .schema.chart_label = TEXT("{marker.data.count}")},
+    [PERF_ACTIVITY_DISORDER] = {KIND("Out of order", "A sample of this time came after a later one of the thread.",
+                                     "late", "Earlier than the sample before it by", MARKER_DURATION)},
+    [PERF_ACTIVITY_NAMESPACES] = {KIND("Namespaces", "The thread entered these namespaces.", "namespaces", "Namespaces",
+                                       MARKER_UNIQUE_STRING)},
+    [PERF_ACTIVITY_CGROUP] = {KIND("Control group", "The thread was found in this control group.", "path", "Path",
+                                   MARKER_UNIQUE_STRING)},
 };
 
 void perf_activity_init(struct perf_activity *activity, struct profile *profile, struct filter *filter) {
@@ -76,17 +56,24 @@ void perf_activity_fini(struct perf_activity *activity) {
     value_table_fini(&activity->throttles);
 }
 
+static uint16_t make_schema(struct profile *profile, const struct kind *kind) {
+    struct marker_schema schema = kind->schema;
+    schema.fields = &kind->field;
+    schema.field_count = 1;
+    return profile_marker_schema(profile, &schema);
+}
+
 static void mark(struct perf_activity *activity, enum perf_activity_kind kind, thread_id thread, int64_t start_ns,
                  int64_t end_ns, const union marker_value *value) {
     struct profile *profile = activity->profile;
     if (!filter_keeps_marker(activity->filter, profile, thread, &start_ns, &end_ns)) return;
     uint16_t *schema = &activity->schemas[kind];
-    if (*schema == MARKER_SCHEMA_NONE) *schema = profile_marker_schema(profile, &schemas[kind]);
+    if (*schema == MARKER_SCHEMA_NONE) *schema = make_schema(profile, &kinds[kind]);
     bool is_interval = kind == PERF_ACTIVITY_OFF_CPU || kind == PERF_ACTIVITY_THROTTLED;
     struct marker marker = {
         .start_ns = start_ns,
         .end_ns = end_ns,
-        .name = profile_string(profile, schemas[kind].name),
+        .name = profile_string(profile, kinds[kind].schema.name),
         .stack = stack_none(),
         .schema = *schema,
         .phase = is_interval ? MARKER_INTERVAL : MARKER_INSTANT,

@@ -1,6 +1,7 @@
 #include "perf_text_payload.h"
 
 #include "libconvert/base/cursor.h"
+#include "libconvert/base/glob.h"
 #include "libconvert/base/memory.h"
 
 /* The type of a field, which all its values have in common. The kernel prints "0" for 0 in hexadecimal, too ("%#x"). */
@@ -89,10 +90,7 @@ static const struct {
     {TEXT(""), TEXT("({x:__probe_ip})")},
 };
 
-static bool is_form_of(struct text event, struct text name) {
-    if (!text_ends_with(event, TEXT("*"))) return !event.bytes_count || text_equal(event, name);
-    return text_starts_with(name, text_slice(event, 0, event.bytes_count - 1));
-}
+static bool is_form_of(struct text event, struct text name) { return !event.bytes_count || glob_matches(event, name); }
 
 struct pair {
     struct text key;
