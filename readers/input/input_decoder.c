@@ -4,12 +4,6 @@
 
 #include "input.h"
 
-void input_decoder_init(struct input_decoder *decoder, const struct input_wrapper *wrapper, struct input *below,
-                        void (*decode)(struct input_decoder *decoder, struct text *decoded)) {
-    *decoder = (struct input_decoder){
-        .below = below, .failure = input_failure(below), .format = wrapper->name, .decode = decode};
-}
-
 /* Makes compressed bytes available in `left`, or sets has_source_ended. Returns false after a failure (latched). */
 static bool refill(struct input_decoder *decoder) {
     if (decoder->left.bytes_count || decoder->has_source_ended) return true;
@@ -24,7 +18,7 @@ void input_decoder_fail(const struct input_decoder *decoder, const char *reason)
                 input_name(decoder->below), decoder->format, decoder->output_bytes, reason);
 }
 
-struct text input_decoder_read(void *context) {
+static struct text read_decoded(void *context) {
     struct input_decoder *decoder = context;
     while (!decoder->has_ended && !failure_is_set(decoder->failure) && refill(decoder)) {
         struct text decoded = {0};
@@ -32,4 +26,13 @@ struct text input_decoder_read(void *context) {
         if (decoded.bytes_count && !failure_is_set(decoder->failure)) return decoded;
     }
     return (struct text){0};
+}
+
+void input_decoder_open(struct input_decoder *decoder, struct input_source *source, const struct input_wrapper *wrapper,
+                        struct input *below, void (*decode)(struct input_decoder *decoder, struct text *decoded),
+                        void (*close)(void *context)) {
+    *decoder = (struct input_decoder){
+        .below = below, .failure = input_failure(below), .format = wrapper->name, .decode = decode};
+    *source =
+        (struct input_source){.context = decoder, .read = read_decoded, .close = close, .wrapping = wrapper->name};
 }

@@ -17,11 +17,10 @@ struct input_decoder {
     bool has_ended;        /* there is nothing left to decode */
 };
 
-void input_decoder_init(struct input_decoder *decoder, const struct input_wrapper *wrapper, struct input *below,
-                        void (*decode)(struct input_decoder *decoder, struct text *decoded));
+/* Makes *source read from the decoder, which begins the source's context. `close` frees the context. */
+void input_decoder_open(struct input_decoder *decoder, struct input_source *source, const struct input_wrapper *wrapper,
+                        struct input *below, void (*decode)(struct input_decoder *decoder, struct text *decoded),
+                        void (*close)(void *context));
 
 /* Latches FAILURE_INPUT. */
 void input_decoder_fail(const struct input_decoder *decoder, const char *reason);
-
-/* The `read` function of a source whose context begins with its struct input_decoder. */
-struct text input_decoder_read(void *context);

@@ -73,11 +73,7 @@ bool input_gzip_open(struct input_source *source, const struct input_wrapper *wr
         failure_set_memory(input_failure(below));
         return false;
     }
-    input_decoder_init(&gzip->decoder, wrapper, below, decode);
-    *source = (struct input_source){.context = gzip,
-                                    .read = input_decoder_read,
-                                    .close = close_gzip,
-                                    .wrapping = wrapper->name,
-                                    .has_more = &gzip->has_more};
+    input_decoder_open(&gzip->decoder, source, wrapper, below, decode, close_gzip);
+    source->has_more = &gzip->has_more;
     return true;
 }

@@ -354,8 +354,6 @@ bool input_log_open(struct input_source *source, const struct input_wrapper *wra
     log->has_entities = has_entities(start);
     log->has_fixed_blanks = has_fixed_blanks(start);
     log->has_double_spacing = has_double_spacing(start);
-    input_decoder_init(&log->decoder, wrapper, below, decode);
-    *source =
-        (struct input_source){.context = log, .read = input_decoder_read, .close = free, .wrapping = wrapper->name};
+    input_decoder_open(&log->decoder, source, wrapper, below, decode, free);
     return true;
 }

@@ -99,8 +99,6 @@ bool input_utf16_open(struct input_source *source, const struct input_wrapper *w
     if (!utf16) return false;
     struct text start = input_peek(below, UNIT_BYTES);
     utf16->is_big_endian = start.bytes_count && !start.bytes[0]; /* unless there is a mark */
-    input_decoder_init(&utf16->decoder, wrapper, below, decode);
-    *source =
-        (struct input_source){.context = utf16, .read = input_decoder_read, .close = free, .wrapping = wrapper->name};
+    input_decoder_open(&utf16->decoder, source, wrapper, below, decode, free);
     return true;
 }

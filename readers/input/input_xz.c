@@ -77,12 +77,10 @@ bool input_xz_open(struct input_source *source, const struct input_wrapper *wrap
     struct failure *failure = input_failure(below);
     struct xz *xz = failure_check_memory(failure, calloc(1, sizeof *xz));
     if (!xz) return false;
-    input_decoder_init(&xz->decoder, wrapper, below, decode);
+    input_decoder_open(&xz->decoder, source, wrapper, below, decode, close_xz);
     xz->allocator = (lzma_allocator){.alloc = allocate, .free = release, .opaque = failure};
     xz->stream.allocator = &xz->allocator;
     lzma_ret result = lzma_stream_decoder(&xz->stream, MEMORY_BYTES_MAX, LZMA_CONCATENATED);
-    *source =
-        (struct input_source){.context = xz, .read = input_decoder_read, .close = close_xz, .wrapping = wrapper->name};
     if (result == LZMA_OK) return true;
     fail(&xz->decoder, result);
     close_xz(xz);
