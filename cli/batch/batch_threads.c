@@ -9,6 +9,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "cli/command.h"
 #include "libconvert/base/monotonic_clock.h"
 
 enum { TICK_MS = 100, GRACE_NS = 300000000, THREADS_MAX = 1024 };
@@ -22,22 +23,9 @@ struct worker {
     int finished;
 };
 
-/* Returns the signals that would end the process. Signals that the caller ignores are left out: if they were blocked,
- * they would be delivered through the descriptor. */
-static sigset_t signals_to_block(void) {
-    static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
-    sigset_t signals;
-    sigemptyset(&signals);
-    for (size_t i = 0; i < sizeof ending_signals / sizeof *ending_signals; i++) {
-        struct sigaction action;
-        bool is_ignored = sigaction(ending_signals[i], NULL, &action) == 0 && action.sa_handler == SIG_IGN;
-        if (!is_ignored) sigaddset(&signals, ending_signals[i]);
-    }
-    return signals;
-}
-
 void batch_threads_init(struct batch_threads *threads, struct failure *failure) {
-    *threads = (struct batch_threads){.signals = -1, .finished = -1, .blocked = signals_to_block()};
+    /* If ignored signals were blocked, they would be delivered through the descriptor. */
+    *threads = (struct batch_threads){.signals = -1, .finished = -1, .blocked = command_ending_signals()};
     pthread_sigmask(SIG_BLOCK, &threads->blocked, NULL);
     threads->signals = signalfd(-1, &threads->blocked, SFD_CLOEXEC | SFD_NONBLOCK);
     threads->finished = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -219,21 +219,6 @@ static void tell_how_to_end(struct view *view) {
 
 /* ---- Serving. ---- */
 
-/* Returns the signals to wait for: SIGCHLD, and those that end the server, except those that the caller ignores
- * (nohup). */
-static sigset_t waited_signals(void) {
-    static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGCHLD);
-    for (size_t i = 0; i < sizeof ending_signals / sizeof *ending_signals; i++) {
-        struct sigaction action;
-        if (sigaction(ending_signals[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
-            sigaddset(&set, ending_signals[i]);
-    }
-    return set;
-}
-
 /* Checks the program that was started to open the browser. It ends when the browser has the address, or if there is no
  * browser. */
 static void check_browser(struct view *view, struct browser *browser) {
@@ -280,9 +265,10 @@ static void wait_for_end(struct view *view, struct http_server *server, const si
 
 /* Serves the profile until a signal. Signals are blocked first, and threads of the server inherit that. */
 static bool serve(struct view *view) {
-    sigset_t signals = waited_signals(), before;
+    sigset_t signals = command_ending_signals(), before;
     struct http_site site = {&view->site, site_admit, site_answer};
     struct browser browser;
+    sigaddset(&signals, SIGCHLD);
     pthread_sigmask(SIG_BLOCK, &signals, &before);
     bool is_listening = listen(view->socket, WAITING_CONNECTIONS_MAX) == 0;
     struct http_server *server = is_listening ? http_server_start(view->socket, &site) : NULL;
