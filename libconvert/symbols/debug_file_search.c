@@ -144,11 +144,24 @@ static void try_perf_cache(struct search *search, const char *folder) {
         try_place(search, NULL, "%s/.build-id/%.2s/%.*s/%s", folder, id.bytes, TEXT_ARGS(text_from(id, 2)), names[i]);
 }
 
-static void try_own_perf_cache(struct search *search) {
+bool debug_copies_folder(char folder[PATH_MAX]) {
     const char *home = getenv("HOME");
-    char folder[PATH_MAX];
-    int bytes_count = home ? snprintf(folder, sizeof folder, "%s/.debug", home) : -1;
-    if (bytes_count > 0 && bytes_count < PATH_MAX) try_perf_cache(search, folder);
+    return home && snprintf(folder, PATH_MAX, "%s/.debug", home) < PATH_MAX;
+}
+
+static bool find_copy(const char *folder, struct text id, const char *name, char path[PATH_MAX]) {
+    int wanted =
+        snprintf(path, PATH_MAX, "%s/.build-id/%.2s/%.*s/%s", folder, id.bytes, TEXT_ARGS(text_from(id, 2)), name);
+    return wanted < PATH_MAX && access(path, R_OK) == 0;
+}
+
+bool debug_copies_find(const struct debug_folders *folders, struct text build_id, const char *name,
+                       char path[PATH_MAX]) {
+    char own[PATH_MAX];
+    if (build_id.bytes_count <= 2) return false;
+    for (size_t i = 0; i < folders->count; i++)
+        if (find_copy(folders->paths[i], build_id, name, path)) return true;
+    return debug_copies_folder(own) && find_copy(own, build_id, name, path);
 }
 
 static void try_fetched(struct search *search) {
@@ -261,13 +274,14 @@ static bool has_path(const struct lib *lib) {
 
 static void try_places(struct search *search) {
     struct text path = search->lib->path;
+    char own_copies[PATH_MAX];
     if (search->folders->sysroot) try_sysroot(search);
     /* Without a build id, only the kept file is known to be the one that ran: others may be at its path by now. */
     if (!expected_id(search).bytes_count) try_kept(search);
     if (text_starts_with(path, TEXT("/"))) try_place(search, NULL, "%.*s", TEXT_ARGS(path));
     for (size_t i = 0; i < search->folders->count; i++) try_folder(search, search->folders->paths[i]);
     try_build_id(search, system_folder);
-    try_own_perf_cache(search);
+    if (debug_copies_folder(own_copies)) try_perf_cache(search, own_copies);
     try_fetched(search);
     if (expected_id(search).bytes_count) try_kept(search);
 }

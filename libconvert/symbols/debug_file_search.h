@@ -2,6 +2,8 @@
  * was moved. */
 #pragma once
 
+#include <limits.h>
+
 #include "debug_file.h"
 #include "libconvert/profile/libs.h"
 
@@ -42,6 +44,14 @@ struct debug_files {
 enum debug_search_outcome debug_files_open(struct debug_files *files, const struct lib *lib,
                                            const struct debug_folders *folders, struct failure *failure);
 void debug_files_close(struct debug_files *files);
+
+/* Writes the path of perf's own copies of what it has recorded, ~/.debug. Returns false if nobody knows it. */
+bool debug_copies_folder(char folder[PATH_MAX]);
+
+/* Finds the copy of that name ("kallsyms", "vdso") for the build id (hex) in one of the folders, where "perf archive"
+ * may have packed it, or in perf's own. Returns false if there is none. */
+bool debug_copies_find(const struct debug_folders *folders, struct text build_id, const char *name,
+                       char path[PATH_MAX]);
 
 /* Returns false if debug_files_open would find no file. Opens none. */
 bool debug_files_exist(const struct lib *lib, const struct debug_folders *folders);

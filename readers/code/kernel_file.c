@@ -222,18 +222,11 @@ static void try_kernels(struct listing *listing) {
         try_place(listing, true, "%s%.*s%s", places[i].start, TEXT_ARGS(release), places[i].end);
 }
 
-/* Tries perf's own copies of files. */
-static void try_cache(struct listing *listing) {
-    char folder[PATH_MAX];
-    const char *home = getenv("HOME");
-    int bytes_count = home ? snprintf(folder, sizeof folder, "%s/.debug", home) : -1;
-    if (bytes_count > 0 && bytes_count < PATH_MAX) try_folder(listing, folder, false);
-}
-
 static void list(void *context, struct channel *channel) {
     const struct kernel_file *wanted = context;
     struct listing listing = {.wanted = wanted, .channel = channel};
     bool is_module = wanted->path.bytes_count > 0;
+    char own_copies[PATH_MAX];
     struct text name = is_module ? text_base_name(wanted->path) : TEXT("vmlinux");
     if (text_starts_with(wanted->path, TEXT("/"))) try_place(&listing, true, "%.*s", TEXT_ARGS(wanted->path));
     if (!is_module) try_kernels(&listing);
@@ -242,7 +235,7 @@ static void list(void *context, struct channel *channel) {
         try_folder(&listing, folder, false);
         try_place(&listing, false, "%s/%.*s", folder, TEXT_ARGS(name));
     }
-    try_cache(&listing);
+    if (debug_copies_folder(own_copies)) try_folder(&listing, own_copies, false);
     try_folder(&listing, "/usr/lib/debug", true);
     send_block(&listing, NULL, 0);
 }

@@ -3,7 +3,6 @@
 #include <limits.h>
 #include <sys/utsname.h>
 
-#include "debug_copies.h"
 #include "kernel_file.h"
 #include "libconvert/base/cursor.h"
 #include "libconvert/base/first_row.h"

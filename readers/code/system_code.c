@@ -4,7 +4,6 @@
 #include <sys/auxv.h>
 #include <sys/utsname.h>
 
-#include "debug_copies.h"
 #include "libconvert/base/memory.h"
 #include "libconvert/base/regular_file.h"
 #include "libconvert/base/thread_pool.h"
