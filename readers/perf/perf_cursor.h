@@ -72,3 +72,10 @@ static inline uint16_t perf_cursor_u16(struct perf_cursor *cursor) {
 static inline struct text perf_cursor_name(const struct perf_cursor *cursor) {
     return text_slice(cursor->left, 0, text_find(cursor->left, '\0'));
 }
+
+/* Takes the bytes up to the first NUL, and that. */
+static inline struct text perf_cursor_take_name(struct perf_cursor *cursor) {
+    struct text name = perf_cursor_name(cursor);
+    perf_cursor_bytes(cursor, (uint64_t)name.bytes_count + 1);
+    return name;
+}

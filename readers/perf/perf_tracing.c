@@ -51,12 +51,6 @@ void perf_tracing_fini(struct perf_tracing *tracing) {
 
 /* ---- Formats. Layout: Linux tools/perf/util/trace-event-info.c. ---- */
 
-static struct text take_name(struct perf_cursor *cursor) {
-    struct text name = perf_cursor_name(cursor);
-    perf_cursor_bytes(cursor, (uint64_t)name.bytes_count + 1);
-    return name;
-}
-
 static struct text take_sized(struct perf_cursor *cursor) { return perf_cursor_bytes(cursor, perf_cursor_u64(cursor)); }
 
 /* ---- Checking formats. libtraceevent leaks memory if it parses a malformed one. ---- */
@@ -153,16 +147,16 @@ bool perf_tracing_read(struct perf_tracing *tracing, struct text section) {
     }
     tep_set_loglevel(TEP_LOG_NONE);
     perf_cursor_bytes(&cursor, MAGIC_BYTES);
-    take_name(&cursor);                    /* version */
+    perf_cursor_take_name(&cursor);        /* version */
     perf_cursor_bytes(&cursor, 1 + 1 + 4); /* byte order, size of a long, size of a page */
-    take_name(&cursor);
+    perf_cursor_take_name(&cursor);
     take_sized(&cursor); /* header_page */
-    take_name(&cursor);
+    perf_cursor_take_name(&cursor);
     take_sized(&cursor); /* header_event */
     for (uint32_t left = perf_cursor_u32(&cursor); left && !cursor.is_bad; left--)
         add_format(tracing, TEXT("ftrace"), take_sized(&cursor));
     for (uint32_t systems = perf_cursor_u32(&cursor); systems && !cursor.is_bad; systems--) {
-        struct text system = take_name(&cursor);
+        struct text system = perf_cursor_take_name(&cursor);
         for (uint32_t left = perf_cursor_u32(&cursor); left && !cursor.is_bad; left--)
             add_format(tracing, system, take_sized(&cursor));
     }

@@ -102,20 +102,13 @@ static bool read_message(struct data_parser *parser, struct text bytes) {
     return is_good;
 }
 
-/* Takes a text and its NUL. */
-static struct text take_name(struct perf_cursor *cursor) {
-    struct text name = perf_cursor_name(cursor);
-    perf_cursor_bytes(cursor, name.bytes_count + 1);
-    return name;
-}
-
 /* Skips the functions, or emits them. */
 static void take_functions(struct data_parser *parser, const struct told_file *file, uint32_t count,
                            struct perf_cursor *cursor) {
     for (; count && !cursor->is_bad; count--) {
         uint64_t address = perf_cursor_u64(cursor);
         uint32_t size = perf_cursor_u32(cursor);
-        struct text name = take_name(cursor);
+        struct text name = perf_cursor_take_name(cursor);
         if (file && !cursor->is_bad) emit_function(parser, file, address, size, name);
     }
 }
@@ -123,7 +116,7 @@ static void take_functions(struct data_parser *parser, const struct told_file *f
 /* Reads what older versions write. The first offset is the last field, and the oldest versions have none. */
 static bool read_struct(struct data_parser *parser, struct text bytes) {
     struct perf_cursor cursor = perf_cursor_of(bytes);
-    struct told_file file = {.path = take_name(&cursor)};
+    struct told_file file = {.path = perf_cursor_take_name(&cursor)};
     file.kind = perf_cursor_u32(&cursor);
     file.first_address = perf_cursor_u64(&cursor);
     uint32_t count = perf_cursor_u32(&cursor);
@@ -197,7 +190,7 @@ bool data_simpleperf_read_properties(struct data_parser *parser, struct text sec
     struct perf_cursor cursor = perf_cursor_of(section);
     bool is_good = true;
     while (cursor.left.bytes_count) {
-        struct text key = take_name(&cursor), value = take_name(&cursor);
+        struct text key = perf_cursor_take_name(&cursor), value = perf_cursor_take_name(&cursor);
         if (cursor.is_bad) return false;
         if (text_equal(key, TEXT("event_type_info")))
             is_good &= name_events(parser, value);
