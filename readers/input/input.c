@@ -76,15 +76,8 @@ static bool span_reserve(struct input *input, size_t more_bytes) {
     if (span->bytes_count) memmove(span->bytes, span->bytes + span->start, span->bytes_count);
     span->start = 0;
     size_t needed_bytes = span->bytes_count + more_bytes;
-    if (needed_bytes <= span->capacity_bytes) return true;
-
-    size_t capacity_bytes = span->capacity_bytes ? span->capacity_bytes : SPAN_FIRST_BYTES;
-    while (capacity_bytes < needed_bytes) capacity_bytes *= 2;
-    char *bytes = memory_resize(input->failure, span->bytes, capacity_bytes);
-    if (!bytes) return false;
-    span->bytes = bytes;
-    span->capacity_bytes = capacity_bytes;
-    return true;
+    if (needed_bytes < SPAN_FIRST_BYTES) needed_bytes = SPAN_FIRST_BYTES;
+    return memory_reserve(input->failure, &span->bytes, &span->capacity_bytes, needed_bytes, 1);
 }
 
 /* Appends bytes from the start of the block to the span. */

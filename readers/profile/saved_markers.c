@@ -466,13 +466,9 @@ static void read_member(struct saved_reader *reader, struct payload *payload, st
 
 /* Returns room for a value of each field, all of them absent; NULL if memory ran out (latched). */
 static union marker_value *take_values(struct saved_reader *reader, const struct marker_schema *schema) {
-    if (schema->field_count > reader->value_capacity || !reader->values) {
-        uint32_t capacity = schema->field_count + 16;
-        union marker_value *grown = memory_resize(reader->profile->failure, reader->values, capacity * sizeof *grown);
-        if (!grown) return NULL;
-        reader->values = grown;
-        reader->value_capacity = capacity;
-    }
+    if (!memory_reserve(reader->profile->failure, &reader->values, &reader->value_capacity, schema->field_count + 1,
+                        sizeof *reader->values))
+        return NULL;
     for (uint32_t i = 0; i < schema->field_count; i++)
         reader->values[i] = marker_value_absent(marker_format_kind(schema->fields[i].format));
     return reader->values;

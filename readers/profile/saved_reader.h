@@ -87,7 +87,7 @@ struct saved_reader {
     struct column thread_tids;  /* string_id in `texts` by thread */
     thread_id thread;           /* the one that is read */
     union marker_value *values; /* owned: of the payload that is read */
-    uint32_t value_capacity;
+    size_t value_capacity;
     struct column visible_threads; /* uint32_t: places of the threads that the viewer shows at first */
     int64_t origin_ns;             /* zero on the clock of the trace; 0 if that is unknown */
     int64_t shift_ns;              /* added to times: those of a child process begin with that process */
