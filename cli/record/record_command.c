@@ -615,13 +615,21 @@ static void record_program(struct record *record) {
     recorder_traces_find(&record->traces, &record->failure);
 }
 
+/* Finds the processes whose generated code may be recorded: also those that forked the recorded ones. */
+static void find_generating(const struct record *record, const struct proc_ids *processes, struct proc_ids *found) {
+    if (record->options->is_system_wide) proc_ids_read(found, "/proc");
+    for (size_t i = 0; i < processes->count; i++)
+        for (pid_t pid = processes->values[i]; pid > 0 && !has_process(found, pid); pid = proc_parent(pid))
+            if (!proc_ids_add(found, pid)) return;
+}
+
 /* Without symbols, maps are not wanted. */
 static void keep_maps(struct record *record, const struct proc_ids *processes) {
     struct proc_ids all = {0};
     if (record->options->convert.symbols == GECKO_CONVERT_SYMBOLS_NONE) return;
-    if (record->options->is_system_wide && proc_ids_read(&all, "/proc")) processes = &all;
+    find_generating(record, processes, &all);
     limit_files(record, 0);
-    for (size_t i = 0; i < processes->count; i++) kept_maps_take(&record->maps, processes->values[i]);
+    for (size_t i = 0; i < all.count; i++) kept_maps_take(&record->maps, all.values[i]);
     proc_ids_fini(&all);
     if (record->maps.left_out_count)
         tell(record,

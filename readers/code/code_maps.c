@@ -38,16 +38,32 @@ uint32_t code_maps_process(struct code_maps *maps, int64_t pid) {
     return slot ? *slot : ID_NONE;
 }
 
-void code_maps_fork(struct code_maps *maps, int64_t pid, int64_t parent_pid, bool is_new) {
+/* Nothing is known of the process yet. Another one may have been told to be its child. */
+static bool is_bare(const struct code_maps *maps, uint32_t row) {
+    const struct code_process *process = code_maps_process_at(maps, row);
+    return !process->epoch && !process->begin_ns && !process->parent;
+}
+
+void code_maps_fork(struct code_maps *maps, int64_t pid, int64_t parent_pid, bool is_described) {
     if (pid == PID_KERNEL || parent_pid == PID_KERNEL || pid == parent_pid) return;
     uint32_t parent = code_maps_process(maps, parent_pid);
     uint32_t *slot = process_slot(maps, pid);
-    if (parent == ID_NONE || !slot) return;
-    *slot = add_process(maps, pid);
-    if (is_new || *slot == ID_NONE) return;
+    if (parent == ID_NONE || !slot || *slot == ID_NONE) return;
+    if (!is_described || !is_bare(maps, *slot)) *slot = add_process(maps, pid);
+    if (*slot == ID_NONE) return;
     struct code_process *child = code_maps_process_at(maps, *slot);
-    child->space = code_space_copy(&maps->spaces, code_maps_process_at(maps, parent)->space);
-    child->parent = parent;
+    child->parent = parent < *slot ? parent : KERNEL_SPACE;
+    if (is_described) return;
+    const struct code_process *forking = code_maps_process_at(maps, parent);
+    child->space = code_space_copy(&maps->spaces, forking->space);
+    child->vdso = forking->vdso;
+}
+
+uint32_t code_maps_parent(const struct code_maps *maps, uint32_t process) {
+    const struct code_process *child = code_maps_process_at(maps, process);
+    const struct code_process *parent = code_maps_process_at(maps, child->parent);
+    bool has_executed = child->vdso && parent->vdso && child->vdso != parent->vdso;
+    return has_executed ? KERNEL_SPACE : child->parent;
 }
 
 void code_maps_execute(struct code_maps *maps, int64_t pid) {
@@ -68,6 +84,7 @@ void code_maps_add(struct code_maps *maps, const struct code_map_record *record,
                                          .offset = is_kernel ? 0 : record->file_offset,
                                          .library_id = library_id};
     code_space_map(&maps->spaces, &process->space, &mapping);
+    if (text_equal(record->path, vdso_name)) process->vdso = record->start;
     process->epoch++;
     maps->count++;
 }

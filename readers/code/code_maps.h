@@ -25,7 +25,8 @@ struct code_process {
     int64_t pid;
     struct code_space space;
     uint32_t epoch;   /* count of mappings so far */
-    uint32_t parent;  /* earlier row of the process whose memory it has had since its fork; KERNEL_SPACE: none */
+    uint32_t parent;  /* earlier row of the process that forked it; KERNEL_SPACE: none, or it has executed a program */
+    uint64_t vdso;    /* address of its vDSO; 0: unknown */
     int64_t begin_ns; /* Unix time when it began, or executed its program; 0: unknown */
 };
 
@@ -39,6 +40,10 @@ struct code_maps {
     struct value_table build_ids;     /* string_id for each path, a string_id */
 };
 
+/* What recordings call the vDSO, the library that the kernel maps into each process, at another address in each program
+ * that is executed. */
+static const struct text vdso_name = TEXT("[vdso]");
+
 /* What recordings call the kernel. In the record of its mapping, the name of a symbol follows. */
 static const struct text code_kernel_name = TEXT("[kernel.kallsyms]");
 
@@ -48,12 +53,16 @@ void code_maps_fini(struct code_maps *maps);
 /* Adds a mapping of the library with that id; 0: nothing is mapped there any more. */
 void code_maps_add(struct code_maps *maps, const struct code_map_record *record, uint64_t library_id);
 
-/* Starts a new address space for the process. It has the parent's current mappings, or none if is_new: then records
- * with the process's own mappings follow. */
-void code_maps_fork(struct code_maps *maps, int64_t pid, int64_t parent_pid, bool is_new);
+/* Starts a new address space for the process. It has the parent's current mappings, or none if is_described: then the
+ * fork was before the recording, and records with the process's own mappings follow. */
+void code_maps_fork(struct code_maps *maps, int64_t pid, int64_t parent_pid, bool is_described);
 
 /* Tells that the process has executed a program, so that it has no memory of its parent any more. */
 void code_maps_execute(struct code_maps *maps, int64_t pid);
+
+/* Returns the row of the process whose memory this one has had since its fork; KERNEL_SPACE: none. A process that has
+ * executed a program before the recording shows it by the address of its vDSO. */
+uint32_t code_maps_parent(const struct code_maps *maps, uint32_t process);
 
 /* Returns the row of the process that has the pid now. It is added if it is new. Returns ID_NONE if memory ran out
  * (latched). */

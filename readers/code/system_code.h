@@ -7,9 +7,6 @@
 #include "kernel_symbols.h"
 #include "libconvert/symbols/symbol_table.h"
 
-/* What recordings call the vDSO, the library that the kernel maps into each process. */
-static const struct text vdso_name = TEXT("[vdso]");
-
 struct system_code {
     struct failure *failure;             /* borrowed */
     const struct debug_folders *folders; /* where to look for files; NULL: open none. Borrowed */

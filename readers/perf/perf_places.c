@@ -197,12 +197,12 @@ static bool has_code(struct perf_places *code, uint32_t row) {
 /* Returns the nearest process that describes its generated code, of those whose memory this one has had since its fork;
  * KERNEL_SPACE: none. Each process on the way becomes the child of that one, so that chains stay short. */
 static uint32_t find_parent_with_code(struct perf_places *code, uint32_t row) {
-    uint32_t found = code_maps_process_at(&code->maps, row)->parent;
-    while (found != KERNEL_SPACE && !has_code(code, found)) found = code_maps_process_at(&code->maps, found)->parent;
+    uint32_t found = code_maps_parent(&code->maps, row);
+    while (found != KERNEL_SPACE && !has_code(code, found)) found = code_maps_parent(&code->maps, found);
     while (row > found) {
-        uint32_t *parent = &code_maps_process_at(&code->maps, row)->parent;
-        row = *parent;
-        *parent = found;
+        uint32_t parent = code_maps_parent(&code->maps, row);
+        code_maps_process_at(&code->maps, row)->parent = found;
+        row = parent;
     }
     return found;
 }

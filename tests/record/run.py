@@ -384,6 +384,8 @@ GENERATED = r"""
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/signal.h>
 #include <unistd.h>
 #ifdef __x86_64__
 static const char endless[] = "\xeb\xfe";
@@ -414,13 +416,15 @@ static void write_dump(const void *code) {
     mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
 }
 int main(int argc, char **argv) {
-    (void)argv;
+    const char *kind = argc > 1 ? argv[1] : "map";
     void *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    (argc > 1 ? write_dump : write_map)(code);
+    (strcmp(kind, "dump") == 0 ? write_dump : write_map)(code);
     memcpy(code, endless, sizeof endless);
     __builtin___clear_cache(code, (char *)code + sizeof endless);
     puts(path);
     fflush(stdout);
+    if (strcmp(kind, "fork") == 0 && fork()) pause();
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     ((void (*)(void))code)();
 }
 """
@@ -430,6 +434,10 @@ def build_generated(folder):
     folder.chmod(0o755)
     (folder / "generated.c").write_text(GENERATED)
     subprocess.run(["cc", folder / "generated.c", "-o", folder / "generated"], check=True)
+
+
+def children_of(pid):
+    return pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
 
 
 def generated_code_in_containers_has_names(folder):
@@ -442,8 +450,7 @@ def generated_code_in_containers_has_names(folder):
         with subprocess.Popen(before, cwd=folder, stdout=subprocess.PIPE, text=True) as running:
             try:
                 path = running.stdout.readline().strip()
-                children = pathlib.Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()
-                pid = (children or [str(running.pid)])[0]
+                pid = (children_of(running.pid) or [str(running.pid)])[0]
                 record_until(folder, lambda path: "work_of_generated" in text_of(path), "generated code has no names", "-p", pid)
                 check(f"perf-{pid}.map" in text_of(folder / "p.json"), "the map has another name")
                 few = record("-p", pid, "-d", "0.2", "-o", "p.json", cwd=folder, preexec_fn=limit(resource.RLIMIT_NOFILE, 60))
@@ -451,6 +458,28 @@ def generated_code_in_containers_has_names(folder):
             finally:
                 running.kill()
                 if before[:1] != ["unshare"]:
+                    pathlib.Path(path).unlink()
+
+
+def running_children_name_the_code_of_their_parents(folder):
+    """Their forks were before the recording."""
+    build_generated(folder)
+    inside = ["unshare", "--pid", "--fork", "--kill-child", "--mount", "sh", "-c",
+              "mount -t tmpfs none /tmp && exec ./generated fork"]
+    for before in [["./generated", "fork"], *([inside] if os.geteuid() == 0 else [])]:
+        with subprocess.Popen(before, cwd=folder, stdout=subprocess.PIPE, text=True) as running:
+            path = ""
+            try:
+                path = running.stdout.readline().strip()
+                pid = running.pid if before != inside else children_of(running.pid)[0]
+                children = children_of(pid)
+                while not children:
+                    children = children_of(pid)
+                record_until(folder, lambda path: "work_of_generated" in text_of(path), "generated code has no names", "-p",
+                             children[0])
+            finally:
+                running.kill()
+                if before != inside:
                     pathlib.Path(path).unlink()
 
 
@@ -1189,6 +1218,7 @@ CASES = [shares_are_right, shares_of_languages_are_right, trace_is_read_by_other
          running_processes_are_recorded,
          files_that_are_gone_have_names, code_has_no_names_of_others_at_its_path,
          files_that_are_gone_have_names_beside_many_others, generated_code_in_containers_has_names,
+         running_children_name_the_code_of_their_parents,
          jitdumps_in_a_private_folder_have_names,
          maps_of_other_users_are_read_if_they_are_not_too_large, maps_of_earlier_processes_name_no_code,
          maps_that_are_found_anyway_need_no_files,

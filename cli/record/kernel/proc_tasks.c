@@ -176,8 +176,7 @@ static bool append_maps(struct kernel_stream *stream, pid_t pid) {
     return true;
 }
 
-/* Returns the number of the process that started this one; 0 if that is unknown. */
-static pid_t parent_of(pid_t pid) {
+pid_t proc_parent(pid_t pid) {
     char path[PATH_BYTES], line[512];
     int parent;
     snprintf(path, sizeof path, "/proc/%d/stat", pid);
@@ -190,7 +189,7 @@ bool proc_process_append(struct kernel_stream *stream, pid_t pid) {
     char path[PATH_BYTES];
     struct proc_ids threads;
     snprintf(path, sizeof path, "/proc/%d/task", pid);
-    append_task(stream, pid, pid, parent_of(pid));
+    append_task(stream, pid, pid, proc_parent(pid));
     proc_ids_read(&threads, path);
     for (size_t i = 0; i < threads.count; i++)
         if (threads.values[i] != pid) append_task(stream, pid, threads.values[i], pid);

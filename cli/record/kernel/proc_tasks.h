@@ -29,6 +29,9 @@ size_t proc_command_field(pid_t pid, const char *name, char field[COMMAND_FIELD_
 /* Tells the name and the command line that the process has now, unless it has ended. */
 void proc_title_append(struct kernel_stream *stream, pid_t pid, uint64_t time_ns);
 
+/* Returns the number of the process that started this one, or that has taken its place; 0: none, or unknown. */
+pid_t proc_parent(pid_t pid);
+
 /* Appends records of the process's threads, names and mapped files. A process that has ended has none. Returns false if
  * this user may not see what is mapped. */
 bool proc_process_append(struct kernel_stream *stream, pid_t pid);

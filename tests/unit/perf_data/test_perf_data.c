@@ -242,14 +242,28 @@ TEST(test_forks) {
         "5/5 app 300 1000000 0x101f;0x1010\n6/6 app 0 1000000 0x101f;0x1010\n6/6 app 200 1000000 0x1f;0x10\n");
 }
 
-/* A forked process runs code that its parent has generated before, until it executes another program. What it describes
- * itself counts first. */
-TEST(test_generated_code_of_parents) {
-    enum { EXECUTED = 1 << 13 };
+/* Asserts the samples if the processes 5 and 7 have generated code, which maps describe. */
+static void assert_generated(const char *expected) {
     struct temp_folder folder;
     assert_true(temp_folder_init(&folder));
     assert_true(file_write(temp_folder_file(&folder, "perf-5.map"), TEXT("900000 100 inherited\n")));
     assert_true(file_write(temp_folder_file(&folder, "perf-7.map"), TEXT("900080 80 own\n")));
+    struct reading reading;
+    begin_reading(&reading);
+    read_input_with(
+        &reading, input_from_memory(builder_finish(&builder), 0, &reading.failure),
+        &(struct reader_options){.perf_map_folder = folder.path, .debug_folders = &(struct debug_folders){0}});
+    struct profile_text *got = profile_samples_text(&reading.profile);
+    assert_string_equal(got->bytes, expected);
+    free(got);
+    profile_fini(&reading.profile);
+    temp_folder_fini(&folder);
+}
+
+/* A forked process runs code that its parent has generated before, until it executes another program. What it describes
+ * itself counts first. */
+TEST(test_generated_code_of_parents) {
+    enum { EXECUTED = 1 << 13 };
     begin_app();
     builder_mmap(&builder, 5, 0x900000, 0x1000, 0, "//anon", 0);
     for (uint32_t pid = 6; pid < 10; pid++) builder_task(&builder, 7, pid, pid - 1, pid, pid - 1, 100);
@@ -259,18 +273,45 @@ TEST(test_generated_code_of_parents) {
     builder_name(&builder, "other");
     builder_end_with_trailer(&builder, 9, 9, 150);
     for (uint32_t pid = 6; pid < 10; pid++) add_chain(pid, pid, 200, 0x900010, 0x900090);
-    struct reading reading;
-    begin_reading(&reading);
-    read_input_with(
-        &reading, input_from_memory(builder_finish(&builder), 0, &reading.failure),
-        &(struct reader_options){.perf_map_folder = folder.path, .debug_folders = &(struct debug_folders){0}});
-    struct profile_text *got = profile_samples_text(&reading.profile);
-    assert_string_equal(got->bytes,
-                        "6/6 app 0 1000000 inherited;inherited\n7/7 app 0 1000000 own;inherited\n"
-                        "8/8 app 0 1000000 own;inherited\n9/9 other 0 1000000 anon+0x90008f;anon+0x900010\n");
-    free(got);
-    profile_fini(&reading.profile);
-    temp_folder_fini(&folder);
+    assert_generated(
+        "6/6 app 0 1000000 inherited;inherited\n7/7 app 0 1000000 own;inherited\n"
+        "8/8 app 0 1000000 own;inherited\n9/9 other 0 1000000 anon+0x90008f;anon+0x900010\n");
+}
+
+/* Appends what perf tells of a process that runs already. vdso: address; 0: unknown. */
+static void add_running(uint32_t pid, uint32_t parent_pid, uint64_t vdso) {
+    enum { FORK = 7, SYNTHESIZED = 1 << 13 };
+    builder_begin_record(&builder, FORK, SYNTHESIZED);
+    builder_u32(&builder, pid);
+    builder_u32(&builder, parent_pid);
+    builder_u32(&builder, pid);
+    builder_u32(&builder, parent_pid);
+    builder_u64(&builder, 0);
+    builder_end_with_trailer(&builder, parent_pid, parent_pid, 0);
+    builder_mmap(&builder, pid, 0x900000, 0x1000, 0, "//anon", 0);
+    if (vdso) builder_mmap(&builder, pid, vdso, 0x2000, 0, "[vdso]", 0);
+}
+
+/* A process that was forked before the recording has the vDSO of its parent where that has it, or has executed another
+ * program. The parent may have a larger number, or not be recorded. */
+TEST(test_generated_code_of_parents_before_the_recording) {
+    enum { HERE = 0x7f0000000000, ELSEWHERE = 0x7e0000000000 };
+    builder_begin(&builder);
+    add_running(3, 5, HERE);
+    add_running(4, 5, ELSEWHERE);
+    add_running(5, 1, HERE);
+    add_running(6, 5, HERE);
+    add_running(8, 7, HERE);
+    add_running(9, 6, HERE);
+    add_running(10, 4, ELSEWHERE);
+    add_running(11, 3, HERE);
+    for (uint32_t pid = 3; pid < 12; pid++)
+        if (pid != 5 && pid != 7) add_chain(pid, pid, 200, 0x900010, 0x900090);
+    assert_generated(
+        "3/3 thread 3 0 1000000 inherited;inherited\n4/4 thread 4 0 1000000 anon+0x90008f;anon+0x900010\n"
+        "6/6 thread 6 0 1000000 inherited;inherited\n8/8 thread 8 0 1000000 own;anon+0x900010\n"
+        "9/9 thread 9 0 1000000 inherited;inherited\n10/10 thread 10 0 1000000 anon+0x90008f;anon+0x900010\n"
+        "11/11 thread 11 0 1000000 inherited;inherited\n");
 }
 
 TEST(test_contexts) {
