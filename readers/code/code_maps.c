@@ -59,16 +59,22 @@ void code_maps_fork(struct code_maps *maps, int64_t pid, int64_t parent_pid, boo
     child->vdso = forking->vdso;
 }
 
-uint32_t code_maps_parent(const struct code_maps *maps, uint32_t process) {
-    const struct code_process *child = code_maps_process_at(maps, process);
-    const struct code_process *parent = code_maps_process_at(maps, child->parent);
+uint32_t code_maps_take_parent(struct code_maps *maps, uint32_t process) {
+    struct code_process *child = code_maps_process_at(maps, process);
+    uint32_t taken = child->parent;
+    const struct code_process *parent = code_maps_process_at(maps, taken);
     bool has_executed = child->vdso && parent->vdso && child->vdso != parent->vdso;
-    return has_executed ? KERNEL_SPACE : child->parent;
+    child->parent = KERNEL_SPACE;
+    return has_executed ? KERNEL_SPACE : taken;
 }
 
+/* Nothing is looked up in the previous address space any more, so that the new one takes it over. */
 void code_maps_execute(struct code_maps *maps, int64_t pid) {
-    uint32_t row = code_maps_process(maps, pid);
-    if (row != ID_NONE) code_maps_process_at(maps, row)->parent = KERNEL_SPACE;
+    uint32_t *slot = process_slot(maps, pid);
+    if (!slot || *slot == ID_NONE) return;
+    struct code_space space = code_maps_process_at(maps, *slot)->space;
+    *slot = add_process(maps, pid);
+    if (*slot != ID_NONE) code_maps_process_at(maps, *slot)->space = space;
 }
 
 /* ---- Mappings. ---- */

@@ -18,16 +18,16 @@ struct code_map_record {
     struct text build_id; /* hex; empty: unknown */
 };
 
-/* The address space of a process from one fork to the next. A program that is executed keeps the mappings of the
- * previous program. Its own mappings override them, and samples that are taken while the kernel executes the program
- * still have the old addresses. */
+/* The address space of a process from one fork or execution to the next. A program that is executed keeps the mappings
+ * of the previous program. Its own mappings override them, and samples that are taken while the kernel executes the
+ * program still have the old addresses. */
 struct code_process {
     int64_t pid;
     struct code_space space;
     uint32_t epoch;   /* count of mappings so far */
-    uint32_t parent;  /* earlier row of the process that forked it; KERNEL_SPACE: none, or it has executed a program */
+    uint32_t parent;  /* earlier row of the process that forked it; KERNEL_SPACE: none, or taken */
     uint64_t vdso;    /* address of its vDSO; 0: unknown */
-    int64_t begin_ns; /* Unix time when it began, or executed its program; 0: unknown */
+    int64_t begin_ns; /* Unix time when it began; 0: unknown */
 };
 
 struct code_maps {
@@ -57,12 +57,13 @@ void code_maps_add(struct code_maps *maps, const struct code_map_record *record,
  * fork was before the recording, and records with the process's own mappings follow. */
 void code_maps_fork(struct code_maps *maps, int64_t pid, int64_t parent_pid, bool is_described);
 
-/* Tells that the process has executed a program, so that it has no memory of its parent any more. */
+/* Starts a new address space for the process, which has executed a program. */
 void code_maps_execute(struct code_maps *maps, int64_t pid);
 
-/* Returns the row of the process whose memory this one has had since its fork; KERNEL_SPACE: none. A process that has
- * executed a program before the recording shows it by the address of its vDSO. */
-uint32_t code_maps_parent(const struct code_maps *maps, uint32_t process);
+/* Returns the row of the process whose memory this one has had since its fork, the first time; KERNEL_SPACE: none, or
+ * it was taken. A process that has executed a program before the recording shows it by the address of its vDSO, so call
+ * this after the mappings of both. */
+uint32_t code_maps_take_parent(struct code_maps *maps, uint32_t process);
 
 /* Returns the row of the process that has the pid now. It is added if it is new. Returns ID_NONE if memory ran out
  * (latched). */

@@ -26,17 +26,19 @@ struct jit_file {
     uint32_t next; /* row of the process's next file; ID_NONE for the last */
 };
 
-/* The files of a process, as rows of jit.files: its perf map, then its jitdumps. ID_NONE: it has none. */
-struct jit_files {
-    uint32_t first;
-    uint32_t last;
+struct known_process {
+    struct jit_process process; /* as it was last described */
+    uint32_t parent;            /* row of the process whose memory it has had since its fork; ID_NONE: none */
+    bool is_searched;           /* its files have been looked for */
+    uint32_t first_file;        /* rows of jit.files: its perf map, then its jitdumps. ID_NONE: it has none */
+    uint32_t last_file;
 };
 
 /* Keys are compared bytewise, so the structs must have no padding. */
 
 struct process_key {
     int64_t pid;
-    uint64_t start_ns;
+    uint64_t serial;
 };
 
 struct offer {
@@ -64,10 +66,14 @@ void jit_init(struct jit *jit, const struct jit_policy *policy, struct failure *
     column_init(&jit->files, sizeof(struct jit_file), failure);
     row_table_init(&jit->offers, sizeof(struct offer), failure);
     row_table_init(&jit->file_keys, sizeof(struct file_key), failure);
-    value_table_init(&jit->processes, sizeof(struct process_key), sizeof(struct jit_files), failure);
+    value_table_init(&jit->processes, sizeof(struct process_key), sizeof(struct known_process), failure);
 }
 
 static struct jit_file *file_at(const struct jit *jit, uint32_t row) { return column_at(&jit->files, row); }
+
+static struct known_process *process_at(const struct jit *jit, uint32_t row) {
+    return value_table_at(&jit->processes, row);
+}
 
 void jit_fini(struct jit *jit) {
     for (uint32_t i = 0; i < jit->files.count; i++) code_history_fini(&file_at(jit, i)->history);
@@ -147,19 +153,30 @@ static bool make_path(char path[PATH_MAX], struct text text) {
 
 /* ---- The files of processes. ---- */
 
-/* Adds the file to those of the process if it is there and may be read. `owner` is the row of jit->processes. */
-static void look_for(struct jit *jit, const struct jit_process *process, uint32_t owner, struct text text,
-                     struct jit_file kind) {
+/* Returns the row of the process; ID_NONE if no files are opened, or if memory ran out (latched). */
+static uint32_t row_of(struct jit *jit, const struct jit_process *process) {
+    static const struct known_process unknown = {.parent = ID_NONE, .first_file = ID_NONE, .last_file = ID_NONE};
+    const struct process_key key = {process->pid, process->serial};
+    if (!jit->policy.opens_files && !jit->policy.map_count) return ID_NONE;
+    uint32_t row = value_table_number(&jit->processes, &key, &unknown);
+    if (row != ID_NONE) process_at(jit, row)->process = *process;
+    return row;
+}
+
+void jit_describe(struct jit *jit, const struct jit_process *process) { row_of(jit, process); }
+
+/* Adds the file to those of the process in that row if it is there and may be read. */
+static void look_for(struct jit *jit, uint32_t owner_row, struct text text, struct jit_file kind) {
     char path[PATH_MAX];
     struct stat status;
-    struct jit_process with_any_end = *process;
+    struct known_process *owner = process_at(jit, owner_row);
+    struct jit_process with_any_end = owner->process;
     with_any_end.changed_last_ns = INT64_MAX;
     const struct jit_process *writer = kind.is_named ? NULL : &with_any_end;
     int descriptor = make_path(path, text) ? open_file(jit, writer, path, &status) : -1;
     if (descriptor < 0) return;
     close(descriptor);
-    const struct file_key key = {owner, status.st_dev, status.st_ino};
-    struct jit_files *files = value_table_at(&jit->processes, owner);
+    const struct file_key key = {owner_row, status.st_dev, status.st_ino};
     uint32_t row = jit->files.count;
     if (row_table_intern(&jit->file_keys, &key) != row) return;
     struct jit_file *file = column_push(&jit->files);
@@ -168,11 +185,11 @@ static void look_for(struct jit *jit, const struct jit_process *process, uint32_
     file->path = strings_intern(&jit->paths, text);
     file->next = ID_NONE;
     code_history_init(&file->history, jit->failure);
-    if (files->first == ID_NONE)
-        files->first = row;
+    if (owner->first_file == ID_NONE)
+        owner->first_file = row;
     else
-        file_at(jit, files->last)->next = row;
-    files->last = row;
+        file_at(jit, owner->last_file)->next = row;
+    owner->last_file = row;
 }
 
 /* Returns the perf map that the user names for the process; an empty text if there is none. */
@@ -194,47 +211,65 @@ static struct text path_in_folder(const struct jit *jit, const struct jit_proces
     return wanted > 0 && wanted < PATH_MAX ? text_of(path) : (struct text){0};
 }
 
-/* Looks for the perf map, and for a jitdump where Python writes it: a process that ended soon may have mapped it
+/* Looks once for the perf map, and for a jitdump where Python writes it: a process that ended soon may have mapped it
  * without being seen. */
-static void look_for_files(struct jit *jit, const struct jit_process *process, uint32_t owner) {
+static void look_for_files(struct jit *jit, uint32_t row) {
     char path[PATH_MAX];
+    struct known_process *known = process_at(jit, row);
+    const struct jit_process *process = &known->process;
+    if (known->is_searched) return;
+    known->is_searched = true;
     struct text map = named_map(jit, process);
     struct jit_file kind = {.is_named = map.bytes_count > 0};
     if (!kind.is_named) map = path_in_folder(jit, process, "perf", "map", path);
-    if (map.bytes_count) look_for(jit, process, owner, map, kind);
+    if (map.bytes_count) look_for(jit, row, map, kind);
     jit_offer(jit, process, path_in_folder(jit, process, "jit", "dump", path));
-}
-
-/* Returns the row of the process's files; ID_NONE if no files are opened, or if memory ran out (latched). */
-static uint32_t row_of(struct jit *jit, const struct jit_process *process) {
-    const struct process_key key = {process->pid, process->start_ns};
-    bool opens_any = jit->policy.opens_files || jit->policy.map_count;
-    if (!opens_any) return ID_NONE;
-    uint32_t known_count = value_table_count(&jit->processes);
-    uint32_t row = value_table_number(&jit->processes, &key, &(struct jit_files){ID_NONE, ID_NONE});
-    if (row == known_count) look_for_files(jit, process, row);
-    return row;
 }
 
 /* Threads may map the file again, so it may be known. */
 void jit_offer(struct jit *jit, const struct jit_process *process, struct text path) {
     if (!jit->policy.opens_files || !text_starts_with(path, TEXT("/")) || !jit_is_dump(path)) return;
-    uint32_t row = row_of(jit, process), known_count = row_table_count(&jit->offers);
+    uint32_t row = row_of(jit, process);
     if (row == ID_NONE) return;
+    look_for_files(jit, row);
     const struct offer offer = {row, strings_intern(&jit->paths, path)};
+    uint32_t known_count = row_table_count(&jit->offers), file_count = jit->files.count;
     if (row_table_intern(&jit->offers, &offer) != known_count) return;
-    uint32_t file_count = jit->files.count;
-    look_for(jit, process, row, path, (struct jit_file){.is_dump = true});
+    look_for(jit, row, path, (struct jit_file){.is_dump = true});
     jit->moment += jit->files.count > file_count;
 }
 
-/* Returns the row of the first file of the process; ID_NONE if there is none. */
-static uint32_t first_file(struct jit *jit, const struct jit_process *process) {
-    uint32_t row = row_of(jit, process);
-    return row == ID_NONE ? ID_NONE : ((const struct jit_files *)value_table_at(&jit->processes, row))->first;
+/* ---- Forks. ---- */
+
+void jit_fork(struct jit *jit, const struct jit_process *process, const struct jit_process *parent) {
+    uint32_t row = row_of(jit, process), parent_row = row_of(jit, parent);
+    bool is_possible = row != ID_NONE && parent_row != ID_NONE && parent->serial < process->serial;
+    if (is_possible) process_at(jit, row)->parent = parent_row;
 }
 
-bool jit_has_files(struct jit *jit, const struct jit_process *process) { return first_file(jit, process) != ID_NONE; }
+/* Returns the row of the first file of the process; ID_NONE if there is none. */
+static uint32_t first_file(struct jit *jit, uint32_t row) {
+    look_for_files(jit, row);
+    return process_at(jit, row)->first_file;
+}
+
+/* Returns the nearest process with files, of those whose memory this one has had since its fork; ID_NONE: none. Each
+ * process on the way becomes the child of that one, so that chains stay short. */
+static uint32_t parent_with_files(struct jit *jit, uint32_t row) {
+    uint32_t found = process_at(jit, row)->parent;
+    while (found != ID_NONE && first_file(jit, found) == ID_NONE) found = process_at(jit, found)->parent;
+    while (row != found) {
+        uint32_t *parent = &process_at(jit, row)->parent;
+        row = *parent;
+        *parent = found;
+    }
+    return found;
+}
+
+bool jit_has_files(struct jit *jit, const struct jit_process *process) {
+    uint32_t row = row_of(jit, process);
+    return row != ID_NONE && (first_file(jit, row) != ID_NONE || parent_with_files(jit, row) != ID_NONE);
+}
 
 /* ---- Reading. ---- */
 
@@ -358,14 +393,24 @@ static uint64_t find_in_file(struct jit *jit, const struct jit_process *process,
     return mapping ? mapping->library_id : 0;
 }
 
-uint64_t jit_find(struct jit *jit, const struct jit_process *process, uint64_t address, int64_t time_ns) {
+/* The newest code counts, whichever of the process's files has it. */
+static uint64_t find_in_process(struct jit *jit, uint32_t row, uint64_t address, int64_t time_ns) {
+    const struct jit_process *process = &process_at(jit, row)->process;
     uint64_t newest = 0;
-    for (uint32_t row = first_file(jit, process); row != ID_NONE; row = file_at(jit, row)->next) {
-        uint64_t number = find_in_file(jit, process, file_at(jit, row), address, time_ns);
+    for (uint32_t file = first_file(jit, row); file != ID_NONE; file = file_at(jit, file)->next) {
+        uint64_t number = find_in_file(jit, process, file_at(jit, file), address, time_ns);
         bool is_newer = number && (!newest || jit_code_at(jit, number)->time_ns >= jit_code_at(jit, newest)->time_ns);
         if (is_newer) newest = number;
     }
     return newest;
+}
+
+uint64_t jit_find(struct jit *jit, const struct jit_process *process, uint64_t address, int64_t time_ns) {
+    for (uint32_t row = row_of(jit, process); row != ID_NONE; row = parent_with_files(jit, row)) {
+        uint64_t number = find_in_process(jit, row, address, time_ns);
+        if (number) return number;
+    }
+    return 0;
 }
 
 void jit_advance(struct jit *jit, int64_t time_ns) {

@@ -45,16 +45,16 @@ struct jit {
     struct column files;            /* struct jit_file */
     struct row_table offers;        /* struct offer: jitdumps that were offered */
     struct row_table file_keys;     /* struct file_key, one per file */
-    struct value_table processes;   /* struct jit_files for each struct process_key */
+    struct value_table processes;   /* struct known_process for each struct process_key */
     uint64_t notes[JIT_NOTE_COUNT]; /* how often each applies */
     int64_t next_time_ns;           /* no code that was read becomes valid before this time */
     uint64_t moment;                /* grows with what was valid up to the time of jit_advance */
 };
 
-/* A process of the recording. */
+/* A process of the recording, up to when it executes another program. */
 struct jit_process {
     int64_t pid;
-    uint64_t start_ns;        /* with the pid, identifies the process; 0 if the pid does so alone */
+    uint64_t serial;          /* with the pid, identifies the process; that of its parent is lower */
     int64_t changed_first_ns; /* Unix times of the first and last change of a file that it can have made */
     int64_t changed_last_ns;
 };
@@ -79,11 +79,18 @@ bool jit_is_dump(struct text path);
 /* Remembers the file for the process if it is a jitdump. Call this for each file that the process has mapped. */
 void jit_offer(struct jit *jit, const struct jit_process *process, struct text path);
 
-/* Returns whether files that may be read describe code of the process. */
+/* Sets the times of the process, for later look-ups of its code. */
+void jit_describe(struct jit *jit, const struct jit_process *process);
+
+/* Tells that the parent has forked the process, which therefore runs code that the parent has generated. */
+void jit_fork(struct jit *jit, const struct jit_process *process, const struct jit_process *parent);
+
+/* Returns whether files that may be read describe code of the process, its own or what it has from its parents. */
 bool jit_has_files(struct jit *jit, const struct jit_process *process);
 
-/* Returns the number of the function at the address at a time on CLOCK_MONOTONIC; 0 if none is known. Reads the
- * process's files before the first such look-up. INT64_MAX stands for the end of the recording. */
+/* Returns the number of the function at the address at a time on CLOCK_MONOTONIC; 0 if none is known. What the process
+ * has generated itself takes precedence over what it has from its parents. Reads the files before the first such
+ * look-up. INT64_MAX stands for the end of the recording. */
 uint64_t jit_find(struct jit *jit, const struct jit_process *process, uint64_t address, int64_t time_ns);
 
 /* Declares that later look-ups are not about times before this one, for callers that keep results: they hold as long as

@@ -21,14 +21,10 @@ static void use(void *context, const struct perf_record *record) {
                                record->name);
             break;
         case PERF_FORK:
-            code_maps_fork(&code->maps, record->pid, record->fork.parent_pid, record->fork.is_synthesized);
-            if (record->pid != record->fork.parent_pid && !record->fork.is_synthesized)
-                perf_places_begin(code, record->pid, record->time_ns);
+            perf_places_fork(code, record->pid, record->fork.parent_pid, record->fork.is_synthesized, record->time_ns);
             break;
         case PERF_COMM:
-            if (!record->is_exec) break;
-            code_maps_execute(&code->maps, record->pid);
-            perf_places_begin(code, record->pid, record->time_ns);
+            if (record->is_exec) perf_places_execute(code, record->pid, record->time_ns);
             break;
         case PERF_BUILD_ID: code_maps_set_build_id(&code->maps, record->name, record->text); break;
         case PERF_HEADER:

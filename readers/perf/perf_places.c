@@ -113,20 +113,31 @@ struct text perf_places_build_id(struct perf_places *code, const struct perf_fil
 
 /* ---- Mappings. ---- */
 
-/* The process, and the program that it executed, wrote no file that was changed before they began. */
+/* The process wrote no file that was changed before it began, or executed its program. */
 static struct jit_process jit_process_at(const struct perf_places *code, uint32_t row) {
     static const int64_t SLACK_NS = 1000000000; /* the time of day may have been set since */
     const struct code_process *process = code_maps_process_at(&code->maps, row);
     return (struct jit_process){.pid = process->pid,
+                                .serial = row,
                                 .changed_first_ns = process->begin_ns ? process->begin_ns - SLACK_NS : INT64_MIN,
                                 .changed_last_ns = INT64_MAX};
 }
 
-void perf_places_begin(struct perf_places *code, int64_t pid, int64_t time_ns) {
+static void begin(struct perf_places *code, int64_t pid, int64_t time_ns) {
     uint32_t row = code_maps_process(&code->maps, pid);
     int64_t offset_ns = code->profile->meta.epoch_offset_ns;
     if (row == ID_NONE || !offset_ns || time_ns <= 0 || time_ns > INT64_MAX - offset_ns) return;
     code_maps_process_at(&code->maps, row)->begin_ns = time_ns + offset_ns;
+}
+
+void perf_places_fork(struct perf_places *code, int64_t pid, int64_t parent_pid, bool is_synthesized, int64_t time_ns) {
+    code_maps_fork(&code->maps, pid, parent_pid, is_synthesized);
+    if (pid != parent_pid && !is_synthesized) begin(code, pid, time_ns);
+}
+
+void perf_places_execute(struct perf_places *code, int64_t pid, int64_t time_ns) {
+    code_maps_execute(&code->maps, pid);
+    begin(code, pid, time_ns);
 }
 
 /* Remembers the symbol that the kernel's mapping names and the symbol's address. The mapping's name is for example
@@ -189,34 +200,22 @@ const struct code_mapping *perf_places_find(struct perf_places *code, int64_t pi
 
 /* ---- Code. ---- */
 
-static bool has_code(struct perf_places *code, uint32_t row) {
-    const struct jit_process process = jit_process_at(code, row);
-    return process.pid > 0 && jit_has_files(&code->jit, &process);
-}
-
-/* Returns the nearest process that describes its generated code, of those whose memory this one has had since its fork;
- * KERNEL_SPACE: none. Each process on the way becomes the child of that one, so that chains stay short. */
-static uint32_t find_parent_with_code(struct perf_places *code, uint32_t row) {
-    uint32_t found = code_maps_parent(&code->maps, row);
-    while (found != KERNEL_SPACE && !has_code(code, found)) found = code_maps_parent(&code->maps, found);
-    while (row > found) {
-        uint32_t parent = code_maps_parent(&code->maps, row);
-        code_maps_process_at(&code->maps, row)->parent = found;
-        row = parent;
+/* Tells of all forks that led to the process. Records of them come before those that show what has executed another
+ * program. */
+static void tell_forks(struct perf_places *code, uint32_t row) {
+    for (uint32_t parent_row = code_maps_take_parent(&code->maps, row); parent_row != KERNEL_SPACE;
+         row = parent_row, parent_row = code_maps_take_parent(&code->maps, row)) {
+        const struct jit_process process = jit_process_at(code, row), parent = jit_process_at(code, parent_row);
+        jit_fork(&code->jit, &process, &parent);
     }
-    return found;
 }
 
-/* A forked process runs the code that its parent has generated, and describes only what it generates itself. */
 static uint64_t find_generated(struct perf_places *code, int64_t pid, uint64_t address, int64_t time_ns) {
     uint32_t row = pid > 0 ? code_maps_process(&code->maps, pid) : ID_NONE;
-    uint64_t number = 0;
-    while (row != ID_NONE && row != KERNEL_SPACE && !number) {
-        const struct jit_process process = jit_process_at(code, row);
-        number = jit_find(&code->jit, &process, address, time_ns);
-        if (!number) row = find_parent_with_code(code, row);
-    }
-    return number;
+    if (row == ID_NONE) return 0;
+    tell_forks(code, row);
+    const struct jit_process process = jit_process_at(code, row);
+    return jit_find(&code->jit, &process, address, time_ns);
 }
 
 static bool has_times(const struct perf_places *code) { return code->profile->meta.is_clock_monotonic; }

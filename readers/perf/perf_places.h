@@ -56,8 +56,12 @@ void perf_places_unmap_kernel(struct perf_places *code, uint64_t start, uint64_t
 /* Begins to load the kernel's symbols. */
 void perf_places_begin_kernel(struct perf_places *code);
 
-/* Tells that the process began, or executed its program, at that time of the recording. */
-void perf_places_begin(struct perf_places *code, int64_t pid, int64_t time_ns);
+/* Starts a new address space for the process, which the parent has forked at that time. If the record is synthesized,
+ * the process was there before. */
+void perf_places_fork(struct perf_places *code, int64_t pid, int64_t parent_pid, bool is_synthesized, int64_t time_ns);
+
+/* Tells that the process executed a program at that time. */
+void perf_places_execute(struct perf_places *code, int64_t pid, int64_t time_ns);
 
 /* Finds the kernel's function at an address. Call it after perf_places_finish, when all is known of the kernel. */
 bool perf_places_find_kernel(struct perf_places *code, uint64_t address, struct code_name *name);

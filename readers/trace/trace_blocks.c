@@ -109,7 +109,7 @@ static void look_for_end(struct trace_reader *trace, const struct trace_blocks *
 static void prepare_jit(struct trace_reader *trace) {
     trace_clock_finish(&trace->clock);
     for (size_t i = 0; i < trace->set_aside.count; i++) look_for_end(trace, column_at(&trace->set_aside, i));
-    trace_code_make_ready(&trace->code);
+    trace_code_make_ready(&trace->code, &trace->tasks);
 }
 
 void trace_blocks_read_set_aside(struct trace_reader *trace) {

@@ -213,6 +213,34 @@ static void offer_jitdumps(struct trace_code *code) {
     }
 }
 
+static void tell_forks(struct trace_code *code) {
+    const struct column *forks = &code->definitions->rows_of[TRACE_DEFINE_INHERITANCE];
+    while (code->fork_count < forks->count) {
+        const struct trace_inheritance *fork = column_at(forks, code->fork_count++);
+        const struct trace_process_key *child = &fork->child, *parent = &fork->parent;
+        const struct jit_process forked = jit_process_of(code, child->pid, child->start_ns, TIME_NONE);
+        const struct jit_process forking = jit_process_of(code, parent->pid, parent->start_ns, TIME_NONE);
+        jit_fork(&code->jit, &forked, &forking);
+    }
+}
+
+/* Tells what is defined by now about processes with generated code. */
+static void tell_processes(struct trace_code *code) {
+    offer_jitdumps(code);
+    tell_forks(code);
+}
+
+/* Tells the ends of processes last, as definitions do not have them. */
+void trace_code_make_ready(struct trace_code *code, const struct trace_tasks *tasks) {
+    code->is_ready = true;
+    tell_processes(code);
+    COLUMN_EACH(const struct trace_process, row, &tasks->processes) {
+        const struct process *own = profile_process_at(code->profile, row->id);
+        const struct jit_process process = jit_process_of(code, own->pid, row->start_ns, own->end_ticks);
+        jit_describe(&code->jit, &process);
+    }
+}
+
 /* Sets *frame to that of an address that is in no file. Returns false if the result applies only at this time. Once
  * definitions are complete, an entry cannot be postponed, so it gets no name. */
 static bool resolve_generated(struct trace_code *code, const struct trace_address *address, uint64_t call_address,
@@ -224,7 +252,7 @@ static bool resolve_generated(struct trace_code *code, const struct trace_addres
         const struct process *own = profile_process_at(code->profile, address->process->id);
         process =
             jit_process_of(code, own->pid, address->process->start_ns, code->is_ready ? own->end_ticks : TIME_NONE);
-        offer_jitdumps(code);
+        tell_processes(code);
         has_files = jit_has_files(&code->jit, &process);
     }
     *is_open |= has_files && !code->is_ready && !code->definitions->is_complete;

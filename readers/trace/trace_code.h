@@ -16,6 +16,7 @@ struct trace_code {
     struct jit jit;
     int64_t epoch_offset_ns;   /* Unix time less CLOCK_MONOTONIC, when the trace was recorded */
     size_t jitdump_count;      /* how many of definitions->jitdumps were offered to `jit` */
+    size_t fork_count;         /* how many forks of the definitions were told to `jit` */
     bool is_ready;             /* the trace is read and the clock is complete, so generated code can be looked up */
     struct value_table frames; /* frame_id for each address; none if it depends on the time */
     struct column roles;       /* uint8_t: enum trace_frame_role, by frame id */
@@ -46,7 +47,7 @@ void trace_code_fini(struct trace_code *code);
 
 /* Allows generated code to be looked up. Call it when the clock is complete and the whole trace is read except for
  * postponed chunks. */
-static inline void trace_code_make_ready(struct trace_code *code) { code->is_ready = true; }
+void trace_code_make_ready(struct trace_code *code, const struct trace_tasks *tasks);
 
 /* Returns whether a look-up waits for trace_code_make_ready. */
 static inline bool trace_code_waits(const struct trace_code *code) { return code->jit.files.count; }

@@ -30,19 +30,6 @@ struct meta_definition {
     bool is_replaced; /* a later definition has the same key */
 };
 
-/* Compared as bytes, so it must have no padding. */
-struct process_key {
-    int64_t pid;
-    uint64_t start_ns;
-};
-
-/* Declares that a forked child has its parent's mappings. */
-struct inheritance {
-    struct process_key child;
-    struct process_key parent;
-    uint64_t last_id; /* id of the parent's last definition that the child inherits */
-};
-
 /* ---- Reading bodies. ---- */
 
 static struct text keep_text(struct trace_definitions *definitions, struct text text) {
@@ -162,12 +149,12 @@ static void read_mapping(struct trace_definitions *definitions, struct trace_cur
 }
 
 static void read_inheritance(struct trace_definitions *definitions, struct trace_cursor *body, void *row) {
-    struct inheritance inheritance = {.child.pid = (int64_t)trace_cursor_bounded(body, INT32_MAX)};
+    struct trace_inheritance inheritance = {.child.pid = (int64_t)trace_cursor_bounded(body, INT32_MAX)};
     inheritance.child.start_ns = trace_cursor_leb(body);
     inheritance.parent.pid = (int64_t)trace_cursor_bounded(body, INT32_MAX);
     inheritance.parent.start_ns = trace_cursor_leb(body);
     inheritance.last_id = trace_cursor_leb(body);
-    *(struct inheritance *)row = inheritance;
+    *(struct trace_inheritance *)row = inheritance;
     if (inheritance.last_id >= definitions->read_id) trace_cursor_spoil(body);
 }
 
@@ -203,7 +190,7 @@ static const struct kind_traits {
     [TRACE_DEFINE_COUNTER] = {read_counter, sizeof(struct counter)},
     [TRACE_DEFINE_LIBRARY] = {read_library, sizeof(struct trace_library)},
     [TRACE_DEFINE_MAPPING] = {read_mapping, sizeof(struct trace_mapping)},
-    [TRACE_DEFINE_INHERITANCE] = {read_inheritance, sizeof(struct inheritance)},
+    [TRACE_DEFINE_INHERITANCE] = {read_inheritance, sizeof(struct trace_inheritance)},
     [TRACE_DEFINE_SYMBOL] = {read_symbol, sizeof(struct trace_function)},
     [TRACE_DEFINE_ARGUMENTS] = {read_arguments, sizeof(struct trace_arguments)},
 };
@@ -220,7 +207,7 @@ void trace_definitions_init(struct trace_definitions *definitions, struct profil
     column_init(&definitions->jitdumps, sizeof(struct trace_jitdump), failure);
     value_table_init(&definitions->symbol_maps, sizeof(uint64_t), sizeof(struct code_space), failure);
     code_spaces_init(&definitions->spaces, failure);
-    value_table_init(&definitions->histories, sizeof(struct process_key), sizeof(struct code_history), failure);
+    value_table_init(&definitions->histories, sizeof(struct trace_process_key), sizeof(struct code_history), failure);
     strings_init(&definitions->schema_names, failure);
     column_init(&definitions->schema_numbers, sizeof(uint32_t), failure);
 }
@@ -306,7 +293,7 @@ static void note_jitdump(struct trace_definitions *definitions, const struct tra
 }
 
 /* Returns the process's mappings; NULL if memory ran out (latched). */
-static struct code_history *history_of(struct trace_definitions *definitions, const struct process_key *key) {
+static struct code_history *history_of(struct trace_definitions *definitions, const struct trace_process_key *key) {
     struct code_history none;
     code_history_init(&none, definitions->profile->failure);
     return value_table_intern(&definitions->histories, key, &none);
@@ -314,7 +301,7 @@ static struct code_history *history_of(struct trace_definitions *definitions, co
 
 static void put_mapping_in_force(struct trace_definitions *definitions, uint64_t id,
                                  const struct trace_mapping *mapping) {
-    const struct process_key key = {mapping->pid, mapping->process_start_ns};
+    const struct trace_process_key key = {mapping->pid, mapping->process_start_ns};
     if (mapping->mapping.library_id && !find_library(definitions, mapping->mapping.library_id))
         trace_ledger_count_placeless(definitions->ledger, TRACE_NOTE_LIBRARY, 1);
     struct code_history *history = history_of(definitions, &key);
@@ -323,7 +310,7 @@ static void put_mapping_in_force(struct trace_definitions *definitions, uint64_t
 }
 
 static void put_inheritance_in_force(struct trace_definitions *definitions, uint64_t id,
-                                     const struct inheritance *inheritance) {
+                                     const struct trace_inheritance *inheritance) {
     struct code_history *parent = history_of(definitions, &inheritance->parent);
     struct code_history *child = history_of(definitions, &inheritance->child);
     if (parent && child) code_history_inherit(&definitions->spaces, child, id, parent, inheritance->last_id);
@@ -496,7 +483,7 @@ struct text trace_definitions_string(struct trace_definitions *definitions, uint
 
 const struct code_mapping *trace_definitions_mapping(const struct trace_definitions *definitions, int64_t pid,
                                                      uint64_t process_start_ns, uint64_t address, uint64_t last_id) {
-    const struct process_key key = {pid, process_start_ns};
+    const struct trace_process_key key = {pid, process_start_ns};
     const struct code_history *history = value_table_find(&definitions->histories, &key);
     return history ? code_history_find(&definitions->spaces, history, last_id, address) : NULL;
 }

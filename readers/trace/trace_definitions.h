@@ -59,6 +59,19 @@ struct trace_mapping {
     struct code_mapping mapping;
 };
 
+/* Identifies a process. Compared as bytes, so it must have no padding. */
+struct trace_process_key {
+    int64_t pid;
+    uint64_t start_ns;
+};
+
+/* A forked child has its parent's memory. */
+struct trace_inheritance {
+    struct trace_process_key child;
+    struct trace_process_key parent;
+    uint64_t last_id; /* id of the parent's last definition that the child inherits */
+};
+
 /* The command line of a process, in which each argument ends with a zero byte. */
 struct trace_arguments {
     int64_t pid;
@@ -96,7 +109,7 @@ struct trace_definitions {
     struct value_table symbol_maps;
     uint64_t last_known_id; /* all definitions up to this one are known, so mappings up to it apply */
     struct code_spaces spaces;
-    /* For each struct process_key, a struct code_history: the mappings that are in force, by id. */
+    /* For each struct trace_process_key, a struct code_history: the mappings that are in force, by id. */
     struct value_table histories;
     struct strings schema_names;  /* names of the marker types that are resolved */
     struct column schema_numbers; /* uint32_t for each schema name: the last number appended to it */

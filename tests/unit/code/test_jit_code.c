@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "readers/code/jit_code.h"
 #include "tests/support/jitdump_builder.h"
@@ -41,7 +42,8 @@ static int tear_down(void **state) {
 }
 
 static struct jit_process process_of(int64_t pid) {
-    return (struct jit_process){.pid = pid, .changed_first_ns = INT64_MIN, .changed_last_ns = INT64_MAX};
+    return (struct jit_process){
+        .pid = pid, .serial = (uint64_t)pid, .changed_first_ns = INT64_MIN, .changed_last_ns = INT64_MAX};
 }
 
 static void offer(const char *name) {
@@ -159,6 +161,67 @@ TEST(a_jitdump_has_the_pid_in_its_name, set_up, tear_down) {
     offer("jit-1.dump");
     assert_name(CODE, 100, "contained", CODE);
 }
+
+/* ---- Forks. ---- */
+
+static void assert_name_in(int64_t pid, uint64_t address, const char *expected) {
+    const struct jit_process process = process_of(pid);
+    uint64_t number = jit_find(&test.jit, &process, address, INT64_MAX);
+    assert_true(text_equal(number ? jit_code_at(&test.jit, number)->name : TEXT(""), text_of(expected)));
+    assert_int_equal(jit_has_files(&test.jit, &process), *expected != 0);
+}
+
+static void fork_processes(int64_t first_pid, int64_t last_pid) {
+    for (int64_t pid = first_pid; pid < last_pid; pid++) {
+        const struct jit_process parent = process_of(pid), child = process_of(pid + 1);
+        jit_fork(&test.jit, &child, &parent);
+    }
+}
+
+TEST(forked_processes_have_the_code_of_their_parents, set_up, tear_down) {
+    enum { GENERATIONS = 20000 };
+    assert_true(file_write(path_of("perf-79.map"), TEXT("4000 10 inherited\n5000 10 replaced\n")));
+    assert_true(file_write(path_of("perf-82.map"), TEXT("5000 10 own\n")));
+    fork_processes(PID, PID + GENERATIONS);
+    for (int64_t pid = PID + GENERATIONS; pid > PID + 4; pid -= 17) assert_name_in(pid, 0x4000, "inherited");
+    assert_name_in(81, 0x5000, "replaced");
+    assert_name_in(82, 0x5000, "own");
+    assert_name_in(83, 0x5000, "own");
+    assert_name_in(PID + GENERATIONS, CODE, "second");
+    for (size_t i = 0; i < JIT_NOTE_COUNT; i++) assert_int_equal(test.jit.notes[i], 0);
+}
+
+/* A damaged recording may say that processes have forked each other. */
+TEST(no_process_is_its_own_parent, set_up, tear_down) {
+    const struct jit_process first = process_of(PID + 1), second = process_of(PID + 2);
+    jit_fork(&test.jit, &second, &first);
+    jit_fork(&test.jit, &first, &second);
+    jit_fork(&test.jit, &first, &first);
+    assert_name_in(PID + 2, CODE, "");
+}
+
+/* The parent's pid belonged to another process before and after. */
+TEST(files_of_other_processes_with_the_pid_of_the_parent_do_not_count, set_up, tear_down) {
+    struct stat status;
+    const struct jit_process child = process_of(PID + 1);
+    assert_int_equal(stat(path_of("jit-77.dump"), &status), 0);
+    int64_t changed_ns = status.st_mtim.tv_sec * INT64_C(1000000000) + status.st_mtim.tv_nsec;
+    struct jit_process parents[] = {process_of(PID), process_of(PID)};
+    parents[0].serial = 1;
+    parents[0].changed_last_ns = changed_ns - 1;
+    parents[1].serial = 2;
+    parents[1].changed_first_ns = changed_ns + 1;
+    for (size_t i = 0; i < 2; i++) {
+        jit_fork(&test.jit, &child, &parents[i]);
+        assert_int_equal(jit_find(&test.jit, &child, CODE, INT64_MAX), 0);
+    }
+    parents[1].changed_first_ns = changed_ns;
+    parents[1].serial = 3;
+    jit_fork(&test.jit, &child, &parents[1]);
+    assert_name_in(PID + 1, CODE, "second");
+}
+
+/* ---- Call frame information. ---- */
 
 static void assert_eh_frame(uint64_t address, int64_t time_ns, const char *expected) {
     const struct jit_process process = process_of(PID);

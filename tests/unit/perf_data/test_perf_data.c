@@ -260,22 +260,23 @@ static void assert_generated(const char *expected) {
     temp_folder_fini(&folder);
 }
 
-/* A forked process runs code that its parent has generated before, until it executes another program. What it describes
- * itself counts first. */
+/* A forked process runs code that its parent has generated before, until it executes another program, and so do those
+ * that it has forked before that. What it describes itself counts first. */
 TEST(test_generated_code_of_parents) {
     enum { EXECUTED = 1 << 13 };
     begin_app();
     builder_mmap(&builder, 5, 0x900000, 0x1000, 0, "//anon", 0);
-    for (uint32_t pid = 6; pid < 10; pid++) builder_task(&builder, 7, pid, pid - 1, pid, pid - 1, 100);
+    for (uint32_t pid = 6; pid < 11; pid++) builder_task(&builder, 7, pid, pid - 1, pid, pid - 1, 100);
     builder_begin_record(&builder, 3, EXECUTED);
     builder_u32(&builder, 9);
     builder_u32(&builder, 9);
     builder_name(&builder, "other");
     builder_end_with_trailer(&builder, 9, 9, 150);
-    for (uint32_t pid = 6; pid < 10; pid++) add_chain(pid, pid, 200, 0x900010, 0x900090);
+    for (uint32_t pid = 6; pid < 11; pid++) add_chain(pid, pid, 200, 0x900010, 0x900090);
     assert_generated(
         "6/6 app 0 1000000 inherited;inherited\n7/7 app 0 1000000 own;inherited\n"
-        "8/8 app 0 1000000 own;inherited\n9/9 other 0 1000000 anon+0x90008f;anon+0x900010\n");
+        "8/8 app 0 1000000 own;inherited\n9/9 other 0 1000000 anon+0x90008f;anon+0x900010\n"
+        "10/10 app 0 1000000 own;inherited\n");
 }
 
 /* Appends what perf tells of a process that runs already. vdso: address; 0: unknown. */

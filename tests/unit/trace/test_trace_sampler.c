@@ -1521,6 +1521,46 @@ TEST(test_mapped_file_goes_before, setup_jit, teardown_jit) {
     assert_samples("10/20 one 0 1 0x0\n10/20 one 1000 1 old name\n");
 }
 
+/* Process 9 has forked 10, which has forked 11. Each began a second after its parent; 9 ended four seconds after it
+ * began. What a process describes itself takes precedence. */
+TEST(test_perf_maps_of_parents, setup_jit, teardown_jit) {
+    static const char parents[] = "1000 100 inherited\n2000 100 replaced\n";
+    const uint64_t starts_ns[] = {start_monotonic_ns, start_monotonic_ns + 1000000000, start_monotonic_ns + 2000000000};
+    struct trace_builder *trace = begin_definitions();
+    uint64_t library = define_library(trace, "/lib.so", "");
+    put_mapping(trace, 9, starts_ns[0], 0x9000, 0x1000, 0, library);
+    uint64_t last = trace_definition(trace, BUILD_MAPPING);
+    for (uint32_t child = 1; child < 3; child++) {
+        put_lebs(trace, 9 + child, starts_ns[child], 8 + child, starts_ns[child - 1], last);
+        last = trace_definition(trace, BUILD_INHERITANCE);
+    }
+    write_file("perf-9.map", parents, sizeof parents - 1);
+    write_file("perf-11.map", "2000 100 own\n", 13);
+    trace_events_chunk(trace, 0, 0);
+    add_process(trace, 9, starts_ns[0], "app");
+    add_mark(trace, BUILD_PROCESS_END, UINT64_C(8000000000));
+    seal();
+    trace_events_chunk(trace, 0, 0);
+    for (uint32_t i = 1; i < 3; i++) {
+        add_process(trace, 9 + i, starts_ns[i], "app");
+        add_mappings(trace, last);
+        add_sampled_thread(trace, 6 + i, 19 + i, 0, "one");
+        add_address_sample(0, 6 + i, BUILD_FRAME_EXACT, 0x1000);
+        add_address_sample(2000, 6 + i, BUILD_FRAME_EXACT, 0x1000);
+    }
+    seal();
+    read_trace();
+    assert_samples(
+        "10/20 one 0 1 inherited\n10/20 one 1000 1 replaced\n11/21 one 1000 1 inherited\n11/21 one 2000 1 own\n");
+    date_file("perf-9.map", 20);
+    read_trace();
+    assert_samples("10/20 one 0 1 0x1000\n10/20 one 1000 1 0x2000\n11/21 one 1000 1 0x1000\n11/21 one 2000 1 own\n");
+    date_file("perf-9.map", -30);
+    read_trace();
+    assert_samples("10/20 one 0 1 0x1000\n10/20 one 1000 1 0x2000\n11/21 one 1000 1 0x1000\n11/21 one 2000 1 own\n");
+    assert_int_equal(lost_sum(), 0);
+}
+
 TEST(test_ignored_files, setup_jit, teardown_jit) {
     write_file("perf-10.map", perf_map, sizeof perf_map - 1);
     const uint64_t addresses[] = {0x1000};
