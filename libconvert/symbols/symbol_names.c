@@ -117,6 +117,32 @@ bool symbol_name_is_mangled(struct text name) {
            text_starts_with(name, TEXT("__Z")) || text_starts_with(name, TEXT("__R"));
 }
 
+static const struct text ocaml_prefix = TEXT("caml");
+
+/* Returns whether OCaml's compiler made the name: "camlModule__function_12", with "." since OCaml 5.2. */
+static bool is_of_ocaml(struct text name) {
+    struct text module = text_from(name, ocaml_prefix.bytes_count);
+    return text_starts_with(name, ocaml_prefix) && module.bytes_count && isupper((unsigned char)module.bytes[0]) &&
+           (text_has(module, TEXT("__")) || text_has(module, TEXT(".")));
+}
+
+/* Writes the name as perf does: "Stdlib.List.map_236" for "camlStdlib__List__map_236". "$" stands before the
+ * hexadecimal code of a character that a symbol cannot have. */
+static struct text demangle_ocaml(struct text name, char out[SYMBOL_NAME_BYTES_MAX]) {
+    size_t used = 0;
+    name = text_from(name, ocaml_prefix.bytes_count);
+    while (name.bytes_count) {
+        struct text code = name;
+        uint64_t character = (unsigned char)name.bytes[0];
+        bool is_coded = cursor_take(&code, TEXT("$")) && cursor_parse_number(text_slice(code, 0, 2), 16, &character) &&
+                        code.bytes_count >= 2 && character >= ' ' && character < 0x7f;
+        bool is_dot = text_starts_with(name, TEXT("__"));
+        out[used++] = (char)(is_dot ? '.' : is_coded ? (int)character : name.bytes[0]);
+        name = text_from(name, is_dot ? 2 : is_coded ? 3 : 1);
+    }
+    return (struct text){out, used};
+}
+
 static bool demangle(const char *mangled, int parameter_option, struct name_buffer *buffer) {
     /* Legacy Rust names are valid C++ names as well, which say less. */
     buffer->is_of_rust = true;
@@ -130,6 +156,7 @@ static bool demangle(const char *mangled, int parameter_option, struct name_buff
 static struct text demangle_function(struct text whole, int parameter_option, char out[SYMBOL_NAME_BYTES_MAX]) {
     const struct text name = without_suffix(whole);
     char mangled[MANGLED_BYTES_MAX];
+    if (is_of_ocaml(name) && name.bytes_count <= SYMBOL_NAME_BYTES_MAX) return demangle_ocaml(name, out);
     if ((symbol_name_is_mangled(name) || has_rust_hash(name)) && copy_mangled(name, mangled)) {
         struct name_buffer buffer = {.bytes = out};
         if (setjmp(buffer.full)) return cut(out, name);
@@ -168,6 +195,6 @@ struct text symbol_name_demangle(struct text name, bool has_parameters, char out
 }
 
 struct text symbol_name_demangle_printed(struct text name, bool has_parameters, char out[SYMBOL_NAME_BYTES_MAX]) {
-    bool is_mangled = symbol_name_is_mangled(name) || has_rust_hash(without_suffix(name));
+    bool is_mangled = symbol_name_is_mangled(name) || is_of_ocaml(name) || has_rust_hash(without_suffix(name));
     return is_mangled ? symbol_name_demangle(name, has_parameters, out) : name;
 }

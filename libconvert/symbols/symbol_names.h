@@ -1,4 +1,4 @@
-/* Demangles the names of C++ and Rust functions. Only this module uses libiberty. */
+/* Demangles the names of C++, Rust and OCaml functions. Only this module uses libiberty. */
 #pragma once
 
 #include "libconvert/base/text.h"

@@ -38,6 +38,20 @@ TEST(names_of_rust) {
                      "del");
 }
 
+/* As perf writes them. */
+TEST(names_of_ocaml) {
+    assert_demangled("camlStdlib__List__map_236", "Stdlib.List.map_236");
+    assert_demangled("camlStdlib.List.map_236", "Stdlib.List.map_236");
+    assert_demangled("camlStdlib__anon_fn$5bstdlib$2eml$3a334$2c0$2d$2d54$5d_1453",
+                     "Stdlib.anon_fn[stdlib.ml:334,0--54]_1453");
+    assert_demangled("camlStdlib__bytes__$2b$2b_2205", "Stdlib.bytes.++_2205");
+    assert_demangled("camlA__$0a$2", "A.$0a$2");
+    assert_demangled("camlA__f_1@plt", "A.f_1@plt");
+    assert_demangled("caml_alloc__small", "caml_alloc__small");
+    assert_demangled("camlCase", "camlCase");
+    assert_demangled("caml", "caml");
+}
+
 /* Programs without a demangler for Rust take its names for those of C++. */
 TEST(names_of_rust_demangled_as_cpp) {
     assert_demangled("core::fmt::Formatter::pad::h0123456789abcdef", "core::fmt::Formatter::pad");
@@ -88,7 +102,7 @@ TEST(what_the_linker_added_goes) {
 }
 
 TEST(versions_and_clones_go) {
-    assert_demangled("camlStdlib.@_12", "camlStdlib.@_12");
+    assert_demangled("camlStdlib.@_12", "Stdlib.@_12");
     assert_demangled("helper.part.0", "helper.part.0");
     assert_demangled("_ZN4demo3runEv.part.0.cold", "demo::run()");
     assert_demangled("runtime.goexit.abi0", "runtime.goexit");
