@@ -42,12 +42,21 @@ static bool is_within_java_name(struct text text, size_t start, size_t end) {
     return returns_class && is_end;
 }
 
+/* Returns whether the semicolon at `end` is before the line of a frame of austin 1: "work (prog.py);L12". */
+static bool is_before_line(struct text text, size_t end) {
+    struct text after = text_from(text, end + 1);
+    if (!end || text.bytes[end - 1] != ')' || !cursor_take(&after, TEXT("L"))) return false;
+    size_t digit_count = cursor_count_digits(after);
+    return digit_count && (digit_count == after.bytes_count || after.bytes[digit_count] == ';');
+}
+
 size_t dialect_frame_end(struct text text, size_t start) {
     size_t end = start;
     do {
         struct text rest = text_from(text, end);
         end += text_find(rest, ';');
-        if (end == text.bytes_count || !is_within_java_name(text, start, end)) return end;
+        if (end == text.bytes_count) return end;
+        if (!is_before_line(text, end) && !is_within_java_name(text, start, end)) return end;
     } while (++end < text.bytes_count);
     return end;
 }
@@ -159,6 +168,22 @@ static bool is_native(struct text path) {
     return HAS_ENDING(path, endings);
 }
 
+/* Returns the kind of the script's code, which is the usual one of the dialect if the path does not tell. */
+static enum frame_kind script_kind(struct text path, enum frame_kind usual) {
+    static const struct {
+        struct text ending;
+        enum frame_kind kind;
+    } rows[] = {
+        {TEXT(".rb"), FRAME_RUBY},        {TEXT(".php"), FRAME_PHP},
+        {TEXT("<internal>"), FRAME_PHP}, /* PHP's own functions */
+        {TEXT(".js"), FRAME_JAVASCRIPT},  {TEXT(".mjs"), FRAME_JAVASCRIPT},
+        {TEXT(".cjs"), FRAME_JAVASCRIPT}, {TEXT(".ts"), FRAME_JAVASCRIPT},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (text_ends_with(path, rows[i].ending)) return rows[i].kind;
+    return usual;
+}
+
 /* Sets where the frame's code is. Code of other languages than the script's is machine code. */
 static void set_place(struct collapsed_frame *frame, struct text path, uint32_t line, enum frame_kind script) {
     if (is_library(path)) {
@@ -167,7 +192,7 @@ static void set_place(struct collapsed_frame *frame, struct text path, uint32_t 
     }
     frame->file = path;
     frame->line = line;
-    frame->kind = is_native(path) ? FRAME_USER : script;
+    frame->kind = is_native(path) ? FRAME_USER : script_kind(path, script);
 }
 
 /* Returns where the last group of parentheses opens, if it ends the text and follows a blank; otherwise the length. */
@@ -196,6 +221,16 @@ static bool parse_py_spy_frame(struct text text, struct collapsed_frame *frame) 
     if (is_nowhere) return frame->name.bytes_count > 0;
     set_place(frame, place, line, FRAME_PYTHON);
     return frame->name.bytes_count > 0;
+}
+
+/* austin 1: "name (file.py);L12", and "name (file.py:12)" with its option -a. */
+static bool parse_first_austin_frame(struct text text, struct collapsed_frame *frame) {
+    size_t last = text_find_last(text, ';');
+    uint64_t line = 0;
+    bool has_line = is_before_line(text, last) && cursor_parse_number(text_from(text, last + 2), 10, &line);
+    if (!parse_py_spy_frame(has_line ? text_slice(text, 0, last) : text, frame)) return false;
+    if (has_line && line <= UINT32_MAX) frame->line = (uint32_t)line;
+    return true;
 }
 
 /* austin: "path/file.py:name:12"; without a name, which is not ASCII, "path/file.py::12". */
@@ -333,6 +368,17 @@ static bool take_austin_thread(struct text *stack, struct collapsed_thread *thre
     return id.bytes_count > 0;
 }
 
+/* austin 1: "Thread 7f1a3f799280", after "Process 123" if there are several. The number is that of pthread_self. */
+static bool take_first_austin_thread(struct text *stack, struct collapsed_thread *thread) {
+    enum { DIGITS_MIN = 8 };
+    if (cursor_take(stack, TEXT("Process ")) && (!take_plain_id(stack, &thread->pid) || !take_frame_end(stack)))
+        return false;
+    thread->name = text_take_until(stack, ';');
+    struct text id = thread->name;
+    uint64_t number;
+    return cursor_take(&id, TEXT("Thread ")) && id.bytes_count >= DIGITS_MIN && cursor_parse_number(id, 16, &number);
+}
+
 /* macOS's sample: "Thread_123" and "Thread_123   DispatchQueue_1: com.apple.main-thread  (serial)". */
 static bool take_sample_thread(struct text *stack, struct collapsed_thread *thread) {
     if (!cursor_take(stack, TEXT("Thread_")) || !take_plain_id(stack, &thread->tid)) return false;
@@ -369,6 +415,10 @@ bool dialect_has_spaced_frames(struct text stack) {
 static const struct dialect plain;
 static const struct dialect DIALECTS[] = {
     {.take_thread = take_async_profiler_thread},
+    {.parse_frame = parse_first_austin_frame,
+     .take_thread = take_first_austin_thread,
+     .weight_unit = GECKO_CONVERT_UNIT_US,
+     .is_known_by_thread = true},
     {.parse_frame = parse_py_spy_frame, .take_thread = take_py_spy_thread},
     {.parse_frame = parse_austin_frame, .take_thread = take_austin_thread},
     {.parse_frame = parse_rbspy_frame},
@@ -416,7 +466,8 @@ struct dialect_choice dialect_choose(struct text start, bool is_whole, enum coll
         for (size_t i = 0; i < DIALECT_COUNT; i++) {
             bool is_thread = has_thread(&DIALECTS[i], line.stack);
             votes[i].thread_count += is_thread;
-            votes[i].stack_count += is_thread || votes[i].own_frame_count * 2 > frame_count;
+            bool has_frames = !DIALECTS[i].is_known_by_thread && votes[i].own_frame_count * 2 > frame_count;
+            votes[i].stack_count += is_thread || has_frames;
         }
     }
     for (size_t i = 0; i < DIALECT_COUNT; i++)

@@ -14,6 +14,8 @@ enum frame_kind {
     FRAME_C1,          /* Java: compiled by the first compiler */
     FRAME_PYTHON,
     FRAME_RUBY,
+    FRAME_PHP,
+    FRAME_JAVASCRIPT,
     FRAME_WAKER,
     FRAME_SEPARATOR,
     FRAME_KIND_COUNT
@@ -49,6 +51,7 @@ struct dialect {
     bool (*take_thread)(struct text *stack, struct collapsed_thread *thread);
 
     enum gecko_convert_weight_unit weight_unit; /* what counts count; AUTO: the dialect does not say */
+    bool is_known_by_thread;                    /* only by it: its frames are shaped like those of another dialect */
 };
 
 /* The dialect of a file. */

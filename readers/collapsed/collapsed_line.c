@@ -75,10 +75,21 @@ static struct text take_austin_time(struct text word, bool *has_others) {
     return time;
 }
 
+struct text collapsed_line_take_numbers(struct text *stack, bool *has_others) {
+    struct text rest = *stack;
+    struct text freed = take_last_word(&rest), allocated = take_last_word(&rest), time = take_last_word(&rest);
+    if (!is_number(time) || !is_number(allocated) || !is_number(freed)) return (struct text){0};
+    *has_others = !text_equal(allocated, TEXT("0")) || !text_equal(freed, TEXT("0"));
+    *stack = rest;
+    return time;
+}
+
 enum collapsed_verdict collapsed_line_parse(struct text text, enum collapsed_counts counts,
                                             struct collapsed_line *line) {
     *line = (struct collapsed_line){.stack = text};
-    struct text last = take_last_word(&line->stack);
+    struct text last = {0};
+    if (counts == COLLAPSED_AUSTIN_NUMBERS) last = collapsed_line_take_numbers(&line->stack, &line->has_others);
+    if (!last.bytes_count) last = take_last_word(&line->stack);
     if (counts == COLLAPSED_AUSTIN_NUMBERS) last = take_austin_time(last, &line->has_others);
     if (!last.bytes_count) return COLLAPSED_BLANK;
     if (is_comment(text, last)) return COLLAPSED_COMMENT;

@@ -23,8 +23,9 @@ enum collapsed_verdict {
 /* The numbers that lines end in. */
 enum collapsed_counts {
     COLLAPSED_ONE_NUMBER,
-    COLLAPSED_TWO_NUMBERS,   /* a difference: before and after */
-    COLLAPSED_AUSTIN_NUMBERS /* "TIME,IDLE,MEMORY": a time, 1 if the thread was idle, a change of memory */
+    COLLAPSED_TWO_NUMBERS, /* a difference: before and after */
+    /* "TIME,IDLE,MEMORY": a time, 1 if the thread was idle, a change of memory; "TIME ALLOCATED FREED" of austin 1 */
+    COLLAPSED_AUSTIN_NUMBERS
 };
 
 struct collapsed_line {
@@ -39,6 +40,9 @@ struct collapsed_line {
 /* Parses a line. *line is complete only for COLLAPSED_STACK. */
 enum collapsed_verdict collapsed_line_parse(struct text text, enum collapsed_counts counts,
                                             struct collapsed_line *line);
+
+/* Takes "TIME ALLOCATED FREED" off the stack, with which lines of austin 1 end. Returns the time, or nothing. */
+struct text collapsed_line_take_numbers(struct text *stack, bool *has_others);
 
 /* Takes the next line off the start of a trace and sets *line to it without its end. Returns false if there is none
  * left, or only part of one because the start is not the whole trace. */

@@ -44,6 +44,8 @@ static struct category_pair intern_category(struct categories *categories, enum 
         [FRAME_C1] = {CODE_JIT, TEXT("C1")},
         [FRAME_PYTHON] = {CODE_SCRIPT, TEXT("Python")},
         [FRAME_RUBY] = {CODE_SCRIPT, TEXT("Ruby")},
+        [FRAME_PHP] = {CODE_SCRIPT, TEXT("PHP")},
+        [FRAME_JAVASCRIPT] = {CODE_SCRIPT, TEXT("JavaScript")},
     };
     if (kind == FRAME_SEPARATOR) return (struct category_pair){0, 0};
     if (kind == FRAME_WAKER) return categories_intern(categories, TEXT("Waker"), COLOR_PURPLE, (struct text){0});

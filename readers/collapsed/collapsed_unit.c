@@ -41,6 +41,16 @@ static bool read_austin_header(struct text start, struct collapsed_unit *unit) {
     return true;
 }
 
+/* Sets what lines of austin 1 with all numbers (-f) say, which have no header. */
+static bool read_first_austin(struct text start, struct collapsed_unit *unit) {
+    struct text stack = text_slice(start, 0, text_find(start, '\n'));
+    bool has_others, has_mark = text_starts_with(stack, TEXT("Thread ")) || text_starts_with(stack, TEXT("Process "));
+    if (!has_mark || !collapsed_line_take_numbers(&stack, &has_others).bytes_count) return false;
+    unit->counts = COLLAPSED_AUSTIN_NUMBERS;
+    unit->weight_unit = GECKO_CONVERT_UNIT_US;
+    return true;
+}
+
 /* bcc's tools write "Tracing off-CPU time (us) of all threads by kernel stack... Hit Ctrl-C to end." */
 static bool is_time_of_bcc(struct text start) {
     struct text line = text_slice(start, 0, text_find(start, '\n'));
@@ -62,12 +72,14 @@ static bool is_difference(struct text start, bool is_whole) {
 
 bool collapsed_unit_is_full_austin(struct text start) {
     struct collapsed_unit unit = {0};
-    return read_austin_header(start, &unit) && unit.counts == COLLAPSED_AUSTIN_NUMBERS;
+    return (read_austin_header(start, &unit) || read_first_austin(start, &unit)) &&
+           unit.counts == COLLAPSED_AUSTIN_NUMBERS;
 }
 
 struct collapsed_unit collapsed_unit_of(struct text start, bool is_whole, const struct reader_options *options) {
     struct collapsed_unit unit = {.weight_unit = GECKO_CONVERT_UNIT_SAMPLES};
-    if (!read_austin_header(start, &unit) && is_difference(start, is_whole)) unit.counts = COLLAPSED_TWO_NUMBERS;
+    bool is_austin = read_austin_header(start, &unit) || read_first_austin(start, &unit);
+    if (!is_austin && is_difference(start, is_whole)) unit.counts = COLLAPSED_TWO_NUMBERS;
     if (is_time_of_bcc(start)) unit.weight_unit = GECKO_CONVERT_UNIT_US;
     if (options->weight_unit != GECKO_CONVERT_UNIT_AUTO) unit.weight_unit = options->weight_unit;
     if (options->sample_interval_ns) unit.interval_ns = options->sample_interval_ns;
