@@ -47,21 +47,32 @@ static const char OPENS_DIRECTLY[] = "it needs no conversion: open it at https:/
     "n&&NF{sub(/^[ \\t]*(0x[0-9a-f]+[ \\t]+)?/,\"\");sub(/\\+0x[0-9a-f]+ .*/,\"\");s[n]=$0(s[n]?\";\":\"\")s[n]} " \
     "END{for(i=1;i<=n;i++)print s[i],b[i]}' FILE | gecko-convert - --weight-unit bytes"
 /* pprof prints blocks: a line of dashes, perhaps labels, a count with the innermost function, and its callers. */
-#define PPROF_TRACES                                                                                  \
-    "FILE | awk '/^-+\\+-/{if(s)print s,v;s=\"\";next} {sub(/^ +/,\"\");sub(/ \\(inline\\)$/,\"\")} " \
-    "s{s=$0\";\"s;next} /^[0-9]/{v=$1;sub(/ns$/,\"\",v);sub(/^[^ ]+ +/,\"\");s=$0}' | gecko-convert -"
-/* phpspy prints the number, name and place of each function, the innermost first, and notes ("# mem …"). */
-#define PHPSPY                                                                                        \
-    "'{s=\"\";for(i=1;i<=NF;i++)if($i~/^[0-9]/){split($i,w,\" \");s=w[2](s?\";\":\"\")s}if(s)n[s]++}" \
-    "END{for(s in n)print s,n[s]}' FILE | gecko-convert -"
-/* Profiles of speedscope are samples with weights, or events that open and close frames. */
-#define SPEEDSCOPE(unit)                                                                                         \
-    "jq -r '.shared.frames as $f|.profiles[]|({seconds:1e9,milliseconds:1e6,microseconds:1e3}[.unit]//1) as $n|" \
-    "if .samples then [.samples,.weights]|transpose[] else foreach .events[] as $e({s:[],t:0};"                  \
-    ".p=(if .s!=[] and $e.at>.t then [.s,$e.at-.t] else null end)|.t=$e.at|"                                     \
-    "if $e.type==\"O\" then .s+=[$e.frame] else .s|=.[:-1] end;.p|select(.)) end|"                               \
-    "\"\\(.[0]|map($f[.].name)|join(\";\")) \\(.[1]*$n)\"' FILE | gecko-convert -" unit                          \
+#define PPROF_TRACES                                                                                         \
+    "FILE | awk '/^-+\\+-/{if(s)print s,v;s=\"\";next} {sub(/^ +/,\"\");sub(/ \\(inline\\)$/,\"\")} "        \
+    "s{s=$0\";\"s;next} /^[0-9]/{v=$1;sub(/ns$/,\"\",v);sub(/^[^ ]+ +/,\"\");s=$0}' | gecko-convert -; add " \
+    "--weight-unit ns if it "                                                                                \
+    "has times before counts"
+/* phpspy prints the number, name and place of each function, the innermost first, and notes ("# mem …"). With -1,
+ * tabs are between them. Its older versions have no empty line between stacks. */
+#define PHPSPY                                                                                                    \
+    "tr '\\t' '\\n' <FILE | awk '/^0 /{if(s)n[s]++;s=\"\"} /^[0-9]+ /{f=$2;sub(/^[^ ]* [^ ]* /,\"\");sub(/:-1$/," \
+    "\"\");s=f\" (\"$0\")\"(s?\";\":\"\")s} END{if(s)n[s]++;for(s in n)print s,n[s]}' | gecko-convert -"
+/* Profiles of speedscope are samples with weights, or events that open and close frames. Those that count something
+ * else than the first one are left out. */
+#define SPEEDSCOPE                                                                                \
+    "jq -r '.shared.frames as $f|.profiles[0].unit as $u|.profiles[]|select(.unit==$u)|"          \
+    "({seconds:1e9,milliseconds:1e6,microseconds:1e3}[$u]//1) as $n|"                             \
+    "if .samples then [.samples,.weights]|transpose[] else foreach .events[] as $e({s:[],t:0};"   \
+    ".p=(if .s!=[] and $e.at>.t then [.s,$e.at-.t] else null end)|.t=$e.at|"                      \
+    "if $e.type==\"O\" then .s+=[$e.frame] else .s|=.[:-1] end;.p|select(.)) end|"                \
+    "\"\\(.[0]|map($f[.].name)|join(\";\")) \\(.[1]*$n)\"' FILE | gecko-convert - --weight-unit " \
+    "$(jq -r '{bytes:\"bytes\",none:\"samples\"}[.profiles[0].unit]//\"ns\"' FILE)"               \
     "; https://www.speedscope.app opens it, too"
+/* memray has a stack's functions, the innermost first: "name;file;line|name;file;line". */
+#define MEMRAY_CSV                                                                                                 \
+    "python3 -c \"import csv,sys;[print(';'.join('%s (%s:%s)'%tuple(f.rsplit(';',2)) for f in "                    \
+    "reversed(r['stack_trace'].split('|')) if f) or '[unknown]',r['size']) for r in csv.DictReader(sys.stdin)]\" " \
+    "<FILE | gecko-convert - --weight-unit bytes"
 /* A node has a function, what it allocated, and the nodes that it called. */
 #define HEAP_PROFILE                                                                                                  \
     "jq -r 'def w(p):(p+[.callFrame.functionName]) as $s|(select(.selfSize>0)|\"\\($s|join(\";\")) \\(.selfSize)\")," \
@@ -113,9 +124,12 @@ static const struct foreign FOREIGNS[] = {
      "convert the recording, which finds it: gecko-convert perf.data; --debug-dir and --sysroot say where it is",
      MAGIC("DTiJ")},
     {MAGIC("JiTD")},
-    {"a recording of memray", "memray flamegraph FILE shows it", MAGIC("memray\0"), .unpacks = "lz4"},
+    {"a recording of memray", "memray transform csv FILE -o memory.csv, and gecko-convert memory.csv says how to go on",
+     MAGIC("memray\0"), .unpacks = "lz4"},
     {"a heap dump of Java", HOLDS_NO_STACKS, CONTENT_BINARY, MAGIC("JAVA PROFILE 1.0")},
     {"what hotspot made of a perf.data", FROM_THE_PERF_DATA, MAGIC("QPERFSTREAM\0")},
+    {"a trace of Fuchsia, as magic-trace writes it", "https://ui.perfetto.dev shows it; or " RECORD_IT,
+     MAGIC("\x10\0\4\x46xT\x16\0")},
     {"a recording of rbspy",
      "rbspy report --format collapsed --input FILE --output stacks.txt, then gecko-convert stacks.txt", MAGIC("rbspy0"),
      .unpacks = "gzip"},
@@ -196,8 +210,9 @@ static const struct foreign FOREIGNS[] = {
      PARTS(TEXT("\"head\""), TEXT("\"callFrame\""), TEXT("\"selfSize\""))},
     {"a profile of pyinstrument", PYINSTRUMENT, CONTENT_JSON, PARTS(TEXT("\"sample_count\""), TEXT("\"root_frame\""))},
     {"a heap profile of DHAT", OPENS_DIRECTLY, CONTENT_JSON, PARTS(TEXT("\"dhatFileVersion\""))},
-    {"a speedscope profile", SPEEDSCOPE(""), CONTENT_JSON, PARTS(TEXT("speedscope.app/file-format"), TEXT("\"none\""))},
-    {"a speedscope profile", SPEEDSCOPE(" --weight-unit ns"), CONTENT_JSON, PARTS(TEXT("speedscope.app/file-format"))},
+    {"a speedscope profile", SPEEDSCOPE, CONTENT_JSON, PARTS(TEXT("speedscope.app/file-format"))},
+    {"JSON of stackprof", "stackprof --stackcollapse RECORDING | gecko-convert -", CONTENT_JSON,
+     PARTS(TEXT("\"missed_samples\""), TEXT("\"gc_samples\""))},
     {"JSON made by perf data convert", FROM_THE_PERF_DATA, CONTENT_JSON, PARTS(TEXT("\"linux-perf-json-version\""))},
     {"output of bpftrace in JSON", BPFTRACE, CONTENT_JSON, PARTS(TEXT("\"attached_probes\""))},
     {"a log of docker in JSON", "jq -j .log FILE | gecko-convert -", CONTENT_JSON,
@@ -245,14 +260,18 @@ static const struct foreign FOREIGNS[] = {
      "https://profiler.firefox.com",
      MAGIC("v8-version,")},
     {MAGIC("Statistical profiling result from ")},
-    {"the text of phpspy", "awk -v RS= -F'\\n' " PHPSPY, MAGIC("0 "), PARTS(TEXT("\n1 "), TEXT(":"))},
-    {"the text of phpspy -1", "awk -F'\\t' " PHPSPY, MAGIC("0 "), PARTS(TEXT("\t1 "), TEXT(":"))},
+    {"the text of phpspy", PHPSPY, MAGIC("0 "), PARTS(TEXT("\n1 "), TEXT(":"))},
+    {MAGIC("0 "), PARTS(TEXT("\t1 "), TEXT(":"))},
     {"the text of perf stat", HOLDS_NO_STACKS, PARTS(TEXT("Performance counter stats for "))},
     {PARTS(TEXT("#  "), TEXT(" counts unit events"))},
     {MAGIC("# started on ")},
     {"the text of perf sched map", FROM_THE_PERF_DATA, PARTS(TEXT(" secs "), TEXT(" => "))},
     {"the text of perf sched timehist", FROM_THE_PERF_DATA, PARTS(TEXT(" task name "), TEXT(" wait time  sch delay "))},
     {"the text of trace-cmd report", RECORDS_EVENTS, MAGIC("cpus=")},
+    {"events of ftrace or trace-cmd", RECORDS_EVENTS, PARTS(TEXT(" ["), TEXT("]  "), TEXT(": sched_switch: "))},
+    {PARTS(TEXT("-0     ["), TEXT("]  "), TEXT(": "))},
+    {PARTS(TEXT(" ["), TEXT("] "), TEXT(" <-"))},
+    {"the text of simpleperf report-sample", FROM_THE_PERF_DATA, MAGIC("sample:\n"), PARTS(TEXT("  event_type: "))},
     {"a profile of callgrind or cachegrind, which has sums per call and no stacks",
      "kcachegrind shows it; or " RECORD_IT, MAGIC("# callgrind format")},
     {PARTS(TEXT("creator: callgrind"))},
@@ -281,6 +300,9 @@ static const struct foreign FOREIGNS[] = {
     {"a summary of rbspy or stackprof, which has no stacks", "convert the recording that it was made from",
      MAGIC("% self  % total  name\n")},
     {PARTS(TEXT("  Mode: "), TEXT(" miss rate)\n"))},
+    {"statistics of Python's tracemalloc, which have no stacks",
+     "memray run -o memory.bin PROGRAM.py, and gecko-convert memory.bin says how to go on",
+     PARTS(TEXT(": size="), TEXT(", count="), TEXT(", average="))},
     {"a report of macOS's spindump",
      "record with sample PROGRAM -file sample.txt, then stackcollapse-sample.awk sample.txt | gecko-convert -",
      PARTS(TEXT("Date/Time: "), TEXT("\nSteps: "))},
@@ -307,7 +329,8 @@ static const struct foreign FOREIGNS[] = {
     {"a trace of Xdebug", "stackcollapse-xdebug.php FILE | gecko-convert -", PARTS(TEXT("TRACE START ["))},
     {"the text of a recording of Java's Flight Recorder", "convert the recording instead; " JFRCONV,
      PARTS(TEXT("jdk."), TEXT(" {\n"), TEXT("startTime = "))},
-    {"statistics of Tracy, which have sums and no stacks", RECORD_IT, PARTS(TEXT("name,src_file,src_line,total_ns"))},
+    {"allocations of memray", MEMRAY_CSV, MAGIC("allocator,num_allocations,size,tid,thread_name,stack_trace")},
+    {"a table of Tracy, which has no stacks", RECORD_IT, MAGIC("name,src_file,src_line,")},
     {"backtraces of eu-stack", "stackcollapse-elfutils.pl FILE | gecko-convert -", MAGIC("PID "),
      PARTS(TEXT("\nTID "), TEXT("\n#0  0x"))},
     {"backtraces of wallClockProfiler", "stackcollapse-wcp.pl FILE | gecko-convert -",
@@ -485,7 +508,8 @@ static void refuse(const struct input *input, const struct foreign *foreign, str
     struct text unpacks = text_of(foreign->advice == OPENS_DIRECTLY ? "gzip"
                                   : foreign->unpacks                ? foreign->unpacks
                                                                     : "");
-    bool is_direct = !wrapping.bytes_count || text_equal(wrapping, TEXT("log")) || text_has(unpacks, wrapping);
+    if (text_equal(wrapping, TEXT("log"))) wrapping.bytes_count = 0; /* changes no byte that counts here */
+    bool is_direct = !wrapping.bytes_count || text_has(unpacks, wrapping);
     bool is_file = is_direct && strcmp(name, "standard input") != 0;
     char advice[ADVICE_BYTES];
     write_advice(advice, sizeof advice, foreign->advice, is_file ? text_of(name) : TEXT(""));

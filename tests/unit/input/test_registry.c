@@ -79,13 +79,14 @@ struct content {
 
 #define PYINSTRUMENT \
     "pyinstrument -r speedscope -o stacks.json PROGRAM.py, and gecko-convert stacks.json says how to convert it"
-#define SPEEDSCOPE                                                                                                  \
-    "jq -r '.shared.frames as $f|.profiles[]|({seconds:1e9,milliseconds:1e6,microseconds:1e3}[.unit]//1) as $n|if " \
-    ".samples then [.samples,.weights]|transpose[] else foreach .events[] as $e({s:[],t:0};.p=(if .s!=[] and "      \
-    "$e.at>.t "                                                                                                     \
-    "then [.s,$e.at-.t] else null end)|.t=$e.at|if $e.type==\"O\" then .s+=[$e.frame] else .s|=.[:-1] "             \
-    "end;.p|select(.)) "                                                                                            \
-    "end|\"\\(.[0]|map($f[.].name)|join(\";\")) \\(.[1]*$n)\"' memory | gecko-convert -"
+#define SPEEDSCOPE                                                                                               \
+    "jq -r '.shared.frames as $f|.profiles[0].unit as $u|.profiles[]|select(.unit==$u)|"                         \
+    "({seconds:1e9,milliseconds:1e6,microseconds:1e3}[$u]//1) as $n|if "                                         \
+    ".samples then [.samples,.weights]|transpose[] else foreach .events[] as $e({s:[],t:0};.p=(if .s!=[] and "   \
+    "$e.at>.t then [.s,$e.at-.t] else null end)|.t=$e.at|if $e.type==\"O\" then .s+=[$e.frame] else .s|=.[:-1] " \
+    "end;.p|select(.)) end|\"\\(.[0]|map($f[.].name)|join(\";\")) \\(.[1]*$n)\"' memory | gecko-convert - "      \
+    "--weight-unit $(jq -r '{bytes:\"bytes\",none:\"samples\"}[.profiles[0].unit]//\"ns\"' memory)"              \
+    "; https://www.speedscope.app opens it, too"
 #define BYTES(literal) \
     { literal, sizeof(literal) - 1 }
 #define DIRECTLY ": it needs no conversion: open it at https://profiler.firefox.com"
@@ -98,9 +99,14 @@ struct content {
 #define PERF_DATA "convert the recording it was made from: gecko-convert perf.data"
 #define RECORD    "gecko-convert record PROGRAM"
 #define NO_STACKS "it holds no stacks; record some: " RECORD
-#define PPROF_TO_US                                                                               \
-    " | awk '/^-+\\+-/{if(s)print s,v;s=\"\";next} {sub(/^ +/,\"\");sub(/ \\(inline\\)$/,\"\")} " \
-    "s{s=$0\";\"s;next} /^[0-9]/{v=$1;sub(/ns$/,\"\",v);sub(/^[^ ]+ +/,\"\");s=$0}' | gecko-convert -"
+#define PPROF_TO_US                                                                                          \
+    " | awk '/^-+\\+-/{if(s)print s,v;s=\"\";next} {sub(/^ +/,\"\");sub(/ \\(inline\\)$/,\"\")} "            \
+    "s{s=$0\";\"s;next} /^[0-9]/{v=$1;sub(/ns$/,\"\",v);sub(/^[^ ]+ +/,\"\");s=$0}' | gecko-convert -; add " \
+    "--weight-unit ns if it has "                                                                            \
+    "times before counts"
+#define PHPSPY                                                                                                      \
+    "tr '\\t' '\\n' <memory | awk '/^0 /{if(s)n[s]++;s=\"\"} /^[0-9]+ /{f=$2;sub(/^[^ ]* [^ ]* /,\"\");sub(/:-1$/," \
+    "\"\");s=f\" (\"$0\")\"(s?\";\":\"\")s} END{if(s)n[s]++;for(s in n)print s,n[s]}' | gecko-convert -"
 #define EVENTS \
     "record the same events with perf: perf record -g -e sched:sched_switch PROGRAM, then gecko-convert perf.data"
 #define MOMENT "it shows one moment, not a recording; record one: "
@@ -134,7 +140,9 @@ static const struct content contents[] = {
     {BYTES("DTiJ\1\0\0\0\x28\0\0\0"),
      "a jitdump, which names the generated code in a recording: convert the recording, which finds it: gecko-convert "
      "perf.data; --debug-dir and --sysroot say where it is"},
-    {BYTES("memray\0\x0b\0\0\0"), "a recording of memray: memray flamegraph memory shows it"},
+    {BYTES("memray\0\x0b\0\0\0"),
+     "a recording of memray: memray transform csv memory -o memory.csv, and gecko-convert memory.csv says how to go "
+     "on"},
     {BYTES("{\"head\":{\"callFrame\":{\"functionName\":\"(root)\"},\"selfSize\":0,\"id\":1,\"children\":[]}}"),
      "a heap profile of V8 (Chrome, Node.js): jq -r 'def w(p):(p+[.callFrame.functionName]) as "
      "$s|(select(.selfSize>0)|\"\\($s|join(\";\")) \\(.selfSize)\"),(.children[]|w($s));.head|w([])' memory | "
@@ -212,18 +220,12 @@ static const struct content contents[] = {
     {BYTES("v8-version,11,3,244,8,-node.38,0\nv8-platform,linux,linux\n"),
      "a log of node --prof: gecko-convert record node --perf-basic-prof PROGRAM.js; or node --cpu-prof PROGRAM.js, "
      "and open the result at https://profiler.firefox.com"},
-    {BYTES("0 sleep <internal>:-1\n1 <main> /srv/a.php:5\n# - - -\n"),
-     "the text of phpspy: awk -v RS= -F'\\n' '{s=\"\";for(i=1;i<=NF;i++)if($i~/^[0-9]/){split($i,w,\" "
-     "\");s=w[2](s?\";\":\"\")s}"
-     "if(s)n[s]++}END{for(s in n)print s,n[s]}' memory | gecko-convert -"},
+    {BYTES("0 sleep <internal>:-1\n1 <main> /srv/a.php:5\n# - - -\n"), "the text of phpspy: " PHPSPY},
+    {BYTES("0 fib /app/a.php:2\t1 <main> /app/a.php:4\n"), "the text of phpspy: " PHPSPY},
     {BYTES("      5 main;work;a\n      3 main;b\n"),
      "collapsed stacks after their counts, as uniq -c writes them: awk '{n=$1;sub(/^ *[0-9]+ /,\"\");print $0,n}' "
      "memory | "
      "gecko-convert -"},
-    {BYTES("0 fib /app/a.php:2\t1 <main> /app/a.php:4\n"),
-     "the text of phpspy -1: awk -F'\\t' '{s=\"\";for(i=1;i<=NF;i++)if($i~/^[0-9]/){split($i,w,\" "
-     "\");s=w[2](s?\";\":\"\")s}"
-     "if(s)n[s]++}END{for(s in n)print s,n[s]}' memory | gecko-convert -"},
     {BYTES("\x0a\x05\x50\x01\x9a\x04\0\x0a\x03\x40\x05\x01\x0a\x02\x40\x06"),
      "a Perfetto trace, by its looks: traceconv json memory OUT.json, and open the result at "
      "https://profiler.firefox.com; for its CPU samples, traceconv profile --perf memory writes pprof profiles"},
@@ -246,9 +248,9 @@ static const struct content contents[] = {
            "3\n      ]\n    }\n  ]\n}"),
      "a heap profile of DHAT" DIRECTLY},
     {BYTES("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"profiles\":[]}"),
-     "a speedscope profile: " SPEEDSCOPE " --weight-unit ns; https://www.speedscope.app opens it, too"},
-    {BYTES("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"profiles\":[{\"unit\":\"none\"}]}"),
-     "a speedscope profile: " SPEEDSCOPE "; https://www.speedscope.app opens it, too"},
+     "a speedscope profile: " SPEEDSCOPE},
+    {BYTES("{\"version\":1.2,\"mode\":\"wall\",\"samples\":9,\"gc_samples\":0,\"missed_samples\":0}"),
+     "JSON of stackprof: stackprof --stackcollapse RECORDING | gecko-convert -"},
     {BYTES("{\n\t\"linux-perf-json-version\": 1,\n\t\"headers\": {}}"), "JSON made by perf data convert: " PERF_DATA},
     {BYTES("{\"log\":\"main;work 1\\n\",\"stream\":\"stdout\",\"time\":\"2024\"}\n"),
      "a log of docker in JSON: jq -j .log memory | gecko-convert -"},
@@ -429,7 +431,20 @@ static const struct content contents[] = {
      "async-profiler's converter: jfrconv --threads -o collapsed memory stacks.collapsed, then gecko-convert "
      "stacks.collapsed"},
     {BYTES("name,src_file,src_line,total_ns,total_perc,counts\nframe,a.cpp,3,100,1,1\n"),
-     "statistics of Tracy, which have sums and no stacks: " RECORD},
+     "a table of Tracy, which has no stacks: " RECORD},
+    {BYTES("name,src_file,src_line,ns_since_start,exec_time_ns,thread,value\nframe,a.cpp,3,100,1,1,\n"),
+     "a table of Tracy, which has no stacks: " RECORD},
+    {BYTES("\x10\0\4\x46xT\x16\0"),
+     "a trace of Fuchsia, as magic-trace writes it: https://ui.perfetto.dev shows it; or " RECORD},
+    {BYTES("  bash-123     [001]   100.000001: sched_switch:         bash:123 [120] S ==> swapper/1:0 [120]\n"),
+     "events of ftrace or trace-cmd: " EVENTS},
+    {BYTES("  <idle>-0       [001] d.h.  100.000001: hrtimer_wakeup <-__hrtimer_run_queues\n"),
+     "events of ftrace or trace-cmd: " EVENTS},
+    {BYTES("sample:\n  event_type: cpu-clock:u\n  time: 123456789\n  thread_id: 1234\n"),
+     "the text of simpleperf report-sample: " PERF_DATA},
+    {BYTES("/srv/a.py:3: size=102 KiB, count=101, average=1031 B\n"),
+     "statistics of Python's tracemalloc, which have no stacks: memray run -o memory.bin PROGRAM.py, and "
+     "gecko-convert memory.bin says how to go on"},
     {BYTES("Flat profile:\n\nEach sample counts as 0.01 seconds.\n  %   cumulative   self              self     total\n"
            " time   seconds   seconds    calls  ms/call  ms/call  name\n"
            "the number of function calls it made and its number of seconds\n"),
