@@ -180,19 +180,41 @@ static bool open_trace(struct record *record) {
     return !failure_is_set(&record->failure);
 }
 
-/* Gives the recording a name if no profile could be made of it, for want of room or memory. In a container, the process
- * often has the pid of the one before, which may have left a recording, too. */
-static void rescue_trace(const struct record *record, int exit_code) {
-    enum { NAME_COUNT = 1000 };
-    char path[4096];
-    int status = -1;
-    if (exit_code < FAILURE_IO || !record->is_by_kernel || record->options->trace_path) return;
-    errno = EEXIST;
-    for (int i = 0; i < NAME_COUNT && status && errno == EEXIST; i++) {
-        snprintf(path, sizeof path, "%s/gecko-convert-%d-%d.data", temporary_folder(), (int)getpid(), i);
-        status = linkat(AT_FDCWD, record->trace_path, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
+/* Gives the file another name that begins with `start`. Returns false with errno EEXIST if there is such a file. */
+static bool give_name(const char *path, const char *start, const char *end) {
+    char name[4096];
+    snprintf(name, sizeof name, "%s.%s", start, end);
+    return linkat(AT_FDCWD, path, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
+}
+
+/* Returns how many of the files have names now that did not get one from the user; 0 if another recording has them. */
+static size_t give_names(const struct record *record, const char *start) {
+    bool is_unnamed = record->is_by_kernel && !record->options->trace_path;
+    size_t count = is_unnamed && give_name(record->trace_path, start, "data");
+    if (is_unnamed && !count && errno == EEXIST) return 0;
+    for (size_t i = 0; i < record->traces.count; i++) {
+        const char *path = record->traces.paths[i];
+        count += give_name(path, start, strrchr(path, '/') + 1);
     }
-    if (!status) console_print_message("the recording is kept: make a profile of it by gecko-convert %s -o FILE", path);
+    return count;
+}
+
+/* Gives what was recorded names if no profile could be made of it, for want of room or memory. In a container, the
+ * process often has the pid of the one before, which may have left a recording, too. */
+static void rescue_traces(const struct record *record, int exit_code) {
+    enum { NAME_COUNT = 1000 };
+    char start[2048];
+    const char *named = record->options->trace_path;
+    size_t count = 0;
+    if (exit_code < FAILURE_IO) return;
+    errno = EEXIST;
+    for (int i = 0; i < NAME_COUNT && !count && errno == EEXIST; i++) {
+        snprintf(start, sizeof start, "%s/gecko-convert-%d-%d", temporary_folder(), (int)getpid(), i);
+        count = give_names(record, start);
+    }
+    if (count)
+        console_print_message("the recording is kept: make a profile of it by gecko-convert %s%s%s.%s -o FILE",
+                              named ? named : "", named ? " " : "", start, record->traces.count ? "*" : "data");
 }
 
 /* ---- Targets. ---- */
@@ -718,7 +740,7 @@ static int make_profile(struct record *record, const struct command *next) {
     prepare_profile(record, next, &options);
     int exit_code =
         failure_is_set(&record->failure) ? command_refuse(&command_record, &record->failure) : next->run(&options);
-    rescue_trace(record, exit_code);
+    rescue_traces(record, exit_code);
     free(options.inputs.values);
     free(options.perf_maps.values);
     free(options.parsed_alignments);

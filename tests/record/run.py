@@ -830,6 +830,23 @@ def a_recording_of_which_no_profile_can_be_made_is_kept(folder):
     check(ended.returncode == 127 and not list(folder.glob("*.data")), f"{ended}: {os.listdir(folder)}")
 
 
+def events_are_kept_of_which_no_profile_can_be_made(folder):
+    build_linked_program(folder)
+    places = folder / "places"
+    places.mkdir()
+    for options, count in ([], 2), (["--trace", "kept.data"], 1), (["--with", "recorder"], 1):
+        ended = record("-o", "/dev/full", *options, "./app", cwd=folder, env={**os.environ, "TMPDIR": str(places)})
+        kept = re.search(r"the recording is kept: .* (gecko-convert .* -o) FILE", ended.stderr)
+        check(ended.returncode == 3 and kept and len(list(places.iterdir())) == count, f"{ended}: {os.listdir(places)}")
+        command = kept[1].replace("gecko-convert ", f"{program} -q ", 1)
+        subprocess.run(["sh", "-c", f"{command} later.json"], cwd=folder, check=True, timeout=WAIT_SECONDS)
+        profile = profile_of(folder / "later.json")
+        check(any(counter["name"] == "Served" for counter in profile["counters"]), f"the counter is missing: {ended.stderr}")
+        for path in places.iterdir():
+            check(path.stat().st_mode & 0o077 == 0, f"{path}: {path.stat()}")
+            path.unlink()
+
+
 def a_profile_on_standard_output_is_alone_there(folder):
     for output in "-", "/dev/stdout":
         ended = record("-o", output, mix, "100", cwd=folder)
@@ -1231,7 +1248,7 @@ CASES = [shares_are_right, shares_of_languages_are_right, trace_is_read_by_other
          exit_codes_are_those_of_a_shell,
          the_program_has_what_it_would_have_alone, programs_that_are_easily_disturbed_are_as_alone,
          what_cannot_be_written_is_told_before_the_program_runs, what_was_recorded_until_the_disk_was_full_is_shown,
-         a_recording_of_which_no_profile_can_be_made_is_kept,
+         a_recording_of_which_no_profile_can_be_made_is_kept, events_are_kept_of_which_no_profile_can_be_made,
          a_profile_on_standard_output_is_alone_there,
          the_duration_ends_the_program, programs_that_run_on_are_told_of,
          the_terminal_sends_signals_to_the_program, a_second_interrupt_gives_up,
