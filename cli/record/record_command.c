@@ -630,6 +630,7 @@ static void record_program(struct record *record) {
              "that are linked statically or have more rights",
              record->failure.message);
         failure_clear(&record->failure);
+        record->recording.allowing = NULL;
         end_waiting_program(record);
         start_program(record, true);
     }

@@ -988,6 +988,8 @@ def the_recorder_takes_the_place_of_a_kernel_that_refuses(folder):
         check("the preloaded recorder samples in its place" in ended.stderr, ended.stderr)
         check("read the recording: " in ended.stderr, ended.stderr)  # its file is gone by now
         check(count_samples(folder / "p.json") > 100 and "parse" in text_of(folder / "p.json"), ended.stderr)
+    ended = record("-o", "no.json", "./no-such-program", cwd=folder, preexec_fn=lambda: forbid_events(errno.EPERM))
+    check(ended.returncode == 127 and "No such file" in ended.stderr and "perf_event_paranoid" not in ended.stderr, ended)
     for arguments in (["--with", "kernel", mix, "300"], ["-e", "page-faults", mix, "300"], ["-a"], ["-p", str(os.getpid())]):
         ended = record("-o", "no.json", *arguments, cwd=folder, preexec_fn=forbid_events)
         check(ended.returncode == 3 and "perf_event_paranoid" in ended.stderr and not ended.stdout, ended.stderr)
