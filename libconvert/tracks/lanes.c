@@ -58,7 +58,7 @@ enum {
     PRESENT_MAX = 1024,
     /* A group with fewer members for each lane is a pool of workers, each of which is worth a look. */
     SHARED_MEMBERS_MIN = 10,
-    POOL_LANES_MAX = 64, /* unless there are more of them than anybody looks at */
+    POOL_LANES_MAX = 30, /* unless there are more of them than anybody looks at */
     /* A member with more than this part of all turns is as much worth a look. */
     OWN_LANE_PART = 10,
     /* A member has its own lane if its turns take more periods on average, as those of an unknown processor time may.
