@@ -8,16 +8,16 @@
  * a short thread has. The profile lists the threads if that makes a difference.
  *
  * Of many threads that share tracks, the front-end hides the tracks in which few of them are, which have a tenth of the
- * samples of a server. If threads share tracks, the profile lists the fewest that have nearly all activity, and another
- * one that has enough: which is at most one, since the others have so little. */
+ * samples of a server. If threads share tracks, the profile lists the fewest that have nearly all activity, and those
+ * that have hardly less than the last one of these, as equal clients of the server do. */
 #include "libconvert/base/memory.h"
 #include "processed_writer.h"
 
 /* The front-end shows at most this many threads, and only those with this fraction of the highest activity. */
 enum { CHOSEN_MAX = 15, ACTIVITY_DIVISOR = 20 };
 
-/* If threads share tracks: how much of all activity is shown, and how much of it is enough for one thread. */
-static const double SHARED_ACTIVITY = 0.95, ENOUGH_ACTIVITY = 0.03;
+/* If threads share tracks: how much of all activity is shown, and how much of the least of these threads is as good. */
+static const double SHARED_ACTIVITY = 0.95, PEER_ACTIVITY = 0.75;
 
 /* How many threads are added because of their markers. */
 enum { ADDED_MAX = 15 };
@@ -77,12 +77,12 @@ static double activity_of(const struct candidate *candidate, bool is_known) {
     return candidate->activity - (is_known ? candidate->unknown : 0);
 }
 
-/* Marks the threads that the front-end would show, or the fewest that have nearly all activity and one that has enough.
- * One that plays media matters as soon as it runs. `is_known`: only what the front-end knows counts. */
+/* Marks the threads that the front-end would show, or the fewest that have nearly all activity and their peers. One
+ * that plays media matters as soon as it runs. `is_known`: only what the front-end knows counts. */
 static void choose_active(const struct profile *profile, struct candidate *candidates, size_t count, bool is_shared,
                           bool is_known) {
     enum { MEDIA_FACTOR = 40 };
-    double highest = 0, all = 0, shown = 0;
+    double highest = 0, all = 0, shown = 0, least = 0;
     for (size_t i = 0; i < count; i++) {
         struct candidate *candidate = &candidates[i];
         const struct thread *thread = profile_ordered_thread(profile, candidate->place);
@@ -95,8 +95,9 @@ static void choose_active(const struct profile *profile, struct candidate *candi
     for (size_t i = 0; i < count && i < CHOSEN_MAX; i++) {
         struct candidate *candidate = &candidates[i];
         double activity = activity_of(candidate, is_known);
-        bool has_enough = activity >= all * ENOUGH_ACTIVITY || shown < all * SHARED_ACTIVITY;
-        bool is_active = is_shared ? !i || has_enough : activity >= highest / ACTIVITY_DIVISOR;
+        bool is_needed = !i || shown < all * SHARED_ACTIVITY;
+        if (is_needed) least = activity;
+        bool is_active = activity >= (is_shared ? least * PEER_ACTIVITY : highest / ACTIVITY_DIVISOR);
         *(is_known ? &candidate->is_shown : &candidate->is_visible) |= is_active || candidate->rank > activity;
         shown += activity;
     }
@@ -114,7 +115,7 @@ static bool choose(const struct processed_writer *writer, struct candidate *cand
 }
 
 /* Makes the parents of processes that share tracks visible, however little they run: their marker charts tell when each
- * of those ran, and how it ended. */
+ * of those ran, and how it ended. Not those that share tracks themselves, as the shells that start compilers do. */
 static void add_parents(const struct profile *profile, struct candidate *candidates, size_t count) {
     bool *are_parents = memory_allocate_zeroed(profile->failure, profile->processes.count, sizeof *are_parents);
     size_t visible_count = 0;
@@ -124,7 +125,8 @@ static void add_parents(const struct profile *profile, struct candidate *candida
     for (size_t i = 0; i < count; i++) visible_count += candidates[i].is_visible;
     for (size_t i = 0; are_parents && i < count && visible_count < CHOSEN_MAX; i++) {
         const struct thread *thread = profile_ordered_thread(profile, candidates[i].place);
-        if (candidates[i].is_visible || !thread->is_main || !are_parents[thread->process.index]) continue;
+        bool is_parent = thread->is_main && are_parents[thread->process.index] && !thread->merged_count;
+        if (candidates[i].is_visible || !is_parent) continue;
         candidates[i].is_visible = true;
         visible_count++;
     }

@@ -375,12 +375,12 @@ TEST(no_more_shared_tracks_than_needed_are_visible, begin, end_profile) {
     assert_visible("0,1");
 }
 
-/* The first two have 96 % of the time, and the third one has as much as the second. */
-TEST(another_shared_track_with_enough_time_is_visible, begin, end_profile) {
-    static const int64_t cpu_ns[] = {1500000, 60000, 60000, 3000};
-    for (int i = 0; i < 4; i++) add_visible("requests", cpu_ns[i], 0, false);
-    ((struct thread *)column_at(&profile.threads, 1))->merged_count = 99;
-    assert_visible("0,1,2");
+/* The server, its main thread and one of three clients have 95 % of the time. */
+TEST(equal_threads_beside_shared_tracks_are_visible_together, begin, end_profile) {
+    static const int64_t cpu_ns[] = {866000, 56000, 28000, 26000, 24000};
+    for (int i = 0; i < 5; i++) add_visible("thread", cpu_ns[i], 0, false);
+    ((struct thread *)column_at(&profile.threads, 0))->merged_count = 99;
+    assert_visible("0,1,2,3,4");
 }
 
 /* Its marker chart tells when each of them ran. */
@@ -392,6 +392,18 @@ TEST(the_parent_of_processes_that_share_a_track_is_visible, begin, end_profile) 
     track->merged_count = profile_process_at(&profile, child)->merged_count = 99;
     profile_process_at(&profile, child)->parent = (process_id){0};
     assert_visible("0,2");
+}
+
+/* A build has a shell for each compiler, and all of them share a track, too. */
+TEST(a_parent_that_shares_a_track_is_not_visible, begin, end_profile) {
+    for (int i = 0; i < 2; i++) add_visible("thread", i ? 1200000 : 1000, 0, false);
+    process_id child = profile_add_process(&profile, 8, 0);
+    struct thread *parent = column_at(&profile.threads, 0), *track = column_at(&profile.threads, 1);
+    track->process = child;
+    track->merged_count = profile_process_at(&profile, child)->merged_count = 99;
+    profile_process_at(&profile, child)->parent = (process_id){0};
+    parent->merged_count = 99;
+    assert_visible("1");
 }
 
 /* Without CPU times, samples that are not idle count. If the weights are CPU time, they do. */
