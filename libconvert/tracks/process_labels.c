@@ -126,16 +126,19 @@ static bool is_temporary(struct text argument) {
     return text_starts_with(argument, TEXT("/tmp/")) || text_starts_with(argument, TEXT("/var/tmp/"));
 }
 
+static bool is_option(struct text argument) { return text_starts_with(argument, TEXT("-")); }
+
 /* Returns whether the argument is to be shown: it sets the process apart, because another process of its name does not
- * have it, or there is no other; and the label does not have it yet. */
-static bool is_telling(struct labels *labels, uint32_t name, struct text argument) {
+ * have it, or there is no other; and the label does not have it yet. A word that follows one that is shown may be its
+ * value: without it, "-w 4 -b" would be read as "-w -b". */
+static bool is_telling(struct labels *labels, uint32_t name, struct text argument, bool follows_shown) {
     const struct use_count *all = count_of(labels, name, ID_NONE);
     struct use_count *own = count_of(labels, name, number_of(labels, argument));
-    if (!all || !own || (all->process_count > 1 && own->process_count == all->process_count)) return false;
+    if (!all || !own) return false;
+    bool is_common = all->process_count > 1 && own->process_count == all->process_count;
+    if (is_common && (!follows_shown || is_option(argument))) return false;
     return set_last_user(own, labels->label_count);
 }
-
-static bool is_option(struct text argument) { return text_starts_with(argument, TEXT("-")); }
 
 /* Which arguments a label may have. */
 struct choice {
@@ -162,10 +165,10 @@ static struct label begin_label(const struct labels *labels, const struct proces
 static struct label make_label(struct labels *labels, const struct process *process, struct choice choice) {
     struct label label = begin_label(labels, process);
     uint32_t name = number_of(labels, process->name);
-    bool is_output = !choice.is_of_output;
+    bool is_output = !choice.is_of_output, is_shown = false;
     for (struct text rest = arguments_of(process); rest.bytes_count && !label.is_cut;) {
         struct text argument = arguments_take(&rest);
-        bool is_shown = is_output && is_chosen(choice, argument) && is_telling(labels, name, argument);
+        is_shown = is_output && is_chosen(choice, argument) && is_telling(labels, name, argument, is_shown);
         if (choice.is_of_output) is_output = text_equal(argument, TEXT("-o"));
         if (!is_shown) continue;
         append(&label, choice.is_of_output ? TEXT(" -o ") : TEXT(" "));

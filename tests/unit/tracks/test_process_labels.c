@@ -40,6 +40,19 @@ TEST(what_all_processes_of_a_name_have_tells_nothing, begin_profile, end_profile
     assert_text(process_label(at(other)), "as -quiet");
 }
 
+/* Both have the word 4. */
+TEST(values_of_what_is_shown_are_shown, begin_profile, end_profile) {
+    process_id server = add("python3", TEXT("python3\0-m\0web\0-w\0"
+                                            "4\0-b\0:80\0"));
+    process_id load = add("python3", TEXT("python3\0load.py\0"
+                                          "80\0"
+                                          "4\0"
+                                          "200\0"));
+    label();
+    assert_text(process_label(at(server)), "python3 -m web -w 4 -b :80");
+    assert_text(process_label(at(load)), "python3 load.py 80 4 200");
+}
+
 TEST(options_that_do_not_fit_are_left_out, begin_profile, end_profile) {
     process_id compiler = add("cc1plus", TEXT("cc1plus\0-quiet\0-imultiarch\0riscv64-linux-gnu\0-D_GNU_SOURCE\0in.cc\0"
                                               "-dumpbase\0in.cc\0-o\0/tmp/ccX.s\0"));
