@@ -282,7 +282,7 @@ static const struct member meta_members[] = {
     MEMBER("symbolicationNotSupported", TYPE_BOOL, MAY_LACK, CODE),
     MEMBER("usesOnlyOneStackType", TYPE_BOOL, MAY_LACK, CODE),
     MEMBER("sourceCodeIsNotOnSearchfox", TYPE_BOOL, MAY_LACK, CODE),
-    MEMBER("keepProfileThreadOrder", TYPE_BOOL, MAY_LACK),
+    MEMBER("keepProfileThreadOrder", TYPE_BOOL, MAY_LACK, CODE),
     MEMBER("initialVisibleThreads", TYPE_LIST, MAY_LACK | IS_NOT_EMPTY, CODE, .items = &thread_index_items),
     MEMBER("initialSelectedThreads", TYPE_LIST, MAY_LACK | IS_NOT_EMPTY, .items = &thread_index_items),
     MEMBER("extensions", TYPE_COLUMNS, MAY_LACK, .shape = &extension_table),

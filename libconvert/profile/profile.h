@@ -104,6 +104,7 @@ struct profile_meta {
     bool has_waits;          /* weights are times, and samples of threads that waited are among them */
     bool has_every_state;    /* threads were sampled in every state, also while they waited */
     bool was_profile;        /* the trace is a profile already: what is derived when one is made stays as it says */
+    bool keeps_thread_order; /* the viewer shows threads and counters in the order in which they are written */
     bool is_as_written;      /* the trace is a profile of which this one would be written again */
     bool tells_ledger;       /* the information panel has the ledger already */
     bool is_clock_monotonic; /* the trace's clock is CLOCK_MONOTONIC, so the profile gives its start on that clock */

@@ -17,6 +17,11 @@ static int compare_overheads(const void *left, const void *right) {
     return profile_compare_processes(a, b) ?: ORDER(a->time_ns, b->time_ns);
 }
 
+/* The order in which the front-end shows the counters of a process. */
+static int compare_counters(const void *left, const void *right) {
+    return profile_compare_processes(left, right) ?: ORDER_BY(struct counter, sort_weight, left, right);
+}
+
 static int compare_log_lines(const void *left, const void *right) {
     const struct log_line *a = left, *b = right;
     return profile_compare_processes(a, b) ?: ORDER(a->time_ns, b->time_ns);
@@ -31,7 +36,7 @@ static void order_rows(struct profile *profile) {
     }
     profile_order_allocations(profile);
     for (size_t i = 0; i < profile->counters.count; i++) counter_order(column_at(&profile->counters, i));
-    column_sort(&profile->counters, profile_compare_processes);
+    column_sort(&profile->counters, compare_counters);
     column_sort(&profile->paused_ranges, compare_paused_ranges);
     column_sort(&profile->overheads, compare_overheads);
     column_sort(&profile->profiling_log, compare_log_lines);

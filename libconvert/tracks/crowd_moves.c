@@ -221,6 +221,8 @@ static void move(struct moving *moving) {
     uint64_t threads = count_members(moving->heads->threads, profile->threads.count, moving->thread_counts);
     uint64_t processes = count_members(moving->heads->processes, profile->processes.count, moving->process_counts);
     if (!threads && !processes) return;
+    /* The front-end would sort tracks by their names: "serve and 2 more", then "serve and 900 more". */
+    profile->meta.keeps_thread_order = true;
     count_merged(moving);
     add_markers(moving);
     move_counters(moving);

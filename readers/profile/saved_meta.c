@@ -256,6 +256,11 @@ static void read_visible(struct saved_reader *reader) {
     column_add(&reader->visible_threads, &(uint32_t){(uint32_t)saved_int(reader, 0, INT32_MAX)});
 }
 
+static void read_keeps_order(struct saved_reader *reader) {
+    reader->profile->meta.keeps_thread_order = json_starts_with(reader->json, TEXT("true"));
+    json_skip(reader->json);
+}
+
 /* Says nothing if it is off. */
 static void read_switch(struct saved_reader *reader) {
     bool is_off = json_starts_with(reader->json, TEXT("false")) || json_starts_with(reader->json, TEXT("0"));
@@ -294,6 +299,7 @@ static const struct {
     {TEXT("categories"), read_categories},
     {TEXT("markerSchema"), saved_schemas_read},
     {TEXT("initialVisibleThreads"), read_visible},
+    {TEXT("keepProfileThreadOrder"), read_keeps_order},
     {TEXT("extra"), read_extra},
     /* These are written anew. */
     {TEXT("version"), read_gecko_version},

@@ -78,6 +78,7 @@ static void write_meta(struct processed_writer *writer) {
     marker_json_schemas(json, &profile->marker_schemas, false);
     enum cpu_delta_unit cpu_delta_unit = meta_json_cpu_delta_unit(profile);
     if (cpu_delta_unit != CPU_DELTA_NONE) meta_json_sample_units(json, cpu_delta_unit);
+    if (meta->keeps_thread_order) json_key_bool(json, "keepProfileThreadOrder", true);
     processed_visible_threads_write(writer);
     write_extra(json, &meta->extra);
     json_object_end(json);

@@ -316,6 +316,7 @@ TEST(more_than_thirty_workers_that_run_in_turns_are_one_track, begin, end_profil
     for (int i = 0; i < 31; i++) add_thread(server, 1000 + i, "worker", i * 2 + 1, 200 + i * 2);
     merge(NULL);
     assert_tracks("server:2/0 worker and 30 more:62/31 ");
+    assert_true(profile.meta.keeps_thread_order);
 }
 
 /* No track has more processor time than a thread can use, however many there are. */
@@ -325,6 +326,7 @@ TEST(workers_that_all_run_have_tracks_of_their_own, begin, end_profile) {
     merge(NULL);
     assert_int_equal(profile.thread_order.count, 101);
     assert_int_equal(noted(), 0);
+    assert_false(profile.meta.keeps_thread_order);
 }
 
 /* Two processors are enough for three threads of which each runs together with each other one. */
