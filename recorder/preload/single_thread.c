@@ -41,7 +41,9 @@ struct arguments {
  * program can have the kernel forbid those that other code makes (PR_SET_SYSCALL_USER_DISPATCH). */
 __attribute__((visibility("hidden"))) void *single_thread_next;
 
-__attribute__((constructor)) static void begin(void) {
+/* The sampler already runs, so this constructor is the library's first: a thread that waits in a later one, as for a
+ * page of a symbol table, must have no frame of the library. */
+__attribute__((constructor(101))) static void begin(void) {
     own_code_register();
     find_next_function(&single_thread_next, "syscall");
 }
