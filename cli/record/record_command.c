@@ -507,18 +507,19 @@ static const char *why_without_samples(const struct record *record) {
            "help";
 }
 
-/* How many samples a recording has that was cut, only the conversion finds out. */
+/* How many samples a recording has that was cut, only the conversion finds out. The profile has more of them. */
 static void tell_counts(struct record *record) {
     const struct kernel_recording *recording = &record->recording;
+    bool adds_waits = recording->sample_count && record->options->convert.off_cpu != GECKO_CONVERT_OFF_CPU_NO;
     struct report_text size = {.bytes_count = 0};
     char counts[96] = "";
     report_append_bytes(&size, recording->stream.written_bytes);
     if (!record->is_cut)
         snprintf(counts, sizeof counts, "%llu sample%s, %llu lost, ", (unsigned long long)recording->sample_count,
                  recording->sample_count == 1 ? "" : "s", (unsigned long long)recording->lost_count);
-    tell(record, "recorded %.1f s of %s%s: %s%.*s", (double)(monotonic_now_ns() - record->begin_ns) / 1e9,
+    tell(record, "recorded %.1f s of %s%s: %s%.*s%s", (double)(monotonic_now_ns() - record->begin_ns) / 1e9,
          recording->events.rows[0].name, recording->events.count > 1 ? " and other events" : "", counts,
-         TEXT_ARGS(size));
+         TEXT_ARGS(size), adds_waits ? "; the times in which threads did not run become samples, too" : "");
 }
 
 static void tell_recorded(struct record *record) {

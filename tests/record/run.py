@@ -666,6 +666,12 @@ def waits_are_as_long_as_the_recording(folder):
             check(recording.wait(WAIT_SECONDS) == 0 and weight_s(folder / "q.folded") > 1, f"{weight_s(folder / 'q.folded')} s")
 
 
+def samples_of_waits_are_told_of(folder):
+    for options, is_told in ([], True), (["--off-cpu", "no"], False):
+        ended = record("-o", "p.json", *options, mix, "100", cwd=folder)
+        check(ended.returncode == 0 and ("did not run become samples, too" in ended.stderr) == is_told, ended)
+
+
 def options_of_converting_work(folder):
     ended = record("-o", "p.json", "-e", "cpu-clock", "-e", "page-faults=markers", "--time", "0-0.2", "--exclude-comm", "*.w1",
                    "--merge-threads", "no", "--progress", "never", mix, "400", cwd=folder)
@@ -1246,7 +1252,7 @@ CASES = [shares_are_right, shares_of_languages_are_right, trace_is_read_by_other
          nothing_is_lost_while_processes_are_described, losses_are_of_no_process,
          waits_are_where_threads_wait,
          waits_are_as_long_as_the_recording,
-         options_of_converting_work, last_branches_are_asked_for, tracepoints_have_fields,
+         samples_of_waits_are_told_of, options_of_converting_work, last_branches_are_asked_for, tracepoints_have_fields,
          exit_codes_are_those_of_a_shell,
          the_program_has_what_it_would_have_alone, programs_that_are_easily_disturbed_are_as_alone,
          what_cannot_be_written_is_told_before_the_program_runs, what_was_recorded_until_the_disk_was_full_is_shown,
