@@ -57,6 +57,19 @@ static const char OPENS_DIRECTLY[] = "it needs no conversion: open it at https:/
 #define PHPSPY                                                                                                    \
     "tr '\\t' '\\n' <FILE | awk '/^0 /{if(s)n[s]++;s=\"\"} /^[0-9]+ /{f=$2;sub(/^[^ ]* [^ ]* /,\"\");sub(/:-1$/," \
     "\"\");s=f\" (\"$0\")\"(s?\";\":\"\")s} END{if(s)n[s]++;for(s in n)print s,n[s]}' | gecko-convert -"
+/* gdb and eu-stack print the address, name and more of each function, the innermost first. */
+#define NUMBERED_FRAMES(name)                                                  \
+    "awk '/^#0 /{if(s)n[s]++;s=\"\"} /^#[0-9]+ /{sub(/^#[0-9]+ +/,\"\");" name \
+    "s=$0(s?\";\":\"\")s} "                                                    \
+    "END{if(s)n[s]++;for(s in n)print s,n[s]}' FILE | gecko-convert -"
+#define GDB                             \
+    NUMBERED_FRAMES(                    \
+        "sub(/^0x[0-9a-f]+ in /,\"\");" \
+        "sub(/ \\(([A-Za-z_][A-Za-z_0-9]*=|\\.\\.\\.).*$/,\"\")||sub(/ \\(\\)( (at|from) .*)?$/,\"\");")
+#define EU_STACK                              \
+    NUMBERED_FRAMES(                          \
+        "sub(/^0x[0-9a-f]+ +(- 1 +)?/,\"\");" \
+        "if(i=index($0,\" - /\"))$0=substr($0,i+3)\"`\"substr($0,1,i-1);")
 /* Profiles of speedscope are samples with weights, or events that open and close frames. Those that count something
  * else than the first one are left out. */
 #define SPEEDSCOPE                                                                                \
@@ -331,13 +344,15 @@ static const struct foreign FOREIGNS[] = {
      PARTS(TEXT("jdk."), TEXT(" {\n"), TEXT("startTime = "))},
     {"allocations of memray", MEMRAY_CSV, MAGIC("allocator,num_allocations,size,tid,thread_name,stack_trace")},
     {"a table of Tracy, which has no stacks", RECORD_IT, MAGIC("name,src_file,src_line,")},
-    {"backtraces of eu-stack", "stackcollapse-elfutils.pl FILE | gecko-convert -", MAGIC("PID "),
-     PARTS(TEXT("\nTID "), TEXT("\n#0  0x"))},
+    {"backtraces of eu-stack", EU_STACK, MAGIC("PID "), PARTS(TEXT("\nTID "), TEXT("\n#0  0x"))},
     {"backtraces of wallClockProfiler", "stackcollapse-wcp.pl FILE | gecko-convert -",
      PARTS(TEXT("Full stacks"), TEXT(" samples)\n"))},
-    {"backtraces of gdb", "stackcollapse-gdb.pl FILE | gecko-convert -", MAGIC("#0  "), PARTS(TEXT("\n#1  "))},
+    {"backtraces of gdb", GDB, MAGIC("#0  "), PARTS(TEXT("\n#1  "))},
     {PARTS(TEXT("\n#0  "), TEXT("\n#1  "))},
     {"a thread dump of Java", "stackcollapse-jstack.pl FILE | gecko-convert -", PARTS(TEXT("Full thread dump "))},
+    {"exceptions of Java", "stackcollapse-java-exceptions.pl FILE | gecko-convert -",
+     PARTS(TEXT("Exception"), TEXT("\tat "), TEXT(".java:"))},
+    {PARTS(TEXT("Exception"), TEXT("\n    at "), TEXT(".java:"))},
     {"a thread dump of IBM's Java", "stackcollapse-ibmjava.pl FILE | gecko-convert -", PARTS(TEXT("\n4XESTACKTRACE "))},
     {"a profile of Java's hprof", "stackcollapse-hprof FILE | gecko-convert -", MAGIC("JAVA PROFILE 1.0")},
     {"stacks of goroutines", SHOWS_ONE_MOMENT RECORD_IT, MAGIC("goroutine ")},

@@ -104,6 +104,10 @@ struct content {
     "s{s=$0\";\"s;next} /^[0-9]/{v=$1;sub(/ns$/,\"\",v);sub(/^[^ ]+ +/,\"\");s=$0}' | gecko-convert -; add " \
     "--weight-unit ns if it has "                                                                            \
     "times before counts"
+#define NUMBERED_FRAMES(name)                                                  \
+    "awk '/^#0 /{if(s)n[s]++;s=\"\"} /^#[0-9]+ /{sub(/^#[0-9]+ +/,\"\");" name \
+    "s=$0(s?\";\":\"\")s} "                                                    \
+    "END{if(s)n[s]++;for(s in n)print s,n[s]}' memory | gecko-convert -"
 #define PHPSPY                                                                                                      \
     "tr '\\t' '\\n' <memory | awk '/^0 /{if(s)n[s]++;s=\"\"} /^[0-9]+ /{f=$2;sub(/^[^ ]* [^ ]* /,\"\");sub(/:-1$/," \
     "\"\");s=f\" (\"$0\")\"(s?\";\":\"\")s} END{if(s)n[s]++;for(s in n)print s,n[s]}' | gecko-convert -"
@@ -283,7 +287,8 @@ static const struct content contents[] = {
     {BYTES("app \n\t    51ba main (/opt/app)\n\napp \n\t   5187 [unknown] (/opt/app)\n"),
      "text of perf script without threads, events and times: " PERF_DATA},
     {BYTES("PID 4711 - process\nTID 4711:\n#0  0x00007f1c9d3a8e2e epoll_wait\n#1  0x0000558f2a1c3f10 main_loop\n"),
-     "backtraces of eu-stack: stackcollapse-elfutils.pl memory | gecko-convert -"},
+     "backtraces of eu-stack: " NUMBERED_FRAMES(
+         "sub(/^0x[0-9a-f]+ +(- 1 +)?/,\"\");if(i=index($0,\" - /\"))$0=substr($0,i+3)\"`\"substr($0,1,i-1);")},
     {BYTES("Full stacks with at least one sample:\n\n100.000% ==== (3 samples)\n       1: main   (at a.c:2)\n"),
      "backtraces of wallClockProfiler: stackcollapse-wcp.pl memory | gecko-convert -"},
     {BYTES("3XMTHREADINFO3           Java callstack:\n4XESTACKTRACE                at "
@@ -363,7 +368,11 @@ static const struct content contents[] = {
     {BYTES("@ inst_retired.any [35705 samples]\n\n20.86%  [7447]     lz4 @ /boot/kernel/zfs.ko\n"),
      "a call graph of FreeBSD's pmcstat: stackcollapse-pmc.pl memory | gecko-convert -"},
     {BYTES("Thread 1 (LWP 9):\n#0  0x0000 in read () from /lib/libc.so\n#1  main () at a.c:5\n"),
-     "backtraces of gdb: stackcollapse-gdb.pl memory | gecko-convert -"},
+     "backtraces of gdb: " NUMBERED_FRAMES(
+         "sub(/^0x[0-9a-f]+ in /,\"\");"
+         "sub(/ \\(([A-Za-z_][A-Za-z_0-9]*=|\\.\\.\\.).*$/,\"\")||sub(/ \\(\\)( (at|from) .*)?$/,\"\");")},
+    {BYTES("java.lang.RuntimeException: no\n\tat com.example.Test.d(Test.java:20)\n"),
+     "exceptions of Java: stackcollapse-java-exceptions.pl memory | gecko-convert -"},
     {BYTES("2026-11-26 10:00:00\nFull thread dump OpenJDK 64-Bit Server VM (17 mixed mode):\n\n\"main\" #1 prio=5\n"),
      "a thread dump of Java: stackcollapse-jstack.pl memory | gecko-convert -"},
     {BYTES("JAVA PROFILE 1.0.1, created Sun Dec 30 11:47:15 2001\n\nTHREAD START (obj=5, id = 1, name=\"main\")\n"),
