@@ -214,7 +214,8 @@ are those that its server gives to the viewer. This command wrote the page:
 It records the programs in `bench/compared/` with perf, so numbers differ from run to run. These are the differences:
 
 - **Titles**: samply names the machine in the title. gecko-convert names the program, or the script that a shell runs. If the
-  command starts others (`timeout`, `sh -c`), it is the one that used the most processor time.
+  command starts another one (`timeout 60 app`), it is that one; of several (`sh -c`), the one that used the most
+  processor time.
 - **Tracks**: samply keeps those without samples: `perf-exec`, which is perf before it starts the program, and idle threads. The
   viewer shows a thread if it ran at least a twentieth of what the busiest one did.
 - **Crowds**: samply gives each thread and process a track, of which the viewer shows 15 at most. gecko-convert gives

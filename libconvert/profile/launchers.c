@@ -79,12 +79,33 @@ static struct text take_launched(struct text launcher, struct text *arguments) {
     }
 }
 
-struct text program_script(struct text program, struct text arguments) {
+static bool is_shell(struct text program) {
     static const struct text shells[] = {TEXT("bash"), TEXT("dash"), TEXT("sh")};
+    return TEXT_IS_IN(program, shells);
+}
+
+/* Returns the first program that is a shell or starts no other. Empty: there is none. */
+static struct text skip_launchers(struct text program, struct text *arguments) {
+    while (program_is_launcher(program) && !is_shell(program)) program = take_launched(program, arguments);
+    return program;
+}
+
+struct text program_launched(const struct profile *profile, struct text program, struct text arguments) {
+    enum { COMM_BYTES_MAX = 15 };
+    program = skip_launchers(program, &arguments);
+    if (!program.bytes_count || is_shell(program)) return (struct text){0};
+    COLUMN_EACH(const struct process, process, &profile->processes) {
+        struct text name = process->name;
+        bool is_cut = name.bytes_count == COMM_BYTES_MAX && text_starts_with(program, name);
+        if (is_cut || text_equal(program, name)) return program;
+    }
+    return (struct text){0};
+}
+
+struct text program_script(struct text program, struct text arguments) {
     static const struct text options[] = {TEXT("-e"), TEXT("-u"), TEXT("-x"), TEXT("-eu"), TEXT("-ex"), TEXT("--")};
     struct text word;
-    while (program_is_launcher(program) && !TEXT_IS_IN(program, shells)) program = take_launched(program, &arguments);
-    if (!TEXT_IS_IN(program, shells)) return (struct text){0};
+    if (!is_shell(skip_launchers(program, &arguments))) return (struct text){0};
     do word = arguments_take(&arguments);
     while (TEXT_IS_IN(word, options));
     bool is_file = word.bytes_count && !strchr("-+", word.bytes[0]) && !text_starts_with(word, TEXT("/dev/"));

@@ -21,3 +21,7 @@ struct text arguments_shown(struct profile *profile, struct text arguments);
  * program may also start the shell: "timeout" and "60", "sh", "build.sh". The name is empty if no shell runs, or if the
  * shell gets its commands in another way. */
 struct text program_script(struct text program, struct text arguments);
+
+/* Returns the program that a launcher starts, "perl" for "timeout" and the arguments "60", "perl", "work.pl", if a
+ * process of the profile has its name. Empty otherwise, and for a shell. */
+struct text program_launched(const struct profile *profile, struct text program, struct text arguments);

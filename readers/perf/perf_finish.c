@@ -129,8 +129,9 @@ static struct text product_of(struct perf_recording *recording) {
     bool is_launcher = program_is_launcher(last);
     bool stays_shell = !recording->tasks.has_records || text_equal(last, started) || is_launcher;
     if (script.bytes_count && stays_shell) return script;
-    bool is_named = last.bytes_count && !is_launcher;
-    return is_named ? last : perf_programs_busiest(&recording->tasks);
+    if (last.bytes_count && !is_launcher) return last;
+    struct text launched = program_launched(recording->profile, started, recording->header.arguments);
+    return launched.bytes_count ? launched : perf_programs_busiest(&recording->tasks);
 }
 
 void perf_finish(struct perf_recording *recording, const struct reader_options *options) {

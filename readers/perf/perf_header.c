@@ -151,6 +151,7 @@ static void read_command_line(struct described to, struct text value) {
     struct text program = take_program(&arguments, &to.header->is_of_some_processors);
     if (program.bytes_count) to.meta->product = profile_text(profile, program);
     to.header->script = profile_text(profile, program_script(program, arguments));
+    to.header->arguments = profile_text(profile, arguments);
     value = to.meta->arguments;
     if (text_has(value, TEXT("--call-graph dwarf")) || text_has(value, TEXT("--call-graph=dwarf")))
         to.header->has_dwarf_stacks = true;

@@ -103,8 +103,11 @@ static void name_product(struct trace_reader *trace) {
         arguments = line->arguments;
         arguments_take(&arguments);
     }
-    meta->product =
-        line || text_equal(meta->product, started) ? program_script(meta->product, arguments) : (struct text){0};
+    struct text launcher = meta->product;
+    meta->product = (struct text){0};
+    if (!line && !text_equal(launcher, started)) return;
+    meta->product = program_script(launcher, arguments);
+    if (!meta->product.bytes_count) meta->product = program_launched(trace->profile, launcher, arguments);
 }
 
 static void describe(struct trace_reader *trace) {

@@ -876,6 +876,14 @@ TEST(test_programs_without_records) {
         {"another one does", COMMAND("unshare -r ./app") SAMPLE("unshare", "unshare") SAMPLE("app", "app"), "app",
          "app", "app"},
         {"a launcher starts others", COMMAND("timeout 9 ./app") SAMPLE("timeout", "timeout"), "", "timeout", "timeout"},
+        {"a launcher starts a program, which starts a busier one",
+         COMMAND("timeout -k 9 60 ./app-with-long-name") "timeout 6/6 1.0: PERF_RECORD_COMM exec: timeout:6/6\n"
+                                                         "timeout 6/6 1.0: PERF_RECORD_FORK(7:7):(6:6)\n"
+                                                         "timeout 7/7 1.0: PERF_RECORD_COMM exec: app-with-long-n:7/7\n"
+                                                         "app-with-long-n 7/7 1.0: PERF_RECORD_FORK(8:8):(7:7)\n"
+                                                         "app-with-long-n 8/8 1.0: PERF_RECORD_COMM exec: awk:8/8\n"
+                                                         "awk 8/8 1.0: x:\n\t10 f (/bin/awk)\n\n",
+         "app-with-long-name", "awk", "awk"},
         {"a shell runs a script", COMMAND("sh -e ./build.sh") SAMPLE("sh", "dash"), "build.sh", "sh", "sh"},
         {"a launcher executes a shell, which runs a script",
          COMMAND("nice sh ./build.sh") "nice 7/7 1.0: PERF_RECORD_COMM exec: nice:7/7\n" SAMPLE(

@@ -1408,6 +1408,8 @@ TEST(test_product, setup, teardown) {
     assert_text(product_of("Own name", "/bin/first --fast", "second", TEXT("")), "Own name");
     assert_text(product_of("first", "/bin/first --fast", "timeout", TEXT("")), "");
     assert_text(product_of("timeout", "timeout 60 sh my.sh", "timeout", TEXT("")), "my.sh");
+    assert_text(product_of("timeout", "timeout 60 /bin/first", "timeout", TEXT("")), "first");
+    assert_text(product_of("timeout", "timeout 60 other", "timeout", TEXT("")), "");
     assert_text(product_of("sh", "/bin/sh my script.sh", "sh", TEXT("")), "my");
     assert_text(product_of("sh", "/bin/sh my script.sh", "sh", TEXT("/bin/sh\0my dir/my script.sh\0")), "my script.sh");
 }
