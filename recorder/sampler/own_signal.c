@@ -178,7 +178,9 @@ static int install(const struct candidate *candidate) {
         action.sa_flags = (int)((candidate->flags & ~(uint32_t)SA_RESETHAND) | SA_SIGINFO);
         action.sa_mask = candidate->mask;
     } else {
-        sigfillset(&action.sa_mask);
+        /* sigfillset leaves out the signal by which the C library cancels threads. A thread that ends in the handler
+         * would seem to be there for ever. */
+        memset(&action.sa_mask, 0xff, sizeof action.sa_mask);
     }
     action.sa_sigaction = handle;
     return __sigaction(candidate->number, &action, NULL);

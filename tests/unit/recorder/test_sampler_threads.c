@@ -1508,6 +1508,24 @@ TEST(test_handler_taken_over, set_up_folder, tear_down_folder) {
     recorded_fini(&recorded);
 }
 
+/* A thread that is cancelled asynchronously, in the middle of its handler, would never leave it. The end of the
+ * recording would wait for that for seconds. */
+TEST(test_no_cancellation_in_handler, set_up_folder, tear_down_folder) {
+    enum { CANCELLING_SIGNAL = 32 }; /* the C library's own, which its headers do not name */
+    skip_under_thread_sanitizer();
+    struct sigaction now;
+    struct recorded recorded;
+    struct busy_thread thread = {.name = "busy", .run = work_here};
+    start_sampling(*state, "cancelled.trace", (struct grec_options){.interval_us = 1000});
+    busy_thread_start(&thread);
+    wait_stacks(&thread, 2);
+    sigaction(SIGURG, NULL, &now);
+    stop_and_read(&recorded, *state, "cancelled.trace");
+    busy_thread_join(&thread);
+    assert_int_equal(sigismember(&now.sa_mask, CANCELLING_SIGNAL), 1);
+    recorded_fini(&recorded);
+}
+
 /* ---- Parts of what the sampler records. ---- */
 
 static bool has_counter(const struct recorded *recorded, const char *name) {
