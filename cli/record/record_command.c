@@ -172,8 +172,8 @@ static bool open_trace(struct record *record) {
     const char *kept = record->options->trace_path, *folder = temporary_folder();
     record->trace = kept ? open(kept, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : create_unnamed(folder);
     if (record->trace < 0)
-        failure_set(&record->failure, FAILURE_IO, "cannot create %s for the recording: %s", kept ? kept : folder,
-                    strerror(errno));
+        failure_set(&record->failure, FAILURE_IO, "cannot create %s for the recording: %s%s", kept ? kept : folder,
+                    strerror(errno), kept ? "" : ": set TMPDIR to a folder that may be written");
     if (!kept) snprintf(record->trace_path, sizeof record->trace_path, "/proc/self/fd/%d", record->trace);
     if (access(record->trace_path, R_OK))
         failure_set(&record->failure, FAILURE_IO, "without /proc, a recording needs a name: add --trace FILE");

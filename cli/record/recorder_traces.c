@@ -54,6 +54,13 @@ static void remove_left_folders(const char *place) {
     free(entries);
 }
 
+static void name_variable(struct failure *failure) {
+    struct failure refusal = *failure;
+    if (refusal.code != FAILURE_IO) return;
+    failure_clear(failure);
+    failure_set(failure, refusal.code, "%s: set TMPDIR to a folder that may be written", refusal.message);
+}
+
 bool recorder_traces_init(struct recorder_traces *traces, struct failure *failure) {
     char place[PATH_BYTES], *path = NULL;
     const char *wanted = getenv("TMPDIR");
@@ -69,6 +76,7 @@ bool recorder_traces_init(struct recorder_traces *traces, struct failure *failur
     else
         workspace_init(&traces->folder, path, failure);
     if (traces->folder.is_locked) remove_left_folders(place);
+    name_variable(failure);
     free(path);
     return !failure_is_set(failure);
 }

@@ -794,6 +794,9 @@ def what_cannot_be_written_is_told_before_the_program_runs(folder):
                            *([("sticky/p.json", NOBODY)] if os.geteuid() == 0 else [])):
         ended = record("-o", output, "touch", "started", before=before, cwd=folder)
         check(ended.returncode == 3 and not (folder / "started").exists(), f"{output}: {ended}")
+    for target in ["touch", "started"], ["-p", str(os.getpid())]:
+        ended = record("-o", "p.json", *target, cwd=folder, env={**os.environ, "TMPDIR": "/nonexistent"})
+        check(ended.returncode == 3 and "set TMPDIR" in ended.stderr and not (folder / "started").exists(), ended)
 
 
 def what_was_recorded_until_the_disk_was_full_is_shown(folder):
