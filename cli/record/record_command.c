@@ -510,7 +510,8 @@ static const char *why_without_samples(const struct record *record) {
 /* How many samples a recording has that was cut, only the conversion finds out. The profile has more of them. */
 static void tell_counts(struct record *record) {
     const struct kernel_recording *recording = &record->recording;
-    bool adds_waits = recording->sample_count && record->options->convert.off_cpu != GECKO_CONVERT_OFF_CPU_NO;
+    bool adds_waits = recording->sample_count && !record->is_cut &&
+                      record->options->convert.off_cpu != GECKO_CONVERT_OFF_CPU_NO;
     struct report_text size = {.bytes_count = 0};
     char counts[96] = "";
     report_append_bytes(&size, recording->stream.written_bytes);
