@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "last_mapping.h"
+#include "recorder/state/hash.h"
 #include "recorder/state/process.h"
 #include "recorder/state/recording_state.h"
 #include "recorder/unwind/mappings.h"
@@ -21,14 +22,19 @@
 
 enum { MAPPING_COUNT_MAX = 4096, BUILD_ID_BYTES_MAX = 64 };
 
+/* Who tells of a mapping: the dynamic linker, or the kernel's list alone. */
+enum origin { ORIGIN_LINKER, ORIGIN_DUMP, ORIGIN_COPY, ORIGIN_COUNT };
+
 /* A mapping that this process has defined in the trace. */
 struct mapping {
     uint64_t address;
     uint64_t size_bytes;
     uint64_t offset; /* from the image base */
     uint32_t library_id;
-    bool is_seen; /* this refresh has found it */
-    bool is_dump; /* a dump of generated code, which the dynamic linker does not know */
+    enum origin origin;
+    bool is_seen;         /* this refresh has found it */
+    uint64_t file_offset; /* offset of `address` in the file of a loaded object */
+    uint64_t path_hash;   /* hash of the path of that file in the list; 0: unknown */
 };
 
 static struct {
@@ -91,9 +97,9 @@ static struct {
     char path[PATH_MAX];
 } mapped_file;
 
-static void note_file(uint64_t start, uint64_t end, const char *path) {
-    if (mapped_file.address >= start && mapped_file.address < end)
-        snprintf(mapped_file.path, sizeof mapped_file.path, "%s", path);
+static void note_file(const struct mapped_file *file) {
+    if (mapped_file.address >= file->start && mapped_file.address < file->end)
+        snprintf(mapped_file.path, sizeof mapped_file.path, "%s", file->path);
 }
 
 /* Returns NULL if the kernel does not tell. */
@@ -217,18 +223,19 @@ static int add_object(struct dl_phdr_info *object, size_t bytes_count, void *con
         add_mapping((struct mapping){.address = object->dlpi_addr + header->p_vaddr,
                                      .size_bytes = header->p_memsz,
                                      .offset = header->p_vaddr - base,
-                                     .library_id = library_id});
+                                     .library_id = library_id,
+                                     .file_offset = header->p_offset});
     }
     return 0;
 }
 
-/* Defines that objects are no longer mapped, if this refresh has not seen them. */
-static void drop_unseen(void) {
+/* Defines that what has this origin is no longer mapped, if this refresh has not seen it. */
+static void drop_unseen(enum origin origin) {
     uint32_t count = 0;
     for (uint32_t i = 0; i < libraries.mapping_count; i++) {
         struct mapping mapping = libraries.mappings[i];
-        if (mapping.is_seen || mapping.is_dump) {
-            mapping.is_seen = false;
+        if (mapping.is_seen || mapping.origin != origin) {
+            mapping.is_seen &= mapping.origin != origin;
             libraries.mappings[count++] = mapping;
         } else {
             mapping.library_id = 0;
@@ -246,22 +253,66 @@ static bool is_dump(const char *path) {
     return bytes >= name_bytes && !strcmp(path + bytes - name_bytes, name);
 }
 
-static void add_dump(uint64_t start, uint64_t end, const char *path) {
-    if (find_mapping(start)) return;
-    struct recording recording = recording_enter();
-    if (!recording.thread) return;
-    uint32_t library_id = define_library(path, NULL, 0);
+static void add_dump(const struct mapped_file *file) {
+    uint32_t library_id = define_library(file->path, NULL, 0);
     if (library_id)
-        add_mapping(
-            (struct mapping){.address = start, .size_bytes = end - start, .library_id = library_id, .is_dump = true});
+        add_mapping((struct mapping){.address = file->start,
+                                     .size_bytes = file->end - file->start,
+                                     .library_id = library_id,
+                                     .origin = ORIGIN_DUMP});
+}
+
+/* ---- Copies of code. Node.js maps a part of its program a second time, near the code that it generates. ---- */
+
+static void add_copy(const struct mapped_file *file, uint64_t path_hash) {
+    for (uint32_t i = 0; i < libraries.mapping_count; i++) {
+        const struct mapping *mapping = &libraries.mappings[i];
+        uint64_t distance = file->offset - mapping->file_offset;
+        if (mapping->path_hash != path_hash || distance >= mapping->size_bytes) continue;
+        add_mapping((struct mapping){.address = file->start,
+                                     .size_bytes = file->end - file->start,
+                                     .offset = mapping->offset + distance,
+                                     .library_id = mapping->library_id,
+                                     .origin = ORIGIN_COPY});
+        return;
+    }
+}
+
+/* Returns a mapping of a loaded object in that part of memory, whose first page may begin before the mapping. */
+static struct mapping *find_loaded(const struct mapped_file *file) {
+    for (uint32_t i = 0; i < libraries.mapping_count; i++) {
+        struct mapping *mapping = &libraries.mappings[i];
+        bool is_outside = mapping->address >= file->end || file->start >= mapping->address + mapping->size_bytes;
+        if (mapping->origin == ORIGIN_LINKER && !is_outside) return mapping;
+    }
+    return NULL;
+}
+
+static void add_listed(const struct mapped_file *file) {
+    if (is_dump(file->path)) {
+        if (!find_mapping(file->start)) add_dump(file);
+        return;
+    }
+    if (!file->is_executable) return;
+    uint64_t path_hash = hash_bytes(file->path, strlen(file->path));
+    struct mapping *loaded = find_loaded(file);
+    if (loaded)
+        loaded->path_hash = path_hash;
+    else
+        add_copy(file, path_hash);
+}
+
+void libraries_read_list(void) {
+    struct recording recording = recording_enter();
+    if (!recording.thread) {
+        mappings_read(NULL);
+        return;
+    }
+    libraries.is_changing = true;
+    if (mappings_read(add_listed)) drop_unseen(ORIGIN_COPY);
+    libraries.is_changing = false;
     recording_leave(&recording);
 }
-
-static void add_if_dump(uint64_t start, uint64_t end, const char *path) {
-    if (is_dump(path)) add_dump(start, end, path);
-}
-
-void libraries_find_dumps(void) { mappings_read(add_if_dump); }
 
 /* ---- Tables. ---- */
 
@@ -362,7 +413,7 @@ static void refresh(bool is_start) {
     libraries.load_count = counts.load_count;
     libraries.unload_count = counts.unload_count;
     dl_iterate_phdr(add_object, NULL);
-    drop_unseen();
+    drop_unseen(ORIGIN_LINKER);
     libraries.is_changing = false;
     recording_leave(&recording);
     unwind_snapshot_refresh();

@@ -8,8 +8,9 @@
  * of a sampler. Do not call this in a recording call. */
 void libraries_refresh(bool is_start);
 
-/* Reads the list of mappings, and defines files jit-PID.dump, which JIT runtimes map so that profilers find them. */
-void libraries_find_dumps(void);
+/* Reads the list of mappings, and defines what the dynamic linker does not know: files jit-PID.dump, which JIT runtimes
+ * map so that profilers find them, and code of loaded objects that is mapped a second time. */
+void libraries_read_list(void);
 
 /* Frees tables and lists of mappings that no thread reads any more. Call this between rounds. */
 void libraries_reclaim(void);

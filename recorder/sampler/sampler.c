@@ -67,6 +67,8 @@ static struct {
     struct sampler_settings asked; /* the settings for the next round; other threads change the members */
     uint64_t interval_ns;
     uint64_t next_slow_ns;
+    uint64_t next_list_ns;
+    uint64_t list_period_ns;
     uint32_t flags; /* what the sampler does now: those of THREAD_FLAGS that were asked for */
     bool begins_late;
     bool begins_alone; /* the thread that started the sampler was the only one then */
@@ -102,11 +104,19 @@ static void write_tick(struct recording *recording, const uint64_t ns[3]) {
     short_block_end(recording->writer, at);
 }
 
+/* Programs prepare generated code when they start, so that the first periods are short. */
+static void read_list(uint64_t now_ns) {
+    if (now_ns < sampler.next_list_ns) return;
+    sampler.next_list_ns = now_ns + sampler.list_period_ns;
+    sampler.list_period_ns *= 2;
+    if (sampler.list_period_ns > SLOW_PERIOD_NS) sampler.list_period_ns = SLOW_PERIOD_NS;
+    libraries_read_list();
+}
+
 static void do_slow_work(uint64_t now_ns) {
     if (now_ns < sampler.next_slow_ns) return;
     sampler.next_slow_ns = now_ns + SLOW_PERIOD_NS;
     pool_drop_old(&recording_pool);
-    libraries_find_dumps();
     thread_observer_refresh_names();
 }
 
@@ -121,6 +131,7 @@ static void prepare_threads(uint64_t now_ns) {
     libraries_refresh(false);
     mappings_read_wanted(now_ns);
     task_list_refresh(now_ns);
+    read_list(now_ns);
     do_slow_work(now_ns);
 }
 
@@ -474,7 +485,8 @@ bool sampler_start(const struct sampler_settings *settings, bool begins_late) {
     if (sampler.begins_alone && settings->past == PAST_IS_TOLD) told_time_store(sampler.starter.cpu_ns);
     sampler.is_prepared = sampler.has_trace_file = false;
     sampler.tick_count = sampler.late_tick_count = 0;
-    sampler.next_slow_ns = 0;
+    sampler.next_slow_ns = sampler.next_list_ns = 0;
+    sampler.list_period_ns = SLOW_PERIOD_NS / 16;
     sampler_change(settings);
     sampler.interval_ns = (uint64_t)settings->interval_us * 1000;
     if (needs_all_tables(settings)) unwind_snapshot_want_all();

@@ -102,21 +102,24 @@ static void publish(struct copy *copy) {
 struct line {
     uint64_t start;
     uint64_t end;
+    uint64_t offset;
     const char *permissions; /* "rw-p" */
     const char *path;        /* NULL: none */
 };
 
 /* Parses "start-end permissions offset device inode   path". Returns false for any other line. */
 static bool parse(char *text, struct line *line) {
-    enum { FIELDS_BEFORE_PATH = 3 };
+    enum { FIELDS_BEFORE_PATH = 2 /* after the offset */ };
     char *at;
     line->start = strtoull(text, &at, 16);
     if (*at != '-') return false;
     line->end = strtoull(at + 1, &at, 16);
     if (*at != ' ') return false;
     line->permissions = ++at;
-    for (int i = 0; i < FIELDS_BEFORE_PATH && at; i++) at = strchr(at + 1, ' ');
-    if (at) at = strchr(at + 1, ' ');
+    at = strchr(at, ' ');
+    if (!at) return false;
+    line->offset = strtoull(at, &at, 16);
+    for (int i = 0; i < FIELDS_BEFORE_PATH && at && *at; i++) at = strchr(at + 1, ' ');
     if (at) at += strspn(at, " ");
     line->path = at && *at ? at : NULL;
     return true;
@@ -134,7 +137,7 @@ static uint64_t growth_end(const struct line *line, uint64_t end_below) {
 struct reading {
     struct copy *copy;
     uint64_t end_below;
-    void (*visit)(uint64_t start, uint64_t end, const char *path);
+    void (*visit)(const struct mapped_file *file);
 };
 
 static bool read_line(struct reading *reading, char *text) {
@@ -143,7 +146,10 @@ static bool read_line(struct reading *reading, char *text) {
     bool is_stack = line.path && !strcmp(line.path, "[stack]");
     uint64_t low = is_stack ? growth_end(&line, reading->end_below) : line.start;
     reading->end_below = line.end;
-    if (reading->visit && line.path && *line.path == '/') reading->visit(line.start, line.end, line.path);
+    if (reading->visit && line.path && *line.path == '/') {
+        const struct mapped_file file = {line.start, line.end, line.offset, line.permissions[2] == 'x', line.path};
+        reading->visit(&file);
+    }
     if (strncmp(line.permissions, "rw", 2) != 0) return true;
     return add(&reading->copy, (struct stack_limits){.low = low, .high = line.end});
 }
@@ -179,18 +185,20 @@ static bool read_list(struct reading *reading) {
     return is_good && count == 0;
 }
 
-void mappings_read(void (*visit)(uint64_t start, uint64_t end, const char *path)) {
+bool mappings_read(void (*visit)(const struct mapped_file *file)) {
     uint64_t start_cpu_ns = clock_ns_of(CLOCK_THREAD_CPUTIME_ID);
     uint32_t capacity = mappings.current ? mappings.current->count + mappings.current->count / 8 + 16 : FIRST_CAPACITY;
     struct reading reading = {.copy = create(capacity), .visit = visit};
     __atomic_store_n(&mappings.is_wanted, 0, __ATOMIC_SEQ_CST);
-    if (reading.copy && read_list(&reading))
+    bool is_good = reading.copy && read_list(&reading);
+    if (is_good)
         publish(reading.copy);
     else
         destroy(reading.copy);
     __atomic_add_fetch(&mappings.read_count, 1, __ATOMIC_RELEASE);
     uint64_t used_ns = clock_ns_of(CLOCK_THREAD_CPUTIME_ID) - start_cpu_ns;
     mappings.next_read_ns = clock_ns_of(CLOCK_MONOTONIC) + used_ns * READ_PART;
+    return is_good;
 }
 
 void mappings_read_wanted(uint64_t now_ns) {

@@ -31,9 +31,18 @@ uint32_t mappings_read_count(void);
 
 /* ---- For the sampler's thread alone. ---- */
 
-/* Reads the list, and calls `visit` (unless it is NULL) for the lines that have a path. A path is valid only during the
- * call. */
-void mappings_read(void (*visit)(uint64_t start, uint64_t end, const char *path));
+/* A part of a file that is mapped at [start, end). */
+struct mapped_file {
+    uint64_t start;
+    uint64_t end;
+    uint64_t offset; /* offset of `start` in the file */
+    bool is_executable;
+    const char *path;
+};
+
+/* Reads the list, and calls `visit` (unless it is NULL) for the files in it. They are valid only during the call.
+ * Returns whether it has read the whole list. */
+bool mappings_read(void (*visit)(const struct mapped_file *file));
 
 /* Reads the list if a lookup has failed, unless reading takes too much of the sampler's time. */
 void mappings_read_wanted(uint64_t now_ns);

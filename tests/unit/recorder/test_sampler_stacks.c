@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -484,6 +485,7 @@ TEST(test_no_frames_of_the_recorder, set_up_folder, tear_down_folder) {
 /* ---- Stacks that a thread takes of itself. ---- */
 
 CODE_SECTION(taker)
+CODE_SECTION(copied)
 
 static struct grec_marker stack_marker = GREC_MARKER("with a stack", NULL, NULL);
 
@@ -666,6 +668,51 @@ TEST(test_kept_stack_of_what_was_unloaded, set_up_folder, tear_down_folder) {
     const struct profile *profile = &recorded.profile;
     assert_true(stack_has_library(profile, find_marker(profile, "unloaded", NULL)->stack, "walked_object.so"));
     assert_false(stack_has_library(profile, find_marker(profile, "with a stack", NULL)->stack, "walked_object.so"));
+    recorded_fini(&recorded);
+}
+
+/* This function also works elsewhere in memory. */
+IN_SECTION(copied) static void call_from_copy(void (*function)(struct grec_backtrace *), struct grec_backtrace *taken) {
+    function(taken);
+    NOT_THE_LAST_THING();
+}
+
+/* Returns the offset in the program's file of what is mapped at the address. */
+static uint64_t find_file_offset(uint64_t address) {
+    char line[PATH_MAX + 128];
+    FILE *list = fopen("/proc/self/maps", "r");
+    unsigned long long start, end, offset = 0;
+    bool is_found = false;
+    assert_non_null(list);
+    while (!is_found && fgets(line, sizeof line, list))
+        is_found = sscanf(line, "%llx-%llx %*s %llx", &start, &end, &offset) == 3 && address >= start && address < end;
+    fclose(list);
+    assert_true(is_found);
+    return offset + (address - start);
+}
+
+/* Node.js maps functions of its program a second time, near the code that it generates. */
+TEST(test_code_that_is_mapped_twice, set_up_folder, tear_down_folder) {
+    if (IS_SANITIZED) skip();
+    struct recorded recorded;
+    static struct grec_backtrace taken;
+    uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t offset = find_file_offset((uint64_t)(uintptr_t)&call_from_copy), distance = offset % page_bytes;
+    int file = open("/proc/self/exe", O_RDONLY);
+    char *copy = mmap(NULL, 2 * page_bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, (off_t)(offset - distance));
+    assert_true(copy != MAP_FAILED);
+    close(file);
+    char *at = copy + distance;
+    void (*call)(void (*)(struct grec_backtrace *), struct grec_backtrace *);
+    memcpy(&call, &at, sizeof call);
+    start_sampling(*state, "twice.trace", (struct grec_options){.interval_us = 1000});
+    wait_rounds(3);
+    call(take_backtrace, &taken);
+    munmap(copy, 2 * page_bytes);
+    mark("in a copy", &taken);
+    stop_and_read(&recorded, *state, "twice.trace");
+    assert_true(
+        stack_has_code(&recorded.profile, find_marker(&recorded.profile, "in a copy", NULL)->stack, copied_code()));
     recorded_fini(&recorded);
 }
 
