@@ -1,0 +1,75 @@
+/* The file of a recording by the kernel. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/console.h"
+#include "record.h"
+
+static const char *temporary_folder(void) {
+    const char *folder = getenv("TMPDIR");
+    return folder && *folder ? folder : "/tmp";
+}
+
+/* A recording that is not kept has no name, so nothing of it is left however the command ends. Only where the file
+ * system can create such a file, it can get a name later. */
+static int create_unnamed(const char *folder) {
+    char path[4096];
+    int file = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (file >= 0) return file;
+    snprintf(path, sizeof path, "%s/gecko-convert-XXXXXX", folder);
+    file = mkostemp(path, O_CLOEXEC);
+    if (file >= 0) unlink(path);
+    return file;
+}
+
+bool record_file_open(struct record *record) {
+    const char *kept = record->options->trace_path, *folder = temporary_folder();
+    record->trace = kept ? open(kept, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : create_unnamed(folder);
+    if (record->trace < 0)
+        failure_set(&record->failure, FAILURE_IO, "cannot create %s for the recording: %s%s", kept ? kept : folder,
+                    strerror(errno), kept ? "" : ": set TMPDIR to a folder that may be written");
+    if (!kept) snprintf(record->trace_path, sizeof record->trace_path, "/proc/self/fd/%d", record->trace);
+    if (access(record->trace_path, R_OK))
+        failure_set(&record->failure, FAILURE_IO, "without /proc, a recording needs a name: add --trace FILE");
+    return !failure_is_set(&record->failure);
+}
+
+/* Gives the file another name that begins with `start`. Returns false with errno EEXIST if there is such a file. */
+static bool give_name(const char *path, const char *start, const char *end) {
+    char name[4096];
+    snprintf(name, sizeof name, "%s.%s", start, end);
+    return linkat(AT_FDCWD, path, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
+}
+
+/* Returns how many of the files have names now that did not get one from the user; 0 if another recording has them. */
+static size_t give_names(const struct record *record, const char *start) {
+    bool is_unnamed = record->is_by_kernel && !record->options->trace_path;
+    size_t count = is_unnamed && give_name(record->trace_path, start, "data");
+    if (is_unnamed && !count && errno == EEXIST) return 0;
+    for (size_t i = 0; i < record->traces.count; i++) {
+        const char *path = record->traces.paths[i];
+        count += give_name(path, start, strrchr(path, '/') + 1);
+    }
+    return count;
+}
+
+/* In a container, the process often has the pid of the one before, which may have left a recording, too. */
+void record_file_rescue(const struct record *record, int exit_code) {
+    enum { NAME_COUNT = 1000 };
+    char start[2048];
+    const char *named = record->options->trace_path;
+    size_t count = 0;
+    if (exit_code < FAILURE_IO) return;
+    errno = EEXIST;
+    for (int i = 0; i < NAME_COUNT && !count && errno == EEXIST; i++) {
+        snprintf(start, sizeof start, "%s/gecko-convert-%d-%d", temporary_folder(), (int)getpid(), i);
+        count = give_names(record, start);
+    }
+    if (count)
+        console_print_message("the recording is kept: make a profile of it by gecko-convert %s%s%s.%s -o FILE",
+                              named ? named : "", named ? " " : "", start, record->traces.count ? "*" : "data");
+}
