@@ -18,18 +18,6 @@ static const struct command *find_command(const char *name) {
     return commands[0];
 }
 
-sigset_t command_ending_signals(void) {
-    static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
-    sigset_t signals;
-    sigemptyset(&signals);
-    for (size_t i = 0; i < sizeof ending_signals / sizeof *ending_signals; i++) {
-        struct sigaction action;
-        bool is_ignored = sigaction(ending_signals[i], NULL, &action) == 0 && action.sa_handler == SIG_IGN;
-        if (!is_ignored) sigaddset(&signals, ending_signals[i]);
-    }
-    return signals;
-}
-
 static const char *name_of_bit(unsigned bit) {
     size_t number = 0;
     while (commands[number]->bit != bit) number++;

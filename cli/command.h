@@ -2,7 +2,6 @@
  * conversion. (A file of that name can be converted as ./NAME.) */
 #pragma once
 
-#include <signal.h>
 #include <stdbool.h>
 
 #include "libconvert/base/progress.h"
@@ -63,9 +62,6 @@ struct input;
 /* Gives an input that was opened before to a conversion, which closes it: the conversion's `open`. `context` points to
  * the input, which becomes NULL. */
 struct input *command_give_input(void *context, struct failure *failure);
-
-/* Returns the signals that would end the process, but those that the caller ignores (nohup). */
-sigset_t command_ending_signals(void);
 
 /* Names --help on standard error if the exit code is that of a wrong command line. */
 void command_print_hint(const struct command *command, unsigned exit_code);

@@ -1,5 +1,5 @@
 cli_sources := \
-    cli/arguments.c cli/bus_guard.c cli/command.c cli/console.c cli/convert_command.c cli/exit_guard.c \
+    cli/arguments.c cli/bus_guard.c cli/command.c cli/console.c cli/convert_command.c cli/ending_signals.c cli/exit_guard.c \
     cli/options.c cli/output_name.c cli/progress_tty.c cli/several_inputs.c cli/style.c cli/workspace.c cli/xml.c \
     cli/batch/batch.c cli/batch/batch_entry.c cli/batch/batch_plan.c cli/batch/batch_plan_deal.c cli/batch/batch_plan_find.c \
     cli/batch/batch_plan_identify.c cli/batch/batch_table.c cli/batch/batch_threads.c \

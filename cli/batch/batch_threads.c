@@ -9,7 +9,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "cli/command.h"
+#include "cli/ending_signals.h"
 #include "libconvert/base/monotonic_clock.h"
 
 enum { TICK_MS = 100, GRACE_NS = 300000000, THREADS_MAX = 1024 };
@@ -25,7 +25,7 @@ struct worker {
 
 void batch_threads_init(struct batch_threads *threads, struct failure *failure) {
     /* If ignored signals were blocked, they would be delivered through the descriptor. */
-    *threads = (struct batch_threads){.signals = -1, .finished = -1, .blocked = command_ending_signals()};
+    *threads = (struct batch_threads){.signals = -1, .finished = -1, .blocked = ending_signals_get()};
     pthread_sigmask(SIG_BLOCK, &threads->blocked, NULL);
     threads->signals = signalfd(-1, &threads->blocked, SFD_CLOEXEC | SFD_NONBLOCK);
     threads->finished = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

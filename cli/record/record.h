@@ -44,7 +44,7 @@ struct record {
     int program_code; /* the first that is not 0 of a program, or of an iteration that could not begin */
 };
 
-/* ---- record_targets.c ---- */
+/* ---- What runs already. ---- */
 
 /* Adds a thread to those that are recorded. */
 void record_targets_add(struct record *record, pid_t id);
@@ -62,7 +62,7 @@ void record_limit_files(const struct record *record, rlim_t spare_count);
 /* Keeps maps of generated code, unless no symbols are wanted. */
 void record_keep_maps(struct record *record, const struct proc_ids *processes);
 
-/* ---- record_signals.c ---- */
+/* ---- Signals. ---- */
 
 /* Blocks the signals that end a command, except those that the caller ignores, and takes the caller's settings. */
 void record_signals_take(struct record *record);
@@ -73,7 +73,7 @@ void record_signals_use(struct record *record);
 /* From here on, signals end this process at once, and nothing is left. */
 void record_signals_release(struct record *record);
 
-/* ---- record_program.c ---- */
+/* ---- The program. ---- */
 
 /* Sets record->command to what the user wants to run. */
 void record_program_prepare(struct record *record);
@@ -104,12 +104,12 @@ bool record_is_over(const struct record *record);
 /* Lets the profile be made of what was recorded before the failure. */
 void record_keep(struct record *record);
 
-/* ---- record_run.c ---- */
+/* ---- Recording. ---- */
 
 /* Observes the program, or the processes (NULL: none), to the end, and says what was recorded. */
 void record_run(struct record *record, const struct proc_ids *processes);
 
-/* ---- record_file.c ---- */
+/* ---- The file of the recording. ---- */
 
 /* Creates the file. Returns false after a failure. */
 bool record_file_open(struct record *record);
@@ -117,7 +117,7 @@ bool record_file_open(struct record *record);
 /* Gives what was recorded names if no profile could be made of it, for want of room or memory. */
 void record_file_rescue(const struct record *record, int exit_code);
 
-/* ---- record_told.c ---- */
+/* ---- Messages. ---- */
 
 /* Prints a message, unless --quiet is given. */
 void record_tell(struct record *record, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -125,7 +125,7 @@ void record_tell(struct record *record, const char *format, ...) __attribute__((
 /* Prints what was recorded by the kernel, and what was not. */
 void record_tell_summary(struct record *record);
 
-/* ---- record_profile.c ---- */
+/* ---- The profile. ---- */
 
 /* Finds out before recording whether the options of the next command are right. */
 void record_profile_check(struct record *record, const struct command *next);

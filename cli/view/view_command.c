@@ -14,6 +14,7 @@
 #include "browser.h"
 #include "cli/command.h"
 #include "cli/console.h"
+#include "cli/ending_signals.h"
 #include "cli/several_inputs.h"
 #include "http_server.h"
 #include "libconvert/base/memory.h"
@@ -265,7 +266,7 @@ static void wait_for_end(struct view *view, struct http_server *server, const si
 
 /* Serves the profile until a signal. Signals are blocked first, and threads of the server inherit that. */
 static bool serve(struct view *view) {
-    sigset_t signals = command_ending_signals(), before;
+    sigset_t signals = ending_signals_get(), before;
     struct http_site site = {&view->site, site_admit, site_answer};
     struct browser browser;
     sigaddset(&signals, SIGCHLD);
