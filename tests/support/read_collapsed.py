@@ -23,6 +23,7 @@ LIMIT = 36
 START_BYTES = 64 * 1024
 MS = {"ns": Decimal("0.000001"), "us": Decimal("0.001"), "ms": 1}
 AUSTIN_UNITS = {b"wall": "us", b"cpu": "us", b"full": "us", b"memory": "bytes"}
+DIALECT_UNITS = {"austin-1": "us", "tracing": "ns"}
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\Z", re.ASCII)
 ANNOTATION = re.compile(r"(?s)(.+?)(_\[[kijw01]\]| \[inlined\])\Z")
 THREAD = re.compile(r"(?s)(.+)-(\d{1,10}|\?)(?:/(\d{1,10}))?\Z", re.ASCII)
@@ -37,6 +38,7 @@ JAVA = re.compile(rf"\[*L[^;()]+;(?=::|\.)|\((?:{JAVA_TYPE})+\)(?:{JAVA_TYPE}(?=
 # How profilers write the frames that they know a place of; the group is the name.
 FRAMES = {
     "async": None,
+    "austin-1": re.compile(r"(?s)(.+?) \(.*\)(?:;L\d+)?\Z"),
     "py-spy": re.compile(r"(?s)(.+?) \((?:.*:\d+|.*\.so[.\d]*|.*\.(?:pyx?|cc|c|cpp|cxx|h|hpp|rs|go|S)|python[.\d]*|<.*>)\)\Z"),
     "austin": re.compile(r"(?s).*[./\\<].*:([^:]+):\d+\Z"),
     "rbspy": re.compile(r"(?s)(.+?) - (?:.+:\d+|.+\.rb|\(?unknown\)?)\Z"),
@@ -47,6 +49,7 @@ FRAMES = {
 # How they write threads; with the semicolon that follows.
 MARKS = {
     "async": re.compile(r"(?:\[SCHED_\w+\];)?\[(?P<name>.*?) ?tid=(?P<tid>\d+)\](?:;|\Z)"),
+    "austin-1": re.compile(r"(?:Process (?P<pid>\d+);)?(?P<name>Thread [0-9a-f]{8,})(?:;|\Z)"),
     "py-spy": re.compile(r'(?:process \d+:".*?"(?:;|\Z)(?=process))*(?:process (?P<pid>\d+):".*?"(?:;|\Z))?'
                          r"(?:thread \((?:(?P<tid>\d+)|0x\w+)\)(?:: (?P<name>[^;]*))?(?:;|\Z))?"),
     "austin": re.compile(r"P(?P<pid>\d+);T(?:\d+:)?(?:(?P<tid>\d+)|(?P<name>0x\w+))(?:;|\Z)"),
@@ -93,8 +96,11 @@ def parse_number(word):
 
 def parse_line(line, columns):
     """Returns (stack, numbers), or None. austin's lines of three numbers have 3 columns; the first one counts."""
-    stack, words = split_words(line, 1 if columns == 3 else columns)
-    if columns == 3 and words[0].count(",") == 2:
+    is_spaced = columns == 3 and re.search(r"(?: \S*\d){3}\Z", line)
+    stack, words = split_words(line, 3 if is_spaced else 1 if columns == 3 else columns)
+    if is_spaced:
+        words = words[:1]
+    elif columns == 3 and words[0].count(",") == 2:
         words = words[0].split(",")[:1]
     if line.startswith("#") and (line[1:2] in ("", " ", "\t") or not NUMBER.match(words[-1])):
         return None
@@ -167,7 +173,7 @@ def collapse_printed(data):
 
 def count_columns(data):
     start = data[:START_BYTES]
-    if re.match(rb"# austin: (?s:.)*?\n# mode: full\n", start):
+    if re.match(rb"# austin: (?s:.)*?\n# mode: full\n", start) or re.match(rb"(?:Process|Thread) .*(?: -?\d+){3}\n", start):
         return 3
     if len(data) > START_BYTES:
         start = start[: start.rfind(b"\n") + 1]
@@ -181,8 +187,9 @@ def count_columns(data):
 
 
 def split_frames(stack):
-    """Splits at semicolons that are not within a Java name."""
+    """Splits at semicolons that are neither within a Java name nor before the line of a frame of austin 1."""
     hidden = JAVA.sub(lambda match: match.group().replace(";", "\0"), stack)
+    hidden = re.sub(r"(?<=\));(?=L\d+(?:;|\Z))", "\0", hidden)
     return [frame.replace("\0", ";") for frame in hidden.split(";")]
 
 
@@ -200,7 +207,7 @@ def choose_dialect(stacks):
         for stack in stacks:
             frames = split_frames(stack)
             shaped = sum(bool(frame and frame.match(text)) for text in frames)
-            own += bool(take_mark(dialect, stack)) or shaped * 2 > len(frames)
+            own += bool(take_mark(dialect, stack)) or (dialect != "austin-1" and shaped * 2 > len(frames))
         if own and own * 4 >= len(stacks) * 3:
             return dialect, marked and marked * 4 >= len(stacks) * 3
     return None, False
@@ -221,7 +228,7 @@ class Threads:
     def find_marked(self, match):
         text, groups = match.group(), match.groupdict()
         pid, tid, name = groups.get("pid"), groups.get("tid"), groups.get("own") or groups.get("name")
-        if not tid and "thread (" not in text and "T0x" not in text:
+        if not tid and "thread (" not in text and "T0x" not in text and "Thread " not in text:
             tid = pid
         if not tid:
             return self.by_text.setdefault(text.rstrip(";"), None) or self.add(text.rstrip(";"), pid or "?", None, name)
@@ -316,7 +323,7 @@ def read(arguments):
     dialect, has_marks = choose_dialect([stack for stack, _ in lines[:100]])
     root = given.get("root", "thread" if has_comms else "auto")
     header = re.match(rb"# austin: (?s:.)*?\n# mode: (\w+)\n", data)
-    own_unit = AUSTIN_UNITS[header.group(1)] if header else "ns" if dialect == "tracing" else "samples"
+    own_unit = AUSTIN_UNITS[header.group(1)] if header else DIALECT_UNITS.get(dialect, "samples")
     own_unit = "us" if heading else own_unit
     unit = given.get("weight-unit") or own_unit
     is_whole = root == "frame" or (root == "auto" and not has_marks)
