@@ -23,7 +23,7 @@
 enum { MAPPING_COUNT_MAX = 4096, BUILD_ID_BYTES_MAX = 64 };
 
 /* Who tells of a mapping: the dynamic linker, or the kernel's list alone. */
-enum origin { ORIGIN_LINKER, ORIGIN_DUMP, ORIGIN_COPY, ORIGIN_COUNT };
+enum origin { ORIGIN_LINKER, ORIGIN_DUMP, ORIGIN_COPY };
 
 /* A mapping that this process has defined in the trace. */
 struct mapping {
@@ -132,6 +132,11 @@ static struct mapping *find_mapping(uint64_t address) {
     return NULL;
 }
 
+/* Whether a part of the mapping is there. */
+static bool is_within(const struct mapping *mapping, uint64_t start, uint64_t end) {
+    return mapping->address < end && start < mapping->address + mapping->size_bytes;
+}
+
 static uint32_t define_library(const char *path, const unsigned char *build_id, uint32_t build_id_bytes) {
     const struct grec_value parts[] = {GREC_TEXT(path), GREC_TEXT_OF(build_id, build_id_bytes)};
     return definition_of_parts(TRACE_DEFINE_LIBRARY, parts, sizeof parts / sizeof *parts);
@@ -229,20 +234,27 @@ static int add_object(struct dl_phdr_info *object, size_t bytes_count, void *con
     return 0;
 }
 
-/* Defines that what has this origin is no longer mapped, if this refresh has not seen it. */
+/* Defines that this is no longer mapped. What has been mapped there since then is defined again. */
+static void drop(uint32_t index) {
+    struct mapping gone = libraries.mappings[index];
+    libraries.mappings[index] = libraries.mappings[--libraries.mapping_count];
+    gone.library_id = 0;
+    define(&gone);
+    for (uint32_t i = 0; i < libraries.mapping_count; i++)
+        if (is_within(&libraries.mappings[i], gone.address, gone.address + gone.size_bytes))
+            define(&libraries.mappings[i]);
+}
+
+/* Drops what has this origin, if this refresh has not seen it. */
 static void drop_unseen(enum origin origin) {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < libraries.mapping_count; i++) {
-        struct mapping mapping = libraries.mappings[i];
-        if (mapping.is_seen || mapping.origin != origin) {
-            mapping.is_seen &= mapping.origin != origin;
-            libraries.mappings[count++] = mapping;
-        } else {
-            mapping.library_id = 0;
-            define(&mapping);
-        }
+    for (uint32_t i = libraries.mapping_count; i-- > 0;) {
+        struct mapping *mapping = &libraries.mappings[i];
+        if (mapping->origin != origin) continue;
+        if (!mapping->is_seen)
+            drop(i);
+        else
+            mapping->is_seen = false;
     }
-    libraries.mapping_count = count;
 }
 
 /* ---- Dumps of generated code. A runtime maps a page of its dump, so that profilers find it. ---- */
@@ -282,8 +294,7 @@ static void add_copy(const struct mapped_file *file, uint64_t path_hash) {
 static struct mapping *find_loaded(const struct mapped_file *file) {
     for (uint32_t i = 0; i < libraries.mapping_count; i++) {
         struct mapping *mapping = &libraries.mappings[i];
-        bool is_outside = mapping->address >= file->end || file->start >= mapping->address + mapping->size_bytes;
-        if (mapping->origin == ORIGIN_LINKER && !is_outside) return mapping;
+        if (mapping->origin == ORIGIN_LINKER && is_within(mapping, file->start, file->end)) return mapping;
     }
     return NULL;
 }

@@ -691,28 +691,72 @@ static uint64_t find_file_offset(uint64_t address) {
     return offset + (address - start);
 }
 
-/* Node.js maps functions of its program a second time, near the code that it generates. */
+/* Waits until the sampler has read the kernel's list of mappings, which it does each second at least. */
+static void wait_list(void) {
+    sleep_ms(1000);
+    wait_rounds(3);
+}
+
+/* The page of call_from_copy in a file, and the one after it. */
+struct copy {
+    int file;
+    uint64_t page_offset;
+    uint64_t distance; /* from the page to the function */
+    uint64_t page_bytes;
+};
+
+static struct copy open_copy(void) {
+    struct copy copy = {.file = open("/proc/self/exe", O_RDONLY), .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE)};
+    uint64_t offset = find_file_offset((uint64_t)(uintptr_t)&call_from_copy);
+    assert_true(copy.file >= 0);
+    copy.distance = offset % copy.page_bytes;
+    copy.page_offset = offset - copy.distance;
+    return copy;
+}
+
+static char *map_copy(const struct copy *copy, char *at) {
+    char *mapped = mmap(at, 2 * copy->page_bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE | (at ? MAP_FIXED : 0), copy->file,
+                        (off_t)copy->page_offset);
+    assert_true(mapped != MAP_FAILED);
+    return mapped;
+}
+
+/* Records a marker with a stack that the copy has taken. */
+static void mark_in_copy(const struct copy *copy, char *mapped, const char *name) {
+    static struct grec_backtrace taken;
+    void (*call)(void (*)(struct grec_backtrace *), struct grec_backtrace *);
+    char *function = mapped + copy->distance;
+    memcpy(&call, &function, sizeof call);
+    call(take_backtrace, &taken);
+    mark(name, &taken);
+}
+
+static bool marker_has_copied_code(const struct recorded *recorded, const char *name) {
+    return stack_has_code(&recorded->profile, find_marker(&recorded->profile, name, NULL)->stack, copied_code());
+}
+
+/* Node.js maps functions of its program a second time, near the code that it generates. A copy may be mapped where a
+ * part of another one was. */
 TEST(test_code_that_is_mapped_twice, set_up_folder, tear_down_folder) {
     if (IS_SANITIZED) skip();
     struct recorded recorded;
-    static struct grec_backtrace taken;
-    uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
-    uint64_t offset = find_file_offset((uint64_t)(uintptr_t)&call_from_copy), distance = offset % page_bytes;
-    int file = open("/proc/self/exe", O_RDONLY);
-    char *copy = mmap(NULL, 2 * page_bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, (off_t)(offset - distance));
-    assert_true(copy != MAP_FAILED);
-    close(file);
-    char *at = copy + distance;
-    void (*call)(void (*)(struct grec_backtrace *), struct grec_backtrace *);
-    memcpy(&call, &at, sizeof call);
+    struct copy copy = open_copy();
+    char *first = mmap(NULL, 3 * copy.page_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(first != MAP_FAILED);
+    char *second = first + copy.page_bytes;
+    map_copy(&copy, first);
     start_sampling(*state, "twice.trace", (struct grec_options){.interval_us = 1000});
     wait_rounds(3);
-    call(take_backtrace, &taken);
-    munmap(copy, 2 * page_bytes);
-    mark("in a copy", &taken);
+    mark_in_copy(&copy, first, "in a copy");
+    munmap(first, copy.page_bytes);
+    map_copy(&copy, second);
+    wait_list();
+    mark_in_copy(&copy, second, "in another copy");
+    munmap(second, 2 * copy.page_bytes);
+    close(copy.file);
     stop_and_read(&recorded, *state, "twice.trace");
-    assert_true(
-        stack_has_code(&recorded.profile, find_marker(&recorded.profile, "in a copy", NULL)->stack, copied_code()));
+    assert_true(marker_has_copied_code(&recorded, "in a copy"));
+    assert_true(marker_has_copied_code(&recorded, "in another copy"));
     recorded_fini(&recorded);
 }
 
