@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "last_mapping.h"
-#include "recorder/state/hash.h"
 #include "recorder/state/process.h"
 #include "recorder/state/recording_state.h"
 #include "recorder/unwind/mappings.h"
@@ -34,7 +33,8 @@ struct mapping {
     enum origin origin;
     bool is_seen;         /* this refresh has found it */
     uint64_t file_offset; /* offset of `address` in the file of a loaded object */
-    uint64_t path_hash;   /* hash of the path of that file in the list; 0: unknown */
+    uint64_t device;      /* where the list has that file */
+    uint64_t inode;       /* 0: unknown */
 };
 
 static struct {
@@ -276,17 +276,21 @@ static void add_dump(const struct mapped_file *file) {
 
 /* ---- Copies of code. Node.js maps a part of its program a second time, near the code that it generates. ---- */
 
-static void add_copy(const struct mapped_file *file, uint64_t path_hash) {
+static uint64_t larger(uint64_t one, uint64_t other) { return one > other ? one : other; }
+static uint64_t smaller(uint64_t one, uint64_t other) { return one < other ? one : other; }
+
+static void add_copy(const struct mapped_file *file) {
     for (uint32_t i = 0; i < libraries.mapping_count; i++) {
         const struct mapping *mapping = &libraries.mappings[i];
-        uint64_t distance = file->offset - mapping->file_offset;
-        if (mapping->path_hash != path_hash || distance >= mapping->size_bytes) continue;
-        add_mapping((struct mapping){.address = file->start,
-                                     .size_bytes = file->end - file->start,
-                                     .offset = mapping->offset + distance,
+        if (mapping->inode != file->inode || mapping->device != file->device) continue;
+        uint64_t start = larger(file->offset, mapping->file_offset);
+        uint64_t end = smaller(file->offset + (file->end - file->start), mapping->file_offset + mapping->size_bytes);
+        if (start >= end) continue;
+        add_mapping((struct mapping){.address = file->start + (start - file->offset),
+                                     .size_bytes = end - start,
+                                     .offset = mapping->offset + (start - mapping->file_offset),
                                      .library_id = mapping->library_id,
                                      .origin = ORIGIN_COPY});
-        return;
     }
 }
 
@@ -304,13 +308,14 @@ static void add_listed(const struct mapped_file *file) {
         if (!find_mapping(file->start)) add_dump(file);
         return;
     }
-    if (!file->is_executable) return;
-    uint64_t path_hash = hash_bytes(file->path, strlen(file->path));
+    if (!file->is_executable || !file->inode) return;
     struct mapping *loaded = find_loaded(file);
-    if (loaded)
-        loaded->path_hash = path_hash;
-    else
-        add_copy(file, path_hash);
+    if (!loaded) {
+        add_copy(file);
+        return;
+    }
+    loaded->device = file->device;
+    loaded->inode = file->inode;
 }
 
 void libraries_read_list(void) {

@@ -100,38 +100,39 @@ static void publish(struct copy *copy) {
 /* ---- The kernel's list. ---- */
 
 struct line {
-    uint64_t start;
-    uint64_t end;
-    uint64_t offset;
+    struct mapped_file file; /* its path is NULL if there is none */
     const char *permissions; /* "rw-p" */
-    const char *path;        /* NULL: none */
 };
 
 /* Parses "start-end permissions offset device inode   path". Returns false for any other line. */
 static bool parse(char *text, struct line *line) {
-    enum { FIELDS_BEFORE_PATH = 2 /* after the offset */ };
+    struct mapped_file *file = &line->file;
     char *at;
-    line->start = strtoull(text, &at, 16);
+    file->start = strtoull(text, &at, 16);
     if (*at != '-') return false;
-    line->end = strtoull(at + 1, &at, 16);
+    file->end = strtoull(at + 1, &at, 16);
     if (*at != ' ') return false;
     line->permissions = ++at;
     at = strchr(at, ' ');
     if (!at) return false;
-    line->offset = strtoull(at, &at, 16);
-    for (int i = 0; i < FIELDS_BEFORE_PATH && at && *at; i++) at = strchr(at + 1, ' ');
-    if (at) at += strspn(at, " ");
-    line->path = at && *at ? at : NULL;
+    file->is_executable = at[-2] == 'x';
+    file->offset = strtoull(at, &at, 16);
+    file->device = strtoull(at, &at, 16) << 32;
+    if (*at != ':') return false;
+    file->device |= strtoull(at + 1, &at, 16);
+    file->inode = strtoull(at, &at, 10);
+    at += strspn(at, " ");
+    file->path = *at ? at : NULL;
     return true;
 }
 
 /* Returns how far down the main thread's stack may grow: to the mapping below, and to the limit. */
-static uint64_t growth_end(const struct line *line, uint64_t end_below) {
+static uint64_t growth_end(const struct mapped_file *stack, uint64_t end_below) {
     struct rlimit limit;
-    if (getrlimit(RLIMIT_STACK, &limit) != 0) return line->start;
-    uint64_t lowest = limit.rlim_cur < line->end ? line->end - limit.rlim_cur : 0;
+    if (getrlimit(RLIMIT_STACK, &limit) != 0) return stack->start;
+    uint64_t lowest = limit.rlim_cur < stack->end ? stack->end - limit.rlim_cur : 0;
     if (lowest < end_below) lowest = end_below;
-    return lowest < line->start ? lowest : line->start;
+    return lowest < stack->start ? lowest : stack->start;
 }
 
 struct reading {
@@ -143,15 +144,13 @@ struct reading {
 static bool read_line(struct reading *reading, char *text) {
     struct line line;
     if (!parse(text, &line)) return true;
-    bool is_stack = line.path && !strcmp(line.path, "[stack]");
-    uint64_t low = is_stack ? growth_end(&line, reading->end_below) : line.start;
-    reading->end_below = line.end;
-    if (reading->visit && line.path && *line.path == '/') {
-        const struct mapped_file file = {line.start, line.end, line.offset, line.permissions[2] == 'x', line.path};
-        reading->visit(&file);
-    }
+    const struct mapped_file *file = &line.file;
+    bool is_stack = file->path && !strcmp(file->path, "[stack]");
+    uint64_t low = is_stack ? growth_end(file, reading->end_below) : file->start;
+    reading->end_below = file->end;
+    if (reading->visit && file->path && *file->path == '/') reading->visit(file);
     if (strncmp(line.permissions, "rw", 2) != 0) return true;
-    return add(&reading->copy, (struct stack_limits){.low = low, .high = line.end});
+    return add(&reading->copy, (struct stack_limits){.low = low, .high = file->end});
 }
 
 /* Reads the lines in a piece of the list. Returns how many bytes at its end belong to a line that is not complete. */

@@ -36,6 +36,8 @@ struct mapped_file {
     uint64_t start;
     uint64_t end;
     uint64_t offset; /* offset of `start` in the file */
+    uint64_t device; /* this and the inode tell the file from a later one of its path */
+    uint64_t inode;
     bool is_executable;
     const char *path;
 };

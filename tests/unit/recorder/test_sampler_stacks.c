@@ -760,6 +760,48 @@ TEST(test_code_that_is_mapped_twice, set_up_folder, tear_down_folder) {
     recorded_fini(&recorded);
 }
 
+static void copy_object(const char *path) {
+    char object[PATH_MAX];
+    size_t bytes_count;
+    find_object(object);
+    char *bytes = file_read(object, &bytes_count);
+    assert_non_null(bytes);
+    assert_true(file_write(path, (struct text){bytes, bytes_count}));
+    free(bytes);
+}
+
+/* A file that has the path of a loaded library is not that library. Both are deleted, so that the paths in the list are
+ * equal too. */
+TEST(test_copy_of_another_file, set_up_folder, tear_down_folder) {
+    if (IS_SANITIZED) skip();
+    struct recorded recorded;
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s", temp_folder_file(*state, "replaced.so"));
+    copy_object(path);
+    void *object = dlopen(path, RTLD_NOW);
+    assert_non_null(object);
+    uint64_t offset = find_file_offset((uint64_t)(uintptr_t)dlsym(object, "walked_call"));
+    unlink(path);
+    struct code code = copied_code();
+    struct copy copy = {.file = open(path, O_CREAT | O_EXCL | O_RDWR, 0700),
+                        .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE)};
+    copy.distance = offset % copy.page_bytes;
+    copy.page_offset = offset - copy.distance;
+    assert_true(pwrite(copy.file, code.start, (size_t)(code.end - code.start), (off_t)offset) > 0);
+    unlink(path);
+    char *mapped = map_copy(&copy, NULL);
+    start_sampling(*state, "other.trace", (struct grec_options){.interval_us = 1000});
+    wait_list();
+    mark_in_copy(&copy, mapped, "in another file");
+    munmap(mapped, 2 * copy.page_bytes);
+    close(copy.file);
+    dlclose(object);
+    stop_and_read(&recorded, *state, "other.trace");
+    assert_false(stack_has_library(&recorded.profile, find_marker(&recorded.profile, "in another file", NULL)->stack,
+                                   "replaced.so"));
+    recorded_fini(&recorded);
+}
+
 static bool has_library(const struct profile *profile, const char *path) {
     for (uint32_t i = 0; i < libs_count(&profile->libs); i++)
         if (text_equal(libs_at(&profile->libs, (lib_id){i})->path, text_of(path))) return true;
