@@ -19,7 +19,11 @@
 #include "recorder/write/writer.h"
 #include "thread_observer.h"
 
-enum { MAPPING_COUNT_MAX = 4096, BUILD_ID_BYTES_MAX = 64 };
+enum {
+    MAPPING_COUNT_MAX = 4096,
+    COPY_COUNT_MAX = 256, /* more of them would take time, and the room of libraries */
+    BUILD_ID_BYTES_MAX = 64,
+};
 
 /* Who tells of a mapping: the dynamic linker, or the kernel's list alone. */
 enum origin { ORIGIN_LINKER, ORIGIN_DUMP, ORIGIN_COPY };
@@ -42,7 +46,8 @@ static struct {
     unsigned long long unload_count;
     uint32_t generation; /* the recording that this belongs to; 0: none */
     bool is_known;
-    bool is_changing; /* the sampler is changing this now */
+    bool is_changing;     /* the sampler is changing this now */
+    uint32_t copies_left; /* how many more of them the list may have */
     uint32_t mapping_count;
     struct mapping mappings[MAPPING_COUNT_MAX];
 } libraries;
@@ -280,12 +285,13 @@ static uint64_t larger(uint64_t one, uint64_t other) { return one > other ? one 
 static uint64_t smaller(uint64_t one, uint64_t other) { return one < other ? one : other; }
 
 static void add_copy(const struct mapped_file *file) {
-    for (uint32_t i = 0; i < libraries.mapping_count; i++) {
+    for (uint32_t i = 0; i < libraries.mapping_count && libraries.copies_left; i++) {
         const struct mapping *mapping = &libraries.mappings[i];
         if (mapping->inode != file->inode || mapping->device != file->device) continue;
         uint64_t start = larger(file->offset, mapping->file_offset);
         uint64_t end = smaller(file->offset + (file->end - file->start), mapping->file_offset + mapping->size_bytes);
         if (start >= end) continue;
+        libraries.copies_left--;
         add_mapping((struct mapping){.address = file->start + (start - file->offset),
                                      .size_bytes = end - start,
                                      .offset = mapping->offset + (start - mapping->file_offset),
@@ -325,6 +331,7 @@ void libraries_read_list(void) {
         return;
     }
     libraries.is_changing = true;
+    libraries.copies_left = COPY_COUNT_MAX;
     if (mappings_read(add_listed)) drop_unseen(ORIGIN_COPY);
     libraries.is_changing = false;
     recording_leave(&recording);

@@ -760,6 +760,32 @@ TEST(test_code_that_is_mapped_twice, set_up_folder, tear_down_folder) {
     recorded_fini(&recorded);
 }
 
+/* Copies beyond a number have no names, and leave room for libraries. */
+TEST(test_many_copies, set_up_folder, tear_down_folder) {
+    enum { COPY_COUNT = 5000 };
+    if (IS_SANITIZED) skip();
+    struct recorded recorded;
+    struct copy copy = open_copy();
+    static char *copies[COPY_COUNT];
+    for (size_t i = 0; i < COPY_COUNT; i++) copies[i] = map_copy(&copy, NULL);
+    start_sampling(*state, "many.trace", (struct grec_options){.interval_us = 1000});
+    wait_rounds(3);
+    void *object = load_object(), *symbol = dlsym(object, "walked_call");
+    int (*call)(struct walked_call *, int);
+    memcpy(&call, &symbol, sizeof call);
+    wait_rounds(3);
+    struct walked_call argument = {.compare = take_and_compare, .values = {3, 2, 1}};
+    call(&argument, 3);
+    mark("loaded", &taken_in_object);
+    dlclose(object);
+    for (size_t i = 0; i < COPY_COUNT; i++) munmap(copies[i], 2 * copy.page_bytes);
+    close(copy.file);
+    stop_and_read(&recorded, *state, "many.trace");
+    assert_true(stack_has_library(&recorded.profile, find_marker(&recorded.profile, "loaded", NULL)->stack,
+                                  "walked_object.so"));
+    recorded_fini(&recorded);
+}
+
 static void copy_object(const char *path) {
     char object[PATH_MAX];
     size_t bytes_count;
