@@ -205,32 +205,31 @@ def print_tables(compared):
 
 PREFACE = """# Compared with samply
 
-This page shows what the viewer shows of the same recordings, imported by [samply](https://github.com/mstange/samply) 0.13.1
-and by gecko-convert: the title, the threads, and functions. samply looks up functions while it serves a profile, so its names
-are those that its server gives to the viewer. This command wrote the page:
+This page compares what the viewer shows for the same recordings, imported by [samply](https://github.com/mstange/samply) 0.13.1
+and by gecko-convert: the title, the threads and the functions. samply looks up functions while it serves a profile, so its
+names are the ones that its server sends to the viewer. This command wrote the page:
 
     bench/compared.py build/gecko-convert samply > docs/compared.md
 
-It records the programs in `bench/compared/` with perf, so numbers differ from run to run. These are the differences:
+It records the programs in `bench/compared/` with perf, so numbers vary from run to run. These are the differences:
 
 - **Titles**: samply names the machine in the title. gecko-convert names the program, or the script that a shell runs. If the
-  command starts another one (`timeout 60 app`), it is that one; of several (`sh -c`), the one that used the most
-  processor time.
-- **Tracks**: samply keeps those without samples: `perf-exec`, which is perf before it starts the program, and idle threads. The
-  viewer shows a thread if it ran at least a twentieth of what the busiest one did.
-- **Crowds**: samply gives each thread and process a track, of which the viewer shows 15 at most. gecko-convert gives
-  threads, and processes, that follow each other or run in turns one track, and shows what has 95 % of the processor time.
-- **Markers**: samply has one for each mapping of a file, gecko-convert one for each child and each member of a crowd.
-- **C and C++ names**: samply shows inlined functions without their namespace, `work` for `work(unsigned int)`, and names that
-  begin with underscores without one of them.
-- **Parts of functions**: gcc splits functions (`msort_with_tmp.part.0`). samply gives a part the name of the whole.
-- **Stripped functions**: if a library has only the symbols that it exports, such as Python's, samply gives code without a
-  symbol the name of the exported function before it. gecko-convert finds where functions start, and names them `fun_` and
-  their address.
-- **JavaScript**: samply shows the name that V8 gives to code, with tier and path. gecko-convert makes one function of all
-  tiers of a function, and shows file and line beside it.
-- **Unknown callers**: where a function uses the frame pointer for something else, a walk along frame pointers ends at an
-  address that is not code. gecko-convert leaves it out. samply shows each such address as a function (`0x958980`).
+  command starts another program (`timeout 60 app`), the title names that program. If it starts several (`sh -c`), the title
+  names the one that used the most processor time.
+- **Tracks**: samply keeps tracks without samples: `perf-exec`, which is perf before it starts the program, and idle threads.
+  The viewer shows a thread if it ran at least a twentieth as long as the busiest thread. - **Crowds**: samply gives each thread
+  and process a track, and the viewer shows at most 15 of them. gecko-convert puts threads that follow each other or run in
+  turns on one track, likewise processes, and shows the tracks with 95 % of the processor time. - **Markers**: samply writes one
+  for each mapping of a file, gecko-convert one for each child and each member of a crowd.
+- **C and C++ names**: samply omits the namespace of inlined functions, shows `work` for `work(unsigned int)`, and drops one
+  leading underscore.
+- **Parts of functions**: gcc splits functions (`msort_with_tmp.part.0`). samply gives a part the name of the whole function.
+- **Stripped functions**: if a library has only its exported symbols, as Python's does, samply gives code without a symbol the
+  name of the preceding exported function. gecko-convert finds where functions start, and names them `fun_` plus their address.
+- **JavaScript**: samply shows V8's name for the code, with tier and path. gecko-convert merges all tiers of a function into
+  one, and shows file and line next to it.
+- **Unknown callers**: if a function uses the frame pointer for something else, a frame-pointer walk ends at an address that is
+  not code. gecko-convert leaves this address out. samply shows each such address as a function (`0x958980`).
 - **Linkage tables**: gecko-convert names the code that jumps to a function of another library (`sin@plt`).
 """
 
