@@ -417,7 +417,8 @@ struct gecko_convert_result {
     /* The libraries of which functions have no names, those with the largest share first. They belong to the result. */
     const struct gecko_convert_missing_names *missing_names;
     size_t missing_name_count;
-    /* 0 to 1, by weight: samples whose stack ends early. 0 if no note says so, or if not all inputs are of perf. */
+    /* 0 to 1, by weight: samples whose stack ends early; in a recorder trace, those of them that do not wait. 0 if no
+     * note says so, or if there are several inputs and not all are of perf. */
     double cut_stack_share;
 
     /* The sum of the absolute weights of all samples but those in tracks of events beside the main one, and what a

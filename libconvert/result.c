@@ -296,6 +296,7 @@ static bool are_all_of_perf(const struct result_sources *sources) {
 static double cut_stack_share(const struct result_sources *sources) {
     const struct profile *profile = sources->profile;
     const struct ledger *ledger = &profile->ledger;
+    if (profile->cut_stack_share > 0) return profile->cut_stack_share;
     for (size_t i = 0; i < ledger->entries.count; i++) {
         struct text cause = ledger_at(ledger, i)->cause;
         if (!text_starts_with(cause, TEXT(CUT_STACKS_CAUSE)) || !are_all_of_perf(sources)) continue;

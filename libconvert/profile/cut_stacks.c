@@ -69,3 +69,8 @@ struct cut_stacks cut_stacks_count(const struct profile *profile, bool has_copie
     memory_free(facts);
     return sum;
 }
+
+bool cut_stacks_are_many(const struct cut_stacks *sum) {
+    enum { COUNT_MIN = 20, STACKS_PER_CUT_ONE_MAX = 10 };
+    return sum->sample_count >= COUNT_MIN && sum->cut_weight > sum->weight / STACKS_PER_CUT_ONE_MAX;
+}

@@ -12,6 +12,11 @@
 /* The note about stacks that were recorded without copies (--call-graph dwarf). */
 #define CUT_STACKS_WITHOUT_COPIES CUT_STACKS_CAUSE "record with --call-graph dwarf"
 
+/* The note of recorder traces, whose reader knows the share, too. */
+#define CUT_STACKS_OF_TRACE \
+    CUT_STACKS_CAUSE        \
+    "have generated code, and what else lacks .eh_frame, keep frame pointers (java -XX:+PreserveFramePointer)"
+
 /* Weights are absolute values. */
 struct cut_stacks {
     uint64_t sample_count; /* samples in a function of the program */
@@ -24,3 +29,6 @@ struct cut_stacks {
 /* Counts the stacks that have one function of the program and no caller, and if perf copied stacks (has_copies), those
  * that are truncated. Leaves out tracks of events. If memory runs out, that is latched, and there are none. */
 struct cut_stacks cut_stacks_count(const struct profile *profile, bool has_copies);
+
+/* Returns whether they are worth a note: by weight more than one in ten, of enough to tell. */
+bool cut_stacks_are_many(const struct cut_stacks *sum);

@@ -169,6 +169,7 @@ struct profile {
     struct column events;           /* struct profile_event */
     struct column profiling_log;    /* struct log_line, from the recorder */
     struct column gathering_log;    /* struct log_line, from the reader */
+    double cut_stack_share;         /* share of the stacks that end early, if the reader notes it; otherwise 0 */
     uint64_t drawn_sample_count;    /* samples that profile_draw_waits has added, except those of processors */
     struct column thread_order;     /* thread_id: the threads to write, in order; set by profile_finish */
     struct profile_meta meta;

@@ -19,14 +19,13 @@ static struct text cut_stacks_advice(const struct profile *profile, bool has_cop
                 "record with a larger --call-graph dwarf,BYTES, or name its libraries with --debug-dir");
 }
 
-/* Enters the samples whose stacks end early in the ledger, if by weight they are more than one in ten: those with one
- * function of the program and no caller, and those with a truncated stack. Frame pointers are missing then, or copies
- * of stacks are too small. Call this when the samples, which were recorded with stacks, have their weights. has_copies:
- * perf copied stacks (--call-graph dwarf). */
+/* Enters the samples whose stacks end early in the ledger, if they are many: those with one function of the program and
+ * no caller, and those with a truncated stack. Frame pointers are missing then, or copies of stacks are too small. Call
+ * this when the samples, which were recorded with stacks, have their weights. has_copies: perf copied stacks
+ * (--call-graph dwarf). */
 static void note_cut_stacks(struct profile *profile, bool has_copies) {
-    enum { COUNT_MIN = 20, STACKS_PER_CUT_ONE_MAX = 10 };
     struct cut_stacks sum = cut_stacks_count(profile, has_copies);
-    if (sum.sample_count < COUNT_MIN || sum.cut_weight <= sum.weight / STACKS_PER_CUT_ONE_MAX) return;
+    if (!cut_stacks_are_many(&sum)) return;
     ledger_enter(&profile->ledger, LEDGER_SAMPLES, LEDGER_NOTED, cut_stacks_advice(profile, has_copies), sum.cut_count,
                  NULL);
 }

@@ -442,8 +442,8 @@ static int64_t delay_before(const struct sample_head *head, double before_ns) {
 
 /* Adds samples at even distances up to the time at which the stack was taken. The thread has run all the time, so they
  * come within the processor time that the sample stands for, and after the thread's start and the last sample that
- * found it waiting. The ledger counts each of them, as the profile and filters do. */
-static void add_samples(struct entry *entry, struct trace_sampled_thread *sampled, const struct sample_head *head) {
+ * found it waiting. The ledger counts each of them, as the profile and filters do. Returns how many they are. */
+static uint64_t add_samples(struct entry *entry, struct trace_sampled_thread *sampled, const struct sample_head *head) {
     struct thread *thread = profile_thread_at(profile_of(entry), sampled->thread->id);
     int64_t count = count_intervals(sampled, head->cpu_ns), step_ticks = 0;
     double ticks_per_ns = (double)entry->trace->clock.ticks_per_second / 1e9;
@@ -464,13 +464,26 @@ static void add_samples(struct entry *entry, struct trace_sampled_thread *sample
     }
     trace_ledger_count_placeless(&entry->trace->ledger, (enum trace_cause)entry->kind, (uint64_t)count - 1);
     if (!head->cpu_ns) sampled->last_idle_ticks = head->taken_ticks;
+    return (uint64_t)count;
+}
+
+/* Counts the stacks of a thread that does not wait. The recorder itself cuts those with more functions. */
+static void count_cut_stacks(struct cut_stacks *sum, const struct trace_sampled_thread *sampled, uint64_t count) {
+    enum { FUNCTION_COUNT_MAX = 256 };
+    if (stack_is_none(sampled->stack)) return;
+    sum->sample_count += count;
+    if (sampled->flags & TRACE_SAMPLE_IS_TRUNCATED && sampled->path.count < FUNCTION_COUNT_MAX) sum->cut_count += count;
 }
 
 static enum trace_verdict add_sample(struct entry *entry, struct trace_sampled_thread *sampled,
                                      const struct sample_head *head) {
-    add_samples(entry, sampled, head);
-    if (sampled->flags & TRACE_SAMPLE_IS_TRUNCATED) count(entry, TRACE_NOTE_TRUNCATED);
-    if (sampled->flags & TRACE_SAMPLE_IS_UNREACHED) count(entry, TRACE_NOTE_UNREACHED);
+    struct trace_reader *trace = entry->trace;
+    uint64_t flags = sampled->flags, count = add_samples(entry, sampled, head);
+    if (head->cpu_ns) count_cut_stacks(&trace->cut_stacks, sampled, count);
+    if (flags & TRACE_SAMPLE_IS_TRUNCATED)
+        trace_ledger_account(&trace->ledger, TRACE_NOTE_TRUNCATED, count, entry->offset);
+    if (flags & TRACE_SAMPLE_IS_UNREACHED)
+        trace_ledger_account(&trace->ledger, TRACE_NOTE_UNREACHED, count, entry->offset);
     return kept(entry);
 }
 

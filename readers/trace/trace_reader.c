@@ -171,6 +171,16 @@ static void apply_filter(struct trace_reader *trace) {
     tallies[TRACE_ALLOCATION].count -= filter_left_out(trace->filter, LEDGER_RECORDS);
 }
 
+/* Stacks that a filter leaves out are counted, so nothing is known of the others then. */
+static void note_cut_stacks(const struct trace_reader *trace) {
+    struct cut_stacks sum = trace->cut_stacks;
+    sum.weight = (double)sum.sample_count;
+    sum.cut_weight = (double)sum.cut_count;
+    if (trace->filter || !cut_stacks_are_many(&sum)) return;
+    trace->profile->cut_stack_share = sum.cut_weight / sum.weight;
+    ledger_enter(&trace->profile->ledger, LEDGER_SAMPLES, LEDGER_NOTED, TEXT(CUT_STACKS_OF_TRACE), sum.cut_count, NULL);
+}
+
 static int64_t convert_time(void *clock, int64_t ticks) { return trace_clock_convert(clock, ticks); }
 
 static void finish(struct trace_reader *trace, const struct input *input) {
@@ -190,6 +200,7 @@ static void finish(struct trace_reader *trace, const struct input *input) {
     set_recording_times(trace);
     if (trace->filter) apply_filter(trace);
     trace_ledger_enter(&trace->ledger, profile);
+    note_cut_stacks(trace);
     if (profile->meta.configuration.interval_ns) profile->meta.interval_ns = profile_estimate_interval_ns(profile);
 }
 

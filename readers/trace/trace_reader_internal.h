@@ -5,6 +5,7 @@
 
 #include "libconvert/base/byte_buffer.h"
 #include "libconvert/base/value_table.h"
+#include "libconvert/profile/cut_stacks.h"
 #include "readers/reader.h"
 #include "recorder/trace_format.h"
 #include "trace_clock.h"
@@ -87,8 +88,9 @@ struct trace_reader {
     struct trace_code code;
     struct trace_ledger ledger;
     struct trace_counts counts;
-    struct column pauses;    /* struct trace_pause */
-    struct column skipped;   /* struct trace_skipped */
+    struct cut_stacks cut_stacks; /* without weights */
+    struct column pauses;         /* struct trace_pause */
+    struct column skipped;        /* struct trace_skipped */
     struct column set_aside; /* struct trace_blocks with their own bytes, read again once all definitions are known */
     size_t set_aside_bytes;
     struct column cells; /* union marker_value: cells of the current list or table */

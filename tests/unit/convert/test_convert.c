@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libconvert/report.h"
 #include "tests/support/converted_trace.h"
 #include "tests/support/sanitizers.h"
 #include "tests/support/trace_builder.h"
@@ -249,6 +250,59 @@ TEST(test_counters_alone, begin, end) {
     assert_non_null(strstr(output, "{\"name\":\"queue\",\"category\":\"Queues\""));
     assert_non_null(strstr(output, "\"pid\":\"10\",\"mainThreadIndex\":0,"));
     free(output);
+}
+
+/* Puts samples of a thread that each stand for so many milliseconds, with a stack of `depth` labels. */
+static void add_stacks(struct trace_builder *trace, unsigned count, unsigned flags, uint64_t ms, unsigned depth) {
+    for (unsigned i = 0; i < count; i++) {
+        put_lebs(trace, 5000000, 7, BUILD_HAS_CPU | flags, ms * 1000000, 0, depth);
+        for (unsigned j = 0; j < depth; j++) {
+            put_byte(trace, BUILD_FRAME_LABEL);
+            put_leb(trace, trace->next_id - 1);
+        }
+        trace_block(trace, BUILD_THREAD_SAMPLE);
+    }
+}
+
+/* A recording has so many cut stacks of 5 ms, and whole ones of 1 ms. Others do not count. */
+static void assert_advice(struct conversion *conversion, unsigned cut_count, unsigned whole_count, const char *line) {
+    static const unsigned DEPTH_MAX = 256;
+    struct trace_builder trace;
+    trace_builder_init(&trace);
+    trace_definitions_chunk(&trace);
+    define_label(&trace, "work", 0, "", 0);
+    trace_events_chunk(&trace, 0, 0);
+    add_process(&trace, 10, BUILD_START_NS, "app");
+    put_lebs(&trace, 7, 10, 0);
+    put_zigzag(&trace, 0);
+    put_text(&trace, "main");
+    put_leb(&trace, 1000000);
+    trace_block(&trace, BUILD_SAMPLED_THREAD);
+    add_stacks(&trace, cut_count, BUILD_IS_TRUNCATED, 5, 3);
+    add_stacks(&trace, whole_count, 0, 1, 3);
+    add_stacks(&trace, 1, BUILD_IS_TRUNCATED, 1, DEPTH_MAX);
+    add_stacks(&trace, 90, BUILD_IS_TRUNCATED, 0, 3);
+    add_stacks(&trace, 9, BUILD_IS_UNREACHED, 1, 0);
+    trace_seal(&trace, 2000000000, 1000000000);
+    assert_int_equal(convert_trace(conversion, trace_text(&trace)), GECKO_CONVERT_GOOD);
+    trace_builder_fini(&trace);
+    struct report_text text = {.bytes_count = 0};
+    report_append_advice(&conversion->result, &text);
+    assert_int_equal(text.bytes_count, strlen(line));
+    assert_memory_equal(text.bytes, line, text.bytes_count);
+}
+
+TEST(test_cut_stacks_of_a_recording, begin, end) {
+    struct conversion *conversion = *state;
+    assert_advice(conversion, 3, 4,
+                  "75 % of the stacks end early: have generated code, and what else lacks .eh_frame, keep frame "
+                  "pointers (java -XX:+PreserveFramePointer)\n");
+    assert_advice(conversion, 3, 3, "");  /* 19 stacks in all */
+    assert_advice(conversion, 1, 44, ""); /* one in ten */
+    static const struct gecko_convert_filter filter = {.kind = GECKO_CONVERT_FILTER_PID, .value = "10"};
+    conversion->options.filters = &filter;
+    conversion->options.filter_count = 1;
+    assert_advice(conversion, 3, 4, "");
 }
 
 TEST(test_bad_options, begin, end) {
