@@ -42,10 +42,21 @@ static bool is_within_java_name(struct text text, size_t start, size_t end) {
     return returns_class && is_end;
 }
 
-/* Returns whether the semicolon at `end` is before the line of a frame of austin 1: "work (prog.py);L12". */
-static bool is_before_line(struct text text, size_t end) {
-    struct text after = text_from(text, end + 1);
-    if (!end || text.bytes[end - 1] != ')' || !cursor_take(&after, TEXT("L"))) return false;
+/* Returns where the last group of parentheses opens, if it ends the text and follows a blank; otherwise the length. */
+static size_t find_group(struct text text) {
+    size_t depth = 0;
+    for (size_t i = text_ends_with(text, TEXT(")")) ? text.bytes_count : 0; i > 1; i--) {
+        depth += text.bytes[i - 1] == ')';
+        if (text.bytes[i - 1] == '(' && --depth == 0) return text.bytes[i - 2] == ' ' ? i - 1 : text.bytes_count;
+    }
+    return text.bytes_count;
+}
+
+/* Returns whether the semicolon at `end` is before the line of a frame of austin 1 that begins at `start`:
+ * "work (prog.py);L12". A function that another one calls may be named L12, too: "main(int);L12". */
+static bool is_before_line(struct text text, size_t start, size_t end) {
+    struct text frame = text_slice(text, start, end), after = text_from(text, end + 1);
+    if (find_group(frame) == frame.bytes_count || !cursor_take(&after, TEXT("L"))) return false;
     size_t digit_count = cursor_count_digits(after);
     return digit_count && (digit_count == after.bytes_count || after.bytes[digit_count] == ';');
 }
@@ -56,7 +67,7 @@ size_t dialect_frame_end(struct text text, size_t start) {
         struct text rest = text_from(text, end);
         end += text_find(rest, ';');
         if (end == text.bytes_count) return end;
-        if (!is_before_line(text, end) && !is_within_java_name(text, start, end)) return end;
+        if (!is_before_line(text, start, end) && !is_within_java_name(text, start, end)) return end;
     } while (++end < text.bytes_count);
     return end;
 }
@@ -195,16 +206,6 @@ static void set_place(struct collapsed_frame *frame, struct text path, uint32_t 
     frame->kind = is_native(path) ? FRAME_USER : script_kind(path, script);
 }
 
-/* Returns where the last group of parentheses opens, if it ends the text and follows a blank; otherwise the length. */
-static size_t find_group(struct text text) {
-    size_t depth = 0;
-    for (size_t i = text_ends_with(text, TEXT(")")) ? text.bytes_count : 0; i > 1; i--) {
-        depth += text.bytes[i - 1] == ')';
-        if (text.bytes[i - 1] == '(' && --depth == 0) return text.bytes[i - 2] == ' ' ? i - 1 : text.bytes_count;
-    }
-    return text.bytes_count;
-}
-
 /* py-spy: "name (file.py:12)", "name (file.py)", "name (library.so)", and "name (:0)" for machine code of which nothing
  * else is known. heaptrack_print: "name (file.c)". */
 static bool parse_py_spy_frame(struct text text, struct collapsed_frame *frame) {
@@ -227,7 +228,7 @@ static bool parse_py_spy_frame(struct text text, struct collapsed_frame *frame) 
 static bool parse_first_austin_frame(struct text text, struct collapsed_frame *frame) {
     size_t last = text_find_last(text, ';');
     uint64_t line = 0;
-    bool has_line = is_before_line(text, last) && cursor_parse_number(text_from(text, last + 2), 10, &line);
+    bool has_line = is_before_line(text, 0, last) && cursor_parse_number(text_from(text, last + 2), 10, &line);
     if (!parse_py_spy_frame(has_line ? text_slice(text, 0, last) : text, frame)) return false;
     if (has_line && line <= UINT32_MAX) frame->line = (uint32_t)line;
     return true;
@@ -405,6 +406,11 @@ static bool take_tracing_thread(struct text *stack, struct collapsed_thread *thr
     return true;
 }
 
+bool dialect_is_first_austin(struct text stack) {
+    struct collapsed_thread thread;
+    return take_first_austin_thread(&stack, &thread);
+}
+
 bool dialect_has_spaced_frames(struct text stack) {
     struct collapsed_thread thread;
     return take_tracing_thread(&stack, &thread);
@@ -418,7 +424,7 @@ static const struct dialect DIALECTS[] = {
     {.parse_frame = parse_first_austin_frame,
      .take_thread = take_first_austin_thread,
      .weight_unit = GECKO_CONVERT_UNIT_US,
-     .is_known_by_thread = true},
+     .needs_both = true},
     {.parse_frame = parse_py_spy_frame, .take_thread = take_py_spy_thread},
     {.parse_frame = parse_austin_frame, .take_thread = take_austin_thread},
     {.parse_frame = parse_rbspy_frame},
@@ -428,9 +434,10 @@ static const struct dialect DIALECTS[] = {
 /* So many stacks are enough to know the dialect. */
 enum { DIALECT_COUNT = sizeof DIALECTS / sizeof *DIALECTS, CHOICE_STACKS_MAX = 100 };
 
-static bool has_thread(const struct dialect *dialect, struct text stack) {
+static bool has_thread(const struct dialect *dialect, struct text stack, size_t own_frame_count) {
     struct collapsed_thread thread = NO_THREAD;
-    return dialect->take_thread && dialect->take_thread(&stack, &thread);
+    if (!dialect->take_thread || !dialect->take_thread(&stack, &thread)) return false;
+    return !dialect->needs_both || own_frame_count || !stack.bytes_count;
 }
 
 /* What the stacks in the start of a trace have of a dialect. */
@@ -464,9 +471,9 @@ struct dialect_choice dialect_choose(struct text start, bool is_whole, enum coll
         stack_count++;
         count_frames(line.stack, &frame_count, votes);
         for (size_t i = 0; i < DIALECT_COUNT; i++) {
-            bool is_thread = has_thread(&DIALECTS[i], line.stack);
+            bool is_thread = has_thread(&DIALECTS[i], line.stack, votes[i].own_frame_count);
             votes[i].thread_count += is_thread;
-            bool has_frames = !DIALECTS[i].is_known_by_thread && votes[i].own_frame_count * 2 > frame_count;
+            bool has_frames = !DIALECTS[i].needs_both && votes[i].own_frame_count * 2 > frame_count;
             votes[i].stack_count += is_thread || has_frames;
         }
     }

@@ -1,5 +1,6 @@
 #include "collapsed_unit.h"
 
+#include "collapsed_dialect.h"
 #include "libconvert/base/cursor.h"
 
 static const struct {
@@ -44,8 +45,8 @@ static bool read_austin_header(struct text start, struct collapsed_unit *unit) {
 /* Sets what lines of austin 1 with all numbers (-f) say, which have no header. */
 static bool read_first_austin(struct text start, struct collapsed_unit *unit) {
     struct text stack = text_slice(start, 0, text_find(start, '\n'));
-    bool has_others, has_mark = text_starts_with(stack, TEXT("Thread ")) || text_starts_with(stack, TEXT("Process "));
-    if (!has_mark || !collapsed_line_take_numbers(&stack, &has_others).bytes_count) return false;
+    bool has_others;
+    if (!collapsed_line_take_numbers(&stack, &has_others).bytes_count || !dialect_is_first_austin(stack)) return false;
     unit->counts = COLLAPSED_AUSTIN_NUMBERS;
     unit->weight_unit = GECKO_CONVERT_UNIT_US;
     return true;

@@ -231,6 +231,20 @@ TEST(test_one_sample_a_line) {
         "5: 4294967296 main/User;parse/User;read/User\n");
 }
 
+/* Threads and functions of other programs may have names like those of austin 1. */
+TEST(test_names_like_those_of_austin) {
+    expect_threads("Thread 140737353922368;main(int);L1;L2 10\nThread 140737353922368;(root);L1 20\n",
+                   GECKO_CONVERT_ROOT_AUTO,
+                   "all stacks 0 0.0\n"
+                   "0: 10 Thread 140737353922368/User;main(int)/User;L1/User;L2/User\n"
+                   "1: 20 Thread 140737353922368/User;(root)/User;L1/User\n");
+    expect_threads("Thread pool;state 3 12 15\nThread pool;b 5 3\n", GECKO_CONVERT_ROOT_FRAME,
+                   "all stacks 0 0.0\n"
+                   "0: 3 Thread pool/User;state 3/User\n"
+                   "1: -2 Thread pool/User;b/User\n"
+                   "before and after 0 0.1\n");
+}
+
 TEST(test_stacks_and_frames_are_unique) {
     static struct reading reading;
     read_bytes(&reading, TEXT("a;b;a 1\na;b 1\nx 1\na;b;a 1\na;b_[k] 1\n"), GECKO_CONVERT_ROOT_FRAME, 0);
