@@ -5,7 +5,7 @@
 #include "libconvert/base/memory.h"
 
 /* What is known of a stack. */
-enum { HAS_FUNCTION = 1, HAS_CALLER = 2, IS_TRUNCATED = 4 };
+enum { HAS_FUNCTION = 1, HAS_CALLER = 2, IS_TRUNCATED = 4, IS_BARE_WAIT = 8 };
 
 static struct text category_of(const struct profile *profile, const struct frame *frame) {
     return categories_at(&profile->categories, frame->category)->name;
@@ -17,12 +17,13 @@ static bool is_of_program(const struct profile *profile, const struct frame *fra
     return !TEXT_IS_IN(category_of(profile, frame), others);
 }
 
-/* Returns whether the stack is a wait that profile_root_waits has hung below a function, which has no address there. */
-static bool is_rooted_wait(const struct profile *profile, const struct stack *stack) {
+/* Returns whether the stack is a wait of which no caller was recorded. profile_root_waits may have hung it below
+ * functions, which have no addresses there. */
+static bool is_bare_wait(const struct profile *profile, const struct stack *stack) {
     static const struct text waits[] = {TEXT("Preempted"), TEXT("Idle")};
-    if (stack_is_none(stack->prefix)) return false;
-    const struct frame *caller = profile_frame_at(profile, profile_stack_at(profile, stack->prefix)->frame);
-    return lib_is_none(caller->lib) && TEXT_IS_IN(category_of(profile, profile_frame_at(profile, stack->frame)), waits);
+    if (!TEXT_IS_IN(category_of(profile, profile_frame_at(profile, stack->frame)), waits)) return false;
+    return stack_is_none(stack->prefix) ||
+           lib_is_none(profile_frame_at(profile, profile_stack_at(profile, stack->prefix)->frame)->lib);
 }
 
 /* Stacks come after their prefixes. */
@@ -32,7 +33,7 @@ static uint8_t facts_of(const struct profile *profile, const struct stack *stack
     if (text_equal(strings_text(&profile->strings, profile_func_at(profile, frame->func)->name),
                    TEXT(TRUNCATED_STACK_NAME)))
         return IS_TRUNCATED;
-    if (known == HAS_FUNCTION && is_rooted_wait(profile, stack)) return 0;
+    if (is_bare_wait(profile, stack)) return IS_BARE_WAIT;
     if (frame->inline_depth || !is_of_program(profile, frame)) return known;
     return known | (known & HAS_FUNCTION ? HAS_CALLER : HAS_FUNCTION);
 }
@@ -43,6 +44,7 @@ static bool is_cut(uint8_t known, bool has_copies) {
 }
 
 static void count_sample(struct cut_stacks *sum, double weight, uint8_t known, bool has_copies) {
+    if (known & IS_BARE_WAIT) return;
     sum->stack_weight += weight;
     if (!(known & HAS_FUNCTION)) return;
     sum->sample_count++;

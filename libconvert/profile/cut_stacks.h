@@ -23,7 +23,7 @@ struct cut_stacks {
     uint64_t cut_count;    /* those of them whose stack ends early */
     double weight;         /* weight of these sample_count samples */
     double cut_weight;     /* weight of these cut_count samples */
-    double stack_weight;   /* weight of all samples with a stack */
+    double stack_weight;   /* weight of all samples with a stack, which a wait alone is not */
 };
 
 /* Counts the stacks that have one function of the program and no caller, and if perf copied stacks (has_copies), those

@@ -165,6 +165,16 @@ TEST(waits_are_no_stacks_that_end_early, begin_profile, end_profile) {
     assert_int_equal(sum.cut_count, 1);
 }
 
+/* Threads that only wait would hide that nearly all stacks of the others end early. */
+TEST(waits_are_no_whole_stacks_either, begin_profile, end_profile) {
+    assert_paths(add_thread("(waits)|_start;main;f|(waits)|(preempted)|work|"),
+                 "_start;main;(waits)|_start;main;f|(waits)|(preempted)|work|");
+    struct cut_stacks sum = cut_stacks_count(&profile, false);
+    assert_int_equal(sum.sample_count, 2);
+    assert_int_equal(sum.cut_count, 1);
+    assert_true(sum.stack_weight == 2);
+}
+
 /* Coroutines tell nothing of where their thread waits, nor does a sample without a stack. A wait whose
  * stack is known keeps it. */
 TEST(other_stacks_tell_nothing, begin_profile, end_profile) {
