@@ -320,7 +320,8 @@ static void append_threads_and_functions(struct chunk_list *text, struct info *i
                      is_time ? "functions by total processor time, in ms" : "functions by total cycles", layout);
     }
     append_table(text, info, INFO_ALLOCATORS, "functions by bytes that they allocated themselves", layout);
-    append_table(text, info, INFO_WAITS, "waits, by samples", layout);
+    append_table(text, info, INFO_WAITS,
+                 text_equal(info->weight_unit, TEXT("ms")) ? "waits, in ms" : "waits, by samples", layout);
 }
 
 /* Appends "0 to 14 bytes", "sum 4096 bytes, 0 to 512 bytes per second" or "up to 100 percent". */

@@ -67,8 +67,11 @@ static void match_functions(struct filling *filling) {
 /* ---- Samples. ---- */
 
 /* Returns the variance that a row of samples adds. A row of collapsed stacks is as many samples as it weighs. Times and
- * bytes are measured, so they are exact. */
-static double variance_of(const struct profile_meta *meta, double weight) {
+ * bytes are measured, so they are exact, unless a time is that between two samples of a thread that ran. */
+static double variance_of(const struct weighing *weighing, const struct weighed_sample *sample) {
+    const struct profile_meta *meta = &weighing->profile->meta;
+    double weight = sample->weight;
+    if (weighing->timed) return sample->cpu * sample->cpu;
     if (meta->weight_type == WEIGHT_TRACING_MS || meta->weight_type == WEIGHT_BYTES) return 0;
     return meta->weight_unit.bytes_count ? weight * weight : fabs(weight);
 }
@@ -92,7 +95,7 @@ static void count_samples(struct filling *filling) {
         weighing_enter(&weighing, samples);
         for (uint32_t row = 0; row < samples_count(samples) && !thread_is_track(thread); row++) {
             struct weighed_sample sample = weighing_weigh(&weighing, samples, row);
-            count(filling, MEASURE_WEIGHT, sample.stack, sample.weight, variance_of(&profile->meta, sample.weight));
+            count(filling, MEASURE_WEIGHT, sample.stack, sample.weight, variance_of(&weighing, &sample));
             count(filling, MEASURE_CPU, sample.working, sample.cpu, sample.cpu * sample.cpu);
         }
     }
