@@ -62,6 +62,13 @@ static bool take_digits(struct text *line) {
     return count > 0 && count <= DIGITS_MAX;
 }
 
+/* Takes a word. libtraceevent replaces the kernel's macros, such as LOCAL_PR_FMT, by their texts wherever it reads
+ * them, and leaks memory if that is not in a print rule. */
+static bool take_name(struct text *line) {
+    struct text word = cursor_take_word(line);
+    return word.bytes_count && !text_ends_with(word, TEXT("_PR_FMT"));
+}
+
 /* Takes a field's declaration, such as "__data_loc char[] name", "unsigned long args[6]" or "struct file * file":
  * words, stars and brackets. The last word is the name, after which a size may follow. */
 static bool take_declaration(struct text *line) {
@@ -70,11 +77,12 @@ static bool take_declaration(struct text *line) {
     while (line->bytes_count && line->bytes[0] != ';') {
         if (cursor_take(line, TEXT(" ")) || (word_count && cursor_take(line, TEXT("*")))) continue;
         if (word_count && cursor_take(line, TEXT("["))) {
-            has_size |= cursor_take_word(line).bytes_count > 0;
-            if (!cursor_take(line, TEXT("]"))) return false;
+            if (cursor_take(line, TEXT("]"))) continue;
+            if (!take_name(line) || !cursor_take(line, TEXT("]"))) return false;
+            has_size = true;
             continue;
         }
-        if (has_size || !cursor_take_word(line).bytes_count) return false;
+        if (has_size || !take_name(line)) return false;
         word_count++;
     }
     return word_count >= 2;
@@ -99,7 +107,7 @@ static bool is_well_formed(struct text format) {
         format = text_from(format, end + 1);
         if (row < sizeof heads / sizeof *heads) {
             if (!cursor_take(&line, heads[row])) return false;
-            if (row == 0 && !cursor_take_word(&line).bytes_count) return false;
+            if (row == 0 && !take_name(&line)) return false;
             if (row == 1 && !take_digits(&line)) return false;
             if (line.bytes_count) return false;
         } else if (line.bytes_count && !is_field_line(line)) {
