@@ -95,7 +95,7 @@ static bool read_signal(const char *value, struct grec_options *options) {
     return !is_checked || sampler_table()->is_signal_name(value);
 }
 
-static bool read_events(const char *value, struct grec_options *options) {
+static bool read_switch(const char *value, struct grec_options *options) {
     (void)options;
     return !strcmp(value, "0") || !strcmp(value, "1");
 }
@@ -107,12 +107,12 @@ static const struct variable {
     const char *name; /* name after PREFIX */
     const char *shown_value;
     const char *help;
-    bool (*read)(const char *value, struct grec_options *options); /* NULL: see the flags */
+    bool (*read)(const char *value, struct grec_options *options); /* NULL: no option */
     const char *wanted;                                            /* what a value must be */
     enum settings_option option;           /* option with this value, if a well-formed one may be out of range */
-    uint32_t set_by_zero, cleared_by_zero; /* flags. Neither, and no `read`: the variable is no option */
+    uint32_t set_by_zero, cleared_by_zero; /* flags */
 } variables[] = {
-    {"", "1", "record from the start of the program to its end", NULL, NULL, SETTINGS_OPTION_NONE, 0, 0},
+    {"", "1", "record from the start of the program to its end", read_switch, "0 or 1", SETTINGS_OPTION_NONE, 0, 0},
     {"_OUTPUT", "PATH", "the trace; %p is the process id, %e the program (default %e-%p.trace)", read_output,
      "a path of up to 1023 bytes, with %p, %e or %% where it has a percent sign", SETTINGS_OPTION_PATH, 0, 0},
     {"_LIMIT", "SIZE",
@@ -126,20 +126,20 @@ static const struct variable {
      "file or memory", SETTINGS_OPTION_NONE, 0, 0},
     {"_INTERVAL", "MS", "milliseconds between samples, from 0.1; 0: no samples (default 1)", read_interval,
      "a number of milliseconds from 0.1, or 0", SETTINGS_OPTION_NONE, 0, 0},
-    {"_ALL_THREADS", "0", "sample only threads that register (default 1: all threads)", NULL, NULL,
+    {"_ALL_THREADS", "0", "sample only threads that register (default 1: all threads)", read_switch, "0 or 1",
      SETTINGS_OPTION_NONE, 0, GREC_ALL_THREADS},
     {"_THREADS", "WORDS", "record threads whose names contain one of these words, comma-separated", read_threads,
      "words of up to 511 bytes", SETTINGS_OPTION_THREADS, 0, 0},
-    {"_CHILDREN", "0", "do not record forked and executed children (default 1: into the same trace)", NULL, NULL,
-     SETTINGS_OPTION_NONE, GREC_NO_CHILDREN, 0},
-    {"_ARGUMENTS", "0", "do not record command lines (default 1: those of all processes)", NULL, NULL,
+    {"_CHILDREN", "0", "do not record forked and executed children (default 1: into the same trace)", read_switch,
+     "0 or 1", SETTINGS_OPTION_NONE, GREC_NO_CHILDREN, 0},
+    {"_ARGUMENTS", "0", "do not record command lines (default 1: those of all processes)", read_switch, "0 or 1",
      SETTINGS_OPTION_NONE, GREC_NO_ARGUMENTS, 0},
     {"_CLOCK", "monotonic", "do not use the processor's cycle counter", read_clock, "monotonic", SETTINGS_OPTION_NONE,
      0, 0},
     {"_SIGNAL", "NAME", "interrupt threads by this signal: URG, WINCH, USR1, RTMAX-1, ... (default URG or WINCH)",
      read_signal, "one of URG, WINCH, IO, PROF, PWR, USR1, USR2, VTALRM, RTMIN+N, RTMAX-N", SETTINGS_OPTION_NONE, 0, 0},
     {"_EVENTS", "0", "interrupt threads by timers alone (1: by the kernel's events even if calls are filtered)",
-     read_events, "0 or 1", SETTINGS_OPTION_NONE, 0, 0},
+     read_switch, "0 or 1", SETTINGS_OPTION_NONE, 0, 0},
     {"_HELP", "1", "print this; the program continues", NULL, NULL, SETTINGS_OPTION_NONE, 0, 0},
     {"_JOIN", "PLACE", "the recording to join; the recorder sets it for programs that this one executes", NULL, NULL,
      SETTINGS_OPTION_NONE, 0, 0},

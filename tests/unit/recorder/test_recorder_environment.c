@@ -412,27 +412,24 @@ TEST(test_off, set_up_folder, tear_down_folder) {
 }
 
 TEST(test_on, set_up_folder, tear_down_folder) {
-    static const char *const settings[] = {"GECKO_RECORDER=1", "GECKO_RECORDER=yes"};
-    for (size_t i = 0; i < COUNT_OF(settings); i++) {
-        struct recorded recorded;
-        pid_t pid = assert_quiet(RUN(*state, "plain", WITH(settings[i])));
-        take_of_pid(&recorded, *state, "app", pid);
-        assert_int_equal(temp_folder_count(*state), 0);
-        assert_marked(&recorded, "in main", 1);
-        assert_marked(&recorded, "at exit", 1);
-        assert_int_equal(recorded.header.limit_bytes, 128u << 20);
-        assert_int_equal(recorded.header.chunk_bytes, 65536);
-        assert_int_equal(recorded.header.creator_pid, pid);
-        assert_true(text_equal(recorded.profile.meta.product, TEXT("app")));
-        assert_true(text_equal(recorded.profile.meta.arguments, TEXT("app plain")));
-        const struct process *process = process_of_marker(&recorded.profile, "in main");
-        assert_int_equal(process->pid, pid);
-        assert_true(text_equal(process->name, TEXT("app")));
-        const struct marker *last = find_marker(&recorded.profile, "at exit", NULL);
-        assert_true(process->end_ns != TIME_NONE && process->end_ns >= last->start_ns);
-        assert_true(process->end_ns <= recorded.profile.end_ns);
-        recorded_fini(&recorded);
-    }
+    struct recorded recorded;
+    pid_t pid = assert_quiet(RUN(*state, "plain", WITH("GECKO_RECORDER=1")));
+    take_of_pid(&recorded, *state, "app", pid);
+    assert_int_equal(temp_folder_count(*state), 0);
+    assert_marked(&recorded, "in main", 1);
+    assert_marked(&recorded, "at exit", 1);
+    assert_int_equal(recorded.header.limit_bytes, 128u << 20);
+    assert_int_equal(recorded.header.chunk_bytes, 65536);
+    assert_int_equal(recorded.header.creator_pid, pid);
+    assert_true(text_equal(recorded.profile.meta.product, TEXT("app")));
+    assert_true(text_equal(recorded.profile.meta.arguments, TEXT("app plain")));
+    const struct process *process = process_of_marker(&recorded.profile, "in main");
+    assert_int_equal(process->pid, pid);
+    assert_true(text_equal(process->name, TEXT("app")));
+    const struct marker *last = find_marker(&recorded.profile, "at exit", NULL);
+    assert_true(process->end_ns != TIME_NONE && process->end_ns >= last->start_ns);
+    assert_true(process->end_ns <= recorded.profile.end_ns);
+    recorded_fini(&recorded);
 }
 
 TEST(test_ends, set_up_folder, tear_down_folder) {
@@ -650,8 +647,19 @@ TEST(test_events, set_up_folder, tear_down_folder) {
         RUN(*state, "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=e.trace", "GECKO_RECORDER_EVENTS=0")));
     take(&recorded, *state, "e.trace");
     recorded_fini(&recorded);
-    assert_refused(*state, RUN(*state, "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_EVENTS=no")),
-                   "gecko-recorder: GECKO_RECORDER_EVENTS=no is not 0 or 1: nothing is recorded\n");
+}
+
+/* A switch that is neither on nor off would else do what its user does not expect. */
+TEST(test_switches, set_up_folder, tear_down_folder) {
+    assert_refused(*state, RUN(*state, "plain", WITH("GECKO_RECORDER=app.trace")),
+                   "gecko-recorder: GECKO_RECORDER=app.trace is not 0 or 1: nothing is recorded\n");
+    static const char *const names[] = {"ALL_THREADS", "CHILDREN", "ARGUMENTS", "EVENTS"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        char setting[64], said[128];
+        snprintf(setting, sizeof setting, "GECKO_RECORDER_%s=no", names[i]);
+        snprintf(said, sizeof said, "gecko-recorder: %s is not 0 or 1: nothing is recorded\n", setting);
+        assert_refused(*state, RUN(*state, "plain", WITH("GECKO_RECORDER=1", setting)), said);
+    }
 }
 
 /* A variable that does not exist is reported, and the program is recorded. */
