@@ -81,7 +81,7 @@ struct info_function {
     struct text library; /* empty: not known */
     struct text file;    /* source file; empty: not known */
     struct function_weights sums[INFO_SUM_COUNT];
-    double wait; /* weight of the idle samples in which it is innermost */
+    double wait; /* weight of the samples in which it is innermost, if threads do not run in them */
 };
 
 /* A line of the viewer's information panel. */
@@ -101,7 +101,7 @@ struct info {
     double cpu;              /* processor time of all samples with a stack */
     double thread_cpu;       /* processor time of all samples */
     double allocated;        /* bytes of the recorded allocations that have a stack */
-    double wait;             /* sum of the absolute weights of idle samples */
+    double wait;             /* sum of the absolute weights of samples in which threads do not run */
     double interval_ms;
     double duration_ms;    /* time from the first to the last sample or marker */
     int64_t start_time_ms; /* since the Unix epoch; 0: not known */
@@ -129,8 +129,8 @@ void info_fini(struct info *info);
 /* Returns a copy of the text, owned by the info; empty if memory ran out (latched). */
 static inline struct text info_text(struct info *info, struct text text) { return strings_copy(&info->texts, text); }
 
-/* Returns whether processor time tells more than samples: it is known, and threads wait in some samples. Else each
- * sample was taken on a processor, and all count alike. */
+/* Returns whether processor time tells more than samples: it is known, and threads do not run in some samples. Else
+ * each sample was taken on a processor, and all count alike. */
 static inline bool info_is_by_cpu(const struct info *info) { return info->cpu_unit.bytes_count && info->wait != 0; }
 
 enum info_order {

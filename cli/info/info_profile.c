@@ -102,7 +102,7 @@ static void count_samples(struct info *info, const struct profile *profile, cons
         count_sample(info, sample.weight, sample.cpu, !stack_is_none(sample.stack));
         if (stack_is_none(sample.stack)) continue;
         tallies->self[INFO_WEIGHT][sample.stack.index] += sample.weight;
-        if (sample.is_idle) {
+        if (sample.working.index != sample.stack.index) {
             const struct stack *stack = profile_stack_at(profile, sample.stack);
             tallies->waits[profile_frame_at(profile, stack->frame)->func.index] += sample.weight;
             info->wait += fabs(sample.weight);

@@ -87,8 +87,7 @@ struct weighed_sample weighing_weigh(const struct weighing *weighing, const stru
     struct weighed_sample weighed = {.weight = profile_weight_of(profile, sample->weight),
                                      .cpu_since_last = cpu_of(profile, samples, row, is_idle),
                                      .stack = sample->stack,
-                                     .working = sample->stack,
-                                     .is_idle = is_idle};
+                                     .working = sample->stack};
     while (is_resting(weighing, weighed.working)) weighed.working = profile_stack_at(profile, weighed.working)->prefix;
     weighed.cpu = weighed.cpu_since_last;
     if (samples == weighing->timed) weighed.cpu = weighed.working.index == sample->stack.index ? weighed.weight : 0;

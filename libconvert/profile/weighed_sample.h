@@ -16,8 +16,7 @@ struct weighed_sample {
     double cpu_since_last;
     double cpu;       /* processor time of `working`, in the same unit */
     stack_id stack;   /* has the weight; none: the sample has no stack */
-    stack_id working; /* has the processor time; none: no function does */
-    bool is_idle;
+    stack_id working; /* has the processor time; none: no function does; not `stack` if the thread does not run */
 };
 
 /* What tells in which stacks no processor time is used. */

@@ -64,7 +64,7 @@ class Sums:
                 cpu = 0 if stopped else weight
             total_cpu += cpu
             self.add_cpu(functions[stopped:], cpu)
-            if frames and self.is_idle(frames):
+            if stopped:
                 self.waits[functions[0]] += weight
             for function in set(functions):
                 self.functions[function][1] += weight
